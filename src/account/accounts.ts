@@ -101,11 +101,12 @@ export const accountOf = (
   const ofWindow = differences.filter(isInWindow);
   const ofStore = ofWindow.filter(isOfStore);
   const ofBooks = ofWindow.filter((each) => !isOfStore(each));
-  // A message whose record is gone has its place in the settlers' book, as a repeated one has; the store tells them apart.
-  const withoutRecord = Math.min(settledAgain, itemsOf(ofStore, 'unrecorded'));
   const lost = itemsOf(ofWindow, 'lost_in_the_stream', 'lost_by_the_engine');
   const stuck = itemsOf(ofWindow, 'stuck');
-  const withoutBoth = Math.max(0, itemsOf(ofBooks, 'unrecorded') - withoutPlace);
+  // A message whose record is gone has its place in the settlers' book, as a repeated one has; differences distinguish them.
+  const placed = ofBooks.reduce((sum, { placedItems = 0 }) => sum + placedItems, 0);
+  const withoutRecord = Math.min(settledAgain, itemsOf(ofStore, 'unrecorded') + placed);
+  const withoutBoth = Math.max(0, itemsOf(ofBooks, 'unrecorded') - placed - withoutPlace);
   const unsettled = lost + stuck + withoutBoth;
   return {
     ...balance,

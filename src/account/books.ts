@@ -20,6 +20,8 @@ export type Outline = {
   readonly items: number;
   /** Sum over the settled rows, doubled ones included. */
   readonly settledItems: number;
+  /** The same of the records of the signal that arrived in this minute, whichever life published them. */
+  readonly recordedItems: number;
 };
 
 const count = z.coerce.number();
@@ -31,6 +33,7 @@ const outlineRow = z.object({
   messages: count,
   items: count,
   settled_items: count,
+  recorded_items: count,
 });
 
 /**
@@ -38,7 +41,10 @@ const outlineRow = z.object({
  * the minutes themselves come from the clocks of the receivers.
  */
 const outlineQuery = `
-  SELECT stream, life, toUnixTimestamp(minute) AS minute_at,
+  SELECT stream, life, toUnixTimestamp(minute) AS minute_at, messages, items, settled_items, recorded_items
+  FROM
+  (
+  SELECT stream, life, minute,
     sum(messages) AS messages, sum(items) AS items, sum(settled_items) AS settled_items
   FROM
   (
@@ -54,18 +60,21 @@ const outlineQuery = `
       (SELECT stream, life, minute FROM ${database}.ingest_published WHERE at >= now() - {seconds:UInt32})
     GROUP BY stream, life, minute
   )
-  GROUP BY stream, life, minute`;
+  GROUP BY stream, life, minute
+  ) AS lives
+  LEFT JOIN
+  (
+    SELECT if(pipeline = 'traces', 'TRACES', 'METRICS') AS stream, minute, sum(received) AS recorded_items
+    FROM ${database}.ingest_outcomes
+    WHERE redrive = 0 AND minute IN (SELECT minute FROM ${database}.ingest_published WHERE at >= now() - {seconds:UInt32})
+    GROUP BY stream, minute
+  ) AS records USING (stream, minute)`;
 
 /** What both books say of the lives and minutes whose lines were written in the last `seconds`. Throws the Faults of ClickHouse. */
 export const readOutlines = async (clickhouse: Clickhouse, seconds: number): Promise<Outline[]> => {
   const rows = await clickhouse.rows(outlineRow, outlineQuery, { params: { seconds } });
-  return rows.map(({ stream, life, minute_at, messages, items, settled_items }) => ({
-    stream,
-    life,
-    minute: minute_at,
-    messages,
-    items,
-    settledItems: settled_items,
+  return rows.map(({ minute_at: minute, settled_items, recorded_items, ...outline }) => ({
+    ...{ ...outline, minute, settledItems: settled_items, recordedItems: recorded_items },
   }));
 };
 

@@ -13,6 +13,7 @@ const row = z.object({
   minute_at: count,
   items: count,
   messages: count,
+  placed_items: count,
   closed_items: count,
   closed_messages: count,
   reason: z.string(),
@@ -63,22 +64,25 @@ export const readDifferences = async (
   const rows = await clickhouse.rows(
     row,
     `SELECT kind, stream, data_id, app_id, toUnixTimestamp(minute) AS minute_at, found.items AS items,
-       found.messages AS messages, closed.items AS closed_items, closed.messages AS closed_messages, closed.reason AS reason
+       found.messages AS messages, found.placed_items AS placed_items, closed.items AS closed_items, closed.messages AS closed_messages, closed.reason AS reason
      FROM (SELECT * FROM ${database}.ingest_differences FINAL WHERE ${where}) AS found
      LEFT JOIN (SELECT * FROM ${database}.ingest_closings FINAL) AS closed
        USING (kind, stream, data_id, app_id, minute)
      ORDER BY minute DESC, kind, stream, data_id, app_id`,
     { params },
   );
-  return rows.map(({ data_id, app_id, minute_at, closed_items, closed_messages, ...found }) => ({
-    ...found,
-    pipeline: pipelineOf(found.stream),
-    dataId: data_id,
-    appId: app_id,
-    minute: minute_at,
-    closedItems: closed_items,
-    closedMessages: closed_messages,
-  }));
+  return rows.map(
+    ({ data_id, app_id, minute_at, placed_items, closed_items, closed_messages, ...found }) => ({
+      ...found,
+      pipeline: pipelineOf(found.stream),
+      dataId: data_id,
+      appId: app_id,
+      minute: minute_at,
+      placedItems: placed_items,
+      closedItems: closed_items,
+      closedMessages: closed_messages,
+    }),
+  );
 };
 
 const keyOf = ({ kind, stream, dataId, appId, minute }: Difference) => ({
@@ -104,7 +108,13 @@ export const writeDifferences = (
   gone: readonly Difference[],
 ): Promise<void> =>
   insert(clickhouse, 'ingest_differences', [
-    ...found.map((each) => ({ ...keyOf(each), items: each.items, messages: each.messages, is_found: 1 })),
+    ...found.map((each) => ({
+      ...keyOf(each),
+      items: each.items,
+      messages: each.messages,
+      placed_items: each.placedItems ?? 0,
+      is_found: 1,
+    })),
     ...gone.map((each) => ({ ...keyOf(each), items: 0, messages: 0, is_found: 0 })),
   ]);
 

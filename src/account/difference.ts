@@ -35,6 +35,8 @@ export type Difference = Owner & {
   readonly minute: number;
   readonly items: number;
   readonly messages: number;
+  /** Of the items of an unrecorded one, those whose message has its place in the settlers' book: only their record is gone. */
+  readonly placedItems?: number;
 };
 
 /** A difference as it was found, and what an operator has closed of it. */

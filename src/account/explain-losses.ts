@@ -6,6 +6,8 @@ export type LossEvidence = {
   readonly recorded: (owner: Owner, minute: number) => number;
   /** Rows that the store has of the owner and no record names; in a split table they are more than the items. */
   readonly unrecordedRows: (owner: Owner) => Promise<number>;
+  /** Messages whose record is gone although their place is there. */
+  readonly withoutRecord: readonly Difference[];
 };
 
 export type ExplainedLosses = {
@@ -27,8 +29,13 @@ export const mergeEqual = (differences: readonly Difference[]): Difference[] => 
   for (const each of differences) {
     const key = `${each.kind} ${each.stream} ${ownerText(each)} ${each.minute}`;
     const known = merged.get(key);
-    const { items, messages } = known ?? { items: 0, messages: 0 };
-    merged.set(key, { ...each, items: each.items + items, messages: each.messages + messages });
+    const { items, messages, placedItems = 0 } = known ?? { items: 0, messages: 0 };
+    merged.set(key, {
+      ...each,
+      items: each.items + items,
+      messages: each.messages + messages,
+      placedItems: (each.placedItems ?? 0) + placedItems,
+    });
   }
   return [...merged.values()];
 };
@@ -39,12 +46,17 @@ export const mergeEqual = (differences: readonly Difference[]): Difference[] => 
  */
 export const explainLosses = async (
   found: readonly Difference[],
-  { recorded, unrecordedRows }: LossEvidence,
+  { recorded, unrecordedRows, withoutRecord }: LossEvidence,
 ): Promise<ExplainedLosses> => {
   const byStore = new Map<string, number>();
   const byMinute = new Map<number, Map<string, number>>();
   const rowsLeft = new Map<string, number>();
   const differences: Difference[] = [];
+  const addToStore = (owner: string, minute: number, items: number): void => {
+    byStore.set(owner, items + (byStore.get(owner) ?? 0));
+    const owners = byMinute.get(minute) ?? new Map<string, number>();
+    byMinute.set(minute, owners.set(owner, items + (owners.get(owner) ?? 0)));
+  };
   for (const each of found) {
     if (!isLoss(each) || each.items === 0) {
       differences.push(each);
@@ -56,16 +68,17 @@ export const explainLosses = async (
     const rows = left === 0 ? 0 : (rowsLeft.get(owner) ?? (await unrecordedRows(each)));
     const ofStore = Math.min(left, rows);
     if (left > 0) rowsLeft.set(owner, rows - ofStore);
-    if (ofStore > 0) {
-      byStore.set(owner, ofStore + (byStore.get(owner) ?? 0));
-      const owners = byMinute.get(each.minute) ?? new Map<string, number>();
-      byMinute.set(each.minute, owners.set(owner, ofStore + (owners.get(owner) ?? 0)));
-    }
+    if (ofStore > 0) addToStore(owner, each.minute, ofStore);
     const items = ofRecords + ofStore;
     const messages = Math.round((each.messages * items) / each.items);
     if (items > 0) differences.push({ ...each, kind: 'unrecorded', items, messages });
     if (items < each.items)
       differences.push({ ...each, items: each.items - items, messages: each.messages - messages });
+  }
+  // Their rows, as far as they were stored, are rows without a record: the stores' own comparison does not name them again.
+  for (const each of withoutRecord) {
+    addToStore(ownerText(each), each.minute, each.items);
+    differences.push({ ...each, placedItems: each.items });
   }
   return { differences: mergeEqual(differences), byStore, byMinute };
 };

@@ -22,7 +22,9 @@ export const openFoundDifferences = async (clickhouse: Clickhouse): Promise<Foun
       const keys = new Set(now.map(differenceKey));
       const changed = now.filter((each) => {
         const known = stored.get(differenceKey(each));
-        return known === undefined || known.items !== each.items || known.messages !== each.messages;
+        if (known === undefined) return true;
+        const isSame = known.items === each.items && known.messages === each.messages;
+        return !isSame || (known.placedItems ?? 0) !== (each.placedItems ?? 0);
       });
       const gone = [...stored]
         .filter(([key, each]) => isInScope(each) && !keys.has(key))

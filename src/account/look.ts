@@ -21,9 +21,11 @@ import { type Difference, isOfStore, type Owner, pipelineOf } from './difference
 import { explainLosses, type LossEvidence, mergeEqual, ownerText } from './explain-losses.ts';
 import { type FoundDifferences, openFoundDifferences } from './found.ts';
 import { readHeldMessages } from './held-messages.ts';
+import { type MissingRecords, readMissingRecords } from './missing-records.ts';
 import { sumOrphans } from './orphan-sums.ts';
 import { hasRefusedLines } from './refused-lines.ts';
-import { addStoreFindings, type StoreLook } from './store-look.ts';
+import type { StoreDifference } from './store-compare.ts';
+import { addStoreFindings, mergeFindings, type StoreLook } from './store-look.ts';
 import { readToldLosses } from './told-doubtful.ts';
 import { createUncounted, type Uncounted } from './uncounted.ts';
 
@@ -55,7 +57,9 @@ const minutesPerLook = 240;
 /** Minutes with something on its way are compared again after this time, even without a change. */
 const pendingEveryMs = 30_000;
 const barrierMsMax = 60_000;
-const storesEveryMs = 15_000;
+/** Lines are written every few seconds: a closer watch only costs NATS. */
+const ledgerPollMs = 1_000;
+const storesEveryMs = 30_000;
 const silentEveryMs = 30_000;
 
 /** A stream as the look found it. */
@@ -112,6 +116,8 @@ class Looks {
   /** More minutes are due than one look compares. */
   private isLimited = false;
   private storesDueAt = 0;
+  /** What the stores differ in, before the books name some of it. */
+  private ofStores: readonly StoreDifference[] = [];
 
   constructor(deps: LookDependencies) {
     this.deps = deps;
@@ -146,11 +152,18 @@ class Looks {
     await this.lookAtStores(found);
   }
 
-  /** At most a fortieth of the time goes into the stores. */
+  /** At most a fortieth of the time goes into the stores. In between, what the books name by now is taken off what was found there. */
   private async lookAtStores(found: FoundDifferences): Promise<void> {
     const startedAt = performance.now();
-    if (startedAt < this.storesDueAt) return;
-    await addStoreFindings(found, await this.deps.stores.look(), [...this.byStore.values()]);
+    const byStore = [...this.byStore.values()];
+    if (startedAt < this.storesDueAt) {
+      if (this.ofStores.length > 0)
+        await addStoreFindings(found, { differences: this.ofStores, compared: [] }, byStore);
+      return;
+    }
+    const findings = await this.deps.stores.look();
+    this.ofStores = mergeFindings(this.ofStores, findings);
+    await addStoreFindings(found, { differences: this.ofStores, compared: findings.compared }, byStore);
     await found.replace(
       ({ kind }) => kind === 'orphan',
       sumOrphans(await this.deps.findOrphans(), Date.now()),
@@ -192,7 +205,7 @@ class Looks {
     while ((await lookAtQueue(bus, ledger.name, ledger.consumer)).ackFloor < lastSequence) {
       if (performance.now() > until)
         throw new Fault('transient', 'ledger_behind', `${ledger.name} is not written to ClickHouse in time`);
-      await delay(250, undefined, { signal: stop });
+      await delay(ledgerPollMs, undefined, { signal: stop });
     }
   }
 
@@ -200,9 +213,12 @@ class Looks {
   private due(stream: string, outlines: readonly Outline[], queue: Queue): number[] {
     const now = performance.now();
     const texts = new Map<number, string>();
-    for (const { stream: name, minute, life, messages, items, settledItems } of outlines)
+    for (const { stream: name, minute, life, messages, items, ...sums } of outlines)
       if (name === stream)
-        texts.set(minute, `${texts.get(minute) ?? ''} ${life}:${messages}:${items}:${settledItems}`);
+        texts.set(
+          minute,
+          `${texts.get(minute) ?? ''} ${life}:${messages}:${items}:${sums.settledItems}:${sums.recordedItems}`,
+        );
     const minutes: number[] = [];
     for (const [minute, lives] of texts) {
       const key = `${stream} ${minute}`;
@@ -264,9 +280,11 @@ class Looks {
     const { differences, pending, lost } = compareBooks(evidence);
     const extra = await this.uncounted.find(stream, queue, { heads, minutes, pending, lost, stuck });
     for (const minute of minutes) this.byStore.delete(`${stream} ${minute}`);
+    const withoutRecord = await readMissingRecords(clickhouse, stream, minutes);
     const explained = await explainLosses(differences, {
-      recorded: await this.recordsBeyond(stream, differences, books.settled),
+      recorded: await this.recordsBeyond(stream, differences, books.settled, withoutRecord),
       unrecordedRows: (owner) => this.rowsBeyond(owner),
+      withoutRecord: withoutRecord.map((each) => ({ ...each, kind: 'unrecorded', stream })),
     });
     for (const [minute, owners] of explained.byMinute) this.byStore.set(`${stream} ${minute}`, owners);
     await found.replace(
@@ -313,6 +331,7 @@ class Looks {
     stream: string,
     differences: readonly Difference[],
     settled: Evidence['settled'],
+    withoutRecord: readonly MissingRecords[],
   ): Promise<LossEvidence['recorded']> {
     const minutes = [...new Set(differences.map(({ minute }) => minute))];
     const recorded =
@@ -321,10 +340,15 @@ class Looks {
       `${dataId} ${appId} ${minute}`;
     const beyond = new Map<string, number>();
     for (const each of recorded) beyond.set(textOf(each, each.minute), each.items);
-    for (const each of settled) {
+    const add = (
+      each: Pick<Owner, 'dataId' | 'appId'> & { readonly minute: number },
+      items: number,
+    ): void => {
       const key = textOf(each, each.minute);
-      beyond.set(key, (beyond.get(key) ?? 0) - each.counted - each.beyond - each.doubtful);
-    }
+      beyond.set(key, (beyond.get(key) ?? 0) + items);
+    };
+    for (const each of withoutRecord) add(each, each.items);
+    for (const each of settled) add(each, -each.counted - each.beyond - each.doubtful);
     return (owner, minute) => Math.max(0, beyond.get(textOf(owner, minute)) ?? 0);
   }
 

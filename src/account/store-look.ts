@@ -126,8 +126,24 @@ export const createStoreLook = (targets: () => StoreTargets): StoreLook => {
 
 const secondsOfDay = 86_400;
 
+/** Whether a place was compared: by itself, or its day for all owners of the signal. */
+const isAmong = (compared: readonly StorePlace[]): ((place: StorePlace) => boolean) => {
+  const places = new Set(compared.map(textOf));
+  return ({ pipeline, owner, day }) =>
+    [owner, 0].some((each) => places.has(textOf({ pipeline, owner: each, day })));
+};
+
+const placesOf = ({ pipeline, dataId, appId, day }: StoreDifference): StorePlace[] =>
+  day === undefined ? [] : [{ pipeline, owner: dataId || appId, day }];
+
+/** What differs after another look: of the days that it did not compare, what was found before stands. */
+export const mergeFindings = (before: readonly StoreDifference[], now: StoreFindings): StoreDifference[] => {
+  const isCompared = isAmong(now.compared);
+  return [...before.filter((each) => !placesOf(each).some(isCompared)), ...now.differences];
+};
+
 /**
- * Adds what a look at the stores found. Rows whose missing line the books have noticed already (`byStore`) are not named twice; a day that is not
+ * Adds what looks at the stores found. Rows whose missing line the books have noticed already (`byStore`) are not named twice; a day that is not
  * known for its records of earlier programs is no difference.
  */
 export const addStoreFindings = async (
@@ -135,7 +151,6 @@ export const addStoreFindings = async (
   { differences, compared }: StoreFindings,
   byStore: readonly ReadonlyMap<string, number>[],
 ): Promise<void> => {
-  if (compared.length === 0) return;
   const named = new Map<string, number>();
   for (const owners of byStore)
     for (const [owner, items] of owners) named.set(owner, items + (named.get(owner) ?? 0));
@@ -149,8 +164,8 @@ export const addStoreFindings = async (
     const minute = day * secondsOfDay;
     return [{ pipeline, dataId, appId, kind, stream, minute, items: items - known, messages: 0 }];
   });
-  const places = new Set(compared.map(textOf));
+  const isInScope = isAmong([...compared, ...differences.flatMap(placesOf)]);
   const isCompared = ({ pipeline, dataId, appId, minute }: Difference): boolean =>
-    [dataId || appId, 0].some((owner) => places.has(textOf({ pipeline, owner, day: minute / secondsOfDay })));
+    isInScope({ pipeline, owner: dataId || appId, day: minute / secondsOfDay });
   await found.replace((each) => isOfStore(each) && isCompared(each), now);
 };

@@ -71,6 +71,48 @@ export const printFields = (fields: readonly (readonly [string, string])[]): voi
   for (const [name, value] of fields) process.stdout.write(`${name.padEnd(width)}  ${visible(value)}\n`);
 };
 
+const toAlternateScreen = '\u001b[?1049h\u001b[?25l\u001b[?7l';
+const toNormalScreen = '\u001b[?7h\u001b[?25h\u001b[?1049l';
+const home = '\u001b[H';
+const clearToEnd = '\u001b[J';
+const clearLine = '\u001b[K';
+
+/** At most this wide, by characters, without anything that a terminal obeys. */
+export const cut = (text: string, columns: number): string => {
+  const characters = [...visible(text)];
+  return characters.length <= columns ? characters.join('') : `${characters.slice(0, columns - 1).join('')}…`;
+};
+
+/** What the screen shows: as many lines as fit, and a note in the last one. */
+export const frameOf = (lines: readonly string[], note: string, columns: number, rows: number): string => {
+  const shown = [...lines.slice(0, rows - 1), ...(note === '' ? [] : [`-- ${note}`])];
+  return `${home}${shown.map((line) => `${cut(line, columns)}${clearLine}`).join('\r\n')}${clearToEnd}`;
+};
+
+/** Takes the whole terminal until it is closed, or the process has to end; `content` is asked at each drawing. */
+export const openTerminal = (
+  content: () => { readonly lines: readonly string[]; readonly note: string },
+): { draw(): void; close(): void } => {
+  const { stdout } = process;
+  const draw = (): void => {
+    const { lines, note } = content();
+    stdout.write(frameOf(lines, note, stdout.columns || 80, stdout.rows || 24));
+  };
+  const close = (): void => {
+    stdout.write(toNormalScreen);
+  };
+  const leave = (): void => {
+    close();
+    process.exit(0);
+  };
+  process.once('SIGINT', leave);
+  process.once('SIGTERM', leave);
+  stdout.on('resize', draw);
+  stdout.write(toAlternateScreen);
+  draw();
+  return { draw, close };
+};
+
 /** Printed instead of an empty value. */
 export const nothing = '–';
 

@@ -22,6 +22,7 @@ export const commandModules: readonly CommandModule[] = [
   { names: ['placement'], load: async () => (await import('./placement.ts')).registerPlacement },
   { names: ['refresh'], load: async () => (await import('./refresh.ts')).registerRefresh },
   { names: ['subscription'], load: async () => (await import('./subscription.ts')).registerSubscription },
+  { names: ['top', 'processes'], load: async () => (await import('./top.ts')).registerTop },
   { names: ['account'], load: async () => (await import('./account.ts')).registerAccount },
   { names: ['ledger'], load: async () => (await import('./ledger.ts')).registerLedger },
   { names: ['usage'], load: async () => (await import('./usage.ts')).registerUsage },
@@ -30,6 +31,7 @@ export const commandModules: readonly CommandModule[] = [
   { names: ['table'], load: async () => (await import('./inspect.ts')).registerTable },
   { names: ['stores'], load: async () => (await import('./inspect.ts')).registerStores },
   { names: ['snippet'], load: async () => (await import('./snippet.ts')).registerSnippet },
+  { names: ['query', 'trace'], load: async () => (await import('./query.ts')).registerQuery },
   { names: ['audit'], load: async () => (await import('./audit.ts')).registerAudit },
   { names: ['export', 'import'], load: async () => (await import('./backup.ts')).registerBackup },
   {

@@ -50,6 +50,7 @@ const attributes = settingsOf(kinds.attributes);
 const count = settingsOf(kinds.count);
 const secret = settingsOf(kinds.secret);
 const ratio = settingsOf(kinds.ratio);
+const explore = settingsOf(kinds.explore);
 
 /** Every setting but TIDEMARK_CONFIG: its name in the program, its kind, its source and its effect. */
 export const settingsTable = z.object({
@@ -118,6 +119,11 @@ export const settingsTable = z.object({
     ),
     httpPort: port.setting('TIDEMARK_QUESTDB_HTTP_PORT', '9000', 'HTTP port of the embedded QuestDB'),
     pgPort: port.setting('TIDEMARK_QUESTDB_PG_PORT', '8812', 'Postgres wire port of the embedded QuestDB'),
+    readonlyUser: text.optional(
+      'TIDEMARK_QUESTDB_READONLY_USER',
+      'user that only reads, for queries of points on every instance; default the one of the embedded QuestDB, else the user in the address',
+    ),
+    readonlyPassword: secret.optional('TIDEMARK_QUESTDB_READONLY_PASSWORD', 'password of that user'),
   }),
   clickhouse: z.object({
     url: url.optional('TIDEMARK_CLICKHOUSE_URL', 'ClickHouse HTTP address to use instead of an embedded one'),
@@ -126,6 +132,11 @@ export const settingsTable = z.object({
       'cluster of one shard on whose replicas `tidemark migrate` makes replicated tables; default tables of a single server',
     ),
     httpPort: port.setting('TIDEMARK_CLICKHOUSE_HTTP_PORT', '8123', 'HTTP port of the embedded ClickHouse'),
+    readonlyUser: text.optional(
+      'TIDEMARK_CLICKHOUSE_READONLY_USER',
+      'user that only reads and may change settings (readonly 2), for queries of traces; default the one of the embedded ClickHouse, else the user in the address',
+    ),
+    readonlyPassword: secret.optional('TIDEMARK_CLICKHOUSE_READONLY_PASSWORD', 'password of that user'),
     isUnconfined: flag.setting(
       'TIDEMARK_CLICKHOUSE_UNCONFINED',
       'false',
@@ -236,7 +247,10 @@ export const settingsTable = z.object({
       'TIDEMARK_METADATA_TLS_CERT_FILE',
       'certificate chain of the admin API and the console, PEM, reloaded when it changes; default none: plain HTTP',
     ),
-    tlsKeyFile: path.optional('TIDEMARK_METADATA_TLS_KEY_FILE', 'private key of that certificate, PEM'),
+    tlsKeyFile: path.optional(
+      'TIDEMARK_METADATA_TLS_KEY_FILE',
+      'private key of the certificate of the admin API, PEM',
+    ),
     trustedProxies: text.optional(
       'TIDEMARK_METADATA_TRUSTED_PROXIES',
       'addresses and networks of trusted proxies in front of the admin API, whose X-Forwarded-For and X-Forwarded-Proto are used, separated by commas; default none',
@@ -246,6 +260,11 @@ export const settingsTable = z.object({
     'TIDEMARK_CONSOLE',
     'on',
     'on = metadata serves the console at /console/ of the admin API; off = it does not',
+  ),
+  consoleExplore: explore.setting(
+    'TIDEMARK_CONSOLE_EXPLORE',
+    'viewer',
+    'least role that may query stored points and traces (docs/explore.md): viewer or editor; off = nobody',
   ),
   refresh: z.object({
     cron: text.setting(

@@ -95,7 +95,8 @@ export const kinds = {
       .regex(
         /^https?:\/\/[A-Za-z0-9.:[\]-]{1,253}(\/[A-Za-z0-9._~/-]{0,200})?$/,
         'is not an address like https://metrics.example.com, without user and query',
-      ),
+      )
+      .transform((text) => (text.endsWith('/') ? text.slice(0, -1) : text)),
   },
   urls: {
     shown: 'addresses',
@@ -157,6 +158,10 @@ export const kinds = {
   durability: {
     shown: 'process or power',
     schema: z.enum(['process', 'power'], 'is not process or power'),
+  },
+  explore: {
+    shown: 'off, viewer or editor',
+    schema: z.enum(['off', 'viewer', 'editor'], 'is not off, viewer or editor'),
   },
   replicas: {
     shown: '1, 3 or 5',

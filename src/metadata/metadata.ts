@@ -4,6 +4,7 @@ import { type Bus, connectBusWhenUp } from '../bus/connection.ts';
 import { ensureTopology, type RefusedStreams, retryStreams } from '../bus/topology.ts';
 import { withInstances } from '../config/instance-streams.ts';
 import { loadPipelines, type MetricsPipeline, type Pipelines } from '../config/pipelines.ts';
+import { readerUrls } from '../config/reader-urls.ts';
 import { engineUrls, natsTarget, questdbInstances, type Settings } from '../config/settings.ts';
 import { createDeadLetterAdmin } from '../dead-letters/admin.ts';
 import { createOrphans } from '../dead-letters/orphans.ts';
@@ -34,6 +35,7 @@ import { createApi } from './api/server.ts';
 import { type Audit, openAudit } from './audit/audit.ts';
 import type { Console } from './console/console.ts';
 import { openConsole } from './console/open-console.ts';
+import { createExplore, openReaders, type Readers } from './explore/explore.ts';
 import { createInspected, type Inspected } from './inspect/inspected.ts';
 import { openPulse, type PulseReads } from './pulse/open-pulse.ts';
 import { openRecords, type Records } from './records/store.ts';
@@ -161,6 +163,7 @@ type Given = {
   readonly metrics: MetadataMetrics;
   readonly instances: readonly PlacedInstance[];
   readonly clickhouse: Clickhouse;
+  readonly readers: Readers;
 };
 
 type Readiness = {
@@ -168,13 +171,18 @@ type Readiness = {
   readonly warnings: Checks<'questdb' | 'questdb_streams' | 'streams' | 'placements'>;
 };
 
-const openStores = (settings: Settings, parts: Parts): Pick<Given, 'instances' | 'clickhouse'> => {
+const openStores = (
+  settings: Settings,
+  parts: Parts,
+): Pick<Given, 'instances' | 'clickhouse' | 'readers'> => {
   const stores = parts.together();
   const instances = openInstances(questdbInstances(settings), settings.schemasFolder);
   for (const { sql } of instances) stores.add('QuestDB client', () => sql.close());
   const clickhouse = createClickhouse({ url: engineUrls(settings).clickhouse, connectionsMax: 4 });
   stores.add('ClickHouse client', () => clickhouse.close());
-  return { instances, clickhouse };
+  const readers = openReaders(readerUrls(settings));
+  stores.add('clients of readers', () => readers.close());
+  return { instances, clickhouse, readers };
 };
 
 const openOps = async (
@@ -216,12 +224,12 @@ type Services = {
   readonly outcomes: OutcomeReads;
   readonly account: Account;
   readonly pulse: PulseReads;
-  readonly inspected: Inspected;
   readonly console: Console | undefined;
+  readonly inspected: Inspected;
 };
 
 const createRoleApi = (
-  { settings, metrics, clickhouse, log }: Given,
+  { settings, metrics, clickhouse, readers, log }: Given,
   {
     bus,
     pipelines,
@@ -263,6 +271,7 @@ const createRoleApi = (
       now: Date.now,
     }),
     orphans: account.orphans,
+    explore: createExplore({ role: settings.consoleExplore, records, readers, now: Date.now }),
     resumeConsumer: async (pipeline) => {
       await records.system.put(systemKeys.resume(pipeline), { at: Date.now() });
     },
@@ -428,11 +437,8 @@ const startMetadata = async (
     ...{ bus, pipelines, records, adminTokens, audit, refresh, account, pulse },
     ...reads,
   };
-  const server = await serve(
-    createRoleApi(given, services, { tables, placing, checks: ready.checks }),
-    settings,
-    tls,
-  );
+  const api = createRoleApi(given, services, { tables, placing, checks: ready.checks });
+  const server = await serve(api, settings, tls);
   parts.add('admin API', () => finish(server));
   // Streams of dropped items have no end of their own.
   parts.add('readers of live drops', () => reads.outcomes.live.stop());

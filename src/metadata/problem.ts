@@ -112,6 +112,37 @@ const kinds: Readonly<Record<string, Kind>> = {
     title: 'The limit of live readers is reached',
     remedy: 'Stop one of them, or list the stored samples.',
   },
+  explore_off: {
+    status: 404,
+    title: 'Queries are switched off',
+    remedy: 'Set TIDEMARK_CONSOLE_EXPLORE to viewer or editor, or query the databases directly.',
+  },
+  unknown_name: {
+    status: 404,
+    title: 'The table has no such name',
+    remedy: 'Use a metric or a dimension that tidemark report columns lists.',
+  },
+  not_stored_yet: conflict(
+    'QuestDB has no such rows yet',
+    'Repeat the query once the first points are stored.',
+  ),
+  too_many_queries: {
+    status: 429,
+    title: 'Too many queries at once',
+    remedy: 'Wait for one of them, then repeat the query.',
+  },
+  query_timeout: {
+    status: 504,
+    title: 'The query took too long',
+    remedy: 'Narrow the time, or add a filter.',
+  },
+  query_too_large: {
+    status: 422,
+    title: 'The query reads or answers too much',
+    remedy: 'Narrow the time, or add a filter.',
+  },
+  // Nobody reads it: the status that proxies log for such calls.
+  query_cancelled: { status: 499, title: 'The caller went away' },
   not_redrivable: conflict(
     'The dead letter cannot be redriven',
     'Fix the cause in the detail and redrive it again, or purge it.',

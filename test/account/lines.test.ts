@@ -124,24 +124,35 @@ describe('lines of the settlers that are lost', () => {
     );
   });
 
-  it('deleted from the outcomes, and not from the settlers’ table, leave rows in the store that no record names', async () => {
+  it('deleted from the outcomes, and not from the settlers’ table, are shown with their items, stored or dropped', async () => {
     const report = await on.stack.createReport('outcome deleted');
     await on.pushEach(report, 4, 3);
     await on.whole(report, 12);
-    const [row] = await on.stack.spansQuery(
-      `SELECT base, first FROM otel.ingest_outcomes WHERE data_id = ${idOf(report)} LIMIT 1`,
-    );
+    const { mon_data_id: data_id, token: access_token } = report.data_source;
+    const points = [{ metrics: { up: 1 } }, ...Array.from({ length: 5 }, () => ({ metrics: {} }))];
+    const answer = await fetch(`http://127.0.0.1:${on.stack.ingress[0]?.ports['push']}/v2/push/`, {
+      method: 'POST',
+      body: JSON.stringify({ data_id, access_token, data: points }),
+    });
+    expect(answer.status).toBe(200);
+    await on.received(report, 18);
+    await on.settled();
+    const oneOf = async (outcome: string): Promise<string> => {
+      const [row] = await on.stack.spansQuery(
+        `SELECT base, first FROM otel.ingest_outcomes WHERE data_id = ${idOf(report)} AND outcomes['${outcome}'] > 0 ORDER BY at LIMIT 1`,
+      );
+      return `(data_id = ${idOf(report)} AND base = ${row?.['base']} AND first = ${row?.['first']})`;
+    };
+    const [stored, dropped] = [await oneOf('stored'), await oneOf('dropped/metrics_empty')];
     const startedAt = performance.now();
-    await deleteRows(
-      'ingest_outcomes',
-      `data_id = ${idOf(report)} AND base = ${row?.['base']} AND first = ${row?.['first']}`,
-    );
-    await on.seen(
-      'a row of ingest_outcomes deleted',
+    await deleteRows('ingest_outcomes', `${stored} OR ${dropped}`);
+    const { received, unrecorded, repeated } = await on.seen(
+      'two rows of ingest_outcomes deleted, one of dropped items',
       report,
-      [{ kind: 'unrecorded', stream: 'METRICS', items: 3, messages: 0 }],
+      [{ kind: 'unrecorded', stream: 'METRICS', items: 9, messages: 2 }],
       startedAt,
     );
+    expect({ received, unrecorded, repeated }).toEqual({ received: 18, unrecorded: 9, repeated: 0 });
   });
 
   it('nothing else was found', async () => {

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { readBooks, readDoubtful, readOutlines, withoutLine } from '../../src/account/books.ts';
+import { readMissingRecords } from '../../src/account/missing-records.ts';
 import { readReceived } from '../../src/account/received.ts';
 import { type Clickhouse, createClickhouse } from '../../src/stores/clickhouse/client.ts';
 import { BookHistory, firstMinute, type SettledRow } from '../support/account/book-history.ts';
@@ -166,7 +167,9 @@ describe('the books as ClickHouse gives them', () => {
         items: total(group.map(({ items }) => items)),
       }));
     });
-    expect(sorted(outlines.map(({ settledItems: _rows, ...each }) => each))).toEqual(sorted(expected));
+    expect(sorted(outlines.map(({ settledItems: _rows, recordedItems: _records, ...each }) => each))).toEqual(
+      sorted(expected),
+    );
     for (const { stream, life, minute, settledItems } of outlines) {
       const settled = cases.find((each) => each.stream === stream)?.history.settled ?? [];
       const ofPlace = settled.filter((line) => line.life === life && line.minute === minute);
@@ -177,5 +180,48 @@ describe('the books as ClickHouse gives them', () => {
       );
       expect(settledItems).toBeLessThanOrEqual(2 * total(ofPlace.map((line) => line.items)));
     }
+  });
+
+  it('show the messages whose record is gone, by owner and minute, and no repeats, redrives or lines of earlier programs', async () => {
+    const minute = firstMinute + 600;
+    const [owner, other] = [1_900_000, 1_900_001];
+    const place = { life: 9, minute, owner, sequence: 0, owners: 1, items: 4, redrive: 0 };
+    const settled = [
+      ...[1, 2, 3].map((serial) => ({ ...place, serial, record: 100 + serial })),
+      // Settled again under the key of the first one.
+      { ...place, serial: 4, record: 101 },
+      { ...place, serial: 5, record: 0 },
+      { ...place, serial: 6, record: 106, redrive: 1 },
+      { ...place, serial: 7, record: 107, owner: other, items: 0 },
+      { ...place, serial: 8, record: 102, owner: other, items: 6 },
+      // Its record has a base beyond 32 bits, and the second part of a request.
+      { ...place, serial: 9, record: 109, owner: other },
+      { ...place, serial: 10, record: 103, minute: minute + 60 },
+    ];
+    const record = {
+      ...{ pipeline: 'metrics', app_id: 0, first: 0, ordinal: -1, redrive: 0, minute, received: 4 },
+      ...{ outcomes: { stored: 4 }, at: firstMinute, book: 1 },
+    };
+    const records = [
+      { ...record, data_id: owner, base: '101' },
+      { ...record, data_id: other, base: String(5n * 2n ** 32n + 9n), first: 100 },
+      // A record of a redrive is none of the message's first way.
+      { ...record, data_id: owner, base: '103', redrive: 1, ordinal: 0 },
+    ];
+    await insert(
+      'ingest_settled',
+      settled.map((row) => ({ ...named(row, 'METRICS'), at: firstMinute })),
+    );
+    await insert('ingest_outcomes', records);
+    const missing = await readMissingRecords(clickhouse, 'METRICS', [minute, minute + 60]);
+    const common = { pipeline: 'metrics', appId: 0 };
+    expect(sorted(missing)).toEqual(
+      sorted([
+        { ...common, dataId: owner, minute, items: 8, messages: 2 },
+        { ...common, dataId: owner, minute: minute + 60, items: 4, messages: 1 },
+        { ...common, dataId: other, minute, items: 6, messages: 1 },
+      ]),
+    );
+    expect(await readMissingRecords(clickhouse, 'METRICS', [])).toEqual([]);
   });
 });

@@ -37,6 +37,9 @@ const names = [
   '017_ingest_usage',
   '018_ingest_days',
   '019_ingest_days_mv',
+  '020_ingest_settled_record',
+  '021_ingest_settled_mv_record',
+  '022_ingest_differences_placed',
 ];
 const version = names.length;
 const log = createLog('test', 'silent');
@@ -221,7 +224,7 @@ describe('a migration', () => {
     const folder = await folderCopy();
     writeFileSync(join(folder, '002_otel_traces_trace_id_ts.sql'), 'SELECT 1');
     writeFileSync(
-      join(folder, '020_more.sql'),
+      join(folder, '900_more.sql'),
       'CREATE TABLE IF NOT EXISTS otel.more (a UInt8) ENGINE = Memory',
     );
     await expect(run(folder)).rejects.toMatchObject({
@@ -236,11 +239,11 @@ describe('a migration', () => {
     await run();
     const folder = await folderCopy();
     writeFileSync(
-      join(folder, '020_more.sql'),
+      join(folder, '900_more.sql'),
       'CREATE TABLE IF NOT EXISTS otel.more (a UInt8) ENGINE = Memory',
     );
-    expect(await run(folder)).toEqual({ ...unchanged, applied: ['020_more'], version: 20 });
-    expect(await run()).toEqual({ ...unchanged, applied: [], version: 20 });
+    expect(await run(folder)).toEqual({ ...unchanged, applied: ['900_more'], version: 900 });
+    expect(await run()).toEqual({ ...unchanged, applied: [], version: 900 });
   });
 
   it.each([

@@ -183,7 +183,7 @@ describe('the balance', () => {
     ['data_id=1&app_id=1', 'app_id'],
     ['data_id=x', 'data_id'],
     ['since=9&until=5', 'since'],
-    ['by=hour', 'by'],
+    ['by=week', 'by'],
     ['dataid=1', 'dataid'],
   ])('refuses %s and names the field', async (query, field) => {
     expect(await stack.api('GET', `/api/v1/outcomes?${query}`)).toMatchObject({

@@ -77,6 +77,7 @@ export const depsOfNothing = (): ApiDeps =>
     .custom<ApiDeps>(() => true)
     .parse({
       onAnswer: () => undefined,
+      explore: { role: 'viewer' },
       refresh: {
         pollingApp: createPollingApp(z.custom<Subscriptions>(() => true).parse({}), () => undefined),
       },

@@ -1432,6 +1432,106 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/query/points": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Series of stored metrics, at most 20 of 600 buckets, or the last 50 rows; by default of the last hour
+         * @description Needs the role viewer.
+         */
+        post: operations["post_query_points"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/query/points/values": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Values of a dimension, those with most rows first; by default of the last hour
+         * @description Needs the role viewer.
+         */
+        get: operations["get_query_points_values"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/query/traces": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Traces with a span that fulfils all conditions together, the newest such span first; by default of the last hour
+         * @description Needs the role viewer.
+         */
+        post: operations["post_query_traces"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/traces/services": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Services and the names of their spans, those with most spans first; by default of the last hour
+         * @description Needs the role viewer.
+         */
+        get: operations["get_traces_services"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/traces/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * The spans of a trace by their start, at most 10,000
+         * @description Needs the role viewer.
+         */
+        get: operations["get_traces_by_id"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/audit": {
         parameters: {
             query?: never;
@@ -2665,6 +2765,235 @@ export interface components {
             needs: string;
             text: string;
         };
+        Points: {
+            mon_data_id: number;
+            table_id: string;
+            questdb: string;
+            since: number;
+            until: number;
+            /** @description Seconds of a bucket; null for raw rows */
+            step: number | null;
+            /** @description The start of each bucket, Unix seconds */
+            buckets: number[];
+            group_by: string[];
+            series: {
+                metric: string;
+                /** @description The values of group_by */
+                group: (string | null)[];
+                /** @description Of the group; null without group_by */
+                rows: number | null;
+                /** @description One of each bucket */
+                values: (number | null)[];
+            }[];
+            /** @description At most 20 are answered, those with most rows */
+            series_total: number;
+            truncated: boolean;
+            raw: {
+                columns: string[];
+                rows: (string | number | null)[][];
+            } | null;
+            /** @description The statements that ran, in their order */
+            sql: string[];
+            /** @description Milliseconds of the call */
+            elapsed_ms: number;
+            /** @description null: QuestDB does not report it */
+            rows_read: number | null;
+        };
+        PointsQuery: {
+            /** @description The data id */
+            data_id?: number;
+            /** @description The table_id, instead of data_id */
+            table?: string;
+            metrics: string[];
+            /**
+             * @description How the values of a bucket become one
+             * @default avg
+             * @enum {string}
+             */
+            aggregate: "avg" | "min" | "max" | "sum" | "count" | "last";
+            /** @default [] */
+            filter: {
+                /** @description A dimension, or target */
+                dimension: string;
+                /**
+                 * @default =
+                 * @enum {string}
+                 */
+                operator: "=" | "!=" | "in";
+                /** @description One value, or several for in; null = the point has no such dimension */
+                values: (string | null)[];
+            }[];
+            /** @default [] */
+            group_by: string[];
+            /** @description At or after this time, Unix seconds; default an hour before until */
+            since?: number;
+            /** @description Before this time, Unix seconds; default now */
+            until?: number;
+            /**
+             * @description Allows a period of more than 7 days
+             * @default false
+             */
+            wide: boolean;
+            /** @description Seconds of a bucket; default the smallest one of at most 600 buckets */
+            step?: number;
+            /**
+             * @description The last 50 rows instead of series
+             * @default false
+             */
+            raw: boolean;
+        };
+        DimensionValues: {
+            mon_data_id: number;
+            table_id: string;
+            questdb: string;
+            since: number;
+            until: number;
+            values: {
+                value: string | null;
+                rows: number;
+            }[];
+            truncated: boolean;
+            /** @description The statements that ran, in their order */
+            sql: string[];
+        };
+        Traces: {
+            since: number;
+            until: number;
+            items: components["schemas"]["TraceSummary"][];
+            next_cursor: string | null;
+            /** @description The statements that ran, in their order */
+            sql: string[];
+            /** @description Milliseconds of the call */
+            elapsed_ms: number;
+            /** @description Rows that ClickHouse read */
+            rows_read: number;
+        };
+        TraceSummary: {
+            trace_id: string;
+            /** @description Name of the root span, else of the earliest one */
+            root_name: string;
+            root_service: string;
+            has_root: boolean;
+            /** @description Unix seconds to the millisecond */
+            start: number;
+            duration_ms: number;
+            spans: number;
+            errors: number;
+            services: number;
+        };
+        TracesQuery: {
+            /** @description Only of this application */
+            app_id?: number;
+            /** @description service.name */
+            service?: string;
+            span_name?: string;
+            /** @enum {string} */
+            status?: "unset" | "ok" | "error";
+            /** @description A span of at least this long */
+            min_duration_ms?: number;
+            /** @description A span of at most this long */
+            max_duration_ms?: number;
+            /**
+             * @description Each equals exactly
+             * @default []
+             */
+            attributes: {
+                /**
+                 * @default span
+                 * @enum {string}
+                 */
+                scope: "span" | "resource";
+                key: string;
+                value: string;
+            }[];
+            /** @description At or after this time, Unix seconds; default an hour before until */
+            since?: number;
+            /** @description Before this time, Unix seconds; default now */
+            until?: number;
+            /**
+             * @description Allows a period of more than 7 days
+             * @default false
+             */
+            wide: boolean;
+            /** @default 20 */
+            limit: number;
+            /** @description The next_cursor of the page before, of the same query */
+            cursor?: string;
+        };
+        Services: {
+            since: number;
+            until: number;
+            items: {
+                service: string;
+                spans: number;
+                span_names: {
+                    name: string;
+                    spans: number;
+                }[];
+            }[];
+            truncated: boolean;
+            /** @description The statements that ran, in their order */
+            sql: string[];
+            /** @description Milliseconds of the call */
+            elapsed_ms: number;
+            /** @description Rows that ClickHouse read */
+            rows_read: number;
+        };
+        Trace: {
+            trace_id: string;
+            /** @description Start of the first span, nanoseconds since 1970 */
+            start_unix_nano: string;
+            duration_ns: number;
+            /** @description By their start, at most 10,000 */
+            spans: components["schemas"]["Span"][];
+            resources: components["schemas"]["Attribute"][][];
+            spans_total: number;
+            truncated: boolean;
+            /** @description The statements that ran, in their order */
+            sql: string[];
+            /** @description Milliseconds of the call */
+            elapsed_ms: number;
+            /** @description Rows that ClickHouse read */
+            rows_read: number;
+        };
+        Span: {
+            span_id: string;
+            /** @description Empty for a root */
+            parent_span_id: string;
+            name: string;
+            kind: string;
+            service: string;
+            app_id: number;
+            /** @description Nanoseconds from the start of the trace */
+            offset_ns: number;
+            duration_ns: number;
+            status: string;
+            status_message: string;
+            trace_state: string;
+            scope: {
+                name: string;
+                version: string;
+            };
+            /** @description Its place in resources, from 0 */
+            resource: number;
+            attributes: components["schemas"]["Attribute"][];
+            events: {
+                /** @description Nanoseconds from the start of the span */
+                offset_ns: number;
+                name: string;
+                attributes: components["schemas"]["Attribute"][];
+            }[];
+            links: {
+                trace_id: string;
+                span_id: string;
+                trace_state: string;
+                attributes: components["schemas"]["Attribute"][];
+            }[];
+        };
+        Attribute: {
+            key: string;
+            value: string;
+        };
         AuditEntry: {
             audit_id: string;
             at: number;
@@ -3003,6 +3332,26 @@ export interface components {
         };
         /** @description The ETag of the record differs from If-Match */
         Problem412: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description Too many queries at once */
+        Problem429: {
+            headers: {
+                /** @description Seconds to wait */
+                "Retry-After": string;
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description The query took too long */
+        Problem504: {
             headers: {
                 [name: string]: unknown;
             };
@@ -6369,6 +6718,184 @@ export interface operations {
             413: components["responses"]["Problem413"];
             422: components["responses"]["Problem422"];
             503: components["responses"]["Problem503"];
+        };
+    };
+    post_query_points: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["PointsQuery"];
+            };
+        };
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Points"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+            504: components["responses"]["Problem504"];
+        };
+    };
+    get_query_points_values: {
+        parameters: {
+            query: {
+                /** @description Only this data id */
+                data_id?: number;
+                table?: string;
+                /** @description A dimension, or target */
+                dimension: string;
+                /** @description At or after this time, Unix seconds */
+                since?: number;
+                /** @description Up to this time, Unix seconds */
+                until?: number;
+                /** @description Allows a period of more than 7 days */
+                wide?: boolean;
+                /** @description How many values at most */
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DimensionValues"];
+                };
+            };
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+            504: components["responses"]["Problem504"];
+        };
+    };
+    post_query_traces: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["TracesQuery"];
+            };
+        };
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Traces"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+            504: components["responses"]["Problem504"];
+        };
+    };
+    get_traces_services: {
+        parameters: {
+            query?: {
+                /** @description Only this application */
+                app_id?: number;
+                /** @description At or after this time, Unix seconds */
+                since?: number;
+                /** @description Up to this time, Unix seconds */
+                until?: number;
+                /** @description Allows a period of more than 7 days */
+                wide?: boolean;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Services"];
+                };
+            };
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+            504: components["responses"]["Problem504"];
+        };
+    };
+    get_traces_by_id: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The trace id */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Trace"];
+                };
+            };
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+            504: components["responses"]["Problem504"];
         };
     };
     get_audit: {

@@ -34,7 +34,7 @@ export const startAccountWatch = ({
   onLook,
   now,
   log,
-  everyMs = 10_000,
+  everyMs = 15_000,
 }: AccountWatchDependencies): AccountWatch => {
   const stopping = new AbortController();
   let state: AccountState = { notKnownSince: now(), why: 'the books were not compared yet' };

@@ -6,6 +6,7 @@ import type { Log } from '../../telemetry/log.ts';
 import type { Account } from '../account/account.ts';
 import type { Audit } from '../audit/audit.ts';
 import type { Console } from '../console/console.ts';
+import type { Explore } from '../explore/explore.ts';
 import type { Inspected } from '../inspect/inspected.ts';
 import type { PulseReads } from '../pulse/open-pulse.ts';
 import type { Refresh } from '../refresh/refresh.ts';
@@ -26,6 +27,7 @@ export type ApiDeps = CreationDeps & {
   readonly inspected: Inspected;
   readonly deadLetters: DeadLetterAdmin;
   readonly orphans: Orphans;
+  readonly explore: Explore;
   /** Lets the consumers of this pipeline continue, in every transfer process. */
   readonly resumeConsumer: (pipeline: string) => Promise<void>;
   readonly policyDefaults: PolicyDefaults;

@@ -23,6 +23,8 @@ export type Input<P, Q, B> = {
   readonly records: Records;
   /** Reports writes elsewhere to the audit. */
   readonly note: Note;
+  /** Aborted when the caller closes its connection before the answer. */
+  readonly signal: () => AbortSignal;
 };
 
 /** A 200: its JSON, the revision that becomes the ETag where the answer is one record, and the same as CSV where it is a table. */
@@ -52,6 +54,8 @@ type Description = {
   readonly hasEtag?: true;
   /** A session of the console may call it only within five minutes after its token was presented. */
   readonly needsProof?: true;
+  /** It runs a bounded query of stored items: 404 for unknown names, 409 before the first row, 429 for too many at once, 504 for too long. */
+  readonly isQuery?: true;
   /** Largest body in bytes; a MiB by default. */
   readonly bodyBytesMax?: number;
 };
@@ -77,6 +81,7 @@ export type RawInput = {
   readonly host: string | undefined;
   readonly identity: AdminIdentity;
   readonly records: Records;
+  readonly signal: () => AbortSignal;
 };
 
 /** A call whose input is valid. */
@@ -144,7 +149,7 @@ export const endpoint = <P extends z.ZodType, Q extends z.ZodType, B extends z.Z
       const query = parseInput(querySchema, isTaken(querySchema) ? raw.query : undefined);
       const rawBody = isTaken(bodySchema) ? await raw.body() : undefined;
       const body = parseInput(bodySchema, rawBody);
-      const { revision, identity, host } = raw;
+      const { revision, identity, host, signal } = raw;
       // Only from a body with known fields: a merge patch may have any field.
       const author = authorOf(definition.method === 'PATCH' ? undefined : operatorOf(body), identity.name);
       return {
@@ -152,7 +157,7 @@ export const endpoint = <P extends z.ZodType, Q extends z.ZodType, B extends z.Z
         body: rawBody,
         run: (note) => {
           const records = notingRecords(raw.records, note);
-          return run({ params, query, body, revision, host, identity, author, records, note });
+          return run({ params, query, body, revision, host, identity, author, records, note, signal });
         },
       };
     },

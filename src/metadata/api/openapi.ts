@@ -32,7 +32,7 @@ const hasBody = ({ schemas }: Endpoint): boolean => !(schemas.body instanceof z.
 
 /** The errors that an endpoint may answer with, by its inputs. */
 const problemsOf = (endpoint: Endpoint) => {
-  const { path, method, isConditional, isWrite, namesRecord } = endpoint;
+  const { path, method, isConditional, isWrite, namesRecord, isQuery } = endpoint;
   return {
     401: problemAnswer('No valid admin token', { 'WWW-Authenticate': text('Bearer') }),
     403: problemAnswer('The role of the token does not allow this'),
@@ -40,13 +40,19 @@ const problemsOf = (endpoint: Endpoint) => {
     503: problemAnswer('A dependency is not available; the same call may be repeated', {
       'Retry-After': text('Seconds to wait'),
     }),
-    ...(path.includes('{') || namesRecord === true
+    ...(path.includes('{') || namesRecord === true || isQuery === true
       ? { 404: problemAnswer('The record does not exist') }
       : {}),
     ...(hasBody(endpoint) ? { 400: problemAnswer('The body is not JSON') } : {}),
     ...(method === 'GET' ? {} : { 413: problemAnswer('The body is too large') }),
-    ...(isWrite && method !== 'GET'
+    ...((isWrite && method !== 'GET') || isQuery === true
       ? { 409: problemAnswer('The state of the records does not allow this') }
+      : {}),
+    ...(isQuery === true
+      ? {
+          429: problemAnswer('Too many queries at once', { 'Retry-After': text('Seconds to wait') }),
+          504: problemAnswer('The query took too long'),
+        }
       : {}),
     ...(isConditional ? { 412: problemAnswer('The ETag of the record differs from If-Match') } : {}),
   };

@@ -18,6 +18,7 @@ import type { ApiDeps } from './deps.ts';
 import { diagnosisEndpoints } from './diagnosis-endpoints.ts';
 import { type Answer, type Endpoint, operatorOf, type Prepared } from './endpoint.ts';
 import type { ApiEnv } from './env.ts';
+import { exploreEndpoints } from './explore-endpoints.ts';
 import { answerLive, lineEndpoints, livePath } from './line-endpoints.ts';
 import { openApiDocument } from './openapi.ts';
 import { operationEndpoints } from './operation-endpoints.ts';
@@ -60,18 +61,23 @@ export const endpointsOf = (deps: ApiDeps): Endpoint[] => [
   ...storeEndpoints(deps),
   ...diagnosisEndpoints(deps),
   ...snippetEndpoints(deps),
+  ...exploreEndpoints(deps),
   ...systemEndpoints(deps),
   ...backupEndpoints(deps),
   ...consoleEndpoints(deps),
 ];
+
+const retryAfterOf = ({ status, code }: Problem): Record<string, string> => {
+  if (status !== 503 && status !== 429) return {};
+  return { 'Retry-After': code === 'too_many_attempts' ? attemptsAfterSeconds : retryAfterSeconds };
+};
 
 const answerProblem = (problem: Problem, headers: Record<string, string> = {}): Response =>
   new Response(JSON.stringify(problem), {
     status: problem.status,
     headers: {
       'Content-Type': 'application/problem+json',
-      ...(problem.status === 503 ? { 'Retry-After': retryAfterSeconds } : {}),
-      ...(problem.status === 429 ? { 'Retry-After': attemptsAfterSeconds } : {}),
+      ...retryAfterOf(problem),
       ...(problem.status === 401 ? { 'WWW-Authenticate': 'Bearer realm="tidemark"' } : {}),
       ...headers,
     },
@@ -160,7 +166,8 @@ const noEndpoint = (endpoints: readonly Endpoint[], path: string, method: string
   if (methods.length === 0) {
     return answerProblem(toProblem(new Fault('permanent', 'not_found', `unknown path ${path}`)));
   }
-  const allowed = methods.join(', ');
+  // A path with an id may also be the one of a name.
+  const allowed = [...new Set(methods)].join(', ');
   return answerProblem(
     toProblem(
       new Fault('permanent', 'method_not_allowed', `${path} does not accept ${method}; use ${allowed}`),
@@ -228,6 +235,7 @@ const call = async (deps: ApiDeps, endpoint: Endpoint, context: Context<ApiEnv>)
     host: context.req.header('Host'),
     identity,
     records: deps.records,
+    signal: () => context.req.raw.signal,
   });
   const answer = await runAudited(deps, identity, prepared);
   return answer.csv !== undefined && wantsCsv(context) ? answerCsv(answer.csv()) : answerJson(answer);

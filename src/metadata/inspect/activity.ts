@@ -22,7 +22,7 @@ export type Minute = {
 };
 
 const minuteSeconds = 60;
-/** Whoever sent within this time still sends. */
+/** An owner that sent within this time still sends. */
 const recentSeconds = 300;
 const refusalsMax = 20;
 
@@ -118,7 +118,7 @@ export const readRefusals = async (
 ): Promise<Refusal[]> =>
   merged(await readOwnerDrops(clickhouse, owner, since, refusalsMax), nothingArrived, since);
 
-/** What the owner does; a disabled one is refused whatever it sends. */
+/** What the owner does; all that a disabled one sends is refused. */
 export const stateOf = (
   isEnabled: boolean,
   last: LastRequest | undefined,

@@ -1,6 +1,6 @@
 import type { Settings } from '../../config/settings.ts';
 
-/** Addresses of the receivers, as senders reach them; without a slash at the end. */
+/** Addresses of the receivers, as senders reach them, without a slash at the end. */
 export type ReceiverUrls = { readonly push: string; readonly otlp: string };
 
 /** The same for a caller that reached the admin API under this host (`name` or `name:port`). */
@@ -18,7 +18,7 @@ export const receiversOf =
     const scheme = ingress.tlsCertFile === undefined ? 'http' : 'https';
     const at = (port: number): string => `${scheme}://${nameOf(host)}:${port}`;
     return {
-      push: ingress.pushUrl?.replace(/\/+$/, '') ?? at(ingress.pushPort),
-      otlp: ingress.otlpUrl?.replace(/\/+$/, '') ?? at(ingress.otlpPort),
+      push: ingress.pushUrl ?? at(ingress.pushPort),
+      otlp: ingress.otlpUrl ?? at(ingress.otlpPort),
     };
   };

@@ -46,8 +46,8 @@ export type HourAccountOptions = {
   readonly elapsed: () => number;
 };
 
-const everyMs = 30_000;
-/** A reading takes at most this share of the time, whoever asks. */
+const everyMs = 10_000;
+/** A reading takes at most this share of the time, however many ask. */
 const shareMax = 0.05;
 const firstMsMax = 1_500;
 const hourSeconds = 3_600;

@@ -21,6 +21,8 @@ export type LineSources = {
   readonly nowMs: number;
   readonly isConnected: boolean;
   readonly processes: readonly SeenProcess[];
+  /** Every process that is there was heard by now. */
+  readonly isSettled: boolean;
   readonly streams: readonly SeenStream[];
   readonly stores: readonly LineStore[];
   /** Names of the QuestDB instances, the first one `default`. */

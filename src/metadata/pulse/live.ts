@@ -30,6 +30,8 @@ const everyMs = 1_000;
 /** Often enough that a stream ends within a second of the revocation. */
 const checkEveryMs = 500;
 const commentEveryMs = 10_000;
+/** The server keeps half-closed connections, so only a write shows that a reader has left: its place is for another one. */
+const quietTicks = 2;
 /** Events that a reader may be behind; then it gets none until it has read some. */
 const behindMax = 4;
 
@@ -53,7 +55,7 @@ const ownerOf = ({ dataId, appId }: DropFilter) => ({
 const wants = ({ topics }: Reader, kind: Topic['kind']): boolean =>
   topics.some((topic) => topic.kind === kind);
 
-/** One chunk for each reader and second: those who are behind get none, and are told of the drops that they missed. */
+/** One chunk for each reader and second: those who are behind get none, and later the number of drops that they missed. */
 const send = (reader: Reader, text: string): boolean => {
   const { controller } = reader;
   if (text === '' || (controller.desiredSize ?? 0) <= 0) return false;
@@ -82,7 +84,7 @@ const dropsFor = (
   return { text, count };
 };
 
-/** The readers and what they are told. */
+/** The readers, and what each of them gets. */
 class Readers {
   readonly all = new Set<Reader>();
   private readonly options: LiveOptions;
@@ -182,7 +184,8 @@ class Readers {
     for (const reader of this.all) {
       const drops = dropsFor(reader, id, gathered);
       const own = [wants(reader, 'line') ? line : '', wants(reader, 'dead_letters') ? acts : '', drops.text];
-      if (send(reader, own.join(''))) reader.skipped = 0;
+      const text = own.join('') || (id % quietTicks === 0 ? ':\n\n' : '');
+      if (send(reader, text)) reader.skipped = 0;
       else if (drops.count > 0) reader.skipped = drops.count;
     }
   }

@@ -127,6 +127,7 @@ export const openPulse = (options: PulseReadsOptions, parts: Parts): PulseReads 
       nowMs: Date.now(),
       isConnected: bus.connected,
       processes: processes.list(),
+      isSettled: processes.isSettled,
       streams: pipelines.streams.map(({ name, consumer }) => ({
         name,
         consumer: consumer?.name,

@@ -74,7 +74,9 @@ export type Processes = {
   take(payload: Uint8Array, subject: string): void;
   /** The connection is back: nobody was silent while it was away. */
   reconnected(): void;
-  /** By role and name. Whoever is silent for two minutes, or has ended in order, is forgotten. */
+  /** It has listened for long enough to have heard every process that is there. */
+  readonly isSettled: boolean;
+  /** By role and name. A process that is silent for two minutes, or has ended in order, is forgotten. */
   list(): SeenProcess[];
   seriesOf(id: string): Series;
 };
@@ -170,6 +172,9 @@ export const createProcesses = ({ elapsed, onIgnored }: ProcessesOptions): Proce
     },
     reconnected: () => {
       heardSince = elapsed();
+    },
+    get isSettled() {
+      return elapsed() - heardSince >= goneMs;
     },
     list: () => {
       forget();

@@ -37,7 +37,7 @@ export const createStreamTrends = (elapsed: () => number): StreamTrends => {
       }
       const at = elapsed();
       const before = readings.get(stream) ?? [];
-      // A stream that was made anew counts from 1 again.
+      // A stream that was made again counts from 1 again.
       const isSame = (before.at(-1)?.lastSequence ?? 0) <= health.lastSequence;
       const kept = isSame ? before.filter((reading) => at - reading.at <= windowMs) : [];
       readings.set(stream, [...kept, { ...health, at }]);

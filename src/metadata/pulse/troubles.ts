@@ -43,7 +43,7 @@ export const troubleKinds = {
     'TidemarkTableSuspended',
     'Free disk space if it is full, then ALTER TABLE … RESUME WAL.',
   ),
-  table_set_aside: page(
+  table_unavailable: page(
     'TidemarkTableSetAside',
     'Repair the table, then tidemark dlq redrive --reason table_unavailable.',
   ),
@@ -90,7 +90,7 @@ const codeOfCheck = (role: PulseRole, check: string): TroubleCode | undefined =>
   if (check === 'breaker' || check === 'outcomes_breaker') return 'breaker_open';
   if (check === 'deadletter' || check === 'outcomes_deadletter') return 'dead_letters_held';
   if (check === 'envelope') return 'envelope_newer';
-  // The stores, the streams and the tables are told of once, and not by each process that misses them.
+  // Stores, streams and tables have troubles of their own, one for all processes that miss them.
   if (check === 'questdb' || (role === 'metadata' && check === 'streams')) return undefined;
   if (check === 'clickhouse' || check === 'questdb_tables') return undefined;
   return 'not_ready';
@@ -125,11 +125,11 @@ const checkTroubles = (there: readonly SeenProcess[]): Trouble[] => {
 };
 
 /** A process that stops in order says so; these have not. */
-const processTroubles = (processes: readonly SeenProcess[], isConnected: boolean): Trouble[] => {
+const processTroubles = (processes: readonly SeenProcess[], isSettled: boolean): Trouble[] => {
   const there = processes.filter(({ isGone }) => !isGone);
   const versions = new Map<string, number>();
   for (const { pulse } of there) versions.set(pulse.version, (versions.get(pulse.version) ?? 0) + 1);
-  const missing = pulseRoles.filter((role) => isConnected && !there.some((each) => each.role === role));
+  const missing = pulseRoles.filter((role) => isSettled && !there.some((each) => each.role === role));
   const slow = there.filter(({ pulse }) => pulse.loopP99Ms > 200);
   return [
     ...missing.map((role) => trouble('role_missing', `no process of ${role} says that it runs`)),
@@ -179,7 +179,7 @@ const tableTroubles = (there: readonly SeenProcess[]): Trouble[] => {
     for (const [label, { setAside }] of Object.entries(pulse.transfer?.pipelines ?? {}))
       if (setAside > 0) {
         isNamed = true;
-        tell('table_set_aside', label, `${label}: ${counted(setAside, 'table')} set aside${more}`);
+        tell('table_unavailable', label, `${label}: ${counted(setAside, 'unavailable table')}${more}`);
       }
     if (why !== undefined && !isNamed) tell('table_waits', '', why);
   }
@@ -257,6 +257,7 @@ const accountTroubles = (account: HourAccount | undefined, notKnownSince: number
 /** All that is wrong, the most urgent first. */
 export const troublesOf = (sources: {
   readonly isConnected: boolean;
+  readonly isSettled: boolean;
   readonly processes: readonly SeenProcess[];
   readonly streams: readonly LineStream[];
   readonly stores: readonly LineStore[];
@@ -264,14 +265,14 @@ export const troublesOf = (sources: {
   readonly account: HourAccount | undefined;
   readonly notKnownSince: number | undefined;
 }): Trouble[] => {
-  const { isConnected, processes, streams, stores, totals, account, notKnownSince } = sources;
+  const { isConnected, isSettled, processes, streams, stores, totals, account, notKnownSince } = sources;
   const there = processes.filter(({ isGone }) => !isGone);
   return [
     ...(isConnected
       ? []
       : [trouble('nats_away', 'metadata has no connection to NATS: the figures are the last ones')]),
     ...accountTroubles(account, notKnownSince),
-    ...processTroubles(processes, isConnected),
+    ...processTroubles(processes, isConnected && isSettled),
     ...tableTroubles(there),
     ...streamTroubles(streams, totals.dead_lettered_items_per_second),
     ...storeTroubles(stores, there),

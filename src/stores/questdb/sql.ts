@@ -10,8 +10,8 @@ export type SqlResult = { readonly columns: readonly string[]; readonly dataset:
 export type QuestdbSql = {
   /**
    * Runs one statement. Throws a transient Fault `questdb_unavailable` when the server is away, late or failing, and a
-   * permanent `questdb_rejected` when it refuses the statement or the credentials. A server that needs more than `timeoutMs` for a
-   * query (default: its own limit) ends and refuses it.
+   * permanent `questdb_rejected` when it refuses the statement or the credentials. A query that takes longer than
+   * `timeoutMs` (default 10 s) is given up: its connection is closed, and the server ends it.
    */
   exec(sql: string, timeoutMs?: number): Promise<SqlResult>;
   close(): Promise<void>;
@@ -46,11 +46,12 @@ const parseJson = (text: string): unknown => {
   }
 };
 
-const unavailable = (reason: string, cause?: unknown): Fault =>
+/** A transient Fault `questdb_unavailable`. */
+export const unavailable = (reason: string, cause?: unknown): Fault =>
   new Fault('transient', 'questdb_unavailable', `QuestDB ${reason}`, cause);
 
 /** The one place where QuestDB's SQL answers become results or Faults. */
-const toResult = (status: number, text: string): SqlResult => {
+export const toResult = (status: number, text: string): SqlResult => {
   if (status >= 500 || status === 429) throw unavailable(`answered ${status}: ${text.slice(0, 300)}`);
   const body = parseJson(text);
   const refusal = refusalSchema.safeParse(body);
@@ -63,6 +64,12 @@ const toResult = (status: number, text: string): SqlResult => {
   return { columns: answer.data.columns.map((column) => column.name), dataset: answer.data.dataset };
 };
 
+/** The header of the user and the password of an address. */
+export const authorization = (username: string, password: string): Record<string, string> => {
+  const credentials = `${decodeURIComponent(username)}:${decodeURIComponent(password)}`;
+  return username === '' ? {} : { authorization: `Basic ${Buffer.from(credentials).toString('base64')}` };
+};
+
 /** A client for the server at `url` (`http://[user:password@]host:port`); a password in it is sent as basic auth. */
 export const createQuestdbSql = ({ url }: { url: string }): QuestdbSql => {
   const { origin, username, password } = new URL(url);
@@ -72,15 +79,13 @@ export const createQuestdbSql = ({ url }: { url: string }): QuestdbSql => {
     headersTimeout: requestTimeoutMs,
     bodyTimeout: requestTimeoutMs,
   });
-  const credentials = `${decodeURIComponent(username)}:${decodeURIComponent(password)}`;
-  const headers: Record<string, string> =
-    username === '' ? {} : { authorization: `Basic ${Buffer.from(credentials).toString('base64')}` };
+  const headers = authorization(username, password);
   return {
     exec: async (sql, timeoutMs) => {
-      const bounded =
-        timeoutMs === undefined ? headers : { ...headers, 'Statement-Timeout': String(timeoutMs) };
+      // No Statement-Timeout: QuestDB 9.3.4 keeps it for later queries of others. A closed connection ends the query, too.
+      const bound = timeoutMs === undefined ? {} : { signal: AbortSignal.timeout(timeoutMs) };
       const reply = await pool
-        .request({ method: 'GET', path: `/exec?query=${encodeURIComponent(sql)}`, headers: bounded })
+        .request({ method: 'GET', path: `/exec?query=${encodeURIComponent(sql)}`, headers, ...bound })
         .then(async ({ statusCode, body }) => ({ status: statusCode, text: await body.text() }))
         .catch((error: unknown) => {
           throw unavailable(`does not answer at ${new URL(url).host}: ${errorText(error)}`, error);

@@ -20,6 +20,7 @@ const undocumented: Readonly<Record<string, string>> = {
   'GET /readyz': 'probes read its status only; operators know it from the operations port of every role',
   'GET /openapi.json': 'it is the document',
   'GET /api/v1/drops/live': 'its answer has no end; the summary of /api/v1/drops describes it',
+  'GET /api/v1/live': 'its answer has no end; the summary of /api/v1/line describes it',
   'GET /v1/subscriptions/{biz}': 'the contract with nodes, which have a token of their own and no other call',
 };
 

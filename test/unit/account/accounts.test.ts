@@ -60,6 +60,14 @@ describe('an account', () => {
     });
   });
 
+  it('has it as unrecorded, as far as the books lack its records, dropped items among them', () => {
+    const books = [{ published: 20, counted: 20, uncounted: 0 }];
+    const ofBooks = found({ kind: 'unrecorded', items: 6, messages: 2, placedItems: 6 });
+    expect(accountOf(balance(10, 10), books, [ofBooks], true)).toMatchObject({
+      ...{ received: 20, repeated: 4, unrecorded: 6, inFlight: 0, addsUp: false },
+    });
+  });
+
   it('counts items once whose record is there and whose place is not', () => {
     const books = [{ published: 10, counted: 4, uncounted: 0 }];
     const difference = found({ kind: 'unrecorded', items: 6, messages: 1 });
@@ -127,6 +135,8 @@ describe('received = stored + dropped + dead-lettered + repeated + lost + stuck 
         for (const { items } of records) outcomes[pick<0 | 1 | 2>(random, [0, 0, 1, 2])] += items;
         const earlier = random(3) * random(9);
         outcomes[0] += earlier;
+        // Of some the record is gone.
+        const withoutRecord = random(4) === 0 ? sum(ofOwner.filter((line) => !records.includes(line))) : 0;
         // Of some the place is gone.
         const withoutPlace = random(4) === 0 ? random(20) : 0;
         outcomes[0] += withoutPlace;
@@ -142,12 +152,18 @@ describe('received = stored + dropped + dead-lettered + repeated + lost + stuck 
             }),
           );
         const rows = found({ kind: 'unrecorded', items: random(9), messages: 0 });
-        const all = random(2) === 0 ? ofBooks : [...ofBooks, rows];
+        const gone = found({
+          ...{ kind: 'unrecorded', minute: minute + 999, messages: 1 },
+          ...{ items: withoutRecord, placedItems: withoutRecord },
+        });
+        const ofRecords = withoutRecord === 0 ? ofBooks : [...ofBooks, gone];
+        const all = random(2) === 0 ? ofRecords : [...ofRecords, rows];
         const account = accountOf(balance(recorded + earlier, recorded, outcomes), [books], all, true);
         const at = `seed ${seed} owner ${dataId}`;
         expect(sumOf(account), at).toBe(account.received);
         for (const column of ['received', 'repeated', 'lost', 'stuck', 'unrecorded', 'inFlight'] as const)
           expect(account[column], at).toBeGreaterThanOrEqual(0);
+        if (withoutPlace === 0) expect(account.unrecorded, at).toBeGreaterThanOrEqual(withoutRecord);
         onTheWay += account.inFlight;
         for (const column of ['repeated', 'lost', 'stuck', 'unrecorded', 'inFlight'] as const)
           seen[column] += account[column];

@@ -12,7 +12,7 @@ const difference = (change: Partial<Difference> = {}): Difference => ({
 });
 
 const explain = (found: readonly Difference[], records: number, rows: number) =>
-  explainLosses(found, { recorded: () => records, unrecordedRows: async () => rows });
+  explainLosses(found, { recorded: () => records, unrecordedRows: async () => rows, withoutRecord: [] });
 
 const textOf = ({ kind, minute: at, items, messages }: Difference): unknown[] => [
   ...[kind, (at - minute) / 60, items, messages],
@@ -58,6 +58,18 @@ describe('items that seem lost', () => {
     ]);
   });
 
+  it('and messages without a record are unrecorded, and the store does not name their rows again', async () => {
+    const { differences, byMinute } = await explainLosses([difference()], {
+      ...{ recorded: () => 0, unrecordedRows: async () => 5 },
+      withoutRecord: [difference({ kind: 'unrecorded', items: 8, messages: 2 })],
+    });
+    expect(differences.map(textOf)).toEqual([
+      ['unrecorded', 0, 13, 3],
+      ['lost_in_the_stream', 0, 15, 3],
+    ]);
+    expect(byMinute).toEqual(new Map([[minute, new Map([['metrics 1 0', 13]])]]));
+  });
+
   it('keep their sums of items, stand in one difference, and take no more than there is', async () => {
     const sum = (each: readonly Difference[]): number => each.reduce((all, { items }) => all + items, 0);
     for (let seed = 1; seed <= 2_000; seed++) {
@@ -74,6 +86,7 @@ describe('items that seem lost', () => {
       const { differences, byStore } = await explainLosses(found, {
         recorded: (_owner, at) => records.get(at) ?? 0,
         unrecordedRows: async ({ dataId }) => rows[dataId] ?? 0,
+        withoutRecord: [],
       });
       const unrecorded = differences.filter(({ kind }) => kind === 'unrecorded');
       expect(sum(differences), `seed ${seed}`).toBe(sum(found));

@@ -97,6 +97,7 @@ describe('settings', () => {
     onOff: 'off',
     path: '/sample',
     durability: 'power',
+    explore: 'editor',
     cluster: 'sample',
     replicas: '3',
     ratio: '0.5',

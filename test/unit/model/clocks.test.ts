@@ -7,6 +7,7 @@ const src = resolve(import.meta.dirname, '../../../src');
 /** Where the bus, the receivers and transfer read the wall clock, and what they want of it: a time of day, and never an age. */
 const readings: Readonly<Record<string, readonly [times: number, what: string]>> = {
   'bus/consumer-pause.ts': [2, 'dates that the server gets'],
+  'bus/pulse-publisher.ts': [1, 'when the process began, for people'],
   'ingress/ingress.ts': [5, 'arrivals, when names were first seen, when tokens end, epochs'],
   'ingress/rates/exchange.ts': [2, 'the clock of the limiter, to which a step back is no time'],
   'transfer/batch-traces.ts': [1, 'when a span began'],

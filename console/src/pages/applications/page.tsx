@@ -1,9 +1,8 @@
 import { OwnerList } from '../owners/list.tsx';
 import { OwnerPage } from '../owners/one.tsx';
 import { applications } from '../owners/owner.ts';
-import type { PageProps } from '../pages.ts';
 
-const Page = ({ rest }: PageProps) =>
+const Page = ({ rest }: { readonly rest: readonly string[] }) =>
   rest.length === 0 ? <OwnerList kind={applications} /> : <OwnerPage kind={applications} rest={rest} />;
 
 export default Page;

@@ -10,8 +10,8 @@ import { Await } from '../../parts/states.tsx';
 import { announce } from '../../shell/announce.tsx';
 import { useAllows } from '../../shell/session.ts';
 import { detailFields, rateField, scenarioOf } from './create.tsx';
-import type { TabProps } from './one.tsx';
 import { changing, isAlive } from './owner.ts';
+import type { TabProps } from './pieces.tsx';
 
 type ActProps = TabProps & { readonly onClose: () => void };
 type Act = 'switch' | 'limit' | 'details' | 'delete' | 'purge';

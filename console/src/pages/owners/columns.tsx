@@ -1,19 +1,12 @@
 import { type Answer, get } from '../../api/client.ts';
 import { useLoad } from '../../api/use.ts';
-import { numberText, Time } from '../../parts/format.tsx';
+import { Time } from '../../parts/format.tsx';
 import { Hostile } from '../../parts/hostile.tsx';
 import { Await, Loading } from '../../parts/states.tsx';
 import { type Column, numberColumn, Table, textColumn, timeColumn } from '../../parts/table.tsx';
 import { useQueryState } from '../../shell/router.ts';
-import type { TabProps } from './one.tsx';
-import { Gauge } from './overview.tsx';
-
-/** `+3` or `−3` since the day before; empty where one of the two was not counted. */
-export const changeText = (now: number | null, before: number | null): string => {
-  if (now === null || before === null) return '';
-  if (now === before) return '±0';
-  return `${now > before ? '+' : '−'}${numberText(Math.abs(now - before))}`;
-};
+import { changeText } from './figures.ts';
+import { Gauge, type TabProps } from './pieces.tsx';
 
 type Dimension = Answer<'/api/v1/data-sources/{id}/cardinality'>['dimensions'][number];
 type Named = Answer<'/api/v1/time-series-groups/{id}/columns'>['items'][number];

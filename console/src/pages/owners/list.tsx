@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks';
-import { type Answer, get } from '../../api/client.ts';
+import { get } from '../../api/client.ts';
 import { useLoad } from '../../api/use.ts';
 import { Sparkline } from '../../charts/small.tsx';
 import { numberText, Time } from '../../parts/format.tsx';
@@ -9,45 +9,13 @@ import { type Column, numberColumn, Table } from '../../parts/table.tsx';
 import { href, useQueryState } from '../../shell/router.ts';
 import { useAllows } from '../../shell/session.ts';
 import { CreateForm } from './create.tsx';
+import { type Counts, type Hour, hoursOf, isFound } from './figures.ts';
 import './owners.css';
 import { type Kind, type Owner, toneOfState } from './owner.ts';
 
-type Balance = Answer<'/api/v1/outcomes'>['items'][number];
-
-/** What became of the items of an owner in the last hour: sums, and each minute's count, the oldest first. */
-export type Hour = Readonly<Record<'received' | 'stored' | 'dropped', Counts>>;
-type Counts = { sum: number; minutes: number[] };
-
-const daysOfUsage = 30;
-const minutesOfHour = 60;
 /** The API gives no more rows; with more owners than that there are no counts by minute. */
 const rowsMax = 10_000;
-
-const sumOf = (counts: Readonly<Record<string, number>>): number =>
-  Object.values(counts).reduce((total, count) => total + count, 0);
-
-/** The hour of each owner, from rows by minute. */
-export const hoursOf = (
-  rows: readonly Balance[],
-  idOf: (row: Balance) => number,
-  until: number,
-): ReadonlyMap<number, Hour> => {
-  const hours = new Map<number, Hour>();
-  const first = Math.floor(until / 60) - minutesOfHour + 1;
-  const empty = () => ({ sum: 0, minutes: new Array<number>(minutesOfHour).fill(0) });
-  for (const row of rows) {
-    const hour = hours.get(idOf(row)) ?? { received: empty(), stored: empty(), dropped: empty() };
-    hours.set(idOf(row), hour);
-    const at = Math.floor((row.minute ?? 0) / 60) - first;
-    const counts = { received: row.received, stored: row.stored, dropped: sumOf(row.dropped) };
-    for (const name of ['received', 'stored', 'dropped'] as const) {
-      hour[name].sum += counts[name];
-      if (at >= 0 && at < minutesOfHour)
-        hour[name].minutes[at] = (hour[name].minutes[at] ?? 0) + counts[name];
-    }
-  }
-  return hours;
-};
+const daysOfUsage = 30;
 
 const stateChoices = new Map<string, (owner: Owner) => boolean>([
   ['not deleted', ({ state }) => state !== 'deleted' && state !== 'purged'],
@@ -57,15 +25,6 @@ const stateChoices = new Map<string, (owner: Owner) => boolean>([
   ['all', () => true],
 ]);
 const usualChoice = 'not deleted';
-
-/** Whether a search finds an owner: by a part of its name, by its id, or by `biz:` and its business. */
-export const isFound = ({ id, name, biz }: Owner, search: string): boolean =>
-  search
-    .toLowerCase()
-    .split(/\s+/)
-    .every(
-      (word) => name.toLowerCase().includes(word) || String(id).startsWith(word) || word === `biz:${biz}`,
-    );
 
 const Seen = ({ at }: { at: number | undefined }) =>
   at === undefined ? <span class="quiet">not in {daysOfUsage} days</span> : <Time at={at} seconds />;

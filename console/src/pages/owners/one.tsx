@@ -1,7 +1,6 @@
 import './owners.css';
 import type { ComponentChildren } from 'preact';
 import { useLoad } from '../../api/use.ts';
-import { Sparkline } from '../../charts/small.tsx';
 import { Time } from '../../parts/format.tsx';
 import { Hostile } from '../../parts/hostile.tsx';
 import { Await, Badge } from '../../parts/states.tsx';
@@ -9,47 +8,11 @@ import { href } from '../../shell/router.ts';
 import { Actions } from './actions.tsx';
 import { Columns } from './columns.tsx';
 import { Overview } from './overview.tsx';
-import { type Kind, type OneOwner, toneOfState } from './owner.ts';
+import { type Kind, toneOfState } from './owner.ts';
+import { Facts, type TabProps } from './pieces.tsx';
 import { PolicyTab } from './policy.tsx';
 import { SetUp } from './set-up.tsx';
 import { UsageTab } from './usage.tsx';
-
-export type TabProps = {
-  readonly kind: Kind;
-  readonly owner: OneOwner;
-  /** Reads the owner again, after a change. */
-  readonly reload: () => void;
-};
-
-type TileProps = {
-  title: string;
-  value: string;
-  label?: string;
-  values?: readonly number[];
-  children?: ComponentChildren;
-};
-
-/** One figure with its course, or with what stands in `children`. */
-export const Tile = ({ title, value, label, values = [], children }: TileProps) => (
-  <li>
-    <span>{title}</span>
-    <strong class="figure">{value}</strong>
-    {values.length > 1 && <Sparkline values={values} label={label ?? title} />}
-    {children}
-  </li>
-);
-
-/** Names and values below each other. */
-export const Facts = ({ of }: { of: readonly (readonly [string, ComponentChildren])[] }) => (
-  <dl class="facts">
-    {of.map(([name, value]) => (
-      <div key={name}>
-        <dt>{name}</dt>
-        <dd>{value}</dd>
-      </div>
-    ))}
-  </dl>
-);
 
 const fieldValue = (name: string, value: unknown): ComponentChildren => {
   if (name.endsWith('_time') && typeof value === 'number') return <Time at={value} seconds />;

@@ -5,8 +5,8 @@ import { agoText, bytesText, numberText, Time } from '../../parts/format.tsx';
 import { Hostile } from '../../parts/hostile.tsx';
 import { Await, Badge, type Tone } from '../../parts/states.tsx';
 import { href } from '../../shell/router.ts';
-import { Facts, type TabProps, Tile } from './one.tsx';
 import { type Activity, rateText } from './owner.ts';
+import { Facts, Gauge, type TabProps, Tile } from './pieces.tsx';
 import { Refusals } from './refusals.tsx';
 import { Token } from './token.tsx';
 
@@ -33,40 +33,13 @@ const limitTitles: Readonly<Record<Activity['limits'][number]['name'], string>> 
   dimension_columns: 'dimensions with a column',
 };
 
-/** How much of a limit is used, as a meter with its figures. */
-export const Gauge = ({
-  title,
-  used,
-  limit,
-}: {
-  title: string;
-  used: number | null;
-  limit: number | null;
-}) => (
-  <Tile
-    title={title}
-    value={`${used === null ? '–' : numberText(used)} of ${limit === null ? 'no limit' : numberText(limit)}`}
-  >
-    {limit !== null && limit > 0 && (
-      <meter
-        max={limit}
-        low={0.8 * limit}
-        high={0.95 * limit}
-        optimum={0}
-        value={used ?? 0}
-        aria-label={title}
-      />
-    )}
-  </Tile>
-);
-
 const LastRequest = ({ last }: { last: Activity['last_request'] }) =>
   last === null ? (
     <span class="quiet">none in the last 90 days; Set-up shows how to send one</span>
   ) : (
     <>
       <Time at={last.at} seconds /> <span class="quiet">{agoText(last.at * 1000)}</span> from{' '}
-      <Hostile text={last.sender} max={60} /> <Hostile text={last.sdk} max={80} />
+      <Hostile text={last.sender} max={60} /> {last.sdk !== '' && <Hostile text={last.sdk} max={80} />}
     </>
   );
 

@@ -1,17 +1,18 @@
 import { type Answer, ApiError, call, get } from '../../api/client.ts';
 import type { Tone } from '../../parts/states.tsx';
+import {
+  type Activity,
+  mergedSources,
+  type Owner,
+  type OwnerState,
+  type Policy,
+  type Report,
+  sourceOf,
+} from './figures.ts';
+
+export type { Activity, Owner, Policy };
 
 // What sources (data ids of metrics) and applications (of traces) have in common, so that their pages are the same.
-
-export type OwnerState = 'enabled' | 'disabled' | 'creating' | 'purging' | 'deleted' | 'purged';
-
-/** An owner of items, in the form of both lists. */
-export type Owner = {
-  readonly id: number;
-  readonly name: string;
-  readonly biz: number;
-  readonly state: OwnerState;
-};
 
 /** A record that an act changes, with the revision that was read. */
 type Ref<B extends string> = { readonly base: B; readonly id: number; readonly etag: string | undefined };
@@ -47,10 +48,6 @@ export type Kind = {
   readonly read: (id: number, signal: AbortSignal) => Promise<OneOwner>;
 };
 
-export type Activity = Answer<`/api/v1/${Kind['base']}/{id}/activity`>;
-export type Policy = Answer<`/api/v1/${Kind['base']}/{id}/policy`>;
-type Report = Answer<'/api/v1/custom-reports/{id}'>;
-type Source = Answer<'/api/v1/data-sources/{id}'>;
 type Application = Answer<'/api/v1/applications/{id}'>;
 
 const pagesMax = 5;
@@ -70,36 +67,6 @@ const allOf = async <T>(
     cursor = answer.next_cursor;
   }
   return { items, isCut: cursor !== null };
-};
-
-/** The state of a source from its report and its data source: either may be missing. */
-export const sourceState = (
-  report: Pick<Report, 'state'> | undefined,
-  source: Pick<Source, 'is_enable'> | undefined,
-): OwnerState => {
-  if (report !== undefined && report.state !== 'active') return report.state;
-  return source?.is_enable === true ? 'enabled' : 'disabled';
-};
-
-const bizOf = ({ data_name, is_platform_data_id }: Source): number =>
-  is_platform_data_id ? 0 : Number.parseInt(data_name, 10);
-
-const sourceOf = (id: number, report: Report | undefined, source: Source | undefined): Owner => ({
-  id,
-  name: report?.name ?? source?.data_name ?? '',
-  biz: report?.mon_biz_id ?? (source === undefined ? 0 : bizOf(source)),
-  state: sourceState(report, source),
-});
-
-/** Reports and data sources in one list: a data source may have no report, and a half created report no data source. */
-export const mergedSources = (reports: readonly Report[], sources: readonly Source[]): Owner[] => {
-  const byId = new Map(sources.map((source) => [source.mon_data_id, source]));
-  const known = new Set(reports.map(({ mon_data_id }) => mon_data_id));
-  const alone = sources.filter(({ mon_data_id }) => !known.has(mon_data_id));
-  return [
-    ...reports.map((report) => sourceOf(report.mon_data_id, report, byId.get(report.mon_data_id))),
-    ...alone.map((source) => sourceOf(source.mon_data_id, undefined, source)),
-  ].toSorted((left, right) => left.id - right.id);
 };
 
 const readSource = async (id: number, signal: AbortSignal): Promise<OneOwner> => {

@@ -1,14 +1,15 @@
 import { useState } from 'preact/hooks';
-import { ApiError, call } from '../../api/client.ts';
+import { call } from '../../api/client.ts';
 import { useLoad } from '../../api/use.ts';
-import { type Field, type Filled, FormDialog } from '../../parts/form.tsx';
+import { type Field, FormDialog } from '../../parts/form.tsx';
 import { numberText } from '../../parts/format.tsx';
 import { Await } from '../../parts/states.tsx';
 import { type Column, Table, textColumn } from '../../parts/table.tsx';
 import { announce } from '../../shell/announce.tsx';
 import { useAllows } from '../../shell/session.ts';
-import type { TabProps } from './one.tsx';
-import { changing, isAlive, type Policy } from './owner.ts';
+import { fieldsOf, type PolicyValue, policyChange } from './figures.ts';
+import { changing, isAlive } from './owner.ts';
+import type { TabProps } from './pieces.tsx';
 
 const meanings: Readonly<Record<string, string>> = {
   ahead_seconds_max: 'largest time after the arrival, seconds or off',
@@ -26,15 +27,12 @@ const meanings: Readonly<Record<string, string>> = {
   fill_dimensions: "an empty net.host.ip becomes the sender's address",
 };
 
-type Value = Policy['policy'][string];
-/** A merge patch: a value, `off` for no limit, null for the value of the pipeline file. */
-type PolicyChange = Record<string, Value | null>;
-
-const valueText = (value: Value): string => (typeof value === 'number' ? numberText(value) : String(value));
+const valueText = (value: PolicyValue): string =>
+  typeof value === 'number' ? numberText(value) : String(value);
 
 const byDefault = 'the value of the pipeline file';
 
-const fieldOf = (name: string, now: Value, isOwn: boolean): Field => {
+const fieldOf = (name: string, now: PolicyValue, isOwn: boolean): Field => {
   const common = { name, label: name, value: isOwn ? String(now) : '' };
   const options = [
     ['', byDefault],
@@ -45,31 +43,7 @@ const fieldOf = (name: string, now: Value, isOwn: boolean): Field => {
   return { ...common, hint: `${meanings[name]}. Empty: ${byDefault}${isOwn ? '' : `, now ${now}`}.` };
 };
 
-const readValue = (name: string, text: string | undefined): Value | null => {
-  if (text === undefined) return null;
-  if (text === 'off') return text;
-  if (text === 'true' || text === 'false') return text === 'true';
-  if (/^-?\d{1,15}$/.test(text)) return Number(text);
-  throw new ApiError(422, {
-    code: 'invalid_value',
-    field: name,
-    detail: 'must be a whole number, off or empty',
-  });
-};
-
-const fieldsOf = ({ policy }: Policy): [string, Value][] =>
-  Object.entries(policy).filter(([name]) => name !== 'mon_data_id' && name !== 'app_id');
-
-/** The merge patch of what the form has changed. Throws an ApiError with the field that cannot be read. */
-export const policyChange = (policy: Policy, { text }: Pick<Filled, 'text'>): PolicyChange =>
-  Object.fromEntries(
-    fieldsOf(policy).flatMap(([name, now]) => {
-      const value = readValue(name, text(name)?.trim());
-      return value === (policy.own.includes(name) ? now : null) ? [] : [[name, value]];
-    }),
-  );
-
-const columnsOf = (own: readonly string[]): Column<[string, Value]>[] => [
+const columnsOf = (own: readonly string[]): Column<[string, PolicyValue]>[] => [
   { key: 'field', title: 'Field', cell: ([name]) => <code>{name}</code>, sortBy: ([name]) => name },
   { key: 'value', title: 'Value', isNumber: true, cell: ([, value]) => valueText(value) },
   textColumn('set', 'Set', ([name]) => (own.includes(name) ? 'here' : 'by default')),

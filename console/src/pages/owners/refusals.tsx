@@ -1,24 +1,6 @@
 import { Hostile } from '../../parts/hostile.tsx';
 import { type Column, numberColumn, Table, timeColumn } from '../../parts/table.tsx';
-import type { Activity } from './owner.ts';
-
-type Refusal = Activity['refusals'][number];
-type Group = Refusal & { readonly times: number };
-
-const keyOfRefusal = ({ reason, field, detail, sender, sdk }: Refusal): string =>
-  JSON.stringify([reason, field, detail, sender, sdk]);
-
-/** Refusals for the same reason and the same field as one, with the newest of them; the newest first. */
-export const groupedRefusals = (items: readonly Refusal[]): Group[] => {
-  const groups = new Map<string, Group>();
-  for (const item of items) {
-    const key = keyOfRefusal(item);
-    const known = groups.get(key);
-    const newest = known !== undefined && known.at > item.at ? known : item;
-    groups.set(key, { ...newest, times: (known?.times ?? 0) + 1 });
-  }
-  return [...groups.values()].toSorted((left, right) => right.at - left.at);
-};
+import { type GroupedRefusal, groupedRefusals, keyOfRefusal, type Refusal } from './figures.ts';
 
 const What = ({ field, value, detail, sampled }: Refusal) => (
   <>
@@ -27,12 +9,12 @@ const What = ({ field, value, detail, sampled }: Refusal) => (
         <Hostile text={field} max={60} /> = <Hostile text={value} max={80} />
       </code>
     )}{' '}
-    <Hostile text={detail} max={120} />
+    {detail !== '' && <Hostile text={detail} max={120} />}
     {!sampled && <span class="quiet">no sample: too many came at once</span>}
   </>
 );
 
-const columns: readonly Column<Group>[] = [
+const columns: readonly Column<GroupedRefusal>[] = [
   timeColumn('at', 'Newest', ({ at }) => at),
   numberColumn('times', 'Times', ({ times }) => times),
   {
@@ -54,7 +36,7 @@ const columns: readonly Column<Group>[] = [
     title: 'Sender',
     cell: ({ sender, sdk }) => (
       <>
-        <Hostile text={sender} max={60} /> <Hostile text={sdk} max={60} />
+        <Hostile text={sender} max={60} /> {sdk !== '' && <Hostile text={sdk} max={60} />}
       </>
     ),
   },

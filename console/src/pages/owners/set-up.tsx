@@ -7,25 +7,15 @@ import { Await, Badge, Failed } from '../../parts/states.tsx';
 import { announce } from '../../shell/announce.tsx';
 import { href, useQueryState } from '../../shell/router.ts';
 import { useAllows } from '../../shell/session.ts';
-import type { TabProps } from './one.tsx';
-
-import type { Activity, Kind } from './owner.ts';
+import { waitingWords } from './figures.ts';
+import type { Activity } from './owner.ts';
+import type { TabProps } from './pieces.tsx';
 import { Refusals } from './refusals.tsx';
 import { keepToken, keptToken } from './tokens.ts';
 
 /** Stands in a snippet in the place of the token. */
 const placeholder = '<token>';
 const askEveryMs = 1_000;
-
-type Waiting = NonNullable<Activity['waiting']>;
-
-/** What the page says about the first item. */
-export const waitingWords = (state: Waiting['state'], items: Kind['items']): string => {
-  const one = items === 'points' ? 'point' : 'span';
-  if (state === 'stored') return `A ${one} was stored`;
-  if (state === 'refused') return `No ${one} was stored: what came was refused or dropped`;
-  return `Waiting for the first ${one} …`;
-};
 
 /** Where the stored items are read. */
 const whereStored = ({ kind, owner }: TabProps) =>
@@ -153,7 +143,7 @@ export const SetUp = (props: TabProps) => {
               </fieldset>
               {chosen !== undefined && (
                 <>
-                  {chosen.needs !== '' && <p class="hint">Needs {chosen.needs.replaceAll('`', '')}.</p>}
+                  {chosen.needs !== '' && <p class="hint needs">{chosen.needs.replaceAll('`', '')}.</p>}
                   <Code
                     text={token === undefined ? chosen.text : chosen.text.replaceAll(placeholder, token)}
                     what={`the snippet for ${chosen.title}`}

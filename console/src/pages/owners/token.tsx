@@ -7,8 +7,8 @@ import { Time } from '../../parts/format.tsx';
 import { Failed } from '../../parts/states.tsx';
 import { announce } from '../../shell/announce.tsx';
 import { useAllows } from '../../shell/session.ts';
-import type { TabProps } from './one.tsx';
 import { changing, isAlive, type Kind } from './owner.ts';
+import type { TabProps } from './pieces.tsx';
 import { keepToken } from './tokens.ts';
 
 type Revealed = Answer<`/api/v1/${Kind['base']}/{id}/reveal-token`, 'post'>;

@@ -4,10 +4,8 @@ import { bytesText, numberText } from '../../parts/format.tsx';
 import { Await } from '../../parts/states.tsx';
 import { type Column, numberColumn, Table, textColumn, timeColumn } from '../../parts/table.tsx';
 import { TimeRangePicker, useTimeRange } from '../../parts/time-range.tsx';
-import { type TabProps, Tile } from './one.tsx';
-
-type Day = Answer<'/api/v1/usage'>['items'][number];
-type Sample = Pick<Answer<'/api/v1/drops'>['items'][number], 'at' | 'sdk' | 'sender' | 'reason'>;
+import { type Day, type SeenSdk, sdksOf } from './figures.ts';
+import { type TabProps, Tile } from './pieces.tsx';
 
 const counted = [
   ['requests', 'Requests', numberText],
@@ -16,31 +14,6 @@ const counted = [
   ['refused_requests', 'Refused requests', numberText],
   ['repeated_requests', 'Repeated requests', numberText],
 ] as const;
-
-export type SeenSdk = {
-  readonly sdk: string;
-  lastAt: number;
-  sender: string;
-  readonly reasons: Map<string, number>;
-};
-
-/** The SDKs that the days of usage and the samples name, the newest first, with the reasons of their samples. */
-export const sdksOf = (days: readonly Day[], samples: readonly Sample[]): SeenSdk[] => {
-  const seen = new Map<string, SeenSdk>();
-  const note = (sdk: string, at: number, sender: string): SeenSdk => {
-    const known = seen.get(sdk) ?? { sdk, lastAt: 0, sender, reasons: new Map<string, number>() };
-    seen.set(sdk, known);
-    if (at >= known.lastAt) Object.assign(known, { lastAt: at, sender });
-    return known;
-  };
-  for (const { last_sdk, last_seen, last_sender } of days)
-    if (last_seen !== null) note(last_sdk, last_seen, last_sender);
-  for (const { sdk, at, sender, reason } of samples) {
-    const { reasons } = note(sdk, at, sender);
-    reasons.set(reason, (reasons.get(reason) ?? 0) + 1);
-  }
-  return [...seen.values()].toSorted((left, right) => right.lastAt - left.lastAt);
-};
 
 const dayColumns: readonly Column<Day>[] = [
   textColumn('day', 'Day (UTC)', ({ day }) => day ?? ''),
@@ -62,6 +35,27 @@ const sdkColumns: readonly Column<SeenSdk>[] = [
   },
 ];
 
+type Leniency = Answer<'/api/v1/outcomes'>['items'][number]['refusals'][number];
+
+const kinds: Readonly<Record<Leniency['kind'], string>> = {
+  value_lost: 'value changed or lost, item kept',
+  duplicate: 'repeat, stored once',
+  refused: 'request refused',
+};
+
+const leniencyColumns = (meanings: ReadonlyMap<string, string>): readonly Column<Leniency>[] => [
+  textColumn('kind', 'What happened', ({ kind }) => kinds[kind]),
+  {
+    key: 'reason',
+    title: 'Reason',
+    cell: ({ reason }) => <code>{reason}</code>,
+    sortBy: ({ reason }) => reason,
+  },
+  { key: 'meaning', title: 'Meaning', cell: ({ reason }) => meanings.get(reason) },
+  numberColumn('requests', 'Requests', ({ requests }) => requests),
+  numberColumn('items', 'Items or values', ({ items }) => items),
+];
+
 /** Requests, items and bytes by day, and the SDKs of the senders. */
 export const UsageTab = ({ kind, owner }: TabProps) => {
   const { since, until, key } = useTimeRange('30d');
@@ -70,13 +64,15 @@ export const UsageTab = ({ kind, owner }: TabProps) => {
     Promise.all([
       get('/api/v1/usage', { query: { ...query, by: 'day' }, signal }),
       get('/api/v1/drops', { query: { ...query, limit: 1000 }, signal }),
+      get('/api/v1/outcomes', { query, signal }),
+      get('/api/v1/reasons', { signal }),
     ]),
   );
   return (
     <>
       <TimeRangePicker fallback="30d" />
       <Await of={loaded}>
-        {([{ items: days }, { items: samples }]) => (
+        {([{ items: days }, { items: samples }, { items: accounts }, { items: reasons }]) => (
           <>
             <ul class="tiles">
               {counted.map(([name, title, text]) => {
@@ -108,6 +104,15 @@ export const UsageTab = ({ kind, owner }: TabProps) => {
               keyOf={({ sdk }) => sdk}
               empty="No sender in this time."
               columns={sdkColumns}
+            />
+            <h2>Changed, repeated and refused</h2>
+            <Table
+              caption="Changed, repeated and refused"
+              sortName="leniencies"
+              rows={accounts.flatMap(({ refusals }) => refusals)}
+              keyOf={(row) => `${row.kind} ${row.reason}`}
+              empty="Every request was taken as it was sent."
+              columns={leniencyColumns(new Map(reasons.map(({ code, meaning }) => [code, meaning])))}
             />
           </>
         )}

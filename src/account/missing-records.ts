@@ -1,0 +1,50 @@
+import { z } from 'zod';
+import { type Clickhouse, database } from '../stores/clickhouse/client.ts';
+import { type Owner, pipelineOf } from './difference.ts';
+
+/** Settled messages of an owner whose record is gone although their place is there. */
+export type MissingRecords = Owner & {
+  /** Unix seconds. */
+  readonly minute: number;
+  readonly items: number;
+  readonly messages: number;
+};
+
+const count = z.coerce.number();
+const row = z.object({ data_id: count, app_id: count, minute_at: count, items: count, messages: count });
+
+/**
+ * One insert writes both, the record after the place: what is younger than this may still lack the other half. A repeat writes its record
+ * again under a later minute of arrival, and a receiver's clock may be behind by an hour.
+ */
+const query = `
+  SELECT data_id, app_id, toUnixTimestamp(minute) AS minute_at, sum(own_items) AS items, count() AS messages
+  FROM
+  (
+    SELECT life, minute, serial, data_id, app_id, any(items) AS own_items, any(record) AS own_record
+    FROM ${database}.ingest_settled
+    WHERE stream = {stream:String} AND redrive = 0 AND items > 0 AND record > 0 AND at < now() - 2
+      AND minute IN (SELECT toDateTime(arrayJoin({minutes:Array(UInt32)})))
+    GROUP BY life, minute, serial, if(life = 0, sequence, 0), data_id, app_id
+  )
+  WHERE (data_id, app_id, own_record) NOT IN
+    (SELECT data_id, app_id, toUInt32(bitAnd(base + first, 4294967295)) FROM ${database}.ingest_outcomes
+     WHERE pipeline = {pipeline:String} AND redrive = 0 AND minute >= toDateTime({since:UInt32}))
+  GROUP BY data_id, app_id, minute`;
+
+const clockSecondsMax = 3_600;
+
+/** The settled messages of these minutes (Unix seconds) without a record. Throws the Faults of ClickHouse. */
+export const readMissingRecords = async (
+  clickhouse: Clickhouse,
+  stream: string,
+  minutes: readonly number[],
+): Promise<MissingRecords[]> => {
+  if (minutes.length === 0) return [];
+  const pipeline = pipelineOf(stream);
+  const since = Math.max(0, Math.min(...minutes) - clockSecondsMax);
+  const rows = await clickhouse.rows(row, query, { params: { stream, pipeline, minutes, since } });
+  return rows.map(({ data_id: dataId, app_id: appId, minute_at: minute, items, messages }) => ({
+    ...{ pipeline, dataId, appId, minute, items, messages },
+  }));
+};

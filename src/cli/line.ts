@@ -1,0 +1,263 @@
+import { z } from 'zod';
+import { visible } from '../model/visible-text.ts';
+import { differenceSchema } from './differences.ts';
+import { nothing, tableLines } from './output.ts';
+
+// What `top` and `processes` read of the answers about the line, and how they show it.
+
+const figure = z.number();
+
+export const processSchema = z.object({
+  role: z.string(),
+  host: z.string(),
+  pid: figure,
+  version: z.string(),
+  state: z.enum(['ready', 'not_ready', 'gone']),
+  silent_seconds: figure,
+  failing: z.array(z.object({ check: z.string(), why: z.string() })),
+  items_per_second: figure,
+  bytes_per_second: figure,
+  dropped_per_second: figure,
+  refused_per_second: figure,
+  cpu: figure,
+  event_loop_p99_ms: figure,
+  rss_bytes: figure,
+});
+
+const termsSchema = z.object({
+  received: figure,
+  stored: figure,
+  dropped: figure,
+  dead_lettered: figure,
+  repeated: figure,
+  lost: figure,
+  stuck: figure,
+  unrecorded: figure,
+  in_flight: figure,
+});
+
+export const lineSchema = z.object({
+  at: figure,
+  troubles: z.array(
+    z.object({ severity: z.string(), text: z.string(), remedy: z.string(), runbook: z.string() }),
+  ),
+  totals: z.object({
+    accepted_items_per_second: figure,
+    accepted_bytes_per_second: figure,
+    refused_requests_per_second: figure,
+    stored_items_per_second: figure,
+    dropped_items_per_second: figure,
+    dead_lettered_items_per_second: figure,
+  }),
+  nodes: z.array(z.object({ id: z.string(), kind: z.string(), name: z.string() })),
+  edges: z.array(
+    z.object({
+      from: z.string(),
+      to: z.string(),
+      items_per_second: figure.nullable(),
+      bytes_per_second: figure.nullable(),
+    }),
+  ),
+  streams: z.array(
+    z.object({
+      stream: z.string(),
+      state: z.string(),
+      messages: figure,
+      fill: figure,
+      oldest_age_seconds: figure,
+      pending: figure,
+      ack_pending: figure,
+      redelivered: figure,
+      seconds_to_full: figure.nullable(),
+    }),
+  ),
+  stores: z.array(
+    z.object({
+      store: z.string(),
+      instance: z.string(),
+      ready: z.boolean().nullable(),
+      why: z.string().nullable(),
+    }),
+  ),
+  processes: z.array(processSchema),
+  account: z
+    .object({
+      metrics: termsSchema,
+      traces: termsSchema,
+      adds_up: z.boolean().nullable(),
+      differences: z.array(differenceSchema),
+    })
+    .nullable(),
+  account_why: z.string().nullable(),
+});
+
+export type Line = z.output<typeof lineSchema>;
+export type Process = z.output<typeof processSchema>;
+
+const steps = ['', 'k', 'M', 'G', 'T'];
+
+/** Three digits: `0`, `12.3`, `4.56k`. */
+export const short = (value: number | null, unit = ''): string => {
+  if (value === null) return nothing;
+  let step = 0;
+  let rest = value;
+  while (Math.abs(rest) >= 999.5 && step < steps.length - 1) {
+    rest /= 1_000;
+    step++;
+  }
+  const text = Number.isInteger(rest) ? String(rest) : String(Number(rest.toPrecision(3)));
+  return `${text}${steps[step] ?? ''}${unit}`;
+};
+
+/** `45s`, `12m`, `3h`, `5d`. */
+export const span = (seconds: number | null): string => {
+  if (seconds === null) return nothing;
+  if (seconds < 120) return `${Math.round(seconds)}s`;
+  if (seconds < 7_200) return `${Math.round(seconds / 60)}m`;
+  return seconds < 172_800 ? `${Math.round(seconds / 3_600)}h` : `${Math.round(seconds / 86_400)}d`;
+};
+
+const percent = (share: number): string => `${(share * 100).toFixed(share < 0.1 ? 1 : 0)}%`;
+
+const nameOf = ({ role, host, pid }: Process): string =>
+  `${role} ${host.length > 12 ? `${host.slice(0, 11)}…` : host}:${pid}`;
+
+/** A table of processes, of 80 columns or with all figures. */
+export const processLines = (processes: readonly Process[], isWide: boolean): string[] =>
+  tableLines(
+    [
+      'PROCESS',
+      'STATE',
+      'ITEMS/S',
+      'DROP/S',
+      'REFUSE/S',
+      'CPU',
+      'LOOP',
+      ...(isWide ? ['BYTES/S', 'MEMORY', 'VERSION', 'HOST'] : []),
+    ],
+    processes.map((each) => [
+      nameOf(each),
+      each.state === 'gone' ? `gone ${span(each.silent_seconds)}` : each.state.replace('_', ' '),
+      short(each.items_per_second),
+      short(each.dropped_per_second),
+      short(each.refused_per_second),
+      percent(each.cpu),
+      `${Math.round(each.event_loop_p99_ms)}ms`,
+      ...(isWide ? [short(each.bytes_per_second), short(each.rss_bytes, 'B'), each.version, each.host] : []),
+    ]),
+  );
+
+type Terms = z.output<typeof termsSchema>;
+
+const names = {
+  stored: 'stored',
+  dropped: 'dropped',
+  dead_lettered: 'dead-lettered',
+  repeated: 'repeated',
+  lost: 'lost',
+  stuck: 'stuck',
+  unrecorded: 'unrecorded',
+  in_flight: 'in flight',
+} as const satisfies Partial<Record<keyof Terms, string>>;
+
+const always: ReadonlySet<string> = new Set(['stored', 'dropped', 'dead-lettered']);
+
+const equation = (terms: Terms): string => {
+  const all = [
+    [terms.stored, names.stored],
+    [terms.dropped, names.dropped],
+    [terms.dead_lettered, names.dead_lettered],
+    [terms.repeated, names.repeated],
+    [terms.lost, names.lost],
+    [terms.stuck, names.stuck],
+    [terms.unrecorded, names.unrecorded],
+    [terms.in_flight, names.in_flight],
+  ] as const;
+  const shown = all.filter(([items, name]) => items !== 0 || always.has(name));
+  return `${terms.received} = ${shown.map(([items, name]) => `${items} ${name}`).join(' + ')}`;
+};
+
+const verdicts = { true: 'adds up', false: 'DOES NOT ADD UP', null: 'is not known' } as const;
+
+const accountLines = ({ account, account_why: why }: Line): string[] =>
+  account === null
+    ? [`the last hour: not read yet${why === null ? '' : `: ${why}`}`]
+    : [
+        `the last hour ${verdicts[`${account.adds_up}`]}${why === null ? '' : ` (not read again: ${why})`}`,
+        `  points  ${equation(account.metrics)}`,
+        `  spans   ${equation(account.traces)}`,
+      ];
+
+const troubleLines = ({ troubles }: Line): string[] =>
+  troubles.length === 0
+    ? ['no troubles']
+    : troubles.flatMap(({ severity, text, remedy, runbook }) => [
+        `${severity === 'page' ? '!!' : '! '} ${text}`,
+        `   ${remedy} (${runbook})`,
+      ]);
+
+const edgeLines = ({ nodes, edges }: Line): string[] => {
+  const nameOf = new Map(
+    nodes.map(({ id, kind, name }) => [id, kind === 'transfer' ? `transfer ${name}` : name]),
+  );
+  return tableLines(
+    ['LINE', 'ITEMS/S', 'BYTES/S'],
+    edges
+      .filter((each) => each.items_per_second !== null || each.bytes_per_second !== null)
+      .map(({ from, to, items_per_second: items, bytes_per_second: bytes }) => [
+        `${nameOf.get(from) ?? from} → ${nameOf.get(to) ?? to}`,
+        short(items),
+        short(bytes),
+      ]),
+  );
+};
+
+const streamLines = ({ streams }: Line): string[] =>
+  tableLines(
+    ['STREAM', 'FULL', 'MESSAGES', 'OLDEST', 'PENDING', 'UNDER WAY', 'AGAIN', 'FULL IN'],
+    streams.map((each) =>
+      each.state === 'read'
+        ? [
+            each.stream,
+            percent(each.fill),
+            short(each.messages),
+            span(each.oldest_age_seconds),
+            short(each.pending),
+            short(each.ack_pending),
+            short(each.redelivered),
+            span(each.seconds_to_full),
+          ]
+        : [each.stream, each.state],
+    ),
+  );
+
+const storeLines = ({ stores }: Line): string[] =>
+  tableLines(
+    ['STORE', 'STATE'],
+    stores.map(({ store, instance, ready, why }) => [
+      store === 'questdb' ? `QuestDB ${instance}` : 'ClickHouse',
+      ready === null ? 'not known yet' : ready ? 'ready' : (why ?? 'away'),
+    ]),
+  );
+
+/** The whole line, troubles first. */
+export const lineLines = (line: Line): string[] => {
+  const { totals } = line;
+  return [
+    `${new Date(line.at * 1_000).toISOString().slice(0, 19)}Z  in ${short(totals.accepted_items_per_second)}/s` +
+      `  stored ${short(totals.stored_items_per_second)}/s  dropped ${short(totals.dropped_items_per_second)}/s` +
+      `  dead ${short(totals.dead_lettered_items_per_second)}/s`,
+    ...accountLines(line),
+    '',
+    ...troubleLines(line),
+    '',
+    ...edgeLines(line),
+    '',
+    ...streamLines(line),
+    '',
+    ...storeLines(line),
+    '',
+    ...processLines(line.processes, false),
+    // What others wrote stays within its line.
+  ].map(visible);
+};

@@ -1,0 +1,337 @@
+import { type Command, InvalidArgumentError, Option } from 'commander';
+import { z } from 'zod';
+import { counted } from '../model/counted.ts';
+import { nowSeconds } from '../model/time.ts';
+import { adminClient } from './client.ts';
+import { addJsonOption, durationArgument, idArgument, type JsonOption, queryText } from './options.ts';
+import {
+  integerArgument,
+  nothing,
+  printAnswer,
+  printLine,
+  printMore,
+  printTable,
+  sayLines,
+  timeText,
+} from './output.ts';
+import { registerTrace } from './trace.ts';
+
+const bounded = z.object({ sql: z.array(z.string()) });
+
+/** What every query may say about its period and its statements. */
+type QueryOptions = JsonOption & { since?: number; wide?: true; sql?: true };
+
+const addQueryOptions = (command: Command): Command =>
+  addJsonOption(
+    command
+      .option('--since <duration>', 'of the last 15m, 1h, 7d; default 1h', durationArgument)
+      .option('--wide', 'allow more than 7 days')
+      .option('--sql', 'print the statements that ran, on stderr'),
+  );
+
+const periodOf = ({ since, wide }: QueryOptions) => ({
+  ...(since === undefined ? {} : { since: Math.max(0, nowSeconds() - since) }),
+  ...(wide === undefined ? {} : { wide }),
+});
+
+const sayStatements = ({ sql }: z.output<typeof bounded>, options: QueryOptions): void => {
+  if (options.sql === true && options.json !== true) for (const statement of sql) sayLines(statement);
+};
+
+const cellText = (value: string | number | null | undefined): string => {
+  if (value === null || value === undefined) return nothing;
+  return typeof value === 'number' ? String(Number(value.toPrecision(12))) : value;
+};
+
+const pointsSchema = bounded.extend({
+  buckets: z.array(z.number()),
+  group_by: z.array(z.string()),
+  series: z.array(
+    z.object({
+      metric: z.string(),
+      group: z.array(z.string().nullable()),
+      values: z.array(z.number().nullable()),
+    }),
+  ),
+  series_total: z.number(),
+  raw: z
+    .object({
+      columns: z.array(z.string()),
+      rows: z.array(z.array(z.union([z.string(), z.number()]).nullable())),
+    })
+    .nullable(),
+});
+
+type Points = z.output<typeof pointsSchema>;
+
+const printPoints = ({ buckets, series, series_total: total, raw }: Points): void => {
+  if (raw !== null) {
+    printTable(
+      raw.columns,
+      raw.rows.map((row) => row.map(cellText)),
+    );
+    return;
+  }
+  const names = series.map(({ metric, group }) =>
+    [metric, ...group.map((value) => value ?? nothing)].join(' '),
+  );
+  const rows = buckets.flatMap((at, index) => {
+    const values = series.map(({ values: all }) => all[index]);
+    const isEmpty = values.every((value) => value === null || value === undefined);
+    return isEmpty ? [] : [[timeText(at), ...values.map(cellText)]];
+  });
+  printTable(['TIME', ...names], rows);
+  if (total > series.length)
+    sayLines(`${counted(total - series.length, 'series', 'series')} left out: those with fewest rows`);
+};
+
+type Filter = { dimension: string; operator: '=' | '!=' | 'in'; values: string[] };
+
+/** `host=a`, `host!=a`, `host=a,b`. */
+const filterArgument = (text: string, before: Filter[] = []): Filter[] => {
+  const at = text.indexOf('=');
+  const isNot = text[at - 1] === '!';
+  const dimension = text.slice(0, Math.max(0, isNot ? at - 1 : at));
+  if (dimension === '')
+    throw new InvalidArgumentError('It must look like host=web-1, host!=web-1 or host=web-1,web-2.');
+  const value = text.slice(at + 1);
+  const values = isNot ? [value] : value.split(',');
+  const operator = isNot ? '!=' : values.length > 1 ? 'in' : '=';
+  return [...before, { dimension, operator, values }];
+};
+
+const listArgument = (text: string, before: string[] = []): string[] => [...before, ...text.split(',')];
+
+type PointsOptions = QueryOptions & {
+  dataId: number;
+  metric: string[];
+  aggregate?: string;
+  where?: Filter[];
+  by?: string[];
+  step?: number;
+  raw?: true;
+};
+
+const points = async (options: PointsOptions): Promise<void> => {
+  const { dataId, metric, aggregate, where, by, step, raw } = options;
+  const body = {
+    data_id: dataId,
+    metrics: metric,
+    aggregate,
+    filter: where,
+    group_by: by,
+    step,
+    raw,
+    ...periodOf(options),
+  };
+  const answer = await adminClient().ask(pointsSchema, 'POST', '/api/v1/query/points', { body });
+  printAnswer(answer, options, printPoints);
+  sayStatements(answer.value, options);
+};
+
+const valuesSchema = bounded.extend({
+  values: z.array(z.object({ value: z.string().nullable(), rows: z.number() })),
+  truncated: z.boolean(),
+});
+
+const values = async (
+  dimension: string,
+  options: QueryOptions & { dataId: number; limit?: number },
+): Promise<void> => {
+  const { since, wide } = periodOf(options);
+  const query = queryText({
+    data_id: options.dataId,
+    dimension,
+    limit: options.limit,
+    since,
+    wide: wide && 'true',
+  });
+  const answer = await adminClient().ask(valuesSchema, 'GET', `/api/v1/query/points/values${query}`);
+  printAnswer(answer, options, ({ values: found, truncated }) => {
+    printTable(
+      ['VALUE', 'ROWS'],
+      found.map(({ value, rows }) => [value ?? nothing, String(rows)]),
+    );
+    if (truncated) sayLines('there are more: --limit');
+  });
+  sayStatements(answer.value, options);
+};
+
+const tracesSchema = bounded.extend({
+  items: z.array(
+    z.object({
+      trace_id: z.string(),
+      root_name: z.string(),
+      root_service: z.string(),
+      start: z.number(),
+      duration_ms: z.number(),
+      spans: z.number(),
+      errors: z.number(),
+    }),
+  ),
+  next_cursor: z.string().nullable(),
+});
+
+type Attribute = { scope: 'span' | 'resource'; key: string; value: string };
+
+const attributeArgument =
+  (scope: Attribute['scope']) =>
+  (text: string, before: Attribute[] = []): Attribute[] => {
+    const at = text.indexOf('=');
+    if (at < 1) throw new InvalidArgumentError('It must look like http.route=/cart.');
+    return [...before, { scope, key: text.slice(0, at), value: text.slice(at + 1) }];
+  };
+
+type TracesOptions = QueryOptions & {
+  appId?: number;
+  service?: string;
+  span?: string;
+  status?: string;
+  minMs?: number;
+  maxMs?: number;
+  attribute?: Attribute[];
+  resource?: Attribute[];
+  limit?: number;
+  cursor?: string;
+};
+
+const traces = async (options: TracesOptions): Promise<void> => {
+  const body = {
+    app_id: options.appId,
+    service: options.service,
+    span_name: options.span,
+    status: options.status,
+    min_duration_ms: options.minMs,
+    max_duration_ms: options.maxMs,
+    attributes: [...(options.attribute ?? []), ...(options.resource ?? [])],
+    limit: options.limit,
+    cursor: options.cursor,
+    ...periodOf(options),
+  };
+  const answer = await adminClient().ask(tracesSchema, 'POST', '/api/v1/query/traces', { body });
+  printAnswer(answer, options, ({ items, next_cursor }) => {
+    printTable(
+      ['TRACE', 'START', 'SERVICE', 'ROOT', 'MS', 'SPANS', 'ERRORS'],
+      items.map((item) => [
+        item.trace_id,
+        new Date(item.start * 1_000).toISOString().replace('T', ' '),
+        item.root_service || nothing,
+        item.root_name || nothing,
+        item.duration_ms.toFixed(1),
+        String(item.spans),
+        String(item.errors),
+      ]),
+    );
+    printMore(next_cursor);
+  });
+  sayStatements(answer.value, options);
+};
+
+const servicesSchema = bounded.extend({
+  items: z.array(
+    z.object({
+      service: z.string(),
+      spans: z.number(),
+      span_names: z.array(z.object({ name: z.string(), spans: z.number() })),
+    }),
+  ),
+  truncated: z.boolean(),
+});
+
+const services = async (options: QueryOptions & { appId?: number }): Promise<void> => {
+  const { since, wide } = periodOf(options);
+  const query = queryText({ app_id: options.appId, since, wide: wide && 'true' });
+  const answer = await adminClient().ask(servicesSchema, 'GET', `/api/v1/traces/services${query}`);
+  printAnswer(answer, options, ({ items, truncated }) => {
+    printTable(
+      ['SERVICE', 'SPAN', 'SPANS'],
+      items.flatMap(({ service, span_names: names }) =>
+        names.map(({ name, spans }) => [service || nothing, name || nothing, String(spans)]),
+      ),
+    );
+    if (truncated) printLine('there are more');
+  });
+  sayStatements(answer.value, options);
+};
+
+const millisecondsArgument = (text: string): number => {
+  if (!/^\d{1,12}(\.\d{1,6})?$/.test(text))
+    throw new InvalidArgumentError('It must be milliseconds: 250, 0.5.');
+  return Number(text);
+};
+
+const dataIdOption = (): Option =>
+  new Option('--data-id <mon_data_id>', 'data id of the points').argParser(idArgument).makeOptionMandatory();
+
+const registerPoints = (query: Command): void => {
+  addQueryOptions(
+    query
+      .command('points')
+      .description('series of stored metrics: at most 20 of 600 buckets, those with most rows first')
+      .addOption(dataIdOption())
+      .requiredOption('--metric <names>', 'one to four metrics, separated by commas', listArgument)
+      .option('--aggregate <name>', 'avg, min, max, sum, count or last; default avg')
+      .option(
+        '--where <dimension=value>',
+        'also dimension!=value and dimension=a,b; may be repeated',
+        filterArgument,
+      )
+      .option(
+        '--by <dimensions>',
+        'a series for each value of one or two dimensions, separated by commas',
+        listArgument,
+      )
+      .option(
+        '--step <duration>',
+        'length of a bucket; default the smallest one that makes at most 600',
+        durationArgument,
+      )
+      .option('--raw', 'the last 50 rows instead of series'),
+  ).action(points);
+  addQueryOptions(
+    query
+      .command('values')
+      .description('values of a dimension, those with most rows first')
+      .argument('<dimension>', 'dimension, or target')
+      .addOption(dataIdOption())
+      .option('--limit <n>', 'at most this many (1 to 1000), default 100', integerArgument),
+  ).action(values);
+};
+
+const registerTraces = (query: Command): void => {
+  addQueryOptions(
+    query
+      .command('traces')
+      .description('newest traces with a span that fulfils all conditions together')
+      .option('--app-id <app_id>', 'only of this application', idArgument)
+      .option('--service <name>', 'service.name of the span')
+      .option('--span <name>', 'name of the span')
+      .option('--status <status>', 'unset, ok or error')
+      .option('--min-ms <ms>', 'duration of the span, at least', millisecondsArgument)
+      .option('--max-ms <ms>', 'duration of the span, at most', millisecondsArgument)
+      .option('--attribute <key=value>', 'attribute of the span; may be repeated', attributeArgument('span'))
+      .option(
+        '--resource <key=value>',
+        'attribute of its resource; may be repeated',
+        attributeArgument('resource'),
+      )
+      .option('--limit <n>', 'at most this many (1 to 200), default 20', integerArgument)
+      .option('--cursor <cursor>', 'next_cursor of the previous page'),
+  ).action(traces);
+  addQueryOptions(
+    query
+      .command('services')
+      .description('services and names of their spans, those with most spans first')
+      .option('--app-id <app_id>', 'only of this application', idArgument),
+  ).action(services);
+};
+
+/** `tidemark query points | values | traces | services`, and `tidemark trace`. */
+export const registerQuery = (program: Command): void => {
+  const query = program
+    .command('query')
+    .description('stored points and traces, within bounds (docs/explore.md)');
+  registerPoints(query);
+  registerTraces(query);
+  registerTrace(program);
+};

@@ -1,0 +1,150 @@
+import type { Command } from 'commander';
+import { z } from 'zod';
+import { errorText, Fault } from '../model/fault.ts';
+import { type AdminClient, adminClient } from './client.ts';
+import { lineLines, lineSchema, processLines, processSchema } from './line.ts';
+import { addJsonOption, type JsonOption } from './options.ts';
+import {
+  openTerminal,
+  printAnswer,
+  printJson,
+  printJsonLine,
+  printLines,
+  printTable,
+  sayLines,
+} from './output.ts';
+
+type TopOptions = JsonOption & { once?: true };
+
+const linePath = '/api/v1/line';
+const livePath = '/api/v1/live?topics=line';
+const againMs = 1_000;
+/** How often the line is asked for where no further reader is let in. */
+const pollMs = 5_000;
+
+const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
+
+const askOnce = async (client: AdminClient) => client.ask(lineSchema, 'GET', linePath);
+
+/** Where the line is shown, and what there is to say beside it. */
+type Screen = { show(line: unknown): void; say(text: string): void };
+
+const parseJson = (text: string): unknown => {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+};
+
+/** The data of events of this name, from the lines of an event stream. */
+const eventsOf = (name: string, onData: (value: unknown) => void): ((line: string) => void) => {
+  let event = '';
+  return (line) => {
+    if (line.startsWith('event: ')) event = line.slice('event: '.length);
+    if (line.startsWith('data: ') && event === name) onData(parseJson(line.slice('data: '.length)));
+  };
+};
+
+/** Shows the line each second, through restarts of metadata; only a refusal, or a failure of the first call, ends it. */
+const follow = async (client: AdminClient, screen: Screen): Promise<never> => {
+  let isFirst = true;
+  for (;;) {
+    let waitMs = againMs;
+    try {
+      await client.follow(
+        livePath,
+        () => {
+          isFirst = false;
+          screen.say('');
+        },
+        eventsOf('line', screen.show),
+      );
+      screen.say('the admin API closed the stream; reconnecting');
+    } catch (error) {
+      const isFull = error instanceof Fault && error.code === 'too_many_readers';
+      if (error instanceof Fault && error.kind === 'permanent') throw error;
+      if (isFirst && !isFull) throw error;
+      if (isFull) {
+        waitMs = pollMs;
+        screen.say('too many readers: shown every 5 seconds');
+        screen.show(await askOnce(client).then(({ json }) => json));
+      } else screen.say(errorText(error));
+    }
+    await pause(waitMs);
+  }
+};
+
+/** The whole terminal, drawn again each second. */
+const fullScreen = (): Screen & { close(): void } => {
+  let lines: readonly string[] = ['waiting for the line …'];
+  let note = '';
+  const terminal = openTerminal(() => ({ lines, note }));
+  return {
+    show: (value) => {
+      const line = lineSchema.safeParse(value);
+      if (!line.success) return;
+      lines = lineLines(line.data);
+      terminal.draw();
+    },
+    say: (text) => {
+      note = text;
+      terminal.draw();
+    },
+    close: terminal.close,
+  };
+};
+
+const jsonLines: Screen = {
+  show: printJsonLine,
+  say: (text) => {
+    if (text !== '') sayLines(text);
+  },
+};
+
+const top = async (options: TopOptions): Promise<void> => {
+  const client = adminClient();
+  // `| head` has read enough.
+  process.stdout.on('error', () => process.exit(0));
+  if (options.once || (!options.json && !process.stdout.isTTY)) {
+    const { value, json } = await askOnce(client);
+    if (options.json) printJson(json);
+    else printLines(lineLines(value).join('\n'));
+    return;
+  }
+  if (options.json) return follow(client, jsonLines);
+  const screen = fullScreen();
+  try {
+    await follow(client, screen);
+  } finally {
+    screen.close();
+  }
+};
+
+const processesSchema = z.object({ items: z.array(processSchema) });
+
+const processes = async (options: JsonOption): Promise<void> => {
+  const answered = await adminClient().ask(processesSchema, 'GET', '/api/v1/processes');
+  printAnswer(answered, options, ({ items }) => {
+    printLines(processLines(items, true).join('\n'));
+    const failing = items.flatMap(({ role, host, pid, failing: checks }) =>
+      checks.map(({ check, why }) => [`${role} ${host}:${pid}`, check, why]),
+    );
+    if (failing.length > 0) printTable(['PROCESS', 'FAILING', 'WHY'], failing);
+  });
+};
+
+/** `tidemark top` and `tidemark processes`. */
+export const registerTop = (program: Command): void => {
+  addJsonOption(
+    program
+      .command('top')
+      .description(
+        "show the line each second: troubles, rates, streams, stores, processes, the hour's account",
+      )
+      .option('--once', 'print it once; the same where the output is no terminal'),
+  ).action(top);
+  addJsonOption(
+    program.command('processes').description('list the processes that were heard in the last two minutes'),
+  ).action(processes);
+};

@@ -1,0 +1,127 @@
+import { type Command, InvalidArgumentError } from 'commander';
+import { z } from 'zod';
+import { adminClient } from './client.ts';
+import { addJsonOption, type JsonOption } from './options.ts';
+import { printAnswer, printFields, printLine, sayLines } from './output.ts';
+
+const attribute = z.object({ key: z.string(), value: z.string() });
+
+const spanSchema = z.object({
+  span_id: z.string(),
+  parent_span_id: z.string(),
+  name: z.string(),
+  service: z.string(),
+  offset_ns: z.number(),
+  duration_ns: z.number(),
+  status: z.string(),
+  attributes: z.array(attribute),
+});
+
+const traceSchema = z.object({
+  trace_id: z.string(),
+  start_unix_nano: z.string(),
+  duration_ns: z.number(),
+  spans: z.array(spanSchema),
+  spans_total: z.number(),
+  truncated: z.boolean(),
+});
+
+type Span = z.output<typeof spanSchema>;
+
+/** A span and its depth below the root of its tree. */
+export type PlacedSpan<S> = { readonly span: S; readonly depth: number };
+
+/**
+ * Spans with each behind its parent, siblings in their given order. A span without a known parent is a root; so is the first one of
+ * a ring.
+ */
+export const inTree = <S extends Pick<Span, 'span_id' | 'parent_span_id'>>(
+  spans: readonly S[],
+): PlacedSpan<S>[] => {
+  const known = new Set(spans.map(({ span_id: id }) => id));
+  const children = new Map<string, S[]>();
+  for (const span of spans) {
+    const siblings = children.get(span.parent_span_id);
+    if (siblings === undefined) children.set(span.parent_span_id, [span]);
+    else siblings.push(span);
+  }
+  const placed: PlacedSpan<S>[] = [];
+  const seen = new Set<S>();
+  const place = (root: S): void => {
+    // Not by recursion: a chain may have as many links as a trace has spans.
+    const open: PlacedSpan<S>[] = [{ span: root, depth: 0 }];
+    for (let next = open.pop(); next !== undefined; next = open.pop()) {
+      const { span, depth } = next;
+      if (seen.has(span)) continue;
+      seen.add(span);
+      placed.push(next);
+      const below = children.get(span.span_id) ?? [];
+      for (const child of below.toReversed()) open.push({ span: child, depth: depth + 1 });
+    }
+  };
+  for (const span of spans) if (!known.has(span.parent_span_id)) place(span);
+  for (const span of spans) if (!seen.has(span)) place(span);
+  return placed;
+};
+
+const barWidth = 32;
+
+/** Where a span lies in its trace, as a bar: `··███····`. */
+export const barOf = (offset: number, duration: number, whole: number): string => {
+  const scale = whole > 0 ? barWidth / whole : 0;
+  const begin = Math.min(barWidth - 1, Math.max(0, Math.floor(offset * scale)));
+  const length = Math.max(1, Math.min(barWidth - begin, Math.round(duration * scale)));
+  return `${'·'.repeat(begin)}${'█'.repeat(length)}${'·'.repeat(barWidth - begin - length)}`;
+};
+
+const indentMax = 20;
+const nameWidth = 48;
+
+const lineOf = ({ span, depth }: PlacedSpan<Span>, whole: number): string => {
+  const indent = '  '.repeat(Math.min(depth, indentMax));
+  const isError = span.status === 'Error';
+  const name = `${indent}${isError ? '! ' : ''}${span.service} ${span.name}`;
+  const milliseconds = (span.duration_ns / 1e6).toFixed(2).padStart(11);
+  return `${barOf(span.offset_ns, span.duration_ns, whole)} ${milliseconds} ms  ${name.padEnd(nameWidth)} ${span.span_id}`;
+};
+
+const print = (trace: z.output<typeof traceSchema>, { attributes }: TraceOptions): void => {
+  const start = new Date(Number(BigInt(trace.start_unix_nano) / 1_000_000n)).toISOString();
+  printFields([
+    ['trace', trace.trace_id],
+    ['start', start.replace('T', ' ')],
+    ['duration', `${(trace.duration_ns / 1e6).toFixed(2)} ms`],
+    ['spans', String(trace.spans_total)],
+  ]);
+  for (const placed of inTree(trace.spans)) {
+    printLine(lineOf(placed, trace.duration_ns));
+    if (attributes === true)
+      for (const { key, value } of placed.span.attributes)
+        printLine(`${' '.repeat(barWidth + 17)}${key} = ${value}`);
+  }
+  if (trace.truncated) sayLines(`the first ${trace.spans.length} of ${trace.spans_total} spans`);
+};
+
+type TraceOptions = JsonOption & { attributes?: true };
+
+const idArgument = (text: string): string => {
+  if (!/^[0-9a-fA-F]{32}$/.test(text))
+    throw new InvalidArgumentError('It must be a trace id: 32 hex digits.');
+  return text;
+};
+
+const run = async (id: string, options: TraceOptions): Promise<void> => {
+  const answer = await adminClient().ask(traceSchema, 'GET', `/api/v1/traces/${id}`);
+  printAnswer(answer, options, (trace) => print(trace, options));
+};
+
+/** `tidemark trace`. */
+export const registerTrace = (program: Command): void => {
+  addJsonOption(
+    program
+      .command('trace')
+      .description('the spans of a trace as a waterfall: when, how long, below which parent')
+      .argument('<trace_id>', 'trace', idArgument)
+      .option('--attributes', 'print the attributes of each span, too'),
+  ).action(run);
+};

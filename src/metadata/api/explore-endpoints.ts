@@ -1,0 +1,146 @@
+import { z } from 'zod';
+import { Fault } from '../../model/fault.ts';
+import type { AdminIdentity } from '../tokens/admin-tokens.ts';
+import type { ApiDeps } from './deps.ts';
+import { type Endpoint, endpoint, none } from './endpoint.ts';
+import {
+  dimensionName,
+  pointsAnswer,
+  pointsRequest,
+  servicesAnswer,
+  tableName,
+  traceAnswer,
+  tracesAnswer,
+  tracesRequest,
+  valuesAnswer,
+  wideQuery,
+} from './explore-shapes.ts';
+import { ownerQuery, refuseUnknownOwner, timeQuery } from './outcome-endpoints.ts';
+
+const tag = 'Explore';
+
+type Called = { readonly identity: AdminIdentity; readonly signal: () => AbortSignal };
+
+const askerOf = ({ identity, signal }: Called) => ({ tokenId: identity.token_id, signal: signal() });
+
+const limitText = 'must be an integer from 1 to 1000';
+
+const valuesQuery = z.strictObject({
+  data_id: ownerQuery.data_id,
+  table: tableName.meta({ description: 'The table_id, instead of data_id', examples: [] }),
+  dimension: dimensionName,
+  ...timeQuery,
+  wide: wideQuery,
+  limit: z
+    .string()
+    .regex(/^\d{1,4}$/, limitText)
+    .transform(Number)
+    .pipe(z.int().min(1, limitText).max(1000, limitText).meta({ description: 'How many values at most' }))
+    .default(100),
+});
+
+const ofPoints = ({ explore }: ApiDeps, role: Endpoint['role']): Endpoint[] => [
+  endpoint({
+    method: 'POST',
+    path: '/api/v1/query/points',
+    tag,
+    summary:
+      'Series of stored metrics, at most 20 of 600 buckets, or the last 50 rows; by default of the last hour',
+    role,
+    isQuery: true,
+    params: none,
+    query: none,
+    body: pointsRequest,
+    answer: pointsAnswer,
+    run: async (call) => ({ body: await explore.points(askerOf(call), call.body) }),
+  }),
+  endpoint({
+    method: 'GET',
+    path: '/api/v1/query/points/values',
+    tag,
+    summary: 'Values of a dimension, those with most rows first; by default of the last hour',
+    role,
+    isQuery: true,
+    params: none,
+    query: valuesQuery,
+    body: none,
+    answer: valuesAnswer,
+    run: async (call) => ({ body: await explore.values(askerOf(call), call.query) }),
+  }),
+];
+
+const traceParams = z.strictObject({
+  id: z
+    .string()
+    .regex(/^[0-9a-fA-F]{32}$/)
+    .transform((id) => id.toLowerCase())
+    .pipe(
+      z
+        .string()
+        .regex(/^[0-9a-f]{32}$/)
+        .meta({ description: 'The trace id', examples: ['5b8efff798038103d269b633813fc60c'] }),
+    ),
+});
+
+const ofTraces = ({ explore }: ApiDeps, role: Endpoint['role']): Endpoint[] => [
+  endpoint({
+    method: 'POST',
+    path: '/api/v1/query/traces',
+    tag,
+    summary:
+      'Traces with a span that fulfils all conditions together, the newest such span first; by default of the last hour',
+    role,
+    isQuery: true,
+    params: none,
+    query: none,
+    body: tracesRequest,
+    answer: tracesAnswer,
+    run: async (call) => {
+      await refuseUnknownOwner(call.records, call.body);
+      return { body: await explore.traces(askerOf(call), call.body) };
+    },
+  }),
+  endpoint({
+    method: 'GET',
+    path: '/api/v1/traces/services',
+    tag,
+    summary:
+      'Services and the names of their spans, those with most spans first; by default of the last hour',
+    role,
+    isQuery: true,
+    params: none,
+    query: z.strictObject({ app_id: ownerQuery.app_id, ...timeQuery, wide: wideQuery }),
+    body: none,
+    answer: servicesAnswer,
+    run: async (call) => {
+      await refuseUnknownOwner(call.records, call.query);
+      return { body: await explore.services(askerOf(call), call.query) };
+    },
+  }),
+  endpoint({
+    method: 'GET',
+    path: '/api/v1/traces/{id}',
+    tag,
+    summary: 'The spans of a trace by their start, at most 10,000',
+    role,
+    isQuery: true,
+    params: traceParams,
+    query: none,
+    body: none,
+    answer: traceAnswer,
+    run: async (call) => ({ body: await explore.trace(askerOf(call), call.params.id) }),
+  }),
+];
+
+const switchedOff = (): Promise<never> =>
+  Promise.reject(new Fault('permanent', 'explore_off', 'TIDEMARK_CONSOLE_EXPLORE is off'));
+
+/** Queries of stored points and spans (docs/explore.md). */
+export const exploreEndpoints = (deps: ApiDeps): Endpoint[] => {
+  const { role } = deps.explore;
+  const endpoints = [
+    ...ofPoints(deps, role === 'off' ? 'viewer' : role),
+    ...ofTraces(deps, role === 'off' ? 'viewer' : role),
+  ];
+  return role === 'off' ? endpoints.map((each) => ({ ...each, prepare: switchedOff })) : endpoints;
+};

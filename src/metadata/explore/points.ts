@@ -1,0 +1,300 @@
+import { Fault } from '../../model/fault.ts';
+import type { QuestdbReader } from '../../stores/questdb/reader.ts';
+import { fieldFault } from '../problem.ts';
+import type { Records } from '../records/store.ts';
+import { unknownInstance } from '../tables/placement.ts';
+import type { NextBounds } from './gate.ts';
+import { bucketsOf, periodOf } from './period.ts';
+import {
+  type Aggregate,
+  type Condition,
+  columnsSql,
+  type Group,
+  groupCountSql,
+  groupsSql,
+  type Named,
+  type PointQuery,
+  rawSql,
+  seriesSql,
+  valuesSql,
+} from './point-sql.ts';
+import { type AskedTable, dimensionColumn, findTable, metricOf, type PointTable } from './point-table.ts';
+
+export const seriesMax = 20;
+const rawRowsMax = 50;
+
+type AskedFilter = { readonly dimension: string } & Omit<Condition, 'column'>;
+type AskedPeriod = {
+  readonly since?: number | undefined;
+  readonly until?: number | undefined;
+  readonly wide: boolean;
+};
+
+/** A query of points as a caller asks it, in the names of producers. */
+export type AskedPoints = AskedTable &
+  AskedPeriod & {
+    readonly metrics: readonly string[];
+    readonly aggregate: Aggregate;
+    readonly filter: readonly AskedFilter[];
+    readonly group_by: readonly string[];
+    readonly step?: number | undefined;
+    readonly raw: boolean;
+  };
+
+export type AskedValues = AskedTable & AskedPeriod & { readonly dimension: string; readonly limit: number };
+
+/** Where the queries go. */
+export type PointSource = {
+  readonly records: Records;
+  readonly readers: ReadonlyMap<string, QuestdbReader>;
+  readonly now: () => number;
+};
+
+type Cell = string | number | null;
+
+const textOf = (value: unknown): string | null =>
+  value === null || value === undefined ? null : String(value);
+
+const numberOf = (value: unknown): number | null => (typeof value === 'number' ? value : null);
+
+const cellOf = (value: unknown): Cell => (typeof value === 'number' ? value : textOf(value));
+
+const secondsOf = (timestamp: unknown): number => Date.parse(String(timestamp)) / 1000;
+
+const requireOnce = (names: readonly string[], field: string): void => {
+  const twice = names.findIndex((name, index) => names.indexOf(name) < index);
+  if (twice >= 0) throw fieldFault('invalid_value', `${field}.${twice}`, 'is given twice');
+};
+
+const conditionOf = (table: PointTable, filter: AskedFilter, index: number): Condition => {
+  const { dimension, operator, values } = filter;
+  const field = `filter.${index}`;
+  if (operator !== 'in' && values.length !== 1)
+    throw fieldFault('invalid_value', `${field}.values`, `must be one value for ${operator}`);
+  // No stored text has half a character, and none can be sent to QuestDB.
+  const broken = values.findIndex((value) => value !== null && !value.isWellFormed());
+  if (broken >= 0)
+    throw fieldFault('invalid_value', `${field}.values.${broken}`, 'must be well-formed Unicode');
+  return { column: dimensionColumn(table, dimension, `${field}.dimension`), operator, values };
+};
+
+const queryOf = (table: PointTable, asked: AskedPoints, nowMs: number): PointQuery => {
+  const { metrics, group_by: groupBy, aggregate } = asked;
+  requireOnce(metrics, 'metrics');
+  const columns = groupBy.map((name, index) => dimensionColumn(table, name, `group_by.${index}`));
+  requireOnce(columns, 'group_by');
+  return {
+    table: table.tableId,
+    layout: table.layout,
+    metrics: metrics.map((name, index) => metricOf(table, name, `metrics.${index}`)),
+    aggregate,
+    filter: asked.filter.map((filter, index) => conditionOf(table, filter, index)),
+    groupBy: columns,
+    period: periodOf(asked, nowMs),
+  };
+};
+
+/** The queries of one call, in their order. */
+type Run = {
+  readonly sql: string[];
+  rows(sql: string): Promise<readonly unknown[][]>;
+};
+
+const startRun = (reader: QuestdbReader, bounds: NextBounds): Run => {
+  const sql: string[] = [];
+  return {
+    sql,
+    rows: async (statement) => {
+      sql.push(statement);
+      return (await reader.read(statement, bounds())).dataset;
+    },
+  };
+};
+
+const readerOf = ({ readers }: PointSource, { instance, tableId }: PointTable): QuestdbReader => {
+  const reader = readers.get(instance);
+  if (reader === undefined) throw unknownInstance(instance, `table ${tableId}`);
+  return reader;
+};
+
+const notStored = (what: string): Fault =>
+  new Fault('permanent', 'not_stored_yet', `QuestDB has no ${what} yet: it has no rows there`);
+
+/** The columns of the table, lower case. Permanent Fault `not_stored_yet` where QuestDB has no such table. */
+const storedColumns = async (
+  reader: QuestdbReader,
+  tableId: string,
+  bounds: NextBounds,
+): Promise<ReadonlySet<string>> => {
+  const { dataset } = await reader.read(columnsSql(tableId), bounds()).catch((error: unknown) => {
+    const isRefused = error instanceof Fault && error.code === 'questdb_rejected';
+    throw isRefused ? notStored(`table ${tableId}`) : error;
+  });
+  return new Set(dataset.map(([column]) => String(column).toLowerCase()));
+};
+
+/** A name is registered before the first row makes its column. */
+const requireStored = (stored: ReadonlySet<string>, columns: readonly string[], tableId: string): void => {
+  const missing = columns.find((column) => !stored.has(column.toLowerCase()));
+  if (missing !== undefined) throw notStored(`column ${missing} in table ${tableId}`);
+};
+
+const usedColumns = ({ layout, metrics, filter, groupBy }: PointQuery): string[] => [
+  ...(layout === 'wide' ? metrics.map(({ column }) => column) : []),
+  ...filter.map(({ column }) => column),
+  ...groupBy,
+];
+
+type Groups = {
+  readonly groups: readonly { readonly values: Group; readonly rows: number | null }[];
+  readonly total: number;
+};
+
+/** The groups that are answered, those with most rows first. */
+const readGroups = async (run: Run, query: PointQuery): Promise<Groups> => {
+  const { groupBy, metrics } = query;
+  if (groupBy.length === 0) return { groups: [{ values: [], rows: null }], total: 1 };
+  const max = Math.floor(seriesMax / metrics.length);
+  const rows = await run.rows(groupsSql(query, max + 1));
+  const groups = rows.slice(0, max).map((row) => ({
+    values: groupBy.map((_, index) => textOf(row[index])),
+    rows: numberOf(row[groupBy.length]),
+  }));
+  if (rows.length <= max) return { groups, total: rows.length };
+  const [counted] = await run.rows(groupCountSql(query));
+  return { groups, total: Math.max(numberOf(counted?.[0]) ?? 0, rows.length) };
+};
+
+const keyOf = (group: Group, metric: string): string => JSON.stringify([group, metric]);
+
+/** The metric and the value of each column of values. */
+const valuesOfRow = (
+  { layout, metrics, groupBy }: PointQuery,
+  row: readonly unknown[],
+): [string, unknown][] => {
+  const values = row.slice(1 + groupBy.length);
+  if (layout === 'narrow') return [[String(values[0]), values[1]]];
+  return metrics.map(({ name }, index) => [name, values[index]]);
+};
+
+const readSeries = async (run: Run, query: PointQuery, step: number, starts: readonly number[]) => {
+  const { groups, total } = await readGroups(run, query);
+  const series = groups.flatMap(({ values: group, rows }) =>
+    query.metrics.map(({ name }) => ({
+      metric: name,
+      group,
+      rows,
+      values: starts.map((): number | null => null),
+    })),
+  );
+  const byKey = new Map(series.map((each) => [keyOf(each.group, each.metric), each.values]));
+  const first = starts[0] ?? 0;
+  const rows =
+    groups.length === 0
+      ? []
+      : await run.rows(
+          seriesSql(
+            query,
+            groups.map(({ values }) => values),
+            step,
+          ),
+        );
+  for (const row of rows) {
+    const at = (secondsOf(row[0]) - first) / step;
+    const group = query.groupBy.map((_, index) => textOf(row[index + 1]));
+    for (const [metric, value] of valuesOfRow(query, row)) {
+      const values = byKey.get(keyOf(group, metric));
+      if (values !== undefined && at in values) values[at] = numberOf(value);
+    }
+  }
+  return { series, total: total * query.metrics.length };
+};
+
+/** Every dimension, and the metrics of the query, with the columns of a row. */
+const rawColumns = (
+  { registry }: PointTable,
+  { layout, metrics }: PointQuery,
+  stored: ReadonlySet<string>,
+) => {
+  const fixed: Named[] = [{ name: 'target', column: 'target' }];
+  const values = layout === 'wide' ? metrics : ['metric', 'value'].map((name) => ({ name, column: name }));
+  return [...fixed, ...registry.dimensions, ...values].filter(({ column }) =>
+    stored.has(column.toLowerCase()),
+  );
+};
+
+const readRaw = async (run: Run, table: PointTable, query: PointQuery, stored: ReadonlySet<string>) => {
+  const columns = rawColumns(table, query, stored);
+  const rows = await run.rows(
+    rawSql(
+      query,
+      columns.map(({ column }) => column),
+      rawRowsMax,
+    ),
+  );
+  return {
+    columns: ['timestamp', ...columns.map(({ name }) => name)],
+    rows: rows.map((row) => row.map(cellOf)),
+  };
+};
+
+/** What every answer about a table says. */
+const aboutTable = ({ dataId, tableId, instance }: PointTable) => ({
+  mon_data_id: dataId,
+  table_id: tableId,
+  questdb: instance,
+});
+
+/**
+ * Series of metrics, or the last rows. Throws permanent Faults `not_found`, `unknown_name`, `invalid_value`, `not_stored_yet`, and
+ * those of `QuestdbReader`.
+ */
+export const queryPoints = async (source: PointSource, asked: AskedPoints, bounds: NextBounds) => {
+  const begun = performance.now();
+  const table = await findTable(source.records, asked);
+  const query = queryOf(table, asked, source.now());
+  const { since, until } = query.period;
+  const { step, starts } = asked.raw ? { step: null, starts: [] } : bucketsOf(query.period, asked.step);
+  const reader = readerOf(source, table);
+  const stored = await storedColumns(reader, table.tableId, bounds);
+  requireStored(stored, usedColumns(query), table.tableId);
+  const run = startRun(reader, bounds);
+  const found = step === null ? { series: [], total: 0 } : await readSeries(run, query, step, starts);
+  const raw = step === null ? await readRaw(run, table, query, stored) : null;
+  return {
+    ...aboutTable(table),
+    since,
+    until,
+    step,
+    buckets: starts,
+    group_by: asked.group_by,
+    series: found.series,
+    series_total: found.total,
+    truncated: found.total > found.series.length,
+    raw,
+    sql: run.sql,
+    elapsed_ms: Math.round(performance.now() - begun),
+    // QuestDB does not say it.
+    rows_read: null,
+  };
+};
+
+/** The values of a dimension with most rows. Throws the same Faults. */
+export const queryValues = async (source: PointSource, asked: AskedValues, bounds: NextBounds) => {
+  const table = await findTable(source.records, asked);
+  const column = dimensionColumn(table, asked.dimension, 'dimension');
+  const period = periodOf(asked, source.now());
+  const reader = readerOf(source, table);
+  requireStored(await storedColumns(reader, table.tableId, bounds), [column], table.tableId);
+  const run = startRun(reader, bounds);
+  const rows = await run.rows(valuesSql({ table: table.tableId, period }, column, asked.limit + 1));
+  return {
+    ...aboutTable(table),
+    ...period,
+    values: rows
+      .slice(0, asked.limit)
+      .map(([value, count]) => ({ value: textOf(value), rows: numberOf(count) ?? 0 })),
+    truncated: rows.length > asked.limit,
+    sql: run.sql,
+  };
+};

@@ -1,0 +1,163 @@
+import type { Params } from '../../stores/clickhouse/reader.ts';
+import type { Period } from './period.ts';
+
+export const statuses = ['unset', 'ok', 'error'] as const;
+
+/** An attribute that a span, or its resource, has with exactly this value. */
+export type AttributeCondition = {
+  readonly scope: 'span' | 'resource';
+  readonly key: string;
+  readonly value: string;
+};
+
+/** Conditions that one span of a trace fulfils together. Durations are nanoseconds. */
+export type SpanConditions = {
+  readonly appId?: number | undefined;
+  readonly service?: string | undefined;
+  readonly spanName?: string | undefined;
+  readonly status?: (typeof statuses)[number] | undefined;
+  readonly durationMin?: bigint | undefined;
+  readonly durationMax?: bigint | undefined;
+  readonly attributes: readonly AttributeCondition[];
+};
+
+/** Where a list of traces ended: the newest matching span of its last trace, nanoseconds since 1970. */
+export type TracePlace = { readonly at: bigint; readonly id: string };
+
+/** A statement and the values of its `{name:Type}`. */
+export type Statement = { readonly sql: string; readonly params: Params };
+
+const statusTexts = { unset: 'Unset', ok: 'Ok', error: 'Error' } as const;
+const columnOfScope = { span: 'SpanAttributes', resource: 'ResourceAttributes' } as const;
+
+/** Nanoseconds since 1970. */
+export const nanosOf = (seconds: number): bigint => BigInt(seconds) * 1_000_000_000n;
+
+type Part = readonly [sql: string, params: Params];
+
+const periodPart = (since: bigint, until: bigint): Part => [
+  'Timestamp >= fromUnixTimestamp64Nano({since:Int64}) AND Timestamp < fromUnixTimestamp64Nano({until:Int64})',
+  { since: String(since), until: String(until) },
+];
+
+const appPart = (appId: number | undefined): Part[] =>
+  appId === undefined ? [] : [['AppId = {app:Int64}', { app: String(appId) }]];
+
+const conditionParts = (conditions: SpanConditions): Part[] => {
+  const { appId, service, spanName, status, durationMin, durationMax, attributes } = conditions;
+  const parts = appPart(appId);
+  if (service !== undefined) parts.push(['ServiceName = {service:String}', { service }]);
+  if (spanName !== undefined) parts.push(['SpanName = {span:String}', { span: spanName }]);
+  if (status !== undefined) parts.push(['StatusCode = {status:String}', { status: statusTexts[status] }]);
+  if (durationMin !== undefined) parts.push(['Duration >= {least:UInt64}', { least: String(durationMin) }]);
+  if (durationMax !== undefined) parts.push(['Duration <= {most:UInt64}', { most: String(durationMax) }]);
+  for (const [index, { scope, key, value }] of attributes.entries()) {
+    const name = columnOfScope[scope];
+    parts.push([
+      // A missing key reads like an empty value.
+      `mapContains(${name}, {key${index}:String}) AND ${name}[{key${index}:String}] = {value${index}:String}`,
+      { [`key${index}`]: key, [`value${index}`]: value },
+    ]);
+  }
+  return parts;
+};
+
+const statement = (before: string, parts: readonly Part[], after: string, more: Params = {}): Statement => ({
+  sql: `${before} WHERE ${parts.map(([sql]) => sql).join(' AND ')}${after}`,
+  params: Object.assign({}, ...parts.map(([, params]) => params), more),
+});
+
+const newest = 'max(Timestamp)';
+
+/** Traces with a matching span in a window of time, by their newest one: `id`, `at`. */
+export const findSql = (
+  conditions: SpanConditions,
+  [since, until]: readonly [bigint, bigint],
+  before: TracePlace | undefined,
+  limit: number,
+): Statement => {
+  const after =
+    before === undefined
+      ? ''
+      : ` HAVING (toUnixTimestamp64Nano(${newest}), TraceId) < ({beforeAt:Int64}, {beforeId:String})`;
+  return statement(
+    `SELECT TraceId AS id, toUnixTimestamp64Nano(${newest}) AS at FROM otel.otel_traces`,
+    [periodPart(since, until), ["TraceId != ''", {}], ...conditionParts(conditions)],
+    ` GROUP BY TraceId${after} ORDER BY ${newest} DESC, TraceId DESC LIMIT ${limit}`,
+    before === undefined ? {} : { beforeAt: String(before.at), beforeId: before.id },
+  );
+};
+
+/** Those of these traces that match in a window, too. */
+export const matchesSql = (
+  conditions: SpanConditions,
+  [since, until]: readonly [bigint, bigint],
+  ids: readonly string[],
+): Statement =>
+  statement(
+    'SELECT DISTINCT TraceId AS id FROM otel.otel_traces',
+    [periodPart(since, until), ['TraceId IN {ids:Array(String)}', { ids }], ...conditionParts(conditions)],
+    '',
+  );
+
+/** The times of traces by the lookup of their ids, which is far smaller than the spans. */
+const ofTraces = (condition: string): string => {
+  // In the type of Timestamp: compared with a DateTime, 26.7 skips the part whose first span lies in the last second of the bound.
+  const bound = (what: string): string =>
+    `(SELECT toDateTime64(${what}, 9) FROM otel.otel_traces_trace_id_ts WHERE TraceId ${condition})`;
+  return `TraceId ${condition} AND Timestamp >= ${bound('min(Start)')} AND Timestamp < ${bound('max(End) + 1')}`;
+};
+
+const ended = 'toUnixTimestamp64Nano(Timestamp) + toInt64(least(Duration, 4611686018427387904))';
+
+/** One row per trace, over all its spans. A span that is stored twice counts once. */
+export const summarySql = (ids: readonly string[]): Statement =>
+  statement(
+    'SELECT TraceId AS id, toUnixTimestamp64Nano(min(Timestamp)) AS start, ' +
+      `max(${ended}) - toUnixTimestamp64Nano(min(Timestamp)) AS duration, ` +
+      "uniqExact(uid) AS spans, uniqExactIf(uid, StatusCode = 'Error') AS errors, " +
+      "uniqExact(ServiceName) AS services, countIf(ParentSpanId = '') > 0 AS has_root, " +
+      "argMin(SpanName, (ParentSpanId != '', Timestamp)) AS root_name, " +
+      "argMin(ServiceName, (ParentSpanId != '', Timestamp)) AS root_service FROM otel.otel_traces",
+    [[ofTraces('IN {ids:Array(String)}'), { ids }]],
+    ' GROUP BY TraceId',
+  );
+
+const one = (id: string): readonly Part[] => [[ofTraces('= {id:String}'), { id }]];
+
+/** The number of spans of a trace. */
+export const countSql = (id: string): Statement =>
+  statement('SELECT uniqExact(uid) AS spans FROM otel.otel_traces', one(id), '');
+
+const pairs = (column: string, name: string): string =>
+  `mapKeys(${column}) AS ${name}_keys, mapValues(${column}) AS ${name}_values`;
+
+const nestedPairs = (column: string, name: string): string =>
+  `arrayMap(each -> mapKeys(each), ${column}) AS ${name}_keys, arrayMap(each -> mapValues(each), ${column}) AS ${name}_values`;
+
+/** The first spans of a trace, by time. Rows of one span follow each other. */
+export const spansSql = (id: string, limit: number): Statement =>
+  statement(
+    `SELECT ${[
+      'uid, SpanId AS span_id, ParentSpanId AS parent_span_id, TraceState AS trace_state, SpanName AS name, SpanKind AS kind',
+      'ServiceName AS service, ScopeName AS scope_name, ScopeVersion AS scope_version',
+      'toUnixTimestamp64Nano(Timestamp) AS start, Duration AS duration, AppId AS app_id',
+      'StatusCode AS status, StatusMessage AS status_message',
+      pairs('SpanAttributes', 'attribute'),
+      pairs('ResourceAttributes', 'resource'),
+      'arrayMap(each -> toUnixTimestamp64Nano(each), Events.Timestamp) AS event_times, Events.Name AS event_names',
+      nestedPairs('Events.Attributes', 'event'),
+      'Links.TraceId AS link_traces, Links.SpanId AS link_spans, Links.TraceState AS link_states',
+      nestedPairs('Links.Attributes', 'link'),
+    ].join(', ')} FROM otel.otel_traces`,
+    one(id),
+    ` ORDER BY Timestamp, uid LIMIT ${limit}`,
+  );
+
+/** Services and the names of their spans, those with most spans first. */
+export const servicesSql = ({ since, until }: Period, appId: number | undefined, limit: number): Statement =>
+  statement(
+    'SELECT ServiceName AS service, SpanName AS name, count() AS spans FROM otel.otel_traces',
+    [periodPart(nanosOf(since), nanosOf(until)), ...appPart(appId)],
+    ` GROUP BY ServiceName, SpanName ORDER BY spans DESC, service, name LIMIT ${limit}`,
+  );

@@ -1,0 +1,255 @@
+import { z } from 'zod';
+import { inlined } from '../../stores/clickhouse/literals.ts';
+import type { ClickhouseReader } from '../../stores/clickhouse/reader.ts';
+import { fieldFault, notFound } from '../problem.ts';
+import type { NextBounds } from './gate.ts';
+import { type Period, periodOf } from './period.ts';
+import { shownSpans, spanRowSchema } from './spans.ts';
+import {
+  type AttributeCondition,
+  countSql,
+  findSql,
+  matchesSql,
+  nanosOf,
+  type SpanConditions,
+  type Statement,
+  servicesSql,
+  spansSql,
+  type statuses,
+  summarySql,
+  type TracePlace,
+} from './trace-sql.ts';
+
+/** The most spans of one answer. */
+export const spansMax = 10_000;
+const servicesMax = 5_000;
+
+type AskedPeriod = {
+  readonly since?: number | undefined;
+  readonly until?: number | undefined;
+  readonly wide: boolean;
+};
+
+/** A search as a caller asks it. */
+export type AskedTraces = AskedPeriod & {
+  readonly app_id?: number | undefined;
+  readonly service?: string | undefined;
+  readonly span_name?: string | undefined;
+  readonly status?: (typeof statuses)[number] | undefined;
+  readonly min_duration_ms?: number | undefined;
+  readonly max_duration_ms?: number | undefined;
+  readonly attributes: readonly AttributeCondition[];
+  readonly limit: number;
+  readonly cursor?: string | undefined;
+};
+
+/** Where the queries go. */
+export type TraceSource = { readonly reader: ClickhouseReader; readonly now: () => number };
+
+const big = z.string().transform(BigInt);
+const count = z.coerce.number();
+
+const foundSchema = z.object({ id: z.string(), at: big });
+const idSchema = z.object({ id: z.string() });
+const summarySchema = z.object({
+  id: z.string(),
+  start: big,
+  duration: big,
+  spans: count,
+  errors: count,
+  services: count,
+  has_root: z.coerce.number(),
+  root_name: z.string(),
+  root_service: z.string(),
+});
+const spanCountSchema = z.object({ spans: count });
+const serviceSchema = z.object({ service: z.string(), name: z.string(), spans: count });
+
+/** The queries of one call, in their order, with their values in them. */
+const startRun = (reader: ClickhouseReader, bounds: NextBounds) => {
+  const begun = performance.now();
+  const sql: string[] = [];
+  let rowsRead = 0;
+  return {
+    rows: async <T>(schema: z.ZodType<T>, { sql: query, params }: Statement): Promise<T[]> => {
+      sql.push(inlined(query, params));
+      const answer = await reader.read(schema, query, params, bounds());
+      rowsRead += answer.rowsRead;
+      return answer.rows;
+    },
+    /** What every answer says about its queries. */
+    about: () => ({ sql, elapsed_ms: Math.round(performance.now() - begun), rows_read: rowsRead }),
+  };
+};
+
+type Run = ReturnType<typeof startRun>;
+
+const nanosOfMs = (ms: number | undefined): bigint | undefined =>
+  ms === undefined ? undefined : BigInt(Math.round(ms * 1_000_000));
+
+const requireWellFormed = (text: string | undefined, field: string): void => {
+  if (text !== undefined && !text.isWellFormed())
+    throw fieldFault('invalid_value', field, 'must be well-formed Unicode');
+};
+
+const conditionsOf = (asked: AskedTraces): SpanConditions => {
+  requireWellFormed(asked.service, 'service');
+  requireWellFormed(asked.span_name, 'span_name');
+  for (const [index, { key, value }] of asked.attributes.entries()) {
+    requireWellFormed(key, `attributes.${index}.key`);
+    requireWellFormed(value, `attributes.${index}.value`);
+  }
+  return {
+    appId: asked.app_id,
+    service: asked.service,
+    spanName: asked.span_name,
+    status: asked.status,
+    durationMin: nanosOfMs(asked.min_duration_ms),
+    durationMax: nanosOfMs(asked.max_duration_ms),
+    attributes: asked.attributes,
+  };
+};
+
+const cursorText = ({ at, id }: TracePlace): string => Buffer.from(`${at}.${id}`).toString('base64url');
+
+const placeOf = (cursor: string | undefined): TracePlace | undefined => {
+  if (cursor === undefined) return undefined;
+  const [, at, id] =
+    /^(\d{1,19})\.([0-9a-f]{32})$/.exec(Buffer.from(cursor, 'base64url').toString('latin1')) ?? [];
+  if (at === undefined || id === undefined)
+    throw fieldFault('invalid_value', 'cursor', 'is not a next_cursor of this list');
+  return { at: BigInt(at), id };
+};
+
+const secondNanos = 1_000_000_000n;
+const firstWindowMin = 60n * secondNanos;
+
+/**
+ * The newest traces of a period behind `from`, at most `max`. It looks at the newest part of the period first, and at eight times
+ * as much each time that this does not suffice: a page seldom needs all of it.
+ */
+const findTraces = async (
+  run: Run,
+  conditions: SpanConditions,
+  { since: sinceSeconds, until: untilSeconds }: Period,
+  from: TracePlace | undefined,
+  max: number,
+): Promise<TracePlace[]> => {
+  const since = nanosOf(sinceSeconds);
+  const until = nanosOf(untilSeconds);
+  const found: TracePlace[] = [];
+  let before = from;
+  let upper = from === undefined || from.at >= until ? until : from.at + 1n;
+  let width = (until - since) / 64n;
+  if (width < firstWindowMin) width = firstWindowMin;
+  while (found.length < max && upper > since) {
+    const lower = upper - since > width ? upper - width : since;
+    const wanted = max - found.length;
+    const rows = await run.rows(foundSchema, findSql(conditions, [lower, upper], before, wanted));
+    // A trace with a match after this window belongs there: it was found, or is on an earlier page.
+    const later =
+      upper >= until || rows.length === 0
+        ? []
+        : await run.rows(
+            idSchema,
+            matchesSql(
+              conditions,
+              [upper, until],
+              rows.map(({ id }) => id),
+            ),
+          );
+    const known = new Set(later.map(({ id }) => id));
+    found.push(...rows.filter(({ id }) => !known.has(id)));
+    const last = rows.at(-1);
+    if (rows.length === wanted && last !== undefined) {
+      before = last;
+      upper = last.at + 1n;
+    } else {
+      before = undefined;
+      upper = lower;
+      width *= 8n;
+    }
+  }
+  return found;
+};
+
+const milliseconds = (nanos: bigint): number => Number(nanos) / 1e6;
+
+/** A page of traces that have a span with all of these conditions, newest such span first. Throws the Faults of `ClickhouseReader`. */
+export const queryTraces = async ({ reader, now }: TraceSource, asked: AskedTraces, bounds: NextBounds) => {
+  const period = periodOf(asked, now());
+  const run = startRun(reader, bounds);
+  const places = await findTraces(run, conditionsOf(asked), period, placeOf(asked.cursor), asked.limit + 1);
+  const page = places.slice(0, asked.limit);
+  const ids = page.map(({ id }) => id);
+  const summaries = ids.length === 0 ? [] : await run.rows(summarySchema, summarySql(ids));
+  const byId = new Map(summaries.map((summary) => [summary.id, summary]));
+  const last = page.at(-1);
+  return {
+    ...period,
+    items: page.flatMap(({ id }) => {
+      const summary = byId.get(id);
+      if (summary === undefined) return [];
+      const { root_name, root_service, spans, errors, services } = summary;
+      return [
+        {
+          trace_id: id,
+          root_name,
+          root_service,
+          has_root: summary.has_root > 0,
+          start: Math.round(milliseconds(summary.start)) / 1000,
+          duration_ms: milliseconds(summary.duration),
+          spans,
+          errors,
+          services,
+        },
+      ];
+    }),
+    next_cursor: places.length > page.length && last !== undefined ? cursorText(last) : null,
+    ...run.about(),
+  };
+};
+
+/** The spans of a trace. Throws a permanent Fault `not_found`, and those of `ClickhouseReader`. */
+export const readTrace = async ({ reader }: TraceSource, id: string, bounds: NextBounds) => {
+  const run = startRun(reader, bounds);
+  const [counted] = await run.rows(spanCountSchema, countSql(id));
+  const total = counted?.spans ?? 0;
+  if (total === 0) throw notFound(`trace ${id}`);
+  const rows = await run.rows(spanRowSchema, spansSql(id, spansMax));
+  const shown = shownSpans(rows);
+  return {
+    trace_id: id,
+    ...shown,
+    spans_total: total,
+    truncated: total > shown.spans.length,
+    ...run.about(),
+  };
+};
+
+/** Services and the names of their spans in a period, those with most spans first. Throws the Faults of `ClickhouseReader`. */
+export const readServices = async (
+  { reader, now }: TraceSource,
+  asked: AskedPeriod & Pick<AskedTraces, 'app_id'>,
+  bounds: NextBounds,
+) => {
+  const period = periodOf(asked, now());
+  const run = startRun(reader, bounds);
+  const rows = await run.rows(serviceSchema, servicesSql(period, asked.app_id, servicesMax + 1));
+  const services = new Map<
+    string,
+    { service: string; spans: number; span_names: { name: string; spans: number }[] }
+  >();
+  for (const { service, name, spans } of rows.slice(0, servicesMax)) {
+    const known = services.get(service) ?? { service, spans: 0, span_names: [] };
+    known.spans += spans;
+    known.span_names.push({ name, spans });
+    services.set(service, known);
+  }
+  return {
+    ...period,
+    items: [...services.values()].toSorted((a, b) => b.spans - a.spans),
+    truncated: rows.length > servicesMax,
+    ...run.about(),
+  };
+};

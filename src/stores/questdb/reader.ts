@@ -1,0 +1,64 @@
+import { Pool } from 'undici';
+import { errorText, Fault } from '../../model/fault.ts';
+import { queryCancelled, queryTimeout, queryTooLarge, type ReadBounds } from '../read-bounds.ts';
+import { authorization, type SqlResult, toResult, unavailable } from './sql.ts';
+
+/** Queries of readers, apart from the statements of the roles. */
+export type QuestdbReader = {
+  /**
+   * Runs one query within its bounds. Throws transient Faults `query_timeout`, `query_cancelled` and `questdb_unavailable`, permanent
+   * `query_too_large` and `questdb_rejected`.
+   */
+  read(sql: string, bounds: ReadBounds): Promise<SqlResult>;
+  close(): Promise<void>;
+};
+
+/** QuestDB reads the line of a request into a buffer of 64 KiB. */
+const requestBytesMax = 48 * 1024;
+const answerBytesMax = 32 * 2 ** 20;
+
+const bodyText = async (body: AsyncIterable<Buffer>): Promise<string> => {
+  const pieces: Buffer[] = [];
+  let bytes = 0;
+  for await (const piece of body) {
+    bytes += piece.length;
+    if (bytes > answerBytesMax) throw queryTooLarge(`the answer exceeds ${answerBytesMax} bytes`);
+    pieces.push(piece);
+  }
+  return Buffer.concat(pieces).toString('utf8');
+};
+
+/** A client of readers for the server at `url` (`http://[user:password@]host:port`). */
+export const createQuestdbReader = ({ url }: { readonly url: string }): QuestdbReader => {
+  const { origin, username, password } = new URL(url);
+  const pool = new Pool(origin, { connections: 4, connectTimeout: 2_000 });
+  const headers = authorization(username, password);
+  return {
+    read: async (sql, { timeoutMs, signal }) => {
+      const path = `/exec?query=${encodeURIComponent(sql)}`;
+      if (path.length > requestBytesMax) throw queryTooLarge('its names and values are too long together');
+      const deadline = AbortSignal.timeout(Math.ceil(timeoutMs));
+      try {
+        const { statusCode, body } = await pool.request({
+          method: 'GET',
+          path,
+          // No Statement-Timeout: QuestDB 9.3.4 keeps the first one of a connection also for later connections of others. It looks
+          // at the connection while it works: closing it ends the query.
+          headers,
+          signal: AbortSignal.any([signal, deadline]),
+          headersTimeout: 0,
+          bodyTimeout: 0,
+        });
+        return toResult(statusCode, await bodyText(body));
+      } catch (error) {
+        if (signal.aborted) throw queryCancelled();
+        if (error instanceof Fault && error.code === 'query_too_large') throw error;
+        if (deadline.aborted) throw queryTimeout(timeoutMs);
+        throw error instanceof Fault
+          ? error
+          : unavailable(`does not answer at ${new URL(url).host}: ${errorText(error)}`, error);
+      }
+    },
+    close: () => pool.destroy(),
+  };
+};

@@ -1,0 +1,122 @@
+import { describe, expect, it } from 'vitest';
+import { type Line, lineLines, type Process, short, span } from '../../../src/cli/line.ts';
+import { cut, frameOf } from '../../../src/cli/output.ts';
+
+const process: Process = {
+  role: 'transfer',
+  host: 'transfer-7f9c4bb7d6-abcde',
+  pid: 12_345,
+  version: '10.10.10',
+  state: 'not_ready',
+  silent_seconds: 0,
+  failing: [],
+  items_per_second: 123_456,
+  bytes_per_second: 123_456_789,
+  dropped_per_second: 123.4,
+  refused_per_second: 123.4,
+  cpu: 1.23,
+  event_loop_p99_ms: 1_234,
+  rss_bytes: 123_456_789,
+};
+
+const terms = {
+  received: 9,
+  stored: 7,
+  dropped: 1,
+  dead_lettered: 0,
+  repeated: 0,
+  lost: 0,
+  stuck: 0,
+  unrecorded: 0,
+};
+
+const line: Line = {
+  at: 1_800_000_000,
+  troubles: [
+    {
+      severity: 'page',
+      text: `table \u001b[31m\nred\u202e`,
+      remedy: 'Repair it.',
+      runbook: 'docs/runbook.md#x',
+    },
+  ],
+  totals: {
+    accepted_items_per_second: 123_456,
+    accepted_bytes_per_second: 123_456_789,
+    refused_requests_per_second: 1,
+    stored_items_per_second: 123_456,
+    dropped_items_per_second: 123.4,
+    dead_lettered_items_per_second: 123.4,
+  },
+  nodes: [{ id: 'receiver:push', kind: 'receiver', name: 'push' }],
+  edges: [
+    { from: 'receiver:push', to: 'stream:METRICS', items_per_second: 12_345, bytes_per_second: null },
+    { from: 'receiver:push', to: 'stream:LEDGER', items_per_second: null, bytes_per_second: null },
+  ],
+  streams: [
+    {
+      stream: 'DEADLETTER',
+      state: 'read',
+      messages: 123_456,
+      fill: 0.123,
+      oldest_age_seconds: 99_999,
+      pending: 123_456,
+      ack_pending: 123_456,
+      redelivered: 123_456,
+      seconds_to_full: 99_999,
+    },
+  ],
+  stores: [{ store: 'questdb', instance: 'default', ready: false, why: 'no answer' }],
+  processes: [process],
+  account: {
+    metrics: { ...terms, in_flight: 1 },
+    traces: { ...terms, received: 8, in_flight: 0 },
+    adds_up: true,
+    differences: [],
+  },
+  account_why: null,
+};
+
+describe('the line in a terminal', () => {
+  it('fits into 80 columns, and shows troubles with their remedy before rates', () => {
+    const lines = lineLines(line);
+    const tables = lines.filter((text) => !text.includes('red'));
+    expect(Math.max(...tables.map((text) => [...text].length))).toBeLessThanOrEqual(80);
+    const place = (start: string): number => lines.findIndex((text) => text.startsWith(start));
+    expect(place('!! table')).toBeLessThan(place('LINE'));
+    expect(lines).toContain('  points  9 = 7 stored + 1 dropped + 0 dead-lettered + 1 in flight');
+    expect(lines).toContain('push → stream:METRICS  12.3k    –');
+    expect(lines.filter((text) => text.includes('LEDGER'))).toEqual([]);
+  });
+
+  // The names of tables, and the reasons of stores, were written by others.
+  it('keeps what others wrote within its line, and nothing of it steers the terminal', () => {
+    expect(lineLines(line)).toContain('!! table \\u{1b}[31m\\u{a}red\\u{202e}');
+  });
+
+  it('draws as many lines as there is room for, cut to its width, with a note below', () => {
+    const frame = frameOf(['a'.repeat(20), 'b\u001b[31m', 'c', 'd'], 'away', 10, 3);
+    expect(frame).toBe('\u001b[Haaaaaaaaa…\u001b[K\r\nb\\u{1b}[3…\u001b[K\r\n-- away\u001b[K\u001b[J');
+    expect(cut('äöü', 3)).toBe('äöü');
+  });
+
+  it.each([
+    [0, '0'],
+    [12.345, '12.3'],
+    [999.4, '999'],
+    [999.6, '1k'],
+    [1_234_567, '1.23M'],
+    [null, '–'],
+  ])('writes %j as %s', (value, text) => {
+    expect(short(value)).toBe(text);
+  });
+
+  it.each([
+    [45, '45s'],
+    [600, '10m'],
+    [10_800, '3h'],
+    [864_000, '10d'],
+  ])('writes %d s as %s', (seconds, text) => {
+    expect(span(seconds)).toBe(text);
+  });
+});
