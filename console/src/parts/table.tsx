@@ -66,7 +66,7 @@ const sorted = <T,>(rows: readonly T[], columns: readonly Column<T>[], order: st
 /** The next order of a column: ascending, descending, as it came; numbers begin with the largest. */
 const nextOrder = (order: string, { key, isNumber }: Column<never>): string => {
   const turns = isNumber === true ? [`-${key}`, key, ''] : [key, `-${key}`, ''];
-  return turns[turns.indexOf(order) + 1] ?? '';
+  return turns[(turns.indexOf(order) + 1) % turns.length] ?? '';
 };
 
 const ariaSort = (order: string, key: string): 'ascending' | 'descending' | 'none' =>

@@ -65,10 +65,8 @@ const Differences = ({ account }: { account: HourAccount }) => (
 
 /** The last hour of both books as an equation, and what they do not agree in. */
 export const Account = ({ account, why }: { account: Line['account']; why: Line['account_why'] }) => (
-  <section aria-labelledby="account">
-    <h2 id="account" class="row">
-      Account of the last hour {account !== null && <Verdict account={account} />}
-    </h2>
+  <>
+    <h2 class="row">Account of the last hour {account !== null && <Verdict account={account} />}</h2>
     {why !== null && (
       <p class="state failed">
         The books could not be read{account === null ? '' : '; this is the last reading'}:{' '}
@@ -89,5 +87,5 @@ export const Account = ({ account, why }: { account: Line['account']; why: Line[
         {account.differences.length > 0 && <Differences account={account} />}
       </>
     )}
-  </section>
+  </>
 );

@@ -6,7 +6,7 @@ import { useLoad } from '../../api/use.ts';
 import { Sparkline } from '../../charts/small.tsx';
 import { durationText, numberText, Time } from '../../parts/format.tsx';
 import { Hostile } from '../../parts/hostile.tsx';
-import { Await, Badge } from '../../parts/states.tsx';
+import { Await, Badge, Loading } from '../../parts/states.tsx';
 import { href } from '../../shell/router.ts';
 import { Account } from './account.tsx';
 import { LineDrawing } from './drawing.tsx';
@@ -28,8 +28,7 @@ const useLine = (isPaused: boolean) => {
   // The page is drawn at once, also where the stream is not: then the figures come every five seconds.
   const first = useLoad('line', async (signal) => {
     const line = await get('/api/v1/line', { signal });
-    add(line);
-    return line;
+    if (isLine(line)) add(line);
   });
   useLive(isPaused ? undefined : 'line', (data) => isLine(data) && add(data));
   return { lines, cameAt, first };
@@ -74,8 +73,8 @@ const Troubles = ({ line }: { line: Line }) => {
       </p>
     );
   return (
-    <section aria-labelledby="troubles">
-      <h2 id="troubles">{line.troubles.length === 1 ? '1 trouble' : `${line.troubles.length} troubles`}</h2>
+    <>
+      <h2>{line.troubles.length === 1 ? '1 trouble' : `${line.troubles.length} troubles`}</h2>
       <ul class="troubles">
         {line.troubles.map(({ code, severity, text, remedy, runbook }) => (
           <li key={`${code} ${text}`} class={severity}>
@@ -93,7 +92,7 @@ const Troubles = ({ line }: { line: Line }) => {
           </li>
         ))}
       </ul>
-    </section>
+    </>
   );
 };
 
@@ -144,7 +143,7 @@ const Page = () => {
         </button>
       </div>
       {line === undefined ? (
-        <Await of={first}>{() => null}</Await>
+        <Await of={first}>{() => <Loading what="Waiting for figures" />}</Await>
       ) : (
         <>
           <Freshness line={line} cameAt={cameAt} isPaused={isPaused} />

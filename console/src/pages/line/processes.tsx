@@ -49,8 +49,8 @@ const processColumns = (at: number): Column<Process>[] => [
 
 /** Every process that was there in the last two minutes, with what it uses. */
 export const Processes = ({ processes, at }: { processes: readonly Process[]; at: number }) => (
-  <section aria-labelledby="processes">
-    <h2 id="processes">Processes</h2>
+  <>
+    <h2>Processes</h2>
     <Table
       caption="Processes"
       sortName="processes"
@@ -59,7 +59,7 @@ export const Processes = ({ processes, at }: { processes: readonly Process[]; at
       empty="No process says that it runs. Start ingress, transfer and metadata, and check their connection to NATS."
       columns={processColumns(at)}
     />
-  </section>
+  </>
 );
 
 const roles = ['ingress', 'transfer', 'metadata'] as const;

@@ -66,8 +66,8 @@ export const Owners = ({
   which: Which;
   onChoose: (owner: string, reason?: string) => void;
 }) => (
-  <section aria-labelledby="owners">
-    <h2 id="owners">Owners</h2>
+  <>
+    <h2>Owners</h2>
     <Table
       caption="Outcomes by owner"
       sortName="owners"
@@ -76,5 +76,5 @@ export const Owners = ({
       empty="No owner has items or refused requests in this time."
       columns={columnsOf(onChoose)}
     />
-  </section>
+  </>
 );

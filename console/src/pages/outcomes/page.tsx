@@ -189,8 +189,8 @@ const Reasons = ({ charts, choice }: { charts: Charts; choice: Choice }) => {
   const sums = charts.sumsAt(at).filter(([key, items]) => key !== 'stored' && items > 0);
   const count = sums.find(([key]) => key === reason)?.[1];
   return (
-    <section aria-labelledby="why">
-      <h2 id="why" class="row">
+    <>
+      <h2 class="row">
         Why{' '}
         {at === undefined ? (
           'in this time'
@@ -248,7 +248,7 @@ const Reasons = ({ charts, choice }: { charts: Charts; choice: Choice }) => {
           />
         </div>
       )}
-    </section>
+    </>
   );
 };
 

@@ -1,0 +1,52 @@
+import { expect, it } from 'vitest';
+import { axeFindings, logInByLink, useBrowser } from '../support/console/browser.ts';
+import { newReport, pushPoints } from '../support/console/senders.ts';
+import { waitFor } from '../support/wait.ts';
+
+const browser = useBrowser();
+
+it('a dropped point appears in the live tail of its owner, which can be paused and narrowed to a reason, and in the history', async () => {
+  const report = await newReport('a tail');
+  const other = await newReport('another tail');
+  const page = await browser.page();
+  await logInByLink(page);
+  await page.goto(`/console/drops?owner=${report.id}`);
+  await page.getByText('No sample yet.', { exact: false }).waitFor();
+  await page.getByRole('banner').getByText('Live', { exact: true }).waitFor();
+  const bad = (target: string) => ({ metrics: {}, target, timestamp: Date.now() });
+  const push = (to: typeof report, target: string) =>
+    waitFor(
+      'the point is dropped',
+      30_000,
+      async () => (await pushPoints(to, [{ ...bad(target), metrics: { cpu: 1 } }, bad(target)])) === 200,
+    );
+  await push(other, 'not mine');
+  await push(report, '\u202e<script>alert(1)</script>');
+  const table = page.getByRole('table', { name: 'Samples' });
+  const rows = table.getByRole('button', { name: 'metrics_empty' });
+  await expect.poll(() => rows.count()).toBe(1);
+  await rows.click();
+  const dialog = page.getByRole('dialog', { name: 'metrics_empty' });
+  await dialog.getByText('send at least one metric per point').waitFor();
+  await dialog.getByText('U+202E').waitFor();
+  await dialog.getByText(`data id ${report.id}`).waitFor();
+  expect(await axeFindings(page)).toEqual([]);
+  await page.keyboard.press('Escape');
+
+  await page.getByRole('button', { name: 'Pause' }).click();
+  await push(report, 'while it was paused');
+  await page.getByLabel('Show').selectOption('past');
+  await expect
+    .poll(async () => {
+      await page.reload();
+      await page.getByRole('heading', { level: 1, name: 'Drops' }).waitFor();
+      await page.getByRole('table', { name: 'Samples' }).waitFor();
+      return rows.count();
+    })
+    .toBe(2);
+  await page.getByLabel('Reason').selectOption('metric_name_invalid');
+  await page.getByText('No sample is kept of this.', { exact: false }).waitFor();
+  await expect
+    .poll(() => new URL(page.url()).search)
+    .toBe(`?owner=${report.id}&view=past&reason=metric_name_invalid`);
+});

@@ -1,0 +1,105 @@
+import type { Page } from 'playwright-core';
+import { expect, it, onTestFinished } from 'vitest';
+import { axeFindings, logInByLink, useBrowser } from '../support/console/browser.ts';
+import { changeRole } from '../support/console/console-stack.ts';
+import { newReport, pushPoints } from '../support/console/senders.ts';
+
+const browser = useBrowser();
+
+/** Pushes twenty points each tenth of a second until the test is finished. */
+const pushOnAndOn = async (name: string): Promise<void> => {
+  const report = await newReport(name);
+  let isOver = false;
+  const pushing = (async () => {
+    for (let value = 0; !isOver; value++) {
+      const points = Array.from({ length: 20 }, (_, index) => ({
+        ...{ metrics: { cpu: value }, target: `host-${index}`, timestamp: Date.now() },
+      }));
+      await pushPoints(report, points).catch(() => undefined);
+      await new Promise((resolve) => setTimeout(resolve, 100));
+    }
+  })();
+  onTestFinished(async () => {
+    isOver = true;
+    await pushing;
+  });
+};
+
+const text = async (page: Page, selector: string): Promise<string> =>
+  (await page.locator(selector).first().textContent()) ?? '';
+
+it('the line shows what passes: rates on its edges, the processes, and an account of the hour that adds up', async () => {
+  await pushOnAndOn('on a line that is well');
+  const page = await browser.page();
+  await logInByLink(page);
+  await expect.poll(() => text(page, '.tiles dd')).toMatch(/^[1-9]\d+ items\/s/);
+  const drawing = page.getByRole('img', { name: /^The line: / });
+  await expect.poll(() => drawing.textContent()).toMatch(/reporters.*push.*METRICS.*metrics.*QuestDB/);
+  await expect.poll(async () => (await drawing.locator('.edge.busy').count()) > 2).toBe(true);
+  for (const role of ['ingress', 'transfer', 'metadata'])
+    await page.getByRole('cell', { name: role, exact: true }).first().waitFor();
+  await page.getByText('adds up', { exact: true }).waitFor();
+  await expect.poll(() => text(page, '.equation'), { timeout: 60_000 }).toMatch(/points[1-9][\d,]* received/);
+  await page.getByRole('button', { name: 'Table' }).click();
+  await page
+    .getByRole('table', { name: 'Streams' })
+    .getByRole('cell', { name: 'METRICS', exact: true })
+    .waitFor();
+  await expect.poll(() => new URL(page.url()).search).toBe('?view=table');
+  expect(await axeFindings(page)).toEqual([]);
+});
+
+it('while transfer is killed the line says so, with its runbook entry, and shows the lag; both go when it is back', async () => {
+  await pushOnAndOn('on a line without transfer');
+  const page = await browser.page();
+  await logInByLink(page);
+  await page.getByText('No troubles').waitFor();
+  await changeRole('kill', 'transfer-0');
+  try {
+    await page.getByText('no process of transfer', { exact: false }).first().waitFor();
+    const drawing = page.getByRole('img', { name: /^The line: / });
+    await expect.poll(() => drawing.textContent()).toMatch(/oldest \d+ s.*[1-9]\d* pending/);
+    await expect
+      .poll(() => drawing.getAttribute('aria-label'))
+      .toMatch(/oldest waiting message is ([3-9]|\d\d) s old/);
+    await page.getByRole('link', { name: 'Runbook' }).first().click();
+    const entry = page.getByRole('dialog', { name: 'TidemarkRoleMissing' });
+    await entry.getByText('Scale the role to one or more.', { exact: false }).waitFor();
+    expect(await axeFindings(page)).toEqual([]);
+    await page.keyboard.press('Escape');
+    await entry.waitFor({ state: 'detached' });
+    await expect.poll(() => new URL(page.url()).search).toBe('');
+  } finally {
+    await changeRole('start', 'transfer-0');
+  }
+  await expect
+    .poll(() => page.getByRole('img', { name: /^The line: / }).getAttribute('aria-label'))
+    .toMatch(/oldest waiting message is [01] s old|oldest waiting message is \d+ ms old/);
+  await page.getByText('no process of transfer', { exact: false }).waitFor({ state: 'detached' });
+});
+
+it('while metadata is killed the page says that its figures are old, and it is live again without a reload', async () => {
+  const page = await browser.page();
+  await logInByLink(page);
+  await page.getByRole('banner').getByText('Live', { exact: true }).waitFor();
+  await page.evaluate('document.title = "not loaded again"');
+  await changeRole('kill', 'metadata');
+  try {
+    await page.getByText('Not live: metadata does not answer.', { exact: false }).waitFor();
+    await page.getByText('items/s accepted', { exact: false }).waitFor();
+  } finally {
+    await changeRole('start', 'metadata');
+  }
+  await page.getByRole('banner').getByText('Live', { exact: true }).waitFor();
+  await page.getByText('Not live: metadata', { exact: false }).waitFor({ state: 'detached' });
+  expect(await page.title()).toBe('not loaded again');
+});
+
+it('a paused line stands, and continues', async () => {
+  const page = await browser.page();
+  await logInByLink(page);
+  await page.getByRole('button', { name: 'Pause' }).click();
+  await page.getByText('Paused. Figures of', { exact: false }).waitFor();
+  await page.getByRole('button', { name: 'Continue' }).click();
+  await page.getByText('Paused.', { exact: false }).waitFor({ state: 'detached' });
+});

@@ -1,0 +1,160 @@
+import { readFileSync } from 'node:fs';
+import type { Page } from 'playwright-core';
+import { expect, it } from 'vitest';
+import { askAdmin, axeFindings, logInByLink, useBrowser } from '../support/console/browser.ts';
+import { exportSpans, newApplication, newReport, pushPoints, span } from '../support/console/senders.ts';
+import { waitFor } from '../support/wait.ts';
+
+const browser = useBrowser();
+
+const chart = (page: Page) => page.getByRole('slider', { name: /^Items by outcome/ });
+
+/** An application with two stored spans and one that ends before it starts, once its outcomes are known: its id. */
+const makeDrop = async (): Promise<number> => {
+  const { id, token } = await newApplication('a chart with a drop');
+  await waitFor(
+    'the spans are accepted',
+    30_000,
+    async () =>
+      (await exportSpans(token, [span('kept'), span('kept too'), span('a hostile <b>name\u202e', -5)])) ===
+      200,
+  );
+  await waitFor('the drop is recorded, and its sample', 60_000, async () => {
+    const outcomes = await askAdmin('GET', `/api/v1/outcomes?app_id=${id}`);
+    const drops = await askAdmin('GET', `/api/v1/drops?app_id=${id}`);
+    return /"end_before_start":1/.test(outcomes.body) && drops.body.includes('end_before_start');
+  });
+  return id;
+};
+
+let made: Promise<number> | undefined;
+const withDrop = (): Promise<number> => {
+  made ??= makeDrop();
+  return made;
+};
+
+/** Puts the pointer on the bar's part of the dropped item: in the newest bucket, above what is stored. */
+const clickDrop = async (page: Page): Promise<void> => {
+  const box = await chart(page).boundingBox();
+  if (box === null) throw new Error('the chart has no place');
+  // The legend reads the crosshair: the place is right when it names the drop.
+  for (let x = box.x + box.width - 12; x > box.x + box.width / 2; x -= 4)
+    for (let y = box.y + 12; y < box.y + box.height - 24; y += 4) {
+      await page.mouse.move(x, y);
+      if ((await page.getByRole('button', { name: /^end_before_start 1$/ }).count()) === 0) break;
+      await page.mouse.click(x, y);
+      if (new URL(page.url()).searchParams.get('reason') === 'end_before_start') return;
+    }
+  throw new Error('no part of a bar is the drop');
+};
+
+it('a click on a part of a bar leads to the reason, and from there to the sample of the dropped span with its sender', async () => {
+  const id = await withDrop();
+  const page = await browser.page();
+  await logInByLink(page);
+  await page.goto(`/console/outcomes?range=15m&owner=app:${id}`);
+  await chart(page).waitFor();
+  await page
+    .getByText('3 items: 66.7% stored, 1 dropped, most by end_before_start (1), 0 dead-lettered.')
+    .waitFor();
+  await clickDrop(page);
+  await page.getByText('the span ends before it starts', { exact: false }).waitFor();
+  await page.getByText('read both times from the same clock').waitFor();
+  expect(await axeFindings(page)).toEqual([]);
+  await page
+    .getByRole('table', { name: 'Samples' })
+    .getByRole('button', { name: 'end_before_start' })
+    .click();
+  const sample = page.getByRole('dialog', { name: 'end_before_start' });
+  await sample.getByText('a-test-exporter/1.0').waitFor();
+  await sample.getByText('endTimeUnixNano').first().waitFor();
+  await sample.getByText('span 2 of its request, counted from 0').waitFor();
+  await sample.getByText('1 of this reason in the last hour, of this owner.').waitFor();
+  expect(await sample.textContent()).toContain('a hostile <b>name');
+  expect(await axeFindings(page)).toEqual([]);
+});
+
+it('the same way is open to the keyboard alone: crosshair, bar, reason, sample', async () => {
+  const id = await withDrop();
+  const page = await browser.page();
+  await logInByLink(page);
+  await page.goto(`/console/outcomes?range=15m&owner=app:${id}`);
+  await chart(page).focus();
+  await page.keyboard.press('End');
+  for (let presses = 0; presses < 5; presses++) {
+    if (/end_before_start 1/.test((await chart(page).getAttribute('aria-valuetext')) ?? '')) break;
+    await page.keyboard.press('ArrowLeft');
+  }
+  expect(await chart(page).getAttribute('aria-valuetext')).toMatch(/stored 2.*end_before_start 1/);
+  await page.keyboard.press('Enter');
+  const reason = page
+    .getByRole('table', { name: 'Samples' })
+    .getByRole('button', { name: 'end_before_start' });
+  await reason.focus();
+  await page.keyboard.press('Enter');
+  await page.getByRole('dialog', { name: 'end_before_start' }).getByText('a-test-exporter/1.0').waitFor();
+  await page.keyboard.press('Escape');
+  await page.getByRole('dialog').waitFor({ state: 'detached' });
+});
+
+it('what is chosen is in the address: another reader with the link sees the same, as a table and in percent', async () => {
+  const id = await withDrop();
+  const page = await browser.page();
+  await logInByLink(page);
+  await page.goto(`/console/outcomes?range=15m&owner=app:${id}`);
+  await page.getByRole('button', { name: /^stored/ }).click();
+  await page.getByLabel('Show').selectOption('percent');
+  await page.getByRole('figure').first().getByRole('button', { name: 'Table' }).click();
+  const other = await browser.tab(page);
+  await other.goto(page.url());
+  const table = other.getByRole('table', { name: /^Items by outcome/ });
+  await table.getByRole('cell', { name: '100%' }).waitFor();
+  expect(await table.getByRole('columnheader').allTextContents()).toEqual([
+    'Time',
+    'end_before_start',
+    'dead-lettered',
+  ]);
+});
+
+it('owners are listed with what became of their items, and their CSV runs no formula', async () => {
+  const report = await newReport('an owner in the table');
+  await waitFor(
+    'the points are accepted',
+    30_000,
+    async () =>
+      (await pushPoints(report, [
+        { metrics: { cpu: 1 }, target: 'a', timestamp: Date.now() },
+        { metrics: {}, target: '=cmd', timestamp: Date.now() },
+      ])) === 200,
+  );
+  const page = await browser.page();
+  await logInByLink(page);
+  await waitFor('the outcome is recorded', 60_000, async () =>
+    (await askAdmin('GET', `/api/v1/outcomes?data_id=${report.id}`)).body.includes('"metrics_empty":1'),
+  );
+  await page.goto('/console/outcomes');
+  const row = page.getByRole('row', { name: new RegExp(`data id ${report.id}`) });
+  await row.waitFor();
+  expect(await row.getByRole('cell').allTextContents()).toEqual(
+    expect.arrayContaining([`data id ${report.id}`, '2', '1', '1', 'metrics_empty (1)']),
+  );
+  await page.getByRole('columnheader', { name: 'Dropped' }).getByRole('button').click();
+  await expect.poll(() => new URL(page.url()).searchParams.get('owners')).toBe('-dropped');
+  await row.getByRole('button', { name: `data id ${report.id}` }).click();
+  await expect.poll(() => new URL(page.url()).searchParams.get('owner')).toBe(String(report.id));
+  const [download] = await Promise.all([
+    page.waitForEvent('download'),
+    page.getByRole('link', { name: 'CSV' }).click(),
+  ]);
+  const csv = readFileSync(await download.path(), 'utf8').split('\r\n');
+  expect(csv[0]).toBe('time,pipeline,data_id,app_id,kind,reason,requests,items');
+  expect(csv.some((line) => line.endsWith(`,metrics,${report.id},0,dropped,metrics_empty,,1`))).toBe(true);
+  expect(csv.filter((line) => /(^|,)"?[=+@-]/.test(line))).toEqual([]);
+});
+
+it('an owner that does not exist is an error with its words, and not a chart of zeros', async () => {
+  const page = await browser.page();
+  await logInByLink(page);
+  await page.goto('/console/outcomes?owner=999999');
+  expect(await page.getByRole('alert').textContent()).toContain('data id 999999');
+});
