@@ -216,8 +216,8 @@ type Services = {
   readonly outcomes: OutcomeReads;
   readonly account: Account;
   readonly pulse: PulseReads;
-  readonly inspected: Inspected;
   readonly console: Console | undefined;
+  readonly inspected: Inspected;
 };
 
 const createRoleApi = (
@@ -352,15 +352,21 @@ const openWatches = (
   return { account, watch };
 };
 
-/** What the pages of a console ask about owners and stores; it stops with the parts. */
-const openInspected = (
+/** What the API shows beside the records, and the sessions of those who look at it. */
+const openReads = (
   given: Given,
-  { pipelines: { streams }, ...services }: Pick<Services, 'bus' | 'account' | 'pipelines'>,
+  { bus, pipelines, adminTokens }: Pick<Services, 'bus' | 'pipelines' | 'adminTokens'>,
+  { account, audit }: Pick<Services, 'account' | 'audit'>,
   parts: Parts,
-): Inspected => {
-  const inspected = createInspected({ ...given, ...services, streams, env: process.env, now: Date.now });
+): Pick<Services, 'outcomes' | 'console' | 'inspected'> => {
+  const { streams } = pipelines;
+  const inspected = createInspected({ ...given, bus, streams, account, env: process.env, now: Date.now });
   parts.add('looks at arrivals', () => inspected.arrivals.stop());
-  return inspected;
+  return {
+    outcomes: createOutcomeReads(bus, given.clickhouse, streams),
+    console: openConsole(given.settings, { bus, adminTokens, audit }),
+    inspected,
+  };
 };
 
 /** From the clients of the stores to the API: each part needs those before it, and stops before them. */
@@ -417,17 +423,16 @@ const startMetadata = async (
   const purgeWaitMs = consumer.ackWaitMs + storeTimeoutMs;
   const keeper = startKeeper({ records, tables, repair, isAway, purgeWaitMs, now: Date.now, log });
   work.add('keeper', () => keeper.stop());
-  const outcomes = createOutcomeReads(bus, given.clickhouse, pipelines.streams);
-  const inspected = openInspected(given, { bus, account, pipelines }, parts);
-  const console = openConsole(settings, { bus, adminTokens, audit });
+  const reads = openReads(given, state, { account, audit }, parts);
   const services: Services = {
-    ...{ bus, pipelines, records, adminTokens, audit, refresh, outcomes, account, console, pulse, inspected },
+    ...{ bus, pipelines, records, adminTokens, audit, refresh, account, pulse },
+    ...reads,
   };
-  const api = createRoleApi(given, services, { tables, placing, checks: ready.checks });
-  const server = await serve(api, settings, tls);
+  const { checks } = ready;
+  const server = await serve(createRoleApi(given, services, { tables, placing, checks }), settings, tls);
   parts.add('admin API', () => finish(server));
   // Streams of dropped items have no end of their own.
-  parts.add('readers of live drops', () => outcomes.live.stop());
+  parts.add('readers of live drops', () => reads.outcomes.live.stop());
   parts.add('readers of the live view', () => pulse.live.stop());
   readiness.checks.set({ api: () => undefined });
   log.info({ port: settings.metadata.apiPort }, 'the admin API is ready');

@@ -1,6 +1,7 @@
 import type { ComponentChildren } from 'preact';
 import { useQueryState } from '../shell/router.ts';
-import { numberText, Time } from './format.tsx';
+import { numberText } from './figures.ts';
+import { Time } from './format.tsx';
 import { Hostile } from './hostile.tsx';
 import { Empty, TooLarge } from './states.tsx';
 
@@ -13,14 +14,8 @@ export type Column<T> = {
   readonly isNumber?: boolean;
 };
 
-/** A column of texts that a sender wrote. */
-export const textColumn = <T,>(key: string, title: string, of: (row: T) => string): Column<T> => ({
-  ...{ key, title, sortBy: of },
-  cell: (row) => <Hostile text={of(row)} max={100} />,
-});
-
-/** A column of numbers; null, which was not counted, is the smallest. */
-export const numberColumn = <T,>(
+/** A column of numbers that sorts; null, which was not counted, is the smallest. */
+export const numbers = <T,>(
   key: string,
   title: string,
   of: (row: T) => number | null,
@@ -34,10 +29,16 @@ export const numberColumn = <T,>(
   },
 });
 
-/** A column of times in Unix seconds. */
-export const timeColumn = <T,>(key: string, title: string, of: (row: T) => number): Column<T> => ({
+/** A column of times in Unix seconds that sorts. */
+export const times = <T,>(key: string, title: string, of: (row: T) => number): Column<T> => ({
   ...{ key, title, sortBy: of },
   cell: (row) => <Time at={of(row)} seconds />,
+});
+
+/** A column of texts that sorts; a sender may have written them. */
+export const texts = <T,>(key: string, title: string, of: (row: T) => string, max = 60): Column<T> => ({
+  ...{ key, title, sortBy: of },
+  cell: (row) => <Hostile text={of(row)} max={max} />,
 });
 
 type TableProps<T> = {

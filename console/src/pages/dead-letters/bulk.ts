@@ -1,4 +1,4 @@
-import type { Answer } from '../../api/client.ts';
+import type { components } from '../../api/schema.d.ts';
 
 // What is redriven or purged, how, and in which words: without the browser, so that it can be tested.
 
@@ -17,7 +17,7 @@ export const pipelines = ['metrics', 'traces', 'ledger'] as const;
 export type Pipeline = (typeof pipelines)[number];
 
 export type Act = 'redrive' | 'purge';
-export type Done = Answer<'/api/v1/dead-letters/redrive', 'post'>;
+export type Done = components['schemas']['DeadLettersDone'];
 
 /** What a dry run and its act are about: the same object for both. */
 export type Target = Filter & { readonly sequences?: number[]; readonly all?: true };
@@ -138,7 +138,7 @@ export type StoppedConsumer = {
   readonly of: number;
 };
 
-type SeenProcess = Pick<Answer<'/api/v1/processes'>['items'][number], 'state' | 'pipelines'>;
+type SeenProcess = Pick<components['schemas']['ProcessWithSeries'], 'state' | 'pipelines'>;
 
 /** The consumers that wait because of dead letters. `metrics-b` of a further QuestDB instance is one of `metrics`. */
 export const stoppedConsumers = (processes: readonly SeenProcess[]): StoppedConsumer[] => {

@@ -1,37 +1,42 @@
+import { bytesText } from '../../parts/figures.ts';
 import { Badge } from '../../parts/states.tsx';
-import { Table } from '../../parts/table.tsx';
+import { type Column, numbers, Table, texts } from '../../parts/table.tsx';
 import { useQueryState } from '../../shell/router.ts';
-import { type Box, type Curve, drawingOf, type Line, type Stream, streamTone } from './layout.ts';
+import { type Box, type Curve, columns, drawingOf, type Line, type Stream, streamTone } from './layout.ts';
+import { Dots } from './processes.tsx';
 import { byteRateText, lineSentence, rateText, streamLines } from './words.ts';
 
 const Edge = ({ curve: { edge, path, at, widthPx } }: { curve: Curve }) => {
-  const items = rateText(edge.items_per_second);
-  const bytes = byteRateText(edge.bytes_per_second);
-  const isBusy = (edge.items_per_second ?? 0) > 0;
-  const kind =
-    edge.to === 'dead_letters'
-      ? 'letters'
-      : edge.items_per_second === null
-        ? 'uncounted'
-        : isBusy
-          ? 'busy'
-          : 'quiet-edge';
+  const { items_per_second: items, bytes_per_second: bytes } = edge;
+  const isBusy = items !== null && items > 0;
+  const kind = !isBusy ? 'still' : edge.to === 'dead_letters' ? 'letters' : 'busy';
   return (
     <g>
       <path class={`edge ${kind}`} d={path} stroke-width={widthPx} />
-      {(isBusy || (items !== '' && edge.to !== 'dead_letters')) && (
+      {items !== null && (isBusy || edge.to !== 'dead_letters') && (
         <text class="rate" x={at[0]} y={at[1] - widthPx / 2 - 6} text-anchor="middle">
-          {items}
+          {rateText(items)}
         </text>
       )}
-      {isBusy && bytes !== '' && (
+      {isBusy && bytes !== null && (
         <text class="rate small" x={at[0]} y={at[1] + widthPx / 2 + 14} text-anchor="middle">
-          {bytes}
+          {byteRateText(bytes)}
         </text>
       )}
     </g>
   );
 };
+
+/** The stages, and the processes that run them. */
+const Heads = ({ line }: { line: Line }) =>
+  columns.map(({ title, role, x }) => (
+    <g key={title} transform={`translate(${x} 12)`}>
+      <text class="head">{title}</text>
+      {role !== undefined && (
+        <Dots processes={line.processes} role={role} x={title.length * 7.5 + 10} y={-4} />
+      )}
+    </g>
+  ));
 
 const StreamBox = ({ box, stream }: { box: Box; stream: Stream }) => {
   const [first, second] = streamLines(stream);
@@ -120,6 +125,21 @@ const BoxOf = ({ box, line }: { box: Box; line: Line }) => {
   );
 };
 
+const streamColumns: readonly Column<Stream>[] = [
+  texts('stream', 'Stream', ({ stream }) => stream),
+  {
+    key: 'state',
+    title: 'State',
+    cell: (each) => <Badge tone={streamTone(each)}>{streamLines(each)[0]}</Badge>,
+  },
+  numbers('in', 'Messages in/s', (each) => each.messages_in_per_second ?? 0),
+  numbers('messages', 'Messages', ({ messages }) => messages),
+  numbers('bytes', 'Size', ({ bytes }) => bytes, bytesText),
+  numbers('pending', 'Pending', ({ pending }) => pending),
+  numbers('ack', 'Under way', (each) => each.ack_pending),
+  numbers('redelivered', 'Redelivered', ({ redelivered }) => redelivered),
+];
+
 /** The drawing as rows: for screen readers, narrow screens and everyone who wants figures. */
 const StreamTable = ({ streams }: { streams: readonly Stream[] }) => (
   <Table
@@ -128,56 +148,18 @@ const StreamTable = ({ streams }: { streams: readonly Stream[] }) => (
     rows={streams}
     keyOf={({ stream }) => stream}
     empty="No stream is known yet."
-    columns={[
-      { key: 'stream', title: 'Stream', cell: ({ stream }) => stream, sortBy: ({ stream }) => stream },
-      {
-        key: 'state',
-        title: 'State',
-        cell: (each) => (
-          <Badge tone={streamTone(each)}>{each.state === 'read' ? streamLines(each)[0] : each.state}</Badge>
-        ),
-      },
-      {
-        key: 'in',
-        title: 'Messages/s',
-        isNumber: true,
-        cell: (each) => rateText(each.messages_in_per_second) || '–',
-        sortBy: (each) => each.messages_in_per_second ?? -1,
-      },
-      {
-        key: 'messages',
-        title: 'Messages',
-        isNumber: true,
-        cell: (each) => each.messages.toLocaleString('en'),
-        sortBy: (each) => each.messages,
-      },
-      {
-        key: 'pending',
-        title: 'Pending',
-        isNumber: true,
-        cell: (each) => each.pending.toLocaleString('en'),
-        sortBy: (each) => each.pending,
-      },
-      {
-        key: 'ack',
-        title: 'Under way',
-        isNumber: true,
-        cell: (each) => each.ack_pending.toLocaleString('en'),
-        sortBy: (each) => each.ack_pending,
-      },
-      {
-        key: 'redelivered',
-        title: 'Redelivered',
-        isNumber: true,
-        cell: (each) => each.redelivered.toLocaleString('en'),
-        sortBy: (each) => each.redelivered,
-      },
-    ]}
+    columns={streamColumns}
   />
 );
 
 const EdgeTable = ({ line }: { line: Line }) => {
   const nameOf = (id: string): string => line.nodes.find((node) => node.id === id)?.name ?? id;
+  const columnsOf: Column<Line['edges'][number]>[] = [
+    texts('from', 'From', ({ from }) => nameOf(from)),
+    texts('to', 'To', ({ to }) => nameOf(to)),
+    numbers('items', 'Items/s', (each) => each.items_per_second ?? 0),
+    numbers('bytes', 'Bytes/s', (each) => each.bytes_per_second ?? 0, byteRateText),
+  ];
   return (
     <Table
       caption="Rates between the stages"
@@ -185,24 +167,7 @@ const EdgeTable = ({ line }: { line: Line }) => {
       rows={line.edges.filter(({ items_per_second: items }) => items !== null)}
       keyOf={({ from, to }) => `${from} ${to}`}
       empty="No rate is known yet."
-      columns={[
-        { key: 'from', title: 'From', cell: ({ from }) => nameOf(from), sortBy: ({ from }) => from },
-        { key: 'to', title: 'To', cell: ({ to }) => nameOf(to), sortBy: ({ to }) => to },
-        {
-          key: 'items',
-          title: 'Items/s',
-          isNumber: true,
-          cell: (each) => rateText(each.items_per_second),
-          sortBy: (each) => each.items_per_second ?? 0,
-        },
-        {
-          key: 'bytes',
-          title: 'Bytes/s',
-          isNumber: true,
-          cell: (each) => byteRateText(each.bytes_per_second) || '–',
-          sortBy: (each) => each.bytes_per_second ?? 0,
-        },
-      ]}
+      columns={columnsOf}
     />
   );
 };
@@ -229,6 +194,7 @@ export const LineDrawing = ({ line }: { line: Line }) => {
         role="img"
         aria-label={`The line: ${lineSentence(line)} The button Table has all figures.`}
       >
+        <Heads line={line} />
         {curves.map((curve) => (
           <Edge key={`${curve.edge.from} ${curve.edge.to}`} curve={curve} />
         ))}

@@ -29,15 +29,23 @@ export type Drawing = {
   readonly curves: readonly Curve[];
 };
 
-const columns = [
-  { kinds: ['producers'], x: 0, width: 92 },
-  { kinds: ['receiver'], x: 198, width: 92 },
-  { kinds: ['stream'], x: 396, width: 196 },
-  { kinds: ['transfer'], x: 698, width: 92 },
-  { kinds: ['store', 'dead_letters'], x: 896, width: 144 },
-] as const;
+/** The stages from left to right; some are run by processes of a role. */
+export const columns: readonly {
+  title: string;
+  role?: 'ingress' | 'transfer';
+  kinds: readonly LineNode['kind'][];
+  x: number;
+  width: number;
+}[] = [
+  { title: 'Producers', kinds: ['producers'], x: 0, width: 92 },
+  { title: 'Ingress', role: 'ingress', kinds: ['receiver'], x: 198, width: 92 },
+  { title: 'Streams of NATS', kinds: ['stream'], x: 396, width: 196 },
+  { title: 'Transfer', role: 'transfer', kinds: ['transfer'], x: 698, width: 92 },
+  { title: 'Stores', kinds: ['store', 'dead_letters'], x: 896, width: 144 },
+];
 
 const rowPx = 116;
+const headPx = 24;
 const heights: Readonly<Record<LineNode['kind'], number>> = {
   producers: 40,
   receiver: 40,
@@ -54,18 +62,16 @@ const middleOf = ({ y, height }: Box): number => y + height / 2;
 const boxesOf = (nodes: readonly LineNode[]): Box[] => {
   const rows = Math.max(
     1,
-    ...columns.map(
-      ({ kinds }) => nodes.filter(({ kind }) => (kinds as readonly string[]).includes(kind)).length,
-    ),
+    ...columns.map(({ kinds }) => nodes.filter(({ kind }) => kinds.includes(kind)).length),
   );
   return columns.flatMap(({ kinds, x, width }) => {
-    const own = nodes.filter(({ kind }) => (kinds as readonly string[]).includes(kind));
+    const own = nodes.filter(({ kind }) => kinds.includes(kind));
     const slot = (rows * rowPx) / own.length;
     // Producers and receivers stand before the streams of items, which are above LEDGER.
     const room = kinds[0] === 'producers' || kinds[0] === 'receiver' ? ((rows - 1) / rows) * slot : slot;
     return own.map((node, index) => {
       const height = heights[node.kind];
-      return { node, x, y: (index + 0.5) * room - height / 2, width, height };
+      return { node, x, y: headPx + (index + 0.5) * room - height / 2, width, height };
     });
   });
 };

@@ -58,42 +58,29 @@ export const termsOf = (
     .filter((key) => always.has(key) || terms[key] !== 0)
     .map((key) => ({ key, label: key.replace('_', key === 'in_flight' ? ' ' : '-'), items: terms[key] }));
 
+type Kind = NonNullable<Line['account']>['differences'][number]['kind'];
+
 /** What a kind of difference means, and what to do. */
-export const differenceWords = new Map<string, readonly [meaning: string, remedy: string]>([
-  [
-    'lost_in_the_stream',
-    [
-      'messages were confirmed and are gone from the stream, unsettled',
-      'find out who changed the stream; ask the senders for these minutes again',
-    ],
+export const differenceWords: Readonly<Record<Kind, readonly [meaning: string, remedy: string]>> = {
+  lost_in_the_stream: [
+    'messages were confirmed and are gone from the stream, unsettled',
+    'find out who changed the stream; ask the senders for these minutes again',
   ],
-  [
-    'lost_by_the_engine',
-    [
-      'NATS has forgotten messages that it had confirmed',
-      'repair the disk or the backup of NATS; ask the senders again',
-    ],
+  lost_by_the_engine: [
+    'NATS has forgotten messages that it had confirmed',
+    'repair the disk or the backup of NATS; ask the senders again',
   ],
-  [
-    'stuck',
-    [
-      'messages are in the stream, and their consumer has passed them',
-      'move the consumer back (docs/stores-in-trouble.md)',
-    ],
+  stuck: [
+    'messages are in the stream, and their consumer has passed them',
+    'move the consumer back (docs/stores-in-trouble.md)',
   ],
-  [
-    'missing_in_the_store',
-    ['recorded rows are not in the store', 'restore the rows, or ask the senders again'],
+  missing_in_the_store: ['recorded rows are not in the store', 'restore the rows, or ask the senders again'],
+  unrecorded: [
+    'items or rows are there whose line or record is gone',
+    'nothing to send again; find out who changed LEDGER or the tables',
   ],
-  [
-    'unrecorded',
-    [
-      'items or rows are there whose line or record is gone',
-      'nothing to send again; find out who changed LEDGER or the tables',
-    ],
-  ],
-  ['not_counted', ['a receiver ended without its last line, as by a kill', 'nothing']],
-  ['orphan', ['dead letters that no record counts', 'tidemark dlq purge']],
-  ['unmerged', ['copies of rows that the next merge in ClickHouse removes', 'nothing']],
-  ['not_known', ['the books cannot be compared', 'look for the cause at LEDGER and ClickHouse']],
-]);
+  not_counted: ['a receiver ended without its last line, as by a kill', 'nothing to do'],
+  orphan: ['dead letters that no record counts', 'tidemark dlq purge'],
+  unmerged: ['copies of rows that the next merge in ClickHouse removes', 'nothing to do'],
+  not_known: ['the books cannot be compared', 'look for the cause at LEDGER and ClickHouse'],
+};

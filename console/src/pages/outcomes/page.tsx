@@ -1,3 +1,296 @@
-const Page = () => <h1>Outcomes</h1>;
+import './outcomes.css';
+import { type Answer, addressOf, get } from '../../api/client.ts';
+import { useLoad } from '../../api/use.ts';
+import { Chart } from '../../charts/chart.tsx';
+import { BarList } from '../../charts/small.tsx';
+import { numberText, percentText, Time } from '../../parts/format.tsx';
+import { Await, Empty } from '../../parts/states.tsx';
+import { setTimeRange, type TimeRange, TimeRangePicker, useTimeRange } from '../../parts/time-range.tsx';
+import { href, setQuery, useAddress, useQueryState } from '../../shell/router.ts';
+import { Samples } from '../drops/samples.tsx';
+import { Owners } from './owners.tsx';
+import { Explanation, OwnerPicker } from './reasons.tsx';
+import {
+  type Charts,
+  chartsOf,
+  otherKey,
+  ownerQuery,
+  type Step,
+  stepOf,
+  stepSeconds,
+  type Which,
+} from './series.ts';
+
+const againMs = 30_000;
+
+/** The state of the page: all of it is in the address. */
+const useChoice = () => {
+  const { query } = useAddress();
+  const range = useTimeRange();
+  const until = range.until ?? Math.floor(Date.now() / 1000);
+  const owner = query.get('owner') ?? '';
+  const at = Number(query.get('at') ?? '');
+  return {
+    ...{ range, until, owner },
+    step: stepOf(range.since, until, query.get('by') ?? ''),
+    which: (query.get('items') ?? '') as Which,
+    isShare: query.get('show') === 'percent',
+    reason: query.get('reason') ?? '',
+    at: at > 0 ? at : undefined,
+  };
+};
+
+type Choice = ReturnType<typeof useChoice>;
+
+const windowOf = ({ range, owner }: { range: TimeRange; owner: string }) => ({
+  since: range.since,
+  ...(range.until === undefined ? {} : { until: range.until }),
+  ...ownerQuery(owner),
+});
+
+/** A choice with a word before it, whose value is a parameter of the address. */
+const Choose = ({
+  name,
+  label,
+  options,
+}: {
+  name: string;
+  label: string;
+  options: readonly (readonly [value: string, text: string])[];
+}) => {
+  const [value, setValue] = useQueryState(name);
+  return (
+    <label>
+      {label}{' '}
+      <select value={value} onChange={({ currentTarget }) => setValue(currentTarget.value)}>
+        {options.map(([each, text]) => (
+          <option key={each} value={each}>
+            {text}
+          </option>
+        ))}
+      </select>
+    </label>
+  );
+};
+
+const Controls = ({ choice }: { choice: Choice }) => (
+  <form class="row controls" onSubmit={(event) => event.preventDefault()}>
+    <TimeRangePicker />
+    <Choose
+      name="by"
+      label="Step"
+      options={[
+        ['', 'automatic'],
+        ['minute', 'minute'],
+        ['hour', 'hour'],
+        ['day', 'day (UTC)'],
+      ]}
+    />
+    <Choose
+      name="items"
+      label="Items"
+      options={[
+        ['', 'points and spans'],
+        ['metrics', 'points'],
+        ['traces', 'spans'],
+      ]}
+    />
+    <Choose
+      name="show"
+      label="Show"
+      options={[
+        ['', 'count'],
+        ['percent', 'percent'],
+      ]}
+    />
+    <OwnerPicker
+      value={choice.owner}
+      onValue={(owner) => setQuery({ owner: owner === '' ? undefined : owner })}
+    />
+    <a
+      class="button"
+      download
+      href={addressOf('/api/v1/outcomes', { query: { ...windowOf(choice), by: choice.step, format: 'csv' } })}
+    >
+      CSV
+    </a>
+  </form>
+);
+
+const wordOf = (key: string): string => (key === 'dead_lettered' ? 'dead-lettered' : key);
+
+/** The outcomes in a sentence. */
+const sentenceOf = (sums: Charts['sums']): string => {
+  const total = sums.reduce((sum, [, items]) => sum + items, 0);
+  const of = (key: string): number => sums.find(([each]) => each === key)?.[1] ?? 0;
+  if (total === 0) return 'No items were settled in this time.';
+  const dropped = sums.filter(([key, items]) => key !== 'stored' && key !== 'dead_lettered' && items > 0);
+  const all = total - of('stored') - of('dead_lettered');
+  const most = dropped[0] === undefined ? '' : `, most by ${dropped[0][0]} (${numberText(dropped[0][1])})`;
+  return `${numberText(total)} items: ${percentText(of('stored') / total)} stored, ${numberText(all)} dropped${most}, ${numberText(of('dead_lettered'))} dead-lettered.`;
+};
+
+/** What a click on a bar chooses: its time and, of a reason, the reason; a key press takes the largest reason of that time. */
+const pick = (charts: Charts, list: Charts['outcomes'], index: number, key: string | undefined): void => {
+  const reasons = list
+    .filter(
+      (each) =>
+        !['stored', 'dead_lettered', otherKey, 'duplicate'].includes(each.key) &&
+        (each.values[index] ?? 0) > 0,
+    )
+    .toSorted((left, right) => (right.values[index] ?? 0) - (left.values[index] ?? 0));
+  const chosen = key === undefined ? reasons[0]?.key : reasons.find((each) => each.key === key)?.key;
+  setQuery({ at: String(charts.times[index] ?? 0), reason: chosen?.split(' ').at(-1) }, { replace: false });
+};
+
+const OutcomeCharts = ({ charts, choice }: { charts: Charts; choice: Choice }) => {
+  const size = stepSeconds[choice.step];
+  const picked = choice.at === undefined ? -1 : charts.times.indexOf(choice.at);
+  const refused = charts.refusals
+    .flatMap(({ values }) => values)
+    .reduce<number>((sum, value) => sum + (value ?? 0), 0);
+  const shared = {
+    ...({ kind: 'bars', times: charts.times, step: size, onZoom: setTimeRange } as const),
+    ...(picked < 0 ? {} : { picked }),
+  };
+  return (
+    <>
+      <Chart
+        {...shared}
+        name="main"
+        title={`Items by outcome and ${choice.step}`}
+        summary={sentenceOf(charts.sums)}
+        series={charts.outcomes}
+        isShare={choice.isShare}
+        heightPx={260}
+        onPick={(index, key) => pick(charts, charts.outcomes, index, key)}
+      />
+      {charts.refusals.length > 0 && (
+        <Chart
+          {...shared}
+          name="beside"
+          title="Beside the account"
+          summary={`${numberText(refused)} refused and repeated requests and lost values; best effort.`}
+          series={charts.refusals}
+          heightPx={130}
+          onPick={(index, key) => pick(charts, charts.refusals, index, key)}
+        />
+      )}
+    </>
+  );
+};
+
+/** The reasons of the time, or of the bar that was chosen; then what one of them means, with samples. */
+const Reasons = ({ charts, choice }: { charts: Charts; choice: Choice }) => {
+  const { at, reason } = choice;
+  const size = stepSeconds[choice.step];
+  const sums = charts.sumsAt(at).filter(([key, items]) => key !== 'stored' && items > 0);
+  const count = sums.find(([key]) => key === reason)?.[1];
+  return (
+    <section aria-labelledby="why">
+      <h2 id="why" class="row">
+        Why{' '}
+        {at === undefined ? (
+          'in this time'
+        ) : (
+          <span>
+            at <Time at={at} seconds />
+          </span>
+        )}
+        {(at !== undefined || reason !== '') && (
+          <button type="button" onClick={() => setQuery({ at: undefined, reason: undefined })}>
+            Show all
+          </button>
+        )}
+      </h2>
+      {sums.length === 0 ? (
+        <Empty>Nothing was dropped or dead-lettered {at === undefined ? 'in this time' : 'then'}.</Empty>
+      ) : (
+        <BarList
+          label="Items by reason"
+          rows={sums.map(([key, value]) => ({
+            ...{ key, value },
+            label:
+              key === 'dead_lettered' ? (
+                <a href={href('/dead-letters')}>{wordOf(key)}</a>
+              ) : (
+                <button
+                  type="button"
+                  class="more"
+                  aria-pressed={key === reason}
+                  onClick={() => setQuery({ reason: key }, { replace: false })}
+                >
+                  {key}
+                </button>
+              ),
+          }))}
+        />
+      )}
+      {reason !== '' && (
+        <div class="why">
+          <h3>{reason}</h3>
+          <Explanation
+            code={reason}
+            count={count}
+            span={at === undefined ? 'this time' : `this ${choice.step}`}
+          />
+          <Samples
+            key={`${reason} ${at} ${choice.range.key} ${choice.owner}`}
+            query={{
+              ...ownerQuery(choice.owner),
+              reason,
+              since: at ?? choice.range.since,
+              ...(at === undefined ? windowUntil(choice) : { until: at + size }),
+            }}
+          />
+        </div>
+      )}
+    </section>
+  );
+};
+
+const windowUntil = ({ range }: Choice): { until?: number } =>
+  range.until === undefined ? {} : { until: range.until };
+
+type Loaded = { readonly grouped: Answer<'/api/v1/outcomes'>; readonly owners: Answer<'/api/v1/outcomes'> };
+
+const Page = () => {
+  const choice = useChoice();
+  const { range, step, owner, which } = choice;
+  const query = windowOf(choice);
+  const loaded = useLoad<Loaded>(
+    `${range.key} ${step} ${owner}`,
+    async (signal) => {
+      const [grouped, owners] = await Promise.all([
+        get('/api/v1/outcomes', { query: { ...query, by: step as Step, group: 'reason' }, signal }),
+        get('/api/v1/outcomes', { query, signal }),
+      ]);
+      return { grouped, owners };
+    },
+    range.until === undefined ? againMs : undefined,
+  );
+  return (
+    <>
+      <h1>Outcomes</h1>
+      <Controls choice={choice} />
+      <Await of={loaded}>
+        {({ grouped, owners }) => {
+          const charts = chartsOf(grouped.buckets, grouped.since, grouped.until, step, which);
+          return (
+            <>
+              <OutcomeCharts charts={charts} choice={choice} />
+              <Reasons charts={charts} choice={choice} />
+              <Owners
+                items={owners.items}
+                which={which}
+                onChoose={(chosen, reason) => setQuery({ owner: chosen, reason }, { replace: false })}
+              />
+            </>
+          );
+        }}
+      </Await>
+    </>
+  );
+};
 
 export default Page;

@@ -3,7 +3,7 @@ import { useLoad } from '../../api/use.ts';
 import { Time } from '../../parts/format.tsx';
 import { Hostile } from '../../parts/hostile.tsx';
 import { Await, Loading } from '../../parts/states.tsx';
-import { type Column, numberColumn, Table, textColumn, timeColumn } from '../../parts/table.tsx';
+import { type Column, numbers, Table, texts, times } from '../../parts/table.tsx';
 import { useQueryState } from '../../shell/router.ts';
 import { changeText } from './figures.ts';
 import { Gauge, type TabProps } from './pieces.tsx';
@@ -12,8 +12,8 @@ type Dimension = Answer<'/api/v1/data-sources/{id}/cardinality'>['dimensions'][n
 type Named = Answer<'/api/v1/time-series-groups/{id}/columns'>['items'][number];
 
 const dimensionColumns: readonly Column<Dimension>[] = [
-  textColumn('name', 'Dimension', ({ name }) => name),
-  numberColumn('values', 'Values', ({ values }) => values),
+  texts('name', 'Dimension', ({ name }) => name),
+  numbers('values', 'Values', ({ values }) => values),
   {
     key: 'change',
     title: 'Change',
@@ -24,11 +24,11 @@ const dimensionColumns: readonly Column<Dimension>[] = [
 ];
 
 const columnColumns: readonly Column<Named>[] = [
-  textColumn('name', 'Name', ({ name }) => name),
-  textColumn('kind', 'Kind', ({ kind }) => kind),
-  textColumn('column', 'Column', ({ column }) => column),
-  timeColumn('first', 'First seen', ({ first_seen }) => first_seen),
-  timeColumn('last', 'Last seen', ({ last_seen }) => last_seen),
+  texts('name', 'Name', ({ name }) => name),
+  texts('kind', 'Kind', ({ kind }) => kind),
+  texts('column', 'Column', ({ column }) => column),
+  times('first', 'First seen', ({ first_seen }) => first_seen),
+  times('last', 'Last seen', ({ last_seen }) => last_seen),
 ];
 
 const Cardinality = ({ id }: { id: number }) => {

@@ -5,7 +5,7 @@ import { Sparkline } from '../../charts/small.tsx';
 import { numberText, Time } from '../../parts/format.tsx';
 import { Hostile } from '../../parts/hostile.tsx';
 import { Await, Badge, Failed, TooLarge } from '../../parts/states.tsx';
-import { type Column, numberColumn, Table } from '../../parts/table.tsx';
+import { type Column, numbers, Table } from '../../parts/table.tsx';
 import { href, useQueryState } from '../../shell/router.ts';
 import { useAllows } from '../../shell/session.ts';
 import { CreateForm } from './create.tsx';
@@ -44,11 +44,11 @@ const columnsOf = (
   seen: ReadonlyMap<number, number>,
 ): Column<Owner>[] => {
   const counts = (key: keyof Hour, title: string): Column<Owner> => ({
-    ...numberColumn(key, title, ({ id }) => (hours === undefined ? null : (hours.get(id)?.[key].sum ?? 0))),
+    ...numbers(key, title, ({ id }) => (hours === undefined ? null : (hours.get(id)?.[key].sum ?? 0))),
     cell: ({ id }) => <Count hour={hours?.get(id)?.[key]} isKnown={hours !== undefined} title={title} />,
   });
   return [
-    numberColumn('id', 'Id', ({ id }) => id, String),
+    numbers('id', 'Id', ({ id }) => id, String),
     {
       key: 'name',
       title: 'Name',
@@ -59,7 +59,7 @@ const columnsOf = (
         </a>
       ),
     },
-    numberColumn('biz', 'Business', ({ biz }) => biz, String),
+    numbers('biz', 'Business', ({ biz }) => biz, String),
     {
       key: 'state',
       title: 'State',

@@ -4,7 +4,7 @@ import { useLoad } from '../../api/use.ts';
 import { type Field, FormDialog } from '../../parts/form.tsx';
 import { numberText } from '../../parts/format.tsx';
 import { Await } from '../../parts/states.tsx';
-import { type Column, Table, textColumn } from '../../parts/table.tsx';
+import { type Column, Table, texts } from '../../parts/table.tsx';
 import { announce } from '../../shell/announce.tsx';
 import { useAllows } from '../../shell/session.ts';
 import { fieldsOf, type PolicyValue, policyChange } from './figures.ts';
@@ -46,7 +46,7 @@ const fieldOf = (name: string, now: PolicyValue, isOwn: boolean): Field => {
 const columnsOf = (own: readonly string[]): Column<[string, PolicyValue]>[] => [
   { key: 'field', title: 'Field', cell: ([name]) => <code>{name}</code>, sortBy: ([name]) => name },
   { key: 'value', title: 'Value', isNumber: true, cell: ([, value]) => valueText(value) },
-  textColumn('set', 'Set', ([name]) => (own.includes(name) ? 'here' : 'by default')),
+  texts('set', 'Set', ([name]) => (own.includes(name) ? 'here' : 'by default')),
   { key: 'meaning', title: 'Meaning', cell: ([name]) => meanings[name] },
 ];
 

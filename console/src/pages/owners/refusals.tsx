@@ -1,5 +1,5 @@
 import { Hostile } from '../../parts/hostile.tsx';
-import { type Column, numberColumn, Table, timeColumn } from '../../parts/table.tsx';
+import { type Column, numbers, Table, times } from '../../parts/table.tsx';
 import { type GroupedRefusal, groupedRefusals, keyOfRefusal, type Refusal } from './figures.ts';
 
 const What = ({ field, value, detail, sampled }: Refusal) => (
@@ -15,8 +15,8 @@ const What = ({ field, value, detail, sampled }: Refusal) => (
 );
 
 const columns: readonly Column<GroupedRefusal>[] = [
-  timeColumn('at', 'Newest', ({ at }) => at),
-  numberColumn('times', 'Times', ({ times }) => times),
+  times('at', 'Newest', ({ at }) => at),
+  numbers('times', 'Times', ({ times }) => times),
   {
     key: 'reason',
     title: 'Reason',

@@ -2,7 +2,7 @@ import { type Answer, get } from '../../api/client.ts';
 import { useLoad } from '../../api/use.ts';
 import { bytesText, numberText } from '../../parts/format.tsx';
 import { Await } from '../../parts/states.tsx';
-import { type Column, numberColumn, Table, textColumn, timeColumn } from '../../parts/table.tsx';
+import { type Column, numbers, Table, texts, times } from '../../parts/table.tsx';
 import { TimeRangePicker, useTimeRange } from '../../parts/time-range.tsx';
 import { type Day, type SeenSdk, sdksOf } from './figures.ts';
 import { type TabProps, Tile } from './pieces.tsx';
@@ -16,18 +16,18 @@ const counted = [
 ] as const;
 
 const dayColumns: readonly Column<Day>[] = [
-  textColumn('day', 'Day (UTC)', ({ day }) => day ?? ''),
-  ...counted.map(([name, title, text]) => numberColumn<Day>(name, title, (row) => row[name], text)),
-  numberColumn('busiest', 'Busiest second', ({ requests_per_second_max }) => requests_per_second_max),
+  texts('day', 'Day (UTC)', ({ day }) => day ?? ''),
+  ...counted.map(([name, title, text]) => numbers<Day>(name, title, (row) => row[name], text)),
+  numbers('busiest', 'Busiest second', ({ requests_per_second_max }) => requests_per_second_max),
 ];
 
 const reasonsText = (reasons: ReadonlyMap<string, number>): string =>
   reasons.size === 0 ? 'none' : [...reasons].map(([reason, count]) => `${reason} ${count}`).join(', ');
 
 const sdkColumns: readonly Column<SeenSdk>[] = [
-  textColumn('sdk', 'SDK', ({ sdk }) => sdk),
-  timeColumn('seen', 'Last seen', ({ lastAt }) => lastAt),
-  textColumn('sender', 'Sender', ({ sender }) => sender),
+  texts('sdk', 'SDK', ({ sdk }) => sdk),
+  times('seen', 'Last seen', ({ lastAt }) => lastAt),
+  texts('sender', 'Sender', ({ sender }) => sender),
   {
     key: 'reasons',
     title: 'Samples of what was refused, dropped or changed',
@@ -44,7 +44,7 @@ const kinds: Readonly<Record<Leniency['kind'], string>> = {
 };
 
 const leniencyColumns = (meanings: ReadonlyMap<string, string>): readonly Column<Leniency>[] => [
-  textColumn('kind', 'What happened', ({ kind }) => kinds[kind]),
+  texts('kind', 'What happened', ({ kind }) => kinds[kind]),
   {
     key: 'reason',
     title: 'Reason',
@@ -52,8 +52,8 @@ const leniencyColumns = (meanings: ReadonlyMap<string, string>): readonly Column
     sortBy: ({ reason }) => reason,
   },
   { key: 'meaning', title: 'Meaning', cell: ({ reason }) => meanings.get(reason) },
-  numberColumn('requests', 'Requests', ({ requests }) => requests),
-  numberColumn('items', 'Items or values', ({ items }) => items),
+  numbers('requests', 'Requests', ({ requests }) => requests),
+  numbers('items', 'Items or values', ({ items }) => items),
 ];
 
 /** Requests, items and bytes by day, and the SDKs of the senders. */

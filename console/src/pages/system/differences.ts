@@ -1,6 +1,6 @@
-import type { Answer } from '../../api/client.ts';
+import type { components } from '../../api/schema.d.ts';
 
-export type Difference = Answer<'/api/v1/account/differences'>['items'][number];
+export type Difference = components['schemas']['Difference'];
 
 /** The CLI's words for the kinds. */
 const textOfKind: Readonly<Record<Difference['kind'], string>> = {

@@ -1,0 +1,177 @@
+import { useState } from 'preact/hooks';
+import { type Answer, get, type Input } from '../../api/client.ts';
+import type { components } from '../../api/schema.d.ts';
+import { useAct, useLoad } from '../../api/use.ts';
+import { Dialog } from '../../parts/dialog.tsx';
+import { Time, timeText } from '../../parts/format.tsx';
+import { Hostile } from '../../parts/hostile.tsx';
+import { Await, Failed } from '../../parts/states.tsx';
+import { type Column, Table, texts } from '../../parts/table.tsx';
+import { href } from '../../shell/router.ts';
+import { Explanation } from '../outcomes/reasons.tsx';
+import { ownerQuery, ownerText } from '../outcomes/series.ts';
+
+export type Drop = components['schemas']['Drop'];
+
+/** The same sample has the same key, whether it came live or from the history. */
+export const keyOf = ({
+  at,
+  pipeline,
+  ordinal,
+  reason,
+  field,
+  value,
+  data_id: dataId,
+  app_id: appId,
+}: Drop): string => JSON.stringify([at, pipeline, dataId, appId, ordinal, reason, field, value]);
+
+const hourSeconds = 3_600;
+
+/** How many items of this reason its owner had in the last hour, by the account and its refusals. */
+const useCount = ({ reason, ...drop }: Drop) =>
+  useLoad(`${ownerText(drop)} ${reason}`, async (signal) => {
+    const since = Math.floor(Date.now() / 1000) - hourSeconds;
+    const query = { since, by: 'minute', group: 'reason', ...ownerQuery(ownerText(drop)) } as const;
+    const { buckets } = await get('/api/v1/outcomes', { query, signal });
+    return buckets.reduce((sum, { dropped, refusals }) => {
+      const refused = refusals.filter((each) => each.reason === reason);
+      return (
+        sum +
+        (dropped[reason] ?? 0) +
+        refused.reduce(
+          (all, { requests, items, kind }) => all + (kind === 'value_lost' ? items : requests),
+          0,
+        )
+      );
+    }, 0);
+  });
+
+const placeText = ({ ordinal, pipeline }: Drop): string =>
+  ordinal < 0
+    ? 'the whole request'
+    : `${pipeline === 'metrics' ? 'point' : 'span'} ${ordinal} of its request, counted from 0`;
+
+const Owner = ({ drop }: { drop: Drop }) => {
+  const { data_id: dataId, app_id: appId } = drop;
+  if (dataId !== 0) return <a href={href(`/sources/${dataId}`)}>data id {dataId}</a>;
+  return appId !== 0 ? (
+    <a href={href(`/applications/${appId}`)}>application {appId}</a>
+  ) : (
+    <>no owner: the request had no valid token</>
+  );
+};
+
+/** One sample: what was sent, by whom, why it was dropped, and what to do. */
+const SampleDialog = ({ drop, onClose }: { drop: Drop; onClose: () => void }) => {
+  const count = useCount(drop);
+  const facts: [string, preact.ComponentChildren][] = [
+    ['When', <Time key="at" at={drop.at * 1000} />],
+    ['Owner', <Owner key="owner" drop={drop} />],
+    ['Item', placeText(drop)],
+    ['Field', <Hostile key="field" text={drop.field} />],
+    ['Value', <Hostile key="value" text={drop.value} />],
+    ['Detail', <Hostile key="detail" text={drop.detail} />],
+    ['Sender', <Hostile key="sender" text={drop.sender} />],
+    ['SDK', <Hostile key="sdk" text={drop.sdk} />],
+  ];
+  return (
+    <Dialog title={drop.reason} onClose={onClose}>
+      <Explanation code={drop.reason} count={count.data} span="the last hour, of this owner" />
+      <dl class="facts">
+        {facts.map(([title, value]) => (
+          <>
+            <dt>{title}</dt>
+            <dd>{value}</dd>
+          </>
+        ))}
+      </dl>
+      {drop.payload !== '' && (
+        <>
+          <h3>As received, without secrets, at most 1 KiB</h3>
+          <p class="payload">
+            <Hostile text={drop.payload} max={1100} />
+          </p>
+        </>
+      )}
+      <button type="button" onClick={onClose}>
+        Close
+      </button>
+    </Dialog>
+  );
+};
+
+const columnsOf = (open: (drop: Drop) => void): Column<Drop>[] => [
+  { key: 'at', title: 'Time', cell: ({ at }) => timeText(at * 1000, { ms: true }), sortBy: ({ at }) => at },
+  { key: 'owner', title: 'Owner', cell: (drop) => ownerText(drop) || '–', sortBy: ownerText },
+  {
+    ...{ key: 'reason', title: 'Reason', sortBy: ({ reason }) => reason },
+    cell: (drop) => (
+      <button type="button" class="more" aria-haspopup="dialog" onClick={() => open(drop)}>
+        {drop.reason}
+      </button>
+    ),
+  },
+  texts('field', 'Field', ({ field }) => field || '–', 40),
+  texts('value', 'Value', ({ value }) => value || '–', 40),
+  texts('sender', 'Sender', ({ sender }) => sender || '–', 30),
+  texts('sdk', 'SDK', ({ sdk }) => sdk || '–', 40),
+];
+
+/** Samples as a table; the reason of a row opens it. */
+export const SampleTable = ({
+  drops,
+  empty,
+}: {
+  drops: readonly Drop[];
+  empty: preact.ComponentChildren;
+}) => {
+  const [opened, setOpened] = useState<Drop>();
+  return (
+    <>
+      <Table
+        caption="Samples"
+        sortName="samples"
+        rows={drops}
+        keyOf={keyOf}
+        empty={empty}
+        rowsMax={200}
+        columns={columnsOf(setOpened)}
+      />
+      {opened !== undefined && (
+        <SampleDialog key={keyOf(opened)} drop={opened} onClose={() => setOpened(undefined)} />
+      )}
+    </>
+  );
+};
+
+type Page = Answer<'/api/v1/drops'>;
+
+/** The samples of a query, newest first, page by page. */
+export const Samples = ({ query }: { query: NonNullable<Input<'/api/v1/drops', 'get'>['query']> }) => {
+  const first = useLoad(JSON.stringify(query), (signal) => get('/api/v1/drops', { query, signal }));
+  const [more, setMore] = useState<readonly Page[]>([]);
+  const cursor = (more.at(-1) ?? first.data)?.next_cursor ?? undefined;
+  const { run, isRunning, error } = useAct(async () => {
+    if (cursor === undefined) return;
+    const page = await get('/api/v1/drops', { query: { ...query, cursor } });
+    setMore([...more, page]);
+  });
+  return (
+    <Await of={first}>
+      {(page) => (
+        <>
+          <SampleTable
+            drops={[page, ...more].flatMap(({ items }) => items)}
+            empty="No sample is kept of this. Samples are a selection: one is kept for each reason, owner and second, for 30 days."
+          />
+          {error !== undefined && <Failed error={error} />}
+          {cursor !== undefined && (
+            <button type="button" disabled={isRunning} onClick={() => void run()}>
+              {isRunning ? 'Loading …' : 'Older samples'}
+            </button>
+          )}
+        </>
+      )}
+    </Await>
+  );
+};

@@ -1,0 +1,93 @@
+import { numberText, Time, timeText } from '../../parts/format.tsx';
+import { Hostile } from '../../parts/hostile.tsx';
+import { Badge } from '../../parts/states.tsx';
+import { type Column, numbers, Table, texts } from '../../parts/table.tsx';
+import { href } from '../../shell/router.ts';
+import type { Line } from './layout.ts';
+import { differenceWords, termsOf } from './words.ts';
+
+type HourAccount = NonNullable<Line['account']>;
+
+const links: Readonly<Record<string, string | undefined>> = {
+  dropped: href('/outcomes', { main_hide: 'stored' }),
+  dead_lettered: href('/dead-letters'),
+};
+
+const Equation = ({ name, terms }: { name: string; terms: HourAccount['metrics'] }) => (
+  <div class="equation">
+    <span class="of">{name}</span>
+    <span class="term">
+      <span class="figure">{numberText(terms.received)}</span> received
+    </span>
+    {termsOf(terms).map(({ key, label, items }, index) => (
+      <span key={key} class="term">
+        <span aria-hidden="true">{index === 0 ? '= ' : '+ '}</span>
+        <span class="unseen">{index === 0 ? 'equals' : 'plus'} </span>
+        <span class={items === 0 ? 'figure quiet' : 'figure'}>{numberText(items)}</span>{' '}
+        {links[key] === undefined || items === 0 ? label : <a href={links[key]}>{label}</a>}
+      </span>
+    ))}
+  </div>
+);
+
+const Verdict = ({ account }: { account: HourAccount }) => {
+  if (account.adds_up === true) return <Badge tone="good">adds up</Badge>;
+  if (account.adds_up === null) return <Badge tone="warn">not known: the books cannot be compared now</Badge>;
+  const owners = account.wrong_owners;
+  return <Badge tone="bad">does not add up for {owners === 1 ? '1 owner' : `${owners} owners`}</Badge>;
+};
+
+const differenceColumns: readonly Column<HourAccount['differences'][number]>[] = [
+  texts('kind', 'Kind', ({ kind }) => kind),
+  numbers('items', 'Items', ({ items }) => items),
+  numbers('messages', 'Messages', ({ messages }) => messages),
+  texts('owner', 'Owner', ({ owners }) => owners.join(', ') || 'not known'),
+  texts('stream', 'Stream', ({ stream }) => stream || '–'),
+  numbers(
+    'from',
+    'Arrived',
+    ({ from }) => from,
+    (from) => timeText(from * 1000),
+  ),
+  texts('what', 'Meaning and what to do', ({ kind }) => differenceWords[kind].join('; '), 300),
+];
+
+const Differences = ({ account }: { account: HourAccount }) => (
+  <Table
+    caption="Open differences of the last hour"
+    sortName="differences"
+    rows={account.differences}
+    keyOf={({ kind, stream, owners, from }) => `${kind} ${stream} ${owners} ${from}`}
+    empty=""
+    columns={differenceColumns}
+  />
+);
+
+/** The last hour of both books as an equation, and what they do not agree in. */
+export const Account = ({ account, why }: { account: Line['account']; why: Line['account_why'] }) => (
+  <section aria-labelledby="account">
+    <h2 id="account" class="row">
+      Account of the last hour {account !== null && <Verdict account={account} />}
+    </h2>
+    {why !== null && (
+      <p class="state failed">
+        The books could not be read{account === null ? '' : '; this is the last reading'}:{' '}
+        <Hostile text={why} max={300} /> Check ClickHouse; nothing is lost by it.
+      </p>
+    )}
+    {account === null ? (
+      why === null && <p class="state">The books are being read …</p>
+    ) : (
+      <>
+        <Equation name="points" terms={account.metrics} />
+        <Equation name="spans" terms={account.traces} />
+        <p class="quiet">
+          Exact, from two books that different processes keep: what NATS confirmed to receivers, and what
+          transfer settled. From <Time at={account.since} seconds /> to <Time at={account.until} seconds />.
+          The rates above are best effort.
+        </p>
+        {account.differences.length > 0 && <Differences account={account} />}
+      </>
+    )}
+  </section>
+);

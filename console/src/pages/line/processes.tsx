@@ -1,0 +1,100 @@
+import { bytesText, durationText, percentText } from '../../parts/format.tsx';
+import { Hostile } from '../../parts/hostile.tsx';
+import { Badge, type Tone } from '../../parts/states.tsx';
+import { type Column, numbers, Table, texts } from '../../parts/table.tsx';
+import type { Line } from './layout.ts';
+
+type Process = Line['processes'][number];
+
+const states: Readonly<Record<Process['state'], readonly [Tone, string]>> = {
+  ready: ['good', 'ready'],
+  not_ready: ['warn', 'not ready'],
+  gone: ['bad', 'gone'],
+};
+
+const State = ({ process }: { process: Process }) => {
+  const [tone, words] = states[process.state];
+  return (
+    <>
+      <Badge tone={tone}>{words}</Badge>
+      {process.state === 'gone' && (
+        <span class="quiet"> silent for {durationText(process.silent_seconds * 1000)}</span>
+      )}
+      {[...process.failing, ...process.warnings].map(({ check, why }) => (
+        <div key={check}>
+          <code>{check}</code>: <Hostile text={why} max={120} />
+        </div>
+      ))}
+    </>
+  );
+};
+
+const processColumns = (at: number): Column<Process>[] => [
+  texts('role', 'Role', ({ role }) => role),
+  {
+    key: 'state',
+    title: 'State',
+    cell: (process) => <State process={process} />,
+    sortBy: ({ state }) => state,
+  },
+  texts('host', 'Host and process', ({ host, pid }) => `${host}:${pid}`, 50),
+  texts('version', 'Version', ({ version }) => version, 24),
+  numbers('items', 'Items/s', (each) => (each.role === 'metadata' ? 0 : each.items_per_second)),
+  numbers('bytes', 'Bytes/s', (each) => each.bytes_per_second, bytesText),
+  numbers('cpu', 'CPU', ({ cpu }) => cpu, percentText),
+  numbers('loop', 'Loop p99', (each) => each.event_loop_p99_ms, durationText),
+  numbers('rss', 'Memory', (each) => each.rss_bytes, bytesText),
+  numbers('up', 'Up', (each) => Math.max(0, at - each.started_at) * 1000, durationText),
+];
+
+/** Every process that was there in the last two minutes, with what it uses. */
+export const Processes = ({ processes, at }: { processes: readonly Process[]; at: number }) => (
+  <section aria-labelledby="processes">
+    <h2 id="processes">Processes</h2>
+    <Table
+      caption="Processes"
+      sortName="processes"
+      rows={processes}
+      keyOf={({ id }) => id}
+      empty="No process says that it runs. Start ingress, transfer and metadata, and check their connection to NATS."
+      columns={processColumns(at)}
+    />
+  </section>
+);
+
+const roles = ['ingress', 'transfer', 'metadata'] as const;
+
+/** The processes of a role as dots; the shape is the state too. */
+export const Dots = ({
+  processes,
+  role,
+  x,
+  y,
+}: {
+  processes: readonly Process[];
+  role: (typeof roles)[number];
+  x: number;
+  y: number;
+}) => (
+  <>
+    {processes
+      .filter((each) => each.role === role)
+      .slice(0, 12)
+      .map((each, index) => (
+        <g
+          key={each.id}
+          class={`dot ${states[each.state][0]}`}
+          transform={`translate(${x + index * 16} ${y})`}
+        >
+          <title>{`${role} ${each.host}:${each.pid}: ${states[each.state][1]}`}</title>
+          {each.state === 'ready' ? (
+            <circle r="5" />
+          ) : each.state === 'gone' ? (
+            <path d="M-5 -5L5 5M5 -5L-5 5" />
+          ) : (
+            <path d="M0 -6L6 5H-6Z" />
+          )}
+        </g>
+      ))}
+  </>
+);

@@ -1,0 +1,92 @@
+import type { Answer } from '../../api/client.ts';
+import { numberText } from '../../parts/format.tsx';
+import { Badge } from '../../parts/states.tsx';
+import { type Column, numbers, Table } from '../../parts/table.tsx';
+import { href } from '../../shell/router.ts';
+import { ownerText, type Which } from './series.ts';
+
+type Account = Answer<'/api/v1/outcomes'>['items'][number];
+
+const droppedOf = ({ dropped }: Account): number =>
+  Object.values(dropped).reduce((sum, items) => sum + items, 0);
+const refusedOf = ({ refusals }: Account): number =>
+  refusals.filter(({ kind }) => kind === 'refused').reduce((sum, { requests }) => sum + requests, 0);
+
+const topReason = ({ dropped }: Account): [string, number] | undefined =>
+  Object.entries(dropped).toSorted(([, left], [, right]) => right - left)[0];
+
+const verdict = ({ adds_up: addsUp }: Account) =>
+  addsUp === true ? (
+    <Badge tone="good">yes</Badge>
+  ) : addsUp === false ? (
+    <Badge tone="bad">no</Badge>
+  ) : (
+    <Badge tone="warn">not known</Badge>
+  );
+
+const pageOf = ({ pipeline, data_id: dataId, app_id: appId }: Account): string =>
+  pipeline === 'metrics' ? href(`/sources/${dataId}`) : href(`/applications/${appId}`);
+
+const columnsOf = (choose: (owner: string, reason?: string) => void): Column<Account>[] => [
+  {
+    ...{ key: 'owner', title: 'Owner', sortBy: ownerText },
+    cell: (row) =>
+      ownerText(row) === '' ? (
+        <span class="quiet">no owner known</span>
+      ) : (
+        <a href={pageOf(row)}>{row.pipeline === 'metrics' ? row.data_id : `application ${row.app_id}`}</a>
+      ),
+  },
+  numbers('received', 'Received', ({ received }) => received),
+  numbers('stored', 'Stored', ({ stored }) => stored),
+  numbers('dropped', 'Dropped', droppedOf),
+  {
+    ...{ key: 'reason', title: 'Most by', sortBy: (row) => topReason(row)?.[0] ?? '' },
+    cell: (row) => {
+      const [code, items] = topReason(row) ?? [];
+      if (code === undefined) return '–';
+      return (
+        <button type="button" class="more" onClick={() => choose(ownerText(row), code)}>
+          {code} ({numberText(items ?? 0)})
+        </button>
+      );
+    },
+  },
+  numbers('letters', 'Dead-lettered', (row) => row.dead_lettered),
+  numbers('repeated', 'Repeated', ({ repeated }) => repeated),
+  numbers('flight', 'In flight', (row) => row.in_flight),
+  numbers('refused', 'Refused requests', refusedOf),
+  { key: 'adds', title: 'Adds up', cell: verdict, sortBy: (row) => String(row.adds_up) },
+  {
+    ...{ key: 'only', title: '' },
+    cell: (row) =>
+      ownerText(row) !== '' && (
+        <button type="button" aria-label={`Only ${ownerText(row)}`} onClick={() => choose(ownerText(row))}>
+          only this
+        </button>
+      ),
+  },
+];
+
+/** What became of the items of each owner. */
+export const Owners = ({
+  items,
+  which,
+  onChoose,
+}: {
+  items: readonly Account[];
+  which: Which;
+  onChoose: (owner: string, reason?: string) => void;
+}) => (
+  <section aria-labelledby="owners">
+    <h2 id="owners">Owners</h2>
+    <Table
+      caption="Outcomes by owner"
+      sortName="owners"
+      rows={items.filter(({ pipeline }) => which === '' || pipeline === which)}
+      keyOf={({ pipeline, data_id: dataId, app_id: appId }) => `${pipeline} ${dataId} ${appId}`}
+      empty="No owner has items or refused requests in this time."
+      columns={columnsOf(onChoose)}
+    />
+  </section>
+);

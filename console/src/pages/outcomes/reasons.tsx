@@ -1,0 +1,107 @@
+import { get } from '../../api/client.ts';
+import type { components } from '../../api/schema.d.ts';
+import { useLoad } from '../../api/use.ts';
+import { numberText } from '../../parts/format.tsx';
+import { Hostile } from '../../parts/hostile.tsx';
+import { Await } from '../../parts/states.tsx';
+
+type Reason = components['schemas']['Reason'];
+
+/** The closed table of reasons; a code may have several rows. */
+export const useReasons = () =>
+  useLoad('reasons', async (signal) => (await get('/api/v1/reasons', { signal })).items);
+
+const who: Readonly<Record<Reason['fixable_by'], string>> = {
+  sender: 'the sender mends it',
+  operator: 'the operator mends it',
+  tidemark: 'a defect of Tidemark: report it',
+};
+const what: Readonly<Record<Reason['of'], string>> = {
+  item: 'the item is dropped',
+  request: 'the whole request is refused',
+  value: 'the item is stored without the value',
+};
+
+/** What a reason means, who can mend it and how; `count` of it in `span`, for instance `the last hour`. */
+export const Explanation = ({
+  code,
+  count,
+  span,
+}: {
+  code: string;
+  count?: number | undefined;
+  span?: string;
+}) => {
+  const reasons = useReasons();
+  return (
+    <div class="explanation">
+      <Await of={reasons}>
+        {(rows) => {
+          const found = rows.filter((row) => row.code === code);
+          if (found.length === 0)
+            return (
+              <p>
+                <Hostile text={code} /> is not in the table of reasons: a process of another version may have
+                written it.
+              </p>
+            );
+          return found.map(({ of, stage, fixable_by: by, meaning, remedy }) => (
+            <dl key={`${of} ${stage}`} class="facts">
+              <dt>Meaning</dt>
+              <dd>
+                {meaning}{' '}
+                <span class="quiet">
+                  ({what[of]}; {stage})
+                </span>
+              </dd>
+              <dt>What to do</dt>
+              <dd>
+                <strong>{remedy}</strong> <span class="quiet">({who[by]})</span>
+              </dd>
+            </dl>
+          ));
+        }}
+      </Await>
+      {count !== undefined && (
+        <p class="quiet">
+          {numberText(count)} of this reason in {span}.
+        </p>
+      )}
+    </div>
+  );
+};
+
+/** Chooses a reason, or all of them. */
+export const ReasonPicker = ({ value, onValue }: { value: string; onValue: (code: string) => void }) => {
+  const { data } = useReasons();
+  const codes = [...new Set((data ?? []).map(({ code }) => code))].toSorted();
+  return (
+    <label>
+      Reason{' '}
+      <select value={value} onChange={({ currentTarget }) => onValue(currentTarget.value)}>
+        <option value="">all</option>
+        {(value === '' || codes.includes(value) ? codes : [value, ...codes]).map((code) => (
+          <option key={code} value={code}>
+            {code}
+          </option>
+        ))}
+      </select>
+    </label>
+  );
+};
+
+/** Chooses an owner by its id: `1500001`, or `app:3` for an application. */
+export const OwnerPicker = ({ value, onValue }: { value: string; onValue: (owner: string) => void }) => (
+  <label>
+    Owner{' '}
+    <input
+      data-search
+      value={value}
+      size={14}
+      placeholder="data id or app:id"
+      pattern="(app:)?\d{1,15}"
+      title="A data id, for instance 1500001; or app: and the id of an application"
+      onChange={({ currentTarget }) => currentTarget.checkValidity() && onValue(currentTarget.value)}
+    />
+  </label>
+);

@@ -1,0 +1,142 @@
+import type { components } from '../../api/schema.d.ts';
+import { bucketTimes, type Series } from '../../charts/model.ts';
+
+export type Bucket = components['schemas']['OutcomeBucket'];
+
+/** Which items: all, points or spans. */
+export type Which = '' | 'metrics' | 'traces';
+
+export const stepSeconds = { minute: 60, hour: 3_600, day: 86_400 } as const;
+export type Step = keyof typeof stepSeconds;
+
+const bucketsMax = 600;
+
+/** The smallest step that a chart has room for, unless the reader has chosen one that fits. */
+export const stepOf = (since: number, until: number, chosen: string): Step => {
+  const fits = (step: Step): boolean => (until - since) / stepSeconds[step] < bucketsMax - 1;
+  const steps = Object.keys(stepSeconds) as Step[];
+  return (
+    steps.find((step) => step === chosen && fits(step)) ??
+    (until - since <= 10_800 ? 'minute' : until - since <= 12 * 86_400 ? 'hour' : 'day')
+  );
+};
+
+/** Six colours for reasons; stored and dead-lettered have their own, and the rest shares one. */
+const reasonsMax = 5;
+export const otherKey = 'other';
+
+type Count = { readonly at: number; readonly key: string; readonly items: number };
+
+const sumBy = (counts: readonly Count[]): [key: string, items: number][] => {
+  const sums = new Map<string, number>();
+  for (const { key, items } of counts) sums.set(key, (sums.get(key) ?? 0) + items);
+  return [...sums].toSorted(
+    ([leftKey, left], [rightKey, right]) => right - left || leftKey.localeCompare(rightKey),
+  );
+};
+
+/** The counts of one key at each time. */
+const valuesOf = (
+  counts: readonly Count[],
+  keys: ReadonlySet<string>,
+  times: readonly number[],
+  step: number,
+): number[] => {
+  const values = times.map(() => 0);
+  for (const { at, key, items } of counts) {
+    const index = Math.floor((at - (times[0] ?? 0)) / step);
+    if (keys.has(key) && values[index] !== undefined) values[index] += items;
+  }
+  return values;
+};
+
+/** The largest keys as series of their own from mark `first` on, and the others together. */
+const ranked = (
+  counts: readonly Count[],
+  times: readonly number[],
+  step: number,
+  first: number,
+): Series[] => {
+  const sums = sumBy(counts).filter(([, items]) => items > 0);
+  const own = sums.slice(0, sums.length > reasonsMax ? reasonsMax - 1 : reasonsMax);
+  const rest = sums.slice(own.length);
+  const series = own.map(([key], index) => ({
+    ...{ key, label: key, mark: first + index },
+    values: valuesOf(counts, new Set([key]), times, step),
+  }));
+  if (rest.length === 0) return series;
+  const values = valuesOf(counts, new Set(rest.map(([key]) => key)), times, step);
+  return [...series, { key: otherKey, label: `${rest.length} other reasons`, mark: 7, values }];
+};
+
+export type Charts = {
+  readonly times: readonly number[];
+  readonly outcomes: readonly Series[];
+  readonly refusals: readonly Series[];
+  /** Items by outcome (`stored`, `dead_lettered`, reasons) of the whole time, the largest first; and those of one bucket. */
+  readonly sums: readonly (readonly [key: string, items: number])[];
+  readonly sumsAt: (at: number | undefined) => Charts['sums'];
+};
+
+/**
+ * The series of both charts: items by outcome, and what is outside the account. A refusal counts its requests, a lost value its items.
+ * Buckets without items are 0. Times in Unix seconds.
+ */
+export const chartsOf = (
+  buckets: readonly Bucket[],
+  since: number,
+  until: number,
+  step: Step,
+  which: Which,
+): Charts => {
+  const size = stepSeconds[step];
+  const times = bucketTimes(since, until, size);
+  const own = buckets.filter(({ pipeline }) => which === '' || pipeline === which);
+  const plain = (key: 'stored' | 'dead_lettered'): Count[] =>
+    own.map(({ at, [key]: items }) => ({ at, key, items }));
+  const dropped = own.flatMap(({ at, dropped: reasons }) =>
+    Object.entries(reasons).map(([key, items]) => ({ at, key, items })),
+  );
+  const refused = own.flatMap(({ at, refusals }) =>
+    refusals.map(({ kind, reason, requests, items }) => ({
+      at,
+      key: kind === 'duplicate' ? 'duplicate' : `${kind} ${reason}`,
+      items: kind === 'value_lost' ? items : requests,
+    })),
+  );
+  const fixed = (key: 'stored' | 'dead_lettered', label: string, mark: number): Series => ({
+    ...{ key, label, mark },
+    values: valuesOf(plain(key), new Set([key]), times, size),
+  });
+  const all = [...plain('stored'), ...plain('dead_lettered'), ...dropped];
+  return {
+    times,
+    outcomes: [
+      fixed('stored', 'stored', 0),
+      ...ranked(dropped, times, size, 1),
+      fixed('dead_lettered', 'dead-lettered', 6),
+    ],
+    refusals: ranked(refused, times, size, 1).map((each) => ({
+      ...each,
+      label: each.label.replace('value_lost', 'value lost:').replace('refused ', 'refused: '),
+    })),
+    sums: sumBy(all),
+    sumsAt: (at) => sumBy(at === undefined ? all : all.filter((count) => count.at === at)),
+  };
+};
+
+/** `data_id` or `app_id` of `1500001` or `app:3`; nothing of another text. */
+export const ownerQuery = (owner: string): { data_id?: number; app_id?: number } => {
+  const [, app, id] = /^(app:)?(\d{1,15})$/.exec(owner) ?? [];
+  if (id === undefined) return {};
+  return app === undefined ? { data_id: Number(id) } : { app_id: Number(id) };
+};
+
+/** The same of an item: the form in which the address names an owner; empty without one. */
+export const ownerText = ({
+  data_id: dataId,
+  app_id: appId,
+}: {
+  readonly data_id: number;
+  readonly app_id: number;
+}): string => (dataId !== 0 ? String(dataId) : appId !== 0 ? `app:${appId}` : '');
