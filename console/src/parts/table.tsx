@@ -1,6 +1,7 @@
 import type { ComponentChildren } from 'preact';
 import { useQueryState } from '../shell/router.ts';
-import { numberText, Time } from './format.tsx';
+import { numberText } from './figures.ts';
+import { Time } from './format.tsx';
 import { Hostile } from './hostile.tsx';
 import { Empty, TooLarge } from './states.tsx';
 
@@ -34,7 +35,7 @@ export const numberColumn = <T,>(
   },
 });
 
-/** A column of times in Unix seconds. */
+/** A column of times in Unix seconds that sorts. */
 export const timeColumn = <T,>(key: string, title: string, of: (row: T) => number): Column<T> => ({
   ...{ key, title, sortBy: of },
   cell: (row) => <Time at={of(row)} seconds />,
