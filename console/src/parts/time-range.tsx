@@ -84,7 +84,7 @@ export const TimeRangePicker = ({ fallback = '1h' }: { fallback?: string }) => {
     <fieldset class="row">
       <legend class="unseen">Time</legend>
       <label>
-        Time
+        Time{' '}
         <select
           value={isOwn ? 'own' : range.key}
           onChange={({ currentTarget }) => choose(currentTarget.value)}

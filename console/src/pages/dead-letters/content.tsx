@@ -8,8 +8,18 @@ export type Listed = Answer<'/api/v1/dead-letters'>['items'][number];
 
 /** The data id or application that the items belong to, as a link to its page. */
 export const Owner = ({ of }: { of: Pick<Listed, 'data_id' | 'app_id'> }) => {
-  if (of.data_id !== null) return <a href={href(`/sources/${of.data_id}`)}>data id {of.data_id}</a>;
-  if (of.app_id !== null) return <a href={href(`/applications/${of.app_id}`)}>application {of.app_id}</a>;
+  if (of.data_id !== null)
+    return (
+      <a class="figure" href={href(`/sources/${of.data_id}`)}>
+        data id {of.data_id}
+      </a>
+    );
+  if (of.app_id !== null)
+    return (
+      <a class="figure" href={href(`/applications/${of.app_id}`)}>
+        application {of.app_id}
+      </a>
+    );
   return <>not known</>;
 };
 

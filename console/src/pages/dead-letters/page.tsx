@@ -128,7 +128,7 @@ const columns: readonly Column<Listed>[] = [
   column('Owner', (letter) => <Owner of={letter} />),
   number('Items', ({ items }) => items),
   number('Redrives', ({ redrives }) => redrives),
-  text('Error', ({ error }) => error),
+  text('Error', ({ error }) => error, 90),
 ];
 
 const Previews = ({ sequences }: { sequences: readonly number[] }) => {

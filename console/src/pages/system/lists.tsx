@@ -16,7 +16,9 @@ type Setting = Answer<'/api/v1/settings'>['items'][number];
 const settingColumns: readonly Column<Setting>[] = [
   code('Setting', ({ setting }) => setting),
   text('Value', ({ value }) => value),
-  text('Origin', ({ source, setting }) => (source === setting ? 'environment' : source)),
+  text('Origin', ({ source, setting }) =>
+    source === `environment variable ${setting}` ? 'environment' : source,
+  ),
   column('Meaning', ({ meaning }) => meaning),
 ];
 

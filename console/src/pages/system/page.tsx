@@ -67,7 +67,7 @@ const tabs: readonly Tab[] = [
   { name: 'refresh', title: 'Refresh job', Body: Refresh },
   { name: 'audit', title: 'Audit log', Body: AuditLog },
   { name: 'tokens', title: 'Admin tokens', Body: Tokens, isForAdmins: true },
-  { name: 'settings', title: 'Settings', Body: Settings },
+  { name: 'settings', title: 'Settings', Body: Settings, isForAdmins: true },
   { name: 'reasons', title: 'Reasons', Body: Reasons },
   { name: 'sessions', title: 'Sessions', Body: Sessions },
 ];

@@ -76,7 +76,11 @@ const tableColumns = (delayAt: number): readonly Column<Stores['clickhouse']['ta
   number('Partitions', ({ partitions }) => partitions),
   number('Most parts of one', (each) => each.parts_of_partition_max),
   column('State', (each) =>
-    each.parts_of_partition_max > delayAt / 2 ? <Badge tone="warn">many parts</Badge> : '',
+    each.parts_of_partition_max > delayAt / 2 ? (
+      <Badge tone="warn">many parts</Badge>
+    ) : (
+      <Badge tone="good">merged</Badge>
+    ),
   ),
 ];
 

@@ -1,0 +1,106 @@
+import { randomUUID } from 'node:crypto';
+import { describe, expect, it } from 'vitest';
+import { axeFindings, issueToken, logInByLink, useBrowser } from '../support/console/browser.ts';
+import { consoleStack } from '../support/console/console-stack.ts';
+import { askClickhouse, createApplication } from '../support/console/senders.ts';
+import { waitFor } from '../support/wait.ts';
+
+const browser = useBrowser();
+
+const tabs = [
+  ['doctor', 'all is well'],
+  ['stores', 'otel_traces'],
+  ['processes', 'transfer'],
+  ['account', 'Differences'],
+  ['refresh', 'Runs'],
+  ['audit', 'console.login'],
+  ['tokens', 'yours'],
+  ['settings', 'TIDEMARK_NATS_URL'],
+  ['reasons', 'span_refused'],
+  ['sessions', 'End all my sessions'],
+] as const;
+
+const statusOf = async (token: string): Promise<number> => {
+  const headers = { Authorization: `Bearer ${token}` };
+  return (await fetch(`${consoleStack().admin}/api/v1/audit?limit=1`, { headers })).status;
+};
+
+describe('the page System', () => {
+  it.each(['light', 'dark'] as const)(
+    'has each of its tabs at an address of its own, without a finding of axe (%s)',
+    async (scheme) => {
+      const page = await browser.page({ scheme });
+      await logInByLink(page);
+      for (const [tab, text] of tabs) {
+        await page.goto(`/console/system/${tab}`);
+        await page.locator('main').getByText(text).first().waitFor();
+        expect(await axeFindings(page), tab).toEqual([]);
+      }
+    },
+  );
+
+  it('shows a viewer what there is, and nothing that changes it', async () => {
+    const { token } = await issueToken('viewer');
+    const page = await browser.page();
+    await logInByLink(page, token);
+    for (const [tab, text] of tabs) {
+      if (tab === 'tokens' || tab === 'settings') continue;
+      await page.goto(`/console/system/${tab}`);
+      if (tab !== 'audit') await page.locator('main').getByText(text).first().waitFor();
+      expect(await page.getByRole('button', { name: /^(Run now|Close|New token|Revoke)/ }).count()).toBe(0);
+    }
+    for (const [tab, title] of [
+      ['tokens', 'Admin tokens'],
+      ['settings', 'Settings'],
+    ]) {
+      await page.goto(`/console/system/${tab}`);
+      await page.getByText('your role may not see it').waitFor();
+      expect(await page.getByRole('link', { name: title }).count()).toBe(0);
+    }
+  });
+
+  it('issues an admin token, shows it once, and revokes it', async () => {
+    const name = `made ${randomUUID()}`;
+    const page = await browser.page();
+    await logInByLink(page);
+    await page.goto('/console/system/tokens');
+    await page.getByRole('button', { name: 'New token …' }).click();
+    const dialog = page.getByRole('dialog');
+    await dialog.getByLabel('Name of its user').fill(name);
+    await dialog.getByLabel('Role').selectOption('editor');
+    await dialog.getByRole('button', { name: 'Create' }).click();
+    const token = (await dialog.locator('pre').textContent()) ?? '';
+    expect(token).toMatch(/^[0-9a-f]{64}$/);
+    expect(await statusOf(token)).toBe(200);
+    await dialog.getByRole('button', { name: 'Close' }).click();
+    await dialog.waitFor({ state: 'detached' });
+    expect(await page.content()).not.toContain(token);
+
+    const row = page.getByRole('row', { name });
+    await row.getByRole('button', { name: /Revoke/ }).click();
+    await page.getByRole('button', { name: 'Revoke', exact: true }).click();
+    await row.getByText('revoked').waitFor();
+    await waitFor('the token is refused', 5_000, async () => (await statusOf(token)) === 401);
+  });
+
+  it('closes a difference with its reason, which stays visible', async () => {
+    const { appId } = await createApplication(`differs ${randomUUID()}`);
+    // Of a day that no look compares any more.
+    await askClickhouse(
+      `INSERT INTO otel.ingest_differences (kind, stream, data_id, app_id, minute, items, messages, is_found, at)
+       VALUES ('lost_in_the_stream', 'TRACES', 0, ${appId}, toStartOfMinute(now() - 864000), 7, 2, 1, now() - 864000)`,
+    );
+    const page = await browser.page();
+    await logInByLink(page);
+    await page.goto('/console/system/account?state=open');
+    const row = page.getByRole('row', { name: `application ${appId}` });
+    await row.getByText('lost in the stream').waitFor();
+    await row.getByRole('button', { name: /Close/ }).click();
+    const dialog = page.getByRole('dialog');
+    await dialog.getByLabel('Reason').fill('purged <b>by hand</b>');
+    await dialog.getByRole('button', { name: 'Close', exact: true }).click();
+    await row.waitFor({ state: 'detached' });
+    await page.getByLabel('State').selectOption('closed');
+    await row.getByText('purged <b>by hand</b>').waitFor();
+  });
+});
