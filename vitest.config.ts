@@ -108,6 +108,19 @@ export default defineConfig({
       },
       {
         extends: true,
+        // A real browser on one stack that all files share: `make test-console`.
+        test: {
+          name: 'console',
+          include: ['test/console/**/*.test.ts'],
+          globalSetup: ['test/support/console/console-stack.ts'],
+          fileParallelism: false,
+          sequence: { groupOrder: 6 },
+          testTimeout: 120_000,
+          hookTimeout: 300_000,
+        },
+      },
+      {
+        extends: true,
         test: {
           name: 'engines',
           include: ['test/{engines,contract,faults}/**/*.test.ts'],

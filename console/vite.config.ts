@@ -13,5 +13,6 @@ export default defineConfig({
     // A data: address in a script or a style would need an exception of the content security policy.
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },
+    license: { fileName: 'assets/licenses.md' },
   },
 });

@@ -224,8 +224,8 @@ type Services = {
   readonly outcomes: OutcomeReads;
   readonly account: Account;
   readonly pulse: PulseReads;
-  readonly inspected: Inspected;
   readonly console: Console | undefined;
+  readonly inspected: Inspected;
 };
 
 const createRoleApi = (

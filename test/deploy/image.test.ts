@@ -15,17 +15,19 @@ const user = '65532';
 
 // The image is made here as far as it can be made without Docker: the same copies, the same commands, the same user.
 let app: string;
+let consoleApp: string;
 let stack: Stack | undefined;
 
-const [packages, image] = dockerfileStages();
-if (packages === undefined || image === undefined) throw new Error('deploy/Dockerfile has two stages');
+const [packages, built, image] = dockerfileStages();
+if (packages === undefined || built === undefined || image === undefined)
+  throw new Error('deploy/Dockerfile has three stages');
 
-const copyFromRepository = (stage: typeof packages): void => {
+const copyFromRepository = (stage: typeof packages, folder = app): void => {
   for (const { from, paths, to } of copiesOf(stage)) {
     if (from !== '') continue;
     for (const path of paths) {
       const isFolder = statSync(join(root, path)).isDirectory();
-      const target = isFolder ? join(app, to) : join(app, to, basename(path));
+      const target = isFolder ? join(folder, to) : join(folder, to, basename(path));
       mkdirSync(join(target, '..'), { recursive: true });
       cpSync(join(root, path), target, { recursive: true });
     }
@@ -38,24 +40,45 @@ const machinePath = (process.env['PATH'] ?? '')
   .filter((folder) => !folder.includes('node_modules'))
   .join(':');
 
-beforeAll(async () => {
-  app = mkdtempSync(join(tmpdir(), 'tidemark-image-'));
-  copyFromRepository(packages);
-  for (const { keyword, rest } of packages.instructions) {
+const runIn = async (stage: typeof packages, folder: string): Promise<void> => {
+  for (const { keyword, rest } of stage.instructions) {
     if (keyword === 'RUN') {
       await run('sh', ['-c', rest], {
-        cwd: app,
-        env: { ...process.env, PATH: machinePath },
+        cwd: folder,
+        // Its programs run on the Node of the image.
+        env: { ...process.env, PATH: `${machinePath}:${join(root, 'node_modules/.bin')}` },
         maxBuffer: 2 ** 26,
       });
     }
   }
+};
+
+beforeAll(async () => {
+  app = mkdtempSync(join(tmpdir(), 'tidemark-image-'));
+  consoleApp = mkdtempSync(join(tmpdir(), 'tidemark-console-'));
+  copyFromRepository(packages);
+  await runIn(packages, app);
+  copyFromRepository(built, consoleApp);
+  rmSync(join(consoleApp, 'console/dist'), { recursive: true, force: true });
+  await runIn(built, consoleApp);
   copyFromRepository(image);
+  for (const { from, paths, to } of copiesOf(image)) {
+    if (from !== 'console') continue;
+    for (const path of paths)
+      cpSync(
+        path.replace('/app', consoleApp),
+        to.endsWith('/') ? join(app, to, basename(path)) : join(app, to),
+        {
+          recursive: true,
+        },
+      );
+  }
   await run('chmod', ['-R', 'a+rX', app]);
 });
 afterAll(async () => {
   await stack?.stop();
   rmSync(app, { recursive: true, force: true });
+  rmSync(consoleApp, { recursive: true, force: true });
 });
 
 const filesOf = (folder: string): string[] => readdirSync(folder, { recursive: true }).map(String).toSorted();
@@ -87,6 +110,15 @@ describe('the image', () => {
     expect(names).not.toContain('vitest');
     const installed = filesOf(app).filter((path) => /^node_modules\/(@[^/]+\/)?[^/@.][^/]*$/.test(path));
     expect(installed.filter((path) => !names.includes(path.slice('node_modules/'.length)))).toEqual([]);
+  });
+
+  it('serves the console as it was built from the lockfile, with what its files are made of', async () => {
+    const files = filesOf(join(app, 'console/dist'));
+    expect(files).toEqual(expect.arrayContaining(['index.html', 'assets/licenses.md']));
+    expect(readFileSync(join(app, 'console/dist/assets/licenses.md'), 'utf8')).toContain('preact');
+    expect(readFileSync(join(app, 'console.sbom.cdx.json'), 'utf8')).toContain('pkg:npm/preact@');
+    const own = filesOf(join(root, 'console/dist')).filter((path) => path.endsWith('.js'));
+    expect(files.filter((path) => path.endsWith('.js'))).toEqual(own);
   });
 
   it('runs as a user without rights, by number, with a check of its health', () => {

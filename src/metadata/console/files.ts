@@ -19,6 +19,7 @@ const types: Readonly<Record<string, string>> = {
   js: 'text/javascript; charset=utf-8',
   css: 'text/css; charset=utf-8',
   svg: 'image/svg+xml',
+  md: 'text/plain; charset=utf-8',
 };
 
 const policy = [
@@ -78,6 +79,9 @@ const answerOf = (
     },
   });
 
+// The name of an asset has its hash.
+const forEver = 'public, max-age=31536000, immutable';
+
 /** Reads all files of the folder into memory: they are less than a MiB. A missing folder makes an answer that says so. */
 export const readConsoleFiles = (folder: string): ConsoleFiles => {
   const page = existsSync(join(folder, 'index.html')) ? readContent(join(folder, 'index.html')) : undefined;
@@ -87,8 +91,8 @@ export const readConsoleFiles = (folder: string): ConsoleFiles => {
     answer: (path, acceptEncoding = '') => {
       const isZipped = /\bgzip\b/.test(acceptEncoding.slice(0, 256));
       const asset = assets.get(path);
-      // The name of an asset has its hash.
-      if (asset !== undefined) return answerOf(200, asset, 'public, max-age=31536000, immutable', isZipped);
+      const hasHash = !path.endsWith('.md');
+      if (asset !== undefined) return answerOf(200, asset, hasHash ? forEver : 'no-store', isZipped);
       if (page === undefined) return answerOf(404, notBuilt, 'no-store', isZipped);
       if (path.startsWith('assets/')) return answerOf(404, noAsset, 'no-store', isZipped);
       return answerOf(200, page, 'no-store', isZipped);

@@ -110,7 +110,7 @@ const placeOf = (cookie: string): { key: string; id: string } | undefined => {
   return { key: `session.${tokenId}.${hash}`, id: hash.slice(0, 16) };
 };
 
-/** Somebody else was first: a request beside this one, which wrote the same. */
+/** A request beside this one was first, and wrote the same. */
 const unlessConflict = (error: unknown): void => {
   if (!isConflict(error)) throw error;
 };

@@ -2,11 +2,11 @@ import { useEffect, useRef, useState } from 'preact/hooks';
 import { call } from '../../api/client.ts';
 import { useLive } from '../../api/live.ts';
 import { useAct } from '../../api/use.ts';
+import { code, id, text } from '../../parts/columns.tsx';
 import { Dialog } from '../../parts/dialog.tsx';
 import { Figure, Time } from '../../parts/format.tsx';
-import { Hostile } from '../../parts/hostile.tsx';
 import { Failed, Loading } from '../../parts/states.tsx';
-import { Table } from '../../parts/table.tsx';
+import { type Column, Table } from '../../parts/table.tsx';
 import { announce } from '../../shell/announce.tsx';
 import {
   type Act,
@@ -26,14 +26,10 @@ const effects: Readonly<Record<Act, string>> = {
     'A purge removes dead letters for ever; their items count as dropped by purged_by_operator. It cannot be undone.',
 };
 
-const failureColumns = [
-  { key: 'sequence', title: 'Id', isNumber: true, cell: ({ sequence }: Done['failed'][number]) => sequence },
-  { key: 'code', title: 'Code', cell: ({ code }: Done['failed'][number]) => <code>{code}</code> },
-  {
-    key: 'why',
-    title: 'Why',
-    cell: ({ detail }: Done['failed'][number]) => <Hostile text={detail} max={400} />,
-  },
+const failureColumns: readonly Column<Done['failed'][number]>[] = [
+  id('Id', ({ sequence }) => sequence),
+  code('Code', (each) => each.code),
+  text('Why', ({ detail }) => detail, 400),
 ];
 
 const Failures = ({ failed }: { failed: Done['failed'] }) =>
@@ -65,7 +61,7 @@ export const RunningActs = () => {
   useEffect(() => () => clearTimeout(timer.current), []);
   if (acts.length === 0) return null;
   return (
-    <ul class="acts" aria-label="Acts that run now">
+    <ul class="running" aria-label="Acts that run now">
       {acts.map(({ id, act, startedAt, matched, done, failed, hasEnded }) => (
         <li key={id}>
           {act} since <Time at={startedAt} seconds />: <Figure value={done} /> of <Figure value={matched} />

@@ -21,7 +21,7 @@ const Rows = ({ rows }: { rows: readonly Readonly<Record<string, unknown>>[] }) 
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: a frame that scrolls has to be reached by keys.
     <section class="frame" aria-label="Rows as read" tabIndex={0}>
-      <table class="fields">
+      <table class="letter-fields">
         <caption class="unseen">Rows as read</caption>
         <thead>
           <tr>

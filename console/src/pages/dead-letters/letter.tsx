@@ -57,7 +57,7 @@ const History = ({ sequence, redrives }: { sequence: number; redrives: number })
 };
 
 const Facts = ({ letter }: { letter: Shown }) => (
-  <dl class="facts">
+  <dl class="pairs">
     <dt>Dead-lettered</dt>
     <dd>
       <Time at={letter.at} seconds />

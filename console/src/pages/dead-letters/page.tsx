@@ -2,17 +2,16 @@ import './dead-letters.css';
 import { useState } from 'preact/hooks';
 import { call, get } from '../../api/client.ts';
 import { useLoad } from '../../api/use.ts';
+import { column, number, text, time } from '../../parts/columns.tsx';
 import { Confirm } from '../../parts/dialog.tsx';
 import { ChoiceFilter, Pager, TextFilter } from '../../parts/filters.tsx';
-import { Figure, Time } from '../../parts/format.tsx';
-import { Hostile } from '../../parts/hostile.tsx';
 import { Await, Badge, Empty } from '../../parts/states.tsx';
 import { type Column, Table } from '../../parts/table.tsx';
 import { anyTime, TimeRangePicker, useTimeRange } from '../../parts/time-range.tsx';
 import { announce } from '../../shell/announce.tsx';
 import { href, useAddress, useQueryState } from '../../shell/router.ts';
 import { useAllows } from '../../shell/session.ts';
-import type { PageProps } from '../pages.ts';
+import type { PageProps } from '../page-props.ts';
 import { ActDialog, RunningActs } from './act-dialog.tsx';
 import {
   type Act,
@@ -80,7 +79,7 @@ const Consumers = () => {
 };
 
 const Filters = () => (
-  <div class="row filters">
+  <div class="row list-filters">
     <ChoiceFilter
       label="Pipeline"
       name="pipeline"
@@ -110,41 +109,26 @@ const Pick = ({ sequence }: { sequence: number }) => {
 };
 
 const columns: readonly Column<Listed>[] = [
-  { key: 'pick', title: 'Select', cell: ({ sequence }) => <Pick sequence={sequence} /> },
-  {
-    key: 'id',
-    title: 'Id',
-    isNumber: true,
-    sortBy: ({ sequence }) => sequence,
-    cell: ({ sequence }) => <a href={href(`/dead-letters/${sequence}`)}>{sequence}</a>,
-  },
-  { key: 'at', title: 'Time', sortBy: ({ at }) => at, cell: ({ at }) => <Time at={at} seconds /> },
-  {
-    key: 'reason',
-    title: 'Reason',
-    sortBy: ({ reason }) => reason,
-    cell: ({ reason, orphan }) => (
+  column('Select', ({ sequence }) => <Pick sequence={sequence} />),
+  column(
+    'Id',
+    ({ sequence }) => <a href={href(`/dead-letters/${sequence}`)}>{sequence}</a>,
+    ({ sequence }) => sequence,
+  ),
+  time('Time', ({ at }) => at),
+  column(
+    'Reason',
+    ({ reason, orphan }) => (
       <>
         <code>{reason}</code> <OrphanBadge orphan={orphan} />
       </>
     ),
-  },
-  { key: 'owner', title: 'Owner', cell: (letter) => <Owner of={letter} /> },
-  {
-    key: 'items',
-    title: 'Items',
-    isNumber: true,
-    sortBy: ({ items }) => items,
-    cell: ({ items }) => <Figure value={items} />,
-  },
-  {
-    key: 'redrives',
-    title: 'Redrives',
-    isNumber: true,
-    sortBy: ({ redrives }) => redrives,
-    cell: ({ redrives }) => <Figure value={redrives} />,
-  },
-  { key: 'error', title: 'Error', cell: ({ error }) => <Hostile text={error} max={120} /> },
+    ({ reason }) => reason,
+  ),
+  column('Owner', (letter) => <Owner of={letter} />),
+  number('Items', ({ items }) => items),
+  number('Redrives', ({ redrives }) => redrives),
+  text('Error', ({ error }) => error),
 ];
 
 const Previews = ({ sequences }: { sequences: readonly number[] }) => {

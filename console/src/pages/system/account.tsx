@@ -1,9 +1,10 @@
 import { useState } from 'preact/hooks';
-import { call, get } from '../../api/client.ts';
+import { type Answer, call, get } from '../../api/client.ts';
 import { useLoad } from '../../api/use.ts';
-import { Confirm } from '../../parts/dialog.tsx';
+import { column, number, text, time, word } from '../../parts/columns.tsx';
 import { ChoiceFilter, TextFilter } from '../../parts/filters.tsx';
-import { Figure, Time } from '../../parts/format.tsx';
+import { type Filled, FormDialog } from '../../parts/form.tsx';
+import { Figure } from '../../parts/format.tsx';
 import { Hostile } from '../../parts/hostile.tsx';
 import { Await, Badge, Loading } from '../../parts/states.tsx';
 import { type Column, Table } from '../../parts/table.tsx';
@@ -21,54 +22,30 @@ const Owner = ({ of }: { of: Difference }) => {
 };
 
 const columnsOf = (close: ((difference: Difference) => void) | undefined): readonly Column<Difference>[] => [
-  {
-    key: 'state',
-    title: 'State',
-    sortBy: (each) => (each.is_open ? 0 : 1),
-    cell: (each) => (each.is_open ? <Badge tone="bad">open</Badge> : <Badge>closed</Badge>),
-  },
-  { key: 'kind', title: 'Difference', sortBy: ({ kind }) => kind, cell: ({ kind }) => kindText(kind) },
-  { key: 'owner', title: 'Owner', sortBy: ownerText, cell: (each) => <Owner of={each} /> },
-  { key: 'stream', title: 'Stream', cell: ({ stream }) => stream },
-  {
-    key: 'items',
-    title: 'Items',
-    isNumber: true,
-    sortBy: ({ items }) => items,
-    cell: ({ items }) => <Figure value={items} />,
-  },
-  {
-    key: 'messages',
-    title: 'Messages',
-    isNumber: true,
-    cell: ({ messages }) => <Figure value={messages} />,
-  },
-  {
-    key: 'from',
-    title: 'Arrived from',
-    sortBy: ({ from }) => from,
-    cell: ({ from }) => <Time at={from} seconds />,
-  },
-  { key: 'until', title: 'To', cell: ({ until }) => <Time at={until} seconds /> },
-  {
-    key: 'reason',
-    title: 'Closed because',
-    cell: (each) =>
-      each.is_open ? (
-        close !== undefined &&
-        each.kind !== 'not_known' && (
-          <button
-            type="button"
-            onClick={() => close(each)}
-            aria-label={`Close: ${kindText(each.kind)} of ${ownerText(each)} …`}
-          >
-            Close …
-          </button>
-        )
-      ) : (
-        <Hostile text={each.reason} />
-      ),
-  },
+  column(
+    'State',
+    (each) => (each.is_open ? <Badge tone="bad">open</Badge> : <Badge>closed</Badge>),
+    (each) => Number(!each.is_open),
+  ),
+  word('Difference', ({ kind }) => kindText(kind)),
+  column('Owner', (each) => <Owner of={each} />, ownerText),
+  word('Stream', ({ stream }) => stream),
+  number('Items', ({ items }) => items),
+  number('Messages', ({ messages }) => messages),
+  time('Arrived from', ({ from }) => from),
+  time('To', ({ until }) => until),
+  column('Closed because', (each) => {
+    if (!each.is_open) return <Hostile text={each.reason} />;
+    const label = `Close: ${kindText(each.kind)} of ${ownerText(each)} …`;
+    return (
+      close !== undefined &&
+      each.kind !== 'not_known' && (
+        <button type="button" onClick={() => close(each)} aria-label={label}>
+          Close …
+        </button>
+      )
+    );
+  }),
 ];
 
 type CloseProps = {
@@ -79,33 +56,35 @@ type CloseProps = {
 };
 
 const Close = ({ one, all, onClose, onClosed }: CloseProps) => {
-  const [reason, setReason] = useState('');
   const own = closedWith(all, one);
   const items = own.reduce((sum, each) => sum + each.items, 0);
-  const act = async (): Promise<void> => {
-    const body = { ...ownerOf(one), kind: one.kind, reason: reason.trim() };
+  const act = async (filled: Filled): Promise<void> => {
+    const body = { ...ownerOf(one), kind: one.kind, reason: filled.text('reason')?.trim() ?? '' };
     const { data } = await call('post', '/api/v1/account/differences/close', { body });
     announce(`${data.closed.length} closed`);
     onClosed();
   };
   return (
-    <Confirm title={`Close: ${kindText(one.kind)}`} verb="Close" act={act} onClose={onClose}>
+    <FormDialog
+      title={`Close: ${kindText(one.kind)}`}
+      fields={[
+        {
+          name: 'reason',
+          label: 'Reason',
+          isRequired: true,
+          hint: 'It stays visible; at most 500 characters',
+        },
+      ]}
+      verb="Close"
+      act={act}
+      onClose={onClose}
+    >
       <p>
         All open differences of this kind, <strong>{ownerText(one)}</strong>: {own.length} with{' '}
-        <Figure value={items} /> {items === 1 ? 'item' : 'items'}. They stay visible with the reason; a larger
-        figure opens one again.
+        <Figure value={items} /> {items === 1 ? 'item' : 'items'}. They stay visible; a larger figure opens
+        one again.
       </p>
-      <label>
-        Reason
-        <textarea
-          required
-          maxLength={500}
-          rows={2}
-          value={reason}
-          onInput={({ currentTarget }) => setReason(currentTarget.value)}
-        />
-      </label>
-    </Confirm>
+    </FormDialog>
   );
 };
 
@@ -114,6 +93,19 @@ const verdicts = {
   false: ['bad', 'does not add up'],
   null: ['neutral', 'not known'],
 } as const;
+
+const comparedColumns: readonly Column<Answer<'/api/v1/account/stores'>['items'][number]>[] = [
+  word('Owner', (each) =>
+    each.pipeline === 'metrics' ? `data id ${each.data_id}` : `application ${each.app_id}`,
+  ),
+  column('Store', (each) => {
+    const [tone, words] = verdicts[`${each.adds_up}`];
+    return <Badge tone={tone}>{words}</Badge>;
+  }),
+  text('Why', ({ why, differences }) =>
+    why === '' ? differences.map(({ kind, items: n }) => `${kindText(kind)}: ${n}`).join('; ') : why,
+  ),
+];
 
 /** QuestDB and ClickHouse against the records, on demand: it reads all records of the owners. */
 const StoreComparison = ({ owner }: { owner: number | undefined }) => {
@@ -135,29 +127,7 @@ const StoreComparison = ({ owner }: { owner: number | undefined }) => {
           <Table
             caption="Owners, compared with their stores"
             sortName="stores"
-            columns={[
-              {
-                key: 'owner',
-                title: 'Owner',
-                cell: (each) =>
-                  each.pipeline === 'metrics' ? `data id ${each.data_id}` : `application ${each.app_id}`,
-              },
-              {
-                key: 'verdict',
-                title: 'Store',
-                sortBy: (each) => String(each.adds_up),
-                cell: (each) => {
-                  const [tone, words] = verdicts[`${each.adds_up}`];
-                  return <Badge tone={tone}>{words}</Badge>;
-                },
-              },
-              {
-                key: 'why',
-                title: 'Why',
-                cell: (each) =>
-                  each.why || each.differences.map((one) => `${kindText(one.kind)}: ${one.items}`).join('; '),
-              },
-            ]}
+            columns={comparedColumns}
             rows={items}
             keyOf={(each) => `${each.pipeline}-${each.data_id}-${each.app_id}`}
             empty="No owner has recorded rows."
@@ -182,7 +152,7 @@ export const AccountDifferences = () => {
   const mayClose = useAllows('editor');
   return (
     <>
-      <div class="row filters">
+      <div class="row list-filters">
         <TextFilter label="Owner" name="owner" hint="data id or application" />
         <ChoiceFilter
           label="State"

@@ -1,7 +1,7 @@
 import { type Answer, get } from '../../api/client.ts';
 import { useLoad } from '../../api/use.ts';
+import { code, column, text, time, word } from '../../parts/columns.tsx';
 import { Pager, TextFilter } from '../../parts/filters.tsx';
-import { Time } from '../../parts/format.tsx';
 import { Hostile } from '../../parts/hostile.tsx';
 import { Await, Badge, type Tone } from '../../parts/states.tsx';
 import { type Column, Table } from '../../parts/table.tsx';
@@ -25,7 +25,7 @@ const Change = ({ of: { kind, id, before, after } }: { of: Entry['changes'][numb
         {kind} <Hostile text={id ?? ''} max={80} /> {before === null && <Badge tone="info">new</Badge>}
       </p>
       {fields.length > 0 && (
-        <table class="diff">
+        <table class="system-diff">
           <thead>
             <tr>
               <th scope="col">Field</th>
@@ -75,46 +75,22 @@ const Changes = ({ of: { changes, changes_cut: cut = 0 } }: { of: Entry }) =>
   );
 
 const columns: readonly Column<Entry>[] = [
-  { key: 'at', title: 'Time', sortBy: ({ at }) => at, cell: ({ at }) => <Time at={at} seconds /> },
-  {
-    key: 'who',
-    title: 'Who',
-    cell: ({ actor, operator }) => (
+  time('Time', ({ at }) => at),
+  text('Who', ({ actor, operator }) => `${operator === null ? '' : `${operator} via `}${actor.name}`),
+  word('Role', ({ actor }) => actor.role),
+  code('Action', ({ action }) => action),
+  text('Target', ({ target }) => `${target.kind} ${target.id ?? ''}`),
+  column(
+    'Outcome',
+    (entry) => (
       <>
-        {operator !== null && (
-          <>
-            <Hostile text={operator} max={60} /> via{' '}
-          </>
-        )}
-        <Hostile text={actor.name} max={60} /> <span class="quiet">({actor.role})</span>
+        <Badge tone={tones[entry.outcome]}>{entry.outcome}</Badge>{' '}
+        {entry.code !== undefined && <code>{entry.code}</code>}
       </>
     ),
-  },
-  {
-    key: 'action',
-    title: 'Action',
-    sortBy: ({ action }) => action,
-    cell: ({ action }) => <code>{action}</code>,
-  },
-  {
-    key: 'target',
-    title: 'Target',
-    cell: ({ target }) => (
-      <>
-        {target.kind} {target.id !== null && <Hostile text={target.id} max={80} />}
-      </>
-    ),
-  },
-  {
-    key: 'outcome',
-    title: 'Outcome',
-    cell: ({ outcome, code }) => (
-      <>
-        <Badge tone={tones[outcome]}>{outcome}</Badge> {code !== undefined && <code>{code}</code>}
-      </>
-    ),
-  },
-  { key: 'changes', title: 'Changed', cell: (entry) => <Changes of={entry} /> },
+    ({ outcome }) => outcome,
+  ),
+  column('Changed', (entry) => <Changes of={entry} />),
 ];
 
 const names = ['action', 'actor', 'target_kind', 'target_id'] as const;
@@ -133,7 +109,7 @@ export const AuditLog = () => {
   );
   return (
     <>
-      <div class="row filters">
+      <div class="row list-filters">
         <TextFilter label="Action" name="action" hint="custom_report.disable" />
         <TextFilter label="Actor" name="actor" hint="name or token id" />
         <TextFilter label="Kind" name="target_kind" hint="data_source" />

@@ -1,3 +1,101 @@
-const Page = () => <h1>System</h1>;
+import './system.css';
+import type { ComponentType } from 'preact';
+import { useAct } from '../../api/use.ts';
+import { Time } from '../../parts/format.tsx';
+import { Hostile } from '../../parts/hostile.tsx';
+import { Empty, Failed } from '../../parts/states.tsx';
+import { href } from '../../shell/router.ts';
+import { logOut, useAllows, useSession } from '../../shell/session.ts';
+import type { PageProps } from '../page-props.ts';
+import { AccountDifferences } from './account.tsx';
+import { AuditLog } from './audit.tsx';
+import { Doctor } from './doctor.tsx';
+import { ProcessList, Reasons, Settings } from './lists.tsx';
+import { Refresh } from './refresh.tsx';
+import { StoreList } from './stores.tsx';
+import { Tokens } from './tokens.tsx';
+
+/** The session of this browser, and the end of all sessions of its token. */
+const Sessions = () => {
+  const session = useSession();
+  const end = useAct((all: boolean) => logOut(all));
+  if (session == null) return null;
+  return (
+    <>
+      <dl class="pairs">
+        <dt>Token</dt>
+        <dd>
+          <Hostile text={session.name} max={80} /> (id {session.token_id})
+        </dd>
+        <dt>Role</dt>
+        <dd>{session.role}</dd>
+        <dt>Ends</dt>
+        <dd>
+          <Time at={session.expires_at} seconds />, and earlier after an hour without a request
+        </dd>
+        <dt>Version</dt>
+        <dd>{session.version}</dd>
+      </dl>
+      {end.error !== undefined && <Failed error={end.error} />}
+      <p class="row">
+        <button type="button" disabled={end.isRunning} onClick={() => void end.run(false)}>
+          Log out
+        </button>
+        <button type="button" class="danger" disabled={end.isRunning} onClick={() => void end.run(true)}>
+          End all my sessions
+        </button>
+      </p>
+      <p class="quiet">
+        All sessions that were begun with this token end, in every browser. The token itself stays valid.
+      </p>
+    </>
+  );
+};
+
+type Tab = {
+  readonly name: string;
+  readonly title: string;
+  readonly Body: ComponentType;
+  readonly isForAdmins?: true;
+};
+
+const tabs: readonly Tab[] = [
+  { name: 'doctor', title: 'Doctor', Body: Doctor },
+  { name: 'stores', title: 'Stores', Body: StoreList },
+  { name: 'processes', title: 'Processes', Body: ProcessList },
+  { name: 'account', title: 'Account', Body: AccountDifferences },
+  { name: 'refresh', title: 'Refresh job', Body: Refresh },
+  { name: 'audit', title: 'Audit log', Body: AuditLog },
+  { name: 'tokens', title: 'Admin tokens', Body: Tokens, isForAdmins: true },
+  { name: 'settings', title: 'Settings', Body: Settings },
+  { name: 'reasons', title: 'Reasons', Body: Reasons },
+  { name: 'sessions', title: 'Sessions', Body: Sessions },
+];
+
+/** What an operator looks after. Each tab is an address, and loads what it shows when it is opened. */
+const Page = ({ rest: [name = 'doctor'] }: PageProps) => {
+  const isAdmin = useAllows('admin');
+  const offered = tabs.filter(({ isForAdmins }) => isForAdmins === undefined || isAdmin);
+  const tab = offered.find((each) => each.name === name);
+  return (
+    <>
+      <h1>System</h1>
+      <ul class="system-tabs" aria-label="Parts of the system">
+        {offered.map((each) => (
+          <li key={each.name}>
+            <a href={href(`/system/${each.name}`)} aria-current={each === tab ? 'page' : undefined}>
+              {each.title}
+            </a>
+          </li>
+        ))}
+      </ul>
+      {tab === undefined ? (
+        <Empty>There is no such part, or your role may not see it.</Empty>
+      ) : (
+        <tab.Body key={tab.name} />
+      )}
+    </>
+  );
+};
 
 export default Page;

@@ -1,12 +1,13 @@
 import { useState } from 'preact/hooks';
 import { type Answer, call, get } from '../../api/client.ts';
-import { useAct, useLoad } from '../../api/use.ts';
+import { useLoad } from '../../api/use.ts';
+import { column, id, text, time, word } from '../../parts/columns.tsx';
 import { Code } from '../../parts/copy.tsx';
 import { Confirm, Dialog } from '../../parts/dialog.tsx';
 import { Pager } from '../../parts/filters.tsx';
-import { Time } from '../../parts/format.tsx';
+import { type Field, type Filled, FormDialog } from '../../parts/form.tsx';
 import { Hostile } from '../../parts/hostile.tsx';
-import { Await, Badge, Failed } from '../../parts/states.tsx';
+import { Await, Badge } from '../../parts/states.tsx';
 import { type Column, Table } from '../../parts/table.tsx';
 import { useAddress } from '../../shell/router.ts';
 import { useSession } from '../../shell/session.ts';
@@ -31,100 +32,35 @@ const lives = [
 
 type Made = Answer<'/api/v1/admin-tokens', 'post'>;
 
-const Choices = ({ of }: { of: readonly (readonly [string, string])[] }) =>
-  of.map(([value, text]) => (
-    <option key={value} value={value}>
-      {text}
-    </option>
-  ));
+const fields: readonly Field[] = [
+  { name: 'name', label: 'Name of its user in the audit log', isRequired: true },
+  { name: 'role', label: 'Role', kind: 'select', options: roles, value: 'viewer' },
+  { name: 'mon_biz_id', label: 'Business', kind: 'number', hint: 'Of a node token alone; empty: all' },
+  { name: 'expires_at', label: 'Expires', kind: 'select', options: lives, value: String(90 * day) },
+];
 
-const CreateForm = ({ onMade, onClose }: { onMade: (made: Made) => void; onClose: () => void }) => {
-  const [name, setName] = useState('');
-  const [role, setRole] = useState<Token['role']>('viewer');
-  const [business, setBusiness] = useState('');
-  const [life, setLife] = useState(String(90 * day));
-  const create = useAct(async () => {
-    const expires = life === '0' ? null : Math.floor(Date.now() / 1000) + Number(life);
-    const of = role === 'node' && business !== '' ? Number(business) : null;
-    const body = { name: name.trim(), role, mon_biz_id: of, expires_at: expires };
-    onMade((await call('post', '/api/v1/admin-tokens', { body })).data);
-  });
-  return (
-    <form
-      onSubmit={(event) => {
-        event.preventDefault();
-        void create.run();
-      }}
-    >
-      <label>
-        Name of its user in the audit log
-        <input
-          value={name}
-          required
-          autocomplete="off"
-          onInput={({ currentTarget }) => setName(currentTarget.value)}
-        />
-      </label>
-      <label>
-        Role{' '}
-        <select
-          value={role}
-          onChange={({ currentTarget }) =>
-            setRole(roles.find(([each]) => each === currentTarget.value)?.[0] ?? 'viewer')
-          }
-        >
-          <Choices of={roles} />
-        </select>
-      </label>
-      {role === 'node' && (
-        <label>
-          Business (mon_biz_id); empty: all
-          <input
-            inputMode="numeric"
-            pattern="-?\d+"
-            value={business}
-            onInput={({ currentTarget }) => setBusiness(currentTarget.value)}
-          />
-        </label>
-      )}
-      <label>
-        Expires{' '}
-        <select value={life} onChange={({ currentTarget }) => setLife(currentTarget.value)}>
-          <Choices of={lives} />
-        </select>
-      </label>
-      {create.error !== undefined && <Failed error={create.error} />}
-      <p class="row">
-        <button type="submit" disabled={create.isRunning}>
-          Create
-        </button>
-        <button type="button" onClick={onClose}>
-          Cancel
-        </button>
-      </p>
-    </form>
-  );
+const create = async (filled: Filled): Promise<Made> => {
+  const role = roles.find(([each]) => each === filled.text('role'))?.[0] ?? 'viewer';
+  const life = filled.number('expires_at') ?? 0;
+  const body = {
+    name: filled.text('name') ?? '',
+    role,
+    mon_biz_id: filled.number('mon_biz_id') ?? null,
+    expires_at: life === 0 ? null : Math.floor(Date.now() / 1000) + life,
+  };
+  return (await call('post', '/api/v1/admin-tokens', { body })).data;
 };
 
-/** Makes a token and shows it once: nothing keeps it, and the page forgets it with the dialog. */
-const Create = ({ onClose }: { onClose: () => void }) => {
-  const [made, setMade] = useState<Made>();
-  if (made === undefined)
-    return (
-      <Dialog title="New admin token" onClose={onClose}>
-        <CreateForm onMade={setMade} onClose={onClose} />
-      </Dialog>
-    );
-  return (
-    <Dialog key="made" title={`Admin token ${made.admin_token.token_id}`} onClose={onClose}>
-      <p>Copy it now: it is shown only this once, and Tidemark keeps its hash alone.</p>
-      <Code text={made.token} what="admin token" />
-      <button type="button" onClick={onClose}>
-        Close
-      </button>
-    </Dialog>
-  );
-};
+/** The new token, once: nothing keeps it, and the page forgets it with the dialog. */
+const MadeToken = ({ made, onClose }: { made: Made; onClose: () => void }) => (
+  <Dialog title={`Admin token ${made.admin_token.token_id}`} onClose={onClose}>
+    <p>Copy it now: it is shown only this once, and Tidemark keeps its hash alone.</p>
+    <Code text={made.token} what="admin token" />
+    <button type="button" onClick={onClose}>
+      Close
+    </button>
+  </Dialog>
+);
 
 const State = ({ of: { is_revoked: isRevoked, expires_at: expires } }: { of: Token }) => {
   if (isRevoked) return <Badge>revoked</Badge>;
@@ -136,57 +72,32 @@ const State = ({ of: { is_revoked: isRevoked, expires_at: expires } }: { of: Tok
 };
 
 const columnsOf = (own: number, revoke: (token: Token) => void): readonly Column<Token>[] => [
-  {
-    key: 'id',
-    title: 'Id',
-    isNumber: true,
-    sortBy: (token) => token.token_id,
-    cell: (token) => token.token_id,
-  },
-  {
-    key: 'name',
-    title: 'Name',
-    sortBy: ({ name }) => name,
-    cell: (token) => (
+  id('Id', (token) => token.token_id),
+  column(
+    'Name',
+    ({ name, token_id }) => (
       <>
-        <Hostile text={token.name} max={80} /> {token.token_id === own && <Badge tone="info">yours</Badge>}
+        <Hostile text={name} max={80} /> {token_id === own && <Badge tone="info">yours</Badge>}
       </>
     ),
-  },
-  { key: 'role', title: 'Role', sortBy: ({ role }) => role, cell: ({ role }) => role },
-  { key: 'business', title: 'Business', isNumber: true, cell: (token) => token.mon_biz_id ?? 'all' },
-  {
-    key: 'created',
-    title: 'Created',
-    sortBy: (token) => token.create_time,
-    cell: (token) => (
-      <>
-        <Time at={token.create_time} seconds /> by <Hostile text={token.creator} max={60} />
-      </>
-    ),
-  },
-  {
-    key: 'expires',
-    title: 'Expires',
-    sortBy: (token) => token.expires_at ?? Number.MAX_SAFE_INTEGER,
-    cell: (token) => (token.expires_at === null ? 'never' : <Time at={token.expires_at} seconds />),
-  },
-  { key: 'state', title: 'State', cell: (token) => <State of={token} /> },
-  {
-    key: 'acts',
-    title: 'Acts',
-    cell: (token) =>
+    ({ name }) => name,
+  ),
+  word('Role', ({ role }) => role),
+  column('Business', (token) => token.mon_biz_id ?? 'all'),
+  time('Created', (token) => token.create_time),
+  text('By', ({ creator }) => creator, 60),
+  time('Expires', (token) => token.expires_at, 'never'),
+  column('State', (token) => <State of={token} />),
+  column('Act', (token) => {
+    const label = `Revoke token ${token.token_id} …`;
+    return (
       !token.is_revoked && (
-        <button
-          type="button"
-          class="danger"
-          aria-label={`Revoke token ${token.token_id} …`}
-          onClick={() => revoke(token)}
-        >
+        <button type="button" class="danger" aria-label={label} onClick={() => revoke(token)}>
           Revoke …
         </button>
-      ),
-  },
+      )
+    );
+  }),
 ];
 
 /** The tokens of the admin API, for its admins. */
@@ -197,14 +108,11 @@ export const Tokens = () => {
     get('/api/v1/admin-tokens', { query: cursor === null ? {} : { cursor }, signal }),
   );
   const [isMaking, setIsMaking] = useState(false);
+  const [made, setMade] = useState<Made>();
   const [revoking, setRevoking] = useState<Token>();
   const revoke = async (): Promise<void> => {
     if (revoking === undefined) return;
     await call('post', '/api/v1/admin-tokens/{id}/revoke', { path: { id: revoking.token_id }, body: {} });
-    loaded.reload();
-  };
-  const close = (): void => {
-    setIsMaking(false);
     loaded.reload();
   };
   return (
@@ -228,7 +136,19 @@ export const Tokens = () => {
           </>
         )}
       </Await>
-      {isMaking && <Create onClose={close} />}
+      {isMaking && (
+        <FormDialog
+          title="New admin token"
+          fields={fields}
+          verb="Create"
+          act={async (filled) => {
+            setMade(await create(filled));
+            loaded.reload();
+          }}
+          onClose={() => setIsMaking(false)}
+        />
+      )}
+      {made !== undefined && <MadeToken made={made} onClose={() => setMade(undefined)} />}
       {revoking !== undefined && (
         <Confirm
           title={`Revoke admin token ${revoking.token_id}`}

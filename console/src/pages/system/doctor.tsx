@@ -1,0 +1,62 @@
+import { type Answer, call } from '../../api/client.ts';
+import { useLoad } from '../../api/use.ts';
+import { column, duration, word } from '../../parts/columns.tsx';
+import { Time } from '../../parts/format.tsx';
+import { Hostile } from '../../parts/hostile.tsx';
+import { Await, Badge, Loading } from '../../parts/states.tsx';
+import { type Column, Table } from '../../parts/table.tsx';
+
+const findingColumns: readonly Column<Answer<'/api/v1/doctor', 'post'>['findings'][number]>[] = [
+  column(
+    'Result',
+    ({ ok }) => <Badge tone={ok ? 'good' : 'bad'}>{ok ? 'ok' : 'not ok'}</Badge>,
+    ({ ok }) => Number(ok),
+  ),
+  word('Check', ({ name }) => name),
+  duration('Took', ({ ms }) => ms),
+  column('Found', ({ detail, remedy }) => (
+    <>
+      <Hostile text={detail} max={400} />
+      {remedy !== '' && <div>→ {remedy}</div>}
+    </>
+  )),
+];
+
+/** Every dependency as metadata sees it; the checks run when the tab is opened, and again on demand. */
+export const Doctor = () => {
+  const checked = useLoad(
+    'doctor',
+    async (signal) => (await call('post', '/api/v1/doctor', { signal })).data,
+  );
+  if (checked.isLoading) return <Loading what="The checks run" />;
+  return (
+    <Await of={checked}>
+      {({ at, well, findings }) => (
+        <>
+          <p class="row">
+            <Badge tone={well ? 'good' : 'bad'}>
+              {well
+                ? 'all is well'
+                : `${findings.filter(({ ok }) => !ok).length} of ${findings.length} checks failed`}
+            </Badge>
+            <Time at={at} seconds />
+            <button type="button" onClick={checked.reload}>
+              Run again
+            </button>
+          </p>
+          <Table
+            caption="Checks of the dependencies"
+            columns={findingColumns}
+            rows={findings}
+            keyOf={({ name }) => name}
+            empty="No checks."
+          />
+          <p class="quiet">
+            Checked by metadata, from where it runs. <code>tidemark doctor</code> also sends a point and a
+            span through all stages.
+          </p>
+        </>
+      )}
+    </Await>
+  );
+};

@@ -1,0 +1,175 @@
+import { type Answer, get } from '../../api/client.ts';
+import { useLoad } from '../../api/use.ts';
+import { bytes, code, column, duration, share, text, time, word } from '../../parts/columns.tsx';
+import { ChoiceFilter, TextFilter } from '../../parts/filters.tsx';
+import { Hostile } from '../../parts/hostile.tsx';
+import { Await, Badge, type Tone } from '../../parts/states.tsx';
+import { type Column, Table } from '../../parts/table.tsx';
+import { useAddress } from '../../shell/router.ts';
+
+/** Whether one of the texts has what the reader searches. */
+const has = (search: string, ...texts: readonly (string | null)[]): boolean =>
+  texts.some((text) => text?.toLowerCase().includes(search.toLowerCase()) === true);
+
+type Setting = Answer<'/api/v1/settings'>['items'][number];
+
+const settingColumns: readonly Column<Setting>[] = [
+  code('Setting', ({ setting }) => setting),
+  text('Value', ({ value }) => value),
+  text('Origin', ({ source, setting }) => (source === setting ? 'environment' : source)),
+  column('Meaning', ({ meaning }) => meaning),
+];
+
+const isDefault = ({ source }: Setting): boolean => source === 'default' || source === 'not set';
+
+/** The settings of metadata with their origin; secrets are hidden by the API. */
+export const Settings = () => {
+  const { query } = useAddress();
+  const search = query.get('search') ?? '';
+  const isChanged = query.get('origin') === 'set';
+  const loaded = useLoad('settings', (signal) => get('/api/v1/settings', { signal }));
+  return (
+    <>
+      <div class="row list-filters">
+        <TextFilter label="Search" name="search" />
+        <ChoiceFilter
+          label="Origin"
+          name="origin"
+          any="all"
+          choices={[['set', 'set here, not by default']]}
+        />
+      </div>
+      <p class="quiet">
+        Of this metadata process. Other roles may have other values: tidemark config on their machine.
+      </p>
+      <Await of={loaded}>
+        {({ items }) => (
+          <Table
+            caption="Settings"
+            columns={settingColumns}
+            rows={items.filter(
+              (each) =>
+                (!isChanged || !isDefault(each)) &&
+                has(search, each.setting, each.value, each.meaning, each.source),
+            )}
+            keyOf={({ setting }) => setting}
+            empty="No setting matches."
+          />
+        )}
+      </Await>
+    </>
+  );
+};
+
+type Reason = Answer<'/api/v1/reasons'>['items'][number];
+
+const reasonColumns: readonly Column<Reason>[] = [
+  code('Reason', (each) => each.code),
+  word('Of', (each) => each.of),
+  word('Stage', ({ stage }) => stage),
+  word('Repaired by', (each) => each.fixable_by),
+  column('Meaning', ({ meaning }) => meaning),
+  column('Remedy', ({ remedy }) => remedy),
+];
+
+const named = (...names: readonly string[]) => names.map((name) => [name, name] as const);
+
+/** The closed table of reasons: what each means, and who can repair it. */
+export const Reasons = () => {
+  const { query } = useAddress();
+  const search = query.get('search') ?? '';
+  const matches = (name: string, value: string): boolean => (query.get(name) ?? value) === value;
+  const loaded = useLoad('reasons', (signal) => get('/api/v1/reasons', { signal }));
+  return (
+    <>
+      <div class="row list-filters">
+        <TextFilter label="Search" name="search" hint="code or words" />
+        <ChoiceFilter label="Of" name="of" any="all" choices={named('request', 'item', 'value')} />
+        <ChoiceFilter label="Stage" name="stage" any="all" choices={named('receiver', 'transfer')} />
+        <ChoiceFilter
+          label="Repaired by"
+          name="by"
+          any="all"
+          choices={named('sender', 'operator', 'tidemark')}
+        />
+      </div>
+      <Await of={loaded}>
+        {({ items }) => (
+          <Table
+            caption="Reasons"
+            columns={reasonColumns}
+            rows={items.filter(
+              (each) =>
+                matches('of', each.of) &&
+                matches('stage', each.stage) &&
+                matches('by', each.fixable_by) &&
+                has(search, each.code, each.meaning, each.remedy),
+            )}
+            keyOf={({ code, of }) => `${of}-${code}`}
+            empty="No reason matches."
+          />
+        )}
+      </Await>
+    </>
+  );
+};
+
+type Process = Answer<'/api/v1/processes'>['items'][number];
+
+const states: Readonly<Record<Process['state'], readonly [Tone, string]>> = {
+  ready: ['good', 'ready'],
+  not_ready: ['warn', 'not ready'],
+  gone: ['bad', 'silent'],
+};
+
+const processColumns: readonly Column<Process>[] = [
+  word('Role', ({ role }) => role),
+  text('Host', ({ host, pid }) => `${host}:${pid}`),
+  text('Version', ({ version }) => version),
+  column(
+    'State',
+    ({ state, failing, warnings }) => (
+      <>
+        <Badge tone={states[state][0]}>{states[state][1]}</Badge>
+        {[...failing, ...warnings].map(({ check, why }) => (
+          <div key={`c${check}`}>
+            {check}: <Hostile text={why} max={160} />
+          </div>
+        ))}
+      </>
+    ),
+    ({ state }) => state,
+  ),
+  time('Started', (each) => each.started_at),
+  share('CPU', ({ cpu }) => cpu),
+  bytes('Memory', (each) => each.rss_bytes),
+  duration('Event loop p99', (each) => each.event_loop_p99_ms),
+];
+
+/** Every process that was heard in the last two minutes, with its version. */
+export const ProcessList = () => {
+  const loaded = useLoad('processes', (signal) => get('/api/v1/processes', { signal }), 5_000);
+  return (
+    <Await of={loaded}>
+      {({ items }) => {
+        const versions = new Set(items.filter(({ state }) => state !== 'gone').map(({ version }) => version));
+        return (
+          <>
+            {versions.size > 1 && (
+              <p class="state failed">
+                {versions.size} versions run at once: finish the rollout, or undo it.
+              </p>
+            )}
+            <Table
+              caption="Processes"
+              columns={processColumns}
+              rows={items}
+              keyOf={({ id }) => id}
+              empty="No process reports: NATS does not carry their pulses to metadata."
+            />
+          </>
+        );
+      }}
+    </Await>
+  );
+};

@@ -1,0 +1,80 @@
+import type { Page } from 'playwright-core';
+import { expect, it } from 'vitest';
+import { logInByLink, useBrowser } from '../support/console/browser.ts';
+import { startLiveProxy } from '../support/console/live-proxy.ts';
+
+const browser = useBrowser();
+
+const isSaid = (page: Page, words: string): Promise<void> =>
+  page.getByRole('banner').getByText(words, { exact: true }).waitFor();
+
+it('seven tabs share one live stream, and another tab reads it when the one that did is closed', async () => {
+  const proxy = await startLiveProxy();
+  const first = await browser.page({ origin: proxy.origin });
+  await logInByLink(first);
+  await isSaid(first, 'Live');
+  const tabs = await Promise.all(Array.from({ length: 6 }, () => browser.tab(first)));
+  for (const tab of tabs) {
+    await tab.goto('/console/');
+    await isSaid(tab, 'Live');
+  }
+  expect(proxy.open).toEqual(['line']);
+  await first.close();
+  await expect.poll(() => proxy.open).toEqual(['line']);
+  for (const tab of tabs) await isSaid(tab, 'Live');
+  for (const tab of tabs) await tab.close();
+  await expect.poll(() => proxy.open).toEqual([]);
+});
+
+it('a page says that the stream is lost, and takes it up again', async () => {
+  const proxy = await startLiveProxy();
+  const page = await browser.page({ origin: proxy.origin });
+  await logInByLink(page);
+  await isSaid(page, 'Live');
+  proxy.answer = 'nothing';
+  proxy.cut();
+  await isSaid(page, 'No answer; reconnecting …');
+  expect(await page.getByRole('status').allTextContents()).toContain('No answer; reconnecting …');
+  proxy.answer = 'events';
+  await isSaid(page, 'Live');
+});
+
+it('with too many readers a page reads its figures every five seconds, says so, and has the stream again later', async () => {
+  const proxy = await startLiveProxy();
+  proxy.answer = 'busy';
+  const page = await browser.page({ origin: proxy.origin });
+  await page.clock.install();
+  await logInByLink(page);
+  await isSaid(page, 'Every 5 s: too many live readers');
+  proxy.answer = 'events';
+  await page.clock.runFor(40_000);
+  await isSaid(page, 'Live');
+});
+
+it('a tab that was hidden for half a minute reads nothing, and begins again when it is shown', async () => {
+  const proxy = await startLiveProxy();
+  const page = await browser.page({ origin: proxy.origin });
+  await page.clock.install();
+  await logInByLink(page);
+  await isSaid(page, 'Live');
+  const show = (hidden: boolean) =>
+    page.evaluate(`Object.defineProperty(document, 'hidden', { configurable: true, get: () => ${hidden} });
+      document.dispatchEvent(new Event('visibilitychange'));`);
+  await show(true);
+  await page.clock.runFor(29_000);
+  expect(proxy.open).toEqual(['line']);
+  await page.clock.runFor(2_000);
+  await expect.poll(() => proxy.open).toEqual([]);
+  await show(false);
+  await isSaid(page, 'Live');
+});
+
+it('a page without live figures opens no stream', async () => {
+  const proxy = await startLiveProxy();
+  const page = await browser.page({ origin: proxy.origin });
+  await logInByLink(page);
+  await isSaid(page, 'Live');
+  await page.getByRole('link', { name: 'Applications' }).click();
+  await isSaid(page, 'Not live');
+  await expect.poll(() => proxy.open).toEqual([]);
+});

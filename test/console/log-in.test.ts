@@ -1,0 +1,97 @@
+import { describe, expect, it } from 'vitest';
+import { z } from 'zod';
+import { createCli } from '../support/clients/cli.ts';
+import { askAdmin, issueToken, logInByLink, useBrowser } from '../support/console/browser.ts';
+import { consoleStack } from '../support/console/console-stack.ts';
+import { waitFor } from '../support/wait.ts';
+
+const browser = useBrowser();
+const cli = createCli(() => ({
+  PATH: process.env['PATH'],
+  ...consoleStack().env,
+  TIDEMARK_ADMIN_URL: consoleStack().admin,
+}));
+
+describe('the log-in page', () => {
+  it('logs in by the link of `tidemark console`, and leaves its code neither in the address nor in the history', async () => {
+    const { url } = await cli.json(z.object({ url: z.string() }), 'console');
+    const page = await browser.page();
+    await page.goto(url);
+    await page.getByRole('heading', { level: 1, name: 'Line' }).waitFor();
+    expect(page.url()).toBe(`${consoleStack().admin}/console/`);
+    await page.goBack();
+    expect(page.url()).not.toContain('#');
+    await page.goto('about:blank').catch(() => undefined);
+    await page.goto(url);
+    expect(await page.getByRole('alert').textContent()).toContain('the link was used');
+  });
+
+  it('takes a token once by keyboard alone, and goes to the page of the address', async () => {
+    const { token } = await issueToken('viewer');
+    const page = await browser.page();
+    await page.goto('/console/outcomes?range=6h');
+    await page.getByRole('heading', { name: 'Log in to Tidemark' }).waitFor();
+    await page.keyboard.press('Tab');
+    await page.keyboard.type(token);
+    await page.keyboard.press('Enter');
+    await page.getByRole('heading', { level: 1, name: 'Outcomes' }).waitFor();
+    expect(page.url()).toBe(`${consoleStack().admin}/console/outcomes?range=6h`);
+    expect(await page.getByText('a viewer').count()).toBe(1);
+    const kept = await page.evaluate('JSON.stringify([localStorage, sessionStorage, document.cookie])');
+    expect(kept).not.toContain(token);
+    await page.reload();
+    await page.getByRole('heading', { level: 1, name: 'Outcomes' }).waitFor();
+  });
+
+  it('says why it refuses a wrong token, an expired one and one of a node, and what helps', async () => {
+    const expired = await issueToken('admin', Math.floor(Date.now() / 1000) + 1);
+    const node = await issueToken('node');
+    const ofExpired = { Authorization: `Bearer ${expired.token}` };
+    await waitFor('the token has expired', 10_000, async () => {
+      return (await fetch(`${consoleStack().admin}/api/v1/audit`, { headers: ofExpired })).status === 401;
+    });
+    const page = await browser.page();
+    await page.goto('/console/');
+    const field = page.getByLabel('Admin token');
+    for (const [token, said] of [
+      ['wrong', 'the admin token is not valid'],
+      [expired.token, 'the admin token is not valid'],
+      [node.token, 'of a node cannot log in'],
+    ] as const) {
+      await field.fill(token);
+      await field.press('Enter');
+      await page.getByRole('alert').getByText(said).waitFor();
+    }
+    expect(await field.getAttribute('type')).toBe('password');
+    expect(await field.getAttribute('autocomplete')).toBe('off');
+    expect(await page.getByRole('navigation').count()).toBe(0);
+  });
+});
+
+describe('a session in the browser', () => {
+  it('has a cookie that scripts cannot read and other sites do not send', async () => {
+    const page = await browser.page();
+    await logInByLink(page);
+    const [cookie, ...others] = await page.context().cookies();
+    expect(others).toEqual([]);
+    expect(cookie).toMatchObject({ httpOnly: true, sameSite: 'Strict', path: '/', domain: '127.0.0.1' });
+    expect(await page.evaluate('document.cookie')).toBe('');
+  });
+
+  it('ends in the open page within seconds after its token was revoked', async () => {
+    const { token, id } = await issueToken('viewer');
+    const page = await browser.page();
+    await logInByLink(page, token);
+    await askAdmin('POST', `/api/v1/admin-tokens/${id}/revoke`, {});
+    await page.getByRole('heading', { name: 'Log in to Tidemark' }).waitFor({ timeout: 20_000 });
+  });
+
+  it('is ended by "Log out"', async () => {
+    const page = await browser.page();
+    await logInByLink(page);
+    await page.locator('summary').click();
+    await page.getByRole('button', { name: 'Log out' }).click();
+    await page.getByRole('heading', { name: 'Log in to Tidemark' }).waitFor();
+    expect(await page.context().cookies()).toEqual([]);
+  });
+});
