@@ -437,8 +437,9 @@ const startMetadata = async (
     ...{ bus, pipelines, records, adminTokens, audit, refresh, account, pulse },
     ...reads,
   };
-  const { checks } = ready;
-  const server = await serve(createRoleApi(given, services, { tables, placing, checks }), settings, tls);
+  const server = await serve(
+    createRoleApi(given, services, { tables, placing, checks: ready.checks }),
+    settings, tls);
   parts.add('admin API', () => finish(server));
   // Streams of dropped items have no end of their own.
   parts.add('readers of live drops', () => reads.outcomes.live.stop());

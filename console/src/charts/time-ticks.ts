@@ -70,10 +70,9 @@ const placesOf = (since: number, until: number, step: number, zone: string | und
     const isMark = step < day ? wall % step === 0 : Math.floor(wall / step) > former;
     if (isMark) places.push(at);
     former = Math.floor(wall / step);
-    // Far from the next mark nothing has to be looked at; the clocks change by at most two hours.
-    const leap = isMark ? Math.floor((step - 2 * hour) / stride) * stride : 0;
+    // Far from the next mark there is nothing to look at; clocks change by at most two hours.
+    const leap = Math.floor((step - (wall % step) - 2 * hour) / stride) * stride;
     at += Math.max(stride, leap);
-    if (leap > stride) former = Math.floor(wallClock(at - stride, zone) / step);
   }
   return places;
 };

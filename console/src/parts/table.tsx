@@ -1,6 +1,6 @@
 import type { ComponentChildren } from 'preact';
 import { useQueryState } from '../shell/router.ts';
-import { numberText } from './figures.ts';
+import { numberText, Time } from './format.tsx';
 import { Hostile } from './hostile.tsx';
 import { Empty, TooLarge } from './states.tsx';
 
@@ -13,21 +13,31 @@ export type Column<T> = {
   readonly isNumber?: boolean;
 };
 
-/** A column of numbers that sorts. */
-export const numbers = <T,>(
-  key: string,
-  title: string,
-  of: (row: T) => number,
-  text = numberText,
-): Column<T> => ({
-  ...{ key, title, isNumber: true, sortBy: of },
-  cell: (row) => text(of(row)),
-});
-
-/** A column of texts that sorts; a sender may have written them. */
-export const texts = <T,>(key: string, title: string, of: (row: T) => string, max = 60): Column<T> => ({
+/** A column of texts that a sender wrote. */
+export const textColumn = <T,>(key: string, title: string, of: (row: T) => string, max = 100): Column<T> => ({
   ...{ key, title, sortBy: of },
   cell: (row) => <Hostile text={of(row)} max={max} />,
+});
+
+/** A column of numbers; null, which was not counted, is the smallest. */
+export const numberColumn = <T,>(
+  key: string,
+  title: string,
+  of: (row: T) => number | null,
+  text = numberText,
+): Column<T> => ({
+  ...{ key, title, isNumber: true },
+  sortBy: (row) => of(row) ?? Number.NEGATIVE_INFINITY,
+  cell: (row) => {
+    const value = of(row);
+    return value === null ? '–' : text(value);
+  },
+});
+
+/** A column of times in Unix seconds. */
+export const timeColumn = <T,>(key: string, title: string, of: (row: T) => number): Column<T> => ({
+  ...{ key, title, sortBy: of },
+  cell: (row) => <Time at={of(row)} seconds />,
 });
 
 type TableProps<T> = {

@@ -6,24 +6,13 @@ import { Dialog } from '../../parts/dialog.tsx';
 import { Time, timeText } from '../../parts/format.tsx';
 import { Hostile } from '../../parts/hostile.tsx';
 import { Await, Failed } from '../../parts/states.tsx';
-import { type Column, Table, texts } from '../../parts/table.tsx';
+import { type Column, Table, textColumn } from '../../parts/table.tsx';
 import { href } from '../../shell/router.ts';
 import { Explanation } from '../outcomes/reasons.tsx';
 import { ownerQuery, ownerText } from '../outcomes/series.ts';
+import { keyOf } from './tail.ts';
 
 export type Drop = components['schemas']['Drop'];
-
-/** The same sample has the same key, whether it came live or from the history. */
-export const keyOf = ({
-  at,
-  pipeline,
-  ordinal,
-  reason,
-  field,
-  value,
-  data_id: dataId,
-  app_id: appId,
-}: Drop): string => JSON.stringify([at, pipeline, dataId, appId, ordinal, reason, field, value]);
 
 const hourSeconds = 3_600;
 
@@ -61,18 +50,24 @@ const Owner = ({ drop }: { drop: Drop }) => {
   );
 };
 
+type Fact = [title: string, value: preact.ComponentChildren];
+
 /** One sample: what was sent, by whom, why it was dropped, and what to do. */
 const SampleDialog = ({ drop, onClose }: { drop: Drop; onClose: () => void }) => {
   const count = useCount(drop);
-  const facts: [string, preact.ComponentChildren][] = [
+  const facts: Fact[] = [
     ['When', <Time key="at" at={drop.at * 1000} />],
     ['Owner', <Owner key="owner" drop={drop} />],
     ['Item', placeText(drop)],
-    ['Field', <Hostile key="field" text={drop.field} />],
-    ['Value', <Hostile key="value" text={drop.value} />],
-    ['Detail', <Hostile key="detail" text={drop.detail} />],
-    ['Sender', <Hostile key="sender" text={drop.sender} />],
-    ['SDK', <Hostile key="sdk" text={drop.sdk} />],
+    ...(
+      [
+        ['Field', drop.field],
+        ['Value', drop.value],
+        ['Detail', drop.detail],
+        ['Sender', drop.sender],
+        ['SDK', drop.sdk],
+      ] as const
+    ).flatMap(([title, text]): Fact[] => (text === '' ? [] : [[title, <Hostile key={title} text={text} />]])),
   ];
   return (
     <Dialog title={drop.reason} onClose={onClose}>
@@ -101,7 +96,12 @@ const SampleDialog = ({ drop, onClose }: { drop: Drop; onClose: () => void }) =>
 };
 
 const columnsOf = (open: (drop: Drop) => void): Column<Drop>[] => [
-  { key: 'at', title: 'Time', cell: ({ at }) => timeText(at * 1000, { ms: true }), sortBy: ({ at }) => at },
+  {
+    key: 'at',
+    title: 'Time',
+    cell: ({ at }) => <span class="nowrap">{timeText(at * 1000, { ms: true })}</span>,
+    sortBy: ({ at }) => at,
+  },
   { key: 'owner', title: 'Owner', cell: (drop) => ownerText(drop) || '–', sortBy: ownerText },
   {
     ...{ key: 'reason', title: 'Reason', sortBy: ({ reason }) => reason },
@@ -111,10 +111,10 @@ const columnsOf = (open: (drop: Drop) => void): Column<Drop>[] => [
       </button>
     ),
   },
-  texts('field', 'Field', ({ field }) => field || '–', 40),
-  texts('value', 'Value', ({ value }) => value || '–', 40),
-  texts('sender', 'Sender', ({ sender }) => sender || '–', 30),
-  texts('sdk', 'SDK', ({ sdk }) => sdk || '–', 40),
+  textColumn('field', 'Field', ({ field }) => field || '–', 40),
+  textColumn('value', 'Value', ({ value }) => value || '–', 40),
+  textColumn('sender', 'Sender', ({ sender }) => sender || '–', 30),
+  textColumn('sdk', 'SDK', ({ sdk }) => sdk || '–', 40),
 ];
 
 /** Samples as a table; the reason of a row opens it. */
@@ -162,7 +162,7 @@ export const Samples = ({ query }: { query: NonNullable<Input<'/api/v1/drops', '
         <>
           <SampleTable
             drops={[page, ...more].flatMap(({ items }) => items)}
-            empty="No sample is kept of this. Samples are a selection: one is kept for each reason, owner and second, for 30 days."
+            empty="No sample is kept of this. Samples are a selection of the dropped items and refused requests, kept for 30 days."
           />
           {error !== undefined && <Failed error={error} />}
           {cursor !== undefined && (

@@ -1,7 +1,7 @@
 import { numberText, Time, timeText } from '../../parts/format.tsx';
 import { Hostile } from '../../parts/hostile.tsx';
 import { Badge } from '../../parts/states.tsx';
-import { type Column, numbers, Table, texts } from '../../parts/table.tsx';
+import { type Column, numberColumn, Table, textColumn } from '../../parts/table.tsx';
 import { href } from '../../shell/router.ts';
 import type { Line } from './layout.ts';
 import { differenceWords, termsOf } from './words.ts';
@@ -38,18 +38,18 @@ const Verdict = ({ account }: { account: HourAccount }) => {
 };
 
 const differenceColumns: readonly Column<HourAccount['differences'][number]>[] = [
-  texts('kind', 'Kind', ({ kind }) => kind),
-  numbers('items', 'Items', ({ items }) => items),
-  numbers('messages', 'Messages', ({ messages }) => messages),
-  texts('owner', 'Owner', ({ owners }) => owners.join(', ') || 'not known'),
-  texts('stream', 'Stream', ({ stream }) => stream || '–'),
-  numbers(
+  textColumn('kind', 'Kind', ({ kind }) => kind),
+  numberColumn('items', 'Items', ({ items }) => items),
+  numberColumn('messages', 'Messages', ({ messages }) => messages),
+  textColumn('owner', 'Owner', ({ owners }) => owners.join(', ') || 'not known'),
+  textColumn('stream', 'Stream', ({ stream }) => stream || '–'),
+  numberColumn(
     'from',
     'Arrived',
     ({ from }) => from,
     (from) => timeText(from * 1000),
   ),
-  texts('what', 'Meaning and what to do', ({ kind }) => differenceWords[kind].join('; '), 300),
+  textColumn('what', 'Meaning and what to do', ({ kind }) => differenceWords[kind].join('; '), 300),
 ];
 
 const Differences = ({ account }: { account: HourAccount }) => (

@@ -1,10 +1,10 @@
-import { bytesText } from '../../parts/figures.ts';
+import { bytesText, durationText } from '../../parts/figures.ts';
 import { Badge } from '../../parts/states.tsx';
-import { type Column, numbers, Table, texts } from '../../parts/table.tsx';
+import { type Column, numberColumn, Table, textColumn } from '../../parts/table.tsx';
 import { useQueryState } from '../../shell/router.ts';
 import { type Box, type Curve, columns, drawingOf, type Line, type Stream, streamTone } from './layout.ts';
 import { Dots } from './processes.tsx';
-import { byteRateText, lineSentence, rateText, streamLines } from './words.ts';
+import { byteRateText, fullText, lineSentence, rateText, streamLines } from './words.ts';
 
 const Edge = ({ curve: { edge, path, at, widthPx } }: { curve: Curve }) => {
   const { items_per_second: items, bytes_per_second: bytes } = edge;
@@ -42,6 +42,9 @@ const StreamBox = ({ box, stream }: { box: Box; stream: Stream }) => {
   const [first, second] = streamLines(stream);
   return (
     <>
+      <text class="small" x={box.width - 10} y="21" text-anchor="end">
+        {fullText(stream)}
+      </text>
       <rect class="track" x="10" y="32" width={box.width - 20} height="8" rx="2" />
       <rect
         class={`fill ${streamTone(stream)}`}
@@ -81,7 +84,7 @@ const lineOf = (line: Line, { node }: Box): { text: string; tone: string } => {
   const p99 = Math.max(-1, ...legs.map(({ write_p99_ms: ms }) => ms ?? -1));
   if (legs.some(({ breaker_open: isOpen }) => isOpen)) return { text: '✕ breaker open', tone: 'bad' };
   if (legs.length === 0) return { text: '✕ no process', tone: 'bad' };
-  return { text: p99 < 0 ? 'no writes' : `write ${Math.round(p99)} ms`, tone: 'neutral' };
+  return { text: p99 < 0 ? 'no writes' : `write ${durationText(p99)}`, tone: 'neutral' };
 };
 
 const BoxOf = ({ box, line }: { box: Box; line: Line }) => {
@@ -126,18 +129,19 @@ const BoxOf = ({ box, line }: { box: Box; line: Line }) => {
 };
 
 const streamColumns: readonly Column<Stream>[] = [
-  texts('stream', 'Stream', ({ stream }) => stream),
+  textColumn('stream', 'Stream', ({ stream }) => stream),
   {
     key: 'state',
     title: 'State',
     cell: (each) => <Badge tone={streamTone(each)}>{streamLines(each)[0]}</Badge>,
   },
-  numbers('in', 'Messages in/s', (each) => each.messages_in_per_second ?? 0),
-  numbers('messages', 'Messages', ({ messages }) => messages),
-  numbers('bytes', 'Size', ({ bytes }) => bytes, bytesText),
-  numbers('pending', 'Pending', ({ pending }) => pending),
-  numbers('ack', 'Under way', (each) => each.ack_pending),
-  numbers('redelivered', 'Redelivered', ({ redelivered }) => redelivered),
+  numberColumn('in', 'Messages in/s', (each) => each.messages_in_per_second ?? 0),
+  numberColumn('messages', 'Messages', ({ messages }) => messages),
+  numberColumn('bytes', 'Size', ({ bytes }) => bytes, bytesText),
+  numberColumn('pending', 'Pending', ({ pending }) => pending),
+  numberColumn('ack', 'Under way', (each) => each.ack_pending),
+  numberColumn('redelivered', 'Redelivered', ({ redelivered }) => redelivered),
+  textColumn('full', 'At this growth', (each) => fullText(each) || 'does not fill'),
 ];
 
 /** The drawing as rows: for screen readers, narrow screens and everyone who wants figures. */
@@ -155,10 +159,10 @@ const StreamTable = ({ streams }: { streams: readonly Stream[] }) => (
 const EdgeTable = ({ line }: { line: Line }) => {
   const nameOf = (id: string): string => line.nodes.find((node) => node.id === id)?.name ?? id;
   const columnsOf: Column<Line['edges'][number]>[] = [
-    texts('from', 'From', ({ from }) => nameOf(from)),
-    texts('to', 'To', ({ to }) => nameOf(to)),
-    numbers('items', 'Items/s', (each) => each.items_per_second ?? 0),
-    numbers('bytes', 'Bytes/s', (each) => each.bytes_per_second ?? 0, byteRateText),
+    textColumn('from', 'From', ({ from }) => nameOf(from)),
+    textColumn('to', 'To', ({ to }) => nameOf(to)),
+    numberColumn('items', 'Items/s', (each) => each.items_per_second ?? 0),
+    numberColumn('bytes', 'Bytes/s', (each) => each.bytes_per_second ?? 0, byteRateText),
   ];
   return (
     <Table

@@ -5,6 +5,14 @@ export type Stream = Line['streams'][number];
 type LineNode = Line['nodes'][number];
 type LineEdge = Line['edges'][number];
 
+/** Whether this event of the stream is a line: a metadata process of another version may send something else. */
+export const isLine = (data: unknown): data is Line =>
+  typeof data === 'object' &&
+  data !== null &&
+  ['nodes', 'edges', 'streams', 'stores', 'processes', 'troubles'].every((name) =>
+    Array.isArray(Reflect.get(data, name)),
+  );
+
 /** A box of the drawing, in pixels. */
 export type Box = {
   readonly node: LineNode;

@@ -10,7 +10,7 @@ import { Await, Badge } from '../../parts/states.tsx';
 import { href } from '../../shell/router.ts';
 import { Account } from './account.tsx';
 import { LineDrawing } from './drawing.tsx';
-import type { Line } from './layout.ts';
+import { isLine, type Line } from './layout.ts';
 import { Processes } from './processes.tsx';
 import { Runbook, runbookQuery } from './runbook.tsx';
 
@@ -31,7 +31,7 @@ const useLine = (isPaused: boolean) => {
     add(line);
     return line;
   });
-  useLive(isPaused ? undefined : 'line', (data) => add(data as Line));
+  useLive(isPaused ? undefined : 'line', (data) => isLine(data) && add(data));
   return { lines, cameAt, first };
 };
 

@@ -1,7 +1,7 @@
 import { bytesText, durationText, percentText } from '../../parts/format.tsx';
 import { Hostile } from '../../parts/hostile.tsx';
 import { Badge, type Tone } from '../../parts/states.tsx';
-import { type Column, numbers, Table, texts } from '../../parts/table.tsx';
+import { type Column, numberColumn, Table, textColumn } from '../../parts/table.tsx';
 import type { Line } from './layout.ts';
 
 type Process = Line['processes'][number];
@@ -30,21 +30,21 @@ const State = ({ process }: { process: Process }) => {
 };
 
 const processColumns = (at: number): Column<Process>[] => [
-  texts('role', 'Role', ({ role }) => role),
+  textColumn('role', 'Role', ({ role }) => role),
   {
     key: 'state',
     title: 'State',
     cell: (process) => <State process={process} />,
     sortBy: ({ state }) => state,
   },
-  texts('host', 'Host and process', ({ host, pid }) => `${host}:${pid}`, 50),
-  texts('version', 'Version', ({ version }) => version, 24),
-  numbers('items', 'Items/s', (each) => (each.role === 'metadata' ? 0 : each.items_per_second)),
-  numbers('bytes', 'Bytes/s', (each) => each.bytes_per_second, bytesText),
-  numbers('cpu', 'CPU', ({ cpu }) => cpu, percentText),
-  numbers('loop', 'Loop p99', (each) => each.event_loop_p99_ms, durationText),
-  numbers('rss', 'Memory', (each) => each.rss_bytes, bytesText),
-  numbers('up', 'Up', (each) => Math.max(0, at - each.started_at) * 1000, durationText),
+  textColumn('host', 'Host and process', ({ host, pid }) => `${host}:${pid}`, 50),
+  textColumn('version', 'Version', ({ version }) => version, 24),
+  numberColumn('items', 'Items/s', (each) => (each.role === 'metadata' ? 0 : each.items_per_second)),
+  numberColumn('bytes', 'Bytes/s', (each) => each.bytes_per_second, bytesText),
+  numberColumn('cpu', 'CPU', ({ cpu }) => cpu, percentText),
+  numberColumn('loop', 'Loop p99', (each) => each.event_loop_p99_ms, durationText),
+  numberColumn('rss', 'Memory', (each) => each.rss_bytes, bytesText),
+  numberColumn('up', 'Up', (each) => Math.max(0, at - each.started_at) * 1000, durationText),
 ];
 
 /** Every process that was there in the last two minutes, with what it uses. */

@@ -14,9 +14,8 @@ export const streamLines = (stream: Stream): readonly [string, string] => {
   if (stream.state === 'missing') return ['missing', 'restart metadata'];
   if (stream.state === 'unread') return ['not read yet', ''];
   const age = stream.messages === 0 ? 'empty' : `oldest ${durationText(stream.oldest_age_seconds * 1000)}`;
-  const full = fullText(stream);
   return [
-    [percentText(stream.fill), age, full].filter((part) => part !== '').join(' · '),
+    `${percentText(stream.fill)} · ${age}`,
     stream.consumer === null
       ? `${numberText(stream.messages)} kept`
       : `${numberText(stream.pending)} pending · ${numberText(stream.ack_pending)} under way`,

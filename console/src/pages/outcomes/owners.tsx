@@ -1,9 +1,8 @@
 import type { Answer } from '../../api/client.ts';
 import { numberText } from '../../parts/format.tsx';
 import { Badge } from '../../parts/states.tsx';
-import { type Column, numbers, Table } from '../../parts/table.tsx';
-import { href } from '../../shell/router.ts';
-import { ownerText, type Which } from './series.ts';
+import { type Column, numberColumn, Table } from '../../parts/table.tsx';
+import { ownerName, ownerText, type Which } from './series.ts';
 
 type Account = Answer<'/api/v1/outcomes'>['items'][number];
 
@@ -24,22 +23,21 @@ const verdict = ({ adds_up: addsUp }: Account) =>
     <Badge tone="warn">not known</Badge>
   );
 
-const pageOf = ({ pipeline, data_id: dataId, app_id: appId }: Account): string =>
-  pipeline === 'metrics' ? href(`/sources/${dataId}`) : href(`/applications/${appId}`);
-
 const columnsOf = (choose: (owner: string, reason?: string) => void): Column<Account>[] => [
   {
     ...{ key: 'owner', title: 'Owner', sortBy: ownerText },
     cell: (row) =>
       ownerText(row) === '' ? (
-        <span class="quiet">no owner known</span>
+        <span class="quiet">none known</span>
       ) : (
-        <a href={pageOf(row)}>{row.pipeline === 'metrics' ? row.data_id : `application ${row.app_id}`}</a>
+        <button type="button" class="more" onClick={() => choose(ownerText(row))}>
+          {ownerName(ownerText(row))}
+        </button>
       ),
   },
-  numbers('received', 'Received', ({ received }) => received),
-  numbers('stored', 'Stored', ({ stored }) => stored),
-  numbers('dropped', 'Dropped', droppedOf),
+  numberColumn('received', 'Received', ({ received }) => received),
+  numberColumn('stored', 'Stored', ({ stored }) => stored),
+  numberColumn('dropped', 'Dropped', droppedOf),
   {
     ...{ key: 'reason', title: 'Most by', sortBy: (row) => topReason(row)?.[0] ?? '' },
     cell: (row) => {
@@ -52,20 +50,10 @@ const columnsOf = (choose: (owner: string, reason?: string) => void): Column<Acc
       );
     },
   },
-  numbers('letters', 'Dead-lettered', (row) => row.dead_lettered),
-  numbers('repeated', 'Repeated', ({ repeated }) => repeated),
-  numbers('flight', 'In flight', (row) => row.in_flight),
-  numbers('refused', 'Refused requests', refusedOf),
+  numberColumn('letters', 'Dead-lettered', (row) => row.dead_lettered),
+  numberColumn('flight', 'In flight', (row) => row.in_flight),
+  numberColumn('refused', 'Refused', refusedOf),
   { key: 'adds', title: 'Adds up', cell: verdict, sortBy: (row) => String(row.adds_up) },
-  {
-    ...{ key: 'only', title: '' },
-    cell: (row) =>
-      ownerText(row) !== '' && (
-        <button type="button" aria-label={`Only ${ownerText(row)}`} onClick={() => choose(ownerText(row))}>
-          only this
-        </button>
-      ),
-  },
 ];
 
 /** What became of the items of each owner. */

@@ -14,6 +14,8 @@ import {
   type Charts,
   chartsOf,
   otherKey,
+  ownerName,
+  ownerPath,
   ownerQuery,
   type Step,
   stepOf,
@@ -239,6 +241,7 @@ const Reasons = ({ charts, choice }: { charts: Charts; choice: Choice }) => {
             query={{
               ...ownerQuery(choice.owner),
               reason,
+              limit: 10,
               since: at ?? choice.range.since,
               ...(at === undefined ? windowUntil(choice) : { until: at + size }),
             }}
@@ -273,6 +276,14 @@ const Page = () => {
     <>
       <h1>Outcomes</h1>
       <Controls choice={choice} />
+      {owner !== '' && (
+        <p>
+          Only <a href={href(ownerPath(owner))}>{ownerName(owner)}</a>.{' '}
+          <button type="button" class="more" onClick={() => setQuery({ owner: undefined })}>
+            All owners
+          </button>
+        </p>
+      )}
       <Await of={loaded}>
         {({ grouped, owners }) => {
           const charts = chartsOf(grouped.buckets, grouped.since, grouped.until, step, which);

@@ -140,3 +140,11 @@ export const ownerText = ({
   readonly data_id: number;
   readonly app_id: number;
 }): string => (dataId !== 0 ? String(dataId) : appId !== 0 ? `app:${appId}` : '');
+
+/** `data id 1500001`, `application 3`. */
+export const ownerName = (owner: string): string =>
+  owner.startsWith('app:') ? `application ${owner.slice(4)}` : `data id ${owner}`;
+
+/** The page of the owner under /console. */
+export const ownerPath = (owner: string): string =>
+  owner.startsWith('app:') ? `/applications/${owner.slice(4)}` : `/sources/${owner}`;

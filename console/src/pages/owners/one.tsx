@@ -1,6 +1,7 @@
 import './owners.css';
 import type { ComponentChildren } from 'preact';
 import { useLoad } from '../../api/use.ts';
+import { Sparkline } from '../../charts/small.tsx';
 import { Time } from '../../parts/format.tsx';
 import { Hostile } from '../../parts/hostile.tsx';
 import { Await, Badge } from '../../parts/states.tsx';
@@ -19,6 +20,24 @@ export type TabProps = {
   /** Reads the owner again, after a change. */
   readonly reload: () => void;
 };
+
+type TileProps = {
+  title: string;
+  value: string;
+  label?: string;
+  values?: readonly number[];
+  children?: ComponentChildren;
+};
+
+/** One figure with its course, or with what stands in `children`. */
+export const Tile = ({ title, value, label, values = [], children }: TileProps) => (
+  <li>
+    <span>{title}</span>
+    <strong class="figure">{value}</strong>
+    {values.length > 1 && <Sparkline values={values} label={label ?? title} />}
+    {children}
+  </li>
+);
 
 /** Names and values below each other. */
 export const Facts = ({ of }: { of: readonly (readonly [string, ComponentChildren])[] }) => (

@@ -1,5 +1,5 @@
 import { useEffect, useState } from 'preact/hooks';
-import { get } from '../../api/client.ts';
+import { call, get } from '../../api/client.ts';
 import { useAct, useLoad } from '../../api/use.ts';
 import { Code } from '../../parts/copy.tsx';
 import { Time } from '../../parts/format.tsx';
@@ -8,8 +8,9 @@ import { announce } from '../../shell/announce.tsx';
 import { href, useQueryState } from '../../shell/router.ts';
 import { useAllows } from '../../shell/session.ts';
 import type { TabProps } from './one.tsx';
-import { Refusals } from './overview.tsx';
+
 import type { Activity, Kind } from './owner.ts';
+import { Refusals } from './refusals.tsx';
 import { keepToken, keptToken } from './tokens.ts';
 
 /** Stands in a snippet in the place of the token. */
@@ -72,7 +73,12 @@ const FirstItem = (props: TabProps) => {
   const loaded = useLoad(
     `waiting ${kind.path} ${owner.id} ${since}`,
     async (signal) => {
-      const answer = await kind.activity(owner.id, { minutes: 0, since }, signal);
+      const query = { minutes: 0, since };
+      const answer = await get(`/api/v1/${kind.base}/{id}/activity`, {
+        path: { id: owner.id },
+        query,
+        signal,
+      });
       // The time of the server decides what is new.
       if (since === undefined) setSince(Math.floor(answer.at));
       if (answer.waiting?.state === 'stored') setIsOver(true);
@@ -110,9 +116,10 @@ export const SetUp = (props: TabProps) => {
   const [token, setToken] = useState(keptToken(kind.path, owner.id));
   const isEditor = useAllows('editor');
   const reveal = useAct(async () => {
-    const found = await kind.reveal(owner.id);
-    keepToken(kind.path, owner.id, found.token);
-    setToken(found.token);
+    const path = { id: owner.id };
+    const { data } = await call('post', `/api/v1/${kind.base}/{id}/reveal-token`, { path, body: {} });
+    keepToken(kind.path, owner.id, data.token);
+    setToken(data.token);
   });
   const loaded = useLoad(`snippets ${kind.path} ${owner.id}`, (signal) =>
     get('/api/v1/snippets', { query: kind.queryOf(owner.id), signal }),

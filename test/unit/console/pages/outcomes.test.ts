@@ -1,0 +1,110 @@
+import { describe, expect, it } from 'vitest';
+import {
+  type Bucket,
+  chartsOf,
+  ownerQuery,
+  ownerText,
+  stepOf,
+  stepSeconds,
+} from '../../../../console/src/pages/outcomes/series.ts';
+
+const bucket = (at: number, given: Partial<Bucket>): Bucket => ({
+  ...{ at, pipeline: 'metrics', received: 0, stored: 0, dead_lettered: 0, dropped: {}, refusals: [] },
+  ...given,
+});
+
+const sumOf = (values: readonly (number | null)[]): number =>
+  values.reduce<number>((sum, value) => sum + (value ?? 0), 0);
+
+describe('the chart of outcomes', () => {
+  const many = Object.fromEntries(Array.from({ length: 9 }, (_, index) => [`reason_${index}`, 100 - index]));
+  const buckets = [
+    bucket(600, { stored: 1000, dropped: many, dead_lettered: 2 }),
+    bucket(660, { stored: 500, dropped: { reason_8: 1 } }),
+    bucket(660, {
+      pipeline: 'traces',
+      stored: 70,
+      refusals: [
+        { kind: 'refused', reason: 'rate_limited', requests: 3, items: 99 },
+        { kind: 'value_lost', reason: 'value_cut', requests: 1, items: 8 },
+      ],
+    }),
+  ];
+
+  it('has every item of the answer exactly once, in its own bucket, also those of reasons without a series', () => {
+    const { times, outcomes } = chartsOf(buckets, 590, 730, 'minute', '');
+    expect(times).toEqual([540, 600, 660, 720]);
+    expect(sumOf(outcomes.flatMap(({ values }) => values))).toBe(1000 + 500 + 70 + 2 + 1 + 864);
+    expect(outcomes.map(({ values }) => values[2])).toEqual([570, 0, 0, 0, 0, 1, 0]);
+  });
+
+  it('has a series for the largest reasons, one for the others, and no two with the same look', () => {
+    const { outcomes } = chartsOf(buckets, 590, 730, 'minute', '');
+    expect(outcomes.map(({ label }) => label)).toEqual([
+      'stored',
+      'reason_0',
+      'reason_1',
+      'reason_2',
+      'reason_3',
+      '5 other reasons',
+      'dead-lettered',
+    ]);
+    expect(new Set(outcomes.map(({ mark }) => mark)).size).toBe(outcomes.length);
+  });
+
+  it('shows points or spans alone', () => {
+    const { outcomes, refusals } = chartsOf(buckets, 590, 730, 'minute', 'traces');
+    expect(outcomes.map(({ key, values }) => [key, sumOf(values)])).toEqual([
+      ['stored', 70],
+      ['dead_lettered', 0],
+    ]);
+    expect(refusals.map(({ label, values }) => [label, sumOf(values)])).toEqual([
+      ['value lost: value_cut', 8],
+      ['refused: rate_limited', 3],
+    ]);
+  });
+
+  it('lists the outcomes of one bucket, the largest first', () => {
+    const { sums, sumsAt } = chartsOf(buckets, 590, 730, 'minute', '');
+    expect(sums[0]).toEqual(['stored', 1570]);
+    expect(sumsAt(660).filter(([, items]) => items > 0)).toEqual([
+      ['stored', 570],
+      ['reason_8', 1],
+    ]);
+  });
+
+  it('takes a name like those of objects for a reason like any other', () => {
+    const { outcomes } = chartsOf(
+      [bucket(600, { dropped: { constructor: 2, toString: 1 } })],
+      600,
+      610,
+      'minute',
+      '',
+    );
+    expect(outcomes.map(({ key, values }) => [key, sumOf(values)])).toContainEqual(['constructor', 2]);
+  });
+});
+
+it('a chart has at most 600 buckets, for every time and every choice', () => {
+  for (const seconds of [60, 3_600, 36_000, 86_400, 604_800, 2_592_000, 31_536_000])
+    for (const chosen of ['', 'minute', 'hour', 'day', 'nonsense']) {
+      const step = stepOf(0, seconds, chosen);
+      expect(seconds / stepSeconds[step] + 1).toBeLessThanOrEqual(600);
+    }
+  expect(stepOf(0, 3_600, 'hour')).toBe('hour');
+  expect(stepOf(0, 2_592_000, 'minute')).toBe('day');
+});
+
+it('an owner in the address is a data id or an application, and nothing else asks for one', () => {
+  expect(ownerQuery('1500001')).toEqual({ data_id: 1500001 });
+  expect(ownerQuery('app:3')).toEqual({ app_id: 3 });
+  for (const text of ['', 'app:', '1e9', '-1', 'app:3;x', '1'.repeat(16)])
+    expect(ownerQuery(text)).toEqual({});
+  expect(
+    [
+      { data_id: 7, app_id: 0 },
+      { data_id: 0, app_id: 3 },
+      { data_id: 0, app_id: 0 },
+    ].map(ownerText),
+  ).toEqual(['7', 'app:3', '']);
+});

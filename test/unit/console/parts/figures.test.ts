@@ -1,0 +1,41 @@
+import { expect, it } from 'vitest';
+import {
+  agoText,
+  bytesText,
+  durationText,
+  numberText,
+  percentText,
+} from '../../../../console/src/parts/figures.ts';
+
+it('numbers have separators, and three digits that count where they are small', () => {
+  expect([0, 7, 1234567, 1234.5, 0.01234, 12.345].map(numberText)).toEqual([
+    '0',
+    '7',
+    '1,234,567',
+    '1,235',
+    '0.0123',
+    '12.3',
+  ]);
+});
+
+it('sizes are in binary units, up to the largest', () => {
+  expect([0, 1, 1023, 1024, 1536, 5 * 1024 ** 3, 3 * 1024 ** 6].map(bytesText)).toEqual([
+    ...['0 B', '1 B', '1,020 B', '1 KiB', '1.5 KiB', '5 GiB', '3,070 PiB'],
+  ]);
+});
+
+it('durations have at most two units', () => {
+  expect([0, 0.5, 12, 1500, 59_000, 60_000, 3_725_000, 90_000_000, 172_800_000].map(durationText)).toEqual([
+    ...['0 s', '500 µs', '12 ms', '1.5 s', '59 s', '1 min', '1 h 2 min', '1 d 1 h', '2 d'],
+  ]);
+});
+
+it('a time is said relative to now in one unit', () => {
+  expect(agoText(0, 500)).toBe('now');
+  expect(agoText(0, 125_000)).toBe('2 min ago');
+  expect(agoText(7_200_000, 0)).toBe('in 2 h');
+});
+
+it('shares have one digit behind the point', () => {
+  expect(percentText(0.98765)).toBe('98.8%');
+});
