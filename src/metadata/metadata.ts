@@ -437,9 +437,8 @@ const startMetadata = async (
     ...{ bus, pipelines, records, adminTokens, audit, refresh, account, pulse },
     ...reads,
   };
-  const server = await serve(
-    createRoleApi(given, services, { tables, placing, checks: ready.checks }),
-    settings, tls);
+  const api = createRoleApi(given, services, { tables, placing, checks: ready.checks });
+  const server = await serve(api, settings, tls);
   parts.add('admin API', () => finish(server));
   // Streams of dropped items have no end of their own.
   parts.add('readers of live drops', () => reads.outcomes.live.stop());

@@ -66,7 +66,7 @@ const LastRequest = ({ last }: { last: Activity['last_request'] }) =>
   ) : (
     <>
       <Time at={last.at} seconds /> <span class="quiet">{agoText(last.at * 1000)}</span> from{' '}
-      <Hostile text={last.sender} max={60} /> <Hostile text={last.sdk} max={80} />
+      <Hostile text={last.sender} max={60} /> {last.sdk !== '' && <Hostile text={last.sdk} max={80} />}
     </>
   );
 

@@ -27,7 +27,7 @@ const What = ({ field, value, detail, sampled }: Refusal) => (
         <Hostile text={field} max={60} /> = <Hostile text={value} max={80} />
       </code>
     )}{' '}
-    <Hostile text={detail} max={120} />
+    {detail !== '' && <Hostile text={detail} max={120} />}
     {!sampled && <span class="quiet">no sample: too many came at once</span>}
   </>
 );
@@ -54,7 +54,7 @@ const columns: readonly Column<Group>[] = [
     title: 'Sender',
     cell: ({ sender, sdk }) => (
       <>
-        <Hostile text={sender} max={60} /> <Hostile text={sdk} max={60} />
+        <Hostile text={sender} max={60} /> {sdk !== '' && <Hostile text={sdk} max={60} />}
       </>
     ),
   },

@@ -153,7 +153,7 @@ export const SetUp = (props: TabProps) => {
               </fieldset>
               {chosen !== undefined && (
                 <>
-                  {chosen.needs !== '' && <p class="hint">Needs {chosen.needs.replaceAll('`', '')}.</p>}
+                  {chosen.needs !== '' && <p class="hint needs">{chosen.needs.replaceAll('`', '')}.</p>}
                   <Code
                     text={token === undefined ? chosen.text : chosen.text.replaceAll(placeholder, token)}
                     what={`the snippet for ${chosen.title}`}

@@ -62,6 +62,27 @@ const sdkColumns: readonly Column<SeenSdk>[] = [
   },
 ];
 
+type Leniency = Answer<'/api/v1/outcomes'>['items'][number]['refusals'][number];
+
+const kinds: Readonly<Record<Leniency['kind'], string>> = {
+  value_lost: 'value changed or lost, item kept',
+  duplicate: 'repeat, stored once',
+  refused: 'request refused',
+};
+
+const leniencyColumns = (meanings: ReadonlyMap<string, string>): readonly Column<Leniency>[] => [
+  textColumn('kind', 'What happened', ({ kind }) => kinds[kind]),
+  {
+    key: 'reason',
+    title: 'Reason',
+    cell: ({ reason }) => <code>{reason}</code>,
+    sortBy: ({ reason }) => reason,
+  },
+  { key: 'meaning', title: 'Meaning', cell: ({ reason }) => meanings.get(reason) },
+  numberColumn('requests', 'Requests', ({ requests }) => requests),
+  numberColumn('items', 'Items or values', ({ items }) => items),
+];
+
 /** Requests, items and bytes by day, and the SDKs of the senders. */
 export const UsageTab = ({ kind, owner }: TabProps) => {
   const { since, until, key } = useTimeRange('30d');
@@ -70,13 +91,15 @@ export const UsageTab = ({ kind, owner }: TabProps) => {
     Promise.all([
       get('/api/v1/usage', { query: { ...query, by: 'day' }, signal }),
       get('/api/v1/drops', { query: { ...query, limit: 1000 }, signal }),
+      get('/api/v1/outcomes', { query, signal }),
+      get('/api/v1/reasons', { signal }),
     ]),
   );
   return (
     <>
       <TimeRangePicker fallback="30d" />
       <Await of={loaded}>
-        {([{ items: days }, { items: samples }]) => (
+        {([{ items: days }, { items: samples }, { items: accounts }, { items: reasons }]) => (
           <>
             <ul class="tiles">
               {counted.map(([name, title, text]) => {
@@ -108,6 +131,15 @@ export const UsageTab = ({ kind, owner }: TabProps) => {
               keyOf={({ sdk }) => sdk}
               empty="No sender in this time."
               columns={sdkColumns}
+            />
+            <h2>Changed, repeated and refused</h2>
+            <Table
+              caption="Changed, repeated and refused"
+              sortName="leniencies"
+              rows={accounts.flatMap(({ refusals }) => refusals)}
+              keyOf={(row) => `${row.kind} ${row.reason}`}
+              empty="Every request was taken as it was sent."
+              columns={leniencyColumns(new Map(reasons.map(({ code, meaning }) => [code, meaning])))}
             />
           </>
         )}
