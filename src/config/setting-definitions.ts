@@ -272,6 +272,20 @@ export const settingsTable = z.object({
     'viewer',
     'least role that may query stored points and traces (docs/explore.md): viewer or editor; off = nobody',
   ),
+  links: z.object({
+    grafana: publicUrl.optional(
+      'TIDEMARK_CONSOLE_GRAFANA_URL',
+      'address of Grafana, to which the console links; default none',
+    ),
+    questdb: publicUrl.optional(
+      'TIDEMARK_CONSOLE_QUESTDB_URL',
+      "address of QuestDB's web console as a browser reaches it, to which the console links; default none",
+    ),
+    clickhouse: publicUrl.optional(
+      'TIDEMARK_CONSOLE_CLICKHOUSE_URL',
+      'address of a page of ClickHouse as a browser reaches it, for instance that of /play or of ClickStack, to which the console links; default none',
+    ),
+  }),
   refresh: z.object({
     cron: text.setting(
       'TIDEMARK_REFRESH_CRON',

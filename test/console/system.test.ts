@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { axeFindings, issueToken, logInByLink, useBrowser } from '../support/console/browser.ts';
 import { consoleStack } from '../support/console/console-stack.ts';
-import { askClickhouse, createApplication } from '../support/console/senders.ts';
+import { askClickhouse, createApplication } from '../support/console/named-spans.ts';
 import { waitFor } from '../support/wait.ts';
 
 const browser = useBrowser();
@@ -52,7 +52,7 @@ describe('the page System', () => {
     for (const [tab, title] of [
       ['tokens', 'Admin tokens'],
       ['settings', 'Settings'],
-    ]) {
+    ] as const) {
       await page.goto(`/console/system/${tab}`);
       await page.getByText('your role may not see it').waitFor();
       expect(await page.getByRole('link', { name: title }).count()).toBe(0);

@@ -33,8 +33,10 @@ type Parameters<O> = O extends { parameters: infer P } ? P : never;
 type Json<B> = B extends { content: { 'application/json': infer T } } ? T : never;
 
 type PathInput<O> = Parameters<O> extends { path: infer T } ? { readonly path: T } : object;
-/** A parameter that is undefined is not sent. */
-type OrUndefined<T> = { readonly [K in keyof T]: T[K] | undefined };
+/** A parameter or an optional field that is undefined is not sent. */
+export type OrUndefined<T> = {
+  readonly [K in keyof T]: object extends Pick<T, K> ? T[K] | undefined : T[K];
+};
 type QueryInput<O> =
   Parameters<O> extends { query: infer T }
     ? { readonly query: OrUndefined<T> }
@@ -42,9 +44,9 @@ type QueryInput<O> =
       ? { readonly query?: OrUndefined<T> | undefined }
       : object;
 type BodyInput<O> = O extends { requestBody: infer B }
-  ? { readonly body: Json<B> }
+  ? { readonly body: OrUndefined<Json<B>> }
   : O extends { requestBody?: infer B }
-    ? { readonly body?: Json<NonNullable<B>> }
+    ? { readonly body?: OrUndefined<Json<NonNullable<B>>> }
     : object;
 
 /** What a call may say beside its path: `etag` becomes If-Match. */

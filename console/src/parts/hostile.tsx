@@ -41,6 +41,17 @@ const partsOf = (characters: readonly string[]): ComponentChildren =>
       </span>
     ),
   );
+/** The same as one line of plain text, for an option or a label: at most `max` characters. */
+export const plainText = (text: string, max = 80): string => {
+  const characters = [...text.slice(0, max * 2)];
+  const shown = characters
+    .slice(0, max)
+    .map((character) =>
+      unseen.test(character) ? (signs.get(codeOf(character)) ?? `[${codeOf(character)}]`) : character,
+    );
+  if (characters.length > max || text.length > max * 2) shown.push('…');
+  return text === '' ? '(empty)' : shown.join('');
+};
 
 /**
  * A text that a sender wrote: characters alone, in a direction of its own, invisible characters as visible marks, and its first 200

@@ -24,15 +24,15 @@ export const navigate = (to: string, { replace = false } = {}): void => {
   tell();
 };
 
-/** Sets parameters of the address; undefined takes one away. */
+/** Sets parameters of the address; undefined takes one away, a list gives it several times. */
 export const setQuery = (
-  changes: Readonly<Record<string, string | undefined>>,
+  changes: Readonly<Record<string, string | readonly string[] | undefined>>,
   { replace = true } = {},
 ): void => {
   const query = new URLSearchParams(location.search);
   for (const [name, value] of Object.entries(changes)) {
-    if (value === undefined) query.delete(name);
-    else query.set(name, value);
+    query.delete(name);
+    for (const each of [value ?? []].flat()) query.append(name, each);
   }
   const text = query.toString();
   navigate(location.pathname + (text === '' ? '' : `?${text}`), { replace });

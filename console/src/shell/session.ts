@@ -8,6 +8,8 @@ export type Session = {
   readonly role: 'viewer' | 'editor' | 'admin';
   readonly expires_at: number;
   readonly version: string;
+  /** Addresses of other programs that show the stored data, where they are set. */
+  readonly links: Readonly<Record<'grafana' | 'questdb' | 'clickhouse', string | null>>;
 };
 
 const path = '/console/session';

@@ -13,12 +13,16 @@ import { protection } from './files.ts';
 import type { Session, Sessions } from './sessions.ts';
 import { cookieText, requireSameOrigin, type Visitor, visitorOf } from './transport.ts';
 
+/** Addresses that the console links to; null where none is set. */
+export type ConsoleLinks = Readonly<Record<'grafana' | 'questdb' | 'clickhouse', string | null>>;
+
 /** The dependencies of log-ins. `now` in ms. */
 export type LogInDeps = {
   readonly sessions: Sessions;
   readonly adminTokens: Pick<AdminTokens, 'authorize'>;
   readonly audit: Pick<Audit, 'run'>;
   readonly trustedProxies: TrustedProxies;
+  readonly links: ConsoleLinks;
   readonly now: () => number;
 };
 
@@ -43,12 +47,15 @@ const requestOf = (context: Context<ApiEnv>): IncomingMessage => {
   return incoming;
 };
 
-const shown = ({ identity: { token_id, name, role }, expiresAt }: Session): object => ({
-  token_id,
-  name,
-  role,
-  expires_at: Math.floor(expiresAt / 1000),
-});
+const shownWith =
+  (links: ConsoleLinks) =>
+  ({ identity: { token_id, name, role }, expiresAt }: Session): object => ({
+    token_id,
+    name,
+    role,
+    expires_at: Math.floor(expiresAt / 1000),
+    links,
+  });
 
 const targetOf = ({ id }: Session) => ({ kind: 'console_session', id });
 
@@ -155,6 +162,7 @@ type Current = { readonly visitor: Visitor; readonly cookie: string; readonly se
 
 export const createLogIn = (deps: LogInDeps): LogIn => {
   const { sessions, audit, trustedProxies } = deps;
+  const shown = shownWith(deps.links);
   const ownerOf = createProofs(deps);
   /** The session of the request. Permanent Fault `unauthorized` without one. */
   const current = async (context: Context<ApiEnv>): Promise<Current> => {

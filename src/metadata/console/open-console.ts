@@ -24,6 +24,11 @@ export const openConsole = (
     audit,
     files: readConsoleFiles(settings.consoleFolder),
     trustedProxies: trustedProxiesOf('TIDEMARK_METADATA_TRUSTED_PROXIES', proxies),
+    links: {
+      grafana: settings.links.grafana ?? null,
+      questdb: settings.links.questdb ?? null,
+      clickhouse: settings.links.clickhouse ?? null,
+    },
     now: Date.now,
   });
 };

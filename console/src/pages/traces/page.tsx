@@ -1,3 +1,265 @@
-const Page = () => <h1>Explore traces</h1>;
+import './traces.css';
+import { useState } from 'preact/hooks';
+import { type Answer, call, get } from '../../api/client.ts';
+import { useLoad } from '../../api/use.ts';
+import { column, number, time } from '../../parts/columns.tsx';
+import { ChoiceFilter, Pager, TextFilter } from '../../parts/filters.tsx';
+import { durationText, numberText } from '../../parts/format.tsx';
+import { Hostile, plainText } from '../../parts/hostile.tsx';
+import { Queried, Ran, useQuery } from '../../parts/query.tsx';
+import { Badge, Empty } from '../../parts/states.tsx';
+import { type Column, Table } from '../../parts/table.tsx';
+import { TimeRangePicker, useTimeRange } from '../../parts/time-range.tsx';
+import { href, navigate, setQuery, useAddress } from '../../shell/router.ts';
+import { applications } from '../owners/owner.ts';
+import type { PageProps } from '../page-props.ts';
+import { attributeText, isWide, parseAttribute, searchOf, traceIdOf } from './search.ts';
+import { Trace } from './trace.tsx';
+
+type Listed = Answer<'/api/v1/query/traces', 'post'>['items'][number];
+
+const setAttributes = (attr: readonly string[]): void =>
+  setQuery({ attr, cursor: undefined }, { replace: false });
+
+/** The attributes of the search, and one more. */
+const Attributes = ({ given }: { given: readonly string[] }) => {
+  const [scope, setScope] = useState<'span' | 'resource'>('span');
+  const [key, setKey] = useState('');
+  const [value, setValue] = useState('');
+  const add = (event: Event): void => {
+    event.preventDefault();
+    if (key === '') return;
+    setAttributes([...new Set([...given, attributeText({ scope, key, value })])]);
+    setKey('');
+    setValue('');
+  };
+  return (
+    <form class="row list-filters" onSubmit={add}>
+      {given.map((text) => {
+        const attribute = parseAttribute(text);
+        return (
+          <button
+            key={text}
+            type="button"
+            class="chip"
+            aria-label={`Remove the condition ${plainText(text)}`}
+            onClick={() => setAttributes(given.filter((each) => each !== text))}
+          >
+            <bdi>
+              {attribute === undefined
+                ? plainText(text)
+                : `${attribute.scope === 'span' ? '' : 'resource '}${plainText(attribute.key)} = ${plainText(attribute.value)}`}
+            </bdi>{' '}
+            ✕
+          </button>
+        );
+      })}
+      <label>
+        Attribute of{' '}
+        <select
+          value={scope}
+          onChange={({ currentTarget }) => setScope(currentTarget.value === 'span' ? 'span' : 'resource')}
+        >
+          <option value="span">the span</option>
+          <option value="resource">its resource</option>
+        </select>
+      </label>
+      <label>
+        Key{' '}
+        <input
+          value={key}
+          placeholder="http.route"
+          onInput={({ currentTarget }) => setKey(currentTarget.value)}
+        />
+      </label>
+      <label>
+        equals <input value={value} onInput={({ currentTarget }) => setValue(currentTarget.value)} />
+      </label>
+      <button type="submit" disabled={key === '' || given.length >= 5}>
+        Add condition
+      </button>
+    </form>
+  );
+};
+
+/** What is proposed for services and names of spans, asked for when the reader comes to the form. */
+const useServices = (isWanted: boolean) => {
+  const { query } = useAddress();
+  const range = useTimeRange();
+  const app = Number(query.get('app') ?? '') || undefined;
+  const loaded = useLoad(`${isWanted} ${app} ${range.key}`, async (signal) => {
+    if (!isWanted) return undefined;
+    const { since, until } = range;
+    const asked = { app_id: app, since, until, wide: isWide(range) || undefined };
+    return (await get('/api/v1/traces/services', { query: asked, signal })).items;
+  });
+  const items = loaded.data ?? [];
+  const service = query.get('service');
+  const named = items.filter((each) => service === null || each.service === service);
+  return {
+    services: items.slice(0, 200).map((each) => each.service),
+    names: [...new Set(named.flatMap((each) => each.span_names.map(({ name }) => name)))].slice(0, 200),
+  };
+};
+
+const Search = () => {
+  const { query } = useAddress();
+  const [isWanted, setIsWanted] = useState(false);
+  const { services, names } = useServices(isWanted);
+  const listed = useLoad('applications', applications.list);
+  const [id, setId] = useState('');
+  const open = (event: Event): void => {
+    event.preventDefault();
+    const trace = traceIdOf(id);
+    if (trace !== undefined) navigate(href(`/traces/${trace}`));
+  };
+  return (
+    <search onFocusCapture={() => setIsWanted(true)}>
+      <form class="row list-filters" onSubmit={open}>
+        <label>
+          Trace id{' '}
+          <input
+            data-search
+            class="trace-id"
+            value={id}
+            placeholder="32 hexadecimal digits"
+            onInput={({ currentTarget }) => setId(currentTarget.value)}
+          />
+        </label>
+        <button type="submit" disabled={traceIdOf(id) === undefined}>
+          Open
+        </button>
+      </form>
+      <div class="row list-filters">
+        <TimeRangePicker />
+        <ChoiceFilter
+          label="Application"
+          name="app"
+          any="all"
+          choices={(listed.data?.owners ?? []).map((each) => [
+            String(each.id),
+            `${each.id} ${plainText(each.name, 40)}`,
+          ])}
+        />
+        <TextFilter label="Service" name="service" options={services} />
+        <TextFilter label="Span name" name="name" options={names} />
+        <TextFilter label="At least" name="min" hint="250 ms" />
+        <TextFilter label="At most" name="max" hint="2 s" />
+        <ChoiceFilter
+          label="Status"
+          name="status"
+          any="any"
+          choices={['error', 'ok', 'unset'].map((each) => [each, each] as const)}
+        />
+      </div>
+      <Attributes given={query.getAll('attr')} />
+    </search>
+  );
+};
+
+const columnsOf = (longestMs: number): readonly Column<Listed>[] => [
+  time('Start', ({ start }) => start),
+  column(
+    'Trace',
+    ({ trace_id, root_service, root_name, has_root }) => (
+      <>
+        <a href={href(`/traces/${trace_id}`)}>
+          <bdi>{plainText(root_name)}</bdi>
+        </a>{' '}
+        {!has_root && <Badge tone="warn">root missing</Badge>}
+        <br />
+        <span class="quiet">
+          <Hostile text={root_service} max={60} />
+        </span>
+      </>
+    ),
+    ({ root_name }) => root_name,
+  ),
+  {
+    ...column<Listed>(
+      'Duration',
+      ({ duration_ms }) => (
+        <span class="took">
+          <span class="length" aria-hidden="true">
+            <span
+              style={{ inlineSize: `${Math.max(1, (100 * duration_ms) / Math.max(longestMs, 1e-9))}%` }}
+            />
+          </span>
+          <span class="figure">{durationText(duration_ms)}</span>
+        </span>
+      ),
+      ({ duration_ms }) => duration_ms,
+    ),
+    isNumber: true,
+  },
+  number('Spans', ({ spans }) => spans),
+  column(
+    'Errors',
+    ({ errors }) => (errors === 0 ? '–' : <Badge tone="bad">{numberText(errors)}</Badge>),
+    ({ errors }) => errors,
+  ),
+  number('Services', ({ services }) => services),
+];
+
+const Found = () => {
+  const { query } = useAddress();
+  const range = useTimeRange();
+  const body = searchOf(query, range);
+  const key = typeof body === 'string' ? body : JSON.stringify({ ...body, since: 0, until: 0 }) + range.key;
+  const found = useQuery(key, async (signal) =>
+    typeof body === 'string'
+      ? undefined
+      : (await call('post', '/api/v1/query/traces', { body, signal })).data,
+  );
+  if (typeof body === 'string')
+    return (
+      <div class="state failed" role="alert">
+        <p>{body}</p>
+      </div>
+    );
+  return (
+    <Queried of={found}>
+      {(page) =>
+        page && (
+          <>
+            <Table
+              caption="Traces, the newest first"
+              columns={columnsOf(Math.max(...page.items.map(({ duration_ms }) => duration_ms), 0))}
+              rows={page.items}
+              keyOf={({ trace_id }) => trace_id}
+              empty="No trace in this time has a span that fulfils all conditions. Take a longer time, or remove a condition."
+            />
+            <Pager next={page.next_cursor} />
+            <Ran
+              sql={page.sql}
+              elapsedMs={page.elapsed_ms}
+              rowsRead={page.rows_read}
+              onAgain={found.reload}
+              store="clickhouse"
+            />
+          </>
+        )
+      }
+    </Queried>
+  );
+};
+
+/** Stored traces: a search, and the waterfall of one. */
+const Page = ({ rest: [id] }: PageProps) => {
+  if (id !== undefined) {
+    const trace = traceIdOf(id);
+    if (trace !== undefined) return <Trace key={trace} id={trace} />;
+  }
+  return (
+    <>
+      <h1>Explore traces</h1>
+      {id !== undefined && (
+        <Empty>A trace id has 32 hexadecimal digits; the one of this address has not.</Empty>
+      )}
+      <Search />
+      <Found />
+    </>
+  );
+};
 
 export default Page;

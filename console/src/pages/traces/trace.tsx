@@ -1,0 +1,79 @@
+import { type Answer, get } from '../../api/client.ts';
+import { Copy } from '../../parts/copy.tsx';
+import { durationText, numberText, Time } from '../../parts/format.tsx';
+import { plainText } from '../../parts/hostile.tsx';
+import { Queried, Ran, useQuery } from '../../parts/query.tsx';
+import { Badge, TooLarge } from '../../parts/states.tsx';
+import { href } from '../../shell/router.ts';
+import { Waterfall } from './waterfall.tsx';
+
+export type TraceAnswer = Answer<'/api/v1/traces/{id}'>;
+
+const Facts = ({ trace }: { trace: TraceAnswer }) => {
+  const { spans, spans_total, duration_ns, start_unix_nano } = trace;
+  const errors = spans.filter(({ status }) => status === 'Error').length;
+  const services = new Set(spans.map(({ service }) => service)).size;
+  return (
+    <>
+      <p class="row">
+        <Time at={Number(start_unix_nano) / 1e6} />
+        <span>{durationText(duration_ns / 1e6)}</span>
+        <span>
+          {numberText(spans_total)} {spans_total === 1 ? 'span' : 'spans'}
+        </span>
+        <span>
+          {numberText(services)} {services === 1 ? 'service' : 'services'}
+        </span>
+        {errors > 0 && (
+          <Badge tone="bad">
+            {numberText(errors)} {errors === 1 ? 'error' : 'errors'}
+          </Badge>
+        )}
+        <code>{trace.trace_id}</code>
+        <Copy text={trace.trace_id} what="the trace id" />
+        <a href={href('/traces')}>All traces</a>
+      </p>
+      {trace.truncated && (
+        <TooLarge
+          shown={spans.length}
+          total={spans_total}
+          how="They are those that began first; a parent that is not among them counts as missing. Query ClickHouse for the others."
+        />
+      )}
+    </>
+  );
+};
+
+/** One trace: its facts, and the waterfall of its spans. */
+export const Trace = ({ id }: { id: string }) => {
+  const loaded = useQuery(id, (signal) => get('/api/v1/traces/{id}', { path: { id }, signal }));
+  const root =
+    loaded.data?.spans.find(({ parent_span_id }) => parent_span_id === '') ?? loaded.data?.spans[0];
+  return (
+    <>
+      <h1>
+        Trace{' '}
+        {root !== undefined && (
+          <bdi>
+            {plainText(root.service, 40)}: {plainText(root.name)}
+          </bdi>
+        )}
+      </h1>
+      <Queried of={loaded}>
+        {(trace) => (
+          <>
+            <Facts trace={trace} />
+            <Waterfall trace={trace} />
+            <Ran
+              sql={trace.sql}
+              elapsedMs={trace.elapsed_ms}
+              rowsRead={trace.rows_read}
+              onAgain={loaded.reload}
+              store="clickhouse"
+            />
+          </>
+        )}
+      </Queried>
+    </>
+  );
+};

@@ -1,0 +1,95 @@
+import type { ComponentChildren } from 'preact';
+import { useRef } from 'preact/hooks';
+import { ApiError } from '../api/client.ts';
+import { type Resource, useLoad } from '../api/use.ts';
+import { useQueryState } from '../shell/router.ts';
+import { useSession } from '../shell/session.ts';
+import { Code } from './copy.tsx';
+import { numberText } from './format.tsx';
+import { Failed } from './states.tsx';
+
+// Queries of stored data: they take time, can be cancelled, and show the SQL that ran.
+
+export type Query<T> = Resource<T> & { readonly cancel: () => void };
+
+const againMs = 700;
+
+/** Runs a query when `key` changes. */
+export const useQuery = <T,>(key: string, load: (signal: AbortSignal) => Promise<T>): Query<T> => {
+  const cancelling = useRef<AbortController>(undefined);
+  const loaded = useLoad(key, async (signal) => {
+    const own = new AbortController();
+    cancelling.current = own;
+    const either = AbortSignal.any([signal, own.signal]);
+    try {
+      return await load(either).catch(async (error: unknown) => {
+        // The query that this one replaces may still be ending.
+        if (!(error instanceof ApiError) || error.code !== 'too_many_queries') throw error;
+        await new Promise((resolve) => setTimeout(resolve, againMs));
+        either.throwIfAborted();
+        return load(either);
+      });
+    } catch (error) {
+      if (!own.signal.aborted || signal.aborted) throw error;
+      throw new ApiError(0, { code: 'cancelled', detail: 'The query was cancelled.' });
+    }
+  });
+  return { ...loaded, cancel: () => cancelling.current?.abort() };
+};
+
+/** A query that runs, or its failure, or its answer. */
+export const Queried = <T,>({ of, children }: { of: Query<T>; children: (data: T) => ComponentChildren }) => {
+  if (of.isLoading)
+    return (
+      <p class="state row" role="status">
+        The query runs …
+        <button type="button" onClick={of.cancel}>
+          Cancel
+        </button>
+      </p>
+    );
+  if (of.error !== undefined) return <Failed error={of.error} onRetry={of.reload} />;
+  return of.data === undefined ? null : children(of.data);
+};
+
+type RanProps = {
+  readonly sql: readonly string[];
+  readonly elapsedMs: number;
+  readonly rowsRead: number | null;
+  readonly onAgain: () => void;
+  readonly store: 'questdb' | 'clickhouse';
+};
+
+const links = [
+  ['grafana', 'Grafana'],
+  ['questdb', 'QuestDB'],
+  ['clickhouse', 'ClickHouse'],
+] as const;
+
+/** What ran, how long it took, and where else to look. */
+export const Ran = ({ sql, elapsedMs, rowsRead, onAgain, store }: RanProps) => {
+  const [open, setOpen] = useQueryState('sql');
+  const session = useSession();
+  return (
+    <section aria-label="Query">
+      <p class="row quiet">
+        {numberText(elapsedMs)} ms{rowsRead !== null && `, ${numberText(rowsRead)} rows read`}
+        <button type="button" onClick={onAgain}>
+          Run again
+        </button>
+        <button type="button" aria-expanded={open === '1'} onClick={() => setOpen(open === '1' ? '' : '1')}>
+          SQL
+        </button>
+        {links.map(([name, title]) => {
+          const url = session?.links[name];
+          return url == null || (name !== 'grafana' && name !== store) ? null : (
+            <a key={name} href={url} target="_blank" rel="noopener noreferrer">
+              {title}
+            </a>
+          );
+        })}
+      </p>
+      {open === '1' && <Code text={sql.map((each) => `${each};`).join('\n\n')} what="SQL that ran" />}
+    </section>
+  );
+};
