@@ -167,9 +167,10 @@ export const readOwnerAccounts = async (
   isKnown: boolean,
 ): Promise<Account[]> => {
   const { dataId, appId, sinceMs, untilMs } = filter;
-  const [balances, received, differences] = await Promise.all([
+  // Places before records: lines that are written in between would be places without a record, which count as repeats.
+  const received = await readReceived(clickhouse, filter, by);
+  const [balances, differences] = await Promise.all([
     readAccounts(clickhouse, filter, by),
-    readReceived(clickhouse, filter, by),
     readDifferences(clickhouse, {
       dataId,
       appId,
