@@ -116,17 +116,21 @@ describe('waiting for the first item', () => {
 
   it('ends without transfer, and before anything reaches ClickHouse', async () => {
     const report = await stack.createReport('first live');
-    const { answer } = await waitAfter(pathOf(report), 'refused', async () => {
-      await stack.transfer[0]?.stop();
-      await push(stack, report, report.data_source.token, [{ metrics: {} }]);
-    });
-    expect(answer.refusals[0]).toMatchObject({ reason: 'metrics_empty', field: 'metrics', sampled: true });
-    const rows = await stack.spansQuery(
-      `SELECT 1 FROM otel.ingest_samples WHERE data_id = ${report.data_source.mon_data_id}`,
-    );
-    expect(rows).toEqual([]);
-    stack.transfer[0]?.start();
-    await stack.ready();
+    await stack.transfer[0]?.stop();
+    try {
+      const { answer } = await waitAfter(pathOf(report), 'refused', () =>
+        push(stack, report, report.data_source.token, [{ metrics: {} }]),
+      );
+      expect(answer.refusals[0]).toMatchObject({ reason: 'metrics_empty', field: 'metrics', sampled: true });
+      const rows = await stack.spansQuery(
+        `SELECT 1 FROM otel.ingest_samples WHERE data_id = ${report.data_source.mon_data_id}`,
+      );
+      expect(rows).toEqual([]);
+    } finally {
+      // The tests behind this one need it.
+      stack.transfer[0]?.start();
+      await stack.ready();
+    }
   });
 
   it('finds in the stores what came before anybody asked', async () => {

@@ -148,9 +148,6 @@ describe('counting a hostile dimension', () => {
 
   beforeAll(async () => {
     report = await stack.createReport('hostile');
-  });
-
-  it('of 20,000 values is exact, within its bound of time', async () => {
     await push(stack, report, report.data_source.token, [point(0, 'first')]);
     await stack.waitForRows(report.result_table.table_id, 1);
     const at = new Date(now - 60_000).toISOString();
@@ -159,6 +156,9 @@ describe('counting a hostile dimension', () => {
          SELECT '${at}'::timestamp, x, 'a', 'value ' || x FROM long_sequence(20000)`,
     );
     await stack.waitForRows(report.result_table.table_id, 20_001);
+  });
+
+  it('of 20,000 values is exact, within its bound of time', async () => {
     const began = performance.now();
     const { dimensions } = cardinalitySchema.parse(await get(pathOf(report, 'cardinality')));
     expect(dimensions[1]).toMatchObject({ name: 'module', values: 20_001, values_before: 0 });
