@@ -191,9 +191,12 @@ describe('the parts of an owner', () => {
       for (const part of ['', '/set-up', '/columns', '/policy', '/usage', '/records']) {
         await page.goto(`/console/sources/${report.id}${part}`);
         await page.getByRole('main').locator('h2, table').first().waitFor();
+        await expect
+          .poll(() => page.locator('main p.state[role=status]').count(), { timeout: soonMs })
+          .toBe(0);
         expect(await axeFindings(page), part).toEqual([]);
         const overflow = 'document.documentElement.scrollWidth - document.documentElement.clientWidth';
-        expect(await page.evaluate(overflow), part).toBe(0);
+        expect(await page.evaluate(overflow), `${part} is wider than the screen`).toBe(0);
       }
     },
   );

@@ -11,11 +11,11 @@ import { Refusals } from './refusals.tsx';
 import { Token } from './token.tsx';
 
 const stateWords: Readonly<Record<Activity['state'], readonly [Tone, string]>> = {
-  receiving: ['good', 'receiving: a request was accepted in the last five minutes'],
-  refused: ['bad', 'refused: only refusals came in the last five minutes'],
-  silent: ['warn', 'silent: no request in the last five minutes'],
-  never: ['info', 'never: no accepted request is known'],
-  disabled: ['warn', 'disabled: every request is refused'],
+  receiving: ['good', 'a request was accepted in the last five minutes'],
+  refused: ['bad', 'only refusals came in the last five minutes'],
+  silent: ['warn', 'no request in the last five minutes'],
+  never: ['info', 'no accepted request is known'],
+  disabled: ['warn', 'every request is refused'],
 };
 
 const counted = [
@@ -123,9 +123,9 @@ export const Overview = (props: TabProps) => {
               of={[
                 [
                   'state',
-                  <Badge key="state" tone={stateWords[state][0]}>
-                    {stateWords[state][1]}
-                  </Badge>,
+                  <span key="state">
+                    <Badge tone={stateWords[state][0]}>{state}</Badge> {stateWords[state][1]}
+                  </span>,
                 ],
                 ['last accepted request', <LastRequest key="last" last={last_request} />],
                 ['limit', owner.maxRate === undefined ? '–' : rateText(owner.maxRate)],
