@@ -52,7 +52,7 @@ describe('the page System', () => {
     for (const [tab, title] of [
       ['tokens', 'Admin tokens'],
       ['settings', 'Settings'],
-    ]) {
+    ] as const) {
       await page.goto(`/console/system/${tab}`);
       await page.getByText('your role may not see it').waitFor();
       expect(await page.getByRole('link', { name: title }).count()).toBe(0);
