@@ -254,7 +254,7 @@ type Steps = {
   byDay?: true | undefined;
 };
 
-/** The shortest of the steps that are asked for. */
+/** The shortest of these steps. */
 const stepOf = ({ byMinute, byHour, byDay }: Steps): { by?: By } => {
   if (byMinute) return { by: 'minute' };
   if (byHour) return { by: 'hour' };

@@ -53,7 +53,7 @@ export const snippets: readonly Snippet[] = [
     'JavaScript',
     'js',
     'spans.mjs',
-    '`@opentelemetry/sdk-trace`, `@opentelemetry/resources` and `@opentelemetry/exporter-trace-otlp-proto`',
+    '`@opentelemetry/sdk-trace` 3, `@opentelemetry/resources` and `@opentelemetry/exporter-trace-otlp-proto`',
   ),
   spans(
     'go',

@@ -1,6 +1,7 @@
 import type { ComponentChildren } from 'preact';
 import { useQueryState } from '../shell/router.ts';
 import { numberText } from './figures.ts';
+import { Time } from './format.tsx';
 import { Hostile } from './hostile.tsx';
 import { Empty, TooLarge } from './states.tsx';
 
@@ -13,15 +14,25 @@ export type Column<T> = {
   readonly isNumber?: boolean;
 };
 
-/** A column of numbers that sorts. */
+/** A column of numbers that sorts; null, which was not counted, is the smallest. */
 export const numbers = <T,>(
   key: string,
   title: string,
-  of: (row: T) => number,
+  of: (row: T) => number | null,
   text = numberText,
 ): Column<T> => ({
-  ...{ key, title, isNumber: true, sortBy: of },
-  cell: (row) => text(of(row)),
+  ...{ key, title, isNumber: true },
+  sortBy: (row) => of(row) ?? Number.NEGATIVE_INFINITY,
+  cell: (row) => {
+    const value = of(row);
+    return value === null ? '–' : text(value);
+  },
+});
+
+/** A column of times in Unix seconds that sorts. */
+export const times = <T,>(key: string, title: string, of: (row: T) => number): Column<T> => ({
+  ...{ key, title, sortBy: of },
+  cell: (row) => <Time at={of(row)} seconds />,
 });
 
 /** A column of texts that sorts; a sender may have written them. */

@@ -8,7 +8,7 @@ const exporter = new OTLPTraceExporter({
 });
 const provider = new TracerProvider({
   resource: resourceFromAttributes({ 'service.name': 'shop' }),
-  spanProcessors: [new BatchSpanProcessor(exporter)],
+  spanProcessors: [new BatchSpanProcessor({ exporter })],
 });
 
 provider.getTracer('shop').startSpan('order').end();

@@ -10,8 +10,8 @@ export type SqlResult = { readonly columns: readonly string[]; readonly dataset:
 export type QuestdbSql = {
   /**
    * Runs one statement. Throws a transient Fault `questdb_unavailable` when the server is away, late or failing, and a
-   * permanent `questdb_rejected` when it refuses the statement or the credentials. A server that needs more than `timeoutMs` for a
-   * query (default: its own limit) ends and refuses it.
+   * permanent `questdb_rejected` when it refuses the statement or the credentials. A query that takes longer than
+   * `timeoutMs` (default 10 s) is given up: its connection is closed, and the server ends it.
    */
   exec(sql: string, timeoutMs?: number): Promise<SqlResult>;
   close(): Promise<void>;
@@ -77,10 +77,10 @@ export const createQuestdbSql = ({ url }: { url: string }): QuestdbSql => {
     username === '' ? {} : { authorization: `Basic ${Buffer.from(credentials).toString('base64')}` };
   return {
     exec: async (sql, timeoutMs) => {
-      const bounded =
-        timeoutMs === undefined ? headers : { ...headers, 'Statement-Timeout': String(timeoutMs) };
+      // No Statement-Timeout: QuestDB 9.3.4 keeps it for later queries of others. A closed connection ends the query, too.
+      const bound = timeoutMs === undefined ? {} : { signal: AbortSignal.timeout(timeoutMs) };
       const reply = await pool
-        .request({ method: 'GET', path: `/exec?query=${encodeURIComponent(sql)}`, headers: bounded })
+        .request({ method: 'GET', path: `/exec?query=${encodeURIComponent(sql)}`, headers, ...bound })
         .then(async ({ statusCode, body }) => ({ status: statusCode, text: await body.text() }))
         .catch((error: unknown) => {
           throw unavailable(`does not answer at ${new URL(url).host}: ${errorText(error)}`, error);

@@ -1,13 +1,6 @@
 import { expect, test } from 'vitest';
 import { combineRows } from '../../../bench/report.ts';
-import {
-  changePercent,
-  intervalOf,
-  median,
-  percentile,
-  slopeOf,
-  spreadOf,
-} from '../../../bench/statistics.ts';
+import { changePercent, intervalOf, median, percentile, slopeOf, spreadOf } from '../../../bench/statistics.ts';
 import { tableLines } from '../../../bench/table.ts';
 
 test.each([

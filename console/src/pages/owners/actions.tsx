@@ -1,5 +1,6 @@
+import type { ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
-import { get } from '../../api/client.ts';
+import { call, get } from '../../api/client.ts';
 import { useLoad } from '../../api/use.ts';
 import { Confirm } from '../../parts/dialog.tsx';
 import { FormDialog } from '../../parts/form.tsx';
@@ -8,30 +9,34 @@ import { Hostile } from '../../parts/hostile.tsx';
 import { Await } from '../../parts/states.tsx';
 import { announce } from '../../shell/announce.tsx';
 import { useAllows } from '../../shell/session.ts';
-import { descriptionField, labelField, rateField, scenarioField } from './create.tsx';
-import type { TabProps } from './one.tsx';
-import { changing, isAlive, type OneOwner, scenarioOf } from './owner.ts';
+import { detailFields, rateField, scenarioOf } from './create.tsx';
+import { changing, isAlive } from './owner.ts';
+import type { TabProps } from './pieces.tsx';
 
-type Act = 'switch' | 'limit' | 'details' | 'delete' | 'purge';
 type ActProps = TabProps & { readonly onClose: () => void };
+type Act = 'switch' | 'limit' | 'details' | 'delete' | 'purge';
 
 const Switch = ({ kind, owner, reload, onClose }: ActProps) => {
-  const isEnabled = owner.state === 'enabled';
+  const verb = owner.state === 'enabled' ? 'Disable' : 'Enable';
+  const { base, id, etag } = owner.switched;
   return (
     <FormDialog
-      title={`${isEnabled ? 'Disable' : 'Enable'} this ${kind.noun}`}
+      title={`${verb} this ${kind.noun}`}
       fields={[]}
-      verb={isEnabled ? 'Disable' : 'Enable'}
+      verb={verb}
       onClose={onClose}
       act={async () => {
-        await changing(reload, () => owner.setEnabled(!isEnabled));
-        announce(isEnabled ? 'Disabled' : 'Enabled');
+        const act = verb === 'Disable' ? 'disable' : 'enable';
+        await changing(reload, () =>
+          call('post', `/api/v1/${base}/{id}/${act}`, { path: { id }, body: {}, etag }),
+        );
+        announce(`${verb}d`);
       }}
     >
       <p>
-        {isEnabled
-          ? `Receivers refuse its requests from then on, within a second. ${kind.items === 'points' ? 'Points' : 'Spans'} that were accepted before are stored.`
-          : 'Receivers accept its requests again, within a second.'}
+        {verb === 'Disable'
+          ? `Receivers refuse its requests within a second. The ${kind.items} that were accepted before are stored.`
+          : 'Receivers accept its requests again within a second.'}
       </p>
     </FormDialog>
   );
@@ -44,30 +49,37 @@ const Limit = ({ owner, reload, onClose }: ActProps) => (
     verb="Set"
     onClose={onClose}
     act={async ({ number }) => {
-      await changing(reload, async () => owner.setLimit?.(number('max_rate') ?? -1));
+      const { limited } = owner;
+      const body = { max_rate: number('max_rate') ?? -1 };
+      await changing(
+        reload,
+        async () =>
+          limited &&
+          call('patch', `/api/v1/${limited.base}/{id}`, { path: limited, body, etag: limited.etag }),
+      );
       announce('The limit is set');
     }}
   >
-    <p>Receivers apply it within a second. A request above it is answered 429.</p>
+    <p>Receivers apply it within a second, and answer requests above it with 429.</p>
   </FormDialog>
 );
 
 const Edit = ({ owner, reload, onClose }: ActProps) => {
-  const { description = '', scenario = '', data_label = '' } = owner.details ?? {};
+  const { report, switched } = owner;
   return (
     <FormDialog
       title="Details"
-      fields={[descriptionField(description), scenarioField(scenario), labelField(data_label)]}
+      fields={detailFields(report?.description, report?.scenario, report?.data_label)}
       verb="Save"
       onClose={onClose}
       act={async ({ text }) => {
-        const chosen = scenarioOf(text('scenario'));
-        await changing(reload, async () =>
-          owner.setDetails?.({
-            description: text('description') ?? '',
-            data_label: text('data_label') ?? '',
-            ...(chosen === undefined ? {} : { scenario: chosen }),
-          }),
+        const body = {
+          description: text('description') ?? '',
+          scenario: scenarioOf(text('scenario')),
+          data_label: text('data_label') ?? '',
+        };
+        await changing(reload, () =>
+          call('patch', '/api/v1/custom-reports/{id}', { path: switched, body, etag: switched.etag }),
         );
         announce('Saved');
       }}
@@ -82,21 +94,26 @@ const Delete = ({ kind, owner, reload, onClose }: ActProps) => (
     typed={owner.name}
     onClose={onClose}
     act={async () => {
-      await changing(reload, async () => owner.remove?.());
+      const { removed } = owner;
+      await changing(
+        reload,
+        async () =>
+          removed &&
+          call('delete', `/api/v1/${removed.base}/{id}`, { path: removed, body: {}, etag: removed.etag }),
+      );
       announce('Deleted');
     }}
   >
     <p>
-      Receivers refuse its requests for ever, and its name is free again.{' '}
-      {kind.items === 'points' ? 'Its rows stay in QuestDB.' : 'Its spans stay in ClickHouse.'} This cannot be
-      undone; to stop it for a while, disable it.
+      Receivers refuse its requests for ever, and its name is free again. Its stored {kind.items} stay. This
+      cannot be undone; to stop it for a while, disable it.
     </p>
   </Confirm>
 );
 
-/** What a purge drops, read when it is asked for. */
+/** What a purge drops, read before it is asked for. */
 const PurgeFigures = ({ id }: { id: number }) => {
-  const table = useLoad(`table of ${id}`, (signal) =>
+  const table = useLoad(`purge ${id}`, (signal) =>
     get('/api/v1/data-sources/{id}/table', { path: { id }, signal }),
   );
   return (
@@ -121,7 +138,17 @@ const Purge = ({ owner, reload, onClose }: ActProps) => (
     typed={owner.tableId}
     onClose={onClose}
     act={async () => {
-      await changing(reload, async () => owner.purge?.(owner.tableId ?? ''));
+      const { purged, tableId: table_id = '' } = owner;
+      await changing(
+        reload,
+        async () =>
+          purged &&
+          call('post', `/api/v1/${purged.base}/{id}/purge`, {
+            path: purged,
+            body: { table_id },
+            etag: purged.etag,
+          }),
+      );
       announce('The purge has begun');
     }}
   >
@@ -133,41 +160,41 @@ const Purge = ({ owner, reload, onClose }: ActProps) => (
   </Confirm>
 );
 
-const dialogs = { switch: Switch, limit: Limit, details: Edit, delete: Delete, purge: Purge } as const;
-
-/** The acts that the owner's state and the session's role allow. */
-const actsOf = (owner: OneOwner, isEditor: boolean, isAdmin: boolean): (readonly [Act, string])[] => {
-  if (!isEditor) return [];
-  const alive = isAlive(owner) && owner.state !== 'creating';
-  const acts: (readonly [Act, string, boolean])[] = [
-    ['switch', owner.state === 'enabled' ? 'Disable' : 'Enable', alive],
-    ['limit', 'Limit …', alive && owner.setLimit !== undefined],
-    ['details', 'Details …', alive && owner.setDetails !== undefined],
-    ['delete', 'Delete …', isAlive(owner) && owner.remove !== undefined],
-    ['purge', 'Purge …', isAdmin && owner.purge !== undefined && owner.state !== 'purged'],
-  ];
-  return acts.flatMap(([act, title, isThere]) => (isThere ? [[act, title] as const] : []));
+const dialogs: Readonly<Record<Act, (props: ActProps) => ComponentChildren>> = {
+  ...{ switch: Switch, limit: Limit, details: Edit, delete: Delete, purge: Purge },
 };
 
-/** The buttons of an owner, and the dialog of the one that was pressed. */
+/** The buttons that the owner's state and the session's role allow, and the dialog of the one that was pressed. */
 export const Actions = (props: TabProps) => {
+  const { owner } = props;
   const [open, setOpen] = useState<Act>();
   const isEditor = useAllows('editor');
   const isAdmin = useAllows('admin');
-  const Open = open && dialogs[open];
   if (!isEditor) return <span class="quiet">Your role only reads; an editor can change it.</span>;
+  const alive = isAlive(owner);
+  const acts: readonly (readonly [Act, string, boolean])[] = [
+    ['switch', owner.state === 'enabled' ? 'Disable …' : 'Enable …', alive],
+    ['limit', 'Limit …', alive && owner.limited !== undefined],
+    ['details', 'Details …', alive && owner.report !== undefined],
+    ['delete', 'Delete …', (alive || owner.state === 'creating') && owner.removed !== undefined],
+    ['purge', 'Purge …', isAdmin && owner.state !== 'purged' && owner.purged !== undefined],
+  ];
+  const Open = open && dialogs[open];
   return (
     <span class="row acts">
-      {actsOf(props.owner, isEditor, isAdmin).map(([act, title]) => (
-        <button
-          key={act}
-          type="button"
-          class={act === 'delete' || act === 'purge' ? 'danger' : undefined}
-          onClick={() => setOpen(act)}
-        >
-          {title}
-        </button>
-      ))}
+      {acts.map(
+        ([act, title, isThere]) =>
+          isThere && (
+            <button
+              key={act}
+              type="button"
+              class={act === 'delete' || act === 'purge' ? 'danger' : undefined}
+              onClick={() => setOpen(act)}
+            >
+              {title}
+            </button>
+          ),
+      )}
       {Open && <Open {...props} onClose={() => setOpen(undefined)} />}
     </span>
   );

@@ -1,22 +1,38 @@
-import { get } from '../../api/client.ts';
+import { type Answer, get } from '../../api/client.ts';
 import { useLoad } from '../../api/use.ts';
-import { Figure, numberText, Time } from '../../parts/format.tsx';
+import { Time } from '../../parts/format.tsx';
 import { Hostile } from '../../parts/hostile.tsx';
 import { Await, Loading } from '../../parts/states.tsx';
-import { Table } from '../../parts/table.tsx';
+import { type Column, numbers, Table, texts, times } from '../../parts/table.tsx';
 import { useQueryState } from '../../shell/router.ts';
-import type { TabProps } from './one.tsx';
-import { Gauge } from './overview.tsx';
+import { changeText } from './figures.ts';
+import { Gauge, type TabProps } from './pieces.tsx';
 
-/** `+3` or `−3` since the day before; empty where one of the two was not counted. */
-export const changeText = (now: number | null, before: number | null): string => {
-  if (now === null || before === null) return '';
-  if (now === before) return '±0';
-  return `${now > before ? '+' : '−'}${numberText(Math.abs(now - before))}`;
-};
+type Dimension = Answer<'/api/v1/data-sources/{id}/cardinality'>['dimensions'][number];
+type Named = Answer<'/api/v1/time-series-groups/{id}/columns'>['items'][number];
+
+const dimensionColumns: readonly Column<Dimension>[] = [
+  texts('name', 'Dimension', ({ name }) => name),
+  numbers('values', 'Values', ({ values }) => values),
+  {
+    key: 'change',
+    title: 'Change',
+    isNumber: true,
+    cell: ({ values, values_before }) => changeText(values, values_before),
+    sortBy: ({ values, values_before }) => (values ?? 0) - (values_before ?? 0),
+  },
+];
+
+const columnColumns: readonly Column<Named>[] = [
+  texts('name', 'Name', ({ name }) => name),
+  texts('kind', 'Kind', ({ kind }) => kind),
+  texts('column', 'Column', ({ column }) => column),
+  times('first', 'First seen', ({ first_seen }) => first_seen),
+  times('last', 'Last seen', ({ last_seen }) => last_seen),
+];
 
 const Cardinality = ({ id }: { id: number }) => {
-  const counted = useLoad(`cardinality of ${id}`, (signal) =>
+  const counted = useLoad(`cardinality ${id}`, (signal) =>
     get('/api/v1/data-sources/{id}/cardinality', { path: { id }, signal }),
   );
   if (counted.data === undefined && counted.error === undefined)
@@ -33,44 +49,23 @@ const Cardinality = ({ id }: { id: number }) => {
               limit={caps.dimension_columns_max}
             />
           </ul>
-          <h2>Cardinality of the dimensions</h2>
+          <h2>Cardinality</h2>
           <p class="quiet">
             Distinct values in the last 24 hours of event time, and the change to the 24 hours before; counted{' '}
             <Time at={at} seconds />.
           </p>
           {why !== '' && (
             <p class="state failed">
-              Not every column has a count: <Hostile text={why} />
+              Not every dimension has a count: <Hostile text={why} />
             </p>
           )}
           <Table
-            caption="Cardinality of the dimensions"
+            caption="Cardinality"
             sortName="dimensions"
             rows={dimensions}
             keyOf={({ column }) => column}
             empty="There is no dimension yet."
-            columns={[
-              {
-                key: 'name',
-                title: 'Dimension',
-                cell: ({ name }) => <Hostile text={name} max={100} />,
-                sortBy: ({ name }) => name,
-              },
-              {
-                key: 'values',
-                title: 'Values',
-                isNumber: true,
-                sortBy: ({ values }) => values ?? -1,
-                cell: ({ values }) => (values === null ? '–' : <Figure value={values} />),
-              },
-              {
-                key: 'change',
-                title: 'Change',
-                isNumber: true,
-                sortBy: ({ values, values_before }) => (values ?? 0) - (values_before ?? 0),
-                cell: ({ values, values_before }) => changeText(values, values_before),
-              },
-            ]}
+            columns={dimensionColumns}
           />
         </>
       )}
@@ -79,17 +74,15 @@ const Cardinality = ({ id }: { id: number }) => {
 };
 
 /** Metrics and dimensions with their columns, when they were seen, and how many values the dimensions have. */
-export const Columns = ({ owner }: TabProps) => {
+export const Columns = ({ owner: { id, groupId } }: TabProps) => {
   const [search, setSearch] = useQueryState('q');
-  const { groupId } = owner;
-  const columns = useLoad(`columns of ${groupId}`, async (signal) =>
-    groupId === undefined
-      ? undefined
-      : get('/api/v1/time-series-groups/{id}/columns', { path: { id: groupId }, signal }),
-  );
+  const columns = useLoad(`columns ${groupId}`, async (signal) => {
+    if (groupId === undefined) return [];
+    return (await get('/api/v1/time-series-groups/{id}/columns', { path: { id: groupId }, signal })).items;
+  });
   return (
     <>
-      <Cardinality id={owner.id} />
+      <Cardinality id={id} />
       <h2>Columns</h2>
       <label class="row">
         Search
@@ -101,47 +94,17 @@ export const Columns = ({ owner }: TabProps) => {
         />
       </label>
       <Await of={columns}>
-        {(found) => (
+        {(items) => (
           <Table
             caption="Columns"
-            rows={(found?.items ?? []).filter(({ name }) =>
-              name.toLowerCase().includes(search.toLowerCase()),
-            )}
+            rows={items.filter(({ name }) => name.toLowerCase().includes(search.toLowerCase()))}
             keyOf={({ kind, name }) => `${kind} ${name}`}
             empty={
-              search === ''
-                ? 'No point has been stored yet: the points define the columns.'
+              items.length === 0
+                ? 'No point was stored yet: the points define the columns.'
                 : 'No column matches the search.'
             }
-            columns={[
-              {
-                key: 'name',
-                title: 'Name',
-                cell: ({ name }) => <Hostile text={name} max={100} />,
-                sortBy: ({ name }) => name,
-              },
-              { key: 'kind', title: 'Kind', cell: ({ kind }) => kind, sortBy: ({ kind }) => kind },
-              {
-                key: 'column',
-                title: 'Column',
-                cell: ({ column }) => <Hostile text={column} max={100} />,
-                sortBy: ({ column }) => column,
-              },
-              {
-                key: 'first',
-                title: 'First seen',
-                cell: (row) => <Time at={row.first_seen} seconds />,
-                sortBy: (row) => row.first_seen,
-                isNumber: true,
-              },
-              {
-                key: 'last',
-                title: 'Last seen',
-                cell: (row) => <Time at={row.last_seen} seconds />,
-                sortBy: (row) => row.last_seen,
-                isNumber: true,
-              },
-            ]}
+            columns={columnColumns}
           />
         )}
       </Await>

@@ -1,140 +1,126 @@
 import { call } from '../../api/client.ts';
 import { type Field, type Filled, FormDialog } from '../../parts/form.tsx';
 import { href, navigate } from '../../shell/router.ts';
-import { type Kind, scenarioOf, scenarios } from './owner.ts';
+import type { Kind } from './owner.ts';
 import { keepToken } from './tokens.ts';
 
-const rateHint = 'Requests a second of the whole cluster: -1 the default, 0 unlimited, below -1 none.';
-const business: Field = {
-  name: 'mon_biz_id',
-  label: 'Business',
-  kind: 'number',
-  isRequired: true,
-  hint: '0 is the platform; below 0 a space that is no business.',
-};
+const scenarios = [
+  ...([
+    'others',
+    'other_rt',
+    'os',
+    'host_process',
+    'host_device',
+    'kubernetes',
+    'application_check',
+  ] as const),
+  ...(['uptimecheck', 'apm', 'component', 'service_module', 'service_process', 'hardware_device'] as const),
+  ...(['applications', 'services', 'hosts', 'data_center'] as const),
+];
+export const scenarioOf = (text: string | undefined): (typeof scenarios)[number] =>
+  scenarios.find((scenario) => scenario === text) ?? 'others';
 
-export const scenarioField = (value: string): Field => ({
-  name: 'scenario',
-  label: 'Scenario',
-  kind: 'select',
-  value,
-  options: scenarios.map((scenario) => [scenario, scenario]),
-  hint: 'Its subject; information only.',
+const field = (name: string, label: string, hint: string, more: Partial<Field> = {}): Field => ({
+  name,
+  label,
+  hint,
+  ...more,
 });
-export const labelField = (value: string): Field => ({
-  name: 'data_label',
-  label: 'Data label',
-  value,
-  hint: 'Other names for queries, separated by commas; no effect on routing.',
+
+export const rateField = (value: number): Field =>
+  field(
+    'max_rate',
+    'Limit',
+    'Requests a second of the whole cluster: -1 the default, 0 unlimited, below -1 none.',
+    {
+      ...{ kind: 'number', value: String(value), isRequired: true },
+    },
+  );
+
+/** The fields of a report that can be changed later, too. */
+export const detailFields = (description = '', scenario = 'others', label = ''): readonly Field[] => [
+  field('description', 'Description', 'One line; information only.', { value: description }),
+  field('scenario', 'Scenario', 'Its subject; information only.', {
+    ...{ kind: 'select', value: scenario, options: scenarios.map((each) => [each, each] as const) },
+  }),
+  field('data_label', 'Data label', 'Other names for queries, separated by commas.', { value: label }),
+];
+
+const required = { isRequired: true } as const;
+const check = { kind: 'check' } as const;
+const business = field('mon_biz_id', 'Business', '0 is the platform; below 0 a space that is no business.', {
+  ...{ kind: 'number', ...required },
 });
-export const descriptionField = (value: string): Field => ({
-  name: 'description',
-  label: 'Description',
-  value,
-  hint: 'One line; information only.',
-});
-export const rateField = (value: number): Field => ({
-  name: 'max_rate',
-  label: 'Limit',
-  kind: 'number',
-  value: String(value),
-  hint: rateHint,
-  isRequired: true,
-});
+const nameHint = 'Unique within the business.';
+const fixed = 'Fixed at creation.';
 
 const reportFields: readonly Field[] = [
   business,
-  { name: 'name', label: 'Name', isRequired: true, hint: 'Unique within the business.' },
-  descriptionField(''),
-  {
-    name: 'is_split_measurement',
-    label: 'Split: one row and one view for each metric',
-    kind: 'check',
-    hint: 'Fixed at creation. Otherwise a point is one row with a column for each metric.',
-  },
-  {
-    name: 'is_platform',
-    label: 'Platform: belongs to all spaces',
-    kind: 'check',
-    hint: 'Fixed at creation. The name of its table has no business.',
-  },
+  field('name', 'Name', nameHint, required),
+  field('is_split_measurement', 'Split', `One row and one view for each metric. ${fixed}`, check),
+  field(
+    'is_platform',
+    'Platform',
+    `Belongs to all spaces; its table has no business in its name. ${fixed}`,
+    check,
+  ),
   rateField(-1),
-  scenarioField('others'),
-  labelField(''),
-  {
-    name: 'questdb',
-    label: 'QuestDB instance',
-    hint: 'Empty: the instance with the fewest tables. Fixed at creation.',
-  },
-  {
-    name: 'space_uid',
-    label: 'Space',
-    hint: 'Only for a business below 0, where it is required: <space_type_id>__<id>.',
-  },
+  ...detailFields(),
+  field('questdb', 'QuestDB instance', `Empty: the instance with the fewest tables. ${fixed}`),
+  field('space_uid', 'Space', 'Only for a business below 0, where it is required: <space_type_id>__<id>.'),
 ];
 
 const applicationFields: readonly Field[] = [
   business,
-  { name: 'app_name', label: 'Name', isRequired: true, hint: 'Unique within the business.' },
+  field('app_name', 'Name', nameHint, required),
   rateField(0),
-  {
-    name: 'deduplicate',
-    label: 'Deduplicate: a byte-identical request is stored once',
-    kind: 'check',
+  field('deduplicate', 'Deduplicate', 'A byte-identical request is stored once.', { ...check, value: true }),
+  field('fill_dimensions', 'Fill dimensions', "An empty net.host.ip becomes the sender's address.", {
+    ...check,
     value: true,
-  },
-  {
-    name: 'fill_dimensions',
-    label: "Fill an empty net.host.ip with the sender's address",
-    kind: 'check',
-    value: true,
-  },
+  }),
 ];
 
-/** What is left empty is not sent: the API has the default. */
-const createReport = async ({ text, number, flag }: Filled): Promise<number> => {
-  const { data } = await call(
-    'post',
-    '/operations/monitor_web.custom_report.resources.CreateCustomTimeSeries',
-    {
-      body: {
-        mon_biz_id: number('mon_biz_id') ?? 0,
-        name: text('name') ?? '',
-        is_split_measurement: flag('is_split_measurement'),
-        is_platform: flag('is_platform'),
-        max_rate: number('max_rate') ?? -1,
-        scenario: scenarioOf(text('scenario')) ?? 'others',
-        data_label: text('data_label') ?? '',
-        ...Object.fromEntries(
-          ['description', 'questdb', 'space_uid'].flatMap((name) => {
-            const value = text(name);
-            return value === undefined ? [] : [[name, value]];
-          }),
-        ),
-      },
-    },
-  );
-  keepToken('/sources', data.mon_data_id, data.data_source.token);
-  return data.mon_data_id;
+const reportPath = '/operations/monitor_web.custom_report.resources.CreateCustomTimeSeries';
+
+const createReport = async ({ text, number, flag }: Filled): Promise<[number, string]> => {
+  const questdb = text('questdb');
+  const space_uid = text('space_uid');
+  const body = {
+    mon_biz_id: number('mon_biz_id') ?? 0,
+    name: text('name') ?? '',
+    is_split_measurement: flag('is_split_measurement'),
+    is_platform: flag('is_platform'),
+    max_rate: number('max_rate') ?? -1,
+    description: text('description') ?? '',
+    scenario: scenarioOf(text('scenario')),
+    data_label: text('data_label') ?? '',
+    ...(questdb === undefined ? {} : { questdb }),
+    ...(space_uid === undefined ? {} : { space_uid }),
+  };
+  // The literals are values of the schema that have a default there.
+  const { data } = await call('post', reportPath, {
+    body: { ...body, source_system: 'unknown', type_label: 'time_series', source_label: 'custom' },
+  });
+  return [data.mon_data_id, data.data_source.token];
 };
 
-const createApplication = async ({ text, number, flag }: Filled): Promise<number> => {
-  const { data } = await call('post', '/api/v1/applications', {
-    body: {
-      mon_biz_id: number('mon_biz_id') ?? 0,
-      app_name: text('app_name') ?? '',
-      max_rate: number('max_rate') ?? 0,
-      ...(flag('deduplicate') ? {} : { deduplicate: false }),
-      ...(flag('fill_dimensions') ? {} : { fill_dimensions: false }),
-    },
-  });
-  keepToken('/applications', data.application.app_id, data.application.token);
-  return data.application.app_id;
+const createApplication = async ({ text, number, flag }: Filled): Promise<[number, string]> => {
+  const body = {
+    mon_biz_id: number('mon_biz_id') ?? 0,
+    app_name: text('app_name') ?? '',
+    max_rate: number('max_rate') ?? 0,
+    // A policy of its own is written only for what differs from the default.
+    ...(flag('deduplicate') ? {} : { deduplicate: false }),
+    ...(flag('fill_dimensions') ? {} : { fill_dimensions: false }),
+  };
+  const { application } = (await call('post', '/api/v1/applications', { body })).data;
+  return [application.app_id, application.token];
 };
 
 /** Creates a report or an application, and goes to its set-up. */
 export const CreateForm = ({ kind, onClose }: { kind: Kind; onClose: () => void }) => {
-  const isSource = kind.path === '/sources';
+  const isSource = kind.noun === 'source';
   return (
     <FormDialog
       title={isSource ? 'Create a report' : 'Create an application'}
@@ -142,7 +128,8 @@ export const CreateForm = ({ kind, onClose }: { kind: Kind; onClose: () => void 
       verb="Create"
       onClose={onClose}
       act={async (filled) => {
-        const id = isSource ? await createReport(filled) : await createApplication(filled);
+        const [id, token] = await (isSource ? createReport(filled) : createApplication(filled));
+        keepToken(kind.path, id, token);
         navigate(href(`${kind.path}/${id}/set-up`));
       }}
     >

@@ -1,50 +1,21 @@
 import { useState } from 'preact/hooks';
-import { type Answer, get } from '../../api/client.ts';
+import { get } from '../../api/client.ts';
 import { useLoad } from '../../api/use.ts';
 import { Sparkline } from '../../charts/small.tsx';
-import { agoText, Figure, Time } from '../../parts/format.tsx';
+import { numberText, Time } from '../../parts/format.tsx';
 import { Hostile } from '../../parts/hostile.tsx';
 import { Await, Badge, Failed, TooLarge } from '../../parts/states.tsx';
-import { type Column, Table } from '../../parts/table.tsx';
+import { type Column, numbers, Table } from '../../parts/table.tsx';
 import { href, useQueryState } from '../../shell/router.ts';
 import { useAllows } from '../../shell/session.ts';
 import { CreateForm } from './create.tsx';
+import { type Counts, type Hour, hoursOf, isFound } from './figures.ts';
+import './owners.css';
 import { type Kind, type Owner, toneOfState } from './owner.ts';
 
-type Balance = Answer<'/api/v1/outcomes'>['items'][number];
-
-/** What became of the items of an owner in the last hour: sums, and each minute's count, the oldest first. */
-export type Hour = Readonly<Record<'received' | 'stored' | 'dropped', { sum: number; minutes: number[] }>>;
-
-const minutesOfHour = 60;
 /** The API gives no more rows; with more owners than that there are no counts by minute. */
 const rowsMax = 10_000;
-
-const sumOf = (counts: Readonly<Record<string, number>>): number =>
-  Object.values(counts).reduce((total, count) => total + count, 0);
-
-/** The hour of each owner, from rows by minute. */
-export const hoursOf = (
-  rows: readonly Balance[],
-  idOf: (row: Balance) => number,
-  until: number,
-): ReadonlyMap<number, Hour> => {
-  const hours = new Map<number, Hour>();
-  const first = Math.floor(until / 60) - minutesOfHour + 1;
-  const empty = () => ({ sum: 0, minutes: new Array<number>(minutesOfHour).fill(0) });
-  for (const row of rows) {
-    const hour = hours.get(idOf(row)) ?? { received: empty(), stored: empty(), dropped: empty() };
-    hours.set(idOf(row), hour);
-    const at = Math.floor((row.minute ?? 0) / 60) - first;
-    const counts = { received: row.received, stored: row.stored, dropped: sumOf(row.dropped) };
-    for (const name of ['received', 'stored', 'dropped'] as const) {
-      hour[name].sum += counts[name];
-      if (at >= 0 && at < minutesOfHour)
-        hour[name].minutes[at] = (hour[name].minutes[at] ?? 0) + counts[name];
-    }
-  }
-  return hours;
-};
+const daysOfUsage = 30;
 
 const stateChoices = new Map<string, (owner: Owner) => boolean>([
   ['not deleted', ({ state }) => state !== 'deleted' && state !== 'purged'],
@@ -55,79 +26,57 @@ const stateChoices = new Map<string, (owner: Owner) => boolean>([
 ]);
 const usualChoice = 'not deleted';
 
-/** Whether a search finds an owner: by a part of its name, by its id, or by `biz:` and its business. */
-export const isFound = ({ id, name, biz }: Owner, search: string): boolean =>
-  search
-    .toLowerCase()
-    .split(/\s+/)
-    .every(
-      (word) => name.toLowerCase().includes(word) || String(id).startsWith(word) || word === `biz:${biz}`,
-    );
+const Seen = ({ at }: { at: number | undefined }) =>
+  at === undefined ? <span class="quiet">not in {daysOfUsage} days</span> : <Time at={at} seconds />;
+
+const Count = ({ hour, isKnown, title }: { hour: Counts | undefined; isKnown: boolean; title: string }) => (
+  <span class="with-spark">
+    {hour !== undefined && hour.sum > 0 && (
+      <Sparkline values={hour.minutes} label={`${title} by minute`} width={72} />
+    )}
+    {isKnown ? numberText(hour?.sum ?? 0) : '–'}
+  </span>
+);
 
 const columnsOf = (
   kind: Kind,
   hours: ReadonlyMap<number, Hour> | undefined,
   seen: ReadonlyMap<number, number>,
 ): Column<Owner>[] => {
-  const counts = (key: keyof Hour): Column<Owner> => ({
-    key,
-    title: `${key[0]?.toUpperCase()}${key.slice(1)}`,
-    isNumber: true,
-    sortBy: ({ id }) => hours?.get(id)?.[key].sum ?? 0,
-    cell: ({ id }) => {
-      const hour = hours?.get(id)?.[key];
-      if (hours === undefined) return '–';
-      return (
-        <span class="with-spark">
-          {hour !== undefined && hour.sum > 0 && (
-            <Sparkline values={hour.minutes} label={`${key} by minute, the last hour`} width={72} />
-          )}
-          <Figure value={hour?.sum ?? 0} />
-        </span>
-      );
-    },
+  const counts = (key: keyof Hour, title: string): Column<Owner> => ({
+    ...numbers(key, title, ({ id }) => (hours === undefined ? null : (hours.get(id)?.[key].sum ?? 0))),
+    cell: ({ id }) => <Count hour={hours?.get(id)?.[key]} isKnown={hours !== undefined} title={title} />,
   });
   return [
-    { key: 'id', title: 'Id', isNumber: true, sortBy: ({ id }) => id, cell: ({ id }) => id },
+    numbers('id', 'Id', ({ id }) => id, String),
     {
       key: 'name',
       title: 'Name',
       sortBy: ({ name }) => name,
       cell: ({ id, name }) => (
         <a href={href(`${kind.path}/${id}`)}>
-          <Hostile text={name} max={60} />
+          <Hostile text={name} />
         </a>
       ),
     },
-    { key: 'biz', title: 'Business', isNumber: true, sortBy: ({ biz }) => biz, cell: ({ biz }) => biz },
+    numbers('biz', 'Business', ({ biz }) => biz, String),
     {
       key: 'state',
       title: 'State',
       sortBy: ({ state }) => state,
       cell: ({ state }) => <Badge tone={toneOfState(state)[0]}>{toneOfState(state)[1]}</Badge>,
     },
-    counts('received'),
-    counts('stored'),
-    counts('dropped'),
+    counts('received', 'Received'),
+    counts('stored', 'Stored'),
+    counts('dropped', 'Dropped'),
     {
       key: 'seen',
       title: 'Last seen',
-      isNumber: true,
       sortBy: ({ id }) => seen.get(id) ?? 0,
-      cell: ({ id }) => {
-        const at = seen.get(id);
-        if (at === undefined) return <span class="quiet">not in 30 days</span>;
-        return (
-          <>
-            <Time at={at} seconds /> <span class="quiet">{agoText(at * 1000)}</span>
-          </>
-        );
-      },
+      cell: ({ id }) => <Seen at={seen.get(id)} />,
     },
   ];
 };
-
-const daysOfUsage = 30;
 
 /** The list of all owners of a kind, with what became of their items in the last hour. */
 export const OwnerList = ({ kind }: { kind: Kind }) => {

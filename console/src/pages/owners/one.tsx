@@ -8,29 +8,11 @@ import { href } from '../../shell/router.ts';
 import { Actions } from './actions.tsx';
 import { Columns } from './columns.tsx';
 import { Overview } from './overview.tsx';
-import { type Kind, type OneOwner, toneOfState } from './owner.ts';
+import { type Kind, toneOfState } from './owner.ts';
+import { Facts, type TabProps } from './pieces.tsx';
 import { PolicyTab } from './policy.tsx';
 import { SetUp } from './set-up.tsx';
 import { UsageTab } from './usage.tsx';
-
-export type TabProps = {
-  readonly kind: Kind;
-  readonly owner: OneOwner;
-  /** Reads the owner again, after a change. */
-  readonly reload: () => void;
-};
-
-/** Names and values below each other. */
-export const Facts = ({ of }: { of: readonly (readonly [string, ComponentChildren])[] }) => (
-  <dl class="facts">
-    {of.map(([name, value]) => (
-      <div key={name}>
-        <dt>{name}</dt>
-        <dd>{value}</dd>
-      </div>
-    ))}
-  </dl>
-);
 
 const fieldValue = (name: string, value: unknown): ComponentChildren => {
   if (name.endsWith('_time') && typeof value === 'number') return <Time at={value} seconds />;

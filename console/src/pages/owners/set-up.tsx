@@ -1,5 +1,5 @@
 import { useEffect, useState } from 'preact/hooks';
-import { get } from '../../api/client.ts';
+import { call, get } from '../../api/client.ts';
 import { useAct, useLoad } from '../../api/use.ts';
 import { Code } from '../../parts/copy.tsx';
 import { Time } from '../../parts/format.tsx';
@@ -7,24 +7,15 @@ import { Await, Badge, Failed } from '../../parts/states.tsx';
 import { announce } from '../../shell/announce.tsx';
 import { href, useQueryState } from '../../shell/router.ts';
 import { useAllows } from '../../shell/session.ts';
-import type { TabProps } from './one.tsx';
-import { Refusals } from './overview.tsx';
-import type { Activity, Kind } from './owner.ts';
+import { waitingWords } from './figures.ts';
+import type { Activity } from './owner.ts';
+import type { TabProps } from './pieces.tsx';
+import { Refusals } from './refusals.tsx';
 import { keepToken, keptToken } from './tokens.ts';
 
 /** Stands in a snippet in the place of the token. */
 const placeholder = '<token>';
 const askEveryMs = 1_000;
-
-type Waiting = NonNullable<Activity['waiting']>;
-
-/** What the page says about the first item. */
-export const waitingWords = (state: Waiting['state'], items: Kind['items']): string => {
-  const one = items === 'points' ? 'point' : 'span';
-  if (state === 'stored') return `A ${one} was stored`;
-  if (state === 'refused') return `No ${one} was stored: what came was refused or dropped`;
-  return `Waiting for the first ${one} …`;
-};
 
 /** Where the stored items are read. */
 const whereStored = ({ kind, owner }: TabProps) =>
@@ -72,7 +63,12 @@ const FirstItem = (props: TabProps) => {
   const loaded = useLoad(
     `waiting ${kind.path} ${owner.id} ${since}`,
     async (signal) => {
-      const answer = await kind.activity(owner.id, { minutes: 0, since }, signal);
+      const query = { minutes: 0, since };
+      const answer = await get(`/api/v1/${kind.base}/{id}/activity`, {
+        path: { id: owner.id },
+        query,
+        signal,
+      });
       // The time of the server decides what is new.
       if (since === undefined) setSince(Math.floor(answer.at));
       if (answer.waiting?.state === 'stored') setIsOver(true);
@@ -110,9 +106,10 @@ export const SetUp = (props: TabProps) => {
   const [token, setToken] = useState(keptToken(kind.path, owner.id));
   const isEditor = useAllows('editor');
   const reveal = useAct(async () => {
-    const found = await kind.reveal(owner.id);
-    keepToken(kind.path, owner.id, found.token);
-    setToken(found.token);
+    const path = { id: owner.id };
+    const { data } = await call('post', `/api/v1/${kind.base}/{id}/reveal-token`, { path, body: {} });
+    keepToken(kind.path, owner.id, data.token);
+    setToken(data.token);
   });
   const loaded = useLoad(`snippets ${kind.path} ${owner.id}`, (signal) =>
     get('/api/v1/snippets', { query: kind.queryOf(owner.id), signal }),
@@ -146,7 +143,7 @@ export const SetUp = (props: TabProps) => {
               </fieldset>
               {chosen !== undefined && (
                 <>
-                  {chosen.needs !== '' && <p class="hint">Needs {chosen.needs.replaceAll('`', '')}.</p>}
+                  {chosen.needs !== '' && <p class="hint needs">{chosen.needs.replaceAll('`', '')}.</p>}
                   <Code
                     text={token === undefined ? chosen.text : chosen.text.replaceAll(placeholder, token)}
                     what={`the snippet for ${chosen.title}`}

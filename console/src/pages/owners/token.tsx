@@ -1,4 +1,5 @@
 import { useState } from 'preact/hooks';
+import { type Answer, call } from '../../api/client.ts';
 import { useAct } from '../../api/use.ts';
 import { Copy } from '../../parts/copy.tsx';
 import { FormDialog } from '../../parts/form.tsx';
@@ -6,9 +7,11 @@ import { Time } from '../../parts/format.tsx';
 import { Failed } from '../../parts/states.tsx';
 import { announce } from '../../shell/announce.tsx';
 import { useAllows } from '../../shell/session.ts';
-import type { TabProps } from './one.tsx';
-import { changing, isAlive, type Revealed } from './owner.ts';
+import { changing, isAlive, type Kind } from './owner.ts';
+import type { TabProps } from './pieces.tsx';
 import { keepToken } from './tokens.ts';
+
+type Revealed = Answer<`/api/v1/${Kind['base']}/{id}/reveal-token`, 'post'>;
 
 const overlaps = [
   ['0', 'none: it is refused at once'],
@@ -37,7 +40,11 @@ const Rotate = ({ kind, owner, reload, onShown, onClose }: RotateProps) => (
     ]}
     onClose={onClose}
     act={async ({ number }) => {
-      const { data } = await changing(reload, () => owner.rotate(number('overlap_seconds')));
+      const { base, id, etag } = owner.tokened;
+      const body = { overlap_seconds: number('overlap_seconds') ?? 3600 };
+      const { data } = await changing(reload, () =>
+        call('post', `/api/v1/${base}/{id}/rotate-token`, { path: { id }, body, etag }),
+      );
       keepToken(kind.path, owner.id, data.token);
       onShown({ token: data.token, previous: { token: '', expires_at: data.previous_expires_at } });
       announce('The token was rotated');
@@ -52,9 +59,10 @@ export const Token = (props: TabProps) => {
   const [isRotating, setIsRotating] = useState(false);
   const isEditor = useAllows('editor');
   const reveal = useAct(async () => {
-    const found = await kind.reveal(owner.id);
-    keepToken(kind.path, owner.id, found.token);
-    setShown(found);
+    const { base, id } = owner.tokened;
+    const { data } = await call('post', `/api/v1/${base}/{id}/reveal-token`, { path: { id }, body: {} });
+    keepToken(kind.path, id, data.token);
+    setShown(data);
   });
   return (
     <section>

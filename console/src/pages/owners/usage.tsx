@@ -1,151 +1,119 @@
-import { get } from '../../api/client.ts';
+import { type Answer, get } from '../../api/client.ts';
 import { useLoad } from '../../api/use.ts';
-import { Sparkline } from '../../charts/small.tsx';
-import { bytesText, Figure, Time } from '../../parts/format.tsx';
-import { Hostile } from '../../parts/hostile.tsx';
+import { bytesText, numberText } from '../../parts/format.tsx';
 import { Await } from '../../parts/states.tsx';
-import { type Column, Table } from '../../parts/table.tsx';
+import { type Column, numbers, Table, texts, times } from '../../parts/table.tsx';
 import { TimeRangePicker, useTimeRange } from '../../parts/time-range.tsx';
-import type { TabProps } from './one.tsx';
-import type { UsageRow } from './owner.ts';
+import { type Day, type SeenSdk, sdksOf } from './figures.ts';
+import { type TabProps, Tile } from './pieces.tsx';
 
-type Counted = 'requests' | 'items' | 'wire_bytes' | 'refused_requests' | 'repeated_requests';
+const counted = [
+  ['requests', 'Requests', numberText],
+  ['items', 'Items', numberText],
+  ['wire_bytes', 'Bytes as sent', bytesText],
+  ['refused_requests', 'Refused requests', numberText],
+  ['repeated_requests', 'Repeated requests', numberText],
+] as const;
 
-const number = (key: Counted | 'requests_per_second_max', title: string): Column<UsageRow> => ({
-  key,
-  title,
-  isNumber: true,
-  sortBy: (row) => row[key],
-  cell: (row) => <Figure value={row[key]} as={key === 'wire_bytes' ? 'bytes' : 'number'} />,
-});
+const dayColumns: readonly Column<Day>[] = [
+  texts('day', 'Day (UTC)', ({ day }) => day ?? ''),
+  ...counted.map(([name, title, text]) => numbers<Day>(name, title, (row) => row[name], text)),
+  numbers('busiest', 'Busiest second', ({ requests_per_second_max }) => requests_per_second_max),
+];
 
-const columns: readonly Column<UsageRow>[] = [
-  { key: 'day', title: 'Day (UTC)', cell: ({ day }) => day, sortBy: ({ day }) => day ?? '' },
-  number('requests', 'Requests'),
-  number('items', 'Items'),
-  number('wire_bytes', 'Bytes as sent'),
-  number('requests_per_second_max', 'Busiest second'),
-  number('refused_requests', 'Refused'),
-  number('repeated_requests', 'Repeated'),
+const reasonsText = (reasons: ReadonlyMap<string, number>): string =>
+  reasons.size === 0 ? 'none' : [...reasons].map(([reason, count]) => `${reason} ${count}`).join(', ');
+
+const sdkColumns: readonly Column<SeenSdk>[] = [
+  texts('sdk', 'SDK', ({ sdk }) => sdk),
+  times('seen', 'Last seen', ({ lastAt }) => lastAt),
+  texts('sender', 'Sender', ({ sender }) => sender),
   {
-    key: 'sdk',
-    title: 'Last SDK',
-    cell: ({ last_sdk }) => <Hostile text={last_sdk} max={60} />,
-    sortBy: ({ last_sdk }) => last_sdk,
+    key: 'reasons',
+    title: 'Samples of what was refused, dropped or changed',
+    cell: ({ reasons }) => reasonsText(reasons),
   },
 ];
 
-export type SeenSdk = {
-  readonly sdk: string;
-  readonly lastAt: number;
-  readonly sender: string;
-  readonly reasons: ReadonlyMap<string, number>;
-};
-type Sample = { readonly at: number; readonly sdk: string; readonly sender: string; readonly reason: string };
+type Leniency = Answer<'/api/v1/outcomes'>['items'][number]['refusals'][number];
 
-/** The SDKs that the days of usage and the samples name, the newest first, with the reasons of their samples. */
-export const sdksOf = (days: readonly UsageRow[], samples: readonly Sample[]): SeenSdk[] => {
-  const seen = new Map<
-    string,
-    { sdk: string; lastAt: number; sender: string; reasons: Map<string, number> }
-  >();
-  const note = (sdk: string, at: number, sender: string) => {
-    const known = seen.get(sdk) ?? { sdk, lastAt: 0, sender, reasons: new Map<string, number>() };
-    seen.set(sdk, known);
-    if (at >= known.lastAt) Object.assign(known, { lastAt: at, sender });
-    return known.reasons;
-  };
-  for (const { last_sdk, last_seen, last_sender } of days) note(last_sdk, last_seen ?? 0, last_sender);
-  for (const { sdk, at, sender, reason } of samples) {
-    const reasons = note(sdk, at, sender);
-    reasons.set(reason, (reasons.get(reason) ?? 0) + 1);
-  }
-  return [...seen.values()].toSorted((left, right) => right.lastAt - left.lastAt);
+const kinds: Readonly<Record<Leniency['kind'], string>> = {
+  value_lost: 'value changed or lost, item kept',
+  duplicate: 'repeat, stored once',
+  refused: 'request refused',
 };
 
-const Sdks = ({ kind, owner, days }: Pick<TabProps, 'kind' | 'owner'> & { days: readonly UsageRow[] }) => {
-  const { since, until, key } = useTimeRange('30d');
-  const samples = useLoad(`samples ${owner.id} ${key}`, (signal) =>
-    get('/api/v1/drops', { query: { ...kind.queryOf(owner.id), since, until, limit: 1000 }, signal }),
-  );
-  return (
-    <Await of={samples}>
-      {({ items }) => (
-        <Table
-          caption="SDKs and what was lenient about them"
-          sortName="sdks"
-          rows={sdksOf(days, items)}
-          keyOf={({ sdk }) => sdk}
-          empty="No sender in this time."
-          columns={[
-            {
-              key: 'sdk',
-              title: 'SDK',
-              cell: ({ sdk }) =>
-                sdk === '' ? <span class="quiet">does not name itself</span> : <Hostile text={sdk} />,
-              sortBy: ({ sdk }) => sdk,
-            },
-            {
-              key: 'seen',
-              title: 'Last seen',
-              cell: ({ lastAt }) => <Time at={lastAt} seconds />,
-              sortBy: ({ lastAt }) => lastAt,
-              isNumber: true,
-            },
-            { key: 'sender', title: 'Sender', cell: ({ sender }) => <Hostile text={sender} max={60} /> },
-            {
-              key: 'reasons',
-              title: 'Samples of drops, refusals and truncated values',
-              cell: ({ reasons }) =>
-                reasons.size === 0
-                  ? '–'
-                  : [...reasons].map(([reason, count]) => `${reason} ${count}`).join(', '),
-            },
-          ]}
-        />
-      )}
-    </Await>
-  );
-};
+const leniencyColumns = (meanings: ReadonlyMap<string, string>): readonly Column<Leniency>[] => [
+  texts('kind', 'What happened', ({ kind }) => kinds[kind]),
+  {
+    key: 'reason',
+    title: 'Reason',
+    cell: ({ reason }) => <code>{reason}</code>,
+    sortBy: ({ reason }) => reason,
+  },
+  { key: 'meaning', title: 'Meaning', cell: ({ reason }) => meanings.get(reason) },
+  numbers('requests', 'Requests', ({ requests }) => requests),
+  numbers('items', 'Items or values', ({ items }) => items),
+];
 
 /** Requests, items and bytes by day, and the SDKs of the senders. */
 export const UsageTab = ({ kind, owner }: TabProps) => {
   const { since, until, key } = useTimeRange('30d');
-  const usage = useLoad(`usage ${kind.path} ${owner.id} ${key}`, (signal) =>
-    get('/api/v1/usage', { query: { ...kind.queryOf(owner.id), by: 'day', since, until }, signal }),
+  const query = { ...kind.queryOf(owner.id), since, until };
+  const loaded = useLoad(`usage ${owner.id} ${key}`, (signal) =>
+    Promise.all([
+      get('/api/v1/usage', { query: { ...query, by: 'day' }, signal }),
+      get('/api/v1/drops', { query: { ...query, limit: 1000 }, signal }),
+      get('/api/v1/outcomes', { query, signal }),
+      get('/api/v1/reasons', { signal }),
+    ]),
   );
   return (
     <>
       <TimeRangePicker fallback="30d" />
-      <Await of={usage}>
-        {({ items: days }) => (
+      <Await of={loaded}>
+        {([{ items: days }, { items: samples }, { items: accounts }, { items: reasons }]) => (
           <>
             <ul class="tiles">
-              {(['requests', 'items', 'wire_bytes', 'refused_requests', 'repeated_requests'] as const).map(
-                (name) => {
-                  const values = days.map((day) => day[name]);
-                  const sum = values.reduce((total, value) => total + value, 0);
-                  return (
-                    <li key={name}>
-                      <span>{name.replace('_', ' ')}</span>
-                      <strong class="figure">
-                        {name === 'wire_bytes' ? bytesText(sum) : <Figure value={sum} />}
-                      </strong>
-                      {days.length > 1 && <Sparkline values={values} label={`${name} a day`} />}
-                    </li>
-                  );
-                },
-              )}
+              {counted.map(([name, title, text]) => {
+                const values = days.map((day) => day[name]);
+                const sum = values.reduce((total, value) => total + value, 0);
+                return (
+                  <Tile
+                    key={name}
+                    title={title}
+                    value={text(sum)}
+                    label={`${title} by day`}
+                    values={values}
+                  />
+                );
+              })}
             </ul>
             <Table
               caption="Usage by day"
-              columns={columns}
               rows={days}
               keyOf={({ day }) => day ?? ''}
               empty="No request in this time."
+              columns={dayColumns}
             />
             <h2>SDKs</h2>
-            <Sdks kind={kind} owner={owner} days={days} />
+            <Table
+              caption="SDKs"
+              sortName="sdks"
+              rows={sdksOf(days, samples)}
+              keyOf={({ sdk }) => sdk}
+              empty="No sender in this time."
+              columns={sdkColumns}
+            />
+            <h2>Changed, repeated and refused</h2>
+            <Table
+              caption="Changed, repeated and refused"
+              sortName="leniencies"
+              rows={accounts.flatMap(({ refusals }) => refusals)}
+              keyOf={(row) => `${row.kind} ${row.reason}`}
+              empty="Every request was taken as it was sent."
+              columns={leniencyColumns(new Map(reasons.map(({ code, meaning }) => [code, meaning])))}
+            />
           </>
         )}
       </Await>

@@ -1,0 +1,186 @@
+import { beforeAll, describe, expect, it } from 'vitest';
+import { z } from 'zod';
+import { createCli } from '../../support/clients/cli.ts';
+import type { Report, Stack } from '../../support/stack/stack.ts';
+import { until } from '../../support/until.ts';
+import { push, sharedStack } from './stack.ts';
+
+let stack: Stack;
+const cli = createCli(() => ({ PATH: process.env['PATH'], ...stack.env }));
+
+const activitySchema = z.object({
+  at: z.number(),
+  state: z.string(),
+  last_request: z.object({ at: z.number(), sender: z.string(), sdk: z.string() }).nullable(),
+  waiting: z.object({ since: z.number(), state: z.string(), stored_at: z.number().nullable() }).nullable(),
+  refusals: z.array(
+    z.looseObject({
+      reason: z.string(),
+      field: z.string(),
+      value: z.string(),
+      remedy: z.string(),
+      sampled: z.boolean(),
+    }),
+  ),
+  minutes: z.array(
+    z.object({
+      at: z.number(),
+      received: z.number(),
+      stored: z.number(),
+      dropped: z.number(),
+      dead_lettered: z.number(),
+      refused_requests: z.number(),
+      values_lost: z.number(),
+    }),
+  ),
+  limits: z.array(z.object({ name: z.string(), limit: z.number().nullable(), used: z.number().nullable() })),
+});
+
+const activity = async (path: string, query = '') =>
+  activitySchema.parse((await stack.api('GET', `/api/v1/${path}/activity${query}`)).body);
+
+const pathOf = ({ data_source: source }: Report): string => `data-sources/${source.mon_data_id}`;
+
+/** As the page of set-up does: it asks every half second from before the push on. Answers the ms from the push to the state. */
+const waitAfter = async (path: string, state: string, send: () => Promise<unknown>) => {
+  const { at } = await activity(path, '?minutes=0');
+  const query = `?minutes=0&since=${Math.floor(at)}`;
+  expect((await activity(path, query)).waiting?.state).toBe('waiting');
+  const sentAt = performance.now();
+  await send();
+  const answer = await until(`the state is ${state}`, async () => {
+    const now = await activity(path, query);
+    return now.waiting?.state === state ? now : undefined;
+  });
+  return { answer, ms: performance.now() - sentAt };
+};
+
+const good = { metrics: { cpu: 1 }, target: 'a', dimension: { module: 'db' } };
+
+beforeAll(async () => {
+  stack = await sharedStack();
+});
+
+describe('waiting for the first item', () => {
+  it('ends with a stored point, about a second after the push', async () => {
+    const report = await stack.createReport('first point');
+    expect(await activity(pathOf(report))).toMatchObject({
+      state: 'never',
+      last_request: null,
+      waiting: null,
+    });
+    const { answer, ms } = await waitAfter(pathOf(report), 'stored', () =>
+      push(stack, report, report.data_source.token, [good]),
+    );
+    expect(answer.refusals).toEqual([]);
+    expect(answer.waiting?.stored_at).toBeGreaterThan(answer.at - 60);
+    // The promise is 2 s; a busy machine gets five times as long.
+    expect(ms).toBeLessThan(10_000);
+  });
+
+  it('ends with the refusal of a point in seconds, its value and remedy', async () => {
+    const report = await stack.createReport('first seconds');
+    const seconds = Math.floor(Date.now() / 1000);
+    const { answer, ms } = await waitAfter(pathOf(report), 'refused', () =>
+      push(stack, report, report.data_source.token, [{ ...good, timestamp: seconds }]),
+    );
+    expect(answer.refusals[0]).toMatchObject({
+      reason: 'timestamp_unit_seconds',
+      value: String(seconds),
+      remedy: expect.stringContaining('milliseconds'),
+    });
+    expect(ms).toBeLessThan(10_000);
+  });
+
+  it('ends with a refused push, whose token is wrong, as it names the data id', async () => {
+    const report = await stack.createReport('first token');
+    const { answer } = await waitAfter(pathOf(report), 'refused', () =>
+      push(stack, report, '0'.repeat(32), [good]),
+    );
+    expect(answer.refusals[0]).toMatchObject({ reason: 'unauthorized' });
+  });
+
+  it('ends with a refused span of an application', async () => {
+    const { app_id: appId, token } = await stack.createApplication('first span');
+    const span = { traceId: 'no', spanId: 'eee19b7ec3c1b174', name: 'bad' };
+    const { answer } = await waitAfter(`applications/${appId}`, 'refused', () =>
+      fetch(`http://127.0.0.1:${stack.ingress[0]?.ports['otlp']}/v1/traces`, {
+        method: 'POST',
+        headers: { 'Content-Type': 'application/json', 'X-MON-TOKEN': token },
+        body: JSON.stringify({ resourceSpans: [{ scopeSpans: [{ spans: [span] }] }] }),
+      }),
+    );
+    expect(answer.refusals[0]).toMatchObject({ reason: 'trace_id_invalid', remedy: expect.any(String) });
+    expect(answer.limits).toEqual([]);
+  });
+
+  it('finds in the stores what came before anybody asked', async () => {
+    const report = await stack.createReport('asked late');
+    const since = Math.floor(Date.now() / 1000);
+    await push(stack, report, report.data_source.token, [good]);
+    await until('it is in ClickHouse', async () => {
+      const rows = await stack.spansQuery(
+        `SELECT 1 FROM otel.ingest_outcomes WHERE data_id = ${report.data_source.mon_data_id}`,
+      );
+      return rows.length > 0;
+    });
+    expect((await activity(pathOf(report), `?minutes=0&since=${since}`)).waiting?.state).toBe('stored');
+  });
+});
+
+describe('the activity of a data id', () => {
+  let report: Report;
+
+  beforeAll(async () => {
+    report = await stack.createReport('active', { max_rate: 50 });
+    for (let count = 0; count < 3; count++)
+      expect(await push(stack, report, report.data_source.token, [good, good, { metrics: {} }])).toBe(200);
+    expect(await push(stack, report, report.data_source.token, [{ metrics: {} }])).toBe(400);
+    await until('the counts and the last request are there', async () => {
+      const { minutes, last_request: last, refusals } = await activity(pathOf(report));
+      const stored = minutes.reduce((sum, minute) => sum + minute.stored, 0);
+      const refused = minutes.reduce((sum, minute) => sum + minute.refused_requests, 0);
+      return stored === 6 && refused === 1 && last !== null && refusals.length === 4;
+    });
+  });
+
+  it('has sixty minutes, each with the counts of a direct query', async () => {
+    const { state, minutes, last_request: last } = await activity(pathOf(report));
+    expect([state, minutes.length]).toEqual(['receiving', 60]);
+    expect(last).toMatchObject({ sender: '127.0.0.1', sdk: 'reporter/1.2' });
+    const rows = await stack.spansQuery(
+      `SELECT toUInt32(toUnixTimestamp(minute)) AS at, toUInt32(sum(received)) AS received, toUInt32(sum(outcomes['stored'])) AS stored,
+         toUInt32(sum(outcomes['dropped/metrics_empty'])) AS dropped, toUInt32(sum(outcomes['dead_lettered'])) AS dead_lettered
+       FROM otel.ingest_outcomes FINAL WHERE data_id = ${report.data_source.mon_data_id} GROUP BY minute ORDER BY minute`,
+    );
+    const filled = minutes.filter(({ received }) => received > 0);
+    expect(filled.map(({ refused_requests: _, values_lost: __, ...rest }) => rest)).toEqual(rows);
+    expect(minutes.every(({ at }, index) => index === 0 || at === (minutes[index - 1]?.at ?? 0) + 60)).toBe(
+      true,
+    );
+  });
+
+  it('has its limits against their use', async () => {
+    const { limits } = await activity(pathOf(report));
+    expect(limits).toEqual([
+      { name: 'requests_per_second', limit: 50, used: expect.any(Number) },
+      { name: 'metric_columns', limit: 512, used: 1 },
+      { name: 'dimension_columns', limit: 64, used: 1 },
+    ]);
+    expect(limits[0]?.used).toBeGreaterThan(0);
+  });
+
+  it('is printed, with the remedies of refusals', async () => {
+    const text = await cli.text(`activity ${report.data_source.mon_data_id}`);
+    expect(text).toMatch(/state\s+receiving/);
+    expect(text).toContain('send at least one metric per point');
+  });
+
+  it('of a disabled one says so, and of an unknown one is a 404', async () => {
+    const path = `/api/v1/custom-reports/${report.custom_report.custom_report_id}`;
+    await stack.api('POST', `${path}/disable`);
+    expect((await activity(pathOf(report), '?minutes=0')).state).toBe('disabled');
+    for (const unknown of ['data-sources/2000000', 'applications/99999'])
+      expect((await stack.api('GET', `/api/v1/${unknown}/activity`)).status).toBe(404);
+  });
+});
