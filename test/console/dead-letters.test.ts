@@ -3,7 +3,7 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { askAdmin, axeFindings, issueToken, logInByLink, useBrowser } from '../support/console/browser.ts';
 import { consoleStack } from '../support/console/console-stack.ts';
-import { askClickhouse, createApplication, exportSpans } from '../support/console/named-spans.ts';
+import { askClickhouse, createApplication, exportSpans } from '../support/console/refused-spans.ts';
 import { waitFor } from '../support/wait.ts';
 
 const browser = useBrowser();

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { axeFindings, issueToken, logInByLink, useBrowser } from '../support/console/browser.ts';
 import { consoleStack } from '../support/console/console-stack.ts';
-import { askClickhouse, createApplication } from '../support/console/named-spans.ts';
+import { askClickhouse, createApplication } from '../support/console/refused-spans.ts';
 import { waitFor } from '../support/wait.ts';
 
 const browser = useBrowser();

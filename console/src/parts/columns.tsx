@@ -29,7 +29,7 @@ export const word = <T,>(title: string, of: Of<T, string>): Column<T> => column(
 export const code = <T,>(title: string, of: Of<T, string>): Column<T> =>
   column(title, (row) => <code>{of(row)}</code>, of);
 
-/** A text that somebody else wrote. */
+/** A text that a sender or another user wrote. */
 export const text = <T,>(title: string, of: Of<T, string | null>, max = 120): Column<T> =>
   column(
     title,

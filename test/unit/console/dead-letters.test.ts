@@ -32,7 +32,7 @@ describe('the filter in an address', () => {
 });
 
 describe('the target of an act', () => {
-  it('is the picked ones, else what the filter matches, else all, said in so many words', () => {
+  it('is the picked ones, else what the filter matches, else all, by its own name', () => {
     expect(targetOf({ reason: 'x' }, [3, 4])).toEqual({ sequences: [3, 4] });
     expect(targetOf({ reason: 'x' }, [])).toEqual({ reason: 'x' });
     expect(targetOf({}, [])).toEqual({ all: true });
