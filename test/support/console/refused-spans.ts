@@ -1,49 +1,48 @@
-import { randomBytes } from 'node:crypto';
 import { z } from 'zod';
+import { fetchEngine } from '../stack/fetch-engine.ts';
 import { askAdmin } from './browser.ts';
 import { consoleStack } from './console-stack.ts';
 
-const application = z.object({ application: z.object({ app_id: z.number(), token: z.string() }) });
-const report = z.object({ data_source: z.object({ mon_data_id: z.number(), token: z.string() }) });
-
-/** A new application; `token` is its write token. */
-export const newApplication = async (name: string): Promise<{ id: number; token: string }> => {
-  const { body } = await askAdmin('POST', '/api/v1/applications', { mon_biz_id: 2, app_name: name });
-  const { app_id, token } = application.parse(JSON.parse(body)).application;
-  return { id: app_id, token };
+/** Runs a statement on ClickHouse of the stack; returns its answer. Throws where it refuses. */
+export const askClickhouse = async (sql: string): Promise<string> => {
+  const url = consoleStack().env['TIDEMARK_CLICKHOUSE_URL'] ?? '';
+  const response = await fetchEngine(`${url}/?query=${encodeURIComponent(sql)}`, { method: 'POST' });
+  const text = await response.text();
+  if (!response.ok) throw new Error(text);
+  return text;
 };
 
-/** A new custom report; `id` is its data id. */
-export const newReport = async (name: string): Promise<{ id: number; token: string }> => {
-  const path = '/operations/monitor_web.custom_report.resources.CreateCustomTimeSeries';
-  const { body } = await askAdmin('POST', path, { mon_biz_id: 2, name });
-  const { mon_data_id, token } = report.parse(JSON.parse(body)).data_source;
-  return { id: mon_data_id, token };
+const created = z.object({ application: z.object({ app_id: z.number(), token: z.string() }) });
+
+/** An application of the stack, with its token. */
+export const createApplication = async (name: string): Promise<{ appId: number; token: string }> => {
+  const { body } = await askAdmin('POST', '/api/v1/applications', { app_name: name, mon_biz_id: 2 });
+  const { app_id, token } = created.parse(JSON.parse(body)).application;
+  return { appId: app_id, token };
 };
 
-/** A span that lasts `ms`; below 0 it ends before it starts. */
-export const span = (name: string, ms = 5) => {
-  const start = BigInt(Date.now()) * 1_000_000n;
-  return {
-    ...{ traceId: randomBytes(16).toString('hex'), spanId: randomBytes(8).toString('hex'), name, kind: 2 },
-    startTimeUnixNano: String(start),
-    endTimeUnixNano: String(start + BigInt(ms) * 1_000_000n),
-  };
+let nextTrace = 1;
+
+/** Exports spans with these names and attributes in one request. */
+export const exportSpans = async (
+  token: string,
+  names: readonly string[],
+  attributes: Readonly<Record<string, string>> = {},
+): Promise<void> => {
+  const traceId = String(nextTrace++).padStart(32, 'e');
+  const time = `${Date.now()}000000`;
+  const spans = names.map((name, index) => ({
+    traceId,
+    spanId: String(index + 1).padStart(16, '0'),
+    name,
+    startTimeUnixNano: time,
+    endTimeUnixNano: time,
+    attributes: Object.entries(attributes).map(([key, value]) => ({ key, value: { stringValue: value } })),
+  }));
+  const response = await fetch(`${consoleStack().otlp}/v1/traces`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', 'x-mon-token': token },
+    body: JSON.stringify({ resourceSpans: [{ scopeSpans: [{ spans }] }] }),
+  });
+  if (!response.ok) throw new Error(await response.text());
 };
-
-const post = async (url: string, headers: Record<string, string>, body: object): Promise<number> =>
-  (await fetch(url, { method: 'POST', headers, body: JSON.stringify(body) })).status;
-
-/** Exports spans as an SDK does. Answers the status. */
-export const exportSpans = (token: string, spans: readonly object[]): Promise<number> =>
-  post(
-    `${consoleStack().otlp}/v1/traces`,
-    { 'Content-Type': 'application/json', 'X-MON-TOKEN': token, 'User-Agent': 'a-test-exporter/1.0' },
-    { resourceSpans: [{ resource: {}, scopeSpans: [{ scope: {}, spans }] }] },
-  );
-
-/** Pushes points. Answers the status. */
-export const pushPoints = (
-  { id, token }: { id: number; token: string },
-  data: readonly object[],
-): Promise<number> => post(`${consoleStack().push}/v2/push/`, {}, { data_id: id, access_token: token, data });
