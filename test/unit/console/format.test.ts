@@ -1,4 +1,4 @@
-import { beforeAll, describe, expect, it, vi } from 'vitest';
+import { beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
 
 type Format = typeof import('../../../console/src/parts/format.tsx');
 let format: Format;
@@ -44,6 +44,9 @@ describe('figures of the console', () => {
   });
 
   it('times are of the zone of the reader or of UTC, over a change of summer time too', () => {
+    vi.stubEnv('TZ', 'Europe/Berlin');
+    onTestFinished(() => void vi.unstubAllEnvs());
+    expect(new Date(Date.UTC(2026, 6, 1)).getHours()).toBe(2);
     const winter = Date.UTC(2026, 0, 5, 12, 30, 15, 7);
     expect(format.timeText(winter, { utc: true })).toBe('2026-01-05 12:30:15');
     expect(format.timeText(winter, { utc: true, ms: true })).toBe('2026-01-05 12:30:15.007');

@@ -8,6 +8,7 @@ describe('a text that a sender wrote', () => {
     ['\u0000\u001b[31m', [{ mark: 'U+0000' }, { mark: 'U+001B' }, '[31m']],
     ['a\nb\tc', ['a', { mark: 'U+000A' }, 'b', { mark: 'U+0009' }, 'c']],
     ['zero\u200bwidth\ufeff', ['zero', { mark: 'U+200B' }, 'width', { mark: 'U+FEFF' }]],
+    ['format \u06dd alone', ['format ', { mark: 'U+06DD' }, ' alone']],
     ['half \ud800 of one', ['half ', { mark: 'U+D800' }, ' of one']],
     ['中文 🎉', ['中文 🎉']],
     ['', []],
