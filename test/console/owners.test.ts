@@ -169,7 +169,7 @@ describe('a source', () => {
     expect(await page.evaluate('document.activeElement.name')).toBe('name');
   });
 
-  it('has no buttons for a viewer, who is told so', async () => {
+  it('has no buttons for a viewer, and says why', async () => {
     const report = await createReport(newName());
     const { token } = await issueToken('viewer');
     const page = await open(`/sources/${report.id}`, token);
