@@ -125,7 +125,7 @@ describe('the shipped pipelines', () => {
     const shipped = loadPipelines(join(root, 'pipelines')).ledger;
     expect(shipped).toMatchObject({
       consumer: { name: 'ledger', stream: 'LEDGER' },
-      writeIntervalMs: 2_000,
+      writeIntervalMs: 5_000,
       storeTimeoutMs: 20_000,
       drainMs: 1_000,
       breaker: { inARowMax: 1_000, shareMax: 0.2, shareItemsMin: 10_000, pauseMs: 60_000 },
@@ -135,7 +135,7 @@ describe('the shipped pipelines', () => {
     for (const [from, to] of [
       ['pull_bytes_max: 16MiB', 'pull_bytes_max: 17MiB'],
       ['rows_per_write_max: 50000', 'rows_per_write_max: 9'],
-      ['write_interval_ms: 2000', 'write_interval_ms: 7'],
+      ['write_interval_ms: 5000', 'write_interval_ms: 7'],
       ['store_timeout_ms: 20000', 'store_timeout_ms: 900'],
       ['drain_ms: 1000', 'drain_ms: 8'],
       ['dead_letters_in_a_row_max: 1000', 'dead_letters_in_a_row_max: 5'],
