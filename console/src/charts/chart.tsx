@@ -46,7 +46,7 @@ const Legend = ({ series, hidden, onToggle, figure }: LegendProps) => (
     {series.map((each) => (
       <li key={each.key}>
         <button type="button" aria-pressed={!hidden.has(each.key)} onClick={() => onToggle(each.key)}>
-          <Swatch mark={each.mark} /> {each.label} <span class="figure">{figure(each)}</span>
+          <Swatch mark={each.mark} /> <bdi>{each.label}</bdi> <span class="figure">{figure(each)}</span>
         </button>
       </li>
     ))}
