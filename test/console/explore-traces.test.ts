@@ -209,7 +209,7 @@ describe('odd and hostile spans', () => {
     const page = await browser.page();
     await openTrace(page, smallId);
     await page.getByRole('row').filter({ hasText: 'failing' }).click();
-    await page.getByRole('link', { name: 'Filter by http.route' }).click();
+    await page.getByRole('link', { name: 'Filter by this http.route' }).click();
     const found = page.getByRole('row').filter({ hasText: '<img src=x' });
     await found.waitFor();
     expect(await page.getByRole('table').getByRole('row').count()).toBe(2);

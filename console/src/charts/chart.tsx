@@ -103,11 +103,9 @@ export const Chart = ({ name, title, summary, text = numberText, isShare = false
       const value = (drawn.find(({ key }) => key === each.key) ?? each).values[at];
       return value == null || hidden.has(each.key) ? '–' : valueText(value);
     }
-    return plot.kind === 'bars'
-      ? text(sumOf(each))
-      : each.values.at(-1) == null
-        ? '–'
-        : text(each.values.at(-1) ?? 0);
+    if (plot.kind === 'bars') return text(sumOf(each));
+    const newest = each.values.findLast((value) => value !== null);
+    return newest == null ? '–' : text(newest);
   };
   return (
     <figure class="chart">

@@ -76,7 +76,7 @@ const Editor = ({ source, dimension, onAdd }: EditorProps) => {
   const all = typed === '' ? values : [...values, typed];
   return (
     <form
-      class="filter-editor"
+      class="filter-editor inline"
       onSubmit={(event) => {
         event.preventDefault();
         if (all.length > 0) onAdd({ dimension, isNot, values: all });
