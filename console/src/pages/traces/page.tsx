@@ -34,7 +34,7 @@ const Attributes = ({ given }: { given: readonly string[] }) => {
     setValue('');
   };
   return (
-    <form class="row list-filters" onSubmit={add}>
+    <form class="row list-filters inline" onSubmit={add}>
       {given.map((text) => {
         const attribute = parseAttribute(text);
         return (
@@ -115,7 +115,7 @@ const Search = () => {
   };
   return (
     <search onFocusCapture={() => setIsWanted(true)}>
-      <form class="row list-filters" onSubmit={open}>
+      <form class="row list-filters inline" onSubmit={open}>
         <label>
           Trace id{' '}
           <input

@@ -23,12 +23,23 @@ export const parseAttribute = (text: string): Attribute | undefined => {
   }
 };
 
-const units: Readonly<Record<string, number>> = { ns: 1e-6, us: 1e-3, µs: 1e-3, ms: 1, s: 1000, min: 60_000 };
+const units: ReadonlyMap<string, number> = new Map([
+  ...([
+    ['ns', 1e-6],
+    ['us', 1e-3],
+    ['µs', 1e-3],
+  ] as const),
+  ...([
+    ['ms', 1],
+    ['s', 1000],
+    ['min', 60_000],
+  ] as const),
+]);
 
 /** Milliseconds of `250`, `250ms` or `1.5 s`; undefined for anything else. */
 export const parseDuration = (text: string): number | undefined => {
   const [, figure, unit = 'ms'] = /^\s*(\d{1,12}(?:\.\d{1,6})?)\s*([a-zµ]+)?\s*$/.exec(text) ?? [];
-  const size = units[unit];
+  const size = units.get(unit);
   return figure === undefined || size === undefined ? undefined : Number(figure) * size;
 };
 

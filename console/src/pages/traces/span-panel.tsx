@@ -54,7 +54,7 @@ const Attributes = ({
               <span class="row">
                 <Copy text={pair.value} what={plainText(pair.key, 40)} />
                 {find !== undefined && (
-                  <a href={find(pair)} aria-label={`Filter by ${plainText(pair.key, 40)}`}>
+                  <a href={find(pair)} aria-label={`Filter by this ${plainText(pair.key, 40)}`}>
                     Filter by this
                   </a>
                 )}

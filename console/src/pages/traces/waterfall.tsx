@@ -86,7 +86,7 @@ const Find = ({
   const failed = useMemo(() => rows.filter(({ isFailed }) => isFailed).length, [rows]);
   return (
     <form
-      class="row"
+      class="row inline"
       onSubmit={(event) => {
         event.preventDefault();
         onMove(nextOf(rows, active, (row) => matches(row, find)));
