@@ -123,7 +123,10 @@ export const settingsTable = z.object({
       'TIDEMARK_QUESTDB_READONLY_USER',
       'user that only reads, for queries of points on every instance; default the one of the embedded QuestDB, else the user in the address',
     ),
-    readonlyPassword: secret.optional('TIDEMARK_QUESTDB_READONLY_PASSWORD', 'password of that user'),
+    readonlyPassword: secret.optional(
+      'TIDEMARK_QUESTDB_READONLY_PASSWORD',
+      'password of that user of QuestDB',
+    ),
   }),
   clickhouse: z.object({
     url: url.optional('TIDEMARK_CLICKHOUSE_URL', 'ClickHouse HTTP address to use instead of an embedded one'),
@@ -136,7 +139,10 @@ export const settingsTable = z.object({
       'TIDEMARK_CLICKHOUSE_READONLY_USER',
       'user that only reads and may change settings (readonly 2), for queries of traces; default the one of the embedded ClickHouse, else the user in the address',
     ),
-    readonlyPassword: secret.optional('TIDEMARK_CLICKHOUSE_READONLY_PASSWORD', 'password of that user'),
+    readonlyPassword: secret.optional(
+      'TIDEMARK_CLICKHOUSE_READONLY_PASSWORD',
+      'password of that user of ClickHouse',
+    ),
     isUnconfined: flag.setting(
       'TIDEMARK_CLICKHOUSE_UNCONFINED',
       'false',

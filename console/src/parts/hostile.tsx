@@ -1,48 +1,26 @@
 import { useState } from 'preact/hooks';
+import { markOf } from './plain-text.ts';
 
-/** Characters that are invisible or change what stands beside them: each becomes a mark with its number. */
-const unseen = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}[\p{Default_Ignorable_Code_Point}--\p{Variation_Selector}]]/v;
 const charactersMax = 200;
-
-const named = new Map([
-  ['\n', '⏎'],
-  ['\t', '⇥'],
-  ['\0', '␀'],
-  ['\x1b', '␛'],
-]);
-
-const codeOf = (character: string): string =>
-  `U+${(character.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, '0')}`;
 
 const partsOf = (characters: readonly string[]): preact.ComponentChild[] => {
   const parts: preact.ComponentChild[] = [];
   let plain = '';
   for (const character of characters) {
-    if (!unseen.test(character)) {
+    const mark = markOf(character);
+    if (mark === undefined) {
       plain += character;
       continue;
     }
     if (plain !== '') parts.push(plain);
     plain = '';
     parts.push(
-      <span class="mark" title={codeOf(character)}>
-        {named.get(character) ?? codeOf(character)}
+      <span class="mark" title={mark.code}>
+        {mark.text}
       </span>,
     );
   }
   return plain === '' ? parts : [...parts, plain];
-};
-
-/** The same as one line of plain text, for an option or a label: at most `max` characters. */
-export const plainText = (text: string, max = 80): string => {
-  const characters = [...text.slice(0, max * 2)];
-  const shown = characters
-    .slice(0, max)
-    .map((character) =>
-      unseen.test(character) ? (named.get(character) ?? `[${codeOf(character)}]`) : character,
-    );
-  if (characters.length > max || text.length > max * 2) shown.push('…');
-  return text === '' ? '(empty)' : shown.join('');
 };
 
 /**

@@ -14,17 +14,17 @@ const name = (description: string, example: string) =>
     .max(nameLengthMax + 27)
     .meta({ description, examples: [example] });
 
-const seconds = (description: string) =>
+const seconds = (description: string, example: number) =>
   z
     .int('must be Unix seconds')
     .min(0)
     .max(4_294_967_295)
     .optional()
-    .meta({ description, examples: [1_800_000_000] });
+    .meta({ description, examples: [example] });
 
 const bodyPeriod = {
-  since: seconds('At or after this time, Unix seconds; default an hour before until'),
-  until: seconds('Before this time, Unix seconds; default now'),
+  since: seconds('At or after this time, Unix seconds; default an hour before until', 1_799_996_400),
+  until: seconds('Before this time, Unix seconds; default now', 1_800_000_000),
   wide: z.boolean().default(false).meta({ description: 'Allows a period of more than 7 days' }),
 };
 
@@ -171,7 +171,7 @@ export const tracesRequest = z
       .string()
       .regex(/^[A-Za-z0-9_-]{1,96}$/, 'is not a next_cursor of this list')
       .optional()
-      .meta({ description: 'The next_cursor of the page before, of the same query', examples: ['MTA'] }),
+      .meta({ description: 'The next_cursor of the page before, of the same query' }),
   })
   .meta({ id: 'TracesQuery' });
 

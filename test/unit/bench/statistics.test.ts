@@ -1,6 +1,13 @@
 import { expect, test } from 'vitest';
 import { combineRows } from '../../../bench/report.ts';
-import { changePercent, intervalOf, median, percentile, slopeOf, spreadOf } from '../../../bench/statistics.ts';
+import {
+  changePercent,
+  intervalOf,
+  median,
+  percentile,
+  slopeOf,
+  spreadOf,
+} from '../../../bench/statistics.ts';
 import { tableLines } from '../../../bench/table.ts';
 
 test.each([

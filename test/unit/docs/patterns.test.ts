@@ -83,12 +83,19 @@ const reviewed: Readonly<Record<string, readonly string[]>> = {
   'the server refuses a longer path': [
     'metadata/api/server.ts new RegExp',
     'metadata/api/params.ts /^\\d{1,15}$/',
+    'metadata/api/explore-endpoints.ts /^[0-9a-fA-F]{32}$/',
+    'metadata/api/explore-endpoints.ts /^[0-9a-f]{32}$/',
   ],
   'a longer text of an input is refused before any schema': [
     'metadata/api/dead-letter-endpoints.ts /^\\d{1,12}$/',
     'metadata/api/outcome-endpoints.ts /^\\d{1,15}$/',
     'metadata/api/outcome-endpoints.ts /^\\d{1,10}$/',
     'metadata/api/outcome-endpoints.ts /^(\\d{1,14})\\.(\\d{1,8})\\.(\\d{1,15})$/',
+    'metadata/api/explore-endpoints.ts /^\\d{1,4}$/',
+    'metadata/api/explore-shapes.ts /^[A-Za-z0-9_-]{1,96}$/',
+    'metadata/explore/traces.ts /^(\\d{1,19})\\.([0-9a-f]{32})$/',
+    // Values of a query.
+    "stores/clickhouse/literals.ts /[\\\\'\\u0000-\\u001f\\u007f]/g",
     'metadata/api/usage-endpoints.ts /^-?\\d{1,10}$/',
     'metadata/api/usage-endpoints.ts /^[1-9]\\d{0,2}$/',
     'metadata/audit/audit.ts /^[1-9]\\d{0,14}$/',
@@ -118,6 +125,9 @@ const reviewed: Readonly<Record<string, readonly string[]>> = {
   ],
   'a text of the program itself: a key, an id, a statement, a setting, a path of its own': [
     'dead-letters/dead-letter.ts /^METRICS(-|$)/',
+    'stores/clickhouse/literals.ts /^-?\\d{1,20}$/',
+    'stores/clickhouse/literals.ts /^U?Int64$/',
+    'stores/clickhouse/literals.ts /\\{(\\w+):([\\w()]+)\\}/g',
     'dead-letters/dead-letter.ts /^dl:(.+):\\d+$/',
     'dead-letters/received-item.ts /^(\\d{1,20})\\+(\\d{1,10})$/',
     'directory/applications.ts /^(application|application_policy|previous_application_token|application_identity)\\.(\\d{1,15})$/',
