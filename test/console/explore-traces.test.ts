@@ -216,10 +216,10 @@ describe('odd and hostile spans', () => {
     await page.getByRole('button', { name: /^Remove the condition/ }).click();
     await page.getByLabel('At most').fill('5 s');
     await page.getByLabel('At least').fill('40 ms');
-    await page.getByLabel('Status').selectOption('error');
-    await page.getByLabel('Application', { exact: true }).selectOption(String(appId));
-    await page.getByLabel('Service').fill('shop');
-    await page.getByLabel('Span name').fill('failing');
+    await page.getByRole('combobox', { name: 'Status' }).selectOption('error');
+    await page.getByRole('combobox', { name: 'Application' }).selectOption(String(appId));
+    await page.getByRole('combobox', { name: 'Service' }).fill('shop');
+    await page.getByRole('combobox', { name: 'Span name' }).fill('failing');
     await page.keyboard.press('Tab');
     await found.waitFor();
     const kept = new URL(page.url()).searchParams;

@@ -1,7 +1,8 @@
 import { useState } from 'preact/hooks';
 import { get } from '../../api/client.ts';
 import { numberText } from '../../parts/format.tsx';
-import { Hostile, plainText } from '../../parts/hostile.tsx';
+import { Hostile } from '../../parts/hostile.tsx';
+import { plainText } from '../../parts/plain-text.ts';
 import { Queried, useQuery } from '../../parts/query.tsx';
 import { Empty, TooLarge } from '../../parts/states.tsx';
 import { useTimeRange } from '../../parts/time-range.tsx';

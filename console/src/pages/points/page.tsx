@@ -2,7 +2,8 @@ import './points.css';
 import { call, get } from '../../api/client.ts';
 import { useLoad } from '../../api/use.ts';
 import { Chart } from '../../charts/chart.tsx';
-import { Hostile, plainText } from '../../parts/hostile.tsx';
+import { Hostile } from '../../parts/hostile.tsx';
+import { plainText } from '../../parts/plain-text.ts';
 import { Queried, Ran, useQuery } from '../../parts/query.tsx';
 import { Empty, Failed, Loading, TooLarge } from '../../parts/states.tsx';
 import { Table } from '../../parts/table.tsx';
@@ -163,7 +164,7 @@ type RawRow = { readonly cells: NonNullable<Points['raw']>['rows'][number]; read
 
 const Cell = ({ value }: { value: string | number | null | undefined }) => {
   if (value == null) return <span class="quiet">–</span>;
-  return typeof value === 'number' ? <>{value}</> : <Hostile text={value} max={80} />;
+  return typeof value === 'number' ? <span>{value}</span> : <Hostile text={value} max={80} />;
 };
 
 const Rows = ({ raw }: { raw: NonNullable<Points['raw']> }) => (

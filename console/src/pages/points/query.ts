@@ -1,8 +1,7 @@
-import type { OrUndefined } from '../../api/client.ts';
+import type { OrUndefined } from '../../api/or-undefined.ts';
 import type { components } from '../../api/schema.d.ts';
 import type { Series } from '../../charts/model.ts';
-import { plainText } from '../../parts/hostile.tsx';
-import type { TimeRange } from '../../parts/time-range.tsx';
+import { plainText } from '../../parts/plain-text.ts';
 
 export type PointsQuery = OrUndefined<components['schemas']['PointsQuery']>;
 export type Points = components['schemas']['Points'];
@@ -50,10 +49,13 @@ const conditionsOf = ({ dimension, isNot, values }: Filter): NonNullable<PointsQ
   return [{ dimension, operator: values.length === 1 ? '=' : 'in', values: [...values] }];
 };
 
+/** Unix seconds; until undefined is now. */
+type Period = { readonly since: number; readonly until: number | undefined };
+
 const weekSeconds = 604_800;
 
 /** The query of an address; a text says what it still needs. */
-export const queryOf = (query: URLSearchParams, { since, until }: TimeRange): PointsQuery | string => {
+export const queryOf = (query: URLSearchParams, { since, until }: Period): PointsQuery | string => {
   const source = query.get('source') ?? '';
   const isDataId = /^\d{1,15}$/.test(source);
   const metrics = query.getAll('metric').slice(0, metricsMax);

@@ -1,6 +1,5 @@
-import type { OrUndefined } from '../../api/client.ts';
+import type { OrUndefined } from '../../api/or-undefined.ts';
 import type { components } from '../../api/schema.d.ts';
-import type { TimeRange } from '../../parts/time-range.tsx';
 
 export type TracesQuery = OrUndefined<components['schemas']['TracesQuery']>;
 
@@ -44,14 +43,17 @@ export const parseDuration = (text: string): number | undefined => {
 };
 
 const statuses = ['error', 'ok', 'unset'] as const;
+/** Unix seconds; until undefined is now. */
+type Period = { readonly since: number; readonly until: number | undefined };
+
 const weekSeconds = 604_800;
 
 /** `wide` of a range that the reader chose: beyond a week the API wants it said. */
-export const isWide = ({ since, until }: Pick<TimeRange, 'since' | 'until'>): boolean =>
+export const isWide = ({ since, until }: Period): boolean =>
   (until ?? Date.now() / 1000) - since > weekSeconds;
 
 /** The search of an address; a text says what is wrong with it. */
-export const searchOf = (query: URLSearchParams, range: TimeRange): TracesQuery | string => {
+export const searchOf = (query: URLSearchParams, range: Period): TracesQuery | string => {
   const text = (name: string): string | undefined => query.get(name) || undefined;
   const [least, most] = [text('min'), text('max')];
   const [leastMs, mostMs] = [parseDuration(least ?? ''), parseDuration(most ?? '')];

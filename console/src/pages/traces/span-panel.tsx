@@ -1,6 +1,7 @@
 import { Copy } from '../../parts/copy.tsx';
 import { durationText, numberText, timeText } from '../../parts/format.tsx';
-import { Hostile, plainText } from '../../parts/hostile.tsx';
+import { Hostile } from '../../parts/hostile.tsx';
+import { plainText } from '../../parts/plain-text.ts';
 import { Badge, Empty, TooLarge } from '../../parts/states.tsx';
 import { href } from '../../shell/router.ts';
 import { attributeText } from './search.ts';
