@@ -5,7 +5,7 @@ import { plainText } from '../../parts/plain-text.ts';
 import { Badge, Empty, TooLarge } from '../../parts/states.tsx';
 import { href } from '../../shell/router.ts';
 import { attributeText } from './search.ts';
-import type { TraceAnswer } from './trace.tsx';
+import type { TraceAnswer } from './tree.ts';
 import { endOf, type Oddity, type Row, type Span } from './tree.ts';
 
 type Pair = { readonly key: string; readonly value: string };

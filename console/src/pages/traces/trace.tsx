@@ -1,13 +1,12 @@
-import { type Answer, get } from '../../api/client.ts';
+import { get } from '../../api/client.ts';
 import { Copy } from '../../parts/copy.tsx';
 import { durationText, numberText, Time } from '../../parts/format.tsx';
 import { plainText } from '../../parts/plain-text.ts';
 import { Queried, Ran, useQuery } from '../../parts/query.tsx';
 import { Badge, TooLarge } from '../../parts/states.tsx';
 import { href } from '../../shell/router.ts';
+import type { TraceAnswer } from './tree.ts';
 import { Waterfall } from './waterfall.tsx';
-
-export type TraceAnswer = Answer<'/api/v1/traces/{id}'>;
 
 const Facts = ({ trace }: { trace: TraceAnswer }) => {
   const { spans, spans_total, duration_ns, start_unix_nano } = trace;

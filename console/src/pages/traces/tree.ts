@@ -1,5 +1,7 @@
+import type { Answer } from '../../api/client.ts';
 import type { components } from '../../api/schema.d.ts';
 
+export type TraceAnswer = Answer<'/api/v1/traces/{id}'>;
 export type Span = components['schemas']['Span'];
 
 /** What is odd about a span's place in its trace. */

@@ -12,7 +12,7 @@ import { Minimap } from './minimap.tsx';
 import { type Move, matches, moveOf, nextOf, unfoldedTo } from './moves.ts';
 import { SpanPanel } from './span-panel.tsx';
 import { rowId, SpanRow } from './span-row.tsx';
-import type { TraceAnswer } from './trace.tsx';
+import type { TraceAnswer } from './tree.ts';
 import { buildTree, foldsOf, type Row, shownRows, turnedFold } from './tree.ts';
 import { rowPx, scrollTo, windowOf, type Zoom, zoomOf, zoomText } from './window.ts';
 
