@@ -1,4 +1,4 @@
-import { useRef } from 'preact/hooks';
+import { useEffect, useRef, useState } from 'preact/hooks';
 import { setQuery, useQueryState } from '../shell/router.ts';
 
 // Filters and pages of a list, kept in the address. A filter that changes goes back to the first page.
@@ -17,12 +17,16 @@ type TextFilterProps = {
 /** A filter that the reader types; it counts when the field is left, or at Enter. */
 export const TextFilter = ({ label, name, hint, options = [] }: TextFilterProps) => {
   const [value] = useQueryState(name);
+  // What is typed stays when the page is drawn again before it counts.
+  const [typed, setTyped] = useState(value);
+  useEffect(() => setTyped(value), [value]);
   return (
     <label>
       {label}{' '}
       <input
         type="search"
-        value={value}
+        value={typed}
+        onInput={({ currentTarget }) => setTyped(currentTarget.value)}
         placeholder={hint}
         autocomplete="off"
         list={options.length === 0 ? undefined : `options-${name}`}

@@ -1,7 +1,7 @@
 // biome-ignore-all lint/a11y/useSemanticElements: a table cannot have its rows where they are placed.
 // biome-ignore-all lint/a11y/useFocusableInteractive: the grid has the focus, and names its active row.
 import '../../charts/charts.css';
-import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
+import { useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { Swatch } from '../../charts/chart.tsx';
 import { durationText, numberText } from '../../parts/format.tsx';
 import { plainText } from '../../parts/plain-text.ts';
@@ -169,7 +169,8 @@ type Tree = ReturnType<typeof useTree>;
 const useActive = (tree: Tree, trace: TraceAnswer, { frame, height }: ReturnType<typeof useScroll>) => {
   const { rows, shown, isFolded, open, zoom, fold } = tree;
   const [active, setActive] = useState(Math.max(0, open));
-  const reveal = useRef(open > 0);
+  /** The row to bring in sight once it is drawn. */
+  const wanted = useRef(open);
   // The header row stands above the rows.
   const heightPx = height - rowPx;
   const move = ({ active: next, fold: folds }: Move): void => {
@@ -177,16 +178,17 @@ const useActive = (tree: Tree, trace: TraceAnswer, { frame, height }: ReturnType
     if (next === undefined) return;
     const free = unfoldedTo(rows, next, fold, isFolded);
     if (free !== fold) tree.setFold(free);
-    reveal.current = true;
+    wanted.current = next;
     setActive(next);
   };
-  useEffect(() => {
+  useLayoutEffect(() => {
     const place = shown.indexOf(active);
     // Where a fold was closed over it, the row that hides it is active now.
     if (place < 0) setActive(shown.findLast((at) => at < active) ?? 0);
-    else if (reveal.current && frame.current !== null) {
-      frame.current.scrollTop = scrollTo(place, frame.current.scrollTop, heightPx);
-      reveal.current = false;
+    else if (wanted.current === active && frame.current !== null) {
+      const { scrollTop, clientHeight } = frame.current;
+      frame.current.scrollTop = scrollTo(place, scrollTop, clientHeight - rowPx);
+      wanted.current = -1;
     }
   }, [active, shown]);
   const show = (at: number): void => {
@@ -283,6 +285,8 @@ export const Waterfall = ({ trace }: { trace: TraceAnswer }) => {
   const { frame, top, height } = scroll;
   const { active, move, onKeyDown, onClick } = useActive(tree, trace, scroll);
   const inSight = (px: number): number => shown[Math.min(shown.length - 1, Math.floor(px / rowPx))] ?? 0;
+  const { first, last } = windowOf(top, height, shown.length);
+  const isDrawn = (place: number): boolean => place >= first && place < last;
   const openRow = rows[open];
   const durationNs = trace.duration_ns;
   return (
@@ -304,7 +308,7 @@ export const Waterfall = ({ trace }: { trace: TraceAnswer }) => {
           aria-label="Spans"
           aria-describedby="span-keys"
           aria-rowcount={shown.length + 1}
-          aria-activedescendant={rowId(active)}
+          aria-activedescendant={isDrawn(shown.indexOf(active)) ? rowId(active) : undefined}
           onKeyDown={onKeyDown}
           onClick={onClick}
         >
