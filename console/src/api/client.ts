@@ -1,3 +1,4 @@
+import type { OrUndefined } from './or-undefined.ts';
 import type { components, paths } from './schema.d.ts';
 
 /** The part of a problem (RFC 9457) that a page shows. */
@@ -33,10 +34,6 @@ type Parameters<O> = O extends { parameters: infer P } ? P : never;
 type Json<B> = B extends { content: { 'application/json': infer T } } ? T : never;
 
 type PathInput<O> = Parameters<O> extends { path: infer T } ? { readonly path: T } : object;
-/** A parameter or an optional field that is undefined is not sent. */
-export type OrUndefined<T> = {
-  readonly [K in keyof T]: object extends Pick<T, K> ? T[K] | undefined : T[K];
-};
 type QueryInput<O> =
   Parameters<O> extends { query: infer T }
     ? { readonly query: OrUndefined<T> }

@@ -46,7 +46,7 @@ const Legend = ({ series, hidden, onToggle, figure }: LegendProps) => (
     {series.map((each) => (
       <li key={each.key}>
         <button type="button" aria-pressed={!hidden.has(each.key)} onClick={() => onToggle(each.key)}>
-          <Swatch mark={each.mark} /> {each.label} <span class="figure">{figure(each)}</span>
+          <Swatch mark={each.mark} /> <bdi>{each.label}</bdi> <span class="figure">{figure(each)}</span>
         </button>
       </li>
     ))}
@@ -103,11 +103,9 @@ export const Chart = ({ name, title, summary, text = numberText, isShare = false
       const value = (drawn.find(({ key }) => key === each.key) ?? each).values[at];
       return value == null || hidden.has(each.key) ? '–' : valueText(value);
     }
-    return plot.kind === 'bars'
-      ? text(sumOf(each))
-      : each.values.at(-1) == null
-        ? '–'
-        : text(each.values.at(-1) ?? 0);
+    if (plot.kind === 'bars') return text(sumOf(each));
+    const newest = each.values.findLast((value) => value !== null);
+    return newest == null ? '–' : text(newest);
   };
   return (
     <figure class="chart">

@@ -261,9 +261,11 @@ export const Plot = (props: PlotProps) => {
   const isWhole =
     props.max === undefined &&
     series.every(({ values }) => values.every((value) => Number.isInteger(value ?? 0)));
-  const ticks = valueTicks(props.max ?? highest, { whole: isWhole });
+  const lowest =
+    kind === 'bars' ? 0 : Math.min(0, ...series.flatMap(({ values }) => values.map((value) => value ?? 0)));
+  const ticks = valueTicks(props.max ?? highest, { whole: isWhole, min: lowest });
   const max = ticks.at(-1) ?? 1;
-  const y = linear([0, max], [height, 0]);
+  const y = linear([ticks[0] ?? 0, max], [height, 0]);
   const columns =
     kind === 'bars'
       ? times.map((_, index) =>

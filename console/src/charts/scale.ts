@@ -14,12 +14,16 @@ export const niceCeil = (value: number): number => {
   return factor * power;
 };
 
-/** Marks of an axis from 0 up to the first one that is not below `max`. `whole`: no fractions between 0 and 1. */
-export const valueTicks = (max: number, { count = 4, whole = false } = {}): readonly number[] => {
-  const step = Math.max(niceCeil(max / count), whole ? 1 : 0);
+/**
+ * Marks of an axis from 0, or from the first one that is not above `min`, up to the first one that is not below `max`. `whole`: no
+ * fractions between 0 and 1.
+ */
+export const valueTicks = (max: number, { count = 4, whole = false, min = 0 } = {}): readonly number[] => {
+  const step = Math.max(niceCeil((max - min) / count), whole ? 1 : 0);
   const even = whole && step === 2.5 ? 3 : step;
-  const steps = Math.max(1, Math.ceil(max / even - 1e-9));
-  return Array.from({ length: steps + 1 }, (_, index) => Number((index * even).toPrecision(12)));
+  const below = Math.ceil(-min / even - 1e-9);
+  const steps = Math.max(1, below + Math.ceil(max / even - 1e-9));
+  return Array.from({ length: steps + 1 }, (_, index) => Number(((index - below) * even).toPrecision(12)));
 };
 
 /** A part of a column in pixels from the base line up. */

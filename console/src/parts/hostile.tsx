@@ -1,57 +1,39 @@
 import type { ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
+import { type Mark, markOf } from './plain-text.ts';
 
-/** Characters that are invisible or change what stands beside them: each becomes a mark with its number. */
-const unseen = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}[\p{Default_Ignorable_Code_Point}--\p{Variation_Selector}]]/v;
 const charactersMax = 200;
 
-const signs = new Map([
-  ['U+000A', '⏎'],
-  ['U+0009', '⇥'],
-  ['U+0000', '␀'],
-  ['U+001B', '␛'],
-]);
-
-const codeOf = (character: string): string =>
-  `U+${(character.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, '0')}`;
-
-/** The visible parts of a text in their order, and between them the number of each character that is not. */
-export const marked = (characters: readonly string[]): (string | { readonly mark: string })[] => {
-  const parts: (string | { mark: string })[] = [];
+const piecesOf = (characters: readonly string[]): (string | Mark)[] => {
+  const pieces: (string | Mark)[] = [];
   let plain = '';
   for (const character of characters) {
-    if (!unseen.test(character)) {
+    const mark = markOf(character);
+    if (mark === undefined) {
       plain += character;
       continue;
     }
-    if (plain !== '') parts.push(plain);
+    if (plain !== '') pieces.push(plain);
     plain = '';
-    parts.push({ mark: codeOf(character) });
+    pieces.push(mark);
   }
-  return plain === '' ? parts : [...parts, plain];
+  return plain === '' ? pieces : [...pieces, plain];
 };
 
+/** The visible parts of a text in their order, and between them the number of each character that is not. */
+export const marked = (characters: readonly string[]): (string | { readonly mark: string })[] =>
+  piecesOf(characters).map((piece) => (typeof piece === 'string' ? piece : { mark: piece.code }));
+
 const partsOf = (characters: readonly string[]): ComponentChildren =>
-  marked(characters).map((part) =>
-    typeof part === 'string' ? (
-      part
+  piecesOf(characters).map((piece) =>
+    typeof piece === 'string' ? (
+      piece
     ) : (
-      <span class="mark" title={part.mark}>
-        {signs.get(part.mark) ?? part.mark}
+      <span class="mark" title={piece.code}>
+        {piece.text}
       </span>
     ),
   );
-/** The same as one line of plain text, for an option or a label: at most `max` characters. */
-export const plainText = (text: string, max = 80): string => {
-  const characters = [...text.slice(0, max * 2)];
-  const shown = characters
-    .slice(0, max)
-    .map((character) =>
-      unseen.test(character) ? (signs.get(codeOf(character)) ?? `[${codeOf(character)}]`) : character,
-    );
-  if (characters.length > max || text.length > max * 2) shown.push('…');
-  return text === '' ? '(empty)' : shown.join('');
-};
 
 /**
  * A text that a sender wrote: characters alone, in a direction of its own, invisible characters as visible marks, and its first 200

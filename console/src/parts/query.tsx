@@ -71,7 +71,7 @@ export const Ran = ({ sql, elapsedMs, rowsRead, onAgain, store }: RanProps) => {
   const [open, setOpen] = useQueryState('sql');
   const session = useSession();
   return (
-    <section aria-label="Query">
+    <section class="ran" aria-label="Query">
       <p class="row quiet">
         {numberText(elapsedMs)} ms{rowsRead !== null && `, ${numberText(rowsRead)} rows read`}
         <button type="button" onClick={onAgain}>

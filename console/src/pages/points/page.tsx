@@ -1,3 +1,256 @@
-const Page = () => <h1>Explore points</h1>;
+import './points.css';
+import { call, get } from '../../api/client.ts';
+import { useLoad } from '../../api/use.ts';
+import { Chart } from '../../charts/chart.tsx';
+import { Hostile } from '../../parts/hostile.tsx';
+import { plainText } from '../../parts/plain-text.ts';
+import { Queried, Ran, useQuery } from '../../parts/query.tsx';
+import { Empty, Failed, Loading, TooLarge } from '../../parts/states.tsx';
+import { Table } from '../../parts/table.tsx';
+import { setTimeRange, TimeRangePicker, useTimeRange } from '../../parts/time-range.tsx';
+import { href, setQuery, useAddress, useQueryState } from '../../shell/router.ts';
+import { sources } from '../owners/owner.ts';
+import { Filters, Names } from './choices.tsx';
+import {
+  aggregates,
+  filtersMax,
+  groupsMax,
+  metricsMax,
+  type Points,
+  queryOf,
+  sentenceOf,
+  seriesOf,
+} from './query.ts';
+
+const steps = [
+  ['', 'automatic'],
+  ['10', '10 s'],
+  ['60', '1 min'],
+  ['300', '5 min'],
+  ['900', '15 min'],
+  ['3600', '1 h'],
+  ['86400', '1 day'],
+] as const;
+
+const Choice = ({
+  label,
+  name,
+  options,
+}: {
+  label: string;
+  name: string;
+  options: readonly (readonly [value: string, text: string])[];
+}) => {
+  const [value, setValue] = useQueryState(name);
+  return (
+    <label>
+      {label}{' '}
+      <select
+        value={value}
+        onChange={({ currentTarget }) => setValue(currentTarget.value, { replace: false })}
+      >
+        {options.map(([each, text]) => (
+          <option key={each} value={each}>
+            {text}
+          </option>
+        ))}
+      </select>
+    </label>
+  );
+};
+
+/** The data id of a source that is given by it, or by its table. */
+const dataIdOf = (source: string): number | undefined => {
+  const [, id] = /(?:^|_)(\d{1,15})(?:\.__default__)?$/.exec(source) ?? [];
+  return id === undefined ? undefined : Number(id);
+};
+
+/** The names that a source has sent. */
+const useNames = (dataId: number | undefined) =>
+  useLoad(`names ${dataId}`, async (signal) => {
+    if (dataId === undefined) return { metrics: [], dimensions: [] };
+    const query = { mon_data_id: dataId };
+    const [group] = (await get('/api/v1/time-series-groups', { query, signal })).items;
+    if (group === undefined) return { metrics: [], dimensions: [] };
+    const path = { id: group.time_series_group_id };
+    const { items } = await get('/api/v1/time-series-groups/{id}/columns', { path, signal });
+    const named = (kind: string): string[] =>
+      items.filter((each) => each.kind === kind).map(({ name }) => name);
+    return { metrics: named('metric'), dimensions: [...new Set(['target', ...named('dimension')])] };
+  });
+
+/** What is asked; all of it is in the address. */
+const Controls = () => {
+  const { query } = useAddress();
+  const listed = useLoad('sources', sources.list);
+  const source = query.get('source') ?? '';
+  const dataId = dataIdOf(source);
+  const names = useNames(dataId);
+  const owners = listed.data?.owners ?? [];
+  const isListed = owners.some(({ id }) => String(id) === source);
+  const choose = (next: string): void =>
+    setQuery({ source: next, metric: undefined, by: undefined, where: undefined }, { replace: false });
+  const { metrics = [], dimensions = [] } = names.data ?? {};
+  return (
+    <div class="query">
+      {listed.error !== undefined && <Failed error={listed.error} onRetry={listed.reload} />}
+      <div class="row">
+        <label>
+          Source{' '}
+          <select
+            data-search
+            class="source"
+            value={source}
+            onChange={({ currentTarget }) => choose(currentTarget.value)}
+          >
+            {source === '' && <option value="">choose …</option>}
+            {source !== '' && !isListed && <option value={source}>{plainText(source)}</option>}
+            {owners.map(({ id, name }) => (
+              <option key={id} value={String(id)}>
+                {id} {plainText(name, 60)}
+              </option>
+            ))}
+          </select>
+        </label>
+        <TimeRangePicker />
+        <Choice label="Step" name="step" options={steps} />
+        <Choice
+          label="Show"
+          name="show"
+          options={[
+            ['', 'series'],
+            ['rows', 'last 50 rows'],
+          ]}
+        />
+      </div>
+      {names.error !== undefined && <Failed error={names.error} onRetry={names.reload} />}
+      {names.data === undefined && names.error === undefined && <Loading what="Loading the names" />}
+      {names.data !== undefined && dataId !== undefined && metrics.length === 0 && (
+        <Empty>
+          This source has sent no metric yet. <a href={href(`/sources/${dataId}/set-up`)}>Set it up</a>
+        </Empty>
+      )}
+      {metrics.length > 0 && dataId !== undefined && (
+        <>
+          <div class="row">
+            <Names
+              label="Metrics"
+              name="metric"
+              chosen={query.getAll('metric')}
+              options={metrics}
+              max={metricsMax}
+            />
+            <Choice
+              label="as"
+              name="agg"
+              options={aggregates.map((each) => [each === 'avg' ? '' : each, each] as const)}
+            />
+            <Names
+              label="Group by"
+              name="by"
+              chosen={query.getAll('by')}
+              options={dimensions}
+              max={groupsMax}
+            />
+          </div>
+          <Filters source={dataId} given={query.getAll('where')} dimensions={dimensions} max={filtersMax} />
+        </>
+      )}
+    </div>
+  );
+};
+
+type RawRow = { readonly cells: NonNullable<Points['raw']>['rows'][number]; readonly index: number };
+
+const Cell = ({ value }: { value: string | number | null | undefined }) => {
+  if (value == null) return <span class="quiet">–</span>;
+  return typeof value === 'number' ? <span>{value}</span> : <Hostile text={value} max={80} />;
+};
+
+const Rows = ({ raw }: { raw: NonNullable<Points['raw']> }) => (
+  <Table
+    caption="The last 50 rows, the newest first"
+    rows={raw.rows.map((cells, index): RawRow => ({ cells, index }))}
+    keyOf={({ index }) => index}
+    empty="No row of this time has these metrics and fulfils all filters. Take a longer time, or remove a filter."
+    columns={raw.columns.map((name, place) => ({
+      key: `c${place}`,
+      title: plainText(name, 40),
+      isNumber: raw.rows.some(({ [place]: cell }) => typeof cell === 'number'),
+      cell: ({ cells }: RawRow) => <Cell value={cells[place]} />,
+    }))}
+  />
+);
+
+const Found = ({ points }: { points: Points }) => {
+  if (points.raw !== null) return <Rows raw={points.raw} />;
+  const series = seriesOf(points);
+  const hasValues = series.some(({ values }) => values.some((value) => value !== null));
+  if (!hasValues) return <Empty>{sentenceOf(points)} Take a longer time, or remove a filter.</Empty>;
+  return (
+    <>
+      <Chart
+        name="points"
+        title="Values over time"
+        kind="lines"
+        summary={sentenceOf(points)}
+        times={points.buckets}
+        step={points.step ?? 60}
+        series={series}
+        heightPx={300}
+        onZoom={setTimeRange}
+      />
+      {points.truncated && (
+        <TooLarge
+          shown={points.series.length}
+          total={points.series_total}
+          how="They are the series with most rows. Add a filter, or group by less."
+        />
+      )}
+    </>
+  );
+};
+
+/** Stored points: a query of one table, its series or its last rows. */
+const Page = () => {
+  const { query } = useAddress();
+  const range = useTimeRange();
+  const body = queryOf(query, range);
+  const key = typeof body === 'string' ? body : JSON.stringify({ ...body, since: 0, until: 0 }) + range.key;
+  const found = useQuery(key, async (signal) =>
+    typeof body === 'string'
+      ? undefined
+      : (await call('post', '/api/v1/query/points', { body, signal })).data,
+  );
+  return (
+    <>
+      <h1>Explore points</h1>
+      <Controls />
+      {typeof body === 'string' ? (
+        <Empty>{body}</Empty>
+      ) : (
+        <Queried of={found}>
+          {(points) =>
+            points && (
+              <>
+                <Found points={points} />
+                <p class="quiet">
+                  Table <code>{points.table_id}</code> on QuestDB <code>{points.questdb}</code>
+                </p>
+                <Ran
+                  sql={points.sql}
+                  elapsedMs={points.elapsed_ms}
+                  rowsRead={points.rows_read}
+                  onAgain={found.reload}
+                  store="questdb"
+                />
+              </>
+            )
+          }
+        </Queried>
+      )}
+    </>
+  );
+};
 
 export default Page;

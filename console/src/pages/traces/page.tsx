@@ -5,7 +5,8 @@ import { useLoad } from '../../api/use.ts';
 import { column, number, time } from '../../parts/columns.tsx';
 import { ChoiceFilter, Pager, TextFilter } from '../../parts/filters.tsx';
 import { durationText, numberText } from '../../parts/format.tsx';
-import { Hostile, plainText } from '../../parts/hostile.tsx';
+import { Hostile } from '../../parts/hostile.tsx';
+import { plainText } from '../../parts/plain-text.ts';
 import { Queried, Ran, useQuery } from '../../parts/query.tsx';
 import { Badge, Empty } from '../../parts/states.tsx';
 import { type Column, Table } from '../../parts/table.tsx';
@@ -34,7 +35,7 @@ const Attributes = ({ given }: { given: readonly string[] }) => {
     setValue('');
   };
   return (
-    <form class="row list-filters" onSubmit={add}>
+    <form class="row list-filters inline" onSubmit={add}>
       {given.map((text) => {
         const attribute = parseAttribute(text);
         return (
@@ -115,7 +116,7 @@ const Search = () => {
   };
   return (
     <search onFocusCapture={() => setIsWanted(true)}>
-      <form class="row list-filters" onSubmit={open}>
+      <form class="row list-filters inline" onSubmit={open}>
         <label>
           Trace id{' '}
           <input

@@ -1,6 +1,5 @@
-import type { OrUndefined } from '../../api/client.ts';
+import type { OrUndefined } from '../../api/or-undefined.ts';
 import type { components } from '../../api/schema.d.ts';
-import type { TimeRange } from '../../parts/time-range.tsx';
 
 export type TracesQuery = OrUndefined<components['schemas']['TracesQuery']>;
 
@@ -23,24 +22,38 @@ export const parseAttribute = (text: string): Attribute | undefined => {
   }
 };
 
-const units: Readonly<Record<string, number>> = { ns: 1e-6, us: 1e-3, µs: 1e-3, ms: 1, s: 1000, min: 60_000 };
+const units: ReadonlyMap<string, number> = new Map([
+  ...([
+    ['ns', 1e-6],
+    ['us', 1e-3],
+    ['µs', 1e-3],
+  ] as const),
+  ...([
+    ['ms', 1],
+    ['s', 1000],
+    ['min', 60_000],
+  ] as const),
+]);
 
 /** Milliseconds of `250`, `250ms` or `1.5 s`; undefined for anything else. */
 export const parseDuration = (text: string): number | undefined => {
   const [, figure, unit = 'ms'] = /^\s*(\d{1,12}(?:\.\d{1,6})?)\s*([a-zµ]+)?\s*$/.exec(text) ?? [];
-  const size = units[unit];
+  const size = units.get(unit);
   return figure === undefined || size === undefined ? undefined : Number(figure) * size;
 };
 
 const statuses = ['error', 'ok', 'unset'] as const;
+/** Unix seconds; until undefined is now. */
+type Period = { readonly since: number; readonly until: number | undefined };
+
 const weekSeconds = 604_800;
 
 /** `wide` of a range that the reader chose: beyond a week the API wants it said. */
-export const isWide = ({ since, until }: Pick<TimeRange, 'since' | 'until'>): boolean =>
+export const isWide = ({ since, until }: Period): boolean =>
   (until ?? Date.now() / 1000) - since > weekSeconds;
 
 /** The search of an address; a text says what is wrong with it. */
-export const searchOf = (query: URLSearchParams, range: TimeRange): TracesQuery | string => {
+export const searchOf = (query: URLSearchParams, range: Period): TracesQuery | string => {
   const text = (name: string): string | undefined => query.get(name) || undefined;
   const [least, most] = [text('min'), text('max')];
   const [leastMs, mostMs] = [parseDuration(least ?? ''), parseDuration(most ?? '')];

@@ -1,6 +1,7 @@
 import { Copy } from '../../parts/copy.tsx';
 import { durationText, numberText, timeText } from '../../parts/format.tsx';
-import { Hostile, plainText } from '../../parts/hostile.tsx';
+import { Hostile } from '../../parts/hostile.tsx';
+import { plainText } from '../../parts/plain-text.ts';
 import { Badge, Empty, TooLarge } from '../../parts/states.tsx';
 import { href } from '../../shell/router.ts';
 import { attributeText } from './search.ts';
@@ -54,7 +55,7 @@ const Attributes = ({
               <span class="row">
                 <Copy text={pair.value} what={plainText(pair.key, 40)} />
                 {find !== undefined && (
-                  <a href={find(pair)} aria-label={`Filter by ${plainText(pair.key, 40)}`}>
+                  <a href={find(pair)} aria-label={`Filter by this ${plainText(pair.key, 40)}`}>
                     Filter by this
                   </a>
                 )}

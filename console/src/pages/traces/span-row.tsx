@@ -1,7 +1,7 @@
 // biome-ignore-all lint/a11y/useSemanticElements: a table cannot have its rows where they are placed.
 // biome-ignore-all lint/a11y/useFocusableInteractive: the grid has the focus, and names its active row.
 import { durationText } from '../../parts/format.tsx';
-import { plainText } from '../../parts/hostile.tsx';
+import { plainText } from '../../parts/plain-text.ts';
 import { oddWords } from './span-panel.tsx';
 import type { Row } from './tree.ts';
 import { rowPx, type Zoom } from './window.ts';

@@ -1,7 +1,7 @@
 import { type Answer, get } from '../../api/client.ts';
 import { Copy } from '../../parts/copy.tsx';
 import { durationText, numberText, Time } from '../../parts/format.tsx';
-import { plainText } from '../../parts/hostile.tsx';
+import { plainText } from '../../parts/plain-text.ts';
 import { Queried, Ran, useQuery } from '../../parts/query.tsx';
 import { Badge, TooLarge } from '../../parts/states.tsx';
 import { href } from '../../shell/router.ts';

@@ -4,7 +4,7 @@ import '../../charts/charts.css';
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { Swatch } from '../../charts/chart.tsx';
 import { durationText, numberText } from '../../parts/format.tsx';
-import { plainText } from '../../parts/hostile.tsx';
+import { plainText } from '../../parts/plain-text.ts';
 import { announce } from '../../shell/announce.tsx';
 import { useQueryState } from '../../shell/router.ts';
 import { criticalPath } from './critical-path.ts';
@@ -86,7 +86,7 @@ const Find = ({
   const failed = useMemo(() => rows.filter(({ isFailed }) => isFailed).length, [rows]);
   return (
     <form
-      class="row"
+      class="row inline"
       onSubmit={(event) => {
         event.preventDefault();
         onMove(nextOf(rows, active, (row) => matches(row, find)));

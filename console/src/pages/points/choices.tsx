@@ -1,0 +1,198 @@
+import { useState } from 'preact/hooks';
+import { get } from '../../api/client.ts';
+import { numberText } from '../../parts/format.tsx';
+import { Hostile } from '../../parts/hostile.tsx';
+import { plainText } from '../../parts/plain-text.ts';
+import { Queried, useQuery } from '../../parts/query.tsx';
+import { Empty, TooLarge } from '../../parts/states.tsx';
+import { useTimeRange } from '../../parts/time-range.tsx';
+import { setQuery } from '../../shell/router.ts';
+import { type Filter, filterText, filterWords, parseFilter } from './query.ts';
+
+type NamesProps = {
+  readonly label: string;
+  /** Its parameter in the address. */
+  readonly name: string;
+  readonly chosen: readonly string[];
+  readonly options: readonly string[];
+  readonly max: number;
+};
+
+/** Some of many names: each chosen one is a button that removes it. */
+export const Names = ({ label, name, chosen, options, max }: NamesProps) => {
+  const set = (names: readonly string[]): void => setQuery({ [name]: names }, { replace: false });
+  const free = options.filter((option) => !chosen.includes(option));
+  return (
+    <fieldset class="row">
+      <legend class="unseen">{label}</legend>
+      <label>
+        {label}{' '}
+        <select
+          value=""
+          disabled={chosen.length >= max || free.length === 0}
+          onChange={({ currentTarget: { value } }) => value !== '' && set([...chosen, value])}
+        >
+          <option value="">{chosen.length >= max ? `at most ${max}` : 'add …'}</option>
+          {free.map((option) => (
+            <option key={option} value={option}>
+              {plainText(option)}
+            </option>
+          ))}
+        </select>
+      </label>
+      {chosen.map((each) => (
+        <button
+          key={each}
+          type="button"
+          class="chip"
+          aria-label={`Remove ${plainText(each)}`}
+          onClick={() => set(chosen.filter((other) => other !== each))}
+        >
+          <bdi>{plainText(each, 40)}</bdi> ✕
+        </button>
+      ))}
+    </fieldset>
+  );
+};
+
+type EditorProps = {
+  readonly source: number;
+  readonly dimension: string;
+  readonly onAdd: (filter: Filter) => void;
+};
+
+/** The values of a dimension in the chosen time, those with most rows first; any other can be typed. */
+const Editor = ({ source, dimension, onAdd }: EditorProps) => {
+  const range = useTimeRange();
+  const [isNot, setIsNot] = useState(false);
+  const [values, setValues] = useState<readonly (string | null)[]>([]);
+  const [typed, setTyped] = useState('');
+  const found = useQuery(`${source} ${dimension} ${range.key}`, (signal) => {
+    const { since, until } = range;
+    const query = { data_id: source, dimension, since, until, wide: true, limit: 100 };
+    return get('/api/v1/query/points/values', { query, signal });
+  });
+  const turn = (value: string | null): void =>
+    setValues(values.includes(value) ? values.filter((each) => each !== value) : [...values, value]);
+  const all = typed === '' ? values : [...values, typed];
+  return (
+    <form
+      class="filter-editor inline"
+      onSubmit={(event) => {
+        event.preventDefault();
+        if (all.length > 0) onAdd({ dimension, isNot, values: all });
+      }}
+    >
+      <fieldset>
+        <legend>
+          <Hostile text={dimension} max={60} />
+        </legend>
+        <div class="row">
+          <select
+            aria-label="Condition"
+            value={isNot ? '!=' : '='}
+            onChange={({ currentTarget }) => setIsNot(currentTarget.value === '!=')}
+          >
+            <option value="=">is one of</option>
+            <option value="!=">is none of</option>
+          </select>
+          <label>
+            Other value <input value={typed} onInput={({ currentTarget }) => setTyped(currentTarget.value)} />
+          </label>
+          <button type="submit" disabled={all.length === 0}>
+            Add filter
+          </button>
+        </div>
+        <Queried of={found}>
+          {(answer) =>
+            answer.values.length === 0 ? (
+              <Empty>No values in this time.</Empty>
+            ) : (
+              <>
+                <ul class="filter-values">
+                  {answer.values.map(({ value, rows }, index) => (
+                    <li key={index}>
+                      <label class="row">
+                        <input
+                          type="checkbox"
+                          checked={values.includes(value)}
+                          onChange={() => turn(value)}
+                        />
+                        {value === null ? <em>none</em> : <bdi>{plainText(value)}</bdi>}
+                        <span class="quiet figure">{numberText(rows)}</span>
+                      </label>
+                    </li>
+                  ))}
+                </ul>
+                {answer.truncated && (
+                  <TooLarge shown={answer.values.length} how="They have most rows. Type any other value." />
+                )}
+              </>
+            )
+          }
+        </Queried>
+      </fieldset>
+    </form>
+  );
+};
+
+type FiltersProps = {
+  readonly source: number;
+  readonly given: readonly string[];
+  readonly dimensions: readonly string[];
+  readonly max: number;
+};
+
+/** The filters of the address, and one more. */
+export const Filters = ({ source, given, dimensions, max }: FiltersProps) => {
+  const [dimension, setDimension] = useState('');
+  const set = (where: readonly string[]): void => setQuery({ where }, { replace: false });
+  return (
+    <>
+      <fieldset class="row">
+        <legend class="unseen">Filters</legend>
+        <label>
+          Filter{' '}
+          <select
+            value={dimension}
+            disabled={given.length >= max}
+            onChange={({ currentTarget }) => setDimension(currentTarget.value)}
+          >
+            <option value="">by a dimension …</option>
+            {dimensions.map((each) => (
+              <option key={each} value={each}>
+                {plainText(each)}
+              </option>
+            ))}
+          </select>
+        </label>
+        {given.map((text) => {
+          const filter = parseFilter(text);
+          const words = filter === undefined ? plainText(text) : filterWords(filter);
+          return (
+            <button
+              key={text}
+              type="button"
+              class="chip"
+              aria-label={`Remove the filter ${words}`}
+              onClick={() => set(given.filter((each) => each !== text))}
+            >
+              <bdi>{words}</bdi> ✕
+            </button>
+          );
+        })}
+      </fieldset>
+      {dimension !== '' && (
+        <Editor
+          key={`${source} ${dimension}`}
+          source={source}
+          dimension={dimension}
+          onAdd={(filter) => {
+            set([...new Set([...given, filterText(filter)])]);
+            setDimension('');
+          }}
+        />
+      )}
+    </>
+  );
+};

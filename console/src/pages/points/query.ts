@@ -1,0 +1,103 @@
+import type { OrUndefined } from '../../api/or-undefined.ts';
+import type { components } from '../../api/schema.d.ts';
+import type { Series } from '../../charts/model.ts';
+import { plainText } from '../../parts/plain-text.ts';
+
+export type PointsQuery = OrUndefined<components['schemas']['PointsQuery']>;
+export type Points = components['schemas']['Points'];
+
+export const metricsMax = 4;
+export const groupsMax = 2;
+export const filtersMax = 10;
+
+export const aggregates = ['avg', 'min', 'max', 'sum', 'count', 'last'] as const;
+
+/** A condition on a dimension, in the address as a JSON list; null is a point without the dimension. */
+export type Filter = {
+  readonly dimension: string;
+  readonly isNot: boolean;
+  readonly values: readonly (string | null)[];
+};
+
+export const filterText = ({ dimension, isNot, values }: Filter): string =>
+  JSON.stringify([dimension, isNot ? '!=' : '=', ...values]);
+
+const isValue = (value: unknown): value is string | null => value === null || typeof value === 'string';
+
+/** Undefined for anything that `filterText` does not write. */
+export const parseFilter = (text: string): Filter | undefined => {
+  try {
+    const parts: unknown = JSON.parse(text);
+    if (!Array.isArray(parts) || parts.length < 3) return undefined;
+    const [dimension, operator, ...values]: unknown[] = parts;
+    if (typeof dimension !== 'string' || (operator !== '=' && operator !== '!=')) return undefined;
+    return values.every(isValue) ? { dimension, isNot: operator === '!=', values } : undefined;
+  } catch {
+    return undefined;
+  }
+};
+
+const valueText = (value: string | null): string => (value === null ? '(none)' : plainText(value, 40));
+
+/** `host = web-1, web-2`. */
+export const filterWords = ({ dimension, isNot, values }: Filter): string =>
+  `${plainText(dimension, 40)} ${isNot ? '≠' : '='} ${values.map(valueText).join(', ')}`;
+
+/** The API has no "none of": it is a condition for each value. */
+const conditionsOf = ({ dimension, isNot, values }: Filter): NonNullable<PointsQuery['filter']> => {
+  if (isNot) return values.map((value) => ({ dimension, operator: '!=', values: [value] }));
+  return [{ dimension, operator: values.length === 1 ? '=' : 'in', values: [...values] }];
+};
+
+/** Unix seconds; until undefined is now. */
+type Period = { readonly since: number; readonly until: number | undefined };
+
+const weekSeconds = 604_800;
+
+/** The query of an address; a text says what it still needs. */
+export const queryOf = (query: URLSearchParams, { since, until }: Period): PointsQuery | string => {
+  const source = query.get('source') ?? '';
+  const isDataId = /^\d{1,15}$/.test(source);
+  const metrics = query.getAll('metric').slice(0, metricsMax);
+  if (source === '') return 'Choose a source.';
+  if (metrics.length === 0) return 'Choose a metric.';
+  const filters = query.getAll('where').map(parseFilter);
+  if (filters.includes(undefined)) return 'A filter of the address cannot be read: remove it.';
+  const step = Number(query.get('step') ?? '');
+  return {
+    ...(isDataId ? { data_id: Number(source) } : { table: source }),
+    metrics,
+    aggregate: aggregates.find((each) => each === query.get('agg')) ?? 'avg',
+    filter: filters.flatMap((filter) => (filter === undefined ? [] : conditionsOf(filter))),
+    group_by: query.getAll('by').slice(0, groupsMax),
+    since,
+    until,
+    // The reader has chosen the time, long as it is.
+    wide: (until ?? Date.now() / 1000) - since > weekSeconds,
+    step: Number.isInteger(step) && step > 0 ? step : undefined,
+    raw: query.get('show') === 'rows',
+  };
+};
+
+const marks = 8;
+
+/** The series of an answer for the chart: keys are their places, since names and values are a sender's. */
+export const seriesOf = ({ series, group_by }: Points): readonly Series[] =>
+  series.map(({ metric, group, values }, index) => ({
+    key: `s${index}`,
+    label: [
+      plainText(metric, 40),
+      ...group.map((value, place) => `${plainText(group_by[place] ?? '', 24)}=${valueText(value)}`),
+    ].join(' '),
+    mark: index % marks,
+    values,
+  }));
+
+/** The answer in a sentence. */
+export const sentenceOf = ({ series, series_total, step, buckets }: Points): string => {
+  const known = series.flatMap(({ values }) => values.filter((value) => value !== null));
+  if (known.length === 0) return 'No point of this time has these metrics and fulfils all filters.';
+  const shown = series.length === 1 ? 'One series' : `${series.length} series`;
+  const left = series_total > series.length ? ` of ${series_total}, those with most rows` : '';
+  return `${shown}${left}; ${buckets.length} buckets of ${step ?? 0} s.`;
+};

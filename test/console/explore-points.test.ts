@@ -1,0 +1,102 @@
+import { beforeAll, expect, it } from 'vitest';
+import { askAdmin, axeFindings, logInByLink, useBrowser } from '../support/console/browser.ts';
+import { createSource, pushPoints } from '../support/console/explore-data.ts';
+import { waitFor } from '../support/wait.ts';
+
+const browser = useBrowser();
+/** As hostile as a value of a dimension may be: control characters are refused by the receiver. */
+const host = '<img src=x onerror=alert(1)>\u202egnp.exe =1+1';
+const hosts = ['web-1', 'web-2', host];
+let source = 0;
+
+beforeAll(async () => {
+  const created = await createSource('explore');
+  source = created.mon_data_id;
+  const now = Date.now();
+  const points = Array.from({ length: 90 }, (_, index) => ({
+    metrics: { cpu: 10 + (index % 7), change: -index },
+    target: '127.0.0.1',
+    dimension: { host: hosts[index % 3] ?? '', zone: index % 2 === 0 ? 'a' : 'b' },
+    timestamp: now - index * 10_000,
+  }));
+  await pushPoints(created, points);
+  await waitFor('the points are stored', 60_000, async () => {
+    const asked = { data_id: source, metrics: ['cpu'], aggregate: 'count' };
+    const { status, body } = await askAdmin('POST', '/api/v1/query/points', asked);
+    if (status !== 200) throw new Error(body);
+    const [{ values }]: [{ values: (number | null)[] }] = JSON.parse(body).series;
+    return values.reduce<number>((sum, value) => sum + (value ?? 0), 0) === points.length;
+  });
+});
+
+it('a source is chosen, its metrics are drawn, filtered and grouped, and the address brings the same back', async () => {
+  const page = await browser.page();
+  await logInByLink(page);
+  await page.goto('/console/points');
+  await page.getByText('Choose a source.').waitFor();
+  await page.getByRole('combobox', { name: 'Source' }).selectOption(String(source));
+  await page.getByRole('combobox', { name: 'Metrics' }).selectOption('cpu');
+  await page.getByText('One series;').waitFor();
+  await page.getByRole('combobox', { name: 'Group by' }).selectOption('host');
+  await page.getByText('3 series;').waitFor();
+  expect(await page.locator('main img').count()).toBe(0);
+  await page.getByRole('button', { name: '[U+202E]gnp.exe' }).waitFor();
+  await page.getByRole('combobox', { name: 'Filter', exact: true }).selectOption('host');
+  const values = page.getByRole('group', { name: 'host' });
+  await values.getByText('[U+202E]gnp.exe').click();
+  await values.getByLabel('Other value').fill('web-2');
+  await values.getByRole('button', { name: 'Add filter' }).click();
+  await page.getByText('2 series;').waitFor();
+  await page.getByRole('combobox', { name: 'as', exact: true }).selectOption('max');
+  await page.getByRole('button', { name: 'SQL' }).click();
+  await page.getByLabel('SQL that ran').getByText('max("cpu")').waitFor();
+  const address = page.url();
+  await page.goto('/console/');
+  await page.goto(address);
+  await page.getByText('2 series;').waitFor();
+  await page.getByRole('button', { name: /^Remove the filter host = / }).click();
+  await page.getByText('3 series;').waitFor();
+});
+
+it.each(['light', 'dark'] as const)('series and rows leave nothing to axe in %s', async (scheme) => {
+  for (const width of [1280, 390]) {
+    const page = await browser.page({ scheme, width });
+    await logInByLink(page);
+    for (const rest of ['&by=host&sql=1', '&show=rows']) {
+      await page.goto(`/console/points?source=${source}&metric=cpu&metric=change${rest}`);
+      await page.getByRole('button', { name: 'Run again' }).waitFor();
+      expect(await axeFindings(page)).toEqual([]);
+      expect(await page.evaluate('document.documentElement.scrollWidth - innerWidth')).toBeLessThanOrEqual(0);
+    }
+    expect(await page.getByRole('table').getByRole('row').count()).toBe(51);
+  }
+});
+
+it('a refusal says what to do, and a query that runs can be cancelled', async () => {
+  const page = await browser.page();
+  await logInByLink(page);
+  await page.goto(`/console/points?source=${source}&metric=none`);
+  await page.getByText('Use a metric or a dimension that').waitFor();
+  await page.route('**/api/v1/query/points', (route) =>
+    route.fulfill({
+      status: 429,
+      contentType: 'application/problem+json',
+      body: JSON.stringify({
+        code: 'too_many_queries',
+        status: 429,
+        detail: 'one token has at most 2 queries of Explore at once',
+        remedy: 'Wait for one of them, then repeat the query.',
+      }),
+    }),
+  );
+  await page.goto(`/console/points?source=${source}&metric=cpu`);
+  await page.getByRole('alert').getByText('Wait for one of them').waitFor();
+  await page.unroute('**/api/v1/query/points');
+  await page.getByRole('button', { name: 'Try again' }).click();
+  await page.getByText('One series;').waitFor();
+  // It is never answered.
+  await page.route('**/api/v1/query/points', () => undefined);
+  await page.getByRole('button', { name: 'Run again' }).click();
+  await page.getByRole('button', { name: 'Cancel' }).click();
+  await page.getByText('The query was cancelled.').waitFor();
+});

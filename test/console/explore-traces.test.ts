@@ -1,0 +1,247 @@
+import type { Page } from 'playwright-core';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { askAdmin, axeFindings, logInByLink, useBrowser } from '../support/console/browser.ts';
+import {
+  createApplication,
+  exportSpans,
+  hostileName,
+  spanIdOf,
+  wideTrace,
+} from '../support/console/explore-data.ts';
+import { attribute } from '../support/otlp/trace-cases.ts';
+import { waitFor } from '../support/wait.ts';
+
+const browser = useBrowser();
+const largeId = 'a1'.repeat(16);
+const smallId = 'b2'.repeat(16);
+const large = 10_020;
+let appId = 0;
+
+/** Odd in every way that a waterfall marks. */
+const oddTrace = (start: bigint) => {
+  const at = (ms: number): string => String(start + BigInt(ms) * 1_000_000n);
+  const span = (id: number, parent: number, from: number, to: number, more: object = {}) => ({
+    traceId: smallId,
+    spanId: spanIdOf(id),
+    ...(parent < 0 ? {} : { parentSpanId: spanIdOf(parent) }),
+    name: `odd ${id}`,
+    kind: 1,
+    startTimeUnixNano: at(from),
+    endTimeUnixNano: at(to),
+    ...more,
+  });
+  return [
+    span(0, -1, 100, 400, { name: hostileName }),
+    span(1, 0, 20, 200, { name: 'early' }),
+    span(2, 0, 150, 300, {
+      name: 'failing',
+      status: { code: 2, message: hostileName },
+      attributes: [attribute(hostileName, hostileName), attribute('http.route', '/cart')],
+      events: [{ timeUnixNano: at(160), name: hostileName, attributes: [attribute('a', 'b')] }],
+      links: [{ traceId: largeId, spanId: spanIdOf(3), attributes: [] }],
+    }),
+    span(3, 77, 210, 220, { name: 'lost' }),
+    span(4, 5, 230, 240),
+    span(5, 4, 230, 250),
+  ];
+};
+
+/** Whether the search sees all spans of these traces. */
+const areStored = async (...counts: readonly (readonly [id: string, spans: number])[]): Promise<boolean> => {
+  const { status, body } = await askAdmin('POST', '/api/v1/query/traces', { app_id: appId });
+  if (status !== 200) throw new Error(body);
+  const { items }: { items: { trace_id: string; spans: number }[] } = JSON.parse(body);
+  const spansOf = new Map(items.map(({ trace_id, spans }) => [trace_id, spans]));
+  const short = counts.filter(([id, spans]) => spansOf.get(id) !== spans);
+  if (short.length > 0) throw new Error(JSON.stringify([...spansOf]));
+  return true;
+};
+
+beforeAll(async () => {
+  const { app_id, token } = await createApplication('explore');
+  appId = app_id;
+  const start = BigInt(Date.now() - 60_000) * 1_000_000n;
+  await exportSpans(token, wideTrace(largeId, large, start), (index) => `service-${index % 7}`);
+  await exportSpans(token, oddTrace(start), (index) => (index === 1 ? hostileName : 'shop'));
+  await waitFor('the spans are stored', 120_000, () => areStored([largeId, large], [smallId, 6]));
+});
+
+const openTrace = async (page: Page, id: string) => {
+  await logInByLink(page);
+  await page.goto(`/console/traces/${id}`);
+  const grid = page.getByRole('treegrid', { name: 'Spans' });
+  await grid.waitFor();
+  return grid;
+};
+
+/** The row that has the keyboard. */
+const activeRow = (page: Page): Promise<string> =>
+  page.evaluate(
+    "document.getElementById(document.querySelector('[role=treegrid]').getAttribute('aria-activedescendant'))?.textContent ?? ''",
+  );
+
+/** Scrolls through the rows, a step a frame: times of the frames in ms. */
+const scrollThrough = `(async () => {
+  const grid = document.querySelector('[role=treegrid]');
+  const frames = [];
+  let former = await new Promise(requestAnimationFrame);
+  let rowsMax = 0;
+  for (let turn = 0; turn < 120; turn++) {
+    grid.scrollTop += 1800;
+    const now = await new Promise(requestAnimationFrame);
+    frames.push(now - former);
+    former = now;
+    rowsMax = Math.max(rowsMax, grid.querySelectorAll('[role=row]').length);
+  }
+  return { frames: frames.sort((a, b) => a - b), rowsMax, top: grid.scrollTop };
+})()`;
+
+describe('a trace of 10,000 spans', () => {
+  it('has fewer than 150 rows in the page, and less than 50 ms of work for a frame while it scrolls', async () => {
+    const page = await browser.page();
+    const grid = await openTrace(page, largeId);
+    await page.getByText('The first 10,000 of 10,020 are shown.').waitFor();
+    expect(await grid.getAttribute('aria-rowcount')).toBe('10001');
+    const debug = await page.context().newCDPSession(page);
+    // Time of the processor: other work of the machine does not count.
+    await debug.send('Performance.enable', { timeDomain: 'threadTicks' });
+    const worked = async (): Promise<number> => {
+      const { metrics } = await debug.send('Performance.getMetrics');
+      return 1000 * (metrics.find(({ name }) => name === 'TaskDuration')?.value ?? Number.NaN);
+    };
+    const before = await worked();
+    const { frames, rowsMax, top } = await page.evaluate<{ frames: number[]; rowsMax: number; top: number }>(
+      scrollThrough,
+    );
+    const perFrame = ((await worked()) - before) / frames.length;
+    const median = frames[Math.floor(frames.length / 2)] ?? Number.NaN;
+    process.stdout.write(
+      `frame: ${perFrame.toFixed(1)} ms of work, median ${median.toFixed(1)} ms, 95 % ${frames[Math.floor(frames.length * 0.95)]?.toFixed(1)} ms; ${rowsMax} rows\n`,
+    );
+    expect(top).toBeGreaterThan(200_000);
+    expect(rowsMax).toBeLessThan(150);
+    expect(rowsMax).toBeGreaterThan(20);
+    expect(perFrame).toBeLessThan(50);
+    expect(median).toBeLessThan(5 * 50);
+  });
+
+  it('is walked, folded, searched and opened by the keyboard alone', async () => {
+    const page = await browser.page();
+    await openTrace(page, largeId);
+    const tab = async (until: string): Promise<void> => {
+      for (let presses = 0; presses < 60; presses++) {
+        await page.keyboard.press('Tab');
+        if (await page.evaluate(`document.activeElement.matches('${until}')`)) return;
+      }
+      throw new Error(`no Tab leads to ${until}`);
+    };
+    await tab('[role=treegrid]');
+    expect(await activeRow(page)).toContain('step 0');
+    await page.keyboard.press('ArrowRight');
+    await expect.poll(() => activeRow(page)).toContain('step 1service');
+    await page.keyboard.press('ArrowLeft');
+    const grid = page.getByRole('treegrid');
+    const count = (): Promise<string | null> => grid.getAttribute('aria-rowcount');
+    const folded = Number(await count());
+    expect(folded).toBeLessThan(10_001);
+    expect(new URL(page.url()).searchParams.get('fold')).toBe(spanIdOf(1));
+    await page.keyboard.press('ArrowRight');
+    await expect.poll(count).toBe('10001');
+    await page.keyboard.press('End');
+    await expect
+      .poll(() => page.evaluate("document.querySelector('[role=treegrid]').scrollTop"))
+      .toBeGreaterThan(200_000);
+    await page.keyboard.press('Home');
+    await page.keyboard.press('e');
+    await expect.poll(() => activeRow(page)).toContain('error');
+    await page.keyboard.press('/');
+    await page.keyboard.type('step 7777');
+    await page.getByText('1 of 10,000 spans match').waitFor();
+    await page.keyboard.press('Enter');
+    await expect.poll(() => activeRow(page)).toContain('step 7777');
+    await tab('[role=treegrid]');
+    await page.keyboard.press('Enter');
+    const panel = page.getByRole('region', { name: 'Span' });
+    await panel.getByRole('heading', { name: 'step 7777' }).waitFor();
+    expect(new URL(page.url()).searchParams.get('span')).toBe(spanIdOf(7777));
+    await page.keyboard.press('+');
+    await expect.poll(() => new URL(page.url()).searchParams.get('zoom')).toMatch(/^\d+-\d+$/);
+    await page.keyboard.press('Escape');
+    await panel.waitFor({ state: 'detached' });
+  });
+
+  it('comes back from its address as it was left', async () => {
+    const page = await browser.page();
+    await openTrace(page, largeId);
+    await page.goto(`/console/traces/${largeId}?span=${spanIdOf(5000)}&fold=*&find=5000`);
+    await page.getByRole('heading', { name: 'step 5000' }).waitFor();
+    expect(await page.getByRole('treegrid').getAttribute('aria-rowcount')).toBe('2');
+    expect(await page.getByLabel('Search spans').inputValue()).toBe('5000');
+  });
+});
+
+describe('odd and hostile spans', () => {
+  it.each(['light', 'dark'] as const)(
+    'are marked, shown as text, and leave nothing to axe in %s',
+    async (scheme) => {
+      for (const width of [1280, 390]) {
+        const page = await browser.page({ scheme, width });
+        const grid = await openTrace(page, smallId);
+        const row = (name: string) => grid.getByRole('row').filter({ hasText: name });
+        await row('early').getByText('clock').waitFor();
+        await row('lost').getByText('no parent').waitFor();
+        await row('odd 4').getByText('ring').waitFor();
+        expect(await row('failing').getByText('error', { exact: true }).count()).toBe(1);
+        expect(await row('failing').locator('.span-event').count()).toBe(1);
+        await row('failing').click();
+        const panel = page.getByRole('region', { name: 'Span' });
+        await panel.getByText('Attributes (2)').waitFor();
+        expect(await axeFindings(page)).toEqual([]);
+        expect(await page.evaluate('document.documentElement.scrollWidth - innerWidth')).toBeLessThanOrEqual(
+          0,
+        );
+        expect(await page.locator('main img, main script').count()).toBe(0);
+      }
+    },
+  );
+
+  it('are found by the attribute that the panel offers, and by every field of the search', async () => {
+    const page = await browser.page();
+    await openTrace(page, smallId);
+    await page.getByRole('row').filter({ hasText: 'failing' }).click();
+    await page.getByRole('link', { name: 'Filter by this http.route' }).click();
+    const found = page.getByRole('row').filter({ hasText: '<img src=x' });
+    await found.waitFor();
+    expect(await page.getByRole('table').getByRole('row').count()).toBe(2);
+    await page.getByRole('button', { name: /^Remove the condition/ }).click();
+    await page.getByLabel('At most').fill('5 s');
+    await page.getByLabel('At least').fill('40 ms');
+    await page.getByRole('combobox', { name: 'Status' }).selectOption('error');
+    await page.getByRole('combobox', { name: 'Application' }).selectOption(String(appId));
+    await page.getByRole('combobox', { name: 'Service' }).fill('shop');
+    await page.getByRole('combobox', { name: 'Span name' }).fill('failing');
+    await page.keyboard.press('Tab');
+    await found.waitFor();
+    const kept = new URL(page.url()).searchParams;
+    expect(Object.fromEntries(kept)).toMatchObject({
+      max: '5 s',
+      min: '40 ms',
+      status: 'error',
+      service: 'shop',
+    });
+    await page.getByRole('button', { name: 'SQL' }).click();
+    await page.getByLabel('SQL that ran').getByText("SpanName = 'failing'").waitFor();
+    await page.getByLabel('At least').fill('4 lightyears');
+    await page.keyboard.press('Tab');
+    await page.getByRole('alert').getByText('A duration is a number with a unit').waitFor();
+  });
+
+  it('says that a trace does not exist, and what an id looks like', async () => {
+    const page = await browser.page();
+    await logInByLink(page);
+    await page.goto(`/console/traces/${'c3'.repeat(16)}`);
+    await page.getByRole('alert').getByText('not_found').waitFor();
+    await page.goto('/console/traces/none');
+    await page.getByText('A trace id has 32 hexadecimal digits').waitFor();
+  });
+});
