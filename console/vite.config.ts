@@ -13,6 +13,9 @@ export default defineConfig({
     // A data: address in a script or a style would need an exception of the content security policy.
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },
+    // One script compresses to a fifth less than one for each page.
+    cssCodeSplit: false,
+    rolldownOptions: { output: { codeSplitting: false } },
     license: { fileName: 'assets/licenses.md' },
   },
 });

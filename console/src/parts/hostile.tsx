@@ -1,14 +1,11 @@
 import type { ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
-import { markOf } from './plain-text.ts';
+import { type Mark, markOf } from './plain-text.ts';
 
 const charactersMax = 200;
 
-type Mark = { readonly mark: string; readonly text: string };
-
-/** The visible parts of a text in their order, and between them the mark of each character that is not. */
-export const marked = (characters: readonly string[]): (string | Mark)[] => {
-  const parts: (string | Mark)[] = [];
+const piecesOf = (characters: readonly string[]): (string | Mark)[] => {
+  const pieces: (string | Mark)[] = [];
   let plain = '';
   for (const character of characters) {
     const mark = markOf(character);
@@ -16,20 +13,24 @@ export const marked = (characters: readonly string[]): (string | Mark)[] => {
       plain += character;
       continue;
     }
-    if (plain !== '') parts.push(plain);
+    if (plain !== '') pieces.push(plain);
     plain = '';
-    parts.push({ mark: mark.code, text: mark.text });
+    pieces.push(mark);
   }
-  return plain === '' ? parts : [...parts, plain];
+  return plain === '' ? pieces : [...pieces, plain];
 };
 
+/** The visible parts of a text in their order, and between them the number of each character that is not. */
+export const marked = (characters: readonly string[]): (string | { readonly mark: string })[] =>
+  piecesOf(characters).map((piece) => (typeof piece === 'string' ? piece : { mark: piece.code }));
+
 const partsOf = (characters: readonly string[]): ComponentChildren =>
-  marked(characters).map((part) =>
-    typeof part === 'string' ? (
-      part
+  piecesOf(characters).map((piece) =>
+    typeof piece === 'string' ? (
+      piece
     ) : (
-      <span class="mark" title={part.mark}>
-        {part.text}
+      <span class="mark" title={piece.code}>
+        {piece.text}
       </span>
     ),
   );

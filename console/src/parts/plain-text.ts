@@ -11,8 +11,11 @@ const named = new Map([
 const codeOf = (character: string): string =>
   `U+${(character.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, '0')}`;
 
+/** What stands for a character that nobody would see: its sign or its number, and its number. */
+export type Mark = { readonly text: string; readonly code: string };
+
 /** The mark of a character that nobody would see; undefined for others. */
-export const markOf = (character: string): { readonly text: string; readonly code: string } | undefined => {
+export const markOf = (character: string): Mark | undefined => {
   if (!unseen.test(character)) return undefined;
   const code = codeOf(character);
   return { text: named.get(character) ?? code, code };

@@ -248,38 +248,38 @@ const List = () => {
       <Consumers />
       <RunningActs />
       <Filters />
-      {filter === undefined && (
+      {filter === undefined ? (
         <div class="state failed" role="alert">
           <p>
             The filter cannot be read: an owner is a data id such as 1500001, or app: and an application, such
             as app:7.
           </p>
         </div>
+      ) : (
+        <Await of={loaded}>
+          {(page) =>
+            page !== undefined && (
+              <>
+                {page.items.length > 0 && <Acts filter={filter} listed={page.items} onDone={loaded.reload} />}
+                <Table
+                  caption="Dead letters, newest first"
+                  columns={columns}
+                  rows={page.items}
+                  keyOf={({ sequence }) => sequence}
+                  empty={
+                    page.next_cursor !== null
+                      ? 'None among the dead letters that this page looked at: go to the next page.'
+                      : Object.keys(filter).length === 0
+                        ? 'No dead letters: the stores have refused nothing.'
+                        : 'No dead letter matches the filter.'
+                  }
+                />
+                <Pager next={page.next_cursor} />
+              </>
+            )
+          }
+        </Await>
       )}
-      <Await of={loaded}>
-        {(page) =>
-          page !== undefined &&
-          filter !== undefined && (
-            <>
-              {page.items.length > 0 && <Acts filter={filter} listed={page.items} onDone={loaded.reload} />}
-              <Table
-                caption="Dead letters, newest first"
-                columns={columns}
-                rows={page.items}
-                keyOf={({ sequence }) => sequence}
-                empty={
-                  page.next_cursor !== null
-                    ? 'None among the dead letters that this page looked at: go to the next page.'
-                    : Object.keys(filter).length === 0
-                      ? 'No dead letters: the stores have refused nothing.'
-                      : 'No dead letter matches the filter.'
-                }
-              />
-              <Pager next={page.next_cursor} />
-            </>
-          )
-        }
-      </Await>
     </>
   );
 };
