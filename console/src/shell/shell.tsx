@@ -6,6 +6,7 @@ import type { PageProps } from '../pages/page-props.ts';
 import { pageOf, pages } from '../pages/pages.ts';
 import { useUtc } from '../parts/format.tsx';
 import { Hostile } from '../parts/hostile.tsx';
+import { plainText } from '../parts/plain-text.ts';
 import { Await, Badge, Failed, Loading, type Tone } from '../parts/states.tsx';
 import { announce, LiveRegion } from './announce.tsx';
 import { LogIn, StepUp } from './log-in.tsx';
@@ -122,7 +123,7 @@ const Current = ({ path }: { path: string }) => {
   );
   useEffect(() => {
     const title = found?.entry.title ?? 'No such page';
-    document.title = `${[title, ...(found?.rest ?? [])].join(' ')} – Tidemark`;
+    document.title = `${[title, ...(found?.rest ?? []).map((part) => plainText(part))].join(' ')} – Tidemark`;
     if (!isFirst.current) {
       main.current?.focus();
       announce(title);

@@ -1,3 +1,4 @@
+import { plainText } from '../../parts/plain-text.ts';
 import '../outcomes/outcomes.css';
 import { useState } from 'preact/hooks';
 import { get } from '../../api/client.ts';
@@ -53,7 +54,7 @@ const Live = ({ owner, reason, history }: { owner: string; reason: string; histo
       </p>
       <SampleTable
         drops={shown}
-        empty={`No sample${reason === '' ? '' : ` of ${reason}`} yet. Dropped items and refused requests appear here within two seconds.`}
+        empty={`No sample${reason === '' ? '' : ` of ${plainText(reason)}`} yet. Dropped items and refused requests appear here within two seconds.`}
       />
     </>
   );

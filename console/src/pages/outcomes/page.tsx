@@ -1,3 +1,4 @@
+import { plainText } from '../../parts/plain-text.ts';
 import './outcomes.css';
 import { type Answer, addressOf, get } from '../../api/client.ts';
 import { useLoad } from '../../api/use.ts';
@@ -230,7 +231,7 @@ const Reasons = ({ charts, choice }: { charts: Charts; choice: Choice }) => {
       )}
       {reason !== '' && (
         <div class="why">
-          <h3>{reason}</h3>
+          <h3>{plainText(reason)}</h3>
           <Explanation
             code={reason}
             count={count}

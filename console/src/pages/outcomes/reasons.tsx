@@ -3,6 +3,7 @@ import type { components } from '../../api/schema.d.ts';
 import { useLoad } from '../../api/use.ts';
 import { numberText } from '../../parts/format.tsx';
 import { Hostile } from '../../parts/hostile.tsx';
+import { plainText } from '../../parts/plain-text.ts';
 import { Await } from '../../parts/states.tsx';
 
 type Reason = components['schemas']['Reason'];
@@ -82,7 +83,7 @@ export const ReasonPicker = ({ value, onValue }: { value: string; onValue: (code
         <option value="">all</option>
         {(value === '' || codes.includes(value) ? codes : [value, ...codes]).map((code) => (
           <option key={code} value={code}>
-            {code}
+            {plainText(code)}
           </option>
         ))}
       </select>

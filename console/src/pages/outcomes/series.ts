@@ -1,5 +1,6 @@
 import type { components } from '../../api/schema.d.ts';
 import { bucketTimes, type Series } from '../../charts/model.ts';
+import { plainText } from '../../parts/plain-text.ts';
 
 export type Bucket = components['schemas']['OutcomeBucket'];
 
@@ -143,7 +144,7 @@ export const ownerText = ({
 
 /** `data id 1500001`, `application 3`. */
 export const ownerName = (owner: string): string =>
-  owner.startsWith('app:') ? `application ${owner.slice(4)}` : `data id ${owner}`;
+  owner.startsWith('app:') ? `application ${plainText(owner.slice(4))}` : `data id ${plainText(owner)}`;
 
 /** The page of the owner under /console. */
 export const ownerPath = (owner: string): string =>
