@@ -23,7 +23,8 @@ const runSnippet = async (page: Page, without: string): Promise<void> => {
   const snippet = (await page.locator('.code pre').first().textContent()) ?? '';
   expect(snippet).not.toContain('<token>');
   const here = snippet.replace('http://127.0.0.1:10205', consoleStack().push);
-  await run('bash', ['-c', without === '' ? here : here.replace(without, '')]);
+  const at = without === '' ? here.length : here.lastIndexOf(without);
+  await run('bash', ['-c', here.slice(0, at) + here.slice(at + without.length)]);
 };
 
 type Act = (page: Page, ...words: string[]) => Promise<unknown>;
@@ -46,15 +47,18 @@ const acts: readonly (readonly [RegExp, Act])[] = [
   [
     /^Choose `(.+)` in \*\*(.+)\*\*\.$/,
     async (page, text = '', label = '') => {
-      const field = page.getByLabel(label, { exact: true }).last();
+      const field = page.getByRole('combobox', { name: label }).last();
       const option = field.locator('option').filter({ hasText: text }).last();
       await option.waitFor({ state: 'attached' });
-      await field.selectOption((await option.getAttribute('value')) ?? '');
+      await field.selectOption({ label: (await option.textContent()) ?? '' });
     },
   ],
   [/^Run the snippet\.$/, (page) => runSnippet(page, '')],
   [/^Run the snippet without `(.+)`\.$/, (page, text = '') => runSnippet(page, text)],
-  [/^See \*\*(.+)\*\*\.$/, (page, text = '') => page.getByRole('main').getByText(text).first().waitFor()],
+  [
+    /^See \*\*(.+)\*\*\.$/,
+    (page, text = '') => page.getByRole('main').getByText(text).filter({ visible: true }).first().waitFor(),
+  ],
 ];
 
 const doStep = async (page: Page, step: string): Promise<void> => {
@@ -77,8 +81,9 @@ it.each(['An operator', 'A data engineer'])(
     const steps = stepsOf(title);
     expect(steps.length).toBeGreaterThan(5);
     for (const [index, step] of steps.entries())
-      await doStep(page, step).catch((error: unknown) => {
-        throw new Error(`step ${index + 1}: ${step}`, { cause: error });
+      await doStep(page, step).catch(async (error: unknown) => {
+        const shown = await page.getByRole('main').textContent();
+        throw new Error(`step ${index + 1}: ${step} The page shows: ${shown}`, { cause: error });
       });
   },
 );
