@@ -2,16 +2,18 @@ import { randomBytes } from 'node:crypto';
 import { mkdirSync, mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout } from 'node:timers/promises';
 import type { Page, Request } from 'playwright-core';
-import { beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { askAdmin, axeFindings, logInByLink, useBrowser } from '../support/console/browser.ts';
 import { consoleStack } from '../support/console/console-stack.ts';
 import { everyAddress, settled } from '../support/console/every-page.ts';
-import { newApplication, newReport, pushPoints, span } from '../support/console/senders.ts';
+import { exportSpans, newApplication, newReport, pushPoints, span } from '../support/console/senders.ts';
 import { waitFor } from '../support/wait.ts';
 
 const browser = useBrowser();
 const waitMs = 60_000;
+const sendEveryMs = 250;
 const traceId = randomBytes(16).toString('hex');
 let addresses: string[] = [];
 let folder = '';
@@ -54,17 +56,32 @@ const exportPurchase = async (token: string): Promise<boolean> => {
 /** An hour of points of three hosts, and two points that are dropped. */
 const hourOfPoints = (): object[] => {
   const now = Date.now();
-  const point = (index: number) => ({
-    metrics: { cpu: 40 + 25 * Math.sin(index / 9) + (index % 3) * 12, load: 1 + (index % 7) / 5 },
-    target: `10.0.0.${index % 3}`,
-    dimension: { host: `web-${index % 3}`, zone: index % 2 === 0 ? 'a' : 'b' },
-    timestamp: now - index * 10_000,
-  });
+  const point = (index: number) => {
+    const [turn, host] = [Math.floor(index / 3), index % 3];
+    return {
+      metrics: { cpu: 40 + 25 * Math.sin(turn / 30) + host * 12, load: 1 + (turn % 7) / 5 },
+      target: `10.0.0.${host}`,
+      dimension: { host: `web-${host}`, zone: host === 0 ? 'a' : 'b' },
+      timestamp: now - turn * 10_000,
+    };
+  };
   const bad = [
     { ...point(1), metrics: {} },
     { ...point(2), timestamp: Math.floor(now / 1000) },
   ];
-  return [...Array.from({ length: 358 }, (_, index) => point(index)), ...bad];
+  return [...Array.from({ length: 1_074 }, (_, index) => point(index)), ...bad];
+};
+
+const stopping = new AbortController();
+let traffic: Promise<void> | undefined;
+
+/** A little of both kinds until the file has ended, so that the line has figures. */
+const sendOn = async (report: { id: number; token: string }, token: string): Promise<void> => {
+  const points = () => hourOfPoints().slice(0, 12);
+  while (!stopping.signal.aborted) {
+    await Promise.all([pushPoints(report, points()), exportSpans(token, [span('GET /cart')])]);
+    await setTimeout(sendEveryMs);
+  }
 };
 
 beforeAll(async () => {
@@ -86,6 +103,7 @@ beforeAll(async () => {
     waitMs,
     async () => (await askAdmin('GET', `/api/v1/traces/${traceId}`)).status === 200,
   );
+  traffic = sendOn(report, application.token);
   const page = await browser.page();
   await logInByLink(page);
   addresses = [
@@ -100,6 +118,11 @@ beforeAll(async () => {
   folder = process.env['SCREENSHOTS'] ?? mkdtempSync(join(tmpdir(), 'tidemark-screenshots-'));
   mkdirSync(folder, { recursive: true });
   process.stdout.write(`screenshots: ${folder}\n`);
+});
+
+afterAll(async () => {
+  stopping.abort();
+  await traffic;
 });
 
 /** `sources-1500001-usage-dark.png`. */

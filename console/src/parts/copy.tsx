@@ -1,6 +1,6 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { announce } from '../shell/announce.tsx';
-import { shownLines } from './plain-text.ts';
+import { MarkedCode } from './hostile.tsx';
 
 /** Copies a text. Without a clipboard (plain HTTP elsewhere than on this machine) it says so. */
 export const Copy = ({ text, label = 'Copy', what }: { text: string; label?: string; what?: string }) => {
@@ -27,12 +27,14 @@ export const Copy = ({ text, label = 'Copy', what }: { text: string; label?: str
   );
 };
 
-/** A text to be pasted, with its button; characters that nobody would see are shown as their codes, and copied as they are. */
+/** A text to be pasted, with its button, which copies it as it is; on the page its invisible characters are marks. */
 export const Code = ({ text, what }: { text: string; what: string }) => (
   <div class="code">
     {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a frame that scrolls has to be reached by keys. */}
     <section class="frame" tabIndex={0} aria-label={what}>
-      <pre>{shownLines(text)}</pre>
+      <pre>
+        <MarkedCode text={text} />
+      </pre>
     </section>
     <Copy text={text} what={what} />
   </div>

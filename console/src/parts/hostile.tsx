@@ -35,6 +35,11 @@ const partsOf = (characters: readonly string[]): ComponentChildren =>
     ),
   );
 
+/** Code that may hold what a sender wrote: its lines and tabs are kept, other invisible characters are marks. */
+export const MarkedCode = ({ text }: { text: string }) => (
+  <>{text.split(/([\n\t])/).map((part) => (/^[\n\t]$/.test(part) ? part : partsOf([...part])))}</>
+);
+
 /**
  * A text that a sender wrote: characters alone, in a direction of its own, invisible characters as visible marks, and its first 200
  * characters until the reader wants more.
