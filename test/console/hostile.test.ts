@@ -164,7 +164,7 @@ const unfold = async (page: Page): Promise<void> => {
     await more.click({ timeout: 5_000 }).catch(() => undefined);
 };
 
-/** Visits a page and says what hostile texts did to it; `shows` is a text that has to be there as text. */
+/** Visits a page and says what hostile texts did to it; `shows` is a text that must be shown as text. */
 const visit = async (page: Page, address: string, shows?: string): Promise<string[]> => {
   await page.goto(address);
   await settled(page);
@@ -264,7 +264,7 @@ describe('what senders write', () => {
     expect(found).toEqual([]);
   });
 
-  it('stays text in an address that somebody else made, whatever it holds', async () => {
+  it('stays text in an address that another user made, with any content', async () => {
     const page = await browser.page();
     await logInByLink(page);
     const found: string[] = [];

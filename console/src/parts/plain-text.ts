@@ -32,12 +32,3 @@ export const plainText = (text: string, max = 80): string => {
   if (characters.length > max || text.length > max * 2) shown.push('…');
   return text === '' ? '(empty)' : shown.join('');
 };
-
-/** A text of several lines in which every character is seen. */
-export const shownLines = (text: string): string =>
-  [...text]
-    .map((character) => {
-      const mark = character === '\n' ? undefined : markOf(character);
-      return mark === undefined ? character : `[${mark.code}]`;
-    })
-    .join('');
