@@ -44,18 +44,16 @@ export const livePath = '/api/v1/live';
 const liveQuery = z.strictObject({ topics: z.string().min(1).max(400) });
 
 /**
- * The answer to a call of `livePath`, until `mayRead` is false. Throws a permanent Fault for an unusable query, and those of
- * `Live`.
+ * The answer to a call of `livePath`, without an end. Throws a permanent Fault for an unusable query, and those of `Live`.
  */
 export const answerLive = async (
   { live }: PulseReads,
   query: Readonly<Record<string, string>>,
-  mayRead: () => boolean,
   isHead: boolean,
 ): Promise<Response> => {
   const topics = parseTopics(parseInput(liveQuery, query).topics);
   // No reader of a HEAD would read the stream or end it.
-  const stream = isHead ? null : await live.open(topics, mayRead);
+  const stream = isHead ? null : await live.open(topics);
   return new Response(stream, {
     headers: {
       'Content-Type': 'text/event-stream',

@@ -241,6 +241,10 @@ const call = async (deps: ApiDeps, endpoint: Endpoint, context: Context<ApiEnv>)
   return answer.csv !== undefined && wantsCsv(context) ? answerCsv(answer.csv()) : answerJson(answer);
 };
 
+/** An endless answer, which ends with the token or the session of its caller. */
+const endingWithCaller = (answer: Response, context: Context<ApiEnv>): Response =>
+  answer.body === null ? answer : new Response(whileAllowed(answer.body, context.get('isAllowed')), answer);
+
 const tooLarge = (bytesMax: number): Response =>
   answerProblem(
     toProblem(new Fault('permanent', 'body_too_large', `the limit of a body is ${bytesMax} bytes`)),
@@ -282,15 +286,13 @@ export const createApi = (deps: ApiDeps): Hono<ApiEnv> => {
   }
   api.get(liveDropsPath, async (context) => {
     await admit(deps, { role: 'viewer' }, context);
-    const answer = await answerLiveDrops(deps.outcomes, queryOf(context), context.req.method === 'HEAD');
-    if (answer.body === null) return answer;
-    return new Response(whileAllowed(answer.body, context.get('isAllowed')), answer);
+    const isHead = context.req.method === 'HEAD';
+    return endingWithCaller(await answerLiveDrops(deps.outcomes, queryOf(context), isHead), context);
   });
   api.get(livePath, async (context) => {
     await admit(deps, { role: 'viewer' }, context);
-    const answer = await answerLive(deps.pulse, queryOf(context), () => true, context.req.method === 'HEAD');
-    if (answer.body === null) return answer;
-    return new Response(whileAllowed(answer.body, context.get('isAllowed')), answer);
+    const isHead = context.req.method === 'HEAD';
+    return endingWithCaller(await answerLive(deps.pulse, queryOf(context), isHead), context);
   });
   api.route('/', deps.refresh.pollingApp);
   if (deps.console !== undefined) api.route('/console', deps.console.app);

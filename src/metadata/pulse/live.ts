@@ -8,10 +8,10 @@ import type { Topic } from './live-topics.ts';
 /** The live view: an event stream for each reader, made of one set of figures a second. */
 export type Live = {
   /**
-   * Server-sent events without an end: the figures at once, then each second. It ends within a second after `mayRead` is false.
+   * Server-sent events without an end: the figures at once, then each second.
    * Transient Faults: `too_many_readers`, `stopping`, or when NATS does not answer.
    */
-  open(topics: readonly Topic[], mayRead: () => boolean): Promise<ReadableStream<Uint8Array>>;
+  open(topics: readonly Topic[]): Promise<ReadableStream<Uint8Array>>;
   /** Ends every stream, and opens no other. */
   stop(): void;
 };
@@ -27,8 +27,6 @@ export type LiveOptions = {
 
 export const readersMax = 64;
 const everyMs = 1_000;
-/** Often enough that a stream ends within a second of the revocation. */
-const checkEveryMs = 500;
 const commentEveryMs = 10_000;
 /** The server keeps half-closed connections, so only a write shows that a reader has left: its place is for another one. */
 const quietTicks = 2;
@@ -38,7 +36,6 @@ const behindMax = 4;
 type Reader = {
   readonly controller: ReadableStreamDefaultController<Uint8Array>;
   readonly topics: readonly Topic[];
-  readonly mayRead: () => boolean;
   /** Drops that it was too slow for. */
   skipped: number;
 };
@@ -99,12 +96,12 @@ class Readers {
   }
 
   /** Takes a reader in; its events come from the next second on. */
-  add(topics: readonly Topic[], mayRead: () => boolean) {
+  add(topics: readonly Topic[]) {
     const begun = Promise.withResolvers<Reader>();
     const stream = new ReadableStream<Uint8Array>(
       {
         start: (controller) => {
-          const reader: Reader = { controller, topics, mayRead, skipped: 0 };
+          const reader: Reader = { controller, topics, skipped: 0 };
           this.all.add(reader);
           begun.resolve(reader);
         },
@@ -149,17 +146,10 @@ class Readers {
 
   private startTimers(): void {
     if (this.timers.length > 0) return;
-    const checkAll = (): void => {
-      for (const reader of [...this.all]) if (!reader.mayRead()) this.end(reader);
-    };
     const comment = (): void => {
       for (const reader of this.all) send(reader, ': the stream is open\n\n');
     };
-    this.timers = [
-      setInterval(() => void this.tick(), everyMs),
-      setInterval(checkAll, checkEveryMs),
-      setInterval(comment, commentEveryMs),
-    ];
+    this.timers = [setInterval(() => void this.tick(), everyMs), setInterval(comment, commentEveryMs)];
     for (const timer of this.timers) timer.unref();
   }
 
@@ -195,12 +185,12 @@ export const createLive = (options: LiveOptions): Live => {
   const readers = new Readers(options);
   let isStopped = false;
   return {
-    open: async (topics, mayRead) => {
+    open: async (topics) => {
       // A reader that reconnects over an open connection would delay the stop.
       if (isStopped) throw new Fault('transient', 'stopping', 'the admin API stops');
       if (readers.all.size >= readersMax)
         throw new Fault('transient', 'too_many_readers', `the limit of ${readersMax} readers is reached`);
-      const added = readers.add(topics, mayRead);
+      const added = readers.add(topics);
       const reader = await added.reader;
       try {
         await readers.follow();

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { Bus } from '../../../../src/bus/connection.ts';
+import { whileAllowed } from '../../../../src/metadata/console/while-allowed.ts';
 import { createLive } from '../../../../src/metadata/pulse/live.ts';
 import { parseTopics } from '../../../../src/metadata/pulse/live-topics.ts';
 import { createLog } from '../../../../src/telemetry/log.ts';
@@ -81,13 +82,12 @@ const follow = (stream: ReadableStream<Uint8Array>) => {
 };
 
 const tick = (ms = 1_000): Promise<unknown> => vi.advanceTimersByTimeAsync(ms);
-const always = (): boolean => true;
 
 describe('the live view', () => {
   it('sends the line at once and then each second, drawn once for all readers', async () => {
     const { live, counts } = open();
-    const first = follow(await live.open(parseTopics('line'), always));
-    const second = follow(await live.open(parseTopics('line,dead_letters'), always));
+    const first = follow(await live.open(parseTopics('line')));
+    const second = follow(await live.open(parseTopics('line,dead_letters')));
     const before = counts.drawn;
     await tick(3_000);
     expect(counts.drawn - before).toBe(3);
@@ -104,22 +104,22 @@ describe('the live view', () => {
   it('admits 64 readers, refuses the next, and admits one where another has left', async () => {
     const { live } = open();
     const streams = [];
-    for (let reader = 0; reader < 64; reader++) streams.push(await live.open(parseTopics('line'), always));
-    await expect(live.open(parseTopics('line'), always)).rejects.toMatchObject({
+    for (let reader = 0; reader < 64; reader++) streams.push(await live.open(parseTopics('line')));
+    await expect(live.open(parseTopics('line'))).rejects.toMatchObject({
       code: 'too_many_readers',
       kind: 'transient',
     });
     await streams[5]?.cancel();
-    await live.open(parseTopics('line'), always);
+    await live.open(parseTopics('line'));
     live.stop();
-    await expect(live.open(parseTopics('line'), always)).rejects.toMatchObject({ code: 'stopping' });
+    await expect(live.open(parseTopics('line'))).rejects.toMatchObject({ code: 'stopping' });
   });
 
   it('ends the stream of a reader whose token has ended, within a second, and no other', async () => {
     const { live } = open();
     let mayRead = true;
-    const ended = follow(await live.open(parseTopics('line'), () => mayRead));
-    const other = follow(await live.open(parseTopics('line'), always));
+    const ended = follow(whileAllowed(await live.open(parseTopics('line')), async () => mayRead));
+    const other = follow(await live.open(parseTopics('line')));
     await tick(2_500);
     mayRead = false;
     await tick(1_000);
@@ -129,11 +129,11 @@ describe('the live view', () => {
 
   it('gathers the drops of each second by owner, at most 200, and listens only while a reader wants them', async () => {
     const { live, publish, listeners } = open();
-    await live.open(parseTopics('line'), always);
+    await live.open(parseTopics('line'));
     expect(listeners()).toBe(0);
-    const own = follow(await live.open(parseTopics('drops:7'), always));
-    const all = follow(await live.open(parseTopics('drops'), always));
-    const application = follow(await live.open(parseTopics('drops:app:7'), always));
+    const own = follow(await live.open(parseTopics('drops:7')));
+    const all = follow(await live.open(parseTopics('drops')));
+    const application = follow(await live.open(parseTopics('drops:app:7')));
     expect(listeners()).toBe(1);
     publish([sample(7), sample(8)]);
     publish(Array.from({ length: 250 }, () => sample(9)));
@@ -151,7 +151,7 @@ describe('the live view', () => {
 
   it('gives a reader that does not read no more than a few events, and tells it later how many drops it missed', async () => {
     const { live, publish, counts } = open();
-    const stream = await live.open(parseTopics('line,drops'), always);
+    const stream = await live.open(parseTopics('line,drops'));
     for (let second = 0; second < 20; second++) {
       publish([sample(7)]);
       await tick();
@@ -169,7 +169,7 @@ describe('the live view', () => {
 
   it('sends the progress of acts on dead letters while there are some', async () => {
     const { live, acts } = open();
-    const reader = follow(await live.open(parseTopics('dead_letters'), always));
+    const reader = follow(await live.open(parseTopics('dead_letters')));
     await tick();
     acts.push({ id: 'a-1', done: 3 });
     await tick();
