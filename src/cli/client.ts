@@ -4,6 +4,7 @@ import { getCACertificates, setDefaultCACertificates } from 'node:tls';
 import { z } from 'zod';
 import { loadSettings, type Settings, settingFault } from '../config/settings.ts';
 import { errorText, Fault } from '../model/fault.ts';
+import { parseJson } from '../model/json.ts';
 import { visible } from '../model/visible-text.ts';
 
 /** An answer: the parts that a command needs, and the whole body. */
@@ -36,14 +37,6 @@ export const pageOf = <T extends z.ZodType>(item: T) =>
 const problemSchema = z.object({ code: z.string(), detail: z.string(), remedy: z.string().optional() });
 
 const requestTimeoutMs = 30_000;
-
-const parseJson = (text: string): unknown => {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-};
 
 /** The message for the user about an answer that is not a success. */
 const faultOf = (status: number, text: string, url: string): Fault => {

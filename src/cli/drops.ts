@@ -2,6 +2,7 @@ import type { Command } from 'commander';
 import { z } from 'zod';
 import { counted } from '../model/counted.ts';
 import { errorText, Fault } from '../model/fault.ts';
+import { parseJson } from '../model/json.ts';
 import { type AdminClient, adminClient, pageOf } from './client.ts';
 import type { PageOptions } from './options.ts';
 import {
@@ -82,14 +83,6 @@ const list = async (options: DropsOptions): Promise<void> => {
 };
 
 const againMs = 1_000;
-
-const parseJson = (text: string): unknown => {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-};
 
 /** One line of the live view. */
 const printLive = (line: string, options: DropsOptions): void => {

@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
 import { z } from 'zod';
 import { errorText, Fault } from '../model/fault.ts';
+import { parseJson } from '../model/json.ts';
 import { type AdminClient, adminClient } from './client.ts';
 import { lineLines, lineSchema, processLines, processSchema } from './line.ts';
 import { addJsonOption, type JsonOption } from './options.ts';
@@ -28,14 +29,6 @@ const askOnce = async (client: AdminClient) => client.ask(lineSchema, 'GET', lin
 
 /** Where the line is shown, and what there is to say beside it. */
 type Screen = { show(line: unknown): void; say(text: string): void };
-
-const parseJson = (text: string): unknown => {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-};
 
 /** The data of events of this name, from the lines of an event stream. */
 const eventsOf = (name: string, onData: (value: unknown) => void): ((line: string) => void) => {

@@ -1,6 +1,7 @@
 import { Pool } from 'undici';
 import { z } from 'zod';
 import { errorText, Fault } from '../../model/fault.ts';
+import { parseJson } from '../../model/json.ts';
 import { patternTextMax } from '../../model/text-forms.ts';
 
 /** The result of a statement; both are empty for DDL. Rows are in the order of `columns`. */
@@ -37,14 +38,6 @@ export const quoteIdentifier = (name: string): string => {
 
 /** A text literal in single quotes. */
 export const quoteLiteral = (text: string): string => `'${text.replaceAll("'", "''")}'`;
-
-const parseJson = (text: string): unknown => {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-};
 
 /** A transient Fault `questdb_unavailable`. */
 export const unavailable = (reason: string, cause?: unknown): Fault =>

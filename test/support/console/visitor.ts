@@ -1,6 +1,7 @@
 import { type IncomingMessage, request as plainRequest } from 'node:http';
 import { request as tlsRequest } from 'node:https';
 import { text as textOf } from 'node:stream/consumers';
+import { parseJson } from '../../../src/model/json.ts';
 
 /** An answer as a browser sees it. */
 export type Seen = {
@@ -23,14 +24,6 @@ export type Visitor = {
   /** Begins an answer without an end: its status, and when it has ended. */
   open(path: string): Promise<{ status: number; ended: Promise<void> }>;
   logIn(proof: { token: string } | { code: string }): Promise<Seen>;
-};
-
-const parseJson = (text: string): unknown => {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 };
 
 /** The fields that a browser sends with a fetch of the console; an empty text leaves one out. */

@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createRole, type Role } from '../../../src/embedded/role.ts';
+import { parseJson } from '../../../src/model/json.ts';
 import { startEngines, type TestEngines } from '../stack/engines.ts';
 import { takePorts } from '../stack/ports.ts';
 
@@ -22,14 +23,6 @@ export type MetadataRole = {
 };
 
 const host = '127.0.0.1';
-
-const parseJson = (text: string): unknown => {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-};
 
 /** Starts `tidemark metadata` on free ports. `folder` names its data folder within the folder of the engines. */
 export const startMetadataRole = async (
