@@ -1,5 +1,14 @@
 import type { ComponentType } from 'preact';
+import Applications from './applications/page.tsx';
+import DeadLetters from './dead-letters/page.tsx';
+import Drops from './drops/page.tsx';
+import Line from './line/page.tsx';
+import Outcomes from './outcomes/page.tsx';
 import type { PageProps } from './page-props.ts';
+import Points from './points/page.tsx';
+import Sources from './sources/page.tsx';
+import System from './system/page.tsx';
+import Traces from './traces/page.tsx';
 
 export type PageEntry = {
   /** Under /console. */
@@ -7,34 +16,33 @@ export type PageEntry = {
   readonly title: string;
   /** `g` and this letter go there. */
   readonly letter: string;
-  readonly load: () => Promise<{ readonly default: ComponentType<PageProps> }>;
+  readonly component: ComponentType<PageProps>;
 };
 
 /**
  * The pages, in the order of the navigation. A page is a folder whose `page.tsx` exports its component as default: it begins
- * with an `<h1>`, gets its data by `useLoad` and `useLive`, keeps its state in the address by `useQueryState`, and is loaded
- * when it is first shown. To add one: make the folder, and add a row here; the browser tests visit every row.
+ * with an `<h1>`, gets its data by `useLoad` and `useLive`, and keeps its state in the address by `useQueryState`. To add one: make the folder, and add a row here; the browser tests visit every row.
  */
 export const pages: readonly PageEntry[] = [
-  { path: '/', title: 'Line', letter: 'l', load: () => import('./line/page.tsx') },
-  { path: '/outcomes', title: 'Outcomes', letter: 'o', load: () => import('./outcomes/page.tsx') },
-  { path: '/drops', title: 'Drops', letter: 'd', load: () => import('./drops/page.tsx') },
-  { path: '/sources', title: 'Sources', letter: 's', load: () => import('./sources/page.tsx') },
+  { path: '/', title: 'Line', letter: 'l', component: Line },
+  { path: '/outcomes', title: 'Outcomes', letter: 'o', component: Outcomes },
+  { path: '/drops', title: 'Drops', letter: 'd', component: Drops },
+  { path: '/sources', title: 'Sources', letter: 's', component: Sources },
   {
     path: '/applications',
     title: 'Applications',
     letter: 'a',
-    load: () => import('./applications/page.tsx'),
+    component: Applications,
   },
   {
     path: '/dead-letters',
     title: 'Dead letters',
     letter: 'e',
-    load: () => import('./dead-letters/page.tsx'),
+    component: DeadLetters,
   },
-  { path: '/points', title: 'Explore points', letter: 'p', load: () => import('./points/page.tsx') },
-  { path: '/traces', title: 'Explore traces', letter: 't', load: () => import('./traces/page.tsx') },
-  { path: '/system', title: 'System', letter: 'y', load: () => import('./system/page.tsx') },
+  { path: '/points', title: 'Explore points', letter: 'p', component: Points },
+  { path: '/traces', title: 'Explore traces', letter: 't', component: Traces },
+  { path: '/system', title: 'System', letter: 'y', component: System },
 ];
 
 /** The page of a path under /console, and what follows its own path. */

@@ -1,13 +1,11 @@
-import type { ComponentType } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { type LiveState, useLiveState } from '../api/live.ts';
 import { useLoad } from '../api/use.ts';
-import type { PageProps } from '../pages/page-props.ts';
 import { pageOf, pages } from '../pages/pages.ts';
 import { useUtc } from '../parts/format.tsx';
 import { Hostile } from '../parts/hostile.tsx';
 import { plainText } from '../parts/plain-text.ts';
-import { Await, Badge, Failed, Loading, type Tone } from '../parts/states.tsx';
+import { Badge, Failed, Loading, type Tone } from '../parts/states.tsx';
 import { announce, LiveRegion } from './announce.tsx';
 import { LogIn, StepUp } from './log-in.tsx';
 import { href, useAddress } from './router.ts';
@@ -112,15 +110,11 @@ const NotFound = () => (
   </>
 );
 
-/** The page of the address, loaded when it is first shown. */
+/** The page of the address. */
 const Current = ({ path }: { path: string }) => {
   const found = pageOf(path);
   const main = useRef<HTMLElement>(null);
   const isFirst = useRef(true);
-  const loaded = useLoad<ComponentType<PageProps> | undefined>(
-    found?.entry.path ?? '',
-    async () => (await found?.entry.load())?.default,
-  );
   useEffect(() => {
     const title = found?.entry.title ?? 'No such page';
     document.title = `${[title, ...(found?.rest ?? []).map((part) => plainText(part))].join(' ')} – Tidemark`;
@@ -135,7 +129,7 @@ const Current = ({ path }: { path: string }) => {
       {found === undefined ? (
         <NotFound />
       ) : (
-        <Await of={loaded}>{(Page) => Page !== undefined && <Page rest={found.rest} />}</Await>
+        <found.entry.component key={found.entry.path} rest={found.rest} />
       )}
     </main>
   );
