@@ -1,3 +1,4 @@
+import { TableButton } from './table-button.tsx';
 import './charts.css';
 import type { ComponentChildren } from 'preact';
 import { useId, useMemo, useState } from 'preact/hooks';
@@ -112,13 +113,7 @@ export const Chart = ({ name, title, summary, text = numberText, isShare = false
       <figcaption class="row">
         <h2>{title}</h2>
         <p class="quiet">{summary}</p>
-        <button
-          type="button"
-          aria-pressed={view === 'table'}
-          onClick={() => setView(view === 'table' ? '' : 'table')}
-        >
-          Table
-        </button>
+        <TableButton isTable={view === 'table'} onTable={(isTable) => setView(isTable ? 'table' : '')} />
       </figcaption>
       {view === 'table' ? (
         <ChartTable name={name} title={title} times={times} series={drawn} text={valueText} />

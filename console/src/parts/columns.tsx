@@ -1,5 +1,5 @@
 import type { ComponentChildren } from 'preact';
-import { durationText } from './figures.ts';
+import { durationText, numberText } from './figures.ts';
 import { Figure, Time } from './format.tsx';
 import { Hostile } from './hostile.tsx';
 import type { Column } from './table.tsx';
@@ -49,7 +49,7 @@ const figures =
         const value = of(row);
         return value === null ? unknown : show(value);
       },
-      (row) => of(row) ?? -1,
+      (row) => of(row) ?? Number.NEGATIVE_INFINITY,
     ),
     isNumber: true,
   });
@@ -73,3 +73,25 @@ export const time = <T,>(title: string, of: Of<T, number | null>, otherwise = 'â
     },
     (row) => of(row) ?? Number.MAX_SAFE_INTEGER,
   );
+
+// The same with a name of its own in the address.
+
+/** A text that a sender wrote. */
+export const textColumn = <T,>(key: string, title: string, of: Of<T, string>, max = 100): Column<T> => ({
+  ...text(title, of, max),
+  key,
+});
+
+/** A figure in a form of its own; null where it is not known. */
+export const numberColumn = <T,>(
+  key: string,
+  title: string,
+  of: Of<T, number | null>,
+  shown = numberText,
+): Column<T> => ({ ...figures(shown)(title, of), key });
+
+/** Unix seconds. */
+export const timeColumn = <T,>(key: string, title: string, of: Of<T, number>): Column<T> => ({
+  ...time(title, of),
+  key,
+});

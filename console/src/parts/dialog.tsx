@@ -23,20 +23,29 @@ export const Dialog = ({ title, onClose, children }: DialogProps) => {
   );
 };
 
-type ConfirmProps = {
+type ActDialogProps = {
   readonly title: string;
-  /** What the act does, and what it cannot undo. */
-  readonly children: ComponentChildren;
+  /** The word of its button. */
   readonly verb: string;
-  /** The name that has to be typed first. */
-  readonly typed?: string | undefined;
   readonly act: () => Promise<void>;
   readonly onClose: () => void;
+  readonly isDanger?: boolean;
+  /** The act has to wait for what the reader fills in. */
+  readonly isBlocked?: boolean;
+  /** What stands above the buttons, given why the last attempt failed. */
+  readonly children: (error: ApiError | undefined) => ComponentChildren;
 };
 
-/** Asks before an act; it closes when the act is done, and shows why it failed. */
-export const Confirm = ({ title, children, verb, typed, act, onClose }: ConfirmProps) => {
-  const [name, setName] = useState('');
+/** A dialog whose button acts; it closes when the act is done. */
+export const ActDialog = ({
+  title,
+  verb,
+  act,
+  onClose,
+  isDanger = false,
+  isBlocked = false,
+  children,
+}: ActDialogProps) => {
   const { run, isRunning, error } = useAct(async () => {
     await act();
     onClose();
@@ -49,20 +58,9 @@ export const Confirm = ({ title, children, verb, typed, act, onClose }: ConfirmP
           void run();
         }}
       >
-        {children}
-        {typed !== undefined && (
-          <label>
-            Type <code>{typed}</code> to confirm
-            <input value={name} autocomplete="off" onInput={(event) => setName(event.currentTarget.value)} />
-          </label>
-        )}
-        <Refusal error={error} />
+        {children(error)}
         <p class="row">
-          <button
-            type="submit"
-            class="danger"
-            disabled={isRunning || (typed !== undefined && name !== typed)}
-          >
+          <button type="submit" class={isDanger ? 'danger' : undefined} disabled={isRunning || isBlocked}>
             {isRunning ? `${verb} …` : verb}
           </button>
           <button type="button" onClick={onClose}>
@@ -74,5 +72,34 @@ export const Confirm = ({ title, children, verb, typed, act, onClose }: ConfirmP
   );
 };
 
-const Refusal = ({ error }: { error: ApiError | undefined }) =>
-  error === undefined ? null : <Failed error={error} />;
+type ConfirmProps = Pick<ActDialogProps, 'title' | 'verb' | 'act' | 'onClose'> & {
+  /** What the act does, and what it cannot undo. */
+  readonly children: ComponentChildren;
+  /** The name that has to be typed first. */
+  readonly typed?: string | undefined;
+};
+
+/** Asks before an act; it shows why it failed. */
+export const Confirm = ({ children, typed, ...dialog }: ConfirmProps) => {
+  const [name, setName] = useState('');
+  return (
+    <ActDialog {...dialog} isDanger isBlocked={typed !== undefined && name !== typed}>
+      {(error) => (
+        <>
+          {children}
+          {typed !== undefined && (
+            <label>
+              Type <code>{typed}</code> to confirm
+              <input
+                value={name}
+                autocomplete="off"
+                onInput={(event) => setName(event.currentTarget.value)}
+              />
+            </label>
+          )}
+          {error !== undefined && <Failed error={error} />}
+        </>
+      )}
+    </ActDialog>
+  );
+};

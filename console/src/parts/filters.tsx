@@ -43,31 +43,96 @@ export const TextFilter = ({ label, name, hint, options = [] }: TextFilterProps)
   );
 };
 
+/** Value and text of each choice. */
+type Options<V extends string = string> = readonly (readonly [value: V, text: string])[];
+
+type SelectProps<V extends string> = {
+  readonly label: string;
+  readonly value: V;
+  readonly options: Options<V>;
+  readonly onValue: (value: V) => void;
+};
+
+/** A select with a word before it. */
+export const Select = <V extends string>({ label, value, options, onValue }: SelectProps<V>) => (
+  <label>
+    {label}{' '}
+    <select
+      value={value}
+      onChange={({ currentTarget }) => {
+        const chosen = options.find(([each]) => each === currentTarget.value);
+        if (chosen !== undefined) onValue(chosen[0]);
+      }}
+    >
+      {options.map(([each, text]) => (
+        <option key={each} value={each}>
+          {text}
+        </option>
+      ))}
+    </select>
+  </label>
+);
+
+type ChoiceProps = {
+  readonly label: string;
+  readonly name: string;
+  readonly options: Options;
+  /** False: the browser's Back goes back to the value before. */
+  readonly replace?: boolean;
+};
+
+/** A choice whose value is a parameter of the address. */
+export const Choice = ({ label, name, options, replace = true }: ChoiceProps) => {
+  const [value, setValue] = useQueryState(name);
+  return (
+    <Select
+      label={label}
+      value={value}
+      options={options}
+      onValue={(chosen) => setValue(chosen, { replace })}
+    />
+  );
+};
+
 type ChoiceFilterProps = {
   readonly label: string;
   readonly name: string;
   readonly any: string;
-  /** Value and text of each choice. */
-  readonly choices: readonly (readonly [string, string])[];
+  readonly choices: Options;
 };
 
 /** A filter with few values. */
 export const ChoiceFilter = ({ label, name, any, choices }: ChoiceFilterProps) => {
   const [value] = useQueryState(name);
   return (
-    <label>
-      {label}{' '}
-      <select value={value} onChange={({ currentTarget }) => change(name, currentTarget.value)}>
-        <option value="">{any}</option>
-        {choices.map(([each, text]) => (
-          <option key={each} value={each}>
-            {text}
-          </option>
-        ))}
-      </select>
-    </label>
+    <Select
+      label={label}
+      value={value}
+      options={[['', any], ...choices]}
+      onValue={(chosen) => change(name, chosen)}
+    />
   );
 };
+
+type SearchProps = {
+  readonly value: string;
+  readonly onValue: (value: string) => void;
+  readonly placeholder?: string;
+};
+
+/** Searches what a list shows, while the reader types; `/` goes there. */
+export const Search = ({ value, onValue, placeholder }: SearchProps) => (
+  <label class="row">
+    Search
+    <input
+      type="search"
+      data-search
+      value={value}
+      placeholder={placeholder}
+      onInput={({ currentTarget }) => onValue(currentTarget.value)}
+    />
+  </label>
+);
 
 /** Goes through a list by the cursors of its answers; nothing for a list of one page. The browser's Back goes back. */
 export const Pager = ({ next }: { next: string | null | undefined }) => {

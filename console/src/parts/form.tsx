@@ -1,8 +1,7 @@
 import type { ComponentChildren } from 'preact';
 import { useEffect, useId, useRef, useState } from 'preact/hooks';
 import type { ApiError } from '../api/client.ts';
-import { useAct } from '../api/use.ts';
-import { Dialog } from './dialog.tsx';
+import { ActDialog } from './dialog.tsx';
 import { Hostile } from './hostile.tsx';
 import { Failed } from './states.tsx';
 
@@ -116,39 +115,25 @@ export const FormDialog = ({ title, fields, verb, act, onClose, children }: Form
   const [values, setValues] = useState<ReadonlyMap<string, string | boolean>>(
     () => new Map(fields.map(({ name, kind, value }) => [name, value ?? (kind === 'check' ? false : '')])),
   );
-  const { run, isRunning, error } = useAct(async () => {
-    await act(filledOf(values));
-    onClose();
-  });
-  const isOfField = fields.some(({ name }) => name === error?.field);
   return (
-    <Dialog title={title} onClose={onClose}>
-      <form
-        onSubmit={(event) => {
-          event.preventDefault();
-          void run();
-        }}
-      >
-        {children}
-        {fields.map((field) => (
-          <Control
-            key={field.name}
-            field={field}
-            value={values.get(field.name) ?? ''}
-            error={error?.field === field.name ? error : undefined}
-            onValue={(value) => setValues(new Map(values).set(field.name, value))}
-          />
-        ))}
-        {error !== undefined && !isOfField && <Failed error={error} />}
-        <p class="row">
-          <button type="submit" disabled={isRunning}>
-            {isRunning ? `${verb} …` : verb}
-          </button>
-          <button type="button" onClick={onClose}>
-            Cancel
-          </button>
-        </p>
-      </form>
-    </Dialog>
+    <ActDialog title={title} verb={verb} act={() => act(filledOf(values))} onClose={onClose}>
+      {(error) => (
+        <>
+          {children}
+          {fields.map((field) => (
+            <Control
+              key={field.name}
+              field={field}
+              value={values.get(field.name) ?? ''}
+              error={error?.field === field.name ? error : undefined}
+              onValue={(value) => setValues(new Map(values).set(field.name, value))}
+            />
+          ))}
+          {error !== undefined && !fields.some(({ name }) => name === error.field) && (
+            <Failed error={error} />
+          )}
+        </>
+      )}
+    </ActDialog>
   );
 };

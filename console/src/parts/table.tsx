@@ -1,8 +1,5 @@
 import type { ComponentChildren } from 'preact';
 import { useQueryState } from '../shell/router.ts';
-import { numberText } from './figures.ts';
-import { Time } from './format.tsx';
-import { Hostile } from './hostile.tsx';
 import { Empty, TooLarge } from './states.tsx';
 
 export type Column<T> = {
@@ -13,33 +10,6 @@ export type Column<T> = {
   readonly sortBy?: (row: T) => string | number;
   readonly isNumber?: boolean;
 };
-
-/** A column of texts that a sender wrote. */
-export const textColumn = <T,>(key: string, title: string, of: (row: T) => string, max = 100): Column<T> => ({
-  ...{ key, title, sortBy: of },
-  cell: (row) => <Hostile text={of(row)} max={max} />,
-});
-
-/** A column of numbers; null, which was not counted, is the smallest. */
-export const numberColumn = <T,>(
-  key: string,
-  title: string,
-  of: (row: T) => number | null,
-  text = numberText,
-): Column<T> => ({
-  ...{ key, title, isNumber: true },
-  sortBy: (row) => of(row) ?? Number.NEGATIVE_INFINITY,
-  cell: (row) => {
-    const value = of(row);
-    return value === null ? '–' : text(value);
-  },
-});
-
-/** A column of times in Unix seconds that sorts. */
-export const timeColumn = <T,>(key: string, title: string, of: (row: T) => number): Column<T> => ({
-  ...{ key, title, sortBy: of },
-  cell: (row) => <Time at={of(row)} seconds />,
-});
 
 type TableProps<T> = {
   /** Names the table for a screen reader; the address keeps the order under `sort` (or `sortName`). */

@@ -1,3 +1,4 @@
+import { Choice } from '../../parts/filters.tsx';
 import { plainText } from '../../parts/plain-text.ts';
 import '../outcomes/outcomes.css';
 import { useState } from 'preact/hooks';
@@ -72,7 +73,7 @@ const Past = ({ owner, reason }: { owner: string; reason: string }) => {
 };
 
 const Page = () => {
-  const [view, setView] = useQueryState('view');
+  const [view] = useQueryState('view');
   const [owner, setOwner] = useQueryState('owner');
   const [reason, setReason] = useQueryState('reason');
   const history = useLoad(owner, (signal) =>
@@ -82,13 +83,14 @@ const Page = () => {
     <>
       <h1>Drops</h1>
       <form class="row controls" onSubmit={(event) => event.preventDefault()}>
-        <label>
-          Show{' '}
-          <select value={view} onChange={({ currentTarget }) => setView(currentTarget.value)}>
-            <option value="">live</option>
-            <option value="past">history of 30 days</option>
-          </select>
-        </label>
+        <Choice
+          label="Show"
+          name="view"
+          options={[
+            ['', 'live'],
+            ['past', 'history of 30 days'],
+          ]}
+        />
         {view === 'past' && <TimeRangePicker fallback="24h" />}
         <OwnerPicker value={owner} onValue={setOwner} />
         <ReasonPicker value={reason} onValue={setReason} />

@@ -1,7 +1,8 @@
+import { numberColumn, textColumn } from '../../parts/columns.tsx';
 import { numberText, Time, timeText } from '../../parts/format.tsx';
 import { Hostile } from '../../parts/hostile.tsx';
 import { Badge } from '../../parts/states.tsx';
-import { type Column, numberColumn, Table, textColumn } from '../../parts/table.tsx';
+import { type Column, Table } from '../../parts/table.tsx';
 import { href } from '../../shell/router.ts';
 import type { Line } from './layout.ts';
 import { differenceWords, termsOf } from './words.ts';

@@ -1,6 +1,8 @@
+import { TableButton } from '../../charts/table-button.tsx';
+import { numberColumn, textColumn } from '../../parts/columns.tsx';
 import { bytesText, durationText } from '../../parts/figures.ts';
 import { Badge } from '../../parts/states.tsx';
-import { type Column, numberColumn, Table, textColumn } from '../../parts/table.tsx';
+import { type Column, Table } from '../../parts/table.tsx';
 import { useQueryState } from '../../shell/router.ts';
 import { type Box, type Curve, columns, drawingOf, type Line, type Stream, streamTone } from './layout.ts';
 import { Dots } from './processes.tsx';
@@ -184,13 +186,7 @@ export const LineDrawing = ({ line }: { line: Line }) => {
     <figure class={`line-drawing ${view === 'table' ? 'as-table' : ''}`}>
       <figcaption class="row">
         <p class="quiet">{lineSentence(line)}</p>
-        <button
-          type="button"
-          aria-pressed={view === 'table'}
-          onClick={() => setView(view === 'table' ? '' : 'table')}
-        >
-          Table
-        </button>
+        <TableButton isTable={view === 'table'} onTable={(isTable) => setView(isTable ? 'table' : '')} />
       </figcaption>
       <svg
         class="drawing"

@@ -1,7 +1,8 @@
+import { numberColumn, textColumn } from '../../parts/columns.tsx';
 import { bytesText, durationText, percentText } from '../../parts/format.tsx';
 import { Hostile } from '../../parts/hostile.tsx';
 import { Badge, type Tone } from '../../parts/states.tsx';
-import { type Column, numberColumn, Table, textColumn } from '../../parts/table.tsx';
+import { type Column, Table } from '../../parts/table.tsx';
 import type { Line } from './layout.ts';
 
 type Process = Line['processes'][number];

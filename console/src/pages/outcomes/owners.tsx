@@ -1,7 +1,8 @@
 import type { Answer } from '../../api/client.ts';
+import { numberColumn } from '../../parts/columns.tsx';
 import { numberText } from '../../parts/format.tsx';
 import { Badge } from '../../parts/states.tsx';
-import { type Column, numberColumn, Table } from '../../parts/table.tsx';
+import { type Column, Table } from '../../parts/table.tsx';
 import { ownerName, ownerText, type Which } from './series.ts';
 
 type Account = Answer<'/api/v1/outcomes'>['items'][number];

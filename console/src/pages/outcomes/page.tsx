@@ -4,10 +4,11 @@ import { type Answer, addressOf, get } from '../../api/client.ts';
 import { useLoad } from '../../api/use.ts';
 import { Chart } from '../../charts/chart.tsx';
 import { BarList } from '../../charts/small.tsx';
+import { Choice } from '../../parts/filters.tsx';
 import { numberText, percentText, Time } from '../../parts/format.tsx';
 import { Await, Empty } from '../../parts/states.tsx';
 import { setTimeRange, type TimeRange, TimeRangePicker, useTimeRange } from '../../parts/time-range.tsx';
-import { href, setQuery, useAddress, useQueryState } from '../../shell/router.ts';
+import { href, setQuery, useAddress } from '../../shell/router.ts';
 import { Samples } from '../drops/samples.tsx';
 import { Owners } from './owners.tsx';
 import { Explanation, OwnerPicker } from './reasons.tsx';
@@ -27,7 +28,7 @@ import {
 const againMs = 30_000;
 
 /** The state of the page: all of it is in the address. */
-const useChoice = () => {
+const useChosen = () => {
   const { query } = useAddress();
   const range = useTimeRange();
   const until = range.until ?? Math.floor(Date.now() / 1000);
@@ -43,7 +44,7 @@ const useChoice = () => {
   };
 };
 
-type Choice = ReturnType<typeof useChoice>;
+type Chosen = ReturnType<typeof useChosen>;
 
 const windowOf = ({ range, owner }: { range: TimeRange; owner: string }) => ({
   since: range.since,
@@ -51,35 +52,10 @@ const windowOf = ({ range, owner }: { range: TimeRange; owner: string }) => ({
   ...ownerQuery(owner),
 });
 
-/** A choice with a word before it, whose value is a parameter of the address. */
-const Choose = ({
-  name,
-  label,
-  options,
-}: {
-  name: string;
-  label: string;
-  options: readonly (readonly [value: string, text: string])[];
-}) => {
-  const [value, setValue] = useQueryState(name);
-  return (
-    <label>
-      {label}{' '}
-      <select value={value} onChange={({ currentTarget }) => setValue(currentTarget.value)}>
-        {options.map(([each, text]) => (
-          <option key={each} value={each}>
-            {text}
-          </option>
-        ))}
-      </select>
-    </label>
-  );
-};
-
-const Controls = ({ choice }: { choice: Choice }) => (
+const Controls = ({ choice }: { choice: Chosen }) => (
   <form class="row controls" onSubmit={(event) => event.preventDefault()}>
     <TimeRangePicker />
-    <Choose
+    <Choice
       name="by"
       label="Step"
       options={[
@@ -89,7 +65,7 @@ const Controls = ({ choice }: { choice: Choice }) => (
         ['day', 'day (UTC)'],
       ]}
     />
-    <Choose
+    <Choice
       name="items"
       label="Items"
       options={[
@@ -98,7 +74,7 @@ const Controls = ({ choice }: { choice: Choice }) => (
         ['traces', 'spans'],
       ]}
     />
-    <Choose
+    <Choice
       name="show"
       label="Show"
       options={[
@@ -146,7 +122,7 @@ const pick = (charts: Charts, list: Charts['outcomes'], index: number, key: stri
   setQuery({ at: String(charts.times[index] ?? 0), reason: chosen?.split(' ').at(-1) }, { replace: false });
 };
 
-const OutcomeCharts = ({ charts, choice }: { charts: Charts; choice: Choice }) => {
+const OutcomeCharts = ({ charts, choice }: { charts: Charts; choice: Chosen }) => {
   const size = stepSeconds[choice.step];
   const picked = choice.at === undefined ? -1 : charts.times.indexOf(choice.at);
   const refused = charts.refusals
@@ -184,7 +160,7 @@ const OutcomeCharts = ({ charts, choice }: { charts: Charts; choice: Choice }) =
 };
 
 /** The reasons of the time, or of the bar that was chosen; then what one of them means, with samples. */
-const Reasons = ({ charts, choice }: { charts: Charts; choice: Choice }) => {
+const Reasons = ({ charts, choice }: { charts: Charts; choice: Chosen }) => {
   const { at, reason } = choice;
   const size = stepSeconds[choice.step];
   const sums = charts.sumsAt(at).filter(([key, items]) => key !== 'stored' && items > 0);
@@ -253,13 +229,13 @@ const Reasons = ({ charts, choice }: { charts: Charts; choice: Choice }) => {
   );
 };
 
-const windowUntil = ({ range }: Choice): { until?: number } =>
+const windowUntil = ({ range }: Chosen): { until?: number } =>
   range.until === undefined ? {} : { until: range.until };
 
 type Loaded = { readonly grouped: Answer<'/api/v1/outcomes'>; readonly owners: Answer<'/api/v1/outcomes'> };
 
 const Page = () => {
-  const choice = useChoice();
+  const choice = useChosen();
   const { range, step, owner, which } = choice;
   const query = windowOf(choice);
   const loaded = useLoad<Loaded>(

@@ -1,6 +1,7 @@
 import { get } from '../../api/client.ts';
 import type { components } from '../../api/schema.d.ts';
 import { useLoad } from '../../api/use.ts';
+import { Select } from '../../parts/filters.tsx';
 import { numberText } from '../../parts/format.tsx';
 import { Hostile } from '../../parts/hostile.tsx';
 import { plainText } from '../../parts/plain-text.ts';
@@ -76,18 +77,14 @@ export const Explanation = ({
 export const ReasonPicker = ({ value, onValue }: { value: string; onValue: (code: string) => void }) => {
   const { data } = useReasons();
   const codes = [...new Set((data ?? []).map(({ code }) => code))].toSorted();
+  const shown = value === '' || codes.includes(value) ? codes : [value, ...codes];
   return (
-    <label>
-      Reason{' '}
-      <select value={value} onChange={({ currentTarget }) => onValue(currentTarget.value)}>
-        <option value="">all</option>
-        {(value === '' || codes.includes(value) ? codes : [value, ...codes]).map((code) => (
-          <option key={code} value={code}>
-            {plainText(code)}
-          </option>
-        ))}
-      </select>
-    </label>
+    <Select
+      label="Reason"
+      value={value}
+      options={[['', 'all'], ...shown.map((code) => [code, plainText(code)] as const)]}
+      onValue={onValue}
+    />
   );
 };
 

@@ -1,9 +1,11 @@
 import { type Answer, get } from '../../api/client.ts';
 import { useLoad } from '../../api/use.ts';
+import { numberColumn, textColumn, timeColumn } from '../../parts/columns.tsx';
+import { Search } from '../../parts/filters.tsx';
 import { Time } from '../../parts/format.tsx';
 import { Hostile } from '../../parts/hostile.tsx';
 import { Await, Loading } from '../../parts/states.tsx';
-import { type Column, numberColumn, Table, textColumn, timeColumn } from '../../parts/table.tsx';
+import { type Column, Table } from '../../parts/table.tsx';
 import { useQueryState } from '../../shell/router.ts';
 import { changeText } from './figures.ts';
 import { Gauge, type TabProps } from './pieces.tsx';
@@ -84,15 +86,7 @@ export const Columns = ({ owner: { id, groupId } }: TabProps) => {
     <>
       <Cardinality id={id} />
       <h2>Columns</h2>
-      <label class="row">
-        Search
-        <input
-          type="search"
-          data-search
-          value={search}
-          onInput={({ currentTarget }) => setSearch(currentTarget.value)}
-        />
-      </label>
+      <Search value={search} onValue={setSearch} />
       <Await of={columns}>
         {(items) => (
           <Table

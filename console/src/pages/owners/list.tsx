@@ -2,10 +2,12 @@ import { useState } from 'preact/hooks';
 import { get } from '../../api/client.ts';
 import { useLoad } from '../../api/use.ts';
 import { Sparkline } from '../../charts/small.tsx';
+import { numberColumn } from '../../parts/columns.tsx';
+import { Search } from '../../parts/filters.tsx';
 import { numberText, Time } from '../../parts/format.tsx';
 import { Hostile } from '../../parts/hostile.tsx';
 import { Await, Badge, Failed, TooLarge } from '../../parts/states.tsx';
-import { type Column, numberColumn, Table } from '../../parts/table.tsx';
+import { type Column, Table } from '../../parts/table.tsx';
 import { href, useQueryState } from '../../shell/router.ts';
 import { useAllows } from '../../shell/session.ts';
 import { CreateForm } from './create.tsx';
@@ -111,16 +113,7 @@ export const OwnerList = ({ kind }: { kind: Kind }) => {
     <>
       <h1>{kind.path === '/sources' ? 'Sources' : 'Applications'}</h1>
       <div class="row bar">
-        <label class="row">
-          Search
-          <input
-            type="search"
-            data-search
-            value={search}
-            placeholder="name, id or biz:2"
-            onInput={({ currentTarget }) => setSearch(currentTarget.value)}
-          />
-        </label>
+        <Search value={search} onValue={setSearch} placeholder="name, id or biz:2" />
         <label class="row">
           State
           <select value={state} onChange={({ currentTarget }) => setState(currentTarget.value)}>

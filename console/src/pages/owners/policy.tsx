@@ -1,10 +1,11 @@
 import { useState } from 'preact/hooks';
 import { call } from '../../api/client.ts';
 import { useLoad } from '../../api/use.ts';
+import { textColumn } from '../../parts/columns.tsx';
 import { type Field, FormDialog } from '../../parts/form.tsx';
 import { numberText } from '../../parts/format.tsx';
 import { Await } from '../../parts/states.tsx';
-import { type Column, Table, textColumn } from '../../parts/table.tsx';
+import { type Column, Table } from '../../parts/table.tsx';
 import { announce } from '../../shell/announce.tsx';
 import { useAllows } from '../../shell/session.ts';
 import { fieldsOf, type PolicyValue, policyChange } from './figures.ts';

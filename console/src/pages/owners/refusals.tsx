@@ -1,5 +1,6 @@
+import { numberColumn, timeColumn } from '../../parts/columns.tsx';
 import { Hostile } from '../../parts/hostile.tsx';
-import { type Column, numberColumn, Table, timeColumn } from '../../parts/table.tsx';
+import { type Column, Table } from '../../parts/table.tsx';
 import { type GroupedRefusal, groupedRefusals, keyOfRefusal, type Refusal } from './figures.ts';
 
 const What = ({ field, value, detail, sampled }: Refusal) => (

@@ -1,8 +1,9 @@
 import { type Answer, get } from '../../api/client.ts';
 import { useLoad } from '../../api/use.ts';
+import { numberColumn, textColumn, timeColumn } from '../../parts/columns.tsx';
 import { bytesText, numberText } from '../../parts/format.tsx';
 import { Await } from '../../parts/states.tsx';
-import { type Column, numberColumn, Table, textColumn, timeColumn } from '../../parts/table.tsx';
+import { type Column, Table } from '../../parts/table.tsx';
 import { TimeRangePicker, useTimeRange } from '../../parts/time-range.tsx';
 import { type Day, type SeenSdk, sdksOf } from './figures.ts';
 import { type TabProps, Tile } from './pieces.tsx';

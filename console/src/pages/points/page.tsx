@@ -2,13 +2,14 @@ import './points.css';
 import { call, get } from '../../api/client.ts';
 import { useLoad } from '../../api/use.ts';
 import { Chart } from '../../charts/chart.tsx';
+import { Choice } from '../../parts/filters.tsx';
 import { Hostile } from '../../parts/hostile.tsx';
 import { plainText } from '../../parts/plain-text.ts';
 import { Queried, Ran, useQuery } from '../../parts/query.tsx';
 import { Empty, Failed, Loading, TooLarge } from '../../parts/states.tsx';
 import { Table } from '../../parts/table.tsx';
 import { setTimeRange, TimeRangePicker, useTimeRange } from '../../parts/time-range.tsx';
-import { href, setQuery, useAddress, useQueryState } from '../../shell/router.ts';
+import { href, setQuery, useAddress } from '../../shell/router.ts';
 import { sources } from '../owners/owner.ts';
 import { Filters, Names } from './choices.tsx';
 import {
@@ -31,33 +32,6 @@ const steps = [
   ['3600', '1 h'],
   ['86400', '1 day'],
 ] as const;
-
-const Choice = ({
-  label,
-  name,
-  options,
-}: {
-  label: string;
-  name: string;
-  options: readonly (readonly [value: string, text: string])[];
-}) => {
-  const [value, setValue] = useQueryState(name);
-  return (
-    <label>
-      {label}{' '}
-      <select
-        value={value}
-        onChange={({ currentTarget }) => setValue(currentTarget.value, { replace: false })}
-      >
-        {options.map(([each, text]) => (
-          <option key={each} value={each}>
-            {text}
-          </option>
-        ))}
-      </select>
-    </label>
-  );
-};
 
 /** The data id of a source that is given by it, or by its table. */
 const dataIdOf = (source: string): number | undefined => {
@@ -113,10 +87,11 @@ const Controls = () => {
           </select>
         </label>
         <TimeRangePicker />
-        <Choice label="Step" name="step" options={steps} />
+        <Choice label="Step" name="step" options={steps} replace={false} />
         <Choice
           label="Show"
           name="show"
+          replace={false}
           options={[
             ['', 'series'],
             ['rows', 'last 50 rows'],
@@ -143,6 +118,7 @@ const Controls = () => {
             <Choice
               label="as"
               name="agg"
+              replace={false}
               options={aggregates.map((each) => [each === 'avg' ? '' : each, each] as const)}
             />
             <Names

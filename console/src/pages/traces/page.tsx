@@ -3,7 +3,7 @@ import { useState } from 'preact/hooks';
 import { type Answer, call, get } from '../../api/client.ts';
 import { useLoad } from '../../api/use.ts';
 import { column, number, time } from '../../parts/columns.tsx';
-import { ChoiceFilter, Pager, TextFilter } from '../../parts/filters.tsx';
+import { ChoiceFilter, Pager, Select, TextFilter } from '../../parts/filters.tsx';
 import { durationText, numberText } from '../../parts/format.tsx';
 import { Hostile } from '../../parts/hostile.tsx';
 import { plainText } from '../../parts/plain-text.ts';
@@ -55,16 +55,15 @@ const Attributes = ({ given }: { given: readonly string[] }) => {
           </button>
         );
       })}
-      <label>
-        Attribute of{' '}
-        <select
-          value={scope}
-          onChange={({ currentTarget }) => setScope(currentTarget.value === 'span' ? 'span' : 'resource')}
-        >
-          <option value="span">the span</option>
-          <option value="resource">its resource</option>
-        </select>
-      </label>
+      <Select
+        label="Attribute of"
+        value={scope}
+        options={[
+          ['span', 'the span'],
+          ['resource', 'its resource'],
+        ]}
+        onValue={setScope}
+      />
       <label>
         Key{' '}
         <input
