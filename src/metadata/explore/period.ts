@@ -11,7 +11,8 @@ export const bucketsMax = 600;
 /** A period from `since`, included, to `until`, not included; Unix seconds. */
 export type Period = { readonly since: number; readonly until: number };
 
-type Asked = {
+/** A period as a caller asks it; `wide` allows more than `periodMax`. */
+export type AskedPeriod = {
   readonly since?: number | undefined;
   readonly until?: number | undefined;
   readonly wide?: boolean | undefined;
@@ -20,7 +21,7 @@ type Asked = {
 const invalid = (field: string, why: string): FieldFault => new FieldFault('invalid_value', field, why);
 
 /** The period of a query, by default the last hour. Throws permanent Faults `invalid_value`. */
-export const periodOf = ({ since: asked, until: last, wide = false }: Asked, nowMs: number): Period => {
+export const periodOf = ({ since: asked, until: last, wide = false }: AskedPeriod, nowMs: number): Period => {
   const until = last ?? Math.floor(nowMs / 1000) + 1;
   const since = asked ?? Math.max(0, until - hourSeconds);
   if (since >= until) throw invalid('since', 'must be before until');

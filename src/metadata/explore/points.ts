@@ -4,7 +4,7 @@ import { fieldFault } from '../problem.ts';
 import type { Records } from '../records/store.ts';
 import { unknownInstance } from '../tables/placement.ts';
 import type { NextBounds } from './gate.ts';
-import { bucketsOf, periodOf } from './period.ts';
+import { type AskedPeriod, bucketsOf, periodOf } from './period.ts';
 import {
   type Aggregate,
   type Condition,
@@ -24,11 +24,6 @@ export const seriesMax = 20;
 const rawRowsMax = 50;
 
 type AskedFilter = { readonly dimension: string } & Omit<Condition, 'column'>;
-type AskedPeriod = {
-  readonly since?: number | undefined;
-  readonly until?: number | undefined;
-  readonly wide: boolean;
-};
 
 /** A query of points as a caller asks it, in the names of producers. */
 export type AskedPoints = AskedTable &

@@ -3,7 +3,7 @@ import { inlined } from '../../stores/clickhouse/literals.ts';
 import type { ClickhouseReader } from '../../stores/clickhouse/reader.ts';
 import { fieldFault, notFound } from '../problem.ts';
 import type { NextBounds } from './gate.ts';
-import { type Period, periodOf } from './period.ts';
+import { type AskedPeriod, type Period, periodOf } from './period.ts';
 import { shownSpans, spanRowSchema } from './spans.ts';
 import {
   type AttributeCondition,
@@ -23,12 +23,6 @@ import {
 /** The most spans of one answer. */
 export const spansMax = 10_000;
 const servicesMax = 5_000;
-
-type AskedPeriod = {
-  readonly since?: number | undefined;
-  readonly until?: number | undefined;
-  readonly wide: boolean;
-};
 
 /** A search as a caller asks it. */
 export type AskedTraces = AskedPeriod & {

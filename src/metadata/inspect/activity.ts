@@ -64,11 +64,21 @@ export const readMinutes = async (
   );
 };
 
-/** One sample, with what to do about it. `sampled` false: nothing but its reason and time is known. */
-const refusalOf = ({ at, reason, stage, ordinal, field, value, detail, sender, sdk }: Drop) => {
+type Sample = Pick<
+  Drop,
+  'at' | 'reason' | 'stage' | 'ordinal' | 'field' | 'value' | 'detail' | 'sender' | 'sdk'
+>;
+
+/** A sample, with what to do about it. `sampled` false: nothing but its reason and time is known. */
+const refusalOf = (
+  { at, reason, stage, ordinal, field, value, detail, sender, sdk }: Sample,
+  sampled: boolean,
+) => {
   const { meaning = '', remedy = '' } = explain(reason) ?? {};
-  return { at, reason, stage, ordinal, field, value, detail, sender, sdk, sampled: true, meaning, remedy };
+  return { at, reason, stage, ordinal, field, value, detail, sender, sdk, sampled, meaning, remedy };
 };
+
+const unsampled = { ordinal: -1, field: '', value: '', detail: '', sender: '', sdk: '' };
 
 type Refusal = ReturnType<typeof refusalOf>;
 
@@ -77,14 +87,11 @@ const sampleKey = ({ at, reason, ordinal, field, value }: Drop): string =>
 
 const merged = (stored: readonly Drop[], { samples, reasons }: Arrived, since: number): Refusal[] => {
   const bySample = new Map([...samples, ...stored].map((drop) => [sampleKey(drop), drop]));
-  const found = [...bySample.values()].filter(({ at }) => at >= since).map(refusalOf);
+  const found = [...bySample.values()].filter(({ at }) => at >= since).map((drop) => refusalOf(drop, true));
   const known = new Set(found.map(({ reason }) => reason));
   for (const [reason, at] of reasons) {
     if (known.has(reason) || at < since) continue;
-    const stage = explain(reason)?.stage ?? '';
-    const empty = { ordinal: -1, field: '', value: '', detail: '', sender: '', sdk: '' };
-    const { meaning = '', remedy = '' } = explain(reason) ?? {};
-    found.push({ at, reason, stage, ...empty, sampled: false, meaning, remedy });
+    found.push(refusalOf({ at, reason, stage: explain(reason)?.stage ?? '', ...unsampled }, false));
   }
   return found.toSorted((left, right) => right.at - left.at).slice(0, refusalsMax);
 };
