@@ -3,7 +3,8 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { askAdmin, axeFindings, issueToken, logInByLink, useBrowser } from '../support/console/browser.ts';
 import { consoleStack } from '../support/console/console-stack.ts';
-import { askClickhouse, createApplication, exportSpans } from '../support/console/refused-spans.ts';
+import { askClickhouse, exportSpans } from '../support/console/refused-spans.ts';
+import { newApplication } from '../support/console/senders.ts';
 import { waitFor } from '../support/wait.ts';
 
 const browser = useBrowser();
@@ -16,18 +17,18 @@ const lettersOf = async (appId: number): Promise<number[]> =>
     .parse(JSON.parse((await askAdmin('GET', `/api/v1/dead-letters?app_id=${appId}`)).body))
     .items.map(({ sequence }) => sequence);
 
-let application: { appId: number; token: string };
+let application: { id: number; token: string };
 let next = 1;
 
 /** A span that ClickHouse refuses while the constraint of its name is there: a dead letter. */
 const makeLetter = async (): Promise<{ name: string; sequence: number; mend: () => Promise<unknown> }> => {
   const name = `refused${next++}`;
-  const before = await lettersOf(application.appId);
+  const before = await lettersOf(application.id);
   await askClickhouse(`ALTER TABLE otel.otel_traces ADD CONSTRAINT ${name} CHECK SpanName != '${name}'`);
   await exportSpans(application.token, [name, 'stored'], { password: 'geheim', note: '<img src=x>' });
   let sequence = 0;
   await waitFor('the dead letter', waitMs, async () => {
-    sequence = (await lettersOf(application.appId)).find((each) => !before.includes(each)) ?? 0;
+    sequence = (await lettersOf(application.id)).find((each) => !before.includes(each)) ?? 0;
     return sequence > 0;
   });
   return {
@@ -37,11 +38,11 @@ const makeLetter = async (): Promise<{ name: string; sequence: number; mend: () 
   };
 };
 
-const ofApplication = (): string => `/console/dead-letters?owner=app:${application.appId}`;
+const ofApplication = (): string => `/console/dead-letters?owner=app:${application.id}`;
 const dialogOf = (page: Page) => page.getByRole('dialog');
 
 beforeAll(async () => {
-  application = await createApplication('dead letters');
+  application = await newApplication('dead letters');
 });
 
 describe('the page of dead letters', () => {
@@ -63,12 +64,12 @@ describe('the page of dead letters', () => {
     await mend();
     await page.getByRole('button', { name: 'Redrive …' }).click();
     await dialogOf(page).getByText('1 dead letter (1 item) would be redriven').waitFor();
-    expect(await lettersOf(application.appId)).toContain(sequence);
+    expect(await lettersOf(application.id)).toContain(sequence);
     await dialogOf(page).getByRole('button', { name: 'Redrive 1 dead letter' }).click();
     await dialogOf(page).getByText('1 dead letter (1 item) redriven').waitFor();
     await dialogOf(page).getByRole('button', { name: 'Close' }).click();
     await page.getByRole('heading', { level: 1, name: 'Dead letters' }).waitFor();
-    expect(await lettersOf(application.appId)).not.toContain(sequence);
+    expect(await lettersOf(application.id)).not.toContain(sequence);
     await waitFor('the redriven span is stored', waitMs, async () => {
       const rows = await askClickhouse(`SELECT count() FROM otel.otel_traces WHERE SpanName = '${name}'`);
       return rows.trim() === '1';
@@ -96,7 +97,7 @@ describe('the page of dead letters', () => {
     await answered.waitFor();
     await page.getByRole('button', { name: 'Purge 1 dead letter for ever' }).click();
     await dialogOf(page).getByText('1 dead letter (1 item) purged').waitFor();
-    const left = await lettersOf(application.appId);
+    const left = await lettersOf(application.id);
     expect(left).toContain(kept.sequence);
     expect(left).not.toContain(sequence);
     await kept.mend();

@@ -1,6 +1,6 @@
 import { beforeAll, expect, it } from 'vitest';
 import { askAdmin, axeFindings, logInByLink, useBrowser } from '../support/console/browser.ts';
-import { createSource, pushPoints } from '../support/console/explore-data.ts';
+import { newReport, pushPoints } from '../support/console/senders.ts';
 import { waitFor } from '../support/wait.ts';
 
 const browser = useBrowser();
@@ -10,8 +10,8 @@ const hosts = ['web-1', 'web-2', host];
 let source = 0;
 
 beforeAll(async () => {
-  const created = await createSource('explore');
-  source = created.mon_data_id;
+  const created = await newReport('explore');
+  source = created.id;
   const now = Date.now();
   const points = Array.from({ length: 90 }, (_, index) => ({
     metrics: { cpu: 10 + (index % 7), change: -index },
@@ -19,7 +19,7 @@ beforeAll(async () => {
     dimension: { host: hosts[index % 3] ?? '', zone: index % 2 === 0 ? 'a' : 'b' },
     timestamp: now - index * 10_000,
   }));
-  await pushPoints(created, points);
+  expect(await pushPoints(created, points)).toBe(200);
   await waitFor('the points are stored', 60_000, async () => {
     const asked = { data_id: source, metrics: ['cpu'], aggregate: 'count' };
     const { status, body } = await askAdmin('POST', '/api/v1/query/points', asked);

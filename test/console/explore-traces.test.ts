@@ -1,13 +1,8 @@
 import type { Page } from 'playwright-core';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { askAdmin, axeFindings, logInByLink, useBrowser } from '../support/console/browser.ts';
-import {
-  createApplication,
-  exportSpans,
-  hostileName,
-  spanIdOf,
-  wideTrace,
-} from '../support/console/explore-data.ts';
+import { exportSpans, hostileName, spanIdOf, wideTrace } from '../support/console/explore-data.ts';
+import { newApplication } from '../support/console/senders.ts';
 import { attribute } from '../support/otlp/trace-cases.ts';
 import { waitFor } from '../support/wait.ts';
 
@@ -58,8 +53,8 @@ const areStored = async (...counts: readonly (readonly [id: string, spans: numbe
 };
 
 beforeAll(async () => {
-  const { app_id, token } = await createApplication('explore');
-  appId = app_id;
+  const { id, token } = await newApplication('explore');
+  appId = id;
   const start = BigInt(Date.now() - 60_000) * 1_000_000n;
   await exportSpans(token, wideTrace(largeId, large, start), (index) => `service-${index % 7}`);
   await exportSpans(token, oddTrace(start), (index) => (index === 1 ? hostileName : 'shop'));

@@ -2,7 +2,8 @@ import { randomUUID } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { axeFindings, issueToken, logInByLink, useBrowser } from '../support/console/browser.ts';
 import { consoleStack } from '../support/console/console-stack.ts';
-import { askClickhouse, createApplication } from '../support/console/refused-spans.ts';
+import { askClickhouse } from '../support/console/refused-spans.ts';
+import { newApplication } from '../support/console/senders.ts';
 import { waitFor } from '../support/wait.ts';
 
 const browser = useBrowser();
@@ -84,7 +85,7 @@ describe('the page System', () => {
   });
 
   it('closes a difference with its reason, which stays visible', async () => {
-    const { appId } = await createApplication(`differs ${randomUUID()}`);
+    const { id: appId } = await newApplication(`differs ${randomUUID()}`);
     // Of a day that no look compares any more.
     await askClickhouse(
       `INSERT INTO otel.ingest_differences (kind, stream, data_id, app_id, minute, items, messages, is_found, at)

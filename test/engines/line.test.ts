@@ -2,10 +2,9 @@ import { spawn } from 'node:child_process';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { type Bus, connectBus } from '../../src/bus/connection.ts';
-import { createPublisher } from '../../src/bus/publisher.ts';
-import { bytesIdentity, createDeadLetters } from '../../src/dead-letters/dead-letters.ts';
 import { createCli } from '../support/clients/cli.ts';
 import { type MetadataRole, startMetadataRole } from '../support/metadata/role.ts';
+import { plantDeadLetters } from '../support/outcomes/dead-letters.ts';
 import { type Report, type Stack, startStack } from '../support/stack/stack.ts';
 import { waitFor } from '../support/wait.ts';
 
@@ -208,24 +207,7 @@ describe('the live view', () => {
   });
 
   it('shows the progress of a redrive that another metadata process runs', async () => {
-    const publisher = createPublisher(bus, { deadlineMs: 10_000, awayMs: 5_000 });
-    const deadLetters = createDeadLetters(publisher);
-    for (let index = 0; index < 3; index++) {
-      const bytes = Buffer.from(`no message ${index}`);
-      const header = {
-        version: 1,
-        reason: 'unreadable_message',
-        error: 'too short',
-        stream: 'METRICS',
-        streamSequence: index + 1,
-        subject: 'metrics.0',
-        items: 1,
-        redrive: 0,
-        at: Date.now(),
-      } as const;
-      await deadLetters.put(bytesIdentity(bytes), header, bytes);
-    }
-    publisher.close();
+    await plantDeadLetters(bus, 3);
     const live = await listen(second.url, 'dead_letters', stack.adminToken());
     try {
       const { status } = await stack.api('POST', '/api/v1/dead-letters/purge', { all: true, dry_run: true });

@@ -2,8 +2,6 @@ import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { connectBus } from '../../src/bus/connection.ts';
-import { createPublisher } from '../../src/bus/publisher.ts';
-import { bytesIdentity, createDeadLetters } from '../../src/dead-letters/dead-letters.ts';
 import { type Document, type Operation, operationsOf, readDocument } from '../../tools/docs/openapi.ts';
 import { createReport, operations as creations } from '../support/metadata/admin-api.ts';
 import { type MetadataRole, startMetadataRole } from '../support/metadata/role.ts';
@@ -19,6 +17,7 @@ import {
   type Seen,
   settled,
 } from '../support/openapi/requests.ts';
+import { plantDeadLetters } from '../support/outcomes/dead-letters.ts';
 import { makeTables, startEngines, type TestEngines } from '../support/stack/engines.ts';
 
 const seed = 20_261_121;
@@ -57,7 +56,9 @@ beforeAll(async () => {
     await issued('admin'),
   ];
   tokens = { admin, editor, viewer, node, nobody: undefined, garbage: '\u00e4 \u00ff' };
-  await plantDeadLetters();
+  const bus = await connectBus(engines.nats.url, 'test');
+  await plantDeadLetters(bus, deadLettersMax);
+  await bus.close();
 });
 afterAll(async () => {
   client?.close();
@@ -66,30 +67,6 @@ afterAll(async () => {
 });
 
 const deadLettersMax = 60;
-
-/** Unreadable messages, as transfer sets them aside. */
-const plantDeadLetters = async (): Promise<void> => {
-  const bus = await connectBus(engines.nats.url, 'test');
-  const publisher = createPublisher(bus, { deadlineMs: 10_000, awayMs: 5_000 });
-  const deadLetters = createDeadLetters(publisher);
-  for (let index = 0; index < deadLettersMax; index++) {
-    const bytes = Buffer.from(`no message ${index}`);
-    const header = {
-      version: 1,
-      reason: 'unreadable_message',
-      error: 'too short',
-      stream: 'METRICS',
-      streamSequence: index + 1,
-      subject: 'metrics.0',
-      items: 1,
-      redrive: 0,
-      at: Date.now(),
-    } as const;
-    await deadLetters.put(bytesIdentity(bytes), header, bytes);
-  }
-  publisher.close();
-  await bus.close();
-};
 
 /** Records in every state, so that most requests meet one, after any deletions before. */
 const plant = async (round: number, seen: Seen): Promise<void> => {

@@ -1,39 +1,11 @@
 import { expect } from 'vitest';
 import { encodeOtlpJson, type OtlpSpan } from '../otlp/protobuf.ts';
 import { attribute } from '../otlp/trace-cases.ts';
-import { askAdmin } from './browser.ts';
 import { consoleStack } from './console-stack.ts';
 
 /** What a browser must show as text and nothing else. */
 export const hostileName =
   '<img src=x onerror=alert(1)><script>alert(2)</script>\u202egnp.exe\u0000\u001b[31m __proto__ =1+1';
-
-const created = async <T>(path: string, body: object): Promise<T> => {
-  const answer = await askAdmin('POST', path, body);
-  expect(answer.status, answer.body).toBe(200);
-  const parsed: T = JSON.parse(answer.body);
-  return parsed;
-};
-
-/** A new application: its id and its token. */
-export const createApplication = async (app_name: string): Promise<{ app_id: number; token: string }> =>
-  (
-    await created<{ application: { app_id: number; token: string } }>('/api/v1/applications', {
-      mon_biz_id: 2,
-      app_name,
-    })
-  ).application;
-
-const createReport = '/operations/monitor_web.custom_report.resources.CreateCustomTimeSeries';
-
-/** A new source: its data id and its token. */
-export const createSource = async (name: string): Promise<{ mon_data_id: number; token: string }> =>
-  (
-    await created<{ data_source: { mon_data_id: number; token: string } }>(createReport, {
-      mon_biz_id: 2,
-      name,
-    })
-  ).data_source;
 
 const spansOfRequest = 1_000;
 
@@ -87,17 +59,4 @@ export const wideTrace = (traceId: string, count: number, start: bigint): OtlpSp
       ...(index % 97 === 96 ? { status: { code: 2, message: 'it failed' } } : {}),
     };
   });
-};
-
-/** Pushes a point for each of these. */
-export const pushPoints = async (
-  { mon_data_id, token }: { mon_data_id: number; token: string },
-  data: readonly object[],
-): Promise<void> => {
-  const answer = await fetch(`${consoleStack().push}/v2/push/`, {
-    method: 'POST',
-    headers: { 'Content-Type': 'application/json' },
-    body: JSON.stringify({ data_id: mon_data_id, access_token: token, data }),
-  });
-  expect(answer.status, await answer.text()).toBe(200);
 };

@@ -1,6 +1,4 @@
-import { z } from 'zod';
 import { fetchEngine } from '../stack/fetch-engine.ts';
-import { askAdmin } from './browser.ts';
 import { consoleStack } from './console-stack.ts';
 
 /** Runs a statement on ClickHouse of the stack; returns its answer. Throws where it refuses. */
@@ -10,15 +8,6 @@ export const askClickhouse = async (sql: string): Promise<string> => {
   const text = await response.text();
   if (!response.ok) throw new Error(text);
   return text;
-};
-
-const created = z.object({ application: z.object({ app_id: z.number(), token: z.string() }) });
-
-/** An application of the stack, with its token. */
-export const createApplication = async (name: string): Promise<{ appId: number; token: string }> => {
-  const { body } = await askAdmin('POST', '/api/v1/applications', { app_name: name, mon_biz_id: 2 });
-  const { app_id, token } = created.parse(JSON.parse(body)).application;
-  return { appId: app_id, token };
 };
 
 let nextTrace = 1;

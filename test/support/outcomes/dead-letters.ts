@@ -1,5 +1,7 @@
 import type { Bus } from '../../../src/bus/connection.ts';
+import { createPublisher } from '../../../src/bus/publisher.ts';
 import { createStreamReader } from '../../../src/bus/stream-reader.ts';
+import { bytesIdentity, createDeadLetters } from '../../../src/dead-letters/dead-letters.ts';
 import { decodeFrame } from '../../../src/wire/frame.ts';
 
 /** A dead letter as its stream keeps it. */
@@ -25,6 +27,28 @@ export const readDeadLetters = async (bus: Bus): Promise<ReadLetter[]> => {
     from = next;
   }
   return letters;
+};
+
+/** Puts this many unreadable messages into DEADLETTER, as transfer does. */
+export const plantDeadLetters = async (bus: Bus, count: number): Promise<void> => {
+  const publisher = createPublisher(bus, { deadlineMs: 10_000, awayMs: 5_000 });
+  const deadLetters = createDeadLetters(publisher);
+  for (let index = 0; index < count; index++) {
+    const bytes = Buffer.from(`no message ${index}`);
+    const header = {
+      version: 1,
+      reason: 'unreadable_message',
+      error: 'too short',
+      stream: 'METRICS',
+      streamSequence: index + 1,
+      subject: 'metrics.0',
+      items: 1,
+      redrive: 0,
+      at: Date.now(),
+    } as const;
+    await deadLetters.put(bytesIdentity(bytes), header, bytes);
+  }
+  publisher.close();
 };
 
 /** A figure of a role: the sum of the series of this name that have all of these labels. */
