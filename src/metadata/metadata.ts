@@ -1,20 +1,16 @@
 import type { Server } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
-import { type Bus, connectBusWhenUp } from '../bus/connection.ts';
+import { connectBusWhenUp } from '../bus/connection.ts';
 import { ensureTopology, type RefusedStreams, retryStreams } from '../bus/topology.ts';
 import { withInstances } from '../config/instance-streams.ts';
-import { loadPipelines, type MetricsPipeline, type Pipelines } from '../config/pipelines.ts';
+import { loadPipelines, type MetricsPipeline } from '../config/pipelines.ts';
 import { readerUrls } from '../config/reader-urls.ts';
 import { engineUrls, natsTarget, questdbInstances, type Settings } from '../config/settings.ts';
-import { createDeadLetterAdmin } from '../dead-letters/admin.ts';
 import { createOrphans } from '../dead-letters/orphans.ts';
-import { createReceivedItemEncoder } from '../dead-letters/received-item.ts';
-import { buckets, dataIdRange, systemKeys } from '../directory/keys.ts';
-import { createOwners } from '../directory/owners.ts';
-import { ruleDefaults } from '../directory/rules.ts';
+import { dataIdRange } from '../directory/keys.ts';
 import { errorText, Fault } from '../model/fault.ts';
-import { createOutcomeReads, type OutcomeReads } from '../outcomes/reads.ts';
-import { createMessageAccountReader, createRecordReader } from '../outcomes/record-reader.ts';
+import { createOutcomeReads } from '../outcomes/reads.ts';
+import { createMessageAccountReader } from '../outcomes/record-reader.ts';
 import { type Checks, createChecks } from '../runtime/checks.ts';
 import { listenFault } from '../runtime/listen-fault.ts';
 import { startOpsServer } from '../runtime/ops-server.ts';
@@ -29,22 +25,19 @@ import { createLog, type Log } from '../telemetry/log.ts';
 import { createMetadataMetrics, type MetadataMetrics } from '../telemetry/metrics.ts';
 import { createWatchMetrics } from '../telemetry/watch-metrics.ts';
 import { type Account, openAccount } from './account/account.ts';
-import type { ApiDeps } from './api/deps.ts';
 import { createApiServer, openApiTls } from './api/listening.ts';
-import { createApi } from './api/server.ts';
-import { type Audit, openAudit } from './audit/audit.ts';
-import type { Console } from './console/console.ts';
+import { openAudit } from './audit/audit.ts';
 import { openConsole } from './console/open-console.ts';
-import { createExplore, openReaders, type Readers } from './explore/explore.ts';
-import { createInspected, type Inspected } from './inspect/inspected.ts';
-import { openPulse, type PulseReads } from './pulse/open-pulse.ts';
-import { openRecords, type Records } from './records/store.ts';
+import { openReaders, type Readers } from './explore/explore.ts';
+import { createInspected } from './inspect/inspected.ts';
+import { openPulse } from './pulse/open-pulse.ts';
+import { openRecords } from './records/store.ts';
 import { dataIdOfTableId } from './records/values.ts';
 import type { CollectorDefaults } from './refresh/document.ts';
 import type { AuthorizeNode } from './refresh/polling-endpoint.ts';
-import { createRefresh, type Refresh } from './refresh/refresh.ts';
+import { createRefresh } from './refresh/refresh.ts';
 import { startKeeper } from './reports/keeper.ts';
-import { policyDefaultsOf } from './reports/policies.ts';
+import { createRoleApi, type Services } from './role-api.ts';
 import {
   createPlacedTables,
   openInstances,
@@ -105,7 +98,7 @@ const untilItWorks = <T>(work: () => Promise<T>, signal: AbortSignal, log: Log):
 };
 
 const serve = async (
-  api: ReturnType<typeof createApi>,
+  api: ReturnType<typeof createRoleApi>,
   settings: Settings,
   tls: TlsFiles | undefined,
 ): Promise<Server> => {
@@ -211,76 +204,6 @@ const openOps = async (
   });
   parts.add('operations port', () => ops.stop());
   return { checks, warnings };
-};
-
-/** The services behind the API: it answers once all of them have begun. */
-type Services = {
-  readonly bus: Bus;
-  readonly pipelines: Pipelines;
-  readonly records: Records;
-  readonly adminTokens: AdminTokens;
-  readonly audit: Audit;
-  readonly refresh: Refresh;
-  readonly outcomes: OutcomeReads;
-  readonly account: Account;
-  readonly pulse: PulseReads;
-  readonly console: Console | undefined;
-  readonly inspected: Inspected;
-};
-
-const createRoleApi = (
-  { settings, metrics, clickhouse, readers, log }: Given,
-  {
-    bus,
-    pipelines,
-    records,
-    adminTokens,
-    audit,
-    refresh,
-    outcomes,
-    account,
-    console,
-    pulse,
-    inspected,
-  }: Services,
-  { tables, placing, checks }: Pick<ApiDeps, 'tables' | 'placing' | 'checks'>,
-) => {
-  const rules = ruleDefaults(pipelines);
-  return createApi({
-    outcomes,
-    account,
-    pulse,
-    inspected,
-    records,
-    tables,
-    placing,
-    tablePrefix: settings.tablePrefix,
-    adminTokens,
-    audit,
-    console,
-    refresh,
-    deadLetters: createDeadLetterAdmin({
-      bus,
-      claims: records.system,
-      claimsBucket: buckets.system,
-      encodeItem: createReceivedItemEncoder(
-        createOwners({ records: records.bucket, columns: records.columns }, rules.source, Date.now),
-        rules.application.time.ttlSeconds,
-      ),
-      readRecord: createRecordReader(clickhouse),
-      now: Date.now,
-    }),
-    orphans: account.orphans,
-    explore: createExplore({ role: settings.consoleExplore, records, readers, now: Date.now }),
-    resumeConsumer: async (pipeline) => {
-      await records.system.put(systemKeys.resume(pipeline), { at: Date.now() });
-    },
-    policyDefaults: policyDefaultsOf(pipelines),
-    checks,
-    isConnected: () => bus.connected,
-    onAnswer: (status) => metrics.requests.inc({ status: String(status) }),
-    log,
-  });
 };
 
 /** The connection with its streams, the records and the admin tokens. */
@@ -438,7 +361,7 @@ const startMetadata = async (
     ...reads,
   };
   const { checks } = ready;
-  const server = await serve(createRoleApi(given, services, { tables, placing, checks }), settings, tls);
+  const server = await serve(createRoleApi(services, { ...given, tables, placing, checks }), settings, tls);
   parts.add('admin API', () => finish(server));
   // Streams of dropped items have no end of their own.
   parts.add('readers of live drops', () => reads.outcomes.live.stop());
