@@ -39,6 +39,7 @@ const replicas = settingsOf(kinds.replicas);
 const port = settingsOf(kinds.port);
 const url = settingsOf(kinds.url);
 const publicUrl = settingsOf(kinds.publicUrl);
+const origin = settingsOf(kinds.origin);
 const instances = settingsOf(kinds.instances);
 const cluster = settingsOf(kinds.cluster);
 const flag = settingsOf(kinds.flag);
@@ -184,6 +185,10 @@ export const settingsTable = z.object({
     otlpHost: text.optional(
       'TIDEMARK_INGRESS_OTLP_HOST',
       'address the trace receiver listens on, default TIDEMARK_BIND_HOST; :: is every IPv6 and IPv4 address',
+    ),
+    pushCorsOrigin: origin.optional(
+      'TIDEMARK_INGRESS_PUSH_CORS_ORIGIN',
+      'origin whose pages may push from a browser, such as https://app.example.com, or * for every origin; default none',
     ),
     pushUrl: publicUrl.optional(
       'TIDEMARK_INGRESS_PUSH_URL',

@@ -98,6 +98,15 @@ export const kinds = {
       )
       .transform((text) => (text.endsWith('/') ? text.slice(0, -1) : text)),
   },
+  origin: {
+    shown: 'origin',
+    schema: z
+      .string()
+      .regex(
+        /^(\*|https?:\/\/[A-Za-z0-9.:[\]-]{1,253})$/,
+        'is neither an origin like https://app.example.com nor *',
+      ),
+  },
   urls: {
     shown: 'addresses',
     isSecret: true,

@@ -108,6 +108,7 @@ const createPushReceiver = (
   pipeline: Pipelines['metrics'],
   publishers: Publishers,
   columns: KvBucket,
+  corsOrigin: string | undefined,
   common: Common,
 ): Server => {
   const { directory, metrics, listening, accounting, log, traces } = common;
@@ -125,7 +126,7 @@ const createPushReceiver = (
     deadlineMs: pipeline.publish.deadlineMs,
   });
   const traced = traces === undefined ? handle : traces.around('/v2/push/', handle);
-  return createPushServer(traced, listening, recorder, onDefect(log));
+  return createPushServer(traced, listening, recorder, corsOrigin, onDefect(log));
 };
 
 /** OTLP -> TRACES. */
@@ -366,7 +367,13 @@ const startIngress = async (given: Given, parts: Parts, stop: AbortSignal): Prom
     traces: tracing === undefined ? undefined : createRequestTraces(tracing),
   };
 
-  const push = createPushReceiver(pipelines.metrics, publishers.push, columns, common);
+  const push = createPushReceiver(
+    pipelines.metrics,
+    publishers.push,
+    columns,
+    settings.ingress.pushCorsOrigin,
+    common,
+  );
   const { tokenHeaders: headers, tokenAttributes: attributes, pushPort, otlpPort } = settings.ingress;
   const credentialNames = { headers, attributes };
   const otlp = createOtlpReceiver(pipelines.traces, publishers.otlp, trustedProxies, credentialNames, common);

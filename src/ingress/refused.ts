@@ -63,6 +63,9 @@ export const noHeaders: Headers = {};
 /** The time that the sender should wait, in whole seconds. */
 export const retryAfter = (seconds: number): Headers => ({ 'Retry-After': String(seconds) });
 
+/** What a 401 names (RFC 9110 section 11.6.1). A member `access_token` of the body belongs to the same scheme (RFC 6750 section 2.2). */
+const challenge: Headers = { 'WWW-Authenticate': 'Bearer realm="tidemark"' };
+
 type Circumstances = {
   readonly headers?: Headers;
   /** Path of the faulty field; `body` for the body as a whole. */
@@ -84,7 +87,7 @@ export class Refused {
   constructor(reason: RefusalReason, detail = '', { headers, field, status }: Circumstances = {}) {
     this.reason = reason;
     this.detail = detail;
-    this.headers = headers ?? noHeaders;
+    this.headers = headers ?? (reason === 'unauthorized' ? challenge : noHeaders);
     this.field = field ?? 'body';
     this.status = status ?? refusalStatuses[reason];
   }

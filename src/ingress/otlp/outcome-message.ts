@@ -59,6 +59,11 @@ export const outcomeMessage = (encoded: EncodedTraces): { rejected: number; mess
   if (encoded.linksDropped > 0)
     sentences.push(`${counted(encoded.linksDropped, 'link')} dropped for the ids`);
   if (encoded.cutValues > 0) sentences.push(`${counted(encoded.cutValues, 'value')} truncated to the limit`);
+  const unknown = encoded.leniencies.get('enum_unknown') ?? 0;
+  if (unknown > 0)
+    sentences.push(
+      `${counted(unknown, 'unknown kind or status code', 'unknown kinds or status codes')} stored as unset`,
+    );
   if (encoded.spans === 0) sentences.push(...nothingFound(encoded));
   if (sentences.length > 0 && encoded.examples.length > 0) sentences.push(examplesOf(encoded));
   return { rejected, message: sentences.join('; ') };

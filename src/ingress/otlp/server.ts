@@ -34,7 +34,7 @@ export const createOtlpServer = (
   createReceiverServer(
     {
       name: 'otlp',
-      paths: [tracesPath],
+      paths: [tracesPath, `${tracesPath}/`],
       handle,
       // Where no request could be read, no Content-Type is known: JSON.
       refuse: (refused, request) =>

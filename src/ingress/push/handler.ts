@@ -16,8 +16,9 @@ import type { EncodePush } from './encode-anywhere.ts';
 import { HeadWatch } from './head-watch.ts';
 import { pushIdentity } from './identity.ts';
 import type { PushPublisher } from './publish.ts';
-import { pointsReply, refusedReply, repeatReply } from './reply.ts';
+import { isFaulty, pointsReply, refusedReply, repeatReply, strictReply } from './reply.ts';
 import { type PushSender, samplePoints, sampleRefusedPush } from './samples.ts';
+import { asksStrict } from './strict.ts';
 
 export type PushDependencies = LineDependencies & {
   readonly directory: Directory;
@@ -143,12 +144,25 @@ class PushSteps {
     samplePoints(recorder, sender, push);
   }
 
+  /** The account of a strict push with a fault: every point is refused, the valid ones for the first fault. */
+  refuseWhole(push: EncodedPush, sender: PushSender): void {
+    const { metrics, recorder } = this.deps;
+    const { dropped, valuesDropped, examples, accepted } = push.encoded;
+    const refused = new Map<string, number>(dropped);
+    const first = examples[0]?.reason ?? valuesDropped.keys().next().value ?? '';
+    refused.set(first, (refused.get(first) ?? 0) + accepted);
+    recorder.refusedItems(refused, sender.owner, 1);
+    for (const [reason, points] of refused) metrics.dropped.inc({ pipeline: 'metrics', reason }, points);
+    samplePoints(recorder, sender, push);
+  }
+
   async take(sender: PushRequest, body: Body, { source, pair }: Admitted, arrivedAt: number): Promise<Reply> {
     const { limits, recorder } = this.deps;
     const { bytes, reserve } = body;
     const { rules } = source;
     sender.bytes = bytes;
     if (!reserve(madeOfBody * bytes.length)) throw notStored(noRoom.detail);
+    const isStrict = asksStrict(sender.request.url ?? '');
     const key = sender.request.headers['idempotency-key'];
     const isKeyed = typeof key === 'string' && key !== '';
     const identity = isKeyed ? await pushIdentity(source, pair, key, bytes) : undefined;
@@ -159,6 +173,10 @@ class PushSteps {
     };
     const push = await this.encode(body, source, task, sender);
     const { encoded } = push;
+    if (isStrict && isFaulty(encoded)) {
+      this.refuseWhole(push, sender);
+      return strictReply(encoded);
+    }
     if (!reserve(2 * encodedLength(encoded))) throw notStored(noRoom.detail);
     const isRepeat =
       encoded.accepted > 0 &&

@@ -59,41 +59,68 @@ const total = (counts: ReadonlyMap<string, number>): number => {
   return sum;
 };
 
-const outcomeMessage = (encoded: EncodedPoints): string => {
+/** Whether a point or a value of the push would be dropped. */
+export const isFaulty = ({ dropped, valuesDropped }: EncodedPoints): boolean =>
+  dropped.size > 0 || valuesDropped.size > 0;
+
+const faults = (encoded: EncodedPoints, verb: string): string[] => {
   const parts: string[] = [];
   const dropped = total(encoded.dropped);
   if (dropped > 0)
     parts.push(
-      `${dropped} of ${counted(encoded.accepted + dropped, 'point')} dropped (${listed(encoded.dropped)})`,
+      `${dropped} of ${counted(encoded.accepted + dropped, 'point')} ${verb} (${listed(encoded.dropped)})`,
     );
   const values = total(encoded.valuesDropped);
-  if (values > 0) parts.push(`${counted(values, 'value')} dropped (${listed(encoded.valuesDropped)})`);
-  return parts.join('; ');
+  if (values > 0) parts.push(`${counted(values, 'value')} ${verb} (${listed(encoded.valuesDropped)})`);
+  return parts;
 };
+
+const counts = (encoded: EncodedPoints) => ({
+  dropped: Object.fromEntries(encoded.dropped),
+  values_dropped: Object.fromEntries(encoded.valuesDropped),
+  ...(encoded.valuesRounded === 0 ? {} : { values_rounded: encoded.valuesRounded }),
+  examples: encoded.examples.map(({ index, reason, field, ...example }) => ({
+    index,
+    reason,
+    field,
+    detail: exampleText(example),
+  })),
+});
 
 /** The result for the points: 200 when at least one is kept, else 400 (nothing was published). */
 export const pointsReply = (encoded: EncodedPoints): Reply => {
-  if (encoded.dropped.size === 0 && encoded.valuesDropped.size === 0) return plainSuccess;
-  const isKept = encoded.accepted > 0;
-  const firstReason = encoded.examples[0]?.reason;
+  const { accepted, valuesRounded, examples } = encoded;
+  if (!isFaulty(encoded) && valuesRounded === 0) return plainSuccess;
+  const isKept = accepted > 0;
+  const message = faults(encoded, 'dropped');
+  if (valuesRounded > 0)
+    message.push(`${counted(valuesRounded, 'value')} stored as the nearest double (integers beyond 2^53)`);
   return {
     status: isKept ? 200 : 400,
     contentType,
     body: JSON.stringify({
       code: isKept ? '200' : '400',
       result: isKept ? 'true' : 'false',
-      message: outcomeMessage(encoded),
-      ...(isKept ? {} : { reason: firstReason }),
-      accepted: encoded.accepted,
-      dropped: Object.fromEntries(encoded.dropped),
-      values_dropped: Object.fromEntries(encoded.valuesDropped),
-      examples: encoded.examples.map(({ index, reason, field, ...example }) => ({
-        index,
-        reason,
-        field,
-        detail: exampleText(example),
-      })),
+      message: message.join('; '),
+      ...(isKept ? {} : { reason: examples[0]?.reason }),
+      accepted,
+      ...counts(encoded),
     }),
     headers: noHeaders,
   };
 };
+
+/** The reply to a strict push of which a point or a value would be dropped: 400, nothing was published. */
+export const strictReply = (encoded: EncodedPoints): Reply => ({
+  status: 400,
+  contentType,
+  body: JSON.stringify({
+    code: '400',
+    result: 'false',
+    message: `nothing is stored, because strict=true: ${faults(encoded, 'would be dropped').join('; ')}`,
+    reason: encoded.examples[0]?.reason ?? encoded.valuesDropped.keys().next().value,
+    accepted: 0,
+    ...counts(encoded),
+  }),
+  headers: noHeaders,
+});

@@ -2,14 +2,27 @@ import type { IncomingMessage, Server } from 'node:http';
 import { createReceiverServer, type Listening } from '../http/receiver-server.ts';
 import type { Reply } from '../http/reply.ts';
 import type { RefusalRecorder } from '../refusal-recorder.ts';
-import { noHeaders, Refused, retryAfter } from '../refused.ts';
+import { type Headers, noHeaders, Refused, retryAfter } from '../refused.ts';
 import { refusedReply } from './reply.ts';
 
-/** The push receiver over HTTP (specification 4.1). */
+/** Members of an answer that a page of this origin reads, errors included: it must see the reason of a refusal. */
+const corsHeaders = (origin: string): Headers => ({
+  'Access-Control-Allow-Origin': origin,
+  'Access-Control-Expose-Headers': 'Retry-After, RateLimit, RateLimit-Policy',
+});
+
+const preflightHeaders: Headers = {
+  'Access-Control-Allow-Methods': 'POST',
+  'Access-Control-Allow-Headers': 'Content-Type, Content-Encoding, Idempotency-Key',
+  'Access-Control-Max-Age': '7200',
+};
+
+/** The push receiver over HTTP (specification 4.1). `corsOrigin`: the origin whose pages may push; undefined for none. */
 export const createPushServer = (
   handle: (request: IncomingMessage) => Promise<Reply>,
   listening: Listening,
   recorder: RefusalRecorder,
+  corsOrigin: string | undefined,
   onDefect: (error: unknown) => void,
 ): Server =>
   createReceiverServer(
@@ -20,7 +33,9 @@ export const createPushServer = (
       refuse: refusedReply,
       // The reply envelope of a push has no 500.
       defect: new Refused('not_stored', "internal error; see the receiver's log", { headers: retryAfter(5) }),
-      headers: noHeaders,
+      ...(corsOrigin === undefined
+        ? { headers: noHeaders }
+        : { headers: corsHeaders(corsOrigin), preflight: preflightHeaders }),
     },
     listening,
     recorder,

@@ -30,6 +30,8 @@ export type EncodedPoints = {
   dropped: Map<DropReason, number>;
   deferred: Map<TimeReason, number>;
   valuesDropped: Map<ValueReason, number>;
+  /** Integers that no double holds: their nearest double is stored. */
+  valuesRounded: number;
   examples: Example[];
   /** The first point of each reason that came too late for `examples`. */
   lateExamples: Example[];
@@ -65,6 +67,7 @@ export const nothingEncoded = (run: Run): EncodedPoints => ({
   dropped: new Map(),
   deferred: new Map(),
   valuesDropped: new Map(),
+  valuesRounded: 0,
   examples: [],
   lateExamples: [],
   exampleOrdinals: new Map(),

@@ -38,7 +38,13 @@ export type Drop = {
 /** The result of a point that the reader did not accept: `text` is the deferred point, or JSON that the reader accepts. */
 export type OddPoint =
   | ({ readonly kind: 'dropped' } & Drop)
-  | { readonly kind: 'deferred'; readonly reason: TimeReason; readonly got: string; readonly text: string }
+  | {
+      readonly kind: 'deferred';
+      readonly reason: TimeReason;
+      readonly timestamp: unknown;
+      readonly got: string;
+      readonly text: string;
+    }
   | { readonly kind: 'kept'; readonly text: string };
 
 export type OddPointContext = {
@@ -164,5 +170,5 @@ export const readOddPoint = (point: unknown, isTooLarge: boolean, context: OddPo
   }
   const reason = validatePointTime(timestamp, context.arrivedAt, context.policy);
   if (reason === undefined) return { kind: 'kept', text: cleanText(point) };
-  return { kind: 'deferred', reason, got: shown(timestamp), text: deferredText(point) };
+  return { kind: 'deferred', reason, timestamp, got: shown(timestamp), text: deferredText(point) };
 };

@@ -1,6 +1,7 @@
 import { isUtf8 } from 'node:buffer';
 import { Fault } from '../../model/fault.ts';
 import { type TimePolicy, validatePointTime } from '../../model/time.ts';
+import { timeDistance } from '../../model/time-distance.ts';
 import type { UidBase } from '../../model/uid.ts';
 import type { ColumnCaps } from '../../wire/column-naming.ts';
 import { costOf, pointCost, runBudget, runsMax } from './cutting.ts';
@@ -161,8 +162,10 @@ class PointEncoder {
     this.places.set(this.index, start);
     if (odd.kind === 'dropped') this.drop(odd);
     else {
-      const { reason, got, text } = odd;
-      this.addExample({ reason, field: 'timestamp', detail: '', got });
+      const { reason, timestamp, got, text } = odd;
+      const { arrivedAt, policy } = this.context;
+      const detail = this.wantsExample(reason) ? timeDistance(reason, timestamp, arrivedAt, policy) : '';
+      this.addExample({ reason, field: 'timestamp', detail, got });
       count(this.result.dropped, reason);
       count(this.result.deferred, reason);
       this.run.deferred.push(text);
@@ -235,6 +238,7 @@ class PointEncoder {
     if (cursor.hasOthers) this.hasOthers = true;
     result.accepted++;
     if (overCap > 0) count(result.valuesDropped, 'metric_columns_exceeded', overCap);
+    result.valuesRounded += reader.rounded;
     metrics.keepPoint();
     dimensions.keepPoint();
     this.ordinal += ordinals;
@@ -244,6 +248,11 @@ class PointEncoder {
     this.addExample({ reason, field, detail, got });
     count(this.result.dropped, reason);
     count(this.run.dropped, reason);
+  }
+
+  private wantsExample(reason: Drop['reason']): boolean {
+    const { examples, dropped } = this.result;
+    return examples.length < examplesMax || !dropped.has(reason);
   }
 
   /** Call it before the point is counted. */

@@ -14,6 +14,19 @@ import {
 import { skipValue } from './push-value.ts';
 import { RowBuffer } from './row-buffer.ts';
 
+/** Every integer of fewer digits is a double. */
+const roundedDigitsMin = 16;
+
+/**
+ * Whether a number as it was sent is an integer that no double holds, and not the shortest text of a double either: JavaScript
+ * writes doubles below 10^21 with zeros in place of the digits that do not count.
+ */
+const isRounded = (text: string): boolean => {
+  if (!/^-?\d+$/.test(text)) return false;
+  const value = Number(text);
+  return String(value) !== text && Number.isFinite(value) && BigInt(text) !== BigInt(value);
+};
+
 /** The size of a number, a boolean or a null under the cutting rule. */
 const scalarSize = 8;
 const partBytes = 16 * 1024;
@@ -68,6 +81,8 @@ export class PointReader {
   /** The number of metrics, and of those without a column. */
   metricsCount = 0;
   overCap = 0;
+  /** Metrics whose integer no double holds. */
+  rounded = 0;
   /** Undefined for a point without a time. */
   time: number | undefined;
   /** The digits of the time in the point's bytes, [start, end); empty where they cannot be copied. */
@@ -129,6 +144,7 @@ export class PointReader {
     this.fields.length = 0;
     this.metricsCount = 0;
     this.overCap = 0;
+    this.rounded = 0;
     this.time = undefined;
     this.timeStart = this.timeEnd = 0;
     this.repeatedSize = 0;
@@ -202,6 +218,7 @@ export class PointReader {
       const form = cursor.number();
       if (form === 'none') return false;
       this.metricsSize += column.text.length + scalarSize;
+      if (cursor.end - cursor.start >= roundedDigitsMin && isRounded(cursor.shown())) this.rounded++;
       let text: string | undefined;
       if (form === 'to_be_read') {
         const value = Number(cursor.shown());

@@ -1,5 +1,6 @@
 import type { SpanReason, TimeReason } from '../../model/reasons.ts';
 import { endsBeforeStart, type SpanTimePolicy, validateSpanInstant } from '../../model/span-time.ts';
+import { timeDistance } from '../../model/time-distance.ts';
 import { ResourceRow, sdkOf, tokenField, tokenOf } from '../../wire/otlp/resource-row.ts';
 import { SpanBlock } from '../../wire/otlp/span-block.ts';
 import type { ReadState, SpanVisitor } from '../../wire/otlp/span-slots.ts';
@@ -354,12 +355,14 @@ export class TraceEncoder implements SpanVisitor {
     const { start, end } = state.span;
     const isStart =
       validateSpanInstant(start.millis, start.rest, this.context.arrivedAt, policy) !== undefined;
-    const sent = sentTime(state, isStart ? start : end);
+    const instant = isStart ? start : end;
+    const sent = sentTime(state, instant);
+    const distance = timeDistance(reason, instant.millis, this.context.arrivedAt, policy);
     return {
       index: ordinal,
       reason,
       field: isStart ? 'startTimeUnixNano' : 'endTimeUnixNano',
-      detail: sent === undefined ? 'it is missing or zero' : '',
+      detail: sent === undefined ? 'it is missing or zero' : distance,
       got: sent === undefined ? '' : JSON.stringify(sent),
     };
   }

@@ -48,6 +48,9 @@ export const encodePoints = (data: readonly unknown[], context: EncodeContext): 
   const read: unknown = parseTolerantJson(text);
   assert.ok(Array.isArray(read));
   const expected = encodeObjects(read, context);
-  if (!encoded.isTooMuch) assert.deepStrictEqual(encoded, { ...expected, runs: expected.runs.map(asStored) });
+  // An object does not know how its numbers were written.
+  const compared = { ...encoded, valuesRounded: 0 };
+  if (!encoded.isTooMuch)
+    assert.deepStrictEqual(compared, { ...expected, runs: expected.runs.map(asStored) });
   return encoded;
 };

@@ -85,6 +85,7 @@ describe('settings', () => {
     text: 'sample',
     url: 'http://sample:1',
     publicUrl: 'https://sample.example.com/in',
+    origin: 'https://sample.example.com',
     urls: 'nats://sample:1,nats://other:2',
     instances: 'b=http://sample:1,c=https://other:2',
     headers: 'X-SAMPLE, X-OTHER',

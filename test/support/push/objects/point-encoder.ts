@@ -2,6 +2,7 @@ import { Fault } from '../../../../src/model/fault.ts';
 import type { DropReason, TimeReason } from '../../../../src/model/reasons.ts';
 import type { Layout } from '../../../../src/model/records.ts';
 import { validatePointTime } from '../../../../src/model/time.ts';
+import { timeDistance } from '../../../../src/model/time-distance.ts';
 import { uidText } from '../../../../src/model/uid.ts';
 import { pointCost, runBudget, runsMax } from '../../../../src/rules/points/cutting.ts';
 import {
@@ -222,7 +223,9 @@ class PointEncoder {
   }
 
   private defer(reason: TimeReason, point: JsonObject, index: number, ordinal: number, raw: unknown): void {
-    this.addExample({ index, reason, field: 'timestamp', detail: '', got: shown(raw) });
+    const { arrivedAt, policy } = this.context;
+    const detail = timeDistance(reason, raw, arrivedAt, policy);
+    this.addExample({ index, reason, field: 'timestamp', detail, got: shown(raw) });
     count(this.result.dropped, reason);
     count(this.result.deferred, reason);
     this.run.deferred.push(deferredText(point));
