@@ -1,4 +1,4 @@
-import { cpSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
@@ -59,7 +59,12 @@ const bytesOf = (quantity: string): number => {
 describe.skipIf(missing !== undefined)(`the manifests ${missing ?? ''}`, () => {
   beforeAll(async () => {
     await manifestsProgram();
-    const places = [...overlays.map((overlay) => join('overlays', overlay)), 'nats', 'clickhouse-single'];
+    const places = [
+      ...overlays.map((overlay) => join('overlays', overlay)),
+      'nats',
+      'clickhouse-single',
+      'restore',
+    ];
     const built = await buildManifests(...places.map((place) => join(folder, place)));
     places.forEach((place, index) => {
       const report = built[index];
@@ -71,6 +76,33 @@ describe.skipIf(missing !== undefined)(`the manifests ${missing ?? ''}`, () => {
     const { resources, problems } = reportOf(overlay);
     expect(problems).toEqual([]);
     expect(resources.length).toBeGreaterThan(15);
+  });
+
+  it.each(['clickhouse-single', 'restore'])('%s: every field is one of its API', (place) => {
+    const { resources, problems } = reportOf(place);
+    expect(problems).toEqual([]);
+    expect(podsOf(resources).size).toBeGreaterThan(0);
+  });
+
+  it('the overlay that docs/kubernetes.md has the reader write names image and registry everywhere, and takes a changed file', async () => {
+    const copy = await tempFolder();
+    for (const each of ['deploy', 'pipelines'])
+      cpSync(join(deployFolder, '..', each), join(copy, each), { recursive: true });
+    const guide = readFileSync(join(deployFolder, '../docs/kubernetes.md'), 'utf8');
+    const [, text = ''] = /^```yaml\n(.*?)^```/ms.exec(guide) ?? [];
+    mkdirSync(join(copy, 'cluster'));
+    writeFileSync(join(copy, 'cluster/kustomization.yaml'), text);
+    const streams = readFileSync(join(copy, 'pipelines/streams.yaml'), 'utf8').replace('8GiB', '20GiB');
+    writeFileSync(join(copy, 'cluster/streams.yaml'), streams);
+    const [report] = await buildManifests(join(copy, 'cluster'));
+    expect(report?.problems).toEqual([]);
+    const pods = podsOf(report?.resources ?? []);
+    for (const name of [...roles, 'migrate', 'backup'])
+      expect(podOf(pods, name).container.image).toBe('registry.example.com/tidemark:0.1.0');
+    const maps = ofKind(report?.resources ?? [], 'ConfigMap');
+    const own = maps.find(({ metadata: { name } }) => name.startsWith('tidemark-pipelines'));
+    expect(own?.data?.['streams.yaml']).toBe(streams);
+    expect(Object.keys(own?.data ?? {})).toHaveLength(4);
   });
 
   // The check itself: a misspelt field must not pass.

@@ -4,7 +4,7 @@ import { errorText, Fault } from '../../model/fault.ts';
 
 const named = /^\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d(?:-\d+)?Z$/;
 const incomplete = '.incomplete';
-/** A longer one is nobody's any more: its process was killed. */
+/** The process of an older one was killed. */
 const abandonedMs = 24 * 3_600_000;
 
 const nameAt = (now: Date, attempt: number): string => {

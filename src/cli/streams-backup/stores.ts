@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { mkdir, rm, stat } from 'node:fs/promises';
+import { mkdir, readdir, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
@@ -14,14 +14,24 @@ const run = promisify(execFile);
 const checkpointTimeoutMs = 600_000;
 const lookMs = 1_000;
 
-/** A copy with holes where the original has holes: QuestDB reserves pages of its files ahead. Transient Fault when it fails. */
+/** The root of a volume has it, and it belongs to root. */
+const ofTheVolume = 'lost+found';
+
+/**
+ * Copies a folder into one that does not exist, with holes where a file has holes: QuestDB reserves pages of its files ahead.
+ * Transient Fault when it fails.
+ */
 const copyFolder = async (from: string, to: string, signal?: AbortSignal): Promise<void> => {
   try {
-    await run('cp', ['-r', '--preserve=mode,timestamps', '--sparse=auto', from, to], {
+    await mkdir(to, { mode: 0o700 });
+    const entries = (await readdir(from))
+      .filter((name) => name !== ofTheVolume)
+      .map((name) => join(from, name));
+    await run('cp', ['-r', '--preserve=mode,timestamps', '--sparse=auto', '--', ...entries, to], {
       ...(signal === undefined ? {} : { signal }),
     });
   } catch (error) {
-    const why = signal?.aborted ? 'the backup was told to stop' : errorText(error);
+    const why = signal?.aborted ? 'the backup was stopped' : errorText(error);
     throw new Fault('transient', 'copy_failed', `${from} was not copied (${why})`, error);
   }
 };
@@ -64,7 +74,7 @@ export type QuestdbCopy = {
 };
 
 /**
- * Copies a QuestDB while it runs, under a checkpoint, which is released whatever happens but a kill -9. Faults: permanent
+ * Copies a QuestDB while it runs, under a checkpoint, which only a kill -9 does not release. Faults: permanent
  * `checkpoint_in_progress` and `file_unreadable`, transient `copy_failed` and those of QuestDB.
  */
 export const copyQuestdb = async ({
