@@ -2,14 +2,15 @@ import { mkdir, readdir, rename, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { errorText, Fault } from '../../model/fault.ts';
 
-const named = /^\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d(?:-\d+)?Z$/;
+/** In the order of their names they are in that of their times. */
+const named = /^\d{4}-\d\d-\d\dT\d\d-\d\d-\d\dZ(?:-\d+)?$/;
 const incomplete = '.incomplete';
 /** The process of an older one was killed. */
 const abandonedMs = 24 * 3_600_000;
 
 const nameAt = (now: Date, attempt: number): string => {
   const seconds = now.toISOString().slice(0, 19).replaceAll(':', '-');
-  return `${seconds}${attempt === 0 ? '' : `-${attempt}`}Z`;
+  return `${seconds}Z${attempt === 0 ? '' : `-${attempt}`}`;
 };
 
 const unwritable = (folder: string, error: unknown): Fault =>

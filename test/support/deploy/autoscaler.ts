@@ -107,7 +107,7 @@ export type Lag = {
 };
 
 /**
- * What the query of a trigger answers; undefined: nothing. The queries themselves are asked by test/deploy/scaling.test.ts, on the same
+ * What the query of a trigger answers; undefined: nothing. test/deploy/scaling.test.ts sends the queries themselves to a Prometheus, on the same
  * courses.
  */
 export const answerOf = (

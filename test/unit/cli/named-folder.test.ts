@@ -13,7 +13,7 @@ describe('the folders of backups', () => {
     expect(await first.finish()).toBe(join(parent, '2026-11-23T02-10-00Z'));
     const second = await createNamedFolder(parent, now);
     const third = await createNamedFolder(parent, now);
-    expect([second.name, third.name]).toEqual(['2026-11-23T02-10-00-1Z', '2026-11-23T02-10-00-2Z']);
+    expect([second.name, third.name]).toEqual(['2026-11-23T02-10-00Z-1', '2026-11-23T02-10-00Z-2']);
     await Promise.all([third.finish(), second.finish()]);
     expect(readdirSync(parent)).toHaveLength(3);
   });
@@ -27,7 +27,7 @@ describe('the folders of backups', () => {
 
   it('are removed but for the newest, with those that were given up a day ago; anything else stays', async () => {
     const parent = await tempFolder();
-    const whole = ['2026-11-20T02-10-00Z', '2026-11-21T02-10-00Z', '2026-11-22T02-10-00-1Z'];
+    const whole = ['2026-11-20T02-10-00Z', '2026-11-20T02-10-00Z-1', '2026-11-22T02-10-00Z'];
     const [abandoned, running] = ['2026-11-19T02-10-00Z.incomplete', '2026-11-23T02-10-00Z.incomplete'];
     for (const name of [...whole, abandoned, running, 'admin', '2026-11-18'])
       mkdirSync(join(parent, name), { recursive: true });
