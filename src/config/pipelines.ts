@@ -181,9 +181,12 @@ const filesIn = (folder: string): string[] => {
 
 const knownFiles = ['ledger.yaml', 'metrics.yaml', 'streams.yaml', 'traces.yaml'];
 
+/** The file that makes a ConfigMap of the folder, and the entries beside the files of a mounted one. */
+const isOfKubernetes = (name: string): boolean => name === 'kustomization.yaml' || name.startsWith('..');
+
 const refuseUnknownFiles = (folder: string): void => {
   for (const name of filesIn(folder)) {
-    if (knownFiles.includes(basename(name))) continue;
+    if (knownFiles.includes(basename(name)) || isOfKubernetes(name)) continue;
     throw settingFault(
       join(folder, name),
       'unknown pipeline file',

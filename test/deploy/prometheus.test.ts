@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parse, stringify } from 'yaml';
 import { z } from 'zod';
 import { missingTool } from '../support/clients/builds.ts';
+import { readOverlayScaler, readScaler } from '../support/deploy/autoscaler.ts';
 import { deployFolder, queriesTo } from '../support/deploy/dashboards.ts';
 import {
   type Prometheus,
@@ -170,6 +171,14 @@ describe.skipIf(missing !== undefined)(
         const rows = await prometheus.query(text.replaceAll('$__rate_interval', '20s'));
         expect(rows.length).toBeGreaterThan(0);
       });
+
+      it.each([...readScaler().triggers, ...readOverlayScaler('nats-lag').triggers])(
+        'transfer is scaled by an answer of one value: $name',
+        async ({ metadata: { query } }) => {
+          const rows = await prometheus.query(query);
+          expect(rows.map(({ value: [, value] }) => Number.isFinite(Number(value)))).toEqual([true]);
+        },
+      );
 
       it('every alarm is evaluated without an error, and none cries', async () => {
         const rules = await prometheus.rules();

@@ -1,5 +1,8 @@
-import { cpSync, existsSync, mkdirSync, writeFileSync } from 'node:fs';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, it, onTestFinished } from 'vitest';
 import { createCli } from '../support/clients/cli.ts';
 import type { TestEngines } from '../support/stack/engines.ts';
@@ -206,4 +209,117 @@ it('everything is had back from a backup into empty engines, each item once, and
     `SELECT sum(received) AS received, sum(arraySum(mapValues(outcomes))) AS settled FROM otel.ingest_outcomes FINAL`,
   );
   expect(balance[0]?.['received']).toBe(balance[0]?.['settled']);
+});
+
+/** `tidemark backup` of everything, as on a machine that sees the folders of its engines. */
+const backupOf = (stack: Stack, into: string): string =>
+  [
+    `backup --into ${into} --keep 2 --questdb-root ${join(stack.folder, 'questdb')}`,
+    `--clickhouse-files ${join(stack.folder, 'clickhouse', 'backups')}`,
+  ].join(' ');
+
+const hasCheckpoint = async (stack: Stack): Promise<unknown> =>
+  (await stack.query('SELECT in_progress FROM checkpoint_status()')).dataset[0]?.[0];
+
+/** A `cp` that says that it began and does not end. */
+const slowCopy = async (): Promise<{ path: string; began: () => boolean }> => {
+  const folder = await tempFolder();
+  writeFileSync(join(folder, 'cp'), `#!/bin/sh\ntouch ${folder}/began\nexec sleep 600\n`, { mode: 0o755 });
+  return {
+    path: `${folder}:${process.env['PATH']}`,
+    began: () => existsSync(join(folder, 'began')),
+  };
+};
+
+it('a backup of everything is one command, may run again at once under load, and is had back as it was', async () => {
+  const into = join(await tempFolder(), 'backups');
+  const first = await startStack({ traces: true });
+  onTestFinished(() => first.stop());
+  const report = await first.createReport('everything');
+  const sender = createSender(report, await first.createApplication('everything'));
+  const cli = cliOf(first.env);
+  await sender.push(first, 20);
+  await sender.send(first, 20);
+  await settled(first);
+  await first.waitForRows(report.result_table.table_id, 20);
+
+  let isSending = true;
+  const load = (async () => {
+    for (; isSending; await sleep(50)) await sender.push(first, 1);
+  })();
+  for (let repeat = 0; repeat < 3; repeat++) await cli.text(backupOf(first, into));
+  isSending = false;
+  await load;
+  const kept = readdirSync(into).toSorted();
+  expect(kept).toHaveLength(2);
+  for (const name of kept) {
+    expect(name).toMatch(/^\d{4}-\d\d-\d\dT\d\d-\d\d-\d\dZ(-\d)?$/);
+    expect(readdirSync(join(into, name)).toSorted()).toEqual(['clickhouse', 'nats', 'questdb']);
+  }
+  // Nothing of it stays on the disk of the database.
+  expect(readdirSync(join(first.folder, 'clickhouse', 'backups'))).toEqual([]);
+  expect(await hasCheckpoint(first)).toBe(false);
+  const token = readFileSync(join(first.folder, 'data', 'admin.token'));
+  await first.stop();
+
+  const [older = ''] = kept;
+  const folder = join(into, older);
+  const second = await startStack({
+    traces: true,
+    onEngineFolder: (name, engineFolder): undefined => {
+      if (name === 'questdb') {
+        cpSync(join(folder, 'questdb'), engineFolder, { recursive: true });
+        writeFileSync(join(engineFolder, '_restore'), '');
+      }
+      if (name === 'clickhouse')
+        cpSync(join(folder, 'clickhouse'), join(engineFolder, 'backups', older), { recursive: true });
+    },
+    beforeRoles: async (engines) => {
+      await clickhouse(engines.clickhouse.url, `RESTORE DATABASE otel FROM File('${older}')`);
+      await cliOf(engines.env).text(`restore --from ${join(folder, 'nats')}`);
+      mkdirSync(join(engines.folder, 'data'), { recursive: true });
+      writeFileSync(join(engines.folder, 'data', 'admin.token'), token, { mode: 0o600 });
+    },
+  });
+  onTestFinished(() => second.stop());
+  await settled(second);
+  await sender.push(second, 1);
+  await settled(second);
+  const { points, spans } = await tablesOf(second, report);
+  const numbers = numbersOf(points).map(Number);
+  const last = numbers.at(-1) ?? 0;
+  // What was sent before the backup is there, once each, without a hole; then what came after the restore.
+  expect(numbers.slice(0, -1)).toEqual(upTo(numbers.length - 1));
+  expect(numbers.length - 1).toBeGreaterThanOrEqual(20);
+  expect(last).toBeGreaterThan(numbers.length - 1);
+  expect(spans).toHaveLength(20);
+});
+
+it('a backup that is stopped gives the checkpoint back, and that of one that was killed is named, and released when told', async () => {
+  const into = join(await tempFolder(), 'backups');
+  const stack = await startStack({ traces: true });
+  onTestFinished(() => stack.stop());
+  const program = join(import.meta.dirname, '../../bin/tidemark');
+  const interrupted = async (signal: 'SIGTERM' | 'SIGKILL'): Promise<number | null> => {
+    const { path, began } = await slowCopy();
+    const env = { ...stack.env, PATH: path };
+    const child = spawn(program, backupOf(stack, into).split(' '), { env, stdio: 'ignore' });
+    await waitFor('the copy began', 60_000, async () => began());
+    expect(await hasCheckpoint(stack)).toBe(true);
+    const ended = once(child, 'exit');
+    child.kill(signal);
+    await ended;
+    return child.exitCode;
+  };
+  expect(await interrupted('SIGTERM')).toBe(1);
+  expect(await hasCheckpoint(stack)).toBe(false);
+  await interrupted('SIGKILL');
+  expect(await hasCheckpoint(stack)).toBe(true);
+  const cli = cliOf(stack.env);
+  const refused = await cli.run(backupOf(stack, into));
+  expect([refused.code, refused.stderr]).toEqual([1, expect.stringContaining('--release-checkpoint')]);
+  await cli.text(`${backupOf(stack, into)} --release-checkpoint`);
+  expect(await hasCheckpoint(stack)).toBe(false);
+  const whole = readdirSync(into).filter((name) => !name.endsWith('.incomplete'));
+  expect(whole).toHaveLength(1);
 });

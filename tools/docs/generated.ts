@@ -4,6 +4,7 @@ import { consoleSchema } from './console-schema.ts';
 import { examplesDocument } from './examples.ts';
 import { metricsDocument } from './metrics.ts';
 import { documentOfCode } from './openapi.ts';
+import { prometheusRules } from './prometheus-rules.ts';
 import { reasonDocument } from './reasons.ts';
 import { recordDocs, recordJsonSchema } from './records.ts';
 import { settingsDocument } from './settings.ts';
@@ -17,6 +18,7 @@ export type GeneratedFile = { readonly path: string } & (
 
 /** Every generated file; `make docs` writes all of them, and `make check` refuses a stale one. */
 export const generatedFiles = async (): Promise<GeneratedFile[]> => [
+  { path: 'deploy/kubernetes/base/rules.yaml', text: prometheusRules() },
   { path: 'docs/metrics.md', text: await metricsDocument() },
   { path: 'docs/reasons.md', text: reasonDocument() },
   { path: 'docs/receivers/push.md', text: examplesDocument('push') },

@@ -1,4 +1,4 @@
-// Builds kustomize folders and decodes every resource strictly into the types of its API: an unknown or misspelt field, a wrong
+// Builds kustomize folders as kubectl does and decodes every resource strictly into the types of its API: an unknown or misspelt field, a wrong
 // type and an unknown kind are problems. Prints {"resources": [...], "problems": [...]} for each folder, one JSON line each.
 package main
 
@@ -14,7 +14,6 @@ import (
 	serializer "k8s.io/apimachinery/pkg/runtime/serializer/json"
 	"k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/kustomize/api/krusty"
-	"sigs.k8s.io/kustomize/api/types"
 	"sigs.k8s.io/kustomize/kyaml/filesys"
 	"sigs.k8s.io/yaml"
 )
@@ -38,9 +37,7 @@ func decoder() runtime.Decoder {
 
 func build(decode runtime.Decoder, folder string) report {
 	found := report{Folder: folder, Resources: []json.RawMessage{}, Problems: []string{}}
-	options := krusty.MakeDefaultOptions()
-	options.LoadRestrictions = types.LoadRestrictionsNone
-	resources, err := krusty.MakeKustomizer(options).Run(filesys.MakeFsOnDisk(), folder)
+	resources, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), folder)
 	if err != nil {
 		found.Problems = append(found.Problems, err.Error())
 		return found

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { parseAllDocuments } from 'yaml';
+import { parse, parseAllDocuments } from 'yaml';
 import { z } from 'zod';
 import { deployFolder } from './dashboards.ts';
 
@@ -9,21 +9,33 @@ const policies = z.array(
 );
 const rules = z.strictObject({ stabilizationWindowSeconds: z.number(), policies });
 const trigger = z.looseObject({
-  name: z.enum(['oldest-age', 'pending-bytes']),
+  type: z.literal('prometheus'),
+  name: z.enum(['oldest-age', 'pending-bytes', 'pending-messages']),
   metricType: z.enum(['Value', 'AverageValue']),
-  metadata: z.looseObject({ threshold: z.coerce.number(), query: z.string() }),
+  // No answer is an error: KEDA's default takes it for 0.
+  metadata: z.looseObject({
+    threshold: z.coerce.number(),
+    query: z.string(),
+    ignoreNullValues: z.literal('false'),
+  }),
 });
+const triggers = z.array(trigger).min(1);
 const scaledObject = z.looseObject({
   kind: z.literal('ScaledObject'),
   spec: z.looseObject({
     minReplicaCount: z.number().min(1),
     maxReplicaCount: z.number(),
+    fallback: z.strictObject({
+      failureThreshold: z.number(),
+      replicas: z.number(),
+      behavior: z.literal('currentReplicasIfHigher'),
+    }),
     advanced: z.looseObject({
       horizontalPodAutoscalerConfig: z.looseObject({
         behavior: z.strictObject({ scaleUp: rules, scaleDown: rules }),
       }),
     }),
-    triggers: z.array(trigger),
+    triggers,
   }),
 });
 
@@ -33,6 +45,7 @@ type Rules = z.output<typeof rules>;
 export type ScalerSpec = {
   readonly min: number;
   readonly max: number;
+  readonly fallback: z.output<typeof scaledObject>['spec']['fallback'];
   readonly scaleUp: Rules;
   readonly scaleDown: Rules;
   readonly triggers: readonly z.output<typeof trigger>[];
@@ -50,14 +63,64 @@ export const readScaler = (): ScalerSpec => {
   return {
     min: spec.minReplicaCount,
     max: spec.maxReplicaCount,
+    fallback: spec.fallback,
     scaleUp,
     scaleDown,
     triggers: spec.triggers,
   };
 };
 
-/** What the queries of the two triggers answer. */
-export type Lag = { readonly oldestAgeSeconds: number; readonly bytes: number };
+const patched = z.looseObject({
+  patches: z.array(z.looseObject({ target: z.looseObject({ kind: z.string() }), patch: z.string() })),
+});
+const operations = z.array(
+  z.union([
+    z.object({ path: z.literal('/spec/triggers'), value: triggers }),
+    z.object({ path: z.literal('/spec/maxReplicaCount'), value: z.number() }),
+    z.object({ path: z.literal('/spec/minReplicaCount'), value: z.number() }),
+  ]),
+);
+
+/** The same as an overlay changes it. */
+export const readOverlayScaler = (overlay: string): ScalerSpec => {
+  const file = join(deployFolder, 'kubernetes/overlays', overlay, 'kustomization.yaml');
+  const { patches } = patched.parse(parse(readFileSync(file, 'utf8')));
+  let spec = readScaler();
+  for (const { target, patch } of patches) {
+    if (target.kind !== 'ScaledObject') continue;
+    for (const { path, value } of operations.parse(parse(patch))) {
+      if (path === '/spec/triggers') spec = { ...spec, triggers: value };
+      else spec = { ...spec, [path === '/spec/minReplicaCount' ? 'min' : 'max']: value };
+    }
+  }
+  return spec;
+};
+
+/** What waits. */
+export type Lag = {
+  readonly oldestAgeSeconds: number;
+  readonly bytes: number;
+  /** Default 0. */
+  readonly messages?: number;
+  /** Whether the store took something within the last three scrapes; default true. */
+  readonly isStoring?: boolean;
+};
+
+/**
+ * What the query of a trigger answers; undefined: nothing. test/deploy/scaling.test.ts sends the queries themselves to a Prometheus, on the same
+ * courses.
+ */
+export const answerOf = (
+  { name, metadata: { threshold } }: ScalerSpec['triggers'][number],
+  lag: Lag | undefined,
+  replicas: number,
+): number | undefined => {
+  if (lag === undefined) return undefined;
+  const { oldestAgeSeconds, bytes, messages = 0, isStoring = true } = lag;
+  const held = (value: number): number => (isStoring ? value : Math.min(value, threshold));
+  if (name === 'oldest-age') return held(oldestAgeSeconds);
+  return name === 'pending-bytes' ? bytes : held(messages / replicas);
+};
 
 /** The autoscaler's own values: `--horizontal-pod-autoscaler-sync-period` and `-tolerance`. */
 export const syncSeconds = 15;
@@ -67,16 +130,16 @@ type Change = { readonly at: number; readonly by: number };
 
 /**
  * Kubernetes' HorizontalPodAutoscaler (autoscaling/v2) with external metrics, as KEDA configures it: the largest number
- * that any metric requires, a tolerance, the stabilization windows, then the limits of the policies. The required
- * replicas exist at once.
+ * that any metric requires, a tolerance, the stabilization windows, then the limits of the policies. A metric without an answer
+ * forbids shrinking, until KEDA's fallback answers for it. The required replicas exist at once.
  */
 export const createScaler = (spec: ScalerSpec) => {
   let replicas = spec.min;
   const recommendations: { readonly at: number; readonly replicas: number }[] = [];
   const changes: Change[] = [];
+  let failures = 0;
 
-  const wantedBy = ({ name, metricType, metadata }: ScalerSpec['triggers'][number], lag: Lag): number => {
-    const value = name === 'oldest-age' ? lag.oldestAgeSeconds : lag.bytes;
+  const wantedBy = ({ metricType, metadata }: ScalerSpec['triggers'][number], value: number): number => {
     const total = metricType === 'Value' ? value * replicas : value;
     const ratio = total / (metadata.threshold * replicas);
     return Math.abs(1 - ratio) <= tolerance ? replicas : Math.ceil(total / metadata.threshold);
@@ -111,8 +174,17 @@ export const createScaler = (spec: ScalerSpec) => {
 
   return {
     /** One round of the autoscaler at this second. Answers the replicas from then on. */
-    sync: (at: number, lag: Lag): number => {
-      const wanted = Math.max(...spec.triggers.map((each) => wantedBy(each, lag)));
+    sync: (at: number, lag: Lag | undefined): number => {
+      const answers = spec.triggers.map((each) => ({ each, value: answerOf(each, lag, replicas) }));
+      const hasAll = answers.every(({ value }) => value !== undefined);
+      failures = hasAll ? 0 : failures + 1;
+      const isFallback = failures > spec.fallback.failureThreshold;
+      const asked = answers.flatMap(({ each, value }) =>
+        value === undefined ? [] : [wantedBy(each, value)],
+      );
+      if (isFallback) asked.push(Math.max(replicas, spec.fallback.replicas));
+      const wanted = Math.max(0, ...asked);
+      if (!hasAll && !isFallback && wanted <= replicas) return replicas;
       const bounded = Math.min(spec.max, Math.max(spec.min, wanted));
       const next = allowed(at, stabilized(at, bounded));
       if (next !== replicas) changes.push({ at, by: next - replicas });
@@ -129,7 +201,7 @@ export type Course = { readonly replicas: readonly number[]; readonly turns: num
 export const runScaler = (
   spec: ScalerSpec,
   seconds: number,
-  lagAt: (second: number, replicas: number) => Lag,
+  lagAt: (second: number, replicas: number) => Lag | undefined,
 ): Course => {
   const scaler = createScaler(spec);
   const replicas: number[] = [];

@@ -24,7 +24,9 @@ const container = z.looseObject({
     limits: z.object({ memory: z.string() }),
   }),
   securityContext: z.looseObject({ readOnlyRootFilesystem: z.boolean().optional() }),
-  volumeMounts: z.array(z.looseObject({ name: z.string(), mountPath: z.string() })).default([]),
+  volumeMounts: z
+    .array(z.looseObject({ name: z.string(), mountPath: z.string(), readOnly: z.boolean().default(false) }))
+    .default([]),
 });
 const podTemplate = z.object({
   metadata: z.looseObject({ labels }),
@@ -38,14 +40,16 @@ const podTemplate = z.object({
           name: z.string(),
           secret: z.object({ secretName: z.string() }).optional(),
           configMap: z.looseObject({ name: z.string() }).optional(),
+          persistentVolumeClaim: z.object({ claimName: z.string() }).optional(),
         }),
       )
       .default([]),
   }),
 });
+const jobTemplate = z.looseObject({ spec: z.looseObject({ template: podTemplate }) });
 const resource = z.looseObject({
   kind: z.string(),
-  metadata: z.looseObject({ name: z.string(), namespace: z.string().optional() }),
+  metadata: z.looseObject({ name: z.string(), namespace: z.string().optional(), labels }),
   spec: z.looseObject({}).default({}),
   data: z.record(z.string(), z.string()).optional(),
 });
@@ -77,9 +81,13 @@ export const ofKind = (resources: readonly Resource[], ...kinds: readonly string
 
 /** The pods that these resources make, by the name of their resource. */
 export const podsOf = (resources: readonly Resource[]): Map<string, Pod> =>
-  new Map(
-    ofKind(resources, 'Deployment', 'StatefulSet', 'Job').map(({ metadata, spec }) => [
+  new Map([
+    ...ofKind(resources, 'Deployment', 'StatefulSet', 'Job').map(({ metadata, spec }): [string, Pod] => [
       metadata.name,
       podTemplate.parse(spec['template']),
     ]),
-  );
+    ...ofKind(resources, 'CronJob').map(({ metadata, spec }): [string, Pod] => [
+      metadata.name,
+      jobTemplate.parse(spec['jobTemplate']).spec.template,
+    ]),
+  ]);

@@ -40,6 +40,15 @@ const resultSchema = z.object({
   ),
 });
 export type QueryRow = z.output<typeof resultSchema>['result'][number];
+const rangeSchema = z.object({
+  result: z.array(
+    z.object({
+      metric: z.record(z.string(), z.string()),
+      values: z.array(z.tuple([z.number(), z.string()])),
+    }),
+  ),
+});
+export type RangeRow = z.output<typeof rangeSchema>['result'][number];
 
 const rulesSchema = z.object({
   groups: z.array(
@@ -61,6 +70,8 @@ export type RuleState = z.output<typeof rulesSchema>['groups'][number]['rules'][
 export type Prometheus = {
   /** An instant query; throws the error of Prometheus. */
   query(expression: string): Promise<QueryRow[]>;
+  /** An instant query at each of these seconds since 1970, `step` apart. */
+  queryRange(expression: string, range: { start: number; end: number; step: number }): Promise<RangeRow[]>;
   rules(): Promise<RuleState[]>;
   stop(): Promise<void>;
 };
@@ -101,6 +112,11 @@ export const startPrometheus = async (options: {
   return {
     query: async (expression) =>
       resultSchema.parse(await get('/api/v1/query', new URLSearchParams({ query: expression }))).result,
+    queryRange: async (query, { start, end, step }) => {
+      const numbers = { start: String(start), end: String(end), step: String(step) };
+      const answer = await get('/api/v1/query_range', new URLSearchParams({ query, ...numbers }));
+      return rangeSchema.parse(answer).result;
+    },
     rules: async () => rulesSchema.parse(await get('/api/v1/rules')).groups.flatMap(({ rules }) => rules),
     stop: async () => {
       child.kill('SIGTERM');

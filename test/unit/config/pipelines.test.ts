@@ -1,4 +1,4 @@
-import { cp, readFile, rm, writeFile } from 'node:fs/promises';
+import { cp, mkdir, readdir, readFile, rename, rm, symlink, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { describe, expect, it } from 'vitest';
@@ -213,6 +213,18 @@ describe('the pipelines folder', () => {
     const folder = await copied();
     await writeFile(join(folder, 'metric.yaml'), 'pipeline: metrics\n');
     expect(refusalOf(folder)).toContain(`${join(folder, 'metric.yaml')}: unknown pipeline file. Remove it`);
+  });
+
+  // A mounted ConfigMap has the files as links into a folder beside them.
+  it('may be one that Kubernetes mounted, and hold what makes a ConfigMap of it', async () => {
+    const folder = await copied();
+    const data = join(folder, '..2026_11_23_06_00_00.1');
+    await mkdir(data);
+    await symlink(data, join(folder, '..data'));
+    await rename(join(folder, metricsFile), join(data, metricsFile));
+    await symlink(join('..data', metricsFile), join(folder, metricsFile));
+    expect(await readdir(folder)).toContain('kustomization.yaml');
+    expect(loadPipelines(folder)).toEqual(loadPipelines(join(root, 'pipelines')));
   });
 
   it.each([metricsFile, streamsFile])('must hold %s', async (file) => {

@@ -110,7 +110,9 @@ it('there is one shard, more than one replica, an odd number of Keepers, and a q
 it('its cluster is the one for which the large overlay has the tables made', () => {
   const overlay = read(
     'overlays/large/kustomization.yaml',
-    z.looseObject({ configMapGenerator: z.array(z.looseObject({ literals: z.array(z.string()) })) }),
+    z.looseObject({
+      configMapGenerator: z.array(z.looseObject({ literals: z.array(z.string()).default([]) })),
+    }),
   );
   const literals = overlay.configMapGenerator.flatMap((map) => map.literals);
   const variables = Object.fromEntries(literals.map((literal) => literal.split('=')));

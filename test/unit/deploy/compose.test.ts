@@ -60,8 +60,10 @@ describe('the compose stack', () => {
   });
 
   it('publishes the ports of the settings, and everything on loopback', () => {
-    expect(containerPorts('ingress')).toEqual([settings.ingress.pushPort, settings.ingress.otlpPort]);
-    expect(containerPorts('metadata')).toEqual([settings.metadata.apiPort]);
+    const own = settings.ingress;
+    expect(containerPorts('ingress')).toEqual([own.pushPort, own.otlpPort, own.opsPort]);
+    expect(containerPorts('transfer')).toEqual([settings.transfer.opsPort]);
+    expect(containerPorts('metadata')).toEqual([settings.metadata.apiPort, settings.metadata.opsPort]);
     const published = Object.values(services).flatMap(({ ports }) => ports);
     expect(published.filter((port) => !port.startsWith('127.0.0.1:'))).toEqual([]);
     const exposed = dockerfileStages()
@@ -115,6 +117,16 @@ describe('the compose stack', () => {
   it('runs the roles with a root that cannot be written, and gives them time to drain', () => {
     for (const role of roles) {
       expect(service(role)).toMatchObject({ read_only: true, stop_grace_period: '60s' });
+    }
+  });
+
+  // A budget of a stream is raised while the stack runs, and the root of an image cannot be written.
+  it('gives the roles the pipelines of the repository', () => {
+    for (const role of [...roles, 'migrate']) {
+      const { environment, volumes: mounts } = service(role);
+      const folder = environment['TIDEMARK_PIPELINES'];
+      expect(folder).toBeDefined();
+      expect(mounts, role).toContain(`../pipelines:${folder}:ro`);
     }
   });
 

@@ -5,10 +5,12 @@ import { z } from 'zod';
 import {
   createScaler,
   type Lag,
+  readOverlayScaler,
   readScaler,
   runScaler,
   syncSeconds,
 } from '../../support/deploy/autoscaler.ts';
+import { courseOf, type ScalingCourse, stories } from '../../support/deploy/scaling-courses.ts';
 
 const spec = readScaler();
 const none: Lag = { oldestAgeSeconds: 0, bytes: 0 };
@@ -137,5 +139,46 @@ describe('transfer by the manifest', () => {
       Math.floor(second / syncSeconds) % 2 === 0 ? { oldestAgeSeconds: 600, bytes: 2 ** 33 } : none,
     );
     expect(turns).toBe(0);
+  });
+});
+
+// test/deploy/scaling.test.ts asks the queries of the manifests on the same courses.
+describe.each([
+  ['by age and bytes', spec],
+  ['by messages', readOverlayScaler('nats-lag')],
+])('transfer scaled %s', (_, scaler) => {
+  const replicasIn = (course: ScalingCourse, from: number, until: number): number[] =>
+    course.replicas.slice(minutes(from) / syncSeconds, minutes(until) / syncSeconds);
+
+  it('stays at one worker while the store is away for half an hour at a trickle, and when it is back', () => {
+    const course = courseOf(scaler, stories.storeAway);
+    expect(Math.max(...course.scrapes.map(({ oldestAgeSeconds }) => oldestAgeSeconds))).toBeGreaterThan(
+      1_700,
+    );
+    expect(new Set(course.replicas)).toEqual(new Set([1]));
+  });
+
+  it('goes out under a backlog, and in again once it is drained', () => {
+    const { replicas, lags } = courseOf(scaler, { ...stories.backlog, seconds: minutes(90) });
+    expect(atFirst(replicas, Math.min(3, scaler.max))).toBeLessThanOrEqual(minutes(5));
+    expect(lags.at(-1)?.bytes).toBe(0);
+    expect(replicas.at(-1)).toBe(scaler.min);
+  });
+
+  it('stays as it is while metadata cannot read NATS', () => {
+    const course = courseOf(scaler, stories.blind);
+    const [before] = replicasIn(course, 12, 13);
+    expect(before).toBeGreaterThan(1);
+    // What was read in the last minute still counts.
+    const since = replicasIn(course, 13.25, 40);
+    expect(new Set(since).size).toBe(1);
+    expect(since[0]).toBeGreaterThanOrEqual(before ?? 0);
+  });
+
+  it('stays as it is while Prometheus is away, even with nothing to do', () => {
+    const course = courseOf(scaler, stories.prometheusAway);
+    const replicas = replicasIn(course, 12, 60);
+    expect(replicas[0]).toBeGreaterThan(1);
+    expect(new Set(replicas).size).toBe(1);
   });
 });

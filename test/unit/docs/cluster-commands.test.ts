@@ -44,6 +44,10 @@ const kinds: Readonly<Record<string, string>> = {
   deployment: 'Deployment',
   deployments: 'Deployment',
   pods: 'Pod',
+  statefulset: 'StatefulSet',
+  service: 'Service',
+  cronjob: 'CronJob',
+  job: 'Job',
 };
 
 const workload = (text: string | undefined): string[] => {
@@ -52,12 +56,15 @@ const workload = (text: string | undefined): string[] => {
   return has(kinds[kind] ?? '', name) ? [] : [`there is no ${text}`];
 };
 
+const sources = readFileSync(join(root, 'deploy/grafana/provisioning/datasources/tidemark.yaml'), 'utf8');
 const tokenFile = readFileSync(join(root, 'src/metadata/tokens/admin-token-file.ts'), 'utf8');
 
 /** Whether any object reads this key of a secret: by its name, or as a file of a mounted one. */
 const isRead = (name: string, key: string): boolean => {
   if (manifestText.includes(`name: ${name}, key: ${key}`) || manifestText.includes(`/${name}/${key}`))
     return true;
+  // The whole environment of Grafana, which its sources take their variables from.
+  if (manifestText.includes(`envFromSecret: ${name}\n`)) return sources.includes(`$${key}\n`);
   const isMounted = manifestText.includes(`secretName: ${name}`);
   return isMounted && (manifestText.includes(`/${key}\n`) || tokenFile.includes(`'${key}'`));
 };
@@ -65,7 +72,7 @@ const isRead = (name: string, key: string): boolean => {
 /** A secret is of use only where a manifest names it, with these keys. */
 const secret = ([name = '', ...options]: readonly string[]): string[] =>
   options.flatMap((option) => {
-    const [, key = ''] = /^--from-literal=([a-z.-]+)=\S+$/.exec(option) ?? [];
+    const [, key = ''] = /^--from-literal=([A-Za-z_.-]+)=\S+$/.exec(option) ?? [];
     if (key === '') return [`${option} is no literal`];
     return isRead(name, key) ? [] : [`nobody reads ${key} of ${name}`];
   });
@@ -79,6 +86,11 @@ const inContainer = (text: string): string[] => {
   const command: Command | undefined = program.commands.find((each) => each.name() === name);
   if (command === undefined) return [`no command ${name}`];
   const options = [...command.options, ...program.options].map(({ long }) => long);
+  const [sub = ''] = rest;
+  if (command.commands.length > 0) {
+    const below = command.commands.find((each) => each.name() === sub);
+    return below === undefined ? [`no command ${name} ${sub}`] : [];
+  }
   return rest.flatMap((word) => {
     if (word.startsWith('--')) return options.includes(word) ? [] : [`no option ${word}`];
     const { hostname, port } = new URL(word);
@@ -91,6 +103,17 @@ const inContainer = (text: string): string[] => {
 const file = (path: string | undefined): string[] =>
   existsSync(join(root, path ?? '-')) ? [] : [`there is no ${path}`];
 
+/** `cluster` is the folder that the reader makes: docs/kubernetes.md, Your overlay. */
+const overlay = (path: string | undefined): string[] =>
+  path === 'cluster' ? [] : file(`${path}/kustomization.yaml`);
+
+/** Charts come from repositories that the documents name. */
+const chartFrom = (chart = ''): string[] => {
+  const [repository] = chart.split('/');
+  const isAdded = [...all].some((line) => line.startsWith(`helm repo add ${repository} https://`));
+  return isAdded ? [] : [`no repository ${repository}`];
+};
+
 const kubectlVerbs: Readonly<Record<string, (words: readonly string[], line: string) => string[]>> = {
   get: ([kind = '', name]) => {
     if (kinds[kind] === undefined) return [`${kind} is no kind`];
@@ -102,10 +125,29 @@ const kubectlVerbs: Readonly<Record<string, (words: readonly string[], line: str
     ...workload(target),
     ...(/^--replicas=\d+$/.test(replicas) ? [] : ['no number of replicas']),
   ],
-  exec: ([target], line) => [...workload(target), ...inContainer(line.split(' -- ')[1] ?? '')],
-  apply: ([flag, path]) => (flag === '-k' ? file(`${path}/kustomization.yaml`) : [`apply ${flag}`]),
+  exec: ([target = ''], line) => {
+    // A pod of an engine, with programs of its image.
+    const [, set] = /^([a-z-]+)-\d+$/.exec(target) ?? [];
+    if (set !== undefined) return workload(`statefulset/${set}`);
+    return [...workload(target), ...inContainer(line.split(' -- ')[1] ?? '')];
+  },
+  apply: ([flag, path, ...more]) => {
+    if (flag !== '-k') return [`apply ${flag}`];
+    const [, label = 'tidemark/step', step] =
+      /^-l (!?[\w/]+)(?:=([\w-]+))?$/.exec(more.join(' ').replaceAll("'", '')) ?? [];
+    const isStep =
+      label === '!tidemark/step' || step === undefined || manifestText.includes(`{ ${label}: ${step} }`);
+    return [...(isStep ? [] : [`nothing has ${label}=${step}`]), ...overlay(path)];
+  },
+  'port-forward': ([target]) => workload(target),
+  patch: ([kind = '', name]) => workload(`${kind}/${name}`),
+  wait: ([condition, target]) => [
+    ...workload(target),
+    ...(condition === '--for=condition=complete' ? [] : [`wait ${condition}`]),
+  ],
   create: ([what, ...rest]) => {
     if (what === 'namespace') return [];
+    if (what === 'job') return workload(rest[1]?.replace('--from=', ''));
     return what === 'secret' && rest[0] === 'generic' ? secret(rest.slice(1)) : [`create ${what}`];
   },
 };
@@ -143,7 +185,12 @@ const wrongWithOthers = (line: string): string[] => {
     ) ?? [];
   if (looked !== undefined || pinned !== undefined) return baseImage(looked ?? pinned ?? '');
   const values = /--values (\S+)/.exec(line)?.[1];
-  if (line.startsWith('helm upgrade --install ')) return file(values);
+  if (/^helm repo (?:update|add [a-z-]+ https:\/\/\S+)$/.test(line)) return [];
+  const [, chart] = /^helm upgrade --install \S+ (\S+)/.exec(line) ?? [];
+  if (chart !== undefined) return [...chartFrom(chart), ...(values === undefined ? [] : file(values))];
+  const [, recipe] = /^docker build -f (\S+) -t \S+ \.$/.exec(line) ?? [];
+  if (recipe !== undefined) return file(recipe);
+  if (/^docker push registry\.example\.com\/tidemark:\d+\.\d+\.\d+$/.test(line)) return [];
   const [, composeFile] = /^docker compose -f (\S+) /.exec(line) ?? [];
   if (composeFile !== undefined) return file(composeFile);
   return line === 'docker compose ps' ? [] : ['it is not known here'];

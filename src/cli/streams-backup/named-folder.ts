@@ -1,0 +1,88 @@
+import { mkdir, readdir, rename, rm, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { errorText, Fault } from '../../model/fault.ts';
+
+/** In the order of their names they are in that of their times. */
+const named = /^\d{4}-\d\d-\d\dT\d\d-\d\d-\d\dZ(?:-\d+)?$/;
+const incomplete = '.incomplete';
+/** The process of an older one was killed. */
+const abandonedMs = 24 * 3_600_000;
+
+const nameAt = (now: Date, attempt: number): string => {
+  const seconds = now.toISOString().slice(0, 19).replaceAll(':', '-');
+  return `${seconds}Z${attempt === 0 ? '' : `-${attempt}`}`;
+};
+
+const unwritable = (folder: string, error: unknown): Fault =>
+  new Fault('permanent', 'file_unwritable', `${folder} cannot be written (${errorText(error)})`, error);
+
+const isTaken = async (folder: string): Promise<boolean> =>
+  stat(folder).then(
+    () => true,
+    () => false,
+  );
+
+/** A backup in the making. */
+export type NamedFolder = {
+  /** By the time of its start, UTC. No two backups have the same one. */
+  readonly name: string;
+  /** Where it is written. */
+  readonly path: string;
+  /** Gives it its name: a folder with such a name is a whole backup. Answers the path from then on. */
+  finish(): Promise<string>;
+};
+
+/** Makes a folder for one backup among others. Permanent Fault `file_unwritable`. */
+export const createNamedFolder = async (parent: string, now: Date): Promise<NamedFolder> => {
+  try {
+    await mkdir(parent, { recursive: true, mode: 0o700 });
+    for (let attempt = 0; ; attempt++) {
+      const name = nameAt(now, attempt);
+      const whole = join(parent, name);
+      if (await isTaken(whole)) continue;
+      const path = `${whole}${incomplete}`;
+      // Without `recursive` it fails where another process makes the same one.
+      const isOurs = await mkdir(path, { mode: 0o700 }).then(
+        () => true,
+        async (error: unknown) => {
+          if (await isTaken(path)) return false;
+          throw error;
+        },
+      );
+      if (!isOurs) continue;
+      return {
+        name,
+        path,
+        finish: async () => {
+          await rename(path, whole);
+          return whole;
+        },
+      };
+    }
+  } catch (error) {
+    throw unwritable(parent, error);
+  }
+};
+
+/**
+ * Removes all but the newest `count` whole backups, and those that were begun more than a day ago and never finished. Other entries
+ * stay. Answers the removed names. Permanent Fault `file_unwritable`.
+ */
+export const keepNewest = async (parent: string, count: number, now: Date): Promise<string[]> => {
+  try {
+    const entries = (await readdir(parent)).toSorted();
+    const whole = entries.filter((name) => named.test(name));
+    const begun = entries.filter(
+      (name) => name.endsWith(incomplete) && named.test(name.slice(0, -incomplete.length)),
+    );
+    const removed = whole.slice(0, Math.max(0, whole.length - count));
+    for (const name of begun) {
+      const { birthtimeMs, mtimeMs } = await stat(join(parent, name));
+      if (now.getTime() - Math.max(birthtimeMs, mtimeMs) > abandonedMs) removed.push(name);
+    }
+    for (const name of removed) await rm(join(parent, name), { recursive: true, force: true });
+    return removed;
+  } catch (error) {
+    throw unwritable(parent, error);
+  }
+};

@@ -1,0 +1,154 @@
+import { execFile } from 'node:child_process';
+import { mkdir, readdir, rm, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { promisify } from 'node:util';
+import { z } from 'zod';
+import { errorText, Fault } from '../../model/fault.ts';
+import { type Clickhouse, database } from '../../stores/clickhouse/client.ts';
+import type { QuestdbSql } from '../../stores/questdb/sql.ts';
+
+const run = promisify(execFile);
+
+/** QuestDB flushes every table before it answers. */
+const checkpointTimeoutMs = 600_000;
+const lookMs = 1_000;
+
+/** The root of a volume has it, and it belongs to root. */
+const ofTheVolume = 'lost+found';
+
+/**
+ * Copies a folder into one that does not exist, with holes where a file has holes: QuestDB reserves pages of its files ahead.
+ * Transient Fault when it fails.
+ */
+const copyFolder = async (from: string, to: string, signal?: AbortSignal): Promise<void> => {
+  try {
+    await mkdir(to, { mode: 0o700 });
+    const entries = (await readdir(from))
+      .filter((name) => name !== ofTheVolume)
+      .map((name) => join(from, name));
+    await run('cp', ['-r', '--preserve=mode,timestamps', '--sparse=auto', '--', ...entries, to], {
+      ...(signal === undefined ? {} : { signal }),
+    });
+  } catch (error) {
+    const why = signal?.aborted ? 'the backup was stopped' : errorText(error);
+    throw new Fault('transient', 'copy_failed', `${from} was not copied (${why})`, error);
+  }
+};
+
+const requireFolder = async (folder: string, what: string): Promise<void> => {
+  const isThere = await stat(folder).then(
+    (found) => found.isDirectory(),
+    () => false,
+  );
+  if (isThere) return;
+  throw new Fault('permanent', 'file_unreadable', `${folder} is no folder that can be read: ${what}`);
+};
+
+/** Runs `work` with a signal that SIGINT and SIGTERM give: a checkpoint must not outlive its backup. */
+const untilStopped = async (work: (signal: AbortSignal) => Promise<void>): Promise<void> => {
+  const stopping = new AbortController();
+  const stop = (): void => stopping.abort();
+  process.on('SIGINT', stop).on('SIGTERM', stop);
+  try {
+    await work(stopping.signal);
+  } finally {
+    process.off('SIGINT', stop).off('SIGTERM', stop);
+  }
+};
+
+const hasCheckpoint = async (sql: QuestdbSql): Promise<boolean> => {
+  const { columns, dataset } = await sql.exec('SELECT * FROM checkpoint_status()');
+  return dataset[0]?.[columns.indexOf('in_progress')] === true;
+};
+
+export type QuestdbCopy = {
+  readonly sql: QuestdbSql;
+  readonly name: string;
+  /** Its root folder as this process sees it, with `db` in it. */
+  readonly root: string;
+  /** A folder that does not exist. */
+  readonly to: string;
+  /** Whether a checkpoint that is there is one of an earlier, killed backup. */
+  readonly isLeftoverReleased: boolean;
+};
+
+/**
+ * Copies a QuestDB while it runs, under a checkpoint, which only a kill -9 does not release. Faults: permanent
+ * `checkpoint_in_progress` and `file_unreadable`, transient `copy_failed` and those of QuestDB.
+ */
+export const copyQuestdb = async ({
+  sql,
+  name,
+  root,
+  to,
+  isLeftoverReleased,
+}: QuestdbCopy): Promise<void> => {
+  await requireFolder(join(root, 'db'), `give the root folder of QuestDB ${name}`);
+  if (await hasCheckpoint(sql)) {
+    if (!isLeftoverReleased)
+      throw new Fault(
+        'permanent',
+        'checkpoint_in_progress',
+        `QuestDB ${name} has a checkpoint: another backup runs, or one was killed. If none runs, repeat with --release-checkpoint`,
+      );
+    await sql.exec('CHECKPOINT RELEASE', checkpointTimeoutMs);
+  }
+  await untilStopped(async (signal) => {
+    try {
+      await sql.exec('CHECKPOINT CREATE', checkpointTimeoutMs);
+      await copyFolder(root, to, signal);
+    } finally {
+      await sql.exec('CHECKPOINT RELEASE', checkpointTimeoutMs);
+    }
+  });
+};
+
+const literal = (text: string): string => `'${text.replaceAll('\\', '\\\\').replaceAll("'", "\\'")}'`;
+
+const stateSchema = z.object({ status: z.string(), error: z.string() });
+
+export type ClickhouseCopy = {
+  readonly clickhouse: Clickhouse;
+  /** Of the cluster whose replicas may have taken the statement. */
+  readonly cluster: string | undefined;
+  readonly name: string;
+  /** What follows TO: `S3(…)`, `Disk(…)`, `File(…)`. */
+  readonly destination: string;
+};
+
+/**
+ * `BACKUP DATABASE` to this destination; resolves once it is whole. It runs in the server, so that no connection has to last as long.
+ * Permanent Fault `clickhouse_backup_failed` with the server's reason.
+ */
+export const backUpClickhouse = async (copy: ClickhouseCopy): Promise<void> => {
+  const { clickhouse, cluster, name, destination } = copy;
+  await clickhouse.run(`BACKUP DATABASE ${database} TO ${destination} SETTINGS id=${literal(name)} ASYNC`);
+  const table =
+    cluster === undefined ? 'system.backups' : `clusterAllReplicas(${literal(cluster)}, system.backups)`;
+  for (;;) {
+    const query = `SELECT status, error FROM ${table} WHERE id = ${literal(name)} ORDER BY start_time DESC LIMIT 1`;
+    const [state] = await clickhouse.rows(stateSchema, query);
+    if (state?.status === 'BACKUP_CREATED') return;
+    if (state !== undefined && state.status !== 'CREATING_BACKUP')
+      throw new Fault('permanent', 'clickhouse_backup_failed', `ClickHouse: ${state.status} ${state.error}`);
+    await sleep(lookMs);
+  }
+};
+
+/**
+ * The same into ClickHouse's own folder of backups, which this process sees at `files`, from where it is moved to `to`. Faults as
+ * above and of `copyQuestdb`.
+ */
+export const moveClickhouse = async (
+  copy: Omit<ClickhouseCopy, 'destination'>,
+  { files, to }: { files: string; to: string },
+): Promise<void> => {
+  await mkdir(files, { recursive: true }).catch(() =>
+    requireFolder(files, 'give the folder of ClickHouse’s backups'),
+  );
+  const { name } = copy;
+  await backUpClickhouse({ ...copy, destination: `File(${literal(name)})` });
+  await copyFolder(join(files, name), to);
+  await rm(join(files, name), { recursive: true, force: true });
+};
