@@ -73,7 +73,7 @@ const SampleDialog = ({ drop, onClose }: { drop: Drop; onClose: () => void }) =>
   return (
     <Dialog title={drop.reason} onClose={onClose}>
       <Explanation code={drop.reason} count={count.data} span="the last hour, of this owner" />
-      <dl class="facts">
+      <dl class="pairs">
         {facts.map(([title, value]) => (
           <>
             <dt>{title}</dt>

@@ -112,7 +112,7 @@ export const OwnerList = ({ kind }: { kind: Kind }) => {
   return (
     <>
       <h1>{kind.path === '/sources' ? 'Sources' : 'Applications'}</h1>
-      <div class="row bar">
+      <div class="row owner-bar">
         <Search value={search} onValue={setSearch} placeholder="name, id or biz:2" />
         <label class="row">
           State

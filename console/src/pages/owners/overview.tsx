@@ -132,7 +132,7 @@ export const Overview = (props: TabProps) => {
               ]}
             />
             <h2>The last hour</h2>
-            <ul class="tiles">
+            <ul class="figures">
               {counted.map(([key, title]) => {
                 const values = minutes.map((minute) => minute[key]);
                 const sum = values.reduce((total, value) => total + value, 0);
