@@ -2,6 +2,7 @@ import type { Page } from 'playwright-core';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { askAdmin, axeFindings, issueToken, logInByLink, useBrowser } from '../support/console/browser.ts';
+import { changeRole } from '../support/console/console-stack.ts';
 import { pressByKey } from '../support/console/keyboard.ts';
 import { askClickhouse, exportSpans } from '../support/console/refused-spans.ts';
 import { newApplication } from '../support/console/senders.ts';
@@ -94,6 +95,52 @@ describe('the page of dead letters', () => {
     expect(left).toContain(kept.sequence);
     expect(left).not.toContain(sequence);
     await kept.mend();
+  });
+
+  it('redriven in two tabs at once is stored once: the second tab says that it is gone', async () => {
+    const { name, sequence, mend } = await makeLetter();
+    await mend();
+    const first = await browser.page();
+    await logInByLink(first);
+    const tabs = [first, await browser.tab(first)];
+    for (const tab of tabs) {
+      await tab.goto(`/console/dead-letters/${sequence}`);
+      await tab.getByRole('button', { name: 'Redrive …' }).click();
+    }
+    const acts = tabs.map((tab) => dialogOf(tab).getByRole('button', { name: 'Redrive 1 dead letter' }));
+    for (const act of acts) await act.waitFor();
+    await acts[0]?.click();
+    await dialogOf(first).getByText('1 dead letter (1 item) redriven').waitFor();
+    await acts[1]?.click();
+    await tabs[1]?.getByRole('dialog').getByText('1 dead letter gone since the dry run').waitFor();
+    await waitFor('the redriven span is stored', waitMs, async () => {
+      const rows = await askClickhouse(`SELECT count() FROM otel.otel_traces WHERE SpanName = '${name}'`);
+      return rows.trim() === '1';
+    });
+  });
+
+  it('is not lost when metadata is killed before its redrive: the page says that it does not know, and goes on by itself', async () => {
+    const { sequence, mend } = await makeLetter();
+    await mend();
+    const page = await browser.page();
+    await logInByLink(page);
+    await page.goto(`/console/dead-letters/${sequence}`);
+    await page.getByRole('button', { name: 'Redrive …' }).click();
+    const act = dialogOf(page).getByRole('button', { name: 'Redrive 1 dead letter' });
+    await act.waitFor();
+    await changeRole('kill', 'metadata');
+    try {
+      await act.click();
+      await dialogOf(page).getByRole('alert').getByText('It is not known whether this was done.').waitFor();
+      await dialogOf(page).getByRole('button', { name: 'Close' }).click();
+      await page.getByRole('main').getByText('The page tries again by itself.').first().waitFor();
+    } finally {
+      await changeRole('start', 'metadata');
+    }
+    await page.getByRole('link', { name: String(sequence), exact: true }).click();
+    await page.getByRole('button', { name: 'Redrive …' }).click();
+    await act.click();
+    await dialogOf(page).getByText('1 dead letter (1 item) redriven').waitFor();
   });
 
   it('offers a viewer nothing that changes something', async () => {

@@ -1,4 +1,5 @@
 import { get } from '../../api/client.ts';
+import { now } from '../../api/clock.ts';
 import { useLoad } from '../../api/use.ts';
 import { Sparkline } from '../../charts/small.tsx';
 import { agoText, bytesText, numberText, Time } from '../../parts/format.tsx';
@@ -38,7 +39,7 @@ const LastRequest = ({ last }: { last: Activity['last_request'] }) =>
     <span class="quiet">none in the last 90 days; Set-up shows how to send one</span>
   ) : (
     <>
-      <Time at={last.at} seconds /> <span class="quiet">{agoText(last.at * 1000)}</span> from{' '}
+      <Time at={last.at} seconds /> <span class="quiet">{agoText(last.at * 1000, now())}</span> from{' '}
       <Hostile text={last.sender} max={60} /> {last.sdk !== '' && <Hostile text={last.sdk} max={80} />}
     </>
   );
