@@ -12,6 +12,11 @@ const telegrafTags = [
   'parsers.json',
   'outputs.influxdb',
   'outputs.discard',
+  // Of the set-up snippet, which the tests of clients run.
+  'inputs.file',
+  'parsers.influx',
+  'outputs.http',
+  'serializers.json',
 ];
 
 /** Builds the OpenTelemetry Collector with the parts that collector.yaml names, by its own builder. Returns the program's path. */
@@ -36,7 +41,7 @@ export const buildCollector = async (): Promise<string> => {
 
 const download = z.object({ Dir: z.string() });
 
-/** Builds Telegraf with the plugins that the comparison needs. Returns the program's path. */
+/** Builds Telegraf with the plugins that the comparison and the set-up snippet need. Returns the program's path. */
 export const buildTelegraf = async (): Promise<string> => {
   const folder = await built({
     name: `telegraf-${peerVersions.telegraf}`,

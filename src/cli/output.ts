@@ -15,6 +15,11 @@ export const printLines = (text: string): void => {
   process.stdout.write(`${visibleLines(text)}\n`);
 };
 
+/** A program's text on stdout, which works as it is printed: its tabs stay, too. */
+export const printCode = (text: string): void => {
+  process.stdout.write(`${text.split('\t').map(visibleLines).join('\t')}\n`);
+};
+
 /** Output beside the result, on stderr: progress, warnings, and the reason of a failure. */
 export const sayLines = (text: string): void => {
   process.stderr.write(`${visibleLines(text)}\n`);

@@ -11,7 +11,7 @@ import {
   subjectOf,
   subjectPath,
 } from './options.ts';
-import { printAnswer, printLines } from './output.ts';
+import { printAnswer, printCode } from './output.ts';
 
 const snippetsSchema = z.object({
   items: z.array(z.object({ name: z.string(), title: z.string(), needs: z.string(), text: z.string() })),
@@ -30,7 +30,7 @@ const snippet = async (id: number, options: SnippetOptions): Promise<void> => {
     const { for: name } = options;
     if (name === undefined) {
       for (const { title, needs, text } of items)
-        printLines(`## ${title}${needs === '' ? '' : ` (needs ${needs})`}\n\n${text}`);
+        printCode(`## ${title}${needs === '' ? '' : ` (needs ${needs})`}\n\n${text}`);
       return;
     }
     const found = items.find((each) => each.name === name);
@@ -40,7 +40,7 @@ const snippet = async (id: number, options: SnippetOptions): Promise<void> => {
         'not_found',
         `no snippet ${name}: one of ${items.map((each) => each.name).join(', ')}`,
       );
-    printLines(found.text.trimEnd());
+    printCode(found.text.trimEnd());
   });
 };
 

@@ -31,7 +31,7 @@ export const snippets: readonly Snippet[] = [
   push('javascript', 'JavaScript', 'js', 'push.mjs', 'Node.js 18 or newer'),
   push('go', 'Go', 'go', 'push.go'),
   push('java', 'Java', 'java', 'Push.java', 'Java 17 or newer; `java Push.java` runs it'),
-  push('telegraf', 'Telegraf', 'toml', 'telegraf.conf', 'in `telegraf.conf`'),
+  push('telegraf', 'Telegraf', 'toml', 'telegraf.conf', 'in `telegraf.conf`, beside its inputs'),
   spans('curl', 'curl', 'sh', 'curl.sh'),
   spans(
     'variables',
@@ -40,7 +40,13 @@ export const snippets: readonly Snippet[] = [
     'variables.sh',
     'in the environment of the program',
   ),
-  spans('collector', 'OpenTelemetry Collector', 'yaml', 'collector.yaml', 'beside its receivers'),
+  spans(
+    'collector',
+    'OpenTelemetry Collector',
+    'yaml',
+    'collector.yaml',
+    'beside your file with the receiver `otlp`: `otelcol --config receivers.yaml --config collector.yaml`',
+  ),
   spans(
     'python',
     'Python',
@@ -55,12 +61,13 @@ export const snippets: readonly Snippet[] = [
     'spans.mjs',
     '`@opentelemetry/sdk-trace` 3, `@opentelemetry/resources` and `@opentelemetry/exporter-trace-otlp-proto`',
   ),
+  spans('go', 'Go', 'go', 'spans.go', 'in a module; `go mod tidy` gets the packages, `go run .` runs it'),
   spans(
-    'go',
-    'Go',
-    'go',
-    'spans.go',
-    '`go.opentelemetry.io/otel/sdk` and `…/exporters/otlp/otlptrace/otlptracehttp`',
+    'java',
+    'Java',
+    'java',
+    'Spans.java',
+    "Java 17 or newer, `io.opentelemetry:opentelemetry-sdk` and `opentelemetry-exporter-otlp`; `java -cp 'jars/*' Spans.java` runs it",
   ),
 ];
 

@@ -4,7 +4,6 @@ import { promisify } from 'node:util';
 import type { Page } from 'playwright-core';
 import { expect, it } from 'vitest';
 import { logInByLink, useBrowser } from '../support/console/browser.ts';
-import { consoleStack } from '../support/console/console-stack.ts';
 
 const browser = useBrowser();
 const run = promisify(execFile);
@@ -18,13 +17,11 @@ const stepsOf = (title: string): string[] => {
   return [...chapter.matchAll(/^\d+\. (.+)$/gm)].map(([, step = '']) => step);
 };
 
-/** Ports of a test are its own; metadata has those of the settings. */
 const runSnippet = async (page: Page, without: string): Promise<void> => {
   const snippet = (await page.locator('.code pre').first().textContent()) ?? '';
   expect(snippet).not.toContain('<token>');
-  const here = snippet.replace('http://127.0.0.1:10205', consoleStack().push);
-  const at = without === '' ? here.length : here.lastIndexOf(without);
-  await run('bash', ['-c', here.slice(0, at) + here.slice(at + without.length)]);
+  const at = without === '' ? snippet.length : snippet.lastIndexOf(without);
+  await run('bash', ['-c', snippet.slice(0, at) + snippet.slice(at + without.length)]);
 };
 
 type Act = (page: Page, ...words: string[]) => Promise<unknown>;

@@ -2,7 +2,8 @@ import type { Page } from 'playwright-core';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { askAdmin, axeFindings, issueToken, logInByLink, useBrowser } from '../support/console/browser.ts';
-import { consoleStack } from '../support/console/console-stack.ts';
+import { changeRole } from '../support/console/console-stack.ts';
+import { pressByKey } from '../support/console/keyboard.ts';
 import { askClickhouse, exportSpans } from '../support/console/refused-spans.ts';
 import { newApplication } from '../support/console/senders.ts';
 import { waitFor } from '../support/wait.ts';
@@ -46,12 +47,12 @@ beforeAll(async () => {
 });
 
 describe('the page of dead letters', () => {
-  it('shows what a dead letter holds, masked; a dry run changes nothing; its redrive stores it, and it is gone', async () => {
+  it('by keyboard alone: shows what a dead letter holds, masked; a dry run changes nothing; its redrive stores it, and it is gone', async () => {
     const { name, sequence, mend } = await makeLetter();
     const page = await browser.page();
     await logInByLink(page);
     await page.goto(ofApplication());
-    await page.getByRole('link', { name: String(sequence), exact: true }).click();
+    await pressByKey(page, page.getByRole('link', { name: String(sequence), exact: true }));
     await page.getByRole('heading', { level: 1, name: `Dead letter ${sequence}` }).waitFor();
     await page.getByRole('heading', { name: 'Content' }).waitFor();
     const text = (await page.locator('main').textContent()) ?? '';
@@ -62,12 +63,12 @@ describe('the page of dead letters', () => {
     expect(await axeFindings(page)).toEqual([]);
 
     await mend();
-    await page.getByRole('button', { name: 'Redrive …' }).click();
+    await pressByKey(page, page.getByRole('button', { name: 'Redrive …' }));
     await dialogOf(page).getByText('1 dead letter (1 item) would be redriven').waitFor();
     expect(await lettersOf(application.id)).toContain(sequence);
-    await dialogOf(page).getByRole('button', { name: 'Redrive 1 dead letter' }).click();
+    await pressByKey(page, dialogOf(page).getByRole('button', { name: 'Redrive 1 dead letter' }));
     await dialogOf(page).getByText('1 dead letter (1 item) redriven').waitFor();
-    await dialogOf(page).getByRole('button', { name: 'Close' }).click();
+    await pressByKey(page, dialogOf(page).getByRole('button', { name: 'Close' }));
     await page.getByRole('heading', { level: 1, name: 'Dead letters' }).waitFor();
     expect(await lettersOf(application.id)).not.toContain(sequence);
     await waitFor('the redriven span is stored', waitMs, async () => {
@@ -76,7 +77,7 @@ describe('the page of dead letters', () => {
     });
   });
 
-  it('purges the selected ones alone, after the token was given again where the log-in is old', async () => {
+  it('purges the selected ones alone', async () => {
     const kept = await makeLetter();
     const { sequence } = await makeLetter();
     const page = await browser.page();
@@ -87,20 +88,59 @@ describe('the page of dead letters', () => {
     await page.getByRole('button', { name: 'Preview' }).click();
     await page.getByRole('heading', { level: 3, name: `Dead letter ${sequence}` }).waitFor();
     await page.getByRole('button', { name: 'Purge …' }).click();
-    const again = page.getByLabel('Admin token');
-    const answered = dialogOf(page).getByText('1 dead letter (1 item) would be purged');
-    await Promise.race([again.waitFor(), answered.waitFor()]);
-    if (await again.isVisible()) {
-      await again.fill(consoleStack().adminToken);
-      await page.getByRole('button', { name: 'Continue' }).click();
-    }
-    await answered.waitFor();
+    await dialogOf(page).getByText('1 dead letter (1 item) would be purged').waitFor();
     await page.getByRole('button', { name: 'Purge 1 dead letter for ever' }).click();
     await dialogOf(page).getByText('1 dead letter (1 item) purged').waitFor();
     const left = await lettersOf(application.id);
     expect(left).toContain(kept.sequence);
     expect(left).not.toContain(sequence);
     await kept.mend();
+  });
+
+  it('redriven in two tabs at once is stored once: the second tab says that it is gone', async () => {
+    const { name, sequence, mend } = await makeLetter();
+    await mend();
+    const first = await browser.page();
+    await logInByLink(first);
+    const tabs = [first, await browser.tab(first)];
+    for (const tab of tabs) {
+      await tab.goto(`/console/dead-letters/${sequence}`);
+      await tab.getByRole('button', { name: 'Redrive …' }).click();
+    }
+    const acts = tabs.map((tab) => dialogOf(tab).getByRole('button', { name: 'Redrive 1 dead letter' }));
+    for (const act of acts) await act.waitFor();
+    await acts[0]?.click();
+    await dialogOf(first).getByText('1 dead letter (1 item) redriven').waitFor();
+    await acts[1]?.click();
+    await tabs[1]?.getByRole('dialog').getByText('1 dead letter gone since the dry run').waitFor();
+    await waitFor('the redriven span is stored', waitMs, async () => {
+      const rows = await askClickhouse(`SELECT count() FROM otel.otel_traces WHERE SpanName = '${name}'`);
+      return rows.trim() === '1';
+    });
+  });
+
+  it('is not lost when metadata is killed before its redrive: the page says that it does not know, and goes on by itself', async () => {
+    const { sequence, mend } = await makeLetter();
+    await mend();
+    const page = await browser.page();
+    await logInByLink(page);
+    await page.goto(`/console/dead-letters/${sequence}`);
+    await page.getByRole('button', { name: 'Redrive …' }).click();
+    const act = dialogOf(page).getByRole('button', { name: 'Redrive 1 dead letter' });
+    await act.waitFor();
+    await changeRole('kill', 'metadata');
+    try {
+      await act.click();
+      await dialogOf(page).getByRole('alert').getByText('It is not known whether this was done.').waitFor();
+      await dialogOf(page).getByRole('button', { name: 'Close' }).click();
+      await page.getByRole('main').getByText('The page tries again by itself.').first().waitFor();
+    } finally {
+      await changeRole('start', 'metadata');
+    }
+    await page.getByRole('link', { name: String(sequence), exact: true }).click();
+    await page.getByRole('button', { name: 'Redrive …' }).click();
+    await act.click();
+    await dialogOf(page).getByText('1 dead letter (1 item) redriven').waitFor();
   });
 
   it('offers a viewer nothing that changes something', async () => {
@@ -125,5 +165,34 @@ describe('the page of dead letters', () => {
     await page.goto('/console/dead-letters?owner=everyone');
     expect(await page.getByRole('alert').textContent()).toContain('The filter cannot be read');
     expect(await page.getByRole('button', { name: /^(Redrive|Purge) / }).count()).toBe(0);
+  });
+});
+
+describe('a consumer that is stopped', () => {
+  it('is resumed by keyboard alone, with what waits before and after it; what waited is stored', async () => {
+    const { id, token } = await newApplication('a stopped consumer');
+    const names = (count: number): string[] => Array.from({ length: count }, (_, index) => `waits ${index}`);
+    const storedOf = async (): Promise<number> =>
+      Number(await askClickhouse(`SELECT count() FROM otel.otel_traces WHERE AppId = ${id}`));
+    await askClickhouse(`ALTER TABLE otel.otel_traces ADD CONSTRAINT nothing CHECK AppId != ${id}`);
+    const page = await browser.page();
+    await logInByLink(page);
+    await page.goto(`/console/dead-letters?owner=app:${id}`);
+    await exportSpans(token, names(25));
+    const alert = page.getByRole('alert').filter({ hasText: 'The consumer of traces is stopped' });
+    await alert.waitFor({ timeout: waitMs });
+    await exportSpans(token, names(5));
+    await alert.getByText('Nothing is lost: 1 message waits in the stream.').waitFor({ timeout: waitMs });
+    expect(await axeFindings(page)).toEqual([]);
+    expect(await storedOf()).toBe(0);
+
+    await askClickhouse('ALTER TABLE otel.otel_traces DROP CONSTRAINT nothing');
+    await pressByKey(page, page.getByRole('button', { name: 'Resume traces …' }));
+    await pressByKey(page, dialogOf(page).getByRole('button', { name: 'Resume', exact: true }));
+    await page.getByText('traces is resumed, and no message waits.').waitFor({ timeout: waitMs });
+    expect(await alert.count()).toBe(0);
+    await waitFor('what waited is stored', waitMs, async () => (await storedOf()) === 5);
+    const { body } = await askAdmin('GET', '/api/v1/audit?action=consumer.resume&limit=1');
+    expect(JSON.parse(body)).toMatchObject({ items: [{ target: { kind: 'consumer', id: 'traces' } }] });
   });
 });

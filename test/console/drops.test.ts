@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { axeFindings, logInByLink, useBrowser } from '../support/console/browser.ts';
+import { askAdmin, axeFindings, logInByLink, useBrowser } from '../support/console/browser.ts';
 import { newReport, pushPoints } from '../support/console/senders.ts';
 import { waitFor } from '../support/wait.ts';
 
@@ -49,4 +49,28 @@ it('a dropped point appears in the live tail of its owner, which can be paused a
   await expect
     .poll(() => new URL(page.url()).search)
     .toBe(`?owner=${report.id}&view=past&reason=metric_name_invalid`);
+});
+
+it('a point that is dropped after the history was read and before the stream has begun appears in the live tail', async () => {
+  const report = await newReport('between history and stream');
+  const page = await browser.page();
+  await logInByLink(page);
+  const begin = Promise.withResolvers<void>();
+  await page.route('**/api/v1/live?*', async (route) => {
+    await begin.promise;
+    await route.continue();
+  });
+  await page.goto(`/console/drops?owner=${report.id}`);
+  await page.getByText('No sample yet.', { exact: false }).waitFor();
+  await waitFor('the point is dropped', 30_000, async () => {
+    const point = { metrics: { cpu: 1 }, target: 'between', timestamp: Date.now() };
+    return (await pushPoints(report, [point, { ...point, metrics: {} }])) === 200;
+  });
+  await waitFor('its sample is written', 30_000, async () =>
+    (await askAdmin('GET', `/api/v1/drops?data_id=${report.id}`)).body.includes('metrics_empty'),
+  );
+  begin.resolve();
+  const rows = page.getByRole('table', { name: 'Samples' }).getByRole('button', { name: 'metrics_empty' });
+  await expect.poll(() => rows.count()).toBe(1);
+  await page.getByText('1 new since the page is open.').waitFor();
 });

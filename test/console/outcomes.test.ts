@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import type { Page } from 'playwright-core';
 import { expect, it } from 'vitest';
 import { askAdmin, axeFindings, logInByLink, useBrowser } from '../support/console/browser.ts';
+import { pressByKey, tabTo } from '../support/console/keyboard.ts';
 import { exportSpans, newApplication, newReport, pushPoints, span } from '../support/console/senders.ts';
 import { waitFor } from '../support/wait.ts';
 
@@ -79,7 +80,7 @@ it('the same way is open to the keyboard alone: crosshair, bar, reason, sample',
   const page = await browser.page();
   await logInByLink(page);
   await page.goto(`/console/outcomes?range=15m&owner=app:${id}`);
-  await chart(page).focus();
+  await tabTo(page, chart(page));
   await page.keyboard.press('End');
   for (let presses = 0; presses < 5; presses++) {
     if (/end_before_start 1/.test((await chart(page).getAttribute('aria-valuetext')) ?? '')) break;
@@ -90,8 +91,7 @@ it('the same way is open to the keyboard alone: crosshair, bar, reason, sample',
   const reason = page
     .getByRole('table', { name: 'Samples' })
     .getByRole('button', { name: 'end_before_start' });
-  await reason.focus();
-  await page.keyboard.press('Enter');
+  await pressByKey(page, reason);
   await page.getByRole('dialog', { name: 'end_before_start' }).getByText('a-test-exporter/1.0').waitFor();
   await page.keyboard.press('Escape');
   await page.getByRole('dialog').waitFor({ state: 'detached' });

@@ -1,9 +1,12 @@
 import { execFile } from 'node:child_process';
+import { join } from 'node:path';
 import { promisify } from 'node:util';
 import type { Page } from 'playwright-core';
 import { describe, expect, it } from 'vitest';
 import { askAdmin, axeFindings, issueToken, logInByLink, useBrowser } from '../support/console/browser.ts';
 import { consoleStack } from '../support/console/console-stack.ts';
+import { pressByKey, typeByKey } from '../support/console/keyboard.ts';
+import { waitFor } from '../support/wait.ts';
 
 const browser = useBrowser();
 const run = promisify(execFile);
@@ -52,25 +55,56 @@ const open = async (path: string, token?: string): Promise<Page> => {
 
 const button = (page: Page, name: string) => page.getByRole('button', { name, exact: true });
 
+/** What the button beside a snippet puts into the clipboard. */
+const copied = async (page: Page, what: string): Promise<string> => {
+  await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
+  await pressByKey(page, page.getByRole('button', { name: `Copy ${what}` }));
+  return waitFor('the clipboard has it', soonMs, async () => {
+    const text = await page.evaluate<string>('navigator.clipboard.readText()');
+    return text.includes('127.0.0.1') && text;
+  });
+};
+
+const exporter = join(import.meta.dirname, '../support/clients/by-variables.ts');
+
 describe('set-up', () => {
-  it('of a report that was created in the page: its curl runs in a shell, and "waiting" turns into "stored"', async () => {
+  it('of a report by keyboard alone: it is created, its curl is copied and runs in a shell, and "waiting" turns into "stored"', async () => {
     const name = newName();
     const page = await open('/sources');
-    await button(page, 'Create a report').click();
+    await pressByKey(page, button(page, 'Create a report'));
     const dialog = page.getByRole('dialog', { name: 'Create a report' });
-    await dialog.getByLabel('Business', { exact: true }).fill('2');
-    await dialog.getByLabel('Name', { exact: true }).fill(name);
-    await dialog.getByLabel('Name', { exact: true }).press('Enter');
+    await typeByKey(page, dialog.getByLabel('Business', { exact: true }), '2');
+    await typeByKey(page, dialog.getByLabel('Name', { exact: true }), name);
+    await page.keyboard.press('Enter');
     await page.getByRole('heading', { level: 1, name }).waitFor();
     expect(new URL(page.url()).pathname).toMatch(/^\/console\/sources\/\d+\/set-up$/);
     await page.getByText('Waiting for the first point …').waitFor();
-    const snippet = (await page.locator('.code pre').textContent()) ?? '';
-    expect(snippet).toContain('curl');
+    const snippet = await copied(page, 'the snippet for curl');
+    expect(snippet).toMatch(/^curl /);
     expect(snippet).not.toContain('<token>');
-    // Ports of a test are its own; metadata has those of the settings.
-    await run('bash', ['-c', snippet.replace('http://127.0.0.1:10205', consoleStack().push)]);
+    await run('bash', ['-c', snippet]);
     await inMain(page, 'A point was stored').waitFor({ timeout: soonMs });
     expect(await page.getByRole('status').allTextContents()).toContain('A point was stored');
+  });
+
+  it('of an application by keyboard alone: it is created, its variables are pasted before a process that exports, and "waiting" turns into "stored"', async () => {
+    const name = newName();
+    const page = await open('/applications');
+    await pressByKey(page, button(page, 'Create an application'));
+    const dialog = page.getByRole('dialog', { name: 'Create an application' });
+    await typeByKey(page, dialog.getByLabel('Business', { exact: true }), '2');
+    await typeByKey(page, dialog.getByLabel('Name', { exact: true }), name);
+    await page.keyboard.press('Enter');
+    await page.getByRole('heading', { level: 1, name }).waitFor();
+    expect(new URL(page.url()).pathname).toMatch(/^\/console\/applications\/\d+\/set-up$/);
+    await page.getByText('Waiting for the first span …').waitFor();
+    await pressByKey(page, button(page, 'Any OpenTelemetry SDK or agent'));
+    const snippet = await copied(page, 'the snippet for Any OpenTelemetry SDK or agent');
+    expect(snippet).toContain('OTEL_EXPORTER_OTLP_HEADERS');
+    await run('bash', ['-c', `${snippet}\nexec '${process.execPath}' '${exporter}'`]);
+    await inMain(page, 'A span was stored').waitFor({ timeout: soonMs });
+    expect(await page.getByRole('status').allTextContents()).toContain('A span was stored');
+    expect(new URL(page.url()).searchParams.get('client')).toBe('variables');
   });
 
   it('shows the drop of a point in seconds with its remedy, and then the point that was sent right', async () => {

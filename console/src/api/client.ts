@@ -1,3 +1,4 @@
+import { noteTime } from './clock.ts';
 import type { OrUndefined } from './or-undefined.ts';
 import type { components, paths } from './schema.d.ts';
 
@@ -64,9 +65,13 @@ export type Answer<P extends keyof paths, M extends Method = 'get'> =
 type Rest<P extends keyof paths, M extends Method> =
   object extends Input<P, M> ? [input?: Input<P, M>] : [input: Input<P, M>];
 
-/** What the shell does when the session has ended, and when a call needs the token again (false: the user declined). */
-export const hooks: { onEnded: () => void; stepUp: () => Promise<boolean> } = {
+/**
+ * What the shell does when the session has ended, when its role does not allow a call, and when a call needs the token again
+ * (false: the user declined).
+ */
+export const hooks: { onEnded: () => void; onForbidden: () => void; stepUp: () => Promise<boolean> } = {
   onEnded: () => undefined,
+  onForbidden: () => undefined,
   stepUp: async () => false,
 };
 
@@ -79,6 +84,7 @@ const failureOf = async (response: Response): Promise<ApiError> => {
 export const send = async (path: string, init: RequestInit = {}): Promise<Response> => {
   const headers = { 'X-Tidemark-Console': '1', ...init.headers };
   let response: Response;
+  const isRead = (init.method ?? 'GET') === 'GET' || path.startsWith('/api/v1/query/');
   try {
     response = await fetch(path, { ...init, headers, redirect: 'error', cache: 'no-store' });
   } catch (error) {
@@ -86,12 +92,16 @@ export const send = async (path: string, init: RequestInit = {}): Promise<Respon
     throw new ApiError(0, {
       code: 'unreachable',
       detail: 'The admin API does not answer.',
-      remedy: 'Check that the metadata role runs. The page tries again by itself.',
+      remedy: isRead
+        ? 'Check that the metadata role runs. The page tries again by itself.'
+        : 'It is not known whether this was done. Check that the metadata role runs, and look before you repeat it.',
     });
   }
+  noteTime(response.headers.get('Date'));
   if (response.ok) return response;
   const failure = await failureOf(response);
   if (failure.status === 401 && failure.code === 'unauthorized') hooks.onEnded();
+  if (failure.code === 'forbidden') hooks.onForbidden();
   if (failure.code === 'step_up_required' && (await hooks.stepUp())) return send(path, init);
   throw failure;
 };

@@ -12,6 +12,9 @@ export type Resource<T> = {
 const errorOf = (error: unknown): ApiError =>
   error instanceof ApiError ? error : new ApiError(0, { code: 'defect', detail: String(error) });
 
+/** What a page does not read again by itself, it does read again when metadata did not answer. */
+const unreachableEveryMs = 5_000;
+
 /**
  * Loads by `load` when `key` changes, and again every `everyMs` while the tab is visible. A load that is no longer wanted is
  * aborted. For instance `useLoad(dataId, (signal) => get('/api/v1/…', { path, query, signal }))`.
@@ -29,10 +32,11 @@ export const useLoad = <T>(
   useEffect(() => {
     const aborting = new AbortController();
     let timer: ReturnType<typeof setTimeout> | undefined;
-    const again = (): void => {
-      if (everyMs === undefined || aborting.signal.aborted) return;
-      timer = setTimeout(() => (document.hidden ? again() : setTurn((count) => count + 1)), everyMs);
+    const again = (ms: number | undefined): void => {
+      if (ms === undefined || aborting.signal.aborted) return;
+      timer = setTimeout(() => (document.hidden ? again(ms) : setTurn((count) => count + 1)), ms);
     };
+    let afterMs = everyMs;
     setIsLoading(true);
     latest
       .current(aborting.signal)
@@ -40,13 +44,15 @@ export const useLoad = <T>(
         (data) => setState({ key, data }),
         (error) => {
           if (aborting.signal.aborted) return;
-          setState((former) => ({ ...(former.key === key ? former : { key }), error: errorOf(error) }));
+          const failure = errorOf(error);
+          if (failure.status === 0 && failure.code === 'unreachable') afterMs ??= unreachableEveryMs;
+          setState((former) => ({ ...(former.key === key ? former : { key }), error: failure }));
         },
       )
       .finally(() => {
         if (aborting.signal.aborted) return;
         setIsLoading(false);
-        again();
+        again(afterMs);
       });
     return () => {
       clearTimeout(timer);

@@ -41,7 +41,7 @@ export const durationText = (ms: number): string => {
 };
 
 /** `5 min ago`; `in 2 h` for what is to come. */
-export const agoText = (atMs: number, nowMs = Date.now()): string => {
+export const agoText = (atMs: number, nowMs: number): string => {
   const [head = ''] = durationText(Math.abs(nowMs - atMs)).split(/(?<=[a-z]) /);
   return Math.abs(nowMs - atMs) < 1000 ? 'now' : atMs > nowMs ? `in ${head}` : `${head} ago`;
 };

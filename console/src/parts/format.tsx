@@ -1,4 +1,5 @@
 import { useEffect, useState } from 'preact/hooks';
+import { now } from '../api/clock.ts';
 import { agoText, bytesText, numberText, percentText, wholeText } from './figures.ts';
 
 export * from './figures.ts';
@@ -41,7 +42,7 @@ export const Time = ({ at, seconds = false }: { at: number; seconds?: boolean })
   return (
     <time
       dateTime={Number.isNaN(new Date(ms).getTime()) ? '' : new Date(ms).toISOString()}
-      title={agoText(ms)}
+      title={agoText(ms, now())}
     >
       {timeText(ms, { utc })}
       {utc ? ' UTC' : ''}

@@ -1,3 +1,4 @@
+import { nowSeconds } from '../api/clock.ts';
 import { setQuery, useAddress } from '../shell/router.ts';
 import { timeText, useUtc } from './format.tsx';
 
@@ -33,7 +34,7 @@ export const useTimeRange = (fallback = '1h'): TimeRange => {
   const preset = query.get('range') ?? fallback;
   if (preset === anyTime) return { since: 0, until: undefined, key: anyTime };
   const seconds = presets.get(preset) ?? presets.get(fallback) ?? 3600;
-  return { since: Math.floor(Date.now() / 1000) - seconds, until: undefined, key: preset };
+  return { since: nowSeconds() - seconds, until: undefined, key: preset };
 };
 
 /** Writes a range into the address, for instance of a chart that was zoomed. */
@@ -72,7 +73,7 @@ export const TimeRangePicker = ({ fallback = '1h' }: { fallback?: string }) => {
   const range = useTimeRange(fallback);
   const isOwn = range.key !== anyTime && !presets.has(range.key);
   const choose = (preset: string): void => {
-    const now = Math.floor(Date.now() / 1000);
+    const now = nowSeconds();
     if (preset === 'own') setTimeRange(range.since || now - 86_400, range.until ?? now);
     else
       setQuery(
@@ -99,7 +100,7 @@ export const TimeRangePicker = ({ fallback = '1h' }: { fallback?: string }) => {
         </select>
       </label>
       {isOwn && <Moment label="From" name="since" value={range.since} />}
-      {isOwn && <Moment label="To" name="until" value={range.until ?? Math.floor(Date.now() / 1000)} />}
+      {isOwn && <Moment label="To" name="until" value={range.until ?? nowSeconds()} />}
     </fieldset>
   );
 };

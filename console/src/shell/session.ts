@@ -25,6 +25,8 @@ const set = (next: Session | null): void => {
 /** Reads the session that the cookie stands for. Throws an ApiError unless it has one or has none. */
 export const readSession = async (): Promise<void> => {
   hooks.onEnded = () => set(null);
+  // Another tab may have logged in as somebody else.
+  hooks.onForbidden = () => void readSession().catch(() => undefined);
   await send(path)
     .then(async (response) => set(await response.json()))
     .catch((error: { status?: number }) => {
@@ -48,6 +50,9 @@ export const logOut = async (all = false): Promise<void> => {
   await send(all ? '/console/sessions' : path, { method: 'DELETE' });
   set(null);
 };
+
+/** The session as it is now, beside a component. */
+export const currentSession = (): Session | null | undefined => current;
 
 /** The session; null without one, undefined while that is not known. */
 export const useSession = (): Session | null | undefined => {

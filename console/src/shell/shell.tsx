@@ -1,4 +1,6 @@
-import { useEffect, useRef, useState } from 'preact/hooks';
+import type { ComponentChildren } from 'preact';
+import { useEffect, useErrorBoundary, useRef, useState } from 'preact/hooks';
+import { ApiError } from '../api/client.ts';
 import { type LiveState, useLiveState } from '../api/live.ts';
 import { useLoad } from '../api/use.ts';
 import { pageOf, pages } from '../pages/pages.ts';
@@ -110,6 +112,25 @@ const NotFound = () => (
   </>
 );
 
+/** A defect of one page leaves the others: it is said in its place, and reported to the browser. */
+const Guarded = ({ path, children }: { path: string; children: ComponentChildren }) => {
+  const [error, again] = useErrorBoundary((failed) => reportError(failed));
+  useEffect(again, [path]);
+  if (error === undefined) return <>{children}</>;
+  const failure = new ApiError(0, {
+    code: 'defect',
+    detail: `This page failed: ${error instanceof Error ? error.message : String(error)}`,
+    remedy:
+      'Load the console again: metadata may have another version now. Report it where that does not help.',
+  });
+  return (
+    <>
+      <h1>This page failed</h1>
+      <Failed error={failure} onRetry={again} />
+    </>
+  );
+};
+
 /** The page of the address. */
 const Current = ({ path }: { path: string }) => {
   const found = pageOf(path);
@@ -129,7 +150,9 @@ const Current = ({ path }: { path: string }) => {
       {found === undefined ? (
         <NotFound />
       ) : (
-        <found.entry.component key={found.entry.path} rest={found.rest} />
+        <Guarded key={found.entry.path} path={path}>
+          <found.entry.component rest={found.rest} />
+        </Guarded>
       )}
     </main>
   );

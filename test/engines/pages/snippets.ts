@@ -27,15 +27,8 @@ const snippetsSchema = z.object({
 const read = async (method: string, path: string) =>
   snippetsSchema.parse((await stack.api(method, path, method === 'POST' ? {} : undefined)).body);
 
-/** A revealed snippet, for the ports of this stack: its receivers are not on those of the settings. */
-const textOf = async (path: string, name: string): Promise<string> => {
-  const { items, push_url: push, otlp_url: otlp } = await read('POST', `/api/v1/${path}/reveal-snippets`);
-  const found = items.find((each) => each.name === name)?.text ?? '';
-  const ports = stack.ingress[0]?.ports;
-  return found
-    .replaceAll(push, `http://127.0.0.1:${ports?.['push']}`)
-    .replaceAll(otlp, `http://127.0.0.1:${ports?.['otlp']}`);
-};
+/** A snippet with its token, as the command prints it. */
+const textOf = (id: number, name: string): Promise<string> => cli.text(`snippet ${id} --for ${name} --token`);
 
 /** Runs the text as the program of a file in a folder of its own. Answers what it wrote. */
 const runAs = async (text: string, file: string, command: string, args: readonly string[] = []) => {
@@ -62,7 +55,7 @@ describe('the snippets', () => {
   it('have the host of the call, the id, and no token but for those who may see it', async () => {
     const dataId = report.data_source.mon_data_id;
     const { items, push_url: push } = await read('GET', `/api/v1/snippets?data_id=${dataId}`);
-    expect(push).toBe('http://127.0.0.1:10205');
+    expect(push).toBe(`http://127.0.0.1:${stack.ingress[0]?.ports['push']}`);
     for (const { pipeline, text, name } of items) {
       expect([pipeline, text.includes(String(dataId)), text.includes('<token>')], name).toEqual([
         'metrics',
@@ -99,6 +92,17 @@ describe('the snippets', () => {
     expect(await cli.text(`snippet ${application.app_id} --for collector`)).toContain('<token>');
   });
 
+  /** Waits for the one span of a snippet. */
+  const expectOrder = async ({ app_id: id }: Application): Promise<void> => {
+    const rows = await until('the span is stored', async () => {
+      const stored = await stack.spansQuery(
+        `SELECT SpanName, ServiceName FROM otel.otel_traces WHERE AppId = ${id}`,
+      );
+      return stored.length > 0 && stored;
+    });
+    expect(rows).toEqual([{ SpanName: 'order', ServiceName: 'shop' }]);
+  };
+
   const point = [[10.5, '127.0.0.1', 'db']];
 
   it.for([
@@ -111,7 +115,7 @@ describe('the snippets', () => {
     const missing = command === process.execPath ? undefined : await missingTool(command);
     if (missing !== undefined) skip(missing);
     const own = await stack.createReport(`snippet ${name}`);
-    const text = await textOf(`data-sources/${own.data_source.mon_data_id}`, name);
+    const text = await textOf(own.data_source.mon_data_id, name);
     expect(await runAs(text, file, command, args)).toMatch(/"code":"200"/);
     await stack.waitForRows(own.result_table.table_id, 1);
     const { dataset } = await stack.query(
@@ -127,21 +131,22 @@ describe('the snippets', () => {
       if (whyNot !== undefined) skip(whyNot);
       const python = name === 'python' ? await installPython() : '';
       const own = await stack.createApplication(`snippet ${name}`);
-      const text = await textOf(`applications/${own.app_id}`, name);
+      const text = await textOf(own.app_id, name);
       const [file, command] = {
         curl: ['s.sh', 'sh'],
         python: ['s.py', python],
         javascript: ['s.mjs', process.execPath],
       }[name];
       await runAs(text, file ?? '', command ?? '');
-      await until('the span is stored', async () => {
-        const rows = await stack.spansQuery(
-          `SELECT SpanName, ServiceName FROM otel.otel_traces WHERE AppId = ${own.app_id}`,
-        );
-        if (rows.length === 0) return undefined;
-        expect(rows).toEqual([{ SpanName: 'order', ServiceName: 'shop' }]);
-        return true;
-      });
+      await expectOrder(own);
     },
   );
+
+  it('variables: a program that knows neither the address nor the token stores a span in their environment', async () => {
+    const own = await stack.createApplication('snippet variables');
+    const program = join(import.meta.dirname, '../../support/clients/by-variables.ts');
+    const text = `${await textOf(own.app_id, 'variables')}\nexec '${process.execPath}' '${program}'\n`;
+    expect(await runAs(text, 'variables.sh', 'sh')).toBe('');
+    await expectOrder(own);
+  });
 });

@@ -253,15 +253,22 @@ export const startStack = async (options: StackOptions = {}): Promise<Stack> => 
     ...env,
     ...(await options.roleEnv?.(role, engines)),
   });
-  const metadata = roleProcess('metadata', 'metadata', await envOf('metadata'), metadataPorts, options);
-  const startIngress = async (_: unknown, index: number): Promise<RoleProcess> => {
+  const ingressPorts = Array.from({ length: ingressCount }, () => ({
+    push: next(),
+    otlp: next(),
+    ops: next(),
+  }));
+  const receiverEnv = (own: { push: number; otlp: number }): Record<string, string> => ({
+    TIDEMARK_INGRESS_PUSH_PORT: String(own.push),
+    TIDEMARK_INGRESS_OTLP_PORT: String(own.otlp),
+  });
+  // So that metadata prints the addresses of the first receivers in what producers copy.
+  const [first] = ingressPorts;
+  const metadataEnv = { ...(first === undefined ? {} : receiverEnv(first)), ...(await envOf('metadata')) };
+  const metadata = roleProcess('metadata', 'metadata', metadataEnv, metadataPorts, options);
+  const startIngress = async (own: (typeof ingressPorts)[number], index: number): Promise<RoleProcess> => {
     const name = `ingress-${index}`;
-    const own = { push: next(), otlp: next(), ops: next() };
-    const variables = {
-      TIDEMARK_INGRESS_PUSH_PORT: String(own.push),
-      TIDEMARK_INGRESS_OTLP_PORT: String(own.otlp),
-      TIDEMARK_INGRESS_OPS_PORT: String(own.ops),
-    };
+    const variables = { ...receiverEnv(own), TIDEMARK_INGRESS_OPS_PORT: String(own.ops) };
     const program = options.programs?.[name] ?? options.program;
     const its = program === undefined ? options : { ...options, program };
     return roleProcess('ingress', name, { ...(await envOf(name)), ...variables }, own, its);
@@ -272,7 +279,7 @@ export const startStack = async (options: StackOptions = {}): Promise<Stack> => 
     const variables = { TIDEMARK_TRANSFER_OPS_PORT: String(own.ops) };
     return roleProcess('transfer', name, { ...(await envOf(name)), ...variables }, own, options);
   };
-  const ingress = await Promise.all(Array.from({ length: ingressCount }, startIngress));
+  const ingress = await Promise.all(ingressPorts.map(startIngress));
   const transfer = await Promise.all(Array.from({ length: transferCount }, startTransfer));
   const roles = [metadata, ...ingress, ...transfer];
   const stop = async (): Promise<void> => {

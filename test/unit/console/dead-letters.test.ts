@@ -8,6 +8,7 @@ import {
   runAll,
   stoppedConsumers,
   targetOf,
+  waitingOf,
 } from '../../../console/src/pages/dead-letters/bulk.ts';
 
 const anyTime = { since: 0, until: undefined };
@@ -170,4 +171,11 @@ describe('stopped consumers', () => {
     ]);
     expect(stoppedConsumers([transfer('traces', false)])).toEqual([]);
   });
+});
+
+it('the messages that wait for a pipeline are those of all its streams, given to a worker or not', () => {
+  const of = (stream: string, pending: number, ack_pending: number) => ({ stream, pending, ack_pending });
+  const streams = [of('METRICS', 3, 1), of('METRICS-b', 10, 0), of('TRACES', 7, 0)];
+  expect(waitingOf(streams, 'metrics')).toBe(14);
+  expect(waitingOf(streams, 'ledger')).toBe(0);
 });

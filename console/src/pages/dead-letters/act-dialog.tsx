@@ -131,6 +131,15 @@ export const ActDialog = ({ act, target, what, onClose }: Props) => {
             <strong>{doneText(did, act, false)}</strong>
             {real.isRunning ? ' so far.' : '.'}
           </p>
+          {!real.isRunning &&
+            real.error === undefined &&
+            wouldDo !== undefined &&
+            did.matched < wouldDo.matched && (
+              <p>
+                {counted(wouldDo.matched - did.matched, 'dead letter')} gone since the dry run: another act
+                was first.
+              </p>
+            )}
           <Failures failed={did.failed} />
         </>
       )}

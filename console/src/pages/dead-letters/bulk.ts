@@ -138,6 +138,18 @@ export type StoppedConsumer = {
   readonly of: number;
 };
 
+/** Messages that a pipeline has not settled. `METRICS-b` of a further QuestDB instance is a stream of `metrics`. */
+export const waitingOf = (
+  streams: readonly Pick<
+    components['schemas']['Line']['streams'][number],
+    'stream' | 'pending' | 'ack_pending'
+  >[],
+  pipeline: Pipeline,
+): number =>
+  streams
+    .filter(({ stream }) => stream.split('-')[0]?.toLowerCase() === pipeline)
+    .reduce((sum, { pending, ack_pending }) => sum + pending + ack_pending, 0);
+
 type SeenProcess = Pick<components['schemas']['ProcessWithSeries'], 'state' | 'pipelines'>;
 
 /** The consumers that wait because of dead letters. `metrics-b` of a further QuestDB instance is one of `metrics`. */

@@ -1,14 +1,12 @@
 import './dead-letters.css';
 import { useState } from 'preact/hooks';
-import { call, get } from '../../api/client.ts';
+import { get } from '../../api/client.ts';
 import { useLoad } from '../../api/use.ts';
 import { column, number, text, time } from '../../parts/columns.tsx';
-import { Confirm } from '../../parts/dialog.tsx';
 import { ChoiceFilter, Pager, TextFilter } from '../../parts/filters.tsx';
 import { Await, Badge, Empty } from '../../parts/states.tsx';
 import { type Column, Table } from '../../parts/table.tsx';
 import { anyTime, TimeRangePicker, useTimeRange } from '../../parts/time-range.tsx';
-import { announce } from '../../shell/announce.tsx';
 import { href, useAddress, useQueryState } from '../../shell/router.ts';
 import { useAllows } from '../../shell/session.ts';
 import type { PageProps } from '../page-props.ts';
@@ -18,65 +16,16 @@ import {
   counted,
   type Filter,
   filterOf,
-  type Pipeline,
   pickedOf,
   pipelines,
-  type StoppedConsumer,
-  stoppedConsumers,
   type Target,
   targetOf,
 } from './bulk.ts';
+import { Consumers } from './consumers.tsx';
 import { Content, type Listed, Owner } from './content.tsx';
 import { Letter, OrphanBadge } from './letter.tsx';
 
 const previewsMax = 10;
-
-const stoppedText = ({ pipeline, why, processes, of }: StoppedConsumer): string => {
-  const where = `in ${processes} of ${of} transfer ${of === 1 ? 'process' : 'processes'}`;
-  return why === 'stopped'
-    ? `The consumer of ${pipeline} is stopped ${where}: too many items in a row became dead letters. Nothing is lost: messages wait in their stream. Repair the cause that the reasons below name, then resume it.`
-    : `The consumer of ${pipeline} waits ${where}: DEADLETTER has no room. Redrive or purge dead letters.`;
-};
-
-/** Consumers that dead letters have stopped, and how to resume them. */
-const Consumers = () => {
-  const loaded = useLoad('consumers', (signal) => get('/api/v1/processes', { signal }), 5_000);
-  const [pipeline, setPipeline] = useState<Pipeline>();
-  const mayResume = useAllows('editor');
-  const resume = async (): Promise<void> => {
-    if (pipeline === undefined) return;
-    await call('post', '/api/v1/consumers/{pipeline}/resume', { path: { pipeline }, body: {} });
-    announce(`${pipeline} is resumed`);
-    loaded.reload();
-  };
-  return (
-    <>
-      {stoppedConsumers(loaded.data?.items ?? []).map((each) => (
-        <div key={each.pipeline + each.why} class="state failed" role="alert">
-          <p>{stoppedText(each)}</p>
-          {each.why === 'stopped' && mayResume && (
-            <button type="button" onClick={() => setPipeline(each.pipeline)}>
-              Resume {each.pipeline} …
-            </button>
-          )}
-        </div>
-      ))}
-      {pipeline !== undefined && (
-        <Confirm
-          title={`Resume the consumer of ${pipeline}`}
-          verb="Resume"
-          act={resume}
-          onClose={() => setPipeline(undefined)}
-        >
-          <p>
-            Every transfer process resumes it. Items that the store still refuses become dead letters, and it
-            stops again.
-          </p>
-        </Confirm>
-      )}
-    </>
-  );
-};
 
 const Filters = () => (
   <div class="row list-filters">

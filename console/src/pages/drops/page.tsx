@@ -1,21 +1,57 @@
 import { Choice } from '../../parts/filters.tsx';
 import { plainText } from '../../parts/plain-text.ts';
 import '../outcomes/outcomes.css';
-import { useState } from 'preact/hooks';
+import { useEffect, useRef, useState } from 'preact/hooks';
 import { get } from '../../api/client.ts';
-import { useLive } from '../../api/live.ts';
+import { useLive, useLiveState } from '../../api/live.ts';
 import { useLoad } from '../../api/use.ts';
 import { numberText } from '../../parts/format.tsx';
-import { Await } from '../../parts/states.tsx';
+import { Failed, Loading } from '../../parts/states.tsx';
 import { TimeRangePicker, useTimeRange } from '../../parts/time-range.tsx';
 import { useQueryState } from '../../shell/router.ts';
 import { OwnerPicker, ReasonPicker } from '../outcomes/reasons.tsx';
 import { ownerQuery, ownerText } from '../outcomes/series.ts';
-import { type Drop, Samples, SampleTable } from './samples.tsx';
-import { addTo, type DropsEvent, emptyTail, isDropsEvent, type Tail } from './tail.ts';
+import { Samples, SampleTable } from './samples.tsx';
+import { addTo, type DropsEvent, emptyTail, isDropsEvent } from './tail.ts';
 
-const useTail = (owner: string, isPaused: boolean): Tail => {
+const againMs = 5_000;
+const settlingMs = 30_000;
+
+/** True for half a minute after the stream begins, and each time it begins again. */
+const useIsSettling = (): boolean => {
+  const isLive = useLiveState() === 'live';
+  const [isSettled, setIsSettled] = useState(false);
+  useEffect(() => {
+    setIsSettled(false);
+    const timer = setTimeout(() => setIsSettled(true), settlingMs);
+    return () => clearTimeout(timer);
+  }, [isLive]);
+  return isLive && !isSettled;
+};
+
+/**
+ * New samples as they arrive, above the newest of the history. A sample is published seconds before it is written, so the history is
+ * read again for a while after the stream has begun: no sample falls between the two.
+ */
+const useTail = (owner: string, isPaused: boolean) => {
   const [tail, setTail] = useState(emptyTail);
+  const isSettling = useIsSettling();
+  const history = useLoad(
+    owner,
+    (signal) => get('/api/v1/drops', { query: { ...ownerQuery(owner), limit: 50 }, signal }),
+    isSettling ? againMs : undefined,
+  );
+  const { data } = history;
+  const hasHistory = useRef(false);
+  useEffect(() => {
+    if (data === undefined) return;
+    const isFirst = !hasHistory.current;
+    hasHistory.current = true;
+    setTail((former) => {
+      const next = addTo(former, data.items.toReversed(), 0);
+      return isFirst ? { ...next, count: former.count } : next;
+    });
+  }, [data]);
   const add = ({ items, skipped = 0 }: DropsEvent): void =>
     setTail((former) =>
       addTo(
@@ -24,22 +60,19 @@ const useTail = (owner: string, isPaused: boolean): Tail => {
         skipped,
       ),
     );
-  useLive(isPaused ? undefined : owner === '' ? 'drops' : `drops:${owner}`, (data, polled) => {
-    if (!isDropsEvent(data)) return;
-    const event = data;
+  useLive(isPaused ? undefined : owner === '' ? 'drops' : `drops:${owner}`, (event, polled) => {
+    if (!isDropsEvent(event)) return;
     // Another tab may want another owner: its events come here too.
     const { data_id = 0, app_id = 0 } = event;
     if (polled || ownerText({ data_id, app_id }) === owner) add(event);
   });
-  return tail;
+  return { tail, history };
 };
 
-/** New samples as they arrive, above the newest of the history. */
-const Live = ({ owner, reason, history }: { owner: string; reason: string; history: readonly Drop[] }) => {
+const Live = ({ owner, reason }: { owner: string; reason: string }) => {
   const [isPaused, setIsPaused] = useState(false);
-  const tail = useTail(owner, isPaused);
-  const { drops } = addTo({ ...emptyTail, drops: history.toReversed() }, tail.drops.toReversed(), 0);
-  const shown = drops.filter((drop) => reason === '' || drop.reason === reason);
+  const { tail, history } = useTail(owner, isPaused);
+  const shown = tail.drops.filter((drop) => reason === '' || drop.reason === reason);
   return (
     <>
       <p class="row">
@@ -53,10 +86,15 @@ const Live = ({ owner, reason, history }: { owner: string; reason: string; histo
           {tail.skipped > 0 && ` ${numberText(tail.skipped)} skipped: more than 200 came in a second.`}
         </span>
       </p>
-      <SampleTable
-        drops={shown}
-        empty={`No sample${reason === '' ? '' : ` of ${plainText(reason)}`} yet. Dropped items and refused requests appear here within two seconds.`}
-      />
+      {history.error !== undefined && <Failed error={history.error} onRetry={history.reload} />}
+      {history.data === undefined && history.error === undefined && tail.drops.length === 0 ? (
+        <Loading />
+      ) : (
+        <SampleTable
+          drops={shown}
+          empty={`No sample${reason === '' ? '' : ` of ${plainText(reason)}`} yet. Dropped items and refused requests appear here within two seconds.`}
+        />
+      )}
     </>
   );
 };
@@ -76,9 +114,6 @@ const Page = () => {
   const [view] = useQueryState('view');
   const [owner, setOwner] = useQueryState('owner');
   const [reason, setReason] = useQueryState('reason');
-  const history = useLoad(owner, (signal) =>
-    get('/api/v1/drops', { query: { ...ownerQuery(owner), limit: 50 }, signal }),
-  );
   return (
     <>
       <h1>Drops</h1>
@@ -102,9 +137,7 @@ const Page = () => {
       {view === 'past' ? (
         <Past owner={owner} reason={reason} />
       ) : (
-        <Await of={history}>
-          {({ items }) => <Live key={owner} owner={owner} reason={reason} history={items} />}
-        </Await>
+        <Live key={owner} owner={owner} reason={reason} />
       )}
     </>
   );

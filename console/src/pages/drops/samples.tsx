@@ -1,5 +1,6 @@
 import { useState } from 'preact/hooks';
 import { type Answer, get, type Input } from '../../api/client.ts';
+import { nowSeconds } from '../../api/clock.ts';
 import type { components } from '../../api/schema.d.ts';
 import { useAct, useLoad } from '../../api/use.ts';
 import { textColumn } from '../../parts/columns.tsx';
@@ -20,7 +21,7 @@ const hourSeconds = 3_600;
 /** How many items of this reason its owner had in the last hour, by the account and its refusals. */
 const useCount = ({ reason, ...drop }: Drop) =>
   useLoad(`${ownerText(drop)} ${reason}`, async (signal) => {
-    const since = Math.floor(Date.now() / 1000) - hourSeconds;
+    const since = nowSeconds() - hourSeconds;
     const query = { since, by: 'minute', group: 'reason', ...ownerQuery(ownerText(drop)) } as const;
     const { buckets } = await get('/api/v1/outcomes', { query, signal });
     return buckets.reduce((sum, { dropped, refusals }) => {
@@ -73,7 +74,7 @@ const SampleDialog = ({ drop, onClose }: { drop: Drop; onClose: () => void }) =>
   return (
     <Dialog title={drop.reason} onClose={onClose}>
       <Explanation code={drop.reason} count={count.data} span="the last hour, of this owner" />
-      <dl class="facts">
+      <dl class="pairs">
         {facts.map(([title, value]) => (
           <>
             <dt>{title}</dt>

@@ -1,3 +1,4 @@
+import { nowSeconds } from '../../api/clock.ts';
 import { plainText } from '../../parts/plain-text.ts';
 import './outcomes.css';
 import { type Answer, addressOf, get } from '../../api/client.ts';
@@ -31,7 +32,7 @@ const againMs = 30_000;
 const useChosen = () => {
   const { query } = useAddress();
   const range = useTimeRange();
-  const until = range.until ?? Math.floor(Date.now() / 1000);
+  const until = range.until ?? nowSeconds();
   const owner = query.get('owner') ?? '';
   const at = Number(query.get('at') ?? '');
   return {

@@ -48,7 +48,7 @@ export const Explanation = ({
               </p>
             );
           return found.map(({ of, stage, fixable_by: by, meaning, remedy }) => (
-            <dl key={`${of} ${stage}`} class="facts">
+            <dl key={`${of} ${stage}`} class="pairs">
               <dt>Meaning</dt>
               <dd>
                 {meaning}{' '}

@@ -43,7 +43,7 @@ const Cardinality = ({ id }: { id: number }) => {
     <Await of={counted}>
       {({ dimensions, why, at, ...caps }) => (
         <>
-          <ul class="tiles">
+          <ul class="figures">
             <Gauge title="metrics with a column" used={caps.metric_columns} limit={caps.metric_columns_max} />
             <Gauge
               title="dimensions with a column"

@@ -1,5 +1,6 @@
 import { useState } from 'preact/hooks';
 import { get } from '../../api/client.ts';
+import { nowSeconds } from '../../api/clock.ts';
 import { useLoad } from '../../api/use.ts';
 import { Sparkline } from '../../charts/small.tsx';
 import { numberColumn } from '../../parts/columns.tsx';
@@ -95,7 +96,7 @@ export const OwnerList = ({ kind }: { kind: Kind }) => {
   const usage = useLoad(
     'usage',
     (signal) => {
-      const since = Math.floor(Date.now() / 1000) - daysOfUsage * 86_400;
+      const since = nowSeconds() - daysOfUsage * 86_400;
       return get('/api/v1/usage', { query: { since }, signal });
     },
     60_000,
@@ -112,7 +113,7 @@ export const OwnerList = ({ kind }: { kind: Kind }) => {
   return (
     <>
       <h1>{kind.path === '/sources' ? 'Sources' : 'Applications'}</h1>
-      <div class="row bar">
+      <div class="row owner-bar">
         <Search value={search} onValue={setSearch} placeholder="name, id or biz:2" />
         <label class="row">
           State

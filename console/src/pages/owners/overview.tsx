@@ -1,4 +1,5 @@
 import { get } from '../../api/client.ts';
+import { now } from '../../api/clock.ts';
 import { useLoad } from '../../api/use.ts';
 import { Sparkline } from '../../charts/small.tsx';
 import { agoText, bytesText, numberText, Time } from '../../parts/format.tsx';
@@ -38,7 +39,7 @@ const LastRequest = ({ last }: { last: Activity['last_request'] }) =>
     <span class="quiet">none in the last 90 days; Set-up shows how to send one</span>
   ) : (
     <>
-      <Time at={last.at} seconds /> <span class="quiet">{agoText(last.at * 1000)}</span> from{' '}
+      <Time at={last.at} seconds /> <span class="quiet">{agoText(last.at * 1000, now())}</span> from{' '}
       <Hostile text={last.sender} max={60} /> {last.sdk !== '' && <Hostile text={last.sdk} max={80} />}
     </>
   );
@@ -132,7 +133,7 @@ export const Overview = (props: TabProps) => {
               ]}
             />
             <h2>The last hour</h2>
-            <ul class="tiles">
+            <ul class="figures">
               {counted.map(([key, title]) => {
                 const values = minutes.map((minute) => minute[key]);
                 const sum = values.reduce((total, value) => total + value, 0);

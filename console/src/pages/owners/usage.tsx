@@ -75,7 +75,7 @@ export const UsageTab = ({ kind, owner }: TabProps) => {
       <Await of={loaded}>
         {([{ items: days }, { items: samples }, { items: accounts }, { items: reasons }]) => (
           <>
-            <ul class="tiles">
+            <ul class="figures">
               {counted.map(([name, title, text]) => {
                 const values = days.map((day) => day[name]);
                 const sum = values.reduce((total, value) => total + value, 0);

@@ -1,3 +1,4 @@
+import { nowSeconds } from '../../api/clock.ts';
 import type { OrUndefined } from '../../api/or-undefined.ts';
 import type { components } from '../../api/schema.d.ts';
 import type { Series } from '../../charts/model.ts';
@@ -73,7 +74,7 @@ export const queryOf = (query: URLSearchParams, { since, until }: Period): Point
     since,
     until,
     // The reader has chosen the time, long as it is.
-    wide: (until ?? Date.now() / 1000) - since > weekSeconds,
+    wide: (until ?? nowSeconds()) - since > weekSeconds,
     step: Number.isInteger(step) && step > 0 ? step : undefined,
     raw: query.get('show') === 'rows',
   };

@@ -1,5 +1,6 @@
 import { useState } from 'preact/hooks';
 import { type Answer, call, get } from '../../api/client.ts';
+import { now, nowSeconds } from '../../api/clock.ts';
 import { useLoad } from '../../api/use.ts';
 import { column, id, text, time, word } from '../../parts/columns.tsx';
 import { Code } from '../../parts/copy.tsx';
@@ -46,7 +47,7 @@ const create = async (filled: Filled): Promise<Made> => {
     name: filled.text('name') ?? '',
     role,
     mon_biz_id: filled.number('mon_biz_id') ?? null,
-    expires_at: life === 0 ? null : Math.floor(Date.now() / 1000) + life,
+    expires_at: life === 0 ? null : nowSeconds() + life,
   };
   return (await call('post', '/api/v1/admin-tokens', { body })).data;
 };
@@ -64,7 +65,7 @@ const MadeToken = ({ made, onClose }: { made: Made; onClose: () => void }) => (
 
 const State = ({ of: { is_revoked: isRevoked, expires_at: expires } }: { of: Token }) => {
   if (isRevoked) return <Badge>revoked</Badge>;
-  return expires !== null && expires * 1000 <= Date.now() ? (
+  return expires !== null && expires * 1000 <= now() ? (
     <Badge>expired</Badge>
   ) : (
     <Badge tone="good">valid</Badge>

@@ -1,3 +1,4 @@
+import { nowSeconds } from '../../api/clock.ts';
 import type { OrUndefined } from '../../api/or-undefined.ts';
 import type { components } from '../../api/schema.d.ts';
 
@@ -49,8 +50,7 @@ type Period = { readonly since: number; readonly until: number | undefined };
 const weekSeconds = 604_800;
 
 /** `wide` of a range that the reader chose: beyond a week the API wants it said. */
-export const isWide = ({ since, until }: Period): boolean =>
-  (until ?? Date.now() / 1000) - since > weekSeconds;
+export const isWide = ({ since, until }: Period): boolean => (until ?? nowSeconds()) - since > weekSeconds;
 
 /** The search of an address; a text says what is wrong with it. */
 export const searchOf = (query: URLSearchParams, range: Period): TracesQuery | string => {

@@ -1,0 +1,18 @@
+// Periods are asked for, and ages are told, by metadata's clock: that of a browser may be hours off.
+
+/** Answers say the time in whole seconds, and travel: less than this is no difference of clocks. */
+const sameMs = 5_000;
+
+let aheadMs = 0;
+
+/** Takes the time of an answer (its field Date). */
+export const noteTime = (date: string | null): void => {
+  const ms = Date.now() - Date.parse(date ?? '');
+  if (Number.isFinite(ms)) aheadMs = Math.abs(ms) < sameMs ? 0 : ms;
+};
+
+/** Metadata's time in ms since 1970. */
+export const now = (): number => Date.now() - aheadMs;
+
+/** The same in whole seconds. */
+export const nowSeconds = (): number => Math.floor(now() / 1000);

@@ -1,0 +1,135 @@
+import { type ChildProcess, execFile, spawn } from 'node:child_process';
+import { cp, mkdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { buildCollector, buildTelegraf, peerVersions } from '../../bench/peers/builds.ts';
+import { clientsFolder, installMaven, missingTool, preparation } from '../support/clients/builds.ts';
+import { createCli } from '../support/clients/cli.ts';
+import { attribute } from '../support/otlp/trace-cases.ts';
+import { takePorts } from '../support/stack/ports.ts';
+import { type Application, type Stack, startStack } from '../support/stack/stack.ts';
+import { waitFor } from '../support/wait.ts';
+
+// The set-up snippets whose programs have to be built first, as `tidemark snippet` prints them. Those that need nothing but a
+// runtime are run by the engine tests.
+
+const run = promisify(execFile);
+
+let stack: Stack;
+beforeAll(async () => {
+  stack = await startStack({ traces: true });
+});
+afterAll(() => stack?.stop());
+
+const cli = createCli(() => ({ PATH: process.env['PATH'], ...stack.env }));
+
+/** A folder with a snippet in a file, to the letter. */
+const written = async (id: number, name: string, file: string): Promise<string> => {
+  const folder = join(stack.folder, `snippet-${file}`);
+  await mkdir(folder, { recursive: true });
+  await writeFile(join(folder, file), await cli.text(`snippet ${id} --for ${name} --token`));
+  return folder;
+};
+
+/** Waits until the application has spans, and answers name and service of each. */
+const storedSpans = ({ app_id: id }: Application): Promise<Record<string, unknown>[]> =>
+  waitFor('the span is stored', 60_000, async () => {
+    const rows = await stack.spansQuery(
+      `SELECT SpanName, ServiceName FROM otel.otel_traces WHERE AppId = ${id}`,
+    );
+    return rows.length > 0 && rows;
+  });
+
+const order = [{ SpanName: 'order', ServiceName: 'shop' }];
+
+/** A program that ends with the test; what it wrote. */
+const started = (program: string, args: readonly string[]): { child: ChildProcess; log: () => string } => {
+  const child = spawn(program, args, { stdio: ['ignore', 'pipe', 'pipe'] });
+  let log = '';
+  for (const stream of [child.stdout, child.stderr])
+    stream.on('data', (chunk: Buffer) => {
+      log += chunk.toString();
+    });
+  onTestFinished(() => void child.kill('SIGKILL'));
+  return { child, log: () => log };
+};
+
+const noGo = await missingTool('go');
+const jars = await preparation(() => installMaven('java'), await missingTool('java', 'mvn'));
+const collector = await preparation(buildCollector, noGo);
+const telegraf = await preparation(buildTelegraf, noGo);
+
+describe('the set-up snippet', () => {
+  it.skipIf(noGo !== undefined)('for spans by Go stores a span', async () => {
+    const application = await stack.createApplication('go');
+    const folder = await written(application.app_id, 'go', 'main.go');
+    // The module of the Go client pins the same packages.
+    for (const file of ['go.mod', 'go.sum']) await cp(join(clientsFolder, 'go', file), join(folder, file));
+    await run('go', ['run', '-mod=readonly', '.'], { cwd: folder });
+    expect(await storedSpans(application)).toEqual(order);
+  });
+
+  it.skipIf('why' in jars)('for spans by Java stores a span', async () => {
+    const application = await stack.createApplication('java');
+    const folder = await written(application.app_id, 'java', 'Spans.java');
+    const classPath = join('path' in jars ? jars.path : '', '*');
+    await run('java', ['-cp', classPath, 'Spans.java'], { cwd: folder });
+    expect(await storedSpans(application)).toEqual(order);
+  });
+
+  it.skipIf('why' in collector)(
+    `the configuration for the Collector ${peerVersions.collector} passes on what its receiver gets`,
+    async () => {
+      const application = await stack.createApplication('collector');
+      const folder = await written(application.app_id, 'collector', 'collector.yaml');
+      const [port] = await takePorts(1);
+      const receivers = `receivers: { otlp: { protocols: { http: { endpoint: "127.0.0.1:${port}" } } } }
+service: { telemetry: { metrics: { level: none } } }\n`;
+      await writeFile(join(folder, 'receivers.yaml'), receivers);
+      const program = 'path' in collector ? collector.path : '';
+      const files = ['receivers.yaml', 'collector.yaml'].flatMap((file) => ['--config', join(folder, file)]);
+      const { child, log } = started(program, files);
+      const at = `${Date.now()}000000`;
+      const ids = { traceId: 'c0'.repeat(16), spanId: 'c0'.repeat(8) };
+      const spans = [{ ...ids, name: 'order', kind: 2, startTimeUnixNano: at, endTimeUnixNano: at }];
+      const resource = { attributes: [attribute('service.name', 'shop')] };
+      const body = JSON.stringify({ resourceSpans: [{ resource, scopeSpans: [{ spans }] }] });
+      await waitFor('the Collector takes the span', 60_000, async () => {
+        if (child.exitCode !== null) throw new Error(log());
+        const headers = { 'Content-Type': 'application/json' };
+        return (await fetch(`http://127.0.0.1:${port}/v1/traces`, { method: 'POST', headers, body })).ok;
+      });
+      expect(await storedSpans(application), log()).toEqual(order);
+    },
+  );
+
+  it.skipIf('why' in telegraf)(
+    `the output for Telegraf ${peerVersions.telegraf} pushes every metric that has a number, without its texts and truth values`,
+    async () => {
+      const report = await stack.createReport('telegraf');
+      const folder = await written(report.data_source.mon_data_id, 'telegraf', 'telegraf.conf');
+      const at = `${Date.now()}000000`;
+      const lines = [
+        `cpu,host=edge-1,module=db cpu_load=10.5,procs=3i,state="up",ok=true ${at}`,
+        `cpu,host=edge-2,module=web cpu_load=11 ${at}`,
+        `only_text,host=edge-1 state="up" ${at}`,
+      ];
+      await writeFile(join(folder, 'metrics.influx'), `${lines.join('\n')}\n`);
+      const inputs = `[agent]\n  omit_hostname = true\n[[inputs.file]]\n  files = ["${join(folder, 'metrics.influx')}"]\n  data_format = "influx"\n`;
+      await writeFile(join(folder, 'inputs.conf'), inputs);
+      const program = 'path' in telegraf ? telegraf.path : '';
+      const files = ['inputs.conf', 'telegraf.conf'].flatMap((file) => ['--config', join(folder, file)]);
+      const { stdout, stderr } = await run(program, [...files, '--once']);
+      expect(`${stdout}${stderr}`).not.toMatch(/ E! /);
+      await stack.waitForRows(report.result_table.table_id, 2);
+      const { dataset } = await stack.query(
+        `SELECT target, host, module, measurement, cpu_load, procs FROM "${report.result_table.table_id}" ORDER BY target`,
+      );
+      expect(dataset).toEqual([
+        ['edge-1', 'edge-1', 'db', 'cpu', 10.5, 3],
+        ['edge-2', 'edge-2', 'web', 'cpu', 11, null],
+      ]);
+    },
+  );
+});
