@@ -1,0 +1,10 @@
+#!/bin/sh
+# As the official image: root gives the files to the user of the server, and goes on as that user.
+set -eu
+root=/var/lib/questdb
+mkdir -p "$root"
+if [ "$(id -u)" = 0 ]; then
+  chown -R questdb:questdb "$root"
+  exec setpriv --reuid questdb --regid questdb --clear-groups java "$@"
+fi
+exec java "$@"
