@@ -30,7 +30,7 @@ try {
       TIDEMARK_TEST_COMPOSE: JSON.stringify(compose),
       TIDEMARK_TEST_IMAGES: JSON.stringify(images),
       // The container that would remove others after a crash is an image too; an engine of its own ends with all of them.
-      ...(engine.isOwn ? { TESTCONTAINERS_RYUK_DISABLED: 'true' } : {}),
+      ...(engine.isOwn ? { TIDEMARK_TEST_DOCKER: 'own', TESTCONTAINERS_RYUK_DISABLED: 'true' } : {}),
     },
   });
   const [code]: unknown[] = await once(tests, 'close');

@@ -42,6 +42,19 @@ const report = z.object({
   data_source: z.object({ mon_data_id: z.number(), token: z.string() }),
   result_table: z.object({ table_id: z.string() }),
 });
+const accounts = z.object({
+  items: z.array(
+    z.object({
+      received: z.number(),
+      stored: z.number(),
+      lost: z.number(),
+      dead_lettered: z.number(),
+      in_flight: z.number(),
+      adds_up: z.boolean().nullable(),
+    }),
+  ),
+});
+type Account = z.output<typeof accounts>['items'][number];
 const application = z.object({ application: z.object({ app_id: z.number(), token: z.string() }) });
 
 let folder: string;
@@ -273,39 +286,34 @@ describe('the compose stack', () => {
       const questdb = `http://tidemark:${stack.secret('QUESTDB_PASSWORD')}@127.0.0.1:${ports.questdb}`;
       const clickhouse = `http://tidemark:${stack.secret('CLICKHOUSE_PASSWORD')}@127.0.0.1:${ports.clickhouse}`;
       const { table, appId, dataId } = owners;
-      const account = async (...owner: readonly string[]): Promise<Record<string, unknown>> =>
-        JSON.parse(await stack.tidemark('ledger', ...owner, '--json'));
-      await waitFor('nothing is on its way', 180_000, async () => {
-        const text = JSON.stringify([
-          await account('--data-id', String(dataId)),
-          await account('--app-id', String(appId)),
-        ]);
-        if (!/"stored":\d/.test(text)) throw new Error(text.slice(0, 600));
-        const waiting = await questdbNumber(
+      const traces = `otel.otel_traces WHERE AppId = ${appId}`;
+      const account = async (option: string, id: number): Promise<Account> => {
+        const answer = accounts.parse(
+          JSON.parse(await stack.tidemark('ledger', option, String(id), '--json')),
+        );
+        const [own] = answer.items;
+        if (own === undefined) throw new Error(`the account of ${id} is not there yet`);
+        return own;
+      };
+      const readAccounts = (): Promise<Account[]> =>
+        Promise.all([account('--data-id', dataId), account('--app-id', appId)]);
+      await waitFor('nothing is on its way', 240_000, async () => {
+        const open = await questdbNumber(
           questdb,
-          `SELECT count() FROM wal_tables() WHERE sequencerTxn != writerTxn`,
+          'SELECT count() FROM wal_tables() WHERE sequencerTxn != writerTxn',
         );
-        const rows = await questdbNumber(questdb, `SELECT count() FROM "${table}"`);
-        const traces = await clickhouseNumber(
-          clickhouse,
-          `SELECT count() FROM otel.otel_traces WHERE AppId = ${appId}`,
-        );
-        if (waiting > 0 || rows < points || traces < spans)
-          throw new Error(`${rows}/${points} ${traces}/${spans}`);
+        const all = await readAccounts();
+        if (open > 0 || all.some(({ in_flight, adds_up }) => in_flight > 0 || adds_up !== true))
+          throw new Error(JSON.stringify(all));
         return true;
       });
-      const select = 'count() AS rows';
+      const accountOf = (items: number) => ({ received: items, stored: items, lost: 0, dead_lettered: 0 });
+      expect(await readAccounts()).toMatchObject([accountOf(points), accountOf(spans)]);
       expect({
-        points: await questdbNumber(questdb, `SELECT ${select} FROM "${table}"`),
-        values: await questdbNumber(questdb, `SELECT count_distinct(value) FROM "${table}"`),
-        spans: await clickhouseNumber(
-          clickhouse,
-          `SELECT count() FROM otel.otel_traces WHERE AppId = ${appId}`,
-        ),
-        ids: await clickhouseNumber(
-          clickhouse,
-          `SELECT uniqExact(TraceId, SpanId) FROM otel.otel_traces WHERE AppId = ${appId}`,
-        ),
+        points: await questdbNumber(questdb, `SELECT count() FROM "${table}"`),
+        values: await questdbNumber(questdb, `SELECT count_distinct(number) FROM "${table}"`),
+        spans: await clickhouseNumber(clickhouse, `SELECT count() FROM ${traces}`),
+        ids: await clickhouseNumber(clickhouse, `SELECT uniqExact(TraceId, SpanId) FROM ${traces}`),
       }).toEqual({ points, values: points, spans, ids: spans });
       say(
         `${points} points and ${spans} spans acknowledged in ${requests} requests, ${retries} of them sent again: all stored once`,

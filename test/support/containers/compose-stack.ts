@@ -67,6 +67,9 @@ export const takeComposePorts = async (): Promise<Ports> => {
   return { push, otlp, admin, questdb, questdbPg, clickhouse };
 };
 
+/** npm in the build needs the registry, and the networks of an engine of the run's own reach nothing outside. */
+const buildNetwork = process.env['TIDEMARK_TEST_DOCKER'] === 'own' ? 'network: host, ' : '';
+
 /** What differs from deploy/compose.yaml here: images that are there, free ports, and no more open files than the daemon has. */
 const overrides = (checkout: Checkout, ports: Ports): string => {
   const images = imagesOfRun();
@@ -85,11 +88,7 @@ const overrides = (checkout: Checkout, ports: Ports): string => {
       `ulimits: { nofile: ${files} }`,
       published([ports.clickhouse, 8123]),
     ],
-    migrate: [
-      `image: ${checkout.image}`,
-      // npm in the build needs the registry.
-      `build: { network: host, args: { NODE_IMAGE: ${images.node} } }`,
-    ],
+    migrate: [`image: ${checkout.image}`, `build: { ${buildNetwork}args: { NODE_IMAGE: ${images.node} } }`],
     metadata: [`image: ${checkout.image}`, published([ports.admin, 10300])],
     transfer: [`image: ${checkout.image}`],
     ingress: [`image: ${checkout.image}`, published([ports.push, 10205], [ports.otlp, 4318])],
@@ -120,11 +119,14 @@ export const composeStack = (command: readonly string[], checkout: Checkout, por
   const files = ['-f', join(deploy, 'compose.yaml'), '-f', override];
   const compose = async (...args: readonly string[]): Promise<string> => {
     const all = [...before, '-p', 'tidemark-test', '--progress', 'plain', ...files, ...args];
-    const { stdout } = await run(program, all, {
-      maxBuffer: 2 ** 26,
-      env: { ...process.env, COMPOSE_BAKE: 'false' },
-    });
-    return stdout.trim();
+    try {
+      return (await run(program, all, { maxBuffer: 2 ** 26 })).stdout.trim();
+    } catch (error) {
+      // A failed build says why in what it wrote, not in its last line.
+      if (!(error instanceof Error && 'stdout' in error)) throw error;
+      const last = String(error.stdout).split('\n').slice(-40);
+      throw new Error([error.message, ...last].join('\n'), { cause: error });
+    }
   };
   return {
     compose,

@@ -82,7 +82,8 @@ const createContainerEngine = (definition: Definition): ContainerEngine => {
     running = false;
     // A stopped process does not see a signal.
     signal('SIGCONT');
-    await docker(...command, id());
+    // It may have ended by itself, which is as good.
+    await docker(...command, id()).catch(() => {});
     await docker('wait', id());
   };
   const signal = (sent: NodeJS.Signals): void => {
@@ -164,6 +165,15 @@ const nats = ({ log, durability }: ContainerOptions, [client = 0]: readonly numb
 
 const isOk = async (url: string): Promise<boolean> => (await fetchEngine(url)).ok;
 
+/** The pace that vitest.config.ts gives each QuestDB of a test. */
+const paceOfTests = (): Record<string, string> => {
+  const { JDK_JAVA_OPTIONS: java = '' } = process.env;
+  const own = Object.entries(process.env).flatMap(([name, value = '']) =>
+    name.startsWith('QDB_') ? [[name, value] as const] : [],
+  );
+  return { JVM_PREPEND: java, ...Object.fromEntries(own) };
+};
+
 const questdb = (
   { log, durability, accounts }: ContainerOptions,
   [http = 0, pg = 0]: readonly number[],
@@ -175,6 +185,7 @@ const questdb = (
     ports: { 9000: http, 8812: pg },
     environment: {
       ...service('questdb').environment,
+      ...paceOfTests(),
       QDB_CAIRO_COMMIT_MODE: durability === 'power' ? 'sync' : 'nosync',
       QDB_HTTP_USER: accounts.user,
       QDB_HTTP_PASSWORD: accounts.password,

@@ -62,7 +62,7 @@ export const startProducer = (target: Target): Producer => {
   const push = async (): Promise<void> => {
     const data = Array.from({ length: pointsEach }, () => {
       made += 1;
-      return { metrics: { value: made }, target: 'container', timestamp: firstMs + made };
+      return { metrics: { number: made }, target: 'container', timestamp: firstMs + made };
     });
     const body = JSON.stringify({ data_id: target.dataId, access_token: target.pushToken, data });
     await untilTaken(`${target.pushUrl}/v2/push/`, body, { 'Idempotency-Key': randomUUID() });

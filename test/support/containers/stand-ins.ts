@@ -31,17 +31,19 @@ export const officialImages = (): Images => ({
 });
 
 const debian = 'bookworm';
+/** For QuestDB, for the health checks, for Node's binary. */
+const debianPackages = ['ca-certificates', 'openjdk-17-jre-headless', 'wget', 'libatomic1'];
 
 /** A minimal Debian with Java and wget, as a tar in the cache; made by the first call. */
 const debianRoot = (): Promise<string> =>
   built({
     name: 'debian-root',
     sources: [],
-    key: `${debian} java wget`,
+    key: [debian, ...debianPackages].join(' '),
     make: async (_, target) => {
       const folder = await mkdtemp(join(tmpdir(), 'tidemark-debian-'));
       try {
-        const include = '--include=ca-certificates,wget,openjdk-17-jre-headless';
+        const include = `--include=${debianPackages.join()}`;
         await nicely(folder, 'debootstrap', ['--variant=minbase', include, debian, join(folder, 'root')]);
         const needless = [
           'var/cache/apt',
@@ -89,6 +91,10 @@ const contents: Readonly<Record<ImageName, (folder: string) => Promise<void>>> =
   node: async (folder) => {
     await cp(join(root, 'node_modules/node/bin/node'), join(folder, 'node'), { dereference: true });
     await cp(await npmFolder(), join(folder, 'npm'), { recursive: true });
+    // npm in a build trusts what this machine trusts: a proxy may have an authority of its own.
+    await cp('/etc/ssl/certs/ca-certificates.crt', join(folder, 'ca-certificates.crt'), {
+      dereference: true,
+    });
   },
   nats: async (folder) => {
     await cp(await createInstaller().nats(), join(folder, 'nats-server'));
