@@ -1,4 +1,4 @@
-import { spawn } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { composeCommand } from '../support/containers/compose-program.ts';
 import { openDockerEngine } from '../support/containers/docker-engine.ts';
@@ -15,15 +15,22 @@ const say = (line: string): void => {
 };
 
 const engine = await openDockerEngine(say);
-// A Ctrl-C reaches vitest too, which ends; then this process ends the engine.
-for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => {});
+let tests: ChildProcess | undefined;
+for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+  process.on(signal, () => {
+    // After the tests, or in place of them, the engine is closed.
+    if (tests === undefined) void engine.close().then(() => process.exit(1));
+    else tests.kill(signal);
+  });
+}
 try {
   Object.assign(process.env, engine.env);
   const compose = await composeCommand(say);
   const images = await prepareImages(say);
   say('the engine and the images are ready');
-  const projects = ['--project', 'containers', '--project', 'in-containers'];
-  const tests = spawn('vitest', ['run', ...projects, ...process.argv.slice(2)], {
+  const args = process.argv.slice(2);
+  const projects = args.includes('--project') ? [] : ['containers', 'in-containers'];
+  tests = spawn('vitest', ['run', ...projects.flatMap((name) => ['--project', name]), ...args], {
     stdio: 'inherit',
     env: {
       ...process.env,

@@ -22,7 +22,12 @@ export type DockerEngine = {
 };
 
 /** The programs of an engine, each with the Debian package that brings it. */
-const packages = { dockerd: 'docker.io', docker: 'docker.io', debootstrap: 'debootstrap' } as const;
+const packages = {
+  dockerd: 'docker.io',
+  docker: 'docker.io',
+  debootstrap: 'debootstrap',
+  ip: 'iproute2',
+} as const;
 
 const folders = `${process.env['PATH'] ?? ''}${delimiter}/usr/sbin${delimiter}/sbin`.split(delimiter);
 const isOnPath = (program: string): boolean => folders.some((folder) => existsSync(join(folder, program)));
@@ -70,9 +75,25 @@ const removeGroups = (name: string): void => {
   for (const hierarchy of ['', ...readdirSync(cgroups)]) remove(join(cgroups, hierarchy, name));
 };
 
-const bridges = async (): Promise<readonly string[]> => {
+/** A bridge of this process, so that two engines share none; its name has at most 15 characters. */
+const bridge = {
+  name: `tidemark${process.pid % 1_000_000}`,
+  address: `10.213.${process.pid % 256}.1/24`,
+} as const;
+
+const makeBridge = async (): Promise<void> => {
+  await run('ip', ['link', 'add', bridge.name, 'type', 'bridge']);
+  await run('ip', ['address', 'add', bridge.address, 'dev', bridge.name]);
+  await run('ip', ['link', 'set', bridge.name, 'up']);
+};
+
+/** The bridges of the networks that were not removed: the daemon's end leaves them. */
+const leftBridges = async (env: Readonly<Record<string, string>>): Promise<string[]> => {
   try {
-    return readdirSync('/sys/class/net').filter((name) => /^(docker0|br-[0-9a-f]{12})$/.test(name));
+    const { stdout } = await run('docker', ['network', 'ls', '--quiet', '--filter', 'type=custom'], {
+      env: { ...process.env, ...env },
+    });
+    return stdout.split('\n').flatMap((id) => (id === '' ? [] : [`br-${id}`]));
   } catch {
     return [];
   }
@@ -88,14 +109,7 @@ const start = (folder: string, socket: string, group: string): ChildProcess => {
     // It changes nothing of the machine's network but its own bridges: containers reach each other, and nothing outside.
     ...['--iptables=false', '--ip-masq=false', '--ip-forward=false'],
     // A port without an address is one of loopback.
-    ...[
-      '--ip',
-      '127.0.0.1',
-      '--bip',
-      '10.213.0.1/24',
-      '--default-address-pool',
-      'base=10.214.0.0/16,size=24',
-    ],
+    ...['--ip', '127.0.0.1', '--bridge', bridge.name, '--default-address-pool', 'base=10.214.0.0/16,size=24'],
   ];
   // All in namespaces of processes and mounts of their own: with the first process every daemon, container and mount is gone,
   // also when this process is killed.
@@ -121,10 +135,11 @@ export const openDockerEngine = async (say: Say): Promise<DockerEngine> => {
     return { env: {}, isOwn: false, close: async () => {} };
   }
   await installMissing(say);
-  const before = new Set(await bridges());
+  await makeBridge();
   const folder = mkdtempSync(join(tmpdir(), 'tidemark-docker-'));
   const socket = `unix://${join(folder, 'docker.sock')}`;
   const group = `tidemark-${process.pid}`;
+  const env = { DOCKER_HOST: socket };
   const daemon = start(folder, socket, group);
   const words: string[] = [];
   for (const stream of [daemon.stdout, daemon.stderr])
@@ -132,14 +147,14 @@ export const openDockerEngine = async (say: Say): Promise<DockerEngine> => {
   const { promise: gone, resolve } = Promise.withResolvers<void>();
   daemon.once('close', () => resolve());
   const close = async (): Promise<void> => {
+    const left = await leftBridges(env);
     daemon.kill('SIGKILL');
     await gone;
-    for (const name of await bridges())
-      if (!before.has(name)) await run('ip', ['link', 'delete', name]).catch(() => {});
+    // Those of networks without a bridge are not there.
+    for (const name of [...left, bridge.name]) await run('ip', ['link', 'delete', name]).catch(() => {});
     removeGroups(group);
     rmSync(folder, { recursive: true, force: true, maxRetries: 10, retryDelay: 200 });
   };
-  const env = { DOCKER_HOST: socket };
   try {
     await waitFor('the Docker daemon', 60_000, async () => {
       if (daemon.exitCode !== null) throw new Error('it ended');
