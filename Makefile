@@ -9,7 +9,7 @@ ARGS ?=
 ITEMS ?= 2000000
 
 .DEFAULT_GOAL := help
-.PHONY: help setup up test test-console test-long test-clients test-deploy test-cluster test-account faults sabotage fuzz fuzz-api check docs bench bench-peers bench-compare backlog guard-cost format clean
+.PHONY: help setup up test test-console test-long test-clients test-deploy test-containers test-cluster test-account faults sabotage fuzz fuzz-api check docs bench bench-peers bench-compare backlog guard-cost format clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST)
@@ -30,7 +30,7 @@ up: setup ## run the whole stack on this machine until Ctrl-C
 	@bin/tidemark up $(ARGS)
 
 test: setup ## run all tests, on real engines (ARGS="test/unit" for some)
-	@vitest run --project '!clients' --project '!deploy' --project '!long' --project '!cluster' --project '!account' --project '!console' $(ARGS)
+	@vitest run --project '!clients' --project '!deploy' --project '!long' --project '!cluster' --project '!account' --project '!console' --project '!containers' --project '!in-containers' $(ARGS)
 
 test-console: setup ## drive the console in a real Chromium, which is installed where it is missing (ARGS="test/console/log-in.test.ts" for some)
 	@vitest run --project console $(ARGS)
@@ -49,6 +49,9 @@ test-clients: setup ## build real clients of other languages, and run them again
 
 test-deploy: setup ## build Prometheus and Kubernetes' own checks, and hold everything in deploy/ against them and the real roles
 	@vitest run --project deploy $(ARGS)
+
+test-containers: setup ## build the image and run the compose stack in containers, then the contract and exactly-once tests on engines in containers (installs Docker where it is missing)
+	@node test/containers/main.ts $(ARGS)
 
 faults: setup ## kill, pause and stop every process under load, and hold every item against its answer (SEED=1 KILLS=200 MINUTES=40)
 	@SEED="$(SEED)" KILLS="$(KILLS)" MINUTES="$(MINUTES)" node test/faults/main.ts $(ARGS)

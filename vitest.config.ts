@@ -13,6 +13,12 @@ const alone = [
   'test/faults/{exactly-once,ctrl-c}.test.ts',
 ];
 
+// What is promised to senders, and exactly once: on engines in containers too, by `make test-containers`.
+const inContainers = [
+  'test/contract/*.test.ts',
+  'test/faults/{exact,exact-spans,exactly-once,kill-points-*,whole-requests,rolling-restart}.test.ts',
+];
+
 /** Turns without work after which a worker of QuestDB gives way, naps for a millisecond, and sleeps. */
 const turns = { YIELD: '1', NAP: '10', SLEEP: '60' };
 
@@ -116,6 +122,31 @@ export default defineConfig({
           fileParallelism: false,
           sequence: { groupOrder: 6 },
           testTimeout: 120_000,
+          hookTimeout: 300_000,
+        },
+      },
+      {
+        extends: true,
+        // A Docker engine and images, which `make test-containers` prepares.
+        test: {
+          name: 'containers',
+          include: ['test/containers/**/*.test.ts'],
+          fileParallelism: false,
+          sequence: { groupOrder: 7 },
+          testTimeout: 900_000,
+          hookTimeout: 600_000,
+        },
+      },
+      {
+        extends: true,
+        // The same files as elsewhere, on engines in containers.
+        test: {
+          name: 'in-containers',
+          include: inContainers,
+          env: { ...env, TIDEMARK_TEST_ENGINES: 'containers' },
+          fileParallelism: false,
+          sequence: { groupOrder: 8 },
+          testTimeout: 600_000,
           hookTimeout: 300_000,
         },
       },

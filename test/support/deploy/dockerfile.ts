@@ -7,6 +7,13 @@ export type Stage = {
   readonly instructions: readonly { readonly keyword: string; readonly rest: string }[];
 };
 
+/** The image that deploy/Dockerfile begins with. */
+export const nodeImage = (): string => {
+  const image = /^ARG NODE_IMAGE=(\S+)$/m.exec(readFileSync(join(deployFolder, 'Dockerfile'), 'utf8'))?.[1];
+  if (image === undefined) throw new Error('deploy/Dockerfile names no NODE_IMAGE');
+  return image;
+};
+
 /** The stages of deploy/Dockerfile, in their order. */
 export const dockerfileStages = (): Stage[] => {
   const lines = readFileSync(join(deployFolder, 'Dockerfile'), 'utf8')

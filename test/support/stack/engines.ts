@@ -44,7 +44,8 @@ const host = '127.0.0.1';
 
 type OwnOptions = { folder: string; log: LogLine; durability: Durability; accounts: DatabaseAccounts };
 
-const createFor = {
+/** Engines as child processes of the test: the default. */
+const processEngines = {
   nats: ({ folder, log, durability }: OwnOptions, [client = 0]: number[]) =>
     createNatsEngine({ folder, host, ports: { client }, log, durability }),
   questdb: ({ folder, log, durability, accounts }: OwnOptions, [http = 0, pg = 0]: number[]) =>
@@ -52,6 +53,12 @@ const createFor = {
   clickhouse: ({ folder, log, accounts }: OwnOptions, [http = 0]: number[]) =>
     createClickhouseEngine({ folder, host, ports: { http }, log, accounts }),
 };
+
+/** With TIDEMARK_TEST_ENGINES=containers they run in containers of the images of deploy/compose.yaml. */
+const createFor =
+  process.env['TIDEMARK_TEST_ENGINES'] === 'containers'
+    ? (await import('../containers/engines.ts')).containerEngines
+    : processEngines;
 
 /** Is given the folder of each engine before it starts; what it answers is called after the engine's end. */
 export type FolderHook = (name: EngineName, folder: string) => (() => void) | undefined;
@@ -85,6 +92,11 @@ export const startEngines = async (
   };
   let questdbPgPort = 0;
   const afterEnd: (() => void | Promise<void>)[] = [];
+  /** What a container leaves behind beside a process. */
+  const own = <Own extends Engine & { remove?(): Promise<void> }>(engine: Own): Own => {
+    if (engine.remove !== undefined) afterEnd.push(engine.remove);
+    return engine;
+  };
   for (const name of ['nats', 'questdb', 'clickhouse'] as const) {
     if (wanted[name] !== true) continue;
     const enginePorts = ports.splice(0, 2);
@@ -92,10 +104,10 @@ export const startEngines = async (
     const options = { folder: join(folder, name), log, durability, accounts };
     let engine: Engine;
     if (name === 'nats') {
-      const nats = createFor.nats(options, enginePorts);
+      const nats = own(createFor.nats(options, enginePorts));
       askNats = nats.ask;
       engine = nats;
-    } else engine = createFor[name](options, enginePorts);
+    } else engine = own<Engine>(createFor[name](options, enginePorts));
     if (name === 'nats' && hasNatsCluster) {
       const servers = [0, 1, 2].map(() => {
         const [client = 0, monitor = 0, route = 0] = ports.splice(0, 3);

@@ -1,0 +1,7 @@
+#!/bin/sh
+# As the official image: root gives the files to the user of the server, and goes on as that user.
+set -eu
+folder=/var/lib/clickhouse
+mkdir -p "$folder"
+chown -R clickhouse:clickhouse "$folder"
+exec setpriv --reuid clickhouse --regid clickhouse --clear-groups node /app/test/containers/stand-ins/clickhouse.ts

@@ -1,0 +1,9 @@
+# Stands in for the official image of ClickHouse: the library of npm's chdb, which answers on the same port with the same
+# users and files of users.d. It has no Keeper, no cluster and no settings of a server.
+FROM tidemark-stand-in/node
+RUN useradd --uid 101 --user-group --no-create-home clickhouse && mkdir -p /etc/clickhouse-server/users.d
+COPY libchdb.so /usr/lib/libchdb.so
+COPY app /app
+COPY clickhouse-entrypoint.sh /entrypoint.sh
+EXPOSE 8123
+ENTRYPOINT ["/entrypoint.sh"]
