@@ -3,13 +3,18 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import type { MonitorEndpoint } from '../../../src/bus/server-monitor.ts';
 import type { DatabaseAccounts, EngineAccount } from '../../../src/config/engine-credentials.ts';
+import { withInstances } from '../../../src/config/instance-streams.ts';
+import { loadPipelines } from '../../../src/config/pipelines.ts';
 import type { Durability } from '../../../src/config/settings.ts';
+import { natsRights } from '../../../src/directory/nats-rights.ts';
 import type { LogLine } from '../../../src/embedded/child.ts';
 import { createClickhouseEngine } from '../../../src/embedded/clickhouse.ts';
-import { createDatabaseAccounts } from '../../../src/embedded/credentials.ts';
+import { createAccount, createDatabaseAccounts } from '../../../src/embedded/credentials.ts';
 import type { Engine } from '../../../src/embedded/engine.ts';
 import { createNatsEngine } from '../../../src/embedded/nats.ts';
 import { createQuestdbEngine } from '../../../src/embedded/questdb.ts';
+import { type RoleName, roleNames } from '../../../src/embedded/role.ts';
+import { createRoleAccounts, type RoleAccounts } from '../../../src/embedded/stack.ts';
 import { createClickhouse } from '../../../src/stores/clickhouse/client.ts';
 import { migrate } from '../../../src/stores/clickhouse/migrate.ts';
 import { createNatsCluster } from './nats-cluster.ts';
@@ -23,6 +28,8 @@ export type TestEngines = {
   readonly nats: Engine;
   readonly questdb: Engine;
   readonly clickhouse: Engine;
+  /** An address of this NATS for a role: by the role's own user, with its rights alone, instead of the tests' user. */
+  asRole(url: string, role: RoleName): string;
   /** The state that NATS reports. */
   askNats(endpoint: MonitorEndpoint, options?: object): Promise<unknown>;
   /** Who only reads, in both databases. */
@@ -42,11 +49,28 @@ export type TestEngines = {
 
 const host = '127.0.0.1';
 
-type OwnOptions = { folder: string; log: LogLine; durability: Durability; accounts: DatabaseAccounts };
+type OwnOptions = {
+  folder: string;
+  log: LogLine;
+  durability: Durability;
+  accounts: DatabaseAccounts;
+  natsAccount: EngineAccount;
+  roleAccounts: RoleAccounts;
+};
+
+/** For the names of the shipped pipelines, and QuestDB instances that tests add. */
+const rights = natsRights(
+  withInstances(loadPipelines(resolve(import.meta.dirname, '../../../pipelines')), ['default', 'b', 'c']),
+);
 
 const createFor = {
-  nats: ({ folder, log, durability }: OwnOptions, [client = 0]: number[]) =>
-    createNatsEngine({ folder, host, ports: { client }, log, durability }),
+  nats: (
+    { folder, log, durability, natsAccount: account, roleAccounts }: OwnOptions,
+    [client = 0]: number[],
+  ) => {
+    const others = roleNames.map((name) => ({ ...roleAccounts[name], rights: rights[name] }));
+    return createNatsEngine({ folder, host, ports: { client }, log, durability, account, others });
+  },
   questdb: ({ folder, log, durability, accounts }: OwnOptions, [http = 0, pg = 0]: number[]) =>
     createQuestdbEngine({ folder, host, ports: { http, pg }, log, durability, accounts }),
   clickhouse: ({ folder, log, accounts }: OwnOptions, [http = 0]: number[]) =>
@@ -78,6 +102,8 @@ export const startEngines = async (
   };
   const ports = await takePorts(15);
   const accounts = createDatabaseAccounts();
+  const natsAccount = createAccount();
+  const roleAccounts = createRoleAccounts();
   const engines = new Map<EngineName, Engine>();
   const env: Record<string, string> = {};
   let askNats: TestEngines['askNats'] = async () => {
@@ -89,7 +115,7 @@ export const startEngines = async (
     if (wanted[name] !== true) continue;
     const enginePorts = ports.splice(0, 2);
     if (name === 'questdb') questdbPgPort = enginePorts[1] ?? 0;
-    const options = { folder: join(folder, name), log, durability, accounts };
+    const options = { folder: join(folder, name), log, durability, accounts, natsAccount, roleAccounts };
     let engine: Engine;
     if (name === 'nats') {
       const nats = createFor.nats(options, enginePorts);
@@ -138,6 +164,12 @@ export const startEngines = async (
     get clickhouse() {
       return started('clickhouse');
     },
+    // A cluster of the tests asks nobody for credentials.
+    asRole: (url, role) =>
+      url.replaceAll(
+        `//${natsAccount.user}:${natsAccount.password}@`,
+        `//${roleAccounts[role].user}:${roleAccounts[role].password}@`,
+      ),
     askNats: (endpoint, options) => askNats(endpoint, options),
     reader: { user: accounts.readonlyUser, password: accounts.readonlyPassword },
     questdbPgPort,
