@@ -313,29 +313,38 @@ describe.skipIf(missing !== undefined)(`the manifests ${missing ?? ''}`, () => {
     expect(allowed(8222, 'tidemark', 'ingress')).toBe(false);
   });
 
+  // Whose secret a pod has is what it may do.
+  it('each role has the secret of its own user of NATS, and no other pod has one', () => {
+    const { resources } = reportOf('small');
+    const secrets = [...podsOf(resources)].map(([name, { spec }]): [string, string[]] => [
+      name,
+      spec.volumes.flatMap(({ secret }) =>
+        secret?.secretName.startsWith('tidemark-nats') === true ? [secret.secretName] : [],
+      ),
+    ]);
+    expect(Object.fromEntries(secrets)).toMatchObject({
+      ingress: ['tidemark-nats-ingress'],
+      transfer: ['tidemark-nats-transfer'],
+      metadata: ['tidemark-nats-metadata'],
+    });
+    expect(secrets.flatMap(([, names]) => names)).toHaveLength(3);
+  });
+
   it.each(['small', 'large'])('the values of NATS (%s) hold the streams and the largest message', (size) => {
     const values = z
       .looseObject({
         container: z.looseObject({
           image: z.object({ tag: z.string() }),
-          env: z.looseObject({
-            NATS_PASSWORD: z.object({ valueFrom: z.object({ secretKeyRef: z.looseObject({}) }) }),
-          }),
         }),
         config: z.looseObject({
           jetstream: z.looseObject({ fileStore: z.looseObject({ maxSize: z.string() }) }),
-          merge: z.object({
-            max_payload: z.number(),
-            authorization: z.object({ users: z.array(z.looseObject({ password: z.string() })) }),
-          }),
+          // The users are in values of their own, which take part in each.
+          merge: z.strictObject({ max_payload: z.number() }),
         }),
       })
       .parse(parse(readFileSync(join(folder, `values/nats-${size}.yaml`), 'utf8')));
     expect(values.container.image.tag).toBe(`${versions.nats}-alpine`);
     expect(values.config.merge.max_payload).toBe(8 * 2 ** 20);
-    expect(values.config.merge.authorization.users).toEqual([
-      { user: 'tidemark', password: '<< $NATS_PASSWORD >>' },
-    ]);
     const { streams } = loadPipelines(settings.pipelinesFolder);
     const needed = streams.reduce((sum, { bytesMax }) => sum + bytesMax, 0);
     expect(bytesOf(values.config.jetstream.fileStore.maxSize)).toBeGreaterThan(needed);
