@@ -57,7 +57,7 @@ const queuesOf = ({ streams }: Pipelines): StreamDefinition[] =>
 const itemSubjects = ({ streams, metrics, traces }: Pipelines): string[] => [
   `${metrics.publish.subject}.*`,
   ...streams.flatMap(({ isFurther, subjects }) =>
-    isFurther === true ? subjects.map((subject) => subject.replace(/\.>$/, '.*')) : [],
+    isFurther === true ? subjects.map((subject) => subject.replace('.>', '.*')) : [],
   ),
   `${traces.publish.subject}.*`,
 ];
