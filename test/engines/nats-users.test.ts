@@ -3,12 +3,16 @@ import { connect, type NatsConnection, PermissionViolationError } from '@nats-io
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { connectBus } from '../../src/bus/connection.ts';
 import { findKvBucket, openKvBucket } from '../../src/bus/kv.ts';
+import { inboxPrefixOf, type NatsUserName } from '../../src/bus/nats-users.ts';
 import { ensureTopology, findTopology } from '../../src/bus/topology.ts';
+import { putBack } from '../../src/cli/streams-backup/put-back.ts';
+import { takeBackup } from '../../src/cli/streams-backup/take.ts';
 import { loadPipelines } from '../../src/config/pipelines.ts';
 import { buckets, recordKeys } from '../../src/directory/keys.ts';
 import { createRole, type RoleName } from '../../src/embedded/role.ts';
 import { startEngines, type TestEngines } from '../support/stack/engines.ts';
 import { takePorts } from '../support/stack/ports.ts';
+import { tempFolder } from '../support/stack/temp-folder.ts';
 import { waitFor } from '../support/wait.ts';
 
 const pipelines = loadPipelines('pipelines');
@@ -27,13 +31,16 @@ beforeAll(async () => {
 });
 afterAll(() => engines?.stop());
 
-const open = async (role: RoleName): Promise<NatsConnection> => {
-  const { host, username: user, password: pass } = new URL(engines.asRole(engines.nats.url, role));
-  return connect({ servers: host, user, pass, inboxPrefix: `_INBOX_${role}`, reconnect: false });
+const open = async (role: NatsUserName): Promise<NatsConnection> => {
+  const { host, username: user, password: pass } = new URL(engines.asUser(engines.nats.url, role));
+  return connect({ servers: host, user, pass, inboxPrefix: inboxPrefixOf(role), reconnect: false });
 };
 
 /** What the server refuses of this; undefined = nothing. */
-const refusal = async (role: RoleName, act: (nc: NatsConnection) => unknown): Promise<string | undefined> => {
+const refusal = async (
+  role: NatsUserName,
+  act: (nc: NatsConnection) => unknown,
+): Promise<string | undefined> => {
   const nc = await open(role);
   let refused: string | undefined;
   const following = (async () => {
@@ -63,7 +70,7 @@ it('nobody reads the records without credentials', async () => {
 });
 
 describe('NATS refuses', () => {
-  it.each<[RoleName, string]>([
+  it.each<[NatsUserName, string]>([
     ['ingress', '$JS.API.STREAM.PURGE.METRICS'],
     ['ingress', '$JS.API.STREAM.DELETE.METRICS'],
     ['ingress', '$JS.API.STREAM.UPDATE.METRICS'],
@@ -91,11 +98,15 @@ describe('NATS refuses', () => {
     ['metadata', '$JS.API.STREAM.PURGE.METRICS'],
     ['metadata', '$JS.API.STREAM.RESTORE.METRICS'],
     ['metadata', '$JS.API.STREAM.SNAPSHOT.METRICS'],
+    ['operator', 'metrics.0'],
+    ['operator', '$JS.API.STREAM.DELETE.METRICS'],
+    ['operator', '$JS.API.STREAM.PURGE.METRICS'],
+    ['operator', '$JS.API.CONSUMER.MSG.NEXT.METRICS.questdb'],
   ])('that %s publishes to %s', async (role, subject) => {
     expect(await refusal(role, (nc) => nc.publish(subject, '{}'))).toBe(`publish ${subject}`);
   });
 
-  it.each<[RoleName, string]>([
+  it.each<[NatsUserName, string]>([
     ['ingress', 'metrics.>'],
     ['ingress', '_INBOX_metadata.>'],
     ['ingress', '$KV.>'],
@@ -132,7 +143,7 @@ describe('NATS refuses', () => {
 
 it('ingress and transfer find streams and buckets, and change none', async () => {
   for (const role of ['ingress', 'transfer'] as const) {
-    const bus = await connectBus(engines.asRole(engines.nats.url, role), role);
+    const bus = await connectBus(engines.asUser(engines.nats.url, role), role);
     const of = role === 'ingress' ? 'streams' : 'streams and consumers';
     expect([...(await findTopology(bus, pipelines.streams, of))]).toEqual([]);
     await findKvBucket(bus, buckets.system);
@@ -148,7 +159,7 @@ it('ingress and transfer find streams and buckets, and change none', async () =>
 });
 
 it('a role waits for what metadata has not created yet, and names it', async () => {
-  const bus = await connectBus(engines.asRole(engines.nats.url, 'ingress'), 'ingress');
+  const bus = await connectBus(engines.asUser(engines.nats.url, 'ingress'), 'ingress');
   const missing = {
     kind: 'transient',
     code: 'stream_missing',
@@ -168,6 +179,24 @@ it('a role waits for what metadata has not created yet, and names it', async () 
   await bus.close();
 });
 
+it('an operator copies every stream and every record, and restores them elsewhere', async () => {
+  const folder = await tempFolder();
+  const from = await connectBus(engines.asUser(engines.nats.url, 'operator'), 'operator');
+  const copied = await takeBackup(from, pipelines, join(folder, 'nats'), () => {});
+  expect(copied.map(({ stream }) => stream)).toEqual(
+    expect.arrayContaining(['METRICS', 'TRACES', 'LEDGER', `KV_${buckets.records}`]),
+  );
+  expect(from.refused).toBeUndefined();
+  await from.close();
+  await using elsewhere = await startEngines({ nats: true });
+  const to = await connectBus(elsewhere.asUser(elsewhere.nats.url, 'operator'), 'operator');
+  await putBack(to, join(folder, 'nats'), () => {});
+  const records = await findKvBucket(to, buckets.records);
+  expect((await records.get(record))?.value).toEqual({ token: 'secret' });
+  expect(to.refused).toBeUndefined();
+  await to.close();
+});
+
 /** A role with the user of another one. */
 const startAs = async (name: RoleName, other: RoleName) => {
   const ports = await takePorts(4);
@@ -181,7 +210,7 @@ const startAs = async (name: RoleName, other: RoleName) => {
     env: {
       PATH: process.env['PATH'],
       TIDEMARK_DATA: join(engines.folder, `${name}-data`),
-      TIDEMARK_NATS_URL: engines.asRole(engines.nats.url, other),
+      TIDEMARK_NATS_URL: engines.asUser(engines.nats.url, other),
       TIDEMARK_QUESTDB_URL: 'http://127.0.0.1:1',
       TIDEMARK_CLICKHOUSE_URL: 'http://127.0.0.1:1',
       TIDEMARK_INGRESS_PUSH_PORT: String(push),

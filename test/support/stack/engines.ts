@@ -1,6 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
+import { type NatsUserName, natsUserNames } from '../../../src/bus/nats-users.ts';
 import type { MonitorEndpoint } from '../../../src/bus/server-monitor.ts';
 import type { DatabaseAccounts, EngineAccount } from '../../../src/config/engine-credentials.ts';
 import { withInstances } from '../../../src/config/instance-streams.ts';
@@ -9,12 +10,10 @@ import type { Durability } from '../../../src/config/settings.ts';
 import { natsRights } from '../../../src/directory/nats-rights.ts';
 import type { LogLine } from '../../../src/embedded/child.ts';
 import { createClickhouseEngine } from '../../../src/embedded/clickhouse.ts';
-import { createAccount, createDatabaseAccounts } from '../../../src/embedded/credentials.ts';
+import { createAccount, createDatabaseAccounts, createPassword } from '../../../src/embedded/credentials.ts';
 import type { Engine } from '../../../src/embedded/engine.ts';
 import { createNatsEngine } from '../../../src/embedded/nats.ts';
 import { createQuestdbEngine } from '../../../src/embedded/questdb.ts';
-import { type RoleName, roleNames } from '../../../src/embedded/role.ts';
-import { createRoleAccounts, type RoleAccounts } from '../../../src/embedded/stack.ts';
 import { createClickhouse } from '../../../src/stores/clickhouse/client.ts';
 import { migrate } from '../../../src/stores/clickhouse/migrate.ts';
 import { createNatsCluster } from './nats-cluster.ts';
@@ -28,8 +27,8 @@ export type TestEngines = {
   readonly nats: Engine;
   readonly questdb: Engine;
   readonly clickhouse: Engine;
-  /** An address of this NATS for a role: by the role's own user, with its rights alone, instead of the tests' user. */
-  asRole(url: string, role: RoleName): string;
+  /** An address of this NATS for one of its users, with the rights of that user alone, instead of the tests' user. */
+  asUser(url: string, user: NatsUserName): string;
   /** The state that NATS reports. */
   askNats(endpoint: MonitorEndpoint, options?: object): Promise<unknown>;
   /** Who only reads, in both databases. */
@@ -55,7 +54,7 @@ type OwnOptions = {
   durability: Durability;
   accounts: DatabaseAccounts;
   natsAccount: EngineAccount;
-  roleAccounts: RoleAccounts;
+  natsPasswords: Readonly<Record<NatsUserName, string>>;
 };
 
 /** For the names of the shipped pipelines, and QuestDB instances that tests add. */
@@ -65,10 +64,14 @@ const rights = natsRights(
 
 const createFor = {
   nats: (
-    { folder, log, durability, natsAccount: account, roleAccounts }: OwnOptions,
+    { folder, log, durability, natsAccount: account, natsPasswords }: OwnOptions,
     [client = 0]: number[],
   ) => {
-    const others = roleNames.map((name) => ({ ...roleAccounts[name], rights: rights[name] }));
+    const others = natsUserNames.map((user) => ({
+      user,
+      password: natsPasswords[user],
+      rights: rights[user],
+    }));
     return createNatsEngine({ folder, host, ports: { client }, log, durability, account, others });
   },
   questdb: ({ folder, log, durability, accounts }: OwnOptions, [http = 0, pg = 0]: number[]) =>
@@ -103,7 +106,12 @@ export const startEngines = async (
   const ports = await takePorts(15);
   const accounts = createDatabaseAccounts();
   const natsAccount = createAccount();
-  const roleAccounts = createRoleAccounts();
+  const natsPasswords = {
+    ingress: createPassword(),
+    transfer: createPassword(),
+    metadata: createPassword(),
+    operator: createPassword(),
+  };
   const engines = new Map<EngineName, Engine>();
   const env: Record<string, string> = {};
   let askNats: TestEngines['askNats'] = async () => {
@@ -115,7 +123,7 @@ export const startEngines = async (
     if (wanted[name] !== true) continue;
     const enginePorts = ports.splice(0, 2);
     if (name === 'questdb') questdbPgPort = enginePorts[1] ?? 0;
-    const options = { folder: join(folder, name), log, durability, accounts, natsAccount, roleAccounts };
+    const options = { folder: join(folder, name), log, durability, accounts, natsAccount, natsPasswords };
     let engine: Engine;
     if (name === 'nats') {
       const nats = createFor.nats(options, enginePorts);
@@ -165,11 +173,8 @@ export const startEngines = async (
       return started('clickhouse');
     },
     // A cluster of the tests asks nobody for credentials.
-    asRole: (url, role) =>
-      url.replaceAll(
-        `//${natsAccount.user}:${natsAccount.password}@`,
-        `//${roleAccounts[role].user}:${roleAccounts[role].password}@`,
-      ),
+    asUser: (url, user) =>
+      url.replaceAll(`//${natsAccount.user}:${natsAccount.password}@`, `//${user}:${natsPasswords[user]}@`),
     askNats: (endpoint, options) => askNats(endpoint, options),
     reader: { user: accounts.readonlyUser, password: accounts.readonlyPassword },
     questdbPgPort,

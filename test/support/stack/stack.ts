@@ -256,7 +256,7 @@ export const startStack = async (options: StackOptions = {}): Promise<Stack> => 
     const url = own['TIDEMARK_NATS_URL'];
     const isEarlier = options.program !== undefined || options.programs?.[name] !== undefined;
     if (url === undefined || isEarlier) return own;
-    return { ...own, TIDEMARK_NATS_URL: engines.asRole(url, role) };
+    return { ...own, TIDEMARK_NATS_URL: engines.asUser(url, role) };
   };
   const metadataEnv = await envOf('metadata', 'metadata');
   const metadata = roleProcess('metadata', 'metadata', metadataEnv, metadataPorts, options);
