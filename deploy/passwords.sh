@@ -5,7 +5,7 @@ set -eu
 umask 077
 file=$(cd "$(dirname "$0")" && pwd)/.env
 touch "$file"
-for name in NATS QUESTDB QUESTDB_READONLY CLICKHOUSE CLICKHOUSE_READONLY GRAFANA; do
+for name in NATS_INGRESS NATS_TRANSFER NATS_METADATA NATS_OPERATOR QUESTDB QUESTDB_READONLY CLICKHOUSE CLICKHOUSE_READONLY GRAFANA; do
   grep -q "^${name}_PASSWORD=." "$file" ||
     echo "${name}_PASSWORD=$(od -An -N16 -tx1 /dev/urandom | tr -d ' \n')" >>"$file"
 done

@@ -1,4 +1,4 @@
-import { createInbox, type Msg } from '@nats-io/transport-node';
+import type { Msg } from '@nats-io/transport-node';
 import { Fault } from '../model/fault.ts';
 import { backOffMs } from '../runtime/back-off.ts';
 import { batchAnswerOf, type PubAck } from './batch-answers.ts';
@@ -94,7 +94,7 @@ class BatchTries implements BatchPublisher {
   private readonly awayMs: number;
   private readonly hasStream: BatchPublisherOptions['hasStream'];
   private readonly underWayMax: number;
-  private readonly inbox = createInbox();
+  private readonly inbox: string;
   /** In the order of arrival: the first ones are in progress. */
   private readonly entries = new Map<string, Entry>();
   private underWay = 0;
@@ -108,6 +108,7 @@ class BatchTries implements BatchPublisher {
     { awayMs, hasStream, underWayMax = underWayMaxDefault }: BatchPublisherOptions,
   ) {
     this.bus = bus;
+    this.inbox = bus.inbox();
     this.publisher = publisher;
     this.awayMs = awayMs;
     this.hasStream = hasStream;

@@ -1,16 +1,20 @@
 import { readFileSync } from 'node:fs';
 import { type JetStreamClient, type JetStreamManager, jetstream, jetstreamManager } from '@nats-io/jetstream';
 import {
+  AuthorizationError,
   connect,
+  createInbox,
   credsAuthenticator,
   type NatsConnection,
   type NodeConnectionOptions,
+  PermissionViolationError,
 } from '@nats-io/transport-node';
 import type { NatsTarget } from '../config/settings.ts';
 import { Fault } from '../model/fault.ts';
 import { retry } from '../runtime/back-off.ts';
 import { commandSender } from './command-sender.ts';
-import { toFault } from './nats-fault.ts';
+import { notPermittedText, toFault } from './nats-fault.ts';
+import { inboxPrefixOf } from './nats-users.ts';
 import type { Command } from './publish-command.ts';
 import { gatherMessagesInPlace } from './roomy-parser.ts';
 
@@ -26,6 +30,10 @@ export type Bus = {
   readonly js: JetStreamClient;
   manager(): Promise<JetStreamManager>;
   readonly connected: boolean;
+  /** The last thing on this connection that the user of NATS may not do; undefined while nothing was refused. */
+  readonly refused: string | undefined;
+  /** A new subject that only answers for this user come to. */
+  inbox(): string;
   /** When the connection was lost, ms of `performance.now()`; undefined while connected. */
   readonly disconnectedSince: number | undefined;
   onDisconnect(listener: () => void): void;
@@ -51,6 +59,7 @@ const optionsOf = (target: NatsTarget, name: string): NodeConnectionOptions => {
   if (first === undefined)
     throw new Fault('permanent', 'config_invalid', 'no address of NATS is set: set TIDEMARK_NATS_URL');
   return {
+    inboxPrefix: inboxPrefixOf(decodeURIComponent(first.username)),
     servers: urls.map(({ hostname, port }) => `${hostname}:${port || 4222}`),
     name,
     maxReconnectAttempts: -1,
@@ -75,11 +84,19 @@ export const connectBus = async (target: NatsTarget | string, name: string): Pro
   const to = typeof target === 'string' ? { url: target } : target;
   const options = optionsOf(to, name);
   const nc = await connect(options).catch((error: unknown) => {
+    if (error instanceof AuthorizationError)
+      throw new Fault(
+        'transient',
+        'nats_unauthorized',
+        `NATS at ${options.servers} does not accept the user: check TIDEMARK_NATS_URL and TIDEMARK_NATS_CREDENTIALS_FILE`,
+        error,
+      );
     throw new Fault('transient', 'nats_unreachable', `no answer from NATS at ${options.servers}`, error);
   });
   const disconnectListeners: (() => void)[] = [];
   const reconnectListeners: (() => void)[] = [];
   let disconnectedSince: number | undefined;
+  let refused: string | undefined;
   let closing = false;
   const follow = async (): Promise<void> => {
     for await (const status of nc.status()) {
@@ -88,8 +105,12 @@ export const connectBus = async (target: NatsTarget | string, name: string): Pro
         disconnectedSince = performance.now();
         for (const listener of disconnectListeners) listener();
       }
+      if (status.type === 'error' && status.error instanceof PermissionViolationError)
+        refused = notPermittedText(status.error);
       if (status.type === 'reconnect') {
         disconnectedSince = undefined;
+        // Rights may be others now.
+        refused = undefined;
         for (const listener of reconnectListeners) listener();
       }
     }
@@ -107,6 +128,10 @@ export const connectBus = async (target: NatsTarget | string, name: string): Pro
     get connected() {
       return disconnectedSince === undefined && !nc.isClosed();
     },
+    get refused() {
+      return refused;
+    },
+    inbox: () => createInbox(options.inboxPrefix),
     get disconnectedSince() {
       return disconnectedSince;
     },

@@ -67,6 +67,29 @@ export const openKvBucket = async (bus: Bus, name: string, fleeting?: FleetingBu
         };
   const kv: KV = await guarded(() => new Kvm(bus.js).create(name, options));
   await guarded(() => bringToReplicas(bus, name));
+  return bucketOf(bus, name, kv);
+};
+
+/** Opens a bucket that another role creates. Throws a Fault: transient `bucket_missing` where it does not exist yet. */
+export const findKvBucket = async (bus: Bus, name: string): Promise<KvBucket> => {
+  const kv: KV = await guarded(async () => {
+    const { streams } = await bus.manager();
+    const { config } = await streams.info(`KV_${name}`);
+    return new Kvm(bus.js).open(name, { allow_direct: config.allow_direct === true });
+  }).catch((error: unknown) => {
+    const fault = toFault(error);
+    if (fault.code !== 'stream_not_found') throw fault;
+    throw new Fault(
+      'transient',
+      'bucket_missing',
+      `bucket ${name} does not exist yet: metadata creates it`,
+      fault,
+    );
+  });
+  return bucketOf(bus, name, kv);
+};
+
+const bucketOf = (bus: Bus, name: string, kv: KV): KvBucket => {
   return {
     get: (key) =>
       guarded(async () => {

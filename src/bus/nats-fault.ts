@@ -1,4 +1,5 @@
 import { JetStreamApiError } from '@nats-io/jetstream';
+import { PermissionViolationError } from '@nats-io/transport-node';
 import { errorText, Fault } from '../model/fault.ts';
 
 /** JetStream API error codes that mean more than "try again": err_code -> code of the Fault. */
@@ -31,9 +32,26 @@ export const faultOfApiError = (errCode: number, description: string): Fault => 
   );
 };
 
-/** Maps an error of the NATS client to a Fault, by number. No answer, no responders and closed connections are transient. */
+/** What the user of NATS may not do, and where its rights are described. */
+export const notPermittedText = ({ operation, subject }: PermissionViolationError): string =>
+  `the user of NATS may not ${operation === 'publish' ? 'publish to' : 'subscribe to'} ${subject}: give it the rights of its role (docs/operations.md, Users of NATS)`;
+
+/** The refusal behind an error: the client wraps those of requests. */
+const violationOf = (error: unknown): PermissionViolationError | undefined => {
+  for (let cause = error; cause instanceof Error; cause = cause.cause)
+    if (cause instanceof PermissionViolationError) return cause;
+  return undefined;
+};
+
+/**
+ * Maps an error of the NATS client to a Fault, by number or class. No answer, no responders and closed connections are transient; a
+ * missing right is permanent `nats_not_permitted`.
+ */
 export const toFault = (error: unknown): Fault => {
   if (error instanceof Fault) return error;
+  const violation = violationOf(error);
+  if (violation !== undefined)
+    return new Fault('permanent', 'nats_not_permitted', notPermittedText(violation), error);
   if (error instanceof JetStreamApiError) return faultOfApiError(error.code, error.message);
   return new Fault('transient', 'nats_unavailable', `NATS: ${errorText(error)}`, error);
 };

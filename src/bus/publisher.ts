@@ -1,4 +1,4 @@
-import { createInbox, type Msg } from '@nats-io/transport-node';
+import type { Msg } from '@nats-io/transport-node';
 import { Fault } from '../model/fault.ts';
 import { createBufferPool } from './buffer-pool.ts';
 import type { Bus } from './connection.ts';
@@ -104,7 +104,7 @@ const failure = (entry: Entry, why: string, code: 'not_stored' | undefined): Fau
 
 // biome-ignore lint/complexity/noExcessiveLinesPerFunction: the hot path of a publish: the state of its entries and their few steps.
 export const createPublisher = (bus: Bus, options: PublisherOptions): Publisher => {
-  const inbox = createInbox();
+  const inbox = bus.inbox();
   const entries = new Map<string, Entry>();
   const pool = createBufferPool(freeBytesMax);
   let nextToken = 0;

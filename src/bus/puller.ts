@@ -1,4 +1,4 @@
-import { createInbox, type Msg, nanos } from '@nats-io/transport-node';
+import { type Msg, nanos } from '@nats-io/transport-node';
 import { Fault } from '../model/fault.ts';
 import { type MessageSerial, readSerial } from '../wire/message-serial.ts';
 import type { Bus } from './connection.ts';
@@ -109,7 +109,7 @@ export const startPuller = (bus: Bus, options: PullerOptions): Puller => {
         endPull = undefined;
         resolve({ code, description, deliveries });
       };
-      const inbox = createInbox();
+      const inbox = bus.inbox();
       const subscription = bus.nc.subscribe(inbox, {
         callback: (error, message) => {
           if (error !== null) return end(0, error.message);

@@ -1,5 +1,5 @@
 import type { JetStreamManager } from '@nats-io/jetstream';
-import { createInbox, type Msg } from '@nats-io/transport-node';
+import type { Msg } from '@nats-io/transport-node';
 import { Fault } from '../model/fault.ts';
 import type { Bus } from './connection.ts';
 import { toFault } from './nats-fault.ts';
@@ -108,7 +108,7 @@ const getBatch = (bus: Bus, stream: string, request: BatchRequest): Promise<Batc
       end(() =>
         reject(new Fault('transient', 'nats_unavailable', `stream ${stream} could not be read: ${why}`)),
       );
-    const inbox = createInbox();
+    const inbox = bus.inbox();
     const subscription = bus.nc.subscribe(inbox, {
       callback: (error, message) => {
         timer.refresh();

@@ -1,4 +1,4 @@
-import { createInbox, type Msg } from '@nats-io/transport-node';
+import type { Msg } from '@nats-io/transport-node';
 import { z } from 'zod';
 import { Fault } from '../model/fault.ts';
 import type { Bus } from './connection.ts';
@@ -101,7 +101,7 @@ export const takeSnapshot = async (
   stream: string,
   onPiece: (piece: Uint8Array) => Promise<void>,
 ): Promise<SnapshotHead> => {
-  const inbox = createInbox();
+  const inbox = bus.inbox();
   let head: SnapshotHead | undefined;
   const begin = async (): Promise<void> => {
     const request = { deliver_subject: inbox, no_consumers: true, chunk_size: chunkBytes };

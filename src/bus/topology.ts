@@ -89,6 +89,48 @@ export const ensureTopology = async (
   return refused;
 };
 
+const missingFault = (what: string): Fault =>
+  new Fault('transient', 'stream_missing', `${what} does not exist yet: metadata creates it`);
+
+/** Undefined where this stream or this consumer is missing. */
+const unlessMissing = async <T>(look: Promise<T>): Promise<T | undefined> => {
+  try {
+    return await look;
+  } catch (error) {
+    const fault = toFault(error);
+    if (fault.code === 'stream_not_found' || fault.code === 'consumer_not_found') return undefined;
+    throw fault;
+  }
+};
+
+/**
+ * Looks at the streams, and with `consumers` at their durable consumers, for a role that uses them and may not create them. Throws a
+ * Fault: transient `stream_missing` for one that metadata has not created yet. Returns the missing streams of further QuestDB
+ * instances: all other streams work without them.
+ */
+export const findTopology = async (
+  bus: Bus,
+  streams: readonly StreamDefinition[],
+  of: 'streams' | 'streams and consumers',
+): Promise<ReadonlyMap<string, Fault>> => {
+  const manager = await bus.manager();
+  const missing = new Map<string, Fault>();
+  for (const { name, consumer, isFurther } of streams) {
+    let fault: Fault | undefined;
+    if ((await unlessMissing(manager.streams.info(name))) === undefined)
+      fault = missingFault(`stream ${name}`);
+    else if (
+      of !== 'streams' &&
+      consumer !== undefined &&
+      (await unlessMissing(manager.consumers.info(name, consumer.name))) === undefined
+    )
+      fault = missingFault(`consumer ${consumer.name} of stream ${name}`);
+    if (fault !== undefined && isFurther !== true) throw fault;
+    if (fault !== undefined) missing.set(name, fault);
+  }
+  return missing;
+};
+
 /**
  * Throws a permanent Fault `batches_unsupported` when a stream for atomic batches does not accept them: a server without support
  * drops that word from its definition, and would store a request of several messages in part.
@@ -119,13 +161,22 @@ export type RefusedStreams = {
 
 const retryMsDefault = 10_000;
 
-/** Continues from the result of `ensureTopology`. */
+/** Creates or finds these streams; returns those that are still missing or refused. */
+type Ensure = (bus: Bus, streams: readonly StreamDefinition[]) => Promise<ReadonlyMap<string, Fault>>;
+
+type RetryOptions = {
+  readonly retryMs?: number;
+  /** Default: creates what is missing. */
+  readonly ensure?: Ensure;
+};
+
+/** Continues from the result of `ensure`. */
 export const retryStreams = (
   bus: Bus,
   streams: readonly StreamDefinition[],
   refusedAtFirst: ReadonlyMap<string, Fault>,
   log: Pick<Log, 'error' | 'info'>,
-  retryMs = retryMsDefault,
+  { retryMs = retryMsDefault, ensure = ensureTopology }: RetryOptions = {},
 ): RefusedStreams => {
   let refused = refusedAtFirst;
   let isTrying = false;
@@ -142,7 +193,7 @@ export const retryStreams = (
     isTrying = true;
     try {
       const before = refused;
-      refused = await ensureTopology(
+      refused = await ensure(
         bus,
         streams.filter(({ name }) => before.has(name)),
       );

@@ -1,12 +1,13 @@
 import type { Command } from 'commander';
 import { z } from 'zod';
+import { withInstances } from '../config/instance-streams.ts';
 import { loadPipelines } from '../config/pipelines.ts';
 import { defaultSource } from '../config/setting-texts.ts';
-import { loadSettings, settingDefinitions } from '../config/settings.ts';
+import { loadSettings, questdbInstances, settingDefinitions } from '../config/settings.ts';
 import { shownSettings } from '../config/shown-settings.ts';
 import { adminClient } from './client.ts';
 import type { JsonOption } from './options.ts';
-import { nothing, printJson, printLine, printTable, sayLines } from './output.ts';
+import { nothing, printJson, printLine, printLines, printTable, sayLines } from './output.ts';
 
 const remoteSchema = z.object({
   items: z.array(z.object({ setting: z.string(), value: z.string().nullable(), source: z.string() })),
@@ -37,7 +38,19 @@ const check = ({ json }: JsonOption): void => {
   );
 };
 
-/** `tidemark config check | print`. */
+/** The users of NATS for the streams of the pipeline files and of the QuestDB instances in the settings. */
+const printNatsUsers = async ({ values }: { values?: true }): Promise<void> => {
+  const settings = loadSettings();
+  const pipelines = withInstances(
+    loadPipelines(settings.pipelinesFolder),
+    questdbInstances(settings).map(({ name }) => name),
+  );
+  // Loaded here: no other command of this module needs it.
+  const { natsUsersConf, natsUsersValues } = await import('../directory/nats-user-files.ts');
+  printLines((values === true ? natsUsersValues(pipelines) : natsUsersConf(pipelines)).trimEnd());
+};
+
+/** `tidemark config check | print | nats-users`. */
 export const registerConfig = (program: Command): void => {
   const config = program.command('config').description('settings from environment, files and defaults');
   config
@@ -51,4 +64,9 @@ export const registerConfig = (program: Command): void => {
     .option('--remote', 'those of the metadata process; needs the role admin')
     .option('--json', 'print them as JSON')
     .action(print);
+  config
+    .command('nats-users')
+    .description('print the users of NATS with the rights of each role, for its configuration; no password')
+    .option('--values', "print them as values of NATS's Helm chart")
+    .action(printNatsUsers);
 };

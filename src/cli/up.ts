@@ -1,7 +1,9 @@
 import { join } from 'node:path';
 import type { Command } from 'commander';
+import { withInstances } from '../config/instance-streams.ts';
 import { loadPipelines } from '../config/pipelines.ts';
-import { exitCodeConfig, loadSettings, type Settings } from '../config/settings.ts';
+import { exitCodeConfig, loadSettings, questdbInstances, type Settings } from '../config/settings.ts';
+import { natsRights } from '../directory/nats-rights.ts';
 import type { LogLine } from '../embedded/child.ts';
 import { ensureCredentials } from '../embedded/credentials.ts';
 import { openDataFolder } from '../embedded/data-folder.ts';
@@ -13,10 +15,11 @@ import { requireFreePorts } from '../embedded/ports.ts';
 import type { Role } from '../embedded/role.ts';
 import { ServiceStartError } from '../embedded/service.ts';
 import {
+  clientUrls,
   createMachineInstaller,
+  createRoleAccounts,
   createStack,
   planStack,
-  rolesUrls,
   type Stack,
   type StackDeps,
   type StackPlan,
@@ -112,9 +115,11 @@ const onSignals = (stack: Stack, end: (ending: Ending) => void): (() => void) =>
 };
 
 /** The state of a run that has locked the data folder. */
-type Run = Pick<StackDeps, 'credentials' | 'lock'> & {
+type Run = Pick<StackDeps, 'credentials' | 'roleAccounts' | 'rights' | 'lock'> & {
   readonly settings: Settings;
   readonly plan: StackPlan;
+  /** The address of ClickHouse with its credentials. */
+  readonly clickhouseUrl: string;
   readonly retentionDays: number | undefined;
 };
 
@@ -127,13 +132,14 @@ const welcome = async (settings: Settings, plan: StackPlan): Promise<void> => {
   printLines(`\n${summarise(plan, demo, dataFolder, link)}\n`);
 };
 
-const runStack = async ({ settings, plan, retentionDays, credentials, lock }: Run): Promise<Ending> => {
+const runStack = async (run: Run): Promise<Ending> => {
+  const { settings, plan, retentionDays, clickhouseUrl } = run;
   // Ctrl-C also ends a program that the output is piped into: the engines still have to stop in order.
   process.stdout.on('error', () => {});
   const log = createLogStream((text) => process.stdout.write(text));
   const installer = createMachineInstaller(settings, process.env, printLines);
   await installEngines(settings, installer);
-  const stack = createStack(settings, plan, { installer, log, env: process.env, credentials, lock });
+  const stack = createStack(settings, plan, { ...run, installer, log, env: process.env });
   const { promise: ended, resolve: end } = Promise.withResolvers<Ending>();
   const supervisor = createSupervisor({
     log,
@@ -141,9 +147,8 @@ const runStack = async ({ settings, plan, retentionDays, credentials, lock }: Ru
   });
   const forget = onSignals(stack, end);
   const stopping = new AbortController();
-  const { clickhouse } = rolesUrls(settings, plan, credentials);
   startStack(stack, supervisor, log, () =>
-    makeTables(settings, clickhouse, retentionDays, log, stopping.signal),
+    makeTables(settings, clickhouseUrl, retentionDays, log, stopping.signal),
   )
     .then(() => welcome(settings, plan))
     .catch((error: unknown) => end(endingOf(error)));
@@ -159,7 +164,10 @@ const runStack = async ({ settings, plan, retentionDays, credentials, lock }: Ru
 /** Runs engines and roles until a signal or a failure that a restart would only repeat. Returns the exit code. */
 export const runUp = async (settings: Settings): Promise<number> => {
   const { dataFolder } = settings;
-  const { retentionDays } = loadPipelines(settings.pipelinesFolder).traces;
+  const pipelines = withInstances(
+    loadPipelines(settings.pipelinesFolder),
+    questdbInstances(settings).map(({ name }) => name),
+  );
   openDataFolder(dataFolder);
   const lock = await lockFolder(dataFolder);
   try {
@@ -169,12 +177,17 @@ export const runUp = async (settings: Settings): Promise<number> => {
       { host: settings.host, ports: plan.rolePorts },
     ]);
     const credentials = await ensureCredentials(dataFolder);
-    writeInstallation(dataFolder, plan, rolesUrls(settings, plan, credentials));
+    const roleAccounts = createRoleAccounts();
+    const urls = clientUrls(settings, plan, credentials, roleAccounts);
+    writeInstallation(dataFolder, plan, urls);
     const { exitCode, message } = await runStack({
       settings,
       plan,
-      retentionDays,
+      retentionDays: pipelines.traces.retentionDays,
+      clickhouseUrl: urls.clickhouse,
       credentials,
+      roleAccounts,
+      rights: natsRights(pipelines),
       lock: lock.fd,
     });
     if (message !== undefined) sayLines(`tidemark: ${message}`);

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { type DatabaseAccounts, readCredentials } from '../config/engine-credentials.ts';
 import { engineUrls, type Settings } from '../config/settings.ts';
 import type { StackPlan } from './stack.ts';
-import { addressesFile, curlFile, type EngineName, upFolder, urlFile } from './up-files.ts';
+import { addressesFile, type ClientName, clientNames, curlFile, upFolder, urlFile } from './up-files.ts';
 
 /** The addresses of an installation, without credentials. An external engine has no known Postgres port. */
 const addressesSchema = z.object({
@@ -72,7 +72,7 @@ const curlText = (text: string): string => text.replace(/["\\]/g, (character) =>
 export const writeInstallation = (
   dataFolder: string,
   plan: StackPlan,
-  urls: Readonly<Record<EngineName, string>>,
+  urls: Readonly<Record<ClientName, string>>,
 ): void => {
   const folder = upFolder(dataFolder);
   removeInstallation(dataFolder);
@@ -80,8 +80,7 @@ export const writeInstallation = (
   const write = (path: string, text: string): void => {
     writeFileSync(path, `${text}\n`, { mode: 0o600, flag: 'wx' });
   };
-  for (const engine of ['nats', 'questdb', 'clickhouse'] as const)
-    write(urlFile(dataFolder, engine), urls[engine]);
+  for (const client of clientNames) write(urlFile(dataFolder, client), urls[client]);
   for (const engine of ['questdb', 'clickhouse'] as const) {
     const account = accountOf(urls[engine]);
     const line =

@@ -2,6 +2,7 @@ import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { z } from 'zod';
+import { type NatsUser, type Rights, usersText } from '../bus/nats-users.ts';
 import { askServer, type MonitorEndpoint } from '../bus/server-monitor.ts';
 import { type EngineAccount, withAccount } from '../config/engine-credentials.ts';
 import type { Durability } from '../config/settings.ts';
@@ -21,24 +22,30 @@ const environment = (): NodeJS.ProcessEnv => ({
   ...process.env,
 });
 
-const userLine = ({ user, password }: EngineAccount): string =>
-  `users: [ { user: ${JSON.stringify(user)}, password: ${JSON.stringify(password)} } ]`;
+/** A user of the server; undefined rights = all. */
+export type NatsAccount = EngineAccount & { readonly rights?: Rights | undefined };
+
+const configured = ({ user, password, rights }: NatsAccount): NatsUser => ({
+  user,
+  password: JSON.stringify(password),
+  rights,
+});
 
 /**
- * Streams are in the account of clients that name no account: every client with the password is in it, as every client
- * was before passwords.
+ * Streams are in the account of clients that name no account: every user is in it, as every client was before there were
+ * passwords.
  */
 const configuration = (
   folder: string,
   address: string,
-  { account, system }: { account: EngineAccount; system: EngineAccount },
+  { accounts, system }: { accounts: readonly NatsAccount[]; system: EngineAccount },
   durability: Durability,
 ): string =>
   [
     'server_name: tidemark',
     `listen: ${JSON.stringify(address)}`,
-    `authorization { ${userLine(account)} }`,
-    `accounts { $SYS { ${userLine(system)} } }`,
+    `authorization {\n  ${usersText(accounts.map(configured))}\n}`,
+    `accounts { $SYS { ${usersText([configured(system)])} } }`,
     'logtime: false',
     'max_payload: 8MB',
     'jetstream {',
@@ -52,8 +59,9 @@ const configuration = (
   ].join('\n');
 
 type NatsOptions = EngineOptions<{ client: number }> & {
-  /** Default: a new one. */
-  readonly account?: EngineAccount;
+  /** The one in the address of the engine. Default: a new one that may do everything. */
+  readonly account?: NatsAccount;
+  readonly others?: readonly NatsAccount[];
 };
 
 /** An engine that also reports its state. */
@@ -73,6 +81,7 @@ export const createNatsEngine = (
     log,
     inherited = [],
     account = createAccount(),
+    others = [],
     durability = 'process',
   }: NatsOptions,
   installer: Pick<Installer, 'nats'> = createInstaller(),
@@ -93,7 +102,7 @@ export const createNatsEngine = (
       await mkdir(folder, { recursive: true });
       const path = join(folder, 'nats.conf');
       await rm(path, { force: true });
-      const text = configuration(folder, address, { account, system }, durability);
+      const text = configuration(folder, address, { accounts: [account, ...others], system }, durability);
       await writeFile(path, text, { mode: 0o600, flag: 'wx' });
       return { command, args: ['--config', path], env: environment() };
     },

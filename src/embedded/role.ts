@@ -4,7 +4,8 @@ import type { NamedPort } from './ports.ts';
 import { createService, type Service } from './service.ts';
 
 /** The process types of Tidemark, each a sub-command of the program. */
-export type RoleName = 'metadata' | 'transfer' | 'ingress';
+export const roleNames = ['ingress', 'transfer', 'metadata'] as const;
+export type RoleName = (typeof roleNames)[number];
 
 /** One role as a child process. `url` is its operations port. */
 export type Role = Service<RoleName> & {

@@ -1,15 +1,17 @@
 import { join } from 'node:path';
-import { type EngineCredentials, withAccount } from '../config/engine-credentials.ts';
+import type { NatsRights } from '../bus/nats-users.ts';
+import { type EngineAccount, type EngineCredentials, withAccount } from '../config/engine-credentials.ts';
 import type { Settings } from '../config/settings.ts';
 import type { LogLine } from './child.ts';
 import { createClickhouseEngine } from './clickhouse.ts';
+import { createPassword } from './credentials.ts';
 import type { Engine } from './engine.ts';
 import { createInstaller, type Installer, type Progress } from './install.ts';
 import { createNatsEngine } from './nats.ts';
 import { freePorts, type NamedPort } from './ports.ts';
 import { createQuestdbEngine } from './questdb.ts';
-import { createRole, type Role, type RoleName } from './role.ts';
-import { urlFile } from './up-files.ts';
+import { createRole, type Role, type RoleName, roleNames } from './role.ts';
+import { type ClientName, urlFile } from './up-files.ts';
 
 /** Where everything of one stack is reached, by ports that are never 0. */
 export type StackPlan = {
@@ -91,11 +93,32 @@ export const createMachineInstaller = (
   progress: Progress,
 ): Installer => createInstaller({ ...env, TIDEMARK_CACHE: settings.cacheFolder }, progress);
 
-/** The addresses for the roles: with the credentials of the engines that are started here. */
-export const rolesUrls = (settings: Settings, { urls }: StackPlan, own: EngineCredentials): EngineUrls => {
+/** The users of the roles at the NATS that is started here. */
+export type RoleAccounts = Readonly<Record<RoleName, EngineAccount>>;
+
+/** New ones: server and roles start and end together. */
+export const createRoleAccounts = (): RoleAccounts => {
+  const of = (user: RoleName): EngineAccount => ({ user, password: createPassword() });
+  return { ingress: of('ingress'), transfer: of('transfer'), metadata: of('metadata') };
+};
+
+/**
+ * The addresses for each role and, as `nats`, for the operator's commands: with the credentials of the engines that are started
+ * here.
+ */
+export const clientUrls = (
+  settings: Settings,
+  { urls }: StackPlan,
+  own: EngineCredentials,
+  roles: RoleAccounts,
+): Readonly<Record<ClientName, string>> => {
   const { nats, questdb, clickhouse } = settings;
+  const natsOf = (account: EngineAccount): string => nats.url ?? withAccount(urls.nats, account);
   return {
-    nats: nats.url ?? withAccount(urls.nats, own.nats),
+    nats: natsOf(own.nats),
+    'nats-ingress': natsOf(roles.ingress),
+    'nats-transfer': natsOf(roles.transfer),
+    'nats-metadata': natsOf(roles.metadata),
     questdb: questdb.url ?? withAccount(urls.questdb, own.questdb),
     clickhouse: clickhouse.url ?? withAccount(urls.clickhouse, own.clickhouse),
   };
@@ -107,6 +130,8 @@ export type StackDeps = {
   readonly log: LogLine;
   readonly env: NodeJS.ProcessEnv;
   readonly credentials: EngineCredentials;
+  readonly roleAccounts: RoleAccounts;
+  readonly rights: NatsRights;
   /** The lock of the data folder: each process that writes there holds it, too. */
   readonly lock: number;
 };
@@ -114,7 +139,7 @@ export type StackDeps = {
 const createEngines = (
   settings: Settings,
   plan: StackPlan,
-  { installer, log, credentials, lock }: StackDeps,
+  { installer, log, credentials, roleAccounts, rights, lock }: StackDeps,
 ): Engine[] => {
   const { engineHost: host, ports } = plan;
   const { durability, dataFolder } = settings;
@@ -141,13 +166,19 @@ const createEngines = (
   }
   if (settings.nats.url === undefined) {
     const own = { client: ports.natsClient.port };
-    const account = credentials.nats;
-    engines.push(createNatsEngine({ ...options('nats'), ports: own, account }, installer));
+    const account = { ...credentials.nats, rights: rights.operator };
+    const others = roleNames.map((name) => ({ ...roleAccounts[name], rights: rights[name] }));
+    engines.push(createNatsEngine({ ...options('nats'), ports: own, account, others }, installer));
   }
   return engines;
 };
 
-const roleEnvironment = (settings: Settings, plan: StackPlan, env: NodeJS.ProcessEnv): NodeJS.ProcessEnv => {
+const roleEnvironment = (
+  role: RoleName,
+  settings: Settings,
+  plan: StackPlan,
+  env: NodeJS.ProcessEnv,
+): NodeJS.ProcessEnv => {
   const ownPorts = Object.values(plan.ports).map(({ variable, port }) => [variable, String(port)]);
   // The limit protects a shared deployment, not one machine for trials; any configured value overrides this.
   const rate = settings.maxRateDefault === 1000 && env.TIDEMARK_MAX_RATE_DEFAULT === undefined;
@@ -160,7 +191,10 @@ const roleEnvironment = (settings: Settings, plan: StackPlan, env: NodeJS.Proces
     ...Object.fromEntries(Object.entries(env).filter(([name]) => !isOfEngines(name))),
     ...Object.fromEntries(ownPorts),
     ...Object.fromEntries(
-      variables.map(([engine, variable]) => [`${variable}_FILE`, urlFile(settings.dataFolder, engine)]),
+      variables.map(([engine, variable]) => {
+        const client = engine === 'nats' ? (`nats-${role}` as const) : engine;
+        return [`${variable}_FILE`, urlFile(settings.dataFolder, client)];
+      }),
     ),
     TIDEMARK_DATA: settings.dataFolder,
     ...(rate ? { TIDEMARK_MAX_RATE_DEFAULT: '0' } : {}),
@@ -177,7 +211,7 @@ export const createStack = (settings: Settings, plan: StackPlan, deps: StackDeps
       host: plan.roleHost,
       ports: [ops, ...others],
       opsPort: ops.port,
-      env: roleEnvironment(settings, plan, deps.env),
+      env: roleEnvironment(name, settings, plan, deps.env),
       log: deps.log,
     });
   const roles = {

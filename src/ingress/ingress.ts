@@ -1,10 +1,10 @@
 import type { Server } from 'node:http';
 import { createBatchPublisher } from '../bus/batch-publisher.ts';
 import { type Bus, connectBusWhenUp } from '../bus/connection.ts';
-import { type KvBucket, openKvBucket } from '../bus/kv.ts';
+import { findKvBucket, type KvBucket } from '../bus/kv.ts';
 import { createPublisher, type PublisherOptions } from '../bus/publisher.ts';
 import { startPulse } from '../bus/pulse-publisher.ts';
-import { checkBatches, ensureTopology, type RefusedStreams, retryStreams } from '../bus/topology.ts';
+import { checkBatches, findTopology, type RefusedStreams, retryStreams } from '../bus/topology.ts';
 import { withInstances } from '../config/instance-streams.ts';
 import { loadPipelines, type Pipelines, type StreamDefinition } from '../config/pipelines.ts';
 import { natsTarget, questdbInstances, type Settings } from '../config/settings.ts';
@@ -174,6 +174,10 @@ const drain = (server: Server): Promise<void> =>
     server.closeIdleConnections();
   });
 
+const findEveryMs = 1_000;
+
+const findStreams = (bus: Bus, streams: readonly StreamDefinition[]) => findTopology(bus, streams, 'streams');
+
 const openBuckets = async (
   bus: Bus,
   streams: readonly StreamDefinition[],
@@ -182,13 +186,14 @@ const openBuckets = async (
 ) =>
   untilDone(
     async () => {
-      const refused = await ensureTopology(bus, streams);
-      await checkBatches(bus, streams);
+      // Metadata creates them after the streams.
       const [records, columns, system] = await Promise.all([
-        openKvBucket(bus, buckets.records),
-        openKvBucket(bus, buckets.columns),
-        openKvBucket(bus, buckets.system),
+        findKvBucket(bus, buckets.records),
+        findKvBucket(bus, buckets.columns),
+        findKvBucket(bus, buckets.system),
       ]);
+      const refused = await findStreams(bus, streams);
+      await checkBatches(bus, streams);
       return { records, columns, system, refused };
     },
     stop,
@@ -233,7 +238,7 @@ type Given = {
 /** The answer of an operations port until the parts behind the checks have started. */
 const openOps = async ({ settings }: Given, metrics: IngressMetrics, parts: Parts) => {
   const checks = createChecks({ receiver: 'the receiver is starting', nats: 'not connected yet' });
-  const warnings = createChecks({ questdb_streams: undefined });
+  const warnings = createChecks({ questdb_streams: undefined, nats_rights: undefined });
   const ops = await startOpsServer({
     host: settings.host,
     port: settings.ingress.opsPort,
@@ -317,12 +322,16 @@ const startIngress = async (given: Given, parts: Parts, stop: AbortSignal): Prom
   const pulse = { bus, checks: checks.all, warnings: warnings.all, figures: createIngressFigures(metrics) };
   parts.add('pulse', startPulse({ ...pulse, role: 'ingress' }).stop);
   checks.set({ nats: () => (bus.connected ? undefined : 'the connection to NATS is lost') });
+  warnings.set({ nats_rights: () => bus.refused });
   const limiter = openRates(bus, log, parts);
   const { records, columns, system, ...opened } = await openBuckets(bus, pipelines.streams, stop, (why) => {
     checks.set({ receiver: () => `the receiver is starting: ${why}` });
     log.warn({ error: why }, 'waiting for JetStream');
   });
-  const refusedStreams = retryStreams(bus, pipelines.streams, opened.refused, log);
+  const refusedStreams = retryStreams(bus, pipelines.streams, opened.refused, log, {
+    retryMs: findEveryMs,
+    ensure: findStreams,
+  });
   parts.add('refused streams', () => refusedStreams.stop());
   warnings.set({ questdb_streams: () => refusedStreams.problem });
   const directory = openDirectory(given, { records, columns }, parts);

@@ -161,7 +161,7 @@ type Given = {
 
 type Readiness = {
   readonly checks: Checks<'nats' | 'questdb' | 'api'>;
-  readonly warnings: Checks<'questdb' | 'questdb_streams' | 'streams' | 'placements'>;
+  readonly warnings: Checks<'questdb' | 'questdb_streams' | 'streams' | 'placements' | 'nats_rights'>;
 };
 
 const openStores = (
@@ -190,6 +190,7 @@ const openOps = async (
     questdb_streams: undefined,
     streams: undefined,
     placements: undefined,
+    nats_rights: undefined,
   });
   // With one of several instances away, work on the tables of the others continues.
   checks.set({ questdb: () => (isOneThere() ? undefined : awayText(questdb)) });
@@ -219,6 +220,7 @@ const openState = async (
   );
   parts.add('NATS connection', () => bus.close());
   checks.set({ nats: () => (bus.connected ? undefined : 'not connected') });
+  warnings.set({ nats_rights: () => bus.refused });
   const pipelines = withInstances(loadPipelines(settings.pipelinesFolder, settings.nats.replicas), names);
   const refused = await untilItWorks(() => ensureTopology(bus, pipelines.streams), stop, log);
   const refusedStreams = retryStreams(bus, pipelines.streams, refused, log);

@@ -1,8 +1,8 @@
 import { type Bus, connectBusWhenUp } from '../bus/connection.ts';
-import { type KvBucket, openKvBucket } from '../bus/kv.ts';
+import { findKvBucket, type KvBucket } from '../bus/kv.ts';
 import { createPublisher } from '../bus/publisher.ts';
 import { startPulse } from '../bus/pulse-publisher.ts';
-import { ensureTopology, retryStreams } from '../bus/topology.ts';
+import { findTopology, retryStreams } from '../bus/topology.ts';
 import { withInstances } from '../config/instance-streams.ts';
 import {
   type LedgerPipeline,
@@ -166,6 +166,7 @@ const startingWarnings = {
   outcomes_breaker: undefined,
   outcomes_deadletter: undefined,
   ledger: undefined,
+  nats_rights: undefined,
 };
 
 type Readiness = {
@@ -217,28 +218,47 @@ type Given = {
   readonly log: Log;
 };
 
+const findEveryMs = 1_000;
+
+const findStreams = (bus: Bus, streams: readonly StreamDefinition[]) =>
+  findTopology(bus, streams, 'streams and consumers');
+
 /** The connection with its streams, its buckets and the epoch of this process. */
-const openBus = async ({ settings, pipelines, log }: Given, parts: Parts, stop: AbortSignal) => {
+const openBus = async (
+  { settings, pipelines, log }: Given,
+  { checks, warnings }: Readiness,
+  parts: Parts,
+  stop: AbortSignal,
+) => {
   const bus = await connectBusWhenUp(natsTarget(settings), 'tidemark-transfer', stop, (error) =>
     log.warn({ error: errorText(error) }, 'waiting for NATS'),
   );
   parts.add('NATS connection', () => bus.close());
   bus.onDisconnect(() => log.warn({}, 'NATS connection lost'));
   bus.onReconnect(() => log.info({}, 'NATS connection is back'));
+  warnings.set({ nats_rights: () => bus.refused });
   const { boot, system, records, refused } = await untilDone(
     async () => {
-      const refusedStreams = await ensureTopology(bus, pipelines.streams);
+      // Metadata creates them after the streams.
       const [systemBucket, bucket] = await Promise.all([
-        openKvBucket(bus, buckets.system),
-        openKvBucket(bus, buckets.records),
+        findKvBucket(bus, buckets.system),
+        findKvBucket(bus, buckets.records),
       ]);
+      const refusedStreams = await findStreams(bus, pipelines.streams);
       const number = await takeEpoch(systemBucket, Date.now());
       return { boot: number, system: systemBucket, records: bucket, refused: refusedStreams };
     },
     stop,
-    (error) => log.warn({ error: errorText(error) }, 'waiting for JetStream'),
+    (error) => {
+      const why = errorText(error);
+      checks.set({ nats: () => `transfer is starting: ${why}` });
+      log.warn({ error: why }, 'waiting for JetStream');
+    },
   );
-  const refusedStreams = retryStreams(bus, pipelines.streams, refused, log);
+  const refusedStreams = retryStreams(bus, pipelines.streams, refused, log, {
+    retryMs: findEveryMs,
+    ensure: findStreams,
+  });
   parts.add('refused streams', () => refusedStreams.stop());
   return { bus, boot, system, records, refusedStreams };
 };
@@ -276,7 +296,7 @@ const startTransfer = async (given: Given, parts: Parts, stop: AbortSignal): Pro
   const { checks, warnings } = readiness;
   const tracing = await openTracing(settings, 'transfer', log);
   parts.add('tracing', () => tracing?.stop());
-  const { bus, boot, system, records, refusedStreams } = await openBus(given, parts, stop);
+  const { bus, boot, system, records, refusedStreams } = await openBus(given, readiness, parts, stop);
   const pulse = { bus, checks: checks.all, warnings: warnings.all, figures: createTransferFigures(metrics) };
   parts.add('pulse', startPulse({ ...pulse, role: 'transfer' }).stop);
   const clickhouse = createClickhouse({ url: engineUrls(settings).clickhouse });

@@ -420,6 +420,24 @@ describe.skipIf(missing !== undefined)(`the manifests ${missing ?? ''}`, () => {
     expect(allowed(8222, 'tidemark', 'ingress')).toBe(false);
   });
 
+  // Whose secret a pod has is what it may do.
+  it('each role has the secret of its own user of NATS, and no other pod has one', () => {
+    const { resources } = reportOf('small');
+    const secrets = [...podsOf(resources)].map(([name, { spec }]): [string, string[]] => [
+      name,
+      spec.volumes.flatMap(({ secret }) =>
+        secret?.secretName.startsWith('tidemark-nats') === true ? [secret.secretName] : [],
+      ),
+    ]);
+    expect(Object.fromEntries(secrets)).toMatchObject({
+      ingress: ['tidemark-nats-ingress'],
+      transfer: ['tidemark-nats-transfer'],
+      metadata: ['tidemark-nats-metadata'],
+      backup: ['tidemark-nats-operator'],
+    });
+    expect(secrets.flatMap(([, names]) => names)).toHaveLength(4);
+  });
+
   it.each(['small', 'large'])('the values of NATS (%s) hold the streams and the largest message', (size) => {
     const values = z
       .looseObject({
@@ -432,20 +450,15 @@ describe.skipIf(missing !== undefined)(`the manifests ${missing ?? ''}`, () => {
             }),
             livenessProbe: z.looseObject({ httpGet: z.object({ path: z.string(), port: z.string() }) }),
           }),
-          env: z.looseObject({
-            GOMEMLIMIT: z.string(),
-            NATS_PASSWORD: z.object({ valueFrom: z.object({ secretKeyRef: z.looseObject({}) }) }),
-          }),
+          env: z.looseObject({ GOMEMLIMIT: z.string() }),
         }),
         config: z.looseObject({
           jetstream: z.looseObject({
             fileStore: z.looseObject({ maxSize: z.string() }),
             merge: z.object({ sync_interval: z.string() }).optional(),
           }),
-          merge: z.object({
-            max_payload: z.number(),
-            authorization: z.object({ users: z.array(z.looseObject({ password: z.string() })) }),
-          }),
+          // The users are in values of their own, which take part in each.
+          merge: z.strictObject({ max_payload: z.number() }),
         }),
       })
       .parse(parse(readFileSync(join(folder, `values/nats-${size}.yaml`), 'utf8')));
@@ -461,9 +474,6 @@ describe.skipIf(missing !== undefined)(`the manifests ${missing ?? ''}`, () => {
 
     expect(values.container.image.tag).toBe(`${versions.nats}-alpine`);
     expect(values.config.merge.max_payload).toBe(8 * 2 ** 20);
-    expect(values.config.merge.authorization.users).toEqual([
-      { user: 'tidemark', password: '<< $NATS_PASSWORD >>' },
-    ]);
     const { streams } = loadPipelines(settings.pipelinesFolder);
     const needed = streams.reduce((sum, { bytesMax }) => sum + bytesMax, 0);
     expect(bytesOf(values.config.jetstream.fileStore.maxSize)).toBeGreaterThan(needed);

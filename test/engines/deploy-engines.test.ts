@@ -1,10 +1,10 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
-import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { copyFile, mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { connect } from '@nats-io/transport-node';
+import { connect, type NatsConnection, PermissionViolationError } from '@nats-io/transport-node';
 import { expect, it, onTestFinished } from 'vitest';
 import type { EngineAccount } from '../../src/config/engine-credentials.ts';
 import { configurationFiles } from '../../src/embedded/clickhouse-command.ts';
@@ -44,7 +44,15 @@ const roleAccount = (name: string): EngineAccount => {
   return { user, password };
 };
 
-it('NATS of deploy/ accepts only the roles, by their password, and is visible only inside its container', async () => {
+/** The subject that the server refuses next. */
+const firstRefusal = async (nc: NatsConnection): Promise<string | undefined> => {
+  for await (const status of nc.status())
+    if (status.type === 'error' && status.error instanceof PermissionViolationError)
+      return status.error.subject;
+  return undefined;
+};
+
+it('NATS of deploy/ accepts each role by its own password, with its rights alone, and is visible only inside its container', async () => {
   const folder = await tempFolder();
   const [client = 0, monitor = 0] = await takePorts(2);
   const path = join(folder, 'nats.conf');
@@ -54,20 +62,32 @@ it('NATS of deploy/ accepts only the roles, by their password, and is visible on
     .replace('127.0.0.1:8222', `${host}:${monitor}`)
     .replace('"/data"', JSON.stringify(join(folder, 'store')));
   await writeFile(path, changed);
+  await copyFile(join(deployFolder, 'nats/users.conf'), join(folder, 'users.conf'));
   expect(changed).not.toMatch(/0\.0\.0\.0/);
   expect(service('nats').ports).toEqual([]);
   const server = await installer.nats();
+  const roles = ['ingress', 'transfer', 'metadata', 'operator'] as const;
+  const passwords = Object.fromEntries(
+    roles.map((role) => [role, new URL(variable('TIDEMARK_NATS_URL', role)).password]),
+  );
+  const filled = Object.entries(filledEnvironment('nats'));
   // Also one that its configuration would take for a number.
-  const { password: ofRoles } = roleAccount('TIDEMARK_NATS_URL');
-  for (const password of [ofRoles, '0123456789', '12e']) {
-    const NATS_PASSWORD = variable('NATS_PASSWORD', 'nats').replace(ofRoles, password);
-    const child = running(spawn(server, ['--config', path], { env: { NATS_PASSWORD }, stdio: 'ignore' }));
-    const open = (pass: string) =>
-      connect({ servers: `${host}:${client}`, user: 'tidemark', pass, reconnect: false });
-    const nc = await waitFor('the server answers', 20_000, () => open(password));
-    await nc.flush();
-    await nc.close();
-    await expect(open('')).rejects.toThrow(/Authorization Violation/);
+  for (const other of [undefined, '0123456789', '12e']) {
+    const env = Object.fromEntries(
+      filled.map(([name, value]) => [name, other === undefined ? value : `"${other}"`]),
+    );
+    const child = running(spawn(server, ['--config', path], { env, stdio: 'ignore' }));
+    const open = (user: string, pass = other ?? passwords[user] ?? '') =>
+      connect({ servers: `${host}:${client}`, user, pass, reconnect: false });
+    for (const role of roles) {
+      const nc = await waitFor('the server answers', 20_000, () => open(role));
+      await nc.flush();
+      const refused = firstRefusal(nc);
+      nc.publish('$JS.API.STREAM.DELETE.METRICS');
+      expect(await refused).toBe('$JS.API.STREAM.DELETE.METRICS');
+      await nc.close();
+      await expect(open(role, '')).rejects.toThrow(/Authorization Violation/);
+    }
     const health = await waitFor('it is healthy', 20_000, () => fetch(`http://${host}:${monitor}/healthz`));
     expect(health.status).toBe(200);
     const ended = once(child, 'exit');

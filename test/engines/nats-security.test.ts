@@ -75,7 +75,7 @@ it('an account is used with its credentials file, which is read at each connecti
     TIDEMARK_NATS_CREDENTIALS_FILE: file,
   });
   const refused = await use(target).catch((error: unknown) => error);
-  expect(refused).toMatchObject(unreachable);
+  expect(refused).toMatchObject({ kind: 'transient', code: 'nats_unauthorized' });
   await writeFile(file, credentials);
   expect(await use(target)).toBe(1);
   const seed = credentials.split('\n').find((line) => line.startsWith('SU')) ?? 'none';

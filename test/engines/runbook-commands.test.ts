@@ -28,6 +28,8 @@ const blocks = [...readDocument('docs/operations.md').matchAll(/^```sh\n(.*?)^``
 const runs: Readonly<Record<string, { readonly prints: RegExp; readonly code?: number }>> = {
   'tidemark doctor': { prints: /ok\s+nats/ },
   'tidemark config check': { prints: /settings and pipelines are valid/ },
+  'tidemark config nats-users': { prints: /\$JS\.API\.CONSUMER\.MSG\.NEXT\.METRICS\.questdb/ },
+  'tidemark config nats-users --values': { prints: /password: << \$NATS_INGRESS_PASSWORD >>/ },
   'curl -s http://<process>:<operations port>/readyz': { prints: /"ready":true/ },
   'tidemark ledger': { prints: /^WHOSE .*\n.* yes / },
   'tidemark ledger --since 1h': { prints: /^WHOSE .*\n.* yes / },
@@ -97,7 +99,7 @@ const notRun: Readonly<Record<string, string>> = {
 
 /** Blocks of docs/operations.md that this file does not run. */
 const blocksNotRun: readonly (readonly [begin: string, why: string])[] = [
-  ['NATS=$(openssl', 'a cluster: test/unit/docs/cluster-commands.test.ts holds it against the manifests'],
+  ['INGRESS=$(openssl', 'a cluster: test/unit/docs/cluster-commands.test.ts holds it against the manifests'],
   ['kubectl ', 'a cluster: test/unit/docs/cluster-commands.test.ts holds it against the manifests'],
   ['cp -a $B/questdb', 'engines that hold nothing: test/faults/backup-restore.test.ts'],
   ['export TIDEMARK_TRACING_URL', 'settings: test/contract/own-spans.test.ts'],
@@ -117,6 +119,7 @@ const shell = (script: string): Promise<Ended> =>
     const env = {
       ...process.env,
       ...stack.env,
+      TIDEMARK_NATS_URL: stack.engines.asUser(stack.engines.nats.url, 'operator'),
       TIDEMARK_ADMIN_URL: `http://127.0.0.1:${stack.metadata.ports['api']}`,
       TIDEMARK_ADMIN_TOKEN: stack.adminToken(),
       TIDEMARK_INGRESS_PUSH_PORT: String(stack.ingress[0]?.ports['push']),

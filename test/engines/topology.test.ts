@@ -45,12 +45,12 @@ it('streams of further instances without room in NATS are reported, and created 
   expect((await manager.consumers.info('METRICS-c', 'questdb-c')).name).toBe('questdb-c');
   const told: unknown[] = [];
   const log = { error: (fields: object) => told.push(fields), info: () => {} };
-  const waiting = retryStreams(bus, large, refused, log, 20);
+  const waiting = retryStreams(bus, large, refused, log, { retryMs: 20 });
   expect(told).toEqual([expect.objectContaining({ stream: 'METRICS-b' })]);
   expect([waiting.has('METRICS-b'), waiting.has('METRICS-c')]).toEqual([true, false]);
   expect(waiting.problem).toMatch(/^METRICS-b: JetStream: insufficient storage/);
   waiting.stop();
-  const made = retryStreams(bus, all, refused, log, 20);
+  const made = retryStreams(bus, all, refused, log, { retryMs: 20 });
   await until('the stream is made', () => made.problem === undefined);
   made.stop();
   expect((await manager.consumers.info('METRICS-b', 'questdb-b')).name).toBe('questdb-b');

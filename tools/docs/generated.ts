@@ -1,4 +1,8 @@
+import { resolve } from 'node:path';
+import { withInstances } from '../../src/config/instance-streams.ts';
 import { pipelineJsonSchemas } from '../../src/config/pipeline-files.ts';
+import { loadPipelines } from '../../src/config/pipelines.ts';
+import { natsUsersConf, natsUsersValues } from '../../src/directory/nats-user-files.ts';
 import { recordSchemas } from '../../src/directory/records.ts';
 import { consoleSchema } from './console-schema.ts';
 import { examplesDocument } from './examples.ts';
@@ -16,9 +20,15 @@ export type GeneratedFile = { readonly path: string } & (
   | { readonly json: unknown }
 );
 
+/** With the second QuestDB instance of deploy/kubernetes/overlays/two-questdb. */
+const shippedPipelines = () =>
+  withInstances(loadPipelines(resolve(import.meta.dirname, '../../pipelines')), ['default', 'b']);
+
 /** Every generated file; `make docs` writes all of them, and `make check` refuses a stale one. */
 export const generatedFiles = async (): Promise<GeneratedFile[]> => [
   { path: 'deploy/kubernetes/base/rules.yaml', text: prometheusRules() },
+  { path: 'deploy/kubernetes/values/nats-users.yaml', text: natsUsersValues(shippedPipelines()) },
+  { path: 'deploy/nats/users.conf', text: natsUsersConf(shippedPipelines()) },
   { path: 'docs/metrics.md', text: await metricsDocument() },
   { path: 'docs/reasons.md', text: reasonDocument() },
   { path: 'docs/receivers/push.md', text: examplesDocument('push') },

@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import { GenericContainer, type StartedTestContainer, Wait } from 'testcontainers';
+import { type NatsUser, usersText } from '../../../src/bus/nats-users.ts';
 import { askServer, type MonitorEndpoint } from '../../../src/bus/server-monitor.ts';
 import {
   type DatabaseAccounts,
@@ -8,8 +9,9 @@ import {
 } from '../../../src/config/engine-credentials.ts';
 import type { Durability } from '../../../src/config/settings.ts';
 import type { LogLine } from '../../../src/embedded/child.ts';
-import { createAccount, createPassword } from '../../../src/embedded/credentials.ts';
+import { createPassword } from '../../../src/embedded/credentials.ts';
 import type { Engine } from '../../../src/embedded/engine.ts';
+import type { NatsAccount } from '../../../src/embedded/nats.ts';
 import { service } from '../deploy/compose.ts';
 import { deployFolder } from '../deploy/dashboards.ts';
 import { fetchEngine } from '../stack/fetch-engine.ts';
@@ -24,6 +26,9 @@ export type ContainerOptions = {
   readonly log: LogLine;
   readonly durability: Durability;
   readonly accounts: DatabaseAccounts;
+  readonly natsAccount: EngineAccount;
+  /** The users of the roles. */
+  readonly natsOthers: readonly NatsAccount[];
 };
 
 const host = '127.0.0.1';
@@ -125,14 +130,22 @@ const createContainerEngine = (definition: Definition): ContainerEngine => {
   };
 };
 
-const natsConfiguration = (account: EngineAccount, system: EngineAccount, durability: Durability): string =>
+const quoted = ({ user, password, rights }: NatsAccount): NatsUser => ({
+  ...{ user, password: JSON.stringify(password), rights },
+});
+
+const natsConfiguration = (
+  users: readonly NatsAccount[],
+  system: EngineAccount,
+  durability: Durability,
+): string =>
   [
     'server_name: tidemark',
     'listen: "0.0.0.0:4222"',
     'http: "127.0.0.1:8222"',
     'max_payload: 8MB',
-    `authorization { users: [ ${JSON.stringify(account)} ] }`,
-    `accounts { $SYS { users: [ ${JSON.stringify(system)} ] } }`,
+    `authorization {\n  ${usersText(users.map(quoted))}\n}`,
+    `accounts { $SYS { ${usersText([quoted(system)])} } }`,
     'jetstream {',
     '  store_dir: "/data"',
     '  max_file_store: 48GB',
@@ -145,8 +158,10 @@ const natsConfiguration = (account: EngineAccount, system: EngineAccount, durabi
 const isHealthy = (answer: unknown): boolean =>
   typeof answer === 'object' && answer !== null && 'status_code' in answer && answer.status_code === 200;
 
-const nats = ({ log, durability }: ContainerOptions, [client = 0]: readonly number[]) => {
-  const account = createAccount();
+const nats = (
+  { log, durability, natsAccount: account, natsOthers }: ContainerOptions,
+  [client = 0]: readonly number[],
+) => {
   const system = { user: 'system', password: createPassword() };
   const url = `nats://${host}:${client}`;
   const ask = (endpoint: MonitorEndpoint, options?: object): Promise<unknown> =>
@@ -156,7 +171,12 @@ const nats = ({ log, durability }: ContainerOptions, [client = 0]: readonly numb
     url: withAccount(url, account),
     ports: { 4222: client },
     environment: {},
-    files: [{ target: '/etc/nats/nats.conf', content: natsConfiguration(account, system, durability) }],
+    files: [
+      {
+        target: '/etc/nats/nats.conf',
+        content: natsConfiguration([account, ...natsOthers], system, durability),
+      },
+    ],
     log,
     answers: async () => isHealthy(await ask('HEALTHZ')),
   });

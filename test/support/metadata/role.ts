@@ -38,6 +38,7 @@ export const startMetadataRole = async (
     TIDEMARK_METADATA_API_PORT: String(apiPort),
     TIDEMARK_METADATA_OPS_PORT: String(opsPort),
     ...engines.env,
+    TIDEMARK_NATS_URL: engines.asUser(engines.nats.url, 'metadata'),
     ...more,
   };
   const lines: string[] = [];

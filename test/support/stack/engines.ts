@@ -1,14 +1,18 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
+import { type NatsUserName, natsUserNames } from '../../../src/bus/nats-users.ts';
 import type { MonitorEndpoint } from '../../../src/bus/server-monitor.ts';
 import type { DatabaseAccounts, EngineAccount } from '../../../src/config/engine-credentials.ts';
+import { withInstances } from '../../../src/config/instance-streams.ts';
+import { loadPipelines } from '../../../src/config/pipelines.ts';
 import type { Durability } from '../../../src/config/settings.ts';
+import { natsRights } from '../../../src/directory/nats-rights.ts';
 import type { LogLine } from '../../../src/embedded/child.ts';
 import { createClickhouseEngine } from '../../../src/embedded/clickhouse.ts';
-import { createDatabaseAccounts } from '../../../src/embedded/credentials.ts';
+import { createAccount, createDatabaseAccounts, createPassword } from '../../../src/embedded/credentials.ts';
 import type { Engine } from '../../../src/embedded/engine.ts';
-import { createNatsEngine } from '../../../src/embedded/nats.ts';
+import { createNatsEngine, type NatsAccount } from '../../../src/embedded/nats.ts';
 import { createQuestdbEngine } from '../../../src/embedded/questdb.ts';
 import { createClickhouse } from '../../../src/stores/clickhouse/client.ts';
 import { migrate } from '../../../src/stores/clickhouse/migrate.ts';
@@ -23,6 +27,8 @@ export type TestEngines = {
   readonly nats: Engine;
   readonly questdb: Engine;
   readonly clickhouse: Engine;
+  /** An address of this NATS for one of its users, with the rights of that user alone, instead of the tests' user. */
+  asUser(url: string, user: NatsUserName): string;
   /** The state that NATS reports. */
   askNats(endpoint: MonitorEndpoint, options?: object): Promise<unknown>;
   /** Who only reads, in both databases. */
@@ -42,12 +48,27 @@ export type TestEngines = {
 
 const host = '127.0.0.1';
 
-type OwnOptions = { folder: string; log: LogLine; durability: Durability; accounts: DatabaseAccounts };
+type OwnOptions = {
+  folder: string;
+  log: LogLine;
+  durability: Durability;
+  accounts: DatabaseAccounts;
+  natsAccount: EngineAccount;
+  /** The users of the roles. */
+  natsOthers: readonly NatsAccount[];
+};
+
+/** For the names of the shipped pipelines, and QuestDB instances that tests add. */
+const rights = natsRights(
+  withInstances(loadPipelines(resolve(import.meta.dirname, '../../../pipelines')), ['default', 'b', 'c']),
+);
 
 /** Engines as child processes of the test: the default. */
 const processEngines = {
-  nats: ({ folder, log, durability }: OwnOptions, [client = 0]: number[]) =>
-    createNatsEngine({ folder, host, ports: { client }, log, durability }),
+  nats: (
+    { folder, log, durability, natsAccount: account, natsOthers: others }: OwnOptions,
+    [client = 0]: number[],
+  ) => createNatsEngine({ folder, host, ports: { client }, log, durability, account, others }),
   questdb: ({ folder, log, durability, accounts }: OwnOptions, [http = 0, pg = 0]: number[]) =>
     createQuestdbEngine({ folder, host, ports: { http, pg }, log, durability, accounts }),
   clickhouse: ({ folder, log, accounts }: OwnOptions, [http = 0]: number[]) =>
@@ -85,6 +106,16 @@ export const startEngines = async (
   };
   const ports = await takePorts(15);
   const accounts = createDatabaseAccounts();
+  const natsAccount = createAccount();
+  const natsPasswords = {
+    ingress: createPassword(),
+    transfer: createPassword(),
+    metadata: createPassword(),
+    operator: createPassword(),
+  };
+  const natsOthers = natsUserNames.map((user) => ({
+    ...{ user, password: natsPasswords[user], rights: rights[user] },
+  }));
   const engines = new Map<EngineName, Engine>();
   const env: Record<string, string> = {};
   let askNats: TestEngines['askNats'] = async () => {
@@ -101,7 +132,7 @@ export const startEngines = async (
     if (wanted[name] !== true) continue;
     const enginePorts = ports.splice(0, 2);
     if (name === 'questdb') questdbPgPort = enginePorts[1] ?? 0;
-    const options = { folder: join(folder, name), log, durability, accounts };
+    const options = { folder: join(folder, name), log, durability, accounts, natsAccount, natsOthers };
     let engine: Engine;
     if (name === 'nats') {
       const nats = own(createFor.nats(options, enginePorts));
@@ -150,6 +181,9 @@ export const startEngines = async (
     get clickhouse() {
       return started('clickhouse');
     },
+    // A cluster of the tests asks nobody for credentials.
+    asUser: (url, user) =>
+      url.replaceAll(`//${natsAccount.user}:${natsAccount.password}@`, `//${user}:${natsPasswords[user]}@`),
     askNats: (endpoint, options) => askNats(endpoint, options),
     reader: { user: accounts.readonlyUser, password: accounts.readonlyPassword },
     questdbPgPort,

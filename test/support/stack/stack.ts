@@ -4,6 +4,7 @@ import { join, resolve } from 'node:path';
 import { createInterface } from 'node:readline';
 import type { Durability } from '../../../src/config/settings.ts';
 import { deathSignalPrefix } from '../../../src/embedded/child.ts';
+import type { RoleName } from '../../../src/embedded/role.ts';
 import { waitFor } from '../wait.ts';
 import { type FolderHook, makeTables, startEngines, type TestEngines } from './engines.ts';
 import { fetchEngine } from './fetch-engine.ts';
@@ -249,10 +250,14 @@ export const startStack = async (options: StackOptions = {}): Promise<Stack> => 
   const metadataPorts = { api: next(), ops: next() };
   env['TIDEMARK_METADATA_API_PORT'] = String(metadataPorts.api);
   env['TIDEMARK_METADATA_OPS_PORT'] = String(metadataPorts.ops);
-  const envOf = async (role: string): Promise<Record<string, string>> => ({
-    ...env,
-    ...(await options.roleEnv?.(role, engines)),
-  });
+  // Each role has the rights of its own user of NATS. Earlier programs know of none.
+  const envOf = async (name: string, role: RoleName): Promise<Record<string, string>> => {
+    const own = { ...env, ...(await options.roleEnv?.(name, engines)) };
+    const url = own['TIDEMARK_NATS_URL'];
+    const isEarlier = options.program !== undefined || options.programs?.[name] !== undefined;
+    if (url === undefined || isEarlier) return own;
+    return { ...own, TIDEMARK_NATS_URL: engines.asUser(url, role) };
+  };
   const ingressPorts = Array.from({ length: ingressCount }, () => ({
     push: next(),
     otlp: next(),
@@ -264,20 +269,23 @@ export const startStack = async (options: StackOptions = {}): Promise<Stack> => 
   });
   // So that metadata prints the addresses of the first receivers in what producers copy.
   const [first] = ingressPorts;
-  const metadataEnv = { ...(first === undefined ? {} : receiverEnv(first)), ...(await envOf('metadata')) };
+  const metadataEnv = {
+    ...(first === undefined ? {} : receiverEnv(first)),
+    ...(await envOf('metadata', 'metadata')),
+  };
   const metadata = roleProcess('metadata', 'metadata', metadataEnv, metadataPorts, options);
   const startIngress = async (own: (typeof ingressPorts)[number], index: number): Promise<RoleProcess> => {
     const name = `ingress-${index}`;
     const variables = { ...receiverEnv(own), TIDEMARK_INGRESS_OPS_PORT: String(own.ops) };
     const program = options.programs?.[name] ?? options.program;
     const its = program === undefined ? options : { ...options, program };
-    return roleProcess('ingress', name, { ...(await envOf(name)), ...variables }, own, its);
+    return roleProcess('ingress', name, { ...(await envOf(name, 'ingress')), ...variables }, own, its);
   };
   const startTransfer = async (_: unknown, index: number): Promise<RoleProcess> => {
     const name = `transfer-${index}`;
     const own = { ops: next() };
     const variables = { TIDEMARK_TRANSFER_OPS_PORT: String(own.ops) };
-    return roleProcess('transfer', name, { ...(await envOf(name)), ...variables }, own, options);
+    return roleProcess('transfer', name, { ...(await envOf(name, 'transfer')), ...variables }, own, options);
   };
   const ingress = await Promise.all(ingressPorts.map(startIngress));
   const transfer = await Promise.all(Array.from({ length: transferCount }, startTransfer));
@@ -285,6 +293,9 @@ export const startStack = async (options: StackOptions = {}): Promise<Stack> => 
   const stop = async (): Promise<void> => {
     await Promise.all(roles.map((role) => role.kill()));
     await engines.stop();
+    // Each test of roles is one of their rights, too.
+    const refused = engines.lines.filter((line) => /^nats: .*Violation/.test(line));
+    if (refused.length > 0) throw new Error(`NATS refused a role:\n${[...new Set(refused)].join('\n')}`);
   };
   const ready = async (): Promise<void> => {
     for (const role of roles) await role.ready();

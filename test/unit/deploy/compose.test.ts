@@ -45,17 +45,19 @@ describe('the compose stack', () => {
 
   it('gives the roles only settings that there are, with values that can be used', () => {
     const known = new Set(settingDefinitions.map(({ env }) => env));
-    for (const role of [...roles, 'migrate']) {
+    for (const role of [...roles, 'migrate', 'operator']) {
       const environment = filledEnvironment(role);
       expect(Object.keys(environment).filter((name) => !known.has(name))).toEqual([]);
       const { nats, questdb, clickhouse } = loadSettings(environment);
       const own = filledEnvironment;
+      const password = own('nats')[`NATS_${role.toUpperCase()}_PASSWORD`]?.slice(1, -1);
       expect([nats.url, questdb.url, clickhouse.url]).toEqual([
-        `nats://tidemark:${own('nats')['NATS_PASSWORD']?.slice(1, -1)}@nats:4222`,
+        // Each as its own user of NATS; migrate as none.
+        role === 'migrate' ? undefined : `nats://${role}:${password}@nats:4222`,
         `http://tidemark:${own('questdb')['QDB_HTTP_PASSWORD']}@questdb:9000`,
         `http://tidemark:${own('clickhouse')['CLICKHOUSE_PASSWORD']}@clickhouse:8123`,
       ]);
-      expect(service(role).command).toEqual([role]);
+      expect(service(role).command).toEqual([role === 'operator' ? '--help' : role]);
     }
   });
 
@@ -128,6 +130,14 @@ describe('the compose stack', () => {
       expect(folder).toBeDefined();
       expect(mounts, role).toContain(`../pipelines:${folder}:ro`);
     }
+  });
+
+  // A user without its rights in the file would have all of them.
+  it('gives NATS the users of the roles with their rights', () => {
+    expect(service('nats').volumes).toContain('./nats/users.conf:/etc/nats/users.conf:ro');
+    const text = readFileSync(join(deployFolder, 'nats/nats.conf'), 'utf8');
+    expect(text).toMatch(/^include "users\.conf"$/m);
+    expect(text).not.toContain('authorization');
   });
 
   it('lets no container gain rights', () => {
