@@ -9,6 +9,7 @@ import { loadSettings, settingDefinitions } from '../../src/config/settings.ts';
 import { versions } from '../../src/embedded/versions.ts';
 import { definedMetrics } from '../../tools/docs/metrics.ts';
 import { missingTool } from '../support/clients/builds.ts';
+import { syncSeconds } from '../support/deploy/autoscaler.ts';
 import { service } from '../support/deploy/compose.ts';
 import { alarms, dashboards, deployFolder } from '../support/deploy/dashboards.ts';
 import {
@@ -288,6 +289,10 @@ describe.skipIf(missing !== undefined)(`the manifests ${missing ?? ''}`, () => {
         expect(asked.filter((name) => !names.has(name))).toEqual([]);
       }
       expect(scaler?.spec['fallback']).toMatchObject({ behavior: 'currentReplicasIfHigher' });
+      // Whether a store takes something shows in three scrapes.
+      const [monitor] = ofKind(reportOf(overlay).resources, 'PodMonitor');
+      expect(JSON.stringify(monitor?.spec)).toContain(`"interval":"${syncSeconds}s"`);
+      expect(triggers[0]?.metadata.query).toContain(`[${3 * syncSeconds}s]`);
     });
 
     // Without pods of an engine that is away, a node could not be drained for as long.
