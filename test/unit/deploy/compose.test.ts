@@ -118,6 +118,7 @@ describe('the compose stack', () => {
     for (const role of roles) {
       expect(service(role)).toMatchObject({ read_only: true, stop_grace_period: '60s' });
     }
+    for (const other of ['nats', 'prometheus', 'operator']) expect(service(other).read_only).toBe(true);
   });
 
   // A user without its rights in the file would have all of them.
