@@ -116,7 +116,8 @@ const itemsOn = ({ edges }: Line, from: string, to: string): number =>
   edges.find((edge) => edge.from === from && edge.to === to)?.items_per_second ?? 0;
 
 const connectionsSchema = z.object({
-  connections: z.array(z.object({ name: z.string(), authorized_user: z.string() })),
+  // The one that asks has no name.
+  connections: z.array(z.object({ name: z.string().default(''), authorized_user: z.string().default('') })),
 });
 
 // NATS would let the tests' own user do everything: these roles would prove no right.
