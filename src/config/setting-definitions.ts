@@ -91,7 +91,7 @@ export const settingsTable = z.object({
   nats: z.object({
     url: urls.optional(
       'TIDEMARK_NATS_URL',
-      'NATS server to use instead of an embedded one, like nats://host:4222 or tls://…; servers of a cluster separated by commas',
+      'NATS server to use instead of an embedded one, with the user of this role, like nats://ingress:password@host:4222 or tls://…; servers of a cluster separated by commas',
     ),
     credentialsFile: path.optional(
       'TIDEMARK_NATS_CREDENTIALS_FILE',

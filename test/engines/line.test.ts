@@ -115,6 +115,22 @@ const newToken = async (role: string): Promise<{ id: number; token: string }> =>
 const itemsOn = ({ edges }: Line, from: string, to: string): number =>
   edges.find((edge) => edge.from === from && edge.to === to)?.items_per_second ?? 0;
 
+const connectionsSchema = z.object({
+  // The one that asks has no name.
+  connections: z.array(z.object({ name: z.string().default(''), authorized_user: z.string().default('') })),
+});
+
+// NATS would let the tests' own user do everything: these roles would prove no right.
+it('each role is its own user of NATS', async () => {
+  const answer = await stack.engines.askNats('CONNZ', { auth: true });
+  const { connections } = connectionsSchema.parse(answer);
+  const users = new Set(connections.map(({ name, authorized_user: user }) => `${name} ${user}`));
+  for (const role of ['ingress', 'transfer', 'metadata']) {
+    expect(users).toContain(`tidemark-${role} ${role}`);
+    expect([...users].filter((each) => each.startsWith(`tidemark-${role} `))).toHaveLength(1);
+  }
+});
+
 describe('the line', () => {
   it('has every process on both metadata processes, all ready, and the stores', async () => {
     for (const url of urls()) {

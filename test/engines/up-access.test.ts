@@ -91,6 +91,27 @@ describe('the output of tidemark env', () => {
     expect((await fetch(`${own.admin.url}/api/v1/custom-reports`, { headers })).status).toBe(200);
   });
 
+  // The operator's password is in every shell that took it: it must not be one that writes rows or empties a stream.
+  it('makes its reader an operator of NATS, who is none of the roles', async () => {
+    const addresses = ['nats', 'nats-ingress', 'nats-transfer', 'nats-metadata'].map(
+      (name) => new URL(readFileSync(join(folder.path, 'data', 'up', `${name}.url`), 'utf8').trim()),
+    );
+    expect(addresses.map(({ username }) => username)).toEqual([
+      own.nats.user,
+      'ingress',
+      'transfer',
+      'metadata',
+    ]);
+    expect(new Set(addresses.map(({ password }) => password)).size).toBe(4);
+    const { user, password: pass } = accountOf(own.nats);
+    const nc = await connect({ servers: new URL(own.nats.url).host, user, pass });
+    const purge = nc.request('$JS.API.STREAM.PURGE.METRICS');
+    await expect(purge).rejects.toThrow(
+      /Permissions Violation for Publish to "\$JS\.API\.STREAM\.PURGE\.METRICS"/,
+    );
+    await nc.close();
+  });
+
   it('is in no line, argument or file that another user of this machine can read', () => {
     const seen = [
       ...up.lines,

@@ -120,6 +120,7 @@ describe('the compose stack', () => {
     for (const role of roles) {
       expect(service(role)).toMatchObject({ read_only: true, stop_grace_period: '60s' });
     }
+    for (const other of ['nats', 'prometheus', 'operator']) expect(service(other).read_only).toBe(true);
   });
 
   // A budget of a stream is raised while the stack runs, and the root of an image cannot be written.
