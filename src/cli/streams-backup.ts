@@ -3,7 +3,9 @@ import type { Bus } from '../bus/connection.ts';
 import { withInstances } from '../config/instance-streams.ts';
 import { loadPipelines } from '../config/pipelines.ts';
 import { loadSettings, natsTarget, questdbInstances, type Settings } from '../config/settings.ts';
+import { buckets, systemKeys } from '../directory/keys.ts';
 import { errorText } from '../model/fault.ts';
+import { nowSeconds } from '../model/time.ts';
 import type { JsonOption } from './options.ts';
 import { printFields, printJson, printLine, sayLines } from './output.ts';
 import type { BackupEntry } from './streams-backup/folder.ts';
@@ -30,6 +32,17 @@ const plain = ({ stream, state: { messages, bytes }, file_bytes }: BackupEntry) 
 
 const line = ({ stream, state }: BackupEntry): string => `${stream.padEnd(22)}  ${state.messages} messages`;
 
+/** Leaves the time of the backup for the metrics of metadata. The backup is whole without. */
+const noteBackup = async (bus: Bus): Promise<void> => {
+  try {
+    const { openKvBucket } = await import('../bus/kv.ts');
+    const system = await openKvBucket(bus, buckets.system);
+    await system.put(systemKeys.backup, { finished_at: nowSeconds() });
+  } catch (error) {
+    sayLines(`tidemark: the time of the backup was not noted, and its alarm will fire: ${errorText(error)}`);
+  }
+};
+
 const runBackup = async ({ to, json }: Options): Promise<void> => {
   const settings = loadSettings();
   const pipelines = withInstances(
@@ -37,11 +50,13 @@ const runBackup = async ({ to, json }: Options): Promise<void> => {
     questdbInstances(settings).map(({ name }) => name),
   );
   const { takeBackup } = await import('./streams-backup/take.ts');
-  const entries = await withBus(settings, (bus) =>
-    takeBackup(bus, pipelines, to, (entry) => {
+  const entries = await withBus(settings, async (bus) => {
+    const taken = await takeBackup(bus, pipelines, to, (entry) => {
       if (json === undefined) printLine(line(entry));
-    }),
-  );
+    });
+    await noteBackup(bus);
+    return taken;
+  });
   if (json) return printJson({ folder: to, streams: entries.map(plain) });
   printFields([['written to', to]]);
 };

@@ -53,6 +53,7 @@ import { createRefusalRecorder, type RefusalRecorderDependencies } from './refus
 import type { Publishers } from './request-publisher.ts';
 import { createRequestTraces, type RequestTraces } from './request-traces.ts';
 import { createUsageRecorder } from './usage-recorder.ts';
+import { startIngressAtZero } from './zero-counters.ts';
 
 /** What both receivers share. */
 type Common = {
@@ -307,6 +308,8 @@ const listenOnBoth = async (
 const startIngress = async (given: Given, parts: Parts, stop: AbortSignal): Promise<void> => {
   const { settings, pipelines, trustedProxies, log } = given;
   const metrics = createIngressMetrics();
+  startIngressAtZero(metrics);
+  metrics.bytesInFlightMax.set(settings.ingress.bytesInFlightMax);
   const listening = listeningOf(settings, trustedProxies, metrics, log);
   parts.add('TLS files', () => listening.tls?.stop());
   const { checks, warnings, port: ops } = await openOps(given, metrics, parts);

@@ -23,6 +23,7 @@ import type { QuestdbSql } from '../stores/questdb/sql.ts';
 import { createAccountMetrics } from '../telemetry/account-metrics.ts';
 import { createLog, type Log } from '../telemetry/log.ts';
 import { createMetadataMetrics, type MetadataMetrics } from '../telemetry/metrics.ts';
+import { createUpkeepMetrics } from '../telemetry/upkeep-metrics.ts';
 import { createWatchMetrics } from '../telemetry/watch-metrics.ts';
 import { type Account, openAccount } from './account/account.ts';
 import { createApiServer, openApiTls } from './api/listening.ts';
@@ -49,7 +50,9 @@ import {
 import { createTableRepair } from './tables/repair.ts';
 import { keepMetricViews } from './tables/views.ts';
 import { type AdminTokens, openAdminTokens, roleAllows } from './tokens/admin-tokens.ts';
+import { startUpkeep } from './upkeep.ts';
 import { startWatch, type Watch } from './watch.ts';
+import { startMetadataAtZero } from './zero-counters.ts';
 
 const probeEveryMs = 2_000;
 const finishMsMax = 10_000;
@@ -246,12 +249,15 @@ const openState = async (
 };
 
 /** What the watch and the account look at. */
-type Looked = Pick<Awaited<ReturnType<typeof openState>>, 'bus' | 'pipelines' | 'refusedStreams' | 'records'>;
+type Looked = Pick<
+  Awaited<ReturnType<typeof openState>>,
+  'bus' | 'pipelines' | 'refusedStreams' | 'records' | 'adminTokens'
+>;
 
 /** The looks at the streams, the stores and the account. */
 const openWatches = (
   given: Given,
-  { bus, pipelines, refusedStreams, records }: Looked,
+  { bus, pipelines, refusedStreams, records, adminTokens }: Looked,
   metrics: MetadataMetrics,
   readiness: Readiness,
   work: Parts,
@@ -281,6 +287,13 @@ const openWatches = (
     metrics: createAccountMetrics(registry),
   });
   work.add('looks at the account', () => account.stop());
+  const upkeep = startUpkeep({
+    ...given,
+    ...{ bus, adminTokens, system: records.system, stream: pipelines.ledger.stream.name },
+    dataFolder: given.settings.dataFolder,
+    metrics: createUpkeepMetrics(registry),
+  });
+  work.add('looks at the upkeep', () => upkeep.stop());
   return { account, watch };
 };
 
@@ -308,6 +321,7 @@ const startMetadata = async (
   stop: AbortSignal,
 ): Promise<void> => {
   const metrics = createMetadataMetrics();
+  startMetadataAtZero(metrics);
   const given: Given = { settings, log, metrics, ...openStores(settings, parts) };
   const tls = openApiTls(given);
   parts.add('TLS files', () => tls?.stop());

@@ -3,7 +3,7 @@ import { type KvBucket, openKvBucket } from '../bus/kv.ts';
 import { createPublisher } from '../bus/publisher.ts';
 import { startPulse } from '../bus/pulse-publisher.ts';
 import { ensureTopology, retryStreams } from '../bus/topology.ts';
-import { withInstances } from '../config/instance-streams.ts';
+import { ofInstance, withInstances } from '../config/instance-streams.ts';
 import {
   type LedgerPipeline,
   loadPipelines,
@@ -50,6 +50,7 @@ import { createTransferSamples, looksLikeToken, type TransferSamples } from './s
 import { createFence } from './spans/fence.ts';
 import { type OwedMerges, startOwedMerges } from './spans/owed-merges.ts';
 import { createSpansSink } from './spans/spans-sink.ts';
+import { startTransferAtZero } from './zero-counters.ts';
 
 type Common = {
   readonly bus: Bus;
@@ -268,10 +269,17 @@ const startSweep = (
     onStuck: (stream, messages) => metrics.stuckMessages.set({ stream }, messages),
   });
 
+const openMetrics = (instances: Given['instances']): TransferMetrics => {
+  const metrics = createTransferMetrics();
+  const points = instances.map(({ name }) => ofInstance('metrics', name));
+  startTransferAtZero(metrics, points);
+  return metrics;
+};
+
 /** From the operations port to the consumers: each part needs those before it, and stops before them. */
 const startTransfer = async (given: Given, parts: Parts, stop: AbortSignal): Promise<void> => {
   const { settings, instances, pipelines, log } = given;
-  const metrics = createTransferMetrics();
+  const metrics = openMetrics(instances);
   const readiness = await openOps(settings, metrics, parts);
   const { checks, warnings } = readiness;
   const tracing = await openTracing(settings, 'transfer', log);

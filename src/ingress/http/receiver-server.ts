@@ -79,6 +79,9 @@ const createAnswers = (
   recorder: RefusalRecorder,
 ) => {
   const stored = metrics.requests.labels(name, '200');
+  const classes = ['2xx', '4xx', '5xx'] as const;
+  const [succeeded, refused, failed] = classes.map((each) => metrics.requestSeconds.labels(name, each));
+  const secondsOf = (status: number) => (status < 400 ? succeeded : status < 500 ? refused : failed);
   const fixed = Object.entries(headers).flat();
   const count = ({ status }: Reply): void => {
     if (status === 200) stored.inc();
@@ -93,6 +96,10 @@ const createAnswers = (
       return reply;
     },
     count,
+    /** `startedAt`: ms of `performance.now()`. */
+    time: ({ status }: Reply, startedAt: number): void => {
+      secondsOf(status)?.observe((performance.now() - startedAt) / 1000);
+    },
     send: async (env: HttpBindings, reply: Reply): Promise<Response> => {
       await send(env, reply, fixed);
       return RESPONSE_ALREADY_SENT;
@@ -106,10 +113,11 @@ type Answers = ReturnType<typeof createAnswers>;
 const createPost =
   (
     { handle, defect }: Receiver,
-    { count, refusal, send: reply }: Answers,
+    { count, time, refusal, send: reply }: Answers,
     onDefect: (error: unknown) => void,
   ) =>
   async (env: HttpBindings): Promise<Response> => {
+    const startedAt = performance.now();
     const answer = await handle(env.incoming).then(
       (answered) => {
         count(answered);
@@ -120,6 +128,7 @@ const createPost =
         return refusal(defect, env.incoming);
       },
     );
+    time(answer, startedAt);
     return reply(env, answer);
   };
 
