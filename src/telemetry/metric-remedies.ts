@@ -9,6 +9,9 @@ const ofEveryRole: Readonly<Record<string, MetricRemedy>> = {
     'compare over all processes: several versions outside an upgrade mean a stalled rollout',
   ),
   tidemark_ready: say('0 for minutes: read `/readyz` of that process; it names the failing check'),
+  tidemark_check_degraded: say(
+    'repair the dependency that `/readyz` names; the process works on; docs/runbook.md#tidemarkdegraded',
+  ),
   tidemark_check_failing: say('repair the dependency that `/readyz` names; docs/runbook.md#tidemarknotready'),
   tidemark_memory_limit_bytes: say('for comparison with `process_resident_memory_bytes`'),
   tidemark_clock_timestamp_seconds: say(
