@@ -28,7 +28,7 @@ import { type Parts, runRole } from '../runtime/run-role.ts';
 import { openTlsFiles, tlsPathsOf } from '../runtime/tls-files.ts';
 import { trustedProxiesOf } from '../runtime/trusted-proxies.ts';
 import { untilDone } from '../runtime/until-done.ts';
-import { createLog, type Log } from '../telemetry/log.ts';
+import { createRoleLog, type Log } from '../telemetry/log.ts';
 import { createIngressMetrics, type IngressMetrics } from '../telemetry/metrics.ts';
 import { openTracing } from '../telemetry/open-tracing.ts';
 import { createIngressFigures } from '../telemetry/pulse-figures.ts';
@@ -50,6 +50,7 @@ import { createReportChannel } from './rates/channel.ts';
 import { startRateExchange } from './rates/exchange.ts';
 import type { RateLimiter } from './rates/limiter.ts';
 import { createRefusalRecorder, type RefusalRecorderDependencies } from './refusal-recorder.ts';
+import { idOfDefect } from './request-id.ts';
 import type { Publishers } from './request-publisher.ts';
 import { createRequestTraces, type RequestTraces } from './request-traces.ts';
 import { createUsageRecorder } from './usage-recorder.ts';
@@ -92,7 +93,11 @@ const onDefect =
   (log: Log) =>
   (error: unknown): void =>
     log.error(
-      { error: errorText(error), stack: error instanceof Error ? error.stack : '' },
+      {
+        request: idOfDefect(error),
+        error: errorText(error),
+        stack: error instanceof Error ? error.stack : '',
+      },
       'an internal error',
     );
 
@@ -396,7 +401,7 @@ export const runIngress = async (settings: Settings): Promise<void> => {
     'TIDEMARK_INGRESS_TRUSTED_PROXIES',
     settings.ingress.trustedProxies,
   );
-  const log = createLog('ingress', settings.logLevel);
+  const log = createRoleLog('ingress', settings.logLevel);
   await runRole({ name: 'ingress', log }, (parts, stop) =>
     startIngress({ settings, pipelines, trustedProxies, log }, parts, stop),
   );

@@ -35,7 +35,7 @@ import { untilDone } from '../runtime/until-done.ts';
 import { type Clickhouse, createClickhouse } from '../stores/clickhouse/client.ts';
 import { createLedgerWriter } from '../stores/clickhouse/ledger-writer.ts';
 import { createSpanWriter } from '../stores/clickhouse/span-writer.ts';
-import { createLog, type Log } from '../telemetry/log.ts';
+import { createRoleLog, type Log } from '../telemetry/log.ts';
 import { createTransferMetrics, type TransferMetrics } from '../telemetry/metrics.ts';
 import { openTracing } from '../telemetry/open-tracing.ts';
 import { createTransferFigures } from '../telemetry/pulse-figures.ts';
@@ -353,7 +353,7 @@ export const runTransfer = async (settings: Settings): Promise<void> => {
     loadPipelines(settings.pipelinesFolder, settings.nats.replicas),
     instances.map(({ name }) => name),
   );
-  const log = createLog('transfer', settings.logLevel);
+  const log = createRoleLog('transfer', settings.logLevel);
   await runRole({ name: 'transfer', log }, (parts, stop) =>
     startTransfer({ settings, instances, pipelines, log }, parts, stop),
   );

@@ -8,6 +8,7 @@ import type { TlsFiles } from '../../runtime/tls-files.ts';
 import type { IngressMetrics } from '../../telemetry/metrics.ts';
 import type { RefusalRecorder } from '../refusal-recorder.ts';
 import { type Headers, Refused, retryAfter } from '../refused.ts';
+import { idHeaders, idOfDefect } from '../request-id.ts';
 import { createHotRoute } from './hot-route.ts';
 import type { Reply } from './reply.ts';
 
@@ -125,7 +126,8 @@ const createPost =
       },
       (error: unknown) => {
         onDefect(error);
-        return refusal(defect, env.incoming);
+        const reply = refusal(defect, env.incoming);
+        return { ...reply, headers: { ...idHeaders(idOfDefect(error)), ...reply.headers } };
       },
     );
     time(answer, startedAt);
