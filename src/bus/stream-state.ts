@@ -62,6 +62,14 @@ export type StreamHealth = StreamState & {
   readonly redelivered: number;
   /** Pulls that wait for messages. */
   readonly waitingPulls: number;
+  /** Copies of the stream on other servers that are offline or behind, and 1 more where it has no leader. */
+  readonly copiesBehind: number;
+};
+
+/** A single server has no others, and says nothing of them. */
+const copiesBehindOf = ({ cluster }: StreamInfo): number => {
+  const behind = (cluster?.replicas ?? []).filter(({ current, offline }) => offline === true || !current);
+  return behind.length + (cluster !== undefined && cluster.leader === '' ? 1 : 0);
 };
 
 /** Throws as `readStream` does. */
@@ -80,6 +88,7 @@ export const streamHealth = async (
     pending: answer.consumer?.num_pending ?? 0,
     redelivered: answer.consumer?.num_redelivered ?? 0,
     waitingPulls: answer.consumer?.num_waiting ?? 0,
+    copiesBehind: copiesBehindOf(answer.stream),
   };
 };
 

@@ -25,6 +25,7 @@ const dropSchema = z.object({
   value: z.string(),
   detail: z.string(),
   payload: z.string(),
+  request: z.string().default(''),
   sender: z.string(),
   sdk: z.string(),
 });
@@ -42,7 +43,7 @@ const ownerText = ({ data_id: dataId, app_id: appId, pipeline }: Drop): string =
   return appId === 0 ? 'traces' : `application ${appId}`;
 };
 
-const head = ['TIME', 'WHOSE', 'REASON', 'FIELD', 'VALUE', 'SENDER', 'SDK', 'DETAIL'];
+const head = ['TIME', 'WHOSE', 'REASON', 'FIELD', 'VALUE', 'SENDER', 'SDK', 'REQUEST', 'DETAIL'];
 
 const cellsOf = (drop: Drop): string[] => [
   timeText(drop.at),
@@ -52,6 +53,7 @@ const cellsOf = (drop: Drop): string[] => [
   drop.value || nothing,
   drop.sender || nothing,
   drop.sdk || nothing,
+  drop.request || nothing,
   drop.detail || nothing,
 ];
 

@@ -39,6 +39,10 @@ export const runIngressProcesses = async (settings: Settings, count: number): Pr
   const log = createLog('ingress', settings.logLevel);
   const stop = stopSignal();
   const workers = new Set<Worker>();
+  // Their log levels: without a handler the signal would end this process.
+  process.on('SIGUSR2', () => {
+    for (const worker of workers) worker.process.kill('SIGUSR2');
+  });
   const fatal = Promise.withResolvers<Fatal>();
   let isEnding = false;
   cluster.setupPrimary({ args: ['ingress'] });

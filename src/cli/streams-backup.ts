@@ -4,8 +4,10 @@ import type { Bus } from '../bus/connection.ts';
 import { withInstances } from '../config/instance-streams.ts';
 import { loadPipelines } from '../config/pipelines.ts';
 import { engineUrls, loadSettings, natsTarget, questdbInstances, type Settings } from '../config/settings.ts';
+import { buckets, systemKeys } from '../directory/keys.ts';
 import { errorText, Fault } from '../model/fault.ts';
 import { defaultInstance } from '../model/instances.ts';
+import { nowSeconds } from '../model/time.ts';
 import type { JsonOption } from './options.ts';
 import { printFields, printJson, printLine, sayLines } from './output.ts';
 import type { BackupEntry } from './streams-backup/folder.ts';
@@ -41,6 +43,19 @@ const plain = ({ stream, state: { messages, bytes }, file_bytes }: BackupEntry) 
 });
 
 const line = ({ stream, state }: BackupEntry): string => `${stream.padEnd(22)}  ${state.messages} messages`;
+
+/** Leaves the time of the backup for the metrics of metadata. The backup is whole without. */
+const noteBackup = async (settings: Settings): Promise<void> => {
+  try {
+    const { openKvBucket } = await import('../bus/kv.ts');
+    await withBus(settings, async (bus) => {
+      const system = await openKvBucket(bus, buckets.system);
+      await system.put(systemKeys.backup, { finished_at: nowSeconds() });
+    });
+  } catch (error) {
+    sayLines(`tidemark: the time of the backup was not noted, and its alarm will fire: ${errorText(error)}`);
+  }
+};
 
 /** The streams and the records, into a new or empty folder. */
 const backUpStreams = async (
@@ -117,6 +132,7 @@ const backUpAll = async (settings: Settings, into: string, options: BackupOption
     say('ClickHouse');
   }
   const path = await folder.finish();
+  await noteBackup(settings);
   const removed = options.keep === undefined ? [] : await keepNewest(into, options.keep, new Date());
   if (isQuiet) return printJson({ folder: path, streams: entries.map(plain), removed });
   printFields([['written to', path], ...removed.map((name): [string, string] => ['removed', name])]);
@@ -132,6 +148,7 @@ const runBackup = async (options: BackupOptions, command: Command): Promise<void
     command.error('error: the databases and --keep go with --into <folder>');
   const folder = to ?? '';
   const entries = await backUpStreams(settings, folder, json === true);
+  await noteBackup(settings);
   if (json) return printJson({ folder, streams: entries.map(plain) });
   printFields([['written to', folder]]);
 };

@@ -331,7 +331,7 @@ export const settingsTable = z.object({
   tracing: z.object({
     url: url.optional(
       'TIDEMARK_TRACING_URL',
-      'OTLP/HTTP address for the spans of ingress and transfer themselves; without a path, /v1/traces is added; default none: no spans',
+      'OTLP/HTTP address for the spans of the roles themselves; without a path, /v1/traces is added; default none: no spans',
     ),
     headers: secret.optional(
       'TIDEMARK_TRACING_HEADERS',

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { z } from 'zod';
 
 /**
  * KV buckets. Every role watches the records and the column registry; the system bucket holds counters and epochs; in
@@ -58,9 +59,14 @@ export const systemKeys = {
     `counter.${name}`,
   /** A value here lets the consumers of a pipeline continue that their breaker stopped. */
   resume: (pipeline: string): string => `resume.${pipeline}`,
+  /** When the streams were last backed up: `backupRecordSchema`. */
+  backup: 'backup',
   /** A day (since 1970 UTC) of spans that needs a merge because rows are doubled; erased after the merge. */
   owedMerge: (day: string): string => `merge.${day}`,
 } as const;
+
+/** What a backup of the streams leaves behind; Unix seconds. */
+export const backupRecordSchema = z.object({ finished_at: z.int().nonnegative() });
 
 /** Data ids are handed out from this range, both ends included, as in the original system. */
 export const dataIdRange = { first: 1_500_001, last: 2_097_151 } as const;

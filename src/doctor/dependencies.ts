@@ -7,6 +7,7 @@ import { errorText, Fault } from '../model/fault.ts';
 import { type Clickhouse, database } from '../stores/clickhouse/client.ts';
 import type { QuestdbSql } from '../stores/questdb/sql.ts';
 import { readTableStates } from '../stores/questdb/table-states.ts';
+import { clockOffsetMs, readClickhouseTimeMs, readQuestdbTimeMs } from './clocks.ts';
 
 /** The checked thing, whether it is healthy, the finding, and what to do where it is not (else empty). Times are milliseconds. */
 export type Finding = {
@@ -62,9 +63,7 @@ export const look = async (name: string, check: () => Promise<string>): Promise<
 
 /** Throws a Fault where the clock differs too much; `read` returns the other one's ms since the epoch. */
 const skewText = async (read: () => Promise<number>): Promise<string> => {
-  const before = Date.now();
-  const theirs = await read();
-  const skewMs = Math.round(theirs - (before + Date.now()) / 2);
+  const skewMs = await clockOffsetMs(read);
   if (Math.abs(skewMs) <= skewMsMax) return `clock differs by ${skewMs} ms`;
   throw new Fault(
     'permanent',
@@ -90,20 +89,13 @@ export const lookAtStreams = async (bus: Bus, streams: readonly StreamDefinition
   return findings;
 };
 
-const nowSchema = z.tuple([z.coerce.number()]);
-
 /** A QuestDB instance, its clock, and the state of its tables of points. Findings call it `what`. */
 export const lookAtQuestdb = async (what: string, sql: QuestdbSql): Promise<Finding[]> => [
   await look(what, async () => {
     await sql.exec('SELECT 1');
     return 'answers';
   }),
-  await look(`clock of ${what}`, () =>
-    skewText(async () => {
-      const { dataset } = await sql.exec('SELECT cast(systimestamp() AS LONG) / 1000');
-      return nowSchema.parse(dataset[0])[0];
-    }),
-  ),
+  await look(`clock of ${what}`, () => skewText(() => readQuestdbTimeMs(sql))),
   await look(`tables of ${what}`, async () => {
     const states = (await readTableStates(sql)).filter(({ name }) => name.endsWith('.__default__'));
     const bad = states.filter(({ isSuspended, deduplicates }) => isSuspended || !deduplicates);
@@ -131,12 +123,7 @@ export const lookAtClickhouse = async (clickhouse: Clickhouse): Promise<Finding[
     await clickhouse.rows(millisecondsRow, 'SELECT 1 AS ms');
     return 'answers';
   }),
-  await look('clock of clickhouse', () =>
-    skewText(async () => {
-      const [row] = await clickhouse.rows(millisecondsRow, 'SELECT toUnixTimestamp64Milli(now64(3)) AS ms');
-      return row?.ms ?? 0;
-    }),
-  ),
+  await look('clock of clickhouse', () => skewText(() => readClickhouseTimeMs(clickhouse))),
   await look('tables of clickhouse', async () => {
     const rows = await clickhouse.rows(
       tableRow,

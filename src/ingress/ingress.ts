@@ -28,7 +28,7 @@ import { type Parts, runRole } from '../runtime/run-role.ts';
 import { openTlsFiles, tlsPathsOf } from '../runtime/tls-files.ts';
 import { trustedProxiesOf } from '../runtime/trusted-proxies.ts';
 import { untilDone } from '../runtime/until-done.ts';
-import { createLog, type Log } from '../telemetry/log.ts';
+import { createRoleLog, type Log } from '../telemetry/log.ts';
 import { createIngressMetrics, type IngressMetrics } from '../telemetry/metrics.ts';
 import { openTracing } from '../telemetry/open-tracing.ts';
 import { createIngressFigures } from '../telemetry/pulse-figures.ts';
@@ -50,9 +50,11 @@ import { createReportChannel } from './rates/channel.ts';
 import { startRateExchange } from './rates/exchange.ts';
 import type { RateLimiter } from './rates/limiter.ts';
 import { createRefusalRecorder, type RefusalRecorderDependencies } from './refusal-recorder.ts';
+import { idOfDefect } from './request-id.ts';
 import type { Publishers } from './request-publisher.ts';
 import { createRequestTraces, type RequestTraces } from './request-traces.ts';
 import { createUsageRecorder } from './usage-recorder.ts';
+import { startIngressAtZero } from './zero-counters.ts';
 
 /** What both receivers share. */
 type Common = {
@@ -91,7 +93,11 @@ const onDefect =
   (log: Log) =>
   (error: unknown): void =>
     log.error(
-      { error: errorText(error), stack: error instanceof Error ? error.stack : '' },
+      {
+        request: idOfDefect(error),
+        error: errorText(error),
+        stack: error instanceof Error ? error.stack : '',
+      },
       'an internal error',
     );
 
@@ -313,6 +319,8 @@ const listenOnBoth = async (
 const startIngress = async (given: Given, parts: Parts, stop: AbortSignal): Promise<void> => {
   const { settings, pipelines, trustedProxies, log } = given;
   const metrics = createIngressMetrics();
+  startIngressAtZero(metrics);
+  metrics.bytesInFlightMax.set(settings.ingress.bytesInFlightMax);
   const listening = listeningOf(settings, trustedProxies, metrics, log);
   parts.add('TLS files', () => listening.tls?.stop());
   const { checks, warnings, port: ops } = await openOps(given, metrics, parts);
@@ -409,7 +417,7 @@ export const runIngress = async (settings: Settings): Promise<void> => {
     'TIDEMARK_INGRESS_TRUSTED_PROXIES',
     settings.ingress.trustedProxies,
   );
-  const log = createLog('ingress', settings.logLevel);
+  const log = createRoleLog('ingress', settings.logLevel);
   await runRole({ name: 'ingress', log }, (parts, stop) =>
     startIngress({ settings, pipelines, trustedProxies, log }, parts, stop),
   );

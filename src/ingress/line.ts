@@ -6,9 +6,11 @@ import { type FailureLimit, isFailure } from './failures.ts';
 import type { BytesInFlight } from './http/admission.ts';
 import { type Body, type BodyLimits, readBody, type SeeBody } from './http/body.ts';
 import type { Reply } from './http/reply.ts';
+import type { BaseCounter } from './identity.ts';
 import { effectiveRate, type RateLimiter } from './rates/limiter.ts';
 import type { RefusalRecorder } from './refusal-recorder.ts';
 import { type Headers, noHeaders, notStored, Refused, refusalOf, retryAfter } from './refused.ts';
+import { idHeaders, idOf, noteDefect, type RequestId } from './request-id.ts';
 import type { RequestTraces } from './request-traces.ts';
 import type { UsageRecorder } from './usage-recorder.ts';
 
@@ -27,6 +29,8 @@ export type Sender = {
   deadlineAt: number;
   /** The rest of `max_rate`, for every answer after that check. */
   rateHeaders: Headers;
+  /** Empty until its items have a base, or it is answered. */
+  requestId: RequestId;
 };
 
 export const newSender = (request: IncomingMessage): Sender => ({
@@ -37,6 +41,7 @@ export const newSender = (request: IncomingMessage): Sender => ({
   secrets: [],
   deadlineAt: 0,
   rateHeaders: noHeaders,
+  requestId: '',
 });
 
 /** The dependencies of both receivers. */
@@ -47,6 +52,7 @@ export type LineDependencies = {
   readonly metrics: IngressMetrics;
   readonly recorder: RefusalRecorder;
   readonly usage: UsageRecorder;
+  readonly bases: BaseCounter;
   /** Why the receiver can accept nothing now, or undefined. */
   readonly unready: () => string | undefined;
   readonly now: () => number;
@@ -110,8 +116,11 @@ const judged = (refused: Refused, { isKnown, request }: Sender, failures: Failur
   return waitSeconds === 0 ? refused : tooManyFailures(waitSeconds);
 };
 
-const withHeaders = (reply: Reply, headers: Headers): Reply =>
-  headers === noHeaders ? reply : { ...reply, headers: { ...headers, ...reply.headers } };
+/** The answer with the id of its request and the rest of its rate. */
+const addressed = (reply: Reply, sender: Sender, bases: BaseCounter): Reply => ({
+  ...reply,
+  headers: { ...idHeaders(idOf(sender, bases)), ...sender.rateHeaders, ...reply.headers },
+});
 
 /** Bytes of a body that is not read to its end, as its sender announced them. */
 const announcedBytes = ({ headers }: IncomingMessage): number => Number(headers['content-length'] ?? 0);
@@ -125,7 +134,7 @@ export const createLine = <S extends Sender, A>(
   deps: LineDependencies,
   signal: Signal<S, A>,
 ): ((request: IncomingMessage) => Promise<Reply>) => {
-  const { failures, recorder, traces, limits, inFlight } = deps;
+  const { failures, recorder, traces, limits, inFlight, bases } = deps;
   const bodyBytes = deps.metrics.bodyBytes.labels(signal.receiver);
 
   const readWanted = async (sender: S): Promise<Body> => {
@@ -160,6 +169,7 @@ export const createLine = <S extends Sender, A>(
 
   const refuse = (error: unknown, sender: S): Reply => {
     const refused = judged(refusalOf(error), sender, failures);
+    idOf(sender, bases);
     if (refused.reason === 'rate_limited' && sender.deadlineAt === 0)
       bodyBytes.inc(announcedBytes(sender.request));
     recorder.refused(refused.reason, sender.owner, sender.items);
@@ -170,9 +180,14 @@ export const createLine = <S extends Sender, A>(
   return async (request) => {
     const sender = signal.open(request);
     try {
-      return withHeaders(await take(sender), sender.rateHeaders);
+      return addressed(await take(sender), sender, bases);
     } catch (error) {
-      return withHeaders(refuse(error, sender), sender.rateHeaders);
+      try {
+        return addressed(refuse(error, sender), sender, bases);
+      } catch (defect) {
+        noteDefect(defect, idOf(sender, bases));
+        throw defect;
+      }
     }
   };
 };

@@ -6,11 +6,15 @@ import type { Pipeline } from '../outcomes/rows.ts';
 import type { Sample, Samples } from '../outcomes/samples.ts';
 import type { IngressMetrics } from '../telemetry/metrics.ts';
 import { createFailingSenders } from './failing-senders.ts';
+import type { RequestId } from './request-id.ts';
 import { senderName } from './sender.ts';
 
 /** The fields of a sample that differ within a request. */
 export type Example = Pick<Sample, 'reason' | 'ordinal' | 'field' | 'value' | 'detail' | 'payload'> &
   Partial<Pick<Sample, 'stage' | 'secrets'>>;
+
+/** The request of a sample, and its id. */
+export type Sampled = { readonly request: IncomingMessage; readonly requestId: RequestId };
 
 /**
  * Records requests and values outside the balance (architecture 10.2): in the metrics of the process and the rows of LEDGER, with
@@ -33,7 +37,7 @@ export type RefusalRecorder = {
    */
   wantsRefused(request: IncomingMessage, owner: number, reason: string, named: number): boolean;
   /** A sample of this request; `sdk` comes from its resource, else it is empty. */
-  sample(request: IncomingMessage, owner: number, sdk: string, example: Example): void;
+  sample(sender: Sampled, owner: number, sdk: string, example: Example): void;
 };
 
 export type RefusalRecorderDependencies = {
@@ -80,12 +84,13 @@ export const createRefusalRecorder = (
       // Asked in any case: a sample that is due is one of the few of its minute as long as these last.
       return samples.wants(pipeline, owner, reason) || isDue;
     },
-    sample: (request, owner, sdk, example) =>
+    sample: ({ request, requestId }, owner, sdk, example) =>
       samples.add({
         stage: 'receiver',
         ...example,
         pipeline,
         owner,
+        request: requestId,
         sender: clientAddress(request, trustedProxies),
         sdk: senderName(sdk, request.headers['user-agent']),
       }),

@@ -94,6 +94,12 @@ const measuring = (
   };
 };
 
+/** The stream of a message: `metrics-b.0` belongs to stream `METRICS-b`. */
+const streamIn =
+  (destination: Destination) =>
+  ({ subject }: Outgoing): string =>
+    `${destination.stream}${subject.slice(destination.subject.length, subject.lastIndexOf('.'))}`;
+
 export const createRequestPublisher = (
   destination: Destination,
   { single, batches, book }: Publishers,
@@ -103,12 +109,12 @@ export const createRequestPublisher = (
   const { pipeline } = destination;
   const measured = measuring(pipeline, metrics, traces);
   const stored = metrics.publishes.labels(pipeline, 'stored');
+  const streamOf = streamIn(destination);
+  const confirmed = (message: Outgoing): void =>
+    metrics.publishedBytes.inc({ stream: streamOf(message) }, sectionsLength(message.payload));
 
-  /** `metrics-b.0` belongs to stream `METRICS-b`. */
-  const open = ({ subject, entry }: Outgoing): Posting | undefined => {
-    const instance = subject.slice(destination.subject.length, subject.lastIndexOf('.'));
-    return book.open(`${destination.stream}${instance}`, pipeline, entry);
-  };
+  const open = (message: Outgoing): Posting | undefined =>
+    book.open(streamOf(message), pipeline, message.entry);
 
   const publishOne = (
     message: Outgoing,
@@ -124,7 +130,10 @@ export const createRequestPublisher = (
         const published = await single.publish(subject, messageId, payload, envelopeVersion, options);
         bookPublished(posting, published, isNamed);
         if (published.duplicate) metrics.publishes.inc({ pipeline, outcome: 'duplicate' });
-        else stored.inc();
+        else {
+          stored.inc();
+          confirmed(message);
+        }
         return published.duplicate;
       } catch (error) {
         bookFailed(posting, error);
@@ -145,6 +154,7 @@ export const createRequestPublisher = (
         });
         for (const [index, posting] of postings.entries()) posting?.stored(sequences[index] ?? 0);
         stored.inc(messages.length);
+        for (const message of messages) confirmed(message);
       } catch (error) {
         for (const posting of postings) bookFailed(posting, error);
         throw error;

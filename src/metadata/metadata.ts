@@ -21,8 +21,11 @@ import { untilDone } from '../runtime/until-done.ts';
 import { type Clickhouse, createClickhouse } from '../stores/clickhouse/client.ts';
 import type { QuestdbSql } from '../stores/questdb/sql.ts';
 import { createAccountMetrics } from '../telemetry/account-metrics.ts';
-import { createLog, type Log } from '../telemetry/log.ts';
+import { createRoleLog, type Log } from '../telemetry/log.ts';
 import { createMetadataMetrics, type MetadataMetrics } from '../telemetry/metrics.ts';
+import { openTracing } from '../telemetry/open-tracing.ts';
+import type { Tracing } from '../telemetry/tracing.ts';
+import { createUpkeepMetrics } from '../telemetry/upkeep-metrics.ts';
 import { createWatchMetrics } from '../telemetry/watch-metrics.ts';
 import { type Account, openAccount } from './account/account.ts';
 import { createApiServer, openApiTls } from './api/listening.ts';
@@ -49,7 +52,9 @@ import {
 import { createTableRepair } from './tables/repair.ts';
 import { keepMetricViews } from './tables/views.ts';
 import { type AdminTokens, openAdminTokens, roleAllows } from './tokens/admin-tokens.ts';
+import { startUpkeep } from './upkeep.ts';
 import { startWatch, type Watch } from './watch.ts';
+import { startMetadataAtZero } from './zero-counters.ts';
 
 const probeEveryMs = 2_000;
 const finishMsMax = 10_000;
@@ -248,12 +253,15 @@ const openState = async (
 };
 
 /** What the watch and the account look at. */
-type Looked = Pick<Awaited<ReturnType<typeof openState>>, 'bus' | 'pipelines' | 'refusedStreams' | 'records'>;
+type Looked = Pick<
+  Awaited<ReturnType<typeof openState>>,
+  'bus' | 'pipelines' | 'refusedStreams' | 'records' | 'adminTokens'
+>;
 
 /** The looks at the streams, the stores and the account. */
 const openWatches = (
   given: Given,
-  { bus, pipelines, refusedStreams, records }: Looked,
+  { bus, pipelines, refusedStreams, records, adminTokens }: Looked,
   metrics: MetadataMetrics,
   readiness: Readiness,
   work: Parts,
@@ -283,6 +291,13 @@ const openWatches = (
     metrics: createAccountMetrics(registry),
   });
   work.add('looks at the account', () => account.stop());
+  const upkeep = startUpkeep({
+    ...given,
+    ...{ bus, adminTokens, system: records.system, stream: pipelines.ledger.stream.name },
+    dataFolder: given.settings.dataFolder,
+    metrics: createUpkeepMetrics(registry),
+  });
+  work.add('looks at the upkeep', () => upkeep.stop());
   return { account, watch };
 };
 
@@ -303,13 +318,28 @@ const openReads = (
   };
 };
 
+const openMetrics = (): MetadataMetrics => {
+  const metrics = createMetadataMetrics();
+  startMetadataAtZero(metrics);
+  return metrics;
+};
+
+const openCallTracing = async (
+  { settings, log }: Pick<Given, 'settings' | 'log'>,
+  parts: Parts,
+): Promise<Tracing | undefined> => {
+  const tracing = await openTracing(settings, 'metadata', log);
+  parts.add('tracing', () => tracing?.stop());
+  return tracing;
+};
+
 /** From the clients of the stores to the API: each part needs those before it, and stops before them. */
 const startMetadata = async (
   { settings, log }: Pick<Given, 'settings' | 'log'>,
   parts: Parts,
   stop: AbortSignal,
 ): Promise<void> => {
-  const metrics = createMetadataMetrics();
+  const metrics = openMetrics();
   const given: Given = { settings, log, metrics, ...openStores(settings, parts) };
   const tls = openApiTls(given);
   parts.add('TLS files', () => tls?.stop());
@@ -318,6 +348,7 @@ const startMetadata = async (
   const probing = AbortSignal.any([stop, ending.signal]);
   const questdb = given.instances.map((instance) => follow(instance, probing));
   const readiness = await openOps(given, questdb, parts);
+  const tracing = await openCallTracing(given, parts);
   const state = await openState({ ...given, instances: questdb }, readiness, parts, stop);
   const { bus, pipelines, records, adminTokens } = state;
   const tables = createPlacedTables(questdb, records);
@@ -343,8 +374,8 @@ const startMetadata = async (
   work.add('views of metrics', () => views.stop());
   const { account, watch } = openWatches(given, state, metrics, readiness, work);
   const ready = { checks: readiness.checks.all, warnings: readiness.warnings.all };
-  const accountState = () => account.state;
-  const pulse = openPulse({ ...given, ...state, ...ready, instances: questdb, watch, accountState }, work);
+  const looked = { instances: questdb, watch, accountState: () => account.state };
+  const pulse = openPulse({ ...given, ...state, ...ready, ...looked }, work);
 
   // A watch that is closed while it starts keeps the process alive: the API answers once all have begun.
   await Promise.race([Promise.all([records.ready, views.ready, refresh.ready]), whenStopped(stop)]);
@@ -362,8 +393,8 @@ const startMetadata = async (
     ...{ bus, pipelines, records, adminTokens, audit, refresh, account, pulse },
     ...reads,
   };
-  const { checks } = ready;
-  const server = await serve(createRoleApi(services, { ...given, tables, placing, checks }), settings, tls);
+  const own = { ...given, tables, placing, tracing, checks: ready.checks };
+  const server = await serve(createRoleApi(services, own), settings, tls);
   parts.add('admin API', () => finish(server));
   // Streams of dropped items have no end of their own.
   parts.add('readers of live drops', () => reads.outcomes.live.stop());
@@ -378,6 +409,6 @@ const startMetadata = async (
  * only its caller knows whether it still wants the report. Throws a Fault for unusable settings or ports.
  */
 export const runMetadata = async (settings: Settings): Promise<void> => {
-  const log = createLog('metadata', settings.logLevel);
+  const log = createRoleLog('metadata', settings.logLevel);
   await runRole({ name: 'metadata', log }, (parts, stop) => startMetadata({ settings, log }, parts, stop));
 };

@@ -11,6 +11,7 @@ import { createRecordReader } from '../outcomes/record-reader.ts';
 import type { Clickhouse } from '../stores/clickhouse/client.ts';
 import type { Log } from '../telemetry/log.ts';
 import type { MetadataMetrics } from '../telemetry/metrics.ts';
+import type { Tracing } from '../telemetry/tracing.ts';
 import type { Account } from './account/account.ts';
 import type { ApiDeps } from './api/deps.ts';
 import { createApi } from './api/server.ts';
@@ -45,6 +46,8 @@ type RoleParts = Pick<ApiDeps, 'tables' | 'placing' | 'checks'> & {
   readonly clickhouse: Clickhouse;
   readonly readers: Readers;
   readonly log: Log;
+  /** Undefined where tracing is off. */
+  readonly tracing: Tracing | undefined;
 };
 
 /** The admin API of the metadata role, made of its services and its clients of the stores. */

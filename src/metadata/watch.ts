@@ -52,9 +52,10 @@ const healthOf = async (
 
 const forget = ({ metrics }: WatchDeps, stream: string): void => {
   const { messages, bytes, bytesMax, bytesLeft, oldestAge } = metrics;
-  const { pending, ackPending, redelivered, waitingPulls } = metrics;
+  const { pending, ackPending, redelivered, waitingPulls, copiesBehind } = metrics;
   const gauges = [messages, bytes, bytesMax, bytesLeft, oldestAge];
-  for (const gauge of [...gauges, pending, ackPending, redelivered, waitingPulls]) gauge.remove({ stream });
+  for (const gauge of [...gauges, pending, ackPending, redelivered, waitingPulls, copiesBehind])
+    gauge.remove({ stream });
 };
 
 /** What the looks remember of the streams. */
@@ -78,6 +79,7 @@ const lookAtStreams = async (deps: WatchDeps, { missing, trends }: StreamMemory)
     metrics.bytesMax.set(label, health.bytesMax);
     metrics.bytesLeft.set(label, Math.max(0, health.bytesMax - health.bytes));
     metrics.oldestAge.set(label, health.oldestAgeSeconds);
+    metrics.copiesBehind.set(label, health.copiesBehind);
     if (definition.consumer === undefined) continue;
     metrics.pending.set(label, health.pending);
     metrics.ackPending.set(label, health.ackPending);

@@ -404,6 +404,22 @@ export const reasons: readonly Reason[] = [
   ...rows(deadLetterReasons, 'item', 'transfer', 'operator'),
 ];
 
+const codesOf = (list: readonly (readonly [string, string, string])[]): readonly string[] =>
+  list.map(([code]) => code);
+
+/** The codes of the table by where they are counted: the values that the label `reason` of a metric can have. */
+export const reasonCodes = {
+  points: codesOf([...pointReasons, ...timeReasons]),
+  spans: [...codesOf([...spanReasons, ...timeReasons]), 'item_too_large'],
+  times: codesOf(timeReasons),
+  purges: ['data_source_purged', 'purged_by_operator'],
+  pointValues: ['metric_columns_exceeded'],
+  spanValues: ['event_time_invalid', 'link_id_invalid', 'value_cut'],
+  pushes: codesOf(requestReasons),
+  exports: codesOf([...requestReasons, ...traceRequestReasons]),
+  deadLetters: codesOf(deadLetterReasons),
+} as const;
+
 /** Meaning of a code, for replies; the first row of a code with several rows. Undefined for an unknown code. */
 export const explain = (code: string): Reason | undefined => reasons.find((reason) => reason.code === code);
 

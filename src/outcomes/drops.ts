@@ -27,6 +27,8 @@ const texts = {
   value: z.string(),
   detail: z.string(),
   payload: z.string(),
+  /** Earlier programs write none. */
+  request: z.string().default(''),
   sender: z.string(),
   sdk: z.string(),
 };

@@ -187,6 +187,8 @@ export type SampleRow = {
   readonly value: string;
   readonly detail: string;
   readonly payload: string;
+  /** The id of the request, as its answer has it; empty for samples of transfer. */
+  readonly request: string;
   /** Address of the sender, and the SDK's name as it gives it. */
   readonly sender: string;
   readonly sdk: string;

@@ -16,6 +16,8 @@ export type Sample = {
   readonly detail: string;
   /** A text, or a value that is written as JSON; undefined for nothing. */
   readonly payload: unknown;
+  /** The id of the request; absent where several requests share a message. */
+  readonly request?: string;
   readonly sender: string;
   readonly sdk: string;
   /** Credentials of the request, valid or not. */
@@ -149,6 +151,7 @@ export const createSamples = ({ now, redaction, onLost }: SampleOptions): Sample
         ordinal,
         ...fieldOf(sample),
         payload: payloadOf(sample),
+        request: sample.request ?? '',
         sender: redaction.text(sender, sampleBytesMax.sender, secrets),
         sdk: redaction.text(sdk, sampleBytesMax.sdk, secrets),
         seq: seq++,

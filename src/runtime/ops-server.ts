@@ -33,7 +33,7 @@ export const readiness = (
 };
 
 /** `/readyz` as metrics: whether the role is ready, and each check that fails. */
-const exposeReadiness = (registry: Registry, checks: ReadyChecks): void => {
+const exposeReadiness = (registry: Registry, checks: ReadyChecks, degraded: ReadyChecks): void => {
   const registers = [registry];
   new Gauge({
     name: 'tidemark_ready',
@@ -50,6 +50,16 @@ const exposeReadiness = (registry: Registry, checks: ReadyChecks): void => {
     registers,
     collect() {
       for (const [name, check] of Object.entries(checks))
+        this.set({ check: name }, check() === undefined ? 0 : 1);
+    },
+  });
+  new Gauge({
+    name: 'tidemark_check_degraded',
+    help: '1 while /readyz lists this under degraded; the answer of /readyz has the reason',
+    labelNames: ['check'],
+    registers,
+    collect() {
+      for (const [name, check] of Object.entries(degraded))
         this.set({ check: name }, check() === undefined ? 0 : 1);
     },
   });
@@ -84,7 +94,7 @@ export const startOpsServer = async (options: {
   checks: ReadyChecks;
   warnings?: ReadyChecks;
 }): Promise<{ port: number; stop(): Promise<void> }> => {
-  exposeReadiness(options.registry, options.checks);
+  exposeReadiness(options.registry, options.checks, options.warnings ?? {});
   const listener: RequestListener = (request, response) => {
     const path = pathOf(request.url ?? '');
     const answer = (status: number, type: string, body: string): void => {

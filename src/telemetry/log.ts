@@ -8,8 +8,24 @@ export type Log = {
   error(fields: Record<string, unknown>, message: string): void;
 };
 
+/** The level at which SIGUSR2 sets the log of a running role. */
+const closerLevel = 'debug';
+
+/**
+ * The log of a role that runs: SIGUSR2 sets its level to debug, and the next one to what it was, so that an operator sees more of a
+ * trouble without a restart that would end it.
+ */
+export const createRoleLog = (role: string, level: string): Log => {
+  const log = createLog(role, level);
+  process.on('SIGUSR2', () => {
+    log.level = log.level === level ? closerLevel : level;
+    log.info({ level: log.level }, 'the log level has changed');
+  });
+  return log;
+};
+
 /** A log for one role. `level` is a pino level or `silent`. Lines are written at once, so that a kill loses none. */
-export const createLog = (role: string, level: string): Log =>
+export const createLog = (role: string, level: string): Log & { level: string } =>
   pino(
     { level, base: { role }, timestamp: pino.stdTimeFunctions.isoTime },
     pino.destination({ dest: 2, sync: true }),

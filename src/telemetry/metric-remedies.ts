@@ -9,9 +9,16 @@ const ofEveryRole: Readonly<Record<string, MetricRemedy>> = {
     'compare over all processes: several versions outside an upgrade mean a stalled rollout',
   ),
   tidemark_ready: say('0 for minutes: read `/readyz` of that process; it names the failing check'),
+  tidemark_check_degraded: say(
+    'repair the dependency that `/readyz` names; the process works on; docs/runbook.md#tidemarkdegraded',
+  ),
   tidemark_check_failing: say('repair the dependency that `/readyz` names; docs/runbook.md#tidemarknotready'),
+  tidemark_memory_limit_bytes: say('for comparison with `process_resident_memory_bytes`'),
+  tidemark_clock_timestamp_seconds: say(
+    'differs from the time of the scrape: set both clocks by NTP; docs/runbook.md#tidemarkclockskew',
+  ),
   process_resident_memory_bytes: say(
-    'near the limit of the container: raise the limit; lower `TIDEMARK_INGRESS_BYTES_IN_FLIGHT_MAX` for ingress',
+    'near `tidemark_memory_limit_bytes`: raise the limit; lower `TIDEMARK_INGRESS_BYTES_IN_FLIGHT_MAX` for ingress',
   ),
   process_cpu_seconds_total: say('a rate near 1 for minutes: the process uses a whole core; add replicas'),
   process_open_fds: say(
@@ -33,6 +40,9 @@ const ofLedgerFeed: Readonly<Record<string, MetricRemedy>> = {
 const ofIngress: Readonly<Record<string, MetricRemedy>> = {
   tidemark_ingress_requests_total: say(
     'a growing share of 5xx: read `/readyz` of ingress and check the streams',
+  ),
+  tidemark_ingress_request_seconds: say(
+    'p99 over 1 s: compare with `tidemark_ingress_publish_seconds`; bodies of slow senders count, too',
   ),
   tidemark_ingress_requests_refused_total: say(
     '`tidemark explain <reason>`; `tidemark ledger` names the owners',
@@ -60,6 +70,10 @@ const ofIngress: Readonly<Record<string, MetricRemedy>> = {
   tidemark_ingress_bytes_in_flight: say(
     'near `TIDEMARK_INGRESS_BYTES_IN_FLIGHT_MAX`: add ingress replicas',
     'otelcol_exporter_in_flight_requests',
+  ),
+  tidemark_ingress_bytes_in_flight_max: say('nothing: the limit for comparison'),
+  tidemark_ingress_published_bytes_total: say(
+    '`tidemark_stream_bytes_max` divided by this rate is the longest outage of the store without 503',
   ),
   tidemark_ingress_connections: say('near `TIDEMARK_INGRESS_CONNECTIONS_MAX`: add ingress replicas'),
   tidemark_ingress_connections_ended_total: say('docs/receivers/limits.md has the meaning of each reason'),
@@ -92,6 +106,9 @@ const ofTransfer: Readonly<Record<string, MetricRemedy>> = {
   tidemark_transfer_items_stored_total: say(
     'flat while messages wait: see failing writes',
     'otelcol_exporter_sent_spans',
+  ),
+  tidemark_transfer_visible_seconds: say(
+    'p99 over a minute: the lag, or a store that is slow; docs/runbook.md#tidemarkvisiblelate',
   ),
   tidemark_transfer_rows_written_total: say('for planning: rows per second'),
   tidemark_transfer_items_dropped_total: say('`tidemark drops --since 1h` shows owners and reasons'),
@@ -179,6 +196,16 @@ const ofMetadata: Readonly<Record<string, MetricRemedy>> = {
     'workers were killed or returned messages; it falls as the messages are stored',
   ),
   tidemark_consumer_waiting_pulls: say('0 while messages wait: no transfer process pulls'),
+  tidemark_stream_copies_behind: say(
+    'above 0 for minutes: a server of NATS is away or slow; one more failure may stop the stream',
+  ),
+  tidemark_clock_offset_seconds: say('over 5 s: set both clocks by NTP; docs/runbook.md#tidemarkclockskew'),
+  tidemark_disk_bytes: say('nothing: for comparison with the free bytes'),
+  tidemark_disk_free_bytes: say('below 15 %: docs/runbook.md#tidemarkdiskfilling'),
+  tidemark_admin_token_expiry_timestamp_seconds: say(
+    '`tidemark admin-token list` names it; create another, and give it to its users before',
+  ),
+  tidemark_backup_last_success_timestamp_seconds: say('older than a day: docs/runbook.md#tidemarkbackupold'),
   tidemark_clickhouse_parts_max: say(
     'near `tidemark_clickhouse_parts_delay`: merges are behind; larger and fewer inserts, or a faster disk',
   ),
@@ -209,6 +236,7 @@ const ofMetadata: Readonly<Record<string, MetricRemedy>> = {
   tidemark_refresh_last_duration_seconds: say('near the interval of the job: node management is slow'),
   tidemark_refresh_last_failed: say('`tidemark refresh show <run_id>` has the reasons'),
   tidemark_refresh_last_success_timestamp_seconds: say('old in every process: `tidemark refresh list`'),
+  tidemark_refresh_interval_seconds: say('nothing: for comparison with the time of the last success'),
   tidemark_refresh_subscriptions: say('nothing: for comparison with the number of reports'),
 };
 
@@ -234,6 +262,7 @@ export const labelBounds: Readonly<Record<string, { readonly pattern: RegExp; re
   },
   receiver: { pattern: /^(push|otlp)$/, text: 'push, otlp' },
   status: { pattern: /^[1-5]\d\d$/, text: 'HTTP status' },
+  status_class: { pattern: /^[1-5]xx$/, text: '2xx, 4xx, 5xx' },
   reason: {
     pattern: /^[a-z_]+$/,
     text: 'codes of docs/reasons.md; for connections the codes of docs/receivers/limits.md',
@@ -252,6 +281,11 @@ export const labelBounds: Readonly<Record<string, { readonly pattern: RegExp; re
     pattern: /^(METRICS(-[a-z][a-z0-9_-]{0,31})?|TRACES|LEDGER|DEADLETTER|AUDIT)$/,
     text: 'streams of pipelines/streams.yaml, and METRICS-<name> of each further QuestDB instance',
   },
+  engine: {
+    pattern: /^(nats|clickhouse|questdb(-[a-z][a-z0-9_-]{0,31})?)$/,
+    text: 'nats, clickhouse, questdb; questdb-<name> where there are several',
+  },
+  disk: { pattern: /^(data|clickhouse)$/, text: 'data, clickhouse' },
   table: { pattern: /^[a-z_]+$/, text: 'tables of database `otel`' },
   table_id: {
     pattern: /^\d+_[A-Za-z0-9_.]{1,200}$/,

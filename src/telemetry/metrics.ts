@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import { totalmem } from 'node:os';
 import { join } from 'node:path';
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import { z } from 'zod';
@@ -11,6 +12,13 @@ const packageSchema = z.object({ version: z.string() });
 export const programVersion = (): string =>
   packageSchema.parse(JSON.parse(readFileSync(join(import.meta.dirname, '../../package.json'), 'utf8')))
     .version;
+
+/** Bytes of memory that this process may use: the limit of its container, where there is none the machine's memory. */
+const memoryLimitBytes = (): number => {
+  const machine = totalmem();
+  const limit = process.constrainedMemory();
+  return limit > 0 && limit < machine ? limit : machine;
+};
 
 const secondsBuckets = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
 
@@ -25,6 +33,19 @@ const createRegistry = (role: string): Registry => {
     labelNames: ['version', 'node'],
     registers: [registry],
   }).set({ version: programVersion(), node: process.versions.node }, 1);
+  new Gauge({
+    name: 'tidemark_memory_limit_bytes',
+    help: "Memory that the process may use: the limit of its container; without one, the machine's memory",
+    registers: [registry],
+  }).set(memoryLimitBytes());
+  new Gauge({
+    name: 'tidemark_clock_timestamp_seconds',
+    help: 'The clock of the process, Unix seconds: compare it with the time of the scrape',
+    registers: [registry],
+    collect() {
+      this.set(Date.now() / 1000);
+    },
+  });
   return registry;
 };
 
@@ -50,6 +71,13 @@ const requestMetrics = (registers: Registry[]) => ({
     name: 'tidemark_ingress_requests_total',
     help: 'Requests answered, by receiver and HTTP status',
     labelNames: ['receiver', 'status'],
+    registers,
+  }),
+  requestSeconds: new Histogram({
+    name: 'tidemark_ingress_request_seconds',
+    help: 'Time from the head of a request to its answer, the arrival of its body included; by class of HTTP status',
+    labelNames: ['receiver', 'status_class'],
+    buckets: [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30],
     registers,
   }),
   refused: new Counter({
@@ -131,6 +159,11 @@ const connectionMetrics = (registers: Registry[]) => ({
     help: 'Request bytes held now; near the limit receivers answer 503',
     registers,
   }),
+  bytesInFlightMax: new Gauge({
+    name: 'tidemark_ingress_bytes_in_flight_max',
+    help: 'Limit of the request bytes that the process holds at once',
+    registers,
+  }),
   connections: new Gauge({
     name: 'tidemark_ingress_connections',
     help: 'Connections open now; near the limit new ones are answered 503',
@@ -152,6 +185,12 @@ const publishMetrics = (registers: Registry[]) => ({
     name: 'tidemark_ingress_publishes_total',
     help: 'Messages published, by outcome (stored, duplicate, not_stored, unconfirmed)',
     labelNames: ['pipeline', 'outcome'],
+    registers,
+  }),
+  publishedBytes: new Counter({
+    name: 'tidemark_ingress_published_bytes_total',
+    help: 'Bytes of messages that NATS confirmed, by stream',
+    labelNames: ['stream'],
     registers,
   }),
   publishSeconds: new Histogram({
@@ -212,6 +251,13 @@ const messageMetrics = (registers: Registry[]) => ({
     name: 'tidemark_transfer_items_stored_total',
     help: 'Items whose rows the database confirmed',
     labelNames: ['pipeline'],
+    registers,
+  }),
+  visibleSeconds: new Histogram({
+    name: 'tidemark_transfer_visible_seconds',
+    help: 'Time from the arrival of a request at its receiver until the database confirmed the rows, for each message',
+    labelNames: ['pipeline'],
+    buckets: [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 900, 3600],
     registers,
   }),
   rows: new Counter({

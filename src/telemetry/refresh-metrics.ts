@@ -31,6 +31,11 @@ export const createRefreshMetrics = (registry: Registry) => {
       help: 'End of the last run without a failure, Unix seconds; 0 = never in this process. Compare over all metadata processes',
       registers,
     }),
+    interval: new Gauge({
+      name: 'tidemark_refresh_interval_seconds',
+      help: 'Longest time between two runs of the schedule (TIDEMARK_REFRESH_CRON)',
+      registers,
+    }),
     subscriptions: new Gauge({
       name: 'tidemark_refresh_subscriptions',
       help: 'Subscriptions that this process knows',

@@ -25,6 +25,10 @@ export const createWatchMetrics = (registry: Registry) => {
     ),
     redelivered: ofStream('tidemark_consumer_redelivered', 'Redelivered messages that are not settled yet'),
     waitingPulls: ofStream('tidemark_consumer_waiting_pulls', 'Pulls of workers that wait for messages'),
+    copiesBehind: ofStream(
+      'tidemark_stream_copies_behind',
+      'Copies of a stream on other servers of NATS that are offline or behind',
+    ),
     parts: new Gauge({
       name: 'tidemark_clickhouse_parts_max',
       help: 'Active parts of a table in its fullest partition',

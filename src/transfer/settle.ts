@@ -53,8 +53,13 @@ type Settled<E> = {
 };
 
 /** The figures of settled messages and of their items. */
-const createSettleFigures = <E>({ sink, metrics }: Pick<SettlerDependencies<E>, 'sink' | 'metrics'>) => {
+const createSettleFigures = <E>({
+  sink,
+  metrics,
+  now,
+}: Pick<SettlerDependencies<E>, 'sink' | 'metrics' | 'now'>) => {
   const pipeline = sink.label ?? sink.pipeline;
+  const visible = metrics.visibleSeconds.labels(pipeline);
   return {
     message: (settlement: 'ack' | 'retry' | 'dead_letter'): void =>
       metrics.messages.inc({ pipeline, settlement }),
@@ -66,6 +71,9 @@ const createSettleFigures = <E>({ sink, metrics }: Pick<SettlerDependencies<E>, 
         bytes += message.bytes;
         items += stored;
         rows += validated.rows;
+        // A redriven item waited for an operator.
+        if (stored > 0 && sink.pipeline !== 'ledger' && validated.redrive === undefined)
+          visible.observe(Math.max(0, now() - validated.arrivedAt) / 1000);
         for (const [reason, dropped] of validated.dropped) metrics.dropped.inc({ pipeline, reason }, dropped);
       }
       metrics.stored.inc({ pipeline }, items);

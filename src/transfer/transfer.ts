@@ -3,7 +3,7 @@ import { findKvBucket, type KvBucket } from '../bus/kv.ts';
 import { createPublisher } from '../bus/publisher.ts';
 import { startPulse } from '../bus/pulse-publisher.ts';
 import { findTopology, retryStreams } from '../bus/topology.ts';
-import { withInstances } from '../config/instance-streams.ts';
+import { ofInstance, withInstances } from '../config/instance-streams.ts';
 import {
   type LedgerPipeline,
   loadPipelines,
@@ -35,7 +35,7 @@ import { untilDone } from '../runtime/until-done.ts';
 import { type Clickhouse, createClickhouse } from '../stores/clickhouse/client.ts';
 import { createLedgerWriter } from '../stores/clickhouse/ledger-writer.ts';
 import { createSpanWriter } from '../stores/clickhouse/span-writer.ts';
-import { createLog, type Log } from '../telemetry/log.ts';
+import { createRoleLog, type Log } from '../telemetry/log.ts';
 import { createTransferMetrics, type TransferMetrics } from '../telemetry/metrics.ts';
 import { openTracing } from '../telemetry/open-tracing.ts';
 import { createTransferFigures } from '../telemetry/pulse-figures.ts';
@@ -50,6 +50,7 @@ import { createTransferSamples, looksLikeToken, type TransferSamples } from './s
 import { createFence } from './spans/fence.ts';
 import { type OwedMerges, startOwedMerges } from './spans/owed-merges.ts';
 import { createSpansSink } from './spans/spans-sink.ts';
+import { startTransferAtZero } from './zero-counters.ts';
 
 type Common = {
   readonly bus: Bus;
@@ -288,10 +289,17 @@ const startSweep = (
     onStuck: (stream, messages) => metrics.stuckMessages.set({ stream }, messages),
   });
 
+const openMetrics = (instances: Given['instances']): TransferMetrics => {
+  const metrics = createTransferMetrics();
+  const points = instances.map(({ name }) => ofInstance('metrics', name));
+  startTransferAtZero(metrics, points);
+  return metrics;
+};
+
 /** From the operations port to the consumers: each part needs those before it, and stops before them. */
 const startTransfer = async (given: Given, parts: Parts, stop: AbortSignal): Promise<void> => {
   const { settings, instances, pipelines, log } = given;
-  const metrics = createTransferMetrics();
+  const metrics = openMetrics(instances);
   const readiness = await openOps(settings, metrics, parts);
   const { checks, warnings } = readiness;
   const tracing = await openTracing(settings, 'transfer', log);
@@ -365,7 +373,7 @@ export const runTransfer = async (settings: Settings): Promise<void> => {
     loadPipelines(settings.pipelinesFolder, settings.nats.replicas),
     instances.map(({ name }) => name),
   );
-  const log = createLog('transfer', settings.logLevel);
+  const log = createRoleLog('transfer', settings.logLevel);
   await runRole({ name: 'transfer', log }, (parts, stop) =>
     startTransfer({ settings, instances, pipelines, log }, parts, stop),
   );

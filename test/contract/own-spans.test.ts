@@ -9,7 +9,7 @@ import { engineVariables } from '../support/stack/fetch-engine.ts';
 import { type Report, type Stack, startStack } from '../support/stack/stack.ts';
 import { until } from '../support/until.ts';
 
-// Ingress and transfer send the spans of their own work to the trace receiver of this same stack, every request of it sampled.
+// All roles send the spans of their own work to the trace receiver of this same stack, every request of it sampled.
 let stack: Stack;
 let report: Report;
 let app: { app_id: number; token: string };
@@ -31,7 +31,7 @@ beforeAll(async () => {
     configIn(stack.folder),
     `tracing:\n  url: ${url}\n  headers: X-MON-TOKEN=${app.token}\n  sample_ratio: 1\n`,
   );
-  for (const role of [...stack.ingress, ...stack.transfer]) {
+  for (const role of [stack.metadata, ...stack.ingress, ...stack.transfer]) {
     expect(await role.stop()).toBe(0);
     role.start();
   }
@@ -147,6 +147,22 @@ describe('spans of the program itself', () => {
     const answer = await exportSpans(otlpBody([], hex(16)));
     expect(answer.status).toBe(200);
     expect(await stepsOnce(traceOf(answer), 6)).toEqual(line('traces', '/v1/traces', 'ClickHouse'));
+  });
+
+  it('show a call of the admin API, in the trace of its caller', async () => {
+    const traceId = hex(16);
+    const answer = await fetch(`http://127.0.0.1:${stack.metadata.ports['api']}/api/v1/custom-reports`, {
+      headers: { Authorization: `Bearer ${stack.adminToken()}`, traceparent: `00-${traceId}-${hex(8)}-01` },
+    });
+    expect([answer.status, traceOf(answer)]).toEqual([200, traceId]);
+    expect(await stepsOnce(traceId, 1)).toEqual([
+      { service: 'tidemark-metadata', name: 'GET /api/v1/custom-reports', parent: '' },
+    ]);
+    const [span] = await stack.spansQuery(
+      `SELECT SpanAttributes['tidemark.request_id'] AS id, SpanAttributes['http.response.status_code'] AS status
+         FROM otel.otel_traces FINAL WHERE TraceId = '${traceId}'`,
+    );
+    expect(span).toEqual({ id: answer.headers.get('X-Request-Id'), status: '200' });
   });
 
   it('are omitted where the sender does not sample', async () => {

@@ -40,6 +40,7 @@ const names = [
   '020_ingest_settled_record',
   '021_ingest_settled_mv_record',
   '022_ingest_differences_placed',
+  '023_ingest_samples_request',
 ];
 const version = names.length;
 const log = createLog('test', 'silent');

@@ -126,6 +126,9 @@ it('QuestDB of deploy/ is guarded: who may do all, who reads, and names of other
     const { status } = await rawRequest(`http://${host}:${health}/status`, { host: '10.1.2.3:9003' });
     return status === 200;
   });
+  // Prometheus has no credentials of QuestDB.
+  const figures = await rawRequest(`http://${host}:${health}/metrics`, { host: 'questdb:9003' });
+  expect([figures.status, String(figures.body)]).toEqual([200, expect.stringMatching(/^questdb_/m)]);
   const operator = roleAccount('TIDEMARK_QUESTDB_URL');
   const reader = {
     user: variable('QUESTDB_PG_USER', 'grafana'),

@@ -318,3 +318,41 @@ describe('credentials', () => {
     }
   });
 });
+
+// An operator finds what became of the one request that its sender asks about.
+describe('the id of a request', () => {
+  // Of a report of its own: samples of one owner and reason are few in a minute.
+  let own: Report;
+  const answered = async (body: unknown): Promise<{ status: number; id: string }> => {
+    const response = await fetch(`http://127.0.0.1:${port('push')}/v2/push/`, {
+      method: 'POST',
+      body: JSON.stringify(body),
+    });
+    await response.text();
+    return { status: response.status, id: response.headers.get('X-Request-Id') ?? '' };
+  };
+  const sampleWith = (id: string): Promise<SampleRow> =>
+    waitFor(`a sample of request ${id}`, 60_000, () => tap.samples().find(({ request }) => request === id));
+
+  it('is the uid of its first row', async () => {
+    own = await stack.createReport('request-id');
+    const first = await waitFor('the data id is known', 60_000, async () => {
+      const answer = await answered(bodyOf(own, [{ metrics: { cpu: 1 } }, { metrics: { cpu: 2 } }]));
+      return answer.status === 200 ? answer : undefined;
+    });
+    const table = own.result_table.table_id;
+    await stack.waitForRows(table, 2);
+    const { dataset } = await stack.query(`SELECT cast(uid AS STRING) FROM "${table}" ORDER BY uid`);
+    expect(dataset).toEqual([[first.id], [String(BigInt(first.id) + 1n)]]);
+  });
+
+  it('is in the sample of a dropped point, and of a refused request', async () => {
+    const dropped = await answered(bodyOf(own, [{ metrics: { cpu: 1 } }, { metrics: { gpu: 'many' } }]));
+    expect(dropped.status).toBe(200);
+    expect(await sampleWith(dropped.id)).toMatchObject({ reason: 'metric_value_invalid' });
+    const refused = await answered(bodyOf(own, []));
+    expect(refused.status).toBe(400);
+    expect(await sampleWith(refused.id)).toMatchObject({ reason: 'data_empty' });
+    expect(new Set([dropped.id, refused.id]).size).toBe(2);
+  });
+});

@@ -60,6 +60,8 @@ const runs: Readonly<Record<string, { readonly prints: RegExp; readonly code?: n
   'tidemark drops --reason unauthorized': { prints: /unauthorized/ },
   'tidemark usage --failing': { prints: /SENDER|no sender/i },
   'tidemark usage --silent': { prints: /OWNER|WHOSE|no /i },
+  'tidemark admin-token list': { prints: /admin/ },
+  'tidemark top --once': { prints: /METRICS/ },
   'tidemark audit --kind data_source --limit 20': { prints: /token/ },
   'tidemark token show <id>': { prints: /[0-9a-f]{32}/ },
   'tidemark report columns <id>': { prints: /COLUMN/ },
@@ -94,6 +96,8 @@ const notRun: Readonly<Record<string, string>> = {
   'tidemark admin-token create': 'test/engines/admin-tokens.test.ts, with the name and role that it wants',
   'tidemark admin-token revoke': 'test/engines/admin-tokens.test.ts, with the token that it wants',
   'BACKUP … TO File(name)': 'test/engines/clickhouse-confined.test.ts, with the name of a database',
+  'nats stream report': 'of the program nats, which is not part of this one',
+  'nats server report jetstream': 'of the program nats, which is not part of this one',
   'nats consumer resume': 'of the program nats, which is not part of this one',
 };
 

@@ -8,6 +8,7 @@ import {
   type Registry,
 } from '../../src/telemetry/metrics.ts';
 import { createRefreshMetrics } from '../../src/telemetry/refresh-metrics.ts';
+import { createUpkeepMetrics } from '../../src/telemetry/upkeep-metrics.ts';
 import { createWatchMetrics } from '../../src/telemetry/watch-metrics.ts';
 
 export type Role = 'ingress' | 'transfer' | 'metadata';
@@ -27,6 +28,7 @@ const registryOf = (role: Role): Registry => {
   createRefreshMetrics(registry);
   createWatchMetrics(registry);
   createAccountMetrics(registry);
+  createUpkeepMetrics(registry);
   return registry;
 };
 

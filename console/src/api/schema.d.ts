@@ -2126,6 +2126,8 @@ export interface components {
             detail: string;
             /** @description The item as received, redacted, at most 1 KiB */
             payload: string;
+            /** @description X-Request-Id of the answer; empty for samples of transfer */
+            request: string;
             sender: string;
             sdk: string;
         };

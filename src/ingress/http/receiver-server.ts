@@ -8,6 +8,7 @@ import type { TlsFiles } from '../../runtime/tls-files.ts';
 import type { IngressMetrics } from '../../telemetry/metrics.ts';
 import type { RefusalRecorder } from '../refusal-recorder.ts';
 import { type Headers, Refused, retryAfter } from '../refused.ts';
+import { idHeaders, idOfDefect } from '../request-id.ts';
 import { createHotRoute } from './hot-route.ts';
 import type { Reply } from './reply.ts';
 
@@ -79,6 +80,9 @@ const createAnswers = (
   recorder: RefusalRecorder,
 ) => {
   const stored = metrics.requests.labels(name, '200');
+  const classes = ['2xx', '4xx', '5xx'] as const;
+  const [succeeded, refused, failed] = classes.map((each) => metrics.requestSeconds.labels(name, each));
+  const secondsOf = (status: number) => (status < 400 ? succeeded : status < 500 ? refused : failed);
   const fixed = Object.entries(headers).flat();
   const count = ({ status }: Reply): void => {
     if (status === 200) stored.inc();
@@ -93,6 +97,10 @@ const createAnswers = (
       return reply;
     },
     count,
+    /** `startedAt`: ms of `performance.now()`. */
+    time: ({ status }: Reply, startedAt: number): void => {
+      secondsOf(status)?.observe((performance.now() - startedAt) / 1000);
+    },
     send: async (env: HttpBindings, reply: Reply): Promise<Response> => {
       await send(env, reply, fixed);
       return RESPONSE_ALREADY_SENT;
@@ -106,10 +114,11 @@ type Answers = ReturnType<typeof createAnswers>;
 const createPost =
   (
     { handle, defect }: Receiver,
-    { count, refusal, send: reply }: Answers,
+    { count, time, refusal, send: reply }: Answers,
     onDefect: (error: unknown) => void,
   ) =>
   async (env: HttpBindings): Promise<Response> => {
+    const startedAt = performance.now();
     const answer = await handle(env.incoming).then(
       (answered) => {
         count(answered);
@@ -117,9 +126,11 @@ const createPost =
       },
       (error: unknown) => {
         onDefect(error);
-        return refusal(defect, env.incoming);
+        const reply = refusal(defect, env.incoming);
+        return { ...reply, headers: { ...idHeaders(idOfDefect(error)), ...reply.headers } };
       },
     );
+    time(answer, startedAt);
     return reply(env, answer);
   };
 

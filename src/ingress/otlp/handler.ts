@@ -9,6 +9,7 @@ import type { Reply } from '../http/reply.ts';
 import { type BaseCounter, requestIdentity } from '../identity.ts';
 import { createLine, type LineDependencies, limitRate, newSender } from '../line.ts';
 import { notStored, Refused } from '../refused.ts';
+import { named } from '../request-id.ts';
 import { createSenderNames, type SenderNames } from '../sender.ts';
 import { type CredentialNames, credentialOf } from './credential.ts';
 import { keptByApplication } from './kept.ts';
@@ -155,7 +156,7 @@ class OtlpSteps {
     if (accepted > 0) this.accepted.inc(accepted);
     for (const [reason, spans] of rejected) metrics.dropped.inc({ pipeline, reason }, spans);
     for (const [reason, spans] of deferred) metrics.deferred.inc({ pipeline, reason }, spans);
-    traces?.sawItems({ 'tidemark.items': accepted });
+    traces?.sawItems({ 'tidemark.items': accepted, 'tidemark.request_id': sender.requestId });
     if (leniencies.size > 0) {
       const name = this.senders.nameOf(sdk, sender.request.headers['user-agent']);
       for (const [kind, times] of leniencies) metrics.leniencies.inc({ kind, sender: name }, times);
@@ -175,7 +176,7 @@ class OtlpSteps {
       ? await requestIdentity(`otlp:${identityCredential}`, '', body.bytes)
       : undefined;
     const limits = widestLimits([...applications.values()].map(({ rules }) => rules.limits));
-    const base = identity?.base ?? this.takeBase(limits.spansMax);
+    const base = named(sender, identity?.base ?? this.takeBase(limits.spansMax));
     const encoded = await this.encode(sender, body, {
       owners: new Map([...applications].map(([token, application]) => [token, ownerOf(application)])),
       clientIp: clientAddress(request, trustedProxies),

@@ -25,11 +25,11 @@ const withoutQuotes = (text: string): string =>
 /** Records the samples of the encoder. Spans with a failed time are dropped in transfer. */
 export const sampleSpans = (
   recorder: RefusalRecorder,
-  { request, secrets }: OtlpSender,
+  sender: OtlpSender,
   { samples, sdk }: EncodedTraces,
 ): void => {
   for (const { appId, index, reason, field, detail, got, item } of samples) {
-    recorder.sample(request, appId, sdk, {
+    recorder.sample(sender, appId, sdk, {
       reason,
       stage: explain(reason)?.stage ?? 'receiver',
       ordinal: index,
@@ -37,20 +37,17 @@ export const sampleSpans = (
       value: got === '' ? undefined : withoutQuotes(got),
       detail,
       payload: item,
-      secrets,
+      secrets: sender.secrets,
     });
   }
 };
 
 /** Records a sample of a refused request, without its body: the body has no owner or was not read. */
-export const sampleRefusedOtlp = (
-  recorder: RefusalRecorder,
-  { request, owner, sdk, secrets }: OtlpSender,
-  refused: Refused,
-): void => {
+export const sampleRefusedOtlp = (recorder: RefusalRecorder, sender: OtlpSender, refused: Refused): void => {
+  const { request, owner, sdk, secrets } = sender;
   const { reason, field } = refused;
   if (!recorder.wantsRefused(request, owner, reason, 0)) return;
-  recorder.sample(request, owner, sdk, {
+  recorder.sample(sender, owner, sdk, {
     reason,
     ordinal: -1,
     field: field === 'body' ? '' : field,

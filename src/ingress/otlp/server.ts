@@ -9,7 +9,7 @@ import { refusedReply, tracesPath } from './refusal.ts';
 /** On every answer, errors included: a page must see the reason of a refusal, not a network error. */
 const corsHeaders = {
   'Access-Control-Allow-Origin': '*',
-  'Access-Control-Expose-Headers': 'Retry-After, RateLimit, RateLimit-Policy',
+  'Access-Control-Expose-Headers': 'Retry-After, RateLimit, RateLimit-Policy, X-Request-Id',
 } as const;
 
 const preflightHeaders = (tokenHeaders: readonly string[]) =>

@@ -7,9 +7,10 @@ import type { UidBase } from '../../model/uid.ts';
 import { type EncodedPoints, encodedLength } from '../../rules/points/encoded-points.ts';
 import { type Body, noRoom } from '../http/body.ts';
 import type { Reply } from '../http/reply.ts';
-import type { BaseCounter, RequestIdentity } from '../identity.ts';
+import type { RequestIdentity } from '../identity.ts';
 import { createLine, type LineDependencies, limitRate, newSender } from '../line.ts';
 import { notStored, Refused } from '../refused.ts';
+import { named } from '../request-id.ts';
 import { type PushPair, problemWithoutPair } from './decode.ts';
 import type { EncodedPush, PushTask } from './encode.ts';
 import type { EncodePush } from './encode-anywhere.ts';
@@ -23,7 +24,6 @@ import { asksStrict } from './strict.ts';
 export type PushDependencies = LineDependencies & {
   readonly directory: Directory;
   readonly registerColumnNames: RegisterColumnNames;
-  readonly bases: BaseCounter;
   readonly encode: EncodePush;
   readonly publisher: PushPublisher;
 };
@@ -140,7 +140,11 @@ class PushSteps {
     for (const [reason, points] of dropped)
       (deferredReasons.has(reason) ? metrics.deferred : metrics.dropped).inc({ pipeline, reason }, points);
     for (const [reason, values] of valuesDropped) recorder.lost(reason, owner, values);
-    traces?.sawItems({ 'tidemark.data_id': owner, 'tidemark.items': accepted });
+    traces?.sawItems({
+      'tidemark.data_id': owner,
+      'tidemark.items': accepted,
+      'tidemark.request_id': sender.requestId,
+    });
     samplePoints(recorder, sender, push);
   }
 
@@ -166,7 +170,7 @@ class PushSteps {
     const key = sender.request.headers['idempotency-key'];
     const isKeyed = typeof key === 'string' && key !== '';
     const identity = isKeyed ? await pushIdentity(source, pair, key, bytes) : undefined;
-    const base = identity?.base ?? this.takeBase(source, bytes.length);
+    const base = named(sender, identity?.base ?? this.takeBase(source, bytes.length));
     const task = {
       ...{ pair, caps: rules, policy: rules.time, arrivedAt, base, isKeyed },
       ...{ pointsMax: rules.pointsMax, elementsMax: limits.elementsMax },

@@ -35,7 +35,7 @@ export const samplePoints = (recorder: RefusalRecorder, sender: PushSender, push
     if (!recorder.wants(sender.owner, reason)) continue;
     const point = push.pointAt(index);
     const value = valueAt(point, field);
-    recorder.sample(sender.request, sender.owner, '', {
+    recorder.sample(sender, sender.owner, '', {
       reason,
       stage: encoded.accepted > 0 ? (explain(reason)?.stage ?? 'receiver') : 'receiver',
       ordinal: encoded.exampleOrdinals.get(index) ?? index,
@@ -75,7 +75,7 @@ export const sampleRefusedPush = (
   const { request, pair, owner, secrets } = sender;
   if (!recorder.wantsRefused(request, owner, reason, pair?.dataId ?? 0)) return;
   const claimed = pair === undefined || owner !== 0 ? '' : `data id ${pair.dataId}`;
-  recorder.sample(request, owner, '', {
+  recorder.sample(sender, owner, '', {
     reason,
     ordinal: -1,
     field: '',

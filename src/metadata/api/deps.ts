@@ -3,6 +3,7 @@ import type { Orphans } from '../../dead-letters/orphans.ts';
 import type { OutcomeReads } from '../../outcomes/reads.ts';
 import type { ReadyChecks } from '../../runtime/checks.ts';
 import type { Log } from '../../telemetry/log.ts';
+import type { Tracing } from '../../telemetry/tracing.ts';
 import type { Account } from '../account/account.ts';
 import type { Audit } from '../audit/audit.ts';
 import type { Console } from '../console/console.ts';
@@ -36,5 +37,7 @@ export type ApiDeps = CreationDeps & {
   readonly isConnected: () => boolean;
   /** Receives the status of every answer. */
   readonly onAnswer: (status: number) => void;
+  /** Undefined where tracing is off. */
+  readonly tracing?: Tracing | undefined;
   readonly log: Log;
 };

@@ -7,6 +7,8 @@ export type ApiEnv = {
   Bindings: Partial<HttpBindings>;
   Variables: {
     identity: AdminIdentity;
+    /** As the answer has it in X-Request-Id. */
+    requestId: string;
     /** Whether the token or the session of the call still counts: for answers without an end. */
     isAllowed: () => Promise<boolean>;
   };

@@ -72,6 +72,7 @@ const drop = z
     value: z.string(),
     detail: z.string(),
     payload: z.string().meta({ description: 'The item as received, redacted, at most 1 KiB' }),
+    request: z.string().meta({ description: 'X-Request-Id of the answer; empty for samples of transfer' }),
     sender: z.string(),
     sdk: z.string(),
   })

@@ -12,6 +12,7 @@ import { accountEndpoints } from './account-endpoints.ts';
 import { activityEndpoints } from './activity-endpoints.ts';
 import { applicationEndpoints } from './application-endpoints.ts';
 import { backupEndpoints } from './backup-endpoints.ts';
+import { identifyCall, traceCall } from './call-traces.ts';
 import { consoleEndpoints } from './console-endpoints.ts';
 import { deadLetterEndpoints } from './dead-letter-endpoints.ts';
 import type { ApiDeps } from './deps.ts';
@@ -261,7 +262,7 @@ export const createApi = (deps: ApiDeps): Hono<ApiEnv> => {
   const endpoints = endpointsOf(deps);
   const document = JSON.stringify(openApiDocument(endpoints));
   const refusals = createRefusalLog(deps.log, Date.now);
-  api.use(async (context, next) => {
+  api.use(identifyCall, async (context, next) => {
     await next();
     deps.onAnswer(context.res.status);
   });
@@ -276,6 +277,7 @@ export const createApi = (deps: ApiDeps): Hono<ApiEnv> => {
     api.on(
       endpoint.method,
       honoPath(endpoint.path),
+      traceCall(deps.tracing, endpoint),
       async (context, next) => {
         await admit(deps, endpoint, context);
         await next();
@@ -300,10 +302,10 @@ export const createApi = (deps: ApiDeps): Hono<ApiEnv> => {
     await identify(deps, context);
     return noEndpoint(endpoints, context.req.path, context.req.method);
   });
-  api.onError((error) => {
+  api.onError((error, context) => {
     const problem = toProblem(error);
     const isDefect = !(error instanceof Fault) || error.kind === 'internal';
-    if (isDefect) deps.log.error({ code: problem.code }, problem.detail);
+    if (isDefect) deps.log.error({ code: problem.code, request: context.get('requestId') }, problem.detail);
     else if (problem.status >= 500) refusals.add(problem.code, problem.detail);
     return answerProblem(problem);
   });

@@ -113,6 +113,7 @@ export const createRefresh = (deps: RefreshDeps): Refresh => {
   const stopping = new AbortController();
   const nodeManagement = nodeManagementOf(deps, stopping.signal);
   const metrics = createRefreshMetrics(deps.registry);
+  metrics.interval.set(table.intervalMs() / 1000);
   const runs = createRuns(system);
   const subscriptions = openSubscriptions(deps.bucket, (fault) => log.error({}, errorText(fault)));
   const lease = createLease(system, leaseKey, noteSchema, leaseTimes);

@@ -25,6 +25,7 @@ const dashboardSchema = z.object({
       title: z.string(),
       gridPos: z.object({ h: z.number(), w: z.number(), x: z.number(), y: z.number() }),
       targets: z.array(targetSchema).default([]),
+      fieldConfig: z.object({ defaults: z.object({ noValue: z.string().optional() }) }).optional(),
     }),
   ),
 });
@@ -63,7 +64,7 @@ const rulesSchema = z.object({
           alert: z.string(),
           expr: z.string(),
           for: z.string(),
-          labels: z.strictObject({ severity: z.enum(['page', 'ticket']) }),
+          labels: z.strictObject({ severity: z.enum(['page', 'ticket', 'none']) }),
           annotations: z.strictObject({ summary: z.string(), runbook: z.string() }),
         }),
       ),
@@ -80,15 +81,29 @@ export const alarms = () =>
 const ruleTestsSchema = z.object({
   tests: z.array(
     z.object({
+      input_series: z.array(z.object({ series: z.string(), values: z.string() })),
       alert_rule_test: z.array(z.object({ alertname: z.string(), exp_alerts: z.array(z.unknown()) })),
     }),
   ),
 });
 
-/** The cases of deploy/prometheus/rules.test.yaml: which alarm, and whether it has to fire. */
-export const alarmCases = (): { alarm: string; fires: boolean }[] =>
+/** A case of deploy/prometheus/rules.test.yaml. */
+export type AlarmCase = {
+  readonly alarm: string;
+  /** Whether it has to fire. */
+  readonly fires: boolean;
+  /** Whether no series of the case exists at its start. */
+  readonly beginsAbsent: boolean;
+};
+
+/** All cases, in their order. */
+export const alarmCases = (): AlarmCase[] =>
   ruleTestsSchema
     .parse(parse(readFileSync(join(deployFolder, 'prometheus/rules.test.yaml'), 'utf8')))
-    .tests.flatMap(({ alert_rule_test: cases }) =>
-      cases.map(({ alertname, exp_alerts: expected }) => ({ alarm: alertname, fires: expected.length > 0 })),
+    .tests.flatMap(({ input_series: series, alert_rule_test: cases }) =>
+      cases.map(({ alertname, exp_alerts: expected }) => ({
+        alarm: alertname,
+        fires: expected.length > 0,
+        beginsAbsent: series.every(({ values }) => values.startsWith('_')),
+      })),
     );

@@ -82,7 +82,7 @@ describe('the compose stack', () => {
     ]);
   });
 
-  it('scrapes each role on its operations port, under the job of the alarms', () => {
+  it('scrapes each role on its operations port and the databases, under the jobs of the alarms', () => {
     const config = z
       .looseObject({
         scrape_configs: z.array(
@@ -99,7 +99,12 @@ describe('the compose stack', () => {
         source?.names,
         source?.port,
       ]),
-    ).toEqual(roles.map((role) => [`tidemark-${role}`, [role], settings[role].opsPort]));
+    ).toEqual([
+      ...roles.map((role) => [`tidemark-${role}`, [role], settings[role].opsPort]),
+      // Where the images have their own metrics.
+      ['questdb', ['questdb'], 9003],
+      ['clickhouse', ['clickhouse'], 9363],
+    ]);
   });
 
   it('starts each service once its dependencies are healthy, and has a check of each', () => {

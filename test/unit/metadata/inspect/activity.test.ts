@@ -31,7 +31,7 @@ describe('the state of an owner', () => {
 describe('a sample', () => {
   const drop = (pipeline: Drop['pipeline'], ids: Partial<Drop>): Drop => ({
     ...{ at: now, pipeline, data_id: 0, app_id: 0, stage: '', reason: '', ordinal: 0, field: '', value: '' },
-    ...{ detail: '', payload: '', sender: '', sdk: '', ...ids },
+    ...{ detail: '', payload: '', request: '', sender: '', sdk: '', ...ids },
   });
   const source = { dataId: 1_500_001, appId: 0 };
 

@@ -32,6 +32,7 @@ const trendOf = (name: string, fields: Partial<StreamTrend> = {}): StreamTrend =
   pending: 0,
   redelivered: 0,
   waitingPulls: 1,
+  copiesBehind: 0,
   lastSequence: 1,
   messagesInPerSecond: 0,
   growthPerSecond: 0,

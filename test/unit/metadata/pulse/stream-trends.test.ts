@@ -12,6 +12,7 @@ const healthOf = (bytes: number, lastSequence: number): StreamHealth => ({
   pending: 0,
   redelivered: 0,
   waitingPulls: 1,
+  copiesBehind: 0,
   lastSequence,
 });
 
