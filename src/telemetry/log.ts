@@ -1,4 +1,5 @@
 import { pino } from 'pino';
+import { limitRepeats } from './log-limit.ts';
 
 /** Structured log: one JSON object a line on stderr. Fields first, then the sentence. Never pass a token or a body. */
 export type Log = {
@@ -8,9 +9,14 @@ export type Log = {
   error(fields: Record<string, unknown>, message: string): void;
 };
 
-/** A log for one role. `level` is a pino level or `silent`. Lines are written at once, so that a kill loses none. */
+/**
+ * A log for one role. `level` is a pino level or `silent`. Lines are written at once, so that a kill loses none; repeats within ten
+ * seconds are counted instead.
+ */
 export const createLog = (role: string, level: string): Log =>
-  pino(
-    { level, base: { role }, timestamp: pino.stdTimeFunctions.isoTime },
-    pino.destination({ dest: 2, sync: true }),
+  limitRepeats(
+    pino(
+      { level, base: { role }, timestamp: pino.stdTimeFunctions.isoTime },
+      pino.destination({ dest: 2, sync: true }),
+    ),
   );
