@@ -1,4 +1,4 @@
-import type { Log } from './log.ts';
+import type { LevelledLog, Log } from './log.ts';
 
 /** The same line, with the same fields, is written once in this time. */
 const everyMsDefault = 10_000;
@@ -17,7 +17,7 @@ type Window = { readonly lines: Set<string>; suppressed: number; last: Record<st
  * times. What was left out is counted: at the end of that time one more line follows, with the last fields and `suppressed`, the
  * number of lines. Debug lines are asked for, and not limited.
  */
-export const limitRepeats = (log: Log, everyMs = everyMsDefault): Log => {
+export const limitRepeats = (log: LevelledLog, everyMs = everyMsDefault): LevelledLog => {
   const windows = new Map<string, Window>();
 
   const open = (level: Level, message: string, key: string): Window => {
@@ -49,6 +49,12 @@ export const limitRepeats = (log: Log, everyMs = everyMsDefault): Log => {
     };
 
   return {
+    get level() {
+      return log.level;
+    },
+    set level(level) {
+      log.level = level;
+    },
     debug: (fields, message) => log.debug(fields, message),
     info: write('info'),
     warn: write('warn'),

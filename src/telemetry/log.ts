@@ -9,11 +9,14 @@ export type Log = {
   error(fields: Record<string, unknown>, message: string): void;
 };
 
+/** A log whose level can be changed while it is used. */
+export type LevelledLog = Log & { level: string };
+
 /**
  * A log for one role. `level` is a pino level or `silent`. Lines are written at once, so that a kill loses none; repeats within ten
  * seconds are counted instead.
  */
-export const createLog = (role: string, level: string): Log =>
+export const createLog = (role: string, level: string): LevelledLog =>
   limitRepeats(
     pino(
       { level, base: { role }, timestamp: pino.stdTimeFunctions.isoTime },
