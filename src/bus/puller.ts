@@ -41,7 +41,7 @@ export type PullerOptions = {
   /** Checked before each pull: false = wait for `roomMade`. */
   readonly hasRoom: () => boolean;
   readonly onDelivery: (delivery: Delivery) => void;
-  /** Called when pulls begin to fail, and again when they fail for another reason. */
+  /** Called when pulls begin to fail. */
   readonly onFault: (error: unknown) => void;
   /** Called when they work again. */
   readonly onWell?: () => void;
@@ -100,21 +100,17 @@ const whyOf = (code: number, description: string): string =>
 /** Tells the beginning and the end of a failure, not each pull of it. */
 const createFailing = ({ onFault, onWell }: PullerOptions) => {
   let failures = 0;
-  let toldWhy: string | undefined;
   return {
     get failures() {
       return failures;
     },
     note: (why: string): void => {
       failures++;
-      if (why === toldWhy) return;
-      toldWhy = why;
-      onFault(new Fault('transient', 'pull_failed', why));
+      if (failures === 1) onFault(new Fault('transient', 'pull_failed', why));
     },
     end: (): void => {
+      if (failures > 0) onWell?.();
       failures = 0;
-      if (toldWhy !== undefined) onWell?.();
-      toldWhy = undefined;
     },
   };
 };

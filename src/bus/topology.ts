@@ -13,6 +13,7 @@ import { Fault } from '../model/fault.ts';
 import type { Log } from '../telemetry/log.ts';
 import type { Bus } from './connection.ts';
 import { toFault } from './nats-fault.ts';
+import { heldWhy } from './stream-differences.ts';
 
 const streamConfig = (stream: StreamDefinition): Partial<StreamConfig> & { name: string } => ({
   name: stream.name,
@@ -56,8 +57,10 @@ const ensureStream = async (
   made: 'is there' | { readonly firstSequence: number | undefined },
 ): Promise<void> => {
   const config = streamConfig(stream);
-  if (made === 'is there') await manager.streams.update(stream.name, config);
-  else
+  if (made === 'is there') {
+    const isHeld = heldWhy(await manager.streams.info(stream.name)) !== undefined;
+    if (!isHeld) await manager.streams.update(stream.name, config);
+  } else
     await manager.streams.add(
       made.firstSequence === undefined ? config : { ...config, first_seq: made.firstSequence },
     );
