@@ -10,10 +10,10 @@ export type Balancer = { readonly port: number; close(): Promise<void> };
 export const startBalancer = async (ports: readonly number[]): Promise<Balancer> => {
   const sockets = new Set<Socket>();
   let turn = 0;
-  const join = (client: Socket, tries: number): void => {
-    if (tries === 0) return void client.destroy();
-    const server = connect(ports[turn++ % ports.length] ?? 0, '127.0.0.1');
-    server.once('error', () => join(client, tries - 1));
+  const join = (client: Socket, first: number, tried = 0): void => {
+    if (tried === ports.length) return void client.destroy();
+    const server = connect(ports[(first + tried) % ports.length] ?? 0, '127.0.0.1');
+    server.once('error', () => join(client, first, tried + 1));
     server.once('connect', () => {
       server.removeAllListeners('error');
       sockets.add(server);
@@ -29,7 +29,7 @@ export const startBalancer = async (ports: readonly number[]): Promise<Balancer>
     sockets.add(client);
     client.on('error', () => {});
     client.once('close', () => sockets.delete(client));
-    join(client, ports.length);
+    join(client, turn++);
   });
   listener.listen(0, '127.0.0.1');
   await once(listener, 'listening');
