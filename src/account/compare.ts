@@ -53,6 +53,8 @@ export type HeldMessage = {
 /** The state of a stream and its consumer at the look; `exists` false: the stream is gone. */
 export type Queue = {
   readonly exists: boolean;
+  /** The sequence that it began with: lower ones are those of an earlier stream of this name. */
+  readonly begin: number;
   readonly first: number;
   readonly last: number;
   readonly messages: number;

@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Bus } from '../bus/connection.ts';
 import { lookAtQueue } from '../bus/orphaned-messages.ts';
 import { createStreamReader, type StreamReader } from '../bus/stream-reader.ts';
-import { isConsumerMissing, isStreamMissing, readStream } from '../bus/stream-state.ts';
+import { beginOf, isConsumerMissing, isStreamMissing, readStream } from '../bus/stream-state.ts';
 import type { Orphan } from '../dead-letters/orphans.ts';
 import { Fault } from '../model/fault.ts';
 import type { Clickhouse } from '../stores/clickhouse/client.ts';
@@ -72,25 +72,28 @@ type StreamLook = {
 /** What the looks remember of a minute of a stream. */
 type MinuteState = { seen: string; compared: string; comparedAt: number; isPending: boolean };
 
-const gone: Queue = { exists: false, first: 0, last: 0, messages: 0, floor: 0, end: 0 };
+const gone: Queue = { exists: false, begin: 1, first: 0, last: 0, messages: 0, floor: 0, end: 0 };
 
 const queueOf = async (bus: Bus, { name, consumer }: AccountedStream): Promise<Queue> => {
   try {
     const look = await lookAtQueue(bus, name, consumer);
     return {
       exists: true,
+      begin: look.begin,
       first: look.firstSequence,
       last: look.lastSequence,
       end: look.lastSequence,
       messages: look.messages,
-      floor: look.ackFloor,
+      // A consumer of an empty stream may know no floor yet.
+      floor: Math.max(look.ackFloor, look.begin - 1),
     };
   } catch (error) {
     if (isStreamMissing(error)) return gone;
     if (!isConsumerMissing(error)) throw error;
     const { stream } = await readStream(bus, name);
     const { first_seq: first, last_seq: last, messages } = stream.state;
-    return { exists: true, first, last, messages, floor: 0, end: last };
+    const begin = beginOf(stream.config);
+    return { exists: true, begin, first, last, messages, floor: begin - 1, end: last };
   }
 };
 

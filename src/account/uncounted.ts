@@ -31,6 +31,12 @@ export type UncountedDependencies = {
 type State = {
   /** Gaps are counted from here on. */
   readonly start: number;
+  /** The sequence that the stream began with when it was looked at last. */
+  begin: number;
+  /** The last sequence of the stream at the last look. */
+  last: number;
+  /** Sequences that no message ever had, both included: between the last one of a stream and the first of the one made after it. */
+  readonly never: { first: number; last: number };
   /** Gaps up to here are in `gaps`. */
   origin: number;
   gaps: number;
@@ -68,6 +74,24 @@ const note = (state: State, { heads, minutes, pending, lost }: Compared): void =
   }
 };
 
+/** A stream that was made again begins above all numbers that there were. */
+const noteBegin = (state: State, { exists, begin, last }: Queue, heads: readonly Published[]): void => {
+  if (!exists) return;
+  if (begin > state.begin) {
+    state.never.first = state.last + 1;
+    state.never.last = begin - 1;
+  }
+  state.begin = begin;
+  state.last = last;
+  // Confirmed after the last look at the earlier stream.
+  for (const { sequenceLast } of heads)
+    if (sequenceLast < state.begin) state.never.first = Math.max(state.never.first, sequenceLast + 1);
+};
+
+/** How many of these sequences no message ever had. */
+const countNever = ({ never }: State, first: number, last: number): number =>
+  Math.max(0, Math.min(last, never.last) - Math.max(first, never.first) + 1);
+
 /** Up to where the gaps can be judged: below the floor of a while ago, and below every message that may still settle. */
 const endOf = (state: State, { floor }: Queue, now: number): number => {
   state.floors.push({ at: now, floor });
@@ -80,12 +104,15 @@ const endOf = (state: State, { floor }: Queue, now: number): number => {
 export const createUncounted = ({ countSequences, elapsed, now }: UncountedDependencies): Uncounted => {
   const states = new Map<string, State>();
 
-  const stateOf = (stream: string, { exists, floor, last }: Queue): State => {
+  const stateOf = (stream: string, { exists, begin, floor, last }: Queue): State => {
     const known = states.get(stream);
     // A stream that went back counts its sequences again.
     if (known !== undefined && exists && last >= known.origin && floor >= known.origin) return known;
     const state: State = {
       start: floor,
+      begin,
+      last,
+      never: { first: 0, last: -1 },
       origin: floor,
       gaps: 0,
       reported: 0,
@@ -101,12 +128,14 @@ export const createUncounted = ({ countSequences, elapsed, now }: UncountedDepen
     find: async (stream, queue, compared) => {
       const state = stateOf(stream, queue);
       note(state, compared);
+      noteBegin(state, queue, compared.heads);
       const end = endOf(state, queue, elapsed());
       if (end > state.origin) {
         const first = state.origin + 1;
         const there = compared.stuck.filter(({ sequence }) => sequence >= first && sequence <= end).length;
         const known = await countSequences(stream, first, end);
-        state.gaps += Math.max(0, end - state.origin - known - there);
+        const never = countNever(state, first, end);
+        state.gaps += Math.max(0, end - state.origin - never - known - there);
         state.origin = end;
       }
       const messages = state.gaps - sum(state.lost.values()) - state.reported;

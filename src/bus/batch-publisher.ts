@@ -41,7 +41,7 @@ export type BatchPublisher = {
   close(): void;
 };
 
-export type BatchPublisherOptions = Pick<PublisherOptions, 'awayMs' | 'hasStream'> & {
+export type BatchPublisherOptions = Pick<PublisherOptions, 'awayMs' | 'hasStream' | 'lookAgain'> & {
   /** Batches in progress at once; more wait for their turn. */
   readonly underWayMax?: number;
 };
@@ -62,7 +62,6 @@ type Step = 'waiting' | 'resting' | 'opening' | 'committing' | 'completing';
 
 type Entry = {
   readonly batch: MessageBatch;
-  readonly startedAt: number;
   readonly resolve: (sequences: readonly number[]) => void;
   readonly reject: (fault: Fault) => void;
   step: Step;
@@ -93,6 +92,9 @@ class BatchTries implements BatchPublisher {
   private readonly publisher: Pick<Publisher, 'publish'>;
   private readonly awayMs: number;
   private readonly hasStream: BatchPublisherOptions['hasStream'];
+  private readonly lookAgain: BatchPublisherOptions['lookAgain'];
+  /** Since when nobody takes what is published; undefined while somebody does. */
+  private untakenSince: number | undefined;
   private readonly underWayMax: number;
   private readonly inbox: string;
   /** In the order of arrival: the first ones are in progress. */
@@ -105,13 +107,14 @@ class BatchTries implements BatchPublisher {
   constructor(
     bus: Bus,
     publisher: Pick<Publisher, 'publish'>,
-    { awayMs, hasStream, underWayMax = underWayMaxDefault }: BatchPublisherOptions,
+    { awayMs, hasStream, lookAgain, underWayMax = underWayMaxDefault }: BatchPublisherOptions,
   ) {
     this.bus = bus;
     this.inbox = bus.inbox();
     this.publisher = publisher;
     this.awayMs = awayMs;
     this.hasStream = hasStream;
+    this.lookAgain = lookAgain;
     this.underWayMax = underWayMax;
     this.subscription = bus.nc.subscribe(`${this.inbox}.>`, {
       callback: (error, message) => {
@@ -133,7 +136,6 @@ class BatchTries implements BatchPublisher {
       }
       this.entries.set(String(this.nextToken++), {
         batch,
-        startedAt: now,
         resolve,
         reject,
         step: 'waiting',
@@ -265,12 +267,23 @@ class BatchTries implements BatchPublisher {
     this.fail(token, entry, 'the stream is full');
   }
 
+  /** The stream is missing, or the server starts or elects. */
   private onNoResponders(token: string, entry: Entry, tries: number): void {
     entry.open.delete(tries);
-    const [first] = entry.batch.messages;
-    if (first !== undefined && this.hasStream?.(first.subject) === false)
-      this.fail(token, entry, 'no stream has its subject');
-    else if (tries === entry.tries) this.rest(entry);
+    const subject = entry.batch.messages[0]?.subject ?? '';
+    const isMissing = (): boolean => this.hasStream?.(subject) === false;
+    const missing = 'no stream has its subject';
+    if (isMissing()) return this.fail(token, entry, missing);
+    const now = performance.now();
+    this.untakenSince ??= now;
+    if (now - this.untakenSince > this.awayMs) return this.fail(token, entry, 'JetStream is not available');
+    if (tries === entry.tries) this.rest(entry);
+    this.lookAgain?.().then(
+      () => {
+        if (this.entries.get(token) === entry && isMissing()) this.fail(token, entry, missing);
+      },
+      () => {},
+    );
   }
 
   private onAnswer(message: Msg): void {
@@ -281,6 +294,7 @@ class BatchTries implements BatchPublisher {
     const isCurrent = tries === entry.tries;
     const answer = parseAnswer(message);
     if (answer === 'no_responders') return this.onNoResponders(token, entry, tries);
+    this.untakenSince = undefined;
     if (answer === 'empty') {
       if (isCurrent && entry.step === 'opening') this.commit(token, entry);
       return;
@@ -307,13 +321,12 @@ class BatchTries implements BatchPublisher {
   }
 
   private sweepEntry(token: string, entry: Entry, now: number): void {
-    const { step, since, batch, startedAt } = entry;
+    const { step, since, batch } = entry;
     const awaySince = this.bus.disconnectedSince;
     if (step === 'completing') return;
     if (now > batch.deadlineAt) return this.fail(token, entry, 'the deadline has passed');
     if (awaySince !== undefined) {
-      if (now - Math.max(awaySince, startedAt) > this.awayMs)
-        this.fail(token, entry, 'NATS is not connected');
+      if (now - awaySince > this.awayMs) this.fail(token, entry, 'NATS is not connected');
       return;
     }
     if (step === 'waiting') return;

@@ -1,12 +1,14 @@
 import type { Bus } from './connection.ts';
 import { toFault } from './nats-fault.ts';
-import { readStream } from './stream-state.ts';
+import { beginOf, readStream } from './stream-state.ts';
 
 /** The state of a work queue and of one durable consumer of it. Sequences are those of the stream. */
 export type QueueLook = {
   readonly messages: number;
   readonly firstSequence: number;
   readonly lastSequence: number;
+  /** The stream began with this sequence: above 1, it was made again, and lower ones are those of an earlier one. */
+  readonly begin: number;
   /** Consumers of the stream, including foreign ones. */
   readonly consumers: number;
   /** Every message up to this sequence was acknowledged. */
@@ -20,6 +22,7 @@ export const lookAtQueue = async (bus: Bus, name: string, consumerName: string):
     messages: stream.state.messages,
     firstSequence: stream.state.first_seq,
     lastSequence: stream.state.last_seq,
+    begin: beginOf(stream.config),
     consumers: stream.state.consumer_count,
     ackFloor: consumer?.ack_floor.stream_seq ?? 0,
   };

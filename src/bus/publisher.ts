@@ -50,13 +50,15 @@ export type Publisher = {
 export type PublisherOptions = {
   /** Total time of a publish without a deadline of its own, ms. */
   readonly deadlineMs: number;
-  /** How long a publish waits for a lost connection to come back, ms. */
+  /** How long after its loss publishes wait for the connection to come back, and for a server that takes none to begin, ms. */
   readonly awayMs: number;
   /**
    * Whether a stream for this subject exists, as far as this process knows. A publish to a subject without one fails at once, as
    * `not_stored`, instead of waiting for a stream. All have one by default.
    */
   readonly hasStream?: (subject: string) => boolean;
+  /** Looks whether the streams are there; asked when nobody takes a publish whose stream was there at the last look. */
+  readonly lookAgain?: () => Promise<void>;
 };
 
 type Entry = {
@@ -108,6 +110,8 @@ export const createPublisher = (bus: Bus, options: PublisherOptions): Publisher 
   const entries = new Map<string, Entry>();
   const pool = createBufferPool(freeBytesMax);
   let nextToken = 0;
+  /** Since when nobody takes what is published; undefined while somebody does. */
+  let untakenSince: number | undefined;
 
   const send = (entry: Entry, now: number): void => {
     entry.sentAt = now;
@@ -125,11 +129,29 @@ export const createPublisher = (bus: Bus, options: PublisherOptions): Publisher 
     entry.reject(failure(entry, why, undefined));
   };
 
+  const missing = 'no stream has its subject';
+
+  /** No responders: the stream is missing, or the server starts or elects. */
+  const onUntaken = (token: string, entry: Entry): void => {
+    if (options.hasStream?.(entry.subject) === false) return fail(token, entry, missing);
+    const now = performance.now();
+    untakenSince ??= now;
+    if (now - untakenSince > options.awayMs) return fail(token, entry, 'JetStream is not available');
+    options.lookAgain?.().then(
+      () => {
+        if (entries.get(token) === entry && options.hasStream?.(entry.subject) === false)
+          fail(token, entry, missing);
+      },
+      () => {},
+    );
+  };
+
   const onAnswer = (message: Msg): void => {
     const token = message.subject.slice(inbox.length + 1);
     const entry = entries.get(token);
     if (entry === undefined) return;
     const ack = parsePubAck(message);
+    if (ack.error?.err_code !== noResponders) untakenSince = undefined;
     if (ack.error === undefined) {
       entries.delete(token);
       // The server has all of it. Of a second try the bytes may still be on their way.
@@ -143,10 +165,7 @@ export const createPublisher = (bus: Bus, options: PublisherOptions): Publisher 
       fail(token, entry, 'the stream is full');
       return;
     }
-    if (ack.error.err_code === noResponders && options.hasStream?.(entry.subject) === false) {
-      fail(token, entry, 'no stream has its subject');
-      return;
-    }
+    if (ack.error.err_code === noResponders) onUntaken(token, entry);
     // Any other error passes while the server starts or elects; the sweep sends the message again.
     entry.sentAt = performance.now() - resendMs + refusedResendMs;
   };
@@ -163,8 +182,7 @@ export const createPublisher = (bus: Bus, options: PublisherOptions): Publisher 
     for (const [token, entry] of entries) {
       if (now > entry.deadlineAt) fail(token, entry, 'the deadline has passed');
       else if (awaySince !== undefined) {
-        if (now - Math.max(awaySince, entry.startedAt) > options.awayMs)
-          fail(token, entry, 'NATS is not connected');
+        if (now - awaySince > options.awayMs) fail(token, entry, 'NATS is not connected');
       } else if (now - entry.sentAt > resendMs) send(entry, now);
     }
   };

@@ -1,5 +1,6 @@
 import { type Msg, nanos } from '@nats-io/transport-node';
 import { Fault } from '../model/fault.ts';
+import { backOffMs } from '../runtime/back-off.ts';
 import { type MessageSerial, readSerial } from '../wire/message-serial.ts';
 import type { Bus } from './connection.ts';
 import { envelopeVersionHeader, redriveHeader, serialHeader, traceHeader } from './message-headers.ts';
@@ -40,14 +41,17 @@ export type PullerOptions = {
   /** Checked before each pull: false = wait for `roomMade`. */
   readonly hasRoom: () => boolean;
   readonly onDelivery: (delivery: Delivery) => void;
+  /** Called when pulls begin to fail. */
   readonly onFault: (error: unknown) => void;
+  /** Called when they work again. */
+  readonly onWell?: () => void;
 };
 
 /** Pulls are short, so that stopping needs no cancelled pull: a message sent to one would be lost for a whole ack wait. */
 const pullExpiresMs = 1_000;
 /** Past its expiry, a pull without a message from the server is over. */
 const graceMs = 1_000;
-const pauseAfterFaultMs = 200;
+const pauses = { firstMs: 200, mostMs: 1_000 };
 /** Bytes limit a pull; the server demands a limit of messages, too. */
 const messagesMax = 5_000;
 
@@ -88,10 +92,34 @@ const toDelivery = (bus: Bus, message: Msg): Delivery => {
 /** How a pull ended: the server's status (404, 408 and 409 are ordinary ends), or 0 without one. */
 type PullEnd = { readonly code: number; readonly description: string; readonly deliveries: number };
 
+const whyOf = (code: number, description: string): string =>
+  code === 503
+    ? 'NATS ended a pull: 503, nobody answers for the consumer: it, its stream or JetStream is missing'
+    : `NATS ended a pull: ${code} ${description}`;
+
+/** Tells the beginning and the end of a failure, not each pull of it. */
+const createFailing = ({ onFault, onWell }: PullerOptions) => {
+  let failures = 0;
+  return {
+    get failures() {
+      return failures;
+    },
+    note: (why: string): void => {
+      failures++;
+      if (failures === 1) onFault(new Fault('transient', 'pull_failed', why));
+    },
+    end: (): void => {
+      if (failures > 0) onWell?.();
+      failures = 0;
+    },
+  };
+};
+
 /**
  * Pulls from a durable consumer until it is stopped. Sends pulls of its own: the client's `fetch` ends after a hundred messages when
  * bytes limit it, and takes the end of every full pull for an error.
  */
+// biome-ignore lint/complexity/noExcessiveLinesPerFunction: one pull after the other, and its end.
 export const startPuller = (bus: Bus, options: PullerOptions): Puller => {
   const { stream, consumer, bytesMax } = options;
   const request = JSON.stringify({ batch: messagesMax, max_bytes: bytesMax, expires: nanos(pullExpiresMs) });
@@ -135,6 +163,8 @@ export const startPuller = (bus: Bus, options: PullerOptions): Puller => {
       wake = resolve;
     });
 
+  const failing = createFailing(options);
+
   const run = async (): Promise<void> => {
     while (!stopping) {
       // One write releases less than a pull brings: the new room need not be enough.
@@ -144,10 +174,13 @@ export const startPuller = (bus: Bus, options: PullerOptions): Puller => {
         ? await pullOnce()
         : { code: 0, description: 'the connection to NATS is lost', deliveries: 0 };
       const isOrdinary = code === 404 || code === 408 || (code === 409 && deliveries > 0);
-      if (isOrdinary) continue;
-      if (bus.connected)
-        options.onFault(new Fault('transient', 'pull_failed', `NATS ended a pull: ${code} ${description}`));
-      await new Promise((resolve) => setTimeout(resolve, pauseAfterFaultMs));
+      if (isOrdinary) {
+        failing.end();
+        continue;
+      }
+      // A lost connection has a line of its own.
+      if (bus.connected) failing.note(whyOf(code, description));
+      await new Promise((resolve) => setTimeout(resolve, backOffMs(pauses, Math.max(1, failing.failures))));
     }
   };
   const running = run();

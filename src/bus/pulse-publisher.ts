@@ -1,14 +1,14 @@
 import { randomBytes } from 'node:crypto';
 import { hostname } from 'node:os';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
-import type { ReadyChecks } from '../runtime/checks.ts';
+import type { Readiness, ReadyChecks } from '../runtime/checks.ts';
 import { programVersion } from '../telemetry/metrics.ts';
 import {
   checksMax,
-  type Pulse,
   type PulseRole,
   pulseBytesMax,
   pulseSubject,
+  type SentPulse,
   whyMax,
 } from '../telemetry/pulse.ts';
 import type { PulseFigures } from '../telemetry/pulse-figures.ts';
@@ -17,8 +17,7 @@ import type { Bus } from './connection.ts';
 export type PulseOptions = {
   readonly role: PulseRole;
   readonly bus: Pick<Bus, 'nc' | 'connected'>;
-  readonly checks: ReadyChecks;
-  readonly warnings: ReadyChecks;
+  readonly readiness: Readiness;
   readonly figures: PulseFigures;
 };
 
@@ -26,14 +25,14 @@ const everyMs = 1_000;
 /** Coarser than the metrics' own: this clock wakes the loop, too. */
 const loopResolutionMs = 50;
 
-/** The failing checks with the beginning of their reasons. */
-const failingOf = (checks: ReadyChecks): Record<string, string> => {
-  const failing: Record<string, string> = {};
+/** The checks that are not well with the beginning of their reasons. */
+const reasonsOf = (checks: ReadyChecks): Record<string, string> => {
+  const reasons: Record<string, string> = {};
   for (const [name, check] of Object.entries(checks).slice(0, checksMax)) {
     const why = check();
-    if (why !== undefined) failing[name] = why.slice(0, whyMax);
+    if (why !== undefined) reasons[name] = why.slice(0, whyMax);
   }
-  return failing;
+  return reasons;
 };
 
 /** The delay beyond the clock's own interval; 0 where none was measured. */
@@ -43,7 +42,7 @@ const delayMs = (loop: ReturnType<typeof monitorEventLoopDelay>): number => {
 };
 
 /** The state of this process since the call before. */
-const createState = ({ checks, warnings, figures }: PulseOptions) => {
+const createState = ({ readiness, figures }: PulseOptions) => {
   const fixed = {
     version: programVersion(),
     host: hostname().slice(0, 128) || 'unknown',
@@ -55,7 +54,7 @@ const createState = ({ checks, warnings, figures }: PulseOptions) => {
   let cpu = process.cpuUsage();
   let at = performance.now();
   return {
-    read: async (isLast: boolean): Promise<Pulse> => {
+    read: async (isLast: boolean): Promise<SentPulse> => {
       const now = performance.now();
       const used = process.cpuUsage(cpu);
       const seconds = Math.max(0.001, (now - at) / 1000);
@@ -65,8 +64,10 @@ const createState = ({ checks, warnings, figures }: PulseOptions) => {
       loop.reset();
       return {
         ...fixed,
-        failing: failingOf(checks),
-        warnings: failingOf(warnings),
+        failing: reasonsOf(readiness.checks),
+        degraded: reasonsOf(readiness.degraded),
+        // A metadata process of an earlier version reads no pulse without it.
+        warnings: {},
         cpu: Math.round((used.user + used.system) / (seconds * 1e3)) / 1e3,
         loopP99Ms,
         rssBytes: process.memoryUsage.rss(),

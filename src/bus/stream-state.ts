@@ -1,4 +1,4 @@
-import type { ConsumerInfo, StreamInfo } from '@nats-io/jetstream';
+import type { ConsumerInfo, StreamConfig, StreamInfo } from '@nats-io/jetstream';
 import { Fault } from '../model/fault.ts';
 import type { Bus } from './connection.ts';
 import { toFault } from './nats-fault.ts';
@@ -19,6 +19,10 @@ export const readStream = async (bus: Bus, name: string, consumer?: string): Pro
     throw toFault(error);
   }
 };
+
+/** The sequence that a stream began with. */
+export const beginOf = ({ first_seq: first }: Partial<Pick<StreamConfig, 'first_seq'>>): number =>
+  first === undefined || first === 0 ? 1 : first;
 
 /** Whether `readStream` threw because the stream is missing. */
 export const isStreamMissing = (error: unknown): boolean =>
@@ -56,6 +60,8 @@ export type StreamHealth = StreamState & {
   readonly oldestAgeSeconds: number;
   /** The sequence of the newest message there ever was. */
   readonly lastSequence: number;
+  /** The sequence that the stream began with. */
+  readonly begin: number;
   /** Not delivered to any worker yet. */
   readonly pending: number;
   /** Delivered more than once and not settled yet. */
@@ -85,6 +91,7 @@ export const streamHealth = async (
     ...stateOf(answer),
     oldestAgeSeconds: messages === 0 ? 0 : Math.max(0, (nowMs - Date.parse(oldest)) / 1000),
     lastSequence,
+    begin: beginOf(answer.stream.config),
     pending: answer.consumer?.num_pending ?? 0,
     redelivered: answer.consumer?.num_redelivered ?? 0,
     waitingPulls: answer.consumer?.num_waiting ?? 0,

@@ -13,6 +13,7 @@ import { Fault } from '../model/fault.ts';
 import type { Log } from '../telemetry/log.ts';
 import type { Bus } from './connection.ts';
 import { toFault } from './nats-fault.ts';
+import { heldWhy } from './stream-differences.ts';
 
 const streamConfig = (stream: StreamDefinition): Partial<StreamConfig> & { name: string } => ({
   name: stream.name,
@@ -53,12 +54,38 @@ const ensureConsumer = async (
 const ensureStream = async (
   manager: JetStreamManager,
   stream: StreamDefinition,
-  isThere: boolean,
+  made: 'is there' | { readonly firstSequence: number | undefined },
 ): Promise<void> => {
   const config = streamConfig(stream);
-  if (isThere) await manager.streams.update(stream.name, config);
-  else await manager.streams.add(config);
+  if (made === 'is there') {
+    const isHeld = heldWhy(await manager.streams.info(stream.name)) !== undefined;
+    if (!isHeld) await manager.streams.update(stream.name, config);
+  } else
+    await manager.streams.add(
+      made.firstSequence === undefined ? config : { ...config, first_seq: made.firstSequence },
+    );
   if (stream.consumer !== undefined) await ensureConsumer(manager, stream.name, stream.consumer);
+};
+
+/**
+ * The number of the first message of a stream that is made: above every number of an earlier stream of this name, because books,
+ * acknowledgements and dead letters name messages by them. Undefined for one that never was: it begins at 1. `names`: the streams
+ * that are there.
+ */
+export type FirstSequenceOf = (stream: string, names: ReadonlySet<string>) => Promise<number | undefined>;
+
+/** Makes a stream that is missing, or brings it and its consumer to their definition. Throws the Fault of the refusal. */
+export const mendStream = async (
+  bus: Bus,
+  stream: StreamDefinition,
+  firstSequence: number | 'is there',
+): Promise<void> => {
+  try {
+    const made = firstSequence === 'is there' ? firstSequence : { firstSequence };
+    await ensureStream(await bus.manager(), stream, made);
+  } catch (error) {
+    throw toFault(error);
+  }
 };
 
 /**
@@ -69,6 +96,7 @@ const ensureStream = async (
 export const ensureTopology = async (
   bus: Bus,
   streams: readonly StreamDefinition[],
+  firstSequenceOf: FirstSequenceOf = async () => undefined,
 ): Promise<ReadonlyMap<string, Fault>> => {
   const refused = new Map<string, Fault>();
   try {
@@ -77,7 +105,12 @@ export const ensureTopology = async (
     for await (const name of manager.streams.names()) names.add(name);
     for (const stream of streams) {
       try {
-        await ensureStream(manager, stream, names.has(stream.name));
+        const isThere = names.has(stream.name);
+        await ensureStream(
+          manager,
+          stream,
+          isThere ? 'is there' : { firstSequence: await firstSequenceOf(stream.name, names) },
+        );
       } catch (error) {
         if (stream.isFurther !== true || !(error instanceof JetStreamApiError)) throw error;
         refused.set(stream.name, toFault(error));

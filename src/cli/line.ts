@@ -7,6 +7,8 @@ import { nothing, tableLines } from './output.ts';
 
 const figure = z.number();
 
+const checksSchema = z.array(z.object({ check: z.string(), why: z.string() }));
+
 export const processSchema = z.object({
   role: z.string(),
   host: z.string(),
@@ -14,7 +16,8 @@ export const processSchema = z.object({
   version: z.string(),
   state: z.enum(['ready', 'not_ready', 'gone']),
   silent_seconds: figure,
-  failing: z.array(z.object({ check: z.string(), why: z.string() })),
+  failing: checksSchema,
+  degraded: checksSchema,
   items_per_second: figure,
   bytes_per_second: figure,
   dropped_per_second: figure,

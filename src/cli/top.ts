@@ -120,10 +120,12 @@ const processes = async (options: JsonOption): Promise<void> => {
   const answered = await adminClient().ask(processesSchema, 'GET', '/api/v1/processes');
   printAnswer(answered, options, ({ items }) => {
     printLines(processLines(items, true).join('\n'));
-    const failing = items.flatMap(({ role, host, pid, failing: checks }) =>
-      checks.map(({ check, why }) => [`${role} ${host}:${pid}`, check, why]),
-    );
-    if (failing.length > 0) printTable(['PROCESS', 'FAILING', 'WHY'], failing);
+    for (const kind of ['failing', 'degraded'] as const) {
+      const named = items.flatMap(({ role, host, pid, [kind]: checks }) =>
+        checks.map(({ check, why }) => [`${role} ${host}:${pid}`, check, why]),
+      );
+      if (named.length > 0) printTable(['PROCESS', kind.toUpperCase(), 'WHY'], named);
+    }
   });
 };
 

@@ -213,6 +213,11 @@ export const settingsTable = z.object({
       '75000',
       'milliseconds that an idle connection stays open between requests; set it above the idle timeout of a load balancer in front; 0 = for ever',
     ),
+    drainMs: count.setting(
+      'TIDEMARK_INGRESS_DRAIN_MS',
+      '20000',
+      'milliseconds after SIGTERM in which open connections may send once more: the answer says Connection: close; then idle ones are cut; 0 = at once, the default of tidemark up',
+    ),
     stallTimeoutMs: count.setting(
       'TIDEMARK_INGRESS_STALL_TIMEOUT_MS',
       '30000',

@@ -1,4 +1,6 @@
 import { fileURLToPath } from 'node:url';
+import { z } from 'zod';
+import { parseJson } from '../model/json.ts';
 import type { LogLine } from './child.ts';
 import type { NamedPort } from './ports.ts';
 import { createService, type Service } from './service.ts';
@@ -23,6 +25,17 @@ export type RoleOptions = {
   log: LogLine;
 };
 
+/** What a role shares with the others and that has to be there before the stack is announced. */
+const dependencies = ['nats', 'streams', 'questdb', 'clickhouse', 'ledger'] as const;
+
+const readyAnswer = z.object({ degraded: z.record(z.string(), z.string()) });
+
+/** A role that starts is ready without its dependencies, too: for a stack they have to be there. */
+const missesNothing = (text: string): boolean => {
+  const answer = readyAnswer.safeParse(parseJson(text));
+  return answer.success && dependencies.every((name) => answer.data.degraded[name] === undefined);
+};
+
 const program = fileURLToPath(new URL('../main.ts', import.meta.url));
 
 /** A role without a time limit for its start: an engine it waits for may take as long as it takes. */
@@ -39,8 +52,9 @@ export const createRole = ({ name, host, ports, opsPort, env, log }: RoleOptions
     answers: async (signal) => {
       const response = await fetch(`${url}/readyz`, { signal });
       const text = await response.text();
-      reason = response.ok ? undefined : text.trim();
-      return response.ok;
+      const isWell = response.ok && missesNothing(text);
+      reason = isWell ? undefined : text.trim();
+      return isWell;
     },
     startTimeoutMs: Number.POSITIVE_INFINITY,
     stopGraceMs: 60_000,

@@ -182,6 +182,8 @@ const roleEnvironment = (
   const ownPorts = Object.values(plan.ports).map(({ variable, port }) => [variable, String(port)]);
   // The limit protects a shared deployment, not one machine for trials; any configured value overrides this.
   const rate = settings.maxRateDefault === 1000 && env.TIDEMARK_MAX_RATE_DEFAULT === undefined;
+  // No other receiver is there for the clients of this one, and Ctrl-C is not to wait for them.
+  const drains = settings.ingress.drainMs === 20_000 && env.TIDEMARK_INGRESS_DRAIN_MS === undefined;
   // As files: they contain passwords. A role refuses a setting that is given both ways.
   const engines = ['nats', 'questdb', 'clickhouse'] as const;
   const variables = engines.map((engine) => [engine, `TIDEMARK_${engine.toUpperCase()}_URL`] as const);
@@ -198,6 +200,7 @@ const roleEnvironment = (
     ),
     TIDEMARK_DATA: settings.dataFolder,
     ...(rate ? { TIDEMARK_MAX_RATE_DEFAULT: '0' } : {}),
+    ...(drains ? { TIDEMARK_INGRESS_DRAIN_MS: '0' } : {}),
   };
 };
 

@@ -7,7 +7,7 @@ import {
   type ServerResponse,
 } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
-import type { Socket } from 'node:net';
+import { Server as NetServer, type Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { SecureContextOptions, TlsOptions } from 'node:tls';
 import type { ConnectionCount } from './connections.ts';
@@ -62,6 +62,11 @@ export type LimitedServer = {
   /** Called for each connection that opens (1) and closes (-1). */
   readonly onConnections?: (by: 1 | -1) => void;
 };
+
+/** How each server begins to tell its clients that it ends. */
+const endings = new WeakMap<Server, () => void>();
+
+const sweepMs = 50;
 
 /** Requests of one connection without an answer: more end it. Pipelining by hand or by a bench stays far below. */
 const openRequestsMax = 128;
@@ -276,5 +281,30 @@ export const createLimitedServer = (owner: LimitedServer, { limits, connections,
     else end(socket, 'stalled', isInBody && requests === 1 ? 408 : undefined);
   });
   answerProtocolErrors(server, protocolAnswer, open, ended);
+  endings.set(server, open.endWithAnswers);
   return server;
 };
+
+/**
+ * Ends a server so that no client is surprised: it accepts no more connections, and each one that is open gets `Connection: close`
+ * with its next answer. HTTP has no other way to tell a client, so a connection without a request is kept for `idleMs`, then cut.
+ * Resolves when every connection is closed.
+ */
+export const drain = (server: Server, idleMs: number): Promise<void> =>
+  new Promise((resolve) => {
+    let sweep: NodeJS.Timeout | undefined;
+    endings.get(server)?.();
+    const cut = setTimeout(() => {
+      server.closeIdleConnections();
+      // A connection that is busy now is closed once it is idle: an answer of before may have promised to keep it.
+      sweep = setInterval(() => server.closeIdleConnections(), sweepMs);
+    }, idleMs);
+    // Not the close of an HTTP server, which cuts idle connections at once.
+    NetServer.prototype.close.call(server, () => {
+      clearTimeout(cut);
+      clearInterval(sweep);
+      // Ends its timer for slow headers, too.
+      server.close();
+      resolve();
+    });
+  });

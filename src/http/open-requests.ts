@@ -6,6 +6,8 @@ export type OpenRequests = {
   /** Counts a request until its answer is sent. Returns the number of open requests on its connection. */
   add(request: IncomingMessage, response: ServerResponse): number;
   count(socket: Duplex): number;
+  /** From now on the last answer of each connection says that it is the last (`Connection: close`). */
+  endWithAnswers(): void;
   /** Whether the connection ever had a request. */
   hasServed(socket: Duplex): boolean;
   /** Whether the body of the last request is still coming in. */
@@ -20,9 +22,16 @@ export type OpenRequests = {
   afterAnswers(socket: Duplex, then: (isAnswered: boolean) => void): void;
 };
 
+type Last = {
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+  /** Whether its answer would leave the connection open. */
+  readonly isKept: boolean;
+};
+
 type Connection = {
   open: number;
-  last: { readonly request: IncomingMessage; readonly response: ServerResponse } | undefined;
+  last: Last | undefined;
   ending: (() => void) | undefined;
 };
 
@@ -35,18 +44,36 @@ export const createOpenRequests = (): OpenRequests => {
     connections.set(socket, connection);
     return connection;
   };
+  /** Connections with an open request. */
+  const busy = new Set<Connection>();
+  let isEndingAll = false;
+  const sayEnd = ({ last }: Connection): void => {
+    if (last?.response.headersSent === false) last.response.shouldKeepAlive = false;
+  };
+  /** Another request came behind it: its answer is not the last one. */
+  const takeBack = ({ open, last }: Connection): void => {
+    if (open > 0 && last?.response.headersSent === false) last.response.shouldKeepAlive = last.isKept;
+  };
   const isInBody = ({ last }: Connection): boolean => last !== undefined && !last.request.complete;
 
   return {
     add: (request, response) => {
       const connection = of(request.socket);
+      if (isEndingAll) takeBack(connection);
       connection.open++;
-      connection.last = { request, response };
+      connection.last = { request, response, isKept: response.shouldKeepAlive };
+      busy.add(connection);
+      if (isEndingAll) sayEnd(connection);
       response.once('close', () => {
         connection.open--;
+        if (connection.open === 0) busy.delete(connection);
         connection.ending?.();
       });
       return connection.open;
+    },
+    endWithAnswers: () => {
+      isEndingAll = true;
+      for (const connection of busy) sayEnd(connection);
     },
     count: (socket) => connections.get(socket)?.open ?? 0,
     hasServed: (socket) => connections.get(socket)?.last !== undefined,

@@ -4,6 +4,7 @@ import { type Bus, connectBusWhenUp } from '../bus/connection.ts';
 import { findKvBucket, type KvBucket } from '../bus/kv.ts';
 import { createPublisher, type PublisherOptions } from '../bus/publisher.ts';
 import { startPulse } from '../bus/pulse-publisher.ts';
+import { type StreamWatch, watchStreams } from '../bus/stream-watch.ts';
 import { checkBatches, findTopology, type RefusedStreams, retryStreams } from '../bus/topology.ts';
 import { withInstances } from '../config/instance-streams.ts';
 import { loadPipelines, type Pipelines, type StreamDefinition } from '../config/pipelines.ts';
@@ -16,6 +17,7 @@ import { startLastSeen } from '../directory/last-seen.ts';
 import { ruleDefaults } from '../directory/rules.ts';
 import { isTrusted, type TrustedProxies } from '../http/client-address.ts';
 import { createConnectionCount } from '../http/connections.ts';
+import { drain } from '../http/limited-server.ts';
 import { errorText } from '../model/fault.ts';
 import { openLedgerFeed } from '../outcomes/ledger-feed.ts';
 import type { PublishersBook } from '../outcomes/publishers-book.ts';
@@ -101,13 +103,37 @@ const onDefect =
       'an internal error',
     );
 
-/** Whether a stream for this subject exists, as far as this process can know: not for an instance that no setting names. */
+/** The streams that items of this process go to, by subject; undefined for an instance that no setting names. */
+const streamOfSubject = ({ streams }: Pipelines, subject: string): string | undefined => {
+  const all = `${subject.slice(0, subject.lastIndexOf('.'))}.>`;
+  return streams.find(({ subjects }) => subjects.includes(all))?.name;
+};
+
+/** Whether a stream for this subject exists, as far as this process can know. */
 const streamsKnown =
-  ({ streams }: Pipelines, refused: RefusedStreams) =>
+  (pipelines: Pipelines, refused: RefusedStreams, watch: StreamWatch) =>
   (subject: string): boolean => {
-    const all = `${subject.slice(0, subject.lastIndexOf('.'))}.>`;
-    return streams.some(({ name, subjects }) => subjects.includes(all) && !refused.has(name));
+    const name = streamOfSubject(pipelines, subject);
+    return name !== undefined && !refused.has(name) && !watch.isMissing(name);
   };
+
+/** Follows the streams that this role writes to. */
+const followStreams = (
+  bus: Bus,
+  { streams }: Pipelines,
+  refused: RefusedStreams,
+  log: Log,
+  parts: Parts,
+): StreamWatch => {
+  const watch = watchStreams(bus, {
+    streams: streams.filter(({ consumer }) => consumer !== undefined),
+    hasConsumers: false,
+    isLeftOut: refused.has,
+    log,
+  });
+  parts.add('watch of streams', () => watch.stop());
+  return watch;
+};
 
 /** Push -> METRICS. */
 const createPushReceiver = (
@@ -168,18 +194,6 @@ const listen = (server: Server, host: string, port: number, variable: string): P
     server.listen(port, host, resolve);
   });
 
-/** Stops accepting connections and resolves when the current requests are answered. */
-const drain = (server: Server): Promise<void> =>
-  new Promise((resolve) => {
-    // A connection that was busy at first is closed once it is idle, so that keep-alive cannot delay the stop.
-    const sweep = setInterval(() => server.closeIdleConnections(), 50);
-    server.close(() => {
-      clearInterval(sweep);
-      resolve();
-    });
-    server.closeIdleConnections();
-  });
-
 const findEveryMs = 1_000;
 
 const findStreams = (bus: Bus, streams: readonly StreamDefinition[]) => findTopology(bus, streams, 'streams');
@@ -206,14 +220,16 @@ const openBuckets = async (
     (error) => onWait(errorText(error)),
   );
 
-const createUnready =
-  (bus: Bus, bases: BaseCounter, directory: Directory) =>
-  (awayMs: number): string | undefined => {
-    if (!bases.isReady) return 'the receiver is starting: it has no epoch yet';
-    if (!directory.isReady) return 'the receiver is starting: it has not read the records yet';
-    const since = bus.disconnectedSince;
-    return since !== undefined && performance.now() - since > awayMs ? 'NATS is not connected' : undefined;
-  };
+const startingText = (bases: BaseCounter, directory: Directory): string | undefined => {
+  if (!bases.isReady) return 'the receiver is starting: it has no epoch yet';
+  return directory.isReady ? undefined : 'the receiver is starting: it has not read the records yet';
+};
+
+/** A connection that comes back within `awayMs` was not away: requests wait for it. */
+const awayText = ({ disconnectedSince }: Bus, awayMs: number): string | undefined =>
+  disconnectedSince !== undefined && performance.now() - disconnectedSince > awayMs
+    ? 'NATS is not connected'
+    : undefined;
 
 /** The options of both receivers for listening. Throws a permanent Fault for unusable certificate files. */
 const listeningOf = (
@@ -244,17 +260,22 @@ type Given = {
 /** The answer of an operations port until the parts behind the checks have started. */
 const openOps = async ({ settings }: Given, metrics: IngressMetrics, parts: Parts) => {
   const checks = createChecks({ receiver: 'the receiver is starting', nats: 'not connected yet' });
-  const warnings = createChecks({ questdb_streams: undefined, nats_rights: undefined });
+  const degraded = createChecks({
+    nats: undefined,
+    nats_rights: undefined,
+    streams: undefined,
+    questdb_streams: undefined,
+  });
+  const readiness = { checks: checks.all, degraded: degraded.all };
   const ops = await startOpsServer({
     host: settings.host,
     port: settings.ingress.opsPort,
     variable: 'TIDEMARK_INGRESS_OPS_PORT',
     registry: metrics.registry,
-    checks: checks.all,
-    warnings: warnings.all,
+    readiness,
   });
   parts.add('operations port', () => ops.stop());
-  return { checks, warnings, port: ops.port };
+  return { checks, degraded, readiness, port: ops.port };
 };
 
 const openBus = async ({ settings, log }: Given, parts: Parts, stop: AbortSignal): Promise<Bus> => {
@@ -301,7 +322,7 @@ const openDirectory = (
   return directory;
 };
 
-/** Listens on both ports. They stop together, once the current requests are answered. */
+/** Listens on both ports. They stop together: no new connections, and the open ones are told with their next answer. */
 const listenOnBoth = async (
   { settings: { ingress } }: Given,
   { push, otlp }: { readonly push: Server; readonly otlp: Server },
@@ -309,9 +330,9 @@ const listenOnBoth = async (
 ): Promise<void> => {
   const servers = parts.together();
   await listen(push, ingress.pushHost, ingress.pushPort, 'TIDEMARK_INGRESS_PUSH_PORT');
-  servers.add('push receiver', () => drain(push));
+  servers.add('push receiver', () => drain(push, ingress.drainMs));
   await listen(otlp, ingress.otlpHost, ingress.otlpPort, 'TIDEMARK_INGRESS_OTLP_PORT');
-  servers.add('trace receiver', () => drain(otlp));
+  servers.add('trace receiver', () => drain(otlp, ingress.drainMs));
 };
 
 /** From the operations port to the receivers: each part needs those before it, and stops before them. */
@@ -323,14 +344,14 @@ const startIngress = async (given: Given, parts: Parts, stop: AbortSignal): Prom
   metrics.bytesInFlightMax.set(settings.ingress.bytesInFlightMax);
   const listening = listeningOf(settings, trustedProxies, metrics, log);
   parts.add('TLS files', () => listening.tls?.stop());
-  const { checks, warnings, port: ops } = await openOps(given, metrics, parts);
+  const { checks, degraded, readiness, port: ops } = await openOps(given, metrics, parts);
   const tracing = await openTracing(settings, 'ingress', log);
   parts.add('tracing', () => tracing?.stop());
   const bus = await openBus(given, parts, stop);
-  const pulse = { bus, checks: checks.all, warnings: warnings.all, figures: createIngressFigures(metrics) };
+  const pulse = { bus, readiness, figures: createIngressFigures(metrics) };
   parts.add('pulse', startPulse({ ...pulse, role: 'ingress' }).stop);
-  checks.set({ nats: () => (bus.connected ? undefined : 'the connection to NATS is lost') });
-  warnings.set({ nats_rights: () => bus.refused });
+  checks.set({ nats: () => undefined });
+  degraded.set({ nats_rights: () => bus.refused });
   const limiter = openRates(bus, log, parts);
   const { records, columns, system, ...opened } = await openBuckets(bus, pipelines.streams, stop, (why) => {
     checks.set({ receiver: () => `the receiver is starting: ${why}` });
@@ -341,23 +362,27 @@ const startIngress = async (given: Given, parts: Parts, stop: AbortSignal): Prom
     ensure: findStreams,
   });
   parts.add('refused streams', () => refusedStreams.stop());
-  warnings.set({ questdb_streams: () => refusedStreams.problem });
+  const streamWatch = followStreams(bus, pipelines, refusedStreams, log, parts);
+  degraded.set({ streams: () => streamWatch.problem, questdb_streams: () => refusedStreams.problem });
   const directory = openDirectory(given, { records, columns }, parts);
   const bases = createBaseCounter(
     () => takeEpoch(system, Date.now()),
     (why) => log.warn({ error: why }, 'no epoch yet'),
   );
-  const unready = createUnready(bus, bases, directory);
+  const unready = (awayMs: number) => startingText(bases, directory) ?? awayText(bus, awayMs);
   const { isCredential } = directory;
   const life = () => bases.boot;
   const feed = openLedgerFeed({ bus, metrics, isCredential, boot: life, log });
   parts.add('LEDGER feed', () => feed.stop());
   const { book, usage, ...bookFeed } = openPublishersBook({ bus, metrics, life, isCredential, log });
   parts.add("publishers' book", () => bookFeed.stop());
-  const hasStream = streamsKnown(pipelines, refusedStreams);
+  const streamsThere = {
+    hasStream: streamsKnown(pipelines, refusedStreams, streamWatch),
+    lookAgain: streamWatch.look,
+  };
   const publishers = {
-    push: openPublishers(parts, bus, book, { ...pipelines.metrics.publish, hasStream }),
-    otlp: openPublishers(parts, bus, book, pipelines.traces.publish),
+    push: openPublishers(parts, bus, book, { ...pipelines.metrics.publish, ...streamsThere }),
+    otlp: openPublishers(parts, bus, book, { ...pipelines.traces.publish, ...streamsThere }),
   };
   const large = createLargeBodies(log);
   parts.add('large bodies', () => large.close());
@@ -397,7 +422,11 @@ const startIngress = async (given: Given, parts: Parts, stop: AbortSignal): Prom
   await listenOnBoth(given, { push, otlp }, parts);
   // Finished spans may go to this process itself: they leave while it still accepts requests.
   parts.add('finished spans', () => tracing?.flush());
-  checks.set({ receiver: () => (stop.aborted ? 'the receiver is stopping' : unready(0)) });
+  const awayMs = Math.max(pipelines.metrics.publish.awayMs, pipelines.traces.publish.awayMs);
+  degraded.set({ nats: () => awayText(bus, awayMs) });
+  checks.set({
+    receiver: () => (stop.aborted ? 'the receiver is stopping' : startingText(bases, directory)),
+  });
   log.info(
     { push: pushPort, otlp: otlpPort, ops, tls: listening.tls !== undefined },
     'ingress accepts requests',

@@ -1,9 +1,10 @@
 import type { Server } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
-import { connectBusWhenUp } from '../bus/connection.ts';
-import { ensureTopology, type RefusedStreams, retryStreams } from '../bus/topology.ts';
+import { type Bus, connectBusWhenUp } from '../bus/connection.ts';
+import { mendingWith, type StreamWatch, streamProblemKinds, watchStreams } from '../bus/stream-watch.ts';
+import { ensureTopology, mendStream, type RefusedStreams, retryStreams } from '../bus/topology.ts';
 import { withInstances } from '../config/instance-streams.ts';
-import { loadPipelines, type MetricsPipeline } from '../config/pipelines.ts';
+import { loadPipelines, type MetricsPipeline, type StreamDefinition } from '../config/pipelines.ts';
 import { readerUrls } from '../config/reader-urls.ts';
 import { engineUrls, natsTarget, questdbInstances, type Settings } from '../config/settings.ts';
 import { createOrphans } from '../dead-letters/orphans.ts';
@@ -11,7 +12,7 @@ import { dataIdRange } from '../directory/keys.ts';
 import { errorText, Fault } from '../model/fault.ts';
 import { createOutcomeReads } from '../outcomes/reads.ts';
 import { createMessageAccountReader } from '../outcomes/record-reader.ts';
-import { type Checks, createChecks } from '../runtime/checks.ts';
+import { type Checks, createChecks, type Readiness } from '../runtime/checks.ts';
 import { listenFault } from '../runtime/listen-fault.ts';
 import { startOpsServer } from '../runtime/ops-server.ts';
 import { type Parts, runRole } from '../runtime/run-role.ts';
@@ -32,6 +33,7 @@ import { createApiServer, openApiTls } from './api/listening.ts';
 import { openAudit } from './audit/audit.ts';
 import { openConsole } from './console/open-console.ts';
 import { openReaders, type Readers } from './explore/explore.ts';
+import { createFirstSequences, type FirstSequences } from './first-sequences.ts';
 import { createInspected } from './inspect/inspected.ts';
 import { openPulse } from './pulse/open-pulse.ts';
 import { openRecords } from './records/store.ts';
@@ -149,12 +151,6 @@ const authorizeNodeWith =
     return { bizId: identity.role === 'node' ? identity.mon_biz_id : null };
   };
 
-/** The missing streams, except those that `questdb_streams` names with the reason. */
-const missingText = (watch: Watch, refused: RefusedStreams): string | undefined => {
-  const names = [...watch.missing].filter((name) => !refused.has(name));
-  return names.length === 0 ? undefined : `missing: ${names.join(', ')}`;
-};
-
 type Given = {
   readonly settings: Settings;
   readonly log: Log;
@@ -164,9 +160,21 @@ type Given = {
   readonly readers: Readers;
 };
 
-type Readiness = {
-  readonly checks: Checks<'nats' | 'questdb' | 'api'>;
-  readonly warnings: Checks<'questdb' | 'questdb_streams' | 'streams' | 'placements' | 'nats_rights'>;
+/** What it works without as far as it can: records, tokens and the job need no store. */
+const startingDegraded = {
+  nats: undefined,
+  nats_rights: undefined,
+  streams: undefined,
+  questdb: undefined,
+  questdb_streams: undefined,
+  clickhouse: undefined,
+  placements: undefined,
+};
+
+type Ready = {
+  readonly checks: Checks<'nats' | 'api'>;
+  readonly degraded: Checks<keyof typeof startingDegraded>;
+  readonly readiness: Readiness;
 };
 
 const openStores = (
@@ -187,50 +195,70 @@ const openOps = async (
   { settings, metrics }: Given,
   questdb: readonly FollowedInstance[],
   parts: Parts,
-): Promise<Readiness> => {
-  const isOneThere = (): boolean => questdb.some(({ why }) => why() === undefined);
-  const checks = createChecks({ nats: 'not connected', questdb: undefined, api: 'not listening yet' });
-  const warnings = createChecks({
-    questdb: undefined,
-    questdb_streams: undefined,
-    streams: undefined,
-    placements: undefined,
-    nats_rights: undefined,
-  });
-  // With one of several instances away, work on the tables of the others continues.
-  checks.set({ questdb: () => (isOneThere() ? undefined : awayText(questdb)) });
-  warnings.set({ questdb: () => (isOneThere() ? awayText(questdb) : undefined) });
+): Promise<Ready> => {
+  const checks = createChecks({ nats: 'not connected yet', api: 'not listening yet' });
+  const degraded = createChecks(startingDegraded);
+  const readiness = { checks: checks.all, degraded: degraded.all };
+  degraded.set({ questdb: () => awayText(questdb) });
   const ops = await startOpsServer({
     host: settings.host,
     port: settings.metadata.opsPort,
     variable: 'TIDEMARK_METADATA_OPS_PORT',
     registry: metrics.registry,
-    checks: checks.all,
-    warnings: warnings.all,
+    readiness,
   });
   parts.add('operations port', () => ops.stop());
-  return { checks, warnings };
+  return { checks, degraded, readiness };
+};
+
+/** Follows the streams and makes again what is missing or changed: other roles may not. */
+const keepStreams = (
+  { log, metrics }: Given,
+  { bus, streams, refused }: { bus: Bus; streams: readonly StreamDefinition[]; refused: RefusedStreams },
+  firstSequences: FirstSequences,
+  parts: Parts,
+): StreamWatch => {
+  for (const { name } of streams)
+    for (const kind of streamProblemKinds) metrics.streamsMended.inc({ stream: name, kind }, 0);
+  const watch = watchStreams(bus, {
+    streams,
+    hasConsumers: true,
+    isLeftOut: refused.has,
+    log,
+    onSeen: firstSequences.saw,
+    mend: mendingWith(async (stream, { kind }) => {
+      const { name } = stream;
+      const first = kind === 'stream_missing' ? await firstSequences.next(name) : 'is there';
+      await mendStream(bus, stream, first);
+      metrics.streamsMended.inc({ stream: name, kind });
+      log.warn({ stream: name, kind, first }, 'a stream was made again or changed back');
+    }),
+  });
+  parts.add('watch of streams', () => watch.stop());
+  return watch;
 };
 
 /** The connection with its streams, the records and the admin tokens. */
-const openState = async (
-  { settings, log, instances }: Given,
-  { checks, warnings }: Readiness,
-  parts: Parts,
-  stop: AbortSignal,
-) => {
+const openState = async (given: Given, { checks, degraded }: Ready, parts: Parts, stop: AbortSignal) => {
+  const { settings, log, instances, clickhouse } = given;
   const names = instances.map(({ name }) => name);
   const bus = await connectBusWhenUp(natsTarget(settings), 'tidemark-metadata', stop, (fault) =>
     log.warn({}, `waiting: ${errorText(fault)}`),
   );
   parts.add('NATS connection', () => bus.close());
-  checks.set({ nats: () => (bus.connected ? undefined : 'not connected') });
-  warnings.set({ nats_rights: () => bus.refused });
+  degraded.set({
+    nats: () => (bus.connected ? undefined : 'the connection to NATS is lost'),
+    nats_rights: () => bus.refused,
+  });
   const pipelines = withInstances(loadPipelines(settings.pipelinesFolder, settings.nats.replicas), names);
-  const refused = await untilItWorks(() => ensureTopology(bus, pipelines.streams), stop, log);
-  const refusedStreams = retryStreams(bus, pipelines.streams, refused, log);
+  const firstSequences = createFirstSequences(clickhouse, Date.now);
+  const { streams } = pipelines;
+  const refused = await untilItWorks(() => ensureTopology(bus, streams, firstSequences.atStart), stop, log);
+  checks.set({ nats: () => undefined });
+  const refusedStreams = retryStreams(bus, streams, refused, log);
   parts.add('refused streams', () => refusedStreams.stop());
-  warnings.set({ questdb_streams: () => refusedStreams.problem });
+  const streamWatch = keepStreams(given, { bus, streams, refused: refusedStreams }, firstSequences, parts);
+  degraded.set({ streams: () => streamWatch.problem, questdb_streams: () => refusedStreams.problem });
   const records = await untilItWorks(
     () =>
       openRecords(
@@ -242,28 +270,28 @@ const openState = async (
     log,
   );
   parts.add('records', () => records.stop());
-  warnings.set({ placements: () => unknownPlacements(records, names) });
+  degraded.set({ placements: () => unknownPlacements(records, names) });
   const adminTokens = await untilItWorks(
     () => openAdminTokens(bus, records.system, settings.dataFolder, log),
     stop,
     log,
   );
   parts.add('admin tokens', () => adminTokens.stop());
-  return { bus, pipelines, refusedStreams, records, adminTokens };
+  return { bus, pipelines, records, adminTokens };
 };
 
 /** What the watch and the account look at. */
 type Looked = Pick<
   Awaited<ReturnType<typeof openState>>,
-  'bus' | 'pipelines' | 'refusedStreams' | 'records' | 'adminTokens'
+  'bus' | 'pipelines' | 'records' | 'adminTokens'
 >;
 
 /** The looks at the streams, the stores and the account. */
 const openWatches = (
   given: Given,
-  { bus, pipelines, refusedStreams, records, adminTokens }: Looked,
+  { bus, pipelines, records, adminTokens }: Looked,
   metrics: MetadataMetrics,
-  readiness: Readiness,
+  ready: Ready,
   work: Parts,
 ): { account: Account; watch: Watch } => {
   const { registry } = metrics;
@@ -281,7 +309,7 @@ const openWatches = (
     log: given.log,
   });
   work.add('watch of streams and stores', () => watch.stop());
-  readiness.warnings.set({ streams: () => missingText(watch, refusedStreams) });
+  ready.degraded.set({ clickhouse: () => watch.clickhouseProblem() || undefined });
   const { clickhouse } = given;
   const readAccounts = createMessageAccountReader(clickhouse);
   const orphans = createOrphans({ bus, readAccounts, now: Date.now });
@@ -334,6 +362,7 @@ const openCallTracing = async (
 };
 
 /** From the clients of the stores to the API: each part needs those before it, and stops before them. */
+// biome-ignore lint/complexity/noExcessiveLinesPerFunction: wiring: each part stands on those before it.
 const startMetadata = async (
   { settings, log }: Pick<Given, 'settings' | 'log'>,
   parts: Parts,
@@ -347,9 +376,10 @@ const startMetadata = async (
   parts.add('probes of QuestDB', () => ending.abort());
   const probing = AbortSignal.any([stop, ending.signal]);
   const questdb = given.instances.map((instance) => follow(instance, probing));
-  const readiness = await openOps(given, questdb, parts);
+  const ready = await openOps(given, questdb, parts);
+  const { readiness } = ready;
   const tracing = await openCallTracing(given, parts);
-  const state = await openState({ ...given, instances: questdb }, readiness, parts, stop);
+  const state = await openState({ ...given, instances: questdb }, ready, parts, stop);
   const { bus, pipelines, records, adminTokens } = state;
   const tables = createPlacedTables(questdb, records);
   const isAway = (name: string): boolean =>
@@ -372,10 +402,9 @@ const startMetadata = async (
   work.add('refresh job', () => refresh.stop());
   const views = keepMetricViews({ columns: records.columns, records, tables, log });
   work.add('views of metrics', () => views.stop());
-  const { account, watch } = openWatches(given, state, metrics, readiness, work);
-  const ready = { checks: readiness.checks.all, warnings: readiness.warnings.all };
-  const looked = { instances: questdb, watch, accountState: () => account.state };
-  const pulse = openPulse({ ...given, ...state, ...ready, ...looked }, work);
+  const { account, watch } = openWatches(given, state, metrics, ready, work);
+  const accountState = () => account.state;
+  const pulse = openPulse({ ...given, ...state, readiness, instances: questdb, watch, accountState }, work);
 
   // A watch that is closed while it starts keeps the process alive: the API answers once all have begun.
   await Promise.race([Promise.all([records.ready, views.ready, refresh.ready]), whenStopped(stop)]);
@@ -393,13 +422,16 @@ const startMetadata = async (
     ...{ bus, pipelines, records, adminTokens, audit, refresh, account, pulse },
     ...reads,
   };
-  const own = { ...given, tables, placing, tracing, checks: ready.checks };
-  const server = await serve(createRoleApi(services, own), settings, tls);
+  const server = await serve(
+    createRoleApi(services, { ...given, tables, placing, tracing, readiness }),
+    settings,
+    tls,
+  );
   parts.add('admin API', () => finish(server));
   // Streams of dropped items have no end of their own.
   parts.add('readers of live drops', () => reads.outcomes.live.stop());
   parts.add('readers of the live view', () => pulse.live.stop());
-  readiness.checks.set({ api: () => undefined });
+  ready.checks.set({ api: () => (stop.aborted ? 'the API is stopping' : undefined) });
   log.info({ port: settings.metadata.apiPort }, 'the admin API is ready');
 };
 

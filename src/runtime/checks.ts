@@ -1,7 +1,15 @@
-/** The state of one dependency for `/readyz`: undefined when it is well, else why not. */
+/** The state of one part or dependency for `/readyz`: undefined when it is well, else why not. */
 export type Check = () => string | undefined;
 
 export type ReadyChecks = Readonly<Record<string, Check>>;
+
+/** All that `/readyz` of a role asks. */
+export type Readiness = {
+  /** Of the process itself: while one of them fails, it starts, stops, or can do none of its work. */
+  readonly checks: ReadyChecks;
+  /** Of what it shares with others: it works on as far as it can, and stays ready. */
+  readonly degraded: ReadyChecks;
+};
 
 /** Checks of a role that starts: every name has a check from the beginning. */
 export type Checks<Name extends string> = {

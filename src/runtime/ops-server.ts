@@ -5,7 +5,7 @@ import { createConnectionCount } from '../http/connections.ts';
 import { createLimitedServer, type HttpLimits } from '../http/limited-server.ts';
 import type { ProtocolAnswer } from '../http/protocol-errors.ts';
 import { pathOf } from '../http/request-target.ts';
-import type { ReadyChecks } from './checks.ts';
+import type { Readiness, ReadyChecks } from './checks.ts';
 import { listenFault } from './listen-fault.ts';
 
 const reasonsOf = (checks: ReadyChecks): Record<string, string> => {
@@ -18,22 +18,20 @@ const reasonsOf = (checks: ReadyChecks): Record<string, string> => {
 };
 
 /**
- * The answer of `/readyz`: 200 when every check passes, else 503; the body names each failing dependency and why. Warnings stand
- * beside them and fail nothing: the role works, and an operator should act on them.
+ * The answer of `/readyz`: 200 while the process can do its work or a part of it, else 503. `failing` names what keeps the process
+ * from its work, `degraded` what it shares with others and misses, each with the reason.
  */
-export const readiness = (
-  checks: ReadyChecks,
-  warnings: ReadyChecks = {},
-): { status: 200 | 503; body: string } => {
+export const readinessAnswer = ({ checks, degraded }: Readiness): { status: 200 | 503; body: string } => {
   const failing = reasonsOf(checks);
   const ready = Object.keys(failing).length === 0;
-  const warned = reasonsOf(warnings);
-  const body = { ready, failing, ...(Object.keys(warned).length === 0 ? {} : { warnings: warned }) };
-  return { status: ready ? 200 : 503, body: JSON.stringify(body) };
+  return {
+    status: ready ? 200 : 503,
+    body: JSON.stringify({ ready, failing, degraded: reasonsOf(degraded) }),
+  };
 };
 
-/** `/readyz` as metrics: whether the role is ready, and each check that fails. */
-const exposeReadiness = (registry: Registry, checks: ReadyChecks, degraded: ReadyChecks): void => {
+/** `/readyz` as metrics: whether the role is ready, and each check that fails or is degraded. */
+const exposeReadiness = (registry: Registry, { checks, degraded }: Readiness): void => {
   const registers = [registry];
   new Gauge({
     name: 'tidemark_ready',
@@ -43,26 +41,28 @@ const exposeReadiness = (registry: Registry, checks: ReadyChecks, degraded: Read
       this.set(Object.values(checks).some((check) => check() !== undefined) ? 0 : 1);
     },
   });
-  new Gauge({
-    name: 'tidemark_check_failing',
-    help: '1 while this check of /readyz fails; the answer of /readyz has the reason',
-    labelNames: ['check'],
-    registers,
-    collect() {
-      for (const [name, check] of Object.entries(checks))
-        this.set({ check: name }, check() === undefined ? 0 : 1);
-    },
-  });
-  new Gauge({
-    name: 'tidemark_check_degraded',
-    help: '1 while /readyz lists this under degraded; the answer of /readyz has the reason',
-    labelNames: ['check'],
-    registers,
-    collect() {
-      for (const [name, check] of Object.entries(degraded))
-        this.set({ check: name }, check() === undefined ? 0 : 1);
-    },
-  });
+  const expose = (name: string, help: string, each: ReadyChecks): void => {
+    new Gauge({
+      name,
+      help,
+      labelNames: ['check'],
+      registers,
+      collect() {
+        for (const [label, check] of Object.entries(each))
+          this.set({ check: label }, check() === undefined ? 0 : 1);
+      },
+    });
+  };
+  expose(
+    'tidemark_check_failing',
+    '1 while this check of /readyz fails; the answer of /readyz has the reason',
+    checks,
+  );
+  expose(
+    'tidemark_check_degraded',
+    '1 while /readyz lists this under degraded; the answer of /readyz has the reason',
+    degraded,
+  );
 };
 
 /** The limits of one client of an operations port: probes and Prometheus send few requests and disconnect at once. */
@@ -91,10 +91,9 @@ export const startOpsServer = async (options: {
   port: number;
   variable: string;
   registry: Registry;
-  checks: ReadyChecks;
-  warnings?: ReadyChecks;
+  readiness: Readiness;
 }): Promise<{ port: number; stop(): Promise<void> }> => {
-  exposeReadiness(options.registry, options.checks, options.warnings ?? {});
+  exposeReadiness(options.registry, options.readiness);
   const listener: RequestListener = (request, response) => {
     const path = pathOf(request.url ?? '');
     const answer = (status: number, type: string, body: string): void => {
@@ -105,7 +104,7 @@ export const startOpsServer = async (options: {
     if (request.headers.host === undefined) return answer(400, 'text/plain', 'the Host field is missing\n');
     if (path === '/livez') return answer(200, 'application/json', '{"live":true}');
     if (path === '/readyz') {
-      const { status, body } = readiness(options.checks, options.warnings);
+      const { status, body } = readinessAnswer(options.readiness);
       return answer(status, 'application/json', body);
     }
     if (path === '/metrics') {

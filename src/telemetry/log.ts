@@ -1,4 +1,5 @@
 import { pino } from 'pino';
+import { limitRepeats } from './log-limit.ts';
 
 /** Structured log: one JSON object a line on stderr. Fields first, then the sentence. Never pass a token or a body. */
 export type Log = {
@@ -24,9 +25,17 @@ export const createRoleLog = (role: string, level: string): Log => {
   return log;
 };
 
-/** A log for one role. `level` is a pino level or `silent`. Lines are written at once, so that a kill loses none. */
-export const createLog = (role: string, level: string): Log & { level: string } =>
-  pino(
-    { level, base: { role }, timestamp: pino.stdTimeFunctions.isoTime },
-    pino.destination({ dest: 2, sync: true }),
+/** A log whose level can be changed while it is used. */
+export type LevelledLog = Log & { level: string };
+
+/**
+ * A log for one role. `level` is a pino level or `silent`. Lines are written at once, so that a kill loses none; repeats within ten
+ * seconds are counted instead.
+ */
+export const createLog = (role: string, level: string): LevelledLog =>
+  limitRepeats(
+    pino(
+      { level, base: { role }, timestamp: pino.stdTimeFunctions.isoTime },
+      pino.destination({ dest: 2, sync: true }),
+    ),
   );

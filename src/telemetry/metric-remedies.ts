@@ -9,10 +9,10 @@ const ofEveryRole: Readonly<Record<string, MetricRemedy>> = {
     'compare over all processes: several versions outside an upgrade mean a stalled rollout',
   ),
   tidemark_ready: say('0 for minutes: read `/readyz` of that process; it names the failing check'),
+  tidemark_check_failing: say('`/readyz` has the reason; docs/runbook.md#tidemarknotready'),
   tidemark_check_degraded: say(
     'repair the dependency that `/readyz` names; the process works on; docs/runbook.md#tidemarkdegraded',
   ),
-  tidemark_check_failing: say('repair the dependency that `/readyz` names; docs/runbook.md#tidemarknotready'),
   tidemark_memory_limit_bytes: say('for comparison with `process_resident_memory_bytes`'),
   tidemark_clock_timestamp_seconds: say(
     'differs from the time of the scrape: set both clocks by NTP; docs/runbook.md#tidemarkclockskew',
@@ -174,8 +174,11 @@ const ofMetadata: Readonly<Record<string, MetricRemedy>> = {
   tidemark_metadata_tls_certificate_expiry_timestamp_seconds: say(
     'renew the certificate; it is read again without a restart',
   ),
+  tidemark_streams_mended_total: say(
+    'grows: somebody deleted or changed a stream of NATS; what a missing one held is in `tidemark account`',
+  ),
   tidemark_stream_missing: say(
-    '1 for METRICS-<name>: NATS has no room for it, see `/readyz`; for another: restart metadata, it creates the stream',
+    '1 for longer than ten seconds: metadata cannot make it again, its `/readyz` and log say why; docs/runbook.md#tidemarkstreammissing',
   ),
   tidemark_stream_messages: say('grows: add transfer replicas, unless a store is slow'),
   tidemark_stream_bytes: say(

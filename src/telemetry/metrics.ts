@@ -431,6 +431,12 @@ export const createMetadataMetrics = () => {
       labelNames: ['why'],
       registers,
     }),
+    streamsMended: new Counter({
+      name: 'tidemark_streams_mended_total',
+      help: 'Streams that were made again after they were missing, or changed back to their definition',
+      labelNames: ['stream', 'kind'],
+      registers,
+    }),
     ...tlsMetrics('metadata', registers),
   };
 };

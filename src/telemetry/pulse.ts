@@ -68,15 +68,15 @@ const tables = z.object({ suspended: count, broken: count, noUpsertKeys: count }
  * What a pulse says. Rates are per second, over the time since the pulse before. Newer programs may say more: what is not known
  * here is left out.
  */
-export const pulseSchema = z.object({
+const pulseFields = z.object({
   version: name,
   host: name,
   pid: count,
   /** Unix seconds. */
   startedAt: count,
-  /** Failing checks and warnings of `/readyz`, with their reasons. */
+  /** What `/readyz` names, with the reasons. */
   failing: checks,
-  warnings: checks,
+  degraded: checks,
   /** Share of one core. */
   cpu: figure,
   loopP99Ms: figure,
@@ -106,7 +106,20 @@ export const pulseSchema = z.object({
   metadata: z.object({ requests: figure, acts: z.array(actPulse).max(actsMax) }).optional(),
 });
 
-export type Pulse = z.output<typeof pulseSchema>;
+/**
+ * A pulse, also of an earlier program: that one says `warnings` instead of `degraded`, and lists most of what is degraded under
+ * `failing`.
+ */
+export const pulseSchema = z.preprocess((pulse) => {
+  if (typeof pulse !== 'object' || pulse === null || 'degraded' in pulse || !('warnings' in pulse))
+    return pulse;
+  const { warnings, ...rest } = pulse;
+  return { ...rest, degraded: warnings };
+}, pulseFields);
+
+export type Pulse = z.output<typeof pulseFields>;
+/** What is sent: readers of an earlier version demand `warnings`, which says nothing any more. */
+export type SentPulse = Pulse & { readonly warnings: Readonly<Record<string, never>> };
 export type PipelinePulse = z.output<typeof pipelinePulse>;
 export type ActPulse = z.output<typeof actPulse>;
 /** What only one role says. */

@@ -134,7 +134,8 @@ export const startConsumer = <E>(
     bytesMax: options.pullBytesMax,
     hasRoom: () => worker.hasRoom,
     onDelivery: (delivery) => worker.take(delivery),
-    onFault: (error) => log.warn({ consumer: consumer.name, error: errorText(error) }, 'a pull failed'),
+    onFault: (error) => log.warn({ consumer: consumer.name, error: errorText(error) }, 'pulls fail'),
+    onWell: () => log.info({ consumer: consumer.name }, 'pulls work again'),
   });
   bus.onDisconnect(() => worker.forgetUnsent());
   return {

@@ -2,6 +2,7 @@ import { type Bus, connectBusWhenUp } from '../bus/connection.ts';
 import { findKvBucket, type KvBucket } from '../bus/kv.ts';
 import { createPublisher } from '../bus/publisher.ts';
 import { startPulse } from '../bus/pulse-publisher.ts';
+import { type StreamWatch, watchStreams } from '../bus/stream-watch.ts';
 import { findTopology, retryStreams } from '../bus/topology.ts';
 import { ofInstance, withInstances } from '../config/instance-streams.ts';
 import {
@@ -27,7 +28,7 @@ import { createElapsed } from '../model/elapsed.ts';
 import { errorText } from '../model/fault.ts';
 import { createLedger, type Ledger } from '../outcomes/ledger.ts';
 import { openLedgerFeed } from '../outcomes/ledger-feed.ts';
-import { type Checks, createChecks } from '../runtime/checks.ts';
+import { type Checks, createChecks, type Readiness } from '../runtime/checks.ts';
 import { startOpsServer } from '../runtime/ops-server.ts';
 import { type Parts, runRole } from '../runtime/run-role.ts';
 import { whenStopped } from '../runtime/stop-signal.ts';
@@ -145,10 +146,20 @@ const newerText = ({ points, spans, outcomes }: Consumers): string | undefined =
   return version === undefined ? undefined : `version ${version} is newer than this program`;
 };
 
-/** The checks of `/readyz` while the role starts, in their order. */
+/** The checks of the process itself while it starts, in their order. */
 const startingChecks = {
   nats: 'not connected yet',
   records: 'the purges are not read yet',
+  consumers: 'the consumers are starting',
+};
+
+/**
+ * What it works without as far as it can: messages wait in the streams, and those of one store, table or stream delay no other. Where
+ * outcomes have no way to ClickHouse, items are stored all the same.
+ */
+const startingDegraded = {
+  nats: undefined,
+  streams: undefined,
   questdb: undefined,
   questdb_tables: undefined,
   questdb_durability: undefined,
@@ -159,42 +170,39 @@ const startingChecks = {
   envelope: undefined,
   breaker: undefined,
   deadletter: undefined,
-};
-
-/** Warnings, because items are stored all the same: their outcomes wait in LEDGER. */
-const startingWarnings = {
   outcomes: undefined,
   outcomes_breaker: undefined,
   outcomes_deadletter: undefined,
-  ledger: undefined,
+  ledger_fill: undefined,
   nats_rights: undefined,
 };
 
-type Readiness = {
+type Ready = {
   readonly checks: Checks<keyof typeof startingChecks>;
-  readonly warnings: Checks<keyof typeof startingWarnings>;
+  readonly degraded: Checks<keyof typeof startingDegraded>;
+  readonly readiness: Readiness;
   /** The operations port. */
   readonly port: number;
 };
 
-const openOps = async (settings: Settings, metrics: TransferMetrics, parts: Parts): Promise<Readiness> => {
+const openOps = async (settings: Settings, metrics: TransferMetrics, parts: Parts): Promise<Ready> => {
   const checks = createChecks(startingChecks);
-  const warnings = createChecks(startingWarnings);
+  const degraded = createChecks(startingDegraded);
+  const readiness = { checks: checks.all, degraded: degraded.all };
   const ops = await startOpsServer({
     host: settings.host,
     port: settings.transfer.opsPort,
     variable: 'TIDEMARK_TRANSFER_OPS_PORT',
     registry: metrics.registry,
-    checks: checks.all,
-    warnings: warnings.all,
+    readiness,
   });
   parts.add('operations port', () => ops.stop());
-  return { checks, warnings, port: ops.port };
+  return { checks, degraded, readiness, port: ops.port };
 };
 
-const checkConsumers = ({ checks, warnings }: Readiness, consumers: Consumers): void => {
+const checkConsumers = ({ degraded }: Ready, consumers: Consumers): void => {
   const { points, spans, outcomes } = consumers;
-  checks.set({
+  degraded.set({
     questdb: () => points.storeProblem,
     questdb_tables: () => points.tablesProblem,
     questdb_durability: () => points.durabilityProblem,
@@ -204,8 +212,6 @@ const checkConsumers = ({ checks, warnings }: Readiness, consumers: Consumers): 
     envelope: () => newerText(consumers),
     breaker: () => breakerWhy(consumers),
     deadletter: () => points.deadLetterProblem ?? spans.deadLetterProblem,
-  });
-  warnings.set({
     outcomes: () => outcomes.storeProblem,
     outcomes_breaker: () => outcomes.breakerWhy,
     outcomes_deadletter: () => outcomes.deadLetterProblem,
@@ -227,7 +233,7 @@ const findStreams = (bus: Bus, streams: readonly StreamDefinition[]) =>
 /** The connection with its streams, its buckets and the epoch of this process. */
 const openBus = async (
   { settings, pipelines, log }: Given,
-  { checks, warnings }: Readiness,
+  { checks, degraded }: Ready,
   parts: Parts,
   stop: AbortSignal,
 ) => {
@@ -237,7 +243,7 @@ const openBus = async (
   parts.add('NATS connection', () => bus.close());
   bus.onDisconnect(() => log.warn({}, 'NATS connection lost'));
   bus.onReconnect(() => log.info({}, 'NATS connection is back'));
-  warnings.set({ nats_rights: () => bus.refused });
+  degraded.set({ nats_rights: () => bus.refused });
   const { boot, system, records, refused } = await untilDone(
     async () => {
       // Metadata creates them after the streams.
@@ -296,16 +302,34 @@ const openMetrics = (instances: Given['instances']): TransferMetrics => {
   return metrics;
 };
 
+/** Follows the streams that this role reads and writes. */
+const followStreams = (
+  { pipelines, log }: Given,
+  { bus, refusedStreams }: Pick<Awaited<ReturnType<typeof openBus>>, 'bus' | 'refusedStreams'>,
+  parts: Parts,
+): StreamWatch => {
+  const watch = watchStreams(bus, {
+    streams: pipelines.streams.filter(({ discard }) => discard === 'new'),
+    hasConsumers: true,
+    isLeftOut: refusedStreams.has,
+    log,
+  });
+  parts.add('watch of streams', () => watch.stop());
+  return watch;
+};
+
 /** From the operations port to the consumers: each part needs those before it, and stops before them. */
+// biome-ignore lint/complexity/noExcessiveLinesPerFunction: wiring: each part stands on those before it.
 const startTransfer = async (given: Given, parts: Parts, stop: AbortSignal): Promise<void> => {
   const { settings, instances, pipelines, log } = given;
   const metrics = openMetrics(instances);
-  const readiness = await openOps(settings, metrics, parts);
-  const { checks, warnings } = readiness;
+  const ready = await openOps(settings, metrics, parts);
+  const { checks, degraded, readiness } = ready;
   const tracing = await openTracing(settings, 'transfer', log);
   parts.add('tracing', () => tracing?.stop());
-  const { bus, boot, system, records, refusedStreams } = await openBus(given, readiness, parts, stop);
-  const pulse = { bus, checks: checks.all, warnings: warnings.all, figures: createTransferFigures(metrics) };
+  const { bus, boot, system, records, refusedStreams } = await openBus(given, ready, parts, stop);
+  degraded.set({ nats: () => (bus.connected ? undefined : 'the connection to NATS is lost') });
+  const pulse = { bus, readiness, figures: createTransferFigures(metrics) };
   parts.add('pulse', startPulse({ ...pulse, role: 'transfer' }).stop);
   const clickhouse = createClickhouse({ url: engineUrls(settings).clickhouse });
   parts.add('ClickHouse client', () => clickhouse.close());
@@ -347,19 +371,21 @@ const startTransfer = async (given: Given, parts: Parts, stop: AbortSignal): Pro
   const running: Consumers = { points, spans, outcomes };
   const resumes = watchResumes(system, running);
   parts.add('watch of resumed consumers', () => resumes.stop());
+  const streams = followStreams(given, { bus, refusedStreams }, parts);
   checks.set({
-    nats: () => (bus.connected ? undefined : 'the connection to NATS is lost'),
+    nats: () => undefined,
     records: () => (purges.isReady ? undefined : 'the purges are not read yet'),
-    questdb_streams: () => refusedStreams.problem,
+    consumers: () => (stop.aborted ? 'the consumers are stopping' : undefined),
   });
-  warnings.set({ ledger: () => alarm.warning });
-  checkConsumers(readiness, running);
+  degraded.set({ streams: () => streams.problem, questdb_streams: () => refusedStreams.problem });
+  degraded.set({ ledger_fill: () => alarm.problem });
+  checkConsumers(ready, running);
 
   // A point of a purged data id must not reach a table that still exists.
   await Promise.race([Promise.all([purges.whenReady, placements.whenReady]), whenStopped(stop)]);
   if (stop.aborted) return;
   points.start();
-  log.info({ ops: readiness.port }, 'transfer reads messages');
+  log.info({ ops: ready.port }, 'transfer reads messages');
 };
 
 /**

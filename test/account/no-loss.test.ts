@@ -10,6 +10,7 @@ import {
 import { createPointMessages, createTableSql, unknownTable } from '../support/push/point-messages.ts';
 import { produce } from '../support/push/producer.ts';
 import type { RoleProcess } from '../support/stack/stack.ts';
+import { limitStream } from '../support/stack/stream-limits.ts';
 import { waitFor } from '../support/wait.ts';
 
 /** `SEED=5 KILLS=200 make test-account` kills longer. */
@@ -237,9 +238,7 @@ describe('no loss is shown', () => {
   it('with transfer stopped while LEDGER is full, and metadata restarted beside', async () => {
     const report = await on.stack.createReport('full ledger');
     await on.settled();
-    const { streams } = await on.bus.manager();
-    const { max_bytes: bytes } = (await streams.info('LEDGER')).config;
-    await streams.update('LEDGER', { max_bytes: 1 });
+    const restore = await limitStream(on.bus, 'LEDGER', 1);
     await on.pushEach(report, 10, 2);
     await waitFor('LEDGER is full', 60_000, async () => {
       const answer = await fetch(`http://127.0.0.1:${on.stack.transfer[0]?.ports['ops']}/readyz`);
@@ -248,7 +247,7 @@ describe('no loss is shown', () => {
     for (const transfer of on.stack.transfer) expect(await transfer.stop()).toBe(0);
     expect((await on.stack.streamState('METRICS')).messages).toBe(10);
     await on.stack.metadata.stop();
-    await streams.update('LEDGER', { max_bytes: bytes });
+    await restore();
     on.stack.metadata.start();
     for (const transfer of on.stack.transfer) transfer.start();
     await on.stack.ready();

@@ -76,6 +76,40 @@ describe('what befalls a stream', () => {
     expect(account).toMatchObject({ received: 40, stored: 20, lost: 20, in_flight: 0 });
   });
 
+  it('its deletion is a loss of exactly the messages that it held, and nothing that comes after it is one', async () => {
+    const report = await on.stack.createReport('stream deleted');
+    await on.pushEach(report, 4, 2);
+    await on.whole(report, 8);
+    let startedAt = 0;
+    await whileNothingSettles(
+      () => on.pushEach(report, 15, 3),
+      async () => {
+        const { streams } = await on.bus.manager();
+        const { last_seq: last } = (await streams.info('METRICS')).state;
+        startedAt = performance.now();
+        await streams.delete('METRICS');
+        await waitFor('metadata makes it again, above every number', 60_000, async () => {
+          const made = await streams.info('METRICS').catch(() => undefined);
+          return (made?.config.first_seq ?? 0) > last;
+        });
+      },
+    );
+    await on.seen(
+      'a deleted stream of 15 messages',
+      report,
+      [{ kind: 'lost_in_the_stream', stream: 'METRICS', items: 45, messages: 15 }],
+      startedAt,
+    );
+    await on.pushEach(report, 5, 1);
+    await on.settled();
+    await waitFor('what came after it is stored, and the loss is the same', 120_000, async () => {
+      const { received, stored, lost, in_flight: inFlight } = (await on.account(report)) ?? {};
+      expect([received, stored, lost, inFlight]).toEqual([58, 13, 45, 0]);
+      return true;
+    });
+    expect(await on.unexpected()).toEqual([]);
+  });
+
   it('messages that the consumer was moved past are stuck, and are not removed', async () => {
     const report = await on.stack.createReport('moved past');
     let startedAt = 0;

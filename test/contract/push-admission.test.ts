@@ -9,6 +9,7 @@ import { pointsAt } from '../support/push/point-cases.ts';
 import { expectEnvelope, plainSuccess } from '../support/push/replies.ts';
 import { bodyOf, type PushStack, startPushStack } from '../support/push/stack.ts';
 import type { Report } from '../support/stack/stack.ts';
+import { limitStream } from '../support/stack/stream-limits.ts';
 import { untilPaused } from '../support/stack/until-paused.ts';
 import { waitFor } from '../support/wait.ts';
 
@@ -236,11 +237,9 @@ describe('a bus that does not take a request', () => {
       await on.push(own, [{ metrics: { cpu: 0 }, timestamp }]);
       const bus = await connectBus(on.stack.engines.nats.url, 'test');
       try {
-        const { streams } = await bus.manager();
-        const { config } = await streams.info('METRICS');
-        await streams.update('METRICS', { max_bytes: 1 });
+        const restore = await limitStream(bus, 'METRICS', 1);
         await refusedAs(own, headers, 'not_stored');
-        await streams.update('METRICS', { max_bytes: config.max_bytes });
+        await restore();
       } finally {
         await bus.close();
       }

@@ -2,7 +2,9 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Bus, connectBus } from '../../src/bus/connection.ts';
 import { figureOf, readDeadLetters } from '../support/outcomes/dead-letters.ts';
 import { fetchEngine } from '../support/stack/fetch-engine.ts';
+import { missedByTransfer, readyzOf } from '../support/stack/readiness.ts';
 import { type Application, type Stack, startStack } from '../support/stack/stack.ts';
+import { limitStream } from '../support/stack/stream-limits.ts';
 import { until } from '../support/until.ts';
 
 let stack: Stack;
@@ -55,11 +57,6 @@ const send = async (count: number): Promise<string> => {
 const figure = async (name: string): Promise<number> =>
   figureOf((await stack.transfer[0]?.metrics()) ?? '', name, { pipeline: 'traces' });
 
-const readyz = async (): Promise<{ status: number; text: string }> => {
-  const response = await fetch(`http://127.0.0.1:${stack.transfer[0]?.ports['ops']}/readyz`);
-  return { status: response.status, text: await response.text() };
-};
-
 const inStream = async (): Promise<number> =>
   (await (await bus.manager()).streams.info('TRACES')).state.messages;
 
@@ -79,12 +76,12 @@ describe('a consumer whose spans are all refused', () => {
     await until('the message that opened it is settled', async () => (await inStream()) === 0);
     const letters = (await readDeadLetters(bus)).length;
     expect(letters).toBe(30);
-    const { status, text } = await readyz();
-    expect(status).toBe(503);
-    expect(text).toContain('traces: 30 items in a row went to the dead letters');
+    const { status, degraded } = await readyzOf(stack.transfer[0]);
+    expect(status).toBe(200);
+    expect(degraded['breaker']).toContain('traces: 30 items in a row went to the dead letters');
     const waiting = await send(25);
     await until('a trial has found that it is still bad', async () =>
-      (await readyz()).text.includes('of 25 items in the test batch'),
+      (await missedByTransfer(stack))['breaker']?.includes('of 25 items in the test batch'),
     );
     expect((await readDeadLetters(bus)).length).toBe(letters);
     expect(await inStream()).toBe(1);
@@ -94,7 +91,7 @@ describe('a consumer whose spans are all refused', () => {
     await stack.waitForEmptyStream('TRACES');
     expect(await storedOf(waiting)).toBe(25);
     expect((await readDeadLetters(bus)).length).toBe(letters);
-    expect((await readyz()).status).toBe(200);
+    expect(await missedByTransfer(stack)).toEqual({});
   });
 });
 
@@ -105,20 +102,20 @@ describe('a full stream of dead letters', () => {
     const manager = await bus.manager();
     const info = await manager.streams.info('DEADLETTER');
     const letters = info.state.messages;
-    await manager.streams.update('DEADLETTER', { ...info.config, max_bytes: info.state.bytes + 10 });
+    const restore = await limitStream(bus, 'DEADLETTER', info.state.bytes + 10);
     await clickhouse("ALTER TABLE otel.otel_traces ADD CONSTRAINT one CHECK SpanName != 'span 3'");
     const traceId = await send(5);
     await until(
       'the consumer is held',
       async () => (await figure('tidemark_transfer_dead_letters_held')) === 1,
     );
-    const { status, text } = await readyz();
-    expect(status).toBe(503);
-    expect(text).toContain('the stream is full');
+    const { status, degraded } = await readyzOf(stack.transfer[0]);
+    expect(status).toBe(200);
+    expect(degraded['deadletter']).toContain('the stream is full');
     expect(await inStream()).toBe(1);
     expect(await storedOf(traceId)).toBe(4);
 
-    await manager.streams.update('DEADLETTER', info.config);
+    await restore();
     await stack.waitForEmptyStream('TRACES');
     expect(await figure('tidemark_transfer_dead_letters_held')).toBe(0);
     expect((await readDeadLetters(bus)).length).toBe(letters + 1);

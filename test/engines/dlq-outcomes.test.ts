@@ -11,6 +11,7 @@ import { readDeadLetters } from '../support/outcomes/dead-letters.ts';
 import { createOutcomeReader, type OutcomeReader } from '../support/outcomes/outcomes.ts';
 import { fetchEngine } from '../support/stack/fetch-engine.ts';
 import { type GatedStack, startGatedStack } from '../support/stack/gated-stack.ts';
+import { limitStream } from '../support/stack/stream-limits.ts';
 import type { StepMatch } from '../support/steps.ts';
 import { until } from '../support/until.ts';
 
@@ -151,13 +152,11 @@ const killed = async (sent: Prepared): Promise<void> => {
 
 /** An orderly stop while LEDGER has no room: the messages go back, their dead letters stay. */
 const stoppedWithFullLedger = async (sent: Prepared): Promise<void> => {
-  const { streams } = await bus.manager();
-  const { max_bytes: bytes } = (await streams.info('LEDGER')).config;
-  await streams.update('LEDGER', { max_bytes: 1 });
+  const restore = await limitStream(bus, 'LEDGER', 1);
   await sent.send();
   await until('the dead letter is kept', async () => (await sent.letter()) > 0);
   await stack.transfer[0]?.stop();
-  await streams.update('LEDGER', { max_bytes: bytes });
+  await restore();
 };
 
 const listed = z.object({

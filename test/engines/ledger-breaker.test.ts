@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { type Bus, connectBus } from '../../src/bus/connection.ts';
 import { createPublisher, type Publisher } from '../../src/bus/publisher.ts';
 import { readDeadLetters } from '../support/outcomes/dead-letters.ts';
+import { readyzOf } from '../support/stack/readiness.ts';
 import { type Stack, startStack } from '../support/stack/stack.ts';
 import { until } from '../support/until.ts';
 
@@ -31,13 +32,7 @@ afterAll(async () => {
   await stack?.stop();
 });
 
-type Readiness = { status: number; failing: Record<string, string>; warnings?: Record<string, string> };
-
-const readiness = async (): Promise<Readiness> => {
-  const answer = await fetch(`http://127.0.0.1:${stack.transfer[0]?.ports['ops']}/readyz`);
-  const body: Omit<Readiness, 'status'> = JSON.parse(await answer.text());
-  return { status: answer.status, ...body };
-};
+const readiness = () => readyzOf(stack.transfer[0]);
 
 const publishRefused = (id: string, lines: number): Promise<unknown> =>
   publisher.publish('ledger.outcomes', id, Buffer.from(`{"colour":"${id}"}\n`.repeat(lines)), 1);
@@ -47,14 +42,14 @@ const inLedger = async (): Promise<number> =>
 
 // Tables that do not fit refuse every record: the stream must keep the records until an operator has repaired them, and
 // points and spans must continue meanwhile.
-it('stops when ClickHouse refuses every record, warns, and continues when it is resumed', async () => {
+it('stops when ClickHouse refuses every record, says so, and continues when it is resumed', async () => {
   await publishRefused('first', inARowMax + 5);
-  const warned = await until('a warning', async () => {
+  const told = await until('it is degraded', async () => {
     const ready = await readiness();
-    return ready.warnings?.['outcomes_breaker'] !== undefined && ready;
+    return ready.degraded['outcomes_breaker'] !== undefined && ready;
   });
-  expect(warned.status).toBe(200);
-  expect(warned.warnings?.['outcomes_breaker']).toContain('items in a row went to the dead letters');
+  expect(told.status).toBe(200);
+  expect(told.degraded['outcomes_breaker']).toContain('items in a row went to the dead letters');
   await until('the message that opened it is settled', async () => (await inLedger()) === 0);
   const letters = (await readDeadLetters(bus)).length;
   await publishRefused('second', 2);
@@ -64,5 +59,5 @@ it('stops when ClickHouse refuses every record, warns, and continues when it is 
   expect(answer).toMatchObject({ status: 200, body: { pipeline: 'ledger' } });
   await stack.waitForEmptyStream('LEDGER');
   expect((await readDeadLetters(bus)).length).toBeGreaterThan(letters);
-  await until('no warning', async () => (await readiness()).warnings === undefined);
+  await until('nothing is degraded', async () => Object.keys((await readiness()).degraded).length === 0);
 });

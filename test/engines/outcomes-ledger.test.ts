@@ -7,7 +7,9 @@ import { startFillAlarm } from '../../src/transfer/ledger/ledger-alarm.ts';
 import { createOutcomeReader, type OutcomeReader } from '../support/outcomes/outcomes.ts';
 import { createPushClient, type PushClient } from '../support/push/client.ts';
 import { bodyOf } from '../support/push/stack.ts';
+import { readyzOf } from '../support/stack/readiness.ts';
 import { type Report, type Stack, startStack } from '../support/stack/stack.ts';
+import { limitStream } from '../support/stack/stream-limits.ts';
 import { until } from '../support/until.ts';
 
 let stack: Stack;
@@ -42,37 +44,31 @@ const push = async (report: Report): Promise<void> => {
 const messagesIn = async (stream: string): Promise<number> =>
   (await (await bus.manager()).streams.info(stream)).state.messages;
 
-type Readiness = { failing: Record<string, string>; warnings?: Record<string, string> };
-
-const readiness = async (): Promise<Readiness & { status: number }> => {
-  const answer = await fetch(`http://127.0.0.1:${stack.transfer[0]?.ports['ops']}/readyz`);
-  const body: Readiness = JSON.parse(await answer.text());
-  return { status: answer.status, ...body };
-};
+const readiness = () => readyzOf(stack.transfer[0]);
 
 const setBudget = async (bytes: number): Promise<void> => {
-  await (await bus.manager()).streams.update('LEDGER', { max_bytes: bytes });
+  await limitStream(bus, 'LEDGER', bytes);
 };
 
 describe('during an outage of ClickHouse', () => {
-  it('points are stored and acknowledged, readiness warns, and the balance is exact afterwards', async () => {
+  it('points are stored and acknowledged, readiness says so, and the balance is exact afterwards', async () => {
     const report = await stack.createReport('clickhouse-away');
     await stack.engines.clickhouse.kill();
     for (let count = 0; count < 5; count++) await push(report);
     await stack.waitForRows(tableOf(report), 5);
     await stack.waitForEmptyStream('METRICS');
-    const warned = await until('a warning', async () => {
+    const told = await until('it is degraded', async () => {
       const ready = await readiness();
-      return ready.warnings !== undefined && ready;
+      return ready.degraded['outcomes'] !== undefined && ready;
     });
-    expect([warned.status, warned.failing]).toEqual([200, {}]);
-    expect(warned.warnings?.['outcomes']).toContain('no answer from ClickHouse');
+    expect([told.status, told.failing]).toEqual([200, {}]);
+    expect(told.degraded['outcomes']).toContain('no answer from ClickHouse');
     expect(await messagesIn('LEDGER')).toBeGreaterThan(0);
     await stack.engines.clickhouse.start();
     expect(await outcomes.settled({ dataId: dataIdOf(report) })).toMatchObject([
       { received: 10, stored: 5, dropped: { metrics_empty: 5 } },
     ]);
-    await until('no warning', async () => (await readiness()).warnings === undefined);
+    await until('it is well', async () => (await readiness()).degraded['outcomes'] === undefined);
   });
 
   // An ack without a record would be an item without an account.
@@ -84,10 +80,10 @@ describe('during an outage of ClickHouse', () => {
     await until('LEDGER to be full', async () => {
       await push(report);
       pushes++;
-      return (await readiness()).failing['ledger'] !== undefined;
+      return (await readiness()).degraded['ledger'] !== undefined;
     });
-    const { status, failing } = await readiness();
-    expect([status, failing]).toEqual([503, { ledger: expect.stringContaining('the stream is full') }]);
+    const { status, degraded } = await readiness();
+    expect([status, degraded['ledger']]).toEqual([200, expect.stringContaining('the stream is full')]);
     // Points are in QuestDB, their messages are kept.
     await push(report);
     pushes++;
@@ -97,7 +93,7 @@ describe('during an outage of ClickHouse', () => {
       { received: 2 * pushes, stored: pushes, dropped: { metrics_empty: pushes } },
     ]);
     await stack.waitForRows(tableOf(report), pushes);
-    await until('readiness', async () => (await readiness()).status === 200);
+    await until('LEDGER has room', async () => (await readiness()).degraded['ledger'] === undefined);
     await setBudget(2 ** 31);
   });
 
@@ -109,7 +105,7 @@ describe('during an outage of ClickHouse', () => {
     await until('LEDGER to be full', async () => {
       await push(report);
       pushes++;
-      return (await readiness()).failing['ledger'] !== undefined;
+      return (await readiness()).degraded['ledger'] !== undefined;
     });
     await stack.transfer[0]?.kill();
     stack.transfer[0]?.start();
@@ -214,11 +210,11 @@ describe('the ledger', () => {
         read = bytes;
       },
     });
-    await until('a warning', () => alarm.warning);
-    expect(alarm.warning).toContain('stream LEDGER is');
+    await until('a problem', () => alarm.problem);
+    expect(alarm.problem).toContain('stream LEDGER is');
     expect(read).toBeGreaterThan(10);
     await stack.engines.clickhouse.start();
-    await until('no warning', () => alarm.warning === undefined);
+    await until('no problem', () => alarm.problem === undefined);
     alarm.stop();
     await stack.waitForEmptyStream('LEDGER');
   });

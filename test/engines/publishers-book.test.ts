@@ -17,6 +17,7 @@ import {
   type Stack,
   startStack,
 } from '../support/stack/stack.ts';
+import { limitStream } from '../support/stack/stream-limits.ts';
 import { untilPaused } from '../support/stack/until-paused.ts';
 import { until } from '../support/until.ts';
 
@@ -207,8 +208,7 @@ it('SIGTERM while LEDGER is full ends ingress in order, and the life has no end'
   await startAgain();
   const report = await stack.createReport('book full');
   const before = (await publishersBookIn(bus)).lines.length;
-  const { streams } = await bus.manager();
-  await streams.update('LEDGER', { max_bytes: 1 });
+  await limitStream(bus, 'LEDGER', 1);
   expect((await push(report, [good(1)])).status).toBe(200);
   const life = await lifeNow();
   await until('LEDGER refuses the book', () =>

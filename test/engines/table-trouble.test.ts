@@ -3,7 +3,7 @@ import { connectBus } from '../../src/bus/connection.ts';
 import { figureOf } from '../support/outcomes/dead-letters.ts';
 import { createPointMessages, createTableSql, unknownTable } from '../support/push/point-messages.ts';
 import { holdTableBacklog } from '../support/push/table-backlog.ts';
-import { createReadiness } from '../support/stack/readiness.ts';
+import { missedByTransfer } from '../support/stack/readiness.ts';
 import { type Report, type Stack, startStack } from '../support/stack/stack.ts';
 import { waitFor } from '../support/wait.ts';
 
@@ -36,7 +36,7 @@ const push = async (report: Report, points: number): Promise<void> => {
 
 const tableOf = (report: Report): string => report.result_table.table_id;
 
-const readiness = (): Promise<Record<string, string>> => createReadiness(stack)();
+const readiness = (): Promise<Record<string, string>> => missedByTransfer(stack);
 
 /** Rows are visible before their message is acknowledged, and until then transfer may still check the table. */
 const untilStored = async (report: Report, rows: number): Promise<void> => {
@@ -52,7 +52,7 @@ const untilNamed = (check: string, table: string): Promise<boolean> =>
   );
 
 const untilFine = (): Promise<boolean> =>
-  waitFor('nothing fails', 60_000, async () => Object.keys(await readiness()).length === 0);
+  waitFor('nothing is missed', 60_000, async () => Object.keys(await readiness()).length === 0);
 
 describe('a table of points in trouble', () => {
   it('that QuestDB suspended takes rows, is named in readiness and metrics, and is resumed by itself', async () => {

@@ -2,7 +2,8 @@ import { execFileSync } from 'node:child_process';
 import { mkdirSync, rmSync, statfsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { failingChecks, pushProbe, spanProbe } from '../support/push/line-probes.ts';
+import { pushProbe, spanProbe } from '../support/push/line-probes.ts';
+import { missedByTransfer } from '../support/stack/readiness.ts';
 import { startStack } from '../support/stack/stack.ts';
 import { waitFor } from '../support/wait.ts';
 
@@ -66,14 +67,14 @@ describe.skipIf(!canMount)('a disk that is full', () => {
     await waitFor('readiness names the disk', 60_000, async () => {
       expect(await push(500, 'x'.repeat(200))).toBe(200);
       acknowledged += 500;
-      const { questdb, questdb_tables: tables } = await failingChecks(stack);
+      const { questdb, questdb_tables: tables } = await missedByTransfer(stack);
       return /No space left|ECONN/.test(`${questdb} ${tables}`) || tables?.includes('DISK FULL');
     });
     makeRoom();
     // QuestDB 9.3.4 may end in a segmentation fault when it cancels a row on a full disk; its supervisor starts it again.
-    if (/ECONN/.test((await failingChecks(stack))['questdb'] ?? '')) await stack.engines.questdb.restart();
+    if (/ECONN/.test((await missedByTransfer(stack))['questdb'] ?? '')) await stack.engines.questdb.restart();
     await stack.waitForRows(table, acknowledged, 90_000);
-    await waitFor('all is well', 60_000, async () => Object.keys(await failingChecks(stack)).length === 0);
+    await waitFor('all is well', 60_000, async () => Object.keys(await missedByTransfer(stack)).length === 0);
   });
 
   it("ClickHouse's: exports are still accepted, readiness reports why nothing is stored, and with room again all of it is, once", async () => {
@@ -85,13 +86,13 @@ describe.skipIf(!canMount)('a disk that is full', () => {
     fill();
     await waitFor('readiness names the disk', 60_000, async () => {
       await send(500);
-      return /243|No space left|not enough space/i.test((await failingChecks(stack))['clickhouse'] ?? '');
+      return /243|No space left|not enough space/i.test((await missedByTransfer(stack))['clickhouse'] ?? '');
     });
     makeRoom();
     await waitFor('every span is stored', 90_000, async () => (await probe.stored()) === probe.sent);
     await stack.waitForEmptyStream('TRACES');
     expect(await probe.stored()).toBe(probe.sent);
-    await waitFor('all is well', 60_000, async () => Object.keys(await failingChecks(stack)).length === 0);
+    await waitFor('all is well', 60_000, async () => Object.keys(await missedByTransfer(stack)).length === 0);
   });
 
   it("NATS's: pushes are answered 503 and nothing of them is stored; with room again they are taken once NATS is restarted", async () => {

@@ -1,20 +1,18 @@
 import { z } from 'zod';
 import { quoteIdentifier } from '../../src/stores/questdb/sql.ts';
+import { readyzOf } from '../support/stack/readiness.ts';
 import type { Stack } from '../support/stack/stack.ts';
 import { waitFor } from '../support/wait.ts';
 import { untilSettled } from './judge.ts';
 
 const mendMsMax = 180_000;
 
-const readiness = z.object({ failing: z.record(z.string(), z.string()).default({}) });
-
 /** Tables that a transfer process names as beyond change just now. */
 const namedTables = async ({ transfer }: Stack): Promise<Set<string>> => {
   const tables = new Set<string>();
-  for (const { ports } of transfer) {
-    const answer = await fetch(`http://127.0.0.1:${ports['ops']}/readyz`);
-    const { failing } = readiness.parse(await answer.json());
-    const named = /cannot be changed any more[^:]*: (.*)/.exec(failing['questdb_tables'] ?? '')?.[1] ?? '';
+  for (const process of transfer) {
+    const { degraded } = await readyzOf(process);
+    const named = /cannot be changed any more[^:]*: (.*)/.exec(degraded['questdb_tables'] ?? '')?.[1] ?? '';
     for (const [table] of named.matchAll(/[A-Za-z0-9_]+\.__default__(?= \(|,|$)/g)) tables.add(table);
   }
   return tables;

@@ -3,7 +3,8 @@ import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { basename } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { Durability } from '../../src/config/settings.ts';
-import { failingChecks, pushProbe, spanProbe } from '../support/push/line-probes.ts';
+import { pushProbe, spanProbe } from '../support/push/line-probes.ts';
+import { missedByTransfer } from '../support/stack/readiness.ts';
 import { startStack } from '../support/stack/stack.ts';
 import { waitFor } from '../support/wait.ts';
 
@@ -94,12 +95,12 @@ describe.skipIf(!canMount)('a disk that has become read-only', () => {
     await waitFor('readiness names QuestDB', 60_000, async () => {
       expect(await push(100)).toBe(200);
       acknowledged += 100;
-      const { questdb, questdb_tables: tables } = await failingChecks(stack);
+      const { questdb, questdb_tables: tables } = await missedByTransfer(stack);
       return questdb !== undefined || tables !== undefined;
     });
     await mend();
     await stack.waitForRows(table, acknowledged, 90_000);
-    await waitFor('all is well', 60_000, async () => Object.keys(await failingChecks(stack)).length === 0);
+    await waitFor('all is well', 60_000, async () => Object.keys(await missedByTransfer(stack)).length === 0);
   });
 
   it("ClickHouse's: exports are still accepted, readiness reports that nothing is stored, and once it is writable again all of it is, once", async () => {
@@ -110,13 +111,13 @@ describe.skipIf(!canMount)('a disk that has become read-only', () => {
     breakIt();
     await waitFor('readiness names ClickHouse', 60_000, async () => {
       expect(await probe.send(100)).toEqual([200, '{}']);
-      return (await failingChecks(stack))['clickhouse'] !== undefined;
+      return (await missedByTransfer(stack))['clickhouse'] !== undefined;
     });
     await mend();
     await waitFor('every span is stored', 90_000, async () => (await probe.stored()) === probe.sent);
     await stack.waitForEmptyStream('TRACES');
     expect(await probe.stored()).toBe(probe.sent);
-    await waitFor('all is well', 60_000, async () => Object.keys(await failingChecks(stack)).length === 0);
+    await waitFor('all is well', 60_000, async () => Object.keys(await missedByTransfer(stack)).length === 0);
   });
 
   it("NATS's: a push that is not stored is answered 503, and once it is writable again everything acknowledged is stored", async () => {
@@ -139,6 +140,6 @@ describe.skipIf(!canMount)('a disk that has become read-only', () => {
     await waitFor('what was acknowledged is stored', 60_000, async () => (await stored()) >= acknowledged);
     await stack.waitForEmptyStream('METRICS');
     expect(await stored()).toBeLessThanOrEqual(acknowledged + unsure);
-    await waitFor('all is well', 60_000, async () => Object.keys(await failingChecks(stack)).length === 0);
+    await waitFor('all is well', 60_000, async () => Object.keys(await missedByTransfer(stack)).length === 0);
   });
 });

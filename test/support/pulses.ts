@@ -7,7 +7,7 @@ export const pulseOf = (fields: Partial<Pulse> = {}): Pulse => ({
   pid: 1,
   startedAt: 1_800_000_000,
   failing: {},
-  warnings: {},
+  degraded: {},
   cpu: 0.1,
   loopP99Ms: 1,
   rssBytes: 1_000,

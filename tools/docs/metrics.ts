@@ -35,7 +35,8 @@ const registryOf = (role: Role): Registry => {
 /** Every metric that the code of a role defines, those of its operations port included. */
 export const definedMetrics = async (role: Role): Promise<DocumentedMetric[]> => {
   const registry = registryOf(role);
-  const ops = await startOpsServer({ host: '127.0.0.1', port: 0, variable: '', registry, checks: {} });
+  const readiness = { checks: {}, degraded: {} };
+  const ops = await startOpsServer({ host: '127.0.0.1', port: 0, variable: '', registry, readiness });
   await ops.stop();
   return registry.getMetricsAsArray().map((metric) => {
     const labels: unknown = Reflect.get(metric, 'labelNames');

@@ -2254,12 +2254,13 @@ export interface components {
              */
             state: "ready" | "not_ready" | "gone";
             silent_seconds: number;
-            /** @description Checks of /readyz that fail */
+            /** @description What keeps it from its work, as /readyz names it */
             failing: {
                 check: string;
                 why: string;
             }[];
-            warnings: {
+            /** @description What it shares with others and misses, as /readyz names it; it works on */
+            degraded: {
                 check: string;
                 why: string;
             }[];
@@ -2323,12 +2324,13 @@ export interface components {
              */
             state: "ready" | "not_ready" | "gone";
             silent_seconds: number;
-            /** @description Checks of /readyz that fail */
+            /** @description What keeps it from its work, as /readyz names it */
             failing: {
                 check: string;
                 why: string;
             }[];
-            warnings: {
+            /** @description What it shares with others and misses, as /readyz names it; it works on */
+            degraded: {
                 check: string;
                 why: string;
             }[];

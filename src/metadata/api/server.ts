@@ -4,7 +4,7 @@ import { accepts } from 'hono/accepts';
 import { bodyLimit } from 'hono/body-limit';
 import { Fault } from '../../model/fault.ts';
 import { bearerToken, hasForm } from '../../model/text-forms.ts';
-import { readiness } from '../../runtime/ops-server.ts';
+import { readinessAnswer } from '../../runtime/ops-server.ts';
 import { whileAllowed } from '../console/while-allowed.ts';
 import { fieldFault, type Problem, toProblem } from '../problem.ts';
 import { type AdminIdentity, roleAllows } from '../tokens/admin-tokens.ts';
@@ -268,7 +268,7 @@ export const createApi = (deps: ApiDeps): Hono<ApiEnv> => {
   });
   api.get('/livez', () => answerJson({ body: { live: true } }));
   api.get('/readyz', () => {
-    const { status, body } = readiness(deps.checks);
+    const { status, body } = readinessAnswer(deps.readiness);
     return new Response(body, { status, headers: { 'Content-Type': 'application/json' } });
   });
   api.get('/openapi.json', (context) => context.body(document, 200, { 'Content-Type': 'application/json' }));

@@ -70,7 +70,7 @@ export const shownProcess = ({ role, id, pulse, isGone, silentSeconds }: SeenPro
     state: isGone ? 'gone' : Object.keys(pulse.failing).length === 0 ? 'ready' : 'not_ready',
     silent_seconds: silentSeconds,
     failing: checksOf(pulse.failing),
-    warnings: checksOf(pulse.warnings),
+    degraded: checksOf(pulse.degraded),
     items_per_second: rate(rates.items),
     bytes_per_second: rate(rates.bytes),
     dropped_per_second: rate(rates.dropped),

@@ -3,7 +3,7 @@ import { listen } from '../../bus/listen.ts';
 import { startPulse } from '../../bus/pulse-publisher.ts';
 import type { Pipelines } from '../../config/pipelines.ts';
 import { errorText } from '../../model/fault.ts';
-import type { ReadyChecks } from '../../runtime/checks.ts';
+import type { Readiness } from '../../runtime/checks.ts';
 import type { Parts } from '../../runtime/run-role.ts';
 import type { Clickhouse } from '../../stores/clickhouse/client.ts';
 import type { Log } from '../../telemetry/log.ts';
@@ -37,8 +37,7 @@ export type PulseReadsOptions = {
   readonly watch: Pick<Watch, 'missing' | 'trends' | 'clickhouseProblem'>;
   readonly accountState: () => AccountState;
   readonly metrics: Pick<MetadataMetrics, 'requests' | 'pulsesIgnored'>;
-  readonly checks: ReadyChecks;
-  readonly warnings: ReadyChecks;
+  readonly readiness: Readiness;
   readonly log: Log;
 };
 

@@ -37,8 +37,10 @@ export const processShape = z
     started_at: count.meta({ description: 'Unix seconds' }),
     state: z.enum(['ready', 'not_ready', 'gone']).meta({ description: 'gone: silent for five seconds' }),
     silent_seconds: count,
-    failing: z.array(checkShape).meta({ description: 'Checks of /readyz that fail' }),
-    warnings: z.array(checkShape),
+    failing: z.array(checkShape).meta({ description: 'What keeps it from its work, as /readyz names it' }),
+    degraded: z
+      .array(checkShape)
+      .meta({ description: 'What it shares with others and misses, as /readyz names it; it works on' }),
     items_per_second: rate.meta({
       description: 'ingress: acknowledged items; transfer: stored items; metadata: requests',
     }),

@@ -37,8 +37,10 @@ export const createStreamTrends = (elapsed: () => number): StreamTrends => {
       }
       const at = elapsed();
       const before = readings.get(stream) ?? [];
-      // A stream that was made again counts from 1 again.
-      const isSame = (before.at(-1)?.lastSequence ?? 0) <= health.lastSequence;
+      // One that was made again counts from 1, or from far above.
+      const isSame =
+        (before.at(-1)?.lastSequence ?? 0) <= health.lastSequence &&
+        (before.at(-1)?.begin ?? health.begin) === health.begin;
       const kept = isSame ? before.filter((reading) => at - reading.at <= windowMs) : [];
       readings.set(stream, [...kept, { ...health, at }]);
     },

@@ -28,7 +28,10 @@ export const troubleKinds = {
     'TidemarkDeadLettersHeld',
     'Make room: tidemark dlq redrive or tidemark dlq purge.',
   ),
-  stream_missing: page('TidemarkWatchBlind', 'Restart metadata: it makes the streams that are missing.'),
+  stream_missing: page(
+    'TidemarkStreamMissing',
+    'Metadata makes it again within ten seconds; if not, its log and /readyz say why.',
+  ),
   stream_nearly_full: page(
     'TidemarkStreamNearlyFull',
     'Mend what keeps the stream from draining, or raise its bytes_max.',
@@ -56,7 +59,11 @@ export const troubleKinds = {
   envelope_newer: ticket('TidemarkEnvelopeNewer', 'Upgrade transfer.'),
   not_ready: page(
     'TidemarkNotReady',
-    'Repair the dependency that the check names; tidemark doctor checks each.',
+    'It starts, stops or can do none of its work: the check has the reason.',
+  ),
+  dependency_away: page(
+    'TidemarkDegraded',
+    'Repair the dependency that is named; tidemark doctor checks each. The role works on without it.',
   ),
   dead_letters_fill: ticket(
     'TidemarkDeadLetters',
@@ -69,10 +76,7 @@ export const troubleKinds = {
   account_not_known: ticket('TidemarkAccountNotKnown', 'Look for the cause at LEDGER and ClickHouse.'),
   event_loop_slow: ticket('TidemarkEventLoopSlow', 'Add replicas, or give the process more of a core.'),
   versions_differ: ticket('TidemarkMixedVersions', 'Finish the rollout, or undo it.'),
-  warning: ticket(
-    'TidemarkNotReady',
-    'Repair the dependency that the warning names; the role works meanwhile.',
-  ),
+  degraded: ticket('TidemarkDegraded', 'Repair what is named; the role works on.'),
 } as const satisfies Readonly<Record<string, Kind>>;
 
 type TroubleCode = keyof typeof troubleKinds;
@@ -85,33 +89,35 @@ const trouble = (code: TroubleCode, text: string): Trouble => {
   return { code, severity, text, remedy, runbook: `docs/runbook.md#${runbook.toLowerCase()}` };
 };
 
-/** Checks of a role whose failing is a trouble of its own; all others are `not_ready`. */
-const codeOfCheck = (role: PulseRole, check: string): TroubleCode | undefined => {
+/** Degraded checks that can wait: items are stored all the same. */
+const canWait: ReadonlySet<string> = new Set(['outcomes', 'ledger_fill', 'placements']);
+
+/** The trouble of a check that is not well; undefined for one that has troubles from elsewhere. */
+const codeOfCheck = (role: PulseRole, check: string, isDegraded: boolean): TroubleCode | undefined => {
   if (check === 'breaker' || check === 'outcomes_breaker') return 'breaker_open';
   if (check === 'deadletter' || check === 'outcomes_deadletter') return 'dead_letters_held';
   if (check === 'envelope') return 'envelope_newer';
-  // Stores, streams and tables have troubles of their own, one for all processes that miss them.
-  if (check === 'questdb' || (role === 'metadata' && check === 'streams')) return undefined;
-  if (check === 'clickhouse' || check === 'questdb_tables') return undefined;
-  return 'not_ready';
+  // Stores and tables have troubles of their own, one for all processes that miss them.
+  if (check === 'questdb' || check === 'clickhouse' || check === 'questdb_tables') return undefined;
+  if (!isDegraded) return 'not_ready';
+  // Of a further instance: transfer alone stands still for it.
+  return canWait.has(check) || (check === 'questdb_streams' && role !== 'transfer')
+    ? 'degraded'
+    : 'dependency_away';
 };
 
 const nameOf = ({ role, pulse }: SeenProcess): string => `${role} ${pulse.host}:${pulse.pid}`;
 
-/** One trouble for each check, however many processes fail it. */
+/** One trouble for each check, however many processes are not well in it. */
 const checkTroubles = (there: readonly SeenProcess[]): Trouble[] => {
   const found = new Map<
     string,
     { code: TroubleCode; check: string; why: string; processes: SeenProcess[] }
   >();
   for (const process of there)
-    for (const [isWarning, checks] of [
-      [false, process.pulse.failing],
-      [true, process.pulse.warnings],
-    ] as const)
-      for (const [check, why] of Object.entries(checks)) {
-        const own = codeOfCheck(process.role, check);
-        const code = own === 'not_ready' && isWarning ? 'warning' : own;
+    for (const kind of ['failing', 'degraded'] as const)
+      for (const [check, why] of Object.entries(process.pulse[kind])) {
+        const code = codeOfCheck(process.role, check, kind === 'degraded');
         if (code === undefined) continue;
         const key = `${code} ${process.role} ${check}`;
         const known = found.get(key) ?? { code, check, why, processes: [] };
@@ -123,6 +129,10 @@ const checkTroubles = (there: readonly SeenProcess[]): Trouble[] => {
     return trouble(code, `${name}${more.length === 0 ? '' : ` and ${more.length} more`}: ${check}: ${why}`);
   });
 };
+
+/** What a process says of a store or its tables. A process of an earlier version says it under `failing`. */
+const problemOf = ({ failing, degraded }: SeenProcess['pulse'], check: string): string | undefined =>
+  degraded[check] ?? failing[check];
 
 /** A process that stops in order says so; these have not. */
 const processTroubles = (processes: readonly SeenProcess[], isSettled: boolean): Trouble[] => {
@@ -165,7 +175,7 @@ const tableTroubles = (there: readonly SeenProcess[]): Trouble[] => {
     if (!found.has(`${code} ${place}`)) found.set(`${code} ${place}`, trouble(code, text));
   };
   for (const { pulse } of there) {
-    const why = pulse.failing['questdb_tables'];
+    const why = problemOf(pulse, 'questdb_tables');
     const more = why === undefined ? '' : `: ${why}`;
     let isNamed = false;
     for (const [instance, { suspended, broken, noUpsertKeys }] of Object.entries(
@@ -226,9 +236,9 @@ const storeTroubles = (stores: readonly LineStore[], there: readonly SeenProcess
   const missed = (['questdb', 'clickhouse'] as const).flatMap((store) => {
     if (away.some((each) => each.store === store)) return [];
     const process = there.find(
-      ({ role, pulse }) => role === 'transfer' && pulse.failing[store] !== undefined,
+      ({ role, pulse }) => role === 'transfer' && problemOf(pulse, store) !== undefined,
     );
-    return process === undefined ? [] : [`${nameOf(process)}: ${store}: ${process.pulse.failing[store]}`];
+    return process === undefined ? [] : [`${nameOf(process)}: ${store}: ${problemOf(process.pulse, store)}`];
   });
   const texts = away.map(({ store, instance, why }) =>
     store === 'questdb' ? `QuestDB ${instance}: ${why}` : `ClickHouse: ${why}`,

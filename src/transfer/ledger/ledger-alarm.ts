@@ -5,8 +5,8 @@ import type { Log } from '../../telemetry/log.ts';
 
 /** Watches the fill level of a stream that must not become full. */
 export type FillAlarm = {
-  /** The warning while the stream is over half of its budget, or undefined. */
-  readonly warning: string | undefined;
+  /** That the stream is over half of its budget, or undefined. */
+  readonly problem: string | undefined;
   stop(): void;
 };
 
@@ -19,27 +19,27 @@ export type FillAlarmOptions = {
   readonly intervalMs?: number;
 };
 
-/** Above this part of the budget the warning is on: half of the time until the stream refuses has passed. */
+/** Above this part of the budget it is a problem: half of the time until the stream refuses has passed. */
 const alarmShare = 0.5;
 
 export const startFillAlarm = (
   bus: Bus,
   { stream, bytesMax, onFill, log, intervalMs = 5_000 }: FillAlarmOptions,
 ): FillAlarm => {
-  let warning: string | undefined;
+  let problem: string | undefined;
 
   const note = (bytes: number): void => {
     onFill(bytes);
     const isHigh = bytes > bytesMax * alarmShare;
     const percent = Math.round((bytes / bytesMax) * 100);
-    if (isHigh && warning === undefined)
+    if (isHigh && problem === undefined)
       log.error(
         { stream, bytes, bytesMax },
         'the stream is more than half full; once it is full, nothing is acknowledged',
       );
-    if (!isHigh && warning !== undefined)
+    if (!isHigh && problem !== undefined)
       log.info({ stream, bytes, bytesMax }, 'the stream is less than half full again');
-    warning = isHigh ? `stream ${stream} is ${percent} % full` : undefined;
+    problem = isHigh ? `stream ${stream} is ${percent} % full` : undefined;
   };
 
   const read = async (): Promise<void> => {
@@ -62,8 +62,8 @@ export const startFillAlarm = (
   timer.unref();
   tick();
   return {
-    get warning() {
-      return warning;
+    get problem() {
+      return problem;
     },
     stop: () => clearInterval(timer),
   };

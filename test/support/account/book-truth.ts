@@ -151,6 +151,7 @@ export const evidenceOf = (history: BookHistory, isHeldRead: boolean): Evidence 
     queue: {
       ...{ exists: stream.exists, last: stream.last, floor: stream.floor, messages: stream.messages.size },
       first: Math.min(...stream.messages.keys()),
+      begin: 1,
       end: stream.last,
     },
     ...plainBooks(history, new Set(messages.map(({ minute }) => minute))),

@@ -1,12 +1,5 @@
 import type { Stack } from '../stack/stack.ts';
 
-/** The failing checks of the first transfer process, by name. */
-export const failingChecks = async (stack: Stack): Promise<Record<string, string>> => {
-  const response = await fetch(`http://127.0.0.1:${stack.transfer[0]?.ports['ops']}/readyz`);
-  const body: { failing: Record<string, string> } = JSON.parse(await response.text());
-  return body.failing;
-};
-
 /** A report to push different points to; `push` answers the status. */
 export const pushProbe = async (stack: Stack) => {
   const report = await stack.createReport('probe');

@@ -1,7 +1,7 @@
 import { expect } from 'vitest';
 import { z } from 'zod';
 import { connectBus } from '../../../src/bus/connection.ts';
-import { createReadiness } from '../stack/readiness.ts';
+import { missedByTransfer } from '../stack/readiness.ts';
 import type { Stack } from '../stack/stack.ts';
 import { waitFor } from '../wait.ts';
 import { createPointMessages, createTableSql, unknownTable } from './point-messages.ts';
@@ -47,7 +47,7 @@ export const holdTableBacklog = async (
   }
   transfer.start();
   await stack.waitForRows(other.result_table.table_id, 10, boundMs);
-  expect((await createReadiness(stack)())['questdb_tables']).toContain(`${table} (the table is not there`);
+  expect((await missedByTransfer(stack))['questdb_tables']).toContain(`${table} (the table is not there`);
   await stack.waitForEmptyStream('METRICS', boundMs);
   expect((await letters()) - lettersBefore).toBe(messages);
   await stack.query(createTableSql(table));

@@ -9,6 +9,7 @@ import { waitFor } from '../wait.ts';
 import { type FolderHook, makeTables, startEngines, type TestEngines } from './engines.ts';
 import { fetchEngine } from './fetch-engine.ts';
 import { takePorts } from './ports.ts';
+import { isWell } from './readiness.ts';
 
 const root = resolve(import.meta.dirname, '../../..');
 
@@ -20,7 +21,7 @@ export type RoleProcess = {
   readonly running: boolean;
   /** What it wrote, line by line. */
   readonly lines: readonly string[];
-  /** Waits for `/readyz` to answer 200. */
+  /** Waits until it is ready and misses nothing. */
   ready(boundMs?: number): Promise<void>;
   /** SIGTERM, and waits for the end. Answers the exit code. */
   stop(): Promise<number | null>;
@@ -116,7 +117,7 @@ const roleProcess = (
     ready: async (boundMs = 180_000) => {
       await waitFor(`${name} ready`, boundMs, async () => {
         if (child.exitCode !== null) throw new Error(`${name} ended: ${lines.slice(-5).join('\n')}`);
-        return (await fetch(`http://127.0.0.1:${ports['ops']}/readyz`)).ok;
+        return isWell({ name, ports });
       });
     },
     stop: async () => {
@@ -232,6 +233,8 @@ export const startStack = async (options: StackOptions = {}): Promise<Stack> => 
     ...engines.env,
     TIDEMARK_DATA: join(engines.folder, 'data'),
     TIDEMARK_MAX_RATE_DEFAULT: '0',
+    // Tests keep connections open that nobody uses again.
+    TIDEMARK_INGRESS_DRAIN_MS: '0',
     TIDEMARK_DURABILITY: options.durability ?? 'process',
     TIDEMARK_PIPELINES: testPipelines(
       engines.folder,

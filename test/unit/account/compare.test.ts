@@ -39,7 +39,7 @@ const waitingOf = (serial: number, items = 10): Held => ({
 const compared = (change: Partial<Evidence>, queue: Partial<Evidence['queue']> = {}) => {
   const { differences, ...rest } = compareBooks({
     stream: 'METRICS',
-    queue: { ...{ exists: true, first: 15, last: 14, end: 14, messages: 0, floor: 14 }, ...queue },
+    queue: { ...{ exists: true, begin: 1, first: 15, last: 14, end: 14, messages: 0, floor: 14 }, ...queue },
     published: [head, line({ ...a, items: 40 })],
     settled: [settledOf(a, 40, 4)],
     messages: [messagesOf(4)],

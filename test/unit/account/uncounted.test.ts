@@ -23,10 +23,15 @@ const open = () => {
       for (let each = first; each <= last; each++) settled.add(each);
     },
     /** Messages that the look finds lost beyond those of the books. */
-    look: async (floor: number, compared: Partial<Compared> = {}, last = 1_000): Promise<number> => {
+    look: async (
+      floor: number,
+      compared: Partial<Compared> = {},
+      last = 1_000,
+      begin = 1,
+    ): Promise<number> => {
       clock += 60_000;
       const known = { heads: [], minutes: [], pending: new Set<number>(), lost: new Map(), stuck: [] };
-      const queue = { exists: true, first: 1, last, end: last, messages: 0, floor };
+      const queue = { exists: true, begin, first: begin, last, end: last, messages: 0, floor };
       const [found] = await uncounted.find('METRICS', queue, { ...known, ...compared });
       if (found === undefined) return 0;
       expect(found).toMatchObject({ kind: 'lost_in_the_stream', dataId: 0, items: 0, minute: minute + 60 });
@@ -82,6 +87,20 @@ describe('the gaps of a stream', () => {
     await look(103);
     const stuck = [101, 102].map((sequence) => ({ sequence, life: 0, serial: 0, minute, items: [] }));
     expect(await look(103, { stuck })).toBe(1);
+  });
+
+  it('are not the numbers between a stream that was lost and the one that was made after it', async () => {
+    const { settle, look } = open();
+    await look(100, {}, 100);
+    settle(101, 103);
+    // Seen with 110 messages, then confirmed up to 112, of which the books name none as lost; made again from 5,000,000 on.
+    await look(103, {}, 110);
+    const heads = [lineOf(104, 112)];
+    await look(4_999_999, { heads }, 4_999_999, 5_000_000);
+    expect(await look(4_999_999, { heads }, 4_999_999, 5_000_000)).toBe(9);
+    settle(5_000_000, 5_000_004);
+    await look(5_000_005, {}, 5_000_005, 5_000_000);
+    expect(await look(5_000_005, {}, 5_000_005, 5_000_000)).toBe(1);
   });
 
   it('restart with a stream that went back', async () => {

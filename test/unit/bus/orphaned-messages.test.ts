@@ -2,7 +2,14 @@ import { describe, expect, it } from 'vitest';
 import { orphanedUpTo, type QueueLook } from '../../../src/bus/orphaned-messages.ts';
 
 /** A queue that still has 3 of 100 acknowledged messages. */
-const left: QueueLook = { messages: 3, firstSequence: 71, lastSequence: 120, consumers: 1, ackFloor: 100 };
+const left: QueueLook = {
+  messages: 3,
+  begin: 1,
+  firstSequence: 71,
+  lastSequence: 120,
+  consumers: 1,
+  ackFloor: 100,
+};
 
 // A removal is final. Each of these states holds messages that may still be owed, or needs no repair.
 describe('messages that a work queue kept although they were acknowledged', () => {

@@ -10,6 +10,7 @@ const process: Process = {
   state: 'not_ready',
   silent_seconds: 0,
   failing: [],
+  degraded: [],
   items_per_second: 123_456,
   bytes_per_second: 123_456_789,
   dropped_per_second: 123.4,

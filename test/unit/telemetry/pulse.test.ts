@@ -17,6 +17,18 @@ describe('a pulse', () => {
     expect(readPulse(bytesOf({ ...pulse, more: { than: 'known' } }))).toEqual(pulse);
   });
 
+  // Roles are upgraded one after the other: nobody may be unheard meanwhile.
+  it('of an earlier program is read, and one of this program has what an earlier one demands', () => {
+    const { degraded: _, ...before } = pulseOf({ failing: { questdb: 'away' } });
+    expect(readPulse(bytesOf({ ...before, warnings: { outcomes: 'wait' } }))).toEqual({
+      ...before,
+      degraded: { outcomes: 'wait' },
+    });
+    expect(readPulse(bytesOf({ ...pulseOf({ degraded: { nats: 'away' } }), warnings: {} }))).toEqual(
+      pulseOf({ degraded: { nats: 'away' } }),
+    );
+  });
+
   it('names its process in its subject', () => {
     expect(pulseOrigin(pulseSubject('transfer', id))).toEqual({ role: 'transfer', id });
     for (const subject of [

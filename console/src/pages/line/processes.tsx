@@ -21,7 +21,7 @@ const State = ({ process }: { process: Process }) => {
       {process.state === 'gone' && (
         <span class="quiet"> silent for {durationText(process.silent_seconds * 1000)}</span>
       )}
-      {[...process.failing, ...process.warnings].map(({ check, why }) => (
+      {[...process.failing, ...process.degraded].map(({ check, why }) => (
         <div key={check}>
           <code>{check}</code>: <Hostile text={why} max={120} />
         </div>

@@ -130,10 +130,10 @@ const processColumns: readonly Column<Process>[] = [
   text('Version', ({ version }) => version),
   column(
     'State',
-    ({ state, failing, warnings }) => (
+    ({ state, failing, degraded }) => (
       <>
         <Badge tone={states[state][0]}>{states[state][1]}</Badge>
-        {[...failing, ...warnings].map(({ check, why }) => (
+        {[...failing, ...degraded].map(({ check, why }) => (
           <div key={`c${check}`}>
             {check}: <Hostile text={why} max={160} />
           </div>

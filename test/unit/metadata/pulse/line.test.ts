@@ -28,6 +28,7 @@ const trendOf = (name: string, fields: Partial<StreamTrend> = {}): StreamTrend =
   bytes: 0,
   bytesMax: 1_000,
   ackPending: 0,
+  begin: 1,
   oldestAgeSeconds: 0,
   pending: 0,
   redelivered: 0,
@@ -146,7 +147,16 @@ describe('the troubles', () => {
       ['dead_letters_held'],
     ],
     ['another check', withProcess(seen('ingress', { failing: { receiver: 'starts' } })), ['not_ready']],
-    ['a warning', withProcess(seen('metadata', { warnings: { placements: 'x' } })), ['warning']],
+    [
+      'something degraded that can wait',
+      withProcess(seen('metadata', { degraded: { placements: 'x' } })),
+      ['degraded'],
+    ],
+    [
+      'something degraded that cannot',
+      withProcess(seen('transfer', { degraded: { ledger: 'full' } })),
+      ['dependency_away'],
+    ],
     [
       'an unavailable table',
       withProcess(seen('transfer', transferOf({ metrics: pipelineOf({ setAside: 1 }) }))),

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { StreamHealth } from '../../../../src/bus/stream-state.ts';
 import { createStreamTrends } from '../../../../src/metadata/pulse/stream-trends.ts';
 
-const healthOf = (bytes: number, lastSequence: number): StreamHealth => ({
+const healthOf = (bytes: number, lastSequence: number, begin = 1): StreamHealth => ({
   name: 'METRICS',
   messages: 1,
   bytes,
@@ -14,13 +14,14 @@ const healthOf = (bytes: number, lastSequence: number): StreamHealth => ({
   waitingPulls: 1,
   copiesBehind: 0,
   lastSequence,
+  begin,
 });
 
 const open = () => {
   const clock = { ms: 500 };
   const trends = createStreamTrends(() => clock.ms);
-  const saw = (bytes: number, lastSequence: number): void =>
-    trends.saw('METRICS', healthOf(bytes, lastSequence));
+  const saw = (bytes: number, lastSequence: number, begin?: number): void =>
+    trends.saw('METRICS', healthOf(bytes, lastSequence, begin));
   return { clock, trends, saw };
 };
 
@@ -52,6 +53,14 @@ describe('the trend of a stream', () => {
       clock.ms += 5_000;
     }
     expect(trends.of('METRICS')).toMatchObject({ growthPerSecond: -500, secondsToFull: undefined });
+  });
+
+  it('begins again with a stream that counts from far above its earlier one', () => {
+    const { clock, trends, saw } = open();
+    saw(10_000, 100);
+    clock.ms += 5_000;
+    saw(0, 9_999_999, 10_000_000);
+    expect(trends.of('METRICS')).toMatchObject({ messagesInPerSecond: undefined });
   });
 
   it('begins again with a stream that was made again, and ends with one that is missing', () => {

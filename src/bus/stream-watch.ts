@@ -1,0 +1,167 @@
+import type { JetStreamManager } from '@nats-io/jetstream';
+import type { StreamDefinition } from '../config/pipelines.ts';
+import { errorText } from '../model/fault.ts';
+import type { Log } from '../telemetry/log.ts';
+import type { Bus } from './connection.ts';
+import { toFault } from './nats-fault.ts';
+import { differencesOf, heldWhy } from './stream-differences.ts';
+
+export const streamProblemKinds = ['stream_missing', 'consumer_missing', 'changed'] as const;
+
+/** A stream that is not as its definition wants it. */
+export type StreamProblem = {
+  readonly kind: (typeof streamProblemKinds)[number];
+  readonly why: string;
+  /** An operator keeps it so. */
+  readonly isHeld: boolean;
+};
+
+/** The streams of a role as they are on the server. */
+export type StreamWatch = {
+  /** The streams that are missing or changed, with the reasons, for `/readyz`; undefined when all are as defined. */
+  readonly problem: string | undefined;
+  /** Whether the stream was missing at the last look. */
+  isMissing(stream: string): boolean;
+  /** Looks now, for a publish that nobody took. Calls at the same time share a look. */
+  look(): Promise<void>;
+  stop(): void;
+};
+
+export type StreamWatchOptions = {
+  readonly streams: readonly StreamDefinition[];
+  /** Whether their consumers are looked at, too. */
+  readonly hasConsumers: boolean;
+  /** Streams that are named elsewhere. */
+  readonly isLeftOut?: (stream: string) => boolean;
+  readonly log: Pick<Log, 'error' | 'info'>;
+  readonly everyMs?: number;
+  /** Called for each stream with its last sequence. */
+  readonly onSeen?: (stream: string, lastSequence: number) => void;
+  /** Called for each problem of a look, to mend it; a reason why it cannot be mended stands beside the problem. */
+  readonly mend?: (definition: StreamDefinition, problem: StreamProblem) => Promise<string | undefined>;
+};
+
+const everyMsDefault = 2_000;
+/** While something is wrong: pushes are refused until it is seen to be right. */
+const troubledMs = 500;
+
+/** Undefined where there is none. Throws every other Fault. */
+const unlessMissing = async <T>(look: Promise<T>): Promise<T | undefined> => {
+  try {
+    return await look;
+  } catch (error) {
+    const fault = toFault(error);
+    if (fault.code === 'stream_not_found' || fault.code === 'consumer_not_found') return undefined;
+    throw fault;
+  }
+};
+
+/** What is wrong with a stream. Throws Faults: then nothing is known. */
+const problemOf = async (
+  manager: JetStreamManager,
+  definition: StreamDefinition,
+  { hasConsumers, onSeen }: StreamWatchOptions,
+): Promise<StreamProblem | undefined> => {
+  const { name, consumer } = definition;
+  const stream = await unlessMissing(manager.streams.info(name));
+  if (stream === undefined) return { kind: 'stream_missing', why: 'it does not exist', isHeld: false };
+  onSeen?.(name, stream.state.last_seq);
+  const isAsked = hasConsumers && consumer !== undefined;
+  const durable = isAsked ? await unlessMissing(manager.consumers.info(name, consumer.name)) : undefined;
+  if (isAsked && durable === undefined)
+    return { kind: 'consumer_missing', why: `its consumer ${consumer.name} does not exist`, isHeld: false };
+  const held = heldWhy(stream);
+  const differences = differencesOf(definition, stream, durable).join(', ');
+  if (differences === '') return undefined;
+  const why = held === undefined ? differences : `${differences}; held: ${held}`;
+  return { kind: 'changed', why, isHeld: held !== undefined };
+};
+
+/**
+ * Looks at the streams every other second. A problem is logged once when it begins and once when it is over; while NATS does not
+ * answer, what was known stays.
+ */
+export const watchStreams = (bus: Bus, options: StreamWatchOptions): StreamWatch => {
+  const { streams, log, everyMs = everyMsDefault } = options;
+  const problems = new Map<string, StreamProblem>();
+  let manager: JetStreamManager | undefined;
+  let looking: Promise<void> | undefined;
+  let timer: NodeJS.Timeout | undefined;
+  let isStopped = false;
+
+  const note = (name: string, problem: StreamProblem | undefined): void => {
+    const before = problems.get(name);
+    if (problem === undefined) problems.delete(name);
+    else problems.set(name, problem);
+    if ((problem === undefined) === (before === undefined)) return;
+    if (problem === undefined) log.info({ stream: name }, 'a stream is as defined again');
+    else log.error({ stream: name, why: problem.why }, 'a stream is missing or changed');
+  };
+
+  const lookAt = async (definition: StreamDefinition): Promise<void> => {
+    if (manager === undefined) return;
+    const problem = await problemOf(manager, definition, options);
+    note(definition.name, problem);
+    if (problem === undefined || problem.isHeld || options.mend === undefined) return;
+    const why = await options.mend(definition, problem);
+    if (why !== undefined) problems.set(definition.name, { ...problem, why: `${problem.why}; ${why}` });
+  };
+
+  const lookAtAll = async (): Promise<void> => {
+    if (!bus.connected) return;
+    try {
+      // Kept, because a new one reads the abilities of the server each time.
+      manager ??= await bus.manager();
+      await Promise.all(
+        streams.filter(({ name }) => options.isLeftOut?.(name) !== true).map((each) => lookAt(each)),
+      );
+    } catch {
+      // NATS does not answer: other checks report that.
+    }
+  };
+
+  const look = (): Promise<void> => {
+    looking ??= lookAtAll().finally(() => {
+      looking = undefined;
+    });
+    return looking;
+  };
+
+  const follow = (): void => {
+    timer = setTimeout(
+      () => {
+        void look().finally(() => {
+          if (!isStopped) follow();
+        });
+      },
+      problems.size > 0 ? Math.min(troubledMs, everyMs) : everyMs,
+    );
+    timer.unref();
+  };
+  follow();
+
+  return {
+    get problem() {
+      const whys = [...problems].map(([name, { why }]) => `${name}: ${why}`);
+      return whys.length === 0 ? undefined : whys.join('; ');
+    },
+    isMissing: (stream) => problems.get(stream)?.kind === 'stream_missing',
+    look,
+    stop: () => {
+      isStopped = true;
+      clearTimeout(timer);
+    },
+  };
+};
+
+/** Mends by `mendNow`; what is refused is a reason. */
+export const mendingWith =
+  (mendNow: (definition: StreamDefinition, problem: StreamProblem) => Promise<void>) =>
+  async (definition: StreamDefinition, problem: StreamProblem): Promise<string | undefined> => {
+    try {
+      await mendNow(definition, problem);
+      return undefined;
+    } catch (error) {
+      return errorText(error);
+    }
+  };
