@@ -281,10 +281,7 @@ const openState = async (given: Given, { checks, degraded }: Ready, parts: Parts
 };
 
 /** What the watch and the account look at. */
-type Looked = Pick<
-  Awaited<ReturnType<typeof openState>>,
-  'bus' | 'pipelines' | 'records' | 'adminTokens'
->;
+type Looked = Pick<Awaited<ReturnType<typeof openState>>, 'bus' | 'pipelines' | 'records' | 'adminTokens'>;
 
 /** The looks at the streams, the stores and the account. */
 const openWatches = (

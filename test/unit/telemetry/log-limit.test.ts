@@ -8,7 +8,13 @@ const open = () => {
   const lines: Line[] = [];
   const write = (level: string) => (fields: Record<string, unknown>, message: string) =>
     void lines.push([level, message, fields]);
-  const log: LevelledLog = { level: 'info', debug: write('debug'), info: write('info'), warn: write('warn'), error: write('error') };
+  const log: LevelledLog = {
+    level: 'info',
+    debug: write('debug'),
+    info: write('info'),
+    warn: write('warn'),
+    error: write('error'),
+  };
   return { lines, log: limitRepeats(log, 10_000) };
 };
 
