@@ -345,7 +345,6 @@ describe.skipIf(missing !== undefined)(
         if (starts < 2) await stack.transfer[0]?.kill();
       }
       await fires('TidemarkRestarts');
-      await stack.waitForEmptyStream('TRACES', 90_000);
       await ends('TidemarkNotStored', 'TidemarkRoleGone', 'TidemarkRoleMissing');
     }, 300_000);
 
