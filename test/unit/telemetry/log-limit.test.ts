@@ -1,6 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import type { LevelledLog } from '../../../src/telemetry/log.ts';
-import { limitRepeats } from '../../../src/telemetry/log-limit.ts';
+import { type LevelledLog, limitRepeats } from '../../../src/telemetry/log-limit.ts';
 
 type Line = readonly [level: string, message: string, fields: Record<string, unknown>];
 
@@ -8,7 +7,13 @@ const open = () => {
   const lines: Line[] = [];
   const write = (level: string) => (fields: Record<string, unknown>, message: string) =>
     void lines.push([level, message, fields]);
-  const log: LevelledLog = { level: 'info', debug: write('debug'), info: write('info'), warn: write('warn'), error: write('error') };
+  const log: LevelledLog = {
+    level: 'info',
+    debug: write('debug'),
+    info: write('info'),
+    warn: write('warn'),
+    error: write('error'),
+  };
   return { lines, log: limitRepeats(log, 10_000) };
 };
 
