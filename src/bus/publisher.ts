@@ -104,14 +104,40 @@ const failure = (entry: Entry, why: string, code: 'not_stored' | undefined): Fau
     ? new Fault('transient', 'not_stored', `nothing was stored: ${why}`)
     : new Fault('transient', 'unconfirmed', `published, but not confirmed: ${why}`);
 
+/** Judges publishes that nobody takes: their stream is missing, or the server starts or elects. */
+const createUntaken = (
+  { hasStream, lookAgain, awayMs }: PublisherOptions,
+  fail: (token: string, entry: Entry, why: string) => void,
+  isWaiting: (token: string) => boolean,
+) => {
+  const missing = 'no stream has its subject';
+  let since: number | undefined;
+  return {
+    note: (token: string, entry: Entry): void => {
+      if (hasStream?.(entry.subject) === false) return fail(token, entry, missing);
+      const now = performance.now();
+      since ??= now;
+      if (now - since > awayMs) return fail(token, entry, 'JetStream is not available');
+      lookAgain?.().then(
+        () => {
+          if (isWaiting(token) && hasStream?.(entry.subject) === false) fail(token, entry, missing);
+        },
+        () => {},
+      );
+    },
+    /** Somebody takes them. */
+    end: (): void => {
+      since = undefined;
+    },
+  };
+};
+
 // biome-ignore lint/complexity/noExcessiveLinesPerFunction: the hot path of a publish: the state of its entries and their few steps.
 export const createPublisher = (bus: Bus, options: PublisherOptions): Publisher => {
   const inbox = bus.inbox();
   const entries = new Map<string, Entry>();
   const pool = createBufferPool(freeBytesMax);
   let nextToken = 0;
-  /** Since when nobody takes what is published; undefined while somebody does. */
-  let untakenSince: number | undefined;
 
   const send = (entry: Entry, now: number): void => {
     entry.sentAt = now;
@@ -129,29 +155,14 @@ export const createPublisher = (bus: Bus, options: PublisherOptions): Publisher 
     entry.reject(failure(entry, why, undefined));
   };
 
-  const missing = 'no stream has its subject';
-
-  /** No responders: the stream is missing, or the server starts or elects. */
-  const onUntaken = (token: string, entry: Entry): void => {
-    if (options.hasStream?.(entry.subject) === false) return fail(token, entry, missing);
-    const now = performance.now();
-    untakenSince ??= now;
-    if (now - untakenSince > options.awayMs) return fail(token, entry, 'JetStream is not available');
-    options.lookAgain?.().then(
-      () => {
-        if (entries.get(token) === entry && options.hasStream?.(entry.subject) === false)
-          fail(token, entry, missing);
-      },
-      () => {},
-    );
-  };
+  const untaken = createUntaken(options, fail, (token) => entries.has(token));
 
   const onAnswer = (message: Msg): void => {
     const token = message.subject.slice(inbox.length + 1);
     const entry = entries.get(token);
     if (entry === undefined) return;
     const ack = parsePubAck(message);
-    if (ack.error?.err_code !== noResponders) untakenSince = undefined;
+    if (ack.error?.err_code !== noResponders) untaken.end();
     if (ack.error === undefined) {
       entries.delete(token);
       // The server has all of it. Of a second try the bytes may still be on their way.
@@ -165,7 +176,7 @@ export const createPublisher = (bus: Bus, options: PublisherOptions): Publisher 
       fail(token, entry, 'the stream is full');
       return;
     }
-    if (ack.error.err_code === noResponders) onUntaken(token, entry);
+    if (ack.error.err_code === noResponders) untaken.note(token, entry);
     // Any other error passes while the server starts or elects; the sweep sends the message again.
     entry.sentAt = performance.now() - resendMs + refusedResendMs;
   };

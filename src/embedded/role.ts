@@ -25,7 +25,7 @@ export type RoleOptions = {
   log: LogLine;
 };
 
-/** What a role shares with the others and that has to be there before the stack is announced. */
+/** What a role shares with the others and that must exist before the stack is announced. */
 const dependencies = ['nats', 'streams', 'questdb', 'clickhouse', 'ledger'] as const;
 
 const readyAnswer = z.object({ degraded: z.record(z.string(), z.string()) });

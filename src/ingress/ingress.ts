@@ -322,7 +322,7 @@ const openDirectory = (
   return directory;
 };
 
-/** Listens on both ports. They stop together: no new connections, and the open ones are told with their next answer. */
+/** Listens on both ports. They stop together: no new connections, and the open ones get `Connection: close` with their next answer. */
 const listenOnBoth = async (
   { settings: { ingress } }: Given,
   { push, otlp }: { readonly push: Server; readonly otlp: Server },

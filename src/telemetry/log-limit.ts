@@ -1,4 +1,13 @@
-import type { LevelledLog, Log } from './log.ts';
+type Write = (fields: Record<string, unknown>, message: string) => void;
+
+/** A log whose level can be changed while it is used. */
+export type LevelledLog = {
+  readonly debug: Write;
+  readonly info: Write;
+  readonly warn: Write;
+  readonly error: Write;
+  level: string;
+};
 
 /** The same line, with the same fields, is written once in this time. */
 const everyMsDefault = 10_000;
@@ -7,7 +16,7 @@ const variantsMax = 20;
 /** Messages that are remembered; more of them at once are not limited. */
 const messagesMax = 1_000;
 
-type Level = keyof Log;
+type Level = 'info' | 'warn' | 'error';
 
 /** What was written of a message since it began. */
 type Window = { readonly lines: Set<string>; suppressed: number; last: Record<string, unknown> };
@@ -15,7 +24,7 @@ type Window = { readonly lines: Set<string>; suppressed: number; last: Record<st
 /**
  * A log in which no message repeats itself: within ten seconds each line is written once, and a message with changing fields twenty
  * times. What was left out is counted: at the end of that time one more line follows, with the last fields and `suppressed`, the
- * number of lines. Debug lines are asked for, and not limited.
+ * number of lines. Debug lines are for finding a fault, and not limited.
  */
 export const limitRepeats = (log: LevelledLog, everyMs = everyMsDefault): LevelledLog => {
   const windows = new Map<string, Window>();

@@ -1,5 +1,5 @@
 import { pino } from 'pino';
-import { limitRepeats } from './log-limit.ts';
+import { type LevelledLog, limitRepeats } from './log-limit.ts';
 
 /** Structured log: one JSON object a line on stderr. Fields first, then the sentence. Never pass a token or a body. */
 export type Log = {
@@ -24,9 +24,6 @@ export const createRoleLog = (role: string, level: string): Log => {
   });
   return log;
 };
-
-/** A log whose level can be changed while it is used. */
-export type LevelledLog = Log & { level: string };
 
 /**
  * A log for one role. `level` is a pino level or `silent`. Lines are written at once, so that a kill loses none; repeats within ten

@@ -175,7 +175,7 @@ describe('a stream that was changed', () => {
 });
 
 describe('a dependency that is away', () => {
-  it('NATS: receivers refuse at once, every role stays ready and names it, and all goes on by itself', async () => {
+  it('NATS: receivers refuse at once, every role stays ready and names it, and all continues by itself', async () => {
     await stack.engines.nats.kill();
     for (const role of rolesOf(stack))
       await until(`${role.name} names it`, async () => (await readyzOf(role)).degraded['nats']);

@@ -46,10 +46,6 @@ const messagesIn = async (stream: string): Promise<number> =>
 
 const readiness = () => readyzOf(stack.transfer[0]);
 
-const setBudget = async (bytes: number): Promise<void> => {
-  await limitStream(bus, 'LEDGER', bytes);
-};
-
 describe('during an outage of ClickHouse', () => {
   it('points are stored and acknowledged, readiness says so, and the balance is exact afterwards', async () => {
     const report = await stack.createReport('clickhouse-away');
@@ -75,7 +71,7 @@ describe('during an outage of ClickHouse', () => {
   it('and with a full LEDGER, nothing is acknowledged, readiness reports it, and all of it continues by itself', async () => {
     const report = await stack.createReport('ledger-full');
     await stack.engines.clickhouse.kill();
-    await setBudget(4_096);
+    const restore = await limitStream(bus, 'LEDGER', 4_096);
     let pushes = 0;
     await until('LEDGER to be full', async () => {
       await push(report);
@@ -94,13 +90,13 @@ describe('during an outage of ClickHouse', () => {
     ]);
     await stack.waitForRows(tableOf(report), pushes);
     await until('LEDGER has room', async () => (await readiness()).degraded['ledger'] === undefined);
-    await setBudget(2 ** 31);
+    await restore();
   });
 
   it('and transfer is killed before its messages are acknowledged, the balance is exact', async () => {
     const report = await stack.createReport('killed-while-full');
     await stack.engines.clickhouse.kill();
-    await setBudget(1_024);
+    const restore = await limitStream(bus, 'LEDGER', 1_024);
     let pushes = 0;
     await until('LEDGER to be full', async () => {
       await push(report);
@@ -114,6 +110,7 @@ describe('during an outage of ClickHouse', () => {
       { received: 2 * pushes, stored: pushes, dropped: { metrics_empty: pushes } },
     ]);
     await stack.waitForRows(tableOf(report), pushes);
+    await restore();
     await stack.ready();
   });
 });

@@ -100,7 +100,7 @@ const codeOfCheck = (role: PulseRole, check: string, isDegraded: boolean): Troub
   // Stores and tables have troubles of their own, one for all processes that miss them.
   if (check === 'questdb' || check === 'clickhouse' || check === 'questdb_tables') return undefined;
   if (!isDegraded) return 'not_ready';
-  // Of a further instance: transfer alone stands still for it.
+  // Of a further instance: transfer alone waits for it.
   return canWait.has(check) || (check === 'questdb_streams' && role !== 'transfer')
     ? 'degraded'
     : 'dependency_away';

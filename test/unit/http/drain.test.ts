@@ -65,7 +65,7 @@ it('a server that ends answers each open connection once more, tells it so, and 
   await ended;
 });
 
-it('a request that is open when it begins is told, too', async () => {
+it('a request that is open when it begins gets it, too', async () => {
   let answer = (): void => {};
   const { server, port } = await startServer((_request, response) => {
     answer = () => response.end('ok');

@@ -1,6 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import type { LevelledLog } from '../../../src/telemetry/log.ts';
-import { limitRepeats } from '../../../src/telemetry/log-limit.ts';
+import { type LevelledLog, limitRepeats } from '../../../src/telemetry/log-limit.ts';
 
 type Line = readonly [level: string, message: string, fields: Record<string, unknown>];
 

@@ -17,7 +17,7 @@ describe('a pulse', () => {
     expect(readPulse(bytesOf({ ...pulse, more: { than: 'known' } }))).toEqual(pulse);
   });
 
-  // Roles are upgraded one after the other: nobody may be unheard meanwhile.
+  // Roles are upgraded one after the other: each must be heard meanwhile.
   it('of an earlier program is read, and one of this program has what an earlier one demands', () => {
     const { degraded: _, ...before } = pulseOf({ failing: { questdb: 'away' } });
     expect(readPulse(bytesOf({ ...before, warnings: { outcomes: 'wait' } }))).toEqual({
