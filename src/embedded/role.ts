@@ -26,14 +26,19 @@ export type RoleOptions = {
 };
 
 /** What a role shares with the others and that must exist before the stack is announced. */
-const dependencies = ['nats', 'streams', 'questdb', 'clickhouse', 'ledger'] as const;
+const dependencies: Readonly<Record<RoleName, readonly string[]>> = {
+  ingress: ['nats', 'streams'],
+  transfer: ['nats', 'streams', 'questdb', 'clickhouse', 'ledger'],
+  // Its looks at ClickHouse begin after its start, and only reports need it.
+  metadata: ['nats', 'streams', 'questdb'],
+};
 
 const readyAnswer = z.object({ degraded: z.record(z.string(), z.string()) });
 
 /** A role that starts is ready without its dependencies, too: for a stack they have to be there. */
-const missesNothing = (text: string): boolean => {
+const missesNothing = (role: RoleName, text: string): boolean => {
   const answer = readyAnswer.safeParse(parseJson(text));
-  return answer.success && dependencies.every((name) => answer.data.degraded[name] === undefined);
+  return answer.success && dependencies[role].every((name) => answer.data.degraded[name] === undefined);
 };
 
 const program = fileURLToPath(new URL('../main.ts', import.meta.url));
@@ -52,7 +57,7 @@ export const createRole = ({ name, host, ports, opsPort, env, log }: RoleOptions
     answers: async (signal) => {
       const response = await fetch(`${url}/readyz`, { signal });
       const text = await response.text();
-      const isWell = response.ok && missesNothing(text);
+      const isWell = response.ok && missesNothing(name, text);
       reason = isWell ? undefined : text.trim();
       return isWell;
     },
