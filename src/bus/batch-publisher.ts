@@ -124,6 +124,7 @@ class BatchTries implements BatchPublisher {
     this.timer = setInterval(() => this.sweep(), sweepMs);
     this.timer.unref();
     bus.onReconnect(() => this.onReconnect());
+    bus.onRefused((subject) => this.onRefused(subject));
   }
 
   publish(batch: MessageBatch): Promise<readonly number[]> {
@@ -339,6 +340,16 @@ class BatchTries implements BatchPublisher {
     const now = performance.now();
     for (const [token, entry] of this.entries) this.sweepEntry(token, entry, now);
     this.startWaiting();
+  }
+
+  /** The server took nothing of this try; an earlier one was on a connection with other rights. */
+  private onRefused(subject: string): void {
+    for (const [token, entry] of this.entries) {
+      if (entry.step === 'completing' || entry.step === 'waiting') continue;
+      if (!entry.batch.messages.some((message) => message.subject === subject)) continue;
+      entry.open.delete(entry.tries);
+      this.fail(token, entry, 'the user of NATS may not publish it');
+    }
   }
 
   private onReconnect(): void {

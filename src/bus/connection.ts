@@ -32,6 +32,8 @@ export type Bus = {
   readonly connected: boolean;
   /** The last thing on this connection that the user of NATS may not do; undefined while nothing was refused. */
   readonly refused: string | undefined;
+  /** Is told each subject that this user may not publish to, as the server refuses it. */
+  onRefused(listener: (subject: string) => void): void;
   /** A new subject that only answers for this user come to. */
   inbox(): string;
   /** When the connection was lost, ms of `performance.now()`; undefined while connected. */
@@ -96,6 +98,7 @@ export const connectBus = async (target: NatsTarget | string, name: string): Pro
   const disconnectListeners: (() => void)[] = [];
   const reconnectListeners: (() => void)[] = [];
   let disconnectedSince: number | undefined;
+  const refusedListeners: ((subject: string) => void)[] = [];
   let refused: string | undefined;
   let closing = false;
   const follow = async (): Promise<void> => {
@@ -105,8 +108,11 @@ export const connectBus = async (target: NatsTarget | string, name: string): Pro
         disconnectedSince = performance.now();
         for (const listener of disconnectListeners) listener();
       }
-      if (status.type === 'error' && status.error instanceof PermissionViolationError)
+      if (status.type === 'error' && status.error instanceof PermissionViolationError) {
         refused = notPermittedText(status.error);
+        if (status.error.operation === 'publish')
+          for (const listener of refusedListeners) listener(status.error.subject);
+      }
       if (status.type === 'reconnect') {
         disconnectedSince = undefined;
         // Rights may be others now.
@@ -130,6 +136,9 @@ export const connectBus = async (target: NatsTarget | string, name: string): Pro
     },
     get refused() {
       return refused;
+    },
+    onRefused: (listener) => {
+      refusedListeners.push(listener);
     },
     inbox: () => createInbox(options.inboxPrefix),
     get disconnectedSince() {

@@ -204,6 +204,15 @@ export const createPublisher = (bus: Bus, options: PublisherOptions): Publisher 
     for (const entry of entries.values()) send(entry, now);
   });
 
+  // The server took nothing of it; an earlier try was on a connection with other rights.
+  bus.onRefused((subject) => {
+    for (const [token, entry] of entries) {
+      if (entry.subject !== subject) continue;
+      entry.unanswered--;
+      fail(token, entry, 'the user of NATS may not publish it');
+    }
+  });
+
   return {
     publish: (subject, messageId, payload, version, { traceparent, serial, deadlineAt } = {}) =>
       new Promise((resolve, reject) => {

@@ -38,7 +38,11 @@ beforeAll(async () => {
     durability: 'process',
   });
   await second.start();
-  stack = await startStack({ env: { TIDEMARK_QUESTDB_URLS: `b=${second.url}` } });
+  stack = await startStack({
+    env: { TIDEMARK_QUESTDB_URLS: `b=${second.url}` },
+    // The instance that no setting names.
+    mayBeRefused: /metrics-zzz/,
+  });
   bus = await connectBus(stack.engines.nats.url, 'test');
   records = await openKvBucket(bus, buckets.records);
   sqls.push(createQuestdbSql({ url: stack.engines.questdb.url }), createQuestdbSql({ url: second.url }));
