@@ -32,7 +32,7 @@ export type Bus = {
   readonly connected: boolean;
   /** The last thing on this connection that the user of NATS may not do; undefined while nothing was refused. */
   readonly refused: string | undefined;
-  /** Is told each subject that this user may not publish to, as the server refuses it. */
+  /** Receives each subject that this user may not publish to, as the server refuses it. */
   onRefused(listener: (subject: string) => void): void;
   /** A new subject that only answers for this user come to. */
   inbox(): string;

@@ -132,6 +132,19 @@ const createUntaken = (
   };
 };
 
+/** Fails those of this subject. The server took nothing of this try; an earlier one was on a connection with other rights. */
+const failRefused = (
+  entries: ReadonlyMap<string, Entry>,
+  subject: string,
+  fail: (token: string, entry: Entry, why: string) => void,
+): void => {
+  for (const [token, entry] of entries) {
+    if (entry.subject !== subject) continue;
+    entry.unanswered--;
+    fail(token, entry, 'the user of NATS may not publish it');
+  }
+};
+
 // biome-ignore lint/complexity/noExcessiveLinesPerFunction: the hot path of a publish: the state of its entries and their few steps.
 export const createPublisher = (bus: Bus, options: PublisherOptions): Publisher => {
   const inbox = bus.inbox();
@@ -203,16 +216,7 @@ export const createPublisher = (bus: Bus, options: PublisherOptions): Publisher 
     const now = performance.now();
     for (const entry of entries.values()) send(entry, now);
   });
-
-  // The server took nothing of it; an earlier try was on a connection with other rights.
-  bus.onRefused((subject) => {
-    for (const [token, entry] of entries) {
-      if (entry.subject !== subject) continue;
-      entry.unanswered--;
-      fail(token, entry, 'the user of NATS may not publish it');
-    }
-  });
-
+  bus.onRefused((subject) => failRefused(entries, subject, fail));
   return {
     publish: (subject, messageId, payload, version, { traceparent, serial, deadlineAt } = {}) =>
       new Promise((resolve, reject) => {

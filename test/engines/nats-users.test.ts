@@ -61,7 +61,7 @@ const refusal = async (
 const recordSubject = `$KV.${buckets.records}.${record}`;
 const readsRecord = `$JS.API.DIRECT.GET.KV_${buckets.records}.${recordSubject}`;
 
-// The records hold every write token: a reader of them writes in the name of each producer.
+// The records hold every write token: a process that reads them writes in the name of each producer.
 it('nobody reads the records without credentials', async () => {
   const { host } = new URL(engines.nats.url);
   await expect(connect({ servers: host, reconnect: false })).rejects.toThrow(/Authorization Violation/);
