@@ -119,7 +119,7 @@ describe('the page of dead letters', () => {
     });
   });
 
-  it('is not lost when metadata is killed before its redrive: the page says that it does not know, and goes on by itself', async () => {
+  it('is not lost when metadata is killed before its redrive: the page says that it does not know, and continues by itself', async () => {
     const { sequence, mend } = await makeLetter();
     await mend();
     const page = await browser.page();

@@ -25,7 +25,7 @@ const set = (next: Session | null): void => {
 /** Reads the session that the cookie stands for. Throws an ApiError unless it has one or has none. */
 export const readSession = async (): Promise<void> => {
   hooks.onEnded = () => set(null);
-  // Another tab may have logged in as somebody else.
+  // Another tab may have logged in as another user.
   hooks.onForbidden = () => void readSession().catch(() => undefined);
   await send(path)
     .then(async (response) => set(await response.json()))
