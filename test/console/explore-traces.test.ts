@@ -75,20 +75,23 @@ const activeRow = (page: Page): Promise<string> =>
     "document.getElementById(document.querySelector('[role=treegrid]')?.getAttribute('aria-activedescendant'))?.textContent ?? ''",
   );
 
-/** Scrolls through the rows, a step a frame: times of the frames in ms. */
-const scrollThrough = `(async () => {
+const framesOfPart = 20;
+const parts = 6;
+
+/** Scrolls on through the rows, a step a frame: times of the frames in ms. */
+const scrollOn = `(async () => {
   const grid = document.querySelector('[role=treegrid]');
   const frames = [];
   let former = await new Promise(requestAnimationFrame);
   let rowsMax = 0;
-  for (let turn = 0; turn < 120; turn++) {
+  for (let turn = 0; turn < ${framesOfPart}; turn++) {
     grid.scrollTop += 1800;
     const now = await new Promise(requestAnimationFrame);
     frames.push(now - former);
     former = now;
     rowsMax = Math.max(rowsMax, grid.querySelectorAll('[role=row]').length);
   }
-  return { frames: frames.sort((a, b) => a - b), rowsMax, top: grid.scrollTop };
+  return { frames, rowsMax, top: grid.scrollTop };
 })()`;
 
 describe('a trace of 10,000 spans', () => {
@@ -104,20 +107,22 @@ describe('a trace of 10,000 spans', () => {
       const { metrics } = await debug.send('Performance.getMetrics');
       return 1000 * (metrics.find(({ name }) => name === 'TaskDuration')?.value ?? Number.NaN);
     };
-    const before = await worked();
-    const { frames, rowsMax, top } = await page.evaluate<{ frames: number[]; rowsMax: number; top: number }>(
-      scrollThrough,
-    );
-    const perFrame = ((await worked()) - before) / frames.length;
-    const median = frames[Math.floor(frames.length / 2)] ?? Number.NaN;
+    const seen: { frames: number[]; rowsMax: number; top: number }[] = [];
+    const perFrame: number[] = [];
+    for (let part = 0; part < parts; part++) {
+      const before = await worked();
+      seen.push(await page.evaluate(scrollOn));
+      perFrame.push(((await worked()) - before) / framesOfPart);
+    }
+    const frames = seen.flatMap((each) => each.frames).toSorted((a, b) => a - b);
+    const rowsMax = Math.max(...seen.map((each) => each.rowsMax));
     process.stdout.write(
-      `frame: ${perFrame.toFixed(1)} ms of work, median ${median.toFixed(1)} ms, 95 % ${frames[Math.floor(frames.length * 0.95)]?.toFixed(1)} ms; ${rowsMax} rows\n`,
+      `frame: ${perFrame.map((ms) => ms.toFixed(1)).join(', ')} ms of work in each of ${parts} parts, median ${frames[frames.length / 2]?.toFixed(1)} ms; ${rowsMax} rows\n`,
     );
-    expect(top).toBeGreaterThan(200_000);
+    expect(seen.at(-1)?.top).toBeGreaterThan(200_000);
     expect(rowsMax).toBeLessThan(150);
     expect(rowsMax).toBeGreaterThan(20);
-    expect(perFrame).toBeLessThan(50);
-    expect(median).toBeLessThan(5 * 50);
+    expect(Math.max(...perFrame)).toBeLessThan(50);
   });
 
   it('is walked, folded, searched and opened by the keyboard alone', async () => {

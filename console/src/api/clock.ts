@@ -1,4 +1,4 @@
-// Periods and ages follow metadata's clock: that of a browser may be hours off.
+// Pages ask for periods and say ages by the clock of metadata: that of a browser may be hours off.
 
 /** Answers say the time in whole seconds, and travel: less than this is no difference of clocks. */
 const sameMs = 5_000;

@@ -1,27 +1,9 @@
 import type { Answer } from '../../api/client.ts';
 import { Hostile } from '../../parts/hostile.tsx';
-import { href } from '../../shell/router.ts';
 import { counted } from './bulk.ts';
 
 export type Shown = Answer<'/api/v1/dead-letters/{id}'>;
 export type Listed = Answer<'/api/v1/dead-letters'>['items'][number];
-
-/** The data id or application that the items belong to, as a link to its page. */
-export const Owner = ({ of }: { of: Pick<Listed, 'data_id' | 'app_id'> }) => {
-  if (of.data_id !== null)
-    return (
-      <a class="figure" href={href(`/sources/${of.data_id}`)}>
-        data id {of.data_id}
-      </a>
-    );
-  if (of.app_id !== null)
-    return (
-      <a class="figure" href={href(`/applications/${of.app_id}`)}>
-        application {of.app_id}
-      </a>
-    );
-  return <>not known</>;
-};
 
 const valueText = (value: unknown): string => (typeof value === 'string' ? value : JSON.stringify(value));
 

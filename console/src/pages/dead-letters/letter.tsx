@@ -3,12 +3,13 @@ import { get } from '../../api/client.ts';
 import { useLoad } from '../../api/use.ts';
 import { Figure, Time } from '../../parts/format.tsx';
 import { Hostile } from '../../parts/hostile.tsx';
+import { OwnerLink } from '../../parts/owner-link.tsx';
 import { Await, Badge } from '../../parts/states.tsx';
 import { href, navigate } from '../../shell/router.ts';
 import { useAllows } from '../../shell/session.ts';
 import { ActDialog } from './act-dialog.tsx';
 import type { Act } from './bulk.ts';
-import { Content, Owner, type Shown } from './content.tsx';
+import { Content, type Shown } from './content.tsx';
 
 /** Whether it is an orphan, in words. */
 export const OrphanBadge = ({ orphan }: { orphan: boolean | null }) => {
@@ -74,7 +75,7 @@ const Facts = ({ letter }: { letter: Shown }) => (
     </dd>
     <dt>Owner</dt>
     <dd>
-      <Owner of={letter} />
+      <OwnerLink of={letter} none="not known" />
     </dd>
     {letter.table !== null && (
       <>

@@ -4,6 +4,7 @@ import { get } from '../../api/client.ts';
 import { useLoad } from '../../api/use.ts';
 import { column, number, text, time } from '../../parts/columns.tsx';
 import { ChoiceFilter, Pager, TextFilter } from '../../parts/filters.tsx';
+import { OwnerLink } from '../../parts/owner-link.tsx';
 import { Await, Badge, Empty } from '../../parts/states.tsx';
 import { type Column, Table } from '../../parts/table.tsx';
 import { anyTime, TimeRangePicker, useTimeRange } from '../../parts/time-range.tsx';
@@ -22,7 +23,7 @@ import {
   targetOf,
 } from './bulk.ts';
 import { Consumers } from './consumers.tsx';
-import { Content, type Listed, Owner } from './content.tsx';
+import { Content, type Listed } from './content.tsx';
 import { Letter, OrphanBadge } from './letter.tsx';
 
 const previewsMax = 10;
@@ -74,7 +75,7 @@ const columns: readonly Column<Listed>[] = [
     ),
     ({ reason }) => reason,
   ),
-  column('Owner', (letter) => <Owner of={letter} />),
+  column('Owner', (letter) => <OwnerLink of={letter} none="not known" />),
   number('Items', ({ items }) => items),
   number('Redrives', ({ redrives }) => redrives),
   text('Error', ({ error }) => error, 90),

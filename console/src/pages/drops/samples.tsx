@@ -7,9 +7,9 @@ import { textColumn } from '../../parts/columns.tsx';
 import { Dialog } from '../../parts/dialog.tsx';
 import { Time, timeText } from '../../parts/format.tsx';
 import { Hostile } from '../../parts/hostile.tsx';
+import { OwnerLink } from '../../parts/owner-link.tsx';
 import { Await, Failed } from '../../parts/states.tsx';
 import { type Column, Table } from '../../parts/table.tsx';
-import { href } from '../../shell/router.ts';
 import { Explanation } from '../outcomes/reasons.tsx';
 import { ownerQuery, ownerText } from '../outcomes/series.ts';
 import { keyOf } from './tail.ts';
@@ -42,16 +42,6 @@ const placeText = ({ ordinal, pipeline }: Drop): string =>
     ? 'the whole request'
     : `${pipeline === 'metrics' ? 'point' : 'span'} ${ordinal} of its request, counted from 0`;
 
-const Owner = ({ drop }: { drop: Drop }) => {
-  const { data_id: dataId, app_id: appId } = drop;
-  if (dataId !== 0) return <a href={href(`/sources/${dataId}`)}>data id {dataId}</a>;
-  return appId !== 0 ? (
-    <a href={href(`/applications/${appId}`)}>application {appId}</a>
-  ) : (
-    <>no owner: the request had no valid token</>
-  );
-};
-
 type Fact = [title: string, value: preact.ComponentChildren];
 
 /** One sample: what was sent, by whom, why it was dropped, and what to do. */
@@ -59,7 +49,7 @@ const SampleDialog = ({ drop, onClose }: { drop: Drop; onClose: () => void }) =>
   const count = useCount(drop);
   const facts: Fact[] = [
     ['When', <Time key="at" at={drop.at * 1000} />],
-    ['Owner', <Owner key="owner" drop={drop} />],
+    ['Owner', <OwnerLink key="owner" of={drop} none="no owner: the request had no valid token" />],
     ['Item', placeText(drop)],
     ...(
       [
