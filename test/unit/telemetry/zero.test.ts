@@ -27,6 +27,8 @@ const open = [
   'tidemark_transfer_store_answers_unclassified_total',
   'tidemark_transfer_leftover_messages_removed_total',
   'tidemark_metadata_requests_total',
+  // Metadata starts it at 0 once it knows the streams.
+  'tidemark_streams_mended_total',
 ];
 
 const withoutSeries = async (registry: Registry): Promise<string[]> => {
