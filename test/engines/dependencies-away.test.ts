@@ -158,7 +158,9 @@ describe('a stream that was changed', () => {
       'the budget is the defined one',
       async () => (await stateOf('METRICS')).config.max_bytes === config.max_bytes,
     );
-    expect(linesWith(stack.metadata, 'a stream was made again or changed back', '"changed"')).toHaveLength(1);
+    const told = () => linesWith(stack.metadata, 'a stream was made again or changed back', '"changed"');
+    await until('the change is told', async () => told().length > 0);
+    expect(told()).toHaveLength(1);
   });
 
   it('and that an operator holds is named, and stays', async () => {

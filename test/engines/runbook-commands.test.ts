@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { existsSync, mkdirSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
@@ -101,11 +101,14 @@ const notRun: Readonly<Record<string, string>> = {
   'nats consumer resume': 'of the program nats, which is not part of this one',
 };
 
+const backupBegin = 'eval "$(tidemark env)"; ';
+
 /** Blocks of docs/operations.md that this file does not run. */
 const blocksNotRun: readonly (readonly [begin: string, why: string])[] = [
   ['INGRESS=$(openssl', 'a cluster: test/unit/docs/cluster-commands.test.ts holds it against the manifests'],
   ['kubectl ', 'a cluster: test/unit/docs/cluster-commands.test.ts holds it against the manifests'],
-  ['cp -a $B/questdb', 'engines that hold nothing: test/faults/backup-restore.test.ts'],
+  ['make test-containers', 'a suite of its own: test/containers/stack.test.ts'],
+  ['B=/backup/', 'engines that hold nothing: test/faults/backup-restore.test.ts'],
   ['export TIDEMARK_TRACING_URL', 'settings: test/contract/own-spans.test.ts'],
   ['curl -si -H "traceparent', 'wants tracing: test/contract/own-spans.test.ts'],
   ['curl -s -u "$CLICKHOUSE_USER', 'test/contract/own-spans.test.ts runs this text'],
@@ -210,7 +213,7 @@ describe('every command of the runbook and of operations', () => {
   it('runs here, or has a reason why it does not', () => {
     expect(commands.toSorted()).toEqual([...Object.keys(runs), ...Object.keys(notRun)].toSorted());
     const unknown = blocks.filter(
-      (block) => !block.startsWith('B=') && !blocksNotRun.some(([begin]) => block.startsWith(begin)),
+      (block) => !block.startsWith(backupBegin) && !blocksNotRun.some(([begin]) => block.startsWith(begin)),
     );
     expect(unknown).toEqual([]);
     for (const why of [...Object.values(notRun), ...blocksNotRun.map(([, text]) => text)])
@@ -225,16 +228,20 @@ describe('every command of the runbook and of operations', () => {
   });
 
   it('takes the whole backup as the block has it', async () => {
-    const block = blocks.find((each) => each.startsWith('B=')) ?? 'false';
+    const block = blocks.find((each) => each.startsWith(backupBegin)) ?? 'false';
+    // The variables are there, as `tidemark env` would give them.
     const script = block
-      .replaceAll('/backup/', `${folder}/backup/`)
-      .replaceAll('/var/lib/questdb', join(stack.folder, 'questdb'))
+      .replace(backupBegin, '')
+      .replaceAll('/backup', join(folder, 'backup'))
+      .replaceAll('.tidemark/questdb', join(stack.folder, 'questdb'))
+      .replaceAll('.tidemark/clickhouse', join(stack.folder, 'clickhouse'))
       .replaceAll('.tidemark/', `${join(stack.folder, 'data')}/`);
-    const ended = await shell(`${script}\necho "made $B"`);
-    expect(ended).toEqual({ code: 0, output: expect.stringContaining('BACKUP_CREATED') });
-    const made = /made (\S+)/.exec(ended.output)?.[1] ?? '-';
-    for (const path of ['nats/backup.json', 'questdb/db', 'admin.token'])
-      expect([path, existsSync(join(made, path))]).toEqual([path, true]);
+    expect(await shell(script)).toMatchObject({ code: 0 });
+    const into = join(folder, 'backup');
+    const [made = '-'] = readdirSync(into).filter((name) => name.endsWith('Z'));
+    for (const path of ['nats/backup.json', 'questdb/db', 'clickhouse'])
+      expect([path, existsSync(join(into, made, path))]).toEqual([path, true]);
+    expect(existsSync(join(into, 'admin.token'))).toBe(true);
   });
 });
 

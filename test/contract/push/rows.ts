@@ -136,13 +136,13 @@ describe.each(layouts)('the contents of a point (%s)', (layout) => {
     expect(values.map((_, index) => points.get(now + index)?.['m'])).toEqual(values);
   });
 
-  it('integers beyond 2^53 become the nearest double', async () => {
+  it('integers beyond 2^53 become the nearest double, and the answer says so', async () => {
     const report = await reportOf(layout);
     const body = bodyOf(report, [{ metrics: { m: 1 }, timestamp: now }]).replace(
       '"m":1',
       '"m":9223372036854775807',
     );
-    expect((await on.send({ body })).text).toBe(plainSuccess);
+    expect((await on.send({ body })).json).toMatchObject({ result: 'true', values_rounded: 1 });
     expect(
       metricsByTime(await on.storedRows(report), layout, ['timestamp', 'uid', 'target']).get(now),
     ).toEqual({ m: 2 ** 63 });

@@ -255,11 +255,12 @@ export const startStack = async (options: StackOptions = {}): Promise<Stack> => 
   const metadataPorts = { api: next(), ops: next() };
   env['TIDEMARK_METADATA_API_PORT'] = String(metadataPorts.api);
   env['TIDEMARK_METADATA_OPS_PORT'] = String(metadataPorts.ops);
-  // Each role has the rights of its own user of NATS. Earlier programs know of none.
+  // Each role has the rights of its own user of NATS. Earlier programs have none, and refuse settings that came later.
   const envOf = async (name: string, role: RoleName): Promise<Record<string, string>> => {
     const own = { ...env, ...(await options.roleEnv?.(name, engines)) };
     const url = own['TIDEMARK_NATS_URL'];
     const isEarlier = options.program !== undefined || options.programs?.[name] !== undefined;
+    if (isEarlier) delete own['TIDEMARK_INGRESS_DRAIN_MS'];
     if (url === undefined || isEarlier) return own;
     return { ...own, TIDEMARK_NATS_URL: engines.asUser(url, role) };
   };
