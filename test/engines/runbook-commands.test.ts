@@ -232,7 +232,7 @@ describe('every command of the runbook and of operations', () => {
     // The variables are there, as `tidemark env` would give them.
     const script = block
       .replace(backupBegin, '')
-      .replaceAll('/backup', join(folder, 'backup'))
+      .replaceAll(' /backup', ` ${join(folder, 'backup')}`)
       .replaceAll('.tidemark/questdb', join(stack.folder, 'questdb'))
       .replaceAll('.tidemark/clickhouse', join(stack.folder, 'clickhouse'))
       .replaceAll('.tidemark/', `${join(stack.folder, 'data')}/`);

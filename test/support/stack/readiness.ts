@@ -2,7 +2,8 @@ import { z } from 'zod';
 import type { RoleProcess, Stack } from './stack.ts';
 
 const reasons = z.record(z.string(), z.string());
-const answer = z.object({ ready: z.boolean(), failing: reasons, degraded: reasons });
+// An earlier program does not say what it misses.
+const answer = z.object({ ready: z.boolean(), failing: reasons, degraded: reasons.default({}) });
 
 type Process = Pick<RoleProcess, 'ports' | 'name'>;
 
