@@ -159,7 +159,7 @@ describe('a stream that was changed', () => {
       async () => (await stateOf('METRICS')).config.max_bytes === config.max_bytes,
     );
     const told = () => linesWith(stack.metadata, 'a stream was made again or changed back', '"changed"');
-    await until('the change is told', async () => told().length > 0);
+    await until('the change is in the log', async () => told().length > 0);
     expect(told()).toHaveLength(1);
   });
 
