@@ -8,7 +8,7 @@ import { refusedReply } from './reply.ts';
 /** Members of an answer that a page of this origin reads, errors included: it must see the reason of a refusal. */
 const corsHeaders = (origin: string): Headers => ({
   'Access-Control-Allow-Origin': origin,
-  'Access-Control-Expose-Headers': 'Retry-After, RateLimit, RateLimit-Policy',
+  'Access-Control-Expose-Headers': 'Retry-After, RateLimit, RateLimit-Policy, X-Request-Id',
 });
 
 const preflightHeaders: Headers = {
