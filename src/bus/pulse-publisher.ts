@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { hostname } from 'node:os';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import type { Readiness, ReadyChecks } from '../runtime/checks.ts';
-import { programVersion } from '../telemetry/metrics.ts';
+import { programVersion } from '../telemetry/program-version.ts';
 import {
   checksMax,
   type PulseRole,

@@ -1,6 +1,7 @@
 import { Command } from 'commander';
 import { exitCodeConfig } from '../config/settings.ts';
 import { errorText, Fault } from '../model/fault.ts';
+import { programVersion } from '../telemetry/program-version.ts';
 import { sayLines } from './output.ts';
 
 /** The commands of a module, and how to load it. */
@@ -58,7 +59,12 @@ export const commandModules: readonly CommandModule[] = [
 export const createProgram = async (command?: string): Promise<Command> => {
   const program = new Command('tidemark')
     .description('Receives custom metrics and OpenTelemetry traces and stores them exactly once.')
-    .showHelpAfterError();
+    .version(programVersion(), '--version', 'print the version')
+    // A wrong word is answered in one line: the help of all commands would bury it.
+    .configureOutput({
+      outputError: (text, write) =>
+        write(`${text.trim().replaceAll(/\s*\n\s*/g, ' ')}; --help lists what there is\n`),
+    });
   const own = commandModules.filter(({ names }) => command !== undefined && names.includes(command));
   for (const { load } of own.length > 0 ? own : commandModules) (await load())(program);
   return program;

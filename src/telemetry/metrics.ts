@@ -1,17 +1,8 @@
-import { readFileSync } from 'node:fs';
 import { totalmem } from 'node:os';
-import { join } from 'node:path';
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
-import { z } from 'zod';
+import { programVersion } from './program-version.ts';
 
 export type { Registry } from 'prom-client';
-
-const packageSchema = z.object({ version: z.string() });
-
-/** The version in package.json. */
-export const programVersion = (): string =>
-  packageSchema.parse(JSON.parse(readFileSync(join(import.meta.dirname, '../../package.json'), 'utf8')))
-    .version;
 
 /** Bytes of memory that this process may use: the limit of its container, where there is none the machine's memory. */
 const memoryLimitBytes = (): number => {

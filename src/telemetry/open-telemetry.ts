@@ -19,7 +19,7 @@ import {
   TracerProvider,
 } from '@opentelemetry/sdk-trace';
 import type { Log } from './log.ts';
-import { programVersion } from './metrics.ts';
+import { programVersion } from './program-version.ts';
 import { ownSpansMark, type SpanStart, type TraceSpan, type Tracing } from './tracing.ts';
 
 export type TracingOptions = {
