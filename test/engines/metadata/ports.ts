@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { answersIn, exchange, openRaw, type RawConnection } from '../../support/http/raw-client.ts';
+import { answersIn, exchange, openRaw } from '../../support/http/raw-client.ts';
 import { createReport } from '../../support/metadata/admin-api.ts';
 import type { MetadataRole } from '../../support/metadata/role.ts';
 import { otherFormsOf } from '../../support/targets.ts';
@@ -12,7 +12,8 @@ const ports = { api: 0, ops: 0 };
 type Port = keyof typeof ports;
 
 /** Half a header, which never ends. */
-const halfOpen = new Map<Port, { readonly since: number; readonly all: RawConnection[] }>();
+type HalfOpen = { readonly since: number; readonly texts: Promise<string[]>; endedAt: number };
+const halfOpen = new Map<Port, HalfOpen>();
 const halfOpenCount = 300;
 
 beforeAll(async () => {
@@ -24,7 +25,12 @@ beforeAll(async () => {
     const since = performance.now();
     const all = await Promise.all(Array.from({ length: halfOpenCount }, () => openRaw(ports[port])));
     for (const connection of all) connection.send('GET /livez HTTP/1.1\r\nHost: a\r\nX: ');
-    halfOpen.set(port, { since, all });
+    const own: HalfOpen = { since, texts: Promise.all(all.map(({ ended }) => ended)), endedAt: Infinity };
+    // The tests before the one that looks at them take longer than they do.
+    void own.texts.then(() => {
+      own.endedAt = performance.now();
+    });
+    halfOpen.set(port, own);
   }
 });
 
@@ -109,10 +115,10 @@ it('a reader of drops beyond the limit is refused each time, and logged once', a
 });
 
 it('a client that never ends a header gets an answer and is disconnected after ten seconds, on both ports', async () => {
-  for (const [port, { since, all }] of halfOpen) {
-    const texts = await Promise.all(all.map(({ ended }) => ended));
+  for (const [port, own] of halfOpen) {
+    const texts = await own.texts;
     // Ten seconds, and the grain at which they are looked at; a busy machine gets more.
-    expect(performance.now() - since).toBeLessThan(50_000);
+    expect(own.endedAt - own.since).toBeLessThan(50_000);
     // Those that had to make room went without a word.
     const told = texts.filter((text) => text.startsWith('HTTP/1.1 408 '));
     expect(told.length, port).toBeGreaterThan(200);
