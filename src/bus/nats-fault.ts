@@ -55,3 +55,14 @@ export const toFault = (error: unknown): Fault => {
   if (error instanceof JetStreamApiError) return faultOfApiError(error.code, error.message);
   return new Fault('transient', 'nats_unavailable', `NATS: ${errorText(error)}`, error);
 };
+
+/** What was looked for; undefined where this stream or consumer does not exist. Throws every other Fault. */
+export const unlessMissing = async <T>(look: Promise<T>): Promise<T | undefined> => {
+  try {
+    return await look;
+  } catch (error) {
+    const fault = toFault(error);
+    if (fault.code === 'stream_not_found' || fault.code === 'consumer_not_found') return undefined;
+    throw fault;
+  }
+};

@@ -3,7 +3,7 @@ import type { StreamDefinition } from '../config/pipelines.ts';
 import { errorText } from '../model/fault.ts';
 import type { Log } from '../telemetry/log.ts';
 import type { Bus } from './connection.ts';
-import { toFault } from './nats-fault.ts';
+import { unlessMissing } from './nats-fault.ts';
 import { differencesOf, heldWhy } from './stream-differences.ts';
 
 export const streamProblemKinds = ['stream_missing', 'consumer_missing', 'changed'] as const;
@@ -44,17 +44,6 @@ export type StreamWatchOptions = {
 const everyMsDefault = 2_000;
 /** While something is wrong: pushes are refused until it is seen to be right. */
 const troubledMs = 500;
-
-/** Undefined where there is none. Throws every other Fault. */
-const unlessMissing = async <T>(look: Promise<T>): Promise<T | undefined> => {
-  try {
-    return await look;
-  } catch (error) {
-    const fault = toFault(error);
-    if (fault.code === 'stream_not_found' || fault.code === 'consumer_not_found') return undefined;
-    throw fault;
-  }
-};
 
 /** What is wrong with a stream. Throws Faults: then nothing is known. */
 const problemOf = async (

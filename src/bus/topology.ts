@@ -12,7 +12,7 @@ import type { ConsumerDefinition, StreamDefinition } from '../config/pipelines.t
 import { Fault } from '../model/fault.ts';
 import type { Log } from '../telemetry/log.ts';
 import type { Bus } from './connection.ts';
-import { toFault } from './nats-fault.ts';
+import { toFault, unlessMissing } from './nats-fault.ts';
 import { heldWhy } from './stream-differences.ts';
 
 const streamConfig = (stream: StreamDefinition): Partial<StreamConfig> & { name: string } => ({
@@ -124,17 +124,6 @@ export const ensureTopology = async (
 
 const missingFault = (what: string): Fault =>
   new Fault('transient', 'stream_missing', `${what} does not exist yet: metadata creates it`);
-
-/** Undefined where this stream or this consumer is missing. */
-const unlessMissing = async <T>(look: Promise<T>): Promise<T | undefined> => {
-  try {
-    return await look;
-  } catch (error) {
-    const fault = toFault(error);
-    if (fault.code === 'stream_not_found' || fault.code === 'consumer_not_found') return undefined;
-    throw fault;
-  }
-};
 
 /**
  * Looks at the streams, and with `consumers` at their durable consumers, for a role that uses them and may not create them. Throws a
