@@ -257,14 +257,12 @@ class PointEncoder {
 
   /** Call it before the point is counted. */
   private addExample(drop: Drop): void {
-    const { examples, lateExamples, dropped, exampleOrdinals } = this.result;
-    const example = { index: this.index, ...drop };
-    if (examples.length < examplesMax) examples.push(example);
-    else if (!dropped.has(drop.reason)) lateExamples.push(example);
-    else {
+    const { examples, lateExamples, exampleOrdinals } = this.result;
+    if (!this.wantsExample(drop.reason)) {
       this.places.delete(this.index);
       return;
     }
+    (examples.length < examplesMax ? examples : lateExamples).push({ index: this.index, ...drop });
     exampleOrdinals.set(this.index, this.ordinal);
   }
 }
