@@ -76,7 +76,7 @@ export const troubleKinds = {
   account_not_known: ticket('TidemarkAccountNotKnown', 'Look for the cause at LEDGER and ClickHouse.'),
   event_loop_slow: ticket('TidemarkEventLoopSlow', 'Add replicas, or give the process more of a core.'),
   versions_differ: ticket('TidemarkMixedVersions', 'Finish the rollout, or undo it.'),
-  degraded: ticket('TidemarkDegraded', 'Repair what is named; the role works on.'),
+  degraded: ticket('TidemarkPartlyDegraded', 'Repair what is named; the role works on.'),
 } as const satisfies Readonly<Record<string, Kind>>;
 
 type TroubleCode = keyof typeof troubleKinds;
