@@ -1,0 +1,204 @@
+import { spawn } from 'node:child_process';
+import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type Bus, connectBus } from '../../src/bus/connection.ts';
+import { missingTool } from '../support/clients/builds.ts';
+import {
+  type AlarmWatch,
+  createAlarmWatch,
+  forgetQuestdbMetrics,
+  questdbMetricsPort,
+} from '../support/deploy/alarm-watch.ts';
+import { prometheusPrograms } from '../support/deploy/prometheus.ts';
+import { type NodeManagementServer, startNodeManagement } from '../support/metadata/node-management.ts';
+import { requestOf, second, spanAt } from '../support/otlp/trace-cases.ts';
+import { createPointMessages } from '../support/push/point-messages.ts';
+import { bodyOf } from '../support/push/stack.ts';
+import { fetchEngine } from '../support/stack/fetch-engine.ts';
+import { takePorts } from '../support/stack/ports.ts';
+import { type Application, type Report, type Stack, startStack } from '../support/stack/stack.ts';
+import { limitStream } from '../support/stack/stream-limits.ts';
+import { waitFor } from '../support/wait.ts';
+
+const missing = await missingTool('go');
+const root = resolve(import.meta.dirname, '../..');
+
+let folder: string;
+let stack: Stack;
+let bus: Bus;
+let watch: AlarmWatch;
+let nodes: NodeManagementServer;
+let report: Report;
+let application: Application;
+
+const clickhouse = async (sql: string): Promise<void> => {
+  const response = await fetchEngine(`${stack.engines.clickhouse.url}/?query=${encodeURIComponent(sql)}`, {
+    method: 'POST',
+  });
+  if (!response.ok) throw new Error(await response.text());
+};
+
+const exportSpans = (count: number): Promise<Response> => {
+  const now = BigInt(Date.now()) * 1_000_000n - second;
+  const spans = Array.from({ length: count }, (_, index) => spanAt(now, index + 1));
+  return fetch(`http://127.0.0.1:${stack.ingress[0]?.ports['otlp']}/v1/traces`, {
+    method: 'POST',
+    headers: { 'Content-Type': 'application/json', 'X-MON-TOKEN': application.token },
+    body: JSON.stringify(requestOf(spans)),
+  });
+};
+
+const push = (): Promise<Response> =>
+  fetch(`http://127.0.0.1:${stack.ingress[0]?.ports['push']}/v2/push/`, {
+    method: 'POST',
+    body: bodyOf(report, [{ metrics: { cpu: 1 } }]),
+  });
+
+/** Does it again and again until `wanted` has come true. */
+const during = async (work: () => Promise<unknown>, wanted: Promise<unknown>): Promise<void> => {
+  let isOver = false;
+  const end = (): void => {
+    isOver = true;
+  };
+  wanted.then(end, end);
+  while (!isOver) {
+    await work();
+    await new Promise((ended) => setTimeout(ended, 100));
+  }
+  await wanted;
+};
+
+/** A receiver of another version, as an upgrade has for a while. It serves its figures; call the result to end it. */
+const startOther = async (opsPort: number): Promise<() => void> => {
+  const program = join(folder, 'program');
+  for (const part of ['src', 'pipelines', 'schemas'])
+    cpSync(join(root, part), join(program, part), { recursive: true });
+  symlinkSync(join(root, 'node_modules'), join(program, 'node_modules'));
+  const own = readFileSync(join(root, 'package.json'), 'utf8');
+  writeFileSync(
+    join(program, 'package.json'),
+    own.replace(/"version": "[^"]+"/, () => '"version": "0.0.1"'),
+  );
+  const [push = 0, otlp = 0] = await takePorts(2);
+  const child = spawn(process.execPath, [join(program, 'src/main.ts'), 'ingress'], {
+    env: {
+      PATH: process.env['PATH'],
+      ...stack.env,
+      TIDEMARK_INGRESS_PUSH_PORT: String(push),
+      TIDEMARK_INGRESS_OTLP_PORT: String(otlp),
+      TIDEMARK_INGRESS_OPS_PORT: String(opsPort),
+    },
+    stdio: 'ignore',
+  });
+  return () => child.kill('SIGKILL');
+};
+
+describe.skipIf(missing !== undefined)(
+  `the alarms of stores, tables and consumers on a running stack, with every window and wait a sixtieth as long ${missing ?? ''}`,
+  () => {
+    beforeAll(async () => {
+      await prometheusPrograms();
+      folder = mkdtempSync(join(tmpdir(), 'tidemark-alarms-'));
+      nodes = await startNodeManagement();
+      const questdbOps = await questdbMetricsPort();
+      stack = await startStack({
+        traces: true,
+        pipelines: (_file, text) =>
+          text
+            .replace(/table_wait_seconds: \d+/, 'table_wait_seconds: 12')
+            .replace(/dead_letters_in_a_row_max: \d+/, 'dead_letters_in_a_row_max: 20')
+            .replace(/pause_seconds: \d+/, 'pause_seconds: 2'),
+        env: {
+          TIDEMARK_REFRESH_CRON: '*/2 * * * * *',
+          TIDEMARK_NODE_MANAGEMENT_URL: nodes.url,
+          TIDEMARK_NODE_MANAGEMENT_TOKEN: 'secret',
+          TIDEMARK_NODE_MANAGEMENT_HOSTS: '0:11,2:21',
+          TIDEMARK_NODE_MANAGEMENT_TIMEOUT_MS: '400',
+        },
+      });
+      bus = await connectBus(stack.engines.nats.url, 'test');
+      report = await stack.createReport('alarms');
+      application = await stack.createApplication('alarms');
+      watch = createAlarmWatch(stack, folder, questdbOps);
+      await waitFor('both are known', 60_000, async () => (await push()).ok && (await exportSpans(1)).ok);
+      await watch.restart({
+        TidemarkTableWaits: [['> 180', '> 2']],
+        TidemarkQuestdbBehind: [['> 1000', '> 2']],
+        TidemarkFiguresOld: [['> 600', '> 10']],
+        TidemarkAccountNotKnown: [['> 300', '> 5']],
+      });
+    }, 300_000);
+
+    afterAll(async () => {
+      await watch?.stop();
+      await bus?.close().catch(() => undefined);
+      await stack?.stop();
+      rmSync(folder, { recursive: true, force: true });
+      forgetQuestdbMetrics();
+    });
+
+    it('fires for a store that refuses everything', async () => {
+      await clickhouse("ALTER TABLE otel.otel_traces ADD CONSTRAINT nothing CHECK SpanName = ''");
+      expect((await exportSpans(30)).status).toBe(200);
+      await watch.fires('TidemarkBreakerOpen');
+      await clickhouse('ALTER TABLE otel.otel_traces DROP CONSTRAINT nothing');
+      await watch.ends('TidemarkBreakerOpen');
+    }, 250_000);
+
+    it('fires for dead letters that find no room', async () => {
+      const { state } = await (await bus.manager()).streams.info('DEADLETTER');
+      const restore = await limitStream(bus, 'DEADLETTER', state.bytes + 10);
+      await clickhouse('ALTER TABLE otel.otel_traces ADD CONSTRAINT few CHECK cityHash64(SpanId) % 8 != 0');
+      expect((await exportSpans(16)).status).toBe(200);
+      await watch.fires('TidemarkDeadLettersHeld');
+      await restore();
+      await clickhouse('ALTER TABLE otel.otel_traces DROP CONSTRAINT few');
+      await watch.ends('TidemarkDeadLettersHeld');
+    }, 250_000);
+
+    it('fires for a table that is missing: while its points wait, and once they are dead-lettered', async () => {
+      const pushTo = createPointMessages(bus);
+      await pushTo(2_000_000, 1);
+      // Others are stored meanwhile: it is the table, not QuestDB.
+      await during(push, watch.fires('TidemarkTableWaits', 'TidemarkTableSetAside'));
+    }, 150_000);
+
+    // Metadata resumes it: it is suspended again and again here.
+    it('fires for a table that QuestDB does not apply rows to', async () => {
+      const suspend = `ALTER TABLE "${report.result_table.table_id}" SUSPEND WAL WITH 'DISK FULL', 'no room'`;
+      await during(
+        () => Promise.all([stack.query(suspend), push()]),
+        watch.fires('TidemarkTableSuspended', 'TidemarkQuestdbBehind'),
+      );
+      await watch.ends('TidemarkTableSuspended', 'TidemarkQuestdbBehind');
+    }, 250_000);
+
+    it('fires for a node management that refuses', async () => {
+      nodes.behave(() => 'error');
+      await stack.createReport('refused');
+      await watch.fires('TidemarkRefreshFails');
+      nodes.behave(() => undefined);
+      await watch.ends('TidemarkRefreshFails');
+    }, 250_000);
+
+    it('fires for figures and accounts that are not known without ClickHouse', async () => {
+      await stack.engines.clickhouse.kill();
+      await watch.fires('TidemarkFiguresOld', 'TidemarkAccountNotKnown');
+      await stack.engines.clickhouse.start();
+      await watch.ends('TidemarkFiguresOld', 'TidemarkAccountNotKnown');
+    }, 250_000);
+
+    it('fires for a rollout that does not end', async () => {
+      const [port = 0] = await takePorts(1);
+      const end = await startOther(port);
+      try {
+        await watch.restart({}, { 'tidemark-other': port });
+        await watch.fires('TidemarkMixedVersions');
+      } finally {
+        end();
+      }
+    }, 250_000);
+  },
+);
