@@ -30,6 +30,7 @@ let stack: Stack;
 let bus: Bus;
 let watch: AlarmWatch;
 let nodes: NodeManagementServer;
+let stopNodes: (() => Promise<void>) | undefined;
 let report: Report;
 let application: Application;
 
@@ -101,7 +102,9 @@ describe.skipIf(missing !== undefined)(
     beforeAll(async () => {
       await prometheusPrograms();
       folder = mkdtempSync(join(tmpdir(), 'tidemark-alarms-'));
-      nodes = await startNodeManagement();
+      nodes = await startNodeManagement((stop) => {
+        stopNodes = stop;
+      });
       const questdbOps = await questdbMetricsPort();
       stack = await startStack({
         traces: true,
@@ -135,6 +138,7 @@ describe.skipIf(missing !== undefined)(
       await watch?.stop();
       await bus?.close().catch(() => undefined);
       await stack?.stop();
+      await stopNodes?.();
       rmSync(folder, { recursive: true, force: true });
       forgetQuestdbMetrics();
     });

@@ -78,7 +78,9 @@ const ok = (data: unknown): Answer => ({ result: true, code: 0, message: '', dat
 const missing: Answer = { result: false, code: 3801, message: 'no such subscription', data: null };
 
 /** Starts it on a free port; it ends with the test. */
-export const startNodeManagement = async (): Promise<NodeManagementServer> => {
+export const startNodeManagement = async (
+  atEnd: (stop: () => Promise<void>) => void = onTestFinished,
+): Promise<NodeManagementServer> => {
   const calls: NodeManagementCall[] = [];
   const subscriptions = new Map<number, RemoteSubscription>();
   const idOfKey = new Map<string, number>();
@@ -166,7 +168,7 @@ export const startNodeManagement = async (): Promise<NodeManagementServer> => {
     handle().catch(() => response.destroy());
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  onTestFinished(
+  atEnd(
     () =>
       new Promise<void>((resolve) => {
         server.closeAllConnections();
