@@ -1,3 +1,4 @@
+import { isOfApplications } from '../model/signals.ts';
 import { type AccountOf, readAccounts } from '../outcomes/accounts.ts';
 import type { BalanceFilter } from '../outcomes/balance.ts';
 import { type Bucket, startOfBucket } from '../outcomes/buckets.ts';
@@ -178,9 +179,8 @@ export const readOwnerAccounts = async (
       until: untilMs === undefined ? undefined : Math.floor(untilMs / 1000),
     }),
   ]);
-  const ofPipeline = differences.filter(
-    ({ pipeline }) =>
-      (dataId === undefined || pipeline === 'metrics') && (appId === undefined || pipeline === 'traces'),
+  const ofPipeline = differences.filter(({ pipeline }) =>
+    isOfApplications(pipeline) ? dataId === undefined : appId === undefined,
   );
   const isInWindow = (each: FoundDifference): boolean =>
     isOfStore(each) ||

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { Pipeline } from '../outcomes/rows.ts';
+import { type Pipeline, streamOfPipeline } from '../model/signals.ts';
 import { type Clickhouse, database } from '../stores/clickhouse/client.ts';
 import type { Published, Settled, SettledMessages } from './compare.ts';
 
@@ -64,7 +64,7 @@ const outlineQuery = `
   ) AS lives
   LEFT JOIN
   (
-    SELECT if(pipeline = 'traces', 'TRACES', 'METRICS') AS stream, minute, sum(received) AS recorded_items
+    SELECT ${streamOfPipeline} AS stream, minute, sum(received) AS recorded_items
     FROM ${database}.ingest_outcomes
     WHERE redrive = 0 AND minute IN (SELECT minute FROM ${database}.ingest_published WHERE at >= now() - {seconds:UInt32})
     GROUP BY stream, minute

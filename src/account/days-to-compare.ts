@@ -1,14 +1,14 @@
-import type { Pipeline } from '../outcomes/rows.ts';
+import { type ApplicationPipeline, applicationPipelines, type Pipeline } from '../model/signals.ts';
 import type { Clickhouse } from '../stores/clickhouse/client.ts';
 import { readTtls } from '../stores/questdb/tables.ts';
+import { readPartSizes } from './application-rows.ts';
 import { type PointsTable, readPointPartitions } from './point-rows.ts';
 import type { SettledDays } from './settled-days.ts';
-import { readSpanParts } from './span-rows.ts';
 
-/** Rows by event day as the stores count them for themselves: of each data id, and of all applications together. */
+/** Rows by event day as the stores count them for themselves: of each data id, and of all applications of a signal together. */
 export type StoreSizes = {
   readonly points: ReadonlyMap<number, ReadonlyMap<number, number>>;
-  readonly spans: ReadonlyMap<number, number>;
+  readonly applications: ReadonlyMap<ApplicationPipeline, ReadonlyMap<number, number>>;
 };
 
 /** Reads no row: the sizes of partitions and parts. Throws the Faults of both stores. */
@@ -22,10 +22,13 @@ export const readStoreSizes = async (
     for (const each of tables)
       sizes.set(each.dataId, existing.has(each.table) ? await readPointPartitions(each) : new Map());
   }
-  return { points: sizes, spans: await readSpanParts(clickhouse) };
+  const applications = new Map<ApplicationPipeline, ReadonlyMap<number, number>>();
+  for (const pipeline of applicationPipelines)
+    applications.set(pipeline, await readPartSizes(clickhouse, pipeline));
+  return { points: sizes, applications };
 };
 
-/** A day of one data id, or of all applications (owner 0), and the state in which it was seen. */
+/** A day of one data id, or of all applications of a signal (owner 0), and the state in which it was seen. */
 export type SeenDay = {
   readonly pipeline: Pipeline;
   readonly owner: number;
@@ -52,17 +55,17 @@ export const seenDays = (settled: SettledDays, sizes: StoreSizes): SeenDay[] => 
     for (const day of new Set([...stored.keys(), ...own.keys()]))
       seen.push(seenDay({ pipeline: 'metrics', owner, day }, stored.get(day) ?? 0, own.get(day) ?? none));
   }
-  const all = new Map<number, typeof none>();
-  for (const { days } of settled.get('traces')?.values() ?? []) {
-    for (const [day, { rows, sum }] of days) {
-      const known = all.get(day) ?? none;
-      all.set(day, { rows: known.rows + rows, sum: BigInt.asUintN(64, known.sum + sum) });
+  for (const [pipeline, stored] of sizes.applications) {
+    const all = new Map<number, typeof none>();
+    for (const { days } of settled.get(pipeline)?.values() ?? []) {
+      for (const [day, { rows, sum }] of days) {
+        const known = all.get(day) ?? none;
+        all.set(day, { rows: known.rows + rows, sum: BigInt.asUintN(64, known.sum + sum) });
+      }
     }
+    for (const day of new Set([...stored.keys(), ...all.keys()]))
+      seen.push(seenDay({ pipeline, owner: 0, day }, stored.get(day) ?? 0, all.get(day) ?? none));
   }
-  for (const day of new Set([...sizes.spans.keys(), ...all.keys()]))
-    seen.push(
-      seenDay({ pipeline: 'traces', owner: 0, day }, sizes.spans.get(day) ?? 0, all.get(day) ?? none),
-    );
   return seen;
 };
 

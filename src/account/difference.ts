@@ -1,4 +1,4 @@
-import type { Pipeline } from '../outcomes/rows.ts';
+import { type Pipeline, pipelineOfStream, signals } from '../model/signals.ts';
 
 /** The name of a difference between the books, or between a book and a store (architecture 10.4). */
 export const differenceKinds = [
@@ -47,7 +47,8 @@ export type FoundDifference = Difference & {
   readonly reason: string;
 };
 
-export const pipelineOf = (stream: string): Pipeline => (stream === 'TRACES' ? 'traces' : 'metrics');
+/** The signal of a stream with items. */
+export const pipelineOf = (stream: string): Pipeline => pipelineOfStream(stream) ?? 'metrics';
 
 /** Whether more was found than an operator has closed. */
 export const isOpen = ({ items, messages, closedItems, closedMessages, reason }: FoundDifference): boolean =>
@@ -62,10 +63,7 @@ export const differenceKey = ({ kind, stream, dataId, appId, minute }: Differenc
   `${kind} ${stream} ${dataId} ${appId} ${minute}`;
 
 /** The stream whose name stands for all streams of a signal, in differences with a store. */
-export const streamOfStore = { metrics: 'METRICS', traces: 'TRACES' } as const satisfies Record<
-  Pipeline,
-  string
->;
+export const streamOfStore = (pipeline: Pipeline): string => signals[pipeline].stream;
 
 const storeKinds: ReadonlySet<DifferenceKind> = new Set(['missing_in_the_store', 'unmerged']);
 

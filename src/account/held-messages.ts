@@ -1,5 +1,6 @@
 import { serialHeader } from '../bus/message-headers.ts';
 import type { StoredMessage, StreamReader } from '../bus/stream-reader.ts';
+import { isOfApplications } from '../model/signals.ts';
 import { readSerial } from '../wire/message-serial.ts';
 import { decodeEnvelope } from '../wire/metrics-envelope.ts';
 import { decodeSpansEnvelope } from '../wire/spans-envelope.ts';
@@ -36,7 +37,7 @@ const spanGroups = (payload: Uint8Array): Group[] => {
 
 /** The place of a message in its stream and in the publishers' book, and its items by owner; none where its bytes cannot be read. */
 const heldMessageOf = (stream: string, { sequence, headers, payload, time }: StoredMessage): HeldMessage => {
-  const isPoints = pipelineOf(stream) === 'metrics';
+  const isPoints = !isOfApplications(pipelineOf(stream));
   const sums = new Map<number, number>();
   for (const { owner, items } of isPoints ? pointGroups(payload) : spanGroups(payload))
     sums.set(owner, (sums.get(owner) ?? 0) + items);

@@ -1,5 +1,6 @@
 import { z } from 'zod';
-import { ledgerTables, type Pipeline } from '../outcomes/rows.ts';
+import { type Pipeline, pipelines, signals } from '../model/signals.ts';
+import { ledgerTables } from '../outcomes/rows.ts';
 import { storedOutcome } from '../outcomes/tally.ts';
 import { type Clickhouse, database } from '../stores/clickhouse/client.ts';
 import type { RowSum } from './day-difference.ts';
@@ -35,7 +36,7 @@ const conditionsOf = ({ pipeline, owner }: DayFilter): { conditions: string[]; p
   if (owner !== undefined) conditions.push("if(pipeline = 'metrics', data_id, app_id) = {owner:Int64}");
   // The primary key begins with these.
   if (pipeline !== undefined && owner !== undefined)
-    conditions.push(pipeline === 'metrics' ? 'data_id = {owner:Int64}' : 'app_id = {owner:Int64}');
+    conditions.push(`${signals[pipeline].owner} = {owner:Int64}`);
   return { conditions, params: { pipeline, owner } };
 };
 
@@ -70,7 +71,7 @@ const standingRecords = (conditions: readonly string[]): string => `
   ) ARRAY JOIN ${countedRedrives} AS row`;
 
 const dayRow = z.object({
-  pipeline: z.enum(['metrics', 'traces']),
+  pipeline: z.enum(pipelines),
   owner: z.coerce.number(),
   day: z.number(),
   rows: z.coerce.number(),
@@ -97,10 +98,7 @@ export const readSettledDays = async (clickhouse: Clickhouse, filter: DayFilter)
     ${days === undefined ? '' : `WHERE has(arrayPushBack({days:Array(UInt32)}, ${dayUnknown}), counted.1)`}
     GROUP BY pipeline, owner, day`;
   const found = await clickhouse.rows(dayRow, query, { params: { ...params, days }, timeoutMs });
-  const settled = new Map<Pipeline, Map<number, SettledOwner>>([
-    ['metrics', new Map()],
-    ['traces', new Map()],
-  ]);
+  const settled = new Map<Pipeline, Map<number, SettledOwner>>(pipelines.map((each) => [each, new Map()]));
   for (const { pipeline, owner, day, rows, sum, until } of found) {
     const owners = settled.get(pipeline);
     const known = owners?.get(owner) ?? { days: new Map(), unknownUntil: undefined };

@@ -1,8 +1,16 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { errorText } from '../model/fault.ts';
+import {
+  type ApplicationPipeline,
+  applicationPipelines,
+  ownerIds,
+  type Pipeline,
+  signals,
+} from '../model/signals.ts';
 import { dayMs } from '../model/time.ts';
-import { ledgerTables, type Pipeline } from '../outcomes/rows.ts';
+import { ledgerTables } from '../outcomes/rows.ts';
 import type { Clickhouse } from '../stores/clickhouse/client.ts';
+import { readApplicationDays, readDistinctRows } from './application-rows.ts';
 import { compareDay, type DifferenceKind, needsDistinct, noRows, type RowSum } from './day-difference.ts';
 import {
   type PointsTable,
@@ -12,7 +20,6 @@ import {
   whyUnknown,
 } from './point-rows.ts';
 import { type DayFilter, readRetentionDays, readSettledDays, type SettledDays } from './settled-days.ts';
-import { readDistinctSpans, readSpanDays } from './span-rows.ts';
 
 /** Where the rows and their records are. */
 export type StoreTargets = {
@@ -81,8 +88,7 @@ const pauseMs = 2_000;
 
 const ownerOf = (pipeline: Pipeline, owner: number): Omit<Place, 'day'> => ({
   pipeline,
-  dataId: pipeline === 'metrics' ? owner : 0,
-  appId: pipeline === 'traces' ? owner : 0,
+  ...ownerIds(pipeline, owner),
 });
 
 const placeOf = (pipeline: Pipeline, owner: number, day: number | undefined): Place => ({
@@ -143,16 +149,19 @@ const readPointStores = async (
   return { known, unknown };
 };
 
-const readSpanStores = async (
+const readApplicationStores = async (
+  pipeline: ApplicationPipeline,
   { clickhouse, isLeftOut, now = Date.now }: StoreTargets,
   filter: DayFilter,
   settled: SettledDays,
   recordsFrom: number,
 ): Promise<Stores> => {
-  const pipeline = 'traces';
   if (!isWanted(filter, pipeline)) return { known: [], unknown: [] };
-  const stored = await readSpanDays(clickhouse, filter.owner, filter.days);
-  const from = Math.max(recordsFrom, dayFirst(now(), await readRetentionDays(clickhouse, 'otel_traces')));
+  const stored = await readApplicationDays(clickhouse, pipeline, filter.owner, filter.days);
+  const from = Math.max(
+    recordsFrom,
+    dayFirst(now(), await readRetentionDays(clickhouse, signals[pipeline].table)),
+  );
   const owners = new Set([...stored.keys(), ...(settled.get(pipeline)?.keys() ?? [])]);
   const known = [...owners]
     .toSorted((a, b) => a - b)
@@ -160,7 +169,7 @@ const readSpanStores = async (
     .map((owner) => ({
       ...({ pipeline, owner, collapses: true, dayFirst: from } as const),
       days: stored.get(owner) ?? new Map<number, RowSum>(),
-      distinct: (day: number, rows: number) => readDistinctSpans(clickhouse, owner, day, rows),
+      distinct: (day: number, rows: number) => readDistinctRows(clickhouse, pipeline, owner, day, rows),
     }));
   return { known, unknown: [] };
 };
@@ -249,8 +258,14 @@ const compareOnce = async (
 > => {
   const before = await readSettledDays(targets.clickhouse, filter);
   const points = await readPointStores(targets, filter, before, recordsFrom);
-  const spans = await readSpanStores(targets, filter, before, recordsFrom);
-  const all = candidatesOf([...points.known, ...spans.known], before, filter);
+  const stores = [points];
+  for (const pipeline of applicationPipelines)
+    stores.push(await readApplicationStores(pipeline, targets, filter, before, recordsFrom));
+  const all = candidatesOf(
+    stores.flatMap(({ known }) => known),
+    before,
+    filter,
+  );
   const differing = all.filter((each) => {
     const [settled, stored] = [settledOf(before, each), rowsOf(each)];
     return settled.rows !== stored.rows || settled.sum !== stored.sum;
@@ -262,7 +277,7 @@ const compareOnce = async (
   const rows = all.reduce((sum, each) => sum + settledOf(before, each).rows, 0);
   return {
     ...verdicts,
-    unknown: [...points.unknown, ...spans.unknown],
+    unknown: stores.flatMap(({ unknown }) => unknown),
     owners: [...new Set(all.map(({ store }) => store))].map(({ pipeline, owner }) =>
       ownerOf(pipeline, owner),
     ),
@@ -289,7 +304,7 @@ export const compareStores = async (
     await pause();
     const again = new Set(inFlight.map(({ store, day }) => `${store.pipeline} ${store.owner} ${day}`));
     const isAgain = ({ pipeline, dataId, appId, day }: Place): boolean =>
-      again.has(`${pipeline} ${pipeline === 'metrics' ? dataId : appId} ${day}`);
+      again.has(`${pipeline} ${dataId || appId} ${day}`);
     const days = [...new Set(inFlight.map(({ day }) => day))];
     const next = await compareOnce(targets, { ...filter, days }, recordsFrom);
     differences.push(...next.differences.filter(isAgain));

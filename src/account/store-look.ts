@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { Pipeline } from '../outcomes/rows.ts';
+import { type Pipeline, pipelines } from '../model/signals.ts';
 import { type Clickhouse, database } from '../stores/clickhouse/client.ts';
 import { createDaysToCompare, readStoreSizes, type SeenDay, seenDays } from './days-to-compare.ts';
 import { type Difference, isOfStore, streamOfStore } from './difference.ts';
@@ -27,7 +27,7 @@ export type StoreFindings = {
 
 const count = z.coerce.number();
 const dayRow = z.object({
-  pipeline: z.enum(['metrics', 'traces']),
+  pipeline: z.enum(pipelines),
   owner: count,
   day: count,
   rows: count,
@@ -40,10 +40,7 @@ const daysQuery = `SELECT pipeline, if(pipeline = 'metrics', data_id, app_id) AS
 
 /** The rows that lines have named, lines that were written again included. */
 const readNamedDays = async (clickhouse: Clickhouse): Promise<SettledDays> => {
-  const named = new Map<Pipeline, Map<number, SettledOwner>>([
-    ['metrics', new Map()],
-    ['traces', new Map()],
-  ]);
+  const named = new Map<Pipeline, Map<number, SettledOwner>>(pipelines.map((each) => [each, new Map()]));
   for (const { pipeline, owner, day, rows, sum } of await clickhouse.rows(dayRow, daysQuery)) {
     const known = named.get(pipeline)?.get(owner) ?? { days: new Map(), unknownUntil: undefined };
     named.get(pipeline)?.set(owner, known);
@@ -65,7 +62,7 @@ const textOf = ({ pipeline, owner, day }: StorePlace): string => `${pipeline} ${
 
 /** What to compare in one call each: an owner with its days, or all owners of a signal. */
 const callsOf = (days: readonly SeenDay[]): { pipeline: Pipeline; owner?: number; days: number[] }[] =>
-  (['metrics', 'traces'] as const).flatMap((pipeline) => {
+  pipelines.flatMap((pipeline) => {
     const own = days.filter((each) => each.pipeline === pipeline);
     const owners = Map.groupBy(own, ({ owner }) => owner);
     const isTogether = owners.size > ownersApartMax || owners.has(0);
@@ -160,7 +157,7 @@ export const addStoreFindings = async (
     const known = kind === 'unrecorded' ? Math.min(items, named.get(owner) ?? 0) : 0;
     named.set(owner, (named.get(owner) ?? 0) - known);
     if (items === known) return [];
-    const stream = streamOfStore[pipeline];
+    const stream = streamOfStore(pipeline);
     const minute = day * secondsOfDay;
     return [{ pipeline, dataId, appId, kind, stream, minute, items: items - known, messages: 0 }];
   });

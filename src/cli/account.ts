@@ -1,6 +1,7 @@
 import { type Command, InvalidArgumentError } from 'commander';
 import { z } from 'zod';
 import { counted } from '../model/counted.ts';
+import { pipelines } from '../model/signals.ts';
 import { adminClient } from './client.ts';
 import { type Difference, differenceSchema, differenceText } from './differences.ts';
 import { addJsonOption, idArgument, type JsonOption, queryText } from './options.ts';
@@ -12,7 +13,7 @@ const storesSchema = z.object({
   compared: z.object({ days: z.number(), rows: z.number() }),
   items: z.array(
     z.object({
-      pipeline: z.enum(['metrics', 'traces']),
+      pipeline: z.enum(pipelines),
       data_id: z.number(),
       app_id: z.number(),
       adds_up: z.boolean().nullable(),

@@ -2,6 +2,7 @@ import { type Command, InvalidArgumentError, Option } from 'commander';
 import { z } from 'zod';
 import { counted } from '../model/counted.ts';
 import { Fault } from '../model/fault.ts';
+import { pipelines } from '../model/signals.ts';
 import { adminClient, pageOf } from './client.ts';
 import {
   addJsonOption,
@@ -90,11 +91,11 @@ type Filter = {
   until?: number;
 };
 
-const pipelines = ['metrics', 'traces', 'ledger'];
+const letterPipelines = [...pipelines, 'ledger'];
 
 const addFilter = (command: Command): Command =>
   command
-    .addOption(new Option('--pipeline <name>', 'only of this pipeline').choices(pipelines))
+    .addOption(new Option('--pipeline <name>', 'only of this pipeline').choices(letterPipelines))
     .option('--reason <code>', 'only with this reason (see tidemark explain <code>)')
     .option('--data-id <id>', 'only of this data id', idArgument)
     .option('--app-id <id>', 'only of this application', idArgument)
@@ -281,6 +282,6 @@ export const registerDlq = (program: Command): void => {
     dlq
       .command('resume')
       .description('resume a consumer that stopped because too many items went to the dead letters')
-      .addArgument(dlq.createArgument('<pipeline>', 'name of the consumer').choices(pipelines)),
+      .addArgument(dlq.createArgument('<pipeline>', 'name of the consumer').choices(letterPipelines)),
   ).action(resume);
 };

@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { counted } from '../model/counted.ts';
 import { errorText, Fault } from '../model/fault.ts';
 import { parseJson } from '../model/json.ts';
+import { pipelines } from '../model/signals.ts';
 import { type AdminClient, adminClient, pageOf } from './client.ts';
 import type { PageOptions } from './options.ts';
 import {
@@ -18,7 +19,7 @@ const dropSchema = z.object({
   at: z.number(),
   data_id: z.number(),
   app_id: z.number(),
-  pipeline: z.enum(['metrics', 'traces']),
+  pipeline: z.enum(pipelines),
   reason: z.string(),
   ordinal: z.number(),
   field: z.string(),

@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
 import { z } from 'zod';
 import { counted } from '../model/counted.ts';
+import { pipelines } from '../model/signals.ts';
 import { adminClient } from './client.ts';
 import { differenceSchema, differenceText } from './differences.ts';
 import {
@@ -21,7 +22,7 @@ const refusalSchema = z.object({
 });
 
 const balanceSchema = z.object({
-  pipeline: z.enum(['metrics', 'traces']),
+  pipeline: z.enum(pipelines),
   data_id: z.number(),
   app_id: z.number(),
   minute: z.number().nullable(),
@@ -41,7 +42,7 @@ const balanceSchema = z.object({
 
 const bucketSchema = z.object({
   at: z.number(),
-  pipeline: z.enum(['metrics', 'traces']),
+  pipeline: z.enum(pipelines),
   stored: z.number(),
   dead_lettered: z.number(),
   dropped: z.record(z.string(), z.number()),

@@ -1,5 +1,6 @@
 import { type Command, Option } from 'commander';
 import { z } from 'zod';
+import { pipelines } from '../model/signals.ts';
 import { adminClient } from './client.ts';
 import {
   addJsonOption,
@@ -13,7 +14,7 @@ import { integerArgument, nothing, printAnswer, printCsv, printTable } from './o
 
 const usageSchema = z.object({
   mon_biz_id: z.number().nullable(),
-  pipeline: z.enum(['metrics', 'traces']).nullable(),
+  pipeline: z.enum(pipelines).nullable(),
   data_id: z.number(),
   app_id: z.number(),
   day: z.string().nullable(),
@@ -41,7 +42,7 @@ const silentSchema = z.object({
 });
 
 const failingSchema = z.object({
-  pipeline: z.enum(['metrics', 'traces']),
+  pipeline: z.enum(pipelines),
   sender: z.string(),
   sdk: z.string(),
   reason: z.string(),

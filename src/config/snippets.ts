@@ -1,9 +1,10 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import type { Pipeline } from '../model/signals.ts';
 
 /** A text that a producer copies to send its first item. */
 export type Snippet = {
-  readonly pipeline: 'metrics' | 'traces';
+  readonly pipeline: Pipeline;
   /** Short, for an address or an option. */
   readonly name: string;
   readonly title: string;

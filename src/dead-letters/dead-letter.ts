@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { messageIdHeader } from '../bus/message-headers.ts';
 import type { StoredMessage } from '../bus/stream-reader.ts';
+import { ownerColumns, pipelineOfStream, pipelines } from '../model/signals.ts';
 import type { MessageOfOwner } from '../outcomes/record-reader.ts';
 import { decodeFrame } from '../wire/frame.ts';
 import { isDecimal } from '../wire/message-key.ts';
@@ -58,25 +59,21 @@ export const readLetter = ({ sequence, headers, payload }: StoredMessage): Lette
 /** The number of its items. */
 export const itemsOf = ({ header }: Letter): number => header.items ?? header.part?.rows ?? 1;
 
-/** METRICS, or METRICS-<instance> of a further QuestDB instance. */
-const isStreamOfPoints = (stream: string): boolean => /^METRICS(-|$)/.test(stream);
-
 /** The message and owner whose records count its items; undefined where none do. */
 export const messageOf = ({ header }: Letter): MessageOfOwner | undefined => {
   const { outcome, stream, dataId = 0, appId = 0 } = header;
   if (outcome === undefined || !isDecimal(outcome.base)) return undefined;
   const { base, first } = outcome;
-  if (stream === 'TRACES') return { pipeline: 'traces', data_id: 0, app_id: appId, base, first };
-  return isStreamOfPoints(stream)
-    ? { pipeline: 'metrics', data_id: dataId, app_id: 0, base, first }
-    : undefined;
+  const pipeline = pipelineOfStream(stream);
+  if (pipeline === undefined) return undefined;
+  return { pipeline, ...ownerColumns(pipeline, dataId || appId), base, first };
 };
 
-export const letterPipelines = ['metrics', 'traces', 'ledger'] as const;
+export const letterPipelines = [...pipelines, 'ledger'] as const;
 type LetterPipeline = (typeof letterPipelines)[number];
 
 const isOfPipeline = (pipeline: LetterPipeline, stream: string): boolean =>
-  pipeline === 'metrics' ? isStreamOfPoints(stream) : stream === pipeline.toUpperCase();
+  pipeline === 'ledger' ? stream === 'LEDGER' : pipelineOfStream(stream) === pipeline;
 
 /** Filter for dead letters; all given criteria must match. */
 export type LetterFilter = {

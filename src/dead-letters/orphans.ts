@@ -10,6 +10,8 @@ import { deadLetterStream, itemsOf, type Letter, messageOf, readLetter } from '.
 export type Orphan = {
   readonly sequence: number;
   /** Undefined for the other signal. */
+  /** The stream that it came from. */
+  readonly stream: string;
   readonly dataId: number | undefined;
   readonly appId: number | undefined;
   readonly items: number;
@@ -119,8 +121,8 @@ export const createOrphans = ({ bus, readAccounts, now }: OrphansDependencies): 
             next = letter.sequence;
             break;
           }
-          const { dataId, appId } = letter.header;
-          orphans.push({ sequence: letter.sequence, dataId, appId, items: itemsOf(letter) });
+          const { stream, dataId, appId } = letter.header;
+          orphans.push({ sequence: letter.sequence, stream, dataId, appId, items: itemsOf(letter) });
         }
       }
       return { orphans, next };

@@ -1,8 +1,8 @@
 import type { IncomingMessage } from 'node:http';
 import { clientAddress, type TrustedProxies } from '../http/client-address.ts';
 import { authorisationReasons } from '../model/authorisation.ts';
+import type { Pipeline } from '../model/signals.ts';
 import type { Refusals } from '../outcomes/refusals.ts';
-import type { Pipeline } from '../outcomes/rows.ts';
 import type { Sample, Samples } from '../outcomes/samples.ts';
 import type { IngressMetrics } from '../telemetry/metrics.ts';
 import { createFailingSenders } from './failing-senders.ts';

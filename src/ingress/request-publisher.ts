@@ -1,6 +1,7 @@
 import type { BatchPublisher } from '../bus/batch-publisher.ts';
 import type { Publisher } from '../bus/publisher.ts';
 import { Fault } from '../model/fault.ts';
+import type { Pipeline } from '../model/signals.ts';
 import type { BookEntry, Posting, PublishersBook } from '../outcomes/publishers-book.ts';
 import type { IngressMetrics } from '../telemetry/metrics.ts';
 import type { TraceSpan } from '../telemetry/tracing.ts';
@@ -25,7 +26,7 @@ export type Publishers = {
 
 /** Stream and subject of a pipeline; with the same end, those of another QuestDB instance. */
 export type Destination = {
-  readonly pipeline: 'metrics' | 'traces';
+  readonly pipeline: Pipeline;
   readonly stream: string;
   readonly subject: string;
 };
@@ -72,7 +73,7 @@ type Measured = <T>(
 
 /** Runs a publish of some messages with its timer, its span and its count of outcomes. */
 const measuring = (
-  pipeline: 'metrics' | 'traces',
+  pipeline: Pipeline,
   metrics: IngressMetrics,
   traces: RequestTraces | undefined,
 ): Measured => {

@@ -1,4 +1,5 @@
 import type { IncomingMessage } from 'node:http';
+import type { Pipeline } from '../model/signals.ts';
 import { ownSpansMark, type TraceAttributes, type TraceSpan, type Tracing } from '../telemetry/tracing.ts';
 
 type Reply = { readonly status: number; readonly headers: Readonly<Record<string, string>> };
@@ -21,7 +22,7 @@ export type RequestTraces = {
   current(): TraceSpan | undefined;
   /** The span of a message that these requests share: in the trace of the first one, with links to the others. */
   publish(
-    pipeline: 'metrics' | 'traces',
+    pipeline: Pipeline,
     requests: readonly (TraceSpan | undefined)[],
     bytes: number,
   ): TraceSpan | undefined;

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import { clientAddress, isTrusted, type TrustedProxies } from '../http/client-address.ts';
-import type { Pipeline } from '../outcomes/rows.ts';
+import type { Pipeline } from '../model/signals.ts';
 import type { UsageBook } from '../outcomes/usage-book.ts';
 import type { Body } from './http/body.ts';
 import { senderName } from './sender.ts';

@@ -1,4 +1,5 @@
 import { reasonCodes } from '../model/reasons.ts';
+import { pipelines } from '../model/signals.ts';
 import type { IngressMetrics } from '../telemetry/metrics.ts';
 import { startAtZero } from '../telemetry/zero.ts';
 import { refusalStatuses } from './refused.ts';
@@ -9,7 +10,6 @@ const statuses = [...new Set([200, 408, 417, 431, ...Object.values(refusalStatus
 /** Starts the counters of a receiver at 0, for all values of their closed labels. */
 export const startIngressAtZero = (metrics: IngressMetrics): void => {
   const both = { receiver: ['push', 'otlp'] };
-  const pipelines = ['metrics', 'traces'];
   startAtZero(metrics.requests, { ...both, status: statuses });
   startAtZero(metrics.refused, { receiver: ['push'], reason: reasonCodes.pushes });
   startAtZero(metrics.refused, { receiver: ['otlp'], reason: reasonCodes.exports });

@@ -3,6 +3,7 @@ import type { Bus } from '../bus/connection.ts';
 import { isConsumerMissing, isStreamMissing, type StreamHealth, streamHealth } from '../bus/stream-state.ts';
 import type { StreamDefinition } from '../config/pipelines.ts';
 import { errorText, Fault } from '../model/fault.ts';
+import { pipelines } from '../model/signals.ts';
 import { type Balance, readBalances } from '../outcomes/balance.ts';
 import { readConstantlyFailing } from '../outcomes/failing-senders.ts';
 import type { Clickhouse } from '../stores/clickhouse/client.ts';
@@ -114,7 +115,7 @@ const itemsOf = (balances: readonly Balance[]): Record<string, number> => {
 const lookAtOutcomes = async ({ clickhouse, metrics, now }: WatchDeps): Promise<void> => {
   const untilMs = now() - unsettledMs;
   const balances = await readBalances(clickhouse, { sinceMs: untilMs - hourMs, untilMs });
-  for (const pipeline of ['metrics', 'traces'] as const) {
+  for (const pipeline of pipelines) {
     const items = itemsOf(balances.filter((balance) => balance.pipeline === pipeline));
     for (const [outcome, count] of Object.entries(items))
       metrics.outcomeItems.set({ pipeline, outcome }, count);

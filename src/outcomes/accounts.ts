@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { pipelines } from '../model/signals.ts';
 import { type Clickhouse, database } from '../stores/clickhouse/client.ts';
 import { type Balance, type BalanceFilter, conditionsOf, readBalances } from './balance.ts';
 import { type Bucket, bucketOf } from './buckets.ts';
@@ -11,7 +12,7 @@ export type RefusalSum = Pick<RefusalRow, 'kind' | 'reason' | 'requests' | 'item
 export type AccountOf = Balance & { readonly refusals: readonly RefusalSum[] };
 
 const refusalRow = z.object({
-  pipeline: z.enum(['metrics', 'traces']),
+  pipeline: z.enum(pipelines),
   data_id: z.coerce.number(),
   app_id: z.coerce.number(),
   minute_at: z.coerce.number().optional(),

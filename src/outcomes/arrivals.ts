@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { authorisationReasons } from '../model/authorisation.ts';
+import { isOfApplications, ownerConditions } from '../model/signals.ts';
 import { type Clickhouse, database } from '../stores/clickhouse/client.ts';
 import { type Drop, readDrops } from './drops.ts';
 import { ledgerTables } from './rows.ts';
@@ -38,10 +39,10 @@ export const readLastStored = async (
   const [row] = await clickhouse.rows(
     storedRow,
     `SELECT toUnixTimestamp64Milli(max(at)) AS last_ms FROM ${database}.${ledgerTables.outcomes}
-     WHERE pipeline = {pipeline:String} AND data_id = {dataId:Int64} AND app_id = {appId:Int64}
+     WHERE ${dataId === 0 ? ownerConditions.appId : ownerConditions.dataId}
        AND minute >= toStartOfMinute(toDateTime({since:UInt32})) AND at >= toDateTime64({since:UInt32}, 3, 'UTC')
        AND outcomes['${storedOutcome}'] > 0 HAVING count() > 0`,
-    { params: { pipeline: dataId === 0 ? 'traces' : 'metrics', dataId, appId, since } },
+    { params: { dataId, appId, since } },
   );
   return row === undefined ? undefined : row.last_ms / 1000;
 };
@@ -51,8 +52,8 @@ const namedPattern = /(?:^|; )data id ([0-9]{1,15})$/;
 
 /** Whether a sample is of this owner, or of a request that named its data id without a valid token. */
 export const isOfOwner = ({ pipeline, data_id, app_id, detail }: Drop, owner: UsageOwner): boolean => {
-  if (owner.dataId === 0) return pipeline === 'traces' && app_id === owner.appId;
-  if (pipeline !== 'metrics') return false;
+  if (owner.dataId === 0) return isOfApplications(pipeline) && app_id === owner.appId;
+  if (isOfApplications(pipeline)) return false;
   return data_id === owner.dataId || (data_id === 0 && namedPattern.exec(detail)?.[1] === `${owner.dataId}`);
 };
 

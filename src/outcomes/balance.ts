@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { ownerConditions, pipelines } from '../model/signals.ts';
 import { type Clickhouse, database } from '../stores/clickhouse/client.ts';
 import { type Bucket, bucketOf } from './buckets.ts';
 import { correctionsQuery } from './corrections-query.ts';
@@ -32,7 +33,7 @@ export type BalanceFilter = {
 };
 
 const balanceRow = z.object({
-  pipeline: z.enum(['metrics', 'traces']),
+  pipeline: z.enum(pipelines),
   data_id: z.coerce.number(),
   app_id: z.coerce.number(),
   received: z.coerce.number(),
@@ -53,11 +54,11 @@ export const conditionsOf = ({ dataId, appId, sinceMs, untilMs }: BalanceFilter)
   const conditions: string[] = [];
   const params: Record<string, number> = {};
   if (dataId !== undefined) {
-    conditions.push("pipeline = 'metrics' AND data_id = {dataId:Int64}");
+    conditions.push(ownerConditions.dataId);
     params['dataId'] = dataId;
   }
   if (appId !== undefined) {
-    conditions.push("pipeline = 'traces' AND app_id = {appId:Int64}");
+    conditions.push(ownerConditions.appId);
     params['appId'] = appId;
   }
   if (sinceMs !== undefined) {

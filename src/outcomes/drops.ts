@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { isOfApplications, ownerConditions, pipelines } from '../model/signals.ts';
 import type { Clickhouse } from '../stores/clickhouse/client.ts';
 import type { SampleRow } from './rows.ts';
 
@@ -20,7 +21,7 @@ export type DropPlace = { readonly atMs: number; readonly boot: number; readonly
 export type DropPage = { readonly items: Drop[]; readonly next: DropPlace | undefined };
 
 const texts = {
-  pipeline: z.enum(['metrics', 'traces']),
+  pipeline: z.enum(pipelines),
   stage: z.string(),
   reason: z.string(),
   field: z.string(),
@@ -48,8 +49,7 @@ type Stored = z.output<typeof storedDrop>;
 const dropOf = ({ atMs, boot: _boot, seq: _seq, ...rest }: Stored): Drop => ({ at: atMs / 1000, ...rest });
 
 const conditions = {
-  dataId: "pipeline = 'metrics' AND data_id = {dataId:Int64}",
-  appId: "pipeline = 'traces' AND app_id = {appId:Int64}",
+  ...ownerConditions,
   reason: 'reason = {reason:String}',
   since: 'at >= fromUnixTimestamp64Milli(1000 * {since:Int64})',
   until: 'at <= fromUnixTimestamp64Milli(1000 * {until:Int64})',
@@ -97,8 +97,8 @@ const parseLine = (line: string): Drop | undefined => {
 
 /** Whether the filter is for this sample; its times have no effect. */
 export const isOfFilter = (drop: Drop, { dataId, appId, reason }: DropFilter): boolean =>
-  (dataId === undefined || (drop.pipeline === 'metrics' && drop.data_id === dataId)) &&
-  (appId === undefined || (drop.pipeline === 'traces' && drop.app_id === appId)) &&
+  (dataId === undefined || (!isOfApplications(drop.pipeline) && drop.data_id === dataId)) &&
+  (appId === undefined || (isOfApplications(drop.pipeline) && drop.app_id === appId)) &&
   (reason === undefined || drop.reason === reason);
 
 /** The samples of a message of LEDGER that match the filter (its times have no effect); malformed lines are skipped. */

@@ -1,7 +1,8 @@
 import { z } from 'zod';
 import { authorisationReasons } from '../model/authorisation.ts';
+import { type Pipeline, pipelines } from '../model/signals.ts';
 import { type Clickhouse, database } from '../stores/clickhouse/client.ts';
-import { ledgerTables, type Pipeline } from './rows.ts';
+import { ledgerTables } from './rows.ts';
 
 /** A sender whose requests failed authorisation in several hours. */
 export type FailingSender = {
@@ -34,7 +35,7 @@ export type FailingFilter = {
 };
 
 const failingRow = z.object({
-  pipeline: z.enum(['metrics', 'traces']),
+  pipeline: z.enum(pipelines),
   sender: z.string(),
   last_sdk: z.string(),
   reason: z.string(),

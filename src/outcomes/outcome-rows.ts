@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto';
+import { ownerColumns, type Pipeline } from '../model/signals.ts';
 import { isDecimal, type MessageKey } from '../wire/message-key.ts';
 import type { Redrive } from '../wire/redrive.ts';
-import type { OutcomeRow, Pipeline } from './rows.ts';
+import type { OutcomeRow } from './rows.ts';
 import { deadLetteredOutcome, type Tally } from './tally.ts';
 import { minuteText, momentText } from './times.ts';
 
@@ -55,8 +56,7 @@ const rowOf = (
   for (const items of counts.values()) received += items;
   return {
     pipeline,
-    data_id: pipeline === 'metrics' ? owner : 0,
-    app_id: pipeline === 'traces' ? owner : 0,
+    ...ownerColumns(pipeline, owner),
     base: key.base,
     first: key.first,
     ordinal: -1,

@@ -1,7 +1,8 @@
+import { ownerColumns, type Pipeline } from '../model/signals.ts';
 import type { MessageKey } from '../wire/message-key.ts';
 import { serialText } from '../wire/message-serial.ts';
 import { BookMinute, type Held, type Line, type OwnerItems } from './book-minute.ts';
-import type { DoubtfulLine, Pipeline, PublishedLine } from './rows.ts';
+import type { DoubtfulLine, PublishedLine } from './rows.ts';
 
 export type { OwnerItems } from './book-minute.ts';
 
@@ -217,8 +218,7 @@ class StreamBook {
       life,
       serial,
       minute: text,
-      data_id: pipeline === 'metrics' ? owner : 0,
-      app_id: pipeline === 'traces' ? owner : 0,
+      ...ownerColumns(pipeline, owner),
       items,
       base: key.base,
       first: key.first,
@@ -349,8 +349,7 @@ class Book implements PublishersBook {
       stream: name,
       life: this.life ?? 0,
       minute: text,
-      data_id: pipeline === 'metrics' ? owner : 0,
-      app_id: pipeline === 'traces' ? owner : 0,
+      ...ownerColumns(pipeline, owner),
       messages,
       items,
       rows,

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { Fault } from '../model/fault.ts';
+import { pipelines } from '../model/signals.ts';
 import { type Clickhouse, database } from '../stores/clickhouse/client.ts';
 import { isDecimal } from '../wire/message-key.ts';
 import { messageKeyColumns } from './corrections-query.ts';
@@ -47,7 +48,7 @@ export type ReadMessageAccounts = (
 ) => Promise<ReadonlyMap<string, MessageAccount>>;
 
 const messageRow = z.object({
-  pipeline: z.enum(['metrics', 'traces']),
+  pipeline: z.enum(pipelines),
   data_id: z.coerce.number(),
   app_id: z.coerce.number(),
   base: z.string(),

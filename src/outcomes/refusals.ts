@@ -1,4 +1,5 @@
-import type { Pipeline, RefusalRow } from './rows.ts';
+import { ownerColumns, type Pipeline } from '../model/signals.ts';
+import type { RefusalRow } from './rows.ts';
 import { minuteText } from './times.ts';
 
 /** Refused requests, duplicates and dropped values of a receiver, outside the balance of acknowledged items. */
@@ -53,8 +54,7 @@ export const createRefusals = ({ now, rowsMax = rowsMaxDefault }: RefusalOptions
     if (rows.size >= rowsMax && owner !== 0) return rowOf(pipeline, kind, 0, reason);
     const row: Counted = {
       pipeline,
-      data_id: pipeline === 'metrics' ? owner : 0,
-      app_id: pipeline === 'traces' ? owner : 0,
+      ...ownerColumns(pipeline, owner),
       minute: time,
       kind,
       reason,

@@ -1,3 +1,5 @@
+import type { Pipeline } from '../model/signals.ts';
+
 /**
  * The content of LEDGER (architecture 10.3): lines of JSON, each a row of the ClickHouse table that the message's
  * subject names. Times are text that ClickHouse reads: `YYYY-MM-DD hh:mm:ss[.mmm]`, UTC.
@@ -19,8 +21,6 @@ export type LedgerKind = keyof typeof ledgerSubjects;
  * reads. Programs that know version 1 alone hold such messages back for a newer one. The other subjects stay at version 1.
  */
 export const ledgerVersion = 2;
-
-export type Pipeline = 'metrics' | 'traces';
 
 /** Tables of database `otel` that the rows of each subject go to. */
 export const ledgerTables: Readonly<Record<LedgerKind, string>> = {

@@ -1,5 +1,6 @@
+import { ownerColumns, type Pipeline } from '../model/signals.ts';
 import { namesSecret, type Redaction, redacted } from './redaction.ts';
-import type { Pipeline, SampleRow } from './rows.ts';
+import type { SampleRow } from './rows.ts';
 import { momentText } from './times.ts';
 
 /** A sample of a dropped, refused or dead-lettered item as received: it is redacted and truncated here. */
@@ -144,8 +145,7 @@ export const createSamples = ({ now, redaction, onLost }: SampleOptions): Sample
       held.push({
         at: momentText(now()),
         pipeline,
-        data_id: pipeline === 'metrics' ? owner : 0,
-        app_id: pipeline === 'traces' ? owner : 0,
+        ...ownerColumns(pipeline, owner),
         stage,
         reason,
         ordinal,

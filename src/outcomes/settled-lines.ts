@@ -1,6 +1,7 @@
+import type { Pipeline } from '../model/signals.ts';
 import type { MessageSerial } from '../wire/message-serial.ts';
 import { type OwnerDays, relativeSums } from '../wire/part-days.ts';
-import type { OutcomeRow, Pipeline, SettledLine } from './rows.ts';
+import type { OutcomeRow, SettledLine } from './rows.ts';
 import type { Tally } from './tally.ts';
 import { minuteText, momentText } from './times.ts';
 

@@ -1,5 +1,6 @@
+import { ownerColumns, type Pipeline } from '../model/signals.ts';
 import type { Redaction } from './redaction.ts';
-import type { Pipeline, UsageLine } from './rows.ts';
+import type { UsageLine } from './rows.ts';
 import { sampleBytesMax } from './samples.ts';
 import { minuteText, momentText } from './times.ts';
 
@@ -199,8 +200,7 @@ class Book implements UsageBook {
   private lineOf(life: number, counted: Counted): UsageLine {
     const { pipeline, owner, minute, line, requests, wireBytes, inflatedBytes, secondMax, lastAt } = counted;
     return {
-      data_id: pipeline === 'metrics' ? owner : 0,
-      app_id: pipeline === 'traces' ? owner : 0,
+      ...ownerColumns(pipeline, owner),
       minute: minuteText(minute * minuteMs),
       life,
       line,

@@ -1,4 +1,5 @@
 import type { Counter, Gauge, Histogram } from 'prom-client';
+import { byPipeline } from '../model/signals.ts';
 import type { IngressMetrics, MetadataMetrics, TransferMetrics } from './metrics.ts';
 import { type ActPulse, actsMax, type PipelinePulse, type RolePulse, reasonsMax } from './pulse.ts';
 
@@ -69,7 +70,7 @@ export const createIngressFigures = (metrics: IngressMetrics): PulseFigures => {
     return {
       dropped: topReasons(lost, seconds),
       ingress: {
-        items: { metrics: rate(items, { pipeline: 'metrics' }), traces: rate(items, { pipeline: 'traces' }) },
+        items: byPipeline((pipeline) => rate(items, { pipeline })),
         bytes: { push: rate(bytes, { receiver: 'push' }), otlp: rate(bytes, { receiver: 'otlp' }) },
         refused: rate(await refused()),
         dropped: rate(lost),

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { byPipeline } from '../model/signals.ts';
 
 // A process says once a second how it is, as one message of core NATS that nothing keeps. Best effort: the books are what is exact.
 
@@ -87,7 +88,7 @@ const pulseFields = z.object({
   isLast: z.boolean(),
   ingress: z
     .object({
-      items: z.object({ metrics: figure, traces: figure }),
+      items: z.object(byPipeline(() => figure)),
       bytes: z.object({ push: figure, otlp: figure }),
       refused: figure,
       dropped: figure,

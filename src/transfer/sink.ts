@@ -1,4 +1,5 @@
 import type { DeadLetterPart, DeadLetterReason } from '../dead-letters/dead-letters.ts';
+import type { Pipeline } from '../model/signals.ts';
 import type { Tally } from '../outcomes/tally.ts';
 import type { ReadResult } from '../wire/envelope.ts';
 import type { MessageKey } from '../wire/message-key.ts';
@@ -66,7 +67,7 @@ export type WriteOutcome = 'stored' | 'row_refused' | 'table_missing' | 'table_b
 
 /** The differences between the signals: how a message is read, written and validated. All share one worker. */
 export type Sink<E> = {
-  readonly pipeline: 'metrics' | 'traces' | 'ledger';
+  readonly pipeline: Pipeline | 'ledger';
   /** Label `pipeline` of its figures; the default is `name`, unless several consumers share it. */
   readonly label?: string;
   /** The store's name in logs and readiness. */

@@ -3,6 +3,7 @@ import { type DifferenceSum, sumDifferences } from '../../account/accounts.ts';
 import { differenceKinds, isOpen, type Owner } from '../../account/difference.ts';
 import { closeDifferences, readDifferences } from '../../account/difference-table.ts';
 import type { StoreComparison, StoreDifference } from '../../account/store-compare.ts';
+import { applicationPipelines, ownerIds, pipelines, signals } from '../../model/signals.ts';
 import { fieldFault, notFound } from '../problem.ts';
 import { operator } from '../records/requests.ts';
 import type { Records } from '../records/store.ts';
@@ -94,7 +95,7 @@ const close = ({ outcomes }: ApiDeps): Endpoint =>
 
 const storeItem = z
   .strictObject({
-    pipeline: z.enum(['metrics', 'traces']),
+    pipeline: z.enum(pipelines),
     data_id: count.meta({ description: '0 for spans' }),
     app_id: count.meta({ description: '0 for points' }),
     adds_up: z.boolean().nullable().meta({
@@ -119,7 +120,7 @@ const sumOf = ({ pipeline, dataId, appId, day, kind, items }: StoreDifference): 
   const from = (day ?? 0) * daySeconds;
   return {
     ...{ pipeline, dataId, appId, kind, items, messages: 0, from },
-    stream: pipeline === 'metrics' ? 'METRICS' : 'TRACES',
+    stream: signals[pipeline].stream,
     until: from + daySeconds,
     isOpen: true,
     reason: '',
@@ -174,15 +175,21 @@ const stores = ({ account }: ApiDeps): Endpoint =>
       const { dataId, appId } = ownerOf(
         query.owner === undefined ? query : await namedOwner(records, query.owner),
       );
-      const pipeline = appId === undefined ? 'metrics' : 'traces';
+      const days = query.day === undefined ? {} : { days: [query.day] };
       const owner = dataId ?? appId;
-      const result = await account.compareStores({
-        ...(owner === undefined ? {} : { pipeline, owner }),
-        ...(query.day === undefined ? {} : { days: [query.day] }),
-      });
-      const asked: Owner[] =
-        owner === undefined ? [...result.owners] : [{ pipeline, dataId: dataId ?? 0, appId: appId ?? 0 }];
-      return { body: { compared: result.compared, items: shownStores(result, asked) } };
+      if (owner === undefined) {
+        const all = await account.compareStores(days);
+        return { body: { compared: all.compared, items: shownStores(all, all.owners) } };
+      }
+      const compared = { days: 0, rows: 0 };
+      const items: z.output<typeof storeItem>[] = [];
+      for (const pipeline of appId === undefined ? (['metrics'] as const) : applicationPipelines) {
+        const own = await account.compareStores({ pipeline, owner, ...days });
+        compared.days += own.compared.days;
+        compared.rows += own.compared.rows;
+        items.push(...shownStores(own, [{ pipeline, ...ownerIds(pipeline, owner) }]));
+      }
+      return { body: { compared, items } };
     },
   });
 

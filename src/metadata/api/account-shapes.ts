@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import type { Account, DifferenceSum } from '../../account/accounts.ts';
 import { differenceKinds } from '../../account/difference.ts';
+import { pipelines } from '../../model/signals.ts';
 
 const count = z.int();
 
@@ -36,7 +37,7 @@ export const refusalsSchema = z
 /** The account of an owner in the answers of the admin API. */
 export const accountSchema = z
   .strictObject({
-    pipeline: z.enum(['metrics', 'traces']),
+    pipeline: z.enum(pipelines),
     data_id: count.meta({ description: '0 for spans' }),
     app_id: count.meta({ description: '0 for points' }),
     minute: count.nullable().meta({

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { readOwnerAccounts } from '../../account/accounts.ts';
+import { pipelines } from '../../model/signals.ts';
 import { readAccounts } from '../../outcomes/accounts.ts';
 import { type Bucket, bucketSeconds, startOfBucket } from '../../outcomes/buckets.ts';
 import { type DropPlace, readDrops } from '../../outcomes/drops.ts';
@@ -62,7 +63,7 @@ const stream = z
 const drop = z
   .strictObject({
     at: z.number().meta({ description: 'Unix seconds to the millisecond' }),
-    pipeline: z.enum(['metrics', 'traces']),
+    pipeline: z.enum(pipelines),
     data_id: count.meta({ description: '0 for spans, and for requests without a valid token' }),
     app_id: count.meta({ description: '0 for points, and for requests without a valid token' }),
     stage: z.string(),

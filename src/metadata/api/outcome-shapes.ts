@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { type CsvCell, csvText } from '../../model/csv.ts';
+import { pipelines } from '../../model/signals.ts';
 import type { AccountOf } from '../../outcomes/accounts.ts';
 import { type accountSchema, refusalsSchema } from './account-shapes.ts';
 
@@ -9,7 +10,7 @@ const count = z.int();
 export const outcomeBucket = z
   .strictObject({
     at: count.meta({ description: 'Unix seconds: start of the minute, hour or day (UTC)' }),
-    pipeline: z.enum(['metrics', 'traces']),
+    pipeline: z.enum(pipelines),
     received: count.meta({ description: 'Settled items = stored + dead_lettered + all dropped' }),
     stored: count,
     dead_lettered: count,

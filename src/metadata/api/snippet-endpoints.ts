@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { fillSnippet, readSnippet, snippets } from '../../config/snippets.ts';
+import { pipelines } from '../../model/signals.ts';
 import { actionRequestSchema } from '../records/requests.ts';
 import type { Records } from '../records/store.ts';
 import type { ApiDeps } from './deps.ts';
@@ -9,7 +10,7 @@ import { idParams, versioned } from './params.ts';
 
 const snippet = z
   .strictObject({
-    pipeline: z.enum(['metrics', 'traces']),
+    pipeline: z.enum(pipelines),
     name: z.string().meta({ examples: ['curl'] }),
     title: z.string(),
     language: z.string().meta({ description: 'As Markdown names it', examples: ['sh'] }),

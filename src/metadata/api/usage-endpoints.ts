@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { type CsvCell, csvText } from '../../model/csv.ts';
+import { pipelines } from '../../model/signals.ts';
 import { type FailingSender, readFailingSenders } from '../../outcomes/failing-senders.ts';
 import { addUsage, noUsage, readUsage, type Usage, type UsageOwner } from '../../outcomes/usage.ts';
 import { fieldFault } from '../problem.ts';
@@ -16,7 +17,7 @@ const noticed = z.number().nullable();
 const usageRow = z
   .strictObject({
     mon_biz_id: count.nullable().meta({ description: 'null for a day, and for owners without a record' }),
-    pipeline: z.enum(['metrics', 'traces']).nullable().meta({ description: 'null for a business or a day' }),
+    pipeline: z.enum(pipelines).nullable().meta({ description: 'null for a business or a day' }),
     data_id: count.meta({ description: '0 for an application, a business or a day' }),
     app_id: count.meta({ description: '0 for a data id, a business or a day' }),
     day: z
@@ -220,7 +221,7 @@ const silent = ({ outcomes }: ApiDeps): Endpoint =>
 
 const failingSender = z
   .strictObject({
-    pipeline: z.enum(['metrics', 'traces']),
+    pipeline: z.enum(pipelines),
     sender: z.string(),
     sdk: z.string(),
     reason: z.string(),

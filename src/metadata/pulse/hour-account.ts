@@ -4,6 +4,7 @@ import {
   readOwnerAccounts,
 } from '../../account/accounts.ts';
 import { errorText } from '../../model/fault.ts';
+import { byPipeline, type Pipeline } from '../../model/signals.ts';
 import type { Clickhouse } from '../../stores/clickhouse/client.ts';
 import type { AccountState } from '../account/account-watch.ts';
 
@@ -24,8 +25,7 @@ export type Terms = {
 export type HourAccount = {
   readonly since: number;
   readonly until: number;
-  readonly metrics: Terms;
-  readonly traces: Terms;
+  readonly terms: Readonly<Record<Pipeline, Terms>>;
   /** Null while the books cannot be compared. */
   readonly addsUp: boolean | null;
   /** Owners whose account is wrong. */
@@ -107,8 +107,7 @@ export const createHourAccount = ({
       account = {
         since,
         until,
-        metrics: termsOf(accounts.filter(({ pipeline }) => pipeline === 'metrics')),
-        traces: termsOf(accounts.filter(({ pipeline }) => pipeline === 'traces')),
+        terms: byPipeline((name) => termsOf(accounts.filter(({ pipeline }) => pipeline === name))),
         addsUp: isKnown ? wrongOwners === 0 : null,
         wrongOwners,
         differences: open.slice(0, differencesMax),

@@ -1,4 +1,5 @@
 import { ofInstance } from '../../config/instance-streams.ts';
+import { applicationPipelines, byPipeline, pipelines, signals } from '../../model/signals.ts';
 import type { PipelinePulse } from '../../telemetry/pulse.ts';
 import { shownDifference } from '../api/account-shapes.ts';
 import type { HourAccount } from './hour-account.ts';
@@ -125,9 +126,17 @@ const legsOf = (instances: readonly string[]): Leg[] => [
     stream: ofInstance('METRICS', instance),
     store: `store:questdb:${instance}`,
   })),
-  { label: 'traces', stream: 'TRACES', store: 'store:clickhouse' },
+  ...applicationPipelines.map((label) => ({
+    label,
+    stream: signals[label].stream,
+    store: 'store:clickhouse',
+  })),
   { label: 'ledger', stream: 'LEDGER', store: 'store:clickhouse' },
 ];
+
+/** Whether a consumer takes points: of the stream of one QuestDB instance. */
+const isOfPoints = ({ label }: Pick<Leg, 'label'>): boolean =>
+  label !== 'ledger' && !applicationPipelines.some((pipeline) => pipeline === label);
 
 const nodesOf = (legs: readonly Leg[], instances: readonly string[]): Node[] => [
   { id: 'producers:metrics', kind: 'producers', name: 'reporters' },
@@ -150,11 +159,10 @@ const nodesOf = (legs: readonly Leg[], instances: readonly string[]): Node[] => 
 /** The figures of all processes that are there. */
 const sumsOf = (processes: readonly SeenProcess[]) => {
   const pulses = processes.flatMap(({ pulse, isGone }) => (isGone ? [] : [pulse]));
-  const ingress = { metrics: 0, traces: 0, push: 0, otlp: 0, refused: 0, dropped: 0 };
+  const ingress = { items: byPipeline(() => 0), push: 0, otlp: 0, refused: 0, dropped: 0 };
   const legs = new Map<string, { stored: number; dropped: number; deadLettered: number; bytes: number }>();
   for (const { ingress: own, transfer } of pulses) {
-    ingress.metrics += own?.items.metrics ?? 0;
-    ingress.traces += own?.items.traces ?? 0;
+    for (const pipeline of pipelines) ingress.items[pipeline] += own?.items[pipeline] ?? 0;
     ingress.push += own?.bytes.push ?? 0;
     ingress.otlp += own?.bytes.otlp ?? 0;
     ingress.refused += own?.refused ?? 0;
@@ -176,7 +184,7 @@ type Sums = ReturnType<typeof sumsOf>;
 
 /** Which part of the points each of these streams receives, by their messages of the last minute; undefined where it is not known. */
 const sharesOf = (streams: readonly SeenStream[], legs: readonly Leg[]) => {
-  const own = legs.filter(({ label }) => label !== 'traces' && label !== 'ledger');
+  const own = legs.filter(isOfPoints);
   const rates = new Map(
     own.map(({ stream }) => [
       stream,
@@ -198,19 +206,27 @@ const edgesOf = (
   streams: readonly SeenStream[],
 ): Edge[] => {
   const shareOf = sharesOf(streams, legs);
+  const exported = applicationPipelines.reduce((sum, pipeline) => sum + ingress.items[pipeline], 0);
   const edges = [
-    edge('producers:metrics', 'receiver:push', ingress.metrics, ingress.push),
-    edge('producers:traces', 'receiver:otlp', ingress.traces, ingress.otlp),
-    edge('receiver:otlp', 'stream:TRACES', ingress.traces, null),
+    edge('producers:metrics', 'receiver:push', ingress.items.metrics, ingress.push),
+    edge('producers:traces', 'receiver:otlp', exported, ingress.otlp),
+    ...applicationPipelines.map((pipeline) =>
+      edge('receiver:otlp', `stream:${signals[pipeline].stream}`, ingress.items[pipeline], null),
+    ),
     edge('receiver:push', 'stream:LEDGER', null, null),
     edge('receiver:otlp', 'stream:LEDGER', null, null),
   ];
   for (const { label, stream, store } of legs) {
     const own = figures.get(label) ?? { stored: 0, dropped: 0, deadLettered: 0, bytes: 0 };
     const share = shareOf(stream);
-    if (label !== 'traces' && label !== 'ledger')
+    if (isOfPoints({ label }))
       edges.push(
-        edge('receiver:push', `stream:${stream}`, share === undefined ? null : share * ingress.metrics, null),
+        edge(
+          'receiver:push',
+          `stream:${stream}`,
+          share === undefined ? null : share * ingress.items.metrics,
+          null,
+        ),
       );
     edges.push(
       edge(`stream:${stream}`, `transfer:${label}`, own.stored + own.dropped + own.deadLettered, own.bytes),
@@ -233,7 +249,7 @@ const totalsOf = ({ ingress, legs }: Sums): Line['totals'] => {
     dropped += each.dropped;
   }
   return {
-    accepted_items_per_second: rounded(ingress.metrics + ingress.traces),
+    accepted_items_per_second: rounded(pipelines.reduce((sum, pipeline) => sum + ingress.items[pipeline], 0)),
     accepted_bytes_per_second: rounded(ingress.push + ingress.otlp),
     refused_requests_per_second: rounded(ingress.refused),
     stored_items_per_second: rounded(stored),
@@ -245,8 +261,7 @@ const totalsOf = ({ ingress, legs }: Sums): Line['totals'] => {
 const shownAccount = (account: HourAccount): Line['account'] => ({
   since: account.since,
   until: account.until,
-  metrics: account.metrics,
-  traces: account.traces,
+  ...account.terms,
   adds_up: account.addsUp,
   wrong_owners: account.wrongOwners,
   differences: account.differences.map(shownDifference),

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { byPipeline } from '../../model/signals.ts';
 import { differenceSchema } from '../api/account-shapes.ts';
 
 const count = z.int().min(0);
@@ -130,8 +131,7 @@ const hourAccountShape = z
   .strictObject({
     since: count,
     until: count,
-    metrics: terms,
-    traces: terms,
+    ...byPipeline(() => terms),
     adds_up: z.boolean().nullable().meta({ description: 'null while the books cannot be compared' }),
     wrong_owners: count,
     differences: z.array(differenceSchema).meta({ description: 'Open ones, at most 20' }),

@@ -1,5 +1,5 @@
+import type { Pipeline } from '../../../src/model/signals.ts';
 import { outcomeRows, redriveRows } from '../../../src/outcomes/outcome-rows.ts';
-import type { Pipeline } from '../../../src/outcomes/rows.ts';
 import { moveToDeadLetters } from '../../../src/outcomes/tally.ts';
 import type { Clickhouse } from '../../../src/stores/clickhouse/client.ts';
 import type { DeadLettered, Validated } from '../../../src/transfer/sink.ts';

@@ -26,7 +26,7 @@ const sizes = {
       ]),
     ],
   ]),
-  spans: new Map([[10, 5]]),
+  applications: new Map([['traces' as const, new Map([[10, 5]])]]),
 };
 const shown = (days: readonly SeenDay[]): string[] =>
   days.map(({ pipeline, owner, day }) => `${pipeline} ${owner} ${day}`);

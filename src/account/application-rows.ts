@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { type ApplicationPipeline, signals } from '../model/signals.ts';
 import { type Clickhouse, database } from '../stores/clickhouse/client.ts';
 import type { RowSum } from './day-difference.ts';
 
@@ -6,6 +7,8 @@ const nanosOfDay = 86_400_000_000_000n;
 const timeoutMs = 120_000;
 /** Beside the inserts, which come first. */
 const settings = { max_threads: 2 };
+
+const tableOf = (pipeline: ApplicationPipeline): string => `${database}.${signals[pipeline].table}`;
 
 /** The event day in UTC, regardless of the server's zone. */
 const dayOf = `intDiv(toUnixTimestamp64Nano(Timestamp), ${nanosOfDay})`;
@@ -23,9 +26,10 @@ const dayRow = sumRow.extend({ owner: z.coerce.number(), day: z.coerce.number() 
 
 const toRowSum = ({ rows, sum }: z.output<typeof sumRow>): RowSum => ({ rows, sum: BigInt(sum) });
 
-/** The rows of an application by event day, or of all applications; of these days, or of all. */
-export const readSpanDays = async (
+/** The rows of an application in the table of a signal by event day, or of all applications; of these days, or of all. */
+export const readApplicationDays = async (
   clickhouse: Clickhouse,
+  pipeline: ApplicationPipeline,
   owner: number | undefined,
   days: readonly number[] | undefined,
 ): Promise<Map<number, Map<number, RowSum>>> => {
@@ -35,7 +39,7 @@ export const readSpanDays = async (
   ];
   const found = await clickhouse.rows(
     dayRow,
-    `SELECT AppId AS owner, ${dayOf} AS day, count() AS rows, toString(sum(uid)) AS sum FROM ${database}.otel_traces
+    `SELECT AppId AS owner, ${dayOf} AS day, count() AS rows, toString(sum(uid)) AS sum FROM ${tableOf(pipeline)}
       ${conditions.length === 0 ? '' : `WHERE ${conditions.join(' AND ')}`} GROUP BY owner, day`,
     { params: { owner }, timeoutMs, settings },
   );
@@ -51,8 +55,9 @@ export const readSpanDays = async (
 const sliceRows = 5_000_000;
 
 /** The distinct uids of an application and event day, in slices. */
-export const readDistinctSpans = async (
+export const readDistinctRows = async (
   clickhouse: Clickhouse,
+  pipeline: ApplicationPipeline,
   owner: number,
   day: number,
   rows: number,
@@ -63,7 +68,7 @@ export const readDistinctSpans = async (
     const [found] = await clickhouse.rows(
       sumRow,
       `SELECT count() AS rows, toString(sum(uid)) AS sum FROM (
-        SELECT uid FROM ${database}.otel_traces
+        SELECT uid FROM ${tableOf(pipeline)}
         WHERE AppId = {owner:Int64} AND (${ofDays([day])}) AND uid % {slices:UInt64} = {slice:UInt64} GROUP BY uid)`,
       { params: { owner, slices, slice }, timeoutMs, settings },
     );
@@ -76,11 +81,14 @@ export const readDistinctSpans = async (
 const partRow = z.object({ day: z.coerce.number(), rows: z.coerce.number() });
 
 /** Rows of all applications by event day, from the sizes of the parts: no row is read. Only where the server's zone is UTC. */
-export const readSpanParts = async (clickhouse: Clickhouse): Promise<Map<number, number>> => {
+export const readPartSizes = async (
+  clickhouse: Clickhouse,
+  pipeline: ApplicationPipeline,
+): Promise<Map<number, number>> => {
   const found = await clickhouse.rows(
     partRow,
     `SELECT toUInt32(toDate(partition)) AS day, sum(rows) AS rows FROM system.parts
-      WHERE database = '${database}' AND table = 'otel_traces' AND active GROUP BY day`,
+      WHERE database = '${database}' AND table = '${signals[pipeline].table}' AND active GROUP BY day`,
   );
   return new Map(found.map(({ day, rows }) => [day, rows]));
 };

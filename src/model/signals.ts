@@ -1,0 +1,66 @@
+/**
+ * A signal: what its items are called, who owns them and the stream that carries them. Its decoder, rules and table are named where they
+ * are used; everything else asks this declaration (architecture 1.4).
+ */
+export type Signal = {
+  /** The stream of its messages. Further QuestDB instances have streams of their own, called `<stream>-<instance>`. */
+  readonly stream: string;
+  /** The column of its owner in every table of the account; the other one is 0. */
+  readonly owner: 'data_id' | 'app_id';
+  /** Its items, in the plural. */
+  readonly items: string;
+  /** Its table in ClickHouse, where all its rows are in one. */
+  readonly table?: string;
+};
+
+/** The signals by pipeline. */
+export const signals = {
+  metrics: { stream: 'METRICS', owner: 'data_id', items: 'points' },
+  traces: { stream: 'TRACES', owner: 'app_id', items: 'spans', table: 'otel_traces' },
+} as const satisfies Readonly<Record<string, Signal>>;
+
+export type Pipeline = keyof typeof signals;
+
+/** Every pipeline, in the order in which answers list them. */
+export const pipelines = ['metrics', 'traces'] as const satisfies readonly Pipeline[];
+
+/** Those whose items belong to an application: each has a table of its own in ClickHouse. */
+export const applicationPipelines = ['traces'] as const satisfies readonly Pipeline[];
+
+export type ApplicationPipeline = (typeof applicationPipelines)[number];
+
+/** Whether the items of this pipeline belong to an application, and not to a data id. */
+export const isOfApplications = (pipeline: Pipeline): pipeline is ApplicationPipeline =>
+  signals[pipeline].owner === 'app_id';
+
+/** An owner as the tables of the account name it. */
+export const ownerColumns = (pipeline: Pipeline, owner: number): { data_id: number; app_id: number } =>
+  isOfApplications(pipeline) ? { data_id: 0, app_id: owner } : { data_id: owner, app_id: 0 };
+
+/** The same in code. */
+export const ownerIds = (pipeline: Pipeline, owner: number): { dataId: number; appId: number } =>
+  isOfApplications(pipeline) ? { dataId: 0, appId: owner } : { dataId: owner, appId: 0 };
+
+/** The pipeline of a stream; undefined for a stream that carries no items (LEDGER, DEADLETTER, AUDIT). */
+export const pipelineOfStream = (stream: string): Pipeline | undefined =>
+  pipelines.find((pipeline) => {
+    const name = signals[pipeline].stream;
+    return stream === name || stream.startsWith(`${name}-`);
+  });
+
+/** A value for each pipeline. */
+export const byPipeline = <V>(of: (pipeline: Pipeline) => V): Record<Pipeline, V> => ({
+  metrics: of('metrics'),
+  traces: of('traces'),
+});
+
+/** SQL: the rows of one data id, or of one application in all of its pipelines. */
+export const ownerConditions = {
+  dataId: "pipeline = 'metrics' AND data_id = {dataId:Int64}",
+  appId: `pipeline IN (${applicationPipelines.map((name) => `'${name}'`).join(', ')}) AND app_id = {appId:Int64}`,
+} as const;
+
+/** SQL: the stream of the column `pipeline`; one name stands for all streams of a signal. */
+export const streamOfPipeline = `multiIf(${applicationPipelines
+  .map((name) => `pipeline = '${name}', '${signals[name].stream}'`)
+  .join(', ')}, '${signals.metrics.stream}')`;
