@@ -1,12 +1,14 @@
 import type { Command } from 'commander';
 import { loadSettings } from '../config/settings.ts';
 import { addAdminTokenCommands } from './admin-tokens.ts';
+import { addYesOption, confirm, type YesOption } from './confirm.ts';
 import type { JsonOption } from './options.ts';
 import { printFields, printJson } from './output.ts';
 
-type ResetOptions = JsonOption & { revokeOthers?: boolean };
+type ResetOptions = JsonOption & YesOption & { revokeOthers?: boolean };
 
-const runReset = async ({ json, revokeOthers = false }: ResetOptions): Promise<void> => {
+const runReset = async ({ json, revokeOthers = false, yes }: ResetOptions): Promise<void> => {
+  if (revokeOthers) await confirm('every other admin token is revoked', yes === true ? { yes } : {});
   // Loaded here: no other command but the roles needs the client.
   const { resetAdminTokenOf } = await import('../metadata/reset-admin-token.ts');
   const { record, revoked, file } = await resetAdminTokenOf(loadSettings(), revokeOthers);
@@ -22,9 +24,10 @@ const runReset = async ({ json, revokeOthers = false }: ResetOptions): Promise<v
 export const registerAdminToken = (program: Command): void => {
   const group = program.command('admin-token').description('tokens of the admin API, each with a role');
   addAdminTokenCommands(group);
-  group
+  const reset = group
     .command('reset')
-    .description('write a new admin token when all are lost; needs NATS and the data folder, no token')
+    .description('write a new admin token when all are lost; needs NATS and the data folder, no token');
+  addYesOption(reset)
     .option('--revoke-others', 'revoke every other admin token in the same step')
     .option('--json', 'print {admin_token, revoked, file} as JSON')
     .action(runReset);

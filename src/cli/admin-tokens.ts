@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { adminRoles } from '../metadata/api/contract.ts';
 import { nowSeconds } from '../model/time.ts';
 import { adminClient, pageOf } from './client.ts';
+import { addYesOption, confirm, type YesOption } from './confirm.ts';
 import {
   addJsonOption,
   addPageOptions,
@@ -89,7 +90,8 @@ const list = async (options: PageOptions): Promise<void> => {
   });
 };
 
-const revoke = async (tokenId: number, options: JsonOption): Promise<void> => {
+const revoke = async (tokenId: number, options: JsonOption & YesOption): Promise<void> => {
+  await confirm(`admin token ${tokenId} is revoked`, options);
   const answer = await adminClient().ask(tokenSchema, 'POST', `${path}/${tokenId}/revoke`, { body: {} });
   printAnswer(answer, options, (token) => printFields(fieldsOf(token)));
 };
@@ -116,10 +118,12 @@ export const addAdminTokenCommands = (group: Command): void => {
   addPageOptions(
     group.command('list').description('list the tokens of the admin API, without their values'),
   ).action(list);
-  addJsonOption(
-    group
-      .command('revoke')
-      .description('revoke a token of the admin API; cannot be undone')
-      .argument('<id>', 'token id', idArgument),
+  addYesOption(
+    addJsonOption(
+      group
+        .command('revoke')
+        .description('revoke a token of the admin API; cannot be undone')
+        .argument('<id>', 'token id', idArgument),
+    ),
   ).action(revoke);
 };

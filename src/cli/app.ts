@@ -2,6 +2,7 @@ import type { Command } from 'commander';
 import { z } from 'zod';
 import * as contract from '../metadata/api/contract.ts';
 import { adminClient, pageOf } from './client.ts';
+import { addYesOption, confirm, type YesOption } from './confirm.ts';
 import {
   addJsonOption,
   addListOptions,
@@ -84,6 +85,13 @@ const change =
     printAnswer(answer, options, ({ application: changed }) => print(changed));
   };
 
+const remove = async (appId: number, options: JsonOption & YesOption): Promise<void> => {
+  const { value } = await adminClient().ask(application, 'GET', `${path}/${appId}`);
+  const named = `application ${value.app_name} (app id ${appId})`;
+  await confirm(`${named} is deleted and its name becomes free`, options);
+  await change('DELETE', '')(appId, options);
+};
+
 /** `tidemark app create | list | show | enable | disable | delete`. */
 export const registerApp = (program: Command): void => {
   const app = program
@@ -113,5 +121,5 @@ export const registerApp = (program: Command): void => {
   one('show', 'show an application with its token masked (see tidemark token show)').action(show);
   one('enable', 'accept traces of an application again').action(change('POST', '/enable'));
   one('disable', 'refuse traces of an application').action(change('POST', '/disable'));
-  one('delete', 'delete an application and free its name; cannot be undone').action(change('DELETE', ''));
+  addYesOption(one('delete', 'delete an application and free its name; cannot be undone')).action(remove);
 };

@@ -1,9 +1,9 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { z } from 'zod';
 import { counted } from '../model/counted.ts';
-import { Fault } from '../model/fault.ts';
 import { pipelines } from '../model/signals.ts';
 import { adminClient, pageOf } from './client.ts';
+import { addYesOption, confirm, type YesOption } from './confirm.ts';
 import {
   addJsonOption,
   addPageOptions,
@@ -174,7 +174,7 @@ const show = async (sequence: number, options: JsonOption): Promise<void> => {
   });
 };
 
-type BulkOptions = JsonOption & Filter & { limit?: number; all?: true; dryRun?: true; yes?: true };
+type BulkOptions = JsonOption & YesOption & Filter & { limit?: number; all?: true; dryRun?: true };
 
 /** Calls until every matching dead letter is done, or `limit` of them. */
 const bulk = async (
@@ -227,11 +227,10 @@ const redrive = async (sequences: readonly number[], options: BulkOptions): Prom
 const purge = async (sequences: readonly number[], options: BulkOptions): Promise<void> => {
   if (options.yes !== true && options.dryRun !== true) {
     const meant = await bulk('purge', sequences, { ...options, dryRun: true });
-    throw new Fault(
-      'permanent',
-      'purge_not_confirmed',
-      `${counted(meant.matched, 'dead letter')} (${counted(meant.items, 'item')}) would be removed for ever: confirm with --yes`,
-    );
+    // There is nothing to lose, and nothing to confirm.
+    if (meant.matched === 0) return printDone(meant, 'purged', options);
+    const what = `${counted(meant.matched, 'dead letter')} (${counted(meant.items, 'item')})`;
+    await confirm(`the purge removes ${what} for ever`, options);
   }
   printDone(await bulk('purge', sequences, options), 'purged', options);
 };
@@ -275,9 +274,9 @@ export const registerDlq = (program: Command): void => {
       .command('redrive')
       .description('put dead letters back into their stream, oldest first; rows are stored once'),
   ).action(redrive);
-  addBulk(dlq.command('purge').description('remove dead letters for ever; their items count as dropped'))
-    .option('--yes', 'confirm the purge')
-    .action(purge);
+  addYesOption(
+    addBulk(dlq.command('purge').description('remove dead letters for ever; their items count as dropped')),
+  ).action(purge);
   addJsonOption(
     dlq
       .command('resume')

@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { column, customReport, dataSource, resultTable, timeSeriesGroup } from '../metadata/api/contract.ts';
 import { Fault } from '../model/fault.ts';
 import { adminClient, pageOf } from './client.ts';
+import { addYesOption, confirm, type YesOption } from './confirm.ts';
 import { requireGroup, requireReport } from './lookups.ts';
 import {
   addJsonOption,
@@ -154,6 +155,12 @@ const change = async (
   printAnswer(answer, options, printReport);
 };
 
+const remove = async (dataId: number, options: JsonOption & YesOption): Promise<void> => {
+  const { name } = await requireReport(adminClient(), dataId);
+  await confirm(`report ${name} (data id ${dataId}) is deleted and its name becomes free`, options);
+  await change('DELETE', '', dataId, {}, options);
+};
+
 type SetOptions = JsonOption & { description?: string; scenario?: string; dataLabel?: string };
 
 const set = (dataId: number, options: SetOptions): Promise<void> => {
@@ -216,8 +223,8 @@ export const registerReport = (program: Command): void => {
   one('disable', 'refuse data for a data id').action((dataId: number, options: JsonOption) =>
     change('POST', '/disable', dataId, {}, options),
   );
-  one('delete', 'delete a report and free its name; its rows stay; cannot be undone').action(
-    (dataId: number, options: JsonOption) => change('DELETE', '', dataId, {}, options),
+  addYesOption(one('delete', 'delete a report and free its name; its rows stay; cannot be undone')).action(
+    remove,
   );
   one('purge', 'delete a report and drop its table with all rows; cannot be undone')
     .requiredOption('--table <table_id>', 'name of the table, as confirmation')

@@ -78,13 +78,13 @@ export const summarise = (
           ? []
           : [
               `console          ${consoleLink}`,
-              '                 (logs in once, within a minute; npx tidemark console prints another link)',
+              '                 (logs in once, within a minute; tidemark console prints another link)',
             ]),
         `admin API        ${adminUrl} (bearer token in ${dataFolder}/admin.token)`,
         `QuestDB          ${questdbUrl}`,
         `ClickHouse       ${clickhouseUrl}`,
         `NATS             ${withoutAccount(urls.nats)}`,
-        'users and passwords of the engines: npx tidemark env',
+        'users and passwords of the engines: tidemark env',
         `state and metrics of each role: /readyz and /metrics on ${at(ports.ingressOps)} (ingress), ` +
           `${at(ports.transferOps)} (transfer), ${at(ports.metadataOps)} (metadata)`,
       ],

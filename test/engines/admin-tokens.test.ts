@@ -379,7 +379,7 @@ describe('tidemark admin-token reset', () => {
     const tokens = await open();
     const stolen = await tokenIn(folder);
     const viewer = await tokens.create({ ...someone, role: 'viewer' });
-    const { answer } = await reset('--revoke-others');
+    const { answer } = await reset('--revoke-others', '--yes');
     expect(answer.revoked).toMatchObject([{ token_id: 1, is_revoked: true }]);
     await waitFor(
       'the old one is refused',

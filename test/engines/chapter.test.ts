@@ -8,6 +8,7 @@ import { tempFolder } from '../support/stack/temp-folder.ts';
 import { startUp, type Up, untilReady } from '../support/stack/up-process.ts';
 
 const chapters = new URL('../../docs/chapters/', import.meta.url);
+const programs = new URL('../../bin', import.meta.url).pathname;
 
 /** An address of the summary. */
 const addressOf = ({ lines }: Up, name: string): string => {
@@ -17,9 +18,7 @@ const addressOf = ({ lines }: Up, name: string): string => {
 
 /** The commands for a deployment on other ports than the default ones. */
 const movedTo = (up: Up, commands: string): string =>
-  commands
-    .replaceAll('http://127.0.0.1:10205', addressOf(up, 'push metrics'))
-    .replaceAll('npx tidemark', 'bin/tidemark');
+  commands.replaceAll('http://127.0.0.1:10205', addressOf(up, 'push metrics'));
 
 type Ran = { readonly printed: string; readonly status: number };
 
@@ -31,7 +30,12 @@ const runBlocks = async (up: Up, folder: string, blocks: readonly Block[]): Prom
   const parts = blocks.map(({ commands }) => `${movedTo(up, commands)}\necho " ${mark} $?"\n`);
   await writeFile(script, parts.join(''));
   const shell = spawn('sh', [script], {
-    env: { ...process.env, TIDEMARK_DATA: folder, TIDEMARK_ADMIN_URL: addressOf(up, 'admin API') },
+    env: {
+      ...process.env,
+      PATH: `${programs}:${process.env.PATH}`,
+      TIDEMARK_DATA: folder,
+      TIDEMARK_ADMIN_URL: addressOf(up, 'admin API'),
+    },
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   onTestFinished(() => {

@@ -175,7 +175,7 @@ describe('a point that was dead-lettered as received', () => {
       done: 0,
       failed: [{ detail: expect.stringContaining('data_source_disabled') }],
     });
-    await cli.text(`report delete ${dataId}`);
+    await cli.text(`report delete ${dataId} --yes`);
     expect(await problem()).toEqual([409, expect.stringContaining('is deleted; purge the dead letter')]);
     await cli.text(`report purge ${dataId} --table ${report.result_table.table_id}`);
     expect(await problem()).toEqual([409, expect.stringContaining('data_source_purged')]);

@@ -69,7 +69,7 @@ describe('tidemark audit', () => {
   it('reads like a log, the newest last, and prints the page as answered for programs', async () => {
     const { mon_data_id: dataId, custom_report: report } = await newReport('audited');
     await cli.text(`report disable ${dataId}`);
-    await cli.text(`report delete ${dataId}`);
+    await cli.text(`report delete ${dataId} --yes`);
     const filter = `--kind report --id ${report.custom_report_id}`;
     const [head, ...lines] = (await cli.text(`audit ${filter}`)).trim().split('\n');
     expect(head).toMatch(/^TIME +WHO +ACTION +TARGET +OUTCOME +CHANGED$/);
@@ -115,7 +115,7 @@ describe('tidemark admin-token', () => {
     expect(await cli.text('admin-token list')).toMatch(
       new RegExp(`^${token.token_id} +board +viewer +– +\\d{4}-.*Z +\\d{4}-.*Z +valid$`, 'm'),
     );
-    expect(await cli.text(`admin-token revoke ${token.token_id}`)).toMatch(/^state +revoked$/m);
+    expect(await cli.text(`admin-token revoke ${token.token_id} --yes`)).toMatch(/^state +revoked$/m);
     expect((await cli.run('report list', env)).stderr).toContain('missing or not valid');
   });
 
@@ -189,7 +189,7 @@ describe('a command that fails', () => {
       /^tidemark: data id 42 has no time series group$/m,
     ],
     ['an unknown application', 'app disable 42', /^tidemark: application 42 does not exist$/m],
-    ['an unknown admin token', 'admin-token revoke 42', /^tidemark: admin token 42 does not exist$/m],
+    ['an unknown admin token', 'admin-token revoke 42 --yes', /^tidemark: admin token 42 does not exist$/m],
     ['nothing to set', 'report set 1500001', /^tidemark: nothing to set: give --description/],
   ])('by %s reports it in one sentence', async (_, line, sentence) => {
     await metadata.ask('POST', operations.report, { mon_biz_id: 9, name: 'twice' });

@@ -138,7 +138,7 @@ describe('tidemark report', () => {
 
   it('delete is one way and frees the name for another data id', async () => {
     const { mon_data_id: dataId } = await newReport('again');
-    const deleted = await cli.json(recordsSchema, `report delete ${dataId}`);
+    const deleted = await cli.json(recordsSchema, `report delete ${dataId} --yes`);
     expect(deleted.custom_report.state).toBe('deleted');
     expect(deleted.data_source.is_enable).toBe(false);
     expect(await cli.text(`report show ${dataId}`)).toMatch(/^state +deleted$/m);
@@ -175,7 +175,7 @@ describe('tidemark app', () => {
     expect((await cli.json(applicationSchema, `app enable ${appId}`)).application).toMatchObject({
       is_enable: true,
     });
-    expect((await cli.json(applicationSchema, `app delete ${appId}`)).application).toMatchObject({
+    expect((await cli.json(applicationSchema, `app delete ${appId} --yes`)).application).toMatchObject({
       is_delete: true,
     });
     expect(await cli.text('app list --biz 3')).toMatch(/^APP ID.*\n\d+ +3 +shop +deleted\n$/);

@@ -8,6 +8,7 @@ export const root = resolve(import.meta.dirname, '../..');
 export const documents: readonly string[] = [
   'README.md',
   'CONTRIBUTING.md',
+  'CHANGELOG.md',
   ...['docs', 'deploy'].flatMap((folder) =>
     readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
       .filter((name) => name.endsWith('.md') && !name.includes('node_modules'))

@@ -48,6 +48,15 @@ describe('every command that a document names', () => {
     expect(named.filter(([file]) => !existsSync(join(root, file)))).toEqual([]);
   });
 
+  // One spelling works everywhere: npm's runner warns of its own Node's version before each answer.
+  it.each(documents)('is not called through npm: %s', (path) => {
+    expect(
+      read(path)
+        .split('\n')
+        .filter((line) => /\bnpx\b/.test(line)),
+    ).toEqual([]);
+  });
+
   it("is one in README's table of commands", () => {
     const rows = read('README.md').split('## Commands')[1]?.split('\n## ')[0]?.split('\n') ?? [];
     const firsts = rows.flatMap((row) => /^\| (`.*?`) \| /.exec(row)?.[1] ?? []);
@@ -68,7 +77,7 @@ describe('every command that a document names', () => {
 
   it('is checked: a missing one is found', () => {
     const text =
-      'Run `make nothing`, `npx tidemark dlq unlist`, `tidemark up --nope` and `kubectl -n tidemark get pods`.';
+      'Run `make nothing`, `tidemark dlq unlist`, `tidemark up --nope` and `kubectl -n tidemark get pods`.';
     const code = codeOf(text);
     expect(code.flatMap(commandsIn).flatMap(wrongWith)).toEqual([
       'no command dlq unlist',
