@@ -33,6 +33,8 @@ export type StoreTargets = {
    * takes too long: rows beyond the records are then in flight.
    */
   readonly caughtUp: () => Promise<boolean>;
+  /** The days that the spans of an application are kept; undefined: for ever. */
+  readonly spanDays?: (appId: number) => number | undefined;
   readonly now?: () => number;
   /** Between two rounds, for what is in flight. */
   readonly pause?: () => Promise<void>;
@@ -151,7 +153,7 @@ const readPointStores = async (
 
 const readApplicationStores = async (
   pipeline: ApplicationPipeline,
-  { clickhouse, isLeftOut, now = Date.now }: StoreTargets,
+  { clickhouse, isLeftOut, spanDays, now = Date.now }: StoreTargets,
   filter: DayFilter,
   settled: SettledDays,
   recordsFrom: number,
@@ -167,7 +169,8 @@ const readApplicationStores = async (
     .toSorted((a, b) => a - b)
     .filter((owner) => !isLeftOut(pipeline, owner))
     .map((owner) => ({
-      ...({ pipeline, owner, collapses: true, dayFirst: from } as const),
+      ...({ pipeline, owner, collapses: true } as const),
+      dayFirst: Math.max(from, dayFirst(now(), spanDays?.(owner))),
       days: stored.get(owner) ?? new Map<number, RowSum>(),
       distinct: (day: number, rows: number) => readDistinctRows(clickhouse, pipeline, owner, day, rows),
     }));

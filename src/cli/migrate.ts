@@ -45,11 +45,10 @@ const runMigrate = async ({ json, print, cluster: given }: MigrateCommand): Prom
         durability_changed: durabilityChanged,
       });
     }
-    const kept = retentionDays === undefined ? 'for ever' : `for ${retentionDays} days`;
     const lines = [
       ...applied.map((name) => `applied ${name}`),
       ...restored.map((name) => `applied ${name} again: its table was missing`),
-      ...ttlChanged.map((table) => `${table} now keeps its rows ${kept}`),
+      ...ttlChanged.map((table) => `${table} now keeps its rows for ${retentionDays} days`),
       ...durabilityChanged.map(
         (table) => `${table} now has the durability of TIDEMARK_DURABILITY: ${settings.durability}`,
       ),

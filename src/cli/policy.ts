@@ -3,6 +3,7 @@ import { z } from 'zod';
 import {
   type ApplicationPolicy,
   applicationPolicySchema,
+  type PolicyField,
   type SourcePolicy,
   sourcePolicySchema,
 } from '../directory/policies.ts';
@@ -19,7 +20,7 @@ import {
 } from './options.ts';
 import { printAnswer, printTable } from './output.ts';
 
-type Field = keyof SourcePolicy | keyof ApplicationPolicy;
+type Field = PolicyField<SourcePolicy> | PolicyField<ApplicationPolicy>;
 
 /** Every field of a policy, for the help text. */
 const fields: Readonly<Record<Field, string>> = {
@@ -28,7 +29,7 @@ const fields: Readonly<Record<Field, string>> = {
   points_max: 'largest number of points in a request (data ids)',
   metric_columns_max: 'largest number of metrics in a table (data ids)',
   dimension_columns_max: 'largest number of dimensions with their own column (data ids)',
-  retention_days: 'days to keep rows, or off = for ever (data ids)',
+  retention_days: 'days to keep rows, or off = for ever',
   spans_max: 'largest number of spans in a request (applications)',
   attributes_max: 'largest number of attributes of a span (applications)',
   events_max: 'largest number of events of a span (applications)',

@@ -11,15 +11,24 @@ const windows = {
 };
 
 /**
+ * `retention_days`: rows are kept for this many days, null = for ever. `retention_days_initial`: the default of the deployment when the
+ * owner was created; it holds where `retention_days` is absent, and unlike that it narrows no window of time.
+ */
+const retention = {
+  retention_days: count(36_500).nullable().optional(),
+  retention_days_initial: count(36_500).optional(),
+};
+
+/**
  * The differences of one data id from the pipeline file, as stored in KV; an absent field means the value of the file.
- * `points_max` is the limit of points in one request; `retention_days` is the TTL of the table, null = unlimited.
+ * `points_max` is the limit of points in one request.
  */
 export const sourcePolicySchema = z.object({
   ...windows,
   points_max: count(1_000_000).optional(),
   metric_columns_max: count(4_000).optional(),
   dimension_columns_max: count(1_000).optional(),
-  retention_days: count(36_500).nullable().optional(),
+  ...retention,
 });
 
 /** The same for an application: `spans_max` counts the spans of one request, the other limits are of one span. */
@@ -32,7 +41,16 @@ export const applicationPolicySchema = z.object({
   value_bytes_max: count(1_048_576).optional(),
   deduplicate: z.boolean('must be true or false').optional(),
   fill_dimensions: z.boolean('must be true or false').optional(),
+  ...retention,
 });
 
 export type SourcePolicy = z.infer<typeof sourcePolicySchema>;
 export type ApplicationPolicy = z.infer<typeof applicationPolicySchema>;
+
+/** A field of a policy that operators set. */
+export type PolicyField<P> = Exclude<keyof P, 'retention_days_initial'>;
+
+/** The days that the rows of an owner with this policy are kept; undefined: for ever. */
+export const retentionDaysOf = (policy: SourcePolicy | ApplicationPolicy | undefined): number | undefined =>
+  (policy?.retention_days === undefined ? policy?.retention_days_initial : policy.retention_days) ??
+  undefined;

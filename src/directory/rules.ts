@@ -41,18 +41,21 @@ const windowMs = (own: number | null | undefined, inherited: number | undefined)
 const smaller = (a: number | undefined, b: number | undefined): number | undefined =>
   a === undefined || b === undefined ? (a ?? b) : Math.min(a, b);
 
+/** Of the retention that was asked for: the default of a deployment (`retention_days_initial`) narrows no window. */
+const retentionMs = (policy: SourcePolicy | ApplicationPolicy | undefined): number | undefined =>
+  typeof policy?.retention_days === 'number' ? policy.retention_days * dayMs : undefined;
+
 /**
  * The rules of a data id: its policy, else `inherited`. A point older than the retention would expire at once, so it is
  * too old.
  */
 export const sourceRules = (policy: SourcePolicy | undefined, inherited: SourceRules): SourceRules => {
   if (policy === undefined) return inherited;
-  const { retention_days: days } = policy;
   const ageMsMax = windowMs(policy.age_seconds_max, inherited.time.ageMsMax);
   return {
     time: {
       aheadMsMax: windowMs(policy.ahead_seconds_max, inherited.time.aheadMsMax),
-      ageMsMax: smaller(ageMsMax, typeof days === 'number' ? days * dayMs : undefined),
+      ageMsMax: smaller(ageMsMax, retentionMs(policy)),
     },
     pointsMax: policy.points_max ?? inherited.pointsMax,
     metricsMax: policy.metric_columns_max ?? inherited.metricsMax,
@@ -60,17 +63,20 @@ export const sourceRules = (policy: SourcePolicy | undefined, inherited: SourceR
   };
 };
 
-/** The rules of an application. The retention is the deployment's (`ttlSeconds`): no policy makes a span outlive it. */
+/**
+ * The rules of an application: its policy, else the inherited ones. No policy makes a span outlive the retention of the tables
+ * (`ttlSeconds`); a span older than either retention is too old.
+ */
 export const applicationRules = (
   policy: ApplicationPolicy | undefined,
   { time, limits }: ApplicationRules,
 ): ApplicationRules => {
   const { ttlSeconds } = time;
-  const ageMsMax = windowMs(policy?.age_seconds_max, time.ageMsMax);
+  const keptMs = smaller(retentionMs(policy), ttlSeconds === undefined ? undefined : ttlSeconds * 1000);
   return {
     time: {
       aheadMsMax: windowMs(policy?.ahead_seconds_max, time.aheadMsMax),
-      ageMsMax: smaller(ageMsMax, ttlSeconds === undefined ? undefined : ttlSeconds * 1000),
+      ageMsMax: smaller(windowMs(policy?.age_seconds_max, time.ageMsMax), keptMs),
       ttlSeconds,
     },
     limits: {

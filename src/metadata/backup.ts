@@ -3,7 +3,7 @@ import { z } from 'zod';
 import type { KvBucket } from '../bus/kv.ts';
 import { isConflict } from '../bus/kv.ts';
 import { columnsKey, dataIdRange, recordKeys, systemKeys } from '../directory/keys.ts';
-import { applicationPolicySchema, sourcePolicySchema } from '../directory/policies.ts';
+import { applicationPolicySchema, retentionDaysOf, sourcePolicySchema } from '../directory/policies.ts';
 import {
   applicationSchema,
   columnRegistrySchema,
@@ -322,7 +322,7 @@ const makeTables = async (tables: QuestdbTables, backup: Backup): Promise<void> 
   for (const [id, table] of Object.entries(backup.result_tables)) {
     if (backup.purges[id] !== undefined) continue;
     const layout = backup.time_series_groups[id]?.is_split_measurement ? 'narrow' : 'wide';
-    const ttlDays = backup.source_policies[id]?.retention_days ?? undefined;
+    const ttlDays = retentionDaysOf(backup.source_policies[id]);
     await tables.createTable(layout, table.table_id, ttlDays);
   }
 };

@@ -42,6 +42,7 @@ import type { CollectorDefaults } from './refresh/document.ts';
 import type { AuthorizeNode } from './refresh/polling-endpoint.ts';
 import { createRefresh } from './refresh/refresh.ts';
 import { startKeeper } from './reports/keeper.ts';
+import { startSpanRetention } from './retention/span-retention.ts';
 import { createRoleApi, type Services } from './role-api.ts';
 import {
   createPlacedTables,
@@ -414,6 +415,8 @@ const startMetadata = async (
   const purgeWaitMs = consumer.ackWaitMs + storeTimeoutMs;
   const keeper = startKeeper({ records, tables, repair, isAway, purgeWaitMs, now: Date.now, log });
   work.add('keeper', () => keeper.stop());
+  const spanRetention = startSpanRetention({ clickhouse: given.clickhouse, records, now: Date.now, log });
+  work.add('retention of spans', () => spanRetention.stop());
   const reads = openReads(given, state, { account, audit }, parts);
   const services: Services = {
     ...{ bus, pipelines, records, adminTokens, audit, refresh, account, pulse },

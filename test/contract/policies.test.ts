@@ -232,6 +232,7 @@ describe('a policy of an application', () => {
       '',
     ],
     ['an age', { age_seconds_max: 60 }, () => [spanAt(-10 * minuteMs)], '', 'timestamp_too_old 1'],
+    ['a retention', { retention_days: 2 }, () => [spanAt(-3 * dayMs)], '', 'timestamp_too_old 1'],
     ['spans of a request', { spans_max: 1 }, () => [spanAt(0), spanAt(0)], '', '413'],
     ['attributes', { attributes_max: 2 }, () => [spanAt(0, { attributes })], '', 'too_many_attributes 1'],
     ['events', { events_max: 1 }, () => [spanAt(0, { events: [event(), event()] })], '', 'too_many_events 1'],

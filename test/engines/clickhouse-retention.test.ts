@@ -4,8 +4,10 @@ import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { z } from 'zod';
+import { dayMs } from '../../src/model/time.ts';
 import { type Clickhouse, createClickhouse } from '../../src/stores/clickhouse/client.ts';
 import { migrate } from '../../src/stores/clickhouse/migrate.ts';
+import { readSpanDays, removeExpiredSpans } from '../../src/stores/clickhouse/span-days.ts';
 import { createLog } from '../../src/telemetry/log.ts';
 import { startEngines, type TestEngines } from '../support/stack/engines.ts';
 import { tempFolder } from '../support/stack/temp-folder.ts';
@@ -56,6 +58,19 @@ const daysStored = async (): Promise<number[]> => {
   return rows.map(({ days }) => days);
 };
 
+const range = (count: number): number[] => Array.from({ length: count }, (_, index) => index);
+
+/** Whole days before today. */
+const ageOf = (day: string): number => Math.floor(Date.now() / dayMs) - Date.parse(day) / dayMs;
+
+/** One span of each application at noon of today and of each of the days before. */
+const storeDays = (apps: readonly number[], days: number): Promise<void> =>
+  clickhouse.run(
+    `INSERT INTO otel.otel_traces (Timestamp, TraceId, uid, AppId)
+     SELECT toDateTime64(today() - number, 9, 'UTC') + toIntervalHour(12), toString(number), app * 100 + number, app
+     FROM numbers(${days}) ARRAY JOIN [${apps.join()}]::Array(UInt64) AS app`,
+  );
+
 describe('the retention of spans', () => {
   it('is the TTL of their tables, which a migration changes only where it is another', async () => {
     expect((await run()).ttlChanged).toEqual([]);
@@ -67,8 +82,40 @@ describe('the retention of spans', () => {
     expect((await run(30)).ttlChanged).toEqual(['otel_traces']);
     expect((await run(7)).ttlChanged).toEqual(tables);
     expect(await ttls()).toEqual(ttlsOf(7));
-    expect((await run()).ttlChanged).toEqual(tables);
-    expect(await ttls()).toEqual(['', '']);
+  });
+
+  it('stays when a later migration, from another folder of pipelines, gives none', async () => {
+    await run(7);
+    expect((await run()).ttlChanged).toEqual([]);
+    expect(await ttls()).toEqual(ttlsOf(7));
+  });
+
+  it('of an application removes its days that ended longer ago, and of no other application a span', async () => {
+    await run();
+    await storeDays([1, 2, 3], 10);
+    const kept = new Map([
+      [1, 3],
+      [2, 8],
+    ]);
+    const removed = await removeExpiredSpans(clickhouse, kept, Date.now());
+    expect(removed).toEqual({ days: 6, spans: 7 });
+    await waitFor('the deletions are done', 60_000, async () => {
+      const again = await removeExpiredSpans(clickhouse, kept, Date.now());
+      return again !== undefined && again.days === 0;
+    });
+    const stored = await readSpanDays(clickhouse, {});
+    const agesOf = (appId: number): number[] =>
+      stored.flatMap((each) => (each.appId === appId ? [ageOf(each.day)] : [])).toSorted((a, b) => a - b);
+    expect([1, 2, 3].map(agesOf)).toEqual([range(4), range(9), range(10)]);
+    expect(stored.every(({ rows, bytes }) => rows === 1 && bytes > 0)).toBe(true);
+  });
+
+  it('of an application goes by the clock that is behind, and does nothing without one', async () => {
+    await run();
+    await storeDays([1], 10);
+    const longAgo = Date.now() - 30 * dayMs;
+    expect(await removeExpiredSpans(clickhouse, new Map([[1, 3]]), longAgo)).toEqual({ days: 0, spans: 0 });
+    expect(await removeExpiredSpans(clickhouse, new Map(), Date.now())).toEqual({ days: 0, spans: 0 });
   });
 
   it('removes the stored rows that are older, and nothing else', async () => {
@@ -109,11 +156,11 @@ describe('the retention of spans', () => {
     );
     expect(await ttls()).toEqual(ttlsOf(12));
     write('off');
-    expect(JSON.parse((await tidemark('--json')).stdout)).toMatchObject({ ttl_changed: tables });
+    expect(JSON.parse((await tidemark('--json')).stdout)).toMatchObject({ ttl_changed: [] });
     write('no');
     await expect(tidemark()).rejects.toMatchObject({
       stderr: expect.stringContaining('/transfer/retention_days'),
     });
-    expect(await ttls()).toEqual(['', '']);
+    expect(await ttls()).toEqual(ttlsOf(12));
   });
 });

@@ -3147,6 +3147,7 @@ export interface components {
                     metric_columns_max?: number;
                     dimension_columns_max?: number;
                     retention_days?: number | null;
+                    retention_days_initial?: number;
                 };
             };
             previous_tokens: {
@@ -3197,6 +3198,8 @@ export interface components {
                     value_bytes_max?: number;
                     deduplicate?: boolean;
                     fill_dimensions?: boolean;
+                    retention_days?: number | null;
+                    retention_days_initial?: number;
                 };
             };
             previous_application_tokens: {
@@ -5532,6 +5535,7 @@ export interface operations {
                     value_bytes_max?: number | null;
                     deduplicate?: boolean | null;
                     fill_dimensions?: boolean | null;
+                    retention_days?: number | "off" | null;
                 };
                 "application/json": {
                     ahead_seconds_max?: number | "off" | null;
@@ -5543,6 +5547,7 @@ export interface operations {
                     value_bytes_max?: number | null;
                     deduplicate?: boolean | null;
                     fill_dimensions?: boolean | null;
+                    retention_days?: number | "off" | null;
                 };
             };
         };

@@ -10,6 +10,7 @@ import type { Bus } from '../../bus/connection.ts';
 import { lookAtQueue } from '../../bus/orphaned-messages.ts';
 import type { Pipelines } from '../../config/pipelines.ts';
 import type { Orphan, Orphans } from '../../dead-letters/orphans.ts';
+import { retentionDaysOf } from '../../directory/policies.ts';
 import { Fault } from '../../model/fault.ts';
 import type { Clickhouse } from '../../stores/clickhouse/client.ts';
 import type { AccountMetrics } from '../../telemetry/account-metrics.ts';
@@ -85,6 +86,7 @@ const createTargets = (
     }),
     isLeftOut: (pipeline, owner) => pipeline === 'metrics' && records.purges.known(owner) !== undefined,
     caughtUp,
+    spanDays: (appId) => retentionDaysOf(records.applicationPolicies.known(appId)?.value),
   });
 };
 

@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import { retentionDaysOf } from '../../directory/policies.ts';
 import type { CustomReport, Purge } from '../../directory/records.ts';
 import { errorText } from '../../model/fault.ts';
 import type { QuestdbTables } from '../../stores/questdb/tables.ts';
@@ -78,7 +79,7 @@ const alignTtls = async ({ records, tables, log }: KeeperDeps): Promise<void> =>
   for (const { id, value } of wanted) {
     const tableId = records.tables.known(id)?.value.table_id;
     if (tableId === undefined || !ttls.has(tableId)) continue;
-    const days = value.retention_days ?? undefined;
+    const days = retentionDaysOf(value);
     if (ttls.get(tableId) === days) continue;
     await tables.setTtl(tableId, days);
     log.info(

@@ -5,6 +5,8 @@ import type { Pipelines } from '../../config/pipelines.ts';
 import {
   type ApplicationPolicy,
   applicationPolicySchema,
+  type PolicyField,
+  retentionDaysOf,
   type SourcePolicy,
   sourcePolicySchema,
 } from '../../directory/policies.ts';
@@ -14,8 +16,8 @@ import { found } from './operations.ts';
 
 /** The values where a policy has none: the pipeline files. */
 export type PolicyDefaults = {
-  readonly source: Readonly<Record<keyof SourcePolicy, number | boolean | null>>;
-  readonly application: Readonly<Record<keyof ApplicationPolicy, number | boolean | null>>;
+  readonly source: Readonly<Record<PolicyField<SourcePolicy>, number | boolean | null>>;
+  readonly application: Readonly<Record<PolicyField<ApplicationPolicy>, number | boolean | null>>;
 };
 
 const secondsOf = (ms: number | undefined): number | null => (ms === undefined ? null : ms / 1000);
@@ -43,6 +45,7 @@ export const policyDefaultsOf = ({
     value_bytes_max: traces.limits.valueBytesMax,
     deduplicate: true,
     fill_dimensions: true,
+    retention_days: null,
   },
 });
 
@@ -59,7 +62,11 @@ const settable = (schema: z.ZodType): z.ZodType => {
 
 const changeSchemaOf = (schema: z.ZodObject) =>
   z.strictObject(
-    Object.fromEntries(Object.entries(schema.shape).map(([field, type]) => [field, settable(type)])),
+    Object.fromEntries(
+      Object.entries(schema.shape)
+        .filter(([field]) => field !== 'retention_days_initial')
+        .map(([field, type]) => [field, settable(type)]),
+    ),
   );
 
 /** The bodies that change a policy, as merge patches: an absent field stays, null returns to the default. */
@@ -81,14 +88,19 @@ export type EffectivePolicy = {
 const effective = (
   id: Readonly<Record<string, number>>,
   defaults: Readonly<Record<string, number | boolean | null>>,
-  own: Readonly<Record<string, number | boolean | null | undefined>> | undefined,
+  stored: Readonly<Record<string, number | boolean | null | undefined>> | undefined,
   revision: number,
 ): EffectivePolicy => {
   const policy: Record<string, number | boolean | string> = { ...id };
-  for (const [field, value] of Object.entries({ ...defaults, ...own })) {
+  const { retention_days_initial: initial, ...own } = stored ?? {};
+  for (const [field, value] of Object.entries({
+    ...defaults,
+    ...(initial === undefined ? {} : { retention_days: initial }),
+    ...own,
+  })) {
     policy[field] = value ?? 'off';
   }
-  return { policy, own: Object.keys(own ?? {}).toSorted(), revision };
+  return { policy, own: Object.keys(own).toSorted(), revision };
 };
 
 const edited = (current: object, change: object): object => {
@@ -163,8 +175,8 @@ export const setSourcePolicy = async (
   await write(records.sourcePolicies, sourcePolicySchema, dataId, change, revision);
   const table = (await records.tables.get(dataId))?.value;
   if ('retention_days' in change && table !== undefined && (await records.purges.get(dataId)) === undefined) {
-    const days = (await records.sourcePolicies.get(dataId))?.value.retention_days;
-    await tables.setTtl(table.table_id, days ?? undefined);
+    const days = retentionDaysOf((await records.sourcePolicies.get(dataId))?.value);
+    await tables.setTtl(table.table_id, days);
   }
   return showSourcePolicy(records, defaults, dataId);
 };

@@ -1,3 +1,4 @@
+import { retentionDaysOf } from '../../directory/policies.ts';
 import type { TimeSeriesGroup } from '../../directory/records.ts';
 import { backOffMs } from '../../runtime/back-off.ts';
 import type { QuestdbSql } from '../../stores/questdb/sql.ts';
@@ -72,7 +73,7 @@ export const createTableRepair = ({
         missed.add(name);
         return;
       }
-      const days = records.sourcePolicies.known(group.mon_data_id)?.value.retention_days ?? undefined;
+      const days = retentionDaysOf(records.sourcePolicies.known(group.mon_data_id)?.value);
       await tables.createTable(group.is_split_measurement ? 'narrow' : 'wide', name, days);
       log.error({ table: name }, 'this table was missing in QuestDB; it was created again, empty');
       return;

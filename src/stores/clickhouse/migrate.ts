@@ -35,7 +35,7 @@ export type MigrateOptions = {
   readonly clickhouse: Clickhouse;
   /** Folder of the `NNN_name.sql` files. */
   readonly folder: string;
-  /** Days that spans are kept; undefined = for ever. */
+  /** Days that the tables keep the spans of every application; undefined leaves the tables as they are. */
   readonly retentionDays?: number | undefined;
   /** An insert is answered once its rows are on the disk and survive a power cut; default false. */
   readonly isPowerSafe?: boolean;
@@ -121,7 +121,7 @@ const versionOf = (applied: readonly AppliedMigration[]): number =>
 
 /**
  * Migrates the tables to the steps in `folder`: applies, in order, those without a record, and sets the TTL of the spans to the
- * retention, and the durability of the tables, where they differ; recreates dropped ones. May run any number of times and in any
+ * retention where one is given, and the durability of the tables, where they differ; recreates dropped ones. May run any number of times and in any
  * number of processes at once, and be killed anywhere. Throws the Faults of `toFault`, and permanent ones: `migrations_invalid`,
  * `migration_changed` (a file differs from the applied one), `clickhouse_cluster_differs` and `clickhouse_table_unusable` (another
  * program created a table of this name); nothing was applied then, except before the last.
@@ -161,8 +161,7 @@ export const migrate = async ({
   refuseChanged(migrations, after, folder);
   await checkTable(clickhouse);
   const ttlChanged = await alignTtl(clickhouse, retentionDays);
-  if (ttlChanged.length > 0)
-    log.info({ tables: ttlChanged.join(), days: retentionDays ?? 'off' }, 'TTL changed');
+  if (ttlChanged.length > 0) log.info({ tables: ttlChanged.join(), days: retentionDays }, 'TTL changed');
   const durabilityChanged = await alignDurability(clickhouse, isPowerSafe);
   if (durabilityChanged.length > 0)
     log.info({ tables: durabilityChanged.join(), isPowerSafe }, 'durability changed');

@@ -31,6 +31,7 @@ describe('the rules of a data id', () => {
     ['dimension columns', { dimension_columns_max: 5 }, { dimensionsMax: 5 }],
     ['a retention', { retention_days: 2 }, { time: { ...time, ageMsMax: 2 * dayMs } }],
     ['no retention', { retention_days: null }, {}],
+    ['the default retention of the deployment, which nobody asked for', { retention_days_initial: 90 }, {}],
     [
       'a retention and a shorter age',
       { retention_days: 2, age_seconds_max: 60 },
@@ -70,6 +71,8 @@ describe('the rules of an application', () => {
     ['events', { events_max: 3 }, { limits: { ...limits, eventsMax: 3 } }],
     ['links', { links_max: 4 }, { limits: { ...limits, linksMax: 4 } }],
     ['bytes of a value', { value_bytes_max: 5 }, { limits: { ...limits, valueBytesMax: 5 } }],
+    ['a retention', { retention_days: 2 }, { time: { ...time, ageMsMax: 2 * dayMs } }],
+    ['the default retention of the deployment, which nobody asked for', { retention_days_initial: 90 }, {}],
   ])('are those of the pipeline file except the fields of its policy: %s', (_what, policy, change) => {
     expect(applicationRules(policy, applicationDefaults)).toEqual({ ...applicationDefaults, ...change });
   });
@@ -83,6 +86,8 @@ describe('the rules of an application', () => {
     expect(ageOf({ age_seconds_max: null })).toBe(7 * dayMs);
     expect(ageOf({ age_seconds_max: 999_999 })).toBe(7 * dayMs);
     expect(ageOf({ age_seconds_max: 60 })).toBe(60_000);
+    expect(ageOf({ retention_days: 60 })).toBe(7 * dayMs);
+    expect(ageOf({ retention_days: 6 })).toBe(6 * dayMs);
     expect(applicationRules({}, kept).time.ttlSeconds).toBe(7 * 86_400);
   });
 });

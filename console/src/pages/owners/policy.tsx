@@ -18,7 +18,7 @@ const meanings: Readonly<Record<string, string>> = {
   points_max: 'largest number of points in a request',
   metric_columns_max: 'largest number of metrics in the table',
   dimension_columns_max: 'largest number of dimensions with their own column',
-  retention_days: 'days that rows are kept, or off; QuestDB drops older ones',
+  retention_days: 'days that rows are kept, or off; older ones are removed for good',
   spans_max: 'largest number of spans in a request',
   attributes_max: 'largest number of attributes of a span',
   events_max: 'largest number of events of a span',

@@ -1,0 +1,111 @@
+import { z } from 'zod';
+import { Fault } from '../../model/fault.ts';
+import { oneLine } from '../../model/text-forms.ts';
+import { type Clickhouse, database } from './client.ts';
+
+/** The spans of one application that began on one day of the server's clock, and their share of that day's bytes on the disk. */
+export type SpanDay = {
+  readonly appId: number;
+  /** As `2026-11-20`. */
+  readonly day: string;
+  readonly rows: number;
+  readonly bytes: number;
+};
+
+const table = `${database}.otel_traces`;
+const number = z.coerce.number();
+const dayRow = z.object({ app: number, day: z.string(), spans: number, bytes: number });
+
+/**
+ * What is stored of one application, or of all (undefined), before a day of the server's clock (undefined: all), the oldest day first.
+ * Reads the application of every row, at most for `timeoutMs`. Throws the Faults of the client.
+ */
+export const readSpanDays = async (
+  clickhouse: Clickhouse,
+  {
+    appId,
+    before,
+    timeoutMs = 10_000,
+  }: {
+    readonly appId?: number | undefined;
+    readonly before?: string | undefined;
+    readonly timeoutMs?: number;
+  },
+): Promise<SpanDay[]> => {
+  const conditions = [
+    ...(appId === undefined ? [] : ['AppId = {app:Int64}']),
+    ...(before === undefined ? [] : ['toDate(Timestamp) < {before:Date}']),
+  ];
+  const where = conditions.length === 0 ? '' : `WHERE ${conditions.join(' AND ')}`;
+  const found = await clickhouse.rows(
+    dayRow,
+    `SELECT app, toString(day) AS day, spans, toUInt64(spans / total * size) AS bytes
+     FROM (SELECT AppId AS app, toDate(Timestamp) AS day, _partition_id AS part, count() AS spans
+             FROM ${table} ${where} GROUP BY app, day, part) s
+     JOIN (SELECT partition_id AS part, sum(rows) AS total, sum(bytes_on_disk) AS size FROM system.parts
+            WHERE database = '${database}' AND table = 'otel_traces' AND active GROUP BY part) p ON p.part = s.part
+     ORDER BY s.day, app`,
+    { params: { app: appId, before }, timeoutMs },
+  );
+  return found.map(({ app, spans, ...each }) => ({ ...each, appId: app, rows: spans }));
+};
+
+/** The days that the spans of these applications are kept. */
+export type KeptDays = ReadonlyMap<number, number>;
+
+const expiredRow = z.object({ part: z.string(), apps: z.array(number), spans: number });
+const mutationRow = z.object({ why: z.string() });
+
+/** Older days wait for the next call: each is a mutation, and a server slows down with hundreds of them. */
+const partitionsMax = 50;
+
+/** Spans that were given up for deletion. */
+export type RemovedSpans = { readonly days: number; readonly spans: number };
+
+/**
+ * Deletes the spans of these applications whose day ended longer ago than they are kept; other rows stay. The server rewrites the days
+ * concerned in the background. While it is at an earlier deletion, nothing is done: undefined. The clock that is behind counts, the
+ * server's or `nowMs`. Throws the Faults of the client, and a transient one when the earlier deletion fails.
+ */
+export const removeExpiredSpans = async (
+  clickhouse: Clickhouse,
+  kept: KeptDays,
+  nowMs: number,
+): Promise<RemovedSpans | undefined> => {
+  if (kept.size === 0) return { days: 0, spans: 0 };
+  const open = await clickhouse.rows(
+    mutationRow,
+    `SELECT latest_fail_reason AS why FROM system.mutations
+      WHERE database = '${database}' AND table = 'otel_traces' AND NOT is_done AND command LIKE '%DELETE%' LIMIT 1`,
+  );
+  const [first] = open;
+  if (first !== undefined && first.why !== '')
+    throw new Fault(
+      'transient',
+      'clickhouse_unavailable',
+      `an earlier deletion of spans fails: ${oneLine(first.why, 200)}`,
+    );
+  if (first !== undefined) return undefined;
+  const params = {
+    apps: [...kept.keys()],
+    days: [...kept.values()],
+    fewest: Math.min(...kept.values()),
+    today: new Date(nowMs).toISOString().slice(0, 10),
+  };
+  const expired = await clickhouse.rows(
+    expiredRow,
+    `WITH least(today(), {today:Date}) AS current
+     SELECT _partition_id AS part, groupUniqArray(AppId) AS apps, count() AS spans FROM ${table}
+     WHERE toDate(Timestamp) < current - {fewest:UInt32} AND has({apps:Array(Int64)}, AppId)
+       AND toDate(Timestamp) < current - transform(AppId, {apps:Array(Int64)}, {days:Array(UInt32)}, toUInt32(0))
+     GROUP BY part ORDER BY part LIMIT ${partitionsMax}`,
+    { params, timeoutMs: 60_000 },
+  );
+  for (const { part, apps } of expired) {
+    await clickhouse.run(
+      `ALTER TABLE ${table} DELETE IN PARTITION ID '${part}' WHERE AppId IN (${apps.join(', ')})`,
+      { settings: { mutations_sync: 0 } },
+    );
+  }
+  return { days: expired.length, spans: expired.reduce((sum, { spans }) => sum + spans, 0) };
+};
