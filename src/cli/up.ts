@@ -8,6 +8,7 @@ import type { LogLine } from '../embedded/child.ts';
 import { ensureCredentials } from '../embedded/credentials.ts';
 import { openDataFolder } from '../embedded/data-folder.ts';
 import { ensureDemo, makeConsoleLink } from '../embedded/demo.ts';
+import { createEngineLogs } from '../embedded/engine-logs.ts';
 import { removeInstallation, writeInstallation } from '../embedded/installation.ts';
 import { lockFolder } from '../embedded/lock.ts';
 import { createLogStream } from '../embedded/log-stream.ts';
@@ -139,7 +140,8 @@ const runStack = async (run: Run): Promise<Ending> => {
   const log = createLogStream((text) => process.stdout.write(text));
   const installer = createMachineInstaller(settings, process.env, printLines);
   await installEngines(settings, installer);
-  const stack = createStack(settings, plan, { ...run, installer, log, env: process.env });
+  const engineLog = createEngineLogs(settings.dataFolder, log);
+  const stack = createStack(settings, plan, { ...run, installer, log, engineLog, env: process.env });
   const { promise: ended, resolve: end } = Promise.withResolvers<Ending>();
   const supervisor = createSupervisor({
     log,

@@ -38,6 +38,7 @@ export const createClickhouseEngine = (
     host,
     ports,
     log,
+    logFile,
     inherited = [],
     accounts = createDatabaseAccounts(),
     isUnconfined = false,
@@ -52,6 +53,7 @@ export const createClickhouseEngine = (
     inherited,
     ports: [{ port: ports.http, variable: 'TIDEMARK_CLICKHOUSE_HTTP_PORT', purpose: 'ClickHouse HTTP' }],
     log,
+    logFile,
     prepare: async () => {
       const library = await installer.clickhouse();
       await mkdir(folder, { recursive: true });

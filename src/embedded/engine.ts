@@ -11,6 +11,8 @@ export type EngineOptions<Ports> = {
   host: string;
   ports: Ports;
   log: LogLine;
+  /** The file that `log` writes, for messages. */
+  logFile?: string | undefined;
   /** Default `process`: acknowledged data survive the end of the engine, not of the machine. */
   durability?: Durability;
   /** Open files that it holds too, for as long as it lives. */

@@ -46,7 +46,7 @@ const configuration = (
     `listen: ${JSON.stringify(address)}`,
     `authorization {\n  ${usersText(accounts.map(configured))}\n}`,
     `accounts { $SYS { ${usersText([configured(system)])} } }`,
-    'logtime: false',
+    'logtime_utc: true',
     'max_payload: 8MB',
     'jetstream {',
     `  store_dir: ${JSON.stringify(join(folder, 'store'))}`,
@@ -79,6 +79,7 @@ export const createNatsEngine = (
     host,
     ports,
     log,
+    logFile,
     inherited = [],
     account = createAccount(),
     others = [],
@@ -97,6 +98,7 @@ export const createNatsEngine = (
     inherited,
     ports: [{ port: ports.client, variable: 'TIDEMARK_NATS_CLIENT_PORT', purpose: 'NATS clients' }],
     log,
+    logFile,
     prepare: async () => {
       const command = await installer.nats();
       await mkdir(folder, { recursive: true });

@@ -124,7 +124,7 @@ export const createQuestdbEngine = (
   options: QuestdbOptions,
   installer: Pick<Installer, 'questdb'> = createInstaller(),
 ): Engine => {
-  const { folder, host, ports, log, durability = 'process', inherited = [] } = options;
+  const { folder, host, ports, log, logFile, durability = 'process', inherited = [] } = options;
   const { accounts = createDatabaseAccounts() } = options;
   return createEngine({
     name: 'questdb',
@@ -136,6 +136,7 @@ export const createQuestdbEngine = (
       { port: ports.pg, variable: 'TIDEMARK_QUESTDB_PG_PORT', purpose: 'QuestDB PostgreSQL wire' },
     ],
     log,
+    logFile,
     prepare: async () => {
       const program = await installer.questdb();
       // It unpacks its native code there at every start, and leaves it behind when it is killed.

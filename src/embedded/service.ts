@@ -15,6 +15,8 @@ export type Service<Name extends string = string> = {
   readonly url: string;
   readonly running: boolean;
   readonly pid: number | undefined;
+  /** The file with all its lines, where `log` does not show them. */
+  readonly logFile?: string | undefined;
   /**
    * Resolves when the child of this process is alive and answers. Throws PortInUseError before anything is started,
    * ServiceStartError, and the errors of its preparation (for engines MissingToolError and InstallError).
@@ -45,6 +47,7 @@ export type ServiceDefinition<Name extends string = string> = {
   host: string;
   ports: readonly NamedPort[];
   log: LogLine;
+  logFile?: string | undefined;
   /** Open files that the child holds too, for as long as it lives. */
   inherited?: readonly number[];
   /** Installs missing programs, writes the configuration and returns the command to run. */
@@ -66,9 +69,10 @@ export class ServiceStartError extends Error {
   readonly exit: Exit | undefined;
   readonly lastLines: readonly string[];
 
-  constructor(what: string, lastLines: readonly string[], exit?: Exit) {
+  constructor(what: string, lastLines: readonly string[], exit?: Exit, logFile?: string) {
     const shown = lastLines.slice(-shownLines).map((line) => `  ${line}`);
-    super([shown.length === 0 ? what : `${what}; last lines of its log:`, ...shown].join('\n'));
+    const log = logFile === undefined ? 'its log' : `its log ${logFile}`;
+    super([shown.length === 0 ? what : `${what}; last lines of ${log}:`, ...shown].join('\n'));
     this.exit = exit;
     this.lastLines = lastLines;
   }
@@ -79,7 +83,7 @@ const answerTimeoutMs = 5000;
 const shownLines = 15;
 
 const waitUntilReady = async (
-  { name, answers, startTimeoutMs }: ServiceDefinition,
+  { name, answers, startTimeoutMs, logFile }: ServiceDefinition,
   child: Child,
   isListening: () => boolean,
 ): Promise<void> => {
@@ -89,13 +93,15 @@ const waitUntilReady = async (
   while (performance.now() < deadline) {
     if (!child.running) {
       const exit = await child.ended;
-      throw new ServiceStartError(`${name} ${describeExit(exit)} while starting`, child.lastLines(), exit);
+      const what = `${name} ${describeExit(exit)} while starting`;
+      throw new ServiceStartError(what, child.lastLines(), exit, logFile);
     }
     if (isListening() && (await isAnswering()) && child.running) return;
     await Promise.race([child.ended, new Promise((resolve) => setTimeout(resolve, pollMs))]);
   }
   await child.stop(0);
-  throw new ServiceStartError(`${name} was not ready after ${startTimeoutMs / 1000} s`, child.lastLines());
+  const what = `${name} was not ready after ${startTimeoutMs / 1000} s`;
+  throw new ServiceStartError(what, child.lastLines(), undefined, logFile);
 };
 
 /** Builds a service from its differences to other services. */
@@ -143,6 +149,7 @@ export const createService = <Name extends string>(definition: ServiceDefinition
   return {
     name,
     url,
+    logFile: definition.logFile,
     get running() {
       return child?.running ?? false;
     },

@@ -6,6 +6,7 @@ import type { LogLine } from './child.ts';
 import { createClickhouseEngine } from './clickhouse.ts';
 import { createPassword } from './credentials.ts';
 import type { Engine } from './engine.ts';
+import { engineLogFile } from './engine-logs.ts';
 import { createInstaller, type Installer, type Progress } from './install.ts';
 import { createNatsEngine } from './nats.ts';
 import { freePorts, type NamedPort } from './ports.ts';
@@ -127,7 +128,10 @@ export const clientUrls = (
 /** The parameters of a stack. */
 export type StackDeps = {
   readonly installer: Installer;
+  /** Receives the lines of the roles. */
   readonly log: LogLine;
+  /** Receives the lines of the engines, which are files: `engineLogFile`. */
+  readonly engineLog: LogLine;
   readonly env: NodeJS.ProcessEnv;
   readonly credentials: EngineCredentials;
   readonly roleAccounts: RoleAccounts;
@@ -139,14 +143,15 @@ export type StackDeps = {
 const createEngines = (
   settings: Settings,
   plan: StackPlan,
-  { installer, log, credentials, roleAccounts, rights, lock }: StackDeps,
+  { installer, engineLog, credentials, roleAccounts, rights, lock }: StackDeps,
 ): Engine[] => {
   const { engineHost: host, ports } = plan;
   const { durability, dataFolder } = settings;
-  const options = (name: string) => ({
+  const options = (name: Engine['name']) => ({
     folder: join(dataFolder, name),
     host,
-    log,
+    log: engineLog,
+    logFile: engineLogFile(dataFolder, name),
     durability,
     inherited: [lock],
   });

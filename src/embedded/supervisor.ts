@@ -68,7 +68,8 @@ export const createSupervisor = (
     service.onExit((code, signal, lines) => {
       if (isStopping()) return;
       if (refused(service, code, lines)) return;
-      deps.log(service.name, `${describeExit({ code, signal })} and is restarted`);
+      const where = service.logFile === undefined ? '' : `; its log is ${service.logFile}`;
+      deps.log(service.name, `${describeExit({ code, signal })} and is restarted${where}`);
       if (performance.now() - healthySince >= policy.healthyMs) failures = 0;
       bringBack(service, failures).then(
         (count) => {

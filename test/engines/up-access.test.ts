@@ -9,6 +9,7 @@ import { connect } from '@nats-io/transport-node';
 import { type Browser, chromium } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { basicAuthorization } from '../../src/embedded/credentials.ts';
+import { logsFolder } from '../../src/embedded/engine-logs.ts';
 import type { Installation } from '../../src/embedded/installation.ts';
 import { ensureChromium } from '../support/clients/chromium.ts';
 import { wireQuery } from '../support/stack/postgres-wire.ts';
@@ -113,17 +114,18 @@ describe('the output of tidemark env', () => {
   });
 
   it('is in no line, argument or file that another user of this machine can read', () => {
+    const data = join(folder.path, 'data');
     const seen = [
       ...up.lines,
       ...[up.child.pid, ...childrenOf(up.child.pid)].map((pid) =>
         readFileSync(`/proc/${pid}/cmdline`, 'utf8'),
       ),
+      ...readdirSync(logsFolder(data)).map((name) => readFileSync(join(logsFolder(data), name), 'utf8')),
     ].join('\n');
     for (const password of passwords()) {
       expect(password.length).toBeGreaterThan(20);
       expect(seen).not.toContain(password);
     }
-    const data = join(folder.path, 'data');
     expect(statSync(data).mode & 0o777).toBe(0o700);
     for (const name of readdirSync(data)) expect(statSync(join(data, name)).mode & 0o077, name).toBe(0);
     for (const name of readdirSync(join(data, 'up')))

@@ -1,7 +1,10 @@
 import { execFile } from 'node:child_process';
-import { readdir } from 'node:fs/promises';
+import { existsSync, readFileSync } from 'node:fs';
+import { mkdir, readdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { engineLogFile } from '../../src/embedded/engine-logs.ts';
 import { startEngines } from '../support/stack/engines.ts';
 import { startImpostor } from '../support/stack/impostor.ts';
 import { takePorts } from '../support/stack/ports.ts';
@@ -30,6 +33,12 @@ describe('tidemark up', () => {
       `tidemark: tidemark up already runs on ${folder} (process ${first.child.pid}): stop it first, or set TIDEMARK_DATA to another folder.`,
     ]);
 
+    // The terminal has the lines of the roles; those of the engines are files.
+    expect(first.lines.filter((line) => /^(nats|questdb|clickhouse) +\|/.test(line))).toEqual([]);
+    const logOf = (name: 'nats' | 'questdb'): string => readFileSync(engineLogFile(folder, name), 'utf8');
+    expect(logOf('nats')).toContain('Server is ready');
+    expect(logOf('questdb')).toContain('server-main enjoy');
+
     const children = childrenOf(first.child.pid);
     expect(children).toHaveLength(6);
     first.child.kill('SIGTERM');
@@ -42,6 +51,19 @@ describe('tidemark up', () => {
     expect(third.lines).toContain(first.lines.find((line) => line.startsWith('  custom report demo')));
     expect(third.lines).toContain(first.lines.find((line) => line.startsWith('  application shop')));
     expect(await count(third)).toBe(1);
+    expect(existsSync(`${engineLogFile(folder, 'nats')}.1`)).toBe(true);
+  });
+
+  it('prints the last lines of an engine that does not start, and where the others are', async () => {
+    const folder = await tempFolder();
+    await mkdir(join(folder, 'questdb', 'conf'), { recursive: true });
+    await writeFile(join(folder, 'questdb', 'conf', 'server.conf'), 'cairo.max.uncommitted.rows=many\n');
+    const up = startUp(folder);
+    expect(await up.exitCode).toBe(1);
+    const said = up.lines.slice(up.lines.findIndex((line) => line.startsWith('tidemark: ')));
+    expect(said[0]).toMatch(/^tidemark: questdb exited with code \d+ while starting; last lines of its log /);
+    expect(said[0]).toContain(engineLogFile(folder, 'questdb'));
+    expect(said.slice(1).join('\n')).toContain('many');
   });
 
   // Ports and data of the next start must not be held by what a killed one left behind.
