@@ -5,6 +5,7 @@ import { withInstances } from '../config/instance-streams.ts';
 import { loadPipelines } from '../config/pipelines.ts';
 import { engineUrls, loadSettings, natsTarget, questdbInstances, type Settings } from '../config/settings.ts';
 import { buckets, systemKeys } from '../directory/keys.ts';
+import { counted } from '../model/counted.ts';
 import { errorText, Fault } from '../model/fault.ts';
 import { defaultInstance } from '../model/instances.ts';
 import { nowSeconds } from '../model/time.ts';
@@ -42,7 +43,8 @@ const plain = ({ stream, state: { messages, bytes }, file_bytes }: BackupEntry) 
   file_bytes,
 });
 
-const line = ({ stream, state }: BackupEntry): string => `${stream.padEnd(22)}  ${state.messages} messages`;
+const line = ({ stream, state }: BackupEntry): string =>
+  `${stream.padEnd(22)}  ${counted(state.messages, 'message')}`;
 
 /** Leaves the time of the backup for the metrics of metadata. The backup is whole without. */
 const noteBackup = async (settings: Settings): Promise<void> => {

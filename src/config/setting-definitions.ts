@@ -72,6 +72,10 @@ export const settingsTable = z.object({
     'address the roles listen on; the embedded engines stay on loopback',
   ),
   logLevel: level.setting('TIDEMARK_LOG_LEVEL', 'info', 'trace, debug, info, warn, error or silent'),
+  docsUrl: publicUrl.optional(
+    'TIDEMARK_DOCS_URL',
+    'address of the published docs/reasons.md, like https://wiki.example.com/tidemark/reasons; answers of the receivers then name it with the code of each reason as its anchor',
+  ),
   pipelinesFolder: path.optional(
     'TIDEMARK_PIPELINES',
     'folder of the pipeline files, default the one of the program',

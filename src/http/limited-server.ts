@@ -16,6 +16,7 @@ import { createOpenRequests, type OpenRequests } from './open-requests.ts';
 import {
   answerProtocolErrors,
   endWith,
+  type Http2Answer,
   type OverloadAnswer,
   type ProtocolAnswer,
   type ProtocolStatus,
@@ -53,6 +54,8 @@ export type LimitedServer = {
   readonly listener: RequestListener;
   readonly protocolAnswer: ProtocolAnswer;
   readonly overloadAnswer: OverloadAnswer;
+  /** Without it, HTTP/2 is answered like any malformed request. */
+  readonly http2Answer?: Http2Answer;
   /** The listener itself requests the body (see `sendContinue`); without it, every client gets 100 at once. */
   readonly holdsContinue?: true;
   /** A connection too many takes the place of the oldest that has no request under way, as long as there is one. */
@@ -280,7 +283,7 @@ export const createLimitedServer = (owner: LimitedServer, { limits, connections,
     // Earlier responses are still unread, so the client would never see a 408.
     else end(socket, 'stalled', isInBody && requests === 1 ? 408 : undefined);
   });
-  answerProtocolErrors(server, protocolAnswer, open, ended);
+  answerProtocolErrors(server, protocolAnswer, open, ended, owner.http2Answer);
   endings.set(server, open.endWithAnswers);
   return server;
 };

@@ -1,5 +1,7 @@
 import { type IncomingMessage, type RequestListener, type Server, STATUS_CODES } from 'node:http';
+import { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
+import { http2PrefaceCode, refuseHttp2 } from './http2-refusal.ts';
 import type { OpenRequests } from './open-requests.ts';
 
 /** Statuses for bytes that are not a request for any route. */
@@ -22,6 +24,7 @@ export type WireFault =
   | 'request_timeout'
   | 'header_too_large'
   | 'malformed'
+  | 'http2'
   | 'tls_handshake'
   | 'reset';
 
@@ -34,6 +37,7 @@ const answersMs = 15_000;
 export const wireFaultOf = (code: string | undefined, isInRequest: boolean): WireFault => {
   if (code === 'ERR_HTTP_REQUEST_TIMEOUT') return isInRequest ? 'request_timeout' : 'header_timeout';
   if (code === 'HPE_HEADER_OVERFLOW') return 'header_too_large';
+  if (code === http2PrefaceCode) return 'http2';
   if (code?.startsWith('HPE_') === true) return 'malformed';
   return code?.startsWith('ERR_SSL') === true || code?.includes('_TLS_') === true ? 'tls_handshake' : 'reset';
 };
@@ -43,6 +47,7 @@ const statuses: Readonly<Record<WireFault, ProtocolStatus | undefined>> = {
   request_timeout: 408,
   header_too_large: 431,
   malformed: 400,
+  http2: 400,
   tls_handshake: undefined,
   reset: undefined,
 };
@@ -88,20 +93,34 @@ export const endWith = (
   });
 };
 
+/** The text for the user of a client that speaks HTTP/2 from its first byte. `address`: where it connects from. */
+export type Http2Answer = (address: string) => string;
+
 /**
  * Adds a body to the answers of Node that come before any route: malformed requests, header fields beyond the limit,
- * slow headers and unknown expectations. `onFault` is called for each connection that ends so.
+ * slow headers, unknown expectations and HTTP/2. `onFault` is called for each connection that ends so.
  */
 export const answerProtocolErrors = (
   server: Server,
   answer: ProtocolAnswer,
   open: OpenRequests,
   onFault: (fault: WireFault) => void,
+  http2Answer?: Http2Answer,
 ): void => {
   server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
     if (open.isEnding(socket)) return;
     const fault = wireFaultOf(error.code, open.isInBody(socket));
     onFault(fault);
+    if (
+      fault === 'http2' &&
+      http2Answer !== undefined &&
+      socket instanceof Socket &&
+      !open.hasServed(socket)
+    ) {
+      refuseHttp2(socket, http2Answer(socket.remoteAddress ?? ''));
+      cutAfter(socket, lingerMs);
+      return;
+    }
     endWith(socket, statuses[fault], open, answer);
   });
   const refuseExpectation: RequestListener = (_request, response) => {

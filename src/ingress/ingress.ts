@@ -51,6 +51,7 @@ import { createPushServer } from './push/server.ts';
 import { createReportChannel } from './rates/channel.ts';
 import { startRateExchange } from './rates/exchange.ts';
 import type { RateLimiter } from './rates/limiter.ts';
+import { createReasonLinks, type ReasonLinks } from './reason-links.ts';
 import { createRefusalRecorder, type RefusalRecorderDependencies } from './refusal-recorder.ts';
 import { idOfDefect } from './request-id.ts';
 import type { Publishers } from './request-publisher.ts';
@@ -74,6 +75,7 @@ type Common = {
   /** Why the receiver can accept nothing now, for a bus that has been away longer than this. */
   readonly unready: (awayMs: number) => string | undefined;
   readonly maxRateDefault: number;
+  readonly links: ReasonLinks;
   /** Undefined where tracing is off. */
   readonly traces: RequestTraces | undefined;
 };
@@ -158,7 +160,7 @@ const createPushReceiver = (
     deadlineMs: pipeline.publish.deadlineMs,
   });
   const traced = traces === undefined ? handle : traces.around('/v2/push/', handle);
-  return createPushServer(traced, listening, recorder, corsOrigin, onDefect(log));
+  return createPushServer(traced, listening, recorder, corsOrigin, common.links, onDefect(log));
 };
 
 /** OTLP -> TRACES. */
@@ -185,7 +187,7 @@ const createOtlpReceiver = (
     read: createReadTraces(common.large, credentialNames.attributes, pipeline.limits.elementsMax),
   });
   const traced = traces === undefined ? handle : traces.around('/v1/traces', handle);
-  return createOtlpServer(traced, listening, recorder, credentialNames.headers, onDefect(log));
+  return createOtlpServer(traced, listening, recorder, credentialNames.headers, common.links, onDefect(log));
 };
 
 const listen = (server: Server, host: string, port: number, variable: string): Promise<void> =>
@@ -406,6 +408,7 @@ const startIngress = async (given: Given, parts: Parts, stop: AbortSignal): Prom
     log,
     unready,
     maxRateDefault: settings.maxRateDefault,
+    links: createReasonLinks(settings.docsUrl),
     traces: tracing === undefined ? undefined : createRequestTraces(tracing),
   };
 

@@ -8,6 +8,7 @@ import { type Body, type BodyLimits, readBody, type SeeBody } from './http/body.
 import type { Reply } from './http/reply.ts';
 import type { BaseCounter } from './identity.ts';
 import { effectiveRate, type RateLimiter } from './rates/limiter.ts';
+import type { ReasonLinks } from './reason-links.ts';
 import type { RefusalRecorder } from './refusal-recorder.ts';
 import { type Headers, noHeaders, notStored, Refused, refusalOf, retryAfter } from './refused.ts';
 import { idHeaders, idOf, noteDefect, type RequestId } from './request-id.ts';
@@ -53,6 +54,7 @@ export type LineDependencies = {
   readonly recorder: RefusalRecorder;
   readonly usage: UsageRecorder;
   readonly bases: BaseCounter;
+  readonly links: ReasonLinks;
   /** Why the receiver can accept nothing now, or undefined. */
   readonly unready: () => string | undefined;
   readonly now: () => number;

@@ -23,6 +23,8 @@ export type Sampled = { readonly request: IncomingMessage; readonly requestId: R
 export type RefusalRecorder = {
   /** A request answered with an error; `items` as far as they were counted. */
   refused(reason: string, owner?: number, items?: number): void;
+  /** A connection that never became a request: counted, with a sample that names its address. */
+  refusedConnection(reason: string, address: string, detail: string): void;
   /** Items lost with a refused request, or sent without a valid token, by reason. */
   refusedItems(items: ReadonlyMap<string, number>, owner: number, requests: 0 | 1): void;
   /** A duplicate of a stored request. */
@@ -55,10 +57,17 @@ export const createRefusalRecorder = (
 ): RefusalRecorder => {
   const pipeline = pipelines[receiver];
   const failing = createFailingSenders(performance.now.bind(performance));
+  const refused = (reason: string, owner = 0, items = 0): void => {
+    metrics.refused.inc({ receiver, reason });
+    refusals.add(pipeline, 'refused', owner, reason, 1, items);
+  };
   return {
-    refused: (reason, owner = 0, items = 0) => {
-      metrics.refused.inc({ receiver, reason });
-      refusals.add(pipeline, 'refused', owner, reason, 1, items);
+    refused,
+    refusedConnection: (reason, address, detail) => {
+      refused(reason);
+      if (!samples.wants(pipeline, 0, reason)) return;
+      const unknown = { request: '', sdk: '', field: '', value: undefined, payload: undefined, ordinal: -1 };
+      samples.add({ stage: 'receiver', ...unknown, pipeline, owner: 0, reason, sender: address, detail });
     },
     refusedItems: (items, owner, requests) => {
       let rest: number = requests;

@@ -167,7 +167,6 @@ const shapes: Shape[] = [
     status: 431,
     reason: 'header_too_large',
   },
-  { what: 'a preface of HTTP/2', bytes: () => 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n' },
   { what: 'a hello of TLS', bytes: () => `\x16\x03\x01\x00\xc8\x01\x00\x00\xc4\x03\x03${'x'.repeat(200)}` },
   { what: 'CONNECT', bytes: () => 'CONNECT a:1 HTTP/1.1\r\nHost: a\r\n\r\n' },
   { what: 'no HTTP at all', bytes: () => 'hello\r\n\r\n' },
@@ -186,6 +185,19 @@ describe.each(['push', 'otlp'] as const)('the %s receiver', (name) => {
       expect([answers.length, answers[0]?.headers['connection'], grown]).toEqual([1, 'close', 1]);
     },
   );
+
+  it('tells a client of HTTP/2, as of gRPC, in its own frames what to send, and counts it', async () => {
+    const settings = '\0\0\0\x04\0\0\0\0\0';
+    let text = '';
+    const grown = await growth(name, 'http2', async () => {
+      text = await exchange(portOf(name), `PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n${settings}`);
+    });
+    expect(grown).toBe(1);
+    expect(text.startsWith(settings)).toBe(true);
+    // GOAWAY with HTTP_1_1_REQUIRED: no stream was opened.
+    expect(text.slice(12, 26)).toBe('\x07\0\0\0\0\0\0\0\0\0\0\0\0\x0d');
+    expect(text.slice(26)).toMatch(/^this port takes HTTP\/1\.1, not HTTP\/2 or gRPC: .*HTTP/);
+  });
 
   it('refuses two Host fields', async () => {
     const answers = answersIn(

@@ -225,7 +225,7 @@ export const sabotages: readonly Sabotage[] = [
       {
         file: 'src/ingress/push/handler.ts',
         from: 'return repeatReply;',
-        to: 'return pointsReply(encoded);',
+        to: 'return pointsReply(encoded, this.deps.links);',
       },
     ],
     project: 'engines',

@@ -21,6 +21,12 @@ const sections: readonly (readonly [title: string, about: string, isIn: (reason:
   ['Whole requests', 'Nothing of the request is stored.', ({ of }) => of === 'request'],
 ];
 
+/** The first row of a code has its anchor, which answers link to (TIDEMARK_DOCS_URL). */
+const anchorOf = (reason: Reason): string =>
+  sections.flatMap(([, , isIn]) => reasons.filter(isIn)).find(({ code }) => code === reason.code) === reason
+    ? `<a id="${reason.code}"></a>`
+    : '';
+
 /** docs/reasons.md: every row of the closed table, by the kind of thing that it applies to. */
 export const reasonDocument = (): string =>
   [
@@ -29,7 +35,8 @@ export const reasonDocument = (): string =>
     '`make docs` writes this page from `src/model/reasons.ts`.',
     '',
     'Every item, value or request that is dropped, deferred, dead-lettered or refused has one of these codes, the same one in answers,',
-    'metrics, samples and dead letters. `tidemark explain <code>` prints its row.',
+    'metrics, samples and dead letters. `tidemark explain <code>` prints its row. Where `TIDEMARK_DOCS_URL` names the address of this',
+    'page, the messages of answers link to the row.',
     ...sections.flatMap(([title, about, isIn]) => [
       '',
       `## ${title}`,
@@ -41,8 +48,8 @@ export const reasonDocument = (): string =>
       ...reasons
         .filter(isIn)
         .map(
-          ({ code, meaning, remedy, fixableBy }) =>
-            `| \`${code}\` | ${meaning.replaceAll('|', '\\|')} | ${remedy.replaceAll('|', '\\|')} | ${fixableByNames[fixableBy]} |`,
+          (reason) =>
+            `| ${anchorOf(reason)}\`${reason.code}\` | ${reason.meaning.replaceAll('|', '\\|')} | ${reason.remedy.replaceAll('|', '\\|')} | ${fixableByNames[reason.fixableBy]} |`,
         ),
     ]),
     '',

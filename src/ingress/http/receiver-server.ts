@@ -23,6 +23,8 @@ export type Receiver = {
   readonly handle: (request: IncomingMessage) => Promise<Reply>;
   /** The answer to a request that never reaches the line; without `request` where none could be read. */
   readonly refuse: (refused: Refused, request?: IncomingMessage) => Reply;
+  /** What a client of HTTP/2, as of gRPC, has to send instead. */
+  readonly http2Remedy: string;
   /** The answer to a defect of the program. */
   readonly defect: Refused;
   /** Header fields of every answer. */
@@ -188,6 +190,11 @@ export const createReceiverServer = (
       protocolAnswer,
       overloadAnswer: (request) =>
         contentOf(new Refused('not_stored', 'too many connections', { headers: retryAfter(2) }), request),
+      http2Answer: (address) => {
+        const text = `this port takes HTTP/1.1, not HTTP/2 or gRPC: ${receiver.http2Remedy}`;
+        recorder.refusedConnection('protocol_error', address, text);
+        return text;
+      },
       holdsContinue: true,
       onEnded: (reason) => metrics.connectionsEnded.inc({ receiver: name, reason }),
       onConnections: (by) => metrics.connections.inc({ receiver: name }, by),

@@ -198,7 +198,7 @@ class OtlpSteps {
     }
     this.account(encoded, sender, applications);
     usage.accepted(sender, body, keptByApplication(encoded.runs), arrivedAt, encoded.sdk);
-    const { rejected, message } = outcomeMessage(encoded);
+    const { rejected, message } = outcomeMessage(encoded, this.deps.links);
     return message === '' ? successReply(encoding) : partialReply(encoding, rejected, message);
   }
 }
@@ -227,6 +227,6 @@ export const createOtlpHandler = (deps: OtlpDependencies): ((request: IncomingMe
     admitBody: (sender, body) => steps.admitBody(sender, body),
     take: (sender, body, applications, arrivedAt) => steps.take(sender, body, applications, arrivedAt),
     sampleRefused: (sender, refused) => sampleRefusedOtlp(deps.recorder, sender, refused),
-    refuse: (refused, request) => refusedReply(replyEncodingOf(request), refused),
+    refuse: (refused, request) => refusedReply(replyEncodingOf(request), refused, deps.links),
   });
 };

@@ -1,6 +1,7 @@
 import { counted } from '../../model/counted.ts';
 import { exampleText } from '../../model/text-forms.ts';
 import type { EncodedTraces } from '../../wire/otlp/types.ts';
+import { noLinks, type ReasonLinks } from '../reason-links.ts';
 import { shownKey } from './hints.ts';
 
 /** The warning for a byte-identical request, which is stored already. */
@@ -43,7 +44,10 @@ const nothingFound = ({ unknownTopLevelKeys, misplacedKeys }: EncodedTraces): st
  * warning: about spans that transfer will drop for their time, about truncated values, about a body without spans. An empty message
  * means plain success.
  */
-export const outcomeMessage = (encoded: EncodedTraces): { rejected: number; message: string } => {
+export const outcomeMessage = (
+  encoded: EncodedTraces,
+  links: ReasonLinks = noLinks,
+): { rejected: number; message: string } => {
   const rejected = total(encoded.rejected);
   const deferred = total(encoded.deferred);
   const sentences: string[] = [];
@@ -66,5 +70,6 @@ export const outcomeMessage = (encoded: EncodedTraces): { rejected: number; mess
     );
   if (encoded.spans === 0) sentences.push(...nothingFound(encoded));
   if (sentences.length > 0 && encoded.examples.length > 0) sentences.push(examplesOf(encoded));
-  return { rejected, message: sentences.join('; ') };
+  const seen = links([...encoded.rejected.keys(), ...encoded.deferred.keys()]);
+  return { rejected, message: sentences.join('; ') + seen };
 };

@@ -1,5 +1,6 @@
 import { MalformedBody, TooManyElements, TooManySpans, TooManyTokens } from '../../wire/otlp/types.ts';
 import type { Reply } from '../http/reply.ts';
+import { noLinks, type ReasonLinks } from '../reason-links.ts';
 import { type RefusalReason, Refused } from '../refused.ts';
 import { bodyHint } from './hints.ts';
 import { type OtlpEncoding, statusReply } from './reply.ts';
@@ -34,9 +35,13 @@ const messages: Partial<Readonly<Record<RefusalReason, (detail: string) => strin
 export const refusalMessage = ({ reason, detail }: Refused): string => messages[reason]?.(detail) ?? detail;
 
 /** The answer to a refused request; a 400 names the faulty field (OTLP/HTTP, "Bad Data"). */
-export const refusedReply = (encoding: OtlpEncoding, refused: Refused): Reply => {
+export const refusedReply = (
+  encoding: OtlpEncoding,
+  refused: Refused,
+  links: ReasonLinks = noLinks,
+): Reply => {
   const { status, reason, headers, field } = refused;
-  const message = refusalMessage(refused);
+  const message = refusalMessage(refused) + links([reason]);
   const isBadData = status === 400 && reason !== 'protocol_error';
   return statusReply(encoding, status, message, headers, isBadData ? [{ field, description: message }] : []);
 };

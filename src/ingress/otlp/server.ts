@@ -1,6 +1,7 @@
 import type { IncomingMessage, Server } from 'node:http';
 import { createReceiverServer, type Listening } from '../http/receiver-server.ts';
 import type { Reply } from '../http/reply.ts';
+import type { ReasonLinks } from '../reason-links.ts';
 import type { RefusalRecorder } from '../refusal-recorder.ts';
 import { Refused } from '../refused.ts';
 import { replyEncodingOf } from './handler.ts';
@@ -9,7 +10,7 @@ import { refusedReply, tracesPath } from './refusal.ts';
 /** On every answer, errors included: a page must see the reason of a refusal, not a network error. */
 const corsHeaders = {
   'Access-Control-Allow-Origin': '*',
-  'Access-Control-Expose-Headers': 'Retry-After, RateLimit, RateLimit-Policy, X-Request-Id',
+  'Access-Control-Expose-Headers': 'Retry-After, RateLimit, RateLimit-Policy, X-Request-Id, traceresponse',
 } as const;
 
 const preflightHeaders = (tokenHeaders: readonly string[]) =>
@@ -29,6 +30,7 @@ export const createOtlpServer = (
   listening: Listening,
   recorder: RefusalRecorder,
   tokenHeaders: readonly string[],
+  links: ReasonLinks,
   onDefect: (error: unknown) => void,
 ): Server =>
   createReceiverServer(
@@ -38,7 +40,8 @@ export const createOtlpServer = (
       handle,
       // Where no request could be read, no Content-Type is known: JSON.
       refuse: (refused, request) =>
-        refusedReply(request === undefined ? 'json' : replyEncodingOf(request), refused),
+        refusedReply(request === undefined ? 'json' : replyEncodingOf(request), refused, links),
+      http2Remedy: 'send OTLP over HTTP (OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf)',
       defect: new Refused('internal'),
       headers: corsHeaders,
       preflight: preflightHeaders(tokenHeaders),

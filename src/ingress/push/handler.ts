@@ -179,7 +179,7 @@ class PushSteps {
     const { encoded } = push;
     if (isStrict && isFaulty(encoded)) {
       this.refuseWhole(push, sender);
-      return strictReply(encoded);
+      return strictReply(encoded, this.deps.links);
     }
     if (!reserve(2 * encodedLength(encoded))) throw notStored(noRoom.detail);
     const isRepeat =
@@ -190,7 +190,7 @@ class PushSteps {
       return repeatReply;
     }
     this.account(push, sender, body, arrivedAt);
-    return pointsReply(encoded);
+    return pointsReply(encoded, this.deps.links);
   }
 }
 
@@ -217,6 +217,6 @@ export const createPushHandler = (deps: PushDependencies): ((request: IncomingMe
     admitBody: (sender, { bytes }) => steps.admitted(sender, bytes),
     take: (sender, body, admitted, arrivedAt) => steps.take(sender, body, admitted, arrivedAt),
     sampleRefused: (sender, refused) => sampleRefusedPush(deps.recorder, sender, refused),
-    refuse: refusedReply,
+    refuse: (refused) => refusedReply(refused, deps.links),
   });
 };

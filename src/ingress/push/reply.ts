@@ -3,6 +3,7 @@ import { explain } from '../../model/reasons.ts';
 import { exampleText } from '../../model/text-forms.ts';
 import type { EncodedPoints } from '../../rules/points/encoded-points.ts';
 import type { Reply } from '../http/reply.ts';
+import { noLinks, type ReasonLinks } from '../reason-links.ts';
 import { noHeaders, type RefusalReason, type Refused } from '../refused.ts';
 
 const contentType = 'application/json';
@@ -28,7 +29,7 @@ export const repeatReply: Reply = {
     message:
       'received before: the request was stored and its points validated then; it is counted as duplicate_request and not stored again',
   }),
-  headers: noHeaders,
+  headers: { 'Idempotent-Replayed': 'true' },
 };
 
 /** The error, its place or its size, and the remedy: `<meaning>: <detail>; <remedy>`. */
@@ -38,14 +39,17 @@ const refusalText = (reason: RefusalReason, detail: string): string => {
 };
 
 /** The reply to a request that is refused whole: the envelope `{code, result, message}`, all strings, and the reason. */
-export const refusedReply = ({ reason, detail, status, headers }: Refused): Reply => ({
+export const refusedReply = (
+  { reason, detail, status, headers }: Refused,
+  links: ReasonLinks = noLinks,
+): Reply => ({
   status,
   contentType,
   headers,
   body: JSON.stringify({
     code: String(status),
     result: 'false',
-    message: refusalText(reason, detail),
+    message: refusalText(reason, detail) + links([reason]),
     reason,
   }),
 });
@@ -62,6 +66,11 @@ const total = (counts: ReadonlyMap<string, number>): number => {
 /** Whether a point or a value of the push would be dropped. */
 export const isFaulty = ({ dropped, valuesDropped }: EncodedPoints): boolean =>
   dropped.size > 0 || valuesDropped.size > 0;
+
+const reasonsOf = ({ dropped, valuesDropped }: EncodedPoints): string[] => [
+  ...dropped.keys(),
+  ...valuesDropped.keys(),
+];
 
 const faults = (encoded: EncodedPoints, verb: string): string[] => {
   const parts: string[] = [];
@@ -88,7 +97,7 @@ const counts = (encoded: EncodedPoints) => ({
 });
 
 /** The result for the points: 200 when at least one is kept, else 400 (nothing was published). */
-export const pointsReply = (encoded: EncodedPoints): Reply => {
+export const pointsReply = (encoded: EncodedPoints, links: ReasonLinks = noLinks): Reply => {
   const { accepted, valuesRounded, examples } = encoded;
   if (!isFaulty(encoded) && valuesRounded === 0) return plainSuccess;
   const isKept = accepted > 0;
@@ -101,7 +110,7 @@ export const pointsReply = (encoded: EncodedPoints): Reply => {
     body: JSON.stringify({
       code: isKept ? '200' : '400',
       result: isKept ? 'true' : 'false',
-      message: message.join('; '),
+      message: message.join('; ') + links(reasonsOf(encoded)),
       ...(isKept ? {} : { reason: examples[0]?.reason }),
       accepted,
       ...counts(encoded),
@@ -111,13 +120,13 @@ export const pointsReply = (encoded: EncodedPoints): Reply => {
 };
 
 /** The reply to a strict push of which a point or a value would be dropped: 400, nothing was published. */
-export const strictReply = (encoded: EncodedPoints): Reply => ({
+export const strictReply = (encoded: EncodedPoints, links: ReasonLinks = noLinks): Reply => ({
   status: 400,
   contentType,
   body: JSON.stringify({
     code: '400',
     result: 'false',
-    message: `nothing is stored, because strict=true: ${faults(encoded, 'would be dropped').join('; ')}`,
+    message: `nothing is stored, because strict=true: ${faults(encoded, 'would be dropped').join('; ')}${links(reasonsOf(encoded))}`,
     reason: encoded.examples[0]?.reason ?? encoded.valuesDropped.keys().next().value,
     accepted: 0,
     ...counts(encoded),

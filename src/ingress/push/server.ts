@@ -1,6 +1,7 @@
 import type { IncomingMessage, Server } from 'node:http';
 import { createReceiverServer, type Listening } from '../http/receiver-server.ts';
 import type { Reply } from '../http/reply.ts';
+import type { ReasonLinks } from '../reason-links.ts';
 import type { RefusalRecorder } from '../refusal-recorder.ts';
 import { type Headers, noHeaders, Refused, retryAfter } from '../refused.ts';
 import { refusedReply } from './reply.ts';
@@ -8,7 +9,10 @@ import { refusedReply } from './reply.ts';
 /** Members of an answer that a page of this origin reads, errors included: it must see the reason of a refusal. */
 const corsHeaders = (origin: string): Headers => ({
   'Access-Control-Allow-Origin': origin,
-  'Access-Control-Expose-Headers': 'Retry-After, RateLimit, RateLimit-Policy, X-Request-Id',
+  'Access-Control-Expose-Headers': [
+    'Retry-After, RateLimit, RateLimit-Policy, X-Request-Id',
+    'Idempotent-Replayed, traceresponse',
+  ].join(', '),
 });
 
 const preflightHeaders: Headers = {
@@ -23,6 +27,7 @@ export const createPushServer = (
   listening: Listening,
   recorder: RefusalRecorder,
   corsOrigin: string | undefined,
+  links: ReasonLinks,
   onDefect: (error: unknown) => void,
 ): Server =>
   createReceiverServer(
@@ -30,7 +35,8 @@ export const createPushServer = (
       name: 'push',
       paths: ['/v2/push/', '/v2/push'],
       handle,
-      refuse: refusedReply,
+      refuse: (refused) => refusedReply(refused, links),
+      http2Remedy: 'POST to /v2/push/ over HTTP/1.1',
       // The reply envelope of a push has no 500.
       defect: new Refused('not_stored', "internal error; see the receiver's log", { headers: retryAfter(5) }),
       ...(corsOrigin === undefined

@@ -3,6 +3,7 @@ import type { MetricsPipeline } from '../../config/pipelines.ts';
 import type { Durability, QuestdbAddress } from '../../config/settings.ts';
 import type { Placements } from '../../directory/placements.ts';
 import type { Purges } from '../../directory/purges.ts';
+import { counted } from '../../model/counted.ts';
 import { createAppliedCheck } from '../../stores/questdb/applied.ts';
 import { createQuestdbSql } from '../../stores/questdb/sql.ts';
 import { listed } from '../../stores/questdb/table-states.ts';
@@ -58,7 +59,8 @@ const failingText = (failing: readonly FailingTable[]): string[] => {
   const told = failing.map(({ table, why, isUnavailable, messages, oldestMs }) => ({
     name: table,
     isUnavailable,
-    why: messages === 0 ? why : `${why}; ${messages} messages, the oldest ${seconds(oldestMs)} s old`,
+    why:
+      messages === 0 ? why : `${why}; ${counted(messages, 'message')}, the oldest ${seconds(oldestMs)} s old`,
   }));
   return [
     ...listed(

@@ -49,6 +49,7 @@ const accountOf = (pipeline: 'metrics' | 'traces'): RefusalRecorder => {
   });
   return {
     refused: () => {},
+    refusedConnection: () => {},
     refusedItems: () => {},
     repeated: () => {},
     lost: () => {},

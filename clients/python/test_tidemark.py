@@ -1,0 +1,223 @@
+"""What the client promises, against a receiver that answers as a test says."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import logging
+import os
+import subprocess
+import sys
+import threading
+import unittest
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any, Dict, List, NamedTuple, Optional, Tuple
+
+import tidemark
+from tidemark import Client, Loss
+
+OK = (200, {"code": "200", "result": "true", "message": ""}, {})
+BUSY = (503, {"code": "503", "result": "false", "message": "busy", "reason": "not_stored"}, {"Retry-After": "0"})
+#: Reads the request, then closes the connection without an answer.
+LOST: Tuple[int, Dict[str, str], Dict[str, str]] = (0, {}, {})
+
+
+class Request(NamedTuple):
+    path: str
+    key: Optional[str]
+    body: bytes
+    points: List[Dict[str, Any]]
+
+
+class Receiver:
+    """Gives its answers one by one, and the last one for ever."""
+
+    def __init__(self, *answers: Tuple[int, Dict[str, Any], Dict[str, str]]) -> None:
+        self.requests: List[Request] = []
+        self.gate = threading.Event()
+        self.gate.set()
+        self.arrived = threading.Semaphore(0)
+        left = list(answers)
+        receiver = self
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def do_POST(self) -> None:
+                body = self.rfile.read(int(self.headers["Content-Length"]))
+                plain = gzip.decompress(body) if self.headers["Content-Encoding"] == "gzip" else body
+                points = json.loads(plain)["data"]
+                receiver.requests.append(Request(self.path, self.headers["Idempotency-Key"], plain, points))
+                receiver.arrived.release()
+                receiver.gate.wait(10)
+                status, envelope, headers = left.pop(0) if len(left) > 1 else left[0]
+                if status == 0:
+                    self.close_connection = True
+                    return
+                text = json.dumps(envelope).encode()
+                self.send_response(status)
+                for name, value in {**headers, "Content-Length": str(len(text))}.items():
+                    self.send_header(name, value)
+                self.end_headers()
+                self.wfile.write(text)
+
+            def log_message(self, format: str, *args: object) -> None:
+                pass
+
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.server.daemon_threads = True
+        threading.Thread(target=self.server.serve_forever, args=(0.01,), daemon=True).start()
+        self.url = f"http://127.0.0.1:{self.server.server_address[1]}"
+
+    def close(self) -> None:
+        self.gate.set()
+        self.server.shutdown()
+        self.server.server_close()
+
+
+class ClientTest(unittest.TestCase):
+    def setUp(self) -> None:
+        tidemark._BACK_OFF_FIRST_S = 0.001
+        self.losses: List[Loss] = []
+
+    def receiver(self, *answers: Tuple[int, Dict[str, Any], Dict[str, str]]) -> Receiver:
+        receiver = Receiver(*answers)
+        self.addCleanup(receiver.close)
+        return receiver
+
+    def client(self, receiver: Receiver, **options: Any) -> Client:
+        client = Client(receiver.url, 7, "secret", on_loss=self.losses.append, **options)
+        self.addCleanup(client.close, 0)
+        return client
+
+    def test_points_are_sent_in_order_in_batches_with_a_key_each(self) -> None:
+        receiver = self.receiver(OK)
+        client = self.client(receiver, batch_points=2, interval_s=60)
+        for load in range(5):
+            client.push({"load": load}, target="a", dimension={"module": "db"}, timestamp_ms=1000 + load)
+        self.assertTrue(client.flush(10))
+        self.assertEqual([len(request.points) for request in receiver.requests], [2, 2, 1])
+        sent = [point for request in receiver.requests for point in request.points]
+        self.assertEqual([point["metrics"]["load"] for point in sent], [0, 1, 2, 3, 4])
+        self.assertEqual(sent[0], {"metrics": {"load": 0}, "target": "a", "dimension": {"module": "db"}, "timestamp": 1000})
+        self.assertEqual(len({request.key for request in receiver.requests}), 3)
+        self.assertEqual({request.path for request in receiver.requests}, {"/v2/push/"})
+        self.assertEqual((client.stats.stored, client.stats.buffered), (5, 0))
+
+    def test_a_retry_has_the_bytes_and_the_key_of_the_first_try(self) -> None:
+        replayed = (200, OK[1], {"Idempotent-Replayed": "true"})
+        receiver = self.receiver(BUSY, LOST, (500, {}, {}), (429, {}, {}), (200, {"html": "portal"}, {}), replayed)
+        client = self.client(receiver)
+        client.push({"load": 1})
+        self.assertTrue(client.flush(10))
+        self.assertEqual(len(receiver.requests), 6)
+        self.assertEqual(len({(request.key, request.body) for request in receiver.requests}), 1)
+        stats = client.stats
+        self.assertEqual((stats.stored, stats.retries, stats.replays, self.losses), (1, 5, 1, []))
+
+    def test_a_point_without_a_time_gets_the_one_of_its_push(self) -> None:
+        receiver = self.receiver(OK)
+        client = self.client(receiver)
+        client.push({"load": 1})
+        self.assertTrue(client.flush(10))
+        self.assertGreater(receiver.requests[0].points[0]["timestamp"], 1_600_000_000_000)
+
+    def test_it_waits_as_long_as_retry_after_says(self) -> None:
+        receiver = self.receiver((503, BUSY[1], {"Retry-After": "200"}), OK)
+        client = self.client(receiver)
+        client.push({"load": 1})
+        self.assertTrue(receiver.arrived.acquire(timeout=10))
+        # The next try is 200 s away: a close that waits less is a loss, told with the last answer.
+        self.assertFalse(client.close(0.2))
+        self.assertEqual(self.losses, [Loss("not_delivered", 1, "503 busy")])
+        self.assertEqual(len(receiver.requests), 1)
+
+    def test_a_refusal_is_final_and_told(self) -> None:
+        refused = (401, {"code": "401", "result": "false", "message": "wrong", "reason": "unauthorized"}, {})
+        receiver = self.receiver(refused, OK)
+        client = self.client(receiver)
+        client.push({"load": 1})
+        self.assertTrue(client.flush(10))
+        self.assertEqual(self.losses, [Loss("unauthorized", 1, "wrong")])
+        client.push({"load": 2})
+        self.assertTrue(client.flush(10))
+        self.assertEqual((client.stats.stored, client.stats.lost), (1, 1))
+
+    def test_dropped_points_are_told_by_reason(self) -> None:
+        answer = {"code": "200", "result": "true", "message": "1 of 2", "dropped": {"metrics_empty": 1}}
+        client = self.client(self.receiver((200, answer, {})))
+        client.push({"load": 1})
+        client.push({})
+        self.assertTrue(client.flush(10))
+        self.assertEqual(self.losses, [Loss("metrics_empty", 1, "1 of 2")])
+        self.assertEqual((client.stats.stored, client.stats.lost), (1, 1))
+
+    def test_the_buffer_is_bounded_and_a_point_beyond_it_is_told(self) -> None:
+        receiver = self.receiver(OK)
+        receiver.gate.clear()
+        client = self.client(receiver, buffer_points=3, batch_points=1)
+        self.assertTrue(client.push({"load": 0}))
+        self.assertTrue(receiver.arrived.acquire(timeout=10))
+        taken = [client.push({"load": load}) for load in (1, 2, 3)]
+        self.assertEqual(taken, [True, True, False])
+        self.assertEqual([loss.reason for loss in self.losses], ["buffer_full"])
+        receiver.gate.set()
+        self.assertTrue(client.flush(10))
+        self.assertEqual(client.stats.stored, 3)
+
+    def test_large_batches_are_cut_by_bytes(self) -> None:
+        receiver = self.receiver(OK)
+        client = self.client(receiver, batch_bytes=4096, interval_s=60)
+        for _ in range(8):
+            client.push({"load": 1}, target="x" * 1000)
+        self.assertTrue(client.flush(10))
+        self.assertLess(max(len(request.body) for request in receiver.requests), 4300)
+        self.assertEqual(client.stats.stored, 8)
+
+    def test_a_value_that_json_has_not_is_an_error_of_its_push(self) -> None:
+        client = self.client(self.receiver(OK))
+        with self.assertRaises(ValueError):
+            client.push({"load": float("nan")})
+        with self.assertRaises(TypeError):
+            client.push({"load": object()})  # type: ignore[dict-item]
+        client.close()
+        with self.assertRaises(RuntimeError):
+            client.push({"load": 1})
+
+    def test_a_callback_that_fails_stops_nothing(self) -> None:
+        logging.getLogger("tidemark").setLevel(logging.CRITICAL)
+        self.addCleanup(logging.getLogger("tidemark").setLevel, logging.NOTSET)
+        receiver = self.receiver((400, {"reason": "metrics_empty"}, {}), OK)
+        client = Client(receiver.url, 7, "secret", on_loss=lambda _: 1 / 0)  # type: ignore[arg-type,return-value]
+        for load in (1, 2):
+            client.push({"load": load})
+            self.assertTrue(client.flush(10))
+        self.assertEqual(client.stats.stored, 1)
+
+    def in_a_program(self, receiver: Receiver, code: str) -> None:
+        text = f"import os, tidemark\nclient = tidemark.Client({receiver.url!r}, 7, 'secret', interval_s=60)\n{code}\n"
+        environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parent)}
+        subprocess.run([sys.executable, "-c", text], env=environment, timeout=30, check=True)
+
+    def test_the_exit_of_a_program_flushes(self) -> None:
+        receiver = self.receiver(BUSY, OK)
+        self.in_a_program(receiver, "client.push({'load': 1})")
+        self.assertEqual([len(request.points) for request in receiver.requests], [1, 1])
+
+    @unittest.skipUnless(hasattr(os, "fork"), "needs fork")
+    def test_a_fork_sends_its_own_points_alone(self) -> None:
+        receiver = self.receiver(OK)
+        code = (
+            "client.push({'load': 1})\n"
+            "child = os.fork()\n"
+            "client.push({'load': 3 if child else 2})\n"
+            "if child: os.waitpid(child, 0)"
+        )
+        self.in_a_program(receiver, code)
+        batches = sorted([point["metrics"]["load"] for point in request.points] for request in receiver.requests)
+        self.assertEqual(batches, [[1, 3], [2]])
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,299 @@
+"""Pushes custom metrics to Tidemark: buffered, retried, each point stored once.
+
+Every batch keeps its bytes and its ``Idempotency-Key`` over all retries, so a batch whose answer was lost is not stored
+twice. Only the standard library is needed (Python 3.9 or newer).
+"""
+
+from __future__ import annotations
+
+import atexit
+import gzip
+import http.client
+import json
+import logging
+import os
+import random
+import threading
+import time
+import uuid
+import weakref
+from collections import deque
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Callable, Mapping, Optional, Union
+from urllib.parse import urlsplit
+
+__all__ = ["Client", "Loss", "Stats"]
+
+log = logging.getLogger("tidemark")
+
+_BACK_OFF_FIRST_S = 0.2
+_BACK_OFF_MAX_S = 30.0
+_RETRY_AFTER_MAX_S = 300.0
+_ANSWER_BYTES_MAX = 1 << 20
+
+
+@dataclass(frozen=True)
+class Loss:
+    """Points that are not stored, and why: a reason of the service, ``buffer_full`` or ``not_delivered``."""
+
+    reason: str
+    points: int
+    message: str
+
+
+@dataclass(frozen=True)
+class Stats:
+    """Points since the client was made, and retries; ``replays`` of them found the first try stored."""
+
+    stored: int = 0
+    lost: int = 0
+    buffered: int = 0
+    retries: int = 0
+    replays: int = 0
+
+
+@dataclass(frozen=True)
+class _Batch:
+    body: bytes
+    key: str
+    points: int
+
+
+@dataclass(frozen=True)
+class _Answer:
+    status: int
+    retry_after_s: float
+    is_replay: bool
+    envelope: Mapping[str, object]
+
+    @property
+    def is_final(self) -> bool:
+        # A 200 that is not the service's own, of a proxy or a portal, has stored nothing.
+        if self.status == 200:
+            return self.envelope.get("result") == "true"
+        return 300 <= self.status < 500 and self.status not in (408, 429)
+
+
+class Client:
+    """One data id. Every method may be called from any thread; one background thread sends.
+
+    ``url``: the push receiver, like ``http://127.0.0.1:10205``. ``batch_points`` and ``batch_bytes`` bound a request,
+    ``interval_s`` is the longest wait for a batch to fill. ``buffer_points`` bounds memory: a point beyond it is lost.
+    ``timeout_s`` is per request; the service answers within 8 s. ``on_loss`` is called from the background thread, or
+    from ``push`` for ``buffer_full``; without it a loss is logged as a warning of the logger ``tidemark``.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        data_id: int,
+        access_token: str,
+        *,
+        batch_points: int = 500,
+        batch_bytes: int = 512 * 1024,
+        interval_s: float = 1.0,
+        buffer_points: int = 100_000,
+        timeout_s: float = 10.0,
+        exit_timeout_s: float = 10.0,
+        on_loss: Optional[Callable[[Loss], None]] = None,
+    ) -> None:
+        parts = urlsplit(url)
+        if parts.scheme not in ("http", "https") or parts.hostname is None:
+            raise ValueError(f"url must be like http://host:10205, got {url!r}")
+        self._https = parts.scheme == "https"
+        self._host, self._port = parts.hostname, parts.port
+        self._path = parts.path.rstrip("/") + "/v2/push/"
+        self._head = json.dumps({"data_id": data_id, "access_token": access_token})[:-1] + ', "data": ['
+        self._batch_points, self._batch_bytes = batch_points, batch_bytes
+        self._interval_s, self._buffer_points = interval_s, buffer_points
+        self._timeout_s, self._exit_timeout_s, self._on_loss = timeout_s, exit_timeout_s, on_loss
+        self._reset()
+        atexit.register(_call, weakref.WeakMethod(self.close))
+        if hasattr(os, "register_at_fork"):
+            os.register_at_fork(after_in_child=partial(_call, weakref.WeakMethod(self._reset)))
+
+    def _reset(self) -> None:
+        """Begins without points: those of before a fork are the parent's to send."""
+        self._changed = threading.Condition()
+        self._waiting: deque[bytes] = deque()
+        self._sending = 0
+        self._flushes = 0
+        self._is_closed = False
+        self._gives_up = threading.Event()
+        self._stats = Stats()
+        self._connection: Optional[http.client.HTTPConnection] = None
+        self._thread: Optional[threading.Thread] = None
+
+    def push(
+        self,
+        metrics: Mapping[str, Union[int, float]],
+        *,
+        target: str = "",
+        dimension: Optional[Mapping[str, str]] = None,
+        timestamp_ms: Optional[int] = None,
+    ) -> bool:
+        """Buffers a point; without a timestamp it is of now. False when the buffer is full, and the point lost.
+
+        Raises ValueError for NaN and infinities, TypeError for values that JSON has not, RuntimeError after ``close``.
+        """
+        point = {
+            "metrics": dict(metrics),
+            "target": target,
+            "dimension": dict(dimension or {}),
+            "timestamp": time.time_ns() // 1_000_000 if timestamp_ms is None else timestamp_ms,
+        }
+        text = json.dumps(point, allow_nan=False, separators=(",", ":")).encode()
+        with self._changed:
+            if self._is_closed:
+                raise RuntimeError("the client is closed")
+            is_full = len(self._waiting) + self._sending >= self._buffer_points
+            if not is_full:
+                self._waiting.append(text)
+                if self._thread is None:
+                    self._thread = threading.Thread(target=self._run, name="tidemark", daemon=True)
+                    self._thread.start()
+                elif len(self._waiting) in (1, self._batch_points):
+                    self._changed.notify_all()
+        if is_full:
+            self._lose(Loss("buffer_full", 1, f"the buffer holds {self._buffer_points} points"))
+        return not is_full
+
+    def flush(self, timeout_s: Optional[float] = None) -> bool:
+        """Sends what is buffered now, and waits until it is stored or refused. False after the time-out."""
+        with self._changed:
+            self._flushes += 1
+            self._changed.notify_all()
+            try:
+                return self._changed.wait_for(lambda: not self._waiting and self._sending == 0, timeout_s)
+            finally:
+                self._flushes -= 1
+
+    def close(self, timeout_s: Optional[float] = None) -> bool:
+        """Flushes and ends; also called at the exit of the program. What is not delivered in time is a loss."""
+        with self._changed:
+            self._is_closed = True
+        is_done = self.flush(self._exit_timeout_s if timeout_s is None else timeout_s)
+        self._gives_up.set()
+        with self._changed:
+            self._changed.notify_all()
+        if self._thread is not None and self._thread is not threading.current_thread():
+            self._thread.join(self._timeout_s)
+        return is_done
+
+    def __enter__(self) -> "Client":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    @property
+    def stats(self) -> Stats:
+        with self._changed:
+            return replace(self._stats, buffered=len(self._waiting) + self._sending)
+
+    def _count(self, **more: int) -> None:
+        with self._changed:
+            self._stats = replace(self._stats, **{key: getattr(self._stats, key) + by for key, by in more.items()})
+
+    def _lose(self, loss: Loss) -> None:
+        self._count(lost=loss.points)
+        if self._on_loss is None:
+            log.warning("%d points are not stored: %s (%s)", loss.points, loss.reason, loss.message)
+            return
+        try:
+            self._on_loss(loss)
+        except Exception:
+            log.exception("on_loss failed")
+
+    def _run(self) -> None:
+        while (batch := self._next()) is not None:
+            self._deliver(batch)
+            with self._changed:
+                self._sending = 0
+                self._changed.notify_all()
+        if self._connection is not None:
+            self._connection.close()
+
+    def _is_due(self) -> bool:
+        return self._gives_up.is_set() or self._flushes > 0 or len(self._waiting) >= self._batch_points
+
+    def _next(self) -> Optional[_Batch]:
+        with self._changed:
+            self._changed.wait_for(lambda: bool(self._waiting) or self._gives_up.is_set())
+            self._changed.wait_for(self._is_due, self._interval_s)
+            if not self._waiting:
+                return None
+            points: list[bytes] = [self._waiting.popleft()]
+            length = len(points[0])
+            while self._waiting and len(points) < self._batch_points:
+                length += len(self._waiting[0]) + 1
+                if length > self._batch_bytes:
+                    break
+                points.append(self._waiting.popleft())
+            self._sending = len(points)
+        body = self._head.encode() + b",".join(points) + b"]}"
+        return _Batch(gzip.compress(body, 1, mtime=0), uuid.uuid4().hex, len(points))
+
+    def _deliver(self, batch: _Batch) -> None:
+        """Sends the same bytes under the same key until the service has decided, or the client gives up."""
+        tries, why = 0, "the client was closed first"
+        while not self._gives_up.is_set():
+            wait_s = 0.0
+            try:
+                answer = self._post(batch)
+            except (OSError, http.client.HTTPException) as error:
+                why = f"{type(error).__name__}: {error}"
+            else:
+                if answer.is_final:
+                    return self._decided(batch, answer)
+                why = f"{answer.status} {answer.envelope.get('message', '')}"
+                wait_s = answer.retry_after_s
+            tries += 1
+            self._count(retries=1)
+            back_off_s = min(_BACK_OFF_MAX_S, _BACK_OFF_FIRST_S * 2 ** min(tries, 16))
+            # Jitter above Retry-After, too: senders that were refused together must not come back together.
+            self._gives_up.wait(wait_s + random.uniform(0, back_off_s))
+        self._lose(Loss("not_delivered", batch.points, why))
+
+    def _decided(self, batch: _Batch, answer: _Answer) -> None:
+        envelope = answer.envelope
+        dropped = envelope.get("dropped")
+        counts = [] if not isinstance(dropped, dict) else [(str(k), int(v)) for k, v in dropped.items()]
+        message = str(envelope.get("message", ""))
+        if answer.status != 200 and not counts:
+            counts = [(str(envelope.get("reason", f"http_{answer.status}")), batch.points)]
+        lost = sum(points for _, points in counts)
+        self._count(stored=max(0, batch.points - lost), replays=1 if answer.is_replay else 0)
+        for reason, points in counts:
+            self._lose(Loss(reason, points, message))
+
+    def _post(self, batch: _Batch) -> _Answer:
+        headers = {"Content-Type": "application/json", "Content-Encoding": "gzip", "User-Agent": "tidemark-python"}
+        if self._connection is None:
+            kind = http.client.HTTPSConnection if self._https else http.client.HTTPConnection
+            self._connection = kind(self._host, self._port, timeout=self._timeout_s)
+        try:
+            self._connection.request("POST", self._path, batch.body, {**headers, "Idempotency-Key": batch.key})
+            response = self._connection.getresponse()
+            text = response.read(_ANSWER_BYTES_MAX)
+        except BaseException:
+            self._connection.close()
+            self._connection = None
+            raise
+        after = response.headers.get("Retry-After", "")
+        wait_s = min(_RETRY_AFTER_MAX_S, float(after)) if after.isdecimal() else 0.0
+        return _Answer(response.status, wait_s, response.headers.get("Idempotent-Replayed") == "true", _envelope(text))
+
+
+def _envelope(text: bytes) -> Mapping[str, object]:
+    try:
+        value = json.loads(text)
+    except ValueError:
+        return {}
+    return value if isinstance(value, dict) else {}
+
+
+def _call(method: "weakref.WeakMethod[Callable[[], object]]") -> None:
+    if (call := method()) is not None:
+        call()
