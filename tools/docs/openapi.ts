@@ -79,7 +79,10 @@ export const depsOfNothing = (): ApiDeps =>
       onAnswer: () => undefined,
       explore: { role: 'viewer' },
       refresh: {
-        pollingApp: createPollingApp(z.custom<Subscriptions>(() => true).parse({}), () => undefined),
+        pollingApp: createPollingApp(z.custom<Subscriptions>(() => true).parse({}), () => undefined, {
+          prefix: 'bk',
+          now: () => 0,
+        }),
       },
     });
 

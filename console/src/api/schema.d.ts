@@ -2013,7 +2013,7 @@ export interface components {
         Subscription: {
             subscription_id: number | null;
             mon_data_id: number;
-            custom_report_id: number;
+            custom_report_id: number | null;
             mon_biz_id: number;
             /** @enum {string} */
             adapter: "polling" | "http";
@@ -2024,6 +2024,10 @@ export interface components {
             state: "creating" | "installing" | "active" | "deleting";
             created: number;
             updated: number;
+            previous?: {
+                md5: string;
+                expires_at: number;
+            };
         };
         Balance: {
             /** @enum {string} */
@@ -3215,7 +3219,7 @@ export interface components {
                 [key: string]: {
                     subscription_id: number | null;
                     mon_data_id: number;
-                    custom_report_id: number;
+                    custom_report_id: number | null;
                     mon_biz_id: number;
                     /** @enum {string} */
                     adapter: "polling" | "http";
@@ -3232,6 +3236,13 @@ export interface components {
                             [key: string]: unknown;
                         };
                     };
+                    previous?: {
+                        md5: string;
+                        expires_at: number;
+                        document: string;
+                    };
+                    /** @enum {string} */
+                    removal?: "limited" | "uninstalled";
                 };
             };
             columns: {
