@@ -24,7 +24,7 @@ const header = z.looseObject({ description: z.string(), required: z.boolean(), s
 const response = z.looseObject({
   description: z.string(),
   headers: z.record(z.string(), header).default({}),
-  content,
+  content: content.default({}),
 });
 
 const operation = z.object({

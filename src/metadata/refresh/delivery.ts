@@ -75,7 +75,7 @@ export type Delivery = {
   deliver(wanted: WantedReport): Promise<'created' | 'updated' | 'unchanged'>;
   /**
    * Removes the subscription. Before that the hosts get `refusing`, the facts with a rate of which nothing passes, and
-   * are told to remove the file: a host that misses the second takes nothing all the same.
+   * the action that removes the file: a host that misses the second takes nothing all the same.
    */
   remove(dataId: number, refusing: CollectorValues | undefined): Promise<void>;
 };

@@ -4,8 +4,11 @@ import { z } from 'zod';
 import { Fault } from '../../model/fault.ts';
 import { bearerToken, hasForm } from '../../model/text-forms.ts';
 import { type Problem, parseInput, toProblem } from '../problem.ts';
-import { documentName } from './document.ts';
+import { collectorPrefixDefault, documentName } from './document.ts';
 import type { Subscription, Subscriptions } from './subscriptions.ts';
+
+/** The path that nodes poll. */
+export const pollingPath = '/v1/subscriptions/{biz}';
 
 /** The subscriptions that a node token may read: of one business, or of all (null). */
 export type NodeIdentity = { readonly bizId: number | null };
@@ -19,10 +22,13 @@ export type AuthorizeNode = (token: string) => NodeIdentity | undefined | Promis
  */
 export const nodeSubscriptionSchema = z.strictObject({
   subscription_id: z.int(),
-  mon_data_id: z.int(),
-  name: z.string(),
-  md5: z.string(),
-  document: z.string(),
+  mon_data_id: z.int().meta({ examples: [1_500_001] }),
+  name: z.string().meta({
+    description: 'The name of the file, unique in the list',
+    examples: [documentName(1_500_001, collectorPrefixDefault)],
+  }),
+  md5: z.string().meta({ description: 'MD5 of the document in hex' }),
+  document: z.string().meta({ description: 'The content of the file: YAML with the access token' }),
 });
 
 /**
