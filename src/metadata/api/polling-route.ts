@@ -1,6 +1,6 @@
 import type { RouteConfig } from '@asteasolutions/zod-to-openapi';
 import { z } from 'zod';
-import { nodeSubscriptionsSchema, pollingPath } from '../refresh/polling-endpoint.ts';
+import { bizForm, cursorForm, nodeSubscriptionsSchema, pollingPath } from '../refresh/polling-endpoint.ts';
 import { problemAnswer, text } from './openapi-answers.ts';
 
 /** How nodes prove who they are. */
@@ -30,14 +30,14 @@ export const pollingRoute = {
     params: z.object({
       biz: z
         .string()
-        .regex(/^-?\d{1,10}$/)
+        .regex(bizForm)
         .meta({ description: 'The business', examples: ['2'] }),
     }),
     query: z.object({
       limit: z.int().min(1).max(1000).default(1000),
       cursor: z
         .string()
-        .regex(/^\d{1,15}\.[0-9a-f]{32}$/)
+        .regex(cursorForm)
         .optional()
         .meta({
           description: 'next_cursor of the previous page',

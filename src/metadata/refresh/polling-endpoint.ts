@@ -7,6 +7,10 @@ import { type Problem, parseInput, toProblem } from '../problem.ts';
 import { collectorPrefixDefault, documentName } from './document.ts';
 import type { Subscription, Subscriptions } from './subscriptions.ts';
 
+/** The forms of a business in the path, and of a cursor. */
+export const bizForm = /^-?\d{1,10}$/;
+export const cursorForm = /^\d{1,15}\.[0-9a-f]{32}$/;
+
 /** The path that nodes poll. */
 export const pollingPath = '/v1/subscriptions/{biz}';
 
@@ -48,10 +52,7 @@ const querySchema = z.strictObject({
     .transform(Number)
     .pipe(z.int().min(1, limitText).max(1000, limitText))
     .default(1000),
-  cursor: z
-    .string()
-    .regex(/^\d{1,15}\.[0-9a-f]{32}$/, 'is not a next_cursor of this endpoint')
-    .optional(),
+  cursor: z.string().regex(cursorForm, 'is not a next_cursor of this endpoint').optional(),
 });
 
 type Item = z.output<typeof nodeSubscriptionSchema>;
@@ -172,7 +173,7 @@ export const createPollingApp = (
       const identity = token === undefined ? undefined : await authorizeNode(token);
       if (identity === undefined) throw refused('unauthorized', 'the request has no valid node token');
       const biz = context.req.param('biz');
-      if (!hasForm(/^-?\d{1,10}$/, biz)) throw refused('not_found', 'unknown business');
+      if (!hasForm(bizForm, biz)) throw refused('not_found', 'unknown business');
       if (identity.bizId !== null && identity.bizId !== Number(biz)) {
         throw refused('forbidden', `the node token belongs to business ${identity.bizId}`);
       }
