@@ -23,7 +23,7 @@ import {
 const subscriptionSchema = z.object({
   subscription_id: z.number().nullable(),
   mon_data_id: z.number(),
-  custom_report_id: z.number(),
+  custom_report_id: z.number().nullable(),
   mon_biz_id: z.number(),
   adapter: z.string(),
   md5: z.string(),
@@ -31,6 +31,7 @@ const subscriptionSchema = z.object({
   state: z.string(),
   created: z.number(),
   updated: z.number(),
+  previous: z.object({ md5: z.string(), expires_at: z.number() }).optional(),
 });
 
 type Subscription = z.output<typeof subscriptionSchema>;
@@ -70,13 +71,19 @@ const show = async (id: number, options: JsonOption): Promise<void> => {
     printFields([
       ['data id', String(item.mon_data_id)],
       ['subscription', idText(item)],
-      ['report id', String(item.custom_report_id)],
+      [
+        'report id',
+        item.custom_report_id === null ? 'none: made step by step' : String(item.custom_report_id),
+      ],
       ['business', String(item.mon_biz_id)],
       ['adapter', item.adapter],
       ['state', item.state],
       ['created', timeText(item.created)],
       ['updated', timeText(item.updated)],
       ['md5', item.md5],
+      ...(item.previous === undefined
+        ? []
+        : [['previous token', `has a file of its own until ${timeText(item.previous.expires_at)}`] as const]),
     ]);
     printLines(`\n${item.document.trimEnd()}`);
   });

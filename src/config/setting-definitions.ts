@@ -331,10 +331,9 @@ export const settingsTable = z.object({
       'TIDEMARK_NODE_MANAGEMENT_HOSTS',
       'hosts that get the collector files, as <biz>:<host_id> separated by commas; hosts of business 0 get every file',
     ),
-    prefix: text.setting(
+    prefix: text.optional(
       'TIDEMARK_NODE_MANAGEMENT_PREFIX',
-      'mon',
-      'platform prefix of names in calls of the node management API, as in mon_biz_id',
+      'platform prefix of names for collectors, as in <prefix>_biz_id and <prefix>-collector; default mon in calls of the node management API, and bk, which collectors read, in polled files and their names',
     ),
   }),
   tracing: z.object({

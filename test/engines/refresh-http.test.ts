@@ -2,3 +2,4 @@
 import './refresh-http/runs.ts';
 import './refresh-http/failures.ts';
 import './refresh-http/kills.ts';
+import './refresh-http/node-program.ts';

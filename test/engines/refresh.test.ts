@@ -3,6 +3,7 @@ import { parse } from 'yaml';
 import { z } from 'zod';
 import type { Bus } from '../../src/bus/connection.ts';
 import { buckets, recordKeys } from '../../src/directory/keys.ts';
+import { md5Of } from '../../src/metadata/refresh/document.ts';
 import {
   type nodeSubscriptionSchema,
   nodeSubscriptionsSchema,
@@ -149,22 +150,67 @@ describe('a run with polling nodes', () => {
     },
   );
 
-  it('holds the current token only, from the run after a rotation on', async () => {
-    const opened = await open();
+  it('gives both tokens files during the overlap of a rotation, and the old one none after it', async () => {
+    let now = 1_800_000_000;
+    const opened = await open({}, { now: () => now * 1000 });
     const { records, refresh } = opened;
     const { dataSource } = await putReport(records, 1);
     await known(opened, 1);
     await refresh.runNow();
     const token = 'f'.repeat(32);
-    await records.previousTokens.put(1_500_001, { token: dataSource.token, expires_at: 4_000_000_000 });
+    await records.previousTokens.put(1_500_001, { token: dataSource.token, expires_at: now + 3600 });
     await change(
       () => records.dataSources.change(1_500_001, (one) => ({ ...one, token })),
       () => records.dataSources.known(1_500_001)?.value.token === token,
     );
     expect(await refresh.runNow()).toMatchObject({ updated: 1 });
+    const items = await readAll(opened, 2, 1);
+    expect(items.map(({ name, document }) => [name, parse(document).token])).toEqual([
+      ['bk-collector-report-v2-1500001.conf', token],
+      ['bk-collector-report-v2-1500001-previous.conf', dataSource.token],
+    ]);
+    expect(items.map(({ document, md5 }) => md5Of(document) === md5)).toEqual([true, true]);
+    const shown = JSON.stringify([refresh.subscriptions.list(), await refresh.subscriptions.get(1_500_001)]);
+    expect(shown).toContain(`"expires_at":${now + 3600}`);
+    expect(shown).not.toContain(dataSource.token);
+    const { headers } = await ask(opened, '/v1/subscriptions/2');
+    // The overlap ends between two runs.
+    now += 3600;
+    const after = await ask(opened, '/v1/subscriptions/2', 'node-of-2', {
+      'If-None-Match': headers.get('ETag') ?? '',
+    });
+    expect(after).toMatchObject({ status: 200, body: { total: 1 } });
+    expect((await readAll(opened, 2, 1)).map(({ document }) => parse(document).token)).toEqual([token]);
+    expect(await refresh.runNow()).toMatchObject({ updated: 1 });
+    expect(await refresh.runNow()).toMatchObject({ unchanged: 1 });
+  });
+
+  it('gives a report that was made step by step its document, and takes it out when it is disabled', async () => {
+    const opened = await open();
+    const { records, refresh } = opened;
+    await putReport(records, 1);
+    await known(opened, 1);
+    await records.bucket.delete(recordKeys.report(1));
+    await known(opened, 0);
+    expect(await refresh.runNow()).toMatchObject({ created: 1, failed: [] });
+    expect(await readAll(opened, 2, 10)).toHaveLength(1);
+    expect(await refresh.subscriptions.get(1_500_001)).toMatchObject({ custom_report_id: null });
+    await disable(opened, 1, 'tables');
+    expect(await refresh.runNow()).toMatchObject({ deleted: 1 });
+    expect(await readAll(opened, 2, 10)).toEqual([]);
+  });
+
+  it('names files and the business in the prefix of another platform, which must be one', async () => {
+    const opened = await open({ TIDEMARK_NODE_MANAGEMENT_PREFIX: 'acme' });
+    await putReport(opened.records, 1);
+    await known(opened, 1);
+    await opened.refresh.runNow();
     const [item] = await readAll(opened, 2, 10);
-    expect(item?.document).toContain(token);
-    expect(item?.document).not.toContain(dataSource.token);
+    expect(item?.name).toBe('acme-collector-report-v2-1500001.conf');
+    expect(parse(item?.document ?? '')).toMatchObject({ acme_biz_id: 2 });
+    await expect(open({ TIDEMARK_NODE_MANAGEMENT_PREFIX: 'a: b' })).rejects.toMatchObject({
+      code: 'config_invalid',
+    });
   });
 
   it('keeps the last hundred runs', async () => {
@@ -264,7 +310,7 @@ describe('the polling endpoint', () => {
     expect(await ids(0)).toEqual([1_500_001, 1_500_002, 1_500_003, 1_500_004, 1_500_005]);
     expect(await ids(-4)).toEqual([]);
     const [item] = await readAll(opened, 2, 1);
-    expect(item).toMatchObject({ subscription_id: 1_500_002, name: 'report-v2-1500002.conf' });
+    expect(item).toMatchObject({ subscription_id: 1_500_002, name: 'bk-collector-report-v2-1500002.conf' });
   });
 
   it('answers 304 until a file of the business changes', async () => {

@@ -24,7 +24,7 @@ const header = z.looseObject({ description: z.string(), required: z.boolean(), s
 const response = z.looseObject({
   description: z.string(),
   headers: z.record(z.string(), header).default({}),
-  content,
+  content: content.default({}),
 });
 
 const operation = z.object({
@@ -79,7 +79,10 @@ export const depsOfNothing = (): ApiDeps =>
       onAnswer: () => undefined,
       explore: { role: 'viewer' },
       refresh: {
-        pollingApp: createPollingApp(z.custom<Subscriptions>(() => true).parse({}), () => undefined),
+        pollingApp: createPollingApp(z.custom<Subscriptions>(() => true).parse({}), () => undefined, {
+          prefix: 'bk',
+          now: () => 0,
+        }),
       },
     });
 

@@ -1696,6 +1696,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/subscriptions/{biz}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Lists the files of the collectors of a business, with their access tokens
+         * @description Needs a node token of the business, or of all businesses. Business 0 has the files of all. Remove files that are no longer listed.
+         */
+        get: operations["get_node_subscriptions"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
 }
 export type webhooks = Record<string, never>;
 export interface components {
@@ -2013,7 +2033,7 @@ export interface components {
         Subscription: {
             subscription_id: number | null;
             mon_data_id: number;
-            custom_report_id: number;
+            custom_report_id: number | null;
             mon_biz_id: number;
             /** @enum {string} */
             adapter: "polling" | "http";
@@ -2024,6 +2044,10 @@ export interface components {
             state: "creating" | "installing" | "active" | "deleting";
             created: number;
             updated: number;
+            previous?: {
+                md5: string;
+                expires_at: number;
+            };
         };
         Balance: {
             /** @enum {string} */
@@ -3218,7 +3242,7 @@ export interface components {
                 [key: string]: {
                     subscription_id: number | null;
                     mon_data_id: number;
-                    custom_report_id: number;
+                    custom_report_id: number | null;
                     mon_biz_id: number;
                     /** @enum {string} */
                     adapter: "polling" | "http";
@@ -3235,6 +3259,13 @@ export interface components {
                             [key: string]: unknown;
                         };
                     };
+                    previous?: {
+                        md5: string;
+                        expires_at: number;
+                        document: string;
+                    };
+                    /** @enum {string} */
+                    removal?: "limited" | "uninstalled";
                 };
             };
             columns: {
@@ -3258,6 +3289,20 @@ export interface components {
         ConsoleLink: {
             path: string;
             expires_at: number;
+        };
+        NodeSubscriptions: {
+            items: {
+                subscription_id: number;
+                mon_data_id: number;
+                /** @description The name of the file, unique in the list */
+                name: string;
+                /** @description MD5 of the document in hex */
+                md5: string;
+                /** @description The content of the file: YAML with the access token */
+                document: string;
+            }[];
+            next_cursor: string | null;
+            total: number;
         };
     };
     responses: {
@@ -7201,6 +7246,87 @@ export interface operations {
             403: components["responses"]["Problem403"];
             409: components["responses"]["Problem409"];
             413: components["responses"]["Problem413"];
+            422: components["responses"]["Problem422"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    get_node_subscriptions: {
+        parameters: {
+            query?: {
+                limit?: number;
+                /** @description next_cursor of the previous page */
+                cursor?: string;
+            };
+            header?: {
+                /** @description The ETag of the last reading */
+                "If-None-Match"?: string;
+            };
+            path: {
+                /** @description The business */
+                biz: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of the files */
+            200: {
+                headers: {
+                    /** @description The state of all files of the business; the same on every page */
+                    ETag: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["NodeSubscriptions"];
+                };
+            };
+            /** @description No file has changed since that ETag */
+            304: {
+                headers: {
+                    /** @description The state of all files of the business; the same on every page */
+                    ETag: string;
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description No valid node token */
+            401: {
+                headers: {
+                    /** @description Bearer */
+                    "WWW-Authenticate": string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The node token belongs to another business */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The business is not an integer */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The files changed between two pages: start again with the first */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             422: components["responses"]["Problem422"];
             503: components["responses"]["Problem503"];
         };

@@ -1,32 +1,20 @@
+import { isDeepStrictEqual } from 'node:util';
 import { OpenAPIRegistry, OpenApiGeneratorV31, type RouteConfig } from '@asteasolutions/zod-to-openapi';
 import { z } from 'zod';
-import { problem } from './contract.ts';
 import type { Endpoint } from './endpoint.ts';
+import { problemAnswer, text } from './openapi-answers.ts';
 import { exampleOf } from './openapi-examples.ts';
+import { nodeTokenScheme, pollingRoute } from './polling-route.ts';
 
 const title = 'Tidemark admin API';
 const version = '1';
 const description = `Records of custom reports and applications, their tokens, limits and policies, and the refresh job.
 
-Every call needs \`Authorization: Bearer <admin token>\`; what a token may do follows from its role. Errors are problem+json (RFC 9457)
+Every call needs \`Authorization: Bearer <admin token>\`; what a token may do follows from its role. Only \`/v1/subscriptions/{biz}\`
+needs a node token. Errors are problem+json (RFC 9457)
 with a stable \`code\`. A body is JSON in UTF-8; its Content-Type is ignored. Unknown fields and unknown query parameters are
 refused with 422; another method than those listed is a 405 with Allow. HEAD is allowed where GET is. A 503 comes with Retry-After:
 the same call may be sent again.`;
-
-const text = (textDescription: string) => ({
-  description: textDescription,
-  required: true,
-  schema: { type: 'string' as const },
-});
-
-const problemAnswer = (
-  problemDescription: string,
-  headers: Record<string, ReturnType<typeof text>> = {},
-) => ({
-  description: problemDescription,
-  headers,
-  content: { 'application/problem+json': { schema: problem } },
-});
 
 const hasBody = ({ schemas }: Endpoint): boolean => !(schemas.body instanceof z.ZodUndefined);
 
@@ -179,7 +167,9 @@ const withSharedProblems = (document: Json): Json => {
     const operations = Object.entries(at(item)).map(([method, operation]) => {
       const responses = Object.entries(at(operation, 'responses')).map(([status, response]) => {
         if (Number(status) < 400) return [status, response];
-        shared[`Problem${status}`] = response;
+        shared[`Problem${status}`] ??= response;
+        // Those of nodes differ.
+        if (!isDeepStrictEqual(shared[`Problem${status}`], response)) return [status, response];
         return [status, { $ref: `#/components/responses/Problem${status}` }];
       });
       return [method, { ...at(operation), responses: Object.fromEntries(responses) }];
@@ -202,8 +192,10 @@ export const openApiDocument = (endpoints: readonly Endpoint[]): object => {
     description:
       'A token of this API: the content of admin.token in the data folder of metadata, or an issued token',
   });
+  registry.registerComponent('securitySchemes', nodeTokenScheme.name, nodeTokenScheme.scheme);
   for (const endpoint of endpoints) registry.registerPath(routeOf(endpoint));
-  const tags = [...new Set(endpoints.map(({ tag }) => tag))].map((name) => ({ name }));
+  registry.registerPath(pollingRoute);
+  const tags = [...new Set(endpoints.map(({ tag }) => tag)), ...pollingRoute.tags].map((name) => ({ name }));
   const info = { title, version, description };
   const generator = new OpenApiGeneratorV31(registry.definitions);
   const document: Json = { ...generator.generateDocument({ openapi: '3.1.0', info, tags }) };

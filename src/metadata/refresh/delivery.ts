@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { Fault } from '../../model/fault.ts';
-import { md5Of, renderDocument } from './document.ts';
+import { type CollectorValues, md5Of, renderDocument } from './document.ts';
 import type { HeldLease } from './lease.ts';
 import type { NodeManagement, SubscriptionParams } from './node-management.ts';
 import type { WantedReport } from './reports.ts';
@@ -9,6 +9,8 @@ import type { HeldSubscription, Subscription, Subscriptions } from './subscripti
 export type DeliveryDeps = {
   readonly subscriptions: Subscriptions;
   readonly nodeManagement: NodeManagement;
+  /** The platform prefix in the names that collectors read. */
+  readonly documentPrefix: string;
   readonly lease: HeldLease;
   /** Unix seconds. */
   readonly now: () => number;
@@ -19,22 +21,43 @@ export type DeliveryDeps = {
 /** The content that one report's subscription must have. */
 type Target = Pick<
   Subscription,
-  'mon_data_id' | 'custom_report_id' | 'mon_biz_id' | 'adapter' | 'md5' | 'params_md5' | 'document'
+  | 'mon_data_id'
+  | 'custom_report_id'
+  | 'mon_biz_id'
+  | 'adapter'
+  | 'md5'
+  | 'params_md5'
+  | 'document'
+  | 'previous'
 > & { readonly params: SubscriptionParams };
 
 const hasCode = (error: unknown, code: string): boolean => error instanceof Fault && error.code === code;
 
-const targetOf = ({ report, values }: WantedReport, nodeManagement: NodeManagement): Target => {
-  const document = renderDocument(values);
+/** The file of the token before a rotation. A node management API has one file for a subscription, of the token now. */
+const previousOf = (
+  { values, previous }: WantedReport,
+  { nodeManagement, documentPrefix }: DeliveryDeps,
+): Subscription['previous'] => {
+  if (previous === undefined || nodeManagement.isRemote) return undefined;
+  const document = renderDocument({ ...values, token: previous.token }, documentPrefix);
+  return { md5: md5Of(document), expires_at: previous.expires_at, document };
+};
+
+const targetOf = (wanted: WantedReport, deps: DeliveryDeps): Target => {
+  const { values, customReportId } = wanted;
+  const { nodeManagement, documentPrefix } = deps;
+  const document = renderDocument(values, documentPrefix);
+  const previous = previousOf(wanted, deps);
   const params = nodeManagement.describe(values);
   return {
     mon_data_id: values.dataId,
-    custom_report_id: report.custom_report_id,
+    custom_report_id: customReportId,
     mon_biz_id: values.bizId,
     adapter: nodeManagement.name,
     md5: md5Of(document),
     params_md5: md5Of(JSON.stringify(params)),
     document,
+    ...(previous === undefined ? {} : { previous }),
     params,
   };
 };
@@ -43,12 +66,18 @@ const holds = (subscription: Subscription, target: Target): boolean =>
   subscription.state === 'active' &&
   subscription.adapter === target.adapter &&
   subscription.md5 === target.md5 &&
-  subscription.params_md5 === target.params_md5;
+  subscription.params_md5 === target.params_md5 &&
+  subscription.previous?.md5 === target.previous?.md5 &&
+  subscription.previous?.expires_at === target.previous?.expires_at;
 
 /** Makes one subscription match its report. A killed process leaves a state from which the next one continues. */
 export type Delivery = {
   deliver(wanted: WantedReport): Promise<'created' | 'updated' | 'unchanged'>;
-  remove(dataId: number): Promise<void>;
+  /**
+   * Removes the subscription. Before that the hosts get `refusing`, the facts with a rate of which nothing passes, and
+   * the action that removes the file: a host that misses the second takes nothing all the same.
+   */
+  remove(dataId: number, refusing: CollectorValues | undefined): Promise<void>;
 };
 
 class Deliveries implements Delivery {
@@ -59,7 +88,7 @@ class Deliveries implements Delivery {
   }
 
   async deliver(wanted: WantedReport): Promise<'created' | 'updated' | 'unchanged'> {
-    const target = targetOf(wanted, this.deps.nodeManagement);
+    const target = targetOf(wanted, this.deps);
     const known = this.deps.subscriptions.known(target.mon_data_id);
     try {
       if (known !== undefined && holds(known, target)) {
@@ -77,9 +106,9 @@ class Deliveries implements Delivery {
     }
   }
 
-  async remove(dataId: number): Promise<void> {
+  async remove(dataId: number, refusing: CollectorValues | undefined): Promise<void> {
     const held = await this.deps.subscriptions.read(dataId);
-    if (held !== undefined) await this.removeHeld(held);
+    if (held !== undefined) await this.removeHeld(held, refusing);
   }
 
   private async save(value: Subscription, before: HeldSubscription | undefined): Promise<HeldSubscription> {
@@ -168,7 +197,9 @@ class Deliveries implements Delivery {
       case 'installing':
         return this.replace(target, held).then(() => 'created');
       case 'deleting':
-        await this.removeHeld(held);
+        // The delete call was not made yet: the subscription is still there.
+        if (held.value.removal !== 'uninstalled') return this.replace(target, held).then(() => 'updated');
+        await this.removeHeld(held, undefined);
         return this.create(target, undefined).then(() => 'created');
       default:
         if (holds(held.value, target)) return 'unchanged';
@@ -176,7 +207,34 @@ class Deliveries implements Delivery {
     }
   }
 
-  private async removeHeld(given: HeldSubscription): Promise<void> {
+  /** The parameters for a last delivery; undefined where no host would get it. */
+  private refusingParams(refusing: CollectorValues | undefined): SubscriptionParams | undefined {
+    try {
+      return refusing && this.deps.nodeManagement.describe(refusing);
+    } catch (error) {
+      if (hasCode(error, 'hosts_missing')) return undefined;
+      throw error;
+    }
+  }
+
+  /** Each step is written down: a repeat of an earlier one would make node management refuse the next, as it is busy. */
+  private async withdraw(given: HeldSubscription, refusing: CollectorValues | undefined): Promise<void> {
+    let held = given;
+    const id = this.idOf(held);
+    if (held.value.removal === undefined) {
+      const params = this.refusingParams(refusing);
+      if (params !== undefined) await this.deps.nodeManagement.update(id, params);
+      held = await this.save({ ...held.value, removal: 'limited' }, held);
+    }
+    if (held.value.removal === 'limited') {
+      await this.deps.nodeManagement.uninstall(id);
+      held = await this.save({ ...held.value, removal: 'uninstalled' }, held);
+    }
+    await this.deps.lease.check();
+    await this.deps.nodeManagement.delete(id);
+  }
+
+  private async removeHeld(given: HeldSubscription, refusing: CollectorValues | undefined): Promise<void> {
     let held = given;
     const dataId = held.value.mon_data_id;
     if (held.value.adapter !== this.deps.nodeManagement.name) {
@@ -187,8 +245,9 @@ class Deliveries implements Delivery {
       // A subscription that may have been created must be found before it can be deleted.
       if (held.value.state === 'creating') held = await this.finishCreate(held, false);
       if (held.value.state !== 'deleting') held = await this.save({ ...held.value, state: 'deleting' }, held);
-      await this.deps.lease.check();
-      await this.deps.nodeManagement.delete(this.idOf(held));
+      await this.withdraw(held, refusing).catch((error: unknown) => {
+        if (!hasCode(error, 'subscription_missing')) throw error;
+      });
     }
     await this.forget(dataId);
   }

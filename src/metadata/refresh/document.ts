@@ -3,11 +3,14 @@ import type { SourcePolicy } from '../../directory/policies.ts';
 import type { DataSource, TimeSeriesGroup } from '../../directory/records.ts';
 import { patternTextMax } from '../../model/text-forms.ts';
 
+/** The platform prefix in the names that collectors read, where no setting names another. */
+export const collectorPrefixDefault = 'bk';
+
 /** The facts of one data id for a collector. */
 export type CollectorValues = {
   readonly dataId: number;
   readonly bizId: number;
-  /** The current access token; the one before a rotation is not in the file, however long receivers still take it. */
+  /** The access token: one file holds one. */
   readonly token: string;
   /** Requests per second: 0 = unlimited, below 0 = none. */
   readonly qps: number;
@@ -55,12 +58,15 @@ const quoted = (text: string): string =>
   });
 
 /**
- * The `report_v2` sub-configuration of one data id, in the names the collector reads (so `bk_biz_id`). The same values
- * always give the same bytes.
+ * The `report_v2` sub-configuration of one data id and one token, in the names the collector reads; `prefix` is that of
+ * the platform. The same values always give the same bytes.
  */
-export const renderDocument = (values: CollectorValues): string => `type: "report_v2"
+export const renderDocument = (
+  values: CollectorValues,
+  prefix = collectorPrefixDefault,
+): string => `type: "report_v2"
 token: ${quoted(values.token)}
-bk_biz_id: ${values.bizId}
+${prefix}_biz_id: ${values.bizId}
 
 default:
   processor:
@@ -83,8 +89,12 @@ default:
         max_future_time_offset: ${values.aheadSecondsMax}
 `;
 
-/** The file a collector keeps the document in. */
-export const documentName = (dataId: number): string => `report-v2-${dataId}.conf`;
+/**
+ * The file a collector reads the document from: hosts load only names that begin with `<prefix>-collector-`. During the
+ * overlap of a rotation the token before has a file of its own.
+ */
+export const documentName = (dataId: number, prefix: string, kind?: 'previous'): string =>
+  `${prefix}-collector-report-v2-${dataId}${kind === undefined ? '' : `-${kind}`}.conf`;
 
 /** MD5 in hex of the text's UTF-8 bytes: a mark of change, not a safeguard. */
 export const md5Of = (text: string): string => createHash('md5').update(text).digest('hex');

@@ -26,6 +26,9 @@ export const parseHosts = (text: string | undefined): Hosts => {
   return hosts;
 };
 
+/** The platform prefix in the names of calls, where no setting names another. */
+const callPrefixDefault = 'mon';
+
 const createdSchema = z.object({ subscription_id: z.int().positive() });
 const infoSchema = z.array(z.unknown());
 
@@ -98,7 +101,7 @@ export const createHttpNodeManagement = ({
   backOffMs = 500,
   signal,
 }: HttpNodeManagementOptions): NodeManagement => {
-  const { url, token, tokenFile, tokenHeader, timeoutMs, prefix } = settings;
+  const { url, token, tokenFile, tokenHeader, timeoutMs, prefix = callPrefixDefault } = settings;
   if (timeoutMs < 1) {
     throw settingFault(
       'environment variable TIDEMARK_NODE_MANAGEMENT_TIMEOUT_MS',
@@ -147,6 +150,7 @@ export const createHttpNodeManagement = ({
     update: (id, params) => callOn('update', id, { ...params, run_immediately: true }),
     install: (id) => callOn('run', id, { actions: { [`${prefix}-collector`]: 'INSTALL' } }),
     enable: (id) => callOn('switch', id, { action: 'enable' }),
+    uninstall: (id) => callOn('run', id, { actions: { [`${prefix}-collector`]: 'UNINSTALL' } }),
     delete: async (id) => {
       try {
         await callOn('switch', id, { action: 'disable' });

@@ -27,6 +27,11 @@ export type NodeManagement = {
   install(subscriptionId: number): Promise<void>;
   /** Makes node management deliver again to hosts that lack a file. */
   enable(subscriptionId: number): Promise<void>;
+  /**
+   * Makes the hosts remove its file. `delete` alone may leave the file: the original's node management then only sets
+   * flags.
+   */
+  uninstall(subscriptionId: number): Promise<void>;
   /** Switches it off and removes it; a missing one counts as removed. */
   delete(subscriptionId: number): Promise<void>;
 };
@@ -41,5 +46,6 @@ export const pollingNodeManagement: NodeManagement = {
   update: async () => {},
   install: async () => {},
   enable: async () => {},
+  uninstall: async () => {},
   delete: async () => {},
 };

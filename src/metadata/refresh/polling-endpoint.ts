@@ -4,8 +4,15 @@ import { z } from 'zod';
 import { Fault } from '../../model/fault.ts';
 import { bearerToken, hasForm } from '../../model/text-forms.ts';
 import { type Problem, parseInput, toProblem } from '../problem.ts';
-import { documentName } from './document.ts';
+import { collectorPrefixDefault, documentName } from './document.ts';
 import type { Subscription, Subscriptions } from './subscriptions.ts';
+
+/** The forms of a business in the path, and of a cursor. */
+export const bizForm = /^-?\d{1,10}$/;
+export const cursorForm = /^\d{1,15}\.[0-9a-f]{32}$/;
+
+/** The path that nodes poll. */
+export const pollingPath = '/v1/subscriptions/{biz}';
 
 /** The subscriptions that a node token may read: of one business, or of all (null). */
 export type NodeIdentity = { readonly bizId: number | null };
@@ -13,13 +20,19 @@ export type NodeIdentity = { readonly bizId: number | null };
 /** The identity of a node token; undefined for any other text. */
 export type AuthorizeNode = (token: string) => NodeIdentity | undefined | Promise<NodeIdentity | undefined>;
 
-/** One file for a collector: `document` is its content, with the access token. */
+/**
+ * One file for a collector: `name` tells it from all others, `document` is its content, with the access token. During the
+ * overlap of a rotation a data id has two, one for each token.
+ */
 export const nodeSubscriptionSchema = z.strictObject({
   subscription_id: z.int(),
-  mon_data_id: z.int(),
-  name: z.string(),
-  md5: z.string(),
-  document: z.string(),
+  mon_data_id: z.int().meta({ examples: [1_500_001] }),
+  name: z.string().meta({
+    description: 'The name of the file, unique in the list',
+    examples: [documentName(1_500_001, collectorPrefixDefault)],
+  }),
+  md5: z.string().meta({ description: 'MD5 of the document in hex' }),
+  document: z.string().meta({ description: 'The content of the file: YAML with the access token' }),
 });
 
 /**
@@ -39,25 +52,40 @@ const querySchema = z.strictObject({
     .transform(Number)
     .pipe(z.int().min(1, limitText).max(1000, limitText))
     .default(1000),
-  cursor: z
-    .string()
-    .regex(/^\d{1,15}\.[0-9a-f]{32}$/, 'is not a next_cursor of this endpoint')
-    .optional(),
+  cursor: z.string().regex(cursorForm, 'is not a next_cursor of this endpoint').optional(),
 });
 
-type View = { readonly etag: string; readonly items: readonly Subscription[] };
+type Item = z.output<typeof nodeSubscriptionSchema>;
+
+/** `until`: when the first of its files ends by itself, Unix seconds. */
+type View = { readonly etag: string; readonly items: readonly Item[]; readonly until: number };
+
+/** The platform prefix of the files, and the time in Unix seconds. */
+export type PollingOptions = { readonly prefix: string; readonly now: () => number };
+
+/** The file of a subscription, and that of the token before a rotation while receivers take it. */
+const itemsOf = (one: Subscription, { prefix, now }: PollingOptions): Item[] => {
+  const { mon_data_id, md5, document, previous } = one;
+  const common = { subscription_id: one.subscription_id ?? mon_data_id, mon_data_id };
+  const current = { ...common, name: documentName(mon_data_id, prefix), md5, document };
+  if (previous === undefined || previous.expires_at <= now()) return [current];
+  const name = documentName(mon_data_id, prefix, 'previous');
+  return [current, { ...common, name, md5: previous.md5, document: previous.document }];
+};
 
 /** The files of each business with their ETag, built again only after a change of the subscriptions. */
-const createViews = (subscriptions: Subscriptions): ((bizId: number) => View) => {
+const createViews = (subscriptions: Subscriptions, options: PollingOptions): ((bizId: number) => View) => {
   let source: readonly Subscription[] | undefined;
   const views = new Map<number, View>();
   const make = (all: readonly Subscription[], bizId: number): View => {
     const isOf = ({ mon_biz_id, state }: Subscription): boolean =>
       (state === 'active' || state === 'installing') && (bizId === 0 || mon_biz_id === bizId);
-    const items = all.filter(isOf);
+    const own = all.filter(isOf);
+    const items = own.flatMap((one) => itemsOf(one, options));
+    const ends = own.flatMap(({ previous }) => previous?.expires_at ?? []).filter((at) => at > options.now());
     const hash = createHash('sha256');
-    for (const { mon_data_id, md5 } of items) hash.update(`${mon_data_id}:${md5}\n`);
-    return { etag: hash.digest('hex').slice(0, 32), items };
+    for (const { name, md5 } of items) hash.update(`${name}:${md5}\n`);
+    return { etag: hash.digest('hex').slice(0, 32), items, until: Math.min(...ends) };
   };
   return (bizId) => {
     const all = subscriptions.list();
@@ -65,7 +93,9 @@ const createViews = (subscriptions: Subscriptions): ((bizId: number) => View) =>
       views.clear();
       source = all;
     }
-    const view = views.get(bizId) ?? make(all, bizId);
+    const known = views.get(bizId);
+    if (known !== undefined && known.until > options.now()) return known;
+    const view = make(all, bizId);
     // A token for all businesses may read any number.
     if (view.items.length > 0) views.set(bizId, view);
     return view;
@@ -109,8 +139,12 @@ const matches = (ifNoneMatch: string, etag: string): boolean =>
  * refused with 409, so that a complete reading of the pages is one state. 401 and 403 by the node token, 503 until the
  * subscriptions were read for the first time: a node would remove its files after an empty list.
  */
-export const createPollingApp = (subscriptions: Subscriptions, authorizeNode: AuthorizeNode): Hono => {
-  const viewOf = createViews(subscriptions);
+export const createPollingApp = (
+  subscriptions: Subscriptions,
+  authorizeNode: AuthorizeNode,
+  options: PollingOptions,
+): Hono => {
+  const viewOf = createViews(subscriptions, options);
 
   const page = (context: Context, bizId: number): Response => {
     const { limit, cursor } = parseInput(querySchema, context.req.query());
@@ -118,23 +152,15 @@ export const createPollingApp = (subscriptions: Subscriptions, authorizeNode: Au
     const headers = { ETag: `"${etag}"`, 'Cache-Control': 'private, no-cache', Vary: 'Authorization' };
     if (matches(context.req.header('If-None-Match') ?? '', headers.ETag))
       return context.body(null, 304, headers);
-    const [after = '0', of] = cursor?.split('.') ?? [];
+    const [given = '0', of] = cursor?.split('.') ?? [];
     if (of !== undefined && of !== etag) {
       throw refused('subscriptions_changed', 'the cursor belongs to an earlier state of the subscriptions');
     }
-    const from = items.findIndex(({ mon_data_id }) => mon_data_id > Number(after));
-    const shown = from < 0 ? [] : items.slice(from, from + limit);
-    const last = shown.at(-1);
-    const hasMore = last !== undefined && last !== items.at(-1);
+    const from = Number(given);
+    const next = from + limit;
     const answer: z.output<typeof nodeSubscriptionsSchema> = {
-      items: shown.map(({ subscription_id, mon_data_id, md5, document }) => ({
-        subscription_id: subscription_id ?? mon_data_id,
-        mon_data_id,
-        name: documentName(mon_data_id),
-        md5,
-        document,
-      })),
-      next_cursor: hasMore ? `${last.mon_data_id}.${etag}` : null,
+      items: items.slice(from, next),
+      next_cursor: next < items.length ? `${next}.${etag}` : null,
       total: items.length,
     };
     return context.json(answer, 200, headers);
@@ -147,7 +173,7 @@ export const createPollingApp = (subscriptions: Subscriptions, authorizeNode: Au
       const identity = token === undefined ? undefined : await authorizeNode(token);
       if (identity === undefined) throw refused('unauthorized', 'the request has no valid node token');
       const biz = context.req.param('biz');
-      if (!hasForm(/^-?\d{1,10}$/, biz)) throw refused('not_found', 'unknown business');
+      if (!hasForm(bizForm, biz)) throw refused('not_found', 'unknown business');
       if (identity.bizId !== null && identity.bizId !== Number(biz)) {
         throw refused('forbidden', `the node token belongs to business ${identity.bizId}`);
       }

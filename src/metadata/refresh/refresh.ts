@@ -1,11 +1,12 @@
 import type { Hono } from 'hono';
 import type { KvBucket } from '../../bus/kv.ts';
-import type { Settings } from '../../config/settings.ts';
+import { type Settings, settingFault } from '../../config/settings.ts';
 import { errorText, Fault } from '../../model/fault.ts';
+import { hasForm } from '../../model/text-forms.ts';
 import type { Log } from '../../telemetry/log.ts';
 import type { Registry } from '../../telemetry/metrics.ts';
 import { createRefreshMetrics, type RefreshMetrics } from '../../telemetry/refresh-metrics.ts';
-import type { CollectorDefaults } from './document.ts';
+import { type CollectorDefaults, collectorPrefixDefault } from './document.ts';
 import { createHttpNodeManagement } from './http-node-management.ts';
 import { Leader, noteSchema } from './leader.ts';
 import { createLease, type LeaseTimes, leaseTimesDefault } from './lease.ts';
@@ -81,6 +82,17 @@ const nodeManagementOf = (deps: RefreshDeps, signal: AbortSignal): NodeManagemen
   });
 };
 
+/** It becomes a key of YAML and a part of file names. */
+const documentPrefixOf = (prefix: string | undefined): string => {
+  if (prefix === undefined || hasForm(/^[A-Za-z][\w-]{0,62}$/, prefix))
+    return prefix ?? collectorPrefixDefault;
+  throw settingFault(
+    'environment variable TIDEMARK_NODE_MANAGEMENT_PREFIX',
+    `the value ${JSON.stringify(prefix)} is not a prefix`,
+    'Set up to 63 letters, digits, _ and -, beginning with a letter',
+  );
+};
+
 /** A run by hand, with the bound of a call. */
 const runInTime = async (leader: Leader, waitMsMax: number, log: Log): Promise<RefreshRun> => {
   let isWaiting = true;
@@ -110,6 +122,7 @@ export const createRefresh = (deps: RefreshDeps): Refresh => {
   const waitMsMax = deps.waitMsMax ?? waitMsMaxDefault;
   const lookEveryMs = Math.min(1_000, leaseTimes.renewMs / 4);
   const table = parseCron(deps.settings.refresh.cron);
+  const documentPrefix = documentPrefixOf(deps.settings.nodeManagement.prefix);
   const stopping = new AbortController();
   const nodeManagement = nodeManagementOf(deps, stopping.signal);
   const metrics = createRefreshMetrics(deps.registry);
@@ -123,6 +136,7 @@ export const createRefresh = (deps: RefreshDeps): Refresh => {
     runs,
     nodeManagement,
     defaults: deps.defaults,
+    documentPrefix,
     runMsMax: deps.runMsMax ?? runMsMaxDefault,
     now,
     stopping: stopping.signal,
@@ -152,7 +166,10 @@ export const createRefresh = (deps: RefreshDeps): Refresh => {
         return held && viewSubscription(held.value, 4);
       },
     },
-    pollingApp: createPollingApp(subscriptions, deps.authorizeNode),
+    pollingApp: createPollingApp(subscriptions, deps.authorizeNode, {
+      prefix: documentPrefix,
+      now: () => Math.floor(now() / 1000),
+    }),
     metrics,
   };
 };

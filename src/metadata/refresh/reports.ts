@@ -1,5 +1,11 @@
 import type { SourcePolicy } from '../../directory/policies.ts';
-import type { CustomReport, DataSource, ResultTable, TimeSeriesGroup } from '../../directory/records.ts';
+import type {
+  CustomReport,
+  DataSource,
+  PreviousToken,
+  ResultTable,
+  TimeSeriesGroup,
+} from '../../directory/records.ts';
 import { type CollectorDefaults, type CollectorValues, collectorValues } from './document.ts';
 
 /** The records of one kind: `list` reads this process's copy, `get` reads KV. */
@@ -15,12 +21,20 @@ export type RefreshRecords = {
   readonly groups: ReadSet<TimeSeriesGroup>;
   readonly tables: ReadSet<ResultTable>;
   readonly sourcePolicies: ReadSet<SourcePolicy>;
+  readonly previousTokens: ReadSet<PreviousToken>;
   /** Resolves when the copies were filled for the first time. */
   readonly ready: Promise<void>;
 };
 
 /** A report with a subscription, and the facts for its collectors. */
-export type WantedReport = { readonly report: CustomReport; readonly values: CollectorValues };
+export type WantedReport = {
+  /** Null for a report that was made step by step: its three records have no report record. */
+  readonly customReportId: number | null;
+  readonly name: string;
+  readonly values: CollectorValues;
+  /** The token before a rotation, while receivers still take it. */
+  readonly previous: PreviousToken | undefined;
+};
 
 type Parts = {
   readonly report: CustomReport | undefined;
@@ -28,52 +42,92 @@ type Parts = {
   readonly group: TimeSeriesGroup | undefined;
   readonly table: ResultTable | undefined;
   readonly policy: SourcePolicy | undefined;
+  readonly previous: PreviousToken | undefined;
 };
 
-/** Undefined for a report that is not active, or is disabled or deleted in any of its records. */
+/**
+ * Undefined for a report that is not complete, or is disabled or deleted in any of its records. `nowSeconds` is Unix
+ * seconds.
+ */
 const wanted = (
-  { report, dataSource, group, table, policy }: Parts,
+  { report, dataSource, group, table, policy, previous }: Parts,
   defaults: CollectorDefaults,
+  nowSeconds: number,
 ): WantedReport | undefined => {
-  if (report?.state !== 'active' || dataSource === undefined || group === undefined || table === undefined) {
-    return undefined;
-  }
+  if (report !== undefined && report.state !== 'active') return undefined;
+  if (dataSource === undefined || group === undefined || table === undefined) return undefined;
   const isEnabled = dataSource.is_enable && group.is_enable && table.is_enable;
   if (!isEnabled || group.is_delete || table.is_deleted) return undefined;
-  return { report, values: collectorValues(dataSource, group, policy, defaults) };
+  return {
+    customReportId: report?.custom_report_id ?? null,
+    name: group.time_series_group_name,
+    values: collectorValues(dataSource, group, policy, defaults),
+    previous: previous !== undefined && previous.expires_at > nowSeconds ? previous : undefined,
+  };
 };
 
 const byId = <T>(set: ReadSet<T>): ReadonlyMap<number, T> =>
   new Map(set.list().map(({ id, value }) => [id, value]));
 
 /** Every report that has a subscription, from this process's copy of the records. */
-export const wantedReports = (records: RefreshRecords, defaults: CollectorDefaults): WantedReport[] => {
+export const wantedReports = (
+  records: RefreshRecords,
+  defaults: CollectorDefaults,
+  nowSeconds: number,
+): WantedReport[] => {
+  const reports = new Map(records.reports.list().map(({ value }) => [value.mon_data_id, value]));
   const dataSources = byId(records.dataSources);
-  const groups = byId(records.groups);
   const tables = byId(records.tables);
   const policies = byId(records.sourcePolicies);
-  return records.reports.list().flatMap(({ value: report }) => {
-    const id = report.mon_data_id;
-    const parts = { dataSource: dataSources.get(id), group: groups.get(id), table: tables.get(id) };
-    const one = wanted({ report, ...parts, policy: policies.get(id) }, defaults);
-    return one === undefined ? [] : [one];
+  const previous = byId(records.previousTokens);
+  return records.groups.list().flatMap(({ id, value: group }) => {
+    const parts = { report: reports.get(id), dataSource: dataSources.get(id), group, table: tables.get(id) };
+    const more = { policy: policies.get(id), previous: previous.get(id) };
+    return wanted({ ...parts, ...more }, defaults, nowSeconds) ?? [];
   });
 };
+
+/** The report record of a data id: by its own id where that is known. */
+const readReport = async (
+  { reports }: RefreshRecords,
+  customReportId: number | null,
+  dataId: number,
+): Promise<CustomReport | undefined> =>
+  customReportId === null
+    ? reports.list().find(({ value }) => value.mon_data_id === dataId)?.value
+    : (await reports.get(customReportId))?.value;
 
 /** The same for one report, from KV: a copy may be behind. */
 export const readWantedReport = async (
   records: RefreshRecords,
-  customReportId: number,
+  customReportId: number | null,
   dataId: number,
   defaults: CollectorDefaults,
+  nowSeconds: number,
 ): Promise<WantedReport | undefined> => {
-  const [report, dataSource, group, table, policy] = await Promise.all([
-    records.reports.get(customReportId),
+  const [report, dataSource, group, table, policy, previous] = await Promise.all([
+    readReport(records, customReportId, dataId),
     records.dataSources.get(dataId),
     records.groups.get(dataId),
     records.tables.get(dataId),
     records.sourcePolicies.get(dataId),
+    records.previousTokens.get(dataId),
   ]);
-  const parts = { dataSource: dataSource?.value, group: group?.value, table: table?.value };
-  return wanted({ report: report?.value, ...parts, policy: policy?.value }, defaults);
+  const parts = { report, dataSource: dataSource?.value, group: group?.value, table: table?.value };
+  return wanted({ ...parts, policy: policy?.value, previous: previous?.value }, defaults, nowSeconds);
+};
+
+/** The facts of a data id of which collectors are to take nothing any more; undefined without its records. */
+export const readRefusingValues = async (
+  { dataSources, groups, sourcePolicies }: RefreshRecords,
+  dataId: number,
+  defaults: CollectorDefaults,
+): Promise<CollectorValues | undefined> => {
+  const [dataSource, group, policy] = await Promise.all([
+    dataSources.get(dataId),
+    groups.get(dataId),
+    sourcePolicies.get(dataId),
+  ]);
+  if (dataSource === undefined || group === undefined) return undefined;
+  return { ...collectorValues(dataSource.value, group.value, policy?.value, defaults), qps: -1 };
 };

@@ -4,7 +4,7 @@ import { createDelivery } from './delivery.ts';
 import type { CollectorDefaults } from './document.ts';
 import type { HeldLease } from './lease.ts';
 import type { NodeManagement } from './node-management.ts';
-import { type RefreshRecords, readWantedReport, wantedReports } from './reports.ts';
+import { type RefreshRecords, readRefusingValues, readWantedReport, wantedReports } from './reports.ts';
 import type { RefreshRun, Runs } from './runs.ts';
 import type { Subscription, Subscriptions } from './subscriptions.ts';
 
@@ -14,6 +14,8 @@ export type RunDeps = {
   readonly runs: Runs;
   readonly nodeManagement: NodeManagement;
   readonly defaults: CollectorDefaults;
+  /** The platform prefix in the names that collectors read. */
+  readonly documentPrefix: string;
   /**
    * How long a run may take: the reports that it has not begun by then fail, so that a run with a hanging node
    * management ends too.
@@ -39,33 +41,35 @@ const codedText = (error: unknown): string =>
 
 const stepsOf = (deps: RunDeps, lease: HeldLease): Step[] => {
   const { records, subscriptions, nodeManagement, defaults, log } = deps;
+  const now = (): number => Math.floor(deps.now() / 1000);
   const delivery = createDelivery({
     subscriptions,
     nodeManagement,
+    documentPrefix: deps.documentPrefix,
     lease,
-    now: () => Math.floor(deps.now() / 1000),
+    now,
     onOrphan: ({ subscription_id, mon_data_id }) =>
       log.warn(
         { subscription_id, mon_data_id },
         'this subscription belongs to a node management API that is no longer configured; remove it there',
       ),
   });
-  const wanted = wantedReports(records, defaults);
+  const wanted = wantedReports(records, defaults, now());
   const wantedIds = new Set(wanted.map(({ values }) => values.dataId));
-  const names = new Map(records.reports.list().map(({ value }) => [value.mon_data_id, value.name]));
+  const names = new Map(records.groups.list().map(({ id, value }) => [id, value.time_series_group_name]));
 
   const remove = async (held: Subscription): Promise<Outcome> => {
     // The copy of the records may be behind; a record that it lacks must not cost a live report its subscription.
     const { custom_report_id, mon_data_id } = held;
-    const stillWanted = await readWantedReport(records, custom_report_id, mon_data_id, defaults);
+    const stillWanted = await readWantedReport(records, custom_report_id, mon_data_id, defaults, now());
     if (stillWanted !== undefined) return delivery.deliver(stillWanted);
-    await delivery.remove(mon_data_id);
+    await delivery.remove(mon_data_id, await readRefusingValues(records, mon_data_id, defaults));
     return 'deleted';
   };
   return [
     ...wanted.map((one) => ({
       dataId: one.values.dataId,
-      report: one.report.name,
+      report: one.name,
       work: () => delivery.deliver(one),
     })),
     ...subscriptions
@@ -73,7 +77,7 @@ const stepsOf = (deps: RunDeps, lease: HeldLease): Step[] => {
       .filter(({ mon_data_id }) => !wantedIds.has(mon_data_id))
       .map((held) => ({
         dataId: held.mon_data_id,
-        report: names.get(held.mon_data_id) ?? `custom report ${held.custom_report_id}`,
+        report: names.get(held.mon_data_id) ?? `data id ${held.mon_data_id}`,
         work: () => remove(held),
       })),
   ];

@@ -10,7 +10,8 @@ const shape = {
   /** The node management's id; null until its create call has answered. */
   subscription_id: z.int().nullable(),
   mon_data_id: z.int(),
-  custom_report_id: z.int(),
+  /** Null for a report that was made step by step. */
+  custom_report_id: z.int().nullable(),
   mon_biz_id: z.int(),
   adapter: z.enum(['polling', 'http']),
   /** Of the document, and of the parameters that node management was sent. */
@@ -26,8 +27,14 @@ const shape = {
   updated: unixSeconds,
 };
 
+/** The file of the token before a rotation, and when receivers stop taking that token. */
+const previousShape = { md5: z.string(), expires_at: unixSeconds };
+
 /** A subscription as the admin API shows it: the token in its document is masked. Times are Unix seconds. */
-export const subscriptionSchema = z.strictObject(shape);
+export const subscriptionSchema = z.strictObject({
+  ...shape,
+  previous: z.strictObject(previousShape).optional(),
+});
 export type SubscriptionView = z.output<typeof subscriptionSchema>;
 
 /** A subscription as stored in KV. */
@@ -35,6 +42,9 @@ export const heldSubscriptionSchema = z.object({
   ...shape,
   /** While `creating`: the parameters that a repeat of the create call must send again. */
   intent: z.object({ key: z.string(), params: z.record(z.string(), z.unknown()) }).optional(),
+  previous: z.object({ ...previousShape, document: z.string() }).optional(),
+  /** While `deleting`: the last step that node management took. Without one, none is known to be taken. */
+  removal: z.enum(['limited', 'uninstalled']).optional(),
 });
 export type Subscription = z.output<typeof heldSubscriptionSchema>;
 
@@ -60,8 +70,12 @@ export type Subscriptions = {
 const prefix = recordKeys.subscription(0).slice(0, -1);
 
 /** A single view, with four characters of its token, or one in a list, with none. */
-export const viewSubscription = ({ intent: _, ...value }: Subscription, shown: 0 | 4): SubscriptionView => ({
+export const viewSubscription = (
+  { intent: _intent, removal: _removal, previous, ...value }: Subscription,
+  shown: 0 | 4,
+): SubscriptionView => ({
   ...value,
+  ...(previous === undefined ? {} : { previous: { md5: previous.md5, expires_at: previous.expires_at } }),
   document: maskDocument(value.document, shown),
 });
 

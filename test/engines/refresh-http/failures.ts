@@ -3,7 +3,18 @@ import { type Behaviour, dataIdOf, startNodeManagement } from '../../support/met
 import { putReport } from '../../support/metadata/refresh-fleet.ts';
 import { openTestRefresh } from '../../support/metadata/refresh-test.ts';
 import { until } from '../../support/until.ts';
-import { apiToken, envOf, held, known, natsUrl, remoteIds, setEnabled, setRate, setUp } from './setup.ts';
+import {
+  actions,
+  apiToken,
+  envOf,
+  held,
+  known,
+  natsUrl,
+  remoteIds,
+  setEnabled,
+  setRate,
+  setUp,
+} from './setup.ts';
 
 const bad: Behaviour[] = ['error', 'refuse', 'hang', 'garbage', 'huge', 'redirect'];
 const creating = ['create', 'switch', 'run'].flatMap((action) =>
@@ -61,6 +72,41 @@ describe('a failing node management API', () => {
       expect(await held(opened, 1_500_001)).toBeUndefined();
     },
   );
+
+  it('gets the removing action again while it is busy, and the delete only after that', async () => {
+    const { server, opened, refresh } = await setUp(1);
+    await refresh.runNow();
+    await setEnabled(opened, 1_500_001, false);
+    let isBusy = true;
+    server.behave(({ action }) => (action === 'run' && isBusy ? 'refuse' : undefined));
+    const before = server.calls.length;
+    for (let times = 0; times < 2; times++) {
+      expect(await refresh.runNow()).toMatchObject({ deleted: 0, failed_count: 1 });
+    }
+    isBusy = false;
+    expect(await refresh.runNow()).toMatchObject({ deleted: 1, failed: [] });
+    // One update: another would make node management busy again.
+    expect(actions(server).slice(before)).toEqual([
+      ...['update', 'run', 'info', 'run', 'info', 'run', 'switch disable', 'delete'],
+    ]);
+    expect(server.subscriptions.size).toBe(0);
+  });
+
+  it('brings a report that is enabled in the midst of its removal back to its hosts', async () => {
+    const { server, opened, refresh } = await setUp(1);
+    await refresh.runNow();
+    await setEnabled(opened, 1_500_001, false);
+    server.behave(({ action }) => (action === 'run' ? 'refuse' : undefined));
+    expect(await refresh.runNow()).toMatchObject({ failed_count: 1 });
+    await setEnabled(opened, 1_500_001, true);
+    server.behave(() => undefined);
+    expect(await refresh.runNow()).toMatchObject({ updated: 1, failed: [] });
+    const [remote] = server.subscriptions.values();
+    expect(remote).toMatchObject({ enabled: true });
+    expect(remote?.params.steps?.[0]?.params.context['qps_config']).toMatchObject({ qps: 1000 });
+    expect(await held(opened, 1_500_001)).toMatchObject({ state: 'active' });
+    expect(await held(opened, 1_500_001)).not.toHaveProperty('removal');
+  });
 
   it('is tried again within the run where that may help, and only there', async () => {
     const { server, opened, refresh } = await setUp(1);

@@ -78,7 +78,15 @@ describe('a run with a node management API', () => {
 
     await setEnabled(opened, 1_500_001, false);
     expect(await refresh.runNow()).toMatchObject({ deleted: 1 });
-    expect(actions(server).slice(6)).toEqual(['switch disable', 'delete']);
+    // Hosts take nothing any more before they lose the file: the original's node management may leave it there.
+    expect(actions(server).slice(6)).toEqual(['update', 'run', 'switch disable', 'delete']);
+    const [refuse, uninstall] = server.calls.slice(6);
+    expect(refuse?.body).toMatchObject({ subscription_id: id, run_immediately: true, scope: params.scope });
+    expect(refuse?.body.steps?.[0]?.params.context).toEqual({
+      ...context,
+      qps_config: { ...context.qps_config, qps: -1 },
+    });
+    expect(uninstall?.body).toEqual({ subscription_id: id, actions: { 'mon-collector': 'UNINSTALL' } });
     expect(server.subscriptions.size).toBe(0);
     expect(await held(opened, 1_500_001)).toBeUndefined();
 

@@ -42,6 +42,7 @@ export const breachesOf = (operation: Operation, answer: RawAnswer, check: Schem
     if (isThere && promised.headers[name] === undefined)
       breaches.push(`${name} of a ${answer.status} is not documented`);
   }
+  if (answer.status === 304) return answer.text === '' ? breaches : [...breaches, '304 with a body'];
   const type = textOf(answer.headers['content-type']) ?? '';
   const media = promised.content[type];
   if (media === undefined) return [...breaches, `${answer.status} of type ${JSON.stringify(type)}`];

@@ -156,6 +156,7 @@ const reviewed: Readonly<Record<string, readonly string[]>> = {
     'metadata/refresh/document.ts /[^\\x20-\\x7e]/gu',
     'metadata/refresh/http-node-management.ts /^\\s*(-?\\d{1,10}):(\\d{1,15})\\s*$/',
     'metadata/refresh/node-management-client.ts /\\/+$/',
+    'metadata/refresh/refresh.ts /^[A-Za-z][\\w-]{0,62}$/',
     'model/instances.ts /^[a-z][a-z0-9_-]{0,31}$/',
     'stores/clickhouse/cluster.ts /^(CREATE (?:DATABASE|TABLE|MATERIALIZED VIEW|VIEW) IF NOT EXISTS|ALTER TABLE) ([\\w.]+)/m',
     'stores/clickhouse/cluster.ts /^(\\s*ENGINE = )((?:Replacing|Summing)?MergeTree)(?:\\(([^()]*)\\))?/m',

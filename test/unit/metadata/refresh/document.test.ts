@@ -98,7 +98,7 @@ describe('a collector document', () => {
     const document = renderDocument(valuesOf());
     expect(renderDocument(valuesOf())).toBe(document);
     expect(md5Of(document)).toBe(createHash('md5').update(Buffer.from(document, 'utf8')).digest('hex'));
-    expect(documentName(1_500_007)).toBe('report-v2-1500007.conf');
+    expect(documentName(1_500_007, 'bk')).toBe('bk-collector-report-v2-1500007.conf');
   });
 });
 

@@ -1,0 +1,18 @@
+import { problem } from './contract.ts';
+
+/** A header that an answer always has. */
+export const text = (textDescription: string) => ({
+  description: textDescription,
+  required: true,
+  schema: { type: 'string' as const },
+});
+
+/** An answer that is a problem. */
+export const problemAnswer = (
+  problemDescription: string,
+  headers: Record<string, ReturnType<typeof text>> = {},
+) => ({
+  description: problemDescription,
+  headers,
+  content: { 'application/problem+json': { schema: problem } },
+});
