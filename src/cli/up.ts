@@ -12,6 +12,12 @@ import { removeInstallation, writeInstallation } from '../embedded/installation.
 import { lockFolder } from '../embedded/lock.ts';
 import { createLogStream } from '../embedded/log-stream.ts';
 import { requireFreePorts } from '../embedded/ports.ts';
+import {
+  noteEnginesOnly,
+  placeRestoredQuestdb,
+  requireNoRestore,
+  watchForRestoredQuestdb,
+} from '../embedded/restoring.ts';
 import type { Role } from '../embedded/role.ts';
 import { ServiceStartError } from '../embedded/service.ts';
 import {
@@ -135,6 +141,15 @@ const welcome = async ({ settings, plan, options }: Run): Promise<void> => {
   printLines(`\n${summarise(plan, demo, dataFolder, link)}\n`);
 };
 
+/** A restore leaves QuestDB's files, which QuestDB reads only at its start. */
+const watchForRestored = ({ settings }: Run, { engines }: Stack, log: LogLine, signal: AbortSignal): void => {
+  const questdb = engines.find(({ name }) => name === 'questdb');
+  if (questdb === undefined) return;
+  void watchForRestoredQuestdb(settings.dataFolder, questdb, signal, (error) =>
+    log('questdb', `could not be started on restored files: ${errorText(error)}`),
+  );
+};
+
 /** Starts what this run has, and prints where it is. */
 const startRun = async (
   run: Run,
@@ -145,7 +160,10 @@ const startRun = async (
 ): Promise<void> => {
   const { settings, plan, retentionDays, clickhouseUrl, options } = run;
   if (options.enginesOnly) {
+    await placeRestoredQuestdb(settings.dataFolder);
     await Promise.all(stack.engines.map((engine) => supervisor.start(engine)));
+    noteEnginesOnly(settings.dataFolder);
+    watchForRestored(run, stack, log, signal);
     printLines(`\n${summariseEngines(plan)}\n`);
     return;
   }
@@ -193,6 +211,7 @@ export const runUp = async (settings: Settings, options: UpOptions = { demo: tru
   openDataFolder(dataFolder);
   const lock = await lockFolder(dataFolder);
   try {
+    if (!options.enginesOnly) requireNoRestore(dataFolder);
     const plan = await planStack(settings);
     await requireFreePorts([
       { host: plan.engineHost, ports: plan.enginePorts },

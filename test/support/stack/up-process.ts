@@ -63,9 +63,12 @@ export const untilReady = async ({ lines, child }: Up): Promise<void> => {
 };
 
 /** The output of `tidemark env --json` for the installation on this folder. */
-export const installationOn = async (dataFolder: string): Promise<Installation> => {
+export const installationOn = async (
+  dataFolder: string,
+  env: Record<string, string> = {},
+): Promise<Installation> => {
   const { stdout } = await promisify(execFile)('bin/tidemark', ['env', '--json'], {
-    env: { ...process.env, TIDEMARK_DATA: dataFolder },
+    env: { ...process.env, TIDEMARK_DATA: dataFolder, ...env },
   });
   return JSON.parse(stdout);
 };
