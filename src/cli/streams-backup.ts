@@ -167,7 +167,7 @@ export const registerStreamsBackup = (program: Command): void => {
   program
     .command('backup')
     .description(
-      'copy everything while all roles run: streams and records of NATS, QuestDB, ClickHouse; the copy has tokens: only its owner may read it',
+      'copy everything while all roles run: streams and records of NATS, then the databases, those of tidemark up or the named ones alone; the copy has tokens: only its owner may read it',
     )
     .option('--to <folder>', 'new or empty folder for this one backup')
     .option('--into <folder>', 'folder of backups: each gets a folder of its own in it, named by its time')
@@ -175,7 +175,7 @@ export const registerStreamsBackup = (program: Command): void => {
     .option('--keep <number>', 'with --into: remove all but this many backups afterwards', countArgument)
     .option(
       '--questdb-root <folder>',
-      'root folder of QuestDB, default that of tidemark up; <name>=<folder> for a further instance',
+      'copy this root folder of QuestDB under a checkpoint; <name>=<folder> for a further instance',
       rootArgument,
     )
     .option(
@@ -184,7 +184,7 @@ export const registerStreamsBackup = (program: Command): void => {
     )
     .option(
       '--clickhouse-files <folder>',
-      'folder of backups of ClickHouse, from which its copy is moved, default that of tidemark up',
+      'BACKUP into the folder of backups of ClickHouse, which is here, and move it from there',
     )
     .option('--release-checkpoint', 'release the checkpoint of QuestDB that a killed backup left')
     .option('--json', 'print {folder, streams} as JSON; with --into also removed')

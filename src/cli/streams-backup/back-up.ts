@@ -29,36 +29,31 @@ const missing = (what: string, option: string): Fault =>
   new Fault(
     'permanent',
     'config_invalid',
-    `nothing says where to copy ${what} from: give ${option}, or copy NATS alone with --streams-only`,
+    `nothing says where the files of ${what} are: name them with ${option}, or copy NATS alone with --streams-only`,
   );
 
 /**
- * The given files, and those of the engines of `tidemark up` on this data folder. Permanent Fault `config_invalid` where a database
- * is left out: a backup without it would seem whole.
+ * The given files; where none is given, those of the engines of `tidemark up` on this data folder. Permanent Fault `config_invalid`
+ * where it has none: a backup without a database would seem whole.
  */
 export const locateDatabases = (settings: Settings, given: DatabaseFiles): DatabaseFiles => {
   const { dataFolder, questdb, clickhouse } = settings;
-  const roots = [...given.questdbRoots];
-  const has = (name: string): boolean => roots.some(([each]) => each === name);
-  const ownRoot = join(dataFolder, 'questdb');
-  if (!has(defaultInstance) && questdb.url === undefined && existsSync(join(ownRoot, 'db')))
-    roots.unshift([defaultInstance, ownRoot]);
-  for (const { name } of questdbInstances(settings))
-    if (!has(name))
-      throw missing(
-        name === defaultInstance ? 'QuestDB' : `QuestDB ${name}`,
-        `--questdb-root ${name === defaultInstance ? '' : `${name}=`}<folder>`,
-      );
-  let { clickhouseFiles } = given;
-  if (
-    (clickhouseFiles ?? given.clickhouseTo) === undefined &&
-    clickhouse.url === undefined &&
-    existsSync(join(dataFolder, 'clickhouse'))
-  )
-    clickhouseFiles = clickhouseBackups(dataFolder);
-  if ((clickhouseFiles ?? given.clickhouseTo) === undefined)
+  const isGiven =
+    given.questdbRoots.length > 0 || (given.clickhouseFiles ?? given.clickhouseTo) !== undefined;
+  if (isGiven) return given;
+  const root = join(dataFolder, 'questdb');
+  if (questdb.url !== undefined || !existsSync(join(root, 'db')))
+    throw missing('QuestDB', '--questdb-root <folder>');
+  const further = questdb.further[0];
+  if (further !== undefined)
+    throw missing(`QuestDB ${further.name}`, `--questdb-root for each instance (${further.name}=<folder>)`);
+  if (clickhouse.url !== undefined || !existsSync(join(dataFolder, 'clickhouse')))
     throw missing('ClickHouse', '--clickhouse-files <folder> or --clickhouse-to <destination>');
-  return { questdbRoots: roots, clickhouseFiles, clickhouseTo: given.clickhouseTo };
+  return {
+    questdbRoots: [[defaultInstance, root]],
+    clickhouseFiles: clickhouseBackups(dataFolder),
+    clickhouseTo: undefined,
+  };
 };
 
 /** A backup in the making: its name, and the folder that it is written to. */
@@ -144,6 +139,7 @@ export const backUpAll = async (
       }
     },
     clickhouse: async () => {
+      if ((files.clickhouseTo ?? files.clickhouseFiles) === undefined) return;
       parts.push(...(await copySpans(settings, target, files)));
       onDatabase('ClickHouse');
     },

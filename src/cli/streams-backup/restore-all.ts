@@ -73,8 +73,9 @@ const requireEnginesAlone = (
   const further = parts.find((part) => part.startsWith('questdb-'));
   if (further !== undefined)
     throw refuse('engines_not_own', `the backup has ${further}, and tidemark up runs one QuestDB: ${byHand}`);
-  if (!parts.includes('clickhouse'))
-    throw refuse('engines_not_own', `the copy of ClickHouse is not in this folder: ${byHand}`);
+  const absent = ['questdb', 'clickhouse'].filter((part) => !parts.includes(part));
+  if (absent.length > 0)
+    throw refuse('engines_not_own', `the backup has no folder ${absent.join(' and ')}: ${byHand}`);
   if (!isLocked(dataFolder))
     throw refuse(
       'engines_not_running',
