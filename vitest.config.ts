@@ -3,7 +3,7 @@ import LongestFirstSequencer from './test/support/vitest/longest-first-sequencer
 
 // Minutes of kills, of random walks, of full disks or of backlogs: `make test-long`.
 const long = [
-  'test/engines/{metadata-{gaps,model},table-backlog}.test.ts',
+  'test/engines/{metadata-{gaps,model},moving,table-backlog}.test.ts',
   'test/faults/{kills-under-load*,{full,read-only}-disk,broken-table,backup-restore}.test.ts',
 ];
 

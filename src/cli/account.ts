@@ -2,6 +2,7 @@ import { type Command, InvalidArgumentError } from 'commander';
 import { z } from 'zod';
 import { counted } from '../model/counted.ts';
 import { pipelines } from '../model/signals.ts';
+import type { ExportBookOptions } from './account-book.ts';
 import { adminClient } from './client.ts';
 import { type Difference, differenceSchema, differenceText } from './differences.ts';
 import { addJsonOption, idArgument, type JsonOption, queryText } from './options.ts';
@@ -117,4 +118,23 @@ export const registerAccount = (program: Command): void => {
   addJsonOption(closing).action((_: CloseOptions, each: Command) =>
     close(each.optsWithGlobals<CloseOptions>()),
   );
+  const exporting = command
+    .command('export-book')
+    .description(
+      'write what receivers have acknowledged since a backup began, for the account of its restore',
+    )
+    .requiredOption('--backup <folder>', 'folder of the backup')
+    .requiredOption('--output <file>', 'write the lines to this file');
+  addJsonOption(exporting).action(async (_: unknown, each: Command) => {
+    const { exportBook } = await import('./account-book.ts');
+    await exportBook(each.optsWithGlobals<ExportBookOptions>());
+  });
+  const importing = command
+    .command('import-book')
+    .description('add the lines of export-book: the account then names what this installation does not have')
+    .argument('<file>', 'file of tidemark account export-book');
+  addJsonOption(importing).action(async (file: string, _: unknown, each: Command) => {
+    const { importBook } = await import('./account-book.ts');
+    await importBook(file, each.optsWithGlobals<JsonOption>());
+  });
 };

@@ -13,6 +13,12 @@ import { removeInstallation, writeInstallation } from '../embedded/installation.
 import { lockFolder } from '../embedded/lock.ts';
 import { createLogStream } from '../embedded/log-stream.ts';
 import { requireFreePorts } from '../embedded/ports.ts';
+import {
+  noteEnginesOnly,
+  placeRestoredQuestdb,
+  requireNoRestore,
+  watchForRestoredQuestdb,
+} from '../embedded/restoring.ts';
 import type { Role } from '../embedded/role.ts';
 import { ServiceStartError } from '../embedded/service.ts';
 import {
@@ -25,7 +31,7 @@ import {
   type StackDeps,
   type StackPlan,
 } from '../embedded/stack.ts';
-import { summarise } from '../embedded/summary.ts';
+import { summarise, summariseEngines } from '../embedded/summary.ts';
 import { createSupervisor, type Supervisor } from '../embedded/supervisor.ts';
 import { errorText } from '../model/fault.ts';
 import { trust } from './client.ts';
@@ -115,6 +121,8 @@ const onSignals = (stack: Stack, end: (ending: Ending) => void): (() => void) =>
   };
 };
 
+type UpOptions = { enginesOnly?: true; demo: boolean };
+
 /** The state of a run that has locked the data folder. */
 type Run = Pick<StackDeps, 'credentials' | 'roleAccounts' | 'rights' | 'lock'> & {
   readonly settings: Settings;
@@ -122,19 +130,52 @@ type Run = Pick<StackDeps, 'credentials' | 'roleAccounts' | 'rights' | 'lock'> &
   /** The address of ClickHouse with its credentials. */
   readonly clickhouseUrl: string;
   readonly retentionDays: number | undefined;
+  readonly options: UpOptions;
 };
 
-/** Prints what is to be had where, with the records of the demo. */
-const welcome = async (settings: Settings, plan: StackPlan): Promise<void> => {
+/** Prints what is to be had where, with the records of the demo where it is wanted. */
+const welcome = async ({ settings, plan, options }: Run): Promise<void> => {
   const { dataFolder, hasConsole, admin } = settings;
   if (admin.caFile !== undefined) trust(admin.caFile);
-  const demo = await ensureDemo(plan.adminUrl, dataFolder);
+  const demo = options.demo ? await ensureDemo(plan.adminUrl, dataFolder) : undefined;
   const link = hasConsole ? await makeConsoleLink(plan.adminUrl, dataFolder) : undefined;
   printLines(`\n${summarise(plan, demo, dataFolder, link)}\n`);
 };
 
+/** A restore leaves QuestDB's files, which QuestDB reads only at its start. */
+const watchForRestored = ({ settings }: Run, { engines }: Stack, log: LogLine, signal: AbortSignal): void => {
+  const questdb = engines.find(({ name }) => name === 'questdb');
+  if (questdb === undefined) return;
+  void watchForRestoredQuestdb(settings.dataFolder, questdb, signal, (error) =>
+    log('questdb', `could not be started on restored files: ${errorText(error)}`),
+  );
+};
+
+/** Starts what this run has, and prints where it is. */
+const startRun = async (
+  run: Run,
+  stack: Stack,
+  supervisor: Supervisor,
+  log: LogLine,
+  signal: AbortSignal,
+): Promise<void> => {
+  const { settings, plan, retentionDays, clickhouseUrl, options } = run;
+  if (options.enginesOnly) {
+    await placeRestoredQuestdb(settings.dataFolder);
+    await Promise.all(stack.engines.map((engine) => supervisor.start(engine)));
+    noteEnginesOnly(settings.dataFolder);
+    watchForRestored(run, stack, log, signal);
+    printLines(`\n${summariseEngines(plan)}\n`);
+    return;
+  }
+  await startStack(stack, supervisor, log, () =>
+    makeTables(settings, clickhouseUrl, retentionDays, log, signal),
+  );
+  await welcome(run);
+};
+
 const runStack = async (run: Run): Promise<Ending> => {
-  const { settings, plan, retentionDays, clickhouseUrl } = run;
+  const { settings, plan } = run;
   // Ctrl-C also ends a program that the output is piped into: the engines still have to stop in order.
   process.stdout.on('error', () => {});
   const log = createLogStream((text) => process.stdout.write(text));
@@ -149,11 +190,7 @@ const runStack = async (run: Run): Promise<Ending> => {
   });
   const forget = onSignals(stack, end);
   const stopping = new AbortController();
-  startStack(stack, supervisor, log, () =>
-    makeTables(settings, clickhouseUrl, retentionDays, log, stopping.signal),
-  )
-    .then(() => welcome(settings, plan))
-    .catch((error: unknown) => end(endingOf(error)));
+  startRun(run, stack, supervisor, log, stopping.signal).catch((error: unknown) => end(endingOf(error)));
   try {
     return await ended;
   } finally {
@@ -163,8 +200,11 @@ const runStack = async (run: Run): Promise<Ending> => {
   }
 };
 
-/** Runs engines and roles until a signal or a failure that a restart would only repeat. Returns the exit code. */
-export const runUp = async (settings: Settings): Promise<number> => {
+/**
+ * Runs engines and roles, or the engines alone, until a signal or a failure that a restart would only repeat. Returns the exit
+ * code.
+ */
+export const runUp = async (settings: Settings, options: UpOptions = { demo: true }): Promise<number> => {
   const { dataFolder } = settings;
   const pipelines = withInstances(
     loadPipelines(settings.pipelinesFolder),
@@ -173,10 +213,11 @@ export const runUp = async (settings: Settings): Promise<number> => {
   openDataFolder(dataFolder);
   const lock = await lockFolder(dataFolder);
   try {
+    if (!options.enginesOnly) requireNoRestore(dataFolder);
     const plan = await planStack(settings);
     await requireFreePorts([
       { host: plan.engineHost, ports: plan.enginePorts },
-      { host: settings.host, ports: plan.rolePorts },
+      ...(options.enginesOnly ? [] : [{ host: settings.host, ports: plan.rolePorts }]),
     ]);
     const credentials = await ensureCredentials(dataFolder);
     const roleAccounts = createRoleAccounts();
@@ -191,6 +232,7 @@ export const runUp = async (settings: Settings): Promise<number> => {
       roleAccounts,
       rights: natsRights(pipelines),
       lock: lock.fd,
+      options,
     });
     if (message !== undefined) sayLines(`tidemark: ${message}`);
     return exitCode;
@@ -205,7 +247,9 @@ export const registerUp = (program: Command): void => {
   program
     .command('up')
     .description('run the engines and one process of each role on this machine until Ctrl-C')
-    .action(async () => {
-      process.exitCode = await runUp(loadSettings());
+    .option('--engines-only', 'run NATS, QuestDB and ClickHouse without the roles, as a restore needs it')
+    .option('--no-demo', 'make no records of the demo; those that are there stay')
+    .action(async (options: UpOptions) => {
+      process.exitCode = await runUp(loadSettings(), options);
     });
 };

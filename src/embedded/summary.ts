@@ -55,20 +55,48 @@ const spansQuery = (curl: string, clickhouseUrl: string): string => {
   return `${curl} ${shellQuoted(`${clickhouseUrl}/`)} --data ${shellQuoted(sql)}`;
 };
 
+type Section = [title: string, lines: string[]];
+
+const printed = (sections: readonly Section[]): string =>
+  sections.map(([title, lines]) => [title, ...lines.map((line) => `  ${line}`)].join('\n')).join('\n\n');
+
+type Addresses = Readonly<
+  Record<'pushUrl' | 'tracesUrl' | 'questdbUrl' | 'clickhouseUrl' | 'dataFolder', string>
+>;
+
+const demoSections = (
+  demo: Demo,
+  { pushUrl, tracesUrl, questdbUrl, clickhouseUrl, dataFolder }: Addresses,
+): Section[] => {
+  const { report, application } = demo;
+  return [
+    [
+      'Credentials of the demo',
+      [
+        `custom report ${report.name} of business ${report.bizId}: data_id ${report.dataId}, access_token ${report.token}`,
+        `application ${application.name} of business ${application.bizId}: X-MON-TOKEN ${application.token}`,
+      ],
+    ],
+    ['Push a point', [pushCommand(pushUrl, demo)]],
+    ['Read the points', [pointsQuery(curlTo(dataFolder, 'questdb'), questdbUrl, demo)]],
+    ['Export a span', [spanCommand(tracesUrl, demo)]],
+    ['Read the spans', [spansQuery(curlTo(dataFolder, 'clickhouse'), clickhouseUrl)]],
+  ];
+};
+
 /** The output of `tidemark up` once everything is ready: addresses, credentials, commands that work as pasted. */
 export const summarise = (
   { roleHost, adminUrl, urls, ports }: StackPlan,
-  demo: Demo,
+  demo: Demo | undefined,
   dataFolder: string,
   consoleLink: string | undefined,
 ): string => {
   const at = (port: { port: number }): string => `http://${roleHost}:${port.port}`;
   const pushUrl = `${at(ports.push)}/v2/push/`;
   const tracesUrl = `${at(ports.otlp)}/v1/traces`;
-  const { report, application } = demo;
   const questdbUrl = withoutAccount(urls.questdb);
   const clickhouseUrl = withoutAccount(urls.clickhouse);
-  const sections: [string, string[]][] = [
+  const sections: Section[] = [
     [
       'Tidemark is ready',
       [
@@ -89,20 +117,25 @@ export const summarise = (
           `${at(ports.transferOps)} (transfer), ${at(ports.metadataOps)} (metadata)`,
       ],
     ],
-    [
-      'Credentials of the demo',
-      [
-        `custom report ${report.name} of business ${report.bizId}: data_id ${report.dataId}, access_token ${report.token}`,
-        `application ${application.name} of business ${application.bizId}: X-MON-TOKEN ${application.token}`,
-      ],
-    ],
-    ['Push a point', [pushCommand(pushUrl, demo)]],
-    ['Read the points', [pointsQuery(curlTo(dataFolder, 'questdb'), questdbUrl, demo)]],
-    ['Export a span', [spanCommand(tracesUrl, demo)]],
-    ['Read the spans', [spansQuery(curlTo(dataFolder, 'clickhouse'), clickhouseUrl)]],
+    ...(demo === undefined
+      ? []
+      : demoSections(demo, { pushUrl, tracesUrl, questdbUrl, clickhouseUrl, dataFolder })),
     ['Ctrl-C stops everything in order', []],
   ];
-  return sections
-    .map(([title, lines]) => [title, ...lines.map((line) => `  ${line}`)].join('\n'))
-    .join('\n\n');
+  return printed(sections);
 };
+
+/** The output of `tidemark up --engines-only`. */
+export const summariseEngines = ({ urls }: StackPlan): string =>
+  printed([
+    [
+      'The engines are ready, without the roles',
+      [
+        `QuestDB          ${withoutAccount(urls.questdb)}`,
+        `ClickHouse       ${withoutAccount(urls.clickhouse)}`,
+        `NATS             ${withoutAccount(urls.nats)}`,
+        'users and passwords of the engines: tidemark env',
+      ],
+    ],
+    ['Ctrl-C stops everything in order', []],
+  ]);

@@ -235,7 +235,7 @@ describe.skipIf(missing !== undefined)(
 
     it('fires without a backup, and ends with one', async () => {
       await watch.fires('TidemarkBackupOld');
-      const ended = await runCli(['backup', '--to', join(folder, 'backup')], {
+      const ended = await runCli(['backup', '--streams-only', '--to', join(folder, 'backup')], {
         ...process.env,
         ...stack.env,
       });

@@ -9,7 +9,15 @@ import { startEngines } from '../support/stack/engines.ts';
 import { startImpostor } from '../support/stack/impostor.ts';
 import { takePorts } from '../support/stack/ports.ts';
 import { tempFolder } from '../support/stack/temp-folder.ts';
-import { below, childrenOf, isAlive, startUp, type Up, untilReady } from '../support/stack/up-process.ts';
+import {
+  below,
+  childrenOf,
+  installationOn,
+  isAlive,
+  startUp,
+  type Up,
+  untilReady,
+} from '../support/stack/up-process.ts';
 
 const run = promisify(execFile);
 
@@ -95,6 +103,33 @@ describe('tidemark up', () => {
       `Port ${push} (push receiver) is in use; set TIDEMARK_INGRESS_PUSH_PORT to another port.`,
     ]);
     expect(await readdir(folder)).toEqual([]);
+  });
+
+  it('runs the engines alone, and the whole without records of a demo, where that is asked for', async () => {
+    const folder = await tempFolder();
+    const engines = startUp(folder, {}, ['--engines-only']);
+    await untilReady(engines);
+    expect(childrenOf(engines.child.pid)).toHaveLength(3);
+    const { questdb, clickhouse, nats } = await installationOn(folder);
+    expect(engines.lines).toEqual(
+      expect.arrayContaining([
+        `  QuestDB          ${questdb.url}`,
+        `  ClickHouse       ${clickhouse.url}`,
+        `  NATS             ${nats.url}`,
+      ]),
+    );
+    engines.child.kill('SIGTERM');
+    expect(await engines.exitCode).toBe(0);
+
+    const up = startUp(folder, {}, ['--no-demo']);
+    await untilReady(up);
+    const { admin } = await installationOn(folder);
+    for (const path of ['custom-reports', 'applications']) {
+      const headers = { authorization: `Bearer ${admin.token}` };
+      const answer = await fetch(`${admin.url}/api/v1/${path}`, { headers });
+      expect([path, await answer.json()]).toEqual([path, { items: [], next_cursor: null }]);
+    }
+    expect(up.lines.join('\n')).not.toContain('Credentials of the demo');
   });
 
   it('starts no engine of its own where an address is configured', async () => {

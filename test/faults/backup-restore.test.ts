@@ -98,7 +98,7 @@ const cliOf = (env: Readonly<Record<string, string>>) =>
 
 /** What an operator's script does: NATS first, the databases after it. */
 const backUp = async (stack: Stack, folder: string, between: () => Promise<void>): Promise<void> => {
-  await cliOf(stack.env).text(`backup --to ${join(folder, 'nats')}`);
+  await cliOf(stack.env).text(`backup --streams-only --to ${join(folder, 'nats')}`);
   await between();
   await stack.query('CHECKPOINT CREATE');
   cpSync(join(stack.folder, 'questdb'), join(folder, 'questdb'), { recursive: true });
@@ -122,7 +122,7 @@ const restoreInto = (folder: string) => ({
   },
   beforeRoles: async (engines: TestEngines): Promise<void> => {
     await clickhouse(engines.clickhouse.url, "RESTORE DATABASE otel FROM File('night')");
-    await cliOf(engines.env).text(`restore --from ${join(folder, 'nats')}`);
+    await cliOf(engines.env).text(`restore --streams-only ${join(folder, 'nats')}`);
     mkdirSync(join(engines.folder, 'data'), { recursive: true });
     cpSync(join(folder, 'admin.token'), join(engines.folder, 'data', 'admin.token'));
   },
@@ -254,7 +254,13 @@ it('a backup of everything is one command, may run again at once under load, and
   expect(kept).toHaveLength(2);
   for (const name of kept) {
     expect(name).toMatch(/^\d{4}-\d\d-\d\dT\d\d-\d\d-\d\dZ(-\d)?$/);
-    expect(readdirSync(join(into, name)).toSorted()).toEqual(['clickhouse', 'nats', 'questdb']);
+    expect(readdirSync(join(into, name)).toSorted()).toEqual([
+      'admin.token',
+      'backup.json',
+      'clickhouse',
+      'nats',
+      'questdb',
+    ]);
   }
   // Nothing of it stays on the disk of the database.
   expect(readdirSync(join(first.folder, 'clickhouse', 'backups'))).toEqual([]);
@@ -276,7 +282,7 @@ it('a backup of everything is one command, may run again at once under load, and
     },
     beforeRoles: async (engines) => {
       await clickhouse(engines.clickhouse.url, `RESTORE DATABASE otel FROM File('${older}')`);
-      await cliOf(engines.env).text(`restore --from ${join(folder, 'nats')}`);
+      await cliOf(engines.env).text(`restore --streams-only ${join(folder, 'nats')}`);
       mkdirSync(join(engines.folder, 'data'), { recursive: true });
       writeFileSync(join(engines.folder, 'data', 'admin.token'), token, { mode: 0o600 });
     },

@@ -23,8 +23,11 @@ const checkWhole = ({ stream, state }: BackupEntry, found: SnapshotState): void 
   );
 };
 
-/** The streams that do not exist yet. Streams of an interrupted run of this restore have its mark, and are kept. */
-const missingOf = async (bus: Bus, entries: readonly BackupEntry[]): Promise<BackupEntry[]> => {
+/** How a NATS stands to a backup. Streams of an interrupted run of its restore have its mark, and are kept. */
+const compareStreams = async (
+  bus: Bus,
+  entries: readonly BackupEntry[],
+): Promise<{ missing: BackupEntry[]; others: string[] }> => {
   const missing: BackupEntry[] = [];
   const others: string[] = [];
   for (const entry of entries) {
@@ -33,6 +36,16 @@ const missingOf = async (bus: Bus, entries: readonly BackupEntry[]): Promise<Bac
     else if (found.mark === entry.sha256) checkWhole(entry, found);
     else others.push(entry.stream);
   }
+  return { missing, others };
+};
+
+/** The streams of this NATS that refuse the restore of the backup in this folder. Faults of `putBack`. */
+export const streamsInTheWay = async (bus: Bus, path: string): Promise<string[]> =>
+  (await compareStreams(bus, (await readManifest(path)).streams)).others;
+
+/** The streams that do not exist yet. */
+const missingOf = async (bus: Bus, entries: readonly BackupEntry[]): Promise<BackupEntry[]> => {
+  const { missing, others } = await compareStreams(bus, entries);
   if (others.length === 0) return missing;
   throw new Fault(
     'permanent',

@@ -21,7 +21,7 @@ const ofTheVolume = 'lost+found';
  * Copies a folder into one that does not exist, with holes where a file has holes: QuestDB reserves pages of its files ahead.
  * Transient Fault when it fails.
  */
-const copyFolder = async (from: string, to: string, signal?: AbortSignal): Promise<void> => {
+export const copyFolder = async (from: string, to: string, signal?: AbortSignal): Promise<void> => {
   try {
     await mkdir(to, { mode: 0o700 });
     const entries = (await readdir(from))
@@ -117,23 +117,34 @@ export type ClickhouseCopy = {
   readonly destination: string;
 };
 
-/**
- * `BACKUP DATABASE` to this destination; resolves once it is whole. It runs in the server, so that no connection has to last as long.
- * Permanent Fault `clickhouse_backup_failed` with the server's reason.
- */
-export const backUpClickhouse = async (copy: ClickhouseCopy): Promise<void> => {
-  const { clickhouse, cluster, name, destination } = copy;
-  await clickhouse.run(`BACKUP DATABASE ${database} TO ${destination} SETTINGS id=${literal(name)} ASYNC`);
-  const table =
-    cluster === undefined ? 'system.backups' : `clusterAllReplicas(${literal(cluster)}, system.backups)`;
+/** Starts it in the server, so that no connection has to last as long, and resolves once it is whole. */
+const runToEnd = async (
+  clickhouse: Clickhouse,
+  statement: string,
+  { id, done }: { id: string; done: 'BACKUP_CREATED' | 'RESTORED' },
+  table: string,
+): Promise<void> => {
+  await clickhouse.run(`${statement} SETTINGS id=${literal(id)} ASYNC`);
   for (;;) {
-    const query = `SELECT status, error FROM ${table} WHERE id = ${literal(name)} ORDER BY start_time DESC LIMIT 1`;
+    const query = `SELECT status, error FROM ${table} WHERE id = ${literal(id)} ORDER BY start_time DESC LIMIT 1`;
     const [state] = await clickhouse.rows(stateSchema, query);
-    if (state?.status === 'BACKUP_CREATED') return;
-    if (state !== undefined && state.status !== 'CREATING_BACKUP')
+    if (state?.status === done) return;
+    if (state !== undefined && state.status !== 'CREATING_BACKUP' && state.status !== 'RESTORING')
       throw new Fault('permanent', 'clickhouse_backup_failed', `ClickHouse: ${state.status} ${state.error}`);
     await sleep(lookMs);
   }
+};
+
+/**
+ * `BACKUP DATABASE` to this destination; resolves once it is whole. Permanent Fault `clickhouse_backup_failed` with the server's
+ * reason.
+ */
+export const backUpClickhouse = async (copy: ClickhouseCopy): Promise<void> => {
+  const { clickhouse, cluster, name, destination } = copy;
+  const table =
+    cluster === undefined ? 'system.backups' : `clusterAllReplicas(${literal(cluster)}, system.backups)`;
+  const statement = `BACKUP DATABASE ${database} TO ${destination}`;
+  await runToEnd(clickhouse, statement, { id: name, done: 'BACKUP_CREATED' }, table);
 };
 
 /**
@@ -151,4 +162,28 @@ export const moveClickhouse = async (
   await backUpClickhouse({ ...copy, destination: `File(${literal(name)})` });
   await copyFolder(join(files, name), to);
   await rm(join(files, name), { recursive: true, force: true });
+};
+
+/**
+ * Restores a copy of `moveClickhouse` into a ClickHouse whose folder of backups this process sees at `files`, in the place of what is
+ * there. Faults of ClickHouse and of `copyQuestdb`.
+ */
+export const putBackClickhouse = async ({
+  clickhouse,
+  files,
+  from,
+  name,
+}: Pick<ClickhouseCopy, 'clickhouse' | 'name'> & { files: string; from: string }): Promise<void> => {
+  const place = join(files, name);
+  await mkdir(files, { recursive: true });
+  await rm(place, { recursive: true, force: true });
+  await copyFolder(from, place);
+  await clickhouse.run(`DROP DATABASE IF EXISTS ${database} SYNC`);
+  await runToEnd(
+    clickhouse,
+    `RESTORE DATABASE ${database} FROM File(${literal(name)})`,
+    { id: name, done: 'RESTORED' },
+    'system.backups',
+  );
+  await rm(place, { recursive: true, force: true });
 };

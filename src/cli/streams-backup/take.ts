@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import type { Bus } from '../../bus/connection.ts';
 import { withPausedConsumers } from '../../bus/consumer-pause.ts';
 import { stateOfStream, storedStreams, takeSnapshot } from '../../bus/stream-snapshot.ts';
@@ -9,6 +10,16 @@ import { type BackupEntry, type BackupFolder, createBackupFolder, type Manifest 
 const bucketPrefix = 'KV_tidemark-';
 const deadLetters = 'DEADLETTER';
 const afterTheirMessages: readonly string[] = ['LEDGER', deadLetters, 'AUDIT'];
+
+const ledger = 'LEDGER';
+/** Longer, and the account of the running installation would be reported as not known. */
+const ledgerHeldMs = 180_000;
+
+/** The databases of a whole backup, each copied when it is called. */
+export type DatabaseCopies = {
+  readonly questdb: () => Promise<void>;
+  readonly clickhouse: () => Promise<void>;
+};
 
 /** A bucket whose values change during the copy is copied again, at most this many times. */
 const attemptsMax = 5;
@@ -67,31 +78,86 @@ const copyWhole = async (
   return undefined;
 };
 
+/** Copies streams, and keeps the entries in the order of their copies. */
+class StreamCopies {
+  readonly entries: BackupEntry[] = [];
+  private readonly bus: Bus;
+  private readonly folder: BackupFolder;
+  private readonly onStream: (entry: BackupEntry) => void;
+  private readonly lettersBefore: number;
+
+  constructor(bus: Bus, folder: BackupFolder, onStream: (entry: BackupEntry) => void, lettersBefore: number) {
+    this.bus = bus;
+    this.folder = folder;
+    this.onStream = onStream;
+    this.lettersBefore = lettersBefore;
+  }
+
+  /** While its consumers are paused. */
+  async add(stream: string): Promise<void> {
+    const entry = await copyWhole(this.bus, this.folder, stream);
+    if (entry === undefined) return;
+    if (stream === deadLetters) await checkDeadLetters(this.bus, this.lettersBefore);
+    this.entries.push(entry);
+    this.onStream(entry);
+  }
+
+  async addAll(streams: readonly string[]): Promise<void> {
+    for (const stream of streams)
+      if ((await stateOfStream(this.bus, stream)) !== undefined)
+        await withPausedConsumers(this.bus, stream, () => this.add(stream));
+  }
+
+  /**
+   * ClickHouse, and LEDGER after it while no line leaves LEDGER: each line is in one of the two copies. Where ClickHouse takes
+   * longer than a pause may last, it has fixed its state long since, and lines that come later are in neither.
+   */
+  async addClickhouse(copy: () => Promise<void>): Promise<void> {
+    if ((await stateOfStream(this.bus, ledger)) === undefined) return copy();
+    let isAdded = false;
+    let copying = Promise.resolve();
+    await withPausedConsumers(this.bus, ledger, async () => {
+      copying = copy();
+      const limit = new AbortController();
+      const isDone = await Promise.race([
+        copying.then(() => true),
+        delay(ledgerHeldMs, false, { signal: limit.signal }),
+      ]).finally(() => limit.abort());
+      if (!isDone) return;
+      await this.add(ledger);
+      isAdded = true;
+    });
+    await copying;
+    if (!isAdded) await this.addAll([ledger]);
+  }
+}
+
 /**
  * Copies every stream and every bucket of records into a new folder while the roles run; workers receive no message of
- * a stream while it is copied. Throws Faults: permanent for an unusable folder and for a NATS without streams of
- * Tidemark (`nothing_to_back_up`), transient when NATS does not answer, when messages left a stream during its copy
- * (`stream_moved`) or when dead letters were redriven meanwhile (`dead_letters_moved`). The folder is not a backup
- * then.
+ * a stream while it is copied. The databases are copied after the items, before their records: what an item left behind is then in
+ * a copy, wherever it was. Throws Faults: those of the databases, permanent for an unusable folder and for a NATS without streams
+ * of Tidemark (`nothing_to_back_up`), transient when NATS does not answer, when messages left a stream during its copy
+ * (`stream_moved`) or when dead letters were redriven meanwhile (`dead_letters_moved`). The folder is not a backup then.
  */
 export const takeBackup = async (
   bus: Bus,
   pipelines: Pipelines,
   path: string,
   onStream: (entry: BackupEntry) => void,
+  databases?: DatabaseCopies,
 ): Promise<Manifest['streams']> => {
   const folder = await createBackupFolder(path);
   const startedAt = new Date().toISOString();
-  const lettersBefore = await removedOf(bus);
-  const entries: BackupEntry[] = [];
-  for (const stream of await inOrder(bus, pipelines)) {
-    if ((await stateOfStream(bus, stream)) === undefined) continue;
-    const entry = await withPausedConsumers(bus, stream, () => copyWhole(bus, folder, stream));
-    if (entry === undefined) continue;
-    if (stream === deadLetters) await checkDeadLetters(bus, lettersBefore);
-    entries.push(entry);
-    onStream(entry);
-  }
+  const copies = new StreamCopies(bus, folder, onStream, await removedOf(bus));
+  const streams = await inOrder(bus, pipelines);
+  const isOfRecords = (stream: string): boolean =>
+    afterTheirMessages.includes(stream) || stream.startsWith(bucketPrefix);
+  await copies.addAll(streams.filter((stream) => !isOfRecords(stream)));
+  await databases?.questdb();
+  if (databases !== undefined) await copies.addClickhouse(databases.clickhouse);
+  const isCopied = (name: string): boolean => copies.entries.some(({ stream }) => stream === name);
+  await copies.addAll(streams.filter((stream) => isOfRecords(stream) && !isCopied(stream)));
+  const { entries } = copies;
   if (entries.length === 0)
     throw new Fault('permanent', 'nothing_to_back_up', 'this NATS has no stream of Tidemark');
   await folder.finish({ started_at: startedAt, finished_at: new Date().toISOString(), streams: entries });

@@ -26,8 +26,9 @@ export const spawnUp = (
   env: Record<string, string> = {},
   prefix: readonly string[] = [],
   program = '.',
+  options: readonly string[] = [],
 ): Up => {
-  const [command = '', ...args] = [...prefix, join(program, 'bin/tidemark'), 'up'];
+  const [command = '', ...args] = [...prefix, join(program, 'bin/tidemark'), 'up', ...options];
   const child = spawn(command, args, {
     env: { ...process.env, ...anyPorts, TIDEMARK_DATA: dataFolder, ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
@@ -41,8 +42,12 @@ export const spawnUp = (
 };
 
 /** The same, killed when the test is over. */
-export const startUp = (dataFolder: string, env: Record<string, string> = {}): Up => {
-  const up = spawnUp(dataFolder, env);
+export const startUp = (
+  dataFolder: string,
+  env: Record<string, string> = {},
+  options: readonly string[] = [],
+): Up => {
+  const up = spawnUp(dataFolder, env, [], '.', options);
   onTestFinished(() => {
     up.child.kill('SIGKILL');
   });
@@ -58,9 +63,12 @@ export const untilReady = async ({ lines, child }: Up): Promise<void> => {
 };
 
 /** The output of `tidemark env --json` for the installation on this folder. */
-export const installationOn = async (dataFolder: string): Promise<Installation> => {
+export const installationOn = async (
+  dataFolder: string,
+  env: Record<string, string> = {},
+): Promise<Installation> => {
   const { stdout } = await promisify(execFile)('bin/tidemark', ['env', '--json'], {
-    env: { ...process.env, TIDEMARK_DATA: dataFolder },
+    env: { ...process.env, TIDEMARK_DATA: dataFolder, ...env },
   });
   return JSON.parse(stdout);
 };

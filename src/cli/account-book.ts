@@ -1,0 +1,142 @@
+import { readFile, writeFile } from 'node:fs/promises';
+import { setTimeout as delay } from 'node:timers/promises';
+import { z } from 'zod';
+import { lookAtQueue } from '../bus/orphaned-messages.ts';
+import { loadPipelines } from '../config/pipelines.ts';
+import { engineUrls, loadSettings, type Settings } from '../config/settings.ts';
+import { errorText, Fault } from '../model/fault.ts';
+import { type Clickhouse, createClickhouse, database } from '../stores/clickhouse/client.ts';
+import type { JsonOption } from './options.ts';
+import { printFields, printJson } from './output.ts';
+import { readWholeFolder } from './streams-backup/whole-folder.ts';
+import { withBus } from './streams-backup/with-bus.ts';
+
+/** The tables of the publishers' book, and what names a line in each. */
+const tables = {
+  ingest_published: 'stream, life, minute, data_id, app_id',
+  ingest_doubtful: 'stream, life, serial, data_id, app_id',
+} as const;
+type Table = keyof typeof tables;
+
+const headSchema = z.strictObject({
+  format: z.literal('tidemark-book'),
+  version: z.literal(1),
+  /** RFC 3339: the start of the backup that the lines come after. */
+  since: z.iso.datetime(),
+});
+
+const row = z.record(z.string(), z.unknown());
+const lineSchema = z.strictObject({ table: z.enum(['ingest_published', 'ingest_doubtful']), row });
+
+const queryTimeoutMs = 300_000;
+const rowsPerInsert = 10_000;
+/** Receivers write their lines once a second. */
+const writtenMs = 2_000;
+const recordedMsMax = 60_000;
+const pollMs = 250;
+
+/** Waits until every line of before this call is in ClickHouse. Transient Fault `ledger_behind`. */
+const untilRecorded = async (settings: Settings): Promise<void> => {
+  const { ledger } = loadPipelines(settings.pipelinesFolder);
+  const { stream, name } = ledger.consumer;
+  await delay(writtenMs);
+  await withBus(settings, async (bus) => {
+    const { lastSequence } = await lookAtQueue(bus, stream, name);
+    const deadline = performance.now() + recordedMsMax;
+    while ((await lookAtQueue(bus, stream, name)).ackFloor < lastSequence) {
+      if (performance.now() > deadline)
+        throw new Fault(
+          'transient',
+          'ledger_behind',
+          `${stream} is not written to ClickHouse in time: transfer has to run`,
+        );
+      await delay(pollMs);
+    }
+  });
+};
+
+const linesOf = async (clickhouse: Clickhouse, table: Table, since: string): Promise<string[]> => {
+  const order = table === 'ingest_published' ? 'version' : 'at';
+  const rows = await clickhouse.rows(
+    row,
+    `SELECT * EXCEPT (at) FROM ${database}.${table} WHERE at >= toDateTime({since:UInt32})
+     ORDER BY ${order} DESC LIMIT 1 BY ${tables[table]}`,
+    { params: { since: Math.floor(Date.parse(since) / 1000) }, timeoutMs: queryTimeoutMs },
+  );
+  return rows.map((each) => JSON.stringify({ table, row: each }));
+};
+
+const withClickhouse = async <T>(
+  settings: Settings,
+  work: (clickhouse: Clickhouse) => Promise<T>,
+): Promise<T> => {
+  const clickhouse = createClickhouse({ url: engineUrls(settings).clickhouse });
+  try {
+    return await work(clickhouse);
+  } finally {
+    await clickhouse.close();
+  }
+};
+
+export type ExportBookOptions = JsonOption & { backup: string; output: string };
+
+/** `tidemark account export-book`: on the installation that a backup was made of. */
+export const exportBook = async ({ backup, output, json }: ExportBookOptions): Promise<void> => {
+  const settings = loadSettings();
+  const { started_at: since } = await readWholeFolder(backup);
+  await untilRecorded(settings);
+  const lines = await withClickhouse(settings, async (clickhouse) => [
+    ...(await linesOf(clickhouse, 'ingest_published', since)),
+    ...(await linesOf(clickhouse, 'ingest_doubtful', since)),
+  ]);
+  const head = JSON.stringify({ format: 'tidemark-book', version: 1, since });
+  await writeFile(output, `${[head, ...lines].join('\n')}\n`, { mode: 0o600 }).catch((error: unknown) => {
+    throw new Fault(
+      'permanent',
+      'file_unwritable',
+      `${output} cannot be written (${errorText(error)})`,
+      error,
+    );
+  });
+  if (json) return printJson({ output, since, lines: lines.length });
+  printFields([
+    ['written to', output],
+    ['lines', String(lines.length)],
+    ['since', since],
+  ]);
+};
+
+const unreadable = (file: string, why: string): Fault =>
+  new Fault('permanent', 'file_unreadable', `${file} is not a file of tidemark account export-book: ${why}`);
+
+const readBook = async (file: string): Promise<z.output<typeof lineSchema>[]> => {
+  const text = await readFile(file, 'utf8').catch((error: unknown) => {
+    throw unreadable(file, errorText(error));
+  });
+  try {
+    const [head = '', ...lines] = text.split('\n').filter(Boolean);
+    headSchema.parse(JSON.parse(head));
+    return lines.map((line) => lineSchema.parse(JSON.parse(line)));
+  } catch (error) {
+    throw unreadable(file, errorText(error).slice(0, 200));
+  }
+};
+
+/** `tidemark account import-book`: on the installation that the backup was restored into. A repeat changes nothing. */
+export const importBook = async (file: string, { json }: JsonOption): Promise<void> => {
+  const settings = loadSettings();
+  const lines = await readBook(file);
+  await withClickhouse(settings, async (clickhouse) => {
+    for (const table of ['ingest_published', 'ingest_doubtful'] as const) {
+      const rows = lines.filter((line) => line.table === table).map((line) => JSON.stringify(line.row));
+      for (let at = 0; at < rows.length; at += rowsPerInsert) {
+        const body = Buffer.from(`${rows.slice(at, at + rowsPerInsert).join('\n')}\n`);
+        await clickhouse.insert(`INSERT INTO ${database}.${table} FORMAT JSONEachRow`, [body], {
+          timeoutMs: queryTimeoutMs,
+        });
+      }
+    }
+  });
+  if (json) return printJson({ lines: lines.length });
+  printFields([['lines', String(lines.length)]]);
+};

@@ -1,0 +1,155 @@
+import { existsSync } from 'node:fs';
+import { mkdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { withInstances } from '../../config/instance-streams.ts';
+import { loadPipelines } from '../../config/pipelines.ts';
+import { engineUrls, questdbInstances, type Settings } from '../../config/settings.ts';
+import { Fault } from '../../model/fault.ts';
+import { defaultInstance } from '../../model/instances.ts';
+import { programVersion } from '../../telemetry/program-version.ts';
+import type { BackupEntry } from './folder.ts';
+import { type DatabaseCopies, takeBackup } from './take.ts';
+import { copyAdminToken, finishWholeFolder } from './whole-folder.ts';
+import { withBus } from './with-bus.ts';
+
+/** Where the files of the databases are, as this process sees them. */
+export type DatabaseFiles = {
+  /** The root folder of each QuestDB instance. */
+  readonly questdbRoots: readonly (readonly [name: string, root: string])[];
+  /** The folder of backups of ClickHouse, from which its copy is moved. */
+  readonly clickhouseFiles: string | undefined;
+  /** What follows TO in `BACKUP DATABASE`, with {name} for the name of the backup: it stays there. */
+  readonly clickhouseTo: string | undefined;
+};
+
+/** The folder of backups of ClickHouse in a data folder. */
+export const clickhouseBackups = (dataFolder: string): string => join(dataFolder, 'clickhouse', 'backups');
+
+const missing = (what: string, option: string): Fault =>
+  new Fault(
+    'permanent',
+    'config_invalid',
+    `nothing says where the files of ${what} are: name them with ${option}, or copy NATS alone with --streams-only`,
+  );
+
+/**
+ * The given files; where none is given, those of the engines of `tidemark up` on this data folder. Permanent Fault `config_invalid`
+ * where it has none: a backup without a database would seem whole.
+ */
+export const locateDatabases = (settings: Settings, given: DatabaseFiles): DatabaseFiles => {
+  const { dataFolder, questdb, clickhouse } = settings;
+  const isGiven =
+    given.questdbRoots.length > 0 || (given.clickhouseFiles ?? given.clickhouseTo) !== undefined;
+  if (isGiven) return given;
+  const root = join(dataFolder, 'questdb');
+  if (questdb.url !== undefined || !existsSync(join(root, 'db')))
+    throw missing('QuestDB', '--questdb-root <folder>');
+  const further = questdb.further[0];
+  if (further !== undefined)
+    throw missing(`QuestDB ${further.name}`, `--questdb-root for each instance (${further.name}=<folder>)`);
+  if (clickhouse.url !== undefined || !existsSync(join(dataFolder, 'clickhouse')))
+    throw missing('ClickHouse', '--clickhouse-files <folder> or --clickhouse-to <destination>');
+  return {
+    questdbRoots: [[defaultInstance, root]],
+    clickhouseFiles: clickhouseBackups(dataFolder),
+    clickhouseTo: undefined,
+  };
+};
+
+/** A backup in the making: its name, and the folder that it is written to. */
+export type BackupTarget = { readonly name: string; readonly path: string };
+
+const copyQuestdbTo = async (
+  settings: Settings,
+  folder: string,
+  [name, root]: readonly [string, string],
+  isLeftoverReleased: boolean,
+): Promise<string> => {
+  const instance = questdbInstances(settings).find((each) => each.name === name);
+  if (instance === undefined)
+    throw new Fault('permanent', 'config_invalid', `no setting has a QuestDB instance ${name}`);
+  const { createQuestdbSql } = await import('../../stores/questdb/sql.ts');
+  const { copyQuestdb } = await import('./stores.ts');
+  const sql = createQuestdbSql({ url: instance.url });
+  const part = name === defaultInstance ? 'questdb' : `questdb-${name}`;
+  try {
+    await copyQuestdb({ sql, name, root, to: join(folder, part), isLeftoverReleased });
+  } finally {
+    await sql.close();
+  }
+  return part;
+};
+
+const copySpans = async (
+  settings: Settings,
+  { name, path }: BackupTarget,
+  { clickhouseTo, clickhouseFiles }: DatabaseFiles,
+): Promise<readonly string[]> => {
+  const { createClickhouse } = await import('../../stores/clickhouse/client.ts');
+  const { backUpClickhouse, moveClickhouse } = await import('./stores.ts');
+  const clickhouse = createClickhouse({ url: engineUrls(settings).clickhouse });
+  const copy = { clickhouse, cluster: settings.clickhouse.cluster, name };
+  try {
+    if (clickhouseTo !== undefined)
+      await backUpClickhouse({ ...copy, destination: clickhouseTo.replaceAll('{name}', name) });
+    if (clickhouseFiles === undefined) return [];
+    await moveClickhouse(copy, { files: clickhouseFiles, to: join(path, 'clickhouse') });
+    return ['clickhouse'];
+  } finally {
+    await clickhouse.close();
+  }
+};
+
+export type BackupWatch = {
+  readonly onStream: (entry: BackupEntry) => void;
+  readonly onDatabase: (name: string) => void;
+};
+
+/** The streams and the records, into a new or empty folder; the databases between them where they are given. Faults of `takeBackup`. */
+export const backUpStreams = async (
+  settings: Settings,
+  folder: string,
+  onStream: (entry: BackupEntry) => void,
+  databases?: DatabaseCopies,
+): Promise<BackupEntry[]> => {
+  const pipelines = withInstances(
+    loadPipelines(settings.pipelinesFolder),
+    questdbInstances(settings).map(({ name }) => name),
+  );
+  return withBus(settings, (bus) => takeBackup(bus, pipelines, folder, onStream, databases));
+};
+
+/** Everything into an existing, empty folder. Faults of `takeBackup`, `copyQuestdb` and `moveClickhouse`. */
+export const backUpAll = async (
+  settings: Settings,
+  target: BackupTarget,
+  files: DatabaseFiles,
+  isLeftoverReleased: boolean,
+  { onStream, onDatabase }: BackupWatch,
+): Promise<BackupEntry[]> => {
+  const startedAt = new Date().toISOString();
+  const parts = ['nats'];
+  const nats = join(target.path, 'nats');
+  await mkdir(nats, { mode: 0o700 });
+  const entries = await backUpStreams(settings, nats, onStream, {
+    questdb: async () => {
+      for (const root of files.questdbRoots) {
+        parts.push(await copyQuestdbTo(settings, target.path, root, isLeftoverReleased));
+        onDatabase(`QuestDB ${root[0]}`);
+      }
+    },
+    clickhouse: async () => {
+      if ((files.clickhouseTo ?? files.clickhouseFiles) === undefined) return;
+      parts.push(...(await copySpans(settings, target, files)));
+      onDatabase('ClickHouse');
+    },
+  });
+  await copyAdminToken(settings.dataFolder, target.path);
+  await finishWholeFolder(target.path, {
+    program: programVersion(),
+    started_at: startedAt,
+    finished_at: new Date().toISOString(),
+    parts,
+  });
+  return entries;
+};

@@ -1,0 +1,84 @@
+import { createHash } from 'node:crypto';
+import { copyFile, mkdir, readdir, readFile, rename, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { z } from 'zod';
+import { errorText, Fault } from '../../model/fault.ts';
+
+const schema = z.strictObject({
+  format: z.literal('tidemark-backup'),
+  version: z.literal(1),
+  /** Of the program that made it. */
+  program: z.string(),
+  /** RFC 3339. Every item that was acknowledged before is in the copy. */
+  started_at: z.iso.datetime(),
+  finished_at: z.iso.datetime(),
+  /** The folders of the copy, in the order of their copies: `nats`, `questdb`, `questdb-<instance>`, `clickhouse`. */
+  parts: z.array(z.string().regex(/^[a-z][a-z0-9_-]{0,40}$/)).min(1),
+});
+
+/** A whole backup: the engines' copies are folders beside its file `backup.json`. */
+export type WholeBackup = z.output<typeof schema>;
+
+const fileName = 'backup.json';
+const tokenName = 'admin.token';
+
+const unwritable = (folder: string, error: unknown): Fault =>
+  new Fault('permanent', 'file_unwritable', `${folder} cannot be written (${errorText(error)})`, error);
+
+/** Makes the folder of a backup. Permanent Faults `folder_not_empty` and `file_unwritable`. */
+export const createWholeFolder = async (folder: string): Promise<void> => {
+  try {
+    await mkdir(folder, { recursive: true, mode: 0o700 });
+    if ((await readdir(folder)).length === 0) return;
+  } catch (error) {
+    throw unwritable(folder, error);
+  }
+  throw new Fault(
+    'permanent',
+    'folder_not_empty',
+    `${folder} is not empty: use a new folder for each backup, or --into <folder>, which makes one`,
+  );
+};
+
+/** The first admin token, where this machine has it: the records hold only its hash. */
+export const copyAdminToken = async (from: string, to: string): Promise<void> => {
+  try {
+    await copyFile(join(from, tokenName), join(to, tokenName));
+  } catch (error) {
+    if (!(error instanceof Error && 'code' in error && error.code === 'ENOENT')) throw unwritable(to, error);
+  }
+};
+
+/** Makes the backup whole: without this file it is none. */
+export const finishWholeFolder = async (
+  folder: string,
+  backup: Omit<WholeBackup, 'format' | 'version'>,
+): Promise<void> => {
+  const text = JSON.stringify({ format: 'tidemark-backup', version: 1, ...backup }, null, 2);
+  try {
+    const draft = join(folder, `${fileName}.draft`);
+    await writeFile(draft, `${text}\n`, { mode: 0o600, flush: true });
+    await rename(draft, join(folder, fileName));
+  } catch (error) {
+    throw unwritable(folder, error);
+  }
+};
+
+/** A backup, and what tells it from every other. Permanent Fault `backup_unusable` for any other folder. */
+export const readWholeFolder = async (folder: string): Promise<WholeBackup & { id: string }> => {
+  const unusable = (why: string): Fault =>
+    new Fault('permanent', 'backup_unusable', `${folder} is not a whole backup of tidemark backup: ${why}`);
+  const text = await readFile(join(folder, fileName), 'utf8').catch((error: unknown) => {
+    throw unusable(`${fileName} cannot be read (${errorText(error)}); a backup writes it last`);
+  });
+  let content: unknown;
+  try {
+    content = JSON.parse(text);
+  } catch {
+    throw unusable(`${fileName} is not JSON`);
+  }
+  const read = schema.safeParse(content);
+  if (!read.success)
+    throw unusable(`${fileName} is of another kind; a copy of NATS alone is restored with --streams-only`);
+  return { ...read.data, id: createHash('sha256').update(text).digest('hex') };
+};

@@ -1,0 +1,92 @@
+import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { rename, rm, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { z } from 'zod';
+import { Fault } from '../model/fault.ts';
+import type { Engine } from './engine.ts';
+import { upFolder } from './up-files.ts';
+
+/** The restore that was begun in a data folder and is not complete. */
+export type Restoring = z.output<typeof schema>;
+
+const schema = z.strictObject({
+  /** Of the backup. */
+  id: z.string(),
+  folder: z.string(),
+});
+
+const restoringFile = (dataFolder: string): string => join(dataFolder, 'restoring.json');
+
+/** Undefined where none was begun, or the last one is complete. */
+export const readRestoring = (dataFolder: string): Restoring | undefined => {
+  const path = restoringFile(dataFolder);
+  return existsSync(path) ? schema.parse(JSON.parse(readFileSync(path, 'utf8'))) : undefined;
+};
+
+export const noteRestoring = (dataFolder: string, restoring: Restoring): void =>
+  writeFileSync(restoringFile(dataFolder), `${JSON.stringify(restoring)}\n`, { mode: 0o600, flush: true });
+
+export const endRestoring = (dataFolder: string): void => rmSync(restoringFile(dataFolder), { force: true });
+
+/** Permanent Fault `restore_unfinished`: roles on half of a backup would issue numbers again that its other half has. */
+export const requireNoRestore = (dataFolder: string): void => {
+  const restoring = readRestoring(dataFolder);
+  if (restoring === undefined) return;
+  throw new Fault(
+    'permanent',
+    'restore_unfinished',
+    `the restore of ${restoring.folder} into ${dataFolder} is not complete: run tidemark up --engines-only, and tidemark restore ${restoring.folder} again`,
+  );
+};
+
+const enginesOnlyFile = (dataFolder: string): string => join(upFolder(dataFolder), 'engines-only');
+
+/** Notes that the running `up` has no roles. It is gone with the other files of `up`. */
+export const noteEnginesOnly = (dataFolder: string): void =>
+  writeFileSync(enginesOnlyFile(dataFolder), '', { mode: 0o600 });
+
+export const isEnginesOnly = (dataFolder: string): boolean => existsSync(enginesOnlyFile(dataFolder));
+
+const questdbFolder = (dataFolder: string): string => join(dataFolder, 'questdb');
+
+/** A whole copy of QuestDB's folder that is to take the place of it: `restoredQuestdb` once it is complete. */
+export const arrivingQuestdb = (dataFolder: string): string => join(dataFolder, 'questdb.arriving');
+export const restoredQuestdb = (dataFolder: string): string => join(dataFolder, 'questdb.restored');
+
+const pollMs = 250;
+
+const isThere = (path: string): Promise<boolean> =>
+  stat(path).then(
+    () => true,
+    () => false,
+  );
+
+/** Puts a restored folder in the place of QuestDB's, while QuestDB does not run. */
+export const placeRestoredQuestdb = async (dataFolder: string): Promise<void> => {
+  const restored = restoredQuestdb(dataFolder);
+  if (!(await isThere(restored))) return;
+  await rm(questdbFolder(dataFolder), { recursive: true, force: true });
+  await rename(restored, questdbFolder(dataFolder));
+};
+
+/** Restarts QuestDB on each restored folder that appears, until the signal is aborted; `onError` gets why a restart failed. */
+export const watchForRestoredQuestdb = async (
+  dataFolder: string,
+  questdb: Engine,
+  signal: AbortSignal,
+  onError: (error: unknown) => void,
+): Promise<void> => {
+  while (!signal.aborted) {
+    try {
+      if (await isThere(restoredQuestdb(dataFolder))) {
+        await questdb.stop();
+        await placeRestoredQuestdb(dataFolder);
+        await questdb.start();
+      }
+    } catch (error) {
+      onError(error);
+    }
+    await delay(pollMs, undefined, { signal }).catch(() => {});
+  }
+};
