@@ -134,7 +134,6 @@ const reviewed: Readonly<Record<string, readonly string[]>> = {
     'directory/records.ts /^[1-9]\\d*$/',
   ],
   'a text of the program itself: a key, an id, a statement, a setting, a path of its own': [
-    'dead-letters/dead-letter.ts /^METRICS(-|$)/',
     'stores/clickhouse/literals.ts /^-?\\d{1,20}$/',
     'stores/clickhouse/literals.ts /^U?Int64$/',
     'stores/clickhouse/literals.ts /\\{(\\w+):([\\w()]+)\\}/g',
