@@ -5,7 +5,7 @@ import type { Command } from 'commander';
 import { z } from 'zod';
 import { errorText, Fault } from '../model/fault.ts';
 import { adminClient } from './client.ts';
-import { addJsonOption, type JsonOption } from './options.ts';
+import { addJsonOption, addSystemOption, type JsonOption, queryText, type SystemOption } from './options.ts';
 import { printAnswer, printFields, printJson } from './output.ts';
 
 const exportedSchema = z.object({
@@ -35,9 +35,14 @@ const writePrivately = async (file: string, content: string): Promise<void> => {
   }
 };
 
-const runExport = async ({ output }: { output?: string }): Promise<void> => {
+const runExport = async ({ output, system }: SystemOption & { output?: string }): Promise<void> => {
   const request = { timeoutMs: backupTimeoutMs };
-  const { value, json } = await adminClient().ask(exportedSchema, 'GET', '/api/v1/export', request);
+  const { value, json } = await adminClient().ask(
+    exportedSchema,
+    'GET',
+    `/api/v1/export${queryText({ system })}`,
+    request,
+  );
   if (output === undefined) return printJson(json);
   await writePrivately(output, `${JSON.stringify(json, null, 2)}\n`);
   printFields([
@@ -74,11 +79,12 @@ const runImport = async (file: string, options: JsonOption): Promise<void> => {
 
 /** `tidemark export` and `tidemark import`. */
 export const registerBackup = (program: Command): void => {
-  program
-    .command('export')
-    .description('print all records as one JSON document, with their tokens: keep it secret')
-    .option('--output <file>', 'write the document to this file; only its owner may read it')
-    .action(runExport);
+  addSystemOption(
+    program
+      .command('export')
+      .description('print all records as one JSON document, with their tokens: keep it secret')
+      .option('--output <file>', 'write the document to this file; only its owner may read it'),
+  ).action(runExport);
   addJsonOption(
     program
       .command('import')

@@ -7,10 +7,12 @@ import { differenceSchema, differenceText } from './differences.ts';
 import {
   addJsonOption,
   addOwnerOptions,
+  addSystemOption,
   durationArgument,
   type JsonOption,
   type OwnerOptions,
   queryText,
+  type SystemOption,
 } from './options.ts';
 import { nothing, printAnswer, printFields, printLine, printTable, timeText } from './output.ts';
 
@@ -208,7 +210,7 @@ const printMany = (answer: Answer, by: By | undefined): void => {
 
 type By = 'minute' | 'hour' | 'day';
 
-type LedgerOptions = JsonOption & OwnerOptions & { since?: number; by?: By; byReason?: true };
+type LedgerOptions = JsonOption & OwnerOptions & SystemOption & { since?: number; by?: By; byReason?: true };
 
 const emptyOf = ({ dataId, appId }: OwnerOptions, { not_known_since: since }: Answer): Balance => ({
   pipeline: dataId === undefined ? 'traces' : 'metrics',
@@ -232,8 +234,9 @@ const emptyOf = ({ dataId, appId }: OwnerOptions, { not_known_since: since }: An
 const hourSeconds = 3_600;
 
 const ledger = async (options: LedgerOptions): Promise<void> => {
-  const { dataId, appId, since = hourSeconds, by, byReason } = options;
+  const { dataId, appId, since = hourSeconds, by, byReason, system } = options;
   const query = queryText({
+    system,
     data_id: dataId,
     app_id: appId,
     since: Math.max(0, Math.floor(Date.now() / 1_000) - since),
@@ -274,7 +277,7 @@ export const registerLedger = (program: Command): void => {
     .option('--by-hour', 'one line per hour of arrival, UTC')
     .option('--by-day', 'one line per day of arrival, UTC')
     .option('--by-reason', 'of all owners together, by reason and time');
-  addJsonOption(addOwnerOptions(command)).action(
+  addJsonOption(addSystemOption(addOwnerOptions(command))).action(
     ({ byMinute, byHour, byDay, ...options }: LedgerOptions & Steps) =>
       ledger({ ...options, ...stepOf({ byMinute, byHour, byDay }) }),
   );

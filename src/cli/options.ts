@@ -13,7 +13,14 @@ export const addJsonOption = (command: Command): Command =>
 export type PageOptions = JsonOption & { limit?: number; cursor?: string };
 
 /** The options of a list of records. */
-export type ListOptions = PageOptions & { biz?: number; name?: string };
+export type ListOptions = PageOptions & SystemOption & { biz?: number; name?: string };
+
+/** What Tidemark made for itself is left out unless it is asked for. */
+export type SystemOption = { system?: true };
+
+/** Gives a command `--system`. */
+export const addSystemOption = (command: Command): Command =>
+  command.option('--system', 'also what tidemark doctor made for its trials');
 
 /** Gives a command the options of anything that is listed. */
 export const addPageOptions = (command: Command): Command =>
@@ -26,13 +33,15 @@ export const addPageOptions = (command: Command): Command =>
 /** Gives a command the options of a list of records. */
 export const addListOptions = (command: Command): Command =>
   addPageOptions(
-    command
-      .option('--biz <id>', 'only this business', integerArgument)
-      .option('--name <name>', 'only this name'),
+    addSystemOption(
+      command
+        .option('--biz <id>', 'only this business', integerArgument)
+        .option('--name <name>', 'only this name'),
+    ),
   );
 
 /** `?` and those of these parameters that have a value, or the empty text. */
-export const queryText = (values: Readonly<Record<string, string | number | undefined>>): string => {
+export const queryText = (values: Readonly<Record<string, string | number | true | undefined>>): string => {
   const query = new URLSearchParams();
   for (const [name, value] of Object.entries(values)) {
     if (value !== undefined) query.set(name, String(value));
@@ -41,8 +50,8 @@ export const queryText = (values: Readonly<Record<string, string | number | unde
 };
 
 /** The query of a list of records. */
-export const listQuery = ({ biz, name, limit, cursor }: ListOptions): string =>
-  queryText({ mon_biz_id: biz, name, limit, cursor });
+export const listQuery = ({ biz, name, limit, cursor, system }: ListOptions): string =>
+  queryText({ mon_biz_id: biz, name, limit, cursor, system });
 
 const secondsOf = { s: 1, m: 60, h: 3_600, d: 86_400 } as const;
 

@@ -16,6 +16,7 @@ import {
   resultTableSchema,
   timeSeriesGroupSchema,
 } from '../directory/records.ts';
+import { type SystemOwners, systemOwners } from '../directory/system-owners.ts';
 import { Fault } from '../model/fault.ts';
 import { nowSeconds } from '../model/time.ts';
 import type { QuestdbTables } from '../stores/questdb/tables.ts';
@@ -99,8 +100,39 @@ const subscriptionsOf = async (records: Records): Promise<Backup['subscriptions'
 const counterOf = async (records: Records, name: Counter): Promise<number> =>
   z.int().parse((await records.system.get(systemKeys.counter(name)))?.value ?? 0);
 
-/** All records, from this process's copies. Transient Faults. */
-export const exportRecords = async (records: Records): Promise<Backup> => {
+/** Removes the records of `tidemark doctor`: another deployment makes its own. */
+const withoutSystem = (backup: Backup, { dataIds, appIds }: SystemOwners): Backup => {
+  const without = <T>(values: Record<string, T>, ids: ReadonlySet<number>): Record<string, T> =>
+    Object.fromEntries(Object.entries(values).filter(([id]) => !ids.has(Number(id))));
+  return {
+    ...backup,
+    custom_reports: Object.fromEntries(
+      Object.entries(backup.custom_reports).filter(([, { mon_data_id: id }]) => !dataIds.has(id)),
+    ),
+    data_sources: without(backup.data_sources, dataIds),
+    time_series_groups: without(backup.time_series_groups, dataIds),
+    result_tables: without(backup.result_tables, dataIds),
+    placements: without(backup.placements, dataIds),
+    source_policies: without(backup.source_policies, dataIds),
+    previous_tokens: without(backup.previous_tokens, dataIds),
+    source_identities: without(backup.source_identities, dataIds),
+    purges: without(backup.purges, dataIds),
+    applications: without(backup.applications, appIds),
+    application_policies: without(backup.application_policies, appIds),
+    previous_application_tokens: without(backup.previous_application_tokens, appIds),
+    application_identities: without(backup.application_identities, appIds),
+    subscriptions: without(backup.subscriptions, dataIds),
+    columns: without(backup.columns, dataIds),
+  };
+};
+
+/** All records, from this process's copies; those of `tidemark doctor` only where they are wanted. Transient Faults. */
+export const exportRecords = async (records: Records, isSystemWanted = true): Promise<Backup> => {
+  const backup = await readRecords(records);
+  return isSystemWanted ? backup : withoutSystem(backup, systemOwners(records));
+};
+
+const readRecords = async (records: Records): Promise<Backup> => {
   const last: Backup['counters'] = {
     data_id: await counterOf(records, 'data_id'),
     custom_report_id: await counterOf(records, 'custom_report_id'),

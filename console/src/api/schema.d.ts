@@ -3681,6 +3681,7 @@ export interface operations {
                 scenario?: string;
                 is_platform?: boolean;
                 is_split_measurement?: boolean;
+                system?: boolean;
             };
             header?: never;
             path?: never;
@@ -4029,6 +4030,7 @@ export interface operations {
                 custom_label?: string;
                 is_enable?: boolean;
                 is_platform_data_id?: boolean;
+                system?: boolean;
             };
             header?: never;
             path?: never;
@@ -4290,6 +4292,7 @@ export interface operations {
                 label?: string;
                 is_enable?: boolean;
                 is_delete?: boolean;
+                system?: boolean;
             };
             header?: never;
             path?: never;
@@ -4586,6 +4589,7 @@ export interface operations {
                 data_label?: string;
                 is_enable?: boolean;
                 is_deleted?: boolean;
+                system?: boolean;
             };
             header?: never;
             path?: never;
@@ -4849,6 +4853,7 @@ export interface operations {
                 mon_data_id?: number;
                 table_id?: string;
                 questdb?: string;
+                system?: boolean;
             };
             header?: never;
             path?: never;
@@ -4887,6 +4892,7 @@ export interface operations {
                 name?: string;
                 is_enable?: boolean;
                 is_delete?: boolean;
+                system?: boolean;
             };
             header?: never;
             path?: never;
@@ -5788,6 +5794,7 @@ export interface operations {
                 until?: number;
                 by?: "minute" | "hour" | "day";
                 group?: "reason";
+                system?: boolean;
                 format?: "json" | "csv";
             };
             header?: never;
@@ -7160,7 +7167,9 @@ export interface operations {
     };
     get_export: {
         parameters: {
-            query?: never;
+            query?: {
+                system?: boolean;
+            };
             header?: never;
             path?: never;
             cookie?: never;

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import { z } from 'zod';
+import { doctorName } from '../../directory/system-owners.ts';
 import { type Finding, look } from '../../doctor/dependencies.ts';
 import { Fault } from '../../model/fault.ts';
 import { defaultInstance } from '../../model/instances.ts';
@@ -20,9 +21,6 @@ export type EndToEndDeps = {
   /** For each stage, in milliseconds. */
   readonly timeoutMs: number;
 };
-
-/** The report and the application that the trial goes to: made once, and kept for the next time. */
-export const doctorName = 'tidemark_doctor';
 
 const createOperation = '/operations/monitor_web.custom_report.resources.CreateCustomTimeSeries';
 const pollMs = 25;

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import type { Application } from '../../directory/records.ts';
-import { listQuerySchema, listRecords } from '../records/listing.ts';
+import { systemOwners } from '../../directory/system-owners.ts';
+import { listRecords, recordQuerySchema } from '../records/listing.ts';
 import { hidden, masked } from '../records/masking.ts';
 import {
   actionRequestSchema,
@@ -66,7 +67,7 @@ export const applicationEndpoints = (deps: ApiDeps): Endpoint[] => [
     summary: 'Lists applications by ascending id',
     role: 'viewer',
     params: none,
-    query: listQuerySchema({
+    query: recordQuerySchema({
       mon_biz_id: 'integer',
       app_id: 'integer',
       app_name: 'text',
@@ -80,6 +81,7 @@ export const applicationEndpoints = (deps: ApiDeps): Endpoint[] => [
       body: listRecords(records.applications, query, {
         derived: { name: ({ app_name }) => app_name },
         show: hidden,
+        systemIds: systemOwners(records).appIds,
       }),
     }),
   }),

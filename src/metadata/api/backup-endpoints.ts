@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { backupSchema, exportRecords, importRecords } from '../backup.ts';
+import { systemQuery } from '../records/listing.ts';
 import type { ApiDeps } from './deps.ts';
 import { type Endpoint, endpoint, none } from './endpoint.ts';
 
@@ -19,11 +20,11 @@ export const backupEndpoints = (deps: ApiDeps): Endpoint[] => [
     role: 'admin',
     needsProof: true,
     params: none,
-    query: none,
+    query: z.strictObject(systemQuery),
     body: none,
     answer: backup,
     audit: () => ({ action: 'records.export', kind: 'records', id: 'all' }),
-    run: async ({ records }) => ({ body: await exportRecords(records) }),
+    run: async ({ query, records }) => ({ body: await exportRecords(records, query.system === true) }),
   }),
   endpoint({
     method: 'POST',

@@ -1,12 +1,13 @@
 import { z } from 'zod';
 import { readOwnerAccounts } from '../../account/accounts.ts';
+import { systemOwners } from '../../directory/system-owners.ts';
 import { pipelines } from '../../model/signals.ts';
 import { readAccounts } from '../../outcomes/accounts.ts';
 import { type Bucket, bucketSeconds, startOfBucket } from '../../outcomes/buckets.ts';
 import { type DropPlace, readDrops } from '../../outcomes/drops.ts';
 import type { OutcomeReads } from '../../outcomes/reads.ts';
 import { fieldFault, notFound, parseInput } from '../problem.ts';
-import { pageQuery } from '../records/listing.ts';
+import { pageQuery, systemQuery } from '../records/listing.ts';
 import type { Records } from '../records/store.ts';
 import { accountSchema, shownAccount } from './account-shapes.ts';
 import { pageOf } from './contract.ts';
@@ -129,6 +130,7 @@ const outcomesQuery = z.strictObject({
     .meta({
       description: `Fills \`buckets\` instead of \`items\`: outcomes by reason, of all owners that the query is for; at most ${bucketsMax} buckets`,
     }),
+  ...systemQuery,
   format: z
     .enum(['json', 'csv'], 'must be json or csv')
     .optional()
@@ -196,7 +198,10 @@ const balances = ({ outcomes, account }: ApiDeps): Endpoint =>
         query.group === undefined ? [] : readAccounts(clickhouse, filter, by, false),
         outcomes.inFlight(),
       ]);
+      const isShown = dataId !== undefined || appId !== undefined || query.system === true;
+      const own = isShown ? undefined : systemOwners(records);
       const items = accounts
+        .filter((each) => own?.dataIds.has(each.dataId) !== true && own?.appIds.has(each.appId) !== true)
         .slice(0, accountsMax)
         .map((account) => shownAccount(account, notKnownSince, until));
       const buckets = shownBuckets(sums);

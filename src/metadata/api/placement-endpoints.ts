@@ -1,6 +1,7 @@
 import type { ResultTable } from '../../directory/records.ts';
 import { placementSchema } from '../../directory/records.ts';
-import { listQuerySchema, listRecords } from '../records/listing.ts';
+import { systemOwners } from '../../directory/system-owners.ts';
+import { listRecords, recordQuerySchema } from '../records/listing.ts';
 import { dataIdOfTableId } from '../records/values.ts';
 import { knownInstanceOf } from '../tables/placement.ts';
 import { pageOf } from './contract.ts';
@@ -17,11 +18,12 @@ export const placementEndpoints = (): Endpoint[] => [
     summary: 'Lists the QuestDB instance of each table, by ascending data id',
     role: 'viewer',
     params: none,
-    query: listQuerySchema({ mon_data_id: 'integer', table_id: 'text', questdb: 'text' }),
+    query: recordQuerySchema({ mon_data_id: 'integer', table_id: 'text', questdb: 'text' }),
     body: none,
     answer: pageOf(placementSchema.strict().meta({ id: 'Placement' })),
     run: async ({ query, records }) => ({
       body: listRecords(records.tables, query, {
+        systemIds: systemOwners(records).dataIds,
         derived: { mon_data_id: (_, id) => id, questdb: (_, id) => knownInstanceOf(records, id) },
         show: (table) => ({
           mon_data_id: idOf(table),

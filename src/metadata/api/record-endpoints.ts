@@ -2,7 +2,8 @@ import { z } from 'zod';
 import { columnsKey } from '../../directory/keys.ts';
 import type { DataSource, ResultTable, TimeSeriesGroup } from '../../directory/records.ts';
 import { columnRegistrySchema } from '../../directory/records.ts';
-import { listQuerySchema, listRecords } from '../records/listing.ts';
+import { systemOwners } from '../../directory/system-owners.ts';
+import { type listQuerySchema, listRecords, recordQuerySchema } from '../records/listing.ts';
 import { hidden, masked } from '../records/masking.ts';
 import {
   actionRequestSchema,
@@ -48,11 +49,15 @@ const readEndpoints = <T extends object, P extends z.ZodType>(kind: Kind<T, P>):
     summary: `Lists ${kind.tag.toLowerCase()} by ascending data id`,
     role: 'viewer',
     params: none,
-    query: listQuerySchema(kind.filters),
+    query: recordQuerySchema(kind.filters),
     body: none,
     answer: pageOf(kind.answer),
     run: async ({ query, records }) => ({
-      body: listRecords(kind.setOf(records), query, { derived: kind.derived ?? {}, show: hidden }),
+      body: listRecords(kind.setOf(records), query, {
+        derived: kind.derived ?? {},
+        show: hidden,
+        systemIds: systemOwners(records).dataIds,
+      }),
     }),
   }),
   endpoint({

@@ -1,5 +1,6 @@
 import { z } from 'zod';
-import { listQuerySchema, listRecords } from '../records/listing.ts';
+import { isSystemReport } from '../../directory/system-owners.ts';
+import { listRecords, recordQuerySchema } from '../records/listing.ts';
 import { masked } from '../records/masking.ts';
 import { actionRequestSchema, purgeRequestSchema, reportChangeSchema } from '../records/requests.ts';
 import type { Records, Versioned } from '../records/store.ts';
@@ -14,6 +15,15 @@ import {
 import { customReport, pageOf, reportRecords } from './contract.ts';
 import { type Answer, type AuditTarget, type Endpoint, endpoint, none } from './endpoint.ts';
 import { idParams, versioned } from './params.ts';
+
+/** By custom_report_id. */
+const systemReports = ({ reports }: Pick<Records, 'reports'>): Set<number> =>
+  new Set(
+    reports
+      .list()
+      .filter(({ value }) => isSystemReport(value))
+      .map(({ id }) => id),
+  );
 
 const tag = 'Custom reports';
 const path = '/api/v1/custom-reports';
@@ -61,7 +71,7 @@ export const reportEndpoints = (): Endpoint[] => [
     summary: 'Lists reports by ascending id',
     role: 'viewer',
     params: none,
-    query: listQuerySchema({
+    query: recordQuerySchema({
       mon_biz_id: 'integer',
       mon_data_id: 'integer',
       time_series_group_id: 'integer',
@@ -75,7 +85,10 @@ export const reportEndpoints = (): Endpoint[] => [
     body: none,
     answer: pageOf(customReport),
     run: async ({ query, records }) => ({
-      body: listRecords(records.reports, query, { show: (report) => report }),
+      body: listRecords(records.reports, query, {
+        show: (report) => report,
+        systemIds: systemReports(records),
+      }),
     }),
   }),
   endpoint({

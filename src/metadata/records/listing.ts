@@ -41,6 +41,11 @@ const filters = { integer, text: z.string(), flag } as const;
 
 type Fields = Readonly<Record<string, keyof typeof filters>>;
 
+/** The parameter that adds what Tidemark made for itself. */
+export const systemQuery = {
+  system: flag.optional().meta({ description: 'Also the records of `tidemark doctor`' }),
+};
+
 /**
  * The query of a list with filters on these fields of its records. Unknown parameters are refused: a misspelt filter would return
  * all records.
@@ -51,12 +56,31 @@ export const listQuerySchema = (fields: Fields) =>
     ...Object.fromEntries(Object.entries(fields).map(([field, kind]) => [field, filters[kind].optional()])),
   });
 
+/** The same for a list of records: those that Tidemark made for itself are in it where `system` is true, or a filter names them. */
+export const recordQuerySchema = (fields: Fields) => listQuerySchema(fields).extend(systemQuery);
+
+const naming: ReadonlySet<string> = new Set([
+  'mon_data_id',
+  'time_series_group_id',
+  'app_id',
+  'table_id',
+  'name',
+  'app_name',
+]);
+
+/** Whether the records that Tidemark made for itself belong into the answer. */
+export const wantsSystem = (query: Readonly<Record<string, unknown>>): boolean =>
+  query['system'] === true ||
+  Object.entries(query).some(([field, value]) => naming.has(field) && value !== undefined);
+
 type ListQuery = { limit: number; cursor?: string | undefined };
 
 type Listed<T> = {
   /** Fields that the query may name but the record does not have, computed from the record. */
   readonly derived?: Readonly<Record<string, (value: T, id: number) => unknown>>;
   readonly show: (value: T) => unknown;
+  /** The ids of records that Tidemark made for itself. */
+  readonly systemIds?: ReadonlySet<number>;
 };
 
 const idOfCursor = (cursor: string): number => Number(Buffer.from(cursor, 'base64url').toString('latin1'));
@@ -80,18 +104,20 @@ export const pageOf = <T>(items: readonly { id: number; value: T }[], query: Lis
 export const listRecords = <T extends object>(
   set: RecordSet<T>,
   query: ListQuery & Readonly<Record<string, unknown>>,
-  { derived = {}, show }: Listed<T>,
+  { derived = {}, show, systemIds = new Set() }: Listed<T>,
 ): Page<unknown> => {
   const wanted = Object.entries(query).filter(
-    ([field, value]) => !(field in pageQuery) && value !== undefined,
+    ([field, value]) => !(field in pageQuery) && !(field in systemQuery) && value !== undefined,
   );
+  const isSystemWanted = wantsSystem(query);
+  const isHidden = (id: number): boolean => !isSystemWanted && systemIds.has(id);
   const isWanted = (value: T, id: number): boolean =>
     wanted.every(([field, want]) => {
       const of = derived[field];
       return (of === undefined ? Reflect.get(value, field) : of(value, id)) === want;
     });
   const { items, next_cursor } = pageOf(
-    set.list().filter(({ id, value }) => isWanted(value, id)),
+    set.list().filter(({ id, value }) => !isHidden(id) && isWanted(value, id)),
     query,
   );
   return { items: items.map(show), next_cursor };

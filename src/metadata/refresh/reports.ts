@@ -6,6 +6,7 @@ import type {
   ResultTable,
   TimeSeriesGroup,
 } from '../../directory/records.ts';
+import { isSystemReport } from '../../directory/system-owners.ts';
 import { type CollectorDefaults, type CollectorValues, collectorValues } from './document.ts';
 
 /** The records of one kind: `list` reads this process's copy, `get` reads KV. */
@@ -46,7 +47,7 @@ type Parts = {
 };
 
 /**
- * Undefined for a report that is not complete, or is disabled or deleted in any of its records. `nowSeconds` is Unix
+ * Undefined for a report that is not complete, or is disabled or deleted in any of its records, or is Tidemark's own. `nowSeconds` is Unix
  * seconds.
  */
 const wanted = (
@@ -55,6 +56,7 @@ const wanted = (
   nowSeconds: number,
 ): WantedReport | undefined => {
   if (report !== undefined && report.state !== 'active') return undefined;
+  if (report !== undefined && isSystemReport(report)) return undefined;
   if (dataSource === undefined || group === undefined || table === undefined) return undefined;
   const isEnabled = dataSource.is_enable && group.is_enable && table.is_enable;
   if (!isEnabled || group.is_delete || table.is_deleted) return undefined;

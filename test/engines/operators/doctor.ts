@@ -60,6 +60,31 @@ describe('tidemark doctor', () => {
     expect(text).not.toMatch(/[0-9a-f]{32}\.|token":/);
   });
 
+  it('leaves its own records out of lists, exports, ledgers and subscriptions, unless a query has system=true', async () => {
+    await stack.api('POST', '/operations/metadata.task.custom_report.refresh_custom_report_2_node_man', {});
+    const lists = ['custom-reports', 'data-sources', 'time-series-groups', 'result-tables', 'placements'];
+    const paths = [...lists, 'applications', 'outcomes', 'export'].map((name) => `/api/v1/${name}`);
+    const answerOf = async (path: string): Promise<string> => {
+      const { status, body } = await stack.api('GET', path);
+      expect([path, status]).toEqual([path, 200]);
+      return JSON.stringify(body);
+    };
+    const reports = z.object({ items: z.array(z.object({ mon_data_id: z.number() })) });
+    const own = reports
+      .parse(JSON.parse(await answerOf('/api/v1/custom-reports?name=tidemark_doctor')))
+      .items.map(({ mon_data_id: id }) => id);
+    expect(own).toHaveLength(1);
+    const mark = new RegExp(`tidemark_doctor|"data_id":${own[0]},"app_id"|_time_series_${own[0]}\\.`);
+    for (const path of paths) {
+      expect([path, mark.exec(await answerOf(path))?.[0]]).toEqual([path, undefined]);
+      expect(await answerOf(`${path}?system=true`), path).toMatch(mark);
+    }
+    expect(await answerOf(`/api/v1/outcomes?data_id=${own[0]}`)).toMatch(mark);
+    expect(await answerOf('/api/v1/subscriptions')).not.toContain(String(own[0]));
+    const { stdout } = await runCli(['report', 'list', '--system'], { ...process.env, ...stack.env });
+    expect(stdout).toContain('tidemark_doctor');
+  });
+
   it('names a dependency that is down, and continues with the others', async () => {
     const { code, findings } = await doctor({ TIDEMARK_QUESTDB_URL: 'http://127.0.0.1:1' }, '--no-trial');
     expect(code).toBe(1);
