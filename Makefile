@@ -9,7 +9,7 @@ ARGS ?=
 ITEMS ?= 2000000
 
 .DEFAULT_GOAL := help
-.PHONY: help setup up test test-console test-long test-clients test-deploy test-containers test-cluster test-account faults sabotage fuzz fuzz-api check docs bench bench-peers bench-compare backlog guard-cost format clean
+.PHONY: help setup up test test-console test-long test-clients test-deploy test-containers test-cluster test-account faults sabotage test-package fuzz fuzz-api check docs package bench bench-peers bench-compare backlog guard-cost format clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST)
@@ -30,7 +30,7 @@ up: setup ## run the whole stack on this machine until Ctrl-C
 	@bin/tidemark up $(ARGS)
 
 test: setup ## run all tests, on real engines (ARGS="test/unit" for some)
-	@vitest run --project '!clients' --project '!deploy' --project '!long' --project '!cluster' --project '!account' --project '!console' --project '!containers' --project '!in-containers' $(ARGS)
+	@vitest run --project '!clients' --project '!deploy' --project '!long' --project '!cluster' --project '!account' --project '!console' --project '!containers' --project '!in-containers' --project '!package' $(ARGS)
 
 test-console: setup ## drive the console in a real Chromium, which is installed where it is missing (ARGS="test/console/log-in.test.ts" for some)
 	@vitest run --project console $(ARGS)
@@ -49,6 +49,9 @@ test-clients: setup ## build real clients of other languages, and run them again
 
 test-deploy: setup ## build Prometheus and Kubernetes' own checks, and hold everything in deploy/ against them and the real roles
 	@vitest run --project deploy $(ARGS)
+
+test-package: setup ## install the npm package in an empty folder, and follow README in a new clone, both without a network
+	@vitest run --project package $(ARGS)
 
 test-containers: setup ## build the image and run the compose stack in containers, then the contract and exactly-once tests on engines in containers (installs Docker where it is missing)
 	@node test/containers/main.ts $(ARGS)
@@ -77,6 +80,9 @@ check: $(PACKAGES) ## formatting and lint, types, import rules, words, lengths o
 docs: $(PACKAGES) ## write the documents and schemas that follow from the code
 	@node tools/docs/write.ts
 	@biome format --write --log-level=warn schemas
+
+package: setup ## write tidemark-<version>.tgz, an npm package that runs without a clone
+	@node --disable-warning=ExperimentalWarning tools/package.ts
 
 bench: setup ## measure stages, the whole line, latency and memory, and judge the targets (ARGS="--only push --seconds 60 --repeats 3")
 	@node bench/main.ts $(ARGS)

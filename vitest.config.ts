@@ -127,6 +127,18 @@ export default defineConfig({
       },
       {
         extends: true,
+        // The npm package, and README in a new clone: `make test-package`.
+        test: {
+          name: 'package',
+          include: ['test/package/**/*.test.ts'],
+          fileParallelism: false,
+          sequence: { groupOrder: 9 },
+          testTimeout: 600_000,
+          hookTimeout: 600_000,
+        },
+      },
+      {
+        extends: true,
         // A Docker engine and images, which `make test-containers` prepares.
         test: {
           name: 'containers',

@@ -225,8 +225,8 @@ const locateQuestdb = async (env: InstallEnvironment, progress: Progress): Promi
 const findLibrary = async (): Promise<string | undefined> => {
   const platform = `${process.platform}-${process.arch}${process.platform === 'linux' ? '-gnu' : ''}`;
   try {
-    const chdb = createRequire(import.meta.url).resolve('chdb');
-    const library = createRequire(chdb).resolve(`@chdb/lib-${platform}/package.json`);
+    // Of chdb only its library is used, and the npm package depends on the library alone.
+    const library = createRequire(import.meta.url).resolve(`@chdb/lib-${platform}/package.json`);
     const path = join(dirname(library), 'libchdb.so');
     return (await exists(path)) ? path : undefined;
   } catch {

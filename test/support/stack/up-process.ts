@@ -10,7 +10,7 @@ import type { Installation } from '../../../src/embedded/installation.ts';
 import { waitFor } from '../wait.ts';
 
 /** Port 0 everywhere: `up` takes free ones. */
-const anyPorts = Object.fromEntries(
+export const anyPorts = Object.fromEntries(
   settingDefinitions.filter(({ kind }) => kind === kinds.port).map(({ env }) => [env, '0']),
 );
 
