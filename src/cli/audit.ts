@@ -61,7 +61,7 @@ const list = async (options: AuditOptions): Promise<void> => {
   const query = queryText({ limit, cursor, action, actor, target_kind: kind, target_id: id });
   const answer = await adminClient().ask(answerSchema, 'GET', `/api/v1/audit${query}`);
   printAnswer(answer, options, ({ items, next_cursor }) => {
-    printTable(['TIME', 'WHO', 'ACTION', 'TARGET', 'OUTCOME', 'CHANGED'], items.map(row).toReversed());
+    printTable(['TIME', 'WHO', 'ACTION', 'TARGET', 'OUTCOME', 'CHANGED'], items.map(row));
     printMore(next_cursor);
   });
 };
@@ -70,7 +70,7 @@ const list = async (options: AuditOptions): Promise<void> => {
 export const registerAudit = (program: Command): void => {
   const audit = program
     .command('audit')
-    .description('list changes with time and actor, newest last (with --json newest first)')
+    .description('list changes with time and actor, newest first')
     .option('--action <action>', 'only this action, such as custom_report.disable')
     .option('--actor <name>', 'only this actor: name or id of an admin token')
     .option(

@@ -4,6 +4,7 @@ import { counted } from '../model/counted.ts';
 import { pipelines } from '../model/signals.ts';
 import { adminClient, pageOf } from './client.ts';
 import { addYesOption, confirm, type YesOption } from './confirm.ts';
+import { requireOwner } from './lookups.ts';
 import {
   addJsonOption,
   addPageOptions,
@@ -25,6 +26,7 @@ import {
   sayLines,
   timeText,
 } from './output.ts';
+import { reasonArgument } from './reason.ts';
 
 const letterSchema = z.object({
   sequence: z.number(),
@@ -96,7 +98,7 @@ const letterPipelines = [...pipelines, 'ledger'];
 const addFilter = (command: Command): Command =>
   command
     .addOption(new Option('--pipeline <name>', 'only of this pipeline').choices(letterPipelines))
-    .option('--reason <code>', 'only with this reason (see tidemark explain <code>)')
+    .option('--reason <code>', 'only with this reason (see tidemark explain <code>)', reasonArgument)
     .option('--data-id <id>', 'only of this data id', idArgument)
     .option('--app-id <id>', 'only of this application', idArgument)
     .option('--table <name>', 'only for this table')
@@ -130,7 +132,9 @@ const cut = (text: string): string =>
 const list = async (options: PageOptions & Filter): Promise<void> => {
   const { limit, cursor } = options;
   const query = queryText({ limit, cursor, ...filterOf(options) });
-  const answer = await adminClient().ask(pageOf(letterSchema), 'GET', `${path}${query}`);
+  const client = adminClient();
+  const answer = await client.ask(pageOf(letterSchema), 'GET', `${path}${query}`);
+  if (answer.value.items.length === 0) await requireOwner(client, options);
   printAnswer(answer, options, ({ items, next_cursor }) => {
     printTable(
       ['SEQUENCE', 'TIME', 'REASON', 'OWNER', 'ITEMS', 'REDRIVES', 'ORPHAN', 'ERROR'],
@@ -207,6 +211,7 @@ const bulk = async (
     if (value.next_cursor === null) break;
     cursor = value.next_cursor;
   }
+  if (total.matched === 0) await requireOwner(client, options);
   return total;
 };
 

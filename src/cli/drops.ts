@@ -5,6 +5,7 @@ import { errorText, Fault } from '../model/fault.ts';
 import { parseJson } from '../model/json.ts';
 import { pipelines } from '../model/signals.ts';
 import { type AdminClient, adminClient, pageOf } from './client.ts';
+import { requireOwner } from './lookups.ts';
 import type { PageOptions } from './options.ts';
 import {
   addOwnerOptions,
@@ -13,7 +14,17 @@ import {
   type OwnerOptions,
   queryText,
 } from './options.ts';
-import { nothing, printAnswer, printJsonLine, printLine, printMore, printTable, sayLines } from './output.ts';
+import {
+  nothing,
+  printAnswer,
+  printJsonLine,
+  printLine,
+  printMore,
+  printTable,
+  sayLines,
+  timeText,
+} from './output.ts';
+import { reasonArgument } from './reason.ts';
 
 const dropSchema = z.object({
   at: z.number(),
@@ -35,9 +46,6 @@ type Drop = z.output<typeof dropSchema>;
 
 const skippedSchema = z.object({ skipped: z.number() });
 
-const timeText = (seconds: number): string =>
-  new Date(Math.round(seconds * 1_000)).toISOString().replace('T', ' ');
-
 /** A request without a valid credential has no id. */
 const ownerText = ({ data_id: dataId, app_id: appId, pipeline }: Drop): string => {
   if (pipeline === 'metrics') return dataId === 0 ? 'a push' : `data id ${dataId}`;
@@ -47,7 +55,7 @@ const ownerText = ({ data_id: dataId, app_id: appId, pipeline }: Drop): string =
 const head = ['TIME', 'WHOSE', 'REASON', 'FIELD', 'VALUE', 'SENDER', 'SDK', 'REQUEST', 'DETAIL'];
 
 const cellsOf = (drop: Drop): string[] => [
-  timeText(drop.at),
+  timeText(Math.floor(drop.at)),
   ownerText(drop),
   drop.reason,
   drop.field || nothing,
@@ -76,11 +84,12 @@ const list = async (options: DropsOptions): Promise<void> => {
     reason,
     since: since === undefined ? undefined : Math.floor(Date.now() / 1_000) - since,
   });
-  const answer = await adminClient().ask(pageOf(dropSchema), 'GET', `/api/v1/drops${query}`);
+  const client = adminClient();
+  const answer = await client.ask(pageOf(dropSchema), 'GET', `/api/v1/drops${query}`);
+  if (answer.value.items.length === 0) await requireOwner(client, options);
   printAnswer(answer, options, ({ items, next_cursor }) => {
-    const rows = items.toReversed();
-    if (options.payload) for (const drop of rows) printDrop(drop, options);
-    else printTable(head, rows.map(cellsOf));
+    if (options.payload) for (const drop of items) printDrop(drop, options);
+    else printTable(head, items.map(cellsOf));
     printMore(next_cursor);
   });
 };
@@ -128,7 +137,9 @@ const tail = async (options: DropsOptions): Promise<void> => {
   // `| head` has read enough.
   process.stdout.on('error', () => process.exit(0));
   const query = queryText({ data_id: dataId, app_id: appId, reason });
-  await follow(adminClient(), `/api/v1/drops/live${query}`, options);
+  const client = adminClient();
+  await requireOwner(client, options);
+  await follow(client, `/api/v1/drops/live${query}`, options);
 };
 
 const run = async (options: DropsOptions, command: Command): Promise<void> => {
@@ -145,11 +156,15 @@ export const registerDrops = (program: Command): void => {
   const drops = program
     .command('drops')
     .description(
-      'list samples of dropped, refused and dead-lettered items with reason and sender, newest last (with --json newest first)',
+      'list samples of dropped, refused and dead-lettered items with reason and sender, newest first',
     )
     .option('--tail', 'print samples as they arrive, until Ctrl-C; with --json one per line')
-    .option('--reason <code>', 'only this reason (see tidemark explain)')
-    .option('--since <duration>', 'only of the last 15m, 1h, 7d', durationArgument)
+    .option('--reason <code>', 'only this reason (see tidemark explain)', reasonArgument)
+    .option(
+      '--since <duration>',
+      'only of the last 15m, 1h, 7d; default: the 30 days that are kept',
+      durationArgument,
+    )
     .option('--payload', 'print the item, too (its first 1 KiB, redacted)');
   addPageOptions(addOwnerOptions(drops)).action(run);
 };

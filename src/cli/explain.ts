@@ -1,8 +1,8 @@
 import type { Command } from 'commander';
-import { Fault } from '../model/fault.ts';
 import { explainAll, type Reason, reasons } from '../model/reasons.ts';
 import { addJsonOption, type JsonOption } from './options.ts';
 import { printFields, printJson, printLine, printTable } from './output.ts';
+import { unknownReason } from './reason.ts';
 
 const fixableByNames: Readonly<Record<Reason['fixableBy'], string>> = {
   sender: 'the sender',
@@ -26,13 +26,7 @@ const print = (rows: readonly Reason[]): void => {
 
 const explain = (code: string | undefined, { json }: JsonOption): void => {
   const rows = code === undefined ? reasons : explainAll(code);
-  if (rows.length === 0) {
-    throw new Fault(
-      'permanent',
-      'not_found',
-      `unknown reason ${JSON.stringify(code)}; tidemark explain lists all reasons`,
-    );
-  }
+  if (code !== undefined && rows.length === 0) throw unknownReason(code);
   if (json) return printJson({ items: rows });
   if (code !== undefined) return print(rows);
   printTable(

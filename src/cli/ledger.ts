@@ -4,6 +4,7 @@ import { counted } from '../model/counted.ts';
 import { pipelines } from '../model/signals.ts';
 import { adminClient } from './client.ts';
 import { differenceSchema, differenceText } from './differences.ts';
+import { requireOwner } from './lookups.ts';
 import {
   addJsonOption,
   addOwnerOptions,
@@ -139,6 +140,8 @@ const addsUpText = ({ adds_up: addsUp }: Balance): string => {
 const droppedText = ({ dropped }: Pick<Balance, 'dropped'>): string =>
   total(dropped) === 0 ? '0' : `${total(dropped)} (${listed(dropped)})`;
 
+const windowText = ({ since, until }: Answer): string => `from ${timeText(since)} until ${timeText(until)}`;
+
 const printOne = (balance: Balance, answer: Answer): void => {
   printFields([
     [balance.pipeline === 'metrics' ? 'data id' : 'application', String(balance.data_id || balance.app_id)],
@@ -157,10 +160,10 @@ const printOne = (balance: Balance, answer: Answer): void => {
   ]);
 };
 
-const printBuckets = ({ buckets }: Answer): void =>
+const printBuckets = (answer: Answer): void => {
   printTable(
     ['TIME', 'PIPELINE', 'STORED', 'DROPPED', 'DEAD-LETTERED', 'REFUSED', 'REPEATED', 'VALUES DROPPED'],
-    buckets.map((bucket) => [
+    answer.buckets.map((bucket) => [
       timeText(bucket.at),
       bucket.pipeline,
       String(bucket.stored),
@@ -171,6 +174,25 @@ const printBuckets = ({ buckets }: Answer): void =>
       refusedText(bucket, 'value_lost'),
     ]),
   );
+  printLine(windowText(answer));
+};
+
+/** Counts of an overview; their reasons stand below, where they have room. */
+const countText = (balance: Balance, kind: Kind): string =>
+  refusedText(balance, kind).replace(/ \(.*\)$/, '');
+
+/** The reasons of an owner for each kind that has some, one line each. */
+const reasonLines = (balance: Balance): string[] => {
+  const told = [
+    ['dropped', droppedText(balance)],
+    ['refused', refusedText(balance, 'refused')],
+    ['values dropped', refusedText(balance, 'value_lost')],
+  ] as const;
+  return told.flatMap(([name, text]) => {
+    const reasons = /\((.*)\)$/.exec(text)?.[1];
+    return reasons === undefined ? [] : [`${ownerText(balance)}: ${name}: ${reasons}`];
+  });
+};
 
 const printMany = (answer: Answer, by: By | undefined): void => {
   printTable(
@@ -192,20 +214,23 @@ const printMany = (answer: Answer, by: By | undefined): void => {
       ownerText(balance),
       String(balance.received),
       String(balance.stored),
-      droppedText(balance),
+      String(total(balance.dropped)),
       String(balance.dead_lettered),
       String(balance.in_flight),
       addsUpText(balance),
-      refusedText(balance, 'refused'),
-      refusedText(balance, 'duplicate'),
-      refusedText(balance, 'value_lost'),
+      countText(balance, 'refused'),
+      countText(balance, 'duplicate'),
+      countText(balance, 'value_lost'),
     ]),
   );
+  // By time the reasons of a line would be far from it: --by-reason has them.
+  if (by === undefined) for (const line of answer.items.flatMap(reasonLines)) printLine(line);
   for (const { differences, ...balance } of answer.items)
     for (const difference of differences)
       if (difference.is_open)
         printLine(`${ownerText({ differences, ...balance })}: ${differenceText(difference)}`);
   printLine(`in flight: ${inFlightText(answer)}`);
+  printLine(windowText(answer));
 };
 
 type By = 'minute' | 'hour' | 'day';
@@ -243,7 +268,9 @@ const ledger = async (options: LedgerOptions): Promise<void> => {
     by,
     group: byReason ? 'reason' : undefined,
   });
-  const answered = await adminClient().ask(answerSchema, 'GET', `/api/v1/outcomes${query}`);
+  const client = adminClient();
+  const answered = await client.ask(answerSchema, 'GET', `/api/v1/outcomes${query}`);
+  if (answered.value.items.length === 0) await requireOwner(client, options);
   printAnswer(answered, options, (answer) => {
     if (byReason) return printBuckets(answer);
     const isOne = (dataId !== undefined || appId !== undefined) && by === undefined;

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { customReport, timeSeriesGroup } from '../metadata/api/contract.ts';
 import { Fault } from '../model/fault.ts';
 import type { AdminClient } from './client.ts';
+import { type OwnerOptions, subjectPath } from './options.ts';
 
 type CustomReport = z.output<typeof customReport>;
 type TimeSeriesGroup = z.output<typeof timeSeriesGroup>;
@@ -29,4 +30,16 @@ export const requireGroup = async (client: AdminClient, dataId: number): Promise
   );
   if (group !== undefined) return group;
   throw new Fault('permanent', 'not_found', `data id ${dataId} has no time series group`);
+};
+
+/**
+ * Permanent Fault `not_found` where the owner that the options name does not exist. For a command whose answer is empty:
+ * nothing of a wrong id must not look like nothing of a right one.
+ */
+export const requireOwner = async (client: AdminClient, { dataId, appId }: OwnerOptions): Promise<void> => {
+  const known = z.looseObject({});
+  if (dataId !== undefined && dataId !== 0)
+    await client.ask(known, 'GET', subjectPath({ kind: 'data_id', id: dataId }));
+  if (appId !== undefined && appId !== 0)
+    await client.ask(known, 'GET', subjectPath({ kind: 'application', id: appId }));
 };

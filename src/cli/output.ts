@@ -1,6 +1,7 @@
 import { InvalidArgumentError } from 'commander';
 import { type CsvCell, csvText } from '../model/csv.ts';
 import { visible, visibleJson, visibleLines } from '../model/visible-text.ts';
+import { columnsFor, cutTo, padTo, wrapped } from './width.ts';
 
 // All output of the commands passes here: much of it was written by other people, and a terminal obeys control
 // characters.
@@ -45,23 +46,56 @@ export const printAnswer = <T>(
   else print(value);
 };
 
-/** Lines of a table for people: columns as wide as their widest cell. */
-export const tableLines = (head: readonly string[], given: readonly (readonly string[])[]): string[] => {
-  const rows = given.map((cells) => cells.map(visible));
-  const widths = head.map((title, column) =>
-    Math.max(title.length, ...rows.map((row) => row[column]?.length ?? 0)),
-  );
-  const line = (cells: readonly string[]): string =>
-    cells
-      .map((cell, column) => cell.padEnd(widths[column] ?? 0))
-      .join('  ')
-      .trimEnd();
-  return [line(head), ...rows.map(line)];
+/** A column is not made narrower than this for the sake of a terminal. */
+const columnMin = 12;
+const gap = 2;
+
+/** Takes columns off the widest ones until the table fits, as far as that goes. */
+const fitted = (wanted: readonly number[], columns: number): number[] => {
+  const widths = [...wanted];
+  let excess = widths.reduce((sum, width) => sum + width + gap, -gap) - columns;
+  while (excess > 0) {
+    const widest = Math.max(...widths);
+    if (widest <= columnMin) break;
+    const second = Math.max(columnMin, ...widths.filter((width) => width < widest));
+    const taken = Math.min(excess, Math.max(1, widest - second));
+    widths[widths.indexOf(widest)] = widest - taken;
+    excess -= taken;
+  }
+  return widths;
 };
 
-/** A table for people on stdout. */
+/**
+ * Lines of a table for people. Columns are as wide as their widest cell; where the table is wider than `columns`, the
+ * widest cells continue below, so that nothing is lost.
+ */
+export const tableLines = (
+  head: readonly string[],
+  given: readonly (readonly string[])[],
+  columns = Number.POSITIVE_INFINITY,
+): string[] => {
+  const rows = [head, ...given.map((cells) => cells.map(visible))];
+  const wanted = head.map((_, column) => Math.max(...rows.map((row) => columnsFor(row[column] ?? ''))));
+  const widths = fitted(wanted, columns);
+  return rows.flatMap((row) => {
+    const cells = row.map((cell, column) => wrapped(cell, widths[column] ?? columnMin));
+    const height = Math.max(...cells.map((lines) => lines.length));
+    return Array.from({ length: height }, (_, line) =>
+      cells
+        .map((lines, column) => padTo(lines[line] ?? '', widths[column] ?? 0))
+        .join(' '.repeat(gap))
+        .trimEnd(),
+    );
+  });
+};
+
+/** The columns of the terminal on stdout; without a terminal a program reads, which wants whole lines. */
+const terminalColumns = (): number =>
+  process.stdout.isTTY ? Math.max(40, process.stdout.columns || 80) : Number.POSITIVE_INFINITY;
+
+/** A table for people on stdout, as wide as the terminal. */
 export const printTable = (head: readonly string[], rows: readonly (readonly string[])[]): void => {
-  process.stdout.write(`${tableLines(head, rows).join('\n')}\n`);
+  process.stdout.write(`${tableLines(head, rows, terminalColumns()).join('\n')}\n`);
 };
 
 /** A table for programs on stdout: CSV that is safe in spreadsheets and on terminals. */
@@ -70,10 +104,15 @@ export const printCsv = (head: readonly string[], rows: readonly (readonly CsvCe
   process.stdout.write(csvText(head, cells));
 };
 
-/** Fields of one thing for people on stdout, one per line. */
+/** Fields of one thing for people on stdout, one per line; long values continue below on a terminal. */
 export const printFields = (fields: readonly (readonly [string, string])[]): void => {
-  const width = Math.max(...fields.map(([name]) => name.length));
-  for (const [name, value] of fields) process.stdout.write(`${name.padEnd(width)}  ${visible(value)}\n`);
+  const width = Math.max(...fields.map(([name]) => columnsFor(name)));
+  const room = Math.max(columnMin, terminalColumns() - width - gap);
+  for (const [name, value] of fields) {
+    const [first = '', ...more] = wrapped(visible(value), room);
+    process.stdout.write(`${padTo(name, width)}  ${first}\n`);
+    for (const line of more) process.stdout.write(`${' '.repeat(width + gap)}${line}\n`);
+  }
 };
 
 const toAlternateScreen = '\u001b[?1049h\u001b[?25l\u001b[?7l';
@@ -82,11 +121,8 @@ const home = '\u001b[H';
 const clearToEnd = '\u001b[J';
 const clearLine = '\u001b[K';
 
-/** At most this wide, by characters, without anything that a terminal obeys. */
-export const cut = (text: string, columns: number): string => {
-  const characters = [...visible(text)];
-  return characters.length <= columns ? characters.join('') : `${characters.slice(0, columns - 1).join('')}…`;
-};
+/** At most this wide, in columns of the terminal, without anything that a terminal obeys. */
+export const cut = (text: string, columns: number): string => cutTo(visible(text), columns);
 
 /** What the screen shows: as many lines as fit, and a note in the last one. */
 export const frameOf = (lines: readonly string[], note: string, columns: number, rows: number): string => {

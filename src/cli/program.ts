@@ -53,6 +53,13 @@ export const commandModules: readonly CommandModule[] = [
   { names: ['setup'], load: async () => (await import('./setup.ts')).registerSetup },
   { names: ['env'], load: async () => (await import('./env.ts')).registerEnv },
   { names: ['up'], load: async () => (await import('./up.ts')).registerUp },
+  {
+    names: ['completion'],
+    load: async () => {
+      const { registerCompletion } = await import('./completion.ts');
+      return (program) => registerCompletion(program, createProgram);
+    },
+  },
 ];
 
 /** The command line with the module of this command; with all of them where no command is named so. */

@@ -2,6 +2,7 @@ import { type Command, Option } from 'commander';
 import { z } from 'zod';
 import { pipelines } from '../model/signals.ts';
 import { adminClient } from './client.ts';
+import { requireOwner } from './lookups.ts';
 import {
   addJsonOption,
   addOwnerOptions,
@@ -10,7 +11,7 @@ import {
   type OwnerOptions,
   queryText,
 } from './options.ts';
-import { integerArgument, nothing, printAnswer, printCsv, printTable } from './output.ts';
+import { integerArgument, nothing, printAnswer, printCsv, printTable, timeText } from './output.ts';
 
 const usageSchema = z.object({
   mon_biz_id: z.number().nullable(),
@@ -70,8 +71,7 @@ type UsageOptions = JsonOption &
   };
 
 /** To the second. */
-const seenText = (seconds: number | null): string =>
-  seconds === null ? nothing : `${new Date(seconds * 1_000).toISOString().slice(0, 19).replace('T', ' ')}Z`;
+const seenText = (seconds: number | null): string => timeText(seconds === null ? null : Math.floor(seconds));
 
 const units = ['B', 'KiB', 'MiB', 'GiB', 'TiB'] as const;
 
@@ -137,7 +137,9 @@ const rowsOf = <T extends Readonly<Record<string, string | number | null>>>(
 const usage = async (options: UsageOptions): Promise<void> => {
   const { by, biz, dataId, appId, since } = options;
   const query = queryText({ by, mon_biz_id: biz, data_id: dataId, app_id: appId, since: sinceOf(since) });
-  const answered = await adminClient().ask(answerOf(usageSchema), 'GET', `/api/v1/usage${query}`);
+  const client = adminClient();
+  const answered = await client.ask(answerOf(usageSchema), 'GET', `/api/v1/usage${query}`);
+  if (answered.value.items.length === 0) await requireOwner(client, options);
   const names = usageSchema.keyof().options;
   printAnswer(answered, options, ({ items }) =>
     options.csv ? printCsv(names, rowsOf(names, items)) : printUsage(by, items),

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { errorText, Fault } from '../model/fault.ts';
+import { nearestName } from '../model/nearest-name.ts';
 import { type SettingDefinition, settingDefinitions } from './setting-definitions.ts';
 import { parseYamlFile } from './yaml-file.ts';
 
@@ -13,13 +14,14 @@ export const defaultSource = 'default';
 export const settingFault = (place: string, reason: string, remedy: string): Fault =>
   new Fault('permanent', 'config_invalid', `${place}: ${reason}. ${remedy}`);
 
-const nearest = (name: string, names: readonly string[]): string => {
-  const shared = (other: string): number => {
-    let count = 0;
-    while (count < name.length && name[count] === other[count]) count++;
-    return count;
-  };
-  return names.reduce((best, other) => (shared(other) > shared(best) ? other : best), names[0] ?? '');
+/** What to do about an unknown name: the nearest known one, by the part behind the prefix that all have. */
+const remedyFor = (name: string, known: readonly string[], prefix: string, undo: string): string => {
+  const near = nearestName(
+    name.slice(prefix.length),
+    known.map((each) => each.slice(prefix.length)),
+  );
+  if (near === undefined) return `${undo}; docs/settings.md lists all settings`;
+  return `Did you mean ${prefix}${near}? ${undo} or correct it`;
 };
 
 const fileValues = (file: string | undefined): Map<string, { text: string; place: string }> => {
@@ -29,11 +31,7 @@ const fileValues = (file: string | undefined): Map<string, { text: string; place
   for (const { path, value, place } of parseYamlFile(file).leaves()) {
     const key = path.join('.');
     if (!known.includes(key)) {
-      throw settingFault(
-        place,
-        `unknown key ${key}`,
-        `Did you mean ${nearest(key, known)}? Remove it or correct it`,
-      );
+      throw settingFault(place, `unknown key ${key}`, remedyFor(key, known, '', 'Remove it'));
     }
     values.set(key, { text: value === null ? '' : String(value), place });
   }
@@ -59,7 +57,7 @@ const refuseUnknownVariables = (env: NodeJS.ProcessEnv): void => {
     throw settingFault(
       `environment variable ${name}`,
       'unknown setting',
-      `Did you mean ${nearest(name, known)}? Unset it or correct it`,
+      remedyFor(name, known, 'TIDEMARK_', 'Unset it'),
     );
   }
 };

@@ -36,6 +36,10 @@ const kinds: Readonly<Record<string, Kind>> = {
     remedy: 'Read the record again, then repeat the change with its new ETag in If-Match.',
   },
   fixed_at_creation: conflict('The field is fixed', 'Omit the field, or create another record.'),
+  has_own_operation: conflict(
+    'The field is changed by an operation of its own',
+    'POST to /enable or /disable below the address of the record.',
+  ),
   record_deleted: conflict('The record is deleted', 'Deletion cannot be undone; create another record.'),
   belongs_to_report: conflict('The record belongs to a report', 'Delete or purge the report.'),
   purge_not_confirmed: conflict('The purge is not confirmed', 'Repeat the table_id of the report exactly.'),
@@ -194,8 +198,11 @@ export class FieldFault extends Fault {
 }
 
 /** A permanent Fault with one of the codes above about a field of the input, which is a path. */
-export const fieldFault = (code: 'invalid_value' | 'fixed_at_creation', field: string, why: string): Fault =>
-  new FieldFault(code, field, why);
+export const fieldFault = (
+  code: 'invalid_value' | 'fixed_at_creation' | 'has_own_operation',
+  field: string,
+  why: string,
+): Fault => new FieldFault(code, field, why);
 
 /** The first issue of a schema, by the path of the field. */
 const faultOfInput = (error: z.ZodError): Fault => {

@@ -66,7 +66,7 @@ describe('tidemark refresh and subscription', () => {
 });
 
 describe('tidemark audit', () => {
-  it('reads like a log, the newest last, and prints the page as answered for programs', async () => {
+  it('lists the newest first, and prints the page as answered for programs', async () => {
     const { mon_data_id: dataId, custom_report: report } = await newReport('audited');
     await cli.text(`report disable ${dataId}`);
     await cli.text(`report delete ${dataId} --yes`);
@@ -74,9 +74,9 @@ describe('tidemark audit', () => {
     const [head, ...lines] = (await cli.text(`audit ${filter}`)).trim().split('\n');
     expect(head).toMatch(/^TIME +WHO +ACTION +TARGET +OUTCOME +CHANGED$/);
     expect(lines.map((line) => line.split(/ {2,}/)[2])).toEqual([
-      'report.create',
-      'custom_report.disable',
       'custom_report.delete',
+      'custom_report.disable',
+      'report.create',
     ]);
     expect(lines[1]).toMatch(
       new RegExp(

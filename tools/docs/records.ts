@@ -174,7 +174,8 @@ const values = `## Values
   request does the same for any business. A business below 0 stands for another kind of space: the request must name it in \`space_uid\`, as
   \`<space_type_id>__<id>\`, and the part before \`__\` becomes the type.
 
-A field that nobody changes is fixed at creation. A PATCH with another value gets 409 \`fixed_at_creation\`; a PATCH with the present value succeeds, so that
+A field that nobody changes is fixed at creation. A PATCH with another value gets 409 \`fixed_at_creation\`, and one of \`is_enable\` 409
+\`has_own_operation\`: \`…/enable\` and \`…/disable\` change it. A PATCH with the present value succeeds, so that
 a record can be read, edited and sent back. An unknown field is a 422.`;
 
 /** docs/records.md: all of it follows from the code. */

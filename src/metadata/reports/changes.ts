@@ -28,7 +28,7 @@ export type MergePatch = Readonly<Record<string, unknown>>;
 /**
  * The part of a patch that `schema` allows to change. The patch may have another field of the record with its present
  * value, so that a record can be read, edited and sent back; another value is a permanent Fault `fixed_at_creation`,
- * and an unknown field is `invalid_value`.
+ * or `has_own_operation` for `is_enable`, and an unknown field is `invalid_value`.
  */
 const changeOf = <S extends z.ZodObject>(schema: S, shown: object, patch: MergePatch): z.output<S> => {
   const change: Record<string, unknown> = {};
@@ -36,7 +36,9 @@ const changeOf = <S extends z.ZodObject>(schema: S, shown: object, patch: MergeP
     if (Object.hasOwn(schema.shape, field)) change[field] = value;
     else if (!Object.hasOwn(shown, field)) throw fieldFault('invalid_value', field, 'unknown field');
     else if (!isDeepStrictEqual(Reflect.get(shown, field), value)) {
-      throw fieldFault('fixed_at_creation', field, 'cannot be changed');
+      throw field === 'is_enable'
+        ? fieldFault('has_own_operation', field, 'cannot be changed by a PATCH')
+        : fieldFault('fixed_at_creation', field, 'cannot be changed');
     }
   }
   return parseInput(schema, change);

@@ -104,7 +104,7 @@ describe('a merge patch', () => {
   it.each([
     [{ is_split_measurement: true }, 409, 'fixed_at_creation', 'is_split_measurement'],
     [{ mon_data_id: 1 }, 409, 'fixed_at_creation', 'mon_data_id'],
-    [{ is_enable: false }, 409, 'fixed_at_creation', 'is_enable'],
+    [{ is_enable: false }, 409, 'has_own_operation', 'is_enable'],
     [{ max_rate: null }, 422, 'invalid_value', 'max_rate'],
     [{ max_rate: 1.5 }, 422, 'invalid_value', 'max_rate'],
     [{ label: 'nonsense' }, 422, 'invalid_value', 'label'],

@@ -149,7 +149,7 @@ describe('docs/records.md', () => {
         [field]: otherThan(field, before[field]),
       });
       if (!open.includes(field)) {
-        expectProblem(answer, 409, 'fixed_at_creation');
+        expectProblem(answer, 409, field === 'is_enable' ? 'has_own_operation' : 'fixed_at_creation');
         expect(answer.body).toMatchObject({ field });
         expect(await shown(created)).toEqual(before);
       } else {

@@ -162,7 +162,7 @@ describe('authors of records', () => {
         .trim()
         .split('\n')
         .map((line) => line.split(/ {2,}/)[1]),
-    ).toEqual(['WHO', 'admin via portal', 'ann via admin']);
+    ).toEqual(['WHO', 'ann via admin', 'admin via portal']);
   });
 
   it.each([

@@ -31,7 +31,10 @@ describe('tidemark explain', () => {
   it('reports an unknown code', async () => {
     await expect(explain('nonsense')).rejects.toMatchObject({
       code: 1,
-      stderr: expect.stringContaining('unknown reason "nonsense"'),
+      stderr: expect.stringContaining('unknown reason "nonsense"; tidemark explain lists all reasons'),
+    });
+    await expect(explain('timestamp_unit_secs')).rejects.toMatchObject({
+      stderr: expect.stringContaining('Did you mean timestamp_unit_seconds?'),
     });
   });
 });

@@ -208,11 +208,14 @@ describe('a setting that cannot be used', () => {
   it.each([
     ['TIDEMARK_NAT_URL', 'TIDEMARK_NATS_URL'],
     ['TIDEMARK_INGRESS_PORT', 'TIDEMARK_INGRESS_'],
-    ['TIDEMARK_', 'TIDEMARK_'],
   ])('is refused where no such variable exists: %s', (name, meant) => {
     const message = refusalOf({ [name]: 'x' });
     expect(message).toContain(`environment variable ${name}`);
     expect(message).toContain(`Did you mean ${meant}`);
+  });
+
+  it.each(['TIDEMARK_BOGUS', 'TIDEMARK_'])('suggests none that is not near: %s', (name) => {
+    expect(refusalOf({ [name]: 'x' })).toMatch(/unknown setting\. Unset it; docs\/settings\.md lists all/);
   });
 
   it.each([
