@@ -47,7 +47,12 @@ const casesOf = (places: readonly Place[]): { readonly known: string; readonly w
     .join(' | '),
   words: [
     ...withValues(places).map(([at, choices]) => `    ${quoted(at)}) words=${quoted(choices.join(' '))} ;;`),
-    ...places.map((place) => `    ${quoted(place.path)} | ${quoted(`${place.path} `)}*) words=${quoted(wordsOf(place))} ;;`).toReversed(),
+    ...places
+      .map(
+        (place) =>
+          `    ${quoted(place.path)} | ${quoted(`${place.path} `)}*) words=${quoted(wordsOf(place))} ;;`,
+      )
+      .toReversed(),
   ].join('\n'),
 });
 
