@@ -129,7 +129,7 @@ const columns = async (dataId: number, options: JsonOption): Promise<void> => {
   const answer = await client.ask(columnsSchema, 'GET', `/api/v1/time-series-groups/${id}/columns`);
   printAnswer(answer, options, ({ items }) =>
     printTable(
-      ['NAME', 'KIND', 'COLUMN', 'FIRST SEEN', 'LAST SEEN'],
+      ['NAME', 'KIND', 'COLUMN', 'FIRST SEEN', 'LAST SEEN (HOURLY)'],
       items.map(({ name, kind, column, first_seen, last_seen }) => [
         name,
         kind,
@@ -211,7 +211,10 @@ export const registerReport = (program: Command): void => {
   registerCreate(report);
   addListOptions(report.command('list').description('list reports')).action(list);
   one('show', 'show a report with its records, token masked (see tidemark token show)').action(show);
-  one('columns', 'list received metrics and dimensions with their columns').action(columns);
+  one(
+    'columns',
+    'list received metrics and dimensions with their columns; LAST SEEN is written once an hour',
+  ).action(columns);
   one('set', 'change the descriptive fields of a report')
     .option('--description <text>', 'a note')
     .option('--scenario <label>', 'label of its subject')

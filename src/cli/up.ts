@@ -139,7 +139,7 @@ const welcome = async ({ settings, plan, options }: Run): Promise<void> => {
   if (admin.caFile !== undefined) trust(admin.caFile);
   const demo = options.demo ? await ensureDemo(plan.adminUrl, dataFolder) : undefined;
   const link = hasConsole ? await makeConsoleLink(plan.adminUrl, dataFolder) : undefined;
-  printLines(`\n${summarise(plan, demo, dataFolder, link)}\n`);
+  printLines(`\n${summarise(plan, demo, settings, link)}\n`);
 };
 
 /** A restore leaves QuestDB's files, which QuestDB reads only at its start. */

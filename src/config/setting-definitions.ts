@@ -289,7 +289,7 @@ export const settingsTable = z.object({
   links: z.object({
     grafana: publicUrl.optional(
       'TIDEMARK_CONSOLE_GRAFANA_URL',
-      'address of Grafana, to which the console links; default none',
+      'address of Grafana, which the console links and tidemark up prints; default none',
     ),
     questdb: publicUrl.optional(
       'TIDEMARK_CONSOLE_QUESTDB_URL',

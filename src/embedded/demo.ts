@@ -5,7 +5,7 @@ import { z } from 'zod';
 /** The credentials of one custom report and of one application, for the demo's commands. */
 export type Demo = {
   report: { name: string; bizId: number; dataId: number; token: string; table: string };
-  application: { name: string; bizId: number; token: string };
+  application: { name: string; bizId: number; appId: number; token: string };
 };
 
 const demoBizId = 2;
@@ -67,12 +67,13 @@ const ensureApplication = async (ask: Ask): Promise<Demo['application']> => {
   const query = `mon_biz_id=${demoBizId}&app_name=${applicationName}&is_delete=false`;
   const [found] = (await ask(applicationsSchema, 'GET', `/api/v1/applications?${query}`)).items;
   if (found !== undefined) {
-    return { ...own, token: await reveal(ask, `/api/v1/applications/${found.app_id}`) };
+    const token = await reveal(ask, `/api/v1/applications/${found.app_id}`);
+    return { ...own, appId: found.app_id, token };
   }
   const request = { mon_biz_id: demoBizId, app_name: applicationName };
   const schema = z.object({ application: applicationSchema });
   const { application } = await ask(schema, 'POST', '/api/v1/applications', request);
-  return { ...own, token: application.token };
+  return { ...own, appId: application.app_id, token: application.token };
 };
 
 /** A link into the console that logs in once, within a minute. */

@@ -5,16 +5,10 @@ import { text } from 'node:stream/consumers';
 import { expect, it, onTestFinished } from 'vitest';
 import { asInChapter, type Block, blocksOf, chapterLines } from '../support/chapters.ts';
 import { tempFolder } from '../support/stack/temp-folder.ts';
-import { startUp, type Up, untilReady } from '../support/stack/up-process.ts';
+import { addressOf, startUp, type Up, untilReady } from '../support/stack/up-process.ts';
 
 const chapters = new URL('../../docs/chapters/', import.meta.url);
 const programs = new URL('../../bin', import.meta.url).pathname;
-
-/** An address of the summary. */
-const addressOf = ({ lines }: Up, name: string): string => {
-  const line = lines.find((candidate) => candidate.startsWith(`  ${name} `));
-  return /http:\/\/[^/ ]+/.exec(line ?? '')?.[0] ?? `no ${name} in the summary`;
-};
 
 /** The commands for a deployment on other ports than the default ones. */
 const movedTo = (up: Up, commands: string): string =>

@@ -98,7 +98,7 @@ describe('a log-in to the console', () => {
 
   it('by the link of `tidemark console` works once', async () => {
     const { url } = await cli.json(linkSchema, 'console');
-    expect(url).toMatch(new RegExp(`^${metadata.url}/console/login#[0-9a-f]{64}$`));
+    expect(url).toMatch(new RegExp(`^${metadata.url}/console/login#[0-9a-f]{48}$`));
     const code = new URL(url).hash.slice(1);
     const visitor = createVisitor(metadata.url);
     expect(await visitor.logIn({ code })).toMatchObject({
@@ -124,7 +124,7 @@ describe('a log-in to the console', () => {
       async () => (await metadata.askAs(expired.token, 'GET', '/api/v1/audit')).status === 401,
     );
     for (const [token, status] of [
-      ['0'.repeat(64), 401],
+      ['0'.repeat(48), 401],
       [expired.token, 401],
       [gone.token, 401],
       [node.token, 403],

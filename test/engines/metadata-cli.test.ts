@@ -133,7 +133,9 @@ describe('tidemark report', () => {
     const { mon_data_id: dataId, time_series_group_id: groupId } = await newReport('columns');
     const page = await cli.json(pageSchema, `report columns ${dataId}`);
     expect(page).toEqual(await answered(`/api/v1/time-series-groups/${groupId}/columns`));
-    expect(await cli.text(`report columns ${dataId}`)).toBe('NAME  KIND  COLUMN  FIRST SEEN  LAST SEEN\n');
+    expect(await cli.text(`report columns ${dataId}`)).toBe(
+      'NAME  KIND  COLUMN  FIRST SEEN  LAST SEEN (HOURLY)\n',
+    );
   });
 
   it('delete is one way and frees the name for another data id', async () => {

@@ -1,7 +1,8 @@
 import { execFile } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { mkdir, readdir, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { tmpdir } from 'node:os';
+import { delimiter, join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { engineLogFile } from '../../src/embedded/engine-logs.ts';
@@ -10,6 +11,7 @@ import { startImpostor } from '../support/stack/impostor.ts';
 import { takePorts } from '../support/stack/ports.ts';
 import { tempFolder } from '../support/stack/temp-folder.ts';
 import {
+  addressOf,
   below,
   childrenOf,
   installationOn,
@@ -18,22 +20,42 @@ import {
   type Up,
   untilReady,
 } from '../support/stack/up-process.ts';
+import { waitFor } from '../support/wait.ts';
 
 const run = promisify(execFile);
 
-const paste = async (command: string): Promise<string> => (await run('sh', ['-c', command])).stdout;
+/** A command of the summary, in a terminal that has set what the summary says. */
+const paste = async (up: Up, command: string): Promise<string> => {
+  const env = { ...process.env, PATH: `${resolve('bin')}${delimiter}${process.env['PATH']}` };
+  const script = `${below(up, 'In another terminal')}\n${command}`;
+  return (await run('sh', ['-c', script], { cwd: tmpdir(), env })).stdout;
+};
+
+const pasteBelow = (up: Up, heading: string): Promise<string> => paste(up, below(up, heading));
+
+const pushed = '{"code":"200","result":"true","message":""}';
 
 describe('tidemark up', () => {
   it('prints commands that work as pasted, and finds everything again at its second start', async () => {
     const folder = await tempFolder();
     const first = startUp(folder);
     await untilReady(first);
-    expect(await paste(below(first, 'Push a point'))).toBe('{"code":"200","result":"true","message":""}');
+    expect(await pasteBelow(first, 'Push a point')).toBe(pushed);
     const count = async (up: Up): Promise<number> =>
-      Number(/"count":(\d+)\}$/.exec(await paste(below(up, 'Read the points')))?.[1]);
-    await expect.poll(() => count(first)).toBe(1);
-    expect(await paste(below(first, 'Export a span'))).toBe('{}');
-    await expect.poll(() => paste(below(first, 'Read the spans'))).toContain('GET /cart');
+      (await pasteBelow(up, 'Read the points')).match(/ 10\.5\b/g)?.length ?? 0;
+    // Until its first row has made the column, the command says so and fails.
+    await waitFor('the point is read', 60_000, async () => (await count(first)) === 1);
+    expect(await pasteBelow(first, 'Export a span')).toBe('{}');
+    await expect.poll(() => pasteBelow(first, 'Read the spans')).toContain('shop');
+
+    // Every other line is an address that answers, or a command.
+    const addressed = ['admin API', 'QuestDB', 'ClickHouse', 'push metrics', 'export traces'];
+    for (const name of addressed)
+      expect((await fetch(addressOf(first, name))).status, name).toBeLessThan(500);
+    const [, link = ''] = first.lines.flatMap((line) => /^ {2}(http:\S+)#[0-9a-f]{48}$/.exec(line) ?? []);
+    expect((await fetch(link)).status).toBe(200);
+    expect(await paste(first, 'tidemark console')).toContain(link);
+    expect(await paste(first, 'tidemark env')).toContain('QUESTDB_READONLY_PASSWORD=');
 
     const second = startUp(folder);
     expect(await second.exitCode).toBe(1);
@@ -56,7 +78,7 @@ describe('tidemark up', () => {
 
     const third = startUp(folder);
     await untilReady(third);
-    expect(third.lines).toContain(first.lines.find((line) => line.startsWith('  custom report demo')));
+    expect(third.lines).toContain(first.lines.find((line) => line.startsWith('  report demo')));
     expect(third.lines).toContain(first.lines.find((line) => line.startsWith('  application shop')));
     expect(await count(third)).toBe(1);
     expect(existsSync(`${engineLogFile(folder, 'nats')}.1`)).toBe(true);
@@ -82,7 +104,7 @@ describe('tidemark up', () => {
     const names = ['clickhouse', 'ingress', 'metadata', 'nats', 'questdb', 'transfer'];
     const back = () => up.lines.flatMap((line) => /^(\w+) +\| is back after/.exec(line)?.[1] ?? []).sort();
     await expect.poll(back).toEqual(names);
-    expect(await paste(below(up, 'Push a point'))).toBe('{"code":"200","result":"true","message":""}');
+    expect(await pasteBelow(up, 'Push a point')).toBe(pushed);
     const children = childrenOf(up.child.pid);
     up.child.kill('SIGKILL');
     await expect.poll(() => children.filter(isAlive)).toEqual([]);
@@ -113,8 +135,8 @@ describe('tidemark up', () => {
     const { questdb, clickhouse, nats } = await installationOn(folder);
     expect(engines.lines).toEqual(
       expect.arrayContaining([
-        `  QuestDB          ${questdb.url}`,
-        `  ClickHouse       ${clickhouse.url}`,
+        expect.stringContaining(`  QuestDB          ${questdb.url} (`),
+        `  ClickHouse       ${clickhouse.url} (user readonly)`,
         `  NATS             ${nats.url}`,
       ]),
     );
@@ -141,7 +163,7 @@ describe('tidemark up', () => {
     // Addresses without what opens them.
     expect(up.lines.join('\n')).toContain(`QuestDB          ${new URL(engines.questdb.url).origin}`);
     expect(up.lines.join('\n')).not.toContain(new URL(engines.questdb.url).password);
-    expect(await paste(below(up, 'Push a point'))).toBe('{"code":"200","result":"true","message":""}');
+    expect(await pasteBelow(up, 'Push a point')).toBe(pushed);
     up.child.kill('SIGINT');
     expect(await up.exitCode).toBe(0);
     expect(engines.nats.running).toBe(true);

@@ -1,7 +1,14 @@
 import { describe, expect, it } from 'vitest';
 import { cleanVerdict, judgeRows, produce } from '../support/push/producer.ts';
 import { tempFolder } from '../support/stack/temp-folder.ts';
-import { below, installationOn, startUp, type Up, untilReady } from '../support/stack/up-process.ts';
+import {
+  addressOf,
+  below,
+  installationOn,
+  startUp,
+  type Up,
+  untilReady,
+} from '../support/stack/up-process.ts';
 import { waitFor } from '../support/wait.ts';
 
 const seed = 11;
@@ -10,8 +17,6 @@ const credentialsOf = (up: Up) => {
   const found = /data_id (\d+), access_token ([0-9a-f]{32})/.exec(below(up, 'Credentials of the demo'));
   return { data_source: { mon_data_id: Number(found?.[1]), token: found?.[2] ?? '' } };
 };
-
-const urlIn = (text: string): string => /https?:\/\/[^\s']+/.exec(text)?.[0] ?? '';
 
 const query = async (folder: string, sql: string): Promise<unknown[][]> => {
   const { questdb } = await installationOn(folder);
@@ -36,7 +41,7 @@ describe('Ctrl-C under load', () => {
       connections: 4,
       pointsMax: 300,
       until: stopLoad.signal,
-      urls: [urlIn(below(first, 'Push a point'))],
+      urls: [`${addressOf(first, 'push metrics')}/v2/push/`],
     });
     await waitFor('rows arrive', 60_000, async () => {
       const [row] = await query(folder, `SELECT count() FROM "${table}"`);

@@ -38,3 +38,25 @@ export const clusterCommandsOf = (text: string): string[] => [
     ),
   ),
 ];
+
+/** A fenced block of a document and the headings over it: `chapter` of the second level, `heading` the nearest of any. */
+export type CodeBlock = {
+  readonly chapter: string;
+  readonly heading: string;
+  readonly language: string;
+  readonly code: string;
+};
+
+/** The fenced blocks of a Markdown text, in their order. */
+export const codeBlocksOf = (markdown: string): CodeBlock[] => {
+  let chapter = '';
+  let heading = '';
+  return [...markdown.matchAll(/^(##+) (.*)$|^```(\w+)\n([\s\S]*?)^```$/gm)].flatMap(
+    ([, level, title = '', language = '', code = '']) => {
+      if (level === undefined) return [{ chapter, heading, language, code }];
+      heading = title;
+      if (level === '##') chapter = title;
+      return [];
+    },
+  );
+};

@@ -1934,6 +1934,7 @@ export interface components {
             /** @enum {string} */
             kind: "metric" | "dimension";
             first_seen: number;
+            /** @description Written at most once an hour while the name is in use, Unix seconds */
             last_seen: number;
         };
         Placement: {

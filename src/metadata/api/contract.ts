@@ -105,14 +105,17 @@ export const column = z
     column: z.string(),
     kind: z.enum(['metric', 'dimension']),
     first_seen: z.int().nonnegative(),
-    last_seen: z.int().nonnegative(),
+    last_seen: z
+      .int()
+      .nonnegative()
+      .meta({ description: 'Written at most once an hour while the name is in use, Unix seconds' }),
   })
   .meta({ id: 'Column' });
 
 /** A link that logs in to the console: a path of this API whose fragment has the code, and its end in Unix seconds. */
 export const consoleLink = z
   .strictObject({
-    path: z.string().meta({ examples: [`/console/login#${'0123456789abcdef'.repeat(4)}`] }),
+    path: z.string().meta({ examples: [`/console/login#${'0123456789abcdef'.repeat(3)}`] }),
     expires_at: z.int().nonnegative(),
   })
   .meta({ id: 'ConsoleLink' });

@@ -98,10 +98,12 @@ export const openSessionStore = (bus: Bus): SessionStore => {
 // A secret is found by its hash and never compared: the time of the lookup could only reveal the hash.
 const hashOf = (secret: string): string => createHash('sha256').update(secret).digest('hex');
 const newSecret = (): string => randomBytes(32).toString('hex');
+/** Of a link, which is printed: short enough for a line. */
+const newCode = (): string => randomBytes(24).toString('hex');
 
 /** `<token_id>.<secret>`. */
 const cookieForm = /^(\d{1,15})\.([0-9a-f]{64})$/;
-const codeForm = /^[0-9a-f]{64}$/;
+const codeForm = /^[0-9a-f]{48}$/;
 
 const placeOf = (cookie: string): { key: string; id: string } | undefined => {
   const [, tokenId, secret] = cookieForm.exec(cookie.slice(0, 128)) ?? [];
@@ -176,7 +178,7 @@ export const createSessions = (
     },
     endAll: (tokenId) => store.eraseAll(`session.${tokenId}.*`),
     makeCode: async ({ token_id, role }) => {
-      const code = newSecret();
+      const code = newCode();
       const expiresAt = now() + codeLifeMs;
       await store.create(`code.${hashOf(code)}`, { token_id, role, expires_at: expiresAt });
       return { code, expiresAt };

@@ -100,6 +100,12 @@ export const killUp = async (up: Up): Promise<void> => {
   });
 };
 
+/** An address of the summary. */
+export const addressOf = ({ lines }: Up, name: string): string => {
+  const line = lines.find((candidate) => candidate.startsWith(`  ${name} `));
+  return /http:\/\/[^/ ]+/.exec(line ?? '')?.[0] ?? `no ${name} in the summary`;
+};
+
 /** The line below a heading of the summary. */
 export const below = ({ lines }: Up, heading: string): string =>
   lines[lines.indexOf(heading) + 1]?.trim() ?? '';

@@ -1,0 +1,57 @@
+import { describe, expect, it } from 'vitest';
+import { loadSettings } from '../../../src/config/settings.ts';
+import { planStack } from '../../../src/embedded/stack.ts';
+import { summarise } from '../../../src/embedded/summary.ts';
+
+const token = '0123456789abcdef'.repeat(2);
+const demo = {
+  report: {
+    name: 'demo',
+    bizId: 2,
+    dataId: 1_500_001,
+    token,
+    table: '2_mon_time_series_1500001.__default__',
+  },
+  application: { name: 'shop', bizId: 2, appId: 1, token },
+};
+
+const summaryWith = async (env: Record<string, string> = {}): Promise<string> => {
+  const settings = loadSettings({ TIDEMARK_DATA: '/home/somebody/tidemark/.tidemark', ...env });
+  const plan = await planStack(settings);
+  const link = `${plan.adminUrl}/console/login#${'0123456789abcdef'.repeat(3)}`;
+  return summarise(plan, demo, settings, link);
+};
+
+describe('the summary of tidemark up', () => {
+  it('is one screen of 24 lines and 100 columns', async () => {
+    const lines = (await summaryWith()).split('\n');
+    expect(lines.length).toBeLessThanOrEqual(24);
+    for (const line of lines) expect(line.length, line).toBeLessThanOrEqual(100);
+  });
+
+  it('names the reader of both databases, where they run here', async () => {
+    const summary = await summaryWith();
+    expect(summary).toMatch(/QuestDB .*:9000 .*user readonly.* 127\.0\.0\.1:8812/);
+    expect(summary).toMatch(/ClickHouse .*:8123 .*user readonly/);
+    const elsewhere = await summaryWith({
+      TIDEMARK_QUESTDB_URL: 'http://a:secret@db:9000',
+      TIDEMARK_CLICKHOUSE_URL: 'http://a:secret@db:8123',
+    });
+    expect(elsewhere).toMatch(/QuestDB +http:\/\/db:9000\n/);
+    expect(elsewhere).not.toMatch(/readonly|8812|secret/);
+  });
+
+  it('names Grafana where it is set, else how to run one', async () => {
+    expect(await summaryWith()).toContain('sh deploy/grafana/run.sh');
+    expect(await summaryWith({ TIDEMARK_CONSOLE_GRAFANA_URL: 'https://grafana.example' })).toMatch(
+      /Grafana +https:\/\/grafana\.example/,
+    );
+  });
+
+  it('sets the address of the admin API for other commands where it is not the default', async () => {
+    expect(await summaryWith()).not.toContain('TIDEMARK_ADMIN_URL');
+    expect(await summaryWith({ TIDEMARK_METADATA_API_PORT: '10444' })).toContain(
+      "export TIDEMARK_DATA='/home/somebody/tidemark/.tidemark' TIDEMARK_ADMIN_URL=http://127.0.0.1:10444",
+    );
+  });
+});
