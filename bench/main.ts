@@ -205,6 +205,16 @@ const runSoak = async (): Promise<void> => {
   }
 };
 
+const runFirstRow = async (): Promise<void> => {
+  const { measureFirstRow } = await import('./first-row.ts');
+  say('From the first command of README to the first row');
+  const [cold, warm] = await measureFirstRow();
+  for (const row of [cold, warm]) say(JSON.stringify(row));
+  if (cold !== undefined) figures['first_row_cold'] = cold.seconds;
+  if (warm !== undefined) figures['first_row_warm'] = warm.seconds;
+};
+
+if (parts.includes('first-row')) await runFirstRow();
 if (parts.includes('times')) await runTimes();
 if (parts.includes('stages')) await runStages();
 if (parts.includes('shapes')) await runShapes();

@@ -163,16 +163,19 @@ const printOne = (balance: Balance, answer: Answer): void => {
 const printBuckets = (answer: Answer): void => {
   printTable(
     ['TIME', 'PIPELINE', 'STORED', 'DROPPED', 'DEAD-LETTERED', 'REFUSED', 'REPEATED', 'VALUES DROPPED'],
-    answer.buckets.map((bucket) => [
-      timeText(bucket.at),
-      bucket.pipeline,
-      String(bucket.stored),
-      droppedText(bucket),
-      String(bucket.dead_lettered),
-      refusedText(bucket, 'refused'),
-      refusedText(bucket, 'duplicate'),
-      refusedText(bucket, 'value_lost'),
-    ]),
+    // The newest first, as with --by-minute.
+    answer.buckets
+      .toSorted((left, right) => right.at - left.at)
+      .map((bucket) => [
+        timeText(bucket.at),
+        bucket.pipeline,
+        String(bucket.stored),
+        droppedText(bucket),
+        String(bucket.dead_lettered),
+        refusedText(bucket, 'refused'),
+        refusedText(bucket, 'duplicate'),
+        refusedText(bucket, 'value_lost'),
+      ]),
   );
   printLine(windowText(answer));
 };

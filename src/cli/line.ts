@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { visible } from '../model/visible-text.ts';
 import { differenceSchema } from './differences.ts';
-import { nothing, tableLines } from './output.ts';
+import { nothing, tableLines, timeText } from './output.ts';
 
 // What `top` and `processes` read of the answers about the line, and how they show it.
 
@@ -247,7 +247,7 @@ const storeLines = ({ stores }: Line): string[] =>
 export const lineLines = (line: Line): string[] => {
   const { totals } = line;
   return [
-    `${new Date(line.at * 1_000).toISOString().slice(0, 19)}Z  in ${short(totals.accepted_items_per_second)}/s` +
+    `${timeText(Math.floor(line.at))}  in ${short(totals.accepted_items_per_second)}/s` +
       `  stored ${short(totals.stored_items_per_second)}/s  dropped ${short(totals.dropped_items_per_second)}/s` +
       `  dead ${short(totals.dead_lettered_items_per_second)}/s`,
     ...accountLines(line),

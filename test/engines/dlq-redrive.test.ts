@@ -246,10 +246,17 @@ describe('a dead letter that is purged', () => {
     const { application, traceId, sequence } = await withLetter('p6');
     await accept('p6');
     const { code, stderr } = await cli.run(`dlq purge --app-id ${application.app_id}`);
-    expect([code, stderr]).toEqual([1, expect.stringContaining('1 dead letter (1 item) would be removed')]);
+    expect([code, stderr]).toEqual([
+      1,
+      expect.stringContaining('the purge removes 1 dead letter (1 item) for ever'),
+    ]);
     expect(await lettersOf(application)).toHaveLength(1);
     expect((await cli.run('dlq purge --yes')).stderr).toContain('all: true');
     expect(await cli.text(`dlq purge ${sequence} --yes`)).toBe('1 dead letter (1 item) purged\n');
+    // There is nothing to confirm.
+    expect(await cli.text(`dlq purge --app-id ${application.app_id}`)).toBe(
+      '0 dead letters (0 items) purged\n',
+    );
     await settled();
     expect(await lettersOf(application)).toEqual([]);
     expect((await stored(traceId)).plain).toEqual(['first', 'last']);

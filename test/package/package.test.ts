@@ -13,8 +13,8 @@ import {
   untilPrinted,
   userEnvironment,
 } from '../support/package/first-run.ts';
+import { anyPorts } from '../support/stack/any-ports.ts';
 import { openTempFolder } from '../support/stack/temp-folder.ts';
-import { anyPorts } from '../support/stack/up-process.ts';
 
 const run = promisify(execFile);
 

@@ -4,7 +4,6 @@ import { writeFile } from 'node:fs/promises';
 import { delimiter, join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { promisify } from 'node:util';
-import { expect } from 'vitest';
 import { waitFor } from '../wait.ts';
 
 export const root = join(import.meta.dirname, '../../..');
@@ -83,7 +82,7 @@ export const startStack = async (line: string, cwd: string, env: NodeJS.ProcessE
     await waitFor('the end of the banner', 500_000, () => {
       return lines.some((each) => each.includes('Ctrl-C stops')) || child.exitCode !== null;
     });
-    expect(child.exitCode, lines.slice(-30).join('\n')).toBeNull();
+    if (child.exitCode !== null) throw new Error(`${line} ended:\n${lines.slice(-30).join('\n')}`);
   } catch (error) {
     signal('SIGKILL');
     throw error;

@@ -5,14 +5,9 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { promisify } from 'node:util';
 import { expect, onTestFinished } from 'vitest';
-import { kinds, settingDefinitions } from '../../../src/config/settings.ts';
 import type { Installation } from '../../../src/embedded/installation.ts';
 import { waitFor } from '../wait.ts';
-
-/** Port 0 everywhere: `up` takes free ones. */
-export const anyPorts = Object.fromEntries(
-  settingDefinitions.filter(({ kind }) => kind === kinds.port).map(({ env }) => [env, '0']),
-);
+import { anyPorts } from './any-ports.ts';
 
 /** A running `tidemark up` and what it wrote. */
 export type Up = { child: ChildProcess; lines: string[]; exitCode: Promise<number | null> };
