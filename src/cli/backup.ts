@@ -88,7 +88,9 @@ export const registerBackup = (program: Command): void => {
   addJsonOption(
     program
       .command('import')
-      .description('import the records of an export; refused as a whole if other records have the same ids')
+      .description(
+        'import the records of an export; refused as a whole if other records have the same ids; an unused demo gives way',
+      )
       .argument('<file>', 'file of tidemark export; - for standard input'),
   ).action(runImport);
 };

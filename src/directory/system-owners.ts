@@ -3,6 +3,9 @@ import type { Application, CustomReport } from './records.ts';
 /** The report and the application that the trials of `tidemark doctor` go to: made once in a business, and kept for the next time. */
 export const doctorName = 'tidemark_doctor';
 
+/** The report and the application of business 2 that `tidemark up` makes for its first commands. */
+export const demoNames = { bizId: 2, report: 'demo', application: 'shop' } as const;
+
 /** The owners that Tidemark made for itself: lists, exports, subscriptions and ledgers leave them out. */
 export type SystemOwners = {
   readonly dataIds: ReadonlySet<number>;

@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
+import { demoNames } from '../directory/system-owners.ts';
 
 /** The credentials of one custom report and of one application, for the demo's commands. */
 export type Demo = {
@@ -8,9 +9,7 @@ export type Demo = {
   application: { name: string; bizId: number; appId: number; token: string };
 };
 
-const demoBizId = 2;
-const reportName = 'demo';
-const applicationName = 'shop';
+const { bizId: demoBizId, report: reportName, application: applicationName } = demoNames;
 const createReport = 'monitor_web.custom_report.resources.CreateCustomTimeSeries';
 
 const reportSchema = z.object({ mon_data_id: z.number().int(), table_id: z.string() });

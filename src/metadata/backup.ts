@@ -25,6 +25,7 @@ import { dataIdOfTableId } from './records/values.ts';
 import { heldSubscriptionSchema } from './refresh/subscriptions.ts';
 import { isGone } from './reports/deletion.ts';
 import type { Placing } from './tables/placement.ts';
+import { type HasItems, isOnlyOwn, removeUnused } from './unused-records.ts';
 
 const byId = <T extends z.ZodType>(schema: T) =>
   z
@@ -366,24 +367,14 @@ const comparable = (value: unknown): unknown => {
   return { ...Object(value), state: 'purged', last_modify_user: '', last_modify_time: 0 };
 };
 
-/** The result of an import. */
-export type Imported = { created: number; unchanged: number };
-
-/**
- * Imports the records of a document into this deployment: existing records with the same values stay, and when one has other
- * values, nothing is written (permanent Fault `import_conflict`). Tables are created before the records, so that no point reaches a
- * missing table, and placements before the tables. After an interruption, the same call finishes it. Permanent Fault
- * `invalid_value` for a document that contradicts itself.
- */
-export const importRecords = async (
-  { records, tables, placing }: { records: Records; tables: QuestdbTables; placing: Placing },
+/** Which records are to be created, and which texts name others that are there. */
+const compare = async (
+  records: Records,
   backup: Backup,
-): Promise<Imported> => {
-  checkIds(backup);
-  checkInstances(backup, placing);
+  wanted: readonly Wanted[],
+): Promise<{ missing: Wanted[]; conflicts: string[] }> => {
   const missing: Wanted[] = [];
   const conflicts: string[] = [];
-  const wanted = allWanted(records, backup);
   for (const record of wanted) {
     const current = await record.current();
     if (current === undefined) missing.push(record);
@@ -393,11 +384,48 @@ export const importRecords = async (
     const holder = await records.holderOf(name);
     if (holder !== undefined && holder !== id) conflicts.push(name.text);
   }
-  if (conflicts.length > 0) {
-    const more = conflicts.length > 5 ? ` and ${conflicts.length - 5} more` : '';
-    const named = `${conflicts.slice(0, 5).join(', ')}${more}`;
-    throw new Fault('permanent', 'import_conflict', `other records exist already: ${named}`);
-  }
+  return { missing, conflicts };
+};
+
+const conflict = (conflicts: readonly string[], isOfDemo: boolean): Fault => {
+  const more = conflicts.length > 5 ? ` and ${conflicts.length - 5} more` : '';
+  const named = `${conflicts.slice(0, 5).join(', ')}${more}`;
+  const why = isOfDemo
+    ? '; they are those of the demo and of tidemark doctor, but have received items: import into a new folder, with tidemark up --no-demo'
+    : '';
+  return new Fault('permanent', 'import_conflict', `other records exist already: ${named}${why}`);
+};
+
+/** The result of an import. */
+export type Imported = { created: number; unchanged: number };
+
+export type ImportDeps = {
+  readonly records: Records;
+  readonly tables: QuestdbTables;
+  readonly placing: Placing;
+  /** Without it no record gives way. */
+  readonly hasItems?: HasItems;
+};
+
+/**
+ * Imports the records of a document into this deployment: existing records with the same values stay, and when one has other
+ * values, nothing is written (permanent Fault `import_conflict`); but those that `tidemark up` and `tidemark doctor` made give way where
+ * nothing else is there and nothing was sent to them. Tables are created before the records, so that no point reaches a
+ * missing table, and placements before the tables. After an interruption, the same call finishes it. Permanent Fault
+ * `invalid_value` for a document that contradicts itself.
+ */
+export const importRecords = async (
+  { records, tables, placing, hasItems }: ImportDeps,
+  backup: Backup,
+): Promise<Imported> => {
+  checkIds(backup);
+  checkInstances(backup, placing);
+  const wanted = allWanted(records, backup);
+  let state = await compare(records, backup, wanted);
+  if (state.conflicts.length > 0 && hasItems !== undefined && (await removeUnused(records, tables, hasItems)))
+    state = await compare(records, backup, wanted);
+  const { missing, conflicts } = state;
+  if (conflicts.length > 0) throw conflict(conflicts, isOnlyOwn(records));
   const least = leastCounters(backup);
   least.data_id = Math.max(least.data_id, await highestTable(tables));
   for (const name of counterNames) await raiseCounter(records, name, least[name]);

@@ -91,6 +91,8 @@ const notRun: Readonly<Record<string, string>> = {
   'tidemark export': 'named: its options stand elsewhere in the document',
   'tidemark import': 'named: its file stands elsewhere in the document',
   'tidemark restore <folder>': 'test/engines/moving.test.ts',
+  'tidemark up --engines-only': 'test/engines/up.test.ts',
+  'tidemark up --no-demo': 'test/engines/up.test.ts',
   'tidemark up': 'test/engines/up.test.ts',
   'tidemark env': 'test/engines/up-access.test.ts',
   'tidemark report create --questdb b': 'test/cluster/questdb-instances.test.ts, which has two instances',

@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { delimiter, join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { z } from 'zod';
 import { engineLogFile } from '../../src/embedded/engine-logs.ts';
 import { startEngines } from '../support/stack/engines.ts';
 import { startImpostor } from '../support/stack/impostor.ts';
@@ -152,6 +153,54 @@ describe('tidemark up', () => {
       expect([path, await answer.json()]).toEqual([path, { items: [], next_cursor: null }]);
     }
     expect(up.lines.join('\n')).not.toContain('Credentials of the demo');
+  });
+
+  it('takes the records of another installation in place of an unused demo, and not of one with items', async () => {
+    const folder = await tempFolder();
+    const up = startUp(folder);
+    await untilReady(up);
+    const { admin } = await installationOn(folder);
+    const ask = async (
+      method: string,
+      path: string,
+      body?: string,
+    ): Promise<{ status: number; text: string }> => {
+      const headers = { authorization: `Bearer ${admin.token}`, 'content-type': 'application/json' };
+      const answer = await fetch(`${admin.url}/api/v1/${path}`, {
+        method,
+        headers,
+        ...(body === undefined ? {} : { body }),
+      });
+      return { status: answer.status, text: await answer.text() };
+    };
+    const { text } = await ask('GET', 'export');
+    const tokens = [
+      ...new Set([...text.matchAll(/"token":"([0-9a-f]{32})"/g)].map(([, token]) => token ?? '')),
+    ];
+    expect(tokens).toHaveLength(2);
+    // An installation elsewhere has a demo, too, with the same ids and other tokens.
+    const elsewhere = (start: string): string =>
+      tokens.reduce((all, token) => all.replaceAll(token, start + token.slice(1)), text);
+    const [first, second] = ['0', '1', '2'].filter(
+      (start) => !tokens.some((token) => token.startsWith(start)),
+    );
+    const imported = await ask('POST', 'import', elsewhere(first ?? ''));
+    expect([imported.status, imported.text]).toEqual([200, expect.stringContaining('"unchanged":0')]);
+    expect(
+      z.looseObject({ exported_at: z.number() }).parse(JSON.parse((await ask('GET', 'export')).text)),
+    ).toEqual({
+      ...JSON.parse(elsewhere(first ?? '')),
+      exported_at: expect.any(Number),
+    });
+    const push = below(up, 'Push a point');
+    const own = /"access_token":"([0-9a-f]{32})"/.exec(push)?.[1] ?? '';
+    const answerOf = (token: string) => () => paste(push.replace(own, token));
+    await expect.poll(answerOf((first ?? '') + own.slice(1))).toContain('"code":"200"');
+    expect(await answerOf(own)()).toContain('"code":"401"');
+
+    // At once: the item may still be on its way.
+    const refused = await ask('POST', 'import', elsewhere(second ?? ''));
+    expect([refused.status, refused.text]).toEqual([409, expect.stringContaining('tidemark up --no-demo')]);
   });
 
   it('starts no engine of its own where an address is configured', async () => {

@@ -1666,7 +1666,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Imports the records of an exported document; refused as a whole if other records have the same ids
+         * Imports the records of an exported document; refused as a whole if other records have the same ids; an unused demo gives way
          * @description Needs the role admin.
          */
         post: operations["post_import"];

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { backupSchema, exportRecords, importRecords } from '../backup.ts';
 import { systemQuery } from '../records/listing.ts';
+import { createHasItems } from '../unused-records.ts';
 import type { ApiDeps } from './deps.ts';
 import { type Endpoint, endpoint, none } from './endpoint.ts';
 
@@ -31,7 +32,7 @@ export const backupEndpoints = (deps: ApiDeps): Endpoint[] => [
     path: '/api/v1/import',
     tag,
     summary:
-      'Imports the records of an exported document; refused as a whole if other records have the same ids',
+      'Imports the records of an exported document; refused as a whole if other records have the same ids; an unused demo gives way',
     role: 'admin',
     needsProof: true,
     params: none,
@@ -41,7 +42,10 @@ export const backupEndpoints = (deps: ApiDeps): Endpoint[] => [
     answer: z.strictObject({ created: z.int().nonnegative(), unchanged: z.int().nonnegative() }),
     audit: () => ({ action: 'records.import', kind: 'records', id: 'all' }),
     run: async ({ body, records }) => {
-      const imported = await importRecords({ ...deps, records }, body);
+      const imported = await importRecords(
+        { ...deps, records, hasItems: createHasItems(deps.outcomes) },
+        body,
+      );
       deps.log.info(imported, 'records imported');
       return { body: imported };
     },
