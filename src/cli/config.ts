@@ -23,6 +23,11 @@ const print = async ({ json, remote }: JsonOption & { remote?: true }): Promise<
     ['SETTING', 'VALUE', 'FROM'],
     shown.map(({ setting, value, source }) => [setting, value ?? nothing, source]),
   );
+  printLine(
+    remote
+      ? '\nThese are of the running metadata process.'
+      : '\nThese are of the environment of this command; --remote prints those of the running metadata process.',
+  );
 };
 
 /** Settings, the settings file and the pipeline files, as every role reads them at its start. */

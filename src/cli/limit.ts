@@ -1,7 +1,8 @@
 import type { Command } from 'commander';
 import { z } from 'zod';
 import { type AdminClient, type Answered, adminClient } from './client.ts';
-import { reportOfDataId, requireGroup } from './lookups.ts';
+import { type Defaults, readDefaults } from './defaults.ts';
+import { groupPath, reportOfDataId } from './lookups.ts';
 import {
   addJsonOption,
   addSubject,
@@ -23,22 +24,28 @@ type Limited = z.output<typeof limited>;
 
 const meaningOf = (maxRate: number): string => {
   if (maxRate === 0) return 'unlimited';
-  if (maxRate === -1) return 'the default of the deployment';
   return maxRate < 0 ? 'all requests are refused' : 'requests per second';
 };
 
-const print = ({ max_rate }: Limited): void => {
-  printFields([['max rate', `${max_rate} (${meaningOf(max_rate)})`]]);
+/** -1 stands for a number of the running deployment. */
+const rateText = (maxRate: number, { max_rate: { value, origin } }: Defaults): string => {
+  if (maxRate !== -1) return `${maxRate} (${meaningOf(maxRate)})`;
+  const from = origin === 'default' ? 'the default of TIDEMARK_MAX_RATE_DEFAULT' : origin;
+  return `-1 (the default of the deployment, ${value}: ${meaningOf(value)}; from ${from})`;
 };
 
-const groupPath = async (client: AdminClient, dataId: number): Promise<string> =>
-  `/api/v1/time-series-groups/${(await requireGroup(client, dataId)).time_series_group_id}`;
+const print = async (client: AdminClient, answer: Answered<Limited>, options: JsonOption): Promise<void> => {
+  const defaults = options.json ? undefined : await readDefaults(client);
+  printAnswer(answer, options, ({ max_rate }) => {
+    if (defaults !== undefined) printFields([['max rate', rateText(max_rate, defaults)]]);
+  });
+};
 
 const show = async (id: number, options: JsonOption & SubjectOptions): Promise<void> => {
   const client = adminClient();
   const subject = subjectOf(id, options);
   const path = subject.kind === 'data_id' ? await groupPath(client, id) : subjectPath(subject);
-  printAnswer(await client.ask(limited, 'GET', path), options, print);
+  await print(client, await client.ask(limited, 'GET', path), options);
 };
 
 const change = async (client: AdminClient, subject: Subject, maxRate: number): Promise<Answered<Limited>> => {
@@ -53,7 +60,8 @@ const change = async (client: AdminClient, subject: Subject, maxRate: number): P
 };
 
 const set = async (id: number, options: JsonOption & SubjectOptions & { maxRate: number }): Promise<void> => {
-  printAnswer(await change(adminClient(), subjectOf(id, options), options.maxRate), options, print);
+  const client = adminClient();
+  await print(client, await change(client, subjectOf(id, options), options.maxRate), options);
 };
 
 /** `tidemark limit set | show`. */

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { customReport, timeSeriesGroup } from '../metadata/api/contract.ts';
+import { customReport, dataSource, resultTable, timeSeriesGroup } from '../metadata/api/contract.ts';
 import { Fault } from '../model/fault.ts';
 import type { AdminClient } from './client.ts';
 import { type OwnerOptions, subjectPath } from './options.ts';
@@ -18,7 +18,14 @@ export const reportOfDataId = (client: AdminClient, dataId: number): Promise<Cus
 export const requireReport = async (client: AdminClient, dataId: number): Promise<CustomReport> => {
   const report = await reportOfDataId(client, dataId);
   if (report !== undefined) return report;
-  throw new Fault('permanent', 'not_found', `no custom report has data id ${dataId}`);
+  const source = await first(client, dataSource.strip(), `/api/v1/data-sources?mon_data_id=${dataId}`);
+  throw new Fault(
+    'permanent',
+    'not_found',
+    source === undefined
+      ? `no custom report has data id ${dataId}`
+      : `data id ${dataId} was made step by step and has no report: use tidemark data-source, group and result-table`,
+  );
 };
 
 /** The time series group of a data id. Permanent Fault `not_found`. */
@@ -42,4 +49,22 @@ export const requireOwner = async (client: AdminClient, { dataId, appId }: Owner
     await client.ask(known, 'GET', subjectPath({ kind: 'data_id', id: dataId }));
   if (appId !== undefined && appId !== 0)
     await client.ask(known, 'GET', subjectPath({ kind: 'application', id: appId }));
+};
+
+/** The path of the group of a data id. Permanent Fault `not_found`. */
+export const groupPath = async (client: AdminClient, dataId: number): Promise<string> =>
+  `/api/v1/time-series-groups/${(await requireGroup(client, dataId)).time_series_group_id}`;
+
+/** The result table of a data id; undefined where there is none. */
+export const tableOfDataId = (
+  client: AdminClient,
+  dataId: number,
+): Promise<z.output<typeof resultTable> | undefined> =>
+  first(client, resultTable.strip(), `/api/v1/result-tables?mon_data_id=${dataId}`);
+
+/** The path of the result table of a data id. Permanent Fault `not_found`. */
+export const tablePath = async (client: AdminClient, dataId: number): Promise<string> => {
+  const table = await tableOfDataId(client, dataId);
+  if (table !== undefined) return `/api/v1/result-tables/${table.table_id}`;
+  throw new Fault('permanent', 'not_found', `data id ${dataId} has no result table`);
 };

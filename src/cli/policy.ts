@@ -8,7 +8,8 @@ import {
   sourcePolicySchema,
 } from '../directory/policies.ts';
 import { Fault } from '../model/fault.ts';
-import { adminClient } from './client.ts';
+import { type AdminClient, type Answered, adminClient } from './client.ts';
+import { readDefaults } from './defaults.ts';
 import {
   addJsonOption,
   addSubject,
@@ -44,18 +45,32 @@ const answerSchema = z.object({
   own: z.array(z.string()),
 });
 
-const print = ({ policy, own }: z.output<typeof answerSchema>): void => {
-  printTable(
-    ['FIELD', 'VALUE', 'SET'],
-    Object.entries(policy)
-      .filter(([field]) => field !== 'mon_data_id' && field !== 'app_id')
-      .map(([field, value]) => [field, String(value), own.includes(field) ? 'here' : 'by default']),
+const print = async (
+  client: AdminClient,
+  { kind }: Subject,
+  answer: Answered<z.output<typeof answerSchema>>,
+  options: JsonOption,
+): Promise<void> => {
+  const defaults = options.json ? {} : (await readDefaults(client))[kind];
+  const originOf = (field: string): string => {
+    const origin = defaults[field]?.origin ?? 'default';
+    return origin === 'default' ? 'by default' : `by default, ${origin}`;
+  };
+  printAnswer(answer, options, ({ policy, own }) =>
+    printTable(
+      ['FIELD', 'VALUE', 'SET'],
+      Object.entries(policy)
+        .filter(([field]) => field !== 'mon_data_id' && field !== 'app_id')
+        .map(([field, value]) => [field, String(value), own.includes(field) ? 'here' : originOf(field)]),
+    ),
   );
 };
 
 const show = async (id: number, options: JsonOption & SubjectOptions): Promise<void> => {
-  const path = `${subjectPath(subjectOf(id, options))}/policy`;
-  printAnswer(await adminClient().ask(answerSchema, 'GET', path), options, print);
+  const subject = subjectOf(id, options);
+  const client = adminClient();
+  const answer = await client.ask(answerSchema, 'GET', `${subjectPath(subject)}/policy`);
+  await print(client, subject, answer, options);
 };
 
 type Value = number | boolean | 'off' | 'default';
@@ -103,8 +118,9 @@ const set = async (
 ): Promise<void> => {
   const subject = subjectOf(id, options);
   const body = changeOf(subject, options);
-  const path = `${subjectPath(subject)}/policy`;
-  printAnswer(await adminClient().ask(answerSchema, 'PATCH', path, { body }), options, print);
+  const client = adminClient();
+  const answer = await client.ask(answerSchema, 'PATCH', `${subjectPath(subject)}/policy`, { body });
+  await print(client, subject, answer, options);
 };
 
 /** `tidemark policy show | set`. */

@@ -16,6 +16,11 @@ export type CommandModule = {
  */
 export const commandModules: readonly CommandModule[] = [
   { names: ['report'], load: async () => (await import('./report.ts')).registerReport },
+  {
+    names: ['data-source', 'group', 'result-table'],
+    load: async () => (await import('./records.ts')).registerRecords,
+  },
+  { names: ['operation'], load: async () => (await import('./operation.ts')).registerOperation },
   { names: ['app'], load: async () => (await import('./app.ts')).registerApp },
   { names: ['token'], load: async () => (await import('./token.ts')).registerToken },
   { names: ['limit'], load: async () => (await import('./limit.ts')).registerLimit },

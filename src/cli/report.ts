@@ -4,7 +4,7 @@ import { column, customReport, dataSource, resultTable, timeSeriesGroup } from '
 import { Fault } from '../model/fault.ts';
 import { adminClient, pageOf } from './client.ts';
 import { addYesOption, confirm, type YesOption } from './confirm.ts';
-import { requireGroup, requireReport } from './lookups.ts';
+import { reportOfDataId, requireGroup, requireReport } from './lookups.ts';
 import {
   addJsonOption,
   addListOptions,
@@ -22,6 +22,7 @@ import {
   printTable,
   timeText,
 } from './output.ts';
+import { printInSteps, recordsInSteps, rowsInSteps } from './reports-in-steps.ts';
 import { shownToken } from './token.ts';
 
 const recordsSchema = z.object({
@@ -100,26 +101,32 @@ const create = async (options: CreateOptions): Promise<void> => {
 };
 
 const list = async (options: ListOptions): Promise<void> => {
-  const answer = await adminClient().ask(pageSchema, 'GET', `${path}${listQuery(options)}`);
+  const client = adminClient();
+  const answer = await client.ask(pageSchema, 'GET', `${path}${listQuery(options)}`);
+  const isLast = answer.value.next_cursor === null && options.json !== true;
+  const inSteps = isLast ? await rowsInSteps(client, options) : [];
   printAnswer(answer, options, ({ items, next_cursor }) => {
-    printTable(
-      ['DATA ID', 'BUSINESS', 'NAME', 'STATE', 'SPLIT', 'TABLE'],
-      items.map((report) => [
-        String(report.mon_data_id),
-        String(report.mon_biz_id),
-        report.name,
-        report.state,
-        report.is_split_measurement ? 'yes' : 'no',
-        report.table_id,
-      ]),
-    );
+    const rows = items.map((report) => [
+      String(report.mon_data_id),
+      String(report.mon_biz_id),
+      report.name,
+      report.state,
+      report.is_split_measurement ? 'yes' : 'no',
+      report.table_id,
+    ]);
+    printTable(['DATA ID', 'BUSINESS', 'NAME', 'STATE', 'SPLIT', 'TABLE'], [...rows, ...inSteps]);
     printMore(next_cursor);
   });
 };
 
 const show = async (dataId: number, options: JsonOption): Promise<void> => {
   const client = adminClient();
-  const { custom_report_id: id } = await requireReport(client, dataId);
+  const report = await reportOfDataId(client, dataId);
+  if (report === undefined) {
+    const inSteps = await recordsInSteps(client, dataId);
+    if (inSteps !== undefined) return printAnswer({ value: inSteps, json: inSteps }, options, printInSteps);
+  }
+  const { custom_report_id: id } = report ?? (await requireReport(client, dataId));
   printAnswer(await client.ask(recordsSchema, 'GET', `${path}/${id}/records`), options, printReport);
 };
 
@@ -209,7 +216,13 @@ export const registerReport = (program: Command): void => {
       report.command(verb).description(text).argument('<mon_data_id>', 'data id of the report', idArgument),
     );
   registerCreate(report);
-  addListOptions(report.command('list').description('list reports')).action(list);
+  addListOptions(
+    report
+      .command('list')
+      .description(
+        'list reports, with those that were made step by step at the end; --json lists only the others',
+      ),
+  ).action(list);
   one('show', 'show a report with its records, token masked (see tidemark token show)').action(show);
   one(
     'columns',

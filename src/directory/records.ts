@@ -53,7 +53,7 @@ const bizId = field(z.int(), {
 const tableId = field(z.string(), {
   default: { template: '{mon_biz_id}_mon_time_series_{mon_data_id}.__default__' },
   effect:
-    'The name of the QuestDB table. `mon` is TIDEMARK_TABLE_PREFIX; tables of business 0 have no business in front.',
+    'The name of the QuestDB table. `mon` is TIDEMARK_TABLE_PREFIX. Tables of business 0 and of platform reports have no business in front, see below.',
   example: '2_mon_time_series_1500001.__default__',
 });
 
@@ -143,7 +143,8 @@ export const dataSourceSchema = z.object({
   }),
   space_uid: field(z.string(), {
     default: { template: 'moncc__{mon_biz_id}' },
-    effect: 'The space that owns it: that of the business, or the given one where the business is below 0.',
+    effect:
+      'The space that owns it: that of the business, `all__0` of the platform, or the given one where the business is below 0, see below.',
     example: 'moncc__2',
   }),
 });

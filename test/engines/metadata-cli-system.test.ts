@@ -65,6 +65,112 @@ describe('tidemark refresh and subscription', () => {
   });
 });
 
+describe('a report made step by step', () => {
+  it('is made, listed, shown, delivered, changed and deleted by the commands of its records', async () => {
+    const source = z
+      .looseObject({ mon_data_id: z.int(), token: z.string().regex(/^[0-9a-f]{32}$/) })
+      .parse(await cli.json(record, 'data-source create --data-name 31_custom_time_series_steps'));
+    const id = source.mon_data_id;
+    const rows = async (): Promise<string[]> =>
+      (await cli.text('report list --biz 31')).trim().split('\n').slice(1);
+    expect(await rows()).toEqual([]);
+    const group = await cli.json(record, `group create --data-id ${id} --biz 31 --name steps --max-rate 9`);
+    expect(group).toMatchObject({ mon_data_id: id, max_rate: 9, time_series_group_name: 'steps' });
+    const table = String(group['table_id']);
+    expect(await rows()).toEqual([expect.stringMatching(`^${id} +31 +steps +no table yet +no +${table}$`)]);
+    await cli.json(record, `result-table create --data-id ${id} --label os`);
+    expect(await rows()).toEqual([expect.stringMatching(`^${id} +31 +steps +step by step +no +${table}$`)]);
+    const shown = await cli.text(`report show ${id}`);
+    expect(shown).toMatch(/^report +steps, made step by step/m);
+    expect(shown).toMatch(new RegExp(`^access token +${source.token.slice(0, 4)}\\*{28} `, 'm'));
+    expect(await cli.json(record, `report show ${id}`)).toMatchObject({ result_table: { label: 'os' } });
+
+    await cli.json(record, 'refresh');
+    expect(await cli.json(record, `subscription show ${id}`)).toMatchObject({ custom_report_id: null });
+    expect(await cli.text(`subscription show ${id}`)).toMatch(/^report id +none: made step by step$/m);
+
+    expect(await cli.text(`group set ${id} --max-rate 5`)).toMatch(/^max_rate +5$/m);
+    expect(await cli.text(`data-source set ${id} --custom-label mine`)).toMatch(/^custom_label +mine$/m);
+    expect(await cli.text(`result-table disable ${id}`)).toMatch(/^is_enable +false$/m);
+    expect(await rows()).toEqual([expect.stringContaining(' disabled ')]);
+    expect(await cli.text(`result-table enable ${id}`)).toMatch(/^is_enable +true$/m);
+    const refused = await cli.run(`report delete ${id} --yes`);
+    expect(refused.code).toBe(1);
+    const unconfirmed = await cli.run(`group delete ${id}`);
+    expect(unconfirmed).toMatchObject({ code: 1, stderr: expect.stringContaining('--yes') });
+    expect(await cli.json(record, `group delete ${id} --yes`)).toMatchObject({ is_delete: true });
+    expect(await rows()).toEqual([expect.stringContaining(' deleted ')]);
+    await cli.json(record, 'refresh');
+    expect((await cli.run(`subscription show ${id}`)).code).toBe(1);
+  });
+
+  it('has a filter of its own in the lists of its records', async () => {
+    const whole = await newReport('whole');
+    const made = await metadata.ask('POST', operations.dataSource, {
+      data_name: '2_custom_time_series_part',
+    });
+    const { mon_data_id: part } = z.looseObject({ mon_data_id: z.int() }).parse(made.body);
+    const ids = async (path: string): Promise<unknown[]> =>
+      pageSchema.parse(await answered(path)).items.map((item) => item['mon_data_id']);
+    const without = await ids('/api/v1/data-sources?has_report=false');
+    expect([without.includes(part), without.includes(whole.mon_data_id)]).toEqual([true, false]);
+    const with_ = await ids('/api/v1/data-sources?has_report=true');
+    expect([with_.includes(part), with_.includes(whole.mon_data_id)]).toEqual([false, true]);
+    const listed = await cli.text('data-source list --without-report');
+    expect(listed).toMatch(new RegExp(`^${part} +2_custom_time_series_part +moncc__2 +enabled$`, 'm'));
+    expect(listed).not.toContain('_whole');
+  });
+});
+
+describe('tidemark operation', () => {
+  const create = 'CreateDataIDResource';
+
+  it('lists the operations of the specification, and calls each by its name with a body from anywhere', async () => {
+    const listed = await cli.text('operation');
+    for (const name of Object.values(operations)) expect(listed).toContain(name.replace('/operations/', ''));
+    const body = (name: string): string => JSON.stringify({ data_name: `32_custom_time_series_${name}` });
+    const file = join(await tempFolder(), 'body.json');
+    await writeFile(file, body('file'));
+    const outcomes = [
+      await runCli(['operation', create, '--body', body('json')], metadata.env),
+      await runCli(['operation', create, '--body', file], metadata.env),
+      await runCli(
+        ['operation', operations.dataSource.slice(12), '--body', '-'],
+        metadata.env,
+        body('stdin'),
+      ),
+    ];
+    expect(
+      outcomes.map(({ stdout, stderr }) => [record.parse(JSON.parse(stdout))['data_name'], stderr]),
+    ).toEqual(['json', 'file', 'stdin'].map((name) => [`32_custom_time_series_${name}`, '']));
+  });
+
+  it.each([
+    [['Nothing'], 'there is no operation Nothing: there are CreateCustomTimeSeries,'],
+    [[create, '--body', '/nowhere'], 'the body /nowhere is neither a JSON object nor a readable file'],
+    [[create, '--body', '{]'], 'the body is not a JSON object'],
+    [[create], 'data_name'],
+  ])('refuses %j in one line', async (args, text) => {
+    const { code, stderr } = await runCli(['operation', ...args], metadata.env);
+    expect(code).toBe(1);
+    expect(stderr.trim().split('\n')).toEqual([expect.stringContaining(text)]);
+  });
+});
+
+describe('the defaults of the deployment', () => {
+  it('are numbers with their origin, those of the metadata that runs', async () => {
+    expect(await answered('/api/v1/defaults')).toMatchObject({
+      max_rate: { value: 1000, origin: 'default' },
+      data_id: {
+        points_max: { value: expect.any(Number), origin: 'metrics.yaml' },
+        age_seconds_max: { origin: 'metrics.yaml' },
+      },
+      application: { spans_max: { origin: 'traces.yaml' }, deduplicate: { value: true, origin: 'default' } },
+    });
+    expect(await cli.text('config print')).toContain('--remote prints those of the running metadata process');
+  });
+});
+
 describe('tidemark audit', () => {
   it('lists the newest first, and prints the page as answered for programs', async () => {
     const { mon_data_id: dataId, custom_report: report } = await newReport('audited');

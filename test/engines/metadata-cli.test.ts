@@ -229,11 +229,12 @@ describe('tidemark limit', () => {
   it('set takes every meaning of max_rate, for data ids and applications', async () => {
     const { mon_data_id: dataId } = await newReport('rates');
     const { app_id: appId } = await newApplication('rates');
+    const rate = '1000: requests per second; from the default of TIDEMARK_MAX_RATE_DEFAULT';
     for (const [id, option, text] of [
       [dataId, '--max-rate 25', '25 (requests per second)'],
-      [dataId, '--max-rate -1', '-1 (the default of the deployment)'],
+      [dataId, '--max-rate -1', `-1 (the default of the deployment, ${rate})`],
       [dataId, '--max-rate=-5', '-5 (all requests are refused)'],
-      [appId, '--max-rate=-1', '-1 (the default of the deployment)'],
+      [appId, '--max-rate=-1', `-1 (the default of the deployment, ${rate})`],
       [appId, '--max-rate -5', '-5 (all requests are refused)'],
       [appId, '--max-rate 0', '0 (unlimited)'],
     ] as const) {
@@ -283,7 +284,9 @@ describe('tidemark policy', () => {
     };
     expect(set).toEqual({ policy: { mon_data_id: dataId, ...wanted }, own: Object.keys(wanted).toSorted() });
     const back = await cli.text(`policy set ${dataId} --points-max default`);
-    expect(back).toMatch(new RegExp(`^points_max +${initial.policy['points_max']} +by default$`, 'm'));
+    expect(back).toMatch(
+      new RegExp(`^points_max +${initial.policy['points_max']} +by default, metrics.yaml$`, 'm'),
+    );
     expect(back).toMatch(/^retention_days +30 +here$/m);
   });
 

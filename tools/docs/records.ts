@@ -158,6 +158,9 @@ const values = `## Values
   but not the data id.
   - \`data_name\` is \`<biz_id>_custom_time_series_<name>\`.
   - \`table_id\` is \`<biz_id>_<prefix>_time_series_<data_id>.__default__\`; the prefix is \`TIDEMARK_TABLE_PREFIX\` (\`mon\`), and business 0 has no \`<biz_id>_\`.
+    A platform report of another business (\`is_platform\`) belongs to business 0 in its group and its table, so its table has none either. The original names
+    tables so: one of the platform is read in every business, and a business in its name would say whose rows it has, wrongly. The data id alone makes a
+    \`table_id\` unique. \`data_name\` keeps the business that asked for it.
 - **Texts** of any kind (names, descriptions, \`operator\`, \`source_system\`, \`custom_label\`, names of admin tokens) hold no control characters, no characters
   that change the direction of text, and no invisible ones (Unicode's Cc, Cf, Zl, Zp, halves of characters): a terminal would obey them, and two
   names could look alike. So a description is one line: a line feed and a tab are control characters too. Descriptions and \`custom_label\` may have the two
@@ -169,10 +172,14 @@ const values = `## Values
   text behind the last \`via\` is always the token, and no operator passes for a token. An operator that equals the token's name is written once. Records of
   earlier versions have the operator alone. The audit log has both in separate fields.
 - **\`max_rate\`**, in requests per second of the whole cluster: above 0 it is the limit; 0 is no limit (the default of applications); -1 is the platform default,
-  1000 (the default of groups); below -1 every request is refused.
+  1000 (the default of groups) unless \`TIDEMARK_MAX_RATE_DEFAULT\` says otherwise (\`tidemark up\`: none); below -1 every request is refused. \`GET /api/v1/defaults\`
+  and \`tidemark limit show\` tell the number of the running deployment and where it is from.
 - **Spaces**: a business above 0 has the space \`moncc__<biz_id>\` of type \`moncc\`. Business 0 is the platform: type \`all\`, space \`all__0\`, \`is_platform_data_id\` true; \`is_platform\` in a
   request does the same for any business. A business below 0 stands for another kind of space: the request must name it in \`space_uid\`, as
   \`<space_type_id>__<id>\`, and the part before \`__\` becomes the type.
+  So \`space_uid\` is \`<space_type_id>__<biz_id>\` only above 0. A business below 0 is a number that stands for a space of another system, a project for
+  example; those who look for the space know it by its own id (\`bkci__abc\`), never by that number. The platform has no space of its own: its data belongs to
+  all of them, \`all__0\`, whichever business asked for the report.
 
 A field that nobody changes is fixed at creation. A PATCH with another value gets 409 \`fixed_at_creation\`, and one of \`is_enable\` 409
 \`has_own_operation\`: \`…/enable\` and \`…/disable\` change it. A PATCH with the present value succeeds, so that

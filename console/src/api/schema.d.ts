@@ -788,6 +788,26 @@ export interface paths {
         patch: operations["patch_applications_by_id_policy"];
         trace?: never;
     };
+    "/api/v1/defaults": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Shows what holds where a record has no value of its own: the rate behind max_rate -1, and the fields of policies
+         * @description Needs the role viewer.
+         */
+        get: operations["get_defaults"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/operations/metadata.task.custom_report.refresh_custom_report_2_node_man": {
         parameters: {
             query?: never;
@@ -1754,7 +1774,7 @@ export interface components {
             mon_data_id: number;
             /** @description The id of its group. */
             time_series_group_id: number;
-            /** @description The name of the QuestDB table. `mon` is TIDEMARK_TABLE_PREFIX; tables of business 0 have no business in front. */
+            /** @description The name of the QuestDB table. `mon` is TIDEMARK_TABLE_PREFIX. Tables of business 0 and of platform reports have no business in front, see below. */
             table_id: string;
             /** @description Who created the record: the name of the admin token, and `<operator> via <token>` where the request names an operator. */
             creator: string;
@@ -1806,7 +1826,7 @@ export interface components {
             is_platform_data_id: boolean;
             /** @description The part of space_uid before `__`. */
             space_type_id: string;
-            /** @description The space that owns it: that of the business, or the given one where the business is below 0. */
+            /** @description The space that owns it: that of the business, `all__0` of the platform, or the given one where the business is below 0, see below. */
             space_uid: string;
         };
         TimeSeriesGroup: {
@@ -1814,7 +1834,7 @@ export interface components {
             mon_data_id: number;
             /** @description The business; 0 is the platform, below 0 are spaces that are no business. */
             mon_biz_id: number;
-            /** @description The name of the QuestDB table. `mon` is TIDEMARK_TABLE_PREFIX; tables of business 0 have no business in front. */
+            /** @description The name of the QuestDB table. `mon` is TIDEMARK_TABLE_PREFIX. Tables of business 0 and of platform reports have no business in front, see below. */
             table_id: string;
             /** @description Push requests per second that the whole cluster accepts: -1 the platform default (1000), 0 unlimited, below -1 none. */
             max_rate: number;
@@ -1840,7 +1860,7 @@ export interface components {
             time_series_group_name: string;
         };
         ResultTable: {
-            /** @description The name of the QuestDB table. `mon` is TIDEMARK_TABLE_PREFIX; tables of business 0 have no business in front. */
+            /** @description The name of the QuestDB table. `mon` is TIDEMARK_TABLE_PREFIX. Tables of business 0 and of platform reports have no business in front, see below. */
             table_id: string;
             /** @description Its name for people. */
             table_name_zh: string;
@@ -1925,7 +1945,7 @@ export interface components {
             is_platform_data_id: boolean;
             /** @description The part of space_uid before `__`. */
             space_type_id: string;
-            /** @description The space that owns it: that of the business, or the given one where the business is below 0. */
+            /** @description The space that owns it: that of the business, `all__0` of the platform, or the given one where the business is below 0, see below. */
             space_uid: string;
         };
         Column: {
@@ -2010,6 +2030,12 @@ export interface components {
                 [key: string]: number | boolean | "off";
             };
             own: string[];
+        };
+        DeploymentDefault: {
+            /** @description off: no bound */
+            value: number | boolean | "off";
+            /** @description Where metadata has it from: the variable, the place in the settings file, `default`, or the pipeline file */
+            origin: string;
         };
         RefreshRun: {
             run_id: number;
@@ -4031,6 +4057,7 @@ export interface operations {
                 custom_label?: string;
                 is_enable?: boolean;
                 is_platform_data_id?: boolean;
+                has_report?: boolean;
                 system?: boolean;
             };
             header?: never;
@@ -4293,6 +4320,7 @@ export interface operations {
                 label?: string;
                 is_enable?: boolean;
                 is_delete?: boolean;
+                has_report?: boolean;
                 system?: boolean;
             };
             header?: never;
@@ -4590,6 +4618,7 @@ export interface operations {
                 data_label?: string;
                 is_enable?: boolean;
                 is_deleted?: boolean;
+                has_report?: boolean;
                 system?: boolean;
             };
             header?: never;
@@ -5622,6 +5651,44 @@ export interface operations {
             409: components["responses"]["Problem409"];
             412: components["responses"]["Problem412"];
             413: components["responses"]["Problem413"];
+            422: components["responses"]["Problem422"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    get_defaults: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description Requests per second; 0 is unlimited */
+                        max_rate: {
+                            /** @description off: no bound */
+                            value: number | boolean | "off";
+                            /** @description Where metadata has it from: the variable, the place in the settings file, `default`, or the pipeline file */
+                            origin: string;
+                        };
+                        data_id: {
+                            [key: string]: components["schemas"]["DeploymentDefault"];
+                        };
+                        application: {
+                            [key: string]: components["schemas"]["DeploymentDefault"];
+                        };
+                    };
+                };
+            };
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
             422: components["responses"]["Problem422"];
             503: components["responses"]["Problem503"];
         };

@@ -49,12 +49,12 @@ const readEndpoints = <T extends object, P extends z.ZodType>(kind: Kind<T, P>):
     summary: `Lists ${kind.tag.toLowerCase()} by ascending data id`,
     role: 'viewer',
     params: none,
-    query: recordQuerySchema(kind.filters),
+    query: recordQuerySchema({ ...kind.filters, has_report: 'flag' }),
     body: none,
     answer: pageOf(kind.answer),
     run: async ({ query, records }) => ({
       body: listRecords(kind.setOf(records), query, {
-        derived: kind.derived ?? {},
+        derived: { ...kind.derived, has_report: (_, id) => records.reportOf(id) !== undefined },
         show: hidden,
         systemIds: systemOwners(records).dataIds,
       }),

@@ -15,6 +15,7 @@ import { backupEndpoints } from './backup-endpoints.ts';
 import { identifyCall, traceCall } from './call-traces.ts';
 import { consoleEndpoints } from './console-endpoints.ts';
 import { deadLetterEndpoints } from './dead-letter-endpoints.ts';
+import { defaultEndpoints } from './default-endpoints.ts';
 import type { ApiDeps } from './deps.ts';
 import { diagnosisEndpoints } from './diagnosis-endpoints.ts';
 import { type Answer, type Endpoint, operatorOf, type Prepared } from './endpoint.ts';
@@ -52,6 +53,7 @@ export const endpointsOf = (deps: ApiDeps): Endpoint[] => [
   ...applicationEndpoints(deps),
   ...allTokenEndpoints(),
   ...allPolicyEndpoints(deps),
+  ...defaultEndpoints(deps),
   ...refreshEndpoints(deps),
   ...outcomeEndpoints(deps),
   ...lineEndpoints(deps),

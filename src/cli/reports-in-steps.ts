@@ -1,0 +1,95 @@
+import { z } from 'zod';
+import { dataSource, resultTable, timeSeriesGroup } from '../metadata/api/contract.ts';
+import { type AdminClient, pageOf } from './client.ts';
+import { tableOfDataId } from './lookups.ts';
+import { queryText } from './options.ts';
+import { nothing, printFields } from './output.ts';
+import { shownToken } from './token.ts';
+
+// Reports that were made step by step: their three records have no report record, which the API lists.
+
+const group = timeSeriesGroup.strip();
+const table = resultTable.strip();
+
+type Group = z.output<typeof group>;
+type Table = z.output<typeof table>;
+
+const stateOf = ({ is_enable, is_delete }: Group, own: Table | undefined): string => {
+  if (is_delete || own?.is_deleted === true) return 'deleted';
+  if (own === undefined) return 'no table yet';
+  return is_enable && own.is_enable ? 'step by step' : 'disabled';
+};
+
+const limitMax = 1000;
+
+/** The cells of a list of reports, of the first thousand. */
+export const rowsInSteps = async (
+  client: AdminClient,
+  query: { biz?: number; name?: string },
+): Promise<string[][]> => {
+  const of = { mon_biz_id: query.biz, has_report: 'false', limit: limitMax };
+  const text = queryText({ ...of, name: query.name });
+  const { value: groups } = await client.ask(pageOf(group), 'GET', `/api/v1/time-series-groups${text}`);
+  if (groups.items.length === 0) return [];
+  const { value } = await client.ask(pageOf(table), 'GET', `/api/v1/result-tables${queryText(of)}`);
+  const tables = new Map(value.items.map((each) => [each.table_id, each]));
+  return groups.items.map((each) => [
+    String(each.mon_data_id),
+    String(each.mon_biz_id),
+    each.time_series_group_name,
+    stateOf(each, tables.get(each.table_id)),
+    each.is_split_measurement ? 'yes' : 'no',
+    each.table_id,
+  ]);
+};
+
+/** The records of a report that was made step by step, as far as it was made. */
+export type RecordsInSteps = {
+  readonly data_source: z.output<typeof sourceSchema>;
+  readonly time_series_group?: Group;
+  readonly result_table?: Table;
+};
+
+const sourceSchema = dataSource.extend({ token: z.string() }).strip();
+
+/** Undefined without a data source of this data id. */
+export const recordsInSteps = async (
+  client: AdminClient,
+  dataId: number,
+): Promise<RecordsInSteps | undefined> => {
+  const query = queryText({ mon_data_id: dataId, has_report: 'false' });
+  const { value: sources } = await client.ask(pageOf(sourceSchema), 'GET', `/api/v1/data-sources${query}`);
+  if (sources.items.length === 0) return undefined;
+  // A list hides all of the token.
+  const { value: source } = await client.ask(sourceSchema, 'GET', `/api/v1/data-sources/${dataId}`);
+  const { value } = await client.ask(pageOf(group), 'GET', `/api/v1/time-series-groups${query}`);
+  const [own] = value.items;
+  const ownTable = await tableOfDataId(client, dataId);
+  return {
+    data_source: source,
+    ...(own === undefined ? {} : { time_series_group: own }),
+    ...(ownTable === undefined ? {} : { result_table: ownTable }),
+  };
+};
+
+const onOff = (isEnabled: boolean | undefined): string =>
+  isEnabled === undefined ? 'not made yet' : isEnabled ? 'enabled' : 'disabled';
+
+/** Prints them for people. */
+export const printInSteps = ({ data_source: source, ...rest }: RecordsInSteps): void => {
+  const { time_series_group: own, result_table: ownTable } = rest;
+  printFields([
+    [
+      'report',
+      `${own?.time_series_group_name ?? source.data_name}, made step by step: it has no report record`,
+    ],
+    ['data id', String(source.mon_data_id)],
+    ['access token', shownToken(source.token, source.mon_data_id)],
+    ['business', own === undefined ? nothing : String(own.mon_biz_id)],
+    ['table', ownTable?.table_id ?? nothing],
+    ['max rate', own === undefined ? nothing : String(own.max_rate)],
+    ['data source', onOff(source.is_enable)],
+    ['group', own?.is_delete ? 'deleted' : onOff(own?.is_enable)],
+    ['result table', ownTable?.is_deleted ? 'deleted' : onOff(ownTable?.is_enable)],
+  ]);
+};

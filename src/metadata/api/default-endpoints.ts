@@ -1,0 +1,69 @@
+import { z } from 'zod';
+import type { ApiDeps } from './deps.ts';
+import { type Endpoint, endpoint, none } from './endpoint.ts';
+
+const value = z
+  .union([z.number(), z.boolean(), z.literal('off')])
+  .meta({ description: 'off: no bound', examples: [1000] });
+
+const deploymentDefault = z
+  .strictObject({
+    value,
+    origin: z.string().meta({
+      description:
+        'Where metadata has it from: the variable, the place in the settings file, `default`, or the pipeline file',
+      examples: ['default'],
+    }),
+  })
+  .meta({ id: 'DeploymentDefault' });
+
+const rateSetting = 'TIDEMARK_MAX_RATE_DEFAULT';
+const retentionSetting = 'TIDEMARK_METADATA_RETENTION_DAYS';
+
+/** Fields that no pipeline file has. */
+const builtIn: readonly string[] = ['deduplicate', 'fill_dimensions', 'retention_days'];
+
+/** What holds where a record has no value of its own, as this deployment has it. */
+export const defaultEndpoints = ({ inspected, policyDefaults }: ApiDeps): Endpoint[] => {
+  const sourceOf = (name: string): string =>
+    inspected.settings.find(({ setting }) => setting === name)?.source ?? 'default';
+
+  const originOf = (field: string, file: string): string => {
+    if (field === 'retention_days') return sourceOf(retentionSetting);
+    return builtIn.includes(field) ? 'default' : file;
+  };
+
+  const shown = (values: Readonly<Record<string, number | boolean | null>>, file: string) =>
+    Object.fromEntries(
+      Object.entries(values).map(([field, each]) => [
+        field,
+        { value: each ?? 'off', origin: originOf(field, file) },
+      ]),
+    );
+
+  return [
+    endpoint({
+      method: 'GET',
+      path: '/api/v1/defaults',
+      tag: 'Policies',
+      summary:
+        'Shows what holds where a record has no value of its own: the rate behind max_rate -1, and the fields of policies',
+      role: 'viewer',
+      params: none,
+      query: none,
+      body: none,
+      answer: z.strictObject({
+        max_rate: deploymentDefault.meta({ description: 'Requests per second; 0 is unlimited' }),
+        data_id: z.record(z.string(), deploymentDefault),
+        application: z.record(z.string(), deploymentDefault),
+      }),
+      run: async () => ({
+        body: {
+          max_rate: { value: inspected.maxRateDefault, origin: sourceOf(rateSetting) },
+          data_id: shown(policyDefaults.source, 'metrics.yaml'),
+          application: shown(policyDefaults.application, 'traces.yaml'),
+        },
+      }),
+    }),
+  ];
+};
