@@ -5,6 +5,7 @@ import type { Finding } from '../doctor/dependencies.ts';
 import { adminClient, createAdminClient } from './client.ts';
 import { durationArgument } from './options.ts';
 import { integerArgument, printJson, printTable } from './output.ts';
+import { receiverUrls } from './sending.ts';
 
 type DoctorOptions = {
   json?: true;
@@ -30,17 +31,6 @@ const remoteTimeoutMs = 120_000;
 const examineRemotely = async (): Promise<Finding[]> =>
   (await adminClient().ask(doctorSchema, 'POST', '/api/v1/doctor', { timeoutMs: remoteTimeoutMs })).value
     .findings;
-
-const withoutSlash = (url: string): string => url.replace(/\/$/, '');
-
-const receiverUrls = (settings: Settings, { pushUrl, otlpUrl }: DoctorOptions) => {
-  const { tlsCertFile, pushPort, otlpPort } = settings.ingress;
-  const local = `${tlsCertFile === undefined ? 'http' : 'https'}://127.0.0.1`;
-  return {
-    pushUrl: withoutSlash(pushUrl ?? `${local}:${pushPort}`),
-    otlpUrl: withoutSlash(otlpUrl ?? `${local}:${otlpPort}`),
-  };
-};
 
 const examine = async (settings: Settings, options: DoctorOptions): Promise<Finding[]> => {
   // Loaded here: no other command but the roles needs the clients.

@@ -38,6 +38,7 @@ export const commandModules: readonly CommandModule[] = [
   { names: ['stores'], load: async () => (await import('./inspect.ts')).registerStores },
   { names: ['snippet'], load: async () => (await import('./snippet.ts')).registerSnippet },
   { names: ['query', 'trace'], load: async () => (await import('./query.ts')).registerQuery },
+  { names: ['push'], load: async () => (await import('./push.ts')).registerPush },
   { names: ['audit'], load: async () => (await import('./audit.ts')).registerAudit },
   { names: ['export', 'import'], load: async () => (await import('./backup.ts')).registerBackup },
   {

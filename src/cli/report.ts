@@ -137,10 +137,10 @@ const columns = async (dataId: number, options: JsonOption): Promise<void> => {
   printAnswer(answer, options, ({ items }) =>
     printTable(
       ['NAME', 'KIND', 'COLUMN', 'FIRST SEEN', 'LAST SEEN (HOURLY)'],
-      items.map(({ name, kind, column, first_seen, last_seen }) => [
+      items.map(({ name, kind, column, first_seen, last_seen, full_since: full }) => [
         name,
         kind,
-        column,
+        full === undefined ? column : `more_dimensions since ${timeText(full)}, before ${column}`,
         timeText(first_seen),
         timeText(last_seen),
       ]),

@@ -1,8 +1,10 @@
 import { type Command, InvalidArgumentError } from 'commander';
 import { z } from 'zod';
+import { Fault } from '../model/fault.ts';
 import { adminClient } from './client.ts';
-import { addJsonOption, type JsonOption } from './options.ts';
+import { addJsonOption, durationArgument, idArgument, type JsonOption } from './options.ts';
 import { printAnswer, printFields, printLine, sayLines } from './output.ts';
+import { type SendOptions, sendSpan } from './send-span.ts';
 
 const attribute = z.object({ key: z.string(), value: z.string() });
 
@@ -104,13 +106,19 @@ const print = (trace: z.output<typeof traceSchema>, { attributes }: TraceOptions
 
 type TraceOptions = JsonOption & { attributes?: true };
 
-const idArgument = (text: string): string => {
+const traceIdArgument = (text: string): string => {
   if (!/^[0-9a-fA-F]{32}$/.test(text))
     throw new InvalidArgumentError('It must be a trace id: 32 hex digits.');
   return text;
 };
 
-const run = async (id: string, options: TraceOptions): Promise<void> => {
+type ShowOrSendOptions = TraceOptions & SendOptions & { send?: number };
+
+const run = async (id: string | undefined, options: ShowOrSendOptions): Promise<void> => {
+  const { send: appId } = options;
+  if (appId !== undefined && id === undefined) return sendSpan(appId, options);
+  if (appId !== undefined || id === undefined)
+    throw new Fault('permanent', 'wrong_words', 'name a trace id, or --send <app_id>: one of the two');
   const answer = await adminClient().ask(traceSchema, 'GET', `/api/v1/traces/${id}`);
   printAnswer(answer, options, (trace) => print(trace, options));
 };
@@ -120,8 +128,16 @@ export const registerTrace = (program: Command): void => {
   addJsonOption(
     program
       .command('trace')
-      .description('the spans of a trace as a waterfall: when, how long, below which parent')
-      .argument('<trace_id>', 'trace', idArgument)
-      .option('--attributes', 'print the attributes of each span, too'),
+      .description(
+        'the spans of a trace as a waterfall: when, how long, below which parent; with --send, send one span and follow it to its row',
+      )
+      .argument('[trace_id]', 'trace', traceIdArgument)
+      .option('--attributes', 'print the attributes of each span, too')
+      .option('--send <app_id>', 'send a span of this application', idArgument)
+      .option('--service <name>', 'service.name of the sent span', 'tidemark trace')
+      .option('--name <name>', 'name of the sent span', 'trial')
+      .option('--url <url>', 'the trace receiver, default the local one')
+      .option('--token <token>', 'default: that of the application, which the audit log records')
+      .option('--timeout <duration>', 'for each station of the sent span', durationArgument, 30),
   ).action(run);
 };

@@ -263,6 +263,11 @@ export const settingsTable = z.object({
   metadata: z.object({
     apiPort: port.setting('TIDEMARK_METADATA_API_PORT', '10300', 'admin API'),
     opsPort: port.setting('TIDEMARK_METADATA_OPS_PORT', '10312', 'operations port of metadata'),
+    dimensionValuesMax: count.setting(
+      'TIDEMARK_METADATA_DIMENSION_VALUES_MAX',
+      '1000000',
+      'distinct values of a dimension in a table; from then on points keep the value of this dimension in more_dimensions instead of its column (docs/operations.md); 0 = no bound',
+    ),
     tlsCertFile: path.optional(
       'TIDEMARK_METADATA_TLS_CERT_FILE',
       'certificate chain of the admin API and the console, PEM, reloaded when it changes; default none: plain HTTP',

@@ -7,7 +7,10 @@ type Entry = { readonly column: string; readonly lastSeen: number; isSeen: boole
 export class SightedColumns implements ColumnMap {
   private readonly known = new Map<string, Entry>();
 
+  readonly full: ReadonlySet<string>;
+
   constructor(names: readonly RegisteredName[]) {
+    this.full = new Set(names.flatMap(({ name, full_since }) => (full_since === undefined ? [] : [name])));
     for (const { name, column, last_seen } of names) {
       this.known.set(name, { column, lastSeen: last_seen, isSeen: false });
     }

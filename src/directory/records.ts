@@ -354,7 +354,13 @@ export const purgeSchema = z.object({
 });
 
 const registeredNames = z.array(
-  z.object({ name: z.string(), column: z.string(), first_seen: z.number(), last_seen: z.number() }),
+  z.object({
+    name: z.string(),
+    column: z.string(),
+    first_seen: z.number(),
+    last_seen: z.number(),
+    full_since: z.number().optional(),
+  }),
 );
 
 /** The column registry of a table. */

@@ -44,6 +44,7 @@ import { createRefresh } from './refresh/refresh.ts';
 import { startKeeper } from './reports/keeper.ts';
 import { startSpanRetention } from './retention/span-retention.ts';
 import { createRoleApi, type Services } from './role-api.ts';
+import { boundDimensions } from './tables/full-dimensions.ts';
 import {
   createPlacedTables,
   openInstances,
@@ -400,6 +401,11 @@ const startMetadata = async (
   work.add('refresh job', () => refresh.stop());
   const views = keepMetricViews({ columns: records.columns, records, tables, log });
   work.add('views of metrics', () => views.stop());
+  const bound = boundDimensions({
+    ...{ columns: records.columns, records, log, instances: questdb },
+    valuesMax: settings.metadata.dimensionValuesMax,
+  });
+  work.add('bound of dimensions', () => bound.stop());
   const { account, watch } = openWatches(given, state, metrics, ready, work);
   const accountState = () => account.state;
   const pulse = openPulse({ ...given, ...state, readiness, instances: questdb, watch, accountState }, work);

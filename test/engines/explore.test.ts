@@ -2,3 +2,4 @@
 import './explore/points.ts';
 import './explore/traces.ts';
 import './explore/limits.ts';
+import './explore/sending.ts';

@@ -1956,6 +1956,8 @@ export interface components {
             first_seen: number;
             /** @description Written at most once an hour while the name is in use, Unix seconds */
             last_seen: number;
+            /** @description Since when, in Unix seconds, values of the dimension go to more_dimensions; absent: they do not */
+            full_since?: number;
         };
         Placement: {
             mon_data_id: number;
@@ -3303,12 +3305,14 @@ export interface components {
                         column: string;
                         first_seen: number;
                         last_seen: number;
+                        full_since?: number;
                     }[];
                     dimensions: {
                         name: string;
                         column: string;
                         first_seen: number;
                         last_seen: number;
+                        full_since?: number;
                     }[];
                 };
             };

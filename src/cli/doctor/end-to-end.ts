@@ -1,5 +1,4 @@
 import { randomBytes } from 'node:crypto';
-import { setTimeout as delay } from 'node:timers/promises';
 import { z } from 'zod';
 import { doctorName } from '../../directory/system-owners.ts';
 import { type Finding, look } from '../../doctor/dependencies.ts';
@@ -9,6 +8,7 @@ import { readBalances } from '../../outcomes/balance.ts';
 import { type Clickhouse, database } from '../../stores/clickhouse/client.ts';
 import { type QuestdbSql, quoteIdentifier } from '../../stores/questdb/sql.ts';
 import type { AdminClient } from '../client.ts';
+import { send, waitUntil } from '../sending.ts';
 
 export type EndToEndDeps = {
   readonly client: AdminClient;
@@ -23,7 +23,6 @@ export type EndToEndDeps = {
 };
 
 const createOperation = '/operations/monitor_web.custom_report.resources.CreateCustomTimeSeries';
-const pollMs = 25;
 const hourMs = 3_600_000;
 
 const reportsSchema = z.object({
@@ -38,29 +37,6 @@ const applicationsSchema = z.object({ items: z.array(z.object({ app_id: z.number
 const applicationSchema = z.object({ application: z.object({ app_id: z.number(), token: z.string() }) });
 const tokenSchema = z.object({ token: z.string() });
 const countRow = z.object({ count: z.coerce.number() });
-
-const waitUntil = async (what: string, timeoutMs: number, check: () => Promise<boolean>): Promise<void> => {
-  const deadline = performance.now() + timeoutMs;
-  while (!(await check())) {
-    if (performance.now() > deadline) {
-      throw new Fault('transient', 'not_in_time', `timeout: ${what}, not within ${timeoutMs / 1000} s`);
-    }
-    await delay(pollMs);
-  }
-};
-
-const send = async (url: string, headers: Record<string, string>, body: object): Promise<Response> => {
-  try {
-    return await fetch(url, {
-      method: 'POST',
-      headers: { 'Content-Type': 'application/json', ...headers },
-      body: JSON.stringify(body),
-      signal: AbortSignal.timeout(15_000),
-    });
-  } catch (error) {
-    throw new Fault('transient', 'receiver_unreachable', `no answer from ${url}`, error);
-  }
-};
 
 /** Sends until the answer is 2xx: a receiver has new records within a second. */
 const sendUntilTaken = async (timeoutMs: number, request: () => Promise<Response>): Promise<string> => {

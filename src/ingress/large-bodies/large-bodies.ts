@@ -157,7 +157,8 @@ export const createLargeBodies = (log: Pick<Log, 'error'>): LargeBodies => {
     encodePush: async (body, { table, ...task }, deadlineAt) => {
       const { tableId, layout, metrics, dimensions } = table;
       const names = { metrics: [...metrics.entries()], dimensions: [...dimensions.entries()] };
-      const job = { kind: 'push', task, table: { tableId, layout }, ...names } as const;
+      const fullDimensions = dimensions.full ?? new Set<string>();
+      const job = { kind: 'push', task, table: { tableId, layout }, ...names, fullDimensions } as const;
       const result = await ask(body, job, deadlineAt);
       if (result.kind !== 'push') throw mismatch();
       // Each look-up of a column marks its name as seen in the registry.

@@ -14,6 +14,7 @@ export type PushJob = {
   readonly table: Pick<PushTask['table'], 'tableId' | 'layout'>;
   readonly metrics: ColumnList;
   readonly dimensions: ColumnList;
+  readonly fullDimensions: ReadonlySet<string>;
 };
 
 export type TokensJob = {

@@ -33,8 +33,11 @@ class SeenColumns implements ColumnMap {
   readonly seen = new Set<string>();
   private readonly columns: ReadonlyMap<string, string>;
 
-  constructor(list: ColumnList) {
+  readonly full: ReadonlySet<string>;
+
+  constructor(list: ColumnList, full: ReadonlySet<string> = new Set()) {
     this.columns = new Map(list);
+    this.full = full;
   }
 
   get size(): number {
@@ -58,7 +61,7 @@ class SeenColumns implements ColumnMap {
 
 const runPush = (bytes: Buffer, job: PushJob): PushResult => {
   const metrics = new SeenColumns(job.metrics);
-  const dimensions = new SeenColumns(job.dimensions);
+  const dimensions = new SeenColumns(job.dimensions, job.fullDimensions);
   const push = encodePush(bytes, {
     ...job.task,
     table: { ...job.table, metrics, dimensions },

@@ -109,6 +109,11 @@ export const column = z
       .int()
       .nonnegative()
       .meta({ description: 'Written at most once an hour while the name is in use, Unix seconds' }),
+    full_since: z
+      .int()
+      .nonnegative()
+      .optional()
+      .meta({ description: 'Since when, in Unix seconds, values of the dimension go to more_dimensions; absent: they do not' }),
   })
   .meta({ id: 'Column' });
 

@@ -9,6 +9,8 @@ export type PointColumn = {
   readonly quoted: Uint8Array;
   /** Undefined for a name without a column: until it is registered, rows use the name itself. */
   column: string | undefined;
+  /** Its column takes no further values. */
+  isFull: boolean;
   /** `,column=`. */
   assignment: Uint8Array;
   /** The last request that looked up the column. */
@@ -40,6 +42,7 @@ const newColumn = (text: string): PointColumn => ({
   text,
   quoted: Buffer.from(`"${text}":`),
   column: undefined,
+  isFull: false,
   assignment: Buffer.from(`,${text}=`),
   request: 0,
   stamp: 0,
@@ -117,7 +120,9 @@ export class PointColumns {
 
   /** Looks up the column of a name in the registry. */
   private ask(column: PointColumn): void {
-    const known = this.known.get(column.text);
+    const registered = this.known.get(column.text);
+    column.isFull = registered !== undefined && this.known.full?.has(column.text) === true;
+    const known = column.isFull ? undefined : registered;
     column.request = this.request;
     column.stamp = 0;
     if (known === column.column) return;
@@ -126,7 +131,8 @@ export class PointColumns {
   }
 
   /** Whether a point gets this column: a name without one does while there are some left. */
-  has({ column, text }: PointColumn): boolean {
+  has({ column, text, isFull }: PointColumn): boolean {
+    if (isFull) return false;
     if (column !== undefined || this.gathered.has(text)) return true;
     if (!this.hasRoom(this.newNames.length)) return false;
     this.newNames.push(text);

@@ -5,6 +5,8 @@ export type ColumnMap = {
   readonly size: number;
   /** The column; undefined for a name that is not registered. */
   get(name: string): string | undefined;
+  /** Names whose column takes no further values: points keep theirs in more_dimensions. Absent: none. */
+  readonly full?: ReadonlySet<string>;
   /** The names. */
   keys(): Iterable<string>;
   /** All names with their columns. */

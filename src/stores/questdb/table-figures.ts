@@ -108,3 +108,19 @@ export const readCardinality = async (
   }
   return { columns: counted, why };
 };
+
+const symbolRow = z.tuple([z.string(), z.coerce.number()]);
+
+/** The distinct values that each SYMBOL column of a table has ever had, by its name in lower case. Throws the Faults of QuestdbSql. */
+export const readDistinctValues = async (sql: Sql, table: string): Promise<ReadonlyMap<string, number>> => {
+  const { dataset } = await sql.exec(
+    `SELECT "column", symbolTableSize FROM table_columns(${quoteLiteral(table)}) WHERE type = 'SYMBOL'`,
+    systemTimeoutMs,
+  );
+  return new Map(
+    dataset.map((row) => {
+      const [column, values] = symbolRow.parse(row);
+      return [column.toLowerCase(), values];
+    }),
+  );
+};

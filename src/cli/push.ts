@@ -1,0 +1,158 @@
+import { type Command, InvalidArgumentError, Option } from 'commander';
+import { z } from 'zod';
+import { loadSettings } from '../config/settings.ts';
+import { Fault } from '../model/fault.ts';
+import { parseJson } from '../model/json.ts';
+import { type AdminClient, createAdminClient } from './client.ts';
+import { requireReport } from './lookups.ts';
+import { addJsonOption, durationArgument, idArgument, type JsonOption } from './options.ts';
+import { integerArgument } from './output.ts';
+import { receiverUrls, send, storedInAccount, waitUntil } from './sending.ts';
+import { followStages, type Stage } from './stations.ts';
+
+type Named<V> = { readonly name: string; readonly value: V };
+
+const splitArgument = (text: string, like: string): Named<string> => {
+  const at = text.indexOf('=');
+  if (at < 1) throw new InvalidArgumentError(`It must look like ${like}.`);
+  return { name: text.slice(0, at), value: text.slice(at + 1) };
+};
+
+const metricArgument = (text: string, before: readonly Named<number>[] = []): Named<number>[] => {
+  const { name, value } = splitArgument(text, 'cpu_load=10.5');
+  const number = value.trim() === '' ? Number.NaN : Number(value);
+  if (!Number.isFinite(number)) throw new InvalidArgumentError('The value must be a number.');
+  return [...before, { name, value: number }];
+};
+
+const dimensionArgument = (text: string, before: readonly Named<string>[] = []): Named<string>[] => [
+  ...before,
+  splitArgument(text, 'module=db'),
+];
+
+type PushOptions = JsonOption & {
+  target: string;
+  dimension?: Named<string>[];
+  timestamp?: number;
+  url?: string;
+  token?: string;
+  timeout: number;
+};
+
+const tokenSchema = z.object({ token: z.string() });
+const replySchema = z.object({
+  message: z.string().default(''),
+  reason: z.string().optional(),
+  dropped: z.record(z.string(), z.number()).default({}),
+  values_dropped: z.record(z.string(), z.number()).default({}),
+  examples: z.array(z.object({ field: z.string(), detail: z.string() })).default([]),
+});
+
+/** The token of the data id, which the audit log records. Permanent Fault `not_found` for an unknown data id. */
+const tokenOf = async (client: AdminClient, dataId: number): Promise<string> => {
+  const path = `/api/v1/data-sources/${dataId}/reveal-token`;
+  return (await client.ask(tokenSchema, 'POST', path, { body: {} })).value.token;
+};
+
+/** What the receiver said. Throws where the point is not stored whole. */
+const accepted = async (answer: Response): Promise<string> => {
+  const text = await answer.text();
+  const { message, dropped, values_dropped, examples } = replySchema.parse(parseJson(text) ?? {});
+  const isWhole = Object.keys(dropped).length + Object.keys(values_dropped).length === 0;
+  if (answer.status === 200 && isWhole) {
+    const id = answer.headers.get('x-request-id');
+    return `200${message === '' ? '' : `, ${message}`}${id === null ? '' : `; request ${id}`}`;
+  }
+  const details = examples.map(({ field, detail }) => `; ${field}: ${detail}`).join('');
+  throw new Fault('permanent', 'refused', `${answer.status} ${message || text.slice(0, 300)}${details}`);
+};
+
+const rowsSchema = z.object({
+  raw: z.object({
+    columns: z.array(z.string()),
+    rows: z.array(z.array(z.union([z.string(), z.number()]).nullable())),
+  }),
+});
+
+/** Faults that pass: the table or a column has no row yet. */
+const notYet: ReadonlySet<string> = new Set(['not_stored_yet', 'unknown_name']);
+
+/** Whether a row of this time and target is stored, with the first of the metrics. */
+const isStored = async (
+  client: AdminClient,
+  dataId: number,
+  point: { readonly metrics: readonly string[]; readonly target: string; readonly timestamp: number },
+): Promise<boolean> => {
+  const since = Math.floor(point.timestamp / 1000);
+  const body = {
+    data_id: dataId,
+    metrics: point.metrics,
+    raw: true,
+    filter: [{ dimension: 'target', operator: '=', values: [point.target] }],
+    ...{ since, until: since + 1 },
+  };
+  try {
+    const { raw } = (await client.ask(rowsSchema, 'POST', '/api/v1/query/points', { body })).value;
+    return raw.rows.length > 0;
+  } catch (error) {
+    if (error instanceof Fault && notYet.has(error.code)) return false;
+    throw error;
+  }
+};
+
+const push = async (dataId: number, metrics: Named<number>[], options: PushOptions): Promise<void> => {
+  const settings = loadSettings();
+  const client = createAdminClient(settings);
+  const { target, dimension = [], timestamp = Date.now() } = options;
+  const timeoutMs = options.timeout * 1000;
+  const { table_id: table } = await requireReport(client, dataId);
+  const token = options.token ?? (await tokenOf(client, dataId));
+  const before = await storedInAccount(client, { data_id: dataId });
+  const { pushUrl } = receiverUrls(settings, options.url === undefined ? {} : { pushUrl: options.url });
+  const point = {
+    metrics: Object.fromEntries(metrics.map(({ name, value }) => [name, value])),
+    target,
+    dimension: Object.fromEntries(dimension.map(({ name, value }) => [name, value])),
+    timestamp,
+  };
+  const body = { data_id: dataId, access_token: token, data: [point] };
+  const names = metrics.map(({ name }) => name);
+  const stages: Stage[] = [
+    ['receiver', async () => accepted(await send(`${pushUrl}/v2/push/`, {}, body))],
+    [
+      'QuestDB',
+      async () => {
+        const isThere = () => isStored(client, dataId, { metrics: names, target, timestamp });
+        await waitUntil('the row is visible', timeoutMs, isThere);
+        return `a row in "${table}", timestamp ${new Date(timestamp).toISOString()}`;
+      },
+    ],
+    [
+      'account',
+      async () => {
+        const isCounted = async () => (await storedInAccount(client, { data_id: dataId })) > before;
+        await waitUntil('its outcome is recorded', timeoutMs, isCounted);
+        return `stored; see tidemark ledger --data-id ${dataId}`;
+      },
+    ],
+  ];
+  await followStages(stages, options);
+};
+
+/** `tidemark push`. */
+export const registerPush = (program: Command): void => {
+  const command = program
+    .command('push')
+    .description(
+      'send one point and follow it to its row, with the time of each station; exit code 1 if it is not stored',
+    )
+    .argument('<mon_data_id>', 'data id', idArgument)
+    .argument('<metric=value...>', 'such as cpu_load=10.5; each new name becomes a column', metricArgument)
+    .option('--target <target>', 'target of the point', 'tidemark push')
+    .option('--dimension <name=value>', 'such as module=db; may be repeated', dimensionArgument)
+    .option('--timestamp <ms>', 'Unix milliseconds, default now', integerArgument)
+    .option('--url <url>', 'the push receiver, default the local one')
+    .addOption(new Option('--token <token>', 'default: that of the data id, which the audit log records'))
+    .option('--timeout <duration>', 'for each station', durationArgument, 30);
+  addJsonOption(command).action(push);
+};

@@ -1,0 +1,67 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { z } from 'zod';
+import type { Settings } from '../config/settings.ts';
+import { Fault } from '../model/fault.ts';
+import { nowSeconds } from '../model/time.ts';
+import type { AdminClient } from './client.ts';
+import { queryText } from './options.ts';
+
+const pollMs = 25;
+const answerMs = 15_000;
+
+/** Asks until it is so. Throws a transient Fault `not_in_time` that names what was waited for. */
+export const waitUntil = async (
+  what: string,
+  timeoutMs: number,
+  check: () => Promise<boolean>,
+): Promise<void> => {
+  const deadline = performance.now() + timeoutMs;
+  while (!(await check())) {
+    if (performance.now() > deadline) {
+      throw new Fault('transient', 'not_in_time', `timeout: ${what}, not within ${timeoutMs / 1000} s`);
+    }
+    await delay(pollMs);
+  }
+};
+
+/** A POST of JSON. Throws a transient Fault `receiver_unreachable`. */
+export const send = async (url: string, headers: Record<string, string>, body: object): Promise<Response> => {
+  try {
+    return await fetch(url, {
+      method: 'POST',
+      headers: { 'Content-Type': 'application/json', ...headers },
+      body: JSON.stringify(body),
+      signal: AbortSignal.timeout(answerMs),
+    });
+  } catch (error) {
+    throw new Fault('transient', 'receiver_unreachable', `no answer from ${url}`, error);
+  }
+};
+
+/** The addresses of receivers that options of a command give; the local ones without them. */
+export const receiverUrls = (
+  { ingress }: Settings,
+  { pushUrl, otlpUrl }: { readonly pushUrl?: string; readonly otlpUrl?: string },
+): { readonly pushUrl: string; readonly otlpUrl: string } => {
+  const { tlsCertFile, pushPort, otlpPort } = ingress;
+  const local = `${tlsCertFile === undefined ? 'http' : 'https'}://127.0.0.1`;
+  const withoutSlash = (url: string): string => url.replace(/\/$/, '');
+  return {
+    pushUrl: withoutSlash(pushUrl ?? `${local}:${pushPort}`),
+    otlpUrl: withoutSlash(otlpUrl ?? `${local}:${otlpPort}`),
+  };
+};
+
+const hourSeconds = 3_600;
+
+const balancesSchema = z.object({ items: z.array(z.object({ stored: z.number() })) });
+
+/** Items of the last hour that the account has as stored. */
+export const storedInAccount = async (
+  client: AdminClient,
+  owner: { readonly data_id: number } | { readonly app_id: number },
+): Promise<number> => {
+  const query = queryText({ ...owner, since: nowSeconds() - hourSeconds });
+  const { items } = (await client.ask(balancesSchema, 'GET', `/api/v1/outcomes${query}`)).value;
+  return items.reduce((sum, { stored }) => sum + stored, 0);
+};

@@ -1,0 +1,42 @@
+import { errorText } from '../model/fault.ts';
+import { printJson, printLine } from './output.ts';
+
+/** A part of the way of an item: what happened there, and how long after the item was sent, in ms. */
+export type Station = {
+  readonly name: string;
+  readonly ok: boolean;
+  readonly ms: number;
+  readonly detail: string;
+};
+
+/** A part of the way: answers what happened there, or throws. */
+export type Stage = readonly [name: string, pass: () => Promise<string>];
+
+const nameWidth = 10;
+
+const printStation = ({ name, ok, ms, detail }: Station): void =>
+  printLine(
+    `${ok ? 'ok    ' : 'NOT OK'}  ${name.padEnd(nameWidth)}  ${`${Math.round(ms)} ms`.padStart(9)}  ${detail}`,
+  );
+
+/**
+ * Passes the stages in order, and prints each as it is reached, or all of them as JSON. After a failed one the rest is left out, and
+ * the exit code of this process is 1.
+ */
+export const followStages = async (stages: readonly Stage[], options: { json?: true }): Promise<void> => {
+  const stations: Station[] = [];
+  const begun = performance.now();
+  for (const [name, pass] of stages) {
+    const outcome = await pass().then(
+      (detail) => ({ ok: true, detail }),
+      (error: unknown) => ({ ok: false, detail: errorText(error) }),
+    );
+    const station = { name, ...outcome, ms: performance.now() - begun };
+    stations.push(station);
+    if (options.json !== true) printStation(station);
+    if (station.ok) continue;
+    process.exitCode = 1;
+    break;
+  }
+  if (options.json === true) printJson({ well: stations.every(({ ok }) => ok), stations });
+};
