@@ -9,6 +9,7 @@ import {
 } from '../directory/policies.ts';
 import { Fault } from '../model/fault.ts';
 import { type AdminClient, type Answered, adminClient } from './client.ts';
+import { addYesOption, type YesOption } from './confirm.ts';
 import { readDefaults } from './defaults.ts';
 import {
   addJsonOption,
@@ -20,6 +21,7 @@ import {
   subjectPath,
 } from './options.ts';
 import { printAnswer, printTable } from './output.ts';
+import { confirmRetention } from './retention.ts';
 
 type Field = PolicyField<SourcePolicy> | PolicyField<ApplicationPolicy>;
 
@@ -112,12 +114,18 @@ const changeOf = (
   );
 };
 
+/** A retention that the API may accept; it refuses any other. */
+const valueArgumentOf = (value: unknown): number | 'off' | 'default' | undefined =>
+  typeof value === 'number' || value === 'off' || value === 'default' ? value : undefined;
+
 const set = async (
   id: number,
-  options: JsonOption & SubjectOptions & Record<string, unknown>,
+  options: JsonOption & SubjectOptions & YesOption & Record<string, unknown>,
 ): Promise<void> => {
   const subject = subjectOf(id, options);
   const body = changeOf(subject, options);
+  const days = valueArgumentOf(options['retentionDays']);
+  if (days !== undefined) await confirmRetention(subject, days, options);
   const client = adminClient();
   const answer = await client.ask(answerSchema, 'PATCH', `${subjectPath(subject)}/policy`, { body });
   await print(client, subject, answer, options);
@@ -140,5 +148,5 @@ export const registerPolicy = (program: Command): void => {
   for (const [field, text] of Object.entries(fields)) {
     command.option(`--${kebab(field)} <value>`, text, valueArgument);
   }
-  addJsonOption(command).action(set);
+  addJsonOption(addYesOption(command)).action(set);
 };

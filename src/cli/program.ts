@@ -25,6 +25,7 @@ export const commandModules: readonly CommandModule[] = [
   { names: ['token'], load: async () => (await import('./token.ts')).registerToken },
   { names: ['limit'], load: async () => (await import('./limit.ts')).registerLimit },
   { names: ['policy'], load: async () => (await import('./policy.ts')).registerPolicy },
+  { names: ['retention'], load: async () => (await import('./retention.ts')).registerRetention },
   { names: ['placement'], load: async () => (await import('./placement.ts')).registerPlacement },
   { names: ['refresh'], load: async () => (await import('./refresh.ts')).registerRefresh },
   { names: ['subscription'], load: async () => (await import('./subscription.ts')).registerSubscription },

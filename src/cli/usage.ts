@@ -1,6 +1,7 @@
 import { type Command, Option } from 'commander';
 import { z } from 'zod';
 import { pipelines } from '../model/signals.ts';
+import { bytesText } from './bytes-text.ts';
 import { adminClient } from './client.ts';
 import { requireOwner } from './lookups.ts';
 import {
@@ -72,13 +73,6 @@ type UsageOptions = JsonOption &
 
 /** To the second. */
 const seenText = (seconds: number | null): string => timeText(seconds === null ? null : Math.floor(seconds));
-
-const units = ['B', 'KiB', 'MiB', 'GiB', 'TiB'] as const;
-
-const bytesText = (bytes: number): string => {
-  const power = bytes < 1 ? 0 : Math.min(units.length - 1, Math.floor(Math.log2(bytes) / 10));
-  return power === 0 ? `${bytes} B` : `${(bytes / 1024 ** power).toFixed(1)} ${units[power]}`;
-};
 
 const bizText = ({ mon_biz_id: biz }: Pick<Usage, 'mon_biz_id'>): string =>
   biz === null ? nothing : String(biz);

@@ -51,6 +51,7 @@ const attributes = settingsOf(kinds.attributes);
 const count = settingsOf(kinds.count);
 const secret = settingsOf(kinds.secret);
 const ratio = settingsOf(kinds.ratio);
+const days = settingsOf(kinds.days);
 const explore = settingsOf(kinds.explore);
 
 /** Every setting but TIDEMARK_CONFIG: its name in the program, its kind, its source and its effect. */
@@ -279,6 +280,10 @@ export const settingsTable = z.object({
     trustedProxies: text.optional(
       'TIDEMARK_METADATA_TRUSTED_PROXIES',
       'addresses and networks of trusted proxies in front of the admin API, whose X-Forwarded-For and X-Forwarded-Proto are used, separated by commas; default none',
+    ),
+    retentionDays: days.optional(
+      'TIDEMARK_METADATA_RETENTION_DAYS',
+      'days that the rows of data ids and applications created from now on are kept, or off = for ever; default 90 in an installation that began with this setting, off in an older one (docs/retention.md)',
     ),
   }),
   hasConsole: onOff.setting(

@@ -159,6 +159,16 @@ export const kinds = {
     shown: 'on or off',
     schema: z.enum(['on', 'off'], 'is not on or off').transform((text) => text === 'on'),
   },
+  days: {
+    shown: 'days or off',
+    schema: z
+      .string()
+      .regex(
+        /^(off|[1-9]\d{0,3}|[12]\d{4}|3[0-5]\d{3}|36[0-4]\d{2}|36500)$/,
+        'is neither off nor a whole number of days from 1 to 36500',
+      )
+      .transform((text) => (text === 'off' ? ('off' as const) : Number(text))),
+  },
   ratio: {
     shown: 'number from 0 to 1',
     schema: number(/^(0(\.\d{1,9})?|1(\.0{1,9})?)$/, 'is not a number from 0 to 1'),

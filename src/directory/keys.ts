@@ -59,6 +59,8 @@ export const systemKeys = {
     `counter.${name}`,
   /** A value here lets the consumers of a pipeline continue that their breaker stopped. */
   resume: (pipeline: string): string => `resume.${pipeline}`,
+  /** The retention of what is created where no setting names one: `retentionRecordSchema`. */
+  retention: 'retention',
   /** When the streams were last backed up: `backupRecordSchema`. */
   backup: 'backup',
   /** A day (since 1970 UTC) of spans that needs a merge because rows are doubled; erased after the merge. */
@@ -67,6 +69,9 @@ export const systemKeys = {
 
 /** What a backup of the streams leaves behind; Unix seconds. */
 export const backupRecordSchema = z.object({ finished_at: z.int().nonnegative() });
+
+/** The retention that an installation began with; null: for ever. */
+export const retentionRecordSchema = z.object({ days: z.int().positive().nullable() });
 
 /** Data ids are handed out from this range, both ends included, as in the original system. */
 export const dataIdRange = { first: 1_500_001, last: 2_097_151 } as const;

@@ -42,6 +42,7 @@ import type { CollectorDefaults } from './refresh/document.ts';
 import type { AuthorizeNode } from './refresh/polling-endpoint.ts';
 import { createRefresh } from './refresh/refresh.ts';
 import { startKeeper } from './reports/keeper.ts';
+import { readDefaultRetention } from './retention/default-retention.ts';
 import { startSpanRetention } from './retention/span-retention.ts';
 import { createRoleApi, type Services } from './role-api.ts';
 import { boundDimensions } from './tables/full-dimensions.ts';
@@ -279,7 +280,12 @@ const openState = async (given: Given, { checks, degraded }: Ready, parts: Parts
     log,
   );
   parts.add('admin tokens', () => adminTokens.stop());
-  return { bus, pipelines, records, adminTokens };
+  const retentionDays = await untilItWorks(
+    () => readDefaultRetention(records.system, settings.metadata.retentionDays),
+    stop,
+    log,
+  );
+  return { bus, pipelines, records, adminTokens, retentionDays };
 };
 
 /** What the watch and the account look at. */
@@ -379,7 +385,7 @@ const startMetadata = async (
   const { readiness } = ready;
   const tracing = await openCallTracing(given, parts);
   const state = await openState({ ...given, instances: questdb }, ready, parts, stop);
-  const { bus, pipelines, records, adminTokens } = state;
+  const { bus, pipelines, records, adminTokens, retentionDays } = state;
   const tables = createPlacedTables(questdb, records);
   const isAway = (name: string): boolean =>
     questdb.some((instance) => instance.name === name && instance.why() !== undefined);
@@ -429,7 +435,7 @@ const startMetadata = async (
     ...reads,
   };
   const server = await serve(
-    createRoleApi(services, { ...given, tables, placing, tracing, readiness }),
+    createRoleApi(services, { ...given, tables, placing, retentionDays, tracing, readiness }),
     settings,
     tls,
   );

@@ -40,7 +40,7 @@ export type Services = {
   readonly inspected: Inspected;
 };
 
-type RoleParts = Pick<ApiDeps, 'tables' | 'placing' | 'readiness'> & {
+type RoleParts = Pick<ApiDeps, 'tables' | 'placing' | 'retentionDays' | 'readiness'> & {
   readonly settings: Settings;
   readonly metrics: MetadataMetrics;
   readonly clickhouse: Clickhouse;

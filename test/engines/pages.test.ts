@@ -6,6 +6,7 @@ import './pages/outcomes.ts';
 import './pages/activity.ts';
 import './pages/tables.ts';
 import './pages/diagnosis.ts';
+import './pages/retention.ts';
 import './pages/snippets.ts';
 
 afterAll(stopSharedStack);

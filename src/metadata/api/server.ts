@@ -31,6 +31,7 @@ import { recordEndpoints } from './record-endpoints.ts';
 import { refreshEndpoints } from './refresh-endpoints.ts';
 import { createRefusalLog } from './refusal-log.ts';
 import { reportEndpoints } from './report-endpoints.ts';
+import { retentionEndpoints } from './retention-endpoints.ts';
 import { snippetEndpoints } from './snippet-endpoints.ts';
 import { storeEndpoints } from './store-endpoints.ts';
 import { systemEndpoints } from './system-endpoints.ts';
@@ -54,6 +55,7 @@ export const endpointsOf = (deps: ApiDeps): Endpoint[] => [
   ...allTokenEndpoints(),
   ...allPolicyEndpoints(deps),
   ...defaultEndpoints(deps),
+  ...retentionEndpoints(deps),
   ...refreshEndpoints(deps),
   ...outcomeEndpoints(deps),
   ...lineEndpoints(deps),

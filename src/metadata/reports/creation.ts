@@ -1,5 +1,6 @@
 import { isConflict } from '../../bus/kv.ts';
 import { recordKeys } from '../../directory/keys.ts';
+import { retentionDaysOf } from '../../directory/policies.ts';
 import type { CustomReport, DataSource, ResultTable, TimeSeriesGroup } from '../../directory/records.ts';
 import { Fault } from '../../model/fault.ts';
 import { nowSeconds } from '../../model/time.ts';
@@ -33,6 +34,8 @@ export type CreationDeps = {
   readonly tables: QuestdbTables;
   readonly placing: Placing;
   readonly tablePrefix: string;
+  /** The days that rows of what is created are kept; undefined: for ever. */
+  readonly retentionDays?: number | undefined;
 };
 
 /** The values of a report in state `creating`: the call that finishes it must have the same. */
@@ -258,6 +261,22 @@ const ensureResultTable = (
     }),
   );
 
+/** Creates the table, which keeps its rows as the policy says: that of an earlier call, else the default of the deployment. */
+export const makeTable = async (
+  { records, tables, retentionDays }: CreationDeps,
+  {
+    mon_data_id: dataId,
+    is_split_measurement,
+  }: Pick<TimeSeriesGroup, 'mon_data_id' | 'is_split_measurement'>,
+  tableId: string,
+): Promise<void> => {
+  const policy =
+    retentionDays === undefined
+      ? (await records.sourcePolicies.get(dataId))?.value
+      : await ensure(records.sourcePolicies, dataId, () => ({ retention_days_initial: retentionDays }));
+  await tables.createTable(is_split_measurement ? 'narrow' : 'wide', tableId, retentionDaysOf(policy));
+};
+
 const activate = async (
   { records }: CreationDeps,
   report: Versioned<CustomReport>,
@@ -292,7 +311,7 @@ export const createCustomTimeSeries = async (
   await ensurePlacement(deps, report.value, request.questdb);
   const group = await ensureGroup(deps, report.value, request);
   const table = await ensureResultTable(deps, report.value, request);
-  await deps.tables.createTable(group.is_split_measurement ? 'narrow' : 'wide', table.table_id);
+  await makeTable(deps, group, table.table_id);
   const active = await activate(deps, report, request.operator);
   return { custom_report: active, data_source: dataSource, time_series_group: group, result_table: table };
 };

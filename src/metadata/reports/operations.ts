@@ -21,7 +21,7 @@ import {
   tableIdOf,
 } from '../records/values.ts';
 import { ensurePlacement } from '../tables/placement.ts';
-import { type CreationDeps, isDataIdAlive, reserveGroupName } from './creation.ts';
+import { type CreationDeps, isDataIdAlive, makeTable, reserveGroupName } from './creation.ts';
 
 /** The promise of these lookups: the record, or a permanent Fault `not_found`. */
 export const found = async <T>(entry: Promise<{ value: T } | undefined>, what: string): Promise<T> => {
@@ -134,9 +134,10 @@ export const createGroup = async (
  * `group_missing`, `table_exists`, `table_id_differs`.
  */
 export const createResultTable = async (
-  { records, tables }: CreationDeps,
+  deps: CreationDeps,
   request: ResultTableRequest,
 ): Promise<ResultTable> => {
+  const { records } = deps;
   const dataId = request.mon_data_id;
   await requireDataSource(records, dataId);
   const group = (await records.groups.get(dataId))?.value;
@@ -155,7 +156,7 @@ export const createResultTable = async (
   if ((await records.tables.get(dataId)) !== undefined) {
     throw new Fault('permanent', 'table_exists', taken);
   }
-  await tables.createTable(group.is_split_measurement ? 'narrow' : 'wide', group.table_id);
+  await makeTable(deps, group, group.table_id);
   const table = newResultTable({
     table_id: group.table_id,
     table_name_zh: request.table_name_zh ?? group.time_series_group_name,
@@ -175,6 +176,7 @@ const beginPolicy = async (
   { applicationPolicies }: Records,
   appId: number,
   { app_name, deduplicate, fill_dimensions }: ApplicationRequest,
+  retentionDays: number | undefined,
 ): Promise<void> => {
   const wanted: ApplicationPolicy = {
     ...(deduplicate === undefined ? {} : { deduplicate }),
@@ -182,17 +184,21 @@ const beginPolicy = async (
   };
   let there = await applicationPolicies.get(appId);
   if (there === undefined) {
-    there = await applicationPolicies.create(appId, wanted).catch(async (error: unknown) => {
-      const other = isConflict(error) ? await applicationPolicies.get(appId) : undefined;
-      if (other === undefined) throw error;
-      return other;
-    });
+    const initial = retentionDays === undefined ? {} : { retention_days_initial: retentionDays };
+    there = await applicationPolicies
+      .create(appId, { ...wanted, ...initial })
+      .catch(async (error: unknown) => {
+        const other = isConflict(error) ? await applicationPolicies.get(appId) : undefined;
+        if (other === undefined) throw error;
+        return other;
+      });
   }
-  if (isDeepStrictEqual(there.value, wanted)) return;
+  const { retention_days_initial: _, ...asked } = there.value;
+  if (isDeepStrictEqual(asked, wanted)) return;
   throw new Fault(
     'permanent',
     'creation_differs',
-    `application ${JSON.stringify(app_name)} is half created with ${JSON.stringify(there.value)}; to finish it, repeat the call with that value`,
+    `application ${JSON.stringify(app_name)} is half created with ${JSON.stringify(asked)}; to finish it, repeat the call with that value`,
   );
 };
 
@@ -201,7 +207,7 @@ const beginPolicy = async (
  * is finished by the same call. Permanent Faults `name_taken`, `creation_in_progress`, `creation_differs`.
  */
 export const createApplication = async (
-  { records }: CreationDeps,
+  { records, retentionDays }: CreationDeps,
   request: ApplicationRequest,
 ): Promise<Application> => {
   const appId = await records.reserve(
@@ -213,7 +219,7 @@ export const createApplication = async (
       return there.value.is_delete ? 'gone' : 'other';
     },
   );
-  await beginPolicy(records, appId, request);
+  await beginPolicy(records, appId, request, retentionDays);
   const token = newToken();
   await records.point(recordKeys.applicationToken(token), appId);
   const taken = `another call is creating application ${JSON.stringify(request.app_name)} now`;

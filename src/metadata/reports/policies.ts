@@ -45,7 +45,7 @@ export const policyDefaultsOf = ({
     value_bytes_max: traces.limits.valueBytesMax,
     deduplicate: true,
     fill_dimensions: true,
-    retention_days: null,
+    retention_days: traces.retentionDays ?? null,
   },
 });
 

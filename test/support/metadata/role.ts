@@ -37,6 +37,7 @@ export const startMetadataRole = async (
     TIDEMARK_DATA: dataFolder,
     TIDEMARK_METADATA_API_PORT: String(apiPort),
     TIDEMARK_METADATA_OPS_PORT: String(opsPort),
+    TIDEMARK_METADATA_RETENTION_DAYS: 'off',
     ...engines.env,
     TIDEMARK_NATS_URL: engines.asUser(engines.nats.url, 'metadata'),
     ...more,

@@ -277,6 +277,10 @@ export const startStack = async (options: StackOptions = {}): Promise<Stack> => 
   const [first] = ingressPorts;
   const metadataEnv = {
     ...(first === undefined ? {} : receiverEnv(first)),
+    // Tests store points of any age, and look at what stays.
+    ...(options.program === undefined && options.programs?.['metadata'] === undefined
+      ? { TIDEMARK_METADATA_RETENTION_DAYS: 'off' }
+      : {}),
     ...(await envOf('metadata', 'metadata')),
   };
   const metadata = roleProcess('metadata', 'metadata', metadataEnv, metadataPorts, options);

@@ -101,6 +101,7 @@ describe('settings', () => {
     explore: 'editor',
     cluster: 'sample',
     replicas: '3',
+    days: '30',
     ratio: '0.5',
     secret: 'sample',
   };

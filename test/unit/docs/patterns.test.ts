@@ -107,6 +107,7 @@ const reviewed: Readonly<Record<string, readonly string[]>> = {
     "stores/clickhouse/literals.ts /[\\\\'\\u0000-\\u001f\\u007f]/g",
     'metadata/api/usage-endpoints.ts /^-?\\d{1,10}$/',
     'metadata/api/usage-endpoints.ts /^[1-9]\\d{0,2}$/',
+    'metadata/api/retention-endpoints.ts /^[1-9]\\d{0,4}$/',
     'metadata/api/activity-endpoints.ts /^\\d{1,2}$/',
     'metadata/audit/audit.ts /^[1-9]\\d{0,14}$/',
     'metadata/audit/audit.ts /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/',

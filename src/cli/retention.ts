@@ -1,0 +1,113 @@
+import { type Command, InvalidArgumentError } from 'commander';
+import { z } from 'zod';
+import { bytesText } from './bytes-text.ts';
+import { adminClient } from './client.ts';
+import { addYesOption, confirm, type YesOption } from './confirm.ts';
+import {
+  addJsonOption,
+  addSubject,
+  type JsonOption,
+  type Subject,
+  type SubjectOptions,
+  subjectOf,
+  subjectPath,
+} from './options.ts';
+import { nothing, printAnswer, printFields } from './output.ts';
+
+const sums = { days: z.number(), rows: z.number(), bytes: z.number() };
+
+const retentionSchema = z.object({
+  retention_days: z.number().nullable(),
+  origin: z.enum(['policy', 'creation', 'pipelines', 'none']),
+  ...sums,
+  oldest_day: z.string().nullable(),
+  newest_day: z.string().nullable(),
+  change: z
+    .object({ retention_days: z.number().nullable(), kept_from: z.string().nullable(), ...sums })
+    .nullable(),
+});
+
+type Retention = z.output<typeof retentionSchema>;
+type Days = number | 'off' | 'default';
+
+const keptText = (days: number | null): string => (days === null ? 'for ever' : `${days} days`);
+
+const origins: Readonly<Record<Retention['origin'], string>> = {
+  policy: 'set here',
+  creation: 'the default when it was created',
+  pipelines: 'pipelines/traces.yaml',
+  none: 'nothing sets one',
+};
+
+const storedText = ({ days, rows, bytes }: { days: number; rows: number; bytes: number }): string =>
+  `${rows} rows of ${days} ${days === 1 ? 'day' : 'days'}, ${bytesText(bytes)}`;
+
+const print = (shown: Retention): void =>
+  printFields([
+    ['kept', keptText(shown.retention_days)],
+    ['by', origins[shown.origin]],
+    ['stored', storedText(shown)],
+    ['days', `${shown.oldest_day ?? nothing} to ${shown.newest_day ?? nothing}`],
+  ]);
+
+const read = (subject: Subject, days?: Days) =>
+  adminClient().ask(
+    retentionSchema,
+    'GET',
+    `${subjectPath(subject)}/retention${days === undefined ? '' : `?days=${days}`}`,
+  );
+
+const nameOf = ({ kind, id }: Subject): string =>
+  kind === 'data_id' ? `data id ${id}` : `application ${id}`;
+
+/**
+ * Returns where a retention of `days` removes nothing that is stored now, or the operator has confirmed what it removes. Otherwise a
+ * permanent Fault `not_confirmed` with rows, days and bytes.
+ */
+export const confirmRetention = async (subject: Subject, days: Days, options: YesOption): Promise<void> => {
+  if (options.yes === true) return;
+  const { change } = (await read(subject, days)).value;
+  if (change === null || change.rows === 0) return;
+  await confirm(
+    `${storedText(change)}, all before ${change.kept_from ?? nothing}, of ${nameOf(subject)} are removed`,
+    options,
+  );
+};
+
+const daysArgument = (text: string): Days => {
+  if (text === 'off' || text === 'default') return text;
+  if (/^[1-9]\d{0,4}$/.test(text)) return Number(text);
+  throw new InvalidArgumentError('It must be a number of days, off or default.');
+};
+
+const show = async (id: number, options: JsonOption & SubjectOptions): Promise<void> =>
+  printAnswer(await read(subjectOf(id, options)), options, print);
+
+const set = async (
+  id: number,
+  days: Days,
+  options: JsonOption & SubjectOptions & YesOption,
+): Promise<void> => {
+  const subject = subjectOf(id, options);
+  await confirmRetention(subject, days, options);
+  const body = { retention_days: days === 'default' ? null : days };
+  await adminClient().ask(z.unknown(), 'PATCH', `${subjectPath(subject)}/policy`, { body });
+  printAnswer(await read(subject), options, print);
+};
+
+/** `tidemark retention show | set`. */
+export const registerRetention = (program: Command): void => {
+  const retention = program
+    .command('retention')
+    .description('how long the rows of a data id or an application are kept');
+  addJsonOption(
+    addSubject(retention.command('show')).description('show the retention, its origin, and what is stored'),
+  ).action(show);
+  addJsonOption(
+    addYesOption(
+      addSubject(retention.command('set'))
+        .argument('<days>', 'number of days, off = for ever, or default', daysArgument)
+        .description('change the retention; older rows are removed for ever, in the background'),
+    ),
+  ).action(set);
+};

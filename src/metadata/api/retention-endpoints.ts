@@ -1,0 +1,172 @@
+import { z } from 'zod';
+import { retentionDaysOf } from '../../directory/policies.ts';
+import { dayMs } from '../../model/time.ts';
+import { readSpanDays } from '../../stores/clickhouse/span-days.ts';
+import { readTableFigures } from '../../stores/questdb/table-figures.ts';
+import type { Records } from '../records/store.ts';
+import { knownInstanceOf, unknownInstance } from '../tables/placement.ts';
+import type { ApiDeps } from './deps.ts';
+import { type Endpoint, endpoint, none } from './endpoint.ts';
+import { idParams, versioned } from './params.ts';
+
+const count = z.int();
+
+/** Rows of one day, as a store has them. */
+type Day = { readonly day: string; readonly rows: number; readonly bytes: number };
+
+const sums = {
+  days: count.meta({ description: 'Days with rows' }),
+  rows: count,
+  bytes: count.meta({ description: 'On the disk; of spans, their share of the day' }),
+};
+
+const origin = z.enum(['policy', 'creation', 'pipelines', 'none']).meta({
+  description:
+    'policy: it was set here; creation: the default when the owner was created; pipelines: pipelines/traces.yaml; none: kept for ever',
+});
+
+const answer = z
+  .strictObject({
+    retention_days: count.nullable().meta({ description: 'null: kept for ever' }),
+    origin,
+    ...sums,
+    oldest_day: z.string().nullable(),
+    newest_day: z.string().nullable(),
+    change: z
+      .strictObject({
+        retention_days: count.nullable(),
+        kept_from: z.string().nullable().meta({ description: 'The first day that is kept; null: all' }),
+        ...sums,
+      })
+      .nullable()
+      .meta({ description: 'What a change to `days` would remove for ever; null where none is asked for' }),
+  })
+  .meta({ id: 'Retention' });
+
+type Kept = Pick<z.output<typeof answer>, 'retention_days' | 'origin'>;
+
+const wrong = 'must be off, default, or a whole number of days from 1 to 36500';
+
+const query = z.strictObject({
+  days: z
+    .union(
+      [
+        z.literal(['off', 'default']),
+        z
+          .string()
+          .regex(/^[1-9]\d{0,4}$/, wrong)
+          .transform(Number)
+          .pipe(z.int().min(1).max(36_500, wrong)),
+      ],
+      wrong,
+    )
+    .optional()
+    .meta({ description: 'Shows what this retention would remove' }),
+});
+
+const sumOf = (days: readonly Day[]) => ({
+  days: new Set(days.map(({ day }) => day)).size,
+  rows: days.reduce((sum, { rows }) => sum + rows, 0),
+  bytes: days.reduce((sum, { bytes }) => sum + bytes, 0),
+});
+
+/** The first day that is kept whole: one expires once all of it is older than the retention. */
+const keptFrom = (days: number, nowMs: number): string =>
+  new Date((Math.floor(nowMs / dayMs) - days) * dayMs).toISOString().slice(0, 10);
+
+type Asked = z.output<typeof query>['days'];
+type Policy = Parameters<typeof retentionDaysOf>[0];
+
+/** The retention of an owner with this policy. `fallback`: that of the pipeline files. */
+const keptBy = (policy: Policy, fallback: number | undefined): Kept => {
+  const days = retentionDaysOf(policy);
+  const own = policy?.retention_days;
+  if (own === undefined && days === undefined)
+    return fallback === undefined
+      ? { retention_days: null, origin: 'none' }
+      : { retention_days: fallback, origin: 'pipelines' };
+  return { retention_days: days ?? null, origin: own === undefined ? 'creation' : 'policy' };
+};
+
+const changeTo = (asked: Asked, policy: Policy, fallback: number | undefined): number | null => {
+  if (asked === 'off') return null;
+  if (asked !== undefined && asked !== 'default') return asked;
+  return policy?.retention_days_initial ?? fallback ?? null;
+};
+
+const shown = (
+  asked: Asked,
+  policy: Policy,
+  fallback: number | undefined,
+  days: readonly Day[],
+  now: number,
+) => {
+  const to = changeTo(asked, policy, fallback);
+  const from = to === null ? null : keptFrom(to, now);
+  const gone = from === null ? [] : days.filter(({ day }) => day < from);
+  return {
+    ...keptBy(policy, fallback),
+    ...sumOf(days),
+    oldest_day: days[0]?.day ?? null,
+    newest_day: days.at(-1)?.day ?? null,
+    change: asked === undefined ? null : { retention_days: to, kept_from: from, ...sumOf(gone) },
+  };
+};
+
+const pointDays = async (
+  { inspected }: ApiDeps,
+  records: Records,
+  dataId: number,
+): Promise<readonly Day[]> => {
+  await versioned(records.dataSources, dataId);
+  const table = (await records.tables.get(dataId))?.value.table_id;
+  if (table === undefined) return [];
+  const instance = knownInstanceOf(records, dataId);
+  const sql = inspected.questdb.find(({ name }) => name === instance)?.sql;
+  if (sql === undefined) throw unknownInstance(instance, `table ${table}`);
+  return (await readTableFigures(sql, table))?.partitions ?? [];
+};
+
+const common = {
+  method: 'GET',
+  tag: 'Policies',
+  role: 'viewer',
+  params: idParams,
+  query,
+  body: none,
+  answer,
+} as const;
+
+/** …/retention of data sources and applications. Their policies change it. */
+export const retentionEndpoints = (deps: ApiDeps): Endpoint[] => [
+  endpoint({
+    ...common,
+    path: '/api/v1/data-sources/{id}/retention',
+    summary: 'Shows how long points are kept, what is stored, and what another retention would remove',
+    run: async ({ params: { id }, query: { days: asked }, records }) => {
+      const days = await pointDays(deps, records, id);
+      const policy = (await records.sourcePolicies.get(id))?.value;
+      return { body: shown(asked, policy, undefined, days, deps.outcomes.now()) };
+    },
+  }),
+  endpoint({
+    ...common,
+    path: '/api/v1/applications/{id}/retention',
+    summary: 'Shows how long spans are kept, what is stored, and what another retention would remove',
+    run: async ({ params: { id }, query: { days: asked }, records }) => {
+      await versioned(records.applications, id);
+      const days = await readSpanDays(deps.outcomes.clickhouse, { appId: id, timeoutMs: 20_000 });
+      const policy = (await records.applicationPolicies.get(id))?.value;
+      const fallback = deps.policyDefaults.application.retention_days;
+      return {
+        body: shown(
+          asked,
+          policy,
+          typeof fallback === 'number' ? fallback : undefined,
+          days,
+          deps.outcomes.now(),
+        ),
+      };
+    },
+  }),
+];
