@@ -192,11 +192,13 @@ describe('tidemark up', () => {
       ...JSON.parse(elsewhere(first ?? '')),
       exported_at: expect.any(Number),
     });
-    const push = below(up, 'Push a point');
-    const own = /"access_token":"([0-9a-f]{32})"/.exec(push)?.[1] ?? '';
-    const answerOf = (token: string) => () => paste(push.replace(own, token));
-    await expect.poll(answerOf((first ?? '') + own.slice(1))).toContain('"code":"200"');
-    expect(await answerOf(own)()).toContain('"code":"401"');
+    const script = await paste(up, below(up, 'Push a point').replace(/ \| sh$/, ''));
+    const now = /"access_token": ?"([0-9a-f]{32})"/.exec(script)?.[1] ?? '';
+    expect(now.slice(0, 1)).toBe(first);
+    const before = tokens.find((token) => token.slice(1) === now.slice(1)) ?? '';
+    const answerOf = (token: string) => () => paste(up, script.replaceAll(now, token));
+    await expect.poll(answerOf(now)).toContain('"code":"200"');
+    expect(await answerOf(before)()).toContain('"code":"401"');
 
     // At once: the item may still be on its way.
     const refused = await ask('POST', 'import', elsewhere(second ?? ''));

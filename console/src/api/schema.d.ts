@@ -808,6 +808,46 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/data-sources/{id}/retention": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Shows how long points are kept, what is stored, and what another retention would remove
+         * @description Needs the role viewer.
+         */
+        get: operations["get_data_sources_by_id_retention"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/applications/{id}/retention": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Shows how long spans are kept, what is stored, and what another retention would remove
+         * @description Needs the role viewer.
+         */
+        get: operations["get_applications_by_id_retention"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/operations/metadata.task.custom_report.refresh_custom_report_2_node_man": {
         parameters: {
             query?: never;
@@ -2038,6 +2078,33 @@ export interface components {
             value: number | boolean | "off";
             /** @description Where metadata has it from: the variable, the place in the settings file, `default`, or the pipeline file */
             origin: string;
+        };
+        Retention: {
+            /** @description null: kept for ever */
+            retention_days: number | null;
+            /**
+             * @description policy: it was set here; creation: the default when the owner was created; pipelines: pipelines/traces.yaml; none: kept for ever
+             * @enum {string}
+             */
+            origin: "policy" | "creation" | "pipelines" | "none";
+            /** @description Days with rows */
+            days: number;
+            rows: number;
+            /** @description On the disk; of spans, their share of the day */
+            bytes: number;
+            oldest_day: string | null;
+            newest_day: string | null;
+            /** @description What a change to `days` would remove for ever; null where none is asked for */
+            change: {
+                retention_days: number | null;
+                /** @description The first day that is kept; null: all */
+                kept_from: string | null;
+                /** @description Days with rows */
+                days: number;
+                rows: number;
+                /** @description On the disk; of spans, their share of the day */
+                bytes: number;
+            } | null;
         };
         RefreshRun: {
             run_id: number;
@@ -5693,6 +5760,66 @@ export interface operations {
             };
             401: components["responses"]["Problem401"];
             403: components["responses"]["Problem403"];
+            422: components["responses"]["Problem422"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    get_data_sources_by_id_retention: {
+        parameters: {
+            query?: {
+                days?: "off" | string;
+            };
+            header?: never;
+            path: {
+                /** @description The id of the record */
+                id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Retention"];
+                };
+            };
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            422: components["responses"]["Problem422"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    get_applications_by_id_retention: {
+        parameters: {
+            query?: {
+                days?: "off" | string;
+            };
+            header?: never;
+            path: {
+                /** @description The id of the record */
+                id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Retention"];
+                };
+            };
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
             422: components["responses"]["Problem422"];
             503: components["responses"]["Problem503"];
         };
