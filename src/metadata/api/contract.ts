@@ -113,7 +113,10 @@ export const column = z
       .int()
       .nonnegative()
       .optional()
-      .meta({ description: 'Since when, in Unix seconds, values of the dimension go to more_dimensions; absent: they do not' }),
+      .meta({
+        description:
+          'Since when, in Unix seconds, values of the dimension go to more_dimensions; absent: they do not',
+      }),
   })
   .meta({ id: 'Column' });
 
