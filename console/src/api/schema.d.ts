@@ -1996,7 +1996,7 @@ export interface components {
             first_seen: number;
             /** @description Written at most once an hour while the name is in use, Unix seconds */
             last_seen: number;
-            /** @description Since when, in Unix seconds, values of the dimension go to more_dimensions; absent: they do not */
+            /** @description Values go to more_dimensions since then, Unix seconds; absent: they do not */
             full_since?: number;
         };
         Placement: {

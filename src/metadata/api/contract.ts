@@ -113,10 +113,7 @@ export const column = z
       .int()
       .nonnegative()
       .optional()
-      .meta({
-        description:
-          'Since when, in Unix seconds, values of the dimension go to more_dimensions; absent: they do not',
-      }),
+      .meta({ description: 'Values go to more_dimensions since then, Unix seconds; absent: they do not' }),
   })
   .meta({ id: 'Column' });
 
