@@ -37,6 +37,7 @@ const durability = settingsOf(kinds.durability);
 const urls = settingsOf(kinds.urls);
 const replicas = settingsOf(kinds.replicas);
 const port = settingsOf(kinds.port);
+const portOrOff = settingsOf(kinds.portOrOff);
 const url = settingsOf(kinds.url);
 const publicUrl = settingsOf(kinds.publicUrl);
 const origin = settingsOf(kinds.origin);
@@ -157,11 +158,21 @@ export const settingsTable = z.object({
   ingress: z.object({
     pushPort: port.setting('TIDEMARK_INGRESS_PUSH_PORT', '10205', 'push receiver'),
     otlpPort: port.setting('TIDEMARK_INGRESS_OTLP_PORT', '4318', 'trace receiver'),
+    grpcPort: portOrOff.setting(
+      'TIDEMARK_INGRESS_GRPC_PORT',
+      '4317',
+      'trace receiver over gRPC; off = there is none',
+    ),
+    grpcConnectionAgeMsMax: count.setting(
+      'TIDEMARK_INGRESS_GRPC_CONNECTION_AGE_MAX_MS',
+      '600000',
+      'longest life of a connection over gRPC, milliseconds: each one ends at a random time between the half of it and this, without losing a call, so that load spreads over new processes; 0 = no limit',
+    ),
     opsPort: port.setting('TIDEMARK_INGRESS_OPS_PORT', '10310', 'operations port of ingress'),
     processes: processes.setting(
       'TIDEMARK_INGRESS_PROCESSES',
       '1',
-      'processes of one ingress that share its two ports, 1 to 64; the operations port of each process is 10 above that of the previous process',
+      'processes of one ingress that share its ports, 1 to 64; the operations port of each process is 10 above that of the previous process',
     ),
     bytesInFlightMax: bytes.setting(
       'TIDEMARK_INGRESS_BYTES_IN_FLIGHT_MAX',
@@ -188,7 +199,7 @@ export const settingsTable = z.object({
     ),
     otlpHost: text.optional(
       'TIDEMARK_INGRESS_OTLP_HOST',
-      'address the trace receiver listens on, default TIDEMARK_BIND_HOST; :: is every IPv6 and IPv4 address',
+      'address the trace receiver listens on, over HTTP and gRPC, default TIDEMARK_BIND_HOST; :: is every IPv6 and IPv4 address',
     ),
     pushCorsOrigin: origin.optional(
       'TIDEMARK_INGRESS_PUSH_CORS_ORIGIN',
@@ -235,7 +246,7 @@ export const settingsTable = z.object({
     connectionsMax: count.setting(
       'TIDEMARK_INGRESS_CONNECTIONS_MAX',
       '16384',
-      'connections to both receivers of one ingress process; above it 503; 0 = no limit',
+      'connections to all receivers of one ingress process; above it 503, over gRPC the connection is closed; 0 = no limit',
     ),
     addressConnectionsMax: count.setting(
       'TIDEMARK_INGRESS_ADDRESS_CONNECTIONS_MAX',
@@ -249,7 +260,7 @@ export const settingsTable = z.object({
     ),
     tlsCertFile: path.optional(
       'TIDEMARK_INGRESS_TLS_CERT_FILE',
-      'certificate chain of both receivers, PEM, reloaded when it changes; default none: plain HTTP',
+      'certificate chain of all receivers, PEM, reloaded when it changes; default none: plain HTTP',
     ),
     tlsKeyFile: path.optional('TIDEMARK_INGRESS_TLS_KEY_FILE', 'private key of that certificate, PEM'),
     tlsClientCaFile: path.optional(

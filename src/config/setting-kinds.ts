@@ -77,6 +77,16 @@ export const kinds = {
       .refine((text) => /^\d{1,5}$/.test(text) && Number(text) <= 65535, 'is not a port (0 to 65535)')
       .transform(Number),
   },
+  portOrOff: {
+    shown: 'port, off',
+    schema: z
+      .string()
+      .refine(
+        (text) => text === 'off' || (/^\d{1,5}$/.test(text) && Number(text) <= 65535),
+        'is neither a port (0 to 65535) nor off',
+      )
+      .transform((text) => (text === 'off' ? undefined : Number(text))),
+  },
   level: {
     shown: 'level',
     schema: z.string().refine((text) => logLevels.includes(text), `is not one of ${logLevels.join(', ')}`),

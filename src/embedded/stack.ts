@@ -46,6 +46,11 @@ const portsOf = (settings: Settings) => ({
   clickhouseHttp: named(settings.clickhouse.httpPort, 'TIDEMARK_CLICKHOUSE_HTTP_PORT', 'ClickHouse HTTP'),
   push: named(settings.ingress.pushPort, 'TIDEMARK_INGRESS_PUSH_PORT', 'push receiver'),
   otlp: named(settings.ingress.otlpPort, 'TIDEMARK_INGRESS_OTLP_PORT', 'trace receiver'),
+  ...(settings.ingress.grpcPort === undefined
+    ? {}
+    : {
+        grpc: named(settings.ingress.grpcPort, 'TIDEMARK_INGRESS_GRPC_PORT', 'trace receiver over gRPC'),
+      }),
   ingressOps: named(settings.ingress.opsPort, 'TIDEMARK_INGRESS_OPS_PORT', 'operations port of ingress'),
   transferOps: named(settings.transfer.opsPort, 'TIDEMARK_TRANSFER_OPS_PORT', 'operations port of transfer'),
   api: named(settings.metadata.apiPort, 'TIDEMARK_METADATA_API_PORT', 'admin API'),
@@ -66,7 +71,8 @@ export const planStack = async (settings: Settings): Promise<StackPlan> => {
   for (const [index, entry] of open.entries()) entry.port = free[index] ?? 0;
   const { nats, questdb, clickhouse, host, metadata, admin } = settings;
   const roleHost = host === '0.0.0.0' || host === '::' ? loopback : host;
-  const { push, otlp, ingressOps, transferOps, api, metadataOps } = ports;
+  const { push, otlp, grpc, ingressOps, transferOps, api, metadataOps } = ports;
+  const receivers = grpc === undefined ? [push, otlp] : [push, otlp, grpc];
   return {
     engineHost: loopback,
     roleHost,
@@ -83,7 +89,7 @@ export const planStack = async (settings: Settings): Promise<StackPlan> => {
       ...(questdb.url === undefined ? [ports.questdbHttp, ports.questdbPg] : []),
       ...(clickhouse.url === undefined ? [ports.clickhouseHttp] : []),
     ],
-    rolePorts: [push, otlp, ingressOps, transferOps, api, metadataOps],
+    rolePorts: [...receivers, ingressOps, transferOps, api, metadataOps],
   };
 };
 
@@ -212,7 +218,8 @@ const roleEnvironment = (
 /** Builds, but does not start, the engines without a configured address and one of each role. */
 export const createStack = (settings: Settings, plan: StackPlan, deps: StackDeps): Stack => {
   const engines = createEngines(settings, plan, deps);
-  const { push, otlp, ingressOps, transferOps, api, metadataOps } = plan.ports;
+  const { push, otlp, grpc, ingressOps, transferOps, api, metadataOps } = plan.ports;
+  const receivers = grpc === undefined ? [push, otlp] : [push, otlp, grpc];
   const role = (name: RoleName, ops: NamedPort, others: NamedPort[]): Role =>
     createRole({
       name,
@@ -225,7 +232,7 @@ export const createStack = (settings: Settings, plan: StackPlan, deps: StackDeps
   const roles = {
     metadata: role('metadata', metadataOps, [api]),
     transfer: role('transfer', transferOps, []),
-    ingress: role('ingress', ingressOps, [push, otlp]),
+    ingress: role('ingress', ingressOps, receivers),
   };
   // No new requests come in, transfer finishes the stream, and the stream ends last.
   return { engines, roles, inStopOrder: [roles.ingress, roles.transfer, roles.metadata, ...engines] };

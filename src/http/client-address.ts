@@ -1,5 +1,5 @@
-import type { IncomingMessage } from 'node:http';
 import { BlockList, isIP } from 'node:net';
+import type { Incoming } from './incoming.ts';
 
 /** Proxies whose X-Forwarded-For counts. */
 export type TrustedProxies = BlockList;
@@ -58,7 +58,7 @@ export const isTrusted = (proxies: TrustedProxies, address: string): boolean => 
  * The client's address: the socket's, or, behind trusted proxies, the last address in X-Forwarded-For that is not a trusted proxy
  * (a client can forge the entries before it).
  */
-export const clientAddress = (request: IncomingMessage, proxies: TrustedProxies): string => {
+export const clientAddress = (request: Incoming, proxies: TrustedProxies): string => {
   const socket = bare(request.socket.remoteAddress ?? '');
   if (!isTrusted(proxies, socket)) return socket;
   const header = request.headers['x-forwarded-for'];

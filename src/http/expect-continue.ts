@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 
-const waiting = new WeakMap<IncomingMessage, ServerResponse>();
+const waiting = new WeakMap<object, ServerResponse>();
 
 /** Remembers that the client waits for `100 Continue` before it sends the body of this request. */
 export const holdContinue = (request: IncomingMessage, response: ServerResponse): void => {
@@ -8,7 +8,7 @@ export const holdContinue = (request: IncomingMessage, response: ServerResponse)
 };
 
 /** Sends 100 Continue to a client that waits for it. A request refused before this costs no body at all. */
-export const sendContinue = (request: IncomingMessage): void => {
+export const sendContinue = (request: object): void => {
   const response = waiting.get(request);
   if (response === undefined) return;
   waiting.delete(request);

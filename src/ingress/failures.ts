@@ -1,18 +1,17 @@
-import type { IncomingMessage } from 'node:http';
-import type { Socket } from 'node:net';
 import { clientAddress, isTrusted, type TrustedProxies } from '../http/client-address.ts';
+import type { Incoming, Peer } from '../http/incoming.ts';
 
 /** How many requests without a valid credential an address may send per second; further ones are refused before they are read. */
 export type FailureLimit = {
   /** Whole seconds after which the address of this request may try again; 0: at once. */
-  retryAfterSeconds(request: IncomingMessage): number;
+  retryAfterSeconds(request: Incoming): number;
   /**
    * Counts a request that is refused and has shown no valid credential. A result above 0: the address sent too many of them; the
    * request is refused for their number, and the sender may retry after this many seconds.
    */
-  failed(request: IncomingMessage): number;
+  failed(request: Incoming): number;
   /** The request has shown a valid credential: its address is not limited for a minute. */
-  passed(request: IncomingMessage): void;
+  passed(request: Incoming): void;
 };
 
 export type FailureLimitOptions = {
@@ -66,10 +65,9 @@ export const createFailureLimit = ({
   if (failuresMax === 0) return none;
   const failures = new Map<string, Failures>();
   const passedAt = new Map<string, number>();
-  const notedAt = new WeakMap<Socket, number>();
+  const notedAt = new WeakMap<Peer, number>();
 
-  const isProxied = ({ socket }: IncomingMessage): boolean =>
-    isTrusted(trustedProxies, socket.remoteAddress ?? '');
+  const isProxied = ({ socket }: Incoming): boolean => isTrusted(trustedProxies, socket.remoteAddress ?? '');
 
   const openOf = (address: string): number => {
     const known = failures.get(address);

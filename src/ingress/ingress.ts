@@ -1,4 +1,5 @@
 import type { Server } from 'node:http';
+import type { Server as NetServer } from 'node:net';
 import { createBatchPublisher } from '../bus/batch-publisher.ts';
 import { type Bus, connectBusWhenUp } from '../bus/connection.ts';
 import { findKvBucket, type KvBucket } from '../bus/kv.ts';
@@ -35,6 +36,8 @@ import { createIngressMetrics, type IngressMetrics } from '../telemetry/metrics.
 import { openTracing } from '../telemetry/open-tracing.ts';
 import { createIngressFigures } from '../telemetry/pulse-figures.ts';
 import { createFailureLimit, type FailureLimit } from './failures.ts';
+import type { Http2Listener } from './grpc/listener.ts';
+import { createGrpcServer } from './grpc/server.ts';
 import { type BytesInFlight, createBytesInFlight } from './http/admission.ts';
 import type { Listening } from './http/receiver-server.ts';
 import { type BaseCounter, createBaseCounter } from './identity.ts';
@@ -43,6 +46,7 @@ import type { CredentialNames } from './otlp/credential.ts';
 import { createOtlpHandler } from './otlp/handler.ts';
 import { createSpanPublisher } from './otlp/publish.ts';
 import { createReadTraces } from './otlp/read.ts';
+import { traceExportPath, tracesPath } from './otlp/refusal.ts';
 import { createOtlpServer } from './otlp/server.ts';
 import { createEncodePush } from './push/encode-anywhere.ts';
 import { createPushHandler } from './push/handler.ts';
@@ -59,7 +63,7 @@ import { createRequestTraces, type RequestTraces } from './request-traces.ts';
 import { createUsageRecorder } from './usage-recorder.ts';
 import { startIngressAtZero } from './zero-counters.ts';
 
-/** What both receivers share. */
+/** What all receivers share. */
 type Common = {
   readonly directory: Directory;
   readonly bases: BaseCounter;
@@ -163,34 +167,60 @@ const createPushReceiver = (
   return createPushServer(traced, listening, recorder, corsOrigin, common.links, onDefect(log));
 };
 
-/** OTLP -> TRACES. */
-const createOtlpReceiver = (
+/** OTLP -> TRACES, over HTTP and over gRPC. */
+const createOtlpReceivers = (
   pipeline: Pipelines['traces'],
   publishers: Publishers,
-  trustedProxies: TrustedProxies,
   credentialNames: CredentialNames,
   common: Common,
-): Server => {
+  connectionAgeMsMax: number,
+): { readonly http: Server; readonly grpc: Http2Listener } => {
   const { metrics, listening, accounting, log, traces } = common;
-  const recorder = createRefusalRecorder('otlp', accounting);
-  const handle = createOtlpHandler({
+  const { trustedProxies } = accounting;
+  const { limits, publish } = pipeline;
+  const unready = () => common.unready(publish.awayMs);
+  const shared = {
     ...common,
-    recorder,
     usage: createUsageRecorder('traces', common.usage, trustedProxies),
-    publisher: createSpanPublisher(publishers, pipeline.publish, metrics, traces),
-    unready: () => common.unready(pipeline.publish.awayMs),
+    publisher: createSpanPublisher(publishers, publish, metrics, traces),
+    unready,
     now: Date.now,
-    limits: pipeline.limits,
-    deadlineMs: pipeline.publish.deadlineMs,
+    limits,
+    deadlineMs: publish.deadlineMs,
     trustedProxies,
     credentialNames,
-    read: createReadTraces(common.large, credentialNames.attributes, pipeline.limits.elementsMax),
-  });
-  const traced = traces === undefined ? handle : traces.around('/v1/traces', handle);
-  return createOtlpServer(traced, listening, recorder, credentialNames.headers, common.links, onDefect(log));
+    read: createReadTraces(common.large, credentialNames.attributes, limits.elementsMax),
+  };
+  const doorOf = (receiver: 'otlp' | 'grpc', route: string) => {
+    const recorder = createRefusalRecorder(receiver, accounting);
+    const handle = createOtlpHandler({ ...shared, receiver, recorder });
+    return { recorder, handle: traces === undefined ? handle : traces.around(route, handle) };
+  };
+  const http = doorOf('otlp', tracesPath);
+  const grpc = doorOf('grpc', traceExportPath);
+  return {
+    http: createOtlpServer(
+      http.handle,
+      listening,
+      http.recorder,
+      credentialNames.headers,
+      common.links,
+      onDefect(log),
+    ),
+    grpc: createGrpcServer({
+      listening,
+      exports: new Map([[traceExportPath, grpc.handle]]),
+      recorder: grpc.recorder,
+      messageBytesMax: limits.bodyBytesMax,
+      connectionAgeMsMax,
+      unready,
+      links: common.links,
+      onDefect: onDefect(log),
+    }),
+  };
 };
 
-const listen = (server: Server, host: string, port: number, variable: string): Promise<void> =>
+const listen = (server: NetServer, host: string, port: number, variable: string): Promise<void> =>
   new Promise((resolve, reject) => {
     server.once('error', (error) => reject(listenFault(error, port, variable)));
     server.listen(port, host, resolve);
@@ -324,17 +354,45 @@ const openDirectory = (
   return directory;
 };
 
-/** Listens on both ports. They stop together: no new connections, and the open ones get `Connection: close` with their next answer. */
-const listenOnBoth = async (
+/**
+ * Listens on all ports. They stop together: no new connections; open ones get `Connection: close` with their next answer over HTTP,
+ * and GOAWAY over gRPC.
+ */
+const listenOnAll = async (
   { settings: { ingress } }: Given,
-  { push, otlp }: { readonly push: Server; readonly otlp: Server },
+  { push, otlp, grpc }: { readonly push: Server; readonly otlp: Server; readonly grpc: Http2Listener },
   parts: Parts,
 ): Promise<void> => {
+  const { otlpHost, grpcPort } = ingress;
   const servers = parts.together();
   await listen(push, ingress.pushHost, ingress.pushPort, 'TIDEMARK_INGRESS_PUSH_PORT');
   servers.add('push receiver', () => drain(push, ingress.drainMs));
-  await listen(otlp, ingress.otlpHost, ingress.otlpPort, 'TIDEMARK_INGRESS_OTLP_PORT');
+  await listen(otlp, otlpHost, ingress.otlpPort, 'TIDEMARK_INGRESS_OTLP_PORT');
   servers.add('trace receiver', () => drain(otlp, ingress.drainMs));
+  if (grpcPort === undefined) return;
+  await listen(grpc.server, otlpHost, grpcPort, 'TIDEMARK_INGRESS_GRPC_PORT');
+  servers.add('trace receiver over gRPC', () => grpc.drain());
+};
+
+/** Makes the receivers and listens. */
+const openReceivers = async (
+  given: Given,
+  publishers: { readonly push: Publishers; readonly otlp: Publishers },
+  columns: KvBucket,
+  common: Common,
+  parts: Parts,
+): Promise<void> => {
+  const { pipelines, settings } = given;
+  const { pushCorsOrigin, tokenHeaders, tokenAttributes, grpcConnectionAgeMsMax } = settings.ingress;
+  const push = createPushReceiver(pipelines.metrics, publishers.push, columns, pushCorsOrigin, common);
+  const { http, grpc } = createOtlpReceivers(
+    pipelines.traces,
+    publishers.otlp,
+    { headers: tokenHeaders, attributes: tokenAttributes },
+    common,
+    grpcConnectionAgeMsMax,
+  );
+  await listenOnAll(given, { push, otlp: http, grpc }, parts);
 };
 
 /** From the operations port to the receivers: each part needs those before it, and stops before them. */
@@ -412,17 +470,7 @@ const startIngress = async (given: Given, parts: Parts, stop: AbortSignal): Prom
     traces: tracing === undefined ? undefined : createRequestTraces(tracing),
   };
 
-  const push = createPushReceiver(
-    pipelines.metrics,
-    publishers.push,
-    columns,
-    settings.ingress.pushCorsOrigin,
-    common,
-  );
-  const { tokenHeaders: headers, tokenAttributes: attributes, pushPort, otlpPort } = settings.ingress;
-  const credentialNames = { headers, attributes };
-  const otlp = createOtlpReceiver(pipelines.traces, publishers.otlp, trustedProxies, credentialNames, common);
-  await listenOnBoth(given, { push, otlp }, parts);
+  await openReceivers(given, publishers, columns, common, parts);
   // Finished spans may go to this process itself: they leave while it still accepts requests.
   parts.add('finished spans', () => tracing?.flush());
   const awayMs = Math.max(pipelines.metrics.publish.awayMs, pipelines.traces.publish.awayMs);
@@ -430,14 +478,15 @@ const startIngress = async (given: Given, parts: Parts, stop: AbortSignal): Prom
   checks.set({
     receiver: () => (stop.aborted ? 'the receiver is stopping' : startingText(bases, directory)),
   });
+  const { pushPort, otlpPort, grpcPort } = settings.ingress;
   log.info(
-    { push: pushPort, otlp: otlpPort, ops, tls: listening.tls !== undefined },
+    { push: pushPort, otlp: otlpPort, grpc: grpcPort, ops, tls: listening.tls !== undefined },
     'ingress accepts requests',
   );
 };
 
 /**
- * The receivers (architecture 2.1): sender -> push on 10205 -> METRICS, exporter -> OTLP on 4318 -> TRACES. Runs until SIGTERM or
+ * The receivers (architecture 2.1): sender -> push on 10205 -> METRICS, exporter -> OTLP on 4318 and 4317 -> TRACES. Runs until SIGTERM or
  * SIGINT, then answers the requests in hand and ends. Throws a permanent Fault for unusable settings and occupied ports.
  */
 export const runIngress = async (settings: Settings): Promise<void> => {

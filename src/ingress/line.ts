@@ -1,4 +1,4 @@
-import type { IncomingMessage } from 'node:http';
+import type { Incoming } from '../http/incoming.ts';
 import { counted } from '../model/counted.ts';
 import { Fault } from '../model/fault.ts';
 import type { IngressMetrics } from '../telemetry/metrics.ts';
@@ -17,7 +17,7 @@ import type { UsageRecorder } from './usage-recorder.ts';
 
 /** The known facts of a request so far; a refusal is attributed by them. */
 export type Sender = {
-  readonly request: IncomingMessage;
+  readonly request: Incoming;
   /** The only owner that it has shown a right to: a data id or an application; 0 before that, or with several owners. */
   owner: number;
   /** It has shown a valid credential. */
@@ -34,7 +34,7 @@ export type Sender = {
   requestId: RequestId;
 };
 
-export const newSender = (request: IncomingMessage): Sender => ({
+export const newSender = (request: Incoming): Sender => ({
   request,
   owner: 0,
   isKnown: false,
@@ -68,8 +68,8 @@ export type LineDependencies = {
 
 /** The steps of the line that differ between the signals, in the order in which a request passes them. Each may throw Refused. */
 export type Signal<S extends Sender, A> = {
-  readonly receiver: 'push' | 'otlp';
-  open(request: IncomingMessage): S;
+  readonly receiver: 'push' | 'otlp' | 'grpc';
+  open(request: Incoming): S;
   /** Validates the header fields. */
   checkHead(sender: S): void;
   /** The credential of the header fields: its owner, and max_rate. */
@@ -85,7 +85,7 @@ export type Signal<S extends Sender, A> = {
   /** Samples a request that is refused. */
   sampleRefused(sender: S, refused: Refused): void;
   /** The answer to a refused request. */
-  refuse(refused: Refused, request: IncomingMessage): Reply;
+  refuse(refused: Refused, request: Incoming): Reply;
 };
 
 /**
@@ -125,7 +125,7 @@ const addressed = (reply: Reply, sender: Sender, bases: BaseCounter): Reply => (
 });
 
 /** Bytes of a body that is not read to its end, as its sender announced them. */
-const announcedBytes = ({ headers }: IncomingMessage): number => Number(headers['content-length'] ?? 0);
+const announcedBytes = ({ headers }: Incoming): number => Number(headers['content-length'] ?? 0);
 
 /**
  * The line of a receiver (specification 4, architecture 4.1): header fields, credential and max_rate, body within its limits,
@@ -135,7 +135,7 @@ const announcedBytes = ({ headers }: IncomingMessage): number => Number(headers[
 export const createLine = <S extends Sender, A>(
   deps: LineDependencies,
   signal: Signal<S, A>,
-): ((request: IncomingMessage) => Promise<Reply>) => {
+): ((request: Incoming) => Promise<Reply>) => {
   const { failures, recorder, traces, limits, inFlight, bases } = deps;
   const bodyBytes = deps.metrics.bodyBytes.labels(signal.receiver);
 
@@ -146,6 +146,7 @@ export const createLine = <S extends Sender, A>(
       await signal.admitAbandoned?.(sender);
       throw new Fault('internal', 'unwanted_body', 'a body with a valid credential was abandoned');
     }
+    if (body instanceof Refused) throw body;
     throw body.reason === 'not_stored' ? notStored(body.detail) : new Refused(body.reason, body.detail);
   };
 
@@ -160,7 +161,7 @@ export const createLine = <S extends Sender, A>(
     try {
       bodyBytes.inc(body.wireBytes);
       traces?.sawBody(body.bytes);
-      sender.deadlineAt = performance.now() + deps.deadlineMs;
+      sender.deadlineAt = Math.min(performance.now() + deps.deadlineMs, sender.request.answerBy ?? Infinity);
       const arrivedAt = deps.now();
       const admitted = await signal.admitBody(sender, body);
       return await signal.take(sender, body, admitted, arrivedAt);

@@ -1,5 +1,5 @@
-import type { IncomingMessage } from 'node:http';
 import { clientAddress, type TrustedProxies } from '../http/client-address.ts';
+import type { Incoming } from '../http/incoming.ts';
 import { authorisationReasons } from '../model/authorisation.ts';
 import type { Pipeline } from '../model/signals.ts';
 import type { Refusals } from '../outcomes/refusals.ts';
@@ -14,7 +14,7 @@ export type Example = Pick<Sample, 'reason' | 'ordinal' | 'field' | 'value' | 'd
   Partial<Pick<Sample, 'stage' | 'secrets'>>;
 
 /** The request of a sample, and its id. */
-export type Sampled = { readonly request: IncomingMessage; readonly requestId: RequestId };
+export type Sampled = { readonly request: Incoming; readonly requestId: RequestId };
 
 /**
  * Records requests and values outside the balance (architecture 10.2): in the metrics of the process and the rows of LEDGER, with
@@ -37,7 +37,7 @@ export type RefusalRecorder = {
    * The same for a refused request; `named` is the owner that it names without a right to it, else 0. A sender that fails authorisation is
    * sampled every ten minutes beside the others.
    */
-  wantsRefused(request: IncomingMessage, owner: number, reason: string, named: number): boolean;
+  wantsRefused(request: Incoming, owner: number, reason: string, named: number): boolean;
   /** A sample of this request; `sdk` comes from its resource, else it is empty. */
   sample(sender: Sampled, owner: number, sdk: string, example: Example): void;
 };
@@ -49,7 +49,10 @@ export type RefusalRecorderDependencies = {
   readonly trustedProxies: TrustedProxies;
 };
 
-const pipelines = { push: 'metrics', otlp: 'traces' } as const satisfies Record<string, Pipeline>;
+const pipelines = { push: 'metrics', otlp: 'traces', grpc: 'traces' } as const satisfies Record<
+  string,
+  Pipeline
+>;
 
 export const createRefusalRecorder = (
   receiver: keyof typeof pipelines,

@@ -1,4 +1,4 @@
-import type { IncomingMessage } from 'node:http';
+import type { Incoming } from '../http/incoming.ts';
 import type { Pipeline } from '../model/signals.ts';
 import { ownSpansMark, type TraceAttributes, type TraceSpan, type Tracing } from '../telemetry/tracing.ts';
 
@@ -10,10 +10,10 @@ export type RequestTraces = {
    * The same handler with each sampled request in a span, which continues the trace of a `traceparent`; the answer names the trace
    * in `traceresponse`. A request is traced only after `sawBody` has received its body.
    */
-  around<R extends Reply>(
+  around<Q extends Incoming, R extends Reply>(
     route: string,
-    handle: (request: IncomingMessage) => Promise<R>,
-  ): (request: IncomingMessage) => Promise<R>;
+    handle: (request: Q) => Promise<R>,
+  ): (request: Q) => Promise<R>;
   /** Call it with the inflated body of the current request. A request that brings spans of this program is not traced. */
   sawBody(body: Buffer): void;
   /** Call it with the owner of the current request and its number of kept items. */
@@ -31,7 +31,7 @@ export type RequestTraces = {
 /** Requests of one message that are linked; further ones are not. */
 const linksMax = 100;
 
-const headerOf = ({ headers }: IncomingMessage): string | undefined => {
+const headerOf = ({ headers }: Incoming): string | undefined => {
   const { traceparent } = headers;
   return typeof traceparent === 'string' ? traceparent : undefined;
 };

@@ -1,13 +1,12 @@
-import type { IncomingMessage } from 'node:http';
-import type { Socket } from 'node:net';
 import { clientAddress, isTrusted, type TrustedProxies } from '../http/client-address.ts';
+import type { Incoming, Peer } from '../http/incoming.ts';
 import type { Pipeline } from '../model/signals.ts';
 import type { UsageBook } from '../outcomes/usage-book.ts';
 import type { Body } from './http/body.ts';
 import { senderName } from './sender.ts';
 
 /** What usage keeps of a request. */
-export type UsedBy = { readonly request: IncomingMessage; readonly secrets: readonly string[] };
+export type UsedBy = { readonly request: Incoming; readonly secrets: readonly string[] };
 
 /** Counts the usage of requests that are answered with success (architecture 10.6): once each, not for repeats. */
 export type UsageRecorder = {
@@ -27,8 +26,8 @@ export type UsageRecorder = {
 };
 
 /** Of a connection without a proxy the address is looked up once: that would be most of the cost of a count. */
-const createAddresses = (trustedProxies: TrustedProxies): ((request: IncomingMessage) => string) => {
-  const known = new WeakMap<Socket, string>();
+const createAddresses = (trustedProxies: TrustedProxies): ((request: Incoming) => string) => {
+  const known = new WeakMap<Peer, string>();
   return (request) => {
     const { socket } = request;
     const before = known.get(socket);

@@ -9,10 +9,10 @@ const statuses = [...new Set([200, 408, 417, 431, ...Object.values(refusalStatus
 
 /** Starts the counters of a receiver at 0, for all values of their closed labels. */
 export const startIngressAtZero = (metrics: IngressMetrics): void => {
-  const both = { receiver: ['push', 'otlp'] };
-  startAtZero(metrics.requests, { ...both, status: statuses });
+  const all = { receiver: ['push', 'otlp', 'grpc'] };
+  startAtZero(metrics.requests, { ...all, status: statuses });
   startAtZero(metrics.refused, { receiver: ['push'], reason: reasonCodes.pushes });
-  startAtZero(metrics.refused, { receiver: ['otlp'], reason: reasonCodes.exports });
+  startAtZero(metrics.refused, { receiver: ['otlp', 'grpc'], reason: reasonCodes.exports });
   startAtZero(metrics.accepted, { pipeline: pipelines });
   startAtZero(metrics.deferred, { pipeline: pipelines, reason: reasonCodes.times });
   startAtZero(metrics.dropped, { pipeline: ['metrics'], reason: reasonCodes.points });
@@ -20,7 +20,7 @@ export const startIngressAtZero = (metrics: IngressMetrics): void => {
   startAtZero(metrics.valuesDropped, { pipeline: ['metrics'], reason: reasonCodes.pointValues });
   startAtZero(metrics.valuesDropped, { pipeline: ['traces'], reason: reasonCodes.spanValues });
   startAtZero(metrics.duplicates, { pipeline: pipelines });
-  startAtZero(metrics.bodyBytes, both);
+  startAtZero(metrics.bodyBytes, all);
   startAtZero(metrics.tlsReloads, { outcome: ['loaded', 'refused'] });
   startAtZero(metrics.publishes, {
     pipeline: pipelines,

@@ -263,7 +263,7 @@ export const labelBounds: Readonly<Record<string, { readonly pattern: RegExp; re
     pattern: /^[a-z][a-z0-9_-]{0,31}$/,
     text: 'QuestDB instances: default, and the names in TIDEMARK_QUESTDB_URLS',
   },
-  receiver: { pattern: /^(push|otlp)$/, text: 'push, otlp' },
+  receiver: { pattern: /^(push|otlp|grpc)$/, text: 'push, otlp, grpc' },
   status: { pattern: /^[1-5]\d\d$/, text: 'HTTP status' },
   status_class: { pattern: /^[1-5]xx$/, text: '2xx, 4xx, 5xx' },
   reason: {

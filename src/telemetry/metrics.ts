@@ -60,7 +60,7 @@ const ledgerFeedMetrics = (registers: Registry[]) => ({
 const requestMetrics = (registers: Registry[]) => ({
   requests: new Counter({
     name: 'tidemark_ingress_requests_total',
-    help: 'Requests answered, by receiver and HTTP status',
+    help: 'Requests answered, by receiver and HTTP status; a call over gRPC counts with the status that its answer has over HTTP',
     labelNames: ['receiver', 'status'],
     registers,
   }),

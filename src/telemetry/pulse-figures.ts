@@ -71,7 +71,10 @@ export const createIngressFigures = (metrics: IngressMetrics): PulseFigures => {
       dropped: topReasons(lost, seconds),
       ingress: {
         items: byPipeline((pipeline) => rate(items, { pipeline })),
-        bytes: { push: rate(bytes, { receiver: 'push' }), otlp: rate(bytes, { receiver: 'otlp' }) },
+        bytes: {
+          push: rate(bytes, { receiver: 'push' }),
+          otlp: rate(bytes, { receiver: 'otlp' }) + rate(bytes, { receiver: 'grpc' }),
+        },
         refused: rate(await refused()),
         dropped: rate(lost),
         bytesInFlight: await gaugeOf(metrics.bytesInFlight),

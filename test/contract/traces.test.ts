@@ -5,5 +5,6 @@ import { sharedTraceStack } from '../support/otlp/trace-stack.ts';
 import './traces/spans.ts';
 import './traces/raw.ts';
 import './traces/shell.ts';
+import './traces/grpc.ts';
 
 afterAll(async () => (await sharedTraceStack()).stop());

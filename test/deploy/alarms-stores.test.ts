@@ -89,6 +89,7 @@ const startOther = async (opsPort: number): Promise<() => void> => {
       ...stack.env,
       TIDEMARK_INGRESS_PUSH_PORT: String(push),
       TIDEMARK_INGRESS_OTLP_PORT: String(otlp),
+      TIDEMARK_INGRESS_GRPC_PORT: 'off',
       TIDEMARK_INGRESS_OPS_PORT: String(opsPort),
     },
     stdio: 'ignore',

@@ -45,6 +45,7 @@ const startTwo = (ports: Ports, env: Record<string, string> = {}): Child =>
         TIDEMARK_INGRESS_PROCESSES: '2',
         TIDEMARK_INGRESS_PUSH_PORT: String(ports.push),
         TIDEMARK_INGRESS_OTLP_PORT: String(ports.otlp),
+        TIDEMARK_INGRESS_GRPC_PORT: 'off',
         TIDEMARK_INGRESS_OPS_PORT: String(ports.ops[0]),
         ...env,
       },

@@ -215,6 +215,7 @@ const startAs = async (name: RoleName, other: RoleName) => {
       TIDEMARK_CLICKHOUSE_URL: 'http://127.0.0.1:1',
       TIDEMARK_INGRESS_PUSH_PORT: String(push),
       TIDEMARK_INGRESS_OTLP_PORT: String(otlp),
+      TIDEMARK_INGRESS_GRPC_PORT: 'off',
       TIDEMARK_METADATA_API_PORT: String(api),
       [`TIDEMARK_${name.toUpperCase()}_OPS_PORT`]: String(opsPort),
     },

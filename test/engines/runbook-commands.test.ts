@@ -132,6 +132,7 @@ const shell = (script: string): Promise<Ended> =>
       TIDEMARK_ADMIN_TOKEN: stack.adminToken(),
       TIDEMARK_INGRESS_PUSH_PORT: String(stack.ingress[0]?.ports['push']),
       TIDEMARK_INGRESS_OTLP_PORT: String(stack.ingress[0]?.ports['otlp']),
+      TIDEMARK_INGRESS_GRPC_PORT: 'off',
       ...engineVariables(stack.engines),
       PATH: `${root}/bin:${process.env['PATH']}`,
     };

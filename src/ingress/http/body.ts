@@ -1,5 +1,6 @@
-import type { IncomingMessage } from 'node:http';
 import { sendContinue } from '../../http/expect-continue.ts';
+import type { Incoming } from '../../http/incoming.ts';
+import type { Refused } from '../refused.ts';
 import type { BytesInFlight } from './admission.ts';
 import { type CompressedEncoding, freeBytes, type InflateLimits, inflate } from './inflate.ts';
 
@@ -16,6 +17,15 @@ export type BodyProblem = {
     | 'unwanted';
   readonly detail: string;
 };
+
+/** Destroys a body that its transport cannot bring to its end: the request is refused like this. */
+export class UnreadableBody extends Error {
+  readonly refused: Refused;
+  constructor(refused: Refused) {
+    super(refused.detail);
+    this.refused = refused;
+  }
+}
 
 /** An inflated body and the room that it reserves. */
 export type Body = {
@@ -68,7 +78,8 @@ const gaveWay: BodyProblem = {
   detail: 'too many request bytes are in flight, and this body arrived too slowly',
 };
 
-const isProblem = (value: Buffer | BodyProblem): value is BodyProblem => !Buffer.isBuffer(value);
+const isProblem = (value: Buffer | BodyProblem | Refused): value is BodyProblem | Refused =>
+  !Buffer.isBuffer(value);
 
 /** Measures the speed of a body second by second, so that a body that came fast and then stalls is slow, too. */
 const createPace = (startMs: number) => {
@@ -93,19 +104,19 @@ const createPace = (startMs: number) => {
 
 /** Collects the raw body; stops at the limit, or when the body has to give way. */
 const collect = (
-  request: IncomingMessage,
+  request: Incoming,
   bytesMax: number,
   room: ByteReservation,
   inFlight: BytesInFlight,
   see: SeeBody,
-): Promise<Buffer | BodyProblem> =>
+): Promise<Buffer | BodyProblem | Refused> =>
   new Promise((resolve) => {
     const chunks: Buffer[] = [];
     let size = 0;
     const pace = createPace(performance.now());
-    const finish = (result: Buffer | BodyProblem): void => {
+    const finish = (result: Buffer | BodyProblem | Refused): void => {
       unwatch();
-      request.off('data', onData).off('end', onEnd).off('error', onGone).off('close', onGone);
+      request.off('data', onData).off('end', onEnd).off('error', onError).off('close', onGone);
       if (isProblem(result)) {
         chunks.length = 0;
         room.release();
@@ -130,9 +141,11 @@ const collect = (
       finish(chunks.length === 1 && only !== undefined ? only : Buffer.concat(chunks, size));
     };
     const onGone = (): void => finish({ reason: 'aborted', detail: 'the client closed the connection' });
+    const onError = (error: unknown): void =>
+      error instanceof UnreadableBody ? finish(error.refused) : onGone();
     const unwatch = inFlight.watch({ isSlow: pace.isSlow, giveWay: () => finish(gaveWay) });
-    request.on('data', onData).on('end', onEnd).on('error', onGone).on('close', onGone);
-    if (request.destroyed) onGone();
+    request.on('data', onData).on('end', onEnd).on('error', onError).on('close', onGone);
+    if (request.destroyed) onError(request.errored);
     else sendContinue(request);
   });
 
@@ -199,11 +212,11 @@ const inflated = async (
  * The header fields are validated before the body is read, and before `100 Continue` is sent.
  */
 export const readBody = async (
-  request: IncomingMessage,
+  request: Incoming,
   limits: BodyLimits,
   inFlight: BytesInFlight,
   see: SeeBody = seeAll,
-): Promise<Body | BodyProblem> => {
+): Promise<Body | BodyProblem | Refused> => {
   const announced = Number(request.headers['content-length'] ?? 0);
   const isOverLimit = announced > limits.bodyBytesMax;
   if (!inFlight.hasRoom(isOverLimit ? 0 : announced)) return noRoom;

@@ -1,4 +1,4 @@
-import type { Headers, ReceiverStatus } from '../refused.ts';
+import type { Headers, ReceiverStatus, Refused } from '../refused.ts';
 
 /** An answer of a receiver. */
 export type Reply = {
@@ -6,4 +6,6 @@ export type Reply = {
   readonly contentType: string;
   readonly headers: Headers;
   readonly body: string | Uint8Array<ArrayBuffer>;
+  /** What it answers, where it is an answer to a refused request. */
+  readonly refused?: Refused;
 };

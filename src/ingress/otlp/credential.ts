@@ -1,4 +1,4 @@
-import type { IncomingMessage } from 'node:http';
+import type { Incoming } from '../../http/incoming.ts';
 
 /** The places of credentials in a request. */
 export type CredentialNames = {
@@ -15,7 +15,7 @@ const lengthMax = 1024;
  * The credential of a request as a whole (architecture 4.7): one of the header fields for it, else Authorization: a bearer token,
  * or the bare key, which some clients send. Undefined without any.
  */
-export const credentialOf = ({ headers }: IncomingMessage, names: CredentialNames): string | undefined => {
+export const credentialOf = ({ headers }: Incoming, names: CredentialNames): string | undefined => {
   for (const name of names.headers) {
     const value = headers[name];
     if (typeof value === 'string' && value.trim() !== '') return value.trim();

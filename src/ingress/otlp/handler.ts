@@ -1,7 +1,7 @@
-import type { IncomingMessage } from 'node:http';
 import type { ApplicationSource } from '../../directory/applications.ts';
 import type { Directory } from '../../directory/directory.ts';
 import { clientAddress, type TrustedProxies } from '../../http/client-address.ts';
+import type { Incoming } from '../../http/incoming.ts';
 import type { UidBase } from '../../model/uid.ts';
 import { type EncodedTraces, encodedLength, type SpanOwner } from '../../wire/otlp/types.ts';
 import { type Body, noRoom } from '../http/body.ts';
@@ -22,6 +22,8 @@ import { encodingOf, type OtlpEncoding, partialReply, successReply } from './rep
 import { type OtlpSender, recordSpans, sampleRefusedOtlp, sampleSpans, soleOwner } from './samples.ts';
 
 export type OtlpDependencies = LineDependencies & {
+  /** The transport: OTLP/HTTP, or OTLP/gRPC. */
+  readonly receiver: 'otlp' | 'grpc';
   readonly directory: Directory;
   readonly bases: BaseCounter;
   readonly publisher: SpanPublisher;
@@ -204,14 +206,14 @@ class OtlpSteps {
 }
 
 /** The encoding of the answer to a request whose own encoding is not one of OTLP's. */
-export const replyEncodingOf = ({ headers }: IncomingMessage): OtlpEncoding =>
+export const replyEncodingOf = ({ headers }: Incoming): OtlpEncoding =>
   encodingOf(headers['content-type']) ?? 'json';
 
 /** The line of the trace receiver. The credential of the header fields is validated before the body is read. */
-export const createOtlpHandler = (deps: OtlpDependencies): ((request: IncomingMessage) => Promise<Reply>) => {
+export const createOtlpHandler = (deps: OtlpDependencies): ((request: Incoming) => Promise<Reply>) => {
   const steps = new OtlpSteps(deps);
   return createLine<OtlpRequest, Applications>(deps, {
-    receiver: 'otlp',
+    receiver: deps.receiver,
     open: (request) => ({
       ...newSender(request),
       sdk: '',

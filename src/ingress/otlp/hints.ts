@@ -34,7 +34,9 @@ export const bodyHint = (encoding: OtlpEncoding, bytes: Uint8Array): string => {
   const first = firstCharacter(bytes);
   if (encoding === 'protobuf') {
     if (first === '{' || first === '[') return 'it looks like JSON: send Content-Type: application/json';
-    return bytes[0] === 0 && bytes.length >= 5 ? 'it looks like a gRPC message: send OTLP/HTTP' : '';
+    return bytes[0] === 0 && bytes.length >= 5
+      ? 'it looks like a gRPC message: send it to the port for gRPC, or send OTLP/HTTP'
+      : '';
   }
   if (startsWith(bytes, 0xef, 0xbb, 0xbf))
     return 'it begins with a byte order mark: send the body without it';

@@ -7,6 +7,9 @@ import { type OtlpEncoding, statusReply } from './reply.ts';
 
 export const tracesPath = '/v1/traces';
 
+/** The same over gRPC. */
+export const traceExportPath = '/opentelemetry.proto.collector.trace.v1.TraceService/Export';
+
 const withDetail = (text: string, detail: string): string => (detail === '' ? text : `${text}: ${detail}`);
 
 /** The messages of refusals: the error, the limit, and the remedy. A reason without an entry has its detail as message. */
@@ -43,7 +46,8 @@ export const refusedReply = (
   const { status, reason, headers, field } = refused;
   const message = refusalMessage(refused) + links([reason]);
   const isBadData = status === 400 && reason !== 'protocol_error';
-  return statusReply(encoding, status, message, headers, isBadData ? [{ field, description: message }] : []);
+  const violations = isBadData ? [{ field, description: message }] : [];
+  return { ...statusReply(encoding, status, message, headers, violations), refused };
 };
 
 /** The refusal of a body that its reader could not parse, with the probable mistake of its sender. */

@@ -35,15 +35,16 @@ const varint = (value: number): number[] => {
   return bytes;
 };
 
-const varintField = (field: number, value: number): Uint8Array =>
+export const varintField = (field: number, value: number): Uint8Array =>
   Uint8Array.from([field << 3, ...varint(value)]);
 
-const lengthField = (field: number, bytes: Uint8Array): Uint8Array =>
+export const lengthField = (field: number, bytes: Uint8Array): Uint8Array =>
   Buffer.concat([Uint8Array.from([(field << 3) | 2, ...varint(bytes.length)]), bytes]);
 
-const joined = (...fields: Uint8Array[]): Uint8Array<ArrayBuffer> => Uint8Array.from(Buffer.concat(fields));
+export const joined = (...fields: Uint8Array[]): Uint8Array<ArrayBuffer> =>
+  Uint8Array.from(Buffer.concat(fields));
 
-const textField = (field: number, text: string): Uint8Array => lengthField(field, Buffer.from(text));
+export const textField = (field: number, text: string): Uint8Array => lengthField(field, Buffer.from(text));
 
 /** Answers have 4 MiB at most (OTLP/HTTP): every message is truncated well below. */
 const messageLengthMax = 16_384;

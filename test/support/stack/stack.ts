@@ -226,7 +226,7 @@ export const startStack = async (options: StackOptions = {}): Promise<Stack> => 
   if (options.traces === true) await makeTables(engines.clickhouse.url, options.durability === 'power');
   const ingressCount = options.ingress ?? 1;
   const transferCount = options.transfer ?? 1;
-  const ports = await takePorts(2 + 3 * ingressCount + transferCount);
+  const ports = await takePorts(2 + 4 * ingressCount + transferCount);
   const next = (): number => ports.pop() ?? 0;
   mkdirSync(join(engines.folder, 'data'), { recursive: true });
   const env: Record<string, string> = {
@@ -267,6 +267,7 @@ export const startStack = async (options: StackOptions = {}): Promise<Stack> => 
   const ingressPorts = Array.from({ length: ingressCount }, () => ({
     push: next(),
     otlp: next(),
+    grpc: next(),
     ops: next(),
   }));
   const receiverEnv = (own: { push: number; otlp: number }): Record<string, string> => ({
@@ -282,8 +283,12 @@ export const startStack = async (options: StackOptions = {}): Promise<Stack> => 
   const metadata = roleProcess('metadata', 'metadata', metadataEnv, metadataPorts, options);
   const startIngress = async (own: (typeof ingressPorts)[number], index: number): Promise<RoleProcess> => {
     const name = `ingress-${index}`;
-    const variables = { ...receiverEnv(own), TIDEMARK_INGRESS_OPS_PORT: String(own.ops) };
     const program = options.programs?.[name] ?? options.program;
+    const variables = {
+      ...receiverEnv(own),
+      ...(program === undefined ? { TIDEMARK_INGRESS_GRPC_PORT: String(own.grpc) } : {}),
+      TIDEMARK_INGRESS_OPS_PORT: String(own.ops),
+    };
     const its = program === undefined ? options : { ...options, program };
     return roleProcess('ingress', name, { ...(await envOf(name, 'ingress')), ...variables }, own, its);
   };

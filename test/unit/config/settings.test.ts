@@ -81,6 +81,7 @@ describe('settings', () => {
 
   const sample: Readonly<Record<keyof typeof kinds, string>> = {
     port: '12345',
+    portOrOff: 'off',
     level: 'debug',
     text: 'sample',
     url: 'http://sample:1',

@@ -1,0 +1,151 @@
+import {
+  constants,
+  type IncomingHttpHeaders,
+  type ServerHttp2Session,
+  type ServerHttp2Stream,
+} from 'node:http2';
+import type { Peer } from '../../http/incoming.ts';
+import { Budget } from './budget.ts';
+
+/** Limits of a connection. Times in ms; 0 = no limit. */
+export type ConnectionLimits = {
+  /** Until the client's first SETTINGS. */
+  readonly headersTimeoutMs: number;
+  /** Without an open call. */
+  readonly idleTimeoutMs: number;
+  /** The longest life: connections end at a random time between the half of it and this, once their calls are answered. */
+  readonly ageMsMax: number;
+};
+
+/** Calls of a connection at one time. */
+export const callsMax = 100;
+/** Work of calls that their clients reset goes on: more of it than this ends the connection. */
+const workMax = 2 * callsMax;
+/** PINGs and SETTINGS: clients send a few beside each call, to measure the way or to keep the connection. */
+const controlBurst = 200;
+const controlPerSecond = 5;
+const controlPerCall = 4;
+/** The notice of the end takes the way to the client and back; then the end comes in any case. */
+const noticeMs = 1000;
+/** After the last call of an ending connection. */
+const lastMs = 2000;
+
+const noticeStreamId = 2 ** 31 - 1;
+
+export type ConnectionEvents = {
+  /** A call begins; the promise is its work. */
+  readonly serve: (
+    stream: ServerHttp2Stream,
+    headers: IncomingHttpHeaders,
+    connection: Connection,
+  ) => Promise<void>;
+  /** The receiver ends the connection, with the reason. */
+  readonly onEnded: (reason: string) => void;
+};
+
+/** A connection over HTTP/2: its calls, and its end. */
+export class Connection {
+  readonly peer: Peer;
+  /** Called once when the connection begins to end: calls without an end of their own end now. */
+  readonly onEnding = new Set<() => void>();
+  private readonly session: ServerHttp2Session;
+  private readonly events: ConnectionEvents;
+  private readonly control: Budget;
+  private readonly openedAt: number;
+  private readonly endsAt: number;
+  private hasSettings = false;
+  private calls = 0;
+  private work = 0;
+  private idleSince: number;
+  /** When the notice of the end was sent, and when the end itself. */
+  private noticedAt: number | undefined;
+  private closedAt: number | undefined;
+
+  constructor(session: ServerHttp2Session, peer: Peer, limits: ConnectionLimits, events: ConnectionEvents) {
+    const now = performance.now();
+    this.session = session;
+    this.peer = peer;
+    this.events = events;
+    this.control = new Budget(controlBurst, controlPerSecond, now);
+    this.openedAt = now;
+    this.idleSince = now;
+    this.endsAt =
+      limits.ageMsMax > 0 ? now + (limits.ageMsMax * (1 + Math.random())) / 2 : Number.POSITIVE_INFINITY;
+    session.on('remoteSettings', () => {
+      this.hasSettings = true;
+      this.countControl();
+    });
+    session.on('ping', () => this.countControl());
+    session.on('stream', (stream, headers) => this.begin(stream, headers));
+  }
+
+  private countControl(): void {
+    if (!this.control.spend(performance.now())) this.destroy('flood');
+  }
+
+  private begin(stream: ServerHttp2Stream, headers: IncomingHttpHeaders): void {
+    // A client may reset any call at any time.
+    stream.on('error', () => {});
+    if (this.work >= workMax) {
+      this.destroy('flood');
+      return;
+    }
+    this.calls++;
+    this.work++;
+    this.control.earn(controlPerCall);
+    stream.once('close', () => {
+      this.calls--;
+      this.idleSince = performance.now();
+    });
+    void this.events.serve(stream, headers, this).finally(() => {
+      this.work--;
+    });
+  }
+
+  /** Ends it with all that is open on it. */
+  destroy(reason: string): void {
+    if (this.session.destroyed) return;
+    this.events.onEnded(reason);
+    this.session.destroy(undefined, constants.NGHTTP2_ENHANCE_YOUR_CALM);
+  }
+
+  /**
+   * Ends it so that no call is lost (RFC 9113 section 6.8): the client learns that it should begin no more calls here; those that it
+   * has begun meanwhile are served; then the connection closes. Does nothing when called again.
+   */
+  end(): void {
+    if (this.noticedAt !== undefined || this.session.destroyed) return;
+    this.noticedAt = performance.now();
+    for (const ending of this.onEnding) ending();
+    this.session.goaway(constants.NGHTTP2_NO_ERROR, noticeStreamId);
+    this.session.ping(() => this.close());
+  }
+
+  private close(): void {
+    if (this.closedAt !== undefined || this.session.destroyed) return;
+    this.closedAt = performance.now();
+    this.session.close();
+  }
+
+  /** Looks after its times. */
+  sweep(now: number, { headersTimeoutMs, idleTimeoutMs }: ConnectionLimits): void {
+    const isIdle = this.calls === 0;
+    if (this.noticedAt !== undefined) {
+      if (this.closedAt === undefined && now - this.noticedAt > noticeMs) this.close();
+      const since = Math.max(this.closedAt ?? now, this.idleSince);
+      if (isIdle && now - since > lastMs) this.session.destroy();
+      return;
+    }
+    if (!this.hasSettings) {
+      if (headersTimeoutMs > 0 && now - this.openedAt > headersTimeoutMs) this.destroy('header_timeout');
+      return;
+    }
+    if (isIdle && idleTimeoutMs > 0 && now - this.idleSince > idleTimeoutMs) {
+      this.events.onEnded('idle');
+      this.end();
+    } else if (now > this.endsAt) {
+      this.events.onEnded('age');
+      this.end();
+    }
+  }
+}

@@ -1,0 +1,174 @@
+import { performServerHandshake, type ServerHttp2Session } from 'node:http2';
+import { createServer, type Server, type Socket } from 'node:net';
+import { createServer as createTlsServer } from 'node:tls';
+import type { Certificate, Limits } from '../../http/limited-server.ts';
+import { Connection, type ConnectionEvents, type ConnectionLimits, callsMax } from './connection.ts';
+
+/** What a client may send before it waits: less starves large messages on long ways. */
+const windowBytes = 2 ** 20;
+const connectionWindowBytes = 4 * 2 ** 20;
+const headerPairsMax = 100;
+/** Memory of Node for one connection, in MB; above it new calls are refused. */
+const sessionMegabytesMax = 16;
+/** Calls that a client may reset: at once, and per second. */
+const resetBurst = 200;
+const resetsPerSecond = 20;
+
+const preface = Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n');
+const sweepMsMax = 1000;
+
+export type ListenerOptions = Omit<Limits, 'limits'> & {
+  readonly limits: ConnectionLimits & { readonly headerBytesMax: number };
+  readonly events: ConnectionEvents;
+  /** Called for each connection that opens (1) and closes (-1). */
+  readonly onConnections: (by: 1 | -1) => void;
+};
+
+/** A port for HTTP/2, plain or over TLS. */
+export type Http2Listener = {
+  readonly server: Server;
+  /** Accepts no more connections, and ends those that are open without losing a call. Resolves when every connection is closed. */
+  drain(): Promise<void>;
+};
+
+const otherProtocol = JSON.stringify({
+  code: 3,
+  message: 'this port speaks gRPC over HTTP/2: send OTLP/HTTP to the port of the trace receiver over HTTP',
+});
+
+/** The answer to a request over HTTP/1. */
+const otherProtocolAnswer = `HTTP/1.1 400 Bad Request\r\nContent-Type: application/json\r\nConnection: close\r\nContent-Length: ${otherProtocol.length}\r\n\r\n${otherProtocol}`;
+
+/** Why the receiver ends a connection after an error of HTTP/2. */
+const reasonOf = (error: NodeJS.ErrnoException): string =>
+  error.code === 'ERR_HTTP2_ERROR' || error.code === 'ERR_HTTP2_SESSION_ERROR' ? 'malformed' : 'reset';
+
+const openSession = (socket: Socket, headerBytesMax: number): ServerHttp2Session => {
+  const session = performServerHandshake(socket, {
+    settings: {
+      maxConcurrentStreams: callsMax,
+      initialWindowSize: windowBytes,
+      maxHeaderListSize: headerBytesMax,
+    },
+    maxHeaderListPairs: headerPairsMax,
+    maxSessionMemory: sessionMegabytesMax,
+    maxSessionInvalidFrames: callsMax,
+    maxSessionRejectedStreams: callsMax,
+    streamResetBurst: resetBurst,
+    streamResetRate: resetsPerSecond,
+  });
+  session.setLocalWindowSize(connectionWindowBytes);
+  return session;
+};
+
+/** The connections that this port has, from their first byte on. */
+const createConnections = ({ limits, events }: ListenerOptions) => {
+  const open = new Set<Connection>();
+  /** Sockets without a byte so far, and when they came. */
+  const silent = new Map<Socket, number>();
+  let isEnding = false;
+
+  const sweep = (): void => {
+    const now = performance.now();
+    for (const connection of open) connection.sweep(now, limits);
+    if (limits.headersTimeoutMs === 0) return;
+    for (const [socket, since] of silent) {
+      if (now - since <= limits.headersTimeoutMs) break;
+      events.onEnded('header_timeout');
+      silent.delete(socket);
+      socket.destroy();
+    }
+  };
+  const times = [limits.headersTimeoutMs, limits.idleTimeoutMs, limits.ageMsMax].filter((time) => time > 0);
+  const timer = setInterval(sweep, Math.max(50, Math.min(sweepMsMax, ...times.map((time) => time / 4))));
+  timer.unref();
+
+  const start = (socket: Socket): void => {
+    const session = openSession(socket, limits.headerBytesMax);
+    const connection = new Connection(session, { remoteAddress: socket.remoteAddress }, limits, events);
+    open.add(connection);
+    session.on('error', (error) => events.onEnded(reasonOf(error)));
+    session.once('close', () => {
+      open.delete(connection);
+      socket.destroy();
+    });
+    if (isEnding) connection.end();
+  };
+
+  /** Looks at the first bytes: a client of HTTP/1 gets an answer that it understands. */
+  const look = (socket: Socket): void => {
+    const first: Buffer | null = socket.read();
+    if (first === null) return;
+    silent.delete(socket);
+    const length = Math.min(first.length, preface.length);
+    if (first.subarray(0, length).equals(preface.subarray(0, length))) {
+      socket.removeAllListeners('readable');
+      socket.unshift(first);
+      start(socket);
+      return;
+    }
+    events.onEnded('malformed');
+    const isText = /^[A-Z]+ /.test(first.subarray(0, 16).toString('latin1'));
+    if (isText) socket.end(otherProtocolAnswer, () => socket.destroySoon());
+    else socket.destroy();
+  };
+
+  return {
+    accept: (socket: Socket): void => {
+      if (socket.destroyed) return;
+      socket.on('error', () => {});
+      silent.set(socket, performance.now());
+      socket.once('close', () => silent.delete(socket));
+      socket.on('readable', () => look(socket));
+    },
+    endAll: (): void => {
+      isEnding = true;
+      for (const socket of silent.keys()) socket.destroy();
+      for (const connection of open) connection.end();
+    },
+    stop: (): void => clearInterval(timer),
+  };
+};
+
+const createNetServer = (
+  tls: Certificate | undefined,
+  accept: (socket: Socket) => void,
+  onHandshakeError: () => void,
+): Server => {
+  if (tls === undefined) return createServer({ noDelay: true }, accept);
+  const options = { ...tls.options, ALPNProtocols: ['h2', 'http/1.1'], noDelay: true };
+  const server = createTlsServer(options, accept);
+  server.on('tlsClientError', onHandshakeError);
+  // Open connections continue with the certificate that they began with.
+  tls.onChange((context) => server.setSecureContext(context));
+  return server;
+};
+
+/** Listens for gRPC: each connection within its limits, each that is ended for one of them counted by reason. */
+export const createHttp2Listener = (options: ListenerOptions): Http2Listener => {
+  const { connections, tls, events, onConnections } = options;
+  const all = createConnections(options);
+  const count = (socket: Socket): void => {
+    onConnections(1);
+    socket.once('close', () => onConnections(-1));
+    socket.on('error', () => {});
+    const admission = connections.admit(socket);
+    if (admission.kind === 'taken') return;
+    // To a client of gRPC a closed connection is UNAVAILABLE: it tries again after a time of its own.
+    events.onEnded(admission.reason);
+    socket.destroy();
+  };
+  const server = createNetServer(tls, all.accept, () => events.onEnded('tls_handshake'));
+  server.prependListener('connection', count);
+  return {
+    server,
+    drain: () =>
+      new Promise((resolve) => {
+        server.close(() => {
+          all.stop();
+          resolve();
+        });
+        all.endAll();
+      }),
+  };
+};

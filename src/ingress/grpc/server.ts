@@ -1,0 +1,105 @@
+import type { IncomingHttpHeaders, ServerHttp2Stream } from 'node:http2';
+import type { Listening } from '../http/receiver-server.ts';
+import type { ReasonLinks } from '../reason-links.ts';
+import type { RefusalRecorder } from '../refusal-recorder.ts';
+import { Refused } from '../refused.ts';
+import { answerHttp, answerStatus } from './answer.ts';
+import { createServeCall, type HandleExport } from './call.ts';
+import type { Connection } from './connection.ts';
+import { createHealth, healthPaths } from './health.ts';
+import { createHttp2Listener, type Http2Listener } from './listener.ts';
+import { statusOf } from './status.ts';
+
+export type GrpcOptions = {
+  readonly listening: Listening;
+  /** The export services: their handlers by path (`/<service>/Export`). */
+  readonly exports: ReadonlyMap<string, HandleExport>;
+  readonly recorder: RefusalRecorder;
+  readonly messageBytesMax: number;
+  /** The longest life of a connection, ms; 0 = no limit. */
+  readonly connectionAgeMsMax: number;
+  /** Why the receiver can accept nothing now, or undefined. */
+  readonly unready: () => string | undefined;
+  /** Where to read about the reason of a refusal. */
+  readonly links: ReasonLinks;
+  readonly onDefect: (error: unknown) => void;
+};
+
+const name = 'grpc';
+
+const serviceOf = (path: string): string => path.slice(1, path.lastIndexOf('/'));
+
+const isGrpc = (contentType: string | undefined): boolean =>
+  /^application\/grpc(\+proto)?\s*(;|$)/i.test(contentType ?? '');
+
+/** Longer paths are shown by their beginning. */
+const shownPathMax = 100;
+
+const unimplemented = (path: string, known: Iterable<string>): Refused =>
+  new Refused(
+    'path_unknown',
+    `there is no method ${path.slice(0, shownPathMax)}: this receiver has ${[...known].join(', ')}`,
+  );
+
+/** What a call is counted by: the status that the same answer has over HTTP. */
+const createCounts = ({ metrics }: Listening, recorder: RefusalRecorder) => ({
+  refused: ({ reason }: Refused): void => recorder.refused(reason),
+  answered: (status: number, seconds: number): void => {
+    metrics.requests.inc({ receiver: name, status: String(status) });
+    metrics.requestSeconds.observe(
+      { receiver: name, status_class: `${Math.floor(status / 100)}xx` },
+      seconds,
+    );
+  },
+});
+
+/**
+ * The trace receiver over gRPC (OTLP/gRPC): unary exports, and the health service. What holds for a request over HTTP holds for a call:
+ * limits, refusals, identity, and the answer after the PubAck.
+ */
+export const createGrpcServer = (options: GrpcOptions): Http2Listener => {
+  const { listening, exports, recorder, unready } = options;
+  const { metrics, limits } = listening;
+  const counts = createCounts(listening, recorder);
+  const health = createHealth({ services: new Set([...exports.keys()].map(serviceOf)), unready });
+  const call = { ...options, ...counts, requestTimeoutMs: limits.requestTimeoutMs };
+  const methods = new Map([...exports].map(([path, handle]) => [path, createServeCall(call, handle)]));
+
+  const refuse = (stream: ServerHttp2Stream, refused: Refused): void => {
+    counts.refused(refused);
+    counts.answered(refused.status, 0);
+    answerStatus(stream, statusOf(refused, options.links), refused.headers);
+  };
+
+  const serve = async (
+    stream: ServerHttp2Stream,
+    headers: IncomingHttpHeaders,
+    connection: Connection,
+  ): Promise<void> => {
+    const { ':method': method, ':path': path = '', 'content-type': contentType } = headers;
+    if (method !== 'POST') return answerHttp(stream, 405, 'gRPC uses POST');
+    if (!isGrpc(contentType)) return answerHttp(stream, 415, 'this port speaks gRPC: send application/grpc');
+    const serveCall = methods.get(path);
+    if (serveCall !== undefined) return serveCall(stream, headers, connection.peer);
+    if (path === healthPaths.check) return health.check(stream);
+    if (path === healthPaths.watch) return health.watch(stream, connection);
+    refuse(stream, unimplemented(path, methods.keys()));
+  };
+
+  const listener = createHttp2Listener({
+    ...listening,
+    limits: { ...limits, ageMsMax: options.connectionAgeMsMax },
+    events: {
+      serve: (stream, headers, connection) => serve(stream, headers, connection).catch(options.onDefect),
+      onEnded: (reason) => metrics.connectionsEnded.inc({ receiver: name, reason }),
+    },
+    onConnections: (by) => metrics.connections.inc({ receiver: name }, by),
+  });
+  return {
+    server: listener.server,
+    drain: () => {
+      health.stop();
+      return listener.drain();
+    },
+  };
+};
