@@ -13,7 +13,7 @@ import { answerWithinMs, parseTimeoutMs } from './timeout.ts';
 /** Answers an export; rejects for a defect of the program. The answer is that of OTLP/HTTP in protobuf. */
 export type HandleExport = (request: Incoming) => Promise<Reply>;
 
-/** What a call tells of itself besides its answer. */
+/** What a call reports besides its answer. */
 export type CallDependencies = {
   /** Bytes of the longest message as sent. */
   readonly messageBytesMax: number;

@@ -119,7 +119,7 @@ export const createHealth = ({ services, unready }: HealthDependencies): Health 
     let told: Serving | undefined;
     const look = (): void => {
       const state = stateOf(service);
-      // A client that does not read what it was told is told the next state once it does.
+      // A client that does not read gets the next state once it does.
       if (state !== told && messages.send(responseOf(state))) told = state;
     };
     const end = (): void => messages.end(ending);

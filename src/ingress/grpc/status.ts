@@ -115,7 +115,5 @@ export const encodeMessage = (message: string): string => {
 export const trailersOf = ({ code, message, details }: GrpcStatus): Record<string, string> => ({
   'grpc-status': String(code),
   ...(message === '' ? {} : { 'grpc-message': encodeMessage(message) }),
-  ...(details === undefined
-    ? {}
-    : { 'grpc-status-details-bin': Buffer.from(details).toString('base64').replace(/=+$/, '') }),
+  ...(details === undefined ? {} : { 'grpc-status-details-bin': Buffer.from(details).toString('base64') }),
 });

@@ -23,6 +23,9 @@ const reviewed: Readonly<Record<string, readonly string[]>> = {
     'http/client-address.ts /^([\\da-f]{1,4}):([\\da-f]{1,4})$/i',
     'http/client-address.ts /^\\[([^\\]]+)\\](?::\\d+)?$/',
     'http/client-address.ts /^([\\d.]+):\\d+$/',
+    'ingress/grpc/listener.ts /^[A-Z]+ /',
+    'ingress/grpc/server.ts /^application\\/grpc(\\+proto)?\\s*(;|$)/i',
+    'ingress/grpc/timeout.ts /^(\\d{1,8})([HMSmun])$/',
     'ingress/http/hot-route.ts /^[a-z0-9._:-]+$/i',
     'ingress/otlp/credential.ts /\\s+/',
     'ingress/sender.ts /[^a-z0-9.+/_-]+/g',
@@ -76,6 +79,7 @@ const reviewed: Readonly<Record<string, readonly string[]>> = {
   ],
   'it looks at one character or two': [
     'http/request-target.ts /^[A-Za-z0-9._~-]$/',
+    'ingress/grpc/status.ts /^[ -$&-~]$/',
     'http/request-target.ts /^[0-9A-Fa-f]{2}$/',
     'model/visible-text.ts /^[\\p{Cc}\\p{Cf}\\p{Zl}\\p{Zp}\\p{Cs}[\\p{Default_Ignorable_Code_Point}--\\p{Variation_Selector}]]$/v',
   ],

@@ -203,7 +203,7 @@ describe('the time of a call', () => {
     expect(end).toMatchObject({ code: codes.deadlineExceeded, reset: 0 });
   });
 
-  it('is told to the line, with a part left for the way of the answer', async () => {
+  it('reaches the line, with a part left for the way of the answer', async () => {
     const before = performance.now();
     await send({ metadata: { 'grpc-timeout': '2S' } });
     const { answerBy = 0 } = door.seen.at(-1)?.request ?? {};
