@@ -64,8 +64,7 @@ export const summarise = (
       [
         ...(consoleLink === undefined ? [] : [...console, consoleLink]),
         `push metrics     ${at(ports.push)}/v2/push/`,
-        `export traces    ${at(ports.otlp)}/v1/traces (OTLP/HTTP, JSON or protobuf)`,
-        ...(ports.grpc === undefined ? [] : [`over gRPC        ${at(ports.grpc)} (OTLP/gRPC)`]),
+        `export traces    ${at(ports.otlp)}/v1/traces (OTLP/HTTP)${ports.grpc === undefined ? '' : `, ${at(ports.grpc)} (gRPC)`}`,
         `admin API        ${adminUrl} (bearer token in admin.token of the data folder)`,
         ...databases(plan),
         `Grafana          ${links.grafana ?? 'sh deploy/grafana/run.sh starts one, with both databases (Docker)'}`,
