@@ -167,6 +167,7 @@ describe('the defaults of the deployment', () => {
       },
       application: { spans_max: { origin: 'traces.yaml' }, deduplicate: { value: true, origin: 'default' } },
     });
+    expect(JSON.stringify(await answered('/api/v1/defaults'))).not.toContain('retention_days');
     expect(await cli.text('config print')).toContain('--remote prints those of the running metadata process');
   });
 });

@@ -796,7 +796,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Shows what holds where a record has no value of its own: the rate behind max_rate -1, and the fields of policies
+         * Shows what holds where a record has no value of its own: the rate behind max_rate -1, and the fields of policies but their retention
          * @description Needs the role viewer.
          */
         get: operations["get_defaults"];

@@ -18,27 +18,26 @@ const deploymentDefault = z
   .meta({ id: 'DeploymentDefault' });
 
 const rateSetting = 'TIDEMARK_MAX_RATE_DEFAULT';
-const retentionSetting = 'TIDEMARK_METADATA_RETENTION_DAYS';
 
 /** Fields that no pipeline file has. */
-const builtIn: readonly string[] = ['deduplicate', 'fill_dimensions', 'retention_days'];
+const builtIn: readonly string[] = ['deduplicate', 'fill_dimensions'];
+
+/** A retention depends on when its owner was created; it has calls of its own. */
+const retention = 'retention_days';
 
 /** What holds where a record has no value of its own, as this deployment has it. */
 export const defaultEndpoints = ({ inspected, policyDefaults }: ApiDeps): Endpoint[] => {
   const sourceOf = (name: string): string =>
     inspected.settings.find(({ setting }) => setting === name)?.source ?? 'default';
 
-  const originOf = (field: string, file: string): string => {
-    if (field === 'retention_days') return sourceOf(retentionSetting);
-    return builtIn.includes(field) ? 'default' : file;
-  };
-
   const shown = (values: Readonly<Record<string, number | boolean | null>>, file: string) =>
     Object.fromEntries(
-      Object.entries(values).map(([field, each]) => [
-        field,
-        { value: each ?? 'off', origin: originOf(field, file) },
-      ]),
+      Object.entries(values)
+        .filter(([field]) => field !== retention)
+        .map(([field, each]) => [
+          field,
+          { value: each ?? 'off', origin: builtIn.includes(field) ? 'default' : file },
+        ]),
     );
 
   return [
@@ -47,7 +46,7 @@ export const defaultEndpoints = ({ inspected, policyDefaults }: ApiDeps): Endpoi
       path: '/api/v1/defaults',
       tag: 'Policies',
       summary:
-        'Shows what holds where a record has no value of its own: the rate behind max_rate -1, and the fields of policies',
+        'Shows what holds where a record has no value of its own: the rate behind max_rate -1, and the fields of policies but their retention',
       role: 'viewer',
       params: none,
       query: none,
