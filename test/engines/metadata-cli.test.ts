@@ -298,7 +298,7 @@ describe('tidemark policy', () => {
     const set = await cli.json(
       policySchema,
       `policy set ${application.app_id} --ahead-seconds-max off --age-seconds-max 3600 --spans-max 5 --attributes-max 6 ` +
-        '--events-max 7 --links-max 8 --value-bytes-max 9 --deduplicate false',
+        '--events-max 7 --links-max 8 --value-bytes-max 9 --deduplicate false --retention-days 9 --yes',
     );
     expect(set.policy).toEqual({
       app_id: application.app_id,
@@ -311,6 +311,7 @@ describe('tidemark policy', () => {
       value_bytes_max: 9,
       deduplicate: false,
       fill_dimensions: false,
+      retention_days: 9,
     });
   });
 
