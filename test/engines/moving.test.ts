@@ -1,3 +1,5 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -99,6 +101,20 @@ const makePlace = async (): Promise<Place> => {
 const stop = async (up: Up): Promise<void> => {
   up.child.kill('SIGTERM');
   expect(await up.exitCode).toBe(0);
+};
+
+/** Kills a restore when QuestDB has its files and the others have nothing. */
+const killRestore = async ({ env }: Place, backup: string): Promise<void> => {
+  const program = join(import.meta.dirname, '../../bin/tidemark');
+  const child = spawn(program, ['restore', backup], { env: { ...process.env, ...env } });
+  let said = '';
+  child.stdout.on('data', (chunk: Buffer) => {
+    said += chunk.toString();
+  });
+  await waitFor('QuestDB is back', 120_000, () => said.includes('QuestDB'));
+  child.kill('SIGKILL');
+  await once(child, 'close');
+  expect(said).not.toContain('restored from');
 };
 
 const createdSchema = z.object({
@@ -258,6 +274,12 @@ it('a backup under load is restored into an installation on other ports: equal r
     expect([code, stderr]).toEqual([1, expect.stringContaining(why)]);
   };
   await refused(`restore ${backup}`, 'tidemark up --engines-only');
+  const interrupted = await second.start('--engines-only');
+  await killRestore(second, backup);
+  await stop(interrupted);
+  const half = startUp(second.folder, second.env);
+  expect(await half.exitCode).toBe(1);
+  expect(half.lines.join('\n')).toContain(`tidemark restore ${backup} again`);
   const engines = await second.start('--engines-only');
   expect(await second.cli.text(`restore ${backup}`)).toContain('start tidemark up.');
   await refused(`restore ${backup}`, 'has data');
