@@ -192,13 +192,17 @@ describe('tidemark up', () => {
       ...JSON.parse(elsewhere(first ?? '')),
       exported_at: expect.any(Number),
     });
-    const script = await paste(up, below(up, 'Push a point').replace(/ \| sh$/, ''));
-    const now = /"access_token": ?"([0-9a-f]{32})"/.exec(script)?.[1] ?? '';
-    expect(now.slice(0, 1)).toBe(first);
-    const before = tokens.find((token) => token.slice(1) === now.slice(1)) ?? '';
-    const answerOf = (token: string) => () => paste(up, script.replaceAll(now, token));
-    await expect.poll(answerOf(now)).toContain('"code":"200"');
-    expect(await answerOf(before)()).toContain('"code":"401"');
+    const { data_sources: sources } = z
+      .object({ data_sources: z.record(z.string(), z.object({ token: z.string() })) })
+      .parse(JSON.parse(text));
+    const [[id, { token: own }] = ['', { token: '' }]] = Object.entries(sources);
+    const answerOf = async (token: string): Promise<string> => {
+      const body = { data_id: Number(id), access_token: token, data: [{ metrics: { number: 1 } }] };
+      const url = `${(await installationOn(folder)).push_url}/v2/push/`;
+      return (await fetch(url, { method: 'POST', body: JSON.stringify(body) })).text();
+    };
+    await expect.poll(() => answerOf((first ?? '') + own.slice(1))).toContain('"code":"200"');
+    expect(await answerOf(own)).toContain('"code":"401"');
 
     // At once: the item may still be on its way.
     const refused = await ask('POST', 'import', elsewhere(second ?? ''));
