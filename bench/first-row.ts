@@ -2,6 +2,8 @@ import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import {
+  commandWith,
+  firstRow,
   inShell,
   printedCommands,
   root,
@@ -20,12 +22,9 @@ const timeFirstRow = async (clone: string, env: NodeJS.ProcessEnv, data: string)
   const stack = await startStack('make up', clone, { ...env, TIDEMARK_DATA: data });
   try {
     const commands = printedCommands(stack.lines);
-    const push = commands.find((each) => each.includes('/v2/push/'));
-    const query = commands.find((each) => each.includes('/exec'));
-    if (push === undefined || query === undefined) throw new Error('the banner has no push and query');
-    const { code, output } = await inShell(push, clone, env);
+    const { code, output } = await inShell(commandWith(commands, 'tidemark snippet 1500001'), clone, env);
     if (code !== 0) throw new Error(`the push failed: ${output}`);
-    await untilPrinted(query, clone, env, /"count":[1-9]/);
+    await untilPrinted(commandWith(commands, 'query points'), clone, env, firstRow.points);
     return (performance.now() - startedAt) / 1_000;
   } finally {
     await stack.stop();
@@ -42,7 +41,7 @@ export const measureFirstRow = async (): Promise<FirstRow[]> => {
   const clone = join(folder, 'tidemark');
   try {
     await mkdir(home);
-    const own = await userEnvironment(folder);
+    const own = await userEnvironment(folder, join(clone, 'bin'));
     const env = {
       ...own,
       ...anyPorts,

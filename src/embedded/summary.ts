@@ -1,7 +1,17 @@
+import { join, relative, resolve } from 'node:path';
 import type { Settings } from '../config/settings.ts';
 import type { Demo } from './demo.ts';
 import { withoutAccount } from './installation.ts';
 import type { StackPlan } from './stack.ts';
+
+const programFolder = resolve(import.meta.dirname, '../..');
+
+/** A file of the program, by the shorter of its paths from this folder and from the root. */
+const shown = (file: string): string => {
+  const path = join(programFolder, file);
+  const near = relative(process.cwd(), path);
+  return near.length < path.length ? near : path;
+};
 
 const shellQuoted = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`;
 
@@ -67,8 +77,8 @@ export const summarise = (
         `export traces    ${at(ports.otlp)}/v1/traces (OTLP/HTTP)${ports.grpc === undefined ? '' : `, ${at(ports.grpc)} (gRPC)`}`,
         `admin API        ${adminUrl} (bearer token in admin.token of the data folder)`,
         ...databases(plan),
-        `Grafana          ${links.grafana ?? 'sh deploy/grafana/run.sh starts one, with both databases (Docker)'}`,
-        'passwords        tidemark env prints those of the engines; docs/querying.md has queries',
+        `Grafana          ${links.grafana ?? `sh ${shown('deploy/grafana/run.sh')} starts one, with both databases (Docker)`}`,
+        `passwords        tidemark env prints those of the engines; ${shown('docs/querying.md')} has queries`,
       ],
     ],
     ['In another terminal', [variablesLine(adminUrl, dataFolder)]],

@@ -228,12 +228,12 @@ describe('samples of dropped items', () => {
 
   // What does not exist must not look like what is well.
   it.each([
-    ['ledger --data-id 2000000', /^tidemark: data source 2000000 does not exist/],
+    ['ledger --data-id 2000000', /^tidemark: data (?:id|source) 2000000 does not exist/],
     ['ledger --app-id 4242', /^tidemark: application 4242 does not exist/],
-    ['drops --data-id 2000000', /^tidemark: data source 2000000 does not exist/],
+    ['drops --data-id 2000000', /^tidemark: data (?:id|source) 2000000 does not exist/],
     ['usage --app-id 4242', /^tidemark: application 4242 does not exist/],
-    ['dlq list --data-id 2000000', /^tidemark: data source 2000000 does not exist/],
-    ['dlq purge --data-id 2000000', /^tidemark: data source 2000000 does not exist/],
+    ['dlq list --data-id 2000000', /^tidemark: data (?:id|source) 2000000 does not exist/],
+    ['dlq purge --data-id 2000000', /^tidemark: data (?:id|source) 2000000 does not exist/],
     ['drops --reason nope', /unknown reason "nope"/],
     ['dlq list --reason metric_value_invalit', /Did you mean metric_value_invalid\?/],
   ])('%s is an error', async (line, sentence) => {

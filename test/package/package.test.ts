@@ -5,6 +5,8 @@ import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import {
   blemishesOf,
+  commandWith,
+  firstRow,
   inShell,
   printedCommands,
   root,
@@ -70,10 +72,8 @@ describe('the npm package, installed without a network', () => {
     const commands = printedCommands(stack.lines);
     expect(commands.length).toBeGreaterThanOrEqual(4);
     for (const command of commands) await user(command);
-    const points = commands.find((each) => each.includes('/exec')) ?? 'no query of points';
-    await untilPrinted(points, empty, env, /"count":[1-9]/);
-    const spans = commands.find((each) => /otel_traces/.test(each)) ?? 'no query of spans';
-    await untilPrinted(spans, empty, env, /\S/);
+    await untilPrinted(commandWith(commands, 'query points'), empty, env, firstRow.points);
+    await untilPrinted(commandWith(commands, 'query traces'), empty, env, firstRow.spans);
   });
 
   it('reads the data folder of the folder that it runs in', async () => {

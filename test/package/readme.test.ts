@@ -4,6 +4,8 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { blocksOf } from '../support/chapters.ts';
 import {
   blemishesOf,
+  commandWith,
+  firstRow,
   inShell,
   printedCommands,
   root,
@@ -74,12 +76,6 @@ describe('README, followed in a new clone', () => {
     stack = await startStack(line, clone, env);
   });
 
-  it('has a banner whose commands work', async () => {
-    const commands = printedCommands(stack.lines);
-    expect(commands.length).toBeGreaterThanOrEqual(4);
-    for (const command of commands) await user(command);
-  });
-
   it('makes a report and an application, pushes, exports, and reads both', async () => {
     const blocks = blocksBelow('First steps');
     expect(blocks).toHaveLength(2);
@@ -94,6 +90,14 @@ describe('README, followed in a new clone', () => {
       await untilPrinted(query, clone, env, found[index] ?? /^$/);
     }
     expect(await user('tidemark --version')).toMatch(/^\d+\.\d+\.\d+\n$/);
+  });
+
+  it('has a banner whose commands work', async () => {
+    const commands = printedCommands(stack.lines);
+    expect(commands.length).toBeGreaterThanOrEqual(4);
+    for (const command of commands) await user(command);
+    await untilPrinted(commandWith(commands, 'query points'), clone, env, firstRow.points);
+    await untilPrinted(commandWith(commands, 'query traces'), clone, env, firstRow.spans);
   });
 
   it('prints no warning and no stack trace', () => {

@@ -90,6 +90,21 @@ export const startStack = async (line: string, cwd: string, env: NodeJS.ProcessE
   return { lines, stop };
 };
 
-/** The commands that a banner shows. */
-export const printedCommands = (lines: readonly string[]): string[] =>
-  lines.map((line) => line.trim()).filter((line) => /^curl -/.test(line));
+/** The commands that a banner shows, each in a terminal that has the variables of the banner. */
+export const printedCommands = (given: readonly string[]): string[] => {
+  const lines = given.map((line) => line.trim());
+  const variables = lines.find((line) => line.startsWith('export TIDEMARK_DATA=')) ?? ':';
+  return lines
+    .filter((line) => /^(?:curl -|tidemark (?:snippet|query) )/.test(line))
+    .map((line) => `${variables} && ${line}`);
+};
+
+/** What the queries of the banner print once an item is stored: a time of a point, the id of a trace. */
+export const firstRow = { points: /^\d{4}-\d\d-\d\d[ T]/m, spans: /\b[0-9a-f]{32}\b/ } as const;
+
+/** The command with this text among those of a banner. */
+export const commandWith = (commands: readonly string[], text: string): string => {
+  const found = commands.find((each) => each.includes(text));
+  if (found === undefined) throw new Error(`the banner has no ${text}`);
+  return found;
+};
