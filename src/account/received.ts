@@ -75,8 +75,9 @@ export const readReceived = async (
   by: Bucket | undefined,
 ): Promise<Received[]> => {
   const { where, params } = conditionsOf(filter);
-  const conditions =
-    where === '' ? 'TRUE' : where.replace('WHERE ', '').replaceAll(/pipeline = '\w+' AND /g, '');
+  // The books have streams instead of pipelines.
+  const ofPipeline = /pipeline (?:= '\w+'|IN \([^)]*\)) AND /g;
+  const conditions = where === '' ? 'TRUE' : where.replace('WHERE ', '').replaceAll(ofPipeline, '');
   const rows = await clickhouse.rows(row, query(conditions, by), { params });
   return rows.map(({ stream, data_id, app_id, minute_at, ...sums }) => ({
     ...sums,
