@@ -124,18 +124,24 @@ describe('a hostile connection', () => {
 
   it('whose reset calls still cost work is closed when there are too many of them', async () => {
     const endings: (() => void)[] = [];
+    let began: () => void = () => {};
     const door = await open({
-      answer: () => new Promise((resolve) => endings.push(() => resolve(successReply('protobuf')))),
+      answer: () => {
+        began();
+        return new Promise((resolve) => endings.push(() => resolve(successReply('protobuf'))));
+      },
     });
     const client = await clientOf(door);
-    const closed = new Promise((resolve) => client.session.once('close', resolve));
-    // Below the bound on resets: each call is whole, so its work has begun.
+    const closed = new Promise<void>((resolve) => client.session.once('close', () => resolve()));
+    // Each call is whole, so its work has begun before it is reset.
     for (let count = 0; !client.session.destroyed && count < 3 * callsMax; count++) {
+      const work = new Promise<void>((resolve) => {
+        began = resolve;
+      });
       const stream = client.open(traceExportPath);
       const ended = endOf(stream);
       stream.end(Buffer.of(0, 0, 0, 0, 0));
-      const before = count;
-      await waitFor('its work', boundMs, () => door.seen.length > before || client.session.destroyed);
+      await Promise.race([work, closed]);
       stream.close(constants.NGHTTP2_CANCEL);
       await ended;
     }
