@@ -40,7 +40,9 @@ const execSchema = z.object({ dataset: z.array(z.array(z.unknown())) });
 
 const makePlace = async (): Promise<Place> => {
   const folder = await tempFolder();
-  const variables = settingDefinitions.filter(({ kind }) => kind === kinds.port).map(({ env }) => env);
+  const variables = settingDefinitions
+    .filter(({ kind }) => kind === kinds.port || kind === kinds.portOrOff)
+    .map(({ env }) => env);
   const ports = await takePorts(variables.length);
   const env = {
     ...Object.fromEntries(variables.map((name, i) => [name, `${ports[i]}`])),

@@ -14,6 +14,9 @@ const sessionMegabytesMax = 16;
 const resetBurst = 200;
 const resetsPerSecond = 20;
 
+/** After the end of a connection's last frame. */
+const lingerMs = 2000;
+
 const preface = Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n');
 const sweepMsMax = 1000;
 
@@ -90,7 +93,8 @@ const createConnections = ({ limits, events }: ListenerOptions) => {
     session.on('error', (error) => events.onEnded(reasonOf(error)));
     session.once('close', () => {
       open.delete(connection);
-      socket.destroy();
+      // What is sent still arrives; a client that does not close its side is cut.
+      setTimeout(() => socket.destroy(), lingerMs).unref();
     });
     if (isEnding) connection.end();
   };

@@ -41,6 +41,16 @@ const unimplemented = (path: string, known: Iterable<string>): Refused =>
     `there is no method ${path.slice(0, shownPathMax)}: this receiver has ${[...known].join(', ')}`,
   );
 
+/** The size of header fields as SETTINGS_MAX_HEADER_LIST_SIZE counts it (RFC 9113 section 6.5.2). */
+const sizeOf = (headers: IncomingHttpHeaders): number => {
+  let size = 0;
+  for (const [name, value = ''] of Object.entries(headers)) size += name.length + value.length + 32;
+  return size;
+};
+
+const tooManyFields = (most: number): Refused =>
+  new Refused('protocol_error', `the metadata is too large: the limit is ${most} bytes`, { status: 431 });
+
 /** What a call is counted by: the status that the same answer has over HTTP. */
 const createCounts = ({ metrics }: Listening, recorder: RefusalRecorder) => ({
   refused: ({ reason }: Refused): void => recorder.refused(reason),
@@ -79,6 +89,7 @@ export const createGrpcServer = (options: GrpcOptions): Http2Listener => {
     const { ':method': method, ':path': path = '', 'content-type': contentType } = headers;
     if (method !== 'POST') return answerHttp(stream, 405, 'gRPC uses POST');
     if (!isGrpc(contentType)) return answerHttp(stream, 415, 'this port speaks gRPC: send application/grpc');
+    if (sizeOf(headers) > limits.headerBytesMax) return refuse(stream, tooManyFields(limits.headerBytesMax));
     const serveCall = methods.get(path);
     if (serveCall !== undefined) return serveCall(stream, headers, connection.peer);
     if (path === healthPaths.check) return health.check(stream);

@@ -24,8 +24,10 @@ export const spawnUp = (
   options: readonly string[] = [],
 ): Up => {
   const [command = '', ...args] = [...prefix, join(program, 'bin/tidemark'), 'up', ...options];
+  // An earlier program refuses settings that came later.
+  const unknown = program === '.' ? {} : { TIDEMARK_INGRESS_GRPC_PORT: undefined };
   const child = spawn(command, args, {
-    env: { ...process.env, ...anyPorts, TIDEMARK_DATA: dataFolder, ...env },
+    env: { ...process.env, ...anyPorts, ...unknown, TIDEMARK_DATA: dataFolder, ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   const lines: string[] = [];

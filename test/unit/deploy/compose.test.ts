@@ -63,7 +63,7 @@ describe('the compose stack', () => {
 
   it('publishes the ports of the settings, and everything on loopback', () => {
     const own = settings.ingress;
-    expect(containerPorts('ingress')).toEqual([own.pushPort, own.otlpPort, own.opsPort]);
+    expect(containerPorts('ingress')).toEqual([own.pushPort, own.otlpPort, own.grpcPort, own.opsPort]);
     expect(containerPorts('transfer')).toEqual([settings.transfer.opsPort]);
     expect(containerPorts('metadata')).toEqual([settings.metadata.apiPort, settings.metadata.opsPort]);
     const published = Object.values(services).flatMap(({ ports }) => ports);
@@ -75,6 +75,7 @@ describe('the compose stack', () => {
     expect(exposed?.split(' ').map(Number)).toEqual([
       ingress.pushPort,
       ingress.otlpPort,
+      ingress.grpcPort,
       metadata.apiPort,
       ingress.opsPort,
       transfer.opsPort,
