@@ -309,7 +309,6 @@ describe('tidemark policy', () => {
       events_max: 7,
       links_max: 8,
       value_bytes_max: 9,
-      retention_days: 'off',
       deduplicate: false,
       fill_dimensions: false,
       retention_days: 9,
