@@ -190,7 +190,7 @@ describe.each(endings)('transfer %s between a dead letter and its record', (_, e
       expect(await sent.balance()).toEqual(allStored);
       const sequence = await sent.letter();
       expect(await orphans().findOrphans(10, sequence)).toEqual({
-        orphans: [{ sequence, dataId: undefined, appId: sent.appId, items: 1 }],
+        orphans: [{ sequence, stream: 'TRACES', dataId: undefined, appId: sent.appId, items: 1 }],
         next: undefined,
       });
       const list = await stack.api('GET', `/api/v1/dead-letters?app_id=${sent.appId}`);
