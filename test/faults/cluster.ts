@@ -22,7 +22,7 @@ export type Victim = {
 export type Cluster = {
   readonly stack: Stack;
   readonly victims: ReadonlyMap<string, Victim>;
-  /** By name: `transfer-0>nats`, `producer>ingress-1` (both of its receivers). */
+  /** By name: `transfer-0>nats`, `producer>ingress-1` (all of its receivers). */
   readonly links: ReadonlyMap<string, readonly TcpProxy[]>;
   readonly receivers: readonly Receiver[];
   /** What the process wrote, in all its lives. */
@@ -110,8 +110,9 @@ export const startCluster = async ({
   for (const [index, ingress] of stack.ingress.entries()) {
     const push = await openTcpProxy(ingress.ports['push'] ?? 0);
     const otlp = await openTcpProxy(ingress.ports['otlp'] ?? 0);
-    links.set(`producer>ingress-${index}`, [push, otlp]);
-    receivers.push({ push: push.port, otlp: otlp.port });
+    const grpc = await openTcpProxy(ingress.ports['grpc'] ?? 0);
+    links.set(`producer>ingress-${index}`, [push, otlp, grpc]);
+    receivers.push({ push: push.port, otlp: otlp.port, grpc: grpc.port });
   }
   const victims = [
     ...[...stack.ingress, ...stack.transfer, stack.metadata].map(victimOfRole),

@@ -27,4 +27,7 @@ it('eight kills over all six kinds of process, with faults of links between them
   expect([...kinds].sort()).toEqual([...processKinds].sort());
   const claims = result.rounds.flatMap((round) => round.claims);
   expect(claims.filter(({ debt }) => debt === 'owed').length).toBeGreaterThan(50);
+  // Spans over gRPC among them.
+  const calls = claims.flatMap(({ tries }) => tries.filter(({ isGrpc }) => isGrpc === true));
+  expect(calls.some(({ status }) => status === 200)).toBe(true);
 });

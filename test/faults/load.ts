@@ -3,11 +3,12 @@ import { gzipSync } from 'node:zlib';
 import { Agent, request } from 'undici';
 import { createRandom } from '../../bench/bodies.ts';
 import { encodeOtlpJson, encodeOtlpProtobuf, type OtlpRequest } from '../support/otlp/protobuf.ts';
+import { createGrpcSender, type GrpcSender } from './grpc-sender.ts';
 import { fateOf, pointText, spanToSend, type World } from './items.ts';
 import type { Claim, Oracle, Target, Try } from './oracle.ts';
 
-/** Where one ingress process is reached: ports of its two receivers, on loopback. */
-export type Receiver = { readonly push: number; readonly otlp: number };
+/** Where one ingress process is reached: ports of its receivers, on loopback; traces over HTTP and over gRPC. */
+export type Receiver = { readonly push: number; readonly otlp: number; readonly grpc: number };
 
 export type LoadOptions = {
   readonly oracle: Oracle;
@@ -28,7 +29,13 @@ export type Load = {
   finish(): Promise<void>;
 };
 
-type Wire = { readonly body: Buffer; readonly headers: Record<string, string>; readonly path: string };
+type Wire = {
+  readonly body: Buffer;
+  readonly headers: Record<string, string>;
+  readonly path: string;
+  /** Whether it can go over gRPC as well: the same request, for it has the same identity. */
+  readonly isProtobuf: boolean;
+};
 /** A request as it goes over the wire with a token; everything else of it is the same at every try. */
 type WireOf = (token: string) => Wire;
 
@@ -76,6 +83,7 @@ const pushWire = (claim: Claim, world: World, isPacked: boolean): WireOf => {
     const text = `{"data_id":${target.id},"access_token":"${token}","data":[${points.join(',')}]}`;
     return {
       path: '/v2/push/',
+      isProtobuf: false,
       body: isPacked ? gzipSync(text, { level: 1 }) : Buffer.from(text),
       headers: {
         ...(isPacked ? { 'content-encoding': 'gzip' } : {}),
@@ -105,6 +113,7 @@ const spansWire = (claim: Claim, world: World, isJson: boolean, isPacked: boolea
   const body = isPacked ? gzipSync(plain, { level: 1 }) : plain;
   return (token) => ({
     path: '/v1/traces',
+    isProtobuf: !isJson,
     body,
     headers: {
       'content-type': isJson ? 'application/json' : 'application/x-protobuf',
@@ -122,8 +131,35 @@ const reasonIn = (text: string): string => {
   return text.includes('nothing was stored') ? 'not_stored' : '';
 };
 
+/** The connections of one sender. */
+type Ways = { readonly agent: Agent; readonly grpc: GrpcSender };
+
+const openWays = (): Ways => ({
+  agent: new Agent({ connections: 1, pipelining: 1 }),
+  grpc: createGrpcSender(answerTimeoutMs),
+});
+
+const closeWays = async ({ agent, grpc }: Ways): Promise<void> => {
+  grpc.close();
+  await agent.destroy();
+};
+
+const tryOf = (sentAt: number, receiver: number, status: number, text: string): Try => ({
+  ...{ sentAt, answeredAt: Date.now(), receiver, status },
+  reason: status === 200 ? '' : reasonIn(text),
+  isRecognised: /received before/.test(text),
+});
+
+/** Sends once over gRPC; status 0 when no whole answer came. */
+const callOnce = async ({ grpc }: Ways, port: number, receiver: number, wire: Wire): Promise<Try> => {
+  const sentAt = Date.now();
+  const isPacked = wire.headers['content-encoding'] === 'gzip';
+  const { status, text } = await grpc.send(port, wire.body, wire.headers['x-mon-token'] ?? '', isPacked);
+  return { ...tryOf(sentAt, receiver, status, text), isGrpc: true };
+};
+
 /** Sends once; status 0 when no whole answer came. */
-const sendOnce = async (agent: Agent, url: string, receiver: number, wire: Wire): Promise<Try> => {
+const sendOnce = async ({ agent }: Ways, url: string, receiver: number, wire: Wire): Promise<Try> => {
   const sentAt = Date.now();
   try {
     const response = await request(url, {
@@ -134,11 +170,7 @@ const sendOnce = async (agent: Agent, url: string, receiver: number, wire: Wire)
       headersTimeout: answerTimeoutMs,
       bodyTimeout: answerTimeoutMs,
     });
-    const text = await response.body.text();
-    const status = response.statusCode;
-    const reason = status === 200 ? '' : reasonIn(text);
-    const isRecognised = /received before/.test(text);
-    return { sentAt, answeredAt: Date.now(), receiver, status, reason, isRecognised };
+    return tryOf(sentAt, receiver, response.statusCode, await response.body.text());
   } catch {
     return { sentAt, answeredAt: Date.now(), receiver, status: 0, reason: '' };
   }
@@ -158,63 +190,59 @@ export const startLoad = (options: LoadOptions): Load => {
   let turn = 0;
   const firstTokens = new WeakMap<Claim, string>();
 
-  const nextUrl = (wire: Wire, claim: Claim): { url: string; receiver: number } => {
+  /** Half of the tries with protobuf go over gRPC, whatever the first one of the request went over. */
+  const sendNext = (ways: Ways, wire: Wire, claim: Claim, random: () => number): Promise<Try> => {
     const receiver = turn++ % receivers.length;
     const ports = receivers[receiver];
+    if (wire.isProtobuf && random() < 0.5) return callOnce(ways, ports?.grpc ?? 0, receiver, wire);
     const port = claim.target.layout === 'spans' ? ports?.otlp : ports?.push;
-    return { url: `http://127.0.0.1:${port}${wire.path}`, receiver };
+    return sendOnce(ways, `http://127.0.0.1:${port}${wire.path}`, receiver, wire);
   };
 
   /** Sends a request once, with a token of that moment. */
-  const trySending = async (
-    agent: Agent,
-    claim: Claim,
-    wireOf: WireOf,
-    random: () => number,
-  ): Promise<Try> => {
+  const trySending = async (ways: Ways, claim: Claim, wireOf: WireOf, random: () => number): Promise<Try> => {
     const token = credentialOf(claim.target, random);
     const wire = wireOf(token);
-    const { url, receiver } = nextUrl(wire, claim);
     const first = firstTokens.get(claim) ?? token;
     firstTokens.set(claim, first);
-    const answer = await sendOnce(agent, url, receiver, wire);
+    const answer = await sendNext(ways, wire, claim, random);
     return first === token ? answer : { ...answer, isOtherToken: true };
   };
 
   /** Sends until it is known what is owed of the request; one with a name as often as it takes, another one once. */
   const settle = async (
-    agent: Agent,
+    ways: Ways,
     claim: Claim,
     wireOf: WireOf,
     random: () => number,
     onAnswer: (answer: Try) => void,
   ): Promise<void> => {
     for (;;) {
-      const answer = await trySending(agent, claim, wireOf, random);
+      const answer = await trySending(ways, claim, wireOf, random);
       claim.tries.push(answer);
       claim.debt = debtAfter(answer, claim.isNamed);
       onAnswer(answer);
       if (claim.debt !== 'open') break;
       await delay(retryMs.least + random() * (retryMs.most - retryMs.least));
     }
-    await repeat(agent, claim, wireOf, random);
+    await repeat(ways, claim, wireOf, random);
   };
 
   /**
    * Repeats a stored request, like a sender that lost the answer. It must change nothing. Where the policy changes, the
    * outcomes may differ from the rows once NATS has forgotten the request: docs/exactly-once.md.
    */
-  const repeat = async (agent: Agent, claim: Claim, wireOf: WireOf, random: () => number): Promise<void> => {
+  const repeat = async (ways: Ways, claim: Claim, wireOf: WireOf, random: () => number): Promise<void> => {
     const isWanted = claim.debt === 'owed' && claim.isNamed && !claim.target.hasSwing;
     if (!isWanted || random() > repeated.share) return;
     for (let times = random() < 0.5 ? 1 : 2; times > 0 && !stop.signal.aborted; times--) {
       await delay(random() * repeated.pauseMsMax);
-      claim.tries.push({ ...(await trySending(agent, claim, wireOf, random)), isRepeat: true });
+      claim.tries.push({ ...(await trySending(ways, claim, wireOf, random)), isRepeat: true });
     }
   };
 
   const sendClaim = async (
-    agent: Agent,
+    ways: Ways,
     what: Pick<Claim, 'target' | 'isNamed' | 'count'>,
     random: () => number,
     onAnswer: (answer: Try) => void = () => {},
@@ -225,18 +253,18 @@ export const startLoad = (options: LoadOptions): Load => {
     const form = `${isSpans ? (isJson ? 'json' : 'protobuf') : 'push'}${isPacked ? ', gzip' : ''}`;
     const claim = oracle.claim({ ...what, form });
     const wireOf = isSpans ? spansWire(claim, world, isJson, isPacked) : pushWire(claim, world, isPacked);
-    await settle(agent, claim, wireOf, random, onAnswer);
+    await settle(ways, claim, wireOf, random, onAnswer);
   };
 
   const send = async (target: Target, sender: number): Promise<void> => {
     const random = createRandom(world.seed * 101 + target.id * 13 + sender);
     const isNamed = target.layout === 'spans' || sender % 2 === 1;
-    const agent = new Agent({ connections: 1, pipelining: 1 });
+    const ways = openWays();
     while (!stop.signal.aborted) {
-      await sendClaim(agent, { target, isNamed, count: countOf(random, isNamed) }, random);
+      await sendClaim(ways, { target, isNamed, count: countOf(random, isNamed) }, random);
       await delay(random() * options.pauseMsMax);
     }
-    await agent.destroy();
+    await closeWays(ways);
   };
 
   const flood = async (target: Target, boundMs: number): Promise<boolean> => {
@@ -245,10 +273,10 @@ export const startLoad = (options: LoadOptions): Load => {
     let isFull = false;
     const floodFrom = async (sender: number): Promise<void> => {
       const random = createRandom(world.seed * 211 + target.id + sender);
-      const agent = new Agent({ connections: 1, pipelining: 1 });
+      const ways = openWays();
       while (!isFull && !stop.signal.aborted && Date.now() < end) {
         await sendClaim(
-          agent,
+          ways,
           { target, isNamed, count: floodCountOf(sender) },
           random,
           ({ status, reason }) => {
@@ -256,7 +284,7 @@ export const startLoad = (options: LoadOptions): Load => {
           },
         );
       }
-      await agent.destroy();
+      await closeWays(ways);
     };
     const flooding = Promise.all([0, 1, 2, 3].map(floodFrom)).then(() => undefined);
     senders.push(flooding);

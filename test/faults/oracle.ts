@@ -33,6 +33,8 @@ export type Try = {
   readonly isRepeat?: boolean;
   /** The token was another one than at the first try. */
   readonly isOtherToken?: boolean;
+  /** It went over gRPC; requests of spans alone. */
+  readonly isGrpc?: boolean;
   /** The answer reported an earlier request. */
   readonly isRecognised?: boolean;
 };

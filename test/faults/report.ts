@@ -64,6 +64,15 @@ const tokenLine = (rounds: readonly Round[], claims: readonly Claim[]): string =
   return `tokens rotated: ${rotations.length}; requests sent again under another token: ${tries.length}, ${count(200)} answered 200, ${count(401)} answered 401`;
 };
 
+/** Requests that went over gRPC: some of them first or later over HTTP, too. */
+const grpcLine = (claims: readonly Claim[]): string => {
+  const over = claims.filter(({ tries }) => tries.some(({ isGrpc }) => isGrpc === true));
+  const both = over.filter(({ tries }) => tries.some(({ isGrpc }) => isGrpc !== true));
+  const calls = over.flatMap(({ tries }) => tries.filter(({ isGrpc }) => isGrpc === true));
+  const count = (status: number): number => calls.filter((each) => each.status === status).length;
+  return `calls over gRPC: ${calls.length}, ${count(200)} answered OK, ${count(503)} UNAVAILABLE, ${count(0)} unanswered; requests over gRPC and HTTP: ${both.length}`;
+};
+
 /** Requests of several messages, and what was sent again although it was stored. */
 const wholeLines = (claims: readonly Claim[]): string[] => {
   const large = claims.filter(({ count }) => count >= severalMessages);
@@ -99,6 +108,7 @@ export const summaryOf = ({ rounds, seconds, isWhole }: Run): string[] => {
     `other faults: ${linkLine(rounds)}`,
     `${claims.length} requests of ${sum(claims, ({ count }) => count)} items, ${answerLine(claims)}`,
     ...wholeLines(claims),
+    grpcLine(claims),
     tokenLine(rounds, claims),
     `items: ${items('owed')} acknowledged, ${items('uncertain')} uncertain (${sum(verdicts, (verdict) => verdict.uncertainPresent)} of them stored), ${items('absent')} refused for good`,
     `rows read: ${sum(verdicts, ({ rows }) => rows)}; seen twice by overlaps when the streams had just become empty: ${sum(verdicts, ({ overlaps }) => overlaps)}; late repeats: ${sum(verdicts, ({ lateRepeats }) => lateRepeats)}`,
