@@ -69,7 +69,7 @@ const points = Array.from({ length: 50 }, (_, value) => ({ metrics: { cpu: value
 const sizes = { plain: 0, zipped: 0, inflated: 0, shared: 0 };
 
 beforeAll(async () => {
-  stack = await startStack({ traces: true, env: { TIDEMARK_METADATA_STORES_ON_DATA_DISK: 'on' } });
+  stack = await startStack({ traces: true, env: { TIDEMARK_METADATA_STORES_ON_DATA_DISK: 'true' } });
   report = await stack.createReport('usage', { mon_biz_id: 7 });
   [one, other] = [
     await stack.createApplication('one', { mon_biz_id: 7 }),
