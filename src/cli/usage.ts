@@ -1,5 +1,6 @@
 import { type Command, Option } from 'commander';
 import { z } from 'zod';
+import { Fault } from '../model/fault.ts';
 import { pipelines } from '../model/signals.ts';
 import { bytesText } from './bytes-text.ts';
 import { adminClient } from './client.ts';
@@ -13,6 +14,7 @@ import {
   queryText,
 } from './options.ts';
 import { integerArgument, nothing, printAnswer, printCsv, printTable, timeText } from './output.ts';
+import { printDiskUsage } from './usage-disk.ts';
 
 const usageSchema = z.object({
   mon_biz_id: z.number().nullable(),
@@ -67,6 +69,7 @@ type UsageOptions = JsonOption &
     biz?: number;
     csv?: true;
     silent?: true;
+    disk?: true;
     failing?: true;
     hours?: number;
   };
@@ -180,12 +183,22 @@ const failing = async (options: UsageOptions): Promise<void> => {
   });
 };
 
+const disk = ({ by, ...options }: UsageOptions): Promise<void> => {
+  if (by === 'business')
+    throw new Fault(
+      'permanent',
+      'invalid_value',
+      '--by is owner or day with --disk; --biz chooses a business',
+    );
+  return printDiskUsage({ ...options, by });
+};
+
 /** `tidemark usage`. */
 export const registerUsage = (program: Command): void => {
   const command = program
     .command('usage')
     .description(
-      'print requests, items and bytes of data ids and applications, who is silent, and who fails authorisation',
+      'print requests, items and bytes of data ids and applications, their bytes on the disks, who is silent, and who fails authorisation',
     )
     .addOption(
       new Option('--by <group>', 'one line per data id or application, per business, or per day (UTC)')
@@ -210,6 +223,12 @@ export const registerUsage = (program: Command): void => {
         'appId',
       ]),
     )
+    .addOption(
+      new Option(
+        '--disk',
+        'bytes on the disks by owner or day, what a day adds, and when each disk is full',
+      ).conflicts(['silent', 'failing', 'since', 'csv']),
+    )
     .option(
       '--hours <n>',
       'with --failing: in at least this many different hours, default 6',
@@ -217,6 +236,7 @@ export const registerUsage = (program: Command): void => {
     )
     .addOption(new Option('--csv', 'print CSV, with the field names of the admin API').conflicts('json'));
   addJsonOption(addOwnerOptions(command)).action((options: UsageOptions) => {
+    if (options.disk) return disk(options);
     if (options.silent) return silent(options);
     return options.failing ? failing(options) : usage(options);
   });

@@ -296,6 +296,11 @@ export const settingsTable = z.object({
       'TIDEMARK_METADATA_RETENTION_DAYS',
       'days that the rows of data ids and applications created from now on are kept, or off = for ever; default 90 in an installation that began with this setting, off in an older one (docs/retention.md)',
     ),
+    storesOnDataDisk: flag.setting(
+      'TIDEMARK_METADATA_STORES_ON_DATA_DISK',
+      'false',
+      'true = QuestDB and ClickHouse keep their files on the disk of TIDEMARK_DATA, so that metadata can forecast when it is full (docs/retention.md); `up` sets it',
+    ),
   }),
   hasConsole: onOff.setting(
     'TIDEMARK_CONSOLE',

@@ -210,6 +210,9 @@ const roleEnvironment = (
       }),
     ),
     TIDEMARK_DATA: settings.dataFolder,
+    ...(settings.questdb.url === undefined && settings.clickhouse.url === undefined
+      ? { TIDEMARK_METADATA_STORES_ON_DATA_DISK: 'true' }
+      : {}),
     ...(rate ? { TIDEMARK_MAX_RATE_DEFAULT: '0' } : {}),
     ...(drains ? { TIDEMARK_INGRESS_DRAIN_MS: '0' } : {}),
   };

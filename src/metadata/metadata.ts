@@ -32,9 +32,11 @@ import { type Account, openAccount } from './account/account.ts';
 import { createApiServer, openApiTls } from './api/listening.ts';
 import { openAudit } from './audit/audit.ts';
 import { openConsole } from './console/open-console.ts';
+import { createDiskReads, type DiskReads } from './disk/disk-use.ts';
+import { startDiskWatch } from './disk/disk-watch.ts';
 import { openReaders, type Readers } from './explore/explore.ts';
 import { createFirstSequences, type FirstSequences } from './first-sequences.ts';
-import { createInspected } from './inspect/inspected.ts';
+import { createInspected, type Inspected } from './inspect/inspected.ts';
 import { openPulse } from './pulse/open-pulse.ts';
 import { openRecords } from './records/store.ts';
 import { dataIdOfTableId } from './records/values.ts';
@@ -298,7 +300,7 @@ const openWatches = (
   metrics: MetadataMetrics,
   ready: Ready,
   work: Parts,
-): { account: Account; watch: Watch } => {
+): { account: Account; watch: Watch; disk: DiskReads } => {
   const { registry } = metrics;
   let isRead = false;
   void records.ready.then(() => {
@@ -324,25 +326,36 @@ const openWatches = (
     metrics: createAccountMetrics(registry),
   });
   work.add('looks at the account', () => account.stop());
+  const { dataFolder, metadata } = given.settings;
+  const upkeepMetrics = createUpkeepMetrics(registry);
   const upkeep = startUpkeep({
     ...given,
     ...{ bus, adminTokens, system: records.system, stream: pipelines.ledger.stream.name },
-    dataFolder: given.settings.dataFolder,
-    metrics: createUpkeepMetrics(registry),
+    ...{ dataFolder, metrics: upkeepMetrics },
   });
   work.add('looks at the upkeep', () => upkeep.stop());
-  return { account, watch };
+  const disk = createDiskReads({
+    ...given,
+    ...{ records, dataFolder, sharesDataDisk: metadata.storesOnDataDisk, now: Date.now },
+    spanRetentionDays: pipelines.traces.retentionDays,
+  });
+  const diskWatch = startDiskWatch({ disk, ready: records.ready, metrics: upkeepMetrics });
+  work.add('forecasts of the disks', () => diskWatch.stop());
+  return { account, watch, disk };
 };
 
 /** What the API shows beside the records, and the sessions of those who look at it. */
 const openReads = (
   given: Given,
   { bus, pipelines, adminTokens }: Pick<Services, 'bus' | 'pipelines' | 'adminTokens'>,
-  { account, audit }: Pick<Services, 'account' | 'audit'>,
+  { account, audit, disk }: Pick<Services, 'account' | 'audit'> & Pick<Inspected, 'disk'>,
   parts: Parts,
 ): Pick<Services, 'outcomes' | 'console' | 'inspected'> => {
   const { streams } = pipelines;
-  const inspected = createInspected({ ...given, bus, streams, account, env: process.env, now: Date.now });
+  const inspected = createInspected({
+    ...given,
+    ...{ bus, streams, account, disk, env: process.env, now: Date.now },
+  });
   parts.add('looks at arrivals', () => inspected.arrivals.stop());
   return {
     outcomes: createOutcomeReads(bus, given.clickhouse, streams),
@@ -412,7 +425,7 @@ const startMetadata = async (
     valuesMax: settings.metadata.dimensionValuesMax,
   });
   work.add('bound of dimensions', () => bound.stop());
-  const { account, watch } = openWatches(given, state, metrics, ready, work);
+  const { account, watch, disk } = openWatches(given, state, metrics, ready, work);
   const accountState = () => account.state;
   const pulse = openPulse({ ...given, ...state, readiness, instances: questdb, watch, accountState }, work);
 
@@ -429,7 +442,7 @@ const startMetadata = async (
   work.add('keeper', () => keeper.stop());
   const spanRetention = startSpanRetention({ clickhouse: given.clickhouse, records, now: Date.now, log });
   work.add('retention of spans', () => spanRetention.stop());
-  const reads = openReads(given, state, { account, audit }, parts);
+  const reads = openReads(given, state, { account, audit, disk }, parts);
   const services: Services = {
     ...{ bus, pipelines, records, adminTokens, audit, refresh, account, pulse },
     ...reads,

@@ -205,6 +205,7 @@ const ofMetadata: Readonly<Record<string, MetricRemedy>> = {
   tidemark_clock_offset_seconds: say('over 5 s: set both clocks by NTP; docs/runbook.md#tidemarkclockskew'),
   tidemark_disk_bytes: say('nothing: for comparison with the free bytes'),
   tidemark_disk_free_bytes: say('below 15 %: docs/runbook.md#tidemarkdiskfilling'),
+  tidemark_disk_days_left: say('below 7: docs/runbook.md#tidemarkdiskforecast'),
   tidemark_admin_token_expiry_timestamp_seconds: say(
     '`tidemark admin-token list` names it; create another, and give it to its users before',
   ),

@@ -22,6 +22,12 @@ export const createUpkeepMetrics = (registry: Registry) => {
       labelNames: ['disk'],
       registers,
     }),
+    diskDaysLeft: new Gauge({
+      name: 'tidemark_disk_days_left',
+      help: 'Days until a disk is full at the growth of the last day, retention included, at most 3650; absent where it is not known',
+      labelNames: ['disk'],
+      registers,
+    }),
     adminTokenExpiry: new Gauge({
       name: 'tidemark_admin_token_expiry_timestamp_seconds',
       help: 'Expiry of the admin token that expires next, Unix seconds; 0 = none of the valid ones expires',

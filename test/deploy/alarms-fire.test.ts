@@ -36,6 +36,7 @@ const lowered: Lowered = {
   TidemarkMemoryHigh: [['0.85 *', '0.0001 *']],
   TidemarkWritesSlow: [['> 5', '> 0.0001']],
   TidemarkPartsMany: [['0.5 *', '0.00001 *']],
+  TidemarkDiskForecast: [['< 7', '< 4000']],
   TidemarkDiskFilling: [['< 0.15', '< 2']],
   TidemarkDiskFull: [['< 0.05', '< 2']],
   TidemarkRefreshStale: [['600 + 3 *', '5 + 0.00001 *']],
@@ -217,6 +218,7 @@ describe.skipIf(missing !== undefined)(
         ...['TidemarkClockSkew', 'TidemarkOutageShort', 'TidemarkVisibleLate', 'TidemarkBytesInFlight'],
         ...['TidemarkEventLoopSlow', 'TidemarkMemoryHigh', 'TidemarkWritesSlow', 'TidemarkPartsMany'],
         ...['TidemarkDiskFilling', 'TidemarkDiskFull', 'TidemarkTokensFail', 'TidemarkDropsMany'],
+        'TidemarkDiskForecast',
         ...['TidemarkCertificateEnds', 'TidemarkAdminTokenEnds'],
       );
       held.end();

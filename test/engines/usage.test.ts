@@ -69,12 +69,17 @@ const points = Array.from({ length: 50 }, (_, value) => ({ metrics: { cpu: value
 const sizes = { plain: 0, zipped: 0, inflated: 0, shared: 0 };
 
 beforeAll(async () => {
-  stack = await startStack({ traces: true });
+  stack = await startStack({ traces: true, env: { TIDEMARK_METADATA_STORES_ON_DATA_DISK: 'true' } });
   report = await stack.createReport('usage', { mon_biz_id: 7 });
   [one, other] = [
     await stack.createApplication('one', { mon_biz_id: 7 }),
     await stack.createApplication('other', { mon_biz_id: 8 }),
   ];
+  for (const [path, days] of [
+    [`data-sources/${dataId()}`, 30],
+    [`applications/${one?.app_id}`, 20],
+  ] as const)
+    expect((await stack.api('PATCH', `/api/v1/${path}/policy`, { retention_days: days })).status).toBe(200);
   const keyed = { 'Idempotency-Key': 'k1' };
   const small = bodyOf(report, [
     { metrics: { cpu: 1 }, target: 'a', timestamp: Date.now() },
@@ -256,5 +261,64 @@ describe('a sender that fails authorisation', () => {
       new RegExp(`^127\\.0\\.0\\.1 +=cmd\\|reporter/1\\.2 +data id ${dataId()} +unauthorized +6 `, 'm'),
     );
     expect(await gaugeAfterRestart('tidemark_usage_failing_senders')).toBe(1);
+  });
+});
+
+const diskSchema = z.object({
+  volumes: z.array(z.looseObject({ disk: z.string(), days_left: z.number().nullable() })),
+  items: z.array(
+    z.looseObject({
+      store: z.string(),
+      data_id: z.number(),
+      app_id: z.number(),
+      day: z.string().nullable(),
+      rows: z.number(),
+      bytes: z.number(),
+    }),
+  ),
+});
+
+const disk = async (query = '') =>
+  diskSchema.parse((await stack.api('GET', `/api/v1/usage/disk${query}`)).body);
+
+describe('what owners have on the disk', () => {
+  it('is theirs in each store, by owner and by day, with what a day adds and the retention', async () => {
+    const { items } = await disk();
+    expect(items.find((row) => row.data_id === dataId())).toMatchObject({
+      ...{ store: 'questdb', mon_biz_id: 7, pipeline: 'metrics', rows: 51, days: 1, retention_days: 30 },
+    });
+    expect(items.find((row) => row.app_id === one?.app_id)).toMatchObject({
+      ...{ store: 'clickhouse', mon_biz_id: 7, pipeline: 'traces', rows: 3, retention_days: 20 },
+    });
+    const table = z.object({ bytes: z.number(), days: z.array(z.object({ day: z.string() })) });
+    const shown = table.parse((await stack.api('GET', `/api/v1/data-sources/${dataId()}/table`)).body);
+    expect((await disk(`?data_id=${dataId()}&by=day`)).items).toMatchObject([
+      { store: 'questdb', day: shown.days[0]?.day, rows: 51, bytes: shown.bytes },
+    ]);
+    const ofBiz = (await disk('?mon_biz_id=8')).items;
+    expect(ofBiz).toMatchObject([{ app_id: other?.app_id, rows: 1 }]);
+  });
+
+  it('sums to the bytes of the stores, and the disk that they share has a forecast', async () => {
+    const { volumes, items } = await disk();
+    const sum = items.reduce((total, { bytes }) => total + bytes, 0);
+    expect(volumes).toMatchObject([{ disk: 'data', stores: ['questdb', 'clickhouse'], why: '' }]);
+    expect(Math.abs(sum - Number(volumes[0]?.['bytes']))).toBeLessThan(items.length);
+    const exposed = /^tidemark_disk_days_left\{[^}]*disk="data"[^}]*\} (\S+)$/m;
+    const left = await until('the forecast of the disk', async () =>
+      Number(exposed.exec(await stack.metadata.metrics())?.[1]),
+    );
+    expect(left).toBeGreaterThan(7);
+    expect(volumes[0]?.days_left).toBeGreaterThan(7);
+  });
+
+  it('is printed by tidemark usage --disk', async () => {
+    const text = await cli.text('usage --disk');
+    expect(text).toMatch(/^data +questdb, clickhouse +\d.*(in \d+ days|not in 10 years)$/m);
+    expect(text).toMatch(new RegExp(`^data id ${dataId()} +7 +questdb +\\d.* 30 days$`, 'm'));
+    expect(await cli.text(`usage --disk --by day --data-id ${dataId()}`)).toMatch(
+      /^2\d{3}-\d\d-\d\d +questdb/m,
+    );
+    expect((await stack.api('GET', '/api/v1/usage/disk?data_id=1')).status).toBe(404);
   });
 });

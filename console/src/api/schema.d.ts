@@ -1148,6 +1148,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/usage/disk": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Bytes on the disks by owner or day, what a day adds, and when each disk is full
+         * @description Needs the role viewer.
+         */
+        get: operations["get_usage_disk"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/dead-letters": {
         parameters: {
             query?: never;
@@ -2580,6 +2600,48 @@ export interface components {
             samples: number;
             first_seen: number;
             last_seen: number;
+        };
+        DiskVolume: {
+            /** @description data: the disk of the data folder, which the stores share; else the name of the store on it */
+            disk: string;
+            stores: string[];
+            /** @description Of the tables */
+            bytes: number;
+            /** @description What a day adds: the bytes of the last whole day */
+            bytes_per_day: number;
+            /** @description null: not known */
+            free_bytes: number | null;
+            /** @description null: not known */
+            total_bytes: number | null;
+            /** @description Days until the disk is full at the growth of the last day, retention included; 3650 for longer. null: not known */
+            days_left: number | null;
+            /** @description Why there is no forecast; empty where there is one */
+            why: string;
+        };
+        DiskUsage: {
+            store: string;
+            /** @description null for a day, and for owners without a record */
+            mon_biz_id: number | null;
+            /**
+             * @description null for a business or a day
+             * @enum {string|null}
+             */
+            pipeline: "metrics" | "traces" | null;
+            /** @description 0 for an application, a day, and tables without an owner */
+            data_id: number;
+            /** @description 0 for a data id, a day, and tables without an owner */
+            app_id: number;
+            /** @description A day of UTC; null for an owner, and for other rows */
+            day: string | null;
+            /** @description Days with rows */
+            days: number;
+            rows: number;
+            /** @description On the disk; of spans, their share of the day */
+            bytes: number;
+            /** @description null for a day */
+            bytes_per_day: number | null;
+            /** @description null: kept for ever, and for a day */
+            retention_days: number | null;
         };
         ListedDeadLetter: {
             /** @description Its id */
@@ -6346,6 +6408,44 @@ export interface operations {
             };
             401: components["responses"]["Problem401"];
             403: components["responses"]["Problem403"];
+            422: components["responses"]["Problem422"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    get_usage_disk: {
+        parameters: {
+            query?: {
+                /** @description Only this data id */
+                data_id?: number;
+                /** @description Only this application */
+                app_id?: number;
+                by?: "owner" | "day";
+                /** @description Only the owners of this business */
+                mon_biz_id?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description Unix seconds: when it was read, at most a minute ago */
+                        at: number;
+                        volumes: components["schemas"]["DiskVolume"][];
+                        items: components["schemas"]["DiskUsage"][];
+                    };
+                };
+            };
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
             422: components["responses"]["Problem422"];
             503: components["responses"]["Problem503"];
         };

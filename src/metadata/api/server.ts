@@ -18,6 +18,7 @@ import { deadLetterEndpoints } from './dead-letter-endpoints.ts';
 import { defaultEndpoints } from './default-endpoints.ts';
 import type { ApiDeps } from './deps.ts';
 import { diagnosisEndpoints } from './diagnosis-endpoints.ts';
+import { diskEndpoint } from './disk-endpoints.ts';
 import { type Answer, type Endpoint, operatorOf, type Prepared } from './endpoint.ts';
 import type { ApiEnv } from './env.ts';
 import { exploreEndpoints } from './explore-endpoints.ts';
@@ -61,6 +62,7 @@ export const endpointsOf = (deps: ApiDeps): Endpoint[] => [
   ...lineEndpoints(deps),
   ...accountEndpoints(deps),
   ...usageEndpoints(deps),
+  diskEndpoint(deps),
   ...deadLetterEndpoints(deps),
   ...activityEndpoints(deps),
   ...storeEndpoints(deps),

@@ -14,10 +14,15 @@ const tag = 'Outcomes';
 const count = z.int();
 const noticed = z.number().nullable();
 
+export const pipelineShown = z
+  .enum(pipelines)
+  .nullable()
+  .meta({ description: 'null for a business or a day' });
+
 const usageRow = z
   .strictObject({
     mon_biz_id: count.nullable().meta({ description: 'null for a day, and for owners without a record' }),
-    pipeline: z.enum(pipelines).nullable().meta({ description: 'null for a business or a day' }),
+    pipeline: pipelineShown,
     data_id: count.meta({ description: '0 for an application, a business or a day' }),
     app_id: count.meta({ description: '0 for a data id, a business or a day' }),
     day: z
@@ -60,7 +65,7 @@ const shownUsage = (group: Group, usage: Usage): UsageRow => ({
   last_sdk: usage.sdk,
 });
 
-const pipelineOf = ({ dataId, appId }: UsageOwner): UsageRow['pipeline'] => {
+export const pipelineOf = ({ dataId, appId }: UsageOwner): UsageRow['pipeline'] => {
   if (dataId !== 0) return 'metrics';
   return appId === 0 ? null : 'traces';
 };
@@ -110,6 +115,15 @@ const csvOf = (rows: readonly UsageRow[]): string =>
 const daySeconds = 86_400;
 const bizText = 'must be an integer of at most 10 digits';
 
+export const bizQuery = z
+  .string()
+  .regex(/^-?\d{1,10}$/, bizText)
+  .transform(Number)
+  .pipe(
+    z.int().min(-9_999_999_999).max(9_999_999_999).meta({ description: 'Only the owners of this business' }),
+  )
+  .optional();
+
 type Period = { readonly since?: number | undefined; readonly until?: number | undefined };
 
 const periodOf = (asked: Period, nowMs: number, defaultSeconds: number) => {
@@ -126,18 +140,7 @@ const usageQuery = z.strictObject({
     .enum(['owner', 'business', 'day'], 'must be owner, business or day')
     .default('owner')
     .meta({ description: 'One row per data id or application, per business, or per day of UTC' }),
-  mon_biz_id: z
-    .string()
-    .regex(/^-?\d{1,10}$/, bizText)
-    .transform(Number)
-    .pipe(
-      z
-        .int()
-        .min(-9_999_999_999)
-        .max(9_999_999_999)
-        .meta({ description: 'Only the owners of this business' }),
-    )
-    .optional(),
+  mon_biz_id: bizQuery,
   format: z
     .enum(['json', 'csv'], 'must be json or csv')
     .optional()

@@ -12,6 +12,7 @@ import {
 import { Fault } from '../../model/fault.ts';
 import type { Clickhouse } from '../../stores/clickhouse/client.ts';
 import type { Account } from '../account/account.ts';
+import type { DiskReads } from '../disk/disk-use.ts';
 import type { PlacedInstance } from '../tables/placement.ts';
 import { type Arrivals, createArrivals } from './arrivals.ts';
 import { type CardinalityReads, createCardinalityReads } from './cardinality.ts';
@@ -29,6 +30,7 @@ export type Inspected = {
   readonly questdb: readonly Pick<PlacedInstance, 'name' | 'sql'>[];
   readonly arrivals: Arrivals;
   readonly cardinality: CardinalityReads;
+  readonly disk: DiskReads;
   /** As they were when this process began. */
   readonly settings: readonly (ShownSetting & { readonly meaning: string })[];
   readonly receivers: Receivers;
@@ -45,6 +47,7 @@ export type InspectedDeps = {
   readonly instances: readonly Pick<PlacedInstance, 'name' | 'sql'>[];
   readonly streams: readonly StreamDefinition[];
   readonly account: Pick<Account, 'state'>;
+  readonly disk: DiskReads;
   readonly settings: Settings;
   readonly env: NodeJS.ProcessEnv;
   readonly now: () => number;
@@ -81,13 +84,14 @@ const examineAll = async ({
 
 /** Reads nothing before the first call. Throws a permanent Fault for unusable settings. */
 export const createInspected = (deps: InspectedDeps): Inspected => {
-  const { bus, instances, settings, env, now } = deps;
+  const { bus, instances, disk, settings, env, now } = deps;
   const meanings = new Map(settingDefinitions.map((definition) => [definition.env, definition.meaning]));
   let running: Promise<Examination> | undefined;
   return {
     questdb: instances,
     arrivals: createArrivals(bus, now),
     cardinality: createCardinalityReads(now),
+    disk,
     settings: shownSettings(env).map((shown) => ({ ...shown, meaning: meanings.get(shown.setting) ?? '' })),
     receivers: receiversOf(settings),
     schemasFolder: settings.schemasFolder,

@@ -178,6 +178,10 @@ const reviewed: Readonly<Record<string, readonly string[]>> = {
     'wire/native/block-cursor.ts /^(?:U?Int64|DateTime64\\(\\d\\))$/',
     'wire/otlp/json-keys.ts /[A-Z]/g',
   ],
+  'the name that a store gives a partition': [
+    'metadata/disk/stored.ts /^\\d{4}-\\d\\d-\\d\\d$/',
+    'metadata/disk/stored.ts /^(\\d{4})(\\d\\d)$/',
+  ],
   'an answer of node management, of a MiB at most': [
     'metadata/refresh/node-management-client.ts /[0-9a-f]{32,}/gi',
     'metadata/refresh/node-management-client.ts /\\s+/g',
