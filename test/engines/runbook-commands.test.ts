@@ -53,6 +53,8 @@ const runs: Readonly<Record<string, { readonly prints: RegExp; readonly code?: n
   'tidemark dlq redrive --all': { prints: /^[1-9]\d* dead letters .* redriven/ },
   'tidemark dlq purge <number> --yes': { prints: /^1 dead letter .* purged/ },
   'tidemark dlq resume metrics': { prints: /metrics is resumed/ },
+  'tidemark table <id> --cardinality': { prints: /./ },
+  'tidemark usage --disk': { prints: /questdb|QuestDB/ },
   'tidemark explain not_stored': { prints: /not_stored/ },
   'tidemark explain <reason>': { prints: /timestamp_too_old/ },
   'tidemark drops --since 1h': { prints: /unauthorized/ },
