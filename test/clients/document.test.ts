@@ -8,14 +8,32 @@ const document = await readFile(join(import.meta.dirname, '../../docs/receivers/
 
 const pins: readonly (readonly [string, string])[] = [
   ['Go `otlptracehttp`', await pinnedIn('go/go.mod', /otlptracehttp v(\S+)/)],
+  ['Go `otlptracegrpc`', await pinnedIn('go/go.mod', /otlptracegrpc v(\S+)/)],
+  ['`otlp` exporter', await pinnedIn('collector/go.mod', /exporter\/otlpexporter v(\S+)/)],
   ['`otlphttp` exporter', await pinnedIn('collector/go.mod', /exporter\/otlphttpexporter v(\S+)/)],
-  ['OkHttp)', await pinnedIn('java/pom.xml', /opentelemetry-exporter-otlp<[\s\S]*?<version>([^<]+)/)],
+  ...(await Promise.all(
+    ['`OtlpHttpSpanExporter`', '`OtlpGrpcSpanExporter`'].map(
+      async (exporter) =>
+        [
+          exporter,
+          await pinnedIn('java/pom.xml', /opentelemetry-exporter-otlp<[\s\S]*?<version>([^<]+)/),
+        ] as const,
+    ),
+  )),
   ['of 2023', await pinnedIn('old-js/package.json', /exporter-trace-otlp-http": "([^"]+)/)],
+  [
+    'JavaScript `@opentelemetry/exporter-trace-otlp-grpc',
+    await pinnedIn('grpc-js/package.json', /exporter-trace-otlp-grpc": "([^"]+)/),
+  ],
   ['`telemetrygen', await pinnedIn('telemetrygen.test.ts', /const version = '([^']+)'/)],
   ['JavaScript `@', await pinnedIn('../../package.json', /exporter-trace-otlp-http": "([^"]+)/)],
   [
     'Python `opentelemetry-exporter-otlp-proto-http',
     pinnedVersion('python-requirements.txt', 'opentelemetry-exporter-otlp-proto-http'),
+  ],
+  [
+    'Python `opentelemetry-exporter-otlp-proto-grpc',
+    pinnedVersion('python-grpc-requirements.txt', 'opentelemetry-exporter-otlp-proto-grpc'),
   ],
   [
     'Python `opentelemetry-exporter-otlp-json-http',

@@ -1,16 +1,9 @@
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe } from 'vitest';
-import {
-  buildGo,
-  clientsFolder,
-  installMaven,
-  installNpm,
-  missingTool,
-  pinnedIn,
-  preparation,
-} from '../support/clients/builds.ts';
+import { afterAll, beforeAll } from 'vitest';
+import { buildGo, installMaven, installNpm, missingTool, pinnedIn } from '../support/clients/builds.ts';
+import { describeBuilt, pythonProgram, startJava } from '../support/clients/built-client.ts';
 import { startClient } from '../support/clients/process.ts';
-import { type ClientKind, describeClient, startClientStack } from '../support/clients/suite.ts';
+import { startClientStack } from '../support/clients/suite.ts';
 import type { TraceStack } from '../support/otlp/trace-stack.ts';
 import { installPython, pinnedVersion, whyNoPython } from '../support/python/python.ts';
 
@@ -20,41 +13,17 @@ beforeAll(async () => {
 });
 afterAll(() => on?.stop());
 
-/**
- * The client once it is built; without its tools its guarantees are counted as skipped, and the name has the reason.
- */
-const describeBuilt = async (
-  prepare: () => Promise<string>,
-  missing: string | undefined,
-  kind: Omit<ClientKind, 'start'>,
-  start: (program: string) => ClientKind['start'],
-): Promise<void> => {
-  const prepared = await preparation(prepare, missing);
-  if ('path' in prepared) {
-    describeClient(() => on, { ...kind, start: start(prepared.path) });
-    return;
-  }
-  describe.skip(`left out, ${prepared.why}`, () => {
-    const start = (): never => {
-      throw new Error(prepared.why);
-    };
-    describeClient(() => on, { ...kind, start });
-  });
-};
-
 const goVersion = await pinnedIn('go/go.mod', /otlptracehttp v(\S+)/);
-await describeBuilt(
-  () => buildGo('go'),
-  await missingTool('go'),
-  {
-    name: `Go SDK otlptracehttp ${goVersion}`,
-    heedsRetryAfter: true,
-    repeats429: true,
-    repeatsLostConnection: false,
-    logsPartialSuccess: true,
-  },
-  (path) => (target) => startClient(path, [], target),
-);
+await describeBuilt(() => on, {
+  name: `Go SDK otlptracehttp ${goVersion}`,
+  missing: await missingTool('go'),
+  prepare: () => buildGo('go'),
+  start: (path) => (target) => startClient(path, ['http'], target),
+  heedsRetryAfter: true,
+  repeats429: true,
+  repeatsLostConnection: false,
+  logsPartialSuccess: true,
+});
 
 const collectorVersion = await pinnedIn('collector/go.mod', /exporter\/otlphttpexporter v(\S+)/);
 for (const [encoding, compression] of [
@@ -62,68 +31,50 @@ for (const [encoding, compression] of [
   ['json', 'gzip'],
   ['proto', 'none'],
 ] as const) {
-  await describeBuilt(
-    () => buildGo('collector'),
-    await missingTool('go'),
-    {
-      name: `Collector otlphttpexporter ${collectorVersion} (${encoding}, compression ${compression})`,
-      heedsRetryAfter: true,
-      repeats429: true,
-      repeatsLostConnection: true,
-      logsPartialSuccess: true,
-    },
-    (path) => (target) => startClient(path, [encoding, compression], target),
-  );
-}
-
-const javaVersion = await pinnedIn('java/pom.xml', /opentelemetry-exporter-otlp<[\s\S]*?<version>([^<]+)/);
-await describeBuilt(
-  () => installMaven('java'),
-  await missingTool('java', 'mvn'),
-  {
-    name: `Java SDK opentelemetry-exporter-otlp ${javaVersion} (OkHttp)`,
+  await describeBuilt(() => on, {
+    name: `Collector otlphttpexporter ${collectorVersion} (${encoding}, compression ${compression})`,
+    missing: await missingTool('go'),
+    prepare: () => buildGo('collector'),
+    start: (path) => (target) => startClient(path, [encoding, compression], target),
     heedsRetryAfter: true,
     repeats429: true,
     repeatsLostConnection: true,
-    logsPartialSuccess: false,
-  },
-  (jars) => (target) => {
-    const args = [
-      '-Xmx512m',
-      '-Dfile.encoding=UTF-8',
-      '-cp',
-      join(jars, '*'),
-      join(clientsFolder, 'java/Client.java'),
-    ];
-    return startClient('java', args, target);
-  },
-);
+    logsPartialSuccess: true,
+  });
+}
+
+const javaVersion = await pinnedIn('java/pom.xml', /opentelemetry-exporter-otlp<[\s\S]*?<version>([^<]+)/);
+await describeBuilt(() => on, {
+  name: `Java SDK opentelemetry-exporter-otlp ${javaVersion} (OkHttp)`,
+  missing: await missingTool('java', 'mvn'),
+  prepare: () => installMaven('java'),
+  start: (jars) => startJava(jars, 'http'),
+  heedsRetryAfter: true,
+  repeats429: true,
+  repeatsLostConnection: true,
+  logsPartialSuccess: false,
+});
 
 const oldJsVersion = await pinnedIn('old-js/package.json', /exporter-trace-otlp-http": "([^"]+)/);
-await describeBuilt(
-  () => installNpm('old-js'),
-  await missingTool('npm'),
-  {
-    name: `JavaScript SDK of 2023 exporter-trace-otlp-http ${oldJsVersion}`,
-    heedsRetryAfter: true,
-    repeats429: true,
-    repeatsLostConnection: false,
-    logsPartialSuccess: false,
-  },
-  (folder) => (target) => startClient(process.execPath, [join(folder, 'client.js')], target),
-);
+await describeBuilt(() => on, {
+  name: `JavaScript SDK of 2023 exporter-trace-otlp-http ${oldJsVersion}`,
+  missing: await missingTool('npm'),
+  prepare: () => installNpm('old-js'),
+  start: (folder) => (target) => startClient(process.execPath, [join(folder, 'client.js')], target),
+  heedsRetryAfter: true,
+  repeats429: true,
+  repeatsLostConnection: false,
+  logsPartialSuccess: false,
+});
 
 const oldPython = '../../clients/old-python/requirements.txt';
-await describeBuilt(
-  () => installPython(oldPython),
-  await whyNoPython(),
-  {
-    name: `Python SDK of 2025 opentelemetry-exporter-otlp-proto-http ${pinnedVersion(oldPython, 'opentelemetry-exporter-otlp-proto-http')}`,
-    heedsRetryAfter: false,
-    repeats429: false,
-    repeatsLostConnection: false,
-    logsPartialSuccess: false,
-  },
-  (python) => (target) =>
-    startClient(python, [join(import.meta.dirname, '../support/python/export_spans.py'), 'protobuf'], target),
-);
+await describeBuilt(() => on, {
+  name: `Python SDK of 2025 opentelemetry-exporter-otlp-proto-http ${pinnedVersion(oldPython, 'opentelemetry-exporter-otlp-proto-http')}`,
+  missing: await whyNoPython(),
+  prepare: () => installPython(oldPython),
+  start: (python) => (target) => startClient(python, [pythonProgram, 'protobuf'], target),
+  heedsRetryAfter: false,
+  repeats429: false,
+  repeatsLostConnection: false,
+  logsPartialSuccess: false,
+});

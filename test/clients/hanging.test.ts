@@ -3,17 +3,12 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { OTLPTraceExporter as JsonExporter } from '@opentelemetry/exporter-trace-otlp-http';
 import { OTLPTraceExporter as ProtobufExporter } from '@opentelemetry/exporter-trace-otlp-proto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import {
-  buildGo,
-  clientsFolder,
-  installMaven,
-  installNpm,
-  missingTool,
-  preparation,
-} from '../support/clients/builds.ts';
+import { buildGo, installMaven, installNpm, missingTool, preparation } from '../support/clients/builds.ts';
+import { pythonProgram, startJava, startJavascriptGrpc } from '../support/clients/built-client.ts';
 import { startJavascript } from '../support/clients/javascript.ts';
 import { type RunningClient, startClient, type Target } from '../support/clients/process.ts';
 import { pauseBus } from '../support/clients/suite.ts';
+import { overGrpc, overHttp, type Transport } from '../support/clients/transport.ts';
 import { startTraceStack, type TraceStack } from '../support/otlp/trace-stack.ts';
 import { installPython, whyNoPython } from '../support/python/python.ts';
 
@@ -21,19 +16,20 @@ import { installPython, whyNoPython } from '../support/python/python.ts';
 
 type Kind = {
   readonly name: string;
+  /** HTTP without one. */
+  readonly transport?: Transport;
   readonly missing: string | undefined;
   prepare(): Promise<string>;
-  start(program: string, target: Target): RunningClient;
+  start(program: string, target: Target): RunningClient | Promise<RunningClient>;
 };
 
-const spansProgram = join(import.meta.dirname, '../support/python/export_spans.py');
 const noPython = await whyNoPython();
 const noGo = await missingTool('go');
 const python = (name: string, requirements: string, encoding: string): Kind => ({
   name,
   missing: noPython,
   prepare: () => installPython(requirements),
-  start: (program, target) => startClient(program, [spansProgram, encoding], target),
+  start: (program, target) => startClient(program, [pythonProgram, encoding], target),
 });
 const javascript = (name: string, Exporter: typeof JsonExporter | typeof ProtobufExporter): Kind => ({
   name,
@@ -59,7 +55,7 @@ const kinds: readonly Kind[] = [
     name: 'Go',
     missing: noGo,
     prepare: () => buildGo('go'),
-    start: (program, target) => startClient(program, [], target),
+    start: (program, target) => startClient(program, ['http'], target),
   },
   {
     name: 'Collector',
@@ -71,10 +67,36 @@ const kinds: readonly Kind[] = [
     name: 'Java',
     missing: await missingTool('java', 'mvn'),
     prepare: () => installMaven('java'),
-    start: (jars, target) => {
-      const args = ['-Xmx512m', '-cp', join(jars, '*'), join(clientsFolder, 'java/Client.java')];
-      return startClient('java', args, target);
-    },
+    start: (jars, target) => startJava(jars, 'http')(target),
+  },
+  {
+    name: 'JavaScript, gRPC',
+    transport: overGrpc,
+    missing: await missingTool('npm'),
+    prepare: () => installNpm('grpc-js'),
+    start: (folder, target) => startJavascriptGrpc(folder)(target),
+  },
+  { ...python('Python, gRPC', 'python-grpc-requirements.txt', 'grpc'), transport: overGrpc },
+  {
+    name: 'Go, gRPC',
+    transport: overGrpc,
+    missing: noGo,
+    prepare: () => buildGo('go'),
+    start: (program, target) => startClient(program, ['grpc'], target),
+  },
+  {
+    name: 'Collector, gRPC',
+    transport: overGrpc,
+    missing: noGo,
+    prepare: () => buildGo('collector'),
+    start: (program, target) => startClient(program, ['grpc', 'gzip'], target),
+  },
+  {
+    name: 'Java, gRPC',
+    transport: overGrpc,
+    missing: await missingTool('java', 'mvn'),
+    prepare: () => installMaven('java'),
+    start: (jars, target) => startJava(jars, 'grpc')(target),
   },
 ];
 
@@ -94,8 +116,8 @@ describe.each(prepared)('$kind.name', ({ kind, built }) => {
     'has every span stored, or logs that it gave up, when NATS hangs for %i s',
     async (seconds) => {
       const application = await on.application();
-      const client = kind.start('path' in built ? built.path : '', {
-        url: on.url,
+      const client = await kind.start('path' in built ? built.path : '', {
+        url: (kind.transport ?? overHttp).url(on),
         token: application.token,
       });
       // For a client that starts slowly, the bus must not hang so long that the receiver notices it.

@@ -3,7 +3,7 @@ import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { installGo, missingTool, preparation } from '../support/clients/builds.ts';
 import { pauseBus, startClientStack } from '../support/clients/suite.ts';
-import { startTap } from '../support/clients/tap.ts';
+import { overGrpc, overHttp, type Transport } from '../support/clients/transport.ts';
 import type { TraceStack } from '../support/otlp/trace-stack.ts';
 
 const run = promisify(execFile);
@@ -23,13 +23,18 @@ beforeAll(async () => {
 });
 afterAll(() => on?.stop());
 
-type Run = { readonly url: string; readonly token: string; readonly args: readonly string[] };
+type Run = {
+  readonly transport: Transport;
+  readonly url: string;
+  readonly token: string;
+  readonly args: readonly string[];
+};
 
 /** Runs it to its end and answers what it logged, without the token. */
-const generate = async ({ url, token, args }: Run): Promise<string> => {
+const generate = async ({ transport, url, token, args }: Run): Promise<string> => {
   const all = [
     'traces',
-    '--otlp-http',
+    ...(transport === overHttp ? ['--otlp-http'] : []),
     '--otlp-insecure',
     '--otlp-endpoint',
     new URL(url).host,
@@ -49,12 +54,18 @@ const generate = async ({ url, token, args }: Run): Promise<string> => {
 const tracesOf = (log: string): number =>
   [...log.matchAll(/"traces":\s*(\d+)/g)].reduce((sum, [, count]) => sum + Number(count), 0);
 
-describe.skipIf('why' in prepared)(`telemetrygen ${version}${leftOut}`, () => {
+describe.skipIf('why' in prepared).each([
+  ['HTTP', overHttp],
+  ['gRPC, its default', overGrpc],
+])(`telemetrygen ${version}${leftOut} over %s`, (_, transport) => {
+  const { stored, unavailable } = transport;
+
   it('has every span of four workers stored, with its links, status and attributes', async () => {
     const application = await on.application();
     const args = ['--workers', '4', '--traces', '50', '--child-spans', '3', '--span-links', '2'];
     const shape = ['--status-code', 'Error', '--service', 'shop', '--telemetry-attributes', 'team="é\\"1"'];
-    const log = await generate({ url: on.url, token: application.token, args: [...args, ...shape] });
+    const to = { transport, url: transport.url(on), token: application.token };
+    const log = await generate({ ...to, args: [...args, ...shape] });
     expect(tracesOf(log)).toBe(200);
     const rows = await on.storedSpans(application);
     expect(rows).toHaveLength(200 * 4);
@@ -67,29 +78,28 @@ describe.skipIf('why' in prepared)(`telemetrygen ${version}${leftOut}`, () => {
     expect(Math.max(...links)).toBe(2);
   });
 
-  it('has every span stored once although the receiver answers 503 for a while', async () => {
+  it(`has every span stored once although the receiver answers ${unavailable.name} for a while`, async () => {
     const application = await on.application();
-    const port = on.stack.ingress[0]?.ports['otlp'] ?? 0;
-    const tap = await startTap(port, '/v1/traces');
+    const tap = await transport.startTap(on, 'with');
     await pauseBus(on);
     const args = ['--workers', '1', '--traces', '20', '--batch-size', '10'];
-    const generating = generate({ url: tap.url, token: application.token, args });
-    await Promise.race([tap.answered(503), generating]);
+    const generating = generate({ transport, url: tap.url, token: application.token, args });
+    await Promise.race([tap.answered(unavailable.status), generating]);
     on.stack.engines.nats.resume();
     const log = await generating;
-    expect(tap.exchanges[0]?.status).toBe(503);
+    expect(tap.exchanges[0]?.status).toBe(unavailable.status);
     expect(tracesOf(log)).toBe(20);
     expect(await on.storedSpans(application)).toHaveLength(40);
   });
 
   it('does not retry the spans that a partial success rejects', async () => {
     const application = await on.application();
-    const tap = await startTap(on.stack.ingress[0]?.ports['otlp'] ?? 0, '/v1/traces');
+    const tap = await transport.startTap(on, 'with');
     const attributes = Array.from({ length: 130 }, (_, index) => ['--telemetry-attributes', `a${index}="1"`]);
     const args = ['--traces', '5', ...attributes.flat()];
-    const log = await generate({ url: tap.url, token: application.token, args });
+    const log = await generate({ transport, url: tap.url, token: application.token, args });
     expect(tracesOf(log)).toBe(5);
-    expect(tap.exchanges.map(({ status }) => status)).toEqual([200]);
+    expect(tap.exchanges.map(({ status }) => status)).toEqual([stored.status]);
     expect(await on.storedSpans(application)).toEqual([]);
     expect(log).toContain('too_many_attributes');
   });

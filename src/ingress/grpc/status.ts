@@ -58,6 +58,8 @@ export type GrpcStatus = {
   readonly message: string;
   /** google.rpc.Status with the same code and message; undefined where it would say no more than these. */
   readonly details?: Uint8Array;
+  /** google.rpc.RetryInfo, which is in the details, too. */
+  readonly retryInfo?: Uint8Array;
 };
 
 const typeUrl = (name: string): string => `type.googleapis.com/google.rpc.${name}`;
@@ -65,15 +67,22 @@ const typeUrl = (name: string): string => `type.googleapis.com/google.rpc.${name
 const any = (name: string, value: Uint8Array): Uint8Array =>
   lengthField(3, joined(textField(1, typeUrl(name)), lengthField(2, value)));
 
-const retryInfo = (seconds: number): Uint8Array => any('RetryInfo', lengthField(1, varintField(1, seconds)));
+/** RetryInfo { retry_delay (1): Duration { seconds (1) } }; undefined where no retry is wanted. */
+const retryInfoOf = ({ headers }: Refused): Uint8Array | undefined => {
+  const seconds = Number(headers['Retry-After'] ?? 0);
+  return seconds > 0 ? lengthField(1, varintField(1, seconds)) : undefined;
+};
 
 const badRequest = (field: string, description: string): Uint8Array =>
   any('BadRequest', lengthField(1, joined(textField(1, field), textField(2, description))));
 
-const detailsOf = ({ status, reason, headers, field }: Refused, message: string): Uint8Array[] => {
-  const seconds = Number(headers['Retry-After'] ?? 0);
-  if (seconds > 0) return [retryInfo(seconds)];
-  return status === 400 && reason !== 'protocol_error' ? [badRequest(field, message)] : [];
+const detailOf = (
+  { status, reason, field }: Refused,
+  message: string,
+  retryInfo: Uint8Array | undefined,
+): Uint8Array | undefined => {
+  if (retryInfo !== undefined) return any('RetryInfo', retryInfo);
+  return status === 400 && reason !== 'protocol_error' ? badRequest(field, message) : undefined;
 };
 
 /** Clients limit all header fields of an answer together, to 8 KiB at least; the details hold the message twice. */
@@ -92,9 +101,11 @@ export const statusOf = (refused: Refused, links: ReasonLinks): GrpcStatus => {
   const { reason, detail, status } = refused;
   const code = codeOfStatus[status];
   const message = beginningOf(messages[reason]?.(detail) ?? refusalMessage(refused)) + links([reason]);
-  const details = detailsOf(refused, message);
-  if (details.length === 0) return { code, message };
-  return { code, message, details: joined(varintField(1, code), textField(2, message), ...details) };
+  const retryInfo = retryInfoOf(refused);
+  const said = detailOf(refused, message, retryInfo);
+  if (said === undefined) return { code, message };
+  const details = joined(varintField(1, code), textField(2, message), said);
+  return { code, message, details, ...(retryInfo === undefined ? {} : { retryInfo }) };
 };
 
 const percentEncoded = (text: string): string =>
@@ -111,9 +122,13 @@ export const encodeMessage = (message: string): string => {
   return encoded;
 };
 
+const base64Of = (bytes: Uint8Array): string => Buffer.from(bytes).toString('base64');
+
 /** The trailers of a status. */
-export const trailersOf = ({ code, message, details }: GrpcStatus): Record<string, string> => ({
+export const trailersOf = ({ code, message, details, retryInfo }: GrpcStatus): Record<string, string> => ({
   'grpc-status': String(code),
   ...(message === '' ? {} : { 'grpc-message': encodeMessage(message) }),
-  ...(details === undefined ? {} : { 'grpc-status-details-bin': Buffer.from(details).toString('base64') }),
+  ...(details === undefined ? {} : { 'grpc-status-details-bin': base64Of(details) }),
+  // OpenTelemetry's exporter for Python looks for it only here.
+  ...(retryInfo === undefined ? {} : { 'google.rpc.retryinfo-bin': base64Of(retryInfo) }),
 });

@@ -1,7 +1,7 @@
-// Exports spans with the OpenTelemetry Collector's otlphttp exporter as it comes, but without its sending queue, which would hide
-// what became of a batch. Arguments: encoding (json or proto), compression (gzip or none). Reads batches
-// ({"first": 0, "count": 10, "attributes": 0}) a line and answers each with a line of whether the exporter told of a success and
-// what it was given.
+// Exports spans with the OpenTelemetry Collector's otlphttp or otlp exporter as it comes, but without its sending queue, which would
+// hide what became of a batch. Arguments: encoding (json or proto; grpc for the otlp exporter), compression (gzip or none). Reads
+// batches ({"first": 0, "count": 10, "attributes": 0}) a line and answers each with a line of whether the exporter told of a success
+// and what it was given.
 package main
 
 import (
@@ -22,6 +22,7 @@ import (
 	"go.opentelemetry.io/collector/component/componenttest"
 	"go.opentelemetry.io/collector/confmap"
 	"go.opentelemetry.io/collector/exporter"
+	"go.opentelemetry.io/collector/exporter/otlpexporter"
 	"go.opentelemetry.io/collector/exporter/otlphttpexporter"
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/ptrace"
@@ -276,15 +277,23 @@ func rowsOf(traces ptrace.Traces) []map[string]any {
 
 func start(ctx context.Context, encoding string, compression string) exporter.Traces {
 	header := strings.SplitN(os.Getenv("OTEL_EXPORTER_OTLP_TRACES_HEADERS"), "=", 2)
+	endpoint := os.Getenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
+	set := map[string]any{
+		"headers":       map[string]any{header[0]: header[1]},
+		"compression":   compression,
+		"sending_queue": map[string]any{"enabled": false},
+	}
 	factory := otlphttpexporter.NewFactory()
+	if encoding == "grpc" {
+		factory = otlpexporter.NewFactory()
+		set["endpoint"] = endpoint
+		set["tls"] = map[string]any{"insecure": true}
+	} else {
+		set["traces_endpoint"] = endpoint
+		set["encoding"] = encoding
+	}
 	config := factory.CreateDefaultConfig()
-	if err := confmap.NewFromStringMap(map[string]any{
-		"traces_endpoint": os.Getenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"),
-		"headers":         map[string]any{header[0]: header[1]},
-		"encoding":        encoding,
-		"compression":     compression,
-		"sending_queue":   map[string]any{"enabled": false},
-	}).Unmarshal(config); err != nil {
+	if err := confmap.NewFromStringMap(set).Unmarshal(config); err != nil {
 		log.Fatal(err)
 	}
 	logger, err := zap.NewProduction()

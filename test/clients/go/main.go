@@ -1,6 +1,6 @@
-// Exports spans with the OpenTelemetry SDK and otlptracehttp, set up by the SDK's own variables. Reads batches
-// ({"first": 0, "count": 10, "attributes": 0}) a line and answers each with a line of whether the exporter told of a success and
-// what the SDK held of the spans.
+// Exports spans with the OpenTelemetry SDK and otlptracehttp or otlptracegrpc, set up by the SDK's own variables. Argument: http or
+// grpc. Reads batches ({"first": 0, "count": 10, "attributes": 0}) a line and answers each with a line of whether the exporter told
+// of a success and what the SDK held of the spans.
 package main
 
 import (
@@ -19,6 +19,7 @@ import (
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracegrpc"
 	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
 	"go.opentelemetry.io/otel/sdk/resource"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
@@ -202,10 +203,17 @@ func kept(span sdktrace.ReadOnlySpan) map[string]any {
 	}
 }
 
+func start(ctx context.Context, transport string) (sdktrace.SpanExporter, error) {
+	if transport == "grpc" {
+		return otlptracegrpc.New(ctx)
+	}
+	return otlptracehttp.New(ctx)
+}
+
 func main() {
 	ctx := context.Background()
 	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) { log.Print(err) }))
-	exporter, err := otlptracehttp.New(ctx)
+	exporter, err := start(ctx, os.Args[1])
 	if err != nil {
 		log.Fatal(err)
 	}

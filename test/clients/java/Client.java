@@ -1,6 +1,6 @@
-// Exports spans with the OpenTelemetry SDK and OtlpHttpSpanExporter (http/protobuf). Reads batches
-// ({"first": 0, "count": 10, "attributes": 0}) a line and answers each with a line of whether the exporter told of a success and
-// what the SDK held of the spans.
+// Exports spans with the OpenTelemetry SDK and OtlpHttpSpanExporter (http/protobuf) or OtlpGrpcSpanExporter. Argument: http or grpc.
+// Reads batches ({"first": 0, "count": 10, "attributes": 0}) a line and answers each with a line of whether the exporter told of a
+// success and what the SDK held of the spans.
 
 import io.opentelemetry.api.common.AttributeKey;
 import io.opentelemetry.api.common.Attributes;
@@ -17,6 +17,7 @@ import io.opentelemetry.api.trace.TraceState;
 import io.opentelemetry.api.trace.Tracer;
 import io.opentelemetry.context.Context;
 import io.opentelemetry.exporter.otlp.http.trace.OtlpHttpSpanExporter;
+import io.opentelemetry.exporter.otlp.trace.OtlpGrpcSpanExporter;
 import io.opentelemetry.sdk.common.CompletableResultCode;
 import io.opentelemetry.sdk.resources.Resource;
 import io.opentelemetry.sdk.trace.SdkTracerProvider;
@@ -263,17 +264,16 @@ final class Client {
     return found.find() ? Integer.parseInt(found.group(1)) : 0;
   }
 
-  private static Telling createExporter() {
+  private static SpanExporter createExporter(String transport) {
+    String endpoint = System.getenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT");
     String[] header = System.getenv("OTEL_EXPORTER_OTLP_TRACES_HEADERS").split("=", 2);
-    return new Telling(
-        OtlpHttpSpanExporter.builder()
-            .setEndpoint(System.getenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"))
-            .addHeader(header[0], header[1])
-            .build());
+    return transport.equals("grpc")
+        ? OtlpGrpcSpanExporter.builder().setEndpoint(endpoint).addHeader(header[0], header[1]).build()
+        : OtlpHttpSpanExporter.builder().setEndpoint(endpoint).addHeader(header[0], header[1]).build();
   }
 
   public static void main(String[] args) throws IOException {
-    Telling exporter = createExporter();
+    Telling exporter = new Telling(createExporter(args[0]));
     Attributes resource =
         Attributes.builder()
             .put("service.name", "java")

@@ -4,21 +4,30 @@ import { startTraceStack, type TraceStack } from '../otlp/trace-stack.ts';
 import type { Application } from '../stack/stack.ts';
 import { waitFor } from '../wait.ts';
 import type { HeldRow, RunningClient, Target } from './process.ts';
-import { cutFirstConnection, type Exchange, startTap } from './tap.ts';
+import { cutFirstConnection, type Exchange } from './tap.ts';
+import { type Hint, overHttp, type Transport } from './transport.ts';
 
 /** The known behaviour of a client: the tests observe it, and show a release that differs. */
 export type ClientKind = {
   /** With its version. */
   readonly name: string;
   start(target: Target): Promise<RunningClient> | RunningClient;
+  /** HTTP without one. */
+  readonly transport?: Transport;
   /** Spans of the first test. */
   readonly spans?: number;
-  /** Whether it waits at least as long as Retry-After. */
+  /** Whether it sends again what was answered 503 or UNAVAILABLE; without one it does. */
+  readonly repeats503?: boolean;
+  /** Whether it waits at least as long as Retry-After or RetryInfo. */
   readonly heedsRetryAfter: boolean;
-  /** Whether it sends again what was answered 429. */
+  /** Whether it sends again what was answered 429 or RESOURCE_EXHAUSTED. */
   readonly repeats429: boolean;
-  /** Whether it sends again what it was sending when the connection was lost. */
-  readonly repeatsLostConnection: boolean;
+  /** The same for answers that do not say how long to wait; without one it is the same. */
+  readonly repeats429WithoutHint?: boolean;
+  /** Whether it sends again what it was sending when the connection was lost; 'sometimes' where that depends on the moment. */
+  readonly repeatsLostConnection: boolean | 'sometimes';
+  /** Whether further exports fail at once until it tries to connect again; without one they do not. */
+  readonly reconnectsLate?: boolean;
   /** Whether it logs the message of a partial success. */
   readonly logsPartialSuccess: boolean;
 };
@@ -62,13 +71,11 @@ export const pauseBus = async (on: TraceStack): Promise<void> => {
   });
 };
 
-const otlpPort = (on: TraceStack): number => on.stack.ingress[0]?.ports['otlp'] ?? 0;
-
-/** How long after each refusal the next request came, less its Retry-After; in ms. */
-const impatience = (exchanges: readonly Exchange[]): number[] =>
+/** How long after each refusal the next request came, less the time that it told; in ms. */
+const impatience = (exchanges: readonly Exchange[], { stored }: Transport): number[] =>
   exchanges.flatMap(({ status, retryAfterSeconds = 0, answeredAt }, index) => {
     const next = exchanges[index + 1];
-    return next === undefined || status === 200
+    return next === undefined || status === stored.status
       ? []
       : [next.arrivedAt - answeredAt - retryAfterSeconds * 1000];
   });
@@ -77,8 +84,144 @@ const impatience = (exchanges: readonly Exchange[]): number[] =>
 const timerMs = 5;
 
 const expectPatience = (kind: ClientKind, exchanges: readonly Exchange[]): void => {
-  const early = impatience(exchanges).filter((ms) => ms < -timerMs);
+  const early = impatience(exchanges, kind.transport ?? overHttp).filter((ms) => ms < -timerMs);
   if (kind.heedsRetryAfter) expect(early).toEqual([]);
+};
+
+/** A client of one kind, and the receiver that it exports to. */
+type Subject = {
+  readonly kind: ClientKind;
+  readonly transport: Transport;
+  readonly stack: () => TraceStack;
+  start(url: string): Promise<{ readonly application: Application; readonly client: RunningClient }>;
+};
+
+/** For a client that does not repeat what the receiver could not confirm: it says so, and the batch is stored whole or not at all. */
+const expectGivenUp = async (
+  { stack }: Subject,
+  application: Application,
+  stored: readonly HeldRow[],
+  given: readonly HeldRow[],
+): Promise<void> => {
+  const rows = await stack().storedSpans(application);
+  await expectStored(stack(), application, rows.length > stored.length ? [...stored, ...given] : stored);
+};
+
+// A receiver that cannot confirm must make its clients wait and repeat, and must not store what it has stored.
+const itRepeatsUnconfirmed = (subject: Subject, hint: Hint): void => {
+  const { kind, transport, stack, start } = subject;
+  const { stored, unavailable } = transport;
+  const { repeats503 = true } = kind;
+  const does = repeats503
+    ? 'sends a request again that was answered'
+    : 'reports a request as failed that was answered';
+  const outcome = repeats503 ? 'is stored once' : 'is stored once or not at all';
+  it(`${does} ${unavailable.name} ${hint} ${transport.hint}, and it ${outcome}`, async () => {
+    const on = stack();
+    const tap = await transport.startTap(on, hint);
+    const { application, client } = await start(tap.url);
+    // For a client that starts slowly, the bus must not hang so long that the receiver notices it.
+    const before = await client.export({ first: 0, count: 5 });
+    const warm = tap.exchanges.length;
+    await pauseBus(on);
+    const exporting = client.export({ first: 5, count: 50 });
+    await Promise.race([tap.answered(unavailable.status), exporting]);
+    on.stack.engines.nats.resume();
+    const { ok, rows } = await exporting;
+    expect(ok, client.log()).toBe(repeats503);
+    const attempts = tap.exchanges.slice(warm);
+    const told = hint === 'with' ? 2 : undefined;
+    expect(attempts[0]).toMatchObject({ status: unavailable.status, retryAfterSeconds: told });
+    expect(attempts.at(-1)?.status).toBe(repeats503 ? stored.status : unavailable.status);
+    expect(new Set(attempts.map(({ bodySha256 }) => bodySha256)).size).toBe(1);
+    expectPatience(kind, attempts);
+    if (repeats503) await expectStored(on, application, [...before.rows, ...rows]);
+    else await expectGivenUp(subject, application, before.rows, rows);
+  });
+};
+
+const itHeedsTheRate = ({ kind, transport, stack, start }: Subject, hint: Hint): void => {
+  const { stored, limited } = transport;
+  const repeats = (hint === 'without' ? kind.repeats429WithoutHint : undefined) ?? kind.repeats429;
+  const does = repeats ? 'retries spans that were answered' : 'reports spans as failed that were answered';
+  it(`${does} ${limited.name} ${hint} ${transport.hint}, and nothing else is missing`, async () => {
+    const on = stack();
+    const tap = await transport.startTap(on, hint);
+    const { application, client } = await start(tap.url);
+    await limitRate(on, application);
+    const all = [];
+    for (const first of [0, 10, 20]) all.push(await client.export({ first, count: 10 }));
+    const statuses = tap.exchanges.map(({ status }) => status);
+    expect(statuses).toContain(limited.status);
+    expect(
+      all.every(({ ok }) => ok),
+      client.log(),
+    ).toBe(repeats);
+    expectPatience(kind, tap.exchanges);
+    const told = all.filter(({ ok }) => ok);
+    expect(statuses.filter((status) => status === stored.status)).toHaveLength(told.length);
+    await expectStored(
+      on,
+      application,
+      told.flatMap(({ rows }) => rows),
+    );
+  });
+};
+
+const fates = new Map<ClientKind['repeatsLostConnection'], string>([
+  [true, 'stored'],
+  [false, 'reported as failed'],
+  ['sometimes', 'stored or reported as failed'],
+]);
+
+const itContinuesAfterARestart = ({ kind, transport, stack, start }: Subject): void => {
+  const { repeatsLostConnection: repeats } = kind;
+  it(`continues after a restart of ingress, and spans in flight are ${fates.get(repeats)}`, async () => {
+    const on = stack();
+    const [ingress] = on.stack.ingress;
+    if (ingress === undefined) throw new Error('no ingress');
+    const { application, client } = await start(transport.url(on));
+    const before = await client.export({ first: 0, count: 40 });
+    await ingress.kill();
+    const { cut } = await cutFirstConnection(transport.port(on));
+    const exporting = client.export({ first: 40, count: 40 });
+    await cut;
+    ingress.start();
+    await ingress.ready();
+    const during = await exporting;
+    let after = await client.export({ first: 80, count: 40 });
+    if (kind.reconnectsLate === true)
+      await waitFor('the client to connect again', 60_000, async () => {
+        if (!after.ok) after = await client.export({ first: 80, count: 40 });
+        return after.ok;
+      });
+    const duringOk = repeats === 'sometimes' ? during.ok : repeats;
+    expect([before.ok, during.ok, after.ok], client.log()).toEqual([true, duringOk, true]);
+    await expectStored(
+      on,
+      application,
+      [before, during, after].flatMap(({ ok, rows }) => (ok ? rows : [])),
+    );
+  });
+};
+
+const itTakesAPartialSuccess = ({ kind, transport, stack, start }: Subject): void => {
+  it(`treats a partial success as a success and ${kind.logsPartialSuccess ? 'logs it' : 'does not log it'}`, async () => {
+    const on = stack();
+    const tap = await transport.startTap(on, 'with');
+    const { application, client } = await start(tap.url);
+    const { ok, rows } = await client.export({ first: 0, count: 20, attributes: 200 });
+    expect(ok, client.log()).toBe(true);
+    expect(tap.exchanges.map(({ status }) => status)).toEqual([transport.stored.status]);
+    const rejected = rows.filter(({ SpanAttributes: held }) => Object.keys(held ?? {}).length > 128);
+    expect(rejected).toHaveLength(1);
+    expect(client.log().includes('too_many_attributes'), client.log()).toBe(kind.logsPartialSuccess);
+    await expectStored(
+      on,
+      application,
+      rows.filter((row) => !rejected.includes(row)),
+    );
+  });
 };
 
 /**
@@ -86,103 +229,24 @@ const expectPatience = (kind: ClientKind, exchanges: readonly Exchange[]): void 
  * and exported.
  */
 export const describeClient = (stack: () => TraceStack, kind: ClientKind): void => {
+  const transport = kind.transport ?? overHttp;
+  const start: Subject['start'] = async (url) => {
+    const application = await stack().application();
+    return { application, client: await kind.start({ url, token: application.token }) };
+  };
+  const subject: Subject = { kind, transport, stack, start };
   describe(kind.name, () => {
-    const started = async (url: string) => {
-      const application = await stack().application();
-      return { application, client: await kind.start({ url, token: application.token }) };
-    };
-
     it('has every shape of span it can make stored exactly as it held it', async () => {
-      const { application, client } = await started(stack().url);
+      const { application, client } = await start(transport.url(stack()));
       const { ok, rows } = await client.export({ first: 0, count: kind.spans ?? 300 });
       expect(ok, client.log()).toBe(true);
       expect(rows).toHaveLength(kind.spans ?? 300);
       await expectStored(stack(), application, rows);
     });
 
-    // A receiver that cannot confirm must make its clients wait and repeat, and must not store what it has stored.
-    it('sends a request again that was answered 503, and it is stored once', async () => {
-      const on = stack();
-      const tap = await startTap(otlpPort(on), '/v1/traces');
-      const { application, client } = await started(tap.url);
-      // For a client that starts slowly, the bus must not hang so long that the receiver notices it.
-      const before = await client.export({ first: 0, count: 5 });
-      const warm = tap.exchanges.length;
-      await pauseBus(on);
-      const exporting = client.export({ first: 5, count: 50 });
-      await Promise.race([tap.answered(503), exporting]);
-      on.stack.engines.nats.resume();
-      const { ok, rows } = await exporting;
-      expect(ok, client.log()).toBe(true);
-      const attempts = tap.exchanges.slice(warm);
-      expect(attempts[0]).toMatchObject({ status: 503, retryAfterSeconds: 2 });
-      expect(attempts.at(-1)?.status).toBe(200);
-      expect(new Set(attempts.map(({ bodySha256 }) => bodySha256)).size).toBe(1);
-      expectPatience(kind, attempts);
-      await expectStored(on, application, [...before.rows, ...rows]);
-    });
-
-    it(`${kind.repeats429 ? 'retries spans that were answered 429' : 'reports spans that were answered 429 as failed'}, and nothing else is missing`, async () => {
-      const on = stack();
-      const tap = await startTap(otlpPort(on), '/v1/traces');
-      const { application, client } = await started(tap.url);
-      await limitRate(on, application);
-      const all = [];
-      for (const first of [0, 10, 20]) all.push(await client.export({ first, count: 10 }));
-      const statuses = tap.exchanges.map(({ status }) => status);
-      expect(statuses).toContain(429);
-      expect(all.every(({ ok }) => ok)).toBe(kind.repeats429);
-      expectPatience(kind, tap.exchanges);
-      const told = all.filter(({ ok }) => ok);
-      expect(statuses.filter((status) => status === 200)).toHaveLength(told.length);
-      await expectStored(
-        on,
-        application,
-        told.flatMap(({ rows }) => rows),
-      );
-    });
-
-    it(`continues after a restart of ingress, and spans in flight are ${kind.repeatsLostConnection ? 'stored' : 'reported as failed'}`, async () => {
-      const on = stack();
-      const [ingress] = on.stack.ingress;
-      if (ingress === undefined) throw new Error('no ingress');
-      const { application, client } = await started(on.url);
-      const before = await client.export({ first: 0, count: 40 });
-      await ingress.kill();
-      const { cut } = await cutFirstConnection(otlpPort(on));
-      const exporting = client.export({ first: 40, count: 40 });
-      await cut;
-      ingress.start();
-      await ingress.ready();
-      const during = await exporting;
-      const after = await client.export({ first: 80, count: 40 });
-      expect([before.ok, during.ok, after.ok], client.log()).toEqual([
-        true,
-        kind.repeatsLostConnection,
-        true,
-      ]);
-      await expectStored(
-        on,
-        application,
-        [before, during, after].flatMap(({ ok, rows }) => (ok ? rows : [])),
-      );
-    });
-
-    it(`treats a partial success as a success and ${kind.logsPartialSuccess ? 'logs it' : 'does not log it'}`, async () => {
-      const on = stack();
-      const tap = await startTap(otlpPort(on), '/v1/traces');
-      const { application, client } = await started(tap.url);
-      const { ok, rows } = await client.export({ first: 0, count: 20, attributes: 200 });
-      expect(ok, client.log()).toBe(true);
-      expect(tap.exchanges.map(({ status }) => status)).toEqual([200]);
-      const rejected = rows.filter(({ SpanAttributes: held }) => Object.keys(held ?? {}).length > 128);
-      expect(rejected).toHaveLength(1);
-      expect(client.log().includes('too_many_attributes'), client.log()).toBe(kind.logsPartialSuccess);
-      await expectStored(
-        on,
-        application,
-        rows.filter((row) => !rejected.includes(row)),
-      );
-    });
+    for (const hint of transport.hints) itRepeatsUnconfirmed(subject, hint);
+    for (const hint of transport.hints) itHeedsTheRate(subject, hint);
+    itContinuesAfterARestart(subject);
+    itTakesAPartialSuccess(subject);
   });
 };

@@ -8,7 +8,9 @@ import { onTestFinished } from 'vitest';
 export type Exchange = {
   readonly arrivedAt: number;
   readonly bodySha256: string;
+  /** Of HTTP; of gRPC where that is the transport. */
   readonly status: number;
+  /** From Retry-After or RetryInfo. */
   readonly retryAfterSeconds: number | undefined;
   readonly answeredAt: number;
 };
@@ -19,6 +21,26 @@ export type Tap = {
   readonly exchanges: readonly Exchange[];
   /** Resolves once an answer with this status is about to be passed on. */
   answered(status: number): Promise<void>;
+};
+
+/** What a tap remembers. */
+export type Exchanges = Omit<Tap, 'url'> & { add(exchange: Exchange): void };
+
+export const createExchanges = (): Exchanges => {
+  const exchanges: Exchange[] = [];
+  const waiting: { readonly status: number; readonly resolve: () => void }[] = [];
+  return {
+    exchanges,
+    add: (exchange) => {
+      exchanges.push(exchange);
+      for (const { status, resolve } of waiting) if (status === exchange.status) resolve();
+    },
+    answered: (status) =>
+      new Promise((resolve) => {
+        if (exchanges.some((exchange) => exchange.status === status)) resolve();
+        else waiting.push({ status, resolve });
+      }),
+  };
 };
 
 const readAll = async (message: IncomingMessage): Promise<Buffer> => {
@@ -41,8 +63,7 @@ const ask = (port: number, { method, url, headers }: IncomingMessage, body: Buff
 
 /** Starts one in front of a port of this machine; it ends with the test. `path` is the path its URL has. */
 export const startTap = async (port: number, path: string): Promise<Tap> => {
-  const exchanges: Exchange[] = [];
-  const waiting: { readonly status: number; readonly resolve: () => void }[] = [];
+  const { exchanges, add, answered } = createExchanges();
 
   const pass = async (incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> => {
     const arrivedAt = performance.now();
@@ -50,14 +71,13 @@ export const startTap = async (port: number, path: string): Promise<Tap> => {
     const { message, bytes } = await ask(port, incoming, body);
     const { statusCode: status = 0, headers } = message;
     const retryAfter = headers['retry-after'];
-    exchanges.push({
+    add({
       arrivedAt,
       bodySha256: createHash('sha256').update(body).digest('hex'),
       status,
       retryAfterSeconds: retryAfter === undefined ? undefined : Number(retryAfter),
       answeredAt: performance.now(),
     });
-    for (const each of waiting) if (each.status === status) each.resolve();
     outgoing.writeHead(status, message.rawHeaders).end(bytes);
   };
 
@@ -71,15 +91,7 @@ export const startTap = async (port: number, path: string): Promise<Tap> => {
     server.closeAllConnections();
     await once(server.close(), 'close');
   });
-  return {
-    url: `http://127.0.0.1:${address.port}${path}`,
-    exchanges,
-    answered: (status) =>
-      new Promise((resolve) => {
-        if (exchanges.some((exchange) => exchange.status === status)) resolve();
-        else waiting.push({ status, resolve });
-      }),
-  };
+  return { url: `http://127.0.0.1:${address.port}${path}`, exchanges, answered };
 };
 
 /**

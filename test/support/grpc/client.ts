@@ -41,7 +41,7 @@ export type GrpcClient = {
 const head = { ':method': 'POST', 'content-type': 'application/grpc', te: 'trailers' } as const;
 
 /** The seconds in the RetryInfo of a google.rpc.Status, found by its type URL. */
-const retrySecondsIn = (details: Buffer): number | undefined => {
+export const retrySecondsIn = (details: Buffer): number | undefined => {
   const at = details.indexOf('google.rpc.RetryInfo');
   if (at < 0) return undefined;
   // value (2): RetryInfo { retry_delay (1): Duration { seconds (1) } }

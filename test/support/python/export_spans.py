@@ -1,7 +1,7 @@
-"""Exports spans with the OpenTelemetry SDK and one of its HTTP exporters, which is set up by the SDK's own variables.
+"""Exports spans with the OpenTelemetry SDK and one of its exporters, which is set up by the SDK's own variables.
 
-Argument: protobuf or json. Reads batches ({"first": 0, "count": 10, "attributes": 0}) a line and answers each with a line of
-whether the exporter told of a success and what the SDK held of the spans.
+Argument: protobuf or json (both over HTTP), or grpc. Reads batches ({"first": 0, "count": 10, "attributes": 0}) a line and answers
+each with a line of whether the exporter told of a success and what the SDK held of the spans.
 """
 
 import base64
@@ -11,6 +11,8 @@ import sys
 
 if sys.argv[1] == "json":
     from opentelemetry.exporter.otlp.json.http.trace_exporter import OTLPSpanExporter
+elif sys.argv[1] == "grpc":
+    from opentelemetry.exporter.otlp.proto.grpc.trace_exporter import OTLPSpanExporter
 else:
     from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
 from opentelemetry.sdk.resources import Resource

@@ -109,6 +109,16 @@ describe('a call that is refused', () => {
     expect(end.headers).not.toHaveProperty('retry-after');
   });
 
+  // The exporter of OpenTelemetry for Python reads it there and nowhere else.
+  it('says how long to wait in the metadata google.rpc.retryinfo-bin, too', async () => {
+    reply = refusedReply('protobuf', new Refused('unconfirmed', '', { headers: retryAfter(2) }));
+    // RetryInfo { retry_delay (1): Duration { seconds (1): 2 } }
+    const retryInfo = Buffer.of(0x0a, 2, 0x08, 2).toString('base64');
+    expect((await send()).headers).toMatchObject({ 'google.rpc.retryinfo-bin': retryInfo });
+    reply = refusedReply('protobuf', new Refused('unauthorized'));
+    expect((await send()).headers).not.toHaveProperty('google.rpc.retryinfo-bin');
+  });
+
   it('names the faulty field of a broken message', async () => {
     reply = refusedReply('protobuf', new Refused('body_malformed', 'not a number', { field: 'a.b' }));
     const { details, message: text } = await send();

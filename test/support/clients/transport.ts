@@ -1,0 +1,48 @@
+import type { TraceStack } from '../otlp/trace-stack.ts';
+import { startGrpcTap } from './grpc-tap.ts';
+import { startTap, type Tap } from './tap.ts';
+
+/** An answer by its status, and by the name that the status has in documents. */
+export type Answer = { readonly status: number; readonly name: string };
+
+/** Whether answers say how long to wait. */
+export type Hint = 'with' | 'without';
+
+/** How a client reaches the trace receiver, and what the answers are there. */
+export type Transport = {
+  port(on: TraceStack): number;
+  url(on: TraceStack): string;
+  /** In front of the receiver; one that answers without the hint drops it from each answer. */
+  startTap(on: TraceStack, hint: Hint): Promise<Tap>;
+  /** The name of the hint. */
+  readonly hint: string;
+  /** Whether the tests run with these hints. */
+  readonly hints: readonly Hint[];
+  readonly stored: Answer;
+  readonly unavailable: Answer;
+  readonly limited: Answer;
+};
+
+const portOf = (on: TraceStack, name: 'otlp' | 'grpc'): number => on.stack.ingress[0]?.ports[name] ?? 0;
+
+export const overHttp: Transport = {
+  port: (on) => portOf(on, 'otlp'),
+  url: ({ url }) => url,
+  startTap: (on) => startTap(portOf(on, 'otlp'), '/v1/traces'),
+  hint: 'Retry-After',
+  hints: ['with'],
+  stored: { status: 200, name: '200' },
+  unavailable: { status: 503, name: '503' },
+  limited: { status: 429, name: '429' },
+};
+
+export const overGrpc: Transport = {
+  port: (on) => portOf(on, 'grpc'),
+  url: (on) => `http://127.0.0.1:${portOf(on, 'grpc')}`,
+  startTap: (on, hint) => startGrpcTap(portOf(on, 'grpc'), hint === 'without'),
+  hint: 'RetryInfo',
+  hints: ['with', 'without'],
+  stored: { status: 0, name: 'OK' },
+  unavailable: { status: 14, name: 'UNAVAILABLE' },
+  limited: { status: 8, name: 'RESOURCE_EXHAUSTED' },
+};
