@@ -57,6 +57,8 @@ describe('tidemark up', () => {
     expect((await fetch(link)).status).toBe(200);
     expect(await paste(first, 'tidemark console')).toContain(link);
     expect(await paste(first, 'tidemark env')).toContain('QUESTDB_READONLY_PASSWORD=');
+    const disks = await paste(first, 'tidemark usage --disk');
+    expect(disks).toMatch(/^data +questdb, clickhouse .*( days?|10 years)$/m);
 
     const second = startUp(folder);
     expect(await second.exitCode).toBe(1);
@@ -219,6 +221,11 @@ describe('tidemark up', () => {
     expect(up.lines.join('\n')).toContain(`QuestDB          ${new URL(engines.questdb.url).origin}`);
     expect(up.lines.join('\n')).not.toContain(new URL(engines.questdb.url).password);
     expect(await pasteBelow(up, 'Push a point')).toBe(pushed);
+    // Each store has a disk of its own, and only one of them tells its space.
+    const disks = await paste(up, 'tidemark usage --disk');
+    expect(disks).toMatch(/^questdb +questdb .* not known$/m);
+    expect(disks).toMatch(/^clickhouse +clickhouse .*( days?|10 years)$/m);
+    expect(disks).toContain('questdb: QuestDB does not tell the space of its disk');
     up.child.kill('SIGINT');
     expect(await up.exitCode).toBe(0);
     expect(engines.nats.running).toBe(true);
