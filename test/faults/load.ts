@@ -190,7 +190,7 @@ export const startLoad = (options: LoadOptions): Load => {
   let turn = 0;
   const firstTokens = new WeakMap<Claim, string>();
 
-  /** Half of the tries with protobuf go over gRPC, whatever the first one of the request went over. */
+  /** Half of the tries with protobuf go over gRPC, also those of a request that began over HTTP. */
   const sendNext = (ways: Ways, wire: Wire, claim: Claim, random: () => number): Promise<Try> => {
     const receiver = turn++ % receivers.length;
     const ports = receivers[receiver];
