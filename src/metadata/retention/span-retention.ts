@@ -14,6 +14,9 @@ export type SpanRetentionDeps = {
 };
 
 const everyMs = 30_000;
+/** A look reads the applications of all rows that may have expired: where it found none, the next one waits. */
+const restMs = 3_600_000;
+const dayMs = 86_400_000;
 
 /** The applications whose spans are not kept for ever; deleted ones too. */
 const keptDaysOf = ({ applicationPolicies }: SpanRetentionDeps['records']): KeptDays =>
@@ -32,8 +35,15 @@ export const startSpanRetention = ({
   log,
 }: SpanRetentionDeps): { stop(): Promise<void> } => {
   const stopping = new AbortController();
+  /** What the last look that found nothing looked for, and when. */
+  let rest: { readonly wanted: string; readonly at: number } | undefined;
   const round = async (): Promise<void> => {
-    const removed = await removeExpiredSpans(clickhouse, keptDaysOf(records), now());
+    const kept = keptDaysOf(records);
+    // Another policy or another day can make rows expire; beside them only rows that arrive late.
+    const wanted = JSON.stringify([Math.floor(now() / dayMs), ...kept]);
+    if (rest?.wanted === wanted && performance.now() - rest.at < restMs) return;
+    const removed = await removeExpiredSpans(clickhouse, kept, now());
+    rest = removed?.days === 0 ? { wanted, at: performance.now() } : undefined;
     if (removed !== undefined && removed.days > 0)
       log.info({ days: removed.days, spans: removed.spans }, 'expired spans are being removed');
   };
