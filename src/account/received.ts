@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { ownerIdConditions } from '../model/signals.ts';
 import { type BalanceFilter, conditionsOf } from '../outcomes/balance.ts';
 import { type Bucket, bucketOf } from '../outcomes/buckets.ts';
 import { type Clickhouse, database } from '../stores/clickhouse/client.ts';
@@ -74,11 +75,10 @@ export const readReceived = async (
   filter: BalanceFilter,
   by: Bucket | undefined,
 ): Promise<Received[]> => {
-  const { where, params } = conditionsOf(filter);
   // The books have streams instead of pipelines.
-  const ofPipeline = /pipeline (?:= '\w+'|IN \([^)]*\)) AND /g;
-  const conditions = where === '' ? 'TRUE' : where.replace('WHERE ', '').replaceAll(ofPipeline, '');
-  const rows = await clickhouse.rows(row, query(conditions, by), { params });
+  const { conditions, params } = conditionsOf(filter, ownerIdConditions);
+  const where = conditions.length === 0 ? 'TRUE' : conditions.join(' AND ');
+  const rows = await clickhouse.rows(row, query(where, by), { params });
   return rows.map(({ stream, data_id, app_id, minute_at, ...sums }) => ({
     ...sums,
     pipeline: pipelineOf(stream),

@@ -54,11 +54,20 @@ export const byPipeline = <V>(of: (pipeline: Pipeline) => V): Record<Pipeline, V
   traces: of('traces'),
 });
 
-/** SQL: the rows of one data id, or of one application in all of its pipelines. */
+/** SQL: conditions on the rows of one data id, and of one application. */
+export type OwnerConditions = { readonly dataId: string; readonly appId: string };
+
+/** Those of tables without a column `pipeline`. */
+export const ownerIdConditions = {
+  dataId: 'data_id = {dataId:Int64}',
+  appId: 'app_id = {appId:Int64}',
+} as const satisfies OwnerConditions;
+
+/** Those of tables with one: an application in all of its pipelines. */
 export const ownerConditions = {
   dataId: "pipeline = 'metrics' AND data_id = {dataId:Int64}",
   appId: `pipeline IN (${applicationPipelines.map((name) => `'${name}'`).join(', ')}) AND app_id = {appId:Int64}`,
-} as const;
+} as const satisfies OwnerConditions;
 
 /** SQL: the stream of the column `pipeline`; one name stands for all streams of a signal. */
 export const streamOfPipeline = `multiIf(${applicationPipelines

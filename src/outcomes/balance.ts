@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { ownerConditions, pipelines } from '../model/signals.ts';
+import { type OwnerConditions, ownerConditions, pipelines } from '../model/signals.ts';
 import { type Clickhouse, database } from '../stores/clickhouse/client.ts';
 import { type Bucket, bucketOf } from './buckets.ts';
 import { correctionsQuery } from './corrections-query.ts';
@@ -49,16 +49,19 @@ const seconds = (ms: number): number => Math.max(0, Math.floor(ms / 1000));
 const whereOf = (conditions: readonly string[]): string =>
   conditions.length === 0 ? '' : `WHERE ${conditions.join(' AND ')}`;
 
-/** The filter on the columns that all tables by the minute have. */
-export const conditionsOf = ({ dataId, appId, sinceMs, untilMs }: BalanceFilter) => {
+/** The filter on the columns that all tables by the minute have; `ofOwner`: the conditions on an owner, where a table has no pipeline. */
+export const conditionsOf = (
+  { dataId, appId, sinceMs, untilMs }: BalanceFilter,
+  ofOwner: OwnerConditions = ownerConditions,
+) => {
   const conditions: string[] = [];
   const params: Record<string, number> = {};
   if (dataId !== undefined) {
-    conditions.push(ownerConditions.dataId);
+    conditions.push(ofOwner.dataId);
     params['dataId'] = dataId;
   }
   if (appId !== undefined) {
-    conditions.push(ownerConditions.appId);
+    conditions.push(ofOwner.appId);
     params['appId'] = appId;
   }
   if (sinceMs !== undefined) {
