@@ -99,7 +99,9 @@ const strange = (): string => {
 };
 
 beforeAll(async () => {
-  stack = await startStack({ env: { TIDEMARK_INGRESS_TRUSTED_PROXIES: proxyAddress } });
+  // A quarter of its memory is the heap that the engine takes in a pod of 1 GiB; a test has no such bound of its own.
+  const env = { TIDEMARK_INGRESS_TRUSTED_PROXIES: proxyAddress, NODE_OPTIONS: '--max-old-space-size=256' };
+  stack = await startStack({ env });
   const wide = (await stack.createReport('costly')).data_source;
   const split = (await stack.createReport('costlysplit', { is_split_measurement: true })).data_source;
   const { token: otlp } = await stack.createApplication('costly');

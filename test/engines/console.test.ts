@@ -114,7 +114,7 @@ describe('a log-in to the console', () => {
 
   it('is refused for a wrong, an expired, a revoked token and one of a node, and each refusal is in the audit log', async () => {
     const before = (await auditOf('console.login_refused')).length;
-    const expired = await issue('admin', Math.floor(Date.now() / 1000) + 1);
+    const expired = await issue('admin', Math.floor(Date.now() / 1000) + 3);
     const gone = await issue('admin');
     await metadata.ask('POST', `/api/v1/admin-tokens/${gone.id}/revoke`, {});
     const node = await issue('node');
