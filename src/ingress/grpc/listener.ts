@@ -42,6 +42,9 @@ const otherProtocol = JSON.stringify({
 /** The answer to a request over HTTP/1. */
 const otherProtocolAnswer = `HTTP/1.1 400 Bad Request\r\nContent-Type: application/json\r\nConnection: close\r\nContent-Length: ${otherProtocol.length}\r\n\r\n${otherProtocol}`;
 
+/** The beginning of a request over HTTP/1: a method, and a target in one of its forms. */
+const requestLine = /^[A-Z]+ (\/|\*|https?:)/;
+
 /** Why the receiver ends a connection after an error of HTTP/2. */
 const reasonOf = (error: NodeJS.ErrnoException): string =>
   error.code === 'ERR_HTTP2_ERROR' || error.code === 'ERR_HTTP2_SESSION_ERROR' ? 'malformed' : 'reset';
@@ -112,8 +115,8 @@ const createConnections = ({ limits, events }: ListenerOptions) => {
       return;
     }
     events.onEnded('malformed');
-    const isText = /^[A-Z]+ /.test(first.subarray(0, 16).toString('latin1'));
-    if (isText) socket.end(otherProtocolAnswer, () => socket.destroySoon());
+    if (requestLine.test(first.subarray(0, 32).toString('latin1')))
+      socket.end(otherProtocolAnswer, () => socket.destroySoon());
     else socket.destroy();
   };
 

@@ -23,7 +23,7 @@ const reviewed: Readonly<Record<string, readonly string[]>> = {
     'http/client-address.ts /^([\\da-f]{1,4}):([\\da-f]{1,4})$/i',
     'http/client-address.ts /^\\[([^\\]]+)\\](?::\\d+)?$/',
     'http/client-address.ts /^([\\d.]+):\\d+$/',
-    'ingress/grpc/listener.ts /^[A-Z]+ /',
+    'ingress/grpc/listener.ts /^[A-Z]+ (\\/|\\*|https?:)/',
     'ingress/grpc/server.ts /^application\\/grpc(\\+proto)?\\s*(;|$)/i',
     'ingress/grpc/timeout.ts /^(\\d{1,8})([HMSmun])$/',
     'ingress/http/hot-route.ts /^[a-z0-9._:-]+$/i',
