@@ -135,6 +135,8 @@ class Looks {
   /** The order matters: what was acknowledged when the streams were read has its line in ClickHouse when the books are read. */
   async look(): Promise<void> {
     const { clickhouse, streams } = this.deps;
+    // Without ClickHouse LEDGER is not written either: a look that waited for that first would name the wrong cause, a minute late.
+    await clickhouse.run('SELECT 1');
     this.found ??= await openFoundDifferences(clickhouse);
     const { found } = this;
     const looks = new Map<string, Omit<StreamLook, 'stuck'> & { stuck: HeldMessage[] }>();

@@ -1,4 +1,3 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import type { Look } from '../../account/look.ts';
 import { errorText } from '../../model/fault.ts';
 import type { Log } from '../../telemetry/log.ts';
@@ -19,12 +18,20 @@ export type AccountWatchDependencies = {
   /** Called after each look, with the state. */
   readonly onLook: (state: AccountState) => Promise<void>;
   readonly now: () => number;
+  /** Ms of a clock that is never set. */
+  readonly elapsed: () => number;
+  /** Resolves after this time, and at once where the signal aborts. */
+  readonly rest: (ms: number, signal: AbortSignal) => Promise<void>;
   readonly log: Log;
-  readonly everyMs?: number;
 };
+
+const everyMs = 15_000;
 
 /** A look takes at most this share of the time, so that long books do not keep ClickHouse busy. */
 const shareMax = 0.25;
+
+/** Most of the time of a failed look is a wait for what is not there: the next one must not come minutes later. */
+const failedRestMsMax = 30_000;
 
 /** One failed look says little: the books are compared again soon. */
 const failuresMax = 3;
@@ -33,26 +40,30 @@ export const startAccountWatch = ({
   look,
   onLook,
   now,
+  elapsed,
+  rest,
   log,
-  everyMs = 15_000,
 }: AccountWatchDependencies): AccountWatch => {
   const stopping = new AbortController();
   let state: AccountState = { notKnownSince: now(), why: 'the books were not compared yet' };
   let failures = 0;
+  let failingSince = 0;
 
   const once = async (): Promise<void> => {
+    const startedAt = now();
     try {
       await look();
       if (failures >= failuresMax) log.info({}, 'the account is known again');
       failures = 0;
       state = { notKnownSince: undefined, why: undefined };
     } catch (error) {
+      if (failures === 0) failingSince = startedAt;
       failures++;
       const why = errorText(error);
       if (failures === failuresMax)
         log.warn({ error: why }, 'the account is not known: the books cannot be compared');
       if (failures >= failuresMax || state.notKnownSince !== undefined)
-        state = { notKnownSince: state.notKnownSince ?? now(), why };
+        state = { notKnownSince: state.notKnownSince ?? failingSince, why };
     }
     await onLook(state).catch((error: unknown) =>
       log.debug({ error: errorText(error) }, 'the figures of the account were not read'),
@@ -61,10 +72,11 @@ export const startAccountWatch = ({
 
   const run = async (): Promise<void> => {
     while (!stopping.signal.aborted) {
-      const startedAt = performance.now();
+      const startedAt = elapsed();
       await once();
-      const restMs = Math.max(everyMs, (performance.now() - startedAt) / shareMax);
-      await delay(restMs, undefined, { signal: stopping.signal }).catch(() => undefined);
+      const longestMs = failures === 0 ? Number.POSITIVE_INFINITY : failedRestMsMax;
+      const restMs = Math.max(everyMs, Math.min((elapsed() - startedAt) / shareMax, longestMs));
+      await rest(restMs, stopping.signal);
     }
   };
   const running = run();

@@ -128,7 +128,11 @@ export const openAccount = (deps: AccountDependencies): Account => {
         items,
       );
   };
-  const watch = startAccountWatch({ look, onLook: report, now: Date.now, log });
+  const watch = startAccountWatch({
+    ...{ look, log, now: Date.now, elapsed: performance.now.bind(performance) },
+    onLook: report,
+    rest: (ms, signal) => delay(ms, undefined, { signal }).catch(() => undefined),
+  });
   return {
     get state() {
       return watch.state;

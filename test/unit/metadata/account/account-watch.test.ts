@@ -1,0 +1,63 @@
+import { afterEach, describe, expect, it } from 'vitest';
+import { type AccountState, startAccountWatch } from '../../../../src/metadata/account/account-watch.ts';
+import { Fault } from '../../../../src/model/fault.ts';
+import { createLog } from '../../../../src/telemetry/log.ts';
+
+const start = Date.UTC(2026, 0, 1);
+const behind = new Fault('transient', 'ledger_behind', 'LEDGER is not written to ClickHouse in time');
+
+let stop: (() => Promise<void>) | undefined;
+afterEach(() => stop?.());
+
+type Seen = { readonly beginsMs: readonly number[]; readonly states: readonly AccountState[] };
+
+/** Looks of this length until one begins after `untilMs`; those that begin at `failsFromMs` or later fail. */
+const look = (lookMs: number, untilMs: number, failsFromMs = Number.POSITIVE_INFINITY): Promise<Seen> =>
+  new Promise((resolve) => {
+    const beginsMs: number[] = [];
+    const states: AccountState[] = [];
+    let ms = 0;
+    const watch = startAccountWatch({
+      look: async () => {
+        const fails = ms >= failsFromMs;
+        beginsMs.push(ms);
+        ms += lookMs;
+        if (fails) throw behind;
+      },
+      onLook: async (state) => {
+        states.push(state);
+      },
+      now: () => start + ms,
+      elapsed: () => ms,
+      rest: async (restMs, signal) => {
+        ms += restMs;
+        if (ms <= untilMs) return;
+        resolve({ beginsMs, states });
+        await new Promise((ended) => signal.addEventListener('abort', ended));
+      },
+      log: createLog('test', 'silent'),
+    });
+    stop = watch.stop;
+  });
+
+describe('the looks at the account', () => {
+  it('rest for fifteen seconds', async () => {
+    expect((await look(1_000, 40_000)).beginsMs).toEqual([0, 16_000, 32_000]);
+  });
+
+  it('that are long rest four times as long as they took', async () => {
+    expect((await look(10_000, 100_000)).beginsMs).toEqual([0, 50_000, 100_000]);
+  });
+
+  it('that fail are repeated within half a minute, however long they waited', async () => {
+    expect((await look(60_000, 180_000, 0)).beginsMs).toEqual([0, 90_000, 180_000]);
+  });
+
+  it('make it not known after three failures in a row, since the first of them', async () => {
+    const { beginsMs, states } = await look(1_000, 64_000, 30_000);
+    expect(beginsMs).toEqual([0, 16_000, 32_000, 48_000, 64_000]);
+    const known = { notKnownSince: undefined, why: undefined };
+    const notKnown = { notKnownSince: start + 32_000, why: behind.message };
+    expect(states.slice(1)).toEqual([known, known, known, notKnown]);
+  });
+});
