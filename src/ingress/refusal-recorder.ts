@@ -11,7 +11,7 @@ import { senderName } from './sender.ts';
 
 /** The fields of a sample that differ within a request. */
 export type Example = Pick<Sample, 'reason' | 'ordinal' | 'field' | 'value' | 'detail' | 'payload'> &
-  Partial<Pick<Sample, 'stage' | 'secrets'>>;
+  Partial<Pick<Sample, 'stage' | 'secrets' | 'isOwnDetail'>>;
 
 /** The request of a sample, and its id. */
 export type Sampled = { readonly request: Incoming; readonly requestId: RequestId };

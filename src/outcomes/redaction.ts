@@ -87,7 +87,8 @@ const withoutTorn = (text: string, secrets: readonly string[]): string => {
   return `${out}${text.slice(from, tornWordStart(text, from, Math.max(from, end)))}${text.slice(last)}`;
 };
 
-const cutTo = (text: string, bytesMax: number): string => {
+/** The text in at most this many bytes; if truncated, it ends in `…`. */
+export const cutTo = (text: string, bytesMax: number): string => {
   if (text.length * 3 <= bytesMax || Buffer.byteLength(text) <= bytesMax) return text;
   const cut = Buffer.from(text)
     .subarray(0, bytesMax - 3)

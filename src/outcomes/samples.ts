@@ -1,5 +1,5 @@
 import { ownerColumns, type Pipeline } from '../model/signals.ts';
-import { namesSecret, type Redaction, redacted } from './redaction.ts';
+import { cutTo, namesSecret, type Redaction, redacted } from './redaction.ts';
 import type { SampleRow } from './rows.ts';
 import { momentText } from './times.ts';
 
@@ -15,6 +15,8 @@ export type Sample = {
   readonly field: string;
   readonly value: unknown;
   readonly detail: string;
+  /** Whether `detail` is text of this program alone: no word of it is a secret, even if it equals one. */
+  readonly isOwnDetail?: boolean;
   /** A text, or a value that is written as JSON; undefined for nothing. */
   readonly payload: unknown;
   /** The id of the request; absent where several requests share a message. */
@@ -98,6 +100,7 @@ export const createSamples = ({ now, redaction, onLost }: SampleOptions): Sample
     field,
     value,
     detail,
+    isOwnDetail = false,
     secrets,
   }: Sample): Pick<SampleRow, 'field' | 'value' | 'detail'> => {
     const isSecret = namesSecret(field);
@@ -111,7 +114,9 @@ export const createSamples = ({ now, redaction, onLost }: SampleOptions): Sample
     return {
       field: redaction.text(field, sampleBytesMax.field, secrets),
       value: isSecret && typeof value !== 'number' && shown !== '' ? redacted : shown,
-      detail: redaction.text(detail, sampleBytesMax.detail, secrets),
+      detail: isOwnDetail
+        ? cutTo(detail, sampleBytesMax.detail)
+        : redaction.text(detail, sampleBytesMax.detail, secrets),
     };
   };
 

@@ -149,6 +149,20 @@ describe('spans of the program itself', () => {
     expect(await stepsOnce(traceOf(answer), 6)).toEqual(line('traces', '/v1/traces', 'ClickHouse'));
   });
 
+  // A browser hides every field of an answer that is not exposed: its SDK could not name the trace.
+  it('are named to the pages that export spans: the answer exposes traceresponse, stored or refused', async () => {
+    for (const [body, status] of [
+      [otlpBody([], hex(16)), 200],
+      ['{"resourceSpans":5}', 400],
+    ] as const) {
+      const answer = await exportSpans(body);
+      const exposed = answer.headers.get('access-control-expose-headers')?.split(/, */) ?? [];
+      expect([answer.status, answer.headers.get('access-control-allow-origin')]).toEqual([status, '*']);
+      expect(exposed).toContain('traceresponse');
+      expect(traceOf(answer)).toMatch(/^[0-9a-f]{32}$/);
+    }
+  });
+
   it('show a call of the admin API, in the trace of its caller', async () => {
     const traceId = hex(16);
     const answer = await fetch(`http://127.0.0.1:${stack.metadata.ports['api']}/api/v1/custom-reports`, {
@@ -183,7 +197,8 @@ describe('spans of the program itself', () => {
       `SELECT count() AS traced, uniqExact(TraceId) AS traces FROM otel.otel_traces FINAL
         WHERE SpanName = 'POST /v1/traces' AND ServiceName = 'tidemark-ingress'`,
     );
-    expect(exports).toEqual([{ traced: '1', traces: '1' }]);
+    // The three exports of the tests above.
+    expect(exports).toEqual([{ traced: '3', traces: '3' }]);
   });
 
   // Under load a request's own trace ends at a message that it shares.

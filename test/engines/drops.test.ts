@@ -161,6 +161,31 @@ describe('requests that receivers refused', () => {
 });
 
 describe('examples', () => {
+  // A sender with the token `data` or `wrong` would hide the data id that it names, and what is wrong with it.
+  it('of a 401 keep each word of its text, and so does the answer, where one equals the token of the request', async () => {
+    const dataId = report.data_source.mon_data_id;
+    const answerOf = async (name: 'push' | 'otlp', path: string, token: string, body: object) => {
+      const headers = { 'Content-Type': 'application/json', 'X-MON-TOKEN': token };
+      const init = { method: 'POST', headers, body: JSON.stringify(body) };
+      const answer = await fetch(`http://127.0.0.1:${port(name)}${path}`, init);
+      return [answer.status, await answer.text()];
+    };
+    const point = { metrics: { cpu: 1 } };
+    const pushOf = (token: string) =>
+      answerOf('push', '/v2/push/', token, { ...bodyOf(report, [point]), access_token: token });
+    const exportOf = (token: string) => answerOf('otlp', '/v1/traces', token, spansOf([span()]));
+    expect(await pushOf('data')).toEqual(await pushOf('no-such-token'));
+    expect(await exportOf('wrong')).toEqual(await exportOf('no-such-token'));
+    const details = (): string[] =>
+      tap.samples().flatMap(({ reason, detail }) => (reason === 'unauthorized' ? [detail] : []));
+    const ofExport = 'the write token is missing or wrong: send a valid one in the header';
+    await waitFor('both samples', 60_000, () => {
+      const shown = details();
+      return shown.includes(`data id ${dataId}`) && shown.some((detail) => detail.startsWith(ofExport));
+    });
+    expect(details().join('\n')).not.toContain('[redacted]');
+  });
+
   it('show a dropped point: its origin, its error, and the point', async () => {
     const own = await stack.createReport('examples');
     const dataId = own.data_source.mon_data_id;

@@ -53,6 +53,7 @@ export const sampleRefusedOtlp = (recorder: RefusalRecorder, sender: OtlpSender,
     field: field === 'body' ? '' : field,
     value: undefined,
     detail: refusalMessage(refused),
+    isOwnDetail: refused.detail === '',
     payload: undefined,
     secrets,
   });

@@ -81,6 +81,7 @@ export const sampleRefusedPush = (
     field: '',
     value: undefined,
     detail: [detail, claimed].filter((text) => text !== '').join('; '),
+    isOwnDetail: detail === '',
     payload: shownBody(sender),
     secrets,
   });

@@ -107,6 +107,17 @@ describe('an example', () => {
     }
   });
 
+  // A sender with the token `wrong` would hide from an operator what is wrong with it.
+  it('keeps each word of a text of this program, one that equals a credential of the request, too', () => {
+    const { samples } = started();
+    const detail = 'send a valid one as a bearer token, this one is wrong';
+    for (const word of detail.split(' '))
+      samples.add(sample({ detail, isOwnDetail: true, sdk: `${word}/1.0`, secrets: [word] }));
+    const rows = samples.take(1);
+    expect(rows.map((row) => row.detail)).toEqual(detail.split(' ').map(() => detail));
+    expect(rows.at(-1)?.sdk).toBe('[redacted]/1.0');
+  });
+
   it('holds no credential, wherever one was', () => {
     const { samples } = started();
     for (const field of ['target', 'dimension.token', 'metrics.access_token', `metrics.${token}`]) {
