@@ -3,6 +3,7 @@ import { defaultTimePolicy } from '../src/model/time.ts';
 import { countedBase } from '../src/model/uid.ts';
 import { jsonTraces } from '../src/rules/spans/json-traces.ts';
 import { protobufTraces } from '../src/rules/spans/protobuf-traces.ts';
+import { decodeBlocksEnvelope } from '../src/wire/blocks-envelope.ts';
 import { readBlockKeys } from '../src/wire/native/block-keys.ts';
 import {
   defaultTraceLimits,
@@ -10,7 +11,6 @@ import {
   type SpanOwner,
   type TracesContext,
 } from '../src/wire/otlp/types.ts';
-import { decodeSpansEnvelope } from '../src/wire/spans-envelope.ts';
 import { walkedTraces } from './json-walk.ts';
 import { printRows, type Row } from './report.ts';
 import { sdkBodies, spanBodies } from './span-bodies.ts';
@@ -138,7 +138,7 @@ export const measureSpanStages = (): Row[] => {
     ...measureWalk(json, context, ''),
     ...measureWalk(sdkBodies(bodiesCount, spansPerBody, nowMs), context, ', as the JavaScript SDK writes it'),
     measure('envelope', fragments, (fragment) => buildSpansMessage(fragment)),
-    measure('validate (read in transfer)', messages, (payload) => decodeSpansEnvelope(payload, 1)),
+    measure('validate (read in transfer)', messages, (payload) => decodeBlocksEnvelope(payload, 1)),
     measure('keys of a block for the guard', blocks, (block) => readBlockKeys(block)),
   ];
 };

@@ -1,9 +1,9 @@
 import { serialHeader } from '../bus/message-headers.ts';
 import type { StoredMessage, StreamReader } from '../bus/stream-reader.ts';
 import { isOfApplications } from '../model/signals.ts';
+import { decodeBlocksEnvelope } from '../wire/blocks-envelope.ts';
 import { readSerial } from '../wire/message-serial.ts';
 import { decodeEnvelope } from '../wire/metrics-envelope.ts';
-import { decodeSpansEnvelope } from '../wire/spans-envelope.ts';
 import type { HeldMessage } from './compare.ts';
 import { pipelineOf } from './difference.ts';
 
@@ -25,7 +25,7 @@ const pointGroups = (payload: Uint8Array): Group[] => {
 };
 
 const spanGroups = (payload: Uint8Array): Group[] => {
-  const read = decodeSpansEnvelope(payload, undefined);
+  const read = decodeBlocksEnvelope(payload, undefined);
   if (read.kind !== 'envelope') return [];
   const { parts, deferred, outcomes } = read.envelope.header;
   return [

@@ -120,6 +120,17 @@ export const metricsFileSchema = z
   })
   .meta({ title: 'pipelines/metrics.yaml: what runs for custom metrics' });
 
+/** What the transfer part of every signal in ClickHouse declares. */
+const clickhouseTransfer = {
+  ...transfer,
+  store: choice('clickhouse'),
+  guard: choice('suspect', 'always'),
+  retention_days: z
+    .union([z.literal('off'), whole(1, 18_250, retentionText)], retentionText)
+    .meta({ description: retentionText })
+    .transform((days) => (days === 'off' ? undefined : days)),
+};
+
 /** pipelines/traces.yaml. */
 export const tracesFileSchema = z
   .strictObject({
@@ -136,17 +147,28 @@ export const tracesFileSchema = z
         value_bytes_max: size,
       }),
     }),
-    transfer: z.strictObject({
-      ...transfer,
-      store: choice('clickhouse'),
-      guard: choice('suspect', 'always'),
-      retention_days: z
-        .union([z.literal('off'), whole(1, 18_250, retentionText)], retentionText)
-        .meta({ description: retentionText })
-        .transform((days) => (days === 'off' ? undefined : days)),
-    }),
+    transfer: z.strictObject(clickhouseTransfer),
   })
   .meta({ title: 'pipelines/traces.yaml: what runs for traces' });
+
+/** pipelines/logs.yaml. */
+export const logsFileSchema = z
+  .strictObject({
+    pipeline: choice('logs'),
+    receiver: z.strictObject({
+      kind: choice('otlp'),
+      ...receiver,
+      limits: z.strictObject({
+        ...bodyLimits,
+        records_max: whole(1, 1_000_000),
+        attributes_max: whole(1, 10_000),
+        value_bytes_max: size,
+        body_value_bytes_max: size,
+      }),
+    }),
+    transfer: z.strictObject(clickhouseTransfer),
+  })
+  .meta({ title: 'pipelines/logs.yaml: what runs for logs' });
 
 /** pipelines/ledger.yaml. */
 export const ledgerFileSchema = z
@@ -198,6 +220,7 @@ export const streamsFileSchema = z
     streams: z.strictObject({
       METRICS: refusing,
       TRACES: refusing,
+      LOGS: refusing,
       LEDGER: refusing,
       DEADLETTER: refusing,
       AUDIT: stream,
@@ -207,12 +230,13 @@ export const streamsFileSchema = z
 
 export type MetricsFile = z.output<typeof metricsFileSchema>;
 export type TracesFile = z.output<typeof tracesFileSchema>;
+export type LogsFile = z.output<typeof logsFileSchema>;
 export type LedgerFile = z.output<typeof ledgerFileSchema>;
 export type StreamsFile = z.output<typeof streamsFileSchema>;
-/** What the files of both signals share. */
-export type LineFile = Pick<MetricsFile | TracesFile, 'receiver' | 'transfer'>;
+/** What the files of all signals share. */
+export type LineFile = Pick<MetricsFile | TracesFile | LogsFile, 'receiver' | 'transfer'>;
 /** What every file declares about its consumer. */
-export type TransferPart = (MetricsFile | TracesFile | LedgerFile)['transfer'];
+export type TransferPart = (MetricsFile | TracesFile | LogsFile | LedgerFile)['transfer'];
 
 /** The JSON Schema of each file, by its name in schemas/, as editors and other programs read it. */
 export const pipelineJsonSchemas = (): Readonly<Record<string, object>> =>
@@ -220,6 +244,7 @@ export const pipelineJsonSchemas = (): Readonly<Record<string, object>> =>
     Object.entries({
       'pipeline-metrics': metricsFileSchema,
       'pipeline-traces': tracesFileSchema,
+      'pipeline-logs': logsFileSchema,
       'pipeline-ledger': ledgerFileSchema,
       streams: streamsFileSchema,
     }).map(([name, schema]) => [

@@ -7,7 +7,9 @@ import type { StreamDefinition } from './pipeline-definitions.ts';
 import {
   type LedgerFile,
   type LineFile,
+  type LogsFile,
   ledgerFileSchema,
+  logsFileSchema,
   type MetricsFile,
   metricsFileSchema,
   type StreamsFile,
@@ -123,6 +125,18 @@ const toMetrics = (file: YamlFile, content: MetricsFile, streams: readonly Strea
   },
 });
 
+/** What the signals that ClickHouse stores have in common. */
+const inClickhouse = (
+  file: YamlFile,
+  content: TracesFile | LogsFile,
+  streams: readonly StreamDefinition[],
+) => ({
+  /** Days that the store keeps an item, counted from its time; undefined = for ever. */
+  retentionDays: content.transfer.retention_days,
+  // A new leader of a stream may not know the number of deliveries of a message.
+  guard: streamOf(file, content, streams).replicas > 1 ? 'always' : content.transfer.guard,
+});
+
 const toTraces = (file: YamlFile, content: TracesFile, streams: readonly StreamDefinition[]) => ({
   ...checkLine(file, content, streams),
   limits: {
@@ -133,10 +147,20 @@ const toTraces = (file: YamlFile, content: TracesFile, streams: readonly StreamD
     linksMax: content.receiver.limits.links_max,
     valueBytesMax: content.receiver.limits.value_bytes_max,
   },
-  /** Days that the store keeps a span, counted from its start; undefined = for ever. */
-  retentionDays: content.transfer.retention_days,
-  // A new leader of a stream may not know the number of deliveries of a message.
-  guard: streamOf(file, content, streams).replicas > 1 ? 'always' : content.transfer.guard,
+  ...inClickhouse(file, content, streams),
+});
+
+const toLogs = (file: YamlFile, content: LogsFile, streams: readonly StreamDefinition[]) => ({
+  ...checkLine(file, content, streams),
+  limits: {
+    ...bodyLimits(content, 160 * content.receiver.limits.records_max),
+    recordsMax: content.receiver.limits.records_max,
+    attributesMax: content.receiver.limits.attributes_max,
+    valueBytesMax: content.receiver.limits.value_bytes_max,
+    /** Bytes of the body of a log record. */
+    bodyValueBytesMax: content.receiver.limits.body_value_bytes_max,
+  },
+  ...inClickhouse(file, content, streams),
 });
 
 const toLedger = (file: YamlFile, content: LedgerFile, streams: readonly StreamDefinition[]) => {
@@ -158,12 +182,14 @@ const toLedger = (file: YamlFile, content: LedgerFile, streams: readonly StreamD
 
 export type MetricsPipeline = ReturnType<typeof toMetrics>;
 export type TracesPipeline = ReturnType<typeof toTraces>;
+export type LogsPipeline = ReturnType<typeof toLogs>;
 export type LedgerPipeline = ReturnType<typeof toLedger>;
 
 export type Pipelines = {
   readonly streams: readonly StreamDefinition[];
   readonly metrics: MetricsPipeline;
   readonly traces: TracesPipeline;
+  readonly logs: LogsPipeline;
   readonly ledger: LedgerPipeline;
 };
 
@@ -179,7 +205,7 @@ const filesIn = (folder: string): string[] => {
   }
 };
 
-const knownFiles = ['ledger.yaml', 'metrics.yaml', 'streams.yaml', 'traces.yaml'];
+const knownFiles = ['ledger.yaml', 'logs.yaml', 'metrics.yaml', 'streams.yaml', 'traces.yaml'];
 
 /** The file that makes a ConfigMap of the folder, and the entries beside the files of a mounted one. */
 const isOfKubernetes = (name: string): boolean => name === 'kustomization.yaml' || name.startsWith('..');
@@ -216,10 +242,11 @@ const warnInLog = (warning: string): void => createLog('config', 'warn').warn({}
  */
 export const loadPipelines = (folder: string, replicas?: number, warn = warnInLog): Pipelines => {
   refuseUnknownFiles(folder);
-  const [streamsFile, metricsFile, tracesFile, ledgerFile] = [
+  const [streamsFile, metricsFile, tracesFile, logsFile, ledgerFile] = [
     parseYamlFile(join(folder, 'streams.yaml')),
     parseYamlFile(join(folder, 'metrics.yaml')),
     parseYamlFile(join(folder, 'traces.yaml')),
+    parseYamlFile(join(folder, 'logs.yaml')),
     parseYamlFile(join(folder, 'ledger.yaml')),
   ];
   const streams = toStreams(checkFile(streamsFileSchema, streamsFile), replicas);
@@ -227,21 +254,25 @@ export const loadPipelines = (folder: string, replicas?: number, warn = warnInLo
   const metrics = toMetrics(metricsFile, metricsContent, streams);
   const tracesContent = checkFile(tracesFileSchema, tracesFile);
   const traces = toTraces(tracesFile, tracesContent, streams);
+  const logsContent = checkFile(logsFileSchema, logsFile);
+  const logs = toLogs(logsFile, logsContent, streams);
   const ledgerContent = checkFile(ledgerFileSchema, ledgerFile);
   const ledger = toLedger(ledgerFile, ledgerContent, streams);
   const staged = [
     ...stagesIn(metricsFile, metricsContent),
     ...stagesIn(tracesFile, tracesContent),
+    ...stagesIn(logsFile, logsContent),
     ...stagesIn(ledgerFile, ledgerContent),
   ];
   if (staged.length > 0) warn(`${staged.join(', ')}: a list of stages has no effect. Delete it`);
-  const received = [metrics.consumer.stream, traces.consumer.stream];
+  const received = [metrics, traces, logs].map(({ consumer }) => consumer.stream);
   return {
     streams: streams.map((stream) =>
       received.includes(stream.name) ? { ...stream, isAtomic: true } : stream,
     ),
     metrics,
     traces,
+    logs,
     ledger,
   };
 };

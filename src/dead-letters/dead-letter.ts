@@ -3,15 +3,15 @@ import { messageIdHeader } from '../bus/message-headers.ts';
 import type { StoredMessage } from '../bus/stream-reader.ts';
 import { ownerColumns, pipelineOfStream, pipelines } from '../model/signals.ts';
 import type { MessageOfOwner } from '../outcomes/record-reader.ts';
+import { isBlockPart } from '../wire/blocks-envelope.ts';
 import { decodeFrame } from '../wire/frame.ts';
 import { isDecimal } from '../wire/message-key.ts';
 import { isPart } from '../wire/metrics-envelope.ts';
-import { isSpanPart } from '../wire/spans-envelope.ts';
 import type { DeadLetterPart } from './dead-letters.ts';
 
 export const deadLetterStream = 'DEADLETTER';
 
-const partSchema = z.custom<DeadLetterPart>((value) => isPart(value) || isSpanPart(value));
+const partSchema = z.custom<DeadLetterPart>((value) => isPart(value) || isBlockPart(value));
 
 const headerSchema = z.object({
   version: z.number(),

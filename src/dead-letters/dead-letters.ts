@@ -1,14 +1,14 @@
 import { createHash } from 'node:crypto';
 import type { Publisher } from '../bus/publisher.ts';
 import type { DeadLetterReason } from '../model/reasons.ts';
+import type { BlockPart } from '../wire/blocks-envelope.ts';
 import { encodeFrame, envelopeVersion } from '../wire/frame.ts';
 import type { Part } from '../wire/metrics-envelope.ts';
-import type { SpanPart } from '../wire/spans-envelope.ts';
 
 export type { DeadLetterReason } from '../model/reasons.ts';
 
 /** The kind of the bytes of a dead letter, where they are rows: a part of a message for QuestDB or ClickHouse. */
-export type DeadLetterPart = Part | SpanPart;
+export type DeadLetterPart = Part | BlockPart;
 
 /** The header of a dead letter, stored with its bytes. `redrive` counts its redrives (0 at first). */
 export type DeadLetterHeader = {

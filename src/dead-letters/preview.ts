@@ -1,6 +1,6 @@
 import { patternTextMax } from '../model/text-forms.ts';
+import { isBlockPart } from '../wire/blocks-envelope.ts';
 import { type NativeValue, readBlock, UnreadableBlock } from '../wire/native/block-reader.ts';
-import { isSpanPart } from '../wire/spans-envelope.ts';
 import type { Letter } from './dead-letter.ts';
 
 /** The bytes of a dead letter as readable text, limited in length: `cut` names the omitted part. */
@@ -136,7 +136,7 @@ const asRows = (bytes: Buffer): ShownBytes | undefined => {
  * secrets are masked.
  */
 export const showBytes = ({ header, bytes }: Letter): ShownBytes => {
-  const shown = isSpanPart(header.part) ? asRows(bytes) : asText(bytes);
+  const shown = isBlockPart(header.part) ? asRows(bytes) : asText(bytes);
   if (shown !== undefined) return shown;
   return {
     form: 'base64',

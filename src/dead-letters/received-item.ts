@@ -4,9 +4,9 @@ import type { ItemPlace } from '../model/uid.ts';
 import { encodeDeferredPoint } from '../rules/points/deferred-point.ts';
 import type { Run } from '../rules/points/encoded-points.ts';
 import { encodeDeferredSpan } from '../rules/spans/deferred-span.ts';
+import type { BlockPart } from '../wire/blocks-envelope.ts';
 import type { Part } from '../wire/metrics-envelope.ts';
 import { followsFromRun, toldDays } from '../wire/part-days.ts';
-import type { SpanPart } from '../wire/spans-envelope.ts';
 import { arrivedAtOf, type Letter } from './dead-letter.ts';
 import type { LetterRows } from './redrive-message.ts';
 
@@ -156,7 +156,7 @@ const spanRows = (
   const { day, rows, timeMin, timeMax, block } = encoded.part;
   const { base, ordinal } = place;
   const times = { timeMin, timeMax, bytes: block.length };
-  const part: SpanPart = { appId, bizId, day, rows, base, first: ordinal, last: ordinal, ...times };
+  const part: BlockPart = { appId, bizId, day, rows, base, first: ordinal, last: ordinal, ...times };
   return { part, bytes: block };
 };
 

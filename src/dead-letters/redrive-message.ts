@@ -1,9 +1,9 @@
 import { redriveHeader } from '../bus/message-headers.ts';
 import { Fault } from '../model/fault.ts';
+import { encodeBlocksEnvelope, isBlockPart } from '../wire/blocks-envelope.ts';
 import { envelopeVersion } from '../wire/frame.ts';
 import { encodeEnvelope, isPart } from '../wire/metrics-envelope.ts';
 import type { Redrive } from '../wire/redrive.ts';
-import { encodeSpansEnvelope, isSpanPart } from '../wire/spans-envelope.ts';
 import { arrivedAtOf, itemsOf, type Letter } from './dead-letter.ts';
 import type { DeadLetterPart } from './dead-letters.ts';
 
@@ -45,8 +45,8 @@ const payloadOf = (letter: Letter, { part, bytes }: LetterBytes): Uint8Array => 
   };
   const key =
     header.outcome === undefined ? {} : { key: { base: header.outcome.base, first: header.outcome.first } };
-  if (isSpanPart(part))
-    return encodeSpansEnvelope({ ...common, ...key, kind: 'spans', parts: [part] }, [bytes]);
+  if (isBlockPart(part))
+    return encodeBlocksEnvelope({ ...common, ...key, kind: 'spans', parts: [part] }, [bytes]);
   if (isPart(part)) return encodeEnvelope({ ...common, ...key, kind: 'metrics', parts: [part] }, [bytes]);
   if (wholeMessages.includes(header.reason)) return letter.bytes;
   throw new Fault(

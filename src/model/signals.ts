@@ -9,23 +9,26 @@ export type Signal = {
   readonly owner: 'data_id' | 'app_id';
   /** Its items, in the plural. */
   readonly items: string;
+  /** The kind of its messages, in their header. */
+  readonly kind: string;
   /** Its table in ClickHouse, where all its rows are in one. */
   readonly table?: string;
 };
 
 /** The signals by pipeline. */
 export const signals = {
-  metrics: { stream: 'METRICS', owner: 'data_id', items: 'points' },
-  traces: { stream: 'TRACES', owner: 'app_id', items: 'spans', table: 'otel_traces' },
+  metrics: { stream: 'METRICS', owner: 'data_id', items: 'points', kind: 'metrics' },
+  traces: { stream: 'TRACES', owner: 'app_id', items: 'spans', kind: 'spans', table: 'otel_traces' },
+  logs: { stream: 'LOGS', owner: 'app_id', items: 'log records', kind: 'logs', table: 'otel_logs' },
 } as const satisfies Readonly<Record<string, Signal>>;
 
 export type Pipeline = keyof typeof signals;
 
 /** Every pipeline, in the order in which answers list them. */
-export const pipelines = ['metrics', 'traces'] as const satisfies readonly Pipeline[];
+export const pipelines = ['metrics', 'traces', 'logs'] as const satisfies readonly Pipeline[];
 
 /** Those whose items belong to an application: each has a table of its own in ClickHouse. */
-export const applicationPipelines = ['traces'] as const satisfies readonly Pipeline[];
+export const applicationPipelines = ['traces', 'logs'] as const satisfies readonly Pipeline[];
 
 export type ApplicationPipeline = (typeof applicationPipelines)[number];
 
@@ -52,6 +55,7 @@ export const pipelineOfStream = (stream: string): Pipeline | undefined =>
 export const byPipeline = <V>(of: (pipeline: Pipeline) => V): Record<Pipeline, V> => ({
   metrics: of('metrics'),
   traces: of('traces'),
+  logs: of('logs'),
 });
 
 /** SQL: conditions on the rows of one data id, and of one application. */

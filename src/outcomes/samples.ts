@@ -1,4 +1,4 @@
-import { ownerColumns, type Pipeline } from '../model/signals.ts';
+import { byPipeline, ownerColumns, type Pipeline } from '../model/signals.ts';
 import { cutTo, namesSecret, type Redaction, redacted } from './redaction.ts';
 import type { SampleRow } from './rows.ts';
 import { momentText } from './times.ts';
@@ -72,10 +72,7 @@ const valueText = (value: unknown): string | undefined => {
 
 // biome-ignore lint/complexity/noExcessiveLinesPerFunction: one bounded buffer, and what goes in and out of it.
 export const createSamples = ({ now, redaction, onLost }: SampleOptions): Samples => {
-  const counts: Record<Pipeline, Map<number, Map<string, number>>> = {
-    metrics: new Map(),
-    traces: new Map(),
-  };
+  const counts = byPipeline(() => new Map<number, Map<string, number>>());
   let minute = -1;
   let second = -1;
   let inSecond = 0;

@@ -1,4 +1,4 @@
-import { ownerColumns, type Pipeline } from '../model/signals.ts';
+import { byPipeline, ownerColumns, type Pipeline } from '../model/signals.ts';
 import type { Redaction } from './redaction.ts';
 import type { UsageLine } from './rows.ts';
 import { sampleBytesMax } from './samples.ts';
@@ -191,7 +191,7 @@ class Book implements UsageBook {
 
   private minuteOf(number: number): Minute {
     if (this.newest?.number === number) return this.newest.minute;
-    const minute = this.minutes.get(number) ?? { metrics: new Map(), traces: new Map() };
+    const minute = this.minutes.get(number) ?? byPipeline(() => new Map());
     this.minutes.set(number, minute);
     this.newest = { number, minute };
     return minute;

@@ -64,6 +64,8 @@ const isOutcomes = (owner: string, value: unknown): boolean =>
   isObject(value['dropped']) &&
   Object.values(value['dropped']).every(isCount);
 
+const isListed = (values: readonly unknown[], value: unknown): boolean => values.includes(value);
+
 type Sized = { readonly bytes: number };
 type AnyHeader = { kind: string; parts: readonly Sized[]; deferred: readonly Sized[] };
 
@@ -72,14 +74,14 @@ type AnyHeader = { kind: string; parts: readonly Sized[]; deferred: readonly Siz
  * `hasRest` judge what only this signal has.
  */
 export const envelopeReader = <H extends Readonly<AnyHeader>>(
-  kind: H['kind'],
+  kinds: readonly H['kind'][],
   owner: string,
   isPart: (value: unknown) => boolean,
   hasRest: (header: Readonly<Record<string, unknown>>) => boolean = () => true,
 ) => {
   const isHeader = (value: unknown): value is H =>
     isObject(value) &&
-    value['kind'] === kind &&
+    isListed(kinds, value['kind']) &&
     isCount(value['arrivedAt']) &&
     (value['key'] === undefined || isMessageKey(value['key'])) &&
     isListOf(isPart, value['parts']) &&

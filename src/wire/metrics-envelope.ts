@@ -52,4 +52,4 @@ export const isPart = (value: unknown): value is Part =>
   isCount(value.bytes);
 
 /** Reads a payload of the METRICS stream. */
-export const decodeEnvelope = envelopeReader<MetricsHeader>('metrics', 'dataId', isPart);
+export const decodeEnvelope = envelopeReader<MetricsHeader>(['metrics'], 'dataId', isPart);

@@ -9,8 +9,8 @@ import { createReceivedItemEncoder } from '../../src/dead-letters/received-item.
 import { redriveMessage } from '../../src/dead-letters/redrive-message.ts';
 import { buckets } from '../../src/directory/keys.ts';
 import { createOwners } from '../../src/directory/owners.ts';
+import { encodeBlocksEnvelope } from '../../src/wire/blocks-envelope.ts';
 import { encodeEnvelope } from '../../src/wire/metrics-envelope.ts';
-import { encodeSpansEnvelope } from '../../src/wire/spans-envelope.ts';
 import { type Cli, createCli } from '../support/clients/cli.ts';
 import { type Stack, startStack } from '../support/stack/stack.ts';
 import { until } from '../support/until.ts';
@@ -52,7 +52,7 @@ const putOff = async (
   const payload =
     'dataId' in owner
       ? encodeEnvelope({ ...header, kind: 'metrics', deferred: [{ ...group, ...owner }] }, [section])
-      : encodeSpansEnvelope({ ...header, kind: 'spans', deferred: [{ ...group, ...owner }] }, [section]);
+      : encodeBlocksEnvelope({ ...header, kind: 'spans', deferred: [{ ...group, ...owner }] }, [section]);
   const subject = 'dataId' in owner ? 'metrics.0' : 'traces.0';
   await publishConfirmed(bus, { subject, messageId: base, payload, version: 1 });
   return base;

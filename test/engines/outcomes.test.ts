@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createPublisher, type Publisher } from '../../src/bus/publisher.ts';
+import { type BlocksHeader, encodeBlocksEnvelope } from '../../src/wire/blocks-envelope.ts';
 import { encodeEnvelope, type MetricsHeader, type Part } from '../../src/wire/metrics-envelope.ts';
-import { encodeSpansEnvelope, type SpansHeader } from '../../src/wire/spans-envelope.ts';
 import { createOutcomeReader, type OutcomeReader } from '../support/outcomes/outcomes.ts';
 import { createPushClient, type PushClient } from '../support/push/client.ts';
 import { bodyOf } from '../support/push/stack.ts';
@@ -93,7 +93,7 @@ const metricsMessage = (
 };
 
 const spansMessage = (appId: number, block: Buffer, rows: number): Buffer => {
-  const header: SpansHeader = {
+  const header: BlocksHeader = {
     version: 1,
     kind: 'spans',
     arrivedAt: Date.now(),
@@ -115,7 +115,7 @@ const spansMessage = (appId: number, block: Buffer, rows: number): Buffer => {
     deferred: [],
     outcomes: [],
   };
-  return encodeSpansEnvelope(header, [block]);
+  return encodeBlocksEnvelope(header, [block]);
 };
 
 const deadLetterHeaders = async (): Promise<Record<string, unknown>[]> => {

@@ -2,8 +2,8 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Bus, connectBus } from '../../src/bus/connection.ts';
 import { createPublisher, type Publisher } from '../../src/bus/publisher.ts';
 import { createQuestdbWriter, readRefusal } from '../../src/stores/questdb/writer.ts';
+import { type BlocksHeader, encodeBlocksEnvelope } from '../../src/wire/blocks-envelope.ts';
 import { readBlock } from '../../src/wire/native/block-reader.ts';
-import { encodeSpansEnvelope, type SpansHeader } from '../../src/wire/spans-envelope.ts';
 import { readDeadLetters } from '../support/outcomes/dead-letters.ts';
 import { fetchEngine } from '../support/stack/fetch-engine.ts';
 import { type Application, type Stack, startStack } from '../support/stack/stack.ts';
@@ -96,7 +96,7 @@ describe('poison among spans', () => {
       'no block, and its lengths promise gigabytes \xff\xff\xff\xff\xff\xff',
       'latin1',
     );
-    const header: SpansHeader = {
+    const header: BlocksHeader = {
       version: 1,
       kind: 'spans',
       arrivedAt: Date.now(),
@@ -117,7 +117,7 @@ describe('poison among spans', () => {
       deferred: [],
       outcomes: [],
     };
-    await publisher.publish('traces.0', 'garbage-1', encodeSpansEnvelope(header, [garbage]), 1);
+    await publisher.publish('traces.0', 'garbage-1', encodeBlocksEnvelope(header, [garbage]), 1);
     const beside = await send(application, many(20, []));
     await stack.waitForEmptyStream('TRACES');
     expect(await storedNames(beside)).toHaveLength(20);

@@ -3,9 +3,9 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { envelopeVersionHeader, serialHeader } from '../../src/bus/message-headers.ts';
 import { minuteText } from '../../src/outcomes/times.ts';
+import { type BlocksHeader, encodeBlocksEnvelope } from '../../src/wire/blocks-envelope.ts';
 import { type MessageSerial, serialText } from '../../src/wire/message-serial.ts';
 import { encodeEnvelope, type MetricsHeader, type Part } from '../../src/wire/metrics-envelope.ts';
-import { encodeSpansEnvelope, type SpansHeader } from '../../src/wire/spans-envelope.ts';
 import { createOutcomeReader, type OutcomeReader } from '../support/outcomes/outcomes.ts';
 import { type LiveRecords, openLiveRecords } from '../support/stack/live-records.ts';
 import { type Report, type Stack, startStack } from '../support/stack/stack.ts';
@@ -113,12 +113,12 @@ describe('a settled message', () => {
 
   it('of spans has the line of each application', async () => {
     const { app_id: appId } = await stack.createApplication('settled-spans');
-    const header: SpansHeader = {
+    const header: BlocksHeader = {
       ...{ version: 1, kind: 'spans', arrivedAt, key: { base: '6000', first: 0 }, parts: [], deferred: [] },
       outcomes: [{ appId, dropped: { span_id_invalid: 2 } }],
     };
     const serial = { life: 9_000_001, serial: 3, minute };
-    const sequence = await publish('traces.0', encodeSpansEnvelope(header, []), serial);
+    const sequence = await publish('traces.0', encodeBlocksEnvelope(header, []), serial);
     expect(await placesOf('TRACES', sequence)).toEqual([
       {
         ...{ life: 9_000_001, serial: '3', minute: sentAt, data_id: '0', app_id: String(appId) },

@@ -20,6 +20,7 @@ import { validatePoints } from '../../src/transfer/points/validate-points.ts';
 import { writeBatch } from '../../src/transfer/points/write-batch.ts';
 import type { DeadLettered } from '../../src/transfer/sink.ts';
 import { validateSpans } from '../../src/transfer/spans/validate-spans.ts';
+import { decodeBlocksEnvelope } from '../../src/wire/blocks-envelope.ts';
 import {
   decodeEnvelope,
   encodeEnvelope,
@@ -27,7 +28,6 @@ import {
   type Part,
 } from '../../src/wire/metrics-envelope.ts';
 import { defaultTraceLimits } from '../../src/wire/otlp/types.ts';
-import { decodeSpansEnvelope } from '../../src/wire/spans-envelope.ts';
 import { firstDelivery } from '../support/outcomes/deliveries.ts';
 import { insertRecords, type SettledRecord, settledRecords } from '../support/outcomes/settled-rows.ts';
 import { encodePoints } from '../support/push/encode-points.ts';
@@ -141,7 +141,7 @@ const exportSpans = async (appId: number, daysAgo: readonly number[], isRecorded
     },
   );
   const [run] = runs;
-  const read = decodeSpansEnvelope(
+  const read = decodeBlocksEnvelope(
     run === undefined ? Buffer.of() : buildSpansMessage({ run, base, arrivedAt }),
     1,
   );

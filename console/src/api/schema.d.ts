@@ -2167,7 +2167,7 @@ export interface components {
         };
         Balance: {
             /** @enum {string} */
-            pipeline: "metrics" | "traces";
+            pipeline: "metrics" | "traces" | "logs";
             /** @description 0 for spans */
             data_id: number;
             /** @description 0 for points */
@@ -2222,7 +2222,7 @@ export interface components {
             /** @description Unix seconds: start of the minute, hour or day (UTC) */
             at: number;
             /** @enum {string} */
-            pipeline: "metrics" | "traces";
+            pipeline: "metrics" | "traces" | "logs";
             /** @description Settled items = stored + dead_lettered + all dropped */
             received: number;
             stored: number;
@@ -2252,7 +2252,7 @@ export interface components {
             /** @description Unix seconds to the millisecond */
             at: number;
             /** @enum {string} */
-            pipeline: "metrics" | "traces";
+            pipeline: "metrics" | "traces" | "logs";
             /** @description 0 for spans, and for requests without a valid token */
             data_id: number;
             /** @description 0 for points, and for requests without a valid token */
@@ -2325,6 +2325,17 @@ export interface components {
                     in_flight: number;
                 };
                 traces: {
+                    received: number;
+                    stored: number;
+                    dropped: number;
+                    dead_lettered: number;
+                    repeated: number;
+                    lost: number;
+                    stuck: number;
+                    unrecorded: number;
+                    in_flight: number;
+                };
+                logs: {
                     received: number;
                     stored: number;
                     dropped: number;
@@ -2530,7 +2541,7 @@ export interface components {
         };
         StoreAccount: {
             /** @enum {string} */
-            pipeline: "metrics" | "traces";
+            pipeline: "metrics" | "traces" | "logs";
             /** @description 0 for spans */
             data_id: number;
             /** @description 0 for points */
@@ -2548,7 +2559,7 @@ export interface components {
              * @description null for a business or a day
              * @enum {string|null}
              */
-            pipeline: "metrics" | "traces" | null;
+            pipeline: "metrics" | "traces" | "logs" | null;
             /** @description 0 for an application, a business or a day */
             data_id: number;
             /** @description 0 for a data id, a business or a day */
@@ -2587,7 +2598,7 @@ export interface components {
         };
         FailingSender: {
             /** @enum {string} */
-            pipeline: "metrics" | "traces";
+            pipeline: "metrics" | "traces" | "logs";
             sender: string;
             sdk: string;
             reason: string;
@@ -2626,7 +2637,7 @@ export interface components {
              * @description null for a business or a day
              * @enum {string|null}
              */
-            pipeline: "metrics" | "traces" | null;
+            pipeline: "metrics" | "traces" | "logs" | null;
             /** @description 0 for an application, a day, and tables without an owner */
             data_id: number;
             /** @description 0 for a data id, a day, and tables without an owner */
@@ -2942,7 +2953,7 @@ export interface components {
         };
         Snippet: {
             /** @enum {string} */
-            pipeline: "metrics" | "traces";
+            pipeline: "metrics" | "traces" | "logs";
             name: string;
             title: string;
             /** @description As Markdown names it */
@@ -6457,7 +6468,7 @@ export interface operations {
                 limit?: number;
                 /** @description The next_cursor of the page before */
                 cursor?: string;
-                pipeline?: "metrics" | "traces" | "ledger";
+                pipeline?: "metrics" | "traces" | "logs" | "ledger";
                 reason?: string;
                 data_id?: number;
                 app_id?: number;
@@ -6569,7 +6580,7 @@ export interface operations {
                      * @description Only those of this pipeline
                      * @enum {string}
                      */
-                    pipeline?: "metrics" | "traces" | "ledger";
+                    pipeline?: "metrics" | "traces" | "logs" | "ledger";
                     reason?: string;
                     data_id?: number;
                     app_id?: number;
@@ -6626,7 +6637,7 @@ export interface operations {
                      * @description Only those of this pipeline
                      * @enum {string}
                      */
-                    pipeline?: "metrics" | "traces" | "ledger";
+                    pipeline?: "metrics" | "traces" | "logs" | "ledger";
                     reason?: string;
                     data_id?: number;
                     app_id?: number;
@@ -6712,7 +6723,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                pipeline: "metrics" | "traces" | "ledger";
+                pipeline: "metrics" | "traces" | "logs" | "ledger";
             };
             cookie?: never;
         };

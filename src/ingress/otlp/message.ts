@@ -1,14 +1,14 @@
 import type { UidBase } from '../../model/uid.ts';
 import type { BookEntry, OwnerItems } from '../../outcomes/publishers-book.ts';
+import {
+  type BlockPart,
+  type BlocksHeader,
+  type DeferredItems,
+  encodeBlocksEnvelope,
+} from '../../wire/blocks-envelope.ts';
 import { envelopeVersion, frameParts, type Section } from '../../wire/frame.ts';
 import type { TracePart, TraceRun } from '../../wire/otlp/types.ts';
 import { followsFromRun, toldDays } from '../../wire/part-days.ts';
-import {
-  type DeferredSpans,
-  encodeSpansEnvelope,
-  type SpanPart,
-  type SpansHeader,
-} from '../../wire/spans-envelope.ts';
 
 /** What a run of a request needs to become a message. */
 export type SpanFragment = {
@@ -26,7 +26,7 @@ const daysOf = (
   { first, last }: TraceRun,
   { base }: Pick<SpanFragment, 'base'>,
   { day, rows, ordinals }: TracePart,
-): Pick<SpanPart, 'days'> => {
+): Pick<BlockPart, 'days'> => {
   if (followsFromRun(first, last, [{ rows }])) return {};
   const days = toldDays([[day, rows, BigInt(base.text) * BigInt(rows) + BigInt(ordinals)]]);
   return days === undefined ? {} : { days };
@@ -39,9 +39,9 @@ const spansMessage = ({
   arrivedAt,
   keyBase = base,
   mayOverlap = false,
-}: SpanFragment): { header: SpansHeader; sections: Uint8Array[] } => {
+}: SpanFragment): { header: BlocksHeader; sections: Uint8Array[] } => {
   const deferredSections = run.deferred.map(({ texts }) => Buffer.from(`[${texts.join(',')}]`));
-  const parts = run.parts.map((part): SpanPart => {
+  const parts = run.parts.map((part): BlockPart => {
     const { appId, bizId, day, rows, timeMin, timeMax, block } = part;
     const uids = { base: base.text, first: run.first, last: run.last };
     return {
@@ -50,7 +50,7 @@ const spansMessage = ({
       bytes: block.length,
     };
   });
-  const deferred: DeferredSpans[] = run.deferred.map(({ appId, policy, ordinals }, index) => ({
+  const deferred: DeferredItems[] = run.deferred.map(({ appId, policy, ordinals }, index) => ({
     appId,
     arrivedAt,
     policy,
@@ -58,7 +58,7 @@ const spansMessage = ({
     ordinals,
     bytes: deferredSections[index]?.length ?? 0,
   }));
-  const header: SpansHeader = {
+  const header: BlocksHeader = {
     version: envelopeVersion,
     kind: 'spans',
     arrivedAt,
@@ -80,7 +80,7 @@ type Counts = {
 };
 
 /** The spans of a message by application, as transfer will settle them. */
-const ownersOf = ({ parts, deferred, outcomes }: SpansHeader): OwnerItems[] => {
+const ownersOf = ({ parts, deferred, outcomes }: BlocksHeader): OwnerItems[] => {
   const owners = new Map<number, Counts>();
   const countsOf = (owner: number): Counts => {
     let counts = owners.get(owner);
@@ -115,7 +115,7 @@ const ownersOf = ({ parts, deferred, outcomes }: SpansHeader): OwnerItems[] => {
 /** One message of one run. */
 export const buildSpansMessage = (fragment: SpanFragment): Buffer => {
   const { header, sections } = spansMessage(fragment);
-  return encodeSpansEnvelope(header, sections);
+  return encodeBlocksEnvelope(header, sections);
 };
 
 /** The parts of the same message, the blocks as they are, and its entry in the publishers' book. */

@@ -21,7 +21,7 @@ const field = (value: unknown, name: string): unknown =>
   typeof value === 'object' && value !== null ? Reflect.get(value, name) : undefined;
 
 /**
- * Encodes one deferred span from its text (DeferredSpans): the row and uid that the receiver would have given it. Does not check
+ * Encodes one deferred span from its text (DeferredItems): the row and uid that the receiver would have given it. Does not check
  * the windows of time: transfer has checked them against the time of arrival; `ttlSeconds` bounds the times that ClickHouse can
  * hold.
  */

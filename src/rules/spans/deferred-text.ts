@@ -40,7 +40,7 @@ export const sentTime = (state: ReadState, time: TimeSlot): string | undefined =
   return Number.isNaN(time.millis) ? '' : timeText(time.millis, time.rest);
 };
 
-/** The current span as a JSON object of OTLP that is complete by itself (see DeferredSpans). */
+/** The current span as a JSON object of OTLP that is complete by itself (see DeferredItems). */
 export const deferredText = (state: ReadState, row: ResourceRow): string => {
   const { span, owner } = state;
   const { ids } = span;

@@ -1,20 +1,20 @@
 import { ordinalsMax } from '../../model/uid.ts';
+import type { BlockPart, BlocksEnvelope } from '../../wire/blocks-envelope.ts';
 import { type NativeBlock, readBlock, UnreadableBlock } from '../../wire/native/block-reader.ts';
 import { toldDays } from '../../wire/part-days.ts';
-import type { SpanPart, SpansEnvelope } from '../../wire/spans-envelope.ts';
 import type { HeldMessage } from '../held-message.ts';
 import type { DeadLettered } from '../sink.ts';
 
 /** One part of a message, or some of its rows, on the way into an insert. */
 export type Piece = {
-  readonly message: HeldMessage<SpansEnvelope>;
+  readonly message: HeldMessage<BlocksEnvelope>;
   /** For a slice: it describes the whole part (ordinals, times) except `rows` and `bytes`. */
-  readonly part: SpanPart;
+  readonly part: BlockPart;
   readonly block: Uint8Array;
 };
 
 /** The parts of these messages, in order. */
-export const piecesOf = (messages: readonly HeldMessage<SpansEnvelope>[]): Piece[] =>
+export const piecesOf = (messages: readonly HeldMessage<BlocksEnvelope>[]): Piece[] =>
   messages.flatMap((message) =>
     message.envelope.header.parts.flatMap((part, index) => {
       const block = message.envelope.partBytes[index];
@@ -88,7 +88,7 @@ const refusedSpan = ({ part, block }: Piece, why: string): DeadLettered | undefi
 };
 
 /** The uid for an unreadable block: no request has an item with so high an ordinal. */
-const unreadUid = ({ base, day }: SpanPart): bigint => BigInt(base) + BigInt(ordinalsMax - 1 - day);
+const unreadUid = ({ base, day }: BlockPart): bigint => BigInt(base) + BigInt(ordinalsMax - 1 - day);
 
 const firstUidOf = (block: NativeBlock | undefined): bigint | undefined => {
   const uid = block === undefined || block.rows === 0 ? undefined : block.row(0)['uid'];
@@ -96,7 +96,7 @@ const firstUidOf = (block: NativeBlock | undefined): bigint | undefined => {
 };
 
 /** The part of a slice: it has the days of its own rows. */
-const partOfSlice = ({ message, part, block }: Piece): SpanPart => {
+const partOfSlice = ({ message, part, block }: Piece): BlockPart => {
   if (message.envelope.header.parts.includes(part)) return part;
   const { days: _, ...rest } = part;
   const slice = readable(block);

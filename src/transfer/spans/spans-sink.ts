@@ -1,6 +1,6 @@
 import { isTransientAnswer } from '../../stores/clickhouse/faults.ts';
 import type { SpanWriter } from '../../stores/clickhouse/span-writer.ts';
-import { decodeSpansEnvelope, type SpansEnvelope } from '../../wire/spans-envelope.ts';
+import { type BlocksEnvelope, blocksReaderOf } from '../../wire/blocks-envelope.ts';
 import type { HeldMessage } from '../held-message.ts';
 import type { Sink } from '../sink.ts';
 import type { Fence } from './fence.ts';
@@ -20,7 +20,7 @@ export type SpansSinkEvents = SpanInsertsEvents & {
   readonly onUnclassified: (code: string) => void;
 };
 
-type Held = HeldMessage<SpansEnvelope>;
+type Held = HeldMessage<BlocksEnvelope>;
 
 /** After this number of transient errors a batch is written message by message, to find the one that fails. */
 const triesTogetherMax = 6;
@@ -36,7 +36,7 @@ export const createSpansSink = (
   fence: Fence,
   options: SpansSinkOptions,
   events: SpansSinkEvents,
-): Sink<SpansEnvelope> => {
+): Sink<BlocksEnvelope> => {
   const sent = new WeakSet<Held>();
   const tries = new WeakMap<Held, number>();
   const lone = createLoneFailures(loneAttemptsMax);
@@ -55,7 +55,7 @@ export const createSpansSink = (
     message.envelope.header.mayOverlap === true ||
     !fence.isFresh(message.delivery.streamSequence);
 
-  const writeTogether: Sink<SpansEnvelope>['write'] = async (batch, onWrite) => {
+  const writeTogether: Sink<BlocksEnvelope>['write'] = async (batch, onWrite) => {
     const suspects: Held[] = [];
     const fresh: Held[] = [];
     for (const message of batch) (isSuspect(message) ? suspects : fresh).push(message);
@@ -71,7 +71,7 @@ export const createSpansSink = (
   return {
     pipeline: 'traces',
     store: 'ClickHouse',
-    read: decodeSpansEnvelope,
+    read: blocksReaderOf('spans'),
     rowsOf: ({ header }) => rowsOf(header),
     write: async (batch, onWrite) => {
       if (batch.every((message) => (tries.get(message) ?? 0) >= triesTogetherMax))

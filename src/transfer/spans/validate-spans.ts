@@ -1,13 +1,13 @@
 import { type RawSpanTime, validateSpanTime } from '../../model/span-time.ts';
 import { messageKeyOf } from '../../outcomes/outcome-rows.ts';
 import { addOutcome, addReceiverDrops, storedOutcome } from '../../outcomes/tally.ts';
-import type { SpansEnvelope, SpansHeader } from '../../wire/spans-envelope.ts';
+import type { BlocksEnvelope, BlocksHeader } from '../../wire/blocks-envelope.ts';
 import { noVerdicts, type PassedItem, validateSection } from '../deferred-items.ts';
 import type { DeadLettered, Validated } from '../sink.ts';
 import { daysByOwner } from '../taken-days.ts';
 
 /** A span is one row. */
-export const rowsOf = ({ parts }: SpansHeader): number => parts.reduce((rows, part) => rows + part.rows, 0);
+export const rowsOf = ({ parts }: BlocksHeader): number => parts.reduce((rows, part) => rows + part.rows, 0);
 
 const rawTime = (value: unknown): RawSpanTime => {
   if (typeof value === 'string') return value;
@@ -29,7 +29,7 @@ const passedSpan = ({ owner, base, ordinal, arrivedAt, text }: PassedItem): Dead
 });
 
 /** Validates the deferred spans with the arrival and the windows that travel with them (architecture 6.3). */
-export const validateSpans = ({ header, deferredBytes }: SpansEnvelope): Validated => {
+export const validateSpans = ({ header, deferredBytes }: BlocksEnvelope): Validated => {
   const verdicts = noVerdicts();
   const { dropped, tally, passed } = verdicts;
   for (const [index, group] of header.deferred.entries()) {

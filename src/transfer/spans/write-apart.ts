@@ -1,13 +1,13 @@
 import { errorText } from '../../model/fault.ts';
 import { isTransientAnswer } from '../../stores/clickhouse/faults.ts';
-import type { SpansEnvelope } from '../../wire/spans-envelope.ts';
+import type { BlocksEnvelope } from '../../wire/blocks-envelope.ts';
 import type { HeldMessage } from '../held-message.ts';
 import type { Sink } from '../sink.ts';
 import type { LoneFailures } from './lone-failures.ts';
 import { piecesOf, refusedBlock } from './span-pieces.ts';
 import { noRefusals, type OnWrite, type Refusals } from './write-spans.ts';
 
-type Held = HeldMessage<SpansEnvelope>;
+type Held = HeldMessage<BlocksEnvelope>;
 
 /** Messages in a row that fail with none stored: from this number on, the store is at fault. */
 const failuresApartMax = 3;
@@ -16,7 +16,7 @@ const failuresApartMax = 3;
 export const createWriteApart = (
   write: (message: Held, refused: Refusals, onWrite: OnWrite) => Promise<void>,
   lone: LoneFailures,
-): Sink<SpansEnvelope>['write'] => {
+): Sink<BlocksEnvelope>['write'] => {
   return async (batch, onWrite) => {
     const refused = noRefusals();
     const waiting = new Set<Held>();

@@ -1,13 +1,13 @@
 import { errorText, Fault } from '../../model/fault.ts';
 import { unclassifiedCode } from '../../stores/clickhouse/faults.ts';
+import type { BlocksEnvelope } from '../../wire/blocks-envelope.ts';
 import { UnreadableBlock } from '../../wire/native/block-reader.ts';
-import type { SpansEnvelope } from '../../wire/spans-envelope.ts';
 import type { HeldMessage } from '../held-message.ts';
 import type { DeadLettered, WriteOutcome } from '../sink.ts';
 import type { SpanInsert } from './span-inserts.ts';
 import { byDay, halvesOf, type Piece, piecesOf, refusedPiece } from './span-pieces.ts';
 
-type Held = HeldMessage<SpansEnvelope>;
+type Held = HeldMessage<BlocksEnvelope>;
 
 /** The refused rows of one write: each a span or a block of its message. */
 export type Refusals = { readonly of: Map<Held, DeadLettered[]>; count: number };

@@ -80,7 +80,7 @@ export type TracePart = {
  * form: the resource without token and already filled, attribute values as the text of a row, times as sent (a number
  * as its decimal digits; a text longer than any time is truncated).
  */
-export type DeferredSpans = {
+export type DeferredItems = {
   readonly appId: number;
   readonly bizId: number;
   readonly policy: SpanTimePolicy;
@@ -100,7 +100,7 @@ export type TraceRun = {
   readonly first: number;
   last: number;
   readonly parts: TracePart[];
-  readonly deferred: DeferredSpans[];
+  readonly deferred: DeferredItems[];
   readonly dropped: RejectedSpans[];
 };
 

@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import { buildSpansMessage } from '../../../src/ingress/otlp/publish.ts';
 import { jsonTraces } from '../../../src/rules/spans/json-traces.ts';
+import { decodeBlocksEnvelope, encodeBlocksEnvelope } from '../../../src/wire/blocks-envelope.ts';
 import { envelopeVersion } from '../../../src/wire/frame.ts';
 import { decodeEnvelope, encodeEnvelope, type MetricsHeader } from '../../../src/wire/metrics-envelope.ts';
-import { decodeSpansEnvelope, encodeSpansEnvelope } from '../../../src/wire/spans-envelope.ts';
 import { contextOfMany } from '../../support/otlp/plain/agreement.ts';
 import type { Random } from '../../support/otlp/plain/mutations.ts';
 import { encodeOtlpJson } from '../../support/otlp/protobuf.ts';
@@ -53,7 +53,7 @@ const withHeader = (message: Buffer, random: Random): Buffer => {
 const mutate: Target['mutate'] = (random, valid, other) =>
   random(2) === 0 ? withHeader(valid, random) : mutatedBytes(random, valid, other);
 
-type Read = ReturnType<typeof decodeEnvelope> | ReturnType<typeof decodeSpansEnvelope>;
+type Read = ReturnType<typeof decodeEnvelope> | ReturnType<typeof decodeBlocksEnvelope>;
 
 /** Sections are what the header says, lie in order and leave nothing over; written again the message reads the same. */
 const expectSections = (read: Read, payload: Buffer, rewrite: (sections: Uint8Array[]) => Read): void => {
@@ -86,10 +86,10 @@ const checkMetrics = (payload: Buffer): string => {
 };
 
 const checkSpans = (payload: Buffer): string => {
-  const read = decodeSpansEnvelope(payload, undefined);
+  const read = decodeBlocksEnvelope(payload, undefined);
   expectSections(read, payload, (sections) =>
-    decodeSpansEnvelope(
-      encodeSpansEnvelope(read.kind === 'envelope' ? read.envelope.header : assert.fail(), sections),
+    decodeBlocksEnvelope(
+      encodeBlocksEnvelope(read.kind === 'envelope' ? read.envelope.header : assert.fail(), sections),
       undefined,
     ),
   );
@@ -117,5 +117,5 @@ export const spansEnvelopeTarget: Target = {
   },
   mutate,
   check: checkSpans,
-  checkCut: (cut) => assert.equal(decodeSpansEnvelope(cut, undefined).kind, 'unreadable'),
+  checkCut: (cut) => assert.equal(decodeBlocksEnvelope(cut, undefined).kind, 'unreadable'),
 };

@@ -4,9 +4,9 @@ import type { Tally } from '../../../src/outcomes/tally.ts';
 import { minuteText } from '../../../src/outcomes/times.ts';
 import { validatePoints } from '../../../src/transfer/points/validate-points.ts';
 import { validateSpans } from '../../../src/transfer/spans/validate-spans.ts';
+import { decodeBlocksEnvelope } from '../../../src/wire/blocks-envelope.ts';
 import { type MessageSerial, readSerial } from '../../../src/wire/message-serial.ts';
 import { decodeEnvelope } from '../../../src/wire/metrics-envelope.ts';
-import { decodeSpansEnvelope } from '../../../src/wire/spans-envelope.ts';
 
 type Kept = {
   readonly sequence: number;
@@ -41,7 +41,7 @@ const tallyOf = (stream: 'METRICS' | 'TRACES', data: Uint8Array): Tally => {
     const read = decodeEnvelope(data, 1);
     if (read.kind === 'envelope') return validatePoints(read.envelope, new Set()).tally;
   } else {
-    const read = decodeSpansEnvelope(data, 1);
+    const read = decodeBlocksEnvelope(data, 1);
     if (read.kind === 'envelope') return validateSpans(read.envelope).tally;
   }
   throw new Error(`a message of ${stream} is malformed`);

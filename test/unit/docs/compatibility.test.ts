@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
+import { decodeBlocksEnvelope } from '../../../src/wire/blocks-envelope.ts';
 import { envelopeVersion } from '../../../src/wire/frame.ts';
 import { decodeEnvelope } from '../../../src/wire/metrics-envelope.ts';
-import { decodeSpansEnvelope } from '../../../src/wire/spans-envelope.ts';
 import { envelopeFixtures } from '../../support/outcomes/envelope-fixtures.ts';
 
 const fixtures = [...envelopeFixtures()];
@@ -11,7 +11,7 @@ describe('a message that an earlier version wrote', () => {
   it.each(fixtures)('%s is read, with all its sections', (_, { signal, version, message, header }) => {
     const payload = Buffer.from(message, 'base64');
     const read =
-      signal === 'metrics' ? decodeEnvelope(payload, version) : decodeSpansEnvelope(payload, version);
+      signal === 'metrics' ? decodeEnvelope(payload, version) : decodeBlocksEnvelope(payload, version);
     if (read.kind !== 'envelope') throw new Error(read.kind);
     expect(read.envelope.header).toMatchObject(header);
     const { partBytes, deferredBytes } = read.envelope;

@@ -13,8 +13,8 @@ import {
 } from '../../../src/outcomes/tally.ts';
 import { validatePoints } from '../../../src/transfer/points/validate-points.ts';
 import { validateSpans } from '../../../src/transfer/spans/validate-spans.ts';
+import { decodeBlocksEnvelope } from '../../../src/wire/blocks-envelope.ts';
 import { decodeEnvelope } from '../../../src/wire/metrics-envelope.ts';
-import { decodeSpansEnvelope } from '../../../src/wire/spans-envelope.ts';
 import * as traces from '../../support/otlp/trace-source.ts';
 import { always } from '../../support/properties.ts';
 import { encodePoints } from '../../support/push/encode-points.ts';
@@ -121,7 +121,7 @@ describe('the items that the receiver books of a message are those that transfer
         for (const run of traces.encodeJson(body, context).runs) {
           const fragment = { run, base: context.base, arrivedAt: context.arrivedAt };
           const { entry } = spansMessageParts(fragment);
-          const read = decodeSpansEnvelope(buildSpansMessage(fragment), 1);
+          const read = decodeBlocksEnvelope(buildSpansMessage(fragment), 1);
           if (read.kind !== 'envelope') throw new Error(`the message is ${read.kind}`);
           expectSettledAsBooked(entry, validateSpans(read.envelope).tally);
           const { header, partBytes, deferredBytes } = read.envelope;

@@ -12,7 +12,11 @@ const open = () => {
   const beat = (number: number, items = 10, fields = {}): void =>
     processes.take(
       bytesOf(
-        pulseOf({ pid: number, ingress: ingressOf({ items: { metrics: items, traces: 0 } }), ...fields }),
+        pulseOf({
+          pid: number,
+          ingress: ingressOf({ items: { metrics: items, traces: 0, logs: 0 } }),
+          ...fields,
+        }),
       ),
       pulseSubject('ingress', idOf(number)),
     );

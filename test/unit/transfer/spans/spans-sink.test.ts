@@ -11,10 +11,10 @@ import type { HeldMessage } from '../../../../src/transfer/held-message.ts';
 import { halvesOf, piecesOf, refusedBlock } from '../../../../src/transfer/spans/span-pieces.ts';
 import { createSpansSink } from '../../../../src/transfer/spans/spans-sink.ts';
 import { validateSpans } from '../../../../src/transfer/spans/validate-spans.ts';
+import { type BlocksEnvelope, decodeBlocksEnvelope } from '../../../../src/wire/blocks-envelope.ts';
 import { readBlock, UnreadableBlock } from '../../../../src/wire/native/block-reader.ts';
 import { defaultTraceLimits } from '../../../../src/wire/otlp/types.ts';
 import { partDays } from '../../../../src/wire/part-days.ts';
-import { decodeSpansEnvelope, type SpansEnvelope } from '../../../../src/wire/spans-envelope.ts';
 
 const arrivedAt = Date.UTC(2026, 5, 1, 12);
 const daySeconds = 86_400;
@@ -25,7 +25,7 @@ const messageOf = (
   daysBefore: readonly number[],
   redelivered = false,
   mayOverlap = false,
-): HeldMessage<SpansEnvelope> => {
+): HeldMessage<BlocksEnvelope> => {
   const spans = daysBefore.map((days, index) => {
     const start = `${arrivedAt / 1000 - days * daySeconds}000000000`;
     return {
@@ -48,7 +48,7 @@ const messageOf = (
   const [run] = encoded.runs;
   if (run === undefined) throw new Error('no run');
   const payload = buildSpansMessage({ run, base, arrivedAt, mayOverlap });
-  const read = decodeSpansEnvelope(payload, 1);
+  const read = decodeBlocksEnvelope(payload, 1);
   if (read.kind !== 'envelope') throw new Error(read.kind);
   return {
     delivery: {
@@ -304,7 +304,7 @@ describe('the line of spans', () => {
       },
     };
     const sink = sinkOf(failing, 0, 'suspect', [], 0, unclassified);
-    const writeUntilKnown = async (batch: HeldMessage<SpansEnvelope>[]) => {
+    const writeUntilKnown = async (batch: HeldMessage<BlocksEnvelope>[]) => {
       for (let tries = 0; tries < 20; tries++) {
         try {
           return await sink.write(batch, ignore);

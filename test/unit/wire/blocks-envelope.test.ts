@@ -1,13 +1,13 @@
 import { describe, expect, it } from 'vitest';
+import {
+  type BlocksHeader,
+  decodeBlocksEnvelope,
+  encodeBlocksEnvelope,
+} from '../../../src/wire/blocks-envelope.ts';
 import { encodeFrame, envelopeVersion } from '../../../src/wire/frame.ts';
 import { decodeEnvelope } from '../../../src/wire/metrics-envelope.ts';
-import {
-  decodeSpansEnvelope,
-  encodeSpansEnvelope,
-  type SpansHeader,
-} from '../../../src/wire/spans-envelope.ts';
 
-const header: SpansHeader = {
+const header: BlocksHeader = {
   version: envelopeVersion,
   kind: 'spans',
   arrivedAt: 1,
@@ -31,7 +31,7 @@ const sections = [Buffer.from('abc'), Buffer.from('[]')];
 
 describe('an envelope of spans', () => {
   it('comes back as it was encoded', () => {
-    const read = decodeSpansEnvelope(encodeSpansEnvelope(header, sections), undefined);
+    const read = decodeBlocksEnvelope(encodeBlocksEnvelope(header, sections), undefined);
     expect(read).toEqual({
       kind: 'envelope',
       envelope: {
@@ -43,7 +43,7 @@ describe('an envelope of spans', () => {
   });
 
   it('is none of points, nor the other way round', () => {
-    expect(decodeEnvelope(encodeSpansEnvelope(header, sections), undefined)).toMatchObject({
+    expect(decodeEnvelope(encodeBlocksEnvelope(header, sections), undefined)).toMatchObject({
       kind: 'unreadable',
     });
   });
@@ -64,7 +64,7 @@ describe('an envelope of spans', () => {
     { outcomes: [{ appId: 1, dropped: { timestamp_too_old: -1 } }] },
     { redrive: { number: 1 } },
   ])('is unreadable with %j in its header', (change) => {
-    expect(decodeSpansEnvelope(encodeFrame({ ...header, ...change }, sections), undefined)).toEqual({
+    expect(decodeBlocksEnvelope(encodeFrame({ ...header, ...change }, sections), undefined)).toEqual({
       kind: 'unreadable',
       why: 'the header does not match version 1',
     });

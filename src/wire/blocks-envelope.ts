@@ -1,0 +1,70 @@
+import { type ApplicationPipeline, applicationPipelines, signals } from '../model/signals.ts';
+import type { SpanTimePolicy } from '../model/span-time.ts';
+import { type Deferred, type Envelope, envelopeReader, type Header } from './envelope.ts';
+import { encodeFrame, isCount, isObject, type Section } from './frame.ts';
+import { isDecimal } from './message-key.ts';
+import { type DayRows, isDays } from './part-days.ts';
+
+/** A FORMAT Native block of items of one application whose times are on one day: starts of spans, times of log records. */
+export type BlockPart = {
+  readonly appId: number;
+  readonly bizId: number;
+  /** Days since 1970-01-01 of those times. */
+  readonly day: number;
+  readonly rows: number;
+  /** uid base (decimal); first and last ordinal of its rows. */
+  readonly base: string;
+  readonly first: number;
+  readonly last: number;
+  /** Least and greatest time, nanoseconds as decimal text. */
+  readonly timeMin: string;
+  readonly timeMax: string;
+  /** Its day with the sum of the uids, where other ordinals lie between those of its rows (see `partDays`). */
+  readonly days?: readonly DayRows[];
+  readonly bytes: number;
+};
+
+export type DeferredItems = Deferred<'appId', SpanTimePolicy>;
+
+/** What the blocks of a message hold; the streams of spans and of log records have one kind each. */
+export type BlocksKind = (typeof signals)[ApplicationPipeline]['kind'];
+
+/** The header of a message whose items belong to applications. */
+export type BlocksHeader = Header<BlocksKind, 'appId', BlockPart, SpanTimePolicy> & {
+  /** Another message may bring the same rows: each is compared with what is stored before it is inserted. */
+  readonly mayOverlap?: boolean;
+};
+
+export type BlocksEnvelope = Envelope<BlocksHeader>;
+
+/** `sections` match parts, then deferred, in order. */
+export const encodeBlocksEnvelope: (header: BlocksHeader, sections: readonly Section[]) => Buffer =
+  encodeFrame;
+
+export const isBlockPart = (value: unknown): value is BlockPart =>
+  isObject(value) &&
+  isCount(value['appId']) &&
+  Number.isSafeInteger(value['bizId']) &&
+  isCount(value['day']) &&
+  isCount(value['rows']) &&
+  isDecimal(value['base']) &&
+  isCount(value['first']) &&
+  isCount(value['last']) &&
+  isDecimal(value['timeMin']) &&
+  isDecimal(value['timeMax']) &&
+  isDays(value['days']) &&
+  isCount(value['bytes']);
+
+const readerOf = (kinds: readonly BlocksKind[]) =>
+  envelopeReader<BlocksHeader>(
+    kinds,
+    'appId',
+    isBlockPart,
+    ({ mayOverlap }) => mayOverlap === undefined || typeof mayOverlap === 'boolean',
+  );
+
+/** Reads a payload of any signal whose items belong to applications. */
+export const decodeBlocksEnvelope = readerOf(applicationPipelines.map((pipeline) => signals[pipeline].kind));
+
+/** Reads a payload of the stream of one signal; one of another kind is unreadable. */
+export const blocksReaderOf = (kind: BlocksKind): typeof decodeBlocksEnvelope => readerOf([kind]);
