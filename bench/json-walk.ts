@@ -12,7 +12,7 @@ import {
   withReadState,
 } from '../src/wire/otlp/span-slots.ts';
 import { defaultTokenKeys } from '../src/wire/otlp/token-keys.ts';
-import { type EncodedTraces, MalformedBody, type TracesContext } from '../src/wire/otlp/types.ts';
+import { type EncodedItems, type ItemsContext, MalformedBody } from '../src/wire/otlp/types.ts';
 
 /** The shapes that an exporter writes: the walk validates nothing, so it is as fast as objects allow. */
 type Value = {
@@ -160,7 +160,7 @@ const fillSpan = ({ span: slots }: ReadState, span: Span): void => {
  * `JSON.parse` and a walk over its objects into the same slots, with the same encoder behind: the alternative that the reader of
  * JSON has to beat.
  */
-export const walkedTraces = (bytes: Buffer, context: TracesContext): EncodedTraces => {
+export const walkedTraces = (bytes: Buffer, context: ItemsContext): EncodedItems => {
   const mayHoldTokens = defaultTokenKeys.mayBeIn(bytes) || bytes.includes('\\u');
   return withReadState(bytes, context.limits, defaultTokenKeys, mayHoldTokens, (state) => {
     const encoder = new TraceEncoder(state, context);

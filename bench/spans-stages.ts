@@ -6,10 +6,10 @@ import { protobufTraces } from '../src/rules/spans/protobuf-traces.ts';
 import { decodeBlocksEnvelope } from '../src/wire/blocks-envelope.ts';
 import { readBlockKeys } from '../src/wire/native/block-keys.ts';
 import {
-  defaultTraceLimits,
-  type EncodedTraces,
-  type SpanOwner,
-  type TracesContext,
+  defaultItemLimits,
+  type EncodedItems,
+  type ItemsContext,
+  type ItemsOwner,
 } from '../src/wire/otlp/types.ts';
 import { walkedTraces } from './json-walk.ts';
 import { printRows, type Row } from './report.ts';
@@ -20,14 +20,14 @@ const bodiesCount = 64;
 const roundsMin = 12;
 const secondsPerStage = 3;
 
-const owner: SpanOwner = { appId: 12, bizId: 2, fillDimensions: true, policy: defaultTimePolicy };
+const owner: ItemsOwner = { appId: 12, bizId: 2, fillDimensions: true, policy: defaultTimePolicy };
 
-const contextAt = (arrivedAt: number): TracesContext => ({
+const contextAt = (arrivedAt: number): ItemsContext => ({
   resolve: () => owner,
   clientIp: '192.0.2.9',
   base: countedBase(1, 0),
   arrivedAt,
-  limits: defaultTraceLimits,
+  limits: defaultItemLimits,
 });
 
 /**
@@ -71,7 +71,7 @@ export const spanStageInputs = () => {
   const context = contextAt(nowMs);
   const fragments = spanBodies('protobuf', bodiesCount, spansPerBody, nowMs).flatMap((body) =>
     protobufTraces
-      .encodeTraces(body, context)
+      .encode(body, context)
       .runs.map((run) => ({ run, base: countedBase(1, 0), arrivedAt: nowMs })),
   );
   return {
@@ -82,16 +82,16 @@ export const spanStageInputs = () => {
 };
 
 /** Both read one body into the same block, else the figures would not be about the same work. */
-const assertAlike = (body: Buffer, context: TracesContext): void => {
-  const blocksAs = ({ runs }: EncodedTraces): Buffer =>
+const assertAlike = (body: Buffer, context: ItemsContext): void => {
+  const blocksAs = ({ runs }: EncodedItems): Buffer =>
     Buffer.concat(runs.flatMap(({ parts }) => parts.map(({ block }) => Buffer.from(block))));
-  const [read, walked] = [jsonTraces.encodeTraces(body, context), walkedTraces(body, context)];
+  const [read, walked] = [jsonTraces.encode(body, context), walkedTraces(body, context)];
   if (read.accepted !== spansPerBody || !blocksAs(read).equals(blocksAs(walked)))
     throw new Error('the reader of JSON and the walk differ');
 };
 
 /** The reader of JSON and `JSON.parse` with a walk, in turn on the same bodies, the same encoder behind both. */
-const measureWalk = (bodies: readonly Buffer[], context: TracesContext, shape: string): Row[] => {
+const measureWalk = (bodies: readonly Buffer[], context: ItemsContext, shape: string): Row[] => {
   for (const body of bodies) assertAlike(body, context);
   const details = {
     body_bytes: Math.round(
@@ -99,7 +99,7 @@ const measureWalk = (bodies: readonly Buffer[], context: TracesContext, shape: s
     ),
   };
   return [
-    measure(`JSON reader${shape}`, bodies, (body) => jsonTraces.encodeTraces(body, context), details),
+    measure(`JSON reader${shape}`, bodies, (body) => jsonTraces.encode(body, context), details),
     measure(`JSON.parse + walk${shape}`, bodies, (body) => walkedTraces(body, context), details),
   ];
 };
@@ -112,7 +112,7 @@ export const measureSpanStages = (): Row[] => {
   const protobuf = spanBodies('protobuf', bodiesCount, spansPerBody, nowMs);
   const fragments = protobuf.flatMap((body) =>
     protobufTraces
-      .encodeTraces(body, context)
+      .encode(body, context)
       .runs.map((run) => ({ run, base: countedBase(1, 0), arrivedAt: nowMs })),
   );
   const blocks = blocksOf(fragments);
@@ -121,16 +121,11 @@ export const measureSpanStages = (): Row[] => {
     Math.round(bodies.reduce((total, { length }) => total + length, 0) / bodies.length / spansPerBody);
   const rowBytes = bytesEach(blocks);
   return [
-    measure(
-      'protobuf: parse, rules and encode',
-      protobuf,
-      (body) => protobufTraces.encodeTraces(body, context),
-      {
-        body_bytes: bytesEach(protobuf),
-        block_bytes: rowBytes,
-      },
-    ),
-    measure('JSON: parse, rules and encode', json, (body) => jsonTraces.encodeTraces(body, context), {
+    measure('protobuf: parse, rules and encode', protobuf, (body) => protobufTraces.encode(body, context), {
+      body_bytes: bytesEach(protobuf),
+      block_bytes: rowBytes,
+    }),
+    measure('JSON: parse, rules and encode', json, (body) => jsonTraces.encode(body, context), {
       body_bytes: bytesEach(json),
       block_bytes: rowBytes,
     }),

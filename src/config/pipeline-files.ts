@@ -163,7 +163,6 @@ export const logsFileSchema = z
         records_max: whole(1, 1_000_000),
         attributes_max: whole(1, 10_000),
         value_bytes_max: size,
-        body_value_bytes_max: size,
       }),
     }),
     transfer: z.strictObject(clickhouseTransfer),

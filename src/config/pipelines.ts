@@ -141,7 +141,7 @@ const toTraces = (file: YamlFile, content: TracesFile, streams: readonly StreamD
   ...checkLine(file, content, streams),
   limits: {
     ...bodyLimits(content, 160 * content.receiver.limits.spans_max),
-    spansMax: content.receiver.limits.spans_max,
+    itemsMax: content.receiver.limits.spans_max,
     attributesMax: content.receiver.limits.attributes_max,
     eventsMax: content.receiver.limits.events_max,
     linksMax: content.receiver.limits.links_max,
@@ -154,11 +154,9 @@ const toLogs = (file: YamlFile, content: LogsFile, streams: readonly StreamDefin
   ...checkLine(file, content, streams),
   limits: {
     ...bodyLimits(content, 160 * content.receiver.limits.records_max),
-    recordsMax: content.receiver.limits.records_max,
+    itemsMax: content.receiver.limits.records_max,
     attributesMax: content.receiver.limits.attributes_max,
     valueBytesMax: content.receiver.limits.value_bytes_max,
-    /** Bytes of the body of a log record. */
-    bodyValueBytesMax: content.receiver.limits.body_value_bytes_max,
   },
   ...inClickhouse(file, content, streams),
 });

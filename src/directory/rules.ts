@@ -2,7 +2,7 @@ import type { Pipelines } from '../config/pipelines.ts';
 import type { SpanTimePolicy } from '../model/span-time.ts';
 import type { TimePolicy } from '../model/time.ts';
 import type { ColumnCaps } from '../wire/column-naming.ts';
-import type { TraceLimits } from '../wire/otlp/types.ts';
+import type { ItemLimits } from '../wire/otlp/types.ts';
 import type { ApplicationPolicy, SourcePolicy } from './policies.ts';
 
 /**
@@ -11,7 +11,7 @@ import type { ApplicationPolicy, SourcePolicy } from './policies.ts';
 export type SourceRules = ColumnCaps & { readonly time: TimePolicy; readonly pointsMax: number };
 
 /** The rules for the spans of one application. */
-export type ApplicationRules = { readonly time: SpanTimePolicy; readonly limits: TraceLimits };
+export type ApplicationRules = { readonly time: SpanTimePolicy; readonly limits: ItemLimits };
 
 /** The values of the pipeline files; they apply where a policy has no value. */
 export type RuleDefaults = { readonly source: SourceRules; readonly application: ApplicationRules };
@@ -21,13 +21,13 @@ const dayMs = 86_400_000;
 /** The rules of the pipeline files. */
 export const ruleDefaults = ({ metrics, traces }: Pick<Pipelines, 'metrics' | 'traces'>): RuleDefaults => {
   const { pointsMax, metricsMax, dimensionsMax } = metrics.limits;
-  const { spansMax, attributesMax, eventsMax, linksMax, valueBytesMax } = traces.limits;
+  const { itemsMax, attributesMax, eventsMax, linksMax, valueBytesMax } = traces.limits;
   const { retentionDays: days } = traces;
   return {
     source: { time: metrics.time, pointsMax, metricsMax, dimensionsMax },
     application: {
       time: { ...traces.time, ttlSeconds: days === undefined ? undefined : (days * dayMs) / 1000 },
-      limits: { spansMax, attributesMax, eventsMax, linksMax, valueBytesMax },
+      limits: { itemsMax, attributesMax, eventsMax, linksMax, valueBytesMax },
     },
   };
 };
@@ -80,7 +80,7 @@ export const applicationRules = (
       ttlSeconds,
     },
     limits: {
-      spansMax: policy?.spans_max ?? limits.spansMax,
+      itemsMax: policy?.spans_max ?? limits.itemsMax,
       attributesMax: policy?.attributes_max ?? limits.attributesMax,
       eventsMax: policy?.events_max ?? limits.eventsMax,
       linksMax: policy?.links_max ?? limits.linksMax,

@@ -45,7 +45,7 @@ import { createLargeBodies, type LargeBodies } from './large-bodies/large-bodies
 import type { CredentialNames } from './otlp/credential.ts';
 import { createOtlpHandler } from './otlp/handler.ts';
 import { createSpanPublisher } from './otlp/publish.ts';
-import { createReadTraces } from './otlp/read.ts';
+import { createReadItems } from './otlp/read.ts';
 import { traceExportPath, tracesPath } from './otlp/refusal.ts';
 import { createOtlpServer } from './otlp/server.ts';
 import { createEncodePush } from './push/encode-anywhere.ts';
@@ -189,7 +189,7 @@ const createOtlpReceivers = (
     deadlineMs: publish.deadlineMs,
     trustedProxies,
     credentialNames,
-    read: createReadTraces(common.large, credentialNames.attributes, limits.elementsMax),
+    read: createReadItems(common.large, credentialNames.attributes, limits.elementsMax),
   };
   const doorOf = (receiver: 'otlp' | 'grpc', route: string) => {
     const recorder = createRefusalRecorder(receiver, accounting);

@@ -56,7 +56,8 @@ const splitBigint = (value: bigint): { millis: number; rest: number } => ({
   rest: Number(value % 1_000_000n),
 });
 
-const split = (raw: RawSpanTime): { millis: number; rest: number } => {
+/** Whole milliseconds of a time as sent (NaN: not numeric) and the nanoseconds beyond; 0 when it is absent. */
+export const splitTime = (raw: RawSpanTime): { millis: number; rest: number } => {
   if (raw === undefined) return { millis: 0, rest: 0 };
   if (typeof raw === 'bigint') return splitBigint(raw);
   return { millis: millisOfText(raw), rest: restOfText(raw) };
@@ -73,8 +74,8 @@ export const validateSpanTime = (
   arrivedAtMs: number,
   policy: SpanTimePolicy,
 ): TimeReason | undefined => {
-  const start = split(rawStart);
-  const end = split(rawEnd);
+  const start = splitTime(rawStart);
+  const end = splitTime(rawEnd);
   return (
     validateSpanInstant(start.millis, start.rest, arrivedAtMs, policy) ??
     validateSpanInstant(end.millis, end.rest, arrivedAtMs, policy) ??

@@ -8,7 +8,7 @@ import { countedBase } from '../../src/model/uid.ts';
 import { mergeBlocks } from '../../src/wire/native/block-merger.ts';
 import { withoutRows } from '../../src/wire/native/block-reader.ts';
 import { spanColumns } from '../../src/wire/native/span-columns.ts';
-import type { EncodedTraces } from '../../src/wire/otlp/types.ts';
+import type { EncodedItems } from '../../src/wire/otlp/types.ts';
 import { twinOf } from '../support/otlp/plain/twin.ts';
 import { encodeOtlpJson, type OtlpRequest } from '../support/otlp/protobuf.ts';
 import { anyRequest } from '../support/otlp/requests.ts';
@@ -57,7 +57,7 @@ const insert = async (query: string, blocks: readonly Uint8Array[]): Promise<voi
   for await (const chunk of stream) void chunk;
 };
 
-const blocksOf = (encoded: readonly EncodedTraces[]): Uint8Array[] =>
+const blocksOf = (encoded: readonly EncodedItems[]): Uint8Array[] =>
   encoded.flatMap(({ runs }) => runs.flatMap(({ parts }) => parts.map(({ block }) => block)));
 
 const select = async (query: string): Promise<Record<string, unknown>[]> => {

@@ -27,7 +27,7 @@ import {
   type MetricsEnvelope,
   type Part,
 } from '../../src/wire/metrics-envelope.ts';
-import { defaultTraceLimits } from '../../src/wire/otlp/types.ts';
+import { defaultItemLimits } from '../../src/wire/otlp/types.ts';
 import { firstDelivery } from '../support/outcomes/deliveries.ts';
 import { insertRecords, type SettledRecord, settledRecords } from '../support/outcomes/settled-rows.ts';
 import { encodePoints } from '../support/push/encode-points.ts';
@@ -133,11 +133,11 @@ const exportSpans = async (appId: number, daysAgo: readonly number[], isRecorded
   const base = countedBase(1_400_000, counter++ * 1000);
   const arrivedAt = Date.now();
   const policy = { aheadMsMax: undefined, ageMsMax: undefined };
-  const { runs } = jsonTraces.encodeTraces(
+  const { runs } = jsonTraces.encode(
     Buffer.from(JSON.stringify({ resourceSpans: [{ scopeSpans: [{ spans }] }] })),
     {
       resolve: () => ({ appId, bizId: 2, fillDimensions: false, policy }),
-      ...{ clientIp: '', base, arrivedAt, limits: defaultTraceLimits },
+      ...{ clientIp: '', base, arrivedAt, limits: defaultItemLimits },
     },
   );
   const [run] = runs;

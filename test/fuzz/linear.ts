@@ -3,7 +3,7 @@ import { jsonTraces } from '../../src/rules/spans/json-traces.ts';
 import { protobufTraces } from '../../src/rules/spans/protobuf-traces.ts';
 import { decodeEnvelope } from '../../src/wire/metrics-envelope.ts';
 import { readBlock, withoutRows } from '../../src/wire/native/block-reader.ts';
-import { MalformedBody, TooManyElements, TooManySpans } from '../../src/wire/otlp/types.ts';
+import { MalformedBody, TooManyElements, TooManyItems } from '../../src/wire/otlp/types.ts';
 import { encodeOtlpProtobuf, type OtlpRequest, type OtlpSpan } from '../support/otlp/protobuf.ts';
 import { contextWith, goodSpan, nanosAt, requestOf } from '../support/otlp/trace-source.ts';
 import { contextWith as pushContextWith, sourceWith } from '../support/push/source.ts';
@@ -36,7 +36,7 @@ const forgiving = (decode: () => void): void => {
     decode();
   } catch (error) {
     if (
-      !(error instanceof MalformedBody || error instanceof TooManySpans || error instanceof TooManyElements)
+      !(error instanceof MalformedBody || error instanceof TooManyItems || error instanceof TooManyElements)
     )
       throw error;
   }
@@ -44,12 +44,12 @@ const forgiving = (decode: () => void): void => {
 
 const json = (bytes: Buffer): void => {
   forgiving(() => jsonTraces.collectTokens(bytes));
-  forgiving(() => jsonTraces.encodeTraces(bytes, contextWith()));
+  forgiving(() => jsonTraces.encode(bytes, contextWith()));
 };
 
 const protobuf = (bytes: Buffer): void => {
   forgiving(() => protobufTraces.collectTokens(bytes));
-  forgiving(() => protobufTraces.encodeTraces(bytes, contextWith()));
+  forgiving(() => protobufTraces.encode(bytes, contextWith()));
 };
 
 const pushBody = (data: string): Buffer => Buffer.from(`{"data_id":1,"access_token":"t","data":[${data}]}`);
@@ -158,7 +158,7 @@ const group = (n: number): Buffer =>
   Buffer.concat(range(n, () => Buffer.from([0x83, 0x06, 0x08, 0x01, 0x84, 0x06])));
 
 const block = (n: number): Buffer => {
-  const { runs } = jsonTraces.encodeTraces(
+  const { runs } = jsonTraces.encode(
     asJson(spansOf(...range(n, (at) => ({ ...goodSpan, name: `n${at}` })))),
     contextWith(),
   );

@@ -3,10 +3,10 @@ import { inTime } from '../../bus/in-time.ts';
 import { errorText, Fault } from '../../model/fault.ts';
 import type { Log } from '../../telemetry/log.ts';
 import {
-  type EncodedTraces,
+  type EncodedItems,
   MalformedBody,
   TooManyElements,
-  TooManySpans,
+  TooManyItems,
   TooManyTokens,
 } from '../../wire/otlp/types.ts';
 import type { EncodedPush, PushTask, RefusedPush } from '../push/encode.ts';
@@ -29,14 +29,14 @@ const noBytes = Buffer.alloc(0);
 export type LargeBodies = {
   /** Like the function of this name. */
   encodePush(body: LargeBody, task: PushTask, deadlineAt: number): Promise<EncodedPush | RefusedPush>;
-  /** Like TraceReader.collectTokens. */
+  /** Like ItemsReader.collectTokens. */
   collectTokens(
     body: LargeBody,
     job: Omit<TokensJob, 'kind'>,
     deadlineAt: number,
   ): Promise<readonly string[]>;
-  /** Like TraceReader.encodeTraces; its samples are a few of each kind, wanted or not. */
-  encodeTraces(body: LargeBody, job: Omit<SpansJob, 'kind'>, deadlineAt: number): Promise<EncodedTraces>;
+  /** Like ItemsReader.encode; its samples are a few of each kind, wanted or not. */
+  encode(body: LargeBody, job: Omit<SpansJob, 'kind'>, deadlineAt: number): Promise<EncodedItems>;
   close(): Promise<void>;
 };
 
@@ -63,7 +63,7 @@ const errorOf = (thrown: Thrown): Error => {
     case 'malformed':
       return new MalformedBody(thrown.message, thrown.field);
     case 'too_many_spans':
-      return new TooManySpans(thrown.spans, 0, thrown.message);
+      return new TooManyItems(thrown.spans, 0, thrown.message);
     case 'too_many_tokens':
       return new TooManyTokens(thrown.message);
     default:
@@ -172,7 +172,7 @@ export const createLargeBodies = (log: Pick<Log, 'error'>): LargeBodies => {
       if (result.kind !== 'tokens') throw mismatch();
       return result.tokens;
     },
-    encodeTraces: async (body, job, deadlineAt) => {
+    encode: async (body, job, deadlineAt) => {
       const result = await ask(body, { kind: 'spans', ...job }, deadlineAt);
       if (result.kind !== 'spans') throw mismatch();
       return result.encoded;

@@ -1,4 +1,4 @@
-import type { EncodedTraces, SpanOwner, TracesContext } from '../../wire/otlp/types.ts';
+import type { EncodedItems, ItemsContext, ItemsOwner } from '../../wire/otlp/types.ts';
 import type { OtlpEncoding } from '../otlp/reply.ts';
 import type { EncodedPush, PushTask, RefusedPush } from '../push/encode.ts';
 
@@ -27,8 +27,8 @@ export type SpansJob = {
   readonly kind: 'spans';
   readonly encoding: OtlpEncoding;
   readonly tokenKeys: readonly string[];
-  readonly owners: ReadonlyMap<string | undefined, SpanOwner | 'invalid' | 'disabled'>;
-  readonly context: Omit<TracesContext, 'resolve' | 'tokenKeys' | 'wantsSample'>;
+  readonly owners: ReadonlyMap<string | undefined, ItemsOwner | 'invalid' | 'disabled'>;
+  readonly context: Omit<ItemsContext, 'resolve' | 'tokenKeys' | 'wantsSample'>;
   readonly elementsMax: number;
 };
 
@@ -52,7 +52,7 @@ export type Thrown =
 export type Result =
   | PushResult
   | { readonly kind: 'tokens'; readonly tokens: readonly string[] }
-  | { readonly kind: 'spans'; readonly encoded: EncodedTraces }
+  | { readonly kind: 'spans'; readonly encoded: EncodedItems }
   | { readonly kind: 'thrown'; readonly thrown: Thrown };
 
 /** One message each way. The body comes back: its receiver may need it again. */

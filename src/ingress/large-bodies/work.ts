@@ -6,10 +6,10 @@ import { protobufTraces } from '../../rules/spans/protobuf-traces.ts';
 import { hasMoreElements } from '../../wire/json-elements.ts';
 import { TokenKeys } from '../../wire/otlp/token-keys.ts';
 import {
+  type ItemExample,
   MalformedBody,
-  type SpanExample,
   TooManyElements,
-  TooManySpans,
+  TooManyItems,
   TooManyTokens,
 } from '../../wire/otlp/types.ts';
 import { encodePush } from '../push/encode.ts';
@@ -79,7 +79,7 @@ const runPush = (bytes: Buffer, job: PushJob): PushResult => {
 /** A few samples of each application and reason; the receiver decides which of them it wants. */
 const samplesMax = 5;
 
-const createWantsSample = (): ((appId: number, reason: SpanExample['reason']) => boolean) => {
+const createWantsSample = (): ((appId: number, reason: ItemExample['reason']) => boolean) => {
   const taken = new Map<string, number>();
   return (appId, reason) => {
     const key = `${appId} ${reason}`;
@@ -97,7 +97,7 @@ const runSpans = (bytes: Buffer, job: SpansJob): Result => {
     throw new TooManyElements(
       `the body has more than ${elementsMax} objects, arrays, members and elements: send smaller requests`,
     );
-  const encoded = readers[encoding].encodeTraces(bytes, {
+  const encoded = readers[encoding].encode(bytes, {
     ...context,
     resolve: (token) => owners.get(token) ?? 'invalid',
     tokenKeys: new TokenKeys(job.tokenKeys),
@@ -117,8 +117,8 @@ const run = (bytes: Buffer, job: Job): Result => {
 const thrownBy = (error: unknown): Thrown | undefined => {
   if (error instanceof MalformedBody)
     return { what: 'malformed', message: error.message, field: error.field };
-  if (error instanceof TooManySpans)
-    return { what: 'too_many_spans', message: error.message, spans: error.spans };
+  if (error instanceof TooManyItems)
+    return { what: 'too_many_spans', message: error.message, spans: error.items };
   if (error instanceof TooManyTokens) return { what: 'too_many_tokens', message: error.message };
   return error instanceof TooManyElements ? { what: 'too_many_elements', message: error.message } : undefined;
 };

@@ -3,7 +3,7 @@ import type { Directory } from '../../directory/directory.ts';
 import { clientAddress, type TrustedProxies } from '../../http/client-address.ts';
 import type { Incoming } from '../../http/incoming.ts';
 import type { UidBase } from '../../model/uid.ts';
-import { type EncodedTraces, encodedLength, type SpanOwner } from '../../wire/otlp/types.ts';
+import { type EncodedItems, encodedLength, type ItemsOwner } from '../../wire/otlp/types.ts';
 import { type Body, noRoom } from '../http/body.ts';
 import type { Reply } from '../http/reply.ts';
 import { type BaseCounter, requestIdentity } from '../identity.ts';
@@ -16,7 +16,7 @@ import { keptByApplication } from './kept.ts';
 import { widestLimits } from './limits.ts';
 import { outcomeMessage, repeatMessage } from './outcome-message.ts';
 import type { SpanPublisher } from './publish.ts';
-import type { ReadContext, ReadTraces } from './read.ts';
+import type { ReadContext, ReadItems } from './read.ts';
 import { readerRefusal, refusedReply } from './refusal.ts';
 import { encodingOf, type OtlpEncoding, partialReply, successReply } from './reply.ts';
 import { type OtlpSender, recordSpans, sampleRefusedOtlp, sampleSpans, soleOwner } from './samples.ts';
@@ -29,7 +29,7 @@ export type OtlpDependencies = LineDependencies & {
   readonly publisher: SpanPublisher;
   readonly trustedProxies: TrustedProxies;
   readonly credentialNames: CredentialNames;
-  readonly read: ReadTraces;
+  readonly read: ReadItems;
 };
 
 /** Applications by token of a ResourceSpans; undefined stands for the credential of the header fields. */
@@ -50,14 +50,14 @@ type OtlpRequest = OtlpSender & {
  */
 const madeOfBody = 3;
 
-const ownerOf = (application: ApplicationSource): SpanOwner | 'disabled' => {
+const ownerOf = (application: ApplicationSource): ItemsOwner | 'disabled' => {
   if (!application.isEnabled) return 'disabled';
   const { appId, bizId, fillDimensions, rules } = application;
   return { appId, bizId, fillDimensions, policy: rules.time, limits: rules.limits };
 };
 
 /** When no span is left to any application, the request as a whole is refused like one with a wrong credential. */
-const refuseIfNobodys = ({ spans, rejected }: EncodedTraces): void => {
+const refuseIfNobodys = ({ items: spans, rejected }: EncodedItems): void => {
   const invalid = rejected.get('token_invalid') ?? 0;
   const disabled = rejected.get('application_disabled') ?? 0;
   if (spans === 0 || invalid + disabled < spans) return;
@@ -132,11 +132,11 @@ class OtlpSteps {
     return applications;
   }
 
-  private async encode(sender: OtlpRequest, body: Body, context: ReadContext): Promise<EncodedTraces> {
+  private async encode(sender: OtlpRequest, body: Body, context: ReadContext): Promise<EncodedItems> {
     const { encoding, deadlineAt } = sender;
     try {
       const encoded = await this.deps.read.encode(body, encoding, context, deadlineAt);
-      sender.items = encoded.spans;
+      sender.items = encoded.items;
       sender.sdk = encoded.sdk;
       return encoded;
     } catch (error) {
@@ -144,14 +144,14 @@ class OtlpSteps {
     }
   }
 
-  private takeBase(spansMax: number): UidBase {
-    const base = this.deps.bases.take(spansMax);
+  private takeBase(itemsMax: number): UidBase {
+    const base = this.deps.bases.take(itemsMax);
     if (base === undefined) throw notStored('the receiver is starting');
     return base;
   }
 
   /** The account of a published request, or of one whose spans were all rejected. */
-  private account(encoded: EncodedTraces, sender: OtlpRequest, applications: Applications): void {
+  private account(encoded: EncodedItems, sender: OtlpRequest, applications: Applications): void {
     const { metrics, recorder, traces } = this.deps;
     const pipeline = 'traces';
     const { accepted, rejected, deferred, leniencies, sdk } = encoded;
@@ -178,7 +178,7 @@ class OtlpSteps {
       ? await requestIdentity(`otlp:${identityCredential}`, '', body.bytes)
       : undefined;
     const limits = widestLimits([...applications.values()].map(({ rules }) => rules.limits));
-    const base = named(sender, identity?.base ?? this.takeBase(limits.spansMax));
+    const base = named(sender, identity?.base ?? this.takeBase(limits.itemsMax));
     const encoded = await this.encode(sender, body, {
       owners: new Map([...applications].map(([token, application]) => [token, ownerOf(application)])),
       clientIp: clientAddress(request, trustedProxies),
@@ -189,13 +189,13 @@ class OtlpSteps {
     if (!body.reserve(2 * encodedLength(encoded))) throw notStored(noRoom.detail);
     // A request without any kept span leaves no name behind: once its policy is fixed, a retry stores its spans.
     const name = encoded.accepted > 0 ? identity : undefined;
-    const keyBase = identity === name ? base : this.takeBase(limits.spansMax);
+    const keyBase = identity === name ? base : this.takeBase(limits.itemsMax);
     const isRepeat = await publisher.publish({
       sha256Hex: name?.sha256Hex,
       ...{ encoded, base, keyBase, arrivedAt, deadlineAt },
     });
     if (isRepeat) {
-      recorder.repeated(sender.owner, encoded.spans);
+      recorder.repeated(sender.owner, encoded.items);
       return partialReply(encoding, 0, repeatMessage);
     }
     this.account(encoded, sender, applications);

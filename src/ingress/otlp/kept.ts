@@ -1,8 +1,8 @@
-import type { TraceRun } from '../../wire/otlp/types.ts';
+import type { ItemsRun } from '../../wire/otlp/types.ts';
 
 /** Spans of each application that go on to transfer: encoded ones, and those whose time transfer judges. */
 export const keptByApplication = (
-  runs: readonly Pick<TraceRun, 'parts' | 'deferred'>[],
+  runs: readonly Pick<ItemsRun, 'parts' | 'deferred'>[],
 ): ReadonlyMap<number, number> => {
   const kept = new Map<number, number>();
   for (const { parts, deferred } of runs) {

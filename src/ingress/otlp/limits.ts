@@ -1,10 +1,10 @@
-import type { TraceLimits } from '../../wire/otlp/types.ts';
+import type { ItemLimits } from '../../wire/otlp/types.ts';
 
 /** The widest limits of the applications of one request; each span must meet the limits of its own application. */
-export const widestLimits = (limits: readonly TraceLimits[]): TraceLimits => {
-  const most = (of: (each: TraceLimits) => number): number => Math.max(...limits.map(of));
+export const widestLimits = (limits: readonly ItemLimits[]): ItemLimits => {
+  const most = (of: (each: ItemLimits) => number): number => Math.max(...limits.map(of));
   return {
-    spansMax: most((each) => each.spansMax),
+    itemsMax: most((each) => each.itemsMax),
     attributesMax: most((each) => each.attributesMax),
     eventsMax: most((each) => each.eventsMax),
     linksMax: most((each) => each.linksMax),

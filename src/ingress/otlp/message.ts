@@ -7,12 +7,12 @@ import {
   encodeBlocksEnvelope,
 } from '../../wire/blocks-envelope.ts';
 import { envelopeVersion, frameParts, type Section } from '../../wire/frame.ts';
-import type { TracePart, TraceRun } from '../../wire/otlp/types.ts';
+import type { ItemsPart, ItemsRun } from '../../wire/otlp/types.ts';
 import { followsFromRun, toldDays } from '../../wire/part-days.ts';
 
 /** What a run of a request needs to become a message. */
 export type SpanFragment = {
-  readonly run: TraceRun;
+  readonly run: ItemsRun;
   readonly base: UidBase;
   readonly arrivedAt: number;
   /** Base of the key of its outcome record, where it differs from the base of its uids. */
@@ -23,9 +23,9 @@ export type SpanFragment = {
 
 /** `days` of a part whose ordinals do not follow from those of the run. */
 const daysOf = (
-  { first, last }: TraceRun,
+  { first, last }: ItemsRun,
   { base }: Pick<SpanFragment, 'base'>,
-  { day, rows, ordinals }: TracePart,
+  { day, rows, ordinals }: ItemsPart,
 ): Pick<BlockPart, 'days'> => {
   if (followsFromRun(first, last, [{ rows }])) return {};
   const days = toldDays([[day, rows, BigInt(base.text) * BigInt(rows) + BigInt(ordinals)]]);

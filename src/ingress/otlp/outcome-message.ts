@@ -1,6 +1,6 @@
 import { counted } from '../../model/counted.ts';
 import { exampleText } from '../../model/text-forms.ts';
-import type { EncodedTraces } from '../../wire/otlp/types.ts';
+import type { EncodedItems } from '../../wire/otlp/types.ts';
 import { noLinks, type ReasonLinks } from '../reason-links.ts';
 import { shownKey } from './hints.ts';
 
@@ -19,7 +19,7 @@ const total = (counts: ReadonlyMap<string, number>): number => {
   return sum;
 };
 
-const examplesOf = (encoded: EncodedTraces): string =>
+const examplesOf = (encoded: EncodedItems): string =>
   encoded.examples
     .slice(0, shownExamples)
     .map(({ index, reason, field, ...example }) => {
@@ -31,7 +31,7 @@ const examplesOf = (encoded: EncodedTraces): string =>
 const shownKeys = (keys: readonly string[]): string => keys.slice(0, shownExamples).map(shownKey).join(', ');
 
 /** Why a non-empty body has no span: a sender of another format would read a plain success as stored spans. */
-const nothingFound = ({ unknownTopLevelKeys, misplacedKeys }: EncodedTraces): string[] => {
+const nothingFound = ({ unknownTopLevelKeys, misplacedKeys }: EncodedItems): string[] => {
   const found: string[] = [];
   if (unknownTopLevelKeys.length > 0)
     found.push(`unknown at the top level: ${shownKeys(unknownTopLevelKeys)} (expected resourceSpans)`);
@@ -45,17 +45,17 @@ const nothingFound = ({ unknownTopLevelKeys, misplacedKeys }: EncodedTraces): st
  * means plain success.
  */
 export const outcomeMessage = (
-  encoded: EncodedTraces,
+  encoded: EncodedItems,
   links: ReasonLinks = noLinks,
 ): { rejected: number; message: string } => {
   const rejected = total(encoded.rejected);
   const deferred = total(encoded.deferred);
   const sentences: string[] = [];
   if (rejected > 0)
-    sentences.push(`${rejected} of ${counted(encoded.spans, 'span')} rejected (${listed(encoded.rejected)})`);
+    sentences.push(`${rejected} of ${counted(encoded.items, 'span')} rejected (${listed(encoded.rejected)})`);
   if (deferred > 0) {
     sentences.push(
-      `${deferred} of ${counted(encoded.spans, 'span')} accepted, but will be dropped for the time (${listed(encoded.deferred)})`,
+      `${deferred} of ${counted(encoded.items, 'span')} accepted, but will be dropped for the time (${listed(encoded.deferred)})`,
     );
   }
   if (encoded.eventsDropped > 0)
@@ -68,7 +68,7 @@ export const outcomeMessage = (
     sentences.push(
       `${counted(unknown, 'unknown kind or status code', 'unknown kinds or status codes')} stored as unset`,
     );
-  if (encoded.spans === 0) sentences.push(...nothingFound(encoded));
+  if (encoded.items === 0) sentences.push(...nothingFound(encoded));
   if (sentences.length > 0 && encoded.examples.length > 0) sentences.push(examplesOf(encoded));
   const seen = links([...encoded.rejected.keys(), ...encoded.deferred.keys()]);
   return { rejected, message: sentences.join('; ') + seen };

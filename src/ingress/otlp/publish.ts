@@ -1,7 +1,7 @@
 import type { UidBase } from '../../model/uid.ts';
 import { spanCuttingRuleVersion } from '../../rules/spans/trace-encoder.ts';
 import type { IngressMetrics } from '../../telemetry/metrics.ts';
-import type { EncodedTraces, TraceRun } from '../../wire/otlp/types.ts';
+import type { EncodedItems, ItemsRun } from '../../wire/otlp/types.ts';
 import { createRequestPublisher, type Outgoing, type Publishers } from '../request-publisher.ts';
 import type { RequestTraces } from '../request-traces.ts';
 import { type SpanFragment, spansMessageParts } from './message.ts';
@@ -10,7 +10,7 @@ export { buildSpansMessage, type SpanFragment } from './message.ts';
 
 /** A request on its way to the bus. */
 export type SpanRequest = {
-  readonly encoded: Pick<EncodedTraces, 'runs' | 'owners'>;
+  readonly encoded: Pick<EncodedItems, 'runs' | 'owners'>;
   /** The base of the uids of its spans. */
   readonly base: UidBase;
   /** Its name, by which a retry is recognised; without it every try is a request of its own. */
@@ -41,8 +41,8 @@ const isOf =
     appId === owner;
 
 /** The share of one application in a run; undefined where it has none. */
-const shareOf = (run: TraceRun, appId: number): TraceRun | undefined => {
-  const share: TraceRun = {
+const shareOf = (run: ItemsRun, appId: number): ItemsRun | undefined => {
+  const share: ItemsRun = {
     ...run,
     parts: run.parts.filter(isOf(appId)),
     deferred: run.deferred.filter(isOf(appId)),
@@ -52,7 +52,7 @@ const shareOf = (run: TraceRun, appId: number): TraceRun | undefined => {
 };
 
 /** Places of the credentials of each application among those of the request. */
-const placesOf = (owners: EncodedTraces['owners']): Map<number, number[]> => {
+const placesOf = (owners: EncodedItems['owners']): Map<number, number[]> => {
   const places = new Map<number, number[]>();
   for (const [place, owner] of owners.entries())
     if (typeof owner !== 'string') places.set(owner.appId, [...(places.get(owner.appId) ?? []), place]);

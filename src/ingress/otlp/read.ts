@@ -1,36 +1,36 @@
 import { jsonTraces } from '../../rules/spans/json-traces.ts';
 import { protobufTraces } from '../../rules/spans/protobuf-traces.ts';
 import { TokenKeys } from '../../wire/otlp/token-keys.ts';
-import type { EncodedTraces, SpanOwner, TraceReader, TracesContext } from '../../wire/otlp/types.ts';
+import type { EncodedItems, ItemsContext, ItemsOwner, ItemsReader } from '../../wire/otlp/types.ts';
 import { type LargeBodies, type LargeBody, largeBytes } from '../large-bodies/large-bodies.ts';
 import type { OtlpEncoding } from './reply.ts';
 
 /** The inputs of encoding beside the body; a token that is not among `owners` is invalid. */
-export type ReadContext = Omit<TracesContext, 'resolve' | 'tokenKeys'> & {
-  readonly owners: ReadonlyMap<string | undefined, SpanOwner | 'disabled'>;
+export type ReadContext = Omit<ItemsContext, 'resolve' | 'tokenKeys'> & {
+  readonly owners: ReadonlyMap<string | undefined, ItemsOwner | 'disabled'>;
 };
 
 /**
- * Reads requests: small bodies at once, large ones in a separate thread. Like TraceReader; also rejects with a transient Fault, at
+ * Reads requests: small bodies at once, large ones in a separate thread. Like ItemsReader; also rejects with a transient Fault, at
  * `deadlineAt` (ms of `performance.now()`) at the latest.
  */
-export type ReadTraces = {
+export type ReadItems = {
   tokens(body: LargeBody, encoding: OtlpEncoding, deadlineAt: number): Promise<readonly string[]>;
   encode(
     body: LargeBody,
     encoding: OtlpEncoding,
     context: ReadContext,
     deadlineAt: number,
-  ): Promise<EncodedTraces>;
+  ): Promise<EncodedItems>;
 };
 
-const readers: Readonly<Record<OtlpEncoding, TraceReader>> = { json: jsonTraces, protobuf: protobufTraces };
+const readers: Readonly<Record<OtlpEncoding, ItemsReader>> = { json: jsonTraces, protobuf: protobufTraces };
 
-export const createReadTraces = (
+export const createReadItems = (
   large: LargeBodies,
   tokenAttributes: readonly string[],
   elementsMax: number,
-): ReadTraces => {
+): ReadItems => {
   const tokenKeys = new TokenKeys(tokenAttributes);
   const isLarge = ({ bytes }: LargeBody): boolean => bytes.length > largeBytes;
   return {
@@ -40,7 +40,7 @@ export const createReadTraces = (
         : readers[encoding].collectTokens(body.bytes, tokenKeys),
     encode: async (body, encoding, { owners, wantsSample, ...context }, deadlineAt) => {
       if (!isLarge(body)) {
-        return readers[encoding].encodeTraces(body.bytes, {
+        return readers[encoding].encode(body.bytes, {
           ...context,
           ...(wantsSample === undefined ? {} : { wantsSample }),
           resolve: (token) => owners.get(token) ?? 'invalid',
@@ -48,7 +48,7 @@ export const createReadTraces = (
         });
       }
       const job = { encoding, tokenKeys: tokenAttributes, owners, context, elementsMax };
-      const encoded = await large.encodeTraces(body, job, deadlineAt);
+      const encoded = await large.encode(body, job, deadlineAt);
       const samples = encoded.samples.filter(({ appId, reason }) => wantsSample?.(appId, reason) === true);
       return { ...encoded, samples };
     },

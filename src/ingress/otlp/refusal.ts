@@ -1,4 +1,4 @@
-import { MalformedBody, TooManyElements, TooManySpans, TooManyTokens } from '../../wire/otlp/types.ts';
+import { MalformedBody, TooManyElements, TooManyItems, TooManyTokens } from '../../wire/otlp/types.ts';
 import type { Reply } from '../http/reply.ts';
 import { noLinks, type ReasonLinks } from '../reason-links.ts';
 import { type RefusalReason, Refused } from '../refused.ts';
@@ -62,6 +62,6 @@ export const readerRefusal = (error: unknown, encoding: OtlpEncoding, bytes: Uin
   if (error instanceof MalformedBody) return malformed(error, encoding, bytes);
   if (error instanceof TooManyTokens) return new Refused('too_many_tokens', error.message);
   if (error instanceof TooManyElements) return new Refused('too_many_elements', error.message);
-  if (error instanceof TooManySpans) return new Refused('too_many_spans', error.message);
+  if (error instanceof TooManyItems) return new Refused('too_many_spans', error.message);
   return error;
 };

@@ -1,6 +1,6 @@
 import type { ApplicationSource } from '../../directory/applications.ts';
 import { explain } from '../../model/reasons.ts';
-import type { EncodedTraces } from '../../wire/otlp/types.ts';
+import type { EncodedItems } from '../../wire/otlp/types.ts';
 import type { Sender } from '../line.ts';
 import type { RefusalRecorder } from '../refusal-recorder.ts';
 import type { Refused } from '../refused.ts';
@@ -26,7 +26,7 @@ const withoutQuotes = (text: string): string =>
 export const sampleSpans = (
   recorder: RefusalRecorder,
   sender: OtlpSender,
-  { samples, sdk }: EncodedTraces,
+  { samples, sdk }: EncodedItems,
 ): void => {
   for (const { appId, index, reason, field, detail, got, item } of samples) {
     recorder.sample(sender, appId, sdk, {
@@ -64,7 +64,7 @@ export const sampleRefusedOtlp = (recorder: RefusalRecorder, sender: OtlpSender,
  */
 export const recordSpans = (
   recorder: RefusalRecorder,
-  encoded: EncodedTraces,
+  encoded: EncodedItems,
   disabledOwner: number,
 ): void => {
   for (const { appId, cutValues, eventsDropped, linksDropped } of encoded.lost) {

@@ -38,7 +38,7 @@ export const policyDefaultsOf = ({
   application: {
     ahead_seconds_max: secondsOf(traces.time.aheadMsMax),
     age_seconds_max: secondsOf(traces.time.ageMsMax),
-    spans_max: traces.limits.spansMax,
+    spans_max: traces.limits.itemsMax,
     attributes_max: traces.limits.attributesMax,
     events_max: traces.limits.eventsMax,
     links_max: traces.limits.linksMax,

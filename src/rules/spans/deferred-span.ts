@@ -1,16 +1,16 @@
 import { exampleText } from '../../model/text-forms.ts';
 import { baseAtItem, type ItemPlace } from '../../model/uid.ts';
-import { MalformedBody, type SpanOwner, type TracePart } from '../../wire/otlp/types.ts';
+import { type ItemsOwner, type ItemsPart, MalformedBody } from '../../wire/otlp/types.ts';
 import { jsonTraces } from './json-traces.ts';
 
 /** The result of a deferred span: a block of one row, or the reason why it has none. */
 export type DeferredSpan =
-  | { readonly kind: 'part'; readonly part: TracePart }
+  | { readonly kind: 'part'; readonly part: ItemsPart }
   | { readonly kind: 'dropped'; readonly reason: string; readonly detail: string };
 
 /** The receiver has applied its owner's limits; the limits of today would make another row. */
 const limits = {
-  spansMax: 1,
+  itemsMax: 1,
   attributesMax: Number.MAX_SAFE_INTEGER,
   eventsMax: Number.MAX_SAFE_INTEGER,
   linksMax: Number.MAX_SAFE_INTEGER,
@@ -28,7 +28,7 @@ const field = (value: unknown, name: string): unknown =>
 export const encodeDeferredSpan = (
   item: unknown,
   place: ItemPlace,
-  { appId, bizId }: Pick<SpanOwner, 'appId' | 'bizId'>,
+  { appId, bizId }: Pick<ItemsOwner, 'appId' | 'bizId'>,
   arrivedAt: number,
   ttlSeconds: number | undefined,
 ): DeferredSpan => {
@@ -40,7 +40,7 @@ export const encodeDeferredSpan = (
   ];
   const policy = { aheadMsMax: undefined, ageMsMax: undefined, ttlSeconds };
   try {
-    const { runs, examples } = jsonTraces.encodeTraces(Buffer.from(JSON.stringify({ resourceSpans })), {
+    const { runs, examples } = jsonTraces.encode(Buffer.from(JSON.stringify({ resourceSpans })), {
       // Its resource is filled already, and holds no token.
       resolve: () => ({ appId, bizId, fillDimensions: false, policy }),
       clientIp: '',

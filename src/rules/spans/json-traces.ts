@@ -6,12 +6,12 @@ import { RepeatedKey } from '../../wire/otlp/json-value.ts';
 import { withReadState } from '../../wire/otlp/span-slots.ts';
 import { defaultTokenKeys, type TokenKeys } from '../../wire/otlp/token-keys.ts';
 import {
-  defaultTraceLimits,
-  type EncodedTraces,
+  defaultItemLimits,
+  type EncodedItems,
+  type ItemsContext,
+  type ItemsReader,
   type Leniency,
   MalformedBody,
-  type TraceReader,
-  type TracesContext,
 } from '../../wire/otlp/types.ts';
 import { TraceEncoder } from './trace-encoder.ts';
 
@@ -42,7 +42,7 @@ const readJson = <T>(bytes: Uint8Array, read: (body: Uint8Array, forgiven: reado
 const mayHoldTokens = (bytes: Uint8Array, tokenKeys: TokenKeys): boolean =>
   tokenKeys.mayBeIn(asBuffer(bytes)) || asBuffer(bytes).includes('\\u');
 
-const encodeTraces = (bytes: Uint8Array, context: TracesContext): EncodedTraces => {
+const encode = (bytes: Uint8Array, context: ItemsContext): EncodedItems => {
   const { tokenKeys = defaultTokenKeys, limits } = context;
   const mayHold = mayHoldTokens(bytes, tokenKeys);
   return readJson(bytes, (body, forgiven) =>
@@ -69,7 +69,7 @@ const settledBytesMax = 256 * 1024;
 /** The tokens before the place of an error count: the other reader of the body will refuse it. */
 const readTokens = (body: Uint8Array, tokenKeys: TokenKeys, tokens: Set<string>): void => {
   try {
-    withReadState(body, defaultTraceLimits, tokenKeys, true, (state) =>
+    withReadState(body, defaultItemLimits, tokenKeys, true, (state) =>
       new JsonTokenReader(state, tokens).read(),
     );
   } catch (error) {
@@ -98,4 +98,4 @@ const collectTokens = (bytes: Uint8Array, tokenKeys: TokenKeys = defaultTokenKey
 };
 
 /** OTLP in JSON, read leniently (architecture 4.6). */
-export const jsonTraces: TraceReader = { encodeTraces, collectTokens };
+export const jsonTraces: ItemsReader = { encode, collectTokens };

@@ -3,17 +3,17 @@ import { noteToken } from '../../wire/otlp/resource-row.ts';
 import { type ReadState, withReadState } from '../../wire/otlp/span-slots.ts';
 import { defaultTokenKeys, type TokenKeys } from '../../wire/otlp/token-keys.ts';
 import {
-  defaultTraceLimits,
-  type EncodedTraces,
+  defaultItemLimits,
+  type EncodedItems,
+  type ItemsContext,
+  type ItemsReader,
   MalformedBody,
-  type TraceReader,
-  type TracesContext,
 } from '../../wire/otlp/types.ts';
 import { TraceEncoder } from './trace-encoder.ts';
 
 const asBuffer = (bytes: Uint8Array): Buffer => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 
-const encodeTraces = (bytes: Uint8Array, context: TracesContext): EncodedTraces => {
+const encode = (bytes: Uint8Array, context: ItemsContext): EncodedItems => {
   const { tokenKeys = defaultTokenKeys } = context;
   return withReadState(bytes, context.limits, tokenKeys, tokenKeys.mayBeIn(asBuffer(bytes)), (state) => {
     const encoder = new TraceEncoder(state, context);
@@ -43,9 +43,9 @@ const readTokens = (state: ReadState, tokens: Set<string>): void => {
 const collectTokens = (bytes: Uint8Array, tokenKeys: TokenKeys = defaultTokenKeys): string[] => {
   if (!tokenKeys.mayBeIn(asBuffer(bytes))) return [];
   const tokens = new Set<string>();
-  withReadState(bytes, defaultTraceLimits, tokenKeys, true, (state) => readTokens(state, tokens));
+  withReadState(bytes, defaultItemLimits, tokenKeys, true, (state) => readTokens(state, tokens));
   return [...tokens];
 };
 
 /** OTLP in protobuf. */
-export const protobufTraces: TraceReader = { encodeTraces, collectTokens };
+export const protobufTraces: ItemsReader = { encode, collectTokens };

@@ -5,13 +5,13 @@ import { ResourceRow, sdkOf, tokenField, tokenOf } from '../../wire/otlp/resourc
 import { SpanBlock } from '../../wire/otlp/span-block.ts';
 import type { ReadState, SpanVisitor } from '../../wire/otlp/span-slots.ts';
 import {
-  type EncodedTraces,
-  type SpanExample,
-  type SpanOwner,
-  TooManySpans,
-  type TraceLimits,
-  type TraceRun,
-  type TracesContext,
+  type EncodedItems,
+  type ItemExample,
+  type ItemLimits,
+  type ItemsContext,
+  type ItemsOwner,
+  type ItemsRun,
+  TooManyItems,
 } from '../../wire/otlp/types.ts';
 import { deferredText, sentTime } from './deferred-text.ts';
 import { sampledItem } from './span-sample.ts';
@@ -60,7 +60,7 @@ const freeBlocksMax = runPartsMax;
 const largeBlocksMax = 4;
 const smallRowsMax = 64;
 
-type Owner = SpanOwner | 'invalid' | 'disabled';
+type Owner = ItemsOwner | 'invalid' | 'disabled';
 
 const count = <K>(map: Map<K, number>, key: K, by = 1): void => {
   map.set(key, (map.get(key) ?? 0) + by);
@@ -69,10 +69,10 @@ const count = <K>(map: Map<K, number>, key: K, by = 1): void => {
 /** Validates the spans that a reader leaves in `state`, cuts the request into runs and encodes the kept spans. */
 export class TraceEncoder implements SpanVisitor {
   private readonly state: ReadState;
-  private readonly context: TracesContext;
+  private readonly context: ItemsContext;
   private readonly baseLow: number;
   private readonly baseHigh: number;
-  private readonly result: EncodedTraces;
+  private readonly result: EncodedItems;
   private readonly owners = new Map<string | undefined, Owner>();
 
   // The row of the current resource.
@@ -85,7 +85,7 @@ export class TraceEncoder implements SpanVisitor {
   private isOwnerTold = false;
 
   // The current run.
-  private run: TraceRun | undefined;
+  private run: ItemsRun | undefined;
   private spent = 0;
   private blocksMade = 0;
   private blockBytes = 0;
@@ -97,7 +97,7 @@ export class TraceEncoder implements SpanVisitor {
   private blocks = new Map<string, SpanBlock>();
   private block: SpanBlock | undefined;
 
-  constructor(state: ReadState, context: TracesContext) {
+  constructor(state: ReadState, context: ItemsContext) {
     this.state = state;
     this.context = context;
     this.row = new ResourceRow(state.keptResource);
@@ -107,7 +107,7 @@ export class TraceEncoder implements SpanVisitor {
     this.result = {
       runs: [],
       owners: [],
-      spans: 0,
+      items: 0,
       accepted: 0,
       rejected: new Map(),
       deferred: new Map(),
@@ -145,7 +145,7 @@ export class TraceEncoder implements SpanVisitor {
   }
 
   /** The resource was read under the widest limits of the request; from here on its owner's limits count. */
-  private limitResource(limits: TraceLimits): void {
+  private limitResource(limits: ItemLimits): void {
     const { owner } = this.state;
     owner.limits = limits;
     if (owner.resource.count <= limits.attributesMax) return;
@@ -155,8 +155,8 @@ export class TraceEncoder implements SpanVisitor {
 
   span(): void {
     const { state, result, context } = this;
-    const ordinal = result.spans++;
-    if (result.spans > context.limits.spansMax) throw new TooManySpans(result.spans, context.limits.spansMax);
+    const ordinal = result.items++;
+    if (result.items > context.limits.itemsMax) throw new TooManyItems(result.items, context.limits.itemsMax);
     if (!this.isOwnerTold) this.tellOwner();
     const { span, owner: shared } = state;
     const { millis } = span.start;
@@ -178,10 +178,10 @@ export class TraceEncoder implements SpanVisitor {
   }
 
   /** The result of the request. Call it once, after its reader. */
-  finish(unknownTopLevelKeys: Iterable<string>, misplacedKeys: Iterable<string>): EncodedTraces {
+  finish(unknownTopLevelKeys: Iterable<string>, misplacedKeys: Iterable<string>): EncodedItems {
     const { result } = this;
     this.endRun();
-    if (result.spans > 0) return result;
+    if (result.items > 0) return result;
     result.unknownTopLevelKeys.push(...unknownTopLevelKeys);
     result.misplacedKeys.push(...misplacedKeys);
     return result;
@@ -199,7 +199,7 @@ export class TraceEncoder implements SpanVisitor {
   }
 
   /** The run for the next span: the current one, or a new one where the current one would become too large. */
-  private runFor(ordinal: number, cost: number, day: number): TraceRun {
+  private runFor(ordinal: number, cost: number, day: number): ItemsRun {
     const { run } = this;
     const isNewPart = day >= 0 && (day !== this.lastDay || this.resourceNumber !== this.lastResource);
     if (isNewPart) {
@@ -216,13 +216,13 @@ export class TraceEncoder implements SpanVisitor {
     return run;
   }
 
-  private beginRun(ordinal: number, cost: number): TraceRun {
+  private beginRun(ordinal: number, cost: number): ItemsRun {
     this.endRun();
     if (this.result.runs.length === runsMax) {
       const message = `the spans need more than ${runsMax} messages (each message repeats the resource): send fewer spans per request`;
-      throw new TooManySpans(ordinal + 1, this.context.limits.spansMax, message);
+      throw new TooManyItems(ordinal + 1, this.context.limits.itemsMax, message);
     }
-    const run: TraceRun = { first: ordinal, last: ordinal, parts: [], deferred: [], dropped: [] };
+    const run: ItemsRun = { first: ordinal, last: ordinal, parts: [], deferred: [], dropped: [] };
     this.result.runs.push(run);
     this.run = run;
     this.spent = cost;
@@ -249,9 +249,9 @@ export class TraceEncoder implements SpanVisitor {
     this.release();
   }
 
-  private tooMuch(what: string, bytesMax: number): TooManySpans {
+  private tooMuch(what: string, bytesMax: number): TooManyItems {
     const message = `the ${what} need more than ${bytesMax} bytes (each repeats its resource): send fewer spans per request`;
-    return new TooManySpans(this.result.spans, this.context.limits.spansMax, message);
+    return new TooManyItems(this.result.items, this.context.limits.itemsMax, message);
   }
 
   private addLost({ owner, tally }: SpanBlock): void {
@@ -267,7 +267,7 @@ export class TraceEncoder implements SpanVisitor {
     known.linksDropped += tally.linksDropped;
   }
 
-  private judgeTimes(owner: SpanOwner): TimeReason | undefined {
+  private judgeTimes(owner: ItemsOwner): TimeReason | undefined {
     const { start, end } = this.state.span;
     const { arrivedAt } = this.context;
     return (
@@ -277,7 +277,7 @@ export class TraceEncoder implements SpanVisitor {
     );
   }
 
-  private keep(run: TraceRun, owner: SpanOwner, ordinal: number, day: number): void {
+  private keep(run: ItemsRun, owner: ItemsOwner, ordinal: number, day: number): void {
     let { block } = this;
     if (block?.day !== day || block.owner !== owner) {
       const key = `${owner.appId} ${day}`;
@@ -313,11 +313,11 @@ export class TraceEncoder implements SpanVisitor {
   }
 
   private reject(
-    run: TraceRun,
-    { appId, bizId }: SpanOwner,
+    run: ItemsRun,
+    { appId, bizId }: ItemsOwner,
     ordinal: number,
     reason: SpanReason,
-    { field, detail, got }: Pick<SpanExample, 'field' | 'detail' | 'got'>,
+    { field, detail, got }: Pick<ItemExample, 'field' | 'detail' | 'got'>,
   ): void {
     count(this.result.rejected, reason);
     let dropped = run.dropped.find((each) => each.appId === appId);
@@ -331,7 +331,7 @@ export class TraceEncoder implements SpanVisitor {
     this.sample(appId, example);
   }
 
-  private defer(run: TraceRun, owner: SpanOwner, ordinal: number, reason: TimeReason): void {
+  private defer(run: ItemsRun, owner: ItemsOwner, ordinal: number, reason: TimeReason): void {
     const { state, result } = this;
     const { appId, bizId, policy } = owner;
     count(result.deferred, reason);
@@ -350,7 +350,7 @@ export class TraceEncoder implements SpanVisitor {
     if (this.wantsSample(appId, reason)) this.take(appId, this.timeExample(ordinal, reason, policy));
   }
 
-  private timeExample(ordinal: number, reason: TimeReason, policy: SpanTimePolicy): SpanExample {
+  private timeExample(ordinal: number, reason: TimeReason, policy: SpanTimePolicy): ItemExample {
     const { state } = this;
     const { start, end } = state.span;
     const isStart =
@@ -367,20 +367,20 @@ export class TraceEncoder implements SpanVisitor {
     };
   }
 
-  private wantsSample(appId: number, reason: SpanExample['reason']): boolean {
+  private wantsSample(appId: number, reason: ItemExample['reason']): boolean {
     return this.context.wantsSample?.(appId, reason) === true;
   }
 
-  private sample(appId: number, example: SpanExample): void {
+  private sample(appId: number, example: ItemExample): void {
     if (this.wantsSample(appId, example.reason)) this.take(appId, example);
   }
 
-  private take(appId: number, example: SpanExample): void {
+  private take(appId: number, example: ItemExample): void {
     const item = sampledItem(this.state, appId === 0 ? undefined : this.row, example.reason);
     this.result.samples.push({ ...example, appId, item });
   }
 
-  private addExample(example: SpanExample): void {
+  private addExample(example: ItemExample): void {
     if (this.result.examples.length < examplesMax) this.result.examples.push(example);
   }
 }

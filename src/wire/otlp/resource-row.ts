@@ -1,6 +1,6 @@
 import { type ByteSource, isSame, sourceOf } from '../native/bytes.ts';
 import type { AttributeSlots, ReadState } from './span-slots.ts';
-import { type SpanOwner, TooManyTokens } from './types.ts';
+import { type ItemsOwner, TooManyTokens } from './types.ts';
 
 const serviceKey = 'service.name';
 const hostKey = 'net.host.ip';
@@ -122,7 +122,7 @@ export class ResourceRow {
   }
 
   /** Takes over the current resource. */
-  set(state: ReadState, owner: SpanOwner, clientIp: string): void {
+  set(state: ReadState, owner: ItemsOwner, clientIp: string): void {
     const { resource } = state.owner;
     this.attributes.count = 0;
     this.serviceStart = this.serviceEnd = 0;

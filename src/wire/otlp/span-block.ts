@@ -18,7 +18,7 @@ import { pushTime, setInteger, timeText } from './numbers.ts';
 import { PlaceReader, type SpanTally } from './place.ts';
 import type { ResourceRow } from './resource-row.ts';
 import { idPlaces, type ReadState } from './span-slots.ts';
-import type { SpanOwner, TracePart } from './types.ts';
+import type { ItemsOwner, ItemsPart } from './types.ts';
 
 const kindNames = ['Unspecified', 'Internal', 'Server', 'Client', 'Producer', 'Consumer'];
 const statusNames = ['Unset', 'Ok', 'Error'];
@@ -63,7 +63,7 @@ const named = (name: SpanColumnName, column: Column): NamedColumn => nameColumn(
 
 /** The columns of one part under construction. `clear` prepares it for another part. */
 export class SpanBlock {
-  owner: SpanOwner | undefined;
+  owner: ItemsOwner | undefined;
   day = 0;
   rows = 0;
   /** The sum of the ordinals of the rows, kept by the caller of `append`. */
@@ -160,7 +160,7 @@ export class SpanBlock {
     named('Links.Attributes', new ArrayColumn(this.linkAttributes.column, this.linkOffsets)),
   ];
 
-  begin(owner: SpanOwner, day: number, arrivedAt: number): void {
+  begin(owner: ItemsOwner, day: number, arrivedAt: number): void {
     this.owner = owner;
     this.day = day;
     setInteger(this.appId, owner.appId);
@@ -193,7 +193,7 @@ export class SpanBlock {
   }
 
   /** The part of the rows so far. */
-  finish(): TracePart {
+  finish(): ItemsPart {
     const { owner } = this;
     this.appId.rows = this.bizId.rows = this.arrivedAt.rows = this.rows;
     const columns = [

@@ -2,7 +2,7 @@ import type { SpanReason } from '../../model/reasons.ts';
 import { ByteSource } from '../native/bytes.ts';
 import { Scratch } from './scratch.ts';
 import { defaultTokenKeys, type TokenKeys } from './token-keys.ts';
-import { defaultTraceLimits, type Leniency, type TraceLimits } from './types.ts';
+import { defaultItemLimits, type ItemLimits, type Leniency } from './types.ts';
 
 const slotsStart = 64;
 const keptSlotsMax = 4096;
@@ -204,9 +204,9 @@ export class SpanSlots {
 export class OwnerSlots {
   readonly fault = new FaultSlot();
   /** The widest that any resource of the request is held to. */
-  requestLimits: TraceLimits = defaultTraceLimits;
+  requestLimits: ItemLimits = defaultItemLimits;
   /** The limits of the reader: those of the request until the owner of the resource is known. */
-  limits: TraceLimits = defaultTraceLimits;
+  limits: ItemLimits = defaultItemLimits;
   /** Different for each resource and each scope of the request. */
   resourceNumber = 0;
   scopeNumber = 0;
@@ -254,7 +254,7 @@ export class ReadState {
   /** Whether the body may contain one of those names. */
   mayHoldTokens = true;
 
-  begin(body: Uint8Array, limits: TraceLimits, tokenKeys: TokenKeys, mayHoldTokens: boolean): void {
+  begin(body: Uint8Array, limits: ItemLimits, tokenKeys: TokenKeys, mayHoldTokens: boolean): void {
     this.body = new ByteSource(body);
     this.tokenKeys = tokenKeys;
     this.mayHoldTokens = mayHoldTokens;
@@ -263,7 +263,7 @@ export class ReadState {
     this.owner.clearResource();
   }
 
-  get limits(): TraceLimits {
+  get limits(): ItemLimits {
     return this.owner.limits;
   }
 
@@ -336,7 +336,7 @@ let spare: ReadState | undefined;
 /** Calls `use` with a state for one body. It is used again by the next, so nothing may keep it. */
 export const withReadState = <T>(
   body: Uint8Array,
-  limits: TraceLimits,
+  limits: ItemLimits,
   tokenKeys: TokenKeys,
   mayHoldTokens: boolean,
   use: (state: ReadState) => T,

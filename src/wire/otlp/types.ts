@@ -4,7 +4,7 @@ import type { UidBase } from '../../model/uid.ts';
 import type { TokenKeys } from './token-keys.ts';
 
 /** The application of a credential. */
-export type SpanOwner = {
+export type ItemsOwner = {
   readonly appId: number;
   readonly bizId: number;
   /** Whether a missing or placeholder `net.host.ip` is filled with the client's address (architecture 4.8). */
@@ -12,12 +12,12 @@ export type SpanOwner = {
   /** It travels with deferred spans, so that transfer validates them with the same values. */
   readonly policy: SpanTimePolicy;
   /** The limits of its spans; the request's limits when it has none. */
-  readonly limits?: TraceLimits;
+  readonly limits?: ItemLimits;
 };
 
 /** The limits of one request, span and value. */
-export type TraceLimits = {
-  readonly spansMax: number;
+export type ItemLimits = {
+  readonly itemsMax: number;
   readonly attributesMax: number;
   readonly eventsMax: number;
   readonly linksMax: number;
@@ -26,27 +26,27 @@ export type TraceLimits = {
 };
 
 /** The limits where neither the pipeline file nor a policy sets them (architecture 11.1). */
-export const defaultTraceLimits: TraceLimits = {
-  spansMax: 50_000,
+export const defaultItemLimits: ItemLimits = {
+  itemsMax: 50_000,
   attributesMax: 128,
   eventsMax: 128,
   linksMax: 128,
   valueBytesMax: 65_536,
 };
 
-export type TracesContext = {
+export type ItemsContext = {
   /**
    * The owner of spans: by the write token of their ResourceSpans, or by the request's credential when it has none.
    * Called once for each different token of a request, in no promised order.
    */
-  readonly resolve: (token: string | undefined) => SpanOwner | 'invalid' | 'disabled';
+  readonly resolve: (token: string | undefined) => ItemsOwner | 'invalid' | 'disabled';
   /** The client's address, for `net.host.ip`. */
   readonly clientIp: string;
   readonly base: UidBase;
   /** Milliseconds since the epoch. */
   readonly arrivedAt: number;
-  /** `spansMax` is of the request; of the others no owner has wider ones. */
-  readonly limits: TraceLimits;
+  /** `itemsMax` is of the request; of the others no owner has wider ones. */
+  readonly limits: ItemLimits;
   /** Attributes that hold write tokens; `mon.data.token` by default. */
   readonly tokenKeys?: TokenKeys;
   /** Called for each rejected or deferred span: whether to keep it as a sample. `appId` is 0 without an owner. */
@@ -62,7 +62,7 @@ export type LostValues = {
 };
 
 /** Rows of one application that start on one day: a block of FORMAT Native. Times are nanoseconds in decimal. */
-export type TracePart = {
+export type ItemsPart = {
   readonly appId: number;
   readonly bizId: number;
   /** Days from 1970-01-01 to the start of the spans (UTC). */
@@ -89,23 +89,23 @@ export type DeferredItems = {
 };
 
 /** Spans of one application that were rejected, by reason. */
-export type RejectedSpans = {
+export type RejectedItems = {
   readonly appId: number;
   readonly bizId: number;
   readonly reasons: Map<SpanReason, number>;
 };
 
 /** The part of a request in one message: ordinals `first` to `last`, each of them counted. */
-export type TraceRun = {
+export type ItemsRun = {
   readonly first: number;
   last: number;
-  readonly parts: TracePart[];
+  readonly parts: ItemsPart[];
   readonly deferred: DeferredItems[];
-  readonly dropped: RejectedSpans[];
+  readonly dropped: RejectedItems[];
 };
 
 /** A span that did not go the normal way, as the reply names it. */
-export type SpanExample = {
+export type ItemExample = {
   /** Its ordinal in the request. */
   readonly index: number;
   readonly reason: SpanReason | TimeReason;
@@ -116,7 +116,7 @@ export type SpanExample = {
 };
 
 /** A span that was rejected or deferred, as far as it is shown: few attributes, long texts cut, the resource without its token. */
-export type SpanSample = SpanExample & {
+export type ItemSample = ItemExample & {
   readonly appId: number;
   readonly item: object;
 };
@@ -136,24 +136,24 @@ export const leniencyKinds = [
 
 export type Leniency = (typeof leniencyKinds)[number];
 
-/** A request's spans after the rules: accepted + Σ rejected + Σ deferred = spans. */
-export type EncodedTraces = {
+/** A request's items after the rules: accepted + Σ rejected + Σ deferred = items. */
+export type EncodedItems = {
   /** Empty when the request holds no span. */
-  readonly runs: TraceRun[];
+  readonly runs: ItemsRun[];
   /** The application of each different credential of the request, in the order in which they occur. */
-  readonly owners: (SpanOwner | 'invalid' | 'disabled')[];
-  /** Spans as received. */
-  spans: number;
-  /** Spans that were encoded. */
+  readonly owners: (ItemsOwner | 'invalid' | 'disabled')[];
+  /** Items as received. */
+  items: number;
+  /** Items that were encoded. */
   accepted: number;
   /** Never stored; those of a wrong or disabled token are in no run's `dropped`, for they belong to no application. */
   readonly rejected: Map<SpanReason, number>;
   /** Validated again, dropped and counted in transfer. */
   readonly deferred: Map<TimeReason, number>;
   /** The first 20 rejected or deferred. */
-  readonly examples: SpanExample[];
+  readonly examples: ItemExample[];
   /** The samples that were wanted. */
-  readonly samples: SpanSample[];
+  readonly samples: ItemSample[];
   readonly leniencies: Map<Leniency, number>;
   /** By application, where there is any. */
   readonly lost: LostValues[];
@@ -172,7 +172,7 @@ export type EncodedTraces = {
 };
 
 /** About how many bytes the messages of these spans are. */
-export const encodedLength = ({ runs }: EncodedTraces): number => {
+export const encodedLength = ({ runs }: EncodedItems): number => {
   let length = 0;
   for (const { parts, deferred } of runs) {
     for (const { block } of parts) length += block.length;
@@ -192,19 +192,19 @@ export class MalformedBody extends Error {
   }
 }
 
-/** A request of more spans than the limit; nothing of it was encoded. */
-export class TooManySpans extends Error {
-  /** Spans that were counted until it was clear: there may be more. */
-  readonly spans: number;
+/** A request of more items than the limit; nothing of it was encoded. */
+export class TooManyItems extends Error {
+  /** Items that were counted until it was clear: there may be more. */
+  readonly items: number;
 
   constructor(
-    spans: number,
-    spansMax: number,
-    message = `the request has more spans than the limit of ${spansMax}: send fewer spans per request`,
+    items: number,
+    itemsMax: number,
+    message = `the request has more spans than the limit of ${itemsMax}: send fewer spans per request`,
   ) {
     super(message);
-    this.name = 'TooManySpans';
-    this.spans = spans;
+    this.name = 'TooManyItems';
+    this.items = items;
   }
 }
 
@@ -219,7 +219,7 @@ export class TooManyTokens extends Error {
 }
 
 /** One encoding of OTLP. Each call names the errors that it throws for a sender's input, and throws no others. */
-export type TraceReader = {
+export type ItemsReader = {
   /**
    * The different write tokens of the request's resources, for a lookup before encoding. It decodes no value, and finds
    * only the ends of everything that is not a resource; so the list may include tokens that do not count in the end,
@@ -228,7 +228,7 @@ export type TraceReader = {
   readonly collectTokens: (bytes: Uint8Array, tokenKeys?: TokenKeys) => string[];
   /**
    * Validates and encodes the spans of one request. Does not change `bytes`. Throws MalformedBody for a malformed body,
-   * TooManySpans and TooManyElements.
+   * TooManyItems and TooManyElements.
    */
-  readonly encodeTraces: (bytes: Uint8Array, context: TracesContext) => EncodedTraces;
+  readonly encode: (bytes: Uint8Array, context: ItemsContext) => EncodedItems;
 };

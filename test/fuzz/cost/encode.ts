@@ -17,7 +17,7 @@ import { encodedLength as pushLength } from '../../../src/rules/points/encoded-p
 import { jsonTraces } from '../../../src/rules/spans/json-traces.ts';
 import { protobufTraces } from '../../../src/rules/spans/protobuf-traces.ts';
 import { hasMoreElements } from '../../../src/wire/json-elements.ts';
-import { type EncodedTraces, encodedLength } from '../../../src/wire/otlp/types.ts';
+import { type EncodedItems, encodedLength } from '../../../src/wire/otlp/types.ts';
 import { contextWith } from '../../support/otlp/trace-source.ts';
 import { sourceWith } from '../../support/push/source.ts';
 import { arrivedAt, pushCredential } from './credentials.ts';
@@ -128,12 +128,12 @@ const push = (bytes: Buffer, request: IncomingMessage, layout: Layout, hold: Hol
   };
 };
 
-const readTraces = (bytes: Buffer, target: TargetName, account: RefusalRecorder): EncodedTraces | Refused => {
+const readTraces = (bytes: Buffer, target: TargetName, account: RefusalRecorder): EncodedItems | Refused => {
   const isJson = target === 'otlp-json';
   try {
     if (isJson && bytes.length > largeBytes && hasMoreElements(bytes, traceLimits.elementsMax))
       return new Refused('too_many_elements', 'too many');
-    return (isJson ? jsonTraces : protobufTraces).encodeTraces(
+    return (isJson ? jsonTraces : protobufTraces).encode(
       bytes,
       contextWith({ limits: traceLimits, wantsSample: account.wants }),
     );

@@ -5,7 +5,7 @@ import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { createBytesInFlight } from '../../../src/ingress/http/admission.ts';
 import { type Body, readBody } from '../../../src/ingress/http/body.ts';
 import { createLargeBodies } from '../../../src/ingress/large-bodies/large-bodies.ts';
-import { createReadTraces } from '../../../src/ingress/otlp/read.ts';
+import { createReadItems } from '../../../src/ingress/otlp/read.ts';
 import { createEncodePush } from '../../../src/ingress/push/encode-anywhere.ts';
 import { Fault } from '../../../src/model/fault.ts';
 import { encodedLength as pushLength } from '../../../src/rules/points/encoded-points.ts';
@@ -44,7 +44,7 @@ const large = createLargeBodies({
 /** By then a sender has given up. */
 const deadlineAt = performance.now() + 600_000;
 const encodePush = createEncodePush(large);
-const traces = createReadTraces(large, [tokenKey], traceLimits.elementsMax);
+const traces = createReadItems(large, [tokenKey], traceLimits.elementsMax);
 
 const encode = async (body: Body): Promise<string> => {
   if (target === 'push') {

@@ -112,7 +112,7 @@ export const spansEnvelopeTarget: Target = {
     const context = contextOfMany();
     return fc
       .sample(anyRequest, { seed, numRuns: 150 })
-      .flatMap((request) => jsonTraces.encodeTraces(encodeOtlpJson(request), context).runs)
+      .flatMap((request) => jsonTraces.encode(encodeOtlpJson(request), context).runs)
       .map((run) => buildSpansMessage({ run, base: context.base, arrivedAt: context.arrivedAt }));
   },
   mutate,

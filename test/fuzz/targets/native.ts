@@ -48,7 +48,7 @@ export const nativeTarget: Target = {
   corpus: (seed) =>
     fc
       .sample(anyRequest, { seed, numRuns: 150 })
-      .flatMap((request) => jsonTraces.encodeTraces(encodeOtlpJson(request), contextOfMany()).runs)
+      .flatMap((request) => jsonTraces.encode(encodeOtlpJson(request), contextOfMany()).runs)
       .flatMap(({ parts }) => parts)
       .map(({ block }) => Buffer.from(block)),
   mutate: (random, valid, other) =>

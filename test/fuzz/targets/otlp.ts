@@ -4,10 +4,10 @@ import fc from 'fast-check';
 import { jsonTraces } from '../../../src/rules/spans/json-traces.ts';
 import { protobufTraces } from '../../../src/rules/spans/protobuf-traces.ts';
 import {
-  type EncodedTraces,
+  type EncodedItems,
+  type ItemsContext,
   MalformedBody,
-  TooManySpans,
-  type TracesContext,
+  TooManyItems,
 } from '../../../src/wire/otlp/types.ts';
 import { agree, contextOfMany, type Encoding, forgivingContext } from '../../support/otlp/plain/agreement.ts';
 import { alikeSpans } from '../../support/otlp/plain/alike-spans.ts';
@@ -21,11 +21,11 @@ import { exampleBodies, pickBody } from '../example-bodies.ts';
 import { depthOf, depthSafe, printJson } from '../json-text.ts';
 import type { Target } from '../target.ts';
 
-const contexts: readonly TracesContext[] = [
+const contexts: readonly ItemsContext[] = [
   forgivingContext(),
   contextOfMany(),
-  contextOfMany({ attributesMax: 1, eventsMax: 1, linksMax: 1, valueBytesMax: 5, spansMax: 6 }, '::1'),
-  contextOfMany({ attributesMax: 0, eventsMax: 0, linksMax: 0, valueBytesMax: 1, spansMax: 2 }),
+  contextOfMany({ attributesMax: 1, eventsMax: 1, linksMax: 1, valueBytesMax: 5, itemsMax: 6 }, '::1'),
+  contextOfMany({ attributesMax: 0, eventsMax: 0, linksMax: 0, valueBytesMax: 1, itemsMax: 2 }),
 ];
 
 /** The requests that the members of a corpus were made of: the twin's mutations start from those. */
@@ -54,11 +54,11 @@ const checkOf =
     if (encoding === 'protobuf' || depthOf(bytes.toString('utf8')) <= depthSafe)
       return agree(encoding, bytes, context).kind;
     try {
-      jsonTraces.encodeTraces(bytes, context);
+      jsonTraces.encode(bytes, context);
       return 'read';
     } catch (error) {
       if (error instanceof MalformedBody) return 'malformed';
-      if (error instanceof TooManySpans) return 'too many';
+      if (error instanceof TooManyItems) return 'too many';
       throw error;
     }
   };
@@ -77,7 +77,7 @@ export const otlpJsonTarget: Target = {
   },
   check: checkOf('json'),
   checkCut: (cut) => {
-    assert.throws(() => jsonTraces.encodeTraces(cut, forgivingContext()), MalformedBody);
+    assert.throws(() => jsonTraces.encode(cut, forgivingContext()), MalformedBody);
   },
 };
 
@@ -93,7 +93,7 @@ export const otlpProtobufTarget: Target = {
   check: checkOf('protobuf'),
 };
 
-const comparable = (encoded: EncodedTraces): unknown => ({
+const comparable = (encoded: EncodedItems): unknown => ({
   ...encoded,
   examples: encoded.examples.map(({ index, reason, field }) => ({ index, reason, field })),
 });
@@ -130,8 +130,8 @@ export const otlpEqualTarget: Target = {
     const context = contextOfMany();
     const [json, protobuf] = both;
     assert.deepStrictEqual(
-      comparable(protobufTraces.encodeTraces(protobuf, context)),
-      comparable(jsonTraces.encodeTraces(json, context)),
+      comparable(protobufTraces.encode(protobuf, context)),
+      comparable(jsonTraces.encode(json, context)),
     );
     return 'read';
   },

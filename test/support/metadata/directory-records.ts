@@ -3,7 +3,7 @@ import { recordKeys } from '../../../src/directory/keys.ts';
 import type { ApplicationPolicy, SourcePolicy } from '../../../src/directory/policies.ts';
 import type { Purge } from '../../../src/directory/records.ts';
 import type { RuleDefaults } from '../../../src/directory/rules.ts';
-import { defaultTraceLimits } from '../../../src/wire/otlp/types.ts';
+import { defaultItemLimits } from '../../../src/wire/otlp/types.ts';
 
 /** Rules that no policy of a test sets by chance. */
 export const defaultRules: RuleDefaults = {
@@ -15,7 +15,7 @@ export const defaultRules: RuleDefaults = {
   },
   application: {
     time: { aheadMsMax: 3_600_000, ageMsMax: undefined, ttlSeconds: undefined },
-    limits: defaultTraceLimits,
+    limits: defaultItemLimits,
   },
 };
 

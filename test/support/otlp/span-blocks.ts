@@ -1,6 +1,6 @@
 import { type NativeValue, readBlock } from '../../../src/wire/native/block-reader.ts';
 import { spanColumns } from '../../../src/wire/native/span-columns.ts';
-import type { EncodedTraces } from '../../../src/wire/otlp/types.ts';
+import type { EncodedItems } from '../../../src/wire/otlp/types.ts';
 
 // The rows in blocks of FORMAT Native, in the form of the expected rows of plain-otlp/twin.ts.
 
@@ -22,7 +22,7 @@ export const rowsOfBlock = (bytes: Uint8Array): SpanRow[] => {
 };
 
 /** All rows of an encoded request, by uid. */
-export const rowsOfTraces = (encoded: EncodedTraces): SpanRow[] =>
+export const rowsOfTraces = (encoded: EncodedItems): SpanRow[] =>
   encoded.runs
     .flatMap(({ parts }) => parts.flatMap(({ block }) => rowsOfBlock(block)))
     .sort((a, b) => (String(a['uid']).padStart(20) < String(b['uid']).padStart(20) ? -1 : 1));

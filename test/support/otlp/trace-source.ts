@@ -3,11 +3,11 @@ import { countedBase } from '../../../src/model/uid.ts';
 import { jsonTraces } from '../../../src/rules/spans/json-traces.ts';
 import { protobufTraces } from '../../../src/rules/spans/protobuf-traces.ts';
 import {
-  defaultTraceLimits,
-  type EncodedTraces,
-  type SpanOwner,
-  type TraceLimits,
-  type TracesContext,
+  defaultItemLimits,
+  type EncodedItems,
+  type ItemLimits,
+  type ItemsContext,
+  type ItemsOwner,
 } from '../../../src/wire/otlp/types.ts';
 import { encodeOtlpProtobuf, type OtlpRequest, type OtlpSpan } from './protobuf.ts';
 import { rowsOfTraces, type SpanRow } from './span-blocks.ts';
@@ -18,18 +18,18 @@ export const arrivedAt = Date.UTC(2026, 5, 1, 12);
 export const nanosAt = (offsetMs: number, rest = 0): string =>
   String(BigInt(arrivedAt + offsetMs) * 1_000_000n + BigInt(rest));
 
-export const owner: SpanOwner = { appId: 12, bizId: 2, fillDimensions: false, policy: defaultTimePolicy };
+export const owner: ItemsOwner = { appId: 12, bizId: 2, fillDimensions: false, policy: defaultTimePolicy };
 
 /** A context in which every credential belongs to `owner` by default. */
 export const contextWith = ({
   limits,
   ...rest
-}: Partial<Omit<TracesContext, 'limits'>> & { limits?: Partial<TraceLimits> } = {}): TracesContext => ({
+}: Partial<Omit<ItemsContext, 'limits'>> & { limits?: Partial<ItemLimits> } = {}): ItemsContext => ({
   resolve: () => owner,
   clientIp: '192.0.2.9',
   base: countedBase(7, 1000),
   arrivedAt,
-  limits: { ...defaultTraceLimits, ...limits },
+  limits: { ...defaultItemLimits, ...limits },
   ...rest,
 });
 
@@ -54,19 +54,16 @@ export const requestOf = <Span>(...spans: Span[]) => ({
 });
 
 /** Encodes a JSON body: text or bytes as they are, anything else by JSON.stringify. */
-export const encodeJson = (body: unknown, context = contextWith()): EncodedTraces => {
-  if (body instanceof Uint8Array) return jsonTraces.encodeTraces(body, context);
-  return jsonTraces.encodeTraces(
-    Buffer.from(typeof body === 'string' ? body : JSON.stringify(body)),
-    context,
-  );
+export const encodeJson = (body: unknown, context = contextWith()): EncodedItems => {
+  if (body instanceof Uint8Array) return jsonTraces.encode(body, context);
+  return jsonTraces.encode(Buffer.from(typeof body === 'string' ? body : JSON.stringify(body)), context);
 };
 
-export const encodeProtobuf = (request: OtlpRequest, context = contextWith()): EncodedTraces =>
-  protobufTraces.encodeTraces(encodeOtlpProtobuf(request), context);
+export const encodeProtobuf = (request: OtlpRequest, context = contextWith()): EncodedItems =>
+  protobufTraces.encode(encodeOtlpProtobuf(request), context);
 
 /** The only row of an encoded request. */
-export const onlyRow = (encoded: EncodedTraces): SpanRow => {
+export const onlyRow = (encoded: EncodedItems): SpanRow => {
   const [row, ...others] = rowsOfTraces(encoded);
   if (row === undefined || others.length > 0) {
     throw new Error(

@@ -66,7 +66,7 @@ describe('the rules of an application', () => {
     ['nothing', {}, {}],
     ['a window ahead', { ahead_seconds_max: 5 }, { time: { ...time, aheadMsMax: 5_000 } }],
     ['an age', { age_seconds_max: 60 }, { time: { ...time, ageMsMax: 60_000 } }],
-    ['spans of a request', { spans_max: 1 }, { limits: { ...limits, spansMax: 1 } }],
+    ['spans of a request', { spans_max: 1 }, { limits: { ...limits, itemsMax: 1 } }],
     ['attributes', { attributes_max: 2 }, { limits: { ...limits, attributesMax: 2 } }],
     ['events', { events_max: 3 }, { limits: { ...limits, eventsMax: 3 } }],
     ['links', { links_max: 4 }, { limits: { ...limits, linksMax: 4 } }],
@@ -105,9 +105,9 @@ describe('the directory', () => {
     const pointsMax = (): number | undefined => directory.source(1)?.rules.pointsMax;
     const spans = () => {
       const { deduplicate, fillDimensions, rules } = directory.application(token) ?? {};
-      return [rules?.limits.spansMax, deduplicate, fillDimensions];
+      return [rules?.limits.itemsMax, deduplicate, fillDimensions];
     };
-    const plain = [applicationDefaults.limits.spansMax, true, true];
+    const plain = [applicationDefaults.limits.itemsMax, true, true];
     expect([pointsMax(), spans()]).toEqual([sourceDefaults.pointsMax, plain]);
     await write.sourcePolicy(1, { points_max: 9 });
     await write.applicationPolicy(2, { spans_max: 8, deduplicate: false, fill_dimensions: false });

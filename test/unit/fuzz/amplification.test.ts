@@ -4,7 +4,7 @@ import { jsonTraces } from '../../../src/rules/spans/json-traces.ts';
 import { protobufTraces } from '../../../src/rules/spans/protobuf-traces.ts';
 import { blocksMax, runsMax } from '../../../src/rules/spans/trace-encoder.ts';
 import { tokensMax } from '../../../src/wire/otlp/resource-row.ts';
-import { TooManySpans, TooManyTokens } from '../../../src/wire/otlp/types.ts';
+import { TooManyItems, TooManyTokens } from '../../../src/wire/otlp/types.ts';
 import { encodeOtlpProtobuf } from '../../support/otlp/protobuf.ts';
 import {
   encodeJson,
@@ -37,7 +37,7 @@ describe('a small body with a large resource', () => {
   });
 
   it('is refused beyond', () => {
-    expect(() => encodeJson(heavy(2 * runsMax + 1))).toThrow(TooManySpans);
+    expect(() => encodeJson(heavy(2 * runsMax + 1))).toThrow(TooManyItems);
   });
 });
 

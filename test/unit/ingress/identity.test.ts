@@ -5,7 +5,7 @@ import { pushIdentity } from '../../../src/ingress/push/identity.ts';
 import { counterEnd, uidText } from '../../../src/model/uid.ts';
 import type { Run } from '../../../src/rules/points/encoded-points.ts';
 import { protobufTraces } from '../../../src/rules/spans/protobuf-traces.ts';
-import type { EncodedTraces, SpanOwner, TraceLimits } from '../../../src/wire/otlp/types.ts';
+import type { EncodedItems, ItemLimits, ItemsOwner } from '../../../src/wire/otlp/types.ts';
 import { encodeOtlpProtobuf } from '../../support/otlp/protobuf.ts';
 import { rowsOfTraces } from '../../support/otlp/span-blocks.ts';
 import * as traces from '../../support/otlp/trace-source.ts';
@@ -230,14 +230,14 @@ describe('a request that is sent again after a change of policy', () => {
       .map(([weight, attributes, startMs]) => spanWith(weight, attributes, startMs)),
     { minLength: 1, maxLength: 12 },
   );
-  const tightLimits: TraceLimits = {
-    spansMax: 50_000,
+  const tightLimits: ItemLimits = {
+    itemsMax: 50_000,
     attributesMax: 2,
     eventsMax: 2,
     linksMax: 2,
     valueBytesMax: 4,
   };
-  const owners: [string, Partial<SpanOwner>][] = [
+  const owners: [string, Partial<ItemsOwner>][] = [
     ['of limits', { limits: tightLimits }],
     ['of windows', { policy: { ...traces.owner.policy, aheadMsMax: 1_000, ageMsMax: 1_000 } }],
     ['of fill_dimensions', { fillDimensions: true }],
@@ -251,10 +251,10 @@ describe('a request that is sent again after a change of policy', () => {
         fc.property(spans, (list) => {
           const request = traces.requestOf(...list);
           const encoders = [
-            (context: ReturnType<typeof traces.contextWith>): EncodedTraces =>
+            (context: ReturnType<typeof traces.contextWith>): EncodedItems =>
               traces.encodeJson(request, context),
-            (context: ReturnType<typeof traces.contextWith>): EncodedTraces =>
-              protobufTraces.encodeTraces(encodeOtlpProtobuf(request), context),
+            (context: ReturnType<typeof traces.contextWith>): EncodedItems =>
+              protobufTraces.encode(encodeOtlpProtobuf(request), context),
           ];
           for (const encode of encoders) {
             const before = encode(traces.contextWith());

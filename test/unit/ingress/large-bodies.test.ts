@@ -3,7 +3,7 @@ import { createLargeBodies, type LargeBodies } from '../../../src/ingress/large-
 import { shownPart } from '../../../src/ingress/large-bodies/shown-part.ts';
 import { encodePush, type PushTask } from '../../../src/ingress/push/encode.ts';
 import { TokenKeys } from '../../../src/wire/otlp/token-keys.ts';
-import type { EncodedTraces } from '../../../src/wire/otlp/types.ts';
+import type { EncodedItems } from '../../../src/wire/otlp/types.ts';
 import { encodeOtlpProtobuf } from '../../support/otlp/protobuf.ts';
 import {
   encodeJson,
@@ -87,7 +87,7 @@ describe('the thread of large bodies', () => {
     };
     const bytes = Buffer.from(JSON.stringify(requestOf(...spans)));
     /** Without examples, and blocks as text. */
-    const plain = ({ samples: _, runs, ...rest }: EncodedTraces): object => ({
+    const plain = ({ samples: _, runs, ...rest }: EncodedItems): object => ({
       ...rest,
       runs: runs.map(({ parts, ...run }) => ({
         ...run,
@@ -96,11 +96,11 @@ describe('the thread of large bodies', () => {
     });
     const large = open();
     const here = encodeJson(bytes);
-    const there = await large.encodeTraces({ bytes: Buffer.from(bytes) }, job, never());
+    const there = await large.encode({ bytes: Buffer.from(bytes) }, job, never());
     expect(plain(there)).toEqual(plain(here));
     expect(there.samples.length).toBe(5);
     const refused = (change: Partial<typeof job>, text = bytes) =>
-      large.encodeTraces({ bytes: Buffer.from(text) }, { ...job, ...change }, never());
+      large.encode({ bytes: Buffer.from(text) }, { ...job, ...change }, never());
     await expect(refused({}, Buffer.from('{"resourceSpans":[{]}'))).rejects.toThrow('expected a name');
     await expect(refused({ elementsMax: 100 })).rejects.toThrow('more than 100 objects');
     const limits = { ...context.limits, spansMax: 100 };

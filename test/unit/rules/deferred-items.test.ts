@@ -87,7 +87,7 @@ describe('a deferred span', () => {
       putOff.runs[0]?.deferred[0]?.texts,
       putOff.runs[0]?.deferred[0]?.ordinals,
     ];
-    expect([kept.accepted, putOff.accepted, texts.length]).toEqual([kept.spans, 0, kept.spans]);
+    expect([kept.accepted, putOff.accepted, texts.length]).toEqual([kept.items, 0, kept.items]);
     const rows = texts.map((text, index) => {
       const place = { base: context(0).base.text, ordinal: ordinals[index] ?? -1 };
       const again = encodeDeferredSpan(JSON.parse(text), place, owner, context(0).arrivedAt, undefined);

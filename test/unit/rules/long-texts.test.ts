@@ -221,7 +221,7 @@ const otlp = (text: string): void => {
     next();
     try {
       reader.collectTokens(bytes);
-      const encoded = reader.encodeTraces(bytes, contextWith());
+      const encoded = reader.encode(bytes, contextWith());
       sampleSpans(recorder, sender, encoded);
       recordSpans(recorder, encoded, 0);
       const { rejected, message } = outcomeMessage(encoded);

@@ -4,20 +4,20 @@ import { countedBase } from '../../../../src/model/uid.ts';
 import { jsonTraces } from '../../../../src/rules/spans/json-traces.ts';
 import { protobufTraces } from '../../../../src/rules/spans/protobuf-traces.ts';
 import {
-  defaultTraceLimits,
-  type EncodedTraces,
+  defaultItemLimits,
+  type EncodedItems,
+  type ItemLimits,
+  type ItemsContext,
+  type ItemsOwner,
   MalformedBody,
-  type SpanOwner,
-  TooManySpans,
-  type TraceLimits,
-  type TracesContext,
+  TooManyItems,
 } from '../../../../src/wire/otlp/types.ts';
 import { arrivedAt } from '../requests.ts';
 import { rowsOfTraces } from '../span-blocks.ts';
 import { NotReadable } from './model.ts';
 import { type Twin, twinOf } from './twin.ts';
 
-const owners = new Map<string | undefined, SpanOwner>([
+const owners = new Map<string | undefined, ItemsOwner>([
   [undefined, { appId: 1, bizId: 2, fillDimensions: true, policy: defaultTimePolicy }],
   [
     'token-a',
@@ -32,10 +32,10 @@ const owners = new Map<string | undefined, SpanOwner>([
 ]);
 
 /** An application with limits of its own, which are never wider than those of the request. */
-const limited = (limits: TraceLimits): SpanOwner => ({
+const limited = (limits: ItemLimits): ItemsOwner => ({
   ...{ appId: 4, bizId: 7, fillDimensions: true, policy: defaultTimePolicy },
   limits: {
-    spansMax: limits.spansMax,
+    itemsMax: limits.itemsMax,
     attributesMax: Math.min(limits.attributesMax, 2),
     eventsMax: Math.min(limits.eventsMax, 1),
     linksMax: Math.min(limits.linksMax, 1),
@@ -44,8 +44,8 @@ const limited = (limits: TraceLimits): SpanOwner => ({
 });
 
 /** A context of several applications, one of which has limits of its own. */
-export const contextOfMany = (some: Partial<TraceLimits> = {}, clientIp = '192.0.2.9'): TracesContext => {
-  const limits = { ...defaultTraceLimits, ...some };
+export const contextOfMany = (some: Partial<ItemLimits> = {}, clientIp = '192.0.2.9'): ItemsContext => {
+  const limits = { ...defaultItemLimits, ...some };
   const known = new Map(owners).set('cart', limited(limits));
   return {
     resolve: (token) => known.get(token) ?? (token === 'token-off' ? 'disabled' : 'invalid'),
@@ -58,9 +58,9 @@ export const contextOfMany = (some: Partial<TraceLimits> = {}, clientIp = '192.0
 };
 
 /** Most tokens are good ones, so that most spans get as far as a row. */
-export const forgivingContext = (): TracesContext => {
+export const forgivingContext = (): ItemsContext => {
   const context = contextOfMany();
-  const resolve: TracesContext['resolve'] = (token) => {
+  const resolve: ItemsContext['resolve'] = (token) => {
     if (token === 'token-b') return 'invalid';
     const known = context.resolve(token);
     return typeof known === 'string' ? context.resolve(undefined) : known;
@@ -74,8 +74,8 @@ const sorted = (counts: Iterable<readonly [string, number]>): [string, number][]
 const ascending = (a: { ordinal: number }, b: { ordinal: number }): number => a.ordinal - b.ordinal;
 
 /** What a reader yields, in the form of the twin. */
-const shownReader = (encoded: EncodedTraces): unknown => ({
-  ...{ spans: encoded.spans, accepted: encoded.accepted },
+const shownReader = (encoded: EncodedItems): unknown => ({
+  ...{ spans: encoded.items, accepted: encoded.accepted },
   ...{
     cutValues: encoded.cutValues,
     eventsDropped: encoded.eventsDropped,
@@ -136,7 +136,7 @@ const verdictOf = <T>(read: () => T): Verdict<T> => {
     return { kind: 'read', result: read() };
   } catch (error) {
     if (error instanceof MalformedBody || error instanceof NotReadable) return { kind: 'malformed' };
-    if (error instanceof TooManySpans) return { kind: 'too many' };
+    if (error instanceof TooManyItems) return { kind: 'too many' };
     throw error;
   }
 };
@@ -161,9 +161,9 @@ export type Encoding = 'json' | 'protobuf';
 export type Agreement = { readonly kind: 'read' | 'malformed' | 'too many'; readonly rows: number };
 
 /** Compares all that the reader yields of a body with what the twin does; throws where they differ. */
-export const agree = (encoding: Encoding, bytes: Uint8Array, context: TracesContext): Agreement => {
+export const agree = (encoding: Encoding, bytes: Uint8Array, context: ItemsContext): Agreement => {
   const reader = encoding === 'json' ? jsonTraces : protobufTraces;
-  const encoded = verdictOf(() => reader.encodeTraces(bytes, context));
+  const encoded = verdictOf(() => reader.encode(bytes, context));
   const twin = verdictOf(() => twinOf[encoding](bytes, context));
   // The reader stops at the span that is too many, and sees neither what is wrong behind it nor the same name once more.
   const isUnseen =
@@ -176,7 +176,7 @@ export const agree = (encoding: Encoding, bytes: Uint8Array, context: TracesCont
     const allowed: readonly string[] = twin.result.examples[index]?.fields ?? [];
     assert.ok(allowed.includes(field), `example ${index} names ${field}, the twin ${allowed.join(' or ')}`);
   }
-  const unknown = encoded.result.spans === 0 ? [...new Set([...twin.result.unknown].map(shortened))] : [];
+  const unknown = encoded.result.items === 0 ? [...new Set([...twin.result.unknown].map(shortened))] : [];
   if (unknown.length <= 10)
     assert.deepStrictEqual(encoded.result.unknownTopLevelKeys.toSorted(), unknown.toSorted());
   const collected = reader.collectTokens(bytes);

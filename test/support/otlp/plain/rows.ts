@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import { validateSpanTime } from '../../../../src/model/span-time.ts';
-import type { SpanOwner, TracesContext } from '../../../../src/wire/otlp/types.ts';
+import type { ItemsContext, ItemsOwner } from '../../../../src/wire/otlp/types.ts';
 import type { SpanRow } from '../span-blocks.ts';
 import {
   type PlainAttribute,
@@ -21,7 +21,7 @@ export type Item = {
   readonly span: PlainSpan;
   readonly scope: PlainScope;
   readonly resource: PlainResource;
-  readonly owner: SpanOwner;
+  readonly owner: ItemsOwner;
 };
 
 /** A credential is never stored, wherever it stands. */
@@ -71,8 +71,8 @@ const placeholders = ['', '0.0.0.0', '127.0.0.1', '::', '::1'];
 /** The resource that rows hold: without its token, `net.host.ip` filled where the application wants that. */
 const heldAttributes = (
   { attributes }: PlainResource,
-  owner: SpanOwner,
-  { clientIp }: TracesContext,
+  owner: ItemsOwner,
+  { clientIp }: ItemsContext,
 ): PlainAttribute[] => {
   const held = withoutSecrets(attributes);
   const address = clientIp.replace(/^::ffff:/i, '');
@@ -101,7 +101,7 @@ const keptLinks = ({ links }: PlainSpan) =>
   links.filter(({ traceId, spanId }) => typeof traceId !== 'string' && typeof spanId !== 'string');
 
 /** The columns that all rows of one resource repeat. */
-export const resourceColumns = ({ resource, owner }: Item, context: TracesContext, texts: Texts): SpanRow => {
+export const resourceColumns = ({ resource, owner }: Item, context: ItemsContext, texts: Texts): SpanRow => {
   const service = resource.attributes.findLast((attribute) => isKey(attribute, 'service.name'));
   return {
     ResourceAttributes: texts.map(heldAttributes(resource, owner, context)),
@@ -116,7 +116,7 @@ export const scopeColumns = ({ scope }: Item, texts: Texts): SpanRow => ({
 });
 
 /** The columns that belong to the span alone. */
-export const ownColumns = ({ ordinal, span, owner }: Item, context: TracesContext, texts: Texts): SpanRow => {
+export const ownColumns = ({ ordinal, span, owner }: Item, context: ItemsContext, texts: Texts): SpanRow => {
   const start = nanosOf(span.start);
   const events = keptEvents(span);
   const links = keptLinks(span);
@@ -157,7 +157,7 @@ export const lossesOf = ({ span, resource }: Item) => ({
 });
 
 /** The object that a deferred span travels as. */
-export const deferredObject = (item: Item, context: TracesContext): unknown => {
+export const deferredObject = (item: Item, context: ItemsContext): unknown => {
   const { span, scope, resource, owner } = item;
   const texts = new Texts(context.limits.valueBytesMax);
   const attributes = (list: readonly PlainAttribute[]): unknown =>

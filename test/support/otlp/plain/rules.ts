@@ -1,6 +1,6 @@
 import type { SpanReason, TimeReason } from '../../../../src/model/reasons.ts';
 import { validateSpanTime } from '../../../../src/model/span-time.ts';
-import type { SpanOwner, TraceLimits, TracesContext } from '../../../../src/wire/otlp/types.ts';
+import type { ItemLimits, ItemsContext, ItemsOwner } from '../../../../src/wire/otlp/types.ts';
 import type { PlainAttribute, PlainFault, PlainResource, PlainSpan } from './model.ts';
 
 export type Verdict =
@@ -28,14 +28,10 @@ export const runBudget = 2 * 1024 * 1024;
 /** What one request may make: one block a run, application and day. */
 export const blocksMax = 2048;
 
-const overLimit = (
-  attributes: readonly PlainAttribute[],
-  field: string,
-  limits: TraceLimits,
-): PlainFault[] =>
+const overLimit = (attributes: readonly PlainAttribute[], field: string, limits: ItemLimits): PlainFault[] =>
   attributes.length > limits.attributesMax ? [{ reason: 'too_many_attributes', field }] : [];
 
-const faultsOf = (span: PlainSpan, limits: TraceLimits): PlainFault[] => {
+const faultsOf = (span: PlainSpan, limits: ItemLimits): PlainFault[] => {
   const faults = [
     ...span.faults,
     ...overLimit(span.attributes, 'attributes', limits),
@@ -68,10 +64,10 @@ const ofNobody = (owner: 'invalid' | 'disabled', token: string | undefined): Ver
 export const judge = (
   span: PlainSpan,
   resource: PlainResource,
-  owner: SpanOwner | 'invalid' | 'disabled',
+  owner: ItemsOwner | 'invalid' | 'disabled',
   token: string | undefined,
   cost: number,
-  { limits, arrivedAt }: TracesContext,
+  { limits, arrivedAt }: ItemsContext,
 ): Verdict => {
   if (typeof owner === 'string') return ofNobody(owner, token);
   const fault =

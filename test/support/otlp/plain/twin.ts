@@ -1,5 +1,5 @@
-import type { Leniency, SpanOwner, TracesContext } from '../../../../src/wire/otlp/types.ts';
-import { TooManySpans } from '../../../../src/wire/otlp/types.ts';
+import type { ItemsContext, ItemsOwner, Leniency } from '../../../../src/wire/otlp/types.ts';
+import { TooManyItems } from '../../../../src/wire/otlp/types.ts';
 import type { SpanRow } from '../span-blocks.ts';
 import { requestOfJson } from './json.ts';
 import { forgive, type PlainRequest, type PlainResource, type PlainScope, type PlainSpan } from './model.ts';
@@ -59,17 +59,17 @@ const tokensOf = (resources: readonly PlainResource[]): Set<string> =>
 
 const dayOf = ({ start }: PlainSpan): number => Number(BigInt(start ?? 0) / 86_400_000_000_000n);
 
-const partKey = (run: number, { appId }: SpanOwner, span: PlainSpan): string =>
+const partKey = (run: number, { appId }: ItemsOwner, span: PlainSpan): string =>
   `${run} ${appId} ${dayOf(span)}`;
 
 class Judge {
   readonly twin: Twin;
-  private readonly context: TracesContext;
+  private readonly context: ItemsContext;
   private spent = 0;
   /** What rows of one block share is counted once. */
   private readonly shared = new Set<string>();
 
-  constructor(request: PlainRequest, context: TracesContext) {
+  constructor(request: PlainRequest, context: ItemsContext) {
     this.context = context;
     const withSpans = request.resources.filter(({ scopes }) => scopes.some(({ spans }) => spans.length > 0));
     this.twin = {
@@ -82,8 +82,8 @@ class Judge {
     for (const [number, resource] of request.resources.entries())
       for (const [scopeNumber, scope] of resource.scopes.entries())
         this.spansOf(resource, scope, [`${number}`, `${number} ${scopeNumber}`]);
-    if (this.twin.spans > context.limits.spansMax)
-      throw new TooManySpans(this.twin.spans, context.limits.spansMax);
+    if (this.twin.spans > context.limits.itemsMax)
+      throw new TooManyItems(this.twin.spans, context.limits.itemsMax);
   }
 
   private spansOf(resource: PlainResource, scope: PlainScope, place: [string, string]): void {
@@ -111,7 +111,7 @@ class Judge {
   private roomFor(
     verdict: Verdict,
     span: PlainSpan,
-    owner: ReturnType<TracesContext['resolve']>,
+    owner: ReturnType<ItemsContext['resolve']>,
     run: number,
   ): Verdict {
     const { parts } = this.twin;
@@ -142,7 +142,7 @@ class Judge {
     if (twin.examples.length < 20) twin.examples.push({ index, reason, fields });
   }
 
-  private keep(item: Item, context: TracesContext, run: number, [resource, scope]: [string, string]): void {
+  private keep(item: Item, context: ItemsContext, run: number, [resource, scope]: [string, string]): void {
     const { twin } = this;
     const { appId, bizId } = item.owner;
     const start = BigInt(item.span.start ?? 0);
@@ -184,10 +184,10 @@ class Judge {
  * The plain twin of the decoders in src/wire/otlp, their oracle. Those go from bytes straight to column buffers and
  * make no object of a span; this one goes through objects, message by message and rule by rule, shares no code with
  * them, and is slow and plain. For any body both must have the same rows, outcomes and counts. Throws NotReadable for a
- * malformed body, and TooManySpans.
+ * malformed body, and TooManyItems.
  */
 export const twinOf = {
-  protobuf: (bytes: Uint8Array, context: TracesContext): Twin =>
+  protobuf: (bytes: Uint8Array, context: ItemsContext): Twin =>
     new Judge(requestOfProtobuf(bytes), context).twin,
-  json: (bytes: Uint8Array, context: TracesContext): Twin => new Judge(requestOfJson(bytes), context).twin,
+  json: (bytes: Uint8Array, context: ItemsContext): Twin => new Judge(requestOfJson(bytes), context).twin,
 };

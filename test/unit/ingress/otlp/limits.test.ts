@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { widestLimits } from '../../../../src/ingress/otlp/limits.ts';
-import { defaultTraceLimits, type EncodedTraces, type TraceLimits } from '../../../../src/wire/otlp/types.ts';
+import { defaultItemLimits, type EncodedItems, type ItemLimits } from '../../../../src/wire/otlp/types.ts';
 import {
   contextWith,
   encodeJson,
@@ -9,14 +9,14 @@ import {
   owner,
 } from '../../../support/otlp/trace-source.ts';
 
-const narrow: TraceLimits = {
-  spansMax: 10,
+const narrow: ItemLimits = {
+  itemsMax: 10,
   attributesMax: 3,
   eventsMax: 1,
   linksMax: 1,
   valueBytesMax: 5,
 };
-const wide: TraceLimits = { spansMax: 20, attributesMax: 6, eventsMax: 2, linksMax: 2, valueBytesMax: 8 };
+const wide: ItemLimits = { itemsMax: 20, attributesMax: 6, eventsMax: 2, linksMax: 2, valueBytesMax: 8 };
 
 const attributes = (count: number, value = 'v') =>
   Array.from({ length: count }, (_, index) => ({ key: `k${index}`, value: { stringValue: value } }));
@@ -43,7 +43,7 @@ const context = contextWith({
   limits: widestLimits([narrow, wide]),
 });
 
-const droppedBy = ({ runs }: EncodedTraces): Record<string, Record<string, number>> =>
+const droppedBy = ({ runs }: EncodedItems): Record<string, Record<string, number>> =>
   Object.fromEntries(
     runs.flatMap(({ dropped }) =>
       dropped.map(({ appId, reasons }) => [String(appId), Object.fromEntries(reasons)]),
@@ -104,10 +104,10 @@ it('a request may hold what the widest of its applications allows', () => {
   expect(
     widestLimits([
       { ...wide, linksMax: 9 },
-      { ...defaultTraceLimits, spansMax: 1 },
+      { ...defaultItemLimits, itemsMax: 1 },
     ]),
   ).toEqual({
-    ...defaultTraceLimits,
-    spansMax: 20,
+    ...defaultItemLimits,
+    itemsMax: 20,
   });
 });

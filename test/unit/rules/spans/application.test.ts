@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { jsonTraces } from '../../../../src/rules/spans/json-traces.ts';
 import { protobufTraces } from '../../../../src/rules/spans/protobuf-traces.ts';
-import type { SpanOwner } from '../../../../src/wire/otlp/types.ts';
+import type { ItemsOwner } from '../../../../src/wire/otlp/types.ts';
 import {
   encodeOtlpProtobuf,
   type OtlpAttribute,
@@ -33,7 +33,7 @@ const encodings = [
 ] as const;
 
 describe('the application of a span', () => {
-  const owners: Record<string, SpanOwner | 'invalid' | 'disabled'> = {
+  const owners: Record<string, ItemsOwner | 'invalid' | 'disabled'> = {
     a: { ...owner, appId: 1, bizId: 10 },
     b: { ...owner, appId: 2, bizId: -20 },
     off: 'disabled',
@@ -169,7 +169,7 @@ describe('the application of a span', () => {
           [protobufTraces, encodeOtlpProtobuf(any)],
         ] as const) {
           const asked = new Set<string>();
-          reader.encodeTraces(
+          reader.encode(
             bytes,
             contextWith({
               resolve: (token) => {

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { countedBase } from '../../../../src/model/uid.ts';
 import { protobufTraces } from '../../../../src/rules/spans/protobuf-traces.ts';
-import type { EncodedTraces } from '../../../../src/wire/otlp/types.ts';
+import type { EncodedItems } from '../../../../src/wire/otlp/types.ts';
 import {
   encodeOtlpProtobuf,
   type OtlpAttribute,
@@ -77,7 +77,7 @@ describe('the cutting rule', () => {
   // service.name, cart, an attribute; scope and 1.
   const shared = 12 + 4 + 16 + 5 + 1;
   const cost = (size: number): number => 256 + 2 * (size + shared);
-  const runs = (encoded: EncodedTraces): [number, number][] =>
+  const runs = (encoded: EncodedItems): [number, number][] =>
     encoded.runs.map(({ first, last }) => [first, last]);
 
   it.each(encodings)('fills a run up to the budget and not beyond (%s)', (_, encode) => {
@@ -116,8 +116,8 @@ describe('the cutting rule', () => {
           })),
         };
         const bytes = encodeOtlpProtobuf(padded);
-        const plain = protobufTraces.encodeTraces(bytes, contextWith());
-        const other = protobufTraces.encodeTraces(
+        const plain = protobufTraces.encode(bytes, contextWith());
+        const other = protobufTraces.encode(
           bytes,
           contextWith({
             resolve: (token) =>

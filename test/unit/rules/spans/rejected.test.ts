@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { reasons } from '../../../../src/model/reasons.ts';
 import { exampleText } from '../../../../src/model/text-forms.ts';
-import { type EncodedTraces, TooManySpans } from '../../../../src/wire/otlp/types.ts';
+import { type EncodedItems, TooManyItems } from '../../../../src/wire/otlp/types.ts';
 import type { OtlpAttribute, OtlpRequest, OtlpSpan } from '../../../support/otlp/protobuf.ts';
 import { rowsOfTraces } from '../../../support/otlp/span-blocks.ts';
 import {
@@ -212,7 +212,7 @@ const rejectedInBoth: Rejected[] = [
 const asRequest = (span: unknown): unknown => requestOf<unknown>(goodSpan, span, goodSpan);
 
 describe('a span that can never be stored', () => {
-  const check = (encoded: EncodedTraces, [reason, , , field, detail]: Rejected): void => {
+  const check = (encoded: EncodedItems, [reason, , , field, detail]: Rejected): void => {
     expect(encoded).toMatchObject({ spans: 3, accepted: 2, deferred: new Map() });
     expect(Object.fromEntries(encoded.rejected)).toEqual({ [reason]: 1 });
     const shown = encoded.examples.map((each) => [each.index, each.reason, each.field, exampleText(each)]);
@@ -283,10 +283,10 @@ describe('a span that can never be stored', () => {
 
 describe('too many spans', () => {
   it.each(encodings)('refuse the whole request (%s)', (_, encode) => {
-    const context = contextWith({ limits: { spansMax: 3 } });
+    const context = contextWith({ limits: { itemsMax: 3 } });
     expect(encode(requestOf(goodSpan, goodSpan, goodSpan), context).accepted).toBe(3);
     const four = requestOf(goodSpan, goodSpan, goodSpan, goodSpan);
-    expect(() => encode(four, context)).toThrow(TooManySpans);
+    expect(() => encode(four, context)).toThrow(TooManyItems);
   });
 });
 

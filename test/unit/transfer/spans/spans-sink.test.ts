@@ -13,7 +13,7 @@ import { createSpansSink } from '../../../../src/transfer/spans/spans-sink.ts';
 import { validateSpans } from '../../../../src/transfer/spans/validate-spans.ts';
 import { type BlocksEnvelope, decodeBlocksEnvelope } from '../../../../src/wire/blocks-envelope.ts';
 import { readBlock, UnreadableBlock } from '../../../../src/wire/native/block-reader.ts';
-import { defaultTraceLimits } from '../../../../src/wire/otlp/types.ts';
+import { defaultItemLimits } from '../../../../src/wire/otlp/types.ts';
 import { partDays } from '../../../../src/wire/part-days.ts';
 
 const arrivedAt = Date.UTC(2026, 5, 1, 12);
@@ -38,12 +38,12 @@ const messageOf = (
   });
   const body = Buffer.from(JSON.stringify({ resourceSpans: [{ scopeSpans: [{ spans }] }] }));
   const base = countedBase(1_400_000, sequence * 1000);
-  const encoded = jsonTraces.encodeTraces(body, {
+  const encoded = jsonTraces.encode(body, {
     resolve: () => ({ appId: 1, bizId: 2, fillDimensions: false, policy: defaultTimePolicy }),
     clientIp: '203.0.113.9',
     base,
     arrivedAt,
-    limits: defaultTraceLimits,
+    limits: defaultItemLimits,
   });
   const [run] = encoded.runs;
   if (run === undefined) throw new Error('no run');

@@ -206,7 +206,7 @@ describe('the blocks of a request', () => {
   it('survive being read and written again', () => {
     always(
       fc.property(anyRequest, (request) => {
-        const { runs } = protobufTraces.encodeTraces(encodeOtlpProtobuf(request), contextWith());
+        const { runs } = protobufTraces.encode(encodeOtlpProtobuf(request), contextWith());
         for (const { block, rows } of runs.flatMap(({ parts }) => parts)) {
           const all = Uint32Array.from({ length: rows }, (_, row) => row);
           const again = readBlock(block).select(all);

@@ -5,16 +5,16 @@ import { hashedBase } from '../../../../src/model/uid.ts';
 import { jsonTraces } from '../../../../src/rules/spans/json-traces.ts';
 import { protobufTraces } from '../../../../src/rules/spans/protobuf-traces.ts';
 import {
-  defaultTraceLimits,
-  type EncodedTraces,
-  type SpanOwner,
-  type TracesContext,
+  defaultItemLimits,
+  type EncodedItems,
+  type ItemsContext,
+  type ItemsOwner,
 } from '../../../../src/wire/otlp/types.ts';
 import { encodeOtlpJson, encodeOtlpProtobuf, type OtlpRequest } from '../../../support/otlp/protobuf.ts';
 import { anyRequest, arrivedAt } from '../../../support/otlp/requests.ts';
 import { always } from '../../../support/properties.ts';
 
-const owners = new Map<string | undefined, SpanOwner>([
+const owners = new Map<string | undefined, ItemsOwner>([
   [undefined, { appId: 1, bizId: 2, fillDimensions: true, policy: defaultTimePolicy }],
   [
     'token-a',
@@ -28,19 +28,19 @@ const owners = new Map<string | undefined, SpanOwner>([
   ['token-b', { appId: 3, bizId: 0, fillDimensions: true, policy: defaultTimePolicy }],
 ]);
 
-const context: TracesContext = {
+const context: ItemsContext = {
   resolve: (token) => owners.get(token) ?? (token === 'token-off' ? 'disabled' : 'invalid'),
   clientIp: '192.0.2.9',
   base: hashedBase(Buffer.alloc(32, 0xff)),
   arrivedAt,
-  limits: defaultTraceLimits,
+  limits: defaultItemLimits,
 };
 
 const anyRequestProperty = (check: (request: OtlpRequest) => void): fc.IProperty<[OtlpRequest]> =>
   fc.property(anyRequest, check);
 
 /** Without what may differ: how an encoding shows what it got. */
-const comparable = (encoded: EncodedTraces): unknown => ({
+const comparable = (encoded: EncodedItems): unknown => ({
   ...encoded,
   examples: encoded.examples.map(({ index, reason, field }) => ({ index, reason, field })),
 });
@@ -51,8 +51,8 @@ describe('traces in JSON and in protobuf', () => {
     always(
       // Byte for byte, the blocks included.
       anyRequestProperty((request) => {
-        const json = jsonTraces.encodeTraces(encodeOtlpJson(request), context);
-        const protobuf = protobufTraces.encodeTraces(encodeOtlpProtobuf(request), context);
+        const json = jsonTraces.encode(encodeOtlpJson(request), context);
+        const protobuf = protobufTraces.encode(encodeOtlpProtobuf(request), context);
         expect(comparable(protobuf)).toEqual(comparable(json));
       }),
       400,
@@ -62,10 +62,13 @@ describe('traces in JSON and in protobuf', () => {
   it('are accounted for span by span', () => {
     always(
       anyRequestProperty((request) => {
-        const { runs, spans, accepted, rejected, deferred } = jsonTraces.encodeTraces(
-          encodeOtlpJson(request),
-          context,
-        );
+        const {
+          runs,
+          items: spans,
+          accepted,
+          rejected,
+          deferred,
+        } = jsonTraces.encode(encodeOtlpJson(request), context);
         const sum = (counts: Iterable<number>): number => [...counts].reduce((a, b) => a + b, 0);
         expect(accepted + sum(rejected.values()) + sum(deferred.values())).toBe(spans);
         expect(sum(runs.flatMap(({ parts }) => parts.map(({ rows }) => rows)))).toBe(accepted);

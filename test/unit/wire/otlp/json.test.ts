@@ -575,7 +575,7 @@ describe('a JSON body that is not one of OTLP', () => {
   it('does not change the bytes it is given', () => {
     const body = Buffer.from(JSON.stringify(requestOf({ ...goodSpan, name: 'a\n😀' })));
     const copy = Buffer.from(body);
-    jsonTraces.encodeTraces(body, contextWith());
+    jsonTraces.encode(body, contextWith());
     expect(body.equals(copy)).toBe(true);
   });
 });
@@ -583,8 +583,7 @@ describe('a JSON body that is not one of OTLP', () => {
 describe('a skipped value', () => {
   const around = (value: string): Buffer =>
     Buffer.from(`{"other":${value},"resourceSpans":${JSON.stringify(requestOf(goodSpan).resourceSpans)}}`);
-  const accepted = (value: string): number =>
-    jsonTraces.encodeTraces(around(value), contextWith({})).accepted;
+  const accepted = (value: string): number => jsonTraces.encode(around(value), contextWith({})).accepted;
   /** Objects and arrays within one another, in turn. */
   const nested = (depth: number): string => `${'[{"a":'.repeat(depth / 2)}0${'}]'.repeat(depth / 2)}`;
 
@@ -609,7 +608,7 @@ describe('an escaped text', () => {
       String.raw`\u0041 \u00e9 \u6f22 \ud83d\ude00 \n \" \\ \/ \u007f \u0080 \u07ff \u0800 \uffff`.split(' ');
     const written = parts.flatMap((part) => [part, 'a', part, plain, part, part]).join('');
     const body = JSON.stringify(requestOf({ ...goodSpan, name: 'NAME' })).replace('NAME', written);
-    const encoded = jsonTraces.encodeTraces(Buffer.from(body), contextWith({}));
+    const encoded = jsonTraces.encode(Buffer.from(body), contextWith({}));
     expect(rowsOfTraces(encoded)[0]?.['SpanName']).toBe(JSON.parse(`"${written}"`));
   });
 });

@@ -14,7 +14,7 @@ import {
 } from '../../../support/otlp/trace-source.ts';
 import { always } from '../../../support/properties.ts';
 
-const encode = (bytes: Uint8Array) => protobufTraces.encodeTraces(bytes, contextWith());
+const encode = (bytes: Uint8Array) => protobufTraces.encode(bytes, contextWith());
 
 const varint = (value: number): number[] =>
   value < 0x80 ? [value] : [(value & 0x7f) | 0x80, ...varint(Math.floor(value / 0x80))];
@@ -165,7 +165,7 @@ describe('a protobuf body', () => {
     ['ResourceSpans with an empty scope', [0x0a, 2, 0x12, 0]],
   ])('is refused for %s beyond what its length allows for', (_, field) => {
     const many = (count: number) => Buffer.concat(Array.from({ length: count }, () => Buffer.from(field)));
-    expect(encode(many(3000)).spans).toBe(0);
+    expect(encode(many(3000)).items).toBe(0);
     expect(() => encode(many(50_000))).toThrow(TooManyElements);
     const named = Buffer.concat([many(50_000), Buffer.from('mon.data.token')]);
     expect(() => protobufTraces.collectTokens(named)).toThrow(TooManyElements);
@@ -321,7 +321,7 @@ describe('a protobuf body that cannot be read', () => {
     const span = spanBytes(full);
     for (let length = 0; length < span.length; length++) {
       try {
-        expect(encode(around(span.subarray(0, length))).spans).toBe(1);
+        expect(encode(around(span.subarray(0, length))).items).toBe(1);
       } catch (error) {
         expect(error).toBeInstanceOf(MalformedBody);
       }

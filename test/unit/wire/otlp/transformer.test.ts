@@ -38,7 +38,7 @@ describe('spans of the OpenTelemetry SDK', () => {
     ['protobuf', protobufTraces, ProtobufTraceSerializer],
   ] as const)('become the rows that it held of them (%s)', (_, reader, serializer) => {
     const body = serializer.serializeRequest(spans);
-    const encoded = reader.encodeTraces(body ?? new Uint8Array(0), context);
+    const encoded = reader.encode(body ?? new Uint8Array(0), context);
     expect(encoded).toMatchObject({
       accepted: 60,
       rejected: new Map(),

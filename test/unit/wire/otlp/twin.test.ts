@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { TracesContext } from '../../../../src/wire/otlp/types.ts';
+import type { ItemsContext } from '../../../../src/wire/otlp/types.ts';
 import {
   agree,
   contextOfMany,
@@ -35,7 +35,7 @@ const anyContext = fc
 
 type Counts = { read: number; malformed: number; rows: number };
 
-const compare = (encoding: Encoding, bytes: Uint8Array, context: TracesContext, counts?: Counts): void => {
+const compare = (encoding: Encoding, bytes: Uint8Array, context: ItemsContext, counts?: Counts): void => {
   const { kind, rows } = agree(encoding, bytes, context);
   if (counts === undefined) return;
   if (kind === 'read') counts.read++;
