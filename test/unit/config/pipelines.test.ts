@@ -70,6 +70,7 @@ describe('the shipped pipelines', () => {
     expect(retention).toEqual({
       METRICS: 'workqueue',
       TRACES: 'workqueue',
+      LOGS: 'workqueue',
       LEDGER: 'workqueue',
       DEADLETTER: 'limits',
       AUDIT: 'limits',

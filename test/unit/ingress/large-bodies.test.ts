@@ -103,7 +103,7 @@ describe('the thread of large bodies', () => {
       large.encode({ bytes: Buffer.from(text) }, { ...job, ...change }, never());
     await expect(refused({}, Buffer.from('{"resourceSpans":[{]}'))).rejects.toThrow('expected a name');
     await expect(refused({ elementsMax: 100 })).rejects.toThrow('more than 100 objects');
-    const limits = { ...context.limits, spansMax: 100 };
+    const limits = { ...context.limits, itemsMax: 100 };
     await expect(refused({ context: { ...context, limits } })).rejects.toThrow('100');
   });
 

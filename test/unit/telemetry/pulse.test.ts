@@ -97,7 +97,7 @@ describe('the figures of a receiver', () => {
     metrics.bytesInFlight.set(123);
     const { ingress, dropped } = await figures(2);
     expect(ingress).toEqual({
-      items: { metrics: 50, traces: 25 },
+      items: { metrics: 50, traces: 25, logs: 0 },
       bytes: { push: 2_000, otlp: 0 },
       refused: 3,
       dropped: 14,
@@ -111,7 +111,7 @@ describe('the figures of a receiver', () => {
       ['reason_4', 2],
       ['reason_3', 1.5],
     ]);
-    expect((await figures(1)).ingress?.items).toEqual({ metrics: 0, traces: 0 });
+    expect((await figures(1)).ingress?.items).toEqual({ metrics: 0, traces: 0, logs: 0 });
   });
 });
 

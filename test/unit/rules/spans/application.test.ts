@@ -66,7 +66,7 @@ describe('the application of a span', () => {
   it.each(encodings)('is that of its resource’s token, else that of the request (%s)', (_, encode) => {
     const encoded = encode(request, context);
     expect(encoded).toMatchObject({
-      spans: 12,
+      items: 12,
       accepted: 4,
       deferred: new Map([['timestamp_unit_seconds', 2]]),
     });

@@ -213,7 +213,7 @@ const asRequest = (span: unknown): unknown => requestOf<unknown>(goodSpan, span,
 
 describe('a span that can never be stored', () => {
   const check = (encoded: EncodedItems, [reason, , , field, detail]: Rejected): void => {
-    expect(encoded).toMatchObject({ spans: 3, accepted: 2, deferred: new Map() });
+    expect(encoded).toMatchObject({ items: 3, accepted: 2, deferred: new Map() });
     expect(Object.fromEntries(encoded.rejected)).toEqual({ [reason]: 1 });
     const shown = encoded.examples.map((each) => [each.index, each.reason, each.field, exampleText(each)]);
     expect(shown).toEqual([[1, reason, field, expect.stringMatching(detail)]]);

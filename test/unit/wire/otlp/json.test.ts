@@ -55,7 +55,7 @@ describe('a JSON body as the specification shows it', () => {
 
   it('is stored, its seconds followed by nine zeros included', () => {
     const encoded = encodeJson({ ...body, resourceSpans: body.resourceSpans });
-    expect(encoded).toMatchObject({ spans: 1, accepted: 0, deferred: new Map([['end_before_start', 1]]) });
+    expect(encoded).toMatchObject({ items: 1, accepted: 0, deferred: new Map([['end_before_start', 1]]) });
     const [resourceSpans] = body.resourceSpans;
     const span = { ...resourceSpans?.scopeSpans[0]?.spans[0], endTimeUnixNano: nanosAt(5) };
     const row = onlyRow(
@@ -77,7 +77,7 @@ describe('a JSON body as the specification shows it', () => {
 
   it('with a literal N for nanoseconds is accepted and deferred, text and all', () => {
     const encoded = encodeJson(requestOf(goodSpan, { ...goodSpan, startTimeUnixNano: '1780315200N' }));
-    expect(encoded).toMatchObject({ spans: 2, accepted: 1, rejected: new Map() });
+    expect(encoded).toMatchObject({ items: 2, accepted: 1, rejected: new Map() });
     const [run] = encoded.runs;
     expect(run?.deferred).toMatchObject([{ appId: 12, bizId: 2, ordinals: [1] }]);
     expect(JSON.parse(run?.deferred[0]?.texts[0] ?? '')).toMatchObject({
@@ -350,7 +350,7 @@ describe('a lenient reader of JSON', () => {
     const padded = { ...goodSpan, ...nothing };
     const row = onlyRow(encodeJson({ resourceSpans: [{ scopeSpans: [{ spans: [padded] }] }] }));
     expect(row).toEqual(onlyRow(absent));
-    expect(encodeJson({ resourceSpans: null })).toMatchObject({ spans: 0, runs: [] });
+    expect(encodeJson({ resourceSpans: null })).toMatchObject({ items: 0, runs: [] });
     expect(rowWith({ kind: null, name: null })).toMatchObject({ SpanKind: 'Unspecified', SpanName: '' });
   });
 
@@ -417,7 +417,7 @@ describe('a lenient reader of JSON', () => {
 
   it('takes names that come twice as deep as others', () => {
     const deep = `"x":${'['.repeat(9000)}${']'.repeat(9000)}`;
-    expect(encodeJson(`{"resourceSpans":[],"resourceSpans":[],${deep}}`)).toMatchObject({ spans: 0 });
+    expect(encodeJson(`{"resourceSpans":[],"resourceSpans":[],${deep}}`)).toMatchObject({ items: 0 });
   });
 
   it('keeps numbers exact where it has to settle names that come twice', () => {
@@ -511,7 +511,7 @@ describe('a JSON body that is not one of OTLP', () => {
     ['{"resource_spans":[],"spans":[1],"resourcespans":{}}', ['spans', 'resourcespans']],
     [`{"${'x'.repeat(200)}":1}`, [`${'x'.repeat(80)}…`]],
   ])('holds no span and names the unknown keys: %s', (body, keys) => {
-    expect(encodeJson(body)).toMatchObject({ spans: 0, runs: [], unknownTopLevelKeys: keys });
+    expect(encodeJson(body)).toMatchObject({ items: 0, runs: [], unknownTopLevelKeys: keys });
   });
 
   it('names no unknown keys beside spans', () => {

@@ -64,7 +64,7 @@ const full: OtlpSpan = {
 
 describe('a protobuf body', () => {
   it('of no bytes holds no span', () => {
-    expect(encode(Buffer.alloc(0))).toMatchObject({ spans: 0, runs: [], unknownTopLevelKeys: [] });
+    expect(encode(Buffer.alloc(0))).toMatchObject({ items: 0, runs: [], unknownTopLevelKeys: [] });
   });
 
   it('of unknown fields alone names them', () => {
@@ -73,7 +73,7 @@ describe('a protobuf body', () => {
       field(900, Buffer.alloc(0)),
       field(2, Buffer.alloc(3)),
     ]);
-    expect(encode(body)).toMatchObject({ spans: 0, runs: [], unknownTopLevelKeys: ['2', '900'] });
+    expect(encode(body)).toMatchObject({ items: 0, runs: [], unknownTopLevelKeys: ['2', '900'] });
   });
 
   it('is the same with unknown fields in it', () => {
