@@ -4,6 +4,7 @@ import { counted } from '../model/counted.ts';
 import { pipelines } from '../model/signals.ts';
 import type { ExportBookOptions } from './account-book.ts';
 import { adminClient } from './client.ts';
+import { addYesOption, confirm, type YesOption } from './confirm.ts';
 import { type Difference, differenceSchema, differenceText } from './differences.ts';
 import { addJsonOption, idArgument, type JsonOption, queryText } from './options.ts';
 import { nothing, printAnswer, printLine, printTable } from './output.ts';
@@ -83,12 +84,34 @@ const showStores = async (options: AccountOptions): Promise<void> => {
   });
 };
 
-type CloseOptions = JsonOption & { dataId?: number; appId?: number; kind?: string; reason: string };
+type CloseOptions = JsonOption &
+  YesOption & { dataId?: number; appId?: number; kind?: string; reason: string };
 
 const closedSchema = z.object({ closed: z.array(differenceSchema) });
 
+/** Whether the difference is of the owner that the options name; 0: of no known one. */
+const isOf = ({ stream, owners }: Difference, { dataId, appId }: CloseOptions): boolean => {
+  const id = dataId ?? appId;
+  if (id === 0) return owners.length === 0;
+  return (stream === 'TRACES') === (dataId === undefined) && owners.includes(id ?? 0);
+};
+
+/** Asks where the call would close anything; the admin API refuses one that would not. */
+const confirmClose = async (options: CloseOptions): Promise<void> => {
+  if (options.yes === true) return;
+  const { value } = await adminClient().ask(differencesSchema, 'GET', `${path}/differences`);
+  const open = value.items.filter(
+    (each) =>
+      each.is_open && (options.kind === undefined || each.kind === options.kind) && isOf(each, options),
+  );
+  if (open.length === 0) return;
+  const named = open.map((each) => `${ownerText(each)}: ${differenceText(each)}`);
+  await confirm(`the account no longer counts ${named.join('; ')}`, options);
+};
+
 const close = async (options: CloseOptions): Promise<void> => {
   const { dataId, appId, kind, reason } = options;
+  await confirmClose(options);
   const answered = await adminClient().ask(closedSchema, 'POST', `${path}/differences/close`, {
     body: { data_id: dataId, app_id: appId, kind, reason },
   });
@@ -110,12 +133,12 @@ export const registerAccount = (program: Command): void => {
   );
   const closing = command
     .command('close')
-    .description('close the open differences of an owner with a reason; they stay visible')
+    .description('close the open differences of an owner with a reason; they stay visible; cannot be undone')
     .option('--data-id <id>', 'of this data id; 0: without a known owner', idArgument)
     .option('--app-id <id>', 'of this application', idArgument)
     .option('--kind <kind>', 'only of this kind, such as lost_in_the_stream')
     .requiredOption('--reason <text>', 'why');
-  addJsonOption(closing).action((_: CloseOptions, each: Command) =>
+  addJsonOption(addYesOption(closing)).action((_: CloseOptions, each: Command) =>
     close(each.optsWithGlobals<CloseOptions>()),
   );
   const exporting = command

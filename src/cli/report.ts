@@ -22,7 +22,7 @@ import {
   printTable,
   timeText,
 } from './output.ts';
-import { printInSteps, recordsInSteps, rowsInSteps } from './reports-in-steps.ts';
+import { listInSteps, printInSteps, recordsInSteps, rowInSteps } from './reports-in-steps.ts';
 import { shownToken } from './token.ts';
 
 const recordsSchema = z.object({
@@ -102,9 +102,9 @@ const create = async (options: CreateOptions): Promise<void> => {
 
 const list = async (options: ListOptions): Promise<void> => {
   const client = adminClient();
-  const answer = await client.ask(pageSchema, 'GET', `${path}${listQuery(options)}`);
-  const isLast = answer.value.next_cursor === null && options.json !== true;
-  const inSteps = isLast ? await rowsInSteps(client, options) : [];
+  const { value, json } = await client.ask(pageSchema, 'GET', `${path}${listQuery(options)}`);
+  const inSteps = value.next_cursor === null ? await listInSteps(client, options) : [];
+  const answer = { value, json: { ...z.looseObject({}).parse(json), in_steps: inSteps } };
   printAnswer(answer, options, ({ items, next_cursor }) => {
     const rows = items.map((report) => [
       String(report.mon_data_id),
@@ -114,7 +114,10 @@ const list = async (options: ListOptions): Promise<void> => {
       report.is_split_measurement ? 'yes' : 'no',
       report.table_id,
     ]);
-    printTable(['DATA ID', 'BUSINESS', 'NAME', 'STATE', 'SPLIT', 'TABLE'], [...rows, ...inSteps]);
+    printTable(
+      ['DATA ID', 'BUSINESS', 'NAME', 'STATE', 'SPLIT', 'TABLE'],
+      [...rows, ...inSteps.map(rowInSteps)],
+    );
     printMore(next_cursor);
   });
 };
@@ -220,7 +223,7 @@ export const registerReport = (program: Command): void => {
     report
       .command('list')
       .description(
-        'list reports, with those that were made step by step at the end; --json lists only the others',
+        'list reports, with those that were made step by step at the end; --json has these as in_steps on the last page',
       ),
   ).action(list);
   one('show', 'show a report with its records, token masked (see tidemark token show)').action(show);

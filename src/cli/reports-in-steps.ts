@@ -14,34 +14,60 @@ const table = resultTable.strip();
 type Group = z.output<typeof group>;
 type Table = z.output<typeof table>;
 
-const stateOf = ({ is_enable, is_delete }: Group, own: Table | undefined): string => {
+/** A report that was made step by step, as a list shows it. */
+export type ListedInSteps = Pick<
+  Group,
+  'mon_data_id' | 'mon_biz_id' | 'is_split_measurement' | 'table_id'
+> & {
+  readonly name: string;
+  readonly state: keyof typeof stateTexts;
+};
+
+const stateTexts = {
+  no_table: 'no table yet',
+  active: 'step by step',
+  disabled: 'disabled',
+  deleted: 'deleted',
+} as const;
+
+const stateOf = ({ is_enable, is_delete }: Group, own: Table | undefined): ListedInSteps['state'] => {
   if (is_delete || own?.is_deleted === true) return 'deleted';
-  if (own === undefined) return 'no table yet';
-  return is_enable && own.is_enable ? 'step by step' : 'disabled';
+  if (own === undefined) return 'no_table';
+  return is_enable && own.is_enable ? 'active' : 'disabled';
 };
 
 const limitMax = 1000;
 
-/** The cells of a list of reports, of the first thousand. */
-export const rowsInSteps = async (
+/** The first thousand. */
+export const listInSteps = async (
   client: AdminClient,
   query: { biz?: number; name?: string },
-): Promise<string[][]> => {
+): Promise<ListedInSteps[]> => {
   const of = { mon_biz_id: query.biz, has_report: 'false', limit: limitMax };
   const text = queryText({ ...of, name: query.name });
   const { value: groups } = await client.ask(pageOf(group), 'GET', `/api/v1/time-series-groups${text}`);
   if (groups.items.length === 0) return [];
   const { value } = await client.ask(pageOf(table), 'GET', `/api/v1/result-tables${queryText(of)}`);
   const tables = new Map(value.items.map((each) => [each.table_id, each]));
-  return groups.items.map((each) => [
-    String(each.mon_data_id),
-    String(each.mon_biz_id),
-    each.time_series_group_name,
-    stateOf(each, tables.get(each.table_id)),
-    each.is_split_measurement ? 'yes' : 'no',
-    each.table_id,
-  ]);
+  return groups.items.map((each) => ({
+    mon_data_id: each.mon_data_id,
+    mon_biz_id: each.mon_biz_id,
+    name: each.time_series_group_name,
+    state: stateOf(each, tables.get(each.table_id)),
+    is_split_measurement: each.is_split_measurement,
+    table_id: each.table_id,
+  }));
 };
+
+/** The cells of a list of reports. */
+export const rowInSteps = (each: ListedInSteps): string[] => [
+  String(each.mon_data_id),
+  String(each.mon_biz_id),
+  each.name,
+  stateTexts[each.state],
+  each.is_split_measurement ? 'yes' : 'no',
+  each.table_id,
+];
 
 /** The records of a report that was made step by step, as far as it was made. */
 export type RecordsInSteps = {

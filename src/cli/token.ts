@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
 import { z } from 'zod';
 import { adminClient } from './client.ts';
+import { addYesOption, confirm, type YesOption } from './confirm.ts';
 import {
   addJsonOption,
   addSubject,
@@ -22,10 +23,15 @@ const revealedSchema = z.object({
 export const shownToken = (token: string, id: number): string =>
   token.includes('*') ? `${token} (full: tidemark token show ${id})` : token;
 
-type RotateOptions = JsonOption & SubjectOptions & { overlap?: number };
+type RotateOptions = JsonOption & SubjectOptions & YesOption & { overlap?: number };
 
 const rotate = async (id: number, options: RotateOptions): Promise<void> => {
-  const path = `${subjectPath(subjectOf(id, options))}/rotate-token`;
+  const subject = subjectOf(id, options);
+  const path = `${subjectPath(subject)}/rotate-token`;
+  if (options.overlap === 0) {
+    const owner = subject.kind === 'data_id' ? `data id ${id}` : `application ${id}`;
+    await confirm(`the present token of ${owner} is refused at once, and so is any before it`, options);
+  }
   const body = { overlap_seconds: options.overlap };
   printAnswer(await adminClient().ask(rotatedSchema, 'POST', path, { body }), options, (answer) =>
     printFields([
@@ -57,15 +63,14 @@ export const registerToken = (program: Command): void => {
   const token = program
     .command('token')
     .description('access tokens of data ids, write tokens of applications');
-  addJsonOption(
-    addSubject(token.command('rotate'))
-      .description('issue a new token; the previous token stays valid for the overlap')
-      .option(
-        '--overlap <duration>',
-        'validity of the previous token: 30s, 15m, 1h, 7d, at most 30d; 0 = none; default 1h',
-        durationArgument,
-      ),
-  ).action(rotate);
+  const rotating = addSubject(token.command('rotate'))
+    .description('issue a new token; the previous token stays valid for the overlap')
+    .option(
+      '--overlap <duration>',
+      'validity of the previous token: 30s, 15m, 1h, 7d, at most 30d; 0 = none, cannot be undone; default 1h',
+      durationArgument,
+    );
+  addJsonOption(addYesOption(rotating)).action(rotate);
   addJsonOption(
     addSubject(token.command('show')).description('show the full token; the audit log records it'),
   ).action(show);

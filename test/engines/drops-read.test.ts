@@ -2,8 +2,11 @@ import { spawn } from 'node:child_process';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { createCli } from '../support/clients/cli.ts';
+import { fetchEngine } from '../support/stack/fetch-engine.ts';
 import { type Application, type Report, type Stack, startStack } from '../support/stack/stack.ts';
 import { waitFor } from '../support/wait.ts';
+
+const differencesSchema = z.looseObject({ items: z.array(z.looseObject({ is_open: z.boolean() })) });
 
 let stack: Stack;
 let report: Report;
@@ -243,6 +246,25 @@ describe('samples of dropped items', () => {
     expect(stderr.trim().split('\n')).toHaveLength(1);
   });
 
+  it.each([
+    [
+      'GET',
+      '/api/v1/drops?reason=nope',
+      undefined,
+      /unknown reason "nope"; GET \/api\/v1\/reasons lists all/,
+    ],
+    ['GET', '/api/v1/drops?reason=', undefined, /unknown reason ""/],
+    ['GET', '/api/v1/drops/live?reason=nope', undefined, /unknown reason "nope"/],
+    ['GET', '/api/v1/dead-letters?reason=row_refusd', undefined, /did you mean row_refused\?/],
+    ['POST', '/api/v1/dead-letters/redrive', { reason: 'nope' }, /unknown reason "nope"/],
+    ['POST', '/api/v1/dead-letters/purge', { reason: 'nope' }, /unknown reason "nope"/],
+  ] as const)('%s %s names a reason that does not exist', async (method, path, body, sentence) => {
+    expect(await stack.api(method, path, body)).toMatchObject({
+      status: 422,
+      body: { field: 'reason', detail: expect.stringMatching(sentence) },
+    });
+  });
+
   it('refuses a cursor that no list answered', async () => {
     expect(await stack.api('GET', '/api/v1/drops?cursor=abc')).toMatchObject({
       status: 422,
@@ -295,6 +317,33 @@ describe('samples of dropped items', () => {
       expect([path, response.status]).toEqual([path, 401]);
     }
     expect(await stack.api('GET', '/api/v1/drops/live?reasn=x')).toMatchObject({ status: 422 });
+  });
+});
+
+describe('tidemark account close', () => {
+  it('names what no longer counts and asks, unless there is nothing to close', async () => {
+    const { mon_data_id: dataId } = (await stack.createReport('differs')).data_source;
+    const close = `account close --data-id ${dataId} --reason "purged by hand"`;
+    expect((await cli.run(close)).stderr).toContain('open difference of this owner does not exist');
+    // Of a day that no look compares any more.
+    const insert = `INSERT INTO otel.ingest_differences (kind, stream, data_id, app_id, minute, items, messages, is_found, at)
+      VALUES ('lost_in_the_stream', 'METRICS', ${dataId}, 0, toStartOfMinute(now() - 864000), 7, 2, 1, now() - 864000)`;
+    const { url } = stack.engines.clickhouse;
+    const inserted = await fetchEngine(`${url}/?query=${encodeURIComponent(insert)}`, { method: 'POST' });
+    expect(inserted.status).toBe(200);
+    expect(await cli.run(close)).toMatchObject({
+      code: 1,
+      stdout: '',
+      stderr: expect.stringMatching(
+        `^tidemark: the account no longer counts data id ${dataId}: lost in the stream: 7 items in 2 messages .* cannot be undone: confirm with --yes`,
+      ),
+    });
+    const isOpen = async (): Promise<unknown> =>
+      (await cli.json(differencesSchema, `account --owner ${dataId}`)).items.map((each) => each.is_open);
+    expect(await isOpen()).toEqual([true]);
+    expect((await cli.run(`${close} --kind stuck`)).stderr).toContain('does not exist');
+    expect(await cli.text(`${close} --yes`)).toMatch(/^closed: .*7 items in 2 messages/);
+    expect(await isOpen()).toEqual([false]);
   });
 });
 

@@ -80,6 +80,20 @@ describe('a report made step by step', () => {
     expect(await rows()).toEqual([expect.stringMatching(`^${id} +31 +steps +no table yet +no +${table}$`)]);
     await cli.json(record, `result-table create --data-id ${id} --label os`);
     expect(await rows()).toEqual([expect.stringMatching(`^${id} +31 +steps +step by step +no +${table}$`)]);
+    expect(await cli.json(record, 'report list --biz 31')).toEqual({
+      items: [],
+      next_cursor: null,
+      in_steps: [
+        {
+          mon_data_id: id,
+          mon_biz_id: 31,
+          name: 'steps',
+          state: 'active',
+          is_split_measurement: false,
+          table_id: table,
+        },
+      ],
+    });
     const shown = await cli.text(`report show ${id}`);
     expect(shown).toMatch(/^report +steps, made step by step/m);
     expect(shown).toMatch(new RegExp(`^access token +${source.token.slice(0, 4)}\\*{28} `, 'm'));

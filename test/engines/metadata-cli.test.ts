@@ -68,9 +68,10 @@ describe('tidemark report', () => {
     const shown = await cli.json(recordsSchema, `report show ${dataId}`);
     expect(shown).toEqual(await answered(path));
     expect(shown.data_source.token).toBe(`${created.data_source.token.slice(0, 4)}${'*'.repeat(28)}`);
-    expect(await cli.json(pageSchema, 'report list --biz 12')).toEqual({
+    expect(await cli.json(pageSchema.extend({ in_steps: z.tuple([]) }), 'report list --biz 12')).toEqual({
       items: [report],
       next_cursor: null,
+      in_steps: [],
     });
     for (const [verb, is_enable] of [
       ['disable', false],
@@ -202,7 +203,15 @@ describe('tidemark token', () => {
         `^token +${rotated.token}\\nprevious token +${source.token}, accepted until \\d{4}-\\d\\d-\\d\\d .*Z\\n$`,
       ),
     );
-    expect(await cli.text(`token rotate ${dataId} --overlap 0`)).toMatch(/^new token +[0-9a-f]{32}$/m);
+    expect(await cli.run(`token rotate ${dataId} --overlap 0`)).toMatchObject({
+      code: 1,
+      stdout: '',
+      stderr: expect.stringMatching(
+        `^tidemark: the present token of data id ${dataId} is refused at once, .* confirm with --yes`,
+      ),
+    });
+    expect((await cli.json(revealedSchema, `token show ${dataId}`)).token).toBe(rotated.token);
+    expect(await cli.text(`token rotate ${dataId} --overlap 0 --yes`)).toMatch(/^new token +[0-9a-f]{32}$/m);
     expect((await cli.json(revealedSchema, `token show ${dataId}`)).previous).toBeNull();
   });
 

@@ -6581,6 +6581,7 @@ export interface operations {
                      * @enum {string}
                      */
                     pipeline?: "metrics" | "traces" | "logs" | "ledger";
+                    /** @description Only this reason, a code of /api/v1/reasons */
                     reason?: string;
                     data_id?: number;
                     app_id?: number;
@@ -6638,6 +6639,7 @@ export interface operations {
                      * @enum {string}
                      */
                     pipeline?: "metrics" | "traces" | "logs" | "ledger";
+                    /** @description Only this reason, a code of /api/v1/reasons */
                     reason?: string;
                     data_id?: number;
                     app_id?: number;

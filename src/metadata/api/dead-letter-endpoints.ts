@@ -12,6 +12,7 @@ import type { ApiDeps } from './deps.ts';
 import { type Endpoint, endpoint, type Input, none } from './endpoint.ts';
 import type { Note } from './noting.ts';
 import { idParams } from './params.ts';
+import { reasonFilter } from './reason-filter.ts';
 
 const tag = 'Dead letters';
 
@@ -116,7 +117,7 @@ const pipeline = z
 const listQuery = z.strictObject({
   ...pageQuery,
   pipeline,
-  reason: z.string().max(64).optional(),
+  reason: reasonFilter,
   data_id: integerText.optional(),
   app_id: integerText.optional(),
   table: z.string().max(256).optional(),
@@ -131,7 +132,7 @@ const limitMax = 1_000;
 const bulkRequest = z
   .strictObject({
     pipeline,
-    reason: z.string('must be text').max(64).optional(),
+    reason: reasonFilter,
     data_id: count.optional(),
     app_id: count.optional(),
     table: z.string('must be text').max(256).optional(),

@@ -14,6 +14,7 @@ import { pageOf } from './contract.ts';
 import type { ApiDeps } from './deps.ts';
 import { type Endpoint, endpoint, none } from './endpoint.ts';
 import { outcomeBucket, outcomesCsv, shownBuckets } from './outcome-shapes.ts';
+import { reasonFilter } from './reason-filter.ts';
 
 const tag = 'Outcomes';
 const idText = 'must be an id: digits only';
@@ -47,8 +48,6 @@ export const timeQuery = {
   since: number(/^\d{1,10}$/, timeText, secondsMax, 'At or after this time, Unix seconds', 1_800_000_000),
   until: number(/^\d{1,10}$/, timeText, secondsMax, 'Up to this time, Unix seconds', 1_800_003_600),
 };
-
-const reason = z.string().min(1).max(64).optional().meta({ description: 'Only this reason' });
 
 const count = z.int();
 const stream = z
@@ -230,7 +229,7 @@ const drops = ({ outcomes }: ApiDeps): Endpoint =>
       'newline-delimited JSON, filtered by data_id, app_id and reason',
     role: 'viewer',
     params: none,
-    query: z.strictObject({ ...pageQuery, ...ownerQuery, ...timeQuery, reason }),
+    query: z.strictObject({ ...pageQuery, ...ownerQuery, ...timeQuery, reason: reasonFilter }),
     body: none,
     answer: pageOf(drop),
     run: async ({ query }) => {
@@ -247,7 +246,7 @@ export const outcomeEndpoints = (deps: ApiDeps): Endpoint[] => [balances(deps), 
 /** The path that streams samples as they arrive. */
 export const liveDropsPath = '/api/v1/drops/live';
 
-const liveQuery = z.strictObject({ ...ownerQuery, reason });
+const liveQuery = z.strictObject({ ...ownerQuery, reason: reasonFilter });
 
 /** The answer to a call of `liveDropsPath`. Throws a permanent Fault for an unusable query, and those of `LiveDrops`. */
 export const answerLiveDrops = async (
