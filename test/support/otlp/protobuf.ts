@@ -54,7 +54,7 @@ export type OtlpResourceSpans = {
 export type OtlpRequest = { resourceSpans?: OtlpResourceSpans[] };
 
 /** Encodes protobuf field by field, plainly: what is absent is not written. */
-class Message {
+export class Message {
   private readonly chunks: Uint8Array[] = [];
 
   varint(field: number, value: bigint | number | undefined): this {
@@ -118,7 +118,7 @@ const varintBytes = (value: bigint): Uint8Array => {
   return Uint8Array.from(bytes);
 };
 
-const one = <T>(item: T | undefined): T[] => (item === undefined ? [] : [item]);
+export const one = <T>(item: T | undefined): T[] => (item === undefined ? [] : [item]);
 
 const doubles = {
   NaN: Number.NaN,
@@ -126,7 +126,7 @@ const doubles = {
   '-Infinity': Number.NEGATIVE_INFINITY,
 };
 
-const encodeValue = (value: OtlpValue): Message => {
+export const encodeValue = (value: OtlpValue): Message => {
   const message = new Message();
   if ('stringValue' in value) return message.text(1, value.stringValue);
   if ('boolValue' in value) return message.varint(2, value.boolValue ? 1 : 0);
@@ -143,7 +143,7 @@ const encodeValue = (value: OtlpValue): Message => {
   return message;
 };
 
-const encodeAttribute = ({ key, value }: OtlpAttribute): Message =>
+export const encodeAttribute = ({ key, value }: OtlpAttribute): Message =>
   new Message().text(1, key).messages(2, one(value), encodeValue);
 
 const encodeEvent = (event: OtlpEvent): Message =>
@@ -181,26 +181,35 @@ const encodeSpan = (span: OtlpSpan): Message =>
     .messages(15, one(span.status), (status) => new Message().text(2, status.message).varint(3, status.code))
     .fixed32(16, span.flags);
 
-const encodeScopeSpans = ({ scope, spans, schemaUrl }: OtlpScopeSpans): Message =>
+/** InstrumentationScope. */
+export const encodeScope = ({
+  name,
+  version,
+  attributes,
+  droppedAttributesCount,
+}: NonNullable<OtlpScopeSpans['scope']>): Message =>
   new Message()
-    .messages(1, one(scope), ({ name, version, attributes, droppedAttributesCount }) =>
-      new Message()
-        .text(1, name)
-        .text(2, version)
-        .messages(3, attributes, encodeAttribute)
-        .varint(4, droppedAttributesCount),
-    )
-    .messages(2, spans, encodeSpan)
-    .text(3, schemaUrl);
+    .text(1, name)
+    .text(2, version)
+    .messages(3, attributes, encodeAttribute)
+    .varint(4, droppedAttributesCount);
+
+/** Resource. */
+export const encodeResource = ({
+  attributes,
+  droppedAttributesCount,
+}: NonNullable<OtlpResourceSpans['resource']>): Message =>
+  new Message().messages(1, attributes, encodeAttribute).varint(2, droppedAttributesCount);
+
+const encodeScopeSpans = ({ scope, spans, schemaUrl }: OtlpScopeSpans): Message =>
+  new Message().messages(1, one(scope), encodeScope).messages(2, spans, encodeSpan).text(3, schemaUrl);
 
 /** ExportTraceServiceRequest on the wire. */
 export const encodeOtlpProtobuf = ({ resourceSpans }: OtlpRequest): Buffer =>
   new Message()
     .messages(1, resourceSpans, ({ resource, scopeSpans, schemaUrl }) =>
       new Message()
-        .messages(1, one(resource), ({ attributes, droppedAttributesCount }) =>
-          new Message().messages(1, attributes, encodeAttribute).varint(2, droppedAttributesCount),
-        )
+        .messages(1, one(resource), encodeResource)
         .messages(2, scopeSpans, encodeScopeSpans)
         .text(3, schemaUrl),
     )
