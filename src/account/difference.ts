@@ -24,7 +24,7 @@ const wrongKinds: ReadonlySet<DifferenceKind> = new Set([
   'unrecorded',
 ]);
 
-/** A data id (points; `appId` is 0) or an application (spans; `dataId` is 0); both 0 where the owner is not known. */
+/** A data id (`appId` is 0), or an application in one of its signals (`dataId` is 0); both 0 where the owner is not known. */
 export type Owner = { readonly pipeline: Pipeline; readonly dataId: number; readonly appId: number };
 
 /** A difference of one owner, stream and minute. */

@@ -33,7 +33,7 @@ export type StoreTargets = {
    * takes too long: rows beyond the records are then in flight.
    */
   readonly caughtUp: () => Promise<boolean>;
-  /** The days that the spans of an application are kept; undefined: for ever. */
+  /** The days that the rows of an application are kept; undefined: for ever. */
   readonly spanDays?: (appId: number) => number | undefined;
   readonly now?: () => number;
   /** Between two rounds, for what is in flight. */
@@ -43,7 +43,7 @@ export type StoreTargets = {
 /** An owner and event day. */
 export type Place = {
   readonly pipeline: Pipeline;
-  /** 0 for spans. */
+  /** 0 for an application. */
   readonly dataId: number;
   /** 0 for points. */
   readonly appId: number;

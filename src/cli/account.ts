@@ -1,7 +1,7 @@
 import { type Command, InvalidArgumentError } from 'commander';
 import { z } from 'zod';
 import { counted } from '../model/counted.ts';
-import { pipelines } from '../model/signals.ts';
+import { isOfApplications, isStreamOfApplications, pipelines } from '../model/signals.ts';
 import type { ExportBookOptions } from './account-book.ts';
 import { adminClient } from './client.ts';
 import { addYesOption, confirm, type YesOption } from './confirm.ts';
@@ -40,7 +40,7 @@ type AccountOptions = JsonOption & { stores?: true; owner?: number; day?: string
 const ownerText = ({ stream, owners }: Difference): string => {
   const [owner] = owners;
   if (owner === undefined) return nothing;
-  return stream === 'TRACES' ? `application ${owner}` : `data id ${owner}`;
+  return isStreamOfApplications(stream) ? `application ${owner}` : `data id ${owner}`;
 };
 
 const showDifferences = async (options: AccountOptions): Promise<void> => {
@@ -71,9 +71,10 @@ const showStores = async (options: AccountOptions): Promise<void> => {
   );
   printAnswer(answered, options, ({ compared, items }) => {
     printTable(
-      ['WHOSE', 'ADDS UP', 'DIFFERENCES'],
+      ['WHOSE', 'PIPELINE', 'ADDS UP', 'DIFFERENCES'],
       items.map((item) => [
-        item.pipeline === 'metrics' ? `data id ${item.data_id}` : `application ${item.app_id}`,
+        isOfApplications(item.pipeline) ? `application ${item.app_id}` : `data id ${item.data_id}`,
+        item.pipeline,
         verdicts[`${item.adds_up}`],
         item.why || item.differences.map(differenceText).join('; ') || nothing,
       ]),

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { counted } from '../model/counted.ts';
 import { errorText, Fault } from '../model/fault.ts';
 import { parseJson } from '../model/json.ts';
-import { pipelines } from '../model/signals.ts';
+import { isOfApplications, pipelines } from '../model/signals.ts';
 import { type AdminClient, adminClient, pageOf } from './client.ts';
 import { requireOwner } from './lookups.ts';
 import type { PageOptions } from './options.ts';
@@ -48,8 +48,8 @@ const skippedSchema = z.object({ skipped: z.number() });
 
 /** A request without a valid credential has no id. */
 const ownerText = ({ data_id: dataId, app_id: appId, pipeline }: Drop): string => {
-  if (pipeline === 'metrics') return dataId === 0 ? 'a push' : `data id ${dataId}`;
-  return appId === 0 ? 'traces' : `application ${appId}`;
+  if (!isOfApplications(pipeline)) return dataId === 0 ? 'a push' : `data id ${dataId}`;
+  return appId === 0 ? pipeline : `application ${appId}`;
 };
 
 const head = ['TIME', 'WHOSE', 'REASON', 'FIELD', 'VALUE', 'SENDER', 'SDK', 'REQUEST', 'DETAIL'];

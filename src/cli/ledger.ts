@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { z } from 'zod';
 import { counted } from '../model/counted.ts';
-import { pipelines } from '../model/signals.ts';
+import { applicationPipelines, isOfApplications, type Pipeline, pipelines } from '../model/signals.ts';
 import { adminClient } from './client.ts';
 import { differenceSchema, differenceText } from './differences.ts';
 import { requireOwner } from './lookups.ts';
@@ -77,7 +77,7 @@ const total = (counts: Readonly<Record<string, number>>): number =>
   Object.values(counts).reduce((sum, items) => sum + items, 0);
 
 const ownerText = ({ pipeline, data_id: dataId, app_id: appId }: Balance): string =>
-  pipeline === 'metrics' ? `data id ${dataId || nothing}` : `application ${appId || nothing}`;
+  isOfApplications(pipeline) ? `application ${appId || nothing}` : `data id ${dataId || nothing}`;
 
 /** Refusals of a kind: requests and items, and both by reason. */
 const refusedText = ({ refusals }: Pick<Balance, 'refusals'>, kind: Kind): string => {
@@ -142,9 +142,11 @@ const droppedText = ({ dropped }: Pick<Balance, 'dropped'>): string =>
 
 const windowText = ({ since, until }: Answer): string => `from ${timeText(since)} until ${timeText(until)}`;
 
-const printOne = (balance: Balance, answer: Answer): void => {
+const printOne = (balance: Balance, names: readonly Pipeline[], answer: Answer): void => {
+  const isApplication = isOfApplications(balance.pipeline);
   printFields([
-    [balance.pipeline === 'metrics' ? 'data id' : 'application', String(balance.data_id || balance.app_id)],
+    [isApplication ? 'application' : 'data id', String(balance.data_id || balance.app_id)],
+    ['pipeline', names.join(', ')],
     ['from', timeText(answer.since)],
     ['until', timeText(answer.until)],
     ['received', String(balance.received)],
@@ -158,6 +160,18 @@ const printOne = (balance: Balance, answer: Answer): void => {
     ['repeated', refusedText(balance, 'duplicate')],
     ['values dropped', refusedText(balance, 'value_lost')],
   ]);
+};
+
+/** One owner. An application has an account for each signal that it has sent. */
+const printOwner = (options: OwnerOptions, answer: Answer): void => {
+  if (answer.items.length === 0) {
+    const empty = emptyOf(options, answer);
+    return printOne(empty, isOfApplications(empty.pipeline) ? applicationPipelines : ['metrics'], answer);
+  }
+  for (const [index, balance] of answer.items.entries()) {
+    if (index > 0) printLine('');
+    printOne(balance, [balance.pipeline], answer);
+  }
 };
 
 const printBuckets = (answer: Answer): void => {
@@ -202,6 +216,7 @@ const printMany = (answer: Answer, by: By | undefined): void => {
     [
       ...(by === undefined ? [] : [by.toUpperCase()]),
       'WHOSE',
+      'PIPELINE',
       'RECEIVED',
       'STORED',
       'DROPPED',
@@ -215,6 +230,7 @@ const printMany = (answer: Answer, by: By | undefined): void => {
     answer.items.map((balance) => [
       ...(by === undefined ? [] : [timeText(balance.minute)]),
       ownerText(balance),
+      balance.pipeline,
       String(balance.received),
       String(balance.stored),
       String(total(balance.dropped)),
@@ -241,7 +257,7 @@ type By = 'minute' | 'hour' | 'day';
 type LedgerOptions = JsonOption & OwnerOptions & SystemOption & { since?: number; by?: By; byReason?: true };
 
 const emptyOf = ({ dataId, appId }: OwnerOptions, { not_known_since: since }: Answer): Balance => ({
-  pipeline: dataId === undefined ? 'traces' : 'metrics',
+  pipeline: dataId === undefined ? applicationPipelines[0] : 'metrics',
   data_id: dataId ?? 0,
   app_id: appId ?? 0,
   minute: null,
@@ -277,7 +293,7 @@ const ledger = async (options: LedgerOptions): Promise<void> => {
   printAnswer(answered, options, (answer) => {
     if (byReason) return printBuckets(answer);
     const isOne = (dataId !== undefined || appId !== undefined) && by === undefined;
-    if (isOne) printOne(answer.items[0] ?? emptyOf(options, answer), answer);
+    if (isOne) printOwner(options, answer);
     else printMany(answer, by);
   });
 };

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { byPipeline, pipelines, signals } from '../model/signals.ts';
 import { visible } from '../model/visible-text.ts';
 import { differenceSchema } from './differences.ts';
 import { nothing, tableLines, timeText } from './output.ts';
@@ -85,8 +86,8 @@ export const lineSchema = z.object({
   processes: z.array(processSchema),
   account: z
     .object({
-      metrics: termsSchema,
-      traces: termsSchema,
+      // A metadata process of before a signal was added says nothing of it.
+      ...byPipeline(() => termsSchema.optional()),
       adds_up: z.boolean().nullable(),
       differences: z.array(differenceSchema),
     })
@@ -182,13 +183,19 @@ const equation = (terms: Terms): string => {
 
 const verdicts = { true: 'adds up', false: 'DOES NOT ADD UP', null: 'is not known' } as const;
 
+const itemsWidth = Math.max(...pipelines.map((pipeline) => signals[pipeline].items.length));
+
 const accountLines = ({ account, account_why: why }: Line): string[] =>
   account === null
     ? [`the last hour: not read yet${why === null ? '' : `: ${why}`}`]
     : [
         `the last hour ${verdicts[`${account.adds_up}`]}${why === null ? '' : ` (not read again: ${why})`}`,
-        `  points  ${equation(account.metrics)}`,
-        `  spans   ${equation(account.traces)}`,
+        ...pipelines.flatMap((pipeline) => {
+          const terms = account[pipeline];
+          return terms === undefined
+            ? []
+            : [`  ${signals[pipeline].items.padEnd(itemsWidth)}  ${equation(terms)}`];
+        }),
       ];
 
 const troubleLines = ({ troubles }: Line): string[] =>

@@ -75,9 +75,10 @@ const keptText = ({ retention_days: days, data_id: dataId, app_id: appId }: Row)
 
 const printOwners = (items: readonly Row[]): void =>
   printTable(
-    ['WHOSE', 'BUSINESS', 'STORE', 'STORED', 'PER DAY', 'DAYS', 'ROWS', 'KEPT'],
+    ['WHOSE', 'PIPELINE', 'BUSINESS', 'STORE', 'STORED', 'PER DAY', 'DAYS', 'ROWS', 'KEPT'],
     items.map((row) => [
       ownerText(row),
+      row.pipeline ?? nothing,
       row.mon_biz_id === null ? nothing : String(row.mon_biz_id),
       row.store,
       bytesText(row.bytes),

@@ -51,6 +51,10 @@ export const pipelineOfStream = (stream: string): Pipeline | undefined =>
     return stream === name || stream.startsWith(`${name}-`);
   });
 
+/** Whether the items of a stream belong to applications. */
+export const isStreamOfApplications = (stream: string): boolean =>
+  applicationPipelines.some((pipeline) => pipeline === pipelineOfStream(stream));
+
 /** A value for each pipeline. */
 export const byPipeline = <V>(of: (pipeline: Pipeline) => V): Record<Pipeline, V> => ({
   metrics: of('metrics'),

@@ -7,7 +7,7 @@ import { withStrays } from './message-account.ts';
 import { ledgerTables, type OutcomeRow } from './rows.ts';
 import { deadLetteredOutcome, droppedOutcome, storedOutcome } from './tally.ts';
 
-/** The outcomes of the items of one data id (points; `appId` is 0) or application (spans; `dataId` is 0). */
+/** The outcomes of the items of one data id (`appId` is 0), or of one signal of an application (`dataId` is 0). */
 export type Balance = {
   readonly pipeline: OutcomeRow['pipeline'];
   readonly dataId: number;

@@ -42,7 +42,7 @@ export type OutcomeCounts = Readonly<Record<string, number>>;
  */
 export type OutcomeRow = {
   readonly pipeline: Pipeline;
-  /** 0 for spans. */
+  /** 0 for the items of an application. */
   readonly data_id: number;
   /** 0 for points. */
   readonly app_id: number;

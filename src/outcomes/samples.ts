@@ -1,4 +1,4 @@
-import { byPipeline, ownerColumns, type Pipeline } from '../model/signals.ts';
+import { byPipeline, ownerColumns, type Pipeline, pipelines } from '../model/signals.ts';
 import { cutTo, namesSecret, type Redaction, redacted } from './redaction.ts';
 import type { SampleRow } from './rows.ts';
 import { momentText } from './times.ts';
@@ -84,8 +84,7 @@ export const createSamples = ({ now, redaction, onLost }: SampleOptions): Sample
     const atMinute = Math.floor(ms / minuteMs);
     if (atMinute !== minute) {
       minute = atMinute;
-      counts.metrics.clear();
-      counts.traces.clear();
+      for (const pipeline of pipelines) counts[pipeline].clear();
     }
     const atSecond = Math.floor(ms / 1000);
     if (atSecond === second) return;

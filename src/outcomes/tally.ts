@@ -1,5 +1,5 @@
 /**
- * The outcomes of the items of one message, by data id (points) or application (spans): `stored`, `dead_lettered` or
+ * The outcomes of the items of one message, by data id or application: `stored`, `dead_lettered` or
  * `dropped/<reason>` -> items. Their sum is the number of received items.
  */
 export type Tally = Map<number, Map<string, number>>;

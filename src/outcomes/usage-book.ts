@@ -1,4 +1,4 @@
-import { byPipeline, ownerColumns, type Pipeline } from '../model/signals.ts';
+import { byPipeline, ownerColumns, type Pipeline, pipelines } from '../model/signals.ts';
 import type { Redaction } from './redaction.ts';
 import type { UsageLine } from './rows.ts';
 import { sampleBytesMax } from './samples.ts';
@@ -217,7 +217,7 @@ class Book implements UsageBook {
   /** Gives up minutes that are over and written; a late request begins another line of its minute. */
   private forget(now: number): void {
     for (const [number, minute] of this.minutes) {
-      const all = [...minute.metrics.values(), ...minute.traces.values()];
+      const all = pipelines.flatMap((pipeline) => [...minute[pipeline].values()]);
       const isOver = Math.abs(now - number * minuteMs) >= minuteMs + keepMs;
       if (!isOver || all.some(({ isChanged }) => isChanged)) continue;
       this.minutes.delete(number);

@@ -88,7 +88,8 @@ const pulseFields = z.object({
   isLast: z.boolean(),
   ingress: z
     .object({
-      items: z.object(byPipeline(() => figure)),
+      /** A program of before a signal was added says nothing of it. */
+      items: z.object(byPipeline(() => figure.default(0))),
       bytes: z.object({ push: figure, otlp: figure }),
       refused: figure,
       dropped: figure,

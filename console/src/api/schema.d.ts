@@ -2168,7 +2168,7 @@ export interface components {
         Balance: {
             /** @enum {string} */
             pipeline: "metrics" | "traces" | "logs";
-            /** @description 0 for spans */
+            /** @description 0 for an application */
             data_id: number;
             /** @description 0 for points */
             app_id: number;
@@ -2253,7 +2253,7 @@ export interface components {
             at: number;
             /** @enum {string} */
             pipeline: "metrics" | "traces" | "logs";
-            /** @description 0 for spans, and for requests without a valid token */
+            /** @description 0 for an application, and for requests without a valid token */
             data_id: number;
             /** @description 0 for points, and for requests without a valid token */
             app_id: number;
@@ -2542,7 +2542,7 @@ export interface components {
         StoreAccount: {
             /** @enum {string} */
             pipeline: "metrics" | "traces" | "logs";
-            /** @description 0 for spans */
+            /** @description 0 for an application */
             data_id: number;
             /** @description 0 for points */
             app_id: number;
@@ -2556,7 +2556,7 @@ export interface components {
             /** @description null for a day, and for owners without a record */
             mon_biz_id: number | null;
             /**
-             * @description null for a business or a day
+             * @description null for an application, which may have several, for a business and for a day
              * @enum {string|null}
              */
             pipeline: "metrics" | "traces" | "logs" | null;
@@ -2568,7 +2568,7 @@ export interface components {
             day: string | null;
             /** @description Answered with success, with something to store; repeats do not count */
             requests: number;
-            /** @description Points or spans that the account calls received */
+            /** @description Points, spans and log records that the account calls received */
             items: number;
             /** @description Of the bodies as sent */
             wire_bytes: number;
@@ -2634,7 +2634,7 @@ export interface components {
             /** @description null for a day, and for owners without a record */
             mon_biz_id: number | null;
             /**
-             * @description null for a business or a day
+             * @description null for a day, and for tables without an owner
              * @enum {string|null}
              */
             pipeline: "metrics" | "traces" | "logs" | null;
@@ -2665,7 +2665,7 @@ export interface components {
             app_id: number | null;
             table: string | null;
             uid: string | null;
-            /** @description Number of its points or spans */
+            /** @description Number of its points, spans or log records */
             items: number;
             /** @description Number of earlier redrives */
             redrives: number;
@@ -2685,7 +2685,7 @@ export interface components {
             app_id: number | null;
             table: string | null;
             uid: string | null;
-            /** @description Number of its points or spans */
+            /** @description Number of its points, spans or log records */
             items: number;
             /** @description Number of earlier redrives */
             redrives: number;
@@ -2711,7 +2711,7 @@ export interface components {
         DeadLettersDone: {
             /** @description Number of matching dead letters */
             matched: number;
-            /** @description Points or spans in the processed dead letters (or in those of a dry run) */
+            /** @description Points, spans or log records in the processed dead letters (or in those of a dry run) */
             items: number;
             done: number;
             failed: {
@@ -2733,7 +2733,7 @@ export interface components {
             app_id: number | null;
             table: string | null;
             uid: string | null;
-            /** @description Number of its points or spans */
+            /** @description Number of its points, spans or log records */
             items: number;
             /** @description Number of earlier redrives */
             redrives: number;

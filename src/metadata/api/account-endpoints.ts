@@ -96,7 +96,7 @@ const close = ({ outcomes }: ApiDeps): Endpoint =>
 const storeItem = z
   .strictObject({
     pipeline: z.enum(pipelines),
-    data_id: count.meta({ description: '0 for spans' }),
+    data_id: count.meta({ description: '0 for an application' }),
     app_id: count.meta({ description: '0 for points' }),
     adds_up: z.boolean().nullable().meta({
       description: 'Whether the store holds exactly the recorded rows; null where that is not known',

@@ -38,7 +38,7 @@ export const refusalsSchema = z
 export const accountSchema = z
   .strictObject({
     pipeline: z.enum(pipelines),
-    data_id: count.meta({ description: '0 for spans' }),
+    data_id: count.meta({ description: '0 for an application' }),
     app_id: count.meta({ description: '0 for points' }),
     minute: count.nullable().meta({
       description: 'Unix seconds: start of the minute, hour or day; null for the sum over the whole time',

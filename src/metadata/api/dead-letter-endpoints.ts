@@ -25,7 +25,7 @@ const letterShape = {
   app_id: z.int().nullable(),
   table: z.string().nullable(),
   uid: z.string().nullable(),
-  items: z.int().meta({ description: 'Number of its points or spans' }),
+  items: z.int().meta({ description: 'Number of its points, spans or log records' }),
   redrives: z.int().meta({ description: 'Number of earlier redrives' }),
   bytes: z.int().meta({ description: 'Size' }),
 };
@@ -160,9 +160,9 @@ type BulkRequest = z.output<typeof bulkRequest>;
 const bulkAnswer = z
   .strictObject({
     matched: z.int().meta({ description: 'Number of matching dead letters' }),
-    items: z
-      .int()
-      .meta({ description: 'Points or spans in the processed dead letters (or in those of a dry run)' }),
+    items: z.int().meta({
+      description: 'Points, spans or log records in the processed dead letters (or in those of a dry run)',
+    }),
     done: z.int(),
     failed: z.array(z.strictObject({ sequence: z.int(), code: z.string(), detail: z.string() })),
     next_cursor: z

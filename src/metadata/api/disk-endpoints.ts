@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { pipelines } from '../../model/signals.ts';
 import { dayMs } from '../../model/time.ts';
 import type { DiskUse, StoreUse, Volume } from '../disk/disk-use.ts';
 import { bytesPerDay } from '../disk/forecast.ts';
@@ -9,7 +10,7 @@ import { bizOfOwner } from '../usage.ts';
 import type { ApiDeps } from './deps.ts';
 import { type Endpoint, endpoint, none } from './endpoint.ts';
 import { ownerOf, ownerQuery, refuseUnknownOwner } from './outcome-endpoints.ts';
-import { bizQuery, pipelineOf, pipelineShown } from './usage-endpoints.ts';
+import { bizQuery } from './usage-endpoints.ts';
 
 const count = z.int();
 
@@ -36,7 +37,10 @@ const diskRow = z
   .strictObject({
     store: z.string(),
     mon_biz_id: count.nullable().meta({ description: 'null for a day, and for owners without a record' }),
-    pipeline: pipelineShown,
+    pipeline: z
+      .enum(pipelines)
+      .nullable()
+      .meta({ description: 'null for a day, and for tables without an owner' }),
     data_id: count.meta({ description: '0 for an application, a day, and tables without an owner' }),
     app_id: count.meta({ description: '0 for a data id, a day, and tables without an owner' }),
     day: z.string().nullable().meta({ description: 'A day of UTC; null for an owner, and for other rows' }),
@@ -76,13 +80,15 @@ const retentionOf = (stored: readonly Stored[]): number | null => {
 };
 
 const byOwner = (records: Records, { store, stored }: StoreUse, today: number): DiskRow[] =>
-  [...Map.groupBy(stored, ({ dataId, appId }) => `${dataId} ${appId}`).values()].flatMap((group) => {
+  [
+    ...Map.groupBy(stored, ({ pipeline, dataId, appId }) => `${pipeline} ${dataId} ${appId}`).values(),
+  ].flatMap((group) => {
     const [first] = group;
     if (first === undefined) return [];
     const { dataId, appId } = first;
     return {
       store,
-      ...{ mon_biz_id: bizOfOwner(records, first), pipeline: pipelineOf(first) },
+      ...{ mon_biz_id: bizOfOwner(records, first), pipeline: first.pipeline ?? null },
       ...{ data_id: dataId, app_id: appId, day: null },
       ...sumsOf(group.flatMap(({ days }) => days)),
       bytes_per_day: Math.round(group.reduce((sum, each) => sum + bytesPerDay(growingOf(each), today), 0)),

@@ -64,7 +64,7 @@ const drop = z
   .strictObject({
     at: z.number().meta({ description: 'Unix seconds to the millisecond' }),
     pipeline: z.enum(pipelines),
-    data_id: count.meta({ description: '0 for spans, and for requests without a valid token' }),
+    data_id: count.meta({ description: '0 for an application, and for requests without a valid token' }),
     app_id: count.meta({ description: '0 for points, and for requests without a valid token' }),
     stage: z.string(),
     reason: z.string(),

@@ -14,10 +14,10 @@ const tag = 'Outcomes';
 const count = z.int();
 const noticed = z.number().nullable();
 
-export const pipelineShown = z
+const pipelineShown = z
   .enum(pipelines)
   .nullable()
-  .meta({ description: 'null for a business or a day' });
+  .meta({ description: 'null for an application, which may have several, for a business and for a day' });
 
 const usageRow = z
   .strictObject({
@@ -32,7 +32,7 @@ const usageRow = z
     requests: count.meta({
       description: 'Answered with success, with something to store; repeats do not count',
     }),
-    items: count.meta({ description: 'Points or spans that the account calls received' }),
+    items: count.meta({ description: 'Points, spans and log records that the account calls received' }),
     wire_bytes: count.meta({ description: 'Of the bodies as sent' }),
     inflated_bytes: count.meta({ description: 'Of the bodies after decompression' }),
     requests_per_second_max: count.meta({
@@ -65,18 +65,13 @@ const shownUsage = (group: Group, usage: Usage): UsageRow => ({
   last_sdk: usage.sdk,
 });
 
-export const pipelineOf = ({ dataId, appId }: UsageOwner): UsageRow['pipeline'] => {
-  if (dataId !== 0) return 'metrics';
-  return appId === 0 ? null : 'traces';
-};
-
 const byOwner = (records: Records, found: readonly Found[]): UsageRow[] =>
   found
     .map((usage) =>
       shownUsage(
         {
           mon_biz_id: bizOfOwner(records, usage),
-          pipeline: pipelineOf(usage),
+          pipeline: usage.dataId === 0 ? null : 'metrics',
           data_id: usage.dataId,
           app_id: usage.appId,
           day: null,

@@ -1,4 +1,5 @@
 import { retentionDaysOf } from '../../directory/policies.ts';
+import type { Pipeline } from '../../model/signals.ts';
 import { dayMs } from '../../model/time.ts';
 import type { UsageOwner } from '../../outcomes/usage.ts';
 import type { Clickhouse } from '../../stores/clickhouse/client.ts';
@@ -12,6 +13,8 @@ import type { DayBytes, Growing } from './forecast.ts';
 
 /** What one store has of one owner, or of none: data id and application 0. */
 export type Stored = UsageOwner & {
+  /** The signal of its rows; undefined for tables without an owner. */
+  readonly pipeline: Pipeline | undefined;
   /** Undefined: for ever. */
   readonly retentionDays: number | undefined;
   /** Days since 1970; undefined for rows of no known day. */
@@ -36,6 +39,7 @@ const dayOf = (text: string): number | undefined => {
 /** The points of an instance, by table. Throws the Faults of QuestDB. */
 export const readStoredPoints = async (sql: Pick<QuestdbSql, 'exec'>): Promise<Stored[]> =>
   (await readQuestdbTables(sql)).map(({ table, retentionDays, days }) => ({
+    pipeline: 'metrics',
     dataId: dataIdOfTableId(table) ?? 0,
     appId: 0,
     retentionDays,
@@ -71,6 +75,7 @@ export const readStoredSpans = async (
   };
   const others = (await readClickhouseTables(clickhouse)).map(
     ({ retentionDays, partitions }): Stored => ({
+      pipeline: undefined,
       dataId: 0,
       appId: 0,
       retentionDays,
@@ -82,6 +87,7 @@ export const readStoredSpans = async (
   );
   return [
     ...[...Map.groupBy(spans, ({ appId }) => appId)].map(([appId, days]) => ({
+      ...{ pipeline: 'traces' as const },
       ...{ dataId: 0, appId, retentionDays: keptDays(appId) },
       days: days.map((each) => ({ ...each, day: dayOf(each.day) })),
     })),

@@ -28,14 +28,15 @@ const refusalsMax = 20;
 
 const sum = (counts: Iterable<number>): number => [...counts].reduce((total, count) => total + count, 0);
 
-const minuteOf = (at: number, account: Account | undefined): Minute => {
-  const refusals = account?.refusals ?? [];
+/** The accounts of an owner in a minute together: an application has one for each of its signals. */
+export const minuteOf = (at: number, accounts: readonly Account[]): Minute => {
+  const refusals = accounts.flatMap((account) => account.refusals);
   return {
     at,
-    received: account?.received ?? 0,
-    stored: account?.stored ?? 0,
-    dropped: sum(Object.values(account?.dropped ?? {})),
-    dead_lettered: account?.deadLettered ?? 0,
+    received: sum(accounts.map(({ received }) => received)),
+    stored: sum(accounts.map(({ stored }) => stored)),
+    dropped: sum(accounts.flatMap(({ dropped }) => Object.values(dropped))),
+    dead_lettered: sum(accounts.map(({ deadLettered }) => deadLettered)),
     refused_requests: sum(refusals.flatMap(({ kind, requests }) => (kind === 'refused' ? [requests] : []))),
     values_lost: sum(refusals.flatMap(({ kind, items }) => (kind === 'value_lost' ? [items] : []))),
   };
@@ -56,11 +57,10 @@ export const readMinutes = async (
     sinceMs: first * 1000,
     untilMs: (last + minuteSeconds) * 1000,
   };
-  const accounts = new Map(
-    (await readOwnerAccounts(clickhouse, filter, 'minute', true)).map((each) => [each.minute, each]),
-  );
+  const found = await readOwnerAccounts(clickhouse, filter, 'minute', true);
+  const accounts = Map.groupBy(found, ({ minute }) => minute);
   return Array.from({ length: count }, (_, index) => first + index * minuteSeconds).map((at) =>
-    minuteOf(at, accounts.get(at)),
+    minuteOf(at, accounts.get(at) ?? []),
   );
 };
 

@@ -72,6 +72,7 @@ const line: Line = {
   account: {
     metrics: { ...terms, in_flight: 1 },
     traces: { ...terms, received: 8, in_flight: 0 },
+    logs: { ...terms, received: 8, in_flight: 0 },
     adds_up: true,
     differences: [],
   },
@@ -85,7 +86,8 @@ describe('the line in a terminal', () => {
     expect(Math.max(...tables.map((text) => [...text].length))).toBeLessThanOrEqual(80);
     const place = (start: string): number => lines.findIndex((text) => text.startsWith(start));
     expect(place('!! table')).toBeLessThan(place('LINE'));
-    expect(lines).toContain('  points  9 = 7 stored + 1 dropped + 0 dead-lettered + 1 in flight');
+    expect(lines).toContain('  points       9 = 7 stored + 1 dropped + 0 dead-lettered + 1 in flight');
+    expect(lines).toContain('  log records  8 = 7 stored + 1 dropped + 0 dead-lettered');
     expect(lines).toContain('push → stream:METRICS  12.3k    –');
     expect(lines.filter((text) => text.includes('LEDGER'))).toEqual([]);
   });

@@ -6,6 +6,7 @@ import {
   isFound,
   mergedSources,
   policyChange,
+  refusalsOf,
   sdksOf,
   sourceState,
   waitingWords,
@@ -153,11 +154,22 @@ describe('the change of a policy', () => {
   });
 });
 
+describe('refusals of an application', () => {
+  it('of all its signals are one row for each kind and reason', () => {
+    const refused = { kind: 'refused', reason: 'too_large', requests: 2, items: 1 } as const;
+    const repeated = { kind: 'duplicate', reason: 'duplicate', requests: 3, items: 4 } as const;
+    expect(refusalsOf([{ refusals: [refused, repeated] }, { refusals: [refused] }])).toEqual([
+      { ...refused, requests: 4, items: 2 },
+      repeated,
+    ]);
+  });
+});
+
 describe('words', () => {
   it('say what arrived in the item of the pipeline', () => {
-    expect(waitingWords('waiting', 'points')).toBe('Waiting for the first point …');
-    expect(waitingWords('stored', 'spans')).toBe('A span was stored');
-    expect(waitingWords('refused', 'points')).toContain('refused or dropped');
+    expect(waitingWords('waiting', ['metrics'])).toBe('Waiting for the first point …');
+    expect(waitingWords('stored', ['traces', 'logs'])).toBe('A span or log record was stored');
+    expect(waitingWords('refused', ['metrics'])).toContain('refused or dropped');
   });
 
   it('say the change of a cardinality only where both days were counted', () => {

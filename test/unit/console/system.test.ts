@@ -62,7 +62,7 @@ describe('a difference', () => {
 
   it('names its owner as a closing does, also where nobody knows it', () => {
     expect(ownerOf(difference({}))).toEqual({ data_id: 7 });
-    expect(ownerOf(difference({ stream: 'TRACES' }))).toEqual({ app_id: 7 });
+    for (const stream of ['TRACES', 'LOGS']) expect(ownerOf(difference({ stream }))).toEqual({ app_id: 7 });
     expect(ownerOf(difference({ owners: [] }))).toEqual({ data_id: 0 });
   });
 

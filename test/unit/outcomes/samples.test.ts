@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { applicationPipelines, type Pipeline, pipelines } from '../../../src/model/signals.ts';
 import { createRedaction } from '../../../src/outcomes/redaction.ts';
 import { createSamples, type Sample, sampleBytesMax, sampleLimits } from '../../../src/outcomes/samples.ts';
 
@@ -36,14 +37,16 @@ const sample = (change: Partial<Sample> = {}): Sample => ({
 describe('the number of examples', () => {
   it('is a few of each owner and reason a minute', () => {
     const { clock, samples } = started();
-    const wanted = (owner: number, reason: string): number =>
-      Array.from({ length: 20 }, () => samples.wants('metrics', owner, reason)).filter(Boolean).length;
+    const wanted = (owner: number, reason: string, pipeline: Pipeline = 'metrics'): number =>
+      Array.from({ length: 20 }, () => samples.wants(pipeline, owner, reason)).filter(Boolean).length;
     expect(wanted(1, 'a')).toBe(sampleLimits.ofReasonPerMinute);
     expect(wanted(1, 'b')).toBe(sampleLimits.ofReasonPerMinute);
     expect(wanted(2, 'a')).toBe(sampleLimits.ofReasonPerMinute);
     expect(wanted(1, 'a')).toBe(0);
+    for (const pipeline of applicationPipelines)
+      expect(wanted(1, 'a', pipeline)).toBe(sampleLimits.ofReasonPerMinute);
     clock.ms += 60_000;
-    expect(wanted(1, 'a')).toBe(sampleLimits.ofReasonPerMinute);
+    for (const pipeline of pipelines) expect(wanted(1, 'a', pipeline)).toBe(sampleLimits.ofReasonPerMinute);
   });
 
   it('is limited for the process in a second, for all senders together', () => {

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { ownerColumns, pipelines } from '../../../src/model/signals.ts';
 import { createRedaction } from '../../../src/outcomes/redaction.ts';
 import { createUsageBook, type UsageBookOptions } from '../../../src/outcomes/usage-book.ts';
 
@@ -68,6 +69,18 @@ describe('the usage of an owner', () => {
       { data_id: 7, requests: 2, version: 2 },
       { data_id: 8, requests: 1, version: 2 },
     ]);
+  });
+
+  it.each(pipelines)('leaves memory with its minute, once it is written: %s', (pipeline) => {
+    const { book, clock, flush } = setUp({ linesMax: 1 });
+    const sender = { address: '::1', sdk: '', secrets: [] };
+    book.add(pipeline, 7, minuteAt, 1, 2, sender);
+    clock.ms = minuteAt + 90_000;
+    // Not written yet: the next owner of this minute finds no room.
+    book.add(pipeline, 8, minuteAt, 1, 2, sender);
+    expect(flush()).toMatchObject([{ requests: 1 }, { data_id: 0, app_id: 0, requests: 1 }]);
+    book.add(pipeline, 9, minuteAt + 90_000, 1, 2, sender);
+    expect(flush()).toMatchObject([ownerColumns(pipeline, 9)]);
   });
 
   // A late request would otherwise replace the counts of its minute.

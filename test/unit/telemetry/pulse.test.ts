@@ -29,6 +29,12 @@ describe('a pulse', () => {
     );
   });
 
+  it('of a receiver of before logs has none of them', () => {
+    const pulse = pulseOf({ ingress: ingressOf() });
+    const before = { ...pulse, ingress: { ...pulse.ingress, items: { metrics: 10, traces: 5 } } };
+    expect(readPulse(bytesOf(before))?.ingress?.items).toEqual({ metrics: 10, traces: 5, logs: 0 });
+  });
+
   it('names its process in its subject', () => {
     expect(pulseOrigin(pulseSubject('transfer', id))).toEqual({ role: 'transfer', id });
     for (const subject of [

@@ -1,4 +1,5 @@
 import type { components } from '../../api/schema.d.ts';
+import { type Pipeline as SignalPipeline, pipelines as signalPipelines } from '../../parts/signals.ts';
 
 // What is redriven or purged, how, and in which words: without the browser, so that it can be tested.
 
@@ -13,8 +14,9 @@ export type Filter = {
   readonly until?: number;
 };
 
-export const pipelines = ['metrics', 'traces', 'ledger'] as const;
-export type Pipeline = (typeof pipelines)[number];
+export type Pipeline = SignalPipeline | 'ledger';
+/** The consumers whose messages may become dead letters. */
+export const pipelines: readonly Pipeline[] = [...signalPipelines, 'ledger'];
 
 export type Act = 'redrive' | 'purge';
 export type Done = components['schemas']['DeadLettersDone'];

@@ -8,6 +8,7 @@ import { Dialog } from '../../parts/dialog.tsx';
 import { Time, timeText } from '../../parts/format.tsx';
 import { Hostile } from '../../parts/hostile.tsx';
 import { OwnerLink } from '../../parts/owner-link.tsx';
+import { itemOf } from '../../parts/signals.ts';
 import { Await, Failed } from '../../parts/states.tsx';
 import { type Column, Table } from '../../parts/table.tsx';
 import { Explanation } from '../outcomes/reasons.tsx';
@@ -38,9 +39,7 @@ const useCount = ({ reason, ...drop }: Drop) =>
   });
 
 const placeText = ({ ordinal, pipeline }: Drop): string =>
-  ordinal < 0
-    ? 'the whole request'
-    : `${pipeline === 'metrics' ? 'point' : 'span'} ${ordinal} of its request, counted from 0`;
+  ordinal < 0 ? 'the whole request' : `${itemOf(pipeline)} ${ordinal} of its request, counted from 0`;
 
 type Fact = [title: string, value: preact.ComponentChildren];
 

@@ -1,6 +1,7 @@
 import { numberColumn, textColumn } from '../../parts/columns.tsx';
 import { numberText, Time, timeText } from '../../parts/format.tsx';
 import { Hostile } from '../../parts/hostile.tsx';
+import { itemsOf, pipelines } from '../../parts/signals.ts';
 import { Badge } from '../../parts/states.tsx';
 import { type Column, Table } from '../../parts/table.tsx';
 import { href } from '../../shell/router.ts';
@@ -78,8 +79,12 @@ export const Account = ({ account, why }: { account: Line['account']; why: Line[
       why === null && <p class="state">The books are being read …</p>
     ) : (
       <>
-        <Equation name="points" terms={account.metrics} />
-        <Equation name="spans" terms={account.traces} />
+        {/* A metadata process of before a signal was added says nothing of it. */}
+        {pipelines
+          .filter((pipeline) => Object.hasOwn(account, pipeline))
+          .map((pipeline) => (
+            <Equation key={pipeline} name={itemsOf(pipeline)} terms={account[pipeline]} />
+          ))}
         <p class="quiet">
           Exact, from two books that different processes keep: what NATS confirmed to receivers, and what
           transfer settled. From <Time at={account.since} seconds /> to <Time at={account.until} seconds />.

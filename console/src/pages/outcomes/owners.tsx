@@ -1,6 +1,7 @@
 import type { Answer } from '../../api/client.ts';
-import { numberColumn } from '../../parts/columns.tsx';
+import { numberColumn, textColumn } from '../../parts/columns.tsx';
 import { numberText } from '../../parts/format.tsx';
+import { itemsOf } from '../../parts/signals.ts';
 import { Badge } from '../../parts/states.tsx';
 import { type Column, Table } from '../../parts/table.tsx';
 import { ownerName, ownerText, type Which } from './series.ts';
@@ -36,6 +37,7 @@ const columnsOf = (choose: (owner: string, reason?: string) => void): Column<Acc
         </button>
       ),
   },
+  textColumn('items', 'Items', ({ pipeline }) => itemsOf(pipeline)),
   numberColumn('received', 'Received', ({ received }) => received),
   numberColumn('stored', 'Stored', ({ stored }) => stored),
   numberColumn('dropped', 'Dropped', droppedOf),

@@ -7,6 +7,7 @@ import { Chart } from '../../charts/chart.tsx';
 import { BarList } from '../../charts/small.tsx';
 import { Choice } from '../../parts/filters.tsx';
 import { numberText, percentText, Time } from '../../parts/format.tsx';
+import { itemsOf, pipelines } from '../../parts/signals.ts';
 import { Await, Empty } from '../../parts/states.tsx';
 import { setTimeRange, type TimeRange, TimeRangePicker, useTimeRange } from '../../parts/time-range.tsx';
 import { href, setQuery, useAddress } from '../../shell/router.ts';
@@ -23,7 +24,6 @@ import {
   type Step,
   stepOf,
   stepSeconds,
-  type Which,
 } from './series.ts';
 
 const againMs = 30_000;
@@ -38,7 +38,7 @@ const useChosen = () => {
   return {
     ...{ range, until, owner },
     step: stepOf(range.since, until, query.get('by') ?? ''),
-    which: (query.get('items') ?? '') as Which,
+    which: pipelines.find((name) => name === query.get('items')) ?? ('' as const),
     isShare: query.get('show') === 'percent',
     reason: query.get('reason') ?? '',
     at: at > 0 ? at : undefined,
@@ -69,11 +69,7 @@ const Controls = ({ choice }: { choice: Chosen }) => (
     <Choice
       name="items"
       label="Items"
-      options={[
-        ['', 'points and spans'],
-        ['metrics', 'points'],
-        ['traces', 'spans'],
-      ]}
+      options={[['', 'all'], ...pipelines.map((pipeline) => [pipeline, itemsOf(pipeline)] as const)]}
     />
     <Choice
       name="show"

@@ -1,11 +1,12 @@
 import type { components } from '../../api/schema.d.ts';
 import { bucketTimes, type Series } from '../../charts/model.ts';
 import { plainText } from '../../parts/plain-text.ts';
+import type { Pipeline } from '../../parts/signals.ts';
 
 export type Bucket = components['schemas']['OutcomeBucket'];
 
-/** Which items: all, points or spans. */
-export type Which = '' | 'metrics' | 'traces';
+/** Which items: all, or those of one pipeline. */
+export type Which = '' | Pipeline;
 
 export const stepSeconds = { minute: 60, hour: 3_600, day: 86_400 } as const;
 export type Step = keyof typeof stepSeconds;

@@ -10,7 +10,7 @@ import { Await } from '../../parts/states.tsx';
 import { announce } from '../../shell/announce.tsx';
 import { useAllows } from '../../shell/session.ts';
 import { detailFields, rateField, scenarioOf } from './create.tsx';
-import { changing, isAlive } from './owner.ts';
+import { changing, isAlive, itemsOfKind } from './owner.ts';
 import type { TabProps } from './pieces.tsx';
 
 type ActProps = TabProps & { readonly onClose: () => void };
@@ -35,7 +35,7 @@ const Switch = ({ kind, owner, reload, onClose }: ActProps) => {
     >
       <p>
         {verb === 'Disable'
-          ? `Receivers refuse its requests within a second. The ${kind.items} that were accepted before are stored.`
+          ? `Receivers refuse its requests within a second. The ${itemsOfKind(kind)} that were accepted before are stored.`
           : 'Receivers accept its requests again within a second.'}
       </p>
     </FormDialog>
@@ -105,8 +105,8 @@ const Delete = ({ kind, owner, reload, onClose }: ActProps) => (
     }}
   >
     <p>
-      Receivers refuse its requests for ever, and its name is free again. Its stored {kind.items} stay. This
-      cannot be undone; to stop it for a while, disable it.
+      Receivers refuse its requests for ever, and its name is free again. Its stored {itemsOfKind(kind)} stay.
+      This cannot be undone; to stop it for a while, disable it.
     </p>
   </Confirm>
 );

@@ -1,4 +1,5 @@
 import { type Answer, ApiError } from '../../api/client.ts';
+import { itemOf, listed, type Pipeline } from '../../parts/signals.ts';
 
 // What the pages of owners compute: no element of a page is here, so that tests need no browser.
 
@@ -80,6 +81,23 @@ export const hoursOf = (
     }
   }
   return hours;
+};
+
+type RefusalSum = Balance['refusals'][number];
+
+/** Refusals of all signals of an owner, one row for each kind and reason. */
+export const refusalsOf = (accounts: readonly Pick<Balance, 'refusals'>[]): RefusalSum[] => {
+  const sums = new Map<string, RefusalSum>();
+  for (const { refusals } of accounts)
+    for (const each of refusals) {
+      const known = sums.get(`${each.kind} ${each.reason}`);
+      sums.set(`${each.kind} ${each.reason}`, {
+        ...each,
+        requests: each.requests + (known?.requests ?? 0),
+        items: each.items + (known?.items ?? 0),
+      });
+    }
+  return [...sums.values()];
 };
 
 /** Whether a search finds an owner: by a part of its name, by its id, or by `biz:` and its business. */
@@ -180,9 +198,9 @@ export const changeText = (now: number | null, before: number | null): string =>
 /** What the page says about the first item. */
 export const waitingWords = (
   state: NonNullable<Activity['waiting']>['state'],
-  items: 'points' | 'spans',
+  pipelines: readonly Pipeline[],
 ): string => {
-  const one = items === 'points' ? 'point' : 'span';
+  const one = listed(pipelines.map(itemOf), 'or');
   if (state === 'stored') return `A ${one} was stored`;
   if (state === 'refused') return `No ${one} was stored: what came was refused or dropped`;
   return `Waiting for the first ${one} …`;

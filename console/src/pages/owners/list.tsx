@@ -14,7 +14,7 @@ import { useAllows } from '../../shell/session.ts';
 import { CreateForm } from './create.tsx';
 import { type Counts, type Hour, hoursOf, isFound } from './figures.ts';
 import './owners.css';
-import { type Kind, type Owner, toneOfState } from './owner.ts';
+import { itemsOfKind, type Kind, type Owner, toneOfState } from './owner.ts';
 
 /** The API gives no more rows; with more owners than that there are no counts by minute. */
 const rowsMax = 10_000;
@@ -101,12 +101,12 @@ export const OwnerList = ({ kind }: { kind: Kind }) => {
     },
     60_000,
   );
-  const rows = outcomes.data?.items.filter(({ pipeline }) => pipeline === kind.pipeline);
+  const rows = outcomes.data?.items.filter(({ pipeline }) => kind.pipelines.includes(pipeline));
   const isWhole = (outcomes.data?.items.length ?? 0) < rowsMax;
   const hours = rows && isWhole ? hoursOf(rows, kind.idOf, outcomes.data?.until ?? 0) : undefined;
   const seen = new Map(
     usage.data?.items.flatMap((row) =>
-      row.pipeline === kind.pipeline && row.last_seen !== null ? [[kind.idOf(row), row.last_seen]] : [],
+      kind.idOf(row) !== 0 && row.last_seen !== null ? [[kind.idOf(row), row.last_seen]] : [],
     ),
   );
   const failed = outcomes.error ?? usage.error;
@@ -140,7 +140,8 @@ export const OwnerList = ({ kind }: { kind: Kind }) => {
           return (
             <>
               <p class="quiet">
-                {found.length} of {owners.length}; counts are {kind.items} that arrived in the last hour.
+                {found.length} of {owners.length}; counts are {itemsOfKind(kind)} that arrived in the last
+                hour.
               </p>
               <Table
                 caption={`The ${kind.noun}s`}

@@ -1,4 +1,5 @@
 import { type Answer, ApiError, call, get } from '../../api/client.ts';
+import { isOfApplications, itemsOf, listed, type Pipeline, pipelines } from '../../parts/signals.ts';
 import type { Tone } from '../../parts/states.tsx';
 import {
   type Activity,
@@ -12,7 +13,7 @@ import {
 
 export type { Activity, Owner, Policy };
 
-// What sources (data ids of metrics) and applications (of traces) have in common, so that their pages are the same.
+// What sources (data ids of metrics) and applications (of traces and logs) have in common, so that their pages are the same.
 
 /** A record that an act changes, with the revision that was read. */
 type Ref<B extends string> = { readonly base: B; readonly id: number; readonly etag: string | undefined };
@@ -39,14 +40,17 @@ export type Kind = {
   readonly noun: 'source' | 'application';
   readonly path: '/sources' | '/applications';
   readonly base: 'data-sources' | 'applications';
-  readonly items: 'points' | 'spans';
-  readonly pipeline: 'metrics' | 'traces';
+  /** What it sends: the pipelines of its items. */
+  readonly pipelines: readonly Pipeline[];
   /** The owner in a query of outcomes, drops and usage, and in their rows. */
   readonly queryOf: (id: number) => { data_id: number } | { app_id: number };
   readonly idOf: (of: { data_id: number; app_id: number }) => number;
   readonly list: (signal: AbortSignal) => Promise<{ owners: Owner[]; isCut: boolean }>;
   readonly read: (id: number, signal: AbortSignal) => Promise<OneOwner>;
 };
+
+/** Its items in a sentence: `spans and log records`. */
+export const itemsOfKind = (kind: Kind): string => listed(kind.pipelines.map(itemsOf), 'and');
 
 type Application = Answer<'/api/v1/applications/{id}'>;
 
@@ -116,8 +120,7 @@ export const sources: Kind = {
   noun: 'source',
   path: '/sources',
   base: 'data-sources',
-  items: 'points',
-  pipeline: 'metrics',
+  pipelines: pipelines.filter((pipeline) => !isOfApplications(pipeline)),
   queryOf: (id) => ({ data_id: id }),
   idOf: ({ data_id }) => data_id,
   list: async (signal) => {
@@ -137,13 +140,12 @@ const applicationOf = ({ app_id, app_name, mon_biz_id, is_delete, is_enable }: A
   state: is_delete ? 'deleted' : is_enable ? 'enabled' : 'disabled',
 });
 
-/** The owners of traces. */
+/** The owners of traces and logs. */
 export const applications: Kind = {
   noun: 'application',
   path: '/applications',
   base: 'applications',
-  items: 'spans',
-  pipeline: 'traces',
+  pipelines: pipelines.filter(isOfApplications),
   queryOf: (id) => ({ app_id: id }),
   idOf: ({ app_id }) => app_id,
   list: async (signal) => {

@@ -20,10 +20,11 @@ const meanings: Readonly<Record<string, string>> = {
   dimension_columns_max: 'largest number of dimensions with their own column',
   retention_days: 'days that rows are kept, or off; older ones are removed for good',
   spans_max: 'largest number of spans in a request',
-  attributes_max: 'largest number of attributes of a span',
+  records_max: 'largest number of log records in a request',
+  attributes_max: 'largest number of attributes of a span or a log record',
   events_max: 'largest number of events of a span',
   links_max: 'largest number of links of a span',
-  value_bytes_max: 'largest number of bytes in an attribute value',
+  value_bytes_max: 'largest number of bytes in an attribute value, and in the body of a log record',
   deduplicate: 'a byte-identical request is stored once',
   fill_dimensions: "an empty net.host.ip becomes the sender's address",
 };

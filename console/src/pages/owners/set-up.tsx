@@ -8,7 +8,7 @@ import { announce } from '../../shell/announce.tsx';
 import { href, useQueryState } from '../../shell/router.ts';
 import { useAllows } from '../../shell/session.ts';
 import { waitingWords } from './figures.ts';
-import type { Activity } from './owner.ts';
+import { type Activity, itemsOfKind } from './owner.ts';
 import type { TabProps } from './pieces.tsx';
 import { Refusals } from './refusals.tsx';
 import { keepToken, keptToken } from './tokens.ts';
@@ -19,20 +19,21 @@ const askEveryMs = 1_000;
 
 /** Where the stored items are read. */
 const whereStored = ({ kind, owner }: TabProps) =>
-  kind.items === 'points' ? (
+  kind.noun === 'source' ? (
     <>
       in table <code>{owner.tableId}</code>:{' '}
       <a href={href('/points', { table: owner.tableId })}>explore its points</a>
     </>
   ) : (
     <>
-      in ClickHouse: <a href={href('/traces')}>explore its traces</a>
+      in ClickHouse: spans in <code>otel_traces</code> (<a href={href('/traces')}>explore its traces</a>), log
+      records in <code>otel_logs</code>
     </>
   );
 
 const State = ({ waiting, refusals, ...props }: TabProps & Pick<Activity, 'waiting' | 'refusals'>) => {
   const state = waiting?.state ?? 'waiting';
-  const words = waitingWords(state, props.kind.items);
+  const words = waitingWords(state, props.kind.pipelines);
   useEffect(() => {
     if (state !== 'waiting') announce(words);
   }, [state, words]);
@@ -122,7 +123,7 @@ export const SetUp = (props: TabProps) => {
         </p>
       )}
       <FirstItem {...props} />
-      <h2>Send {kind.items}</h2>
+      <h2>Send {itemsOfKind(kind)}</h2>
       <Await of={loaded}>
         {({ items }) => {
           const chosen = items.find((item) => item.name === name) ?? items[0];

@@ -5,7 +5,7 @@ import { bytesText, numberText } from '../../parts/format.tsx';
 import { Await } from '../../parts/states.tsx';
 import { type Column, Table } from '../../parts/table.tsx';
 import { TimeRangePicker, useTimeRange } from '../../parts/time-range.tsx';
-import { type Day, type SeenSdk, sdksOf } from './figures.ts';
+import { type Day, refusalsOf, type SeenSdk, sdksOf } from './figures.ts';
 import { type TabProps, Tile } from './pieces.tsx';
 
 const counted = [
@@ -110,7 +110,7 @@ export const UsageTab = ({ kind, owner }: TabProps) => {
             <Table
               caption="Changed, repeated and refused"
               sortName="leniencies"
-              rows={accounts.flatMap(({ refusals }) => refusals)}
+              rows={refusalsOf(accounts)}
               keyOf={(row) => `${row.kind} ${row.reason}`}
               empty="Every request was taken as it was sent."
               columns={leniencyColumns(new Map(reasons.map(({ code, meaning }) => [code, meaning])))}

@@ -6,6 +6,7 @@ import { ChoiceFilter, TextFilter } from '../../parts/filters.tsx';
 import { type Filled, FormDialog } from '../../parts/form.tsx';
 import { Figure } from '../../parts/format.tsx';
 import { Hostile } from '../../parts/hostile.tsx';
+import { isOfApplications, isStreamOfApplications, itemsOf } from '../../parts/signals.ts';
 import { Await, Badge, Loading } from '../../parts/states.tsx';
 import { type Column, Table } from '../../parts/table.tsx';
 import { announce } from '../../shell/announce.tsx';
@@ -17,7 +18,9 @@ const Owner = ({ of }: { of: Difference }) => {
   const [owner] = of.owners;
   if (owner === undefined) return <>not known</>;
   return (
-    <a href={href(`/${of.stream === 'TRACES' ? 'applications' : 'sources'}/${owner}`)}>{ownerText(of)}</a>
+    <a href={href(`/${isStreamOfApplications(of.stream) ? 'applications' : 'sources'}/${owner}`)}>
+      {ownerText(of)}
+    </a>
   );
 };
 
@@ -96,8 +99,9 @@ const verdicts = {
 
 const comparedColumns: readonly Column<Answer<'/api/v1/account/stores'>['items'][number]>[] = [
   word('Owner', (each) =>
-    each.pipeline === 'metrics' ? `data id ${each.data_id}` : `application ${each.app_id}`,
+    isOfApplications(each.pipeline) ? `application ${each.app_id}` : `data id ${each.data_id}`,
   ),
+  word('Items', ({ pipeline }) => itemsOf(pipeline)),
   column('Store', (each) => {
     const [tone, words] = verdicts[`${each.adds_up}`];
     return <Badge tone={tone}>{words}</Badge>;

@@ -1,4 +1,5 @@
 import type { components } from '../../api/schema.d.ts';
+import { isStreamOfApplications } from '../../parts/signals.ts';
 
 export type Difference = components['schemas']['Difference'];
 
@@ -23,13 +24,13 @@ export const ownerOf = ({
   owners: [owner],
 }: Difference): { data_id: number } | { app_id: number } => {
   if (owner === undefined) return { data_id: 0 };
-  return stream === 'TRACES' ? { app_id: owner } : { data_id: owner };
+  return isStreamOfApplications(stream) ? { app_id: owner } : { data_id: owner };
 };
 
 export const ownerText = (difference: Difference): string => {
   const [owner] = difference.owners;
   if (owner === undefined) return 'without a known owner';
-  return `${difference.stream === 'TRACES' ? 'application' : 'data id'} ${owner}`;
+  return `${isStreamOfApplications(difference.stream) ? 'application' : 'data id'} ${owner}`;
 };
 
 /** The open differences that one closing closes: all of an owner and a kind. */

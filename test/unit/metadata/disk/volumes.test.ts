@@ -8,7 +8,7 @@ const store = (name: string, bytes: number, why = ''): StoreUse => ({
   why,
   stored: [
     {
-      ...{ dataId: 1, appId: 0, retentionDays: undefined },
+      ...{ pipeline: 'metrics', dataId: 1, appId: 0, retentionDays: undefined },
       days: [{ day: today - 1, rows: 1, bytes }],
     },
   ],

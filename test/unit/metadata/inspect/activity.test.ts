@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { stateOf } from '../../../../src/metadata/inspect/activity.ts';
+import type { Account } from '../../../../src/account/accounts.ts';
+import { minuteOf, stateOf } from '../../../../src/metadata/inspect/activity.ts';
 import { isOfOwner } from '../../../../src/outcomes/arrivals.ts';
 import { startOfBucket } from '../../../../src/outcomes/buckets.ts';
 import type { Drop } from '../../../../src/outcomes/drops.ts';
@@ -28,6 +29,43 @@ describe('the state of an owner', () => {
   });
 });
 
+describe('a minute of an application', () => {
+  const account = (pipeline: 'traces' | 'logs', own: Partial<Account>): Account => ({
+    ...{ pipeline, dataId: 0, appId: 3, received: 0, recorded: 0, stored: 0, dropped: {}, deadLettered: 0 },
+    ...{
+      repeated: 0,
+      lost: 0,
+      stuck: 0,
+      unrecorded: 0,
+      inFlight: 0,
+      addsUp: true,
+      differences: [],
+      refusals: [],
+    },
+    ...own,
+  });
+
+  it('counts the items of all its signals', () => {
+    const refusals = [{ kind: 'refused', reason: 'too_many_spans', requests: 2, items: 0 }] as const;
+    const traces = account('traces', { received: 5, stored: 3, dropped: { too_old: 2 }, refusals });
+    const logs = account('logs', { received: 7, stored: 4, dropped: { too_old: 1 }, deadLettered: 2 });
+    const none = {
+      at: now,
+      received: 0,
+      stored: 0,
+      dropped: 0,
+      dead_lettered: 0,
+      refused_requests: 0,
+      values_lost: 0,
+    };
+    expect(minuteOf(now, [logs, traces])).toEqual({
+      ...none,
+      ...{ received: 12, stored: 7, dropped: 3, dead_lettered: 2, refused_requests: 2 },
+    });
+    expect(minuteOf(now, [])).toEqual(none);
+  });
+});
+
 describe('a sample', () => {
   const drop = (pipeline: Drop['pipeline'], ids: Partial<Drop>): Drop => ({
     ...{ at: now, pipeline, data_id: 0, app_id: 0, stage: '', reason: '', ordinal: 0, field: '', value: '' },
@@ -47,6 +85,7 @@ describe('a sample', () => {
 
   it('is of an application by its pipeline and id', () => {
     expect(isOfOwner(drop('traces', { app_id: 3 }), { dataId: 0, appId: 3 })).toBe(true);
+    expect(isOfOwner(drop('logs', { app_id: 3 }), { dataId: 0, appId: 3 })).toBe(true);
     expect(isOfOwner(drop('metrics', { data_id: 3 }), { dataId: 0, appId: 3 })).toBe(false);
   });
 });

@@ -1,0 +1,47 @@
+import type { components } from '../api/schema.d.ts';
+
+// The signals that the deployment takes, as the API names them: a new one does not compile before it is named here.
+
+export type Pipeline = components['schemas']['OutcomeBucket']['pipeline'];
+
+type Signal = {
+  /** Whether an application owns its items, and not a data id. */
+  readonly isOfApplications: boolean;
+  /** Its items in a sentence. */
+  readonly item: string;
+  readonly items: string;
+};
+
+const signals: Readonly<Record<Pipeline, Signal>> = {
+  metrics: { isOfApplications: false, item: 'point', items: 'points' },
+  traces: { isOfApplications: true, item: 'span', items: 'spans' },
+  logs: { isOfApplications: true, item: 'log record', items: 'log records' },
+};
+
+const isPipeline = (name: string): name is Pipeline => Object.hasOwn(signals, name);
+
+export const pipelines: readonly Pipeline[] = Object.keys(signals).filter(isPipeline);
+
+/** `point`, `span`, `log record`. */
+export const itemOf = (pipeline: Pipeline): string => signals[pipeline].item;
+
+/** `points`, `spans`, `log records`. */
+export const itemsOf = (pipeline: Pipeline): string => signals[pipeline].items;
+
+export const isOfApplications = (pipeline: Pipeline): boolean => signals[pipeline].isOfApplications;
+
+/** The pipeline of a stream: `METRICS-b` is one of metrics. Undefined for a stream without items. */
+export const pipelineOfStream = (stream: string): Pipeline | undefined => {
+  const name = stream.split('-')[0]?.toLowerCase() ?? '';
+  return isPipeline(name) ? name : undefined;
+};
+
+/** Whether the items of a stream belong to applications. */
+export const isStreamOfApplications = (stream: string): boolean => {
+  const pipeline = pipelineOfStream(stream);
+  return pipeline !== undefined && isOfApplications(pipeline);
+};
+
+/** `spans and log records`; `points, spans and log records`. */
+export const listed = (words: readonly string[], last: 'and' | 'or'): string =>
+  words.length < 2 ? words.join('') : `${words.slice(0, -1).join(', ')} ${last} ${words.at(-1)}`;
