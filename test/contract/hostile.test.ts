@@ -1,4 +1,20 @@
+import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { traceExportPath } from '../../src/ingress/otlp/refusal.ts';
+import { connectGrpc } from '../support/grpc/client.ts';
+import {
+  callFields,
+  callFrames,
+  flags,
+  frame,
+  literal,
+  preface,
+  reset,
+  settings,
+  streamOf,
+  types,
+  windowUpdate,
+} from '../support/grpc/frames.ts';
 import {
   answersIn,
   exchange,
@@ -79,6 +95,25 @@ const expectRefusal = (name: Name, answer: RawAnswer | undefined, status: number
     expect(body).toEqual({ code: status === 503 ? 14 : 3, message: expect.stringMatching(/\w/) });
   else expect(body).toEqual({ code: String(status), result: 'false', message: expect.any(String), reason });
 };
+
+const many = (count: number, make: (stream: number) => Buffer): Buffer =>
+  Buffer.concat([preface, settings(), ...Array.from({ length: count }, (_, index) => make(streamOf(index)))]);
+const callHead = (stream: number): Buffer => frame(types.headers, flags.endHeaders, stream, callFields());
+
+/** Each ends its connection; the unit tests of the receiver over gRPC have them all. */
+const grpcFloods: readonly Buffer[] = [
+  many(3000, (stream) => Buffer.concat([callHead(stream), reset(stream)])),
+  many(3000, (stream) => Buffer.concat([callFrames(stream), windowUpdate(stream, 0)])),
+  many(2000, () => settings()),
+  many(2000, () => frame(types.ping, 0, 0, Buffer.alloc(8))),
+  many(150, (stream) => callFrames(stream)),
+  Buffer.concat([
+    many(1, (stream) => frame(types.headers, 0, stream, callFields())),
+    ...Array.from({ length: 2000 }, () => frame(types.continuation, 0, 1, literal('x', 'y'.repeat(100)))),
+  ]),
+];
+
+const noSpans = Buffer.alloc(0);
 
 const smuggled = 'GET /smuggled HTTP/1.1\r\nHost: a\r\n\r\n';
 const chunked = 'Host: a\r\nTransfer-Encoding: chunked\r\n';
@@ -382,6 +417,43 @@ it('a client that never reads its answers is cut once they pile up', async () =>
   }
   connection.destroy();
   expect(isCut).toBe(true);
+});
+
+// Each round of a flood is a connection that the receiver has to close, or a call that it has to refuse.
+it('connections over gRPC that flood delay no calls of others for long, and hold no memory', async () => {
+  const port = stack.ingress[0]?.ports['grpc'] ?? 0;
+  const kilobytes = (): number =>
+    Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${stack.ingress[0]?.pid}/status`, 'utf8'))?.[1]);
+  const before = kilobytes();
+  let isOver = false;
+  const calling = (async () => {
+    const times: number[] = [];
+    const codes = new Set<number | undefined>();
+    const client = await connectGrpc(`http://127.0.0.1:${port}`);
+    while (!isOver) {
+      const began = performance.now();
+      const { code } = await client.call(traceExportPath, noSpans, {
+        metadata: { 'x-mon-token': otlpToken },
+      });
+      codes.add(code);
+      times.push(performance.now() - began);
+    }
+    client.close();
+    return { codes, longestMs: Math.max(...times) };
+  })();
+  const flood = async (bytes: Buffer): Promise<void> => {
+    for (let round = 0; round < 4; round++) {
+      const raw = await openRaw(port);
+      raw.send(bytes);
+      await raw.ended;
+    }
+  };
+  await Promise.all([...grpcFloods, ...grpcFloods].map(flood));
+  isOver = true;
+  const { codes, longestMs } = await calling;
+  expect(codes).toEqual(new Set([0]));
+  expect(longestMs).toBeLessThan(2000);
+  expect(kilobytes() - before).toBeLessThan(200_000);
 });
 
 it('nothing is held once they have all gone', async () => {

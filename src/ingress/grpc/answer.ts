@@ -4,7 +4,7 @@ import { frameOf } from './frame.ts';
 import { codes, type GrpcStatus, trailersOf } from './status.ts';
 
 /** How long a client may take to read an answer. */
-const readMs = 10_000;
+export const readMs = 10_000;
 
 const notForMetadata = new Set(['retry-after', 'www-authenticate', 'allow', 'content-type']);
 

@@ -4,6 +4,7 @@ import {
   type ServerHttp2Session,
   type ServerHttp2Stream,
 } from 'node:http2';
+import type { Socket } from 'node:net';
 import type { Peer } from '../../http/incoming.ts';
 import { Budget } from './budget.ts';
 
@@ -27,10 +28,18 @@ const controlPerSecond = 5;
 const controlPerCall = 4;
 /** The notice of the end takes the way to the client and back; then the end comes in any case. */
 const noticeMs = 1000;
-/** After the last call of an ending connection. */
+/** After the last call of an ending connection, and after the reset of a call. */
 const lastMs = 2000;
 
 const noticeStreamId = 2 ** 31 - 1;
+
+/** After the end of a connection's last frame. */
+const lingerMs = 2000;
+
+/** What is sent still arrives; a client that does not read it, or does not close its side, is cut. */
+export const cutLater = (socket: Socket): void => {
+  setTimeout(() => socket.destroy(), lingerMs).unref();
+};
 
 export type ConnectionEvents = {
   /** A call begins; the promise is its work. */
@@ -49,22 +58,32 @@ export class Connection {
   /** Called once when the connection begins to end: calls without an end of their own end now. */
   readonly onEnding = new Set<() => void>();
   private readonly session: ServerHttp2Session;
+  private readonly socket: Socket;
   private readonly events: ConnectionEvents;
   private readonly control: Budget;
   private readonly openedAt: number;
   private readonly endsAt: number;
   private hasSettings = false;
-  private calls = 0;
+  /** The open calls, the oldest first. */
+  private readonly calls = new Set<ServerHttp2Stream>();
+  /** The call whose reset the client has not read, and when that was seen first. */
+  private unread: { readonly call: ServerHttp2Stream; readonly since: number } | undefined;
   private work = 0;
   private idleSince: number;
   /** When the notice of the end was sent, and when the end itself. */
   private noticedAt: number | undefined;
   private closedAt: number | undefined;
 
-  constructor(session: ServerHttp2Session, peer: Peer, limits: ConnectionLimits, events: ConnectionEvents) {
+  constructor(
+    session: ServerHttp2Session,
+    socket: Socket,
+    limits: ConnectionLimits,
+    events: ConnectionEvents,
+  ) {
     const now = performance.now();
     this.session = session;
-    this.peer = peer;
+    this.socket = socket;
+    this.peer = { remoteAddress: socket.remoteAddress };
     this.events = events;
     this.control = new Budget(controlBurst, controlPerSecond, now);
     this.openedAt = now;
@@ -90,11 +109,11 @@ export class Connection {
       this.destroy('flood');
       return;
     }
-    this.calls++;
+    this.calls.add(stream);
     this.work++;
     this.control.earn(controlPerCall);
     stream.once('close', () => {
-      this.calls--;
+      this.calls.delete(stream);
       this.idleSince = performance.now();
     });
     void this.events.serve(stream, headers, this).finally(() => {
@@ -107,6 +126,7 @@ export class Connection {
     if (this.session.destroyed) return;
     this.events.onEnded(reason);
     this.session.destroy(undefined, constants.NGHTTP2_ENHANCE_YOUR_CALM);
+    cutLater(this.socket);
   }
 
   /**
@@ -127,13 +147,30 @@ export class Connection {
     this.session.close();
   }
 
+  /** Whether a call that was reset some time ago is still open: the reset waits behind what the client does not read. */
+  private isUnread(now: number): boolean {
+    const call = this.calls.values().find(({ closed }) => closed);
+    if (call === undefined) this.unread = undefined;
+    else if (this.unread?.call !== call) this.unread = { call, since: now };
+    return this.unread !== undefined && now - this.unread.since > lastMs;
+  }
+
   /** Looks after its times. */
   sweep(now: number, { headersTimeoutMs, idleTimeoutMs }: ConnectionLimits): void {
-    const isIdle = this.calls === 0;
+    if (this.session.destroyed) return;
+    if (this.isUnread(now)) {
+      this.destroy('stalled');
+      this.socket.destroy();
+      return;
+    }
+    const isIdle = this.calls.size === 0;
     if (this.noticedAt !== undefined) {
       if (this.closedAt === undefined && now - this.noticedAt > noticeMs) this.close();
       const since = Math.max(this.closedAt ?? now, this.idleSince);
-      if (isIdle && now - since > lastMs) this.session.destroy();
+      if (isIdle && now - since > lastMs) {
+        this.session.destroy();
+        cutLater(this.socket);
+      }
       return;
     }
     if (!this.hasSettings) {

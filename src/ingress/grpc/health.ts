@@ -18,7 +18,7 @@ const requestBytesMax = 1024;
 /** Until the request of a call has arrived, ms. */
 const requestMs = 10_000;
 /** Watching calls of the process; they hold memory for as long as their clients want. */
-const watchersMax = 1000;
+export const watchersMax = 1000;
 const lookMs = 500;
 
 const wrong: GrpcStatus = {

@@ -2,7 +2,13 @@ import { performServerHandshake, type ServerHttp2Session } from 'node:http2';
 import { createServer, type Server, type Socket } from 'node:net';
 import { createServer as createTlsServer } from 'node:tls';
 import type { Certificate, Limits } from '../../http/limited-server.ts';
-import { Connection, type ConnectionEvents, type ConnectionLimits, callsMax } from './connection.ts';
+import {
+  Connection,
+  type ConnectionEvents,
+  type ConnectionLimits,
+  callsMax,
+  cutLater,
+} from './connection.ts';
 
 /** What a client may send before it waits: less starves large messages on long ways. */
 const windowBytes = 2 ** 20;
@@ -13,9 +19,6 @@ const sessionMegabytesMax = 16;
 /** Calls that a client may reset: at once, and per second. */
 const resetBurst = 200;
 const resetsPerSecond = 20;
-
-/** After the end of a connection's last frame. */
-const lingerMs = 2000;
 
 const preface = Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n');
 const sweepMsMax = 1000;
@@ -45,9 +48,14 @@ const otherProtocolAnswer = `HTTP/1.1 400 Bad Request\r\nContent-Type: applicati
 /** The beginning of a request over HTTP/1: a method, and a target in one of its forms. */
 const requestLine = /^[A-Z]+ (\/|\*|https?:)/;
 
+const reasons = new Map([
+  ['ERR_HTTP2_ERROR', 'malformed'],
+  ['ERR_HTTP2_SESSION_ERROR', 'malformed'],
+  ['ERR_HTTP2_TOO_MANY_INVALID_FRAMES', 'flood'],
+]);
+
 /** Why the receiver ends a connection after an error of HTTP/2. */
-const reasonOf = (error: NodeJS.ErrnoException): string =>
-  error.code === 'ERR_HTTP2_ERROR' || error.code === 'ERR_HTTP2_SESSION_ERROR' ? 'malformed' : 'reset';
+const reasonOf = ({ code = '' }: NodeJS.ErrnoException): string => reasons.get(code) ?? 'reset';
 
 const openSession = (socket: Socket, headerBytesMax: number): ServerHttp2Session => {
   const session = performServerHandshake(socket, {
@@ -91,13 +99,15 @@ const createConnections = ({ limits, events }: ListenerOptions) => {
 
   const start = (socket: Socket): void => {
     const session = openSession(socket, limits.headerBytesMax);
-    const connection = new Connection(session, { remoteAddress: socket.remoteAddress }, limits, events);
+    const connection = new Connection(session, socket, limits, events);
     open.add(connection);
-    session.on('error', (error) => events.onEnded(reasonOf(error)));
+    session.on('error', (error) => {
+      events.onEnded(reasonOf(error));
+      cutLater(socket);
+    });
     session.once('close', () => {
       open.delete(connection);
-      // What is sent still arrives; a client that does not close its side is cut.
-      setTimeout(() => socket.destroy(), lingerMs).unref();
+      cutLater(socket);
     });
     if (isEnding) connection.end();
   };
