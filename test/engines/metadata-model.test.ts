@@ -9,6 +9,7 @@ import { buckets, columnsKey } from '../../src/directory/keys.ts';
 import { columnRegistrySchema } from '../../src/directory/records.ts';
 import { type AuditEntry, auditEntrySchema } from '../../src/metadata/audit/entry.ts';
 import type { CreationDeps } from '../../src/metadata/reports/creation.ts';
+import { pipelines } from '../../src/model/signals.ts';
 import { createQuestdbSql, type QuestdbSql } from '../../src/stores/questdb/sql.ts';
 import { registerNames, viewPrefix } from '../../src/wire/column-naming.ts';
 import { openMetadata } from '../support/metadata/calls.ts';
@@ -43,7 +44,7 @@ const quickPipelines = (): string => {
     writeFileSync(path, readFileSync(path, 'utf8').replace(pattern, text));
   };
   edit('streams.yaml', /ack_wait_seconds: \d+/g, 'ack_wait_seconds: 2');
-  for (const file of ['metrics.yaml', 'traces.yaml', 'ledger.yaml'])
+  for (const file of [...pipelines, 'ledger'].map((name) => `${name}.yaml`))
     edit(file, /store_timeout_ms: \d+/, 'store_timeout_ms: 750');
   return folder;
 };

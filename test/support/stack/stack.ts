@@ -5,6 +5,7 @@ import { createInterface } from 'node:readline';
 import type { Durability } from '../../../src/config/settings.ts';
 import { deathSignalPrefix } from '../../../src/embedded/child.ts';
 import type { RoleName } from '../../../src/embedded/role.ts';
+import { pipelines } from '../../../src/model/signals.ts';
 import { waitFor } from '../wait.ts';
 import { type FolderHook, makeTables, startEngines, type TestEngines } from './engines.ts';
 import { fetchEngine } from './fetch-engine.ts';
@@ -157,7 +158,8 @@ export const testPipelines = (
       .replace(/duplicate_window_seconds: \d+/g, `duplicate_window_seconds: ${duplicateWindowSeconds}`),
   );
   const deadline = (own: string): number => Math.min(Number(own), duplicateWindowSeconds * 750);
-  for (const file of ['metrics.yaml', 'traces.yaml', 'ledger.yaml']) {
+  const pipelineFiles = [...pipelines, 'ledger'].map((name) => `${name}.yaml`);
+  for (const file of pipelineFiles) {
     edit(file, (text) =>
       text
         .replace(/store_timeout_ms: \d+/, `store_timeout_ms: ${ackWaitSeconds * 750}`)
@@ -165,8 +167,7 @@ export const testPipelines = (
     );
   }
   edit('ledger.yaml', (text) => text.replace(/write_interval_ms: \d+/, 'write_interval_ms: 100'));
-  for (const file of ['streams.yaml', 'metrics.yaml', 'traces.yaml', 'ledger.yaml'])
-    edit(file, (text) => change(file, text));
+  for (const file of ['streams.yaml', ...pipelineFiles]) edit(file, (text) => change(file, text));
   return target;
 };
 
