@@ -7,7 +7,7 @@ import { type AdminClient, createAdminClient } from './client.ts';
 import { requireReport } from './lookups.ts';
 import { addJsonOption, durationArgument, idArgument, type JsonOption } from './options.ts';
 import { integerArgument } from './output.ts';
-import { receiverUrls, send, storedInAccount, waitUntil } from './sending.ts';
+import { accountStage, receiverUrls, send, waitUntil } from './sending.ts';
 import { followStages, type Stage } from './stations.ts';
 
 type Named<V> = { readonly name: string; readonly value: V };
@@ -107,7 +107,7 @@ const push = async (dataId: number, metrics: Named<number>[], options: PushOptio
   const timeoutMs = options.timeout * 1000;
   const { table_id: table } = await requireReport(client, dataId);
   const token = options.token ?? (await tokenOf(client, dataId));
-  const before = await storedInAccount(client, { data_id: dataId });
+  const account = await accountStage(client, { data_id: dataId }, timeoutMs);
   const { pushUrl } = receiverUrls(settings, options.url === undefined ? {} : { pushUrl: options.url });
   const point = {
     metrics: Object.fromEntries(metrics.map(({ name, value }) => [name, value])),
@@ -127,14 +127,7 @@ const push = async (dataId: number, metrics: Named<number>[], options: PushOptio
         return `a row in "${table}", timestamp ${new Date(timestamp).toISOString()}`;
       },
     ],
-    [
-      'account',
-      async () => {
-        const isCounted = async () => (await storedInAccount(client, { data_id: dataId })) > before;
-        await waitUntil('its outcome is recorded', timeoutMs, isCounted);
-        return `stored; see tidemark ledger --data-id ${dataId}`;
-      },
-    ],
+    account,
   ];
   await followStages(stages, options);
 };

@@ -5,7 +5,7 @@ import { Fault } from '../model/fault.ts';
 import { parseJson } from '../model/json.ts';
 import { type AdminClient, createAdminClient } from './client.ts';
 import type { JsonOption } from './options.ts';
-import { receiverUrls, send, storedInAccount, waitUntil } from './sending.ts';
+import { accountStage, receiverUrls, send, waitUntil } from './sending.ts';
 import { followStages, type Stage } from './stations.ts';
 
 /** The options of a span that is sent to try the line. */
@@ -67,7 +67,7 @@ export const sendSpan = async (appId: number, options: SendOptions): Promise<voi
   const timeoutMs = options.timeout * 1000;
   const reveal = `/api/v1/applications/${appId}/reveal-token`;
   const token = options.token ?? (await client.ask(tokenSchema, 'POST', reveal, { body: {} })).value.token;
-  const before = await storedInAccount(client, { app_id: appId });
+  const account = await accountStage(client, { app_id: appId }, timeoutMs);
   const { otlpUrl } = receiverUrls(settings, options.url === undefined ? {} : { otlpUrl: options.url });
   const traceId = randomBytes(16).toString('hex');
   const body = bodyOf(options, traceId);
@@ -80,14 +80,7 @@ export const sendSpan = async (appId: number, options: SendOptions): Promise<voi
         return `a row in otel.otel_traces; see tidemark trace ${traceId}`;
       },
     ],
-    [
-      'account',
-      async () => {
-        const isCounted = async () => (await storedInAccount(client, { app_id: appId })) > before;
-        await waitUntil('its outcome is recorded', timeoutMs, isCounted);
-        return `stored; see tidemark ledger --app-id ${appId}`;
-      },
-    ],
+    account,
   ];
   await followStages(stages, options);
 };

@@ -5,6 +5,7 @@ import { Fault } from '../model/fault.ts';
 import { nowSeconds } from '../model/time.ts';
 import type { AdminClient } from './client.ts';
 import { queryText } from './options.ts';
+import type { Stage } from './stations.ts';
 
 const pollMs = 25;
 const answerMs = 15_000;
@@ -56,12 +57,32 @@ const hourSeconds = 3_600;
 
 const balancesSchema = z.object({ items: z.array(z.object({ stored: z.number() })) });
 
+type AccountOwner = { readonly data_id: number } | { readonly app_id: number };
+
 /** Items of the last hour that the account has as stored. */
-export const storedInAccount = async (
-  client: AdminClient,
-  owner: { readonly data_id: number } | { readonly app_id: number },
-): Promise<number> => {
+const storedInAccount = async (client: AdminClient, owner: AccountOwner): Promise<number> => {
   const query = queryText({ ...owner, since: nowSeconds() - hourSeconds });
   const { items } = (await client.ask(balancesSchema, 'GET', `/api/v1/outcomes${query}`)).value;
   return items.reduce((sum, { stored }) => sum + stored, 0);
+};
+
+/**
+ * The last stage: the account counts more items of the owner as stored than when this was called, so call it before the
+ * item is sent. The stage throws `not_in_time`.
+ */
+export const accountStage = async (
+  client: AdminClient,
+  owner: AccountOwner,
+  timeoutMs: number,
+): Promise<Stage> => {
+  const before = await storedInAccount(client, owner);
+  const named = 'data_id' in owner ? `--data-id ${owner.data_id}` : `--app-id ${owner.app_id}`;
+  return [
+    'account',
+    async () => {
+      const isCounted = async () => (await storedInAccount(client, owner)) > before;
+      await waitUntil('its outcome is recorded', timeoutMs, isCounted);
+      return `stored; see tidemark ledger ${named}`;
+    },
+  ];
 };
