@@ -2,26 +2,11 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { blocksOf } from '../support/chapters.ts';
-import {
-  blemishesOf,
-  commandWith,
-  firstRow,
-  inShell,
-  printedCommands,
-  root,
-  type Started,
-  startStack,
-  untilPrinted,
-  userEnvironment,
-} from '../support/package/first-run.ts';
-import { openTempFolder } from '../support/stack/temp-folder.ts';
+import { root } from '../support/package/first-run.ts';
+import { type FirstRun, openFirstRun } from '../support/package/open-first-run.ts';
 
-let temp: Awaited<ReturnType<typeof openTempFolder>>;
-let clone: string;
-let env: NodeJS.ProcessEnv;
-let stack: Started;
+let first: FirstRun;
 let readme: string;
-const said: string[] = [];
 
 /** The commands of the blocks below a heading of README. */
 const blocksBelow = (heading: string): string[] => {
@@ -47,33 +32,21 @@ const asFollowed = (block: string): string =>
     .replaceAll('<token>', '$token')
     .replaceAll(/^# …run anything.*$/gm, () => span);
 
-const user = async (lines: string): Promise<string> => {
-  const { code, output } = await inShell(`set -e\n${lines}`, clone, env);
-  said.push(output);
-  expect({ lines, code, output }).toEqual({ lines, code: 0, output });
-  return output;
-};
-
 beforeAll(async () => {
-  temp = await openTempFolder();
-  clone = join(temp.path, 'tidemark');
-  env = { ...(await userEnvironment(temp.path)), npm_config_prefer_offline: 'true' };
-  const { code, output } = await inShell(`git clone --quiet ${root} ${clone}`, temp.path, env);
-  expect({ code, output }).toEqual({ code: 0, output: '' });
-  readme = await readFile(join(clone, 'README.md'), 'utf8');
+  first = await openFirstRun();
+  first.set({ npm_config_prefer_offline: 'true' });
+  await first.user(`git clone --quiet ${root} .`);
+  readme = await readFile(join(first.folder, 'README.md'), 'utf8');
 });
 
-afterAll(async () => {
-  await stack?.stop();
-  await temp.remove();
-});
+afterAll(() => first?.stop());
 
 // The first hour decides: each line of README's first page has to work as it is printed, in a clone that has nothing yet.
 describe('README, followed in a new clone', () => {
   it('starts the stack with its first command', async () => {
     const line = blocksBelow('Two commands')[0]?.split('\n')[0] ?? '';
     expect(line).toMatch(/^make up\b/);
-    stack = await startStack(line, clone, env);
+    await first.start(line);
   });
 
   it('makes a report and an application, pushes, exports, and reads both', async () => {
@@ -84,23 +57,17 @@ describe('README, followed in a new clone', () => {
       const lines = block.trimEnd().split('\n');
       const query = lines.pop() ?? '';
       expect(query).toMatch(/^curl /);
-      await user(asFollowed(lines.join('\n')));
+      await first.user(asFollowed(lines.join('\n')));
       // What the first line of the first block does for the whole terminal.
-      env = { ...env, PATH: `${clone}/bin:${env['PATH']}` };
-      await untilPrinted(query, clone, env, found[index] ?? /^$/);
+      first.set({ PATH: `${first.folder}/bin:${first.variable('PATH')}` });
+      await first.untilPrinted(query, found[index] ?? /^$/);
     }
-    expect(await user('tidemark --version')).toMatch(/^\d+\.\d+\.\d+\n$/);
+    expect(await first.user('tidemark --version')).toMatch(/^\d+\.\d+\.\d+\n$/);
   });
 
-  it('has a banner whose commands work', async () => {
-    const commands = printedCommands(stack.lines);
-    expect(commands.length).toBeGreaterThanOrEqual(4);
-    for (const command of commands) await user(command);
-    await untilPrinted(commandWith(commands, 'query points'), clone, env, firstRow.points);
-    await untilPrinted(commandWith(commands, 'query traces'), clone, env, firstRow.spans);
-  });
+  it('has a banner whose commands work', () => first.followBanner());
 
   it('prints no warning and no stack trace', () => {
-    expect([...said, ...stack.lines].flatMap(blemishesOf)).toEqual([]);
+    expect(first.blemishes()).toEqual([]);
   });
 });
