@@ -5,9 +5,10 @@ import { type Delivery, startPuller } from '../src/bus/puller.ts';
 import { ensureTopology } from '../src/bus/topology.ts';
 import { loadPipelines } from '../src/config/pipelines.ts';
 import { inflate } from '../src/ingress/http/inflate.ts';
+import { createBlockWriter } from '../src/stores/clickhouse/block-writer.ts';
 import { createClickhouse } from '../src/stores/clickhouse/client.ts';
+import { spansTable } from '../src/stores/clickhouse/item-tables.ts';
 import { insertId } from '../src/stores/clickhouse/query-id.ts';
-import { createSpanWriter } from '../src/stores/clickhouse/span-writer.ts';
 import { createQuestdbSql } from '../src/stores/questdb/sql.ts';
 import { createQuestdbTables } from '../src/stores/questdb/tables.ts';
 import { createQuestdbWriter } from '../src/stores/questdb/writer.ts';
@@ -168,7 +169,7 @@ const spansWriteRow = async (engines: TestEngines, inputs: StageInputs): Promise
   const { url, pid } = engines.clickhouse;
   await makeTables(url);
   const clickhouse = createClickhouse({ url });
-  const writer = createSpanWriter(clickhouse, { insertMsMax: 20_000 });
+  const writer = createBlockWriter(clickhouse, spansTable, { insertMsMax: 20_000 });
   const wanted = rowsPerWrite / inputs.spansPerBody;
   const blocks = Array.from(
     { length: wanted },

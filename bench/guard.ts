@@ -1,8 +1,9 @@
 import { parseArgs } from 'node:util';
+import { createBlockWriter } from '../src/stores/clickhouse/block-writer.ts';
 import { createClickhouse } from '../src/stores/clickhouse/client.ts';
+import { spansTable } from '../src/stores/clickhouse/item-tables.ts';
 import { migrate } from '../src/stores/clickhouse/migrate.ts';
 import { insertId } from '../src/stores/clickhouse/query-id.ts';
-import { createSpanWriter } from '../src/stores/clickhouse/span-writer.ts';
 import { createLog } from '../src/telemetry/log.ts';
 import { boundsOf, nativeOf, spanSelect } from '../test/support/otlp/span-rows.ts';
 import { startEngines } from '../test/support/stack/engines.ts';
@@ -44,7 +45,7 @@ const { url } = engines.clickhouse;
 const clickhouse = createClickhouse({ url });
 const folder = new URL('../schemas/sql/clickhouse', import.meta.url).pathname;
 await migrate({ clickhouse, folder, log: createLog('bench', 'silent') });
-const writer = createSpanWriter(clickhouse, { insertMsMax: 60_000 });
+const writer = createBlockWriter(clickhouse, spansTable, { insertMsMax: 60_000 });
 
 const fillRows = 200_000;
 for (let first = 0; first < tableRows; first += fillRows) {

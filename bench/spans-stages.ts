@@ -3,6 +3,7 @@ import { defaultTimePolicy } from '../src/model/time.ts';
 import { countedBase } from '../src/model/uid.ts';
 import { jsonTraces } from '../src/rules/spans/json-traces.ts';
 import { protobufTraces } from '../src/rules/spans/protobuf-traces.ts';
+import { spansTable } from '../src/stores/clickhouse/item-tables.ts';
 import { decodeBlocksEnvelope } from '../src/wire/blocks-envelope.ts';
 import { readBlockKeys } from '../src/wire/native/block-keys.ts';
 import {
@@ -134,7 +135,7 @@ export const measureSpanStages = (): Row[] => {
     ...measureWalk(sdkBodies(bodiesCount, spansPerBody, nowMs), context, ', as the JavaScript SDK writes it'),
     measure('envelope', fragments, (fragment) => buildSpansMessage(fragment)),
     measure('validate (read in transfer)', messages, (payload) => decodeBlocksEnvelope(payload, 1)),
-    measure('keys of a block for the guard', blocks, (block) => readBlockKeys(block)),
+    measure('keys of a block for the guard', blocks, (block) => readBlockKeys(block, spansTable.keys)),
   ];
 };
 

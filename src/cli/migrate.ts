@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { type Command, InvalidArgumentError } from 'commander';
-import { loadPipelines } from '../config/pipelines.ts';
+import { loadPipelines, retentionIn } from '../config/pipelines.ts';
 import { clusterName, engineUrls, loadSettings } from '../config/settings.ts';
 import { createLog } from '../telemetry/log.ts';
 import type { JsonOption } from './options.ts';
@@ -22,7 +22,7 @@ const runMigrate = async ({ json, print, cluster: given }: MigrateCommand): Prom
     printLines(`${schemaStatements(folder, cluster).join(';\n\n')};`);
     return;
   }
-  const { retentionDays } = loadPipelines(settings.pipelinesFolder).traces;
+  const retentionDays = retentionIn(loadPipelines(settings.pipelinesFolder));
   // Loaded here: no other command but the roles needs the client.
   const { createClickhouse } = await import('../stores/clickhouse/client.ts');
   const { migrate } = await import('../stores/clickhouse/migrate.ts');
@@ -41,14 +41,14 @@ const runMigrate = async ({ json, print, cluster: given }: MigrateCommand): Prom
         applied,
         restored,
         version,
-        ttl_changed: ttlChanged,
+        ttl_changed: ttlChanged.map(({ table }) => table),
         durability_changed: durabilityChanged,
       });
     }
     const lines = [
       ...applied.map((name) => `applied ${name}`),
       ...restored.map((name) => `applied ${name} again: its table was missing`),
-      ...ttlChanged.map((table) => `${table} now keeps its rows for ${retentionDays} days`),
+      ...ttlChanged.map(({ table, days }) => `${table} now keeps its rows for ${days} days`),
       ...durabilityChanged.map(
         (table) => `${table} now has the durability of TIDEMARK_DURABILITY: ${settings.durability}`,
       ),
@@ -64,7 +64,7 @@ export const registerMigrate = (program: Command): void => {
   program
     .command('migrate')
     .description(
-      'update ClickHouse tables, retention of spans and durability to this version and its settings; may be repeated',
+      'update ClickHouse tables, retention of spans and logs, and durability to this version and its settings; may be repeated',
     )
     .option(
       '--cluster <name>',

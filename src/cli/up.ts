@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import type { Command } from 'commander';
 import { withInstances } from '../config/instance-streams.ts';
-import { loadPipelines } from '../config/pipelines.ts';
+import { loadPipelines, retentionIn } from '../config/pipelines.ts';
 import { exitCodeConfig, loadSettings, questdbInstances, type Settings } from '../config/settings.ts';
 import { natsRights } from '../directory/nats-rights.ts';
 import type { LogLine } from '../embedded/child.ts';
@@ -34,6 +34,7 @@ import {
 import { summarise, summariseEngines } from '../embedded/summary.ts';
 import { createSupervisor, type Supervisor } from '../embedded/supervisor.ts';
 import { errorText } from '../model/fault.ts';
+import type { RetentionDays } from '../stores/clickhouse/migrate-ttl.ts';
 import { trust } from './client.ts';
 import { printLines, sayLines } from './output.ts';
 import { installEngines } from './setup.ts';
@@ -67,7 +68,7 @@ const tellTo =
 const makeTables = async (
   settings: Settings,
   url: string,
-  retentionDays: number | undefined,
+  retentionDays: RetentionDays,
   log: LogLine,
   signal: AbortSignal,
 ): Promise<void> => {
@@ -129,7 +130,7 @@ type Run = Pick<StackDeps, 'credentials' | 'roleAccounts' | 'rights' | 'lock'> &
   readonly plan: StackPlan;
   /** The address of ClickHouse with its credentials. */
   readonly clickhouseUrl: string;
-  readonly retentionDays: number | undefined;
+  readonly retentionDays: RetentionDays;
   readonly options: UpOptions;
 };
 
@@ -226,7 +227,7 @@ export const runUp = async (settings: Settings, options: UpOptions = { demo: tru
     const { exitCode, message } = await runStack({
       settings,
       plan,
-      retentionDays: pipelines.traces.retentionDays,
+      retentionDays: retentionIn(pipelines),
       clickhouseUrl: urls.clickhouse,
       credentials,
       roleAccounts,

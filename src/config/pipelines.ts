@@ -191,6 +191,15 @@ export type Pipelines = {
   readonly ledger: LedgerPipeline;
 };
 
+/** Days that the store keeps the items of each signal that ClickHouse stores. */
+export const retentionIn = ({
+  traces,
+  logs,
+}: Pick<Pipelines, 'traces' | 'logs'>): { traces: number | undefined; logs: number | undefined } => ({
+  traces: traces.retentionDays,
+  logs: logs.retentionDays,
+});
+
 const filesIn = (folder: string): string[] => {
   try {
     return readdirSync(folder);

@@ -132,7 +132,7 @@ const asRows = (bytes: Buffer): ShownBytes | undefined => {
 };
 
 /**
- * The contents of a dead letter: rows of a block of spans, text of points and items, else bytes. Values under names of
+ * The contents of a dead letter: rows of a block, text of points and items, else bytes. Values under names of
  * secrets are masked.
  */
 export const showBytes = ({ header, bytes }: Letter): ShownBytes => {

@@ -1,5 +1,6 @@
 import type { ApplicationNow, OwnerState, Owners, SourceNow } from '../directory/owners.ts';
 import { Fault } from '../model/fault.ts';
+import { type ApplicationPipeline, isOfApplications, pipelineOfStream } from '../model/signals.ts';
 import type { ItemPlace } from '../model/uid.ts';
 import { encodeDeferredPoint } from '../rules/points/deferred-point.ts';
 import type { Run } from '../rules/points/encoded-points.ts';
@@ -24,8 +25,16 @@ export type EncodeOptions = {
  */
 export type EncodeReceivedItem = (letter: Letter, options: EncodeOptions) => Promise<LetterRows>;
 
+export type ReceivedItemDependencies = {
+  readonly owners: Owners;
+  /** The retention of a signal's table, which bounds the times that ClickHouse can hold; undefined: for ever. */
+  readonly retentionDays: { readonly [pipeline in ApplicationPipeline]?: number | undefined };
+};
+
 /** Whether the bytes are an item as it was received, and no rows yet. */
 export const isReceivedItem = ({ header }: Letter): boolean => header.reason === 'deferred_item_valid';
+
+const secondsPerDay = 86_400;
 
 const placePattern = /^(\d{1,20})\+(\d{1,10})$/;
 
@@ -139,13 +148,20 @@ const encodePoint = async (owners: Owners, letter: Letter, options: EncodeOption
   return { part, bytes };
 };
 
-const spanRows = (
+/** How items of applications are encoded. */
+const encoders: Readonly<Record<ApplicationPipeline, typeof encodeDeferredSpan>> = {
+  traces: encodeDeferredSpan,
+  logs: () => ({ kind: 'dropped', reason: 'record_field_invalid', detail: 'not taken yet' }),
+};
+
+const blockRows = (
   letter: Letter,
+  pipeline: ApplicationPipeline,
   { appId, bizId }: ApplicationNow,
   ttlSeconds: number | undefined,
 ): LetterRows => {
   const place = placeOf(letter);
-  const encoded = encodeDeferredSpan(
+  const encoded = encoders[pipeline](
     itemOf(letter),
     place,
     { appId, bizId },
@@ -160,11 +176,11 @@ const spanRows = (
   return { part, bytes: block };
 };
 
-const encodeSpan = async (
-  owners: Owners,
+const encodeItem = async (
+  { owners, retentionDays }: ReceivedItemDependencies,
+  pipeline: ApplicationPipeline,
   letter: Letter,
   options: EncodeOptions,
-  ttlSeconds: number | undefined,
 ): Promise<LetterRows> => {
   const { appId = 0 } = letter.header;
   const owner = `application ${appId}`;
@@ -172,13 +188,15 @@ const encodeSpan = async (
   if (found === undefined)
     throw fault(letter, `has no owner: ${owner} does not exist; purge the dead letter`);
   if (!options.isBegun) checkState(letter, owner, found.state, 'application_disabled');
-  return spanRows(letter, found, ttlSeconds);
+  const days = retentionDays[pipeline];
+  return blockRows(letter, pipeline, found, days === undefined ? undefined : days * secondsPerDay);
 };
 
-/** `ttlSeconds`: the retention of the spans, which bounds the times that ClickHouse can hold. */
 export const createReceivedItemEncoder =
-  (owners: Owners, ttlSeconds: number | undefined): EncodeReceivedItem =>
-  (letter, options) =>
-    letter.header.stream === 'TRACES'
-      ? encodeSpan(owners, letter, options, ttlSeconds)
-      : encodePoint(owners, letter, options);
+  (deps: ReceivedItemDependencies): EncodeReceivedItem =>
+  (letter, options) => {
+    const pipeline = pipelineOfStream(letter.header.stream);
+    return pipeline !== undefined && isOfApplications(pipeline)
+      ? encodeItem(deps, pipeline, letter, options)
+      : encodePoint(deps.owners, letter, options);
+  };

@@ -1,5 +1,6 @@
 import { redriveHeader } from '../bus/message-headers.ts';
 import { Fault } from '../model/fault.ts';
+import { isOfApplications, pipelineOfStream, signals } from '../model/signals.ts';
 import { encodeBlocksEnvelope, isBlockPart } from '../wire/blocks-envelope.ts';
 import { envelopeVersion } from '../wire/frame.ts';
 import { encodeEnvelope, isPart } from '../wire/metrics-envelope.ts';
@@ -45,8 +46,11 @@ const payloadOf = (letter: Letter, { part, bytes }: LetterBytes): Uint8Array => 
   };
   const key =
     header.outcome === undefined ? {} : { key: { base: header.outcome.base, first: header.outcome.first } };
-  if (isBlockPart(part))
-    return encodeBlocksEnvelope({ ...common, ...key, kind: 'spans', parts: [part] }, [bytes]);
+  const pipeline = pipelineOfStream(header.stream);
+  if (isBlockPart(part) && pipeline !== undefined && isOfApplications(pipeline)) {
+    const { kind } = signals[pipeline];
+    return encodeBlocksEnvelope({ ...common, ...key, kind, parts: [part] }, [bytes]);
+  }
   if (isPart(part)) return encodeEnvelope({ ...common, ...key, kind: 'metrics', parts: [part] }, [bytes]);
   if (wholeMessages.includes(header.reason)) return letter.bytes;
   throw new Fault(

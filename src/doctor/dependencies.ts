@@ -5,6 +5,7 @@ import type { StreamDefinition } from '../config/pipelines.ts';
 import { counted } from '../model/counted.ts';
 import { errorText, Fault } from '../model/fault.ts';
 import { type Clickhouse, database } from '../stores/clickhouse/client.ts';
+import { itemTables } from '../stores/clickhouse/item-tables.ts';
 import type { QuestdbSql } from '../stores/questdb/sql.ts';
 import { readTableStates } from '../stores/questdb/table-states.ts';
 import { clockOffsetMs, readClickhouseTimeMs, readQuestdbTimeMs } from './clocks.ts';
@@ -110,8 +111,7 @@ export const lookAtQuestdb = async (what: string, sql: QuestdbSql): Promise<Find
 const millisecondsRow = z.object({ ms: z.coerce.number() });
 const tableRow = z.object({ name: z.string() });
 const wantedTables = [
-  'otel_traces',
-  'otel_traces_trace_id_ts',
+  ...itemTables.flatMap(({ times }) => Object.keys(times)),
   'ingest_outcomes',
   'ingest_refusals',
   'ingest_samples',

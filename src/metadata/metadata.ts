@@ -4,7 +4,12 @@ import { type Bus, connectBusWhenUp } from '../bus/connection.ts';
 import { mendingWith, type StreamWatch, streamProblemKinds, watchStreams } from '../bus/stream-watch.ts';
 import { ensureTopology, mendStream, type RefusedStreams, retryStreams } from '../bus/topology.ts';
 import { withInstances } from '../config/instance-streams.ts';
-import { loadPipelines, type MetricsPipeline, type StreamDefinition } from '../config/pipelines.ts';
+import {
+  loadPipelines,
+  type MetricsPipeline,
+  retentionIn,
+  type StreamDefinition,
+} from '../config/pipelines.ts';
 import { readerUrls } from '../config/reader-urls.ts';
 import { engineUrls, natsTarget, questdbInstances, type Settings } from '../config/settings.ts';
 import { createOrphans } from '../dead-letters/orphans.ts';
@@ -337,7 +342,7 @@ const openWatches = (
   const disk = createDiskReads({
     ...given,
     ...{ records, dataFolder, sharesDataDisk: metadata.storesOnDataDisk, now: Date.now },
-    spanRetentionDays: pipelines.traces.retentionDays,
+    retentionDays: retentionIn(pipelines),
   });
   const diskWatch = startDiskWatch({ disk, ready: records.ready, metrics: upkeepMetrics });
   work.add('forecasts of the disks', () => diskWatch.stop());

@@ -1,5 +1,5 @@
 import type { Bus } from '../bus/connection.ts';
-import type { Pipelines } from '../config/pipelines.ts';
+import { type Pipelines, retentionIn } from '../config/pipelines.ts';
 import type { Settings } from '../config/settings.ts';
 import { createDeadLetterAdmin } from '../dead-letters/admin.ts';
 import { createReceivedItemEncoder } from '../dead-letters/received-item.ts';
@@ -65,10 +65,10 @@ export const createRoleApi = (
       bus,
       claims: records.system,
       claimsBucket: buckets.system,
-      encodeItem: createReceivedItemEncoder(
-        createOwners({ records: records.bucket, columns: records.columns }, rules.source, Date.now),
-        rules.application.time.ttlSeconds,
-      ),
+      encodeItem: createReceivedItemEncoder({
+        owners: createOwners({ records: records.bucket, columns: records.columns }, rules.source, Date.now),
+        retentionDays: retentionIn(pipelines),
+      }),
       readRecord: createRecordReader(clickhouse),
       now: Date.now,
     }),

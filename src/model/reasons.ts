@@ -276,8 +276,13 @@ const deadLetterReasons = [
     'read the error in the dead letter, fix its cause, then redrive it',
   ],
   [
+    'record_refused',
+    'ClickHouse refuses a log record, also in a retry',
+    'read the error in the dead letter, fix its cause, then redrive it',
+  ],
+  [
     'block_refused',
-    'ClickHouse refuses a block of spans, also in a retry, and the span at fault is unknown',
+    'ClickHouse refuses a block of spans or log records, also in a retry, and the one at fault is unknown',
     'read the error in the dead letter, fix its cause, then redrive it',
   ],
   [

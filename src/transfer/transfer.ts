@@ -10,7 +10,6 @@ import {
   loadPipelines,
   type Pipelines,
   type StreamDefinition,
-  type TracesPipeline,
 } from '../config/pipelines.ts';
 import {
   engineUrls,
@@ -26,6 +25,7 @@ import { startPlacements } from '../directory/placements.ts';
 import { startPurges } from '../directory/purges.ts';
 import { createElapsed } from '../model/elapsed.ts';
 import { errorText } from '../model/fault.ts';
+import { applicationPipelines, signals } from '../model/signals.ts';
 import { createLedger, type Ledger } from '../outcomes/ledger.ts';
 import { openLedgerFeed } from '../outcomes/ledger-feed.ts';
 import { type Checks, createChecks, type Readiness } from '../runtime/checks.ts';
@@ -35,12 +35,12 @@ import { whenStopped } from '../runtime/stop-signal.ts';
 import { untilDone } from '../runtime/until-done.ts';
 import { type Clickhouse, createClickhouse } from '../stores/clickhouse/client.ts';
 import { createLedgerWriter } from '../stores/clickhouse/ledger-writer.ts';
-import { createSpanWriter } from '../stores/clickhouse/span-writer.ts';
 import { createRoleLog, type Log } from '../telemetry/log.ts';
 import { createTransferMetrics, type TransferMetrics } from '../telemetry/metrics.ts';
 import { openTracing } from '../telemetry/open-tracing.ts';
 import { createTransferFigures } from '../telemetry/pulse-figures.ts';
 import { type BatchTraces, createBatchTraces } from './batch-traces.ts';
+import { type BlocksLine, startBlocksLine } from './blocks/blocks-line.ts';
 import { type RunningConsumer, startConsumer } from './consumer.ts';
 import type { KeptMessagesOptions } from './kept-messages.ts';
 import { type FillAlarm, startFillAlarm } from './ledger/ledger-alarm.ts';
@@ -48,9 +48,6 @@ import { createLedgerSink } from './ledger/ledger-sink.ts';
 import { type OrphanSweep, startOrphanSweep } from './orphan-sweep.ts';
 import { openPointsLine, type PointsLine } from './points/points-consumers.ts';
 import { createTransferSamples, looksLikeToken, type TransferSamples } from './samples.ts';
-import { createFence } from './spans/fence.ts';
-import { type OwedMerges, startOwedMerges } from './spans/owed-merges.ts';
-import { createSpansSink } from './spans/spans-sink.ts';
 import { startTransferAtZero } from './zero-counters.ts';
 
 type Common = {
@@ -63,49 +60,6 @@ type Common = {
   readonly elapsed: () => number;
   /** Undefined where tracing is off. */
   readonly traces: BatchTraces | undefined;
-};
-
-/** TRACES -> validate time -> guard -> ClickHouse. */
-const startTraces = (
-  pipeline: TracesPipeline,
-  clickhouse: Clickhouse,
-  { boot, system }: { readonly boot: number; readonly system: KvBucket },
-  common: Common,
-): { consumer: RunningConsumer; merges: OwedMerges } => {
-  const { bus, log, metrics } = common;
-  const { stream, name, ackWaitMs } = pipeline.consumer;
-  const { elapsed } = common;
-  const label = { pipeline: 'traces' };
-  const fence = createFence(bus, {
-    stream,
-    consumer: name,
-    duplicateWindowMs: pipeline.duplicateWindowMs,
-    now: () => performance.now(),
-    onFault: (error) =>
-      log.warn({ error: errorText(error) }, 'the fence is not read yet; the guard is on for every insert'),
-  });
-  const writer = createSpanWriter(clickhouse, { insertMsMax: pipeline.storeTimeoutMs });
-  const merges = startOwedMerges({
-    bucket: system,
-    merge: writer.optimizeDay,
-    onMerged: () => metrics.optimised.inc(label),
-    log,
-  });
-  const sink = createSpansSink(
-    writer,
-    fence,
-    { stream, boot, ackWaitMs, elapsed, guard: pipeline.guard },
-    {
-      onGuarded: (killed) => {
-        metrics.guarded.inc(label);
-        metrics.killedQueries.inc(label, killed);
-        if (killed > 0) log.warn({ killed }, 'killed inserts of an earlier attempt');
-      },
-      onOverlap: merges.owe,
-      onUnclassified: (code) => metrics.unclassified.inc({ ...label, code }),
-    },
-  );
-  return { consumer: startConsumer(pipeline, { ...common, sink }), merges };
 };
 
 const startLedgerAlarm = ({ name, bytesMax }: StreamDefinition, { bus, metrics, log }: Common): FillAlarm => {
@@ -128,21 +82,29 @@ const startLedger = (pipeline: LedgerPipeline, clickhouse: Clickhouse, common: C
 /** The consumers of this process. */
 type Consumers = {
   readonly points: PointsLine;
-  readonly spans: RunningConsumer;
+  /** Of each signal whose items belong to applications. */
+  readonly blocks: readonly BlocksLine[];
   readonly outcomes: RunningConsumer;
 };
 
 /** The consumers that stall because too many items went to the dead letters, and why. */
-const breakerWhy = ({ points, spans }: Consumers): string | undefined => {
+const breakerWhy = ({ points, blocks }: Consumers): string | undefined => {
   const whys = [
     ['metrics', points.breakerWhy],
-    ['traces', spans.breakerWhy],
+    ...blocks.map(({ pipeline, consumer }) => [pipeline, consumer.breakerWhy]),
   ].flatMap(([pipeline, why]) => (why === undefined ? [] : [`${pipeline}: ${why}`]));
   return whys.length === 0 ? undefined : whys.join('; ');
 };
 
-const newerText = ({ points, spans, outcomes }: Consumers): string | undefined => {
-  const version = points.newerVersion ?? spans.newerVersion ?? outcomes.newerVersion;
+/** The first problem of these consumers. */
+const firstOf = (
+  blocks: Consumers['blocks'],
+  problemOf: (consumer: RunningConsumer) => string | undefined,
+): string | undefined => blocks.map(({ consumer }) => problemOf(consumer)).find((why) => why !== undefined);
+
+const newerText = ({ points, blocks, outcomes }: Consumers): string | undefined => {
+  const all = [points, ...blocks.map(({ consumer }) => consumer), outcomes];
+  const version = all.map(({ newerVersion }) => newerVersion).find((newer) => newer !== undefined);
   return version === undefined ? undefined : `version ${version} is newer than this program`;
 };
 
@@ -201,17 +163,18 @@ const openOps = async (settings: Settings, metrics: TransferMetrics, parts: Part
 };
 
 const checkConsumers = ({ degraded }: Ready, consumers: Consumers): void => {
-  const { points, spans, outcomes } = consumers;
+  const { points, blocks, outcomes } = consumers;
   degraded.set({
     questdb: () => points.storeProblem,
     questdb_tables: () => points.tablesProblem,
     questdb_durability: () => points.durabilityProblem,
     questdb_placements: () => points.placementProblem,
-    clickhouse: () => spans.storeProblem,
-    ledger: () => points.ledgerProblem ?? spans.ledgerProblem,
+    clickhouse: () => firstOf(blocks, ({ storeProblem }) => storeProblem),
+    ledger: () => points.ledgerProblem ?? firstOf(blocks, ({ ledgerProblem }) => ledgerProblem),
     envelope: () => newerText(consumers),
     breaker: () => breakerWhy(consumers),
-    deadletter: () => points.deadLetterProblem ?? spans.deadLetterProblem,
+    deadletter: () =>
+      points.deadLetterProblem ?? firstOf(blocks, ({ deadLetterProblem }) => deadLetterProblem),
     outcomes: () => outcomes.storeProblem,
     outcomes_breaker: () => outcomes.breakerWhy,
     outcomes_deadletter: () => outcomes.deadLetterProblem,
@@ -271,11 +234,12 @@ const openBus = async (
 };
 
 /** An operator lets consumers continue in every process by putting a key. */
-const watchResumes = (system: KvBucket, { points, spans, outcomes }: Consumers) =>
+const watchResumes = (system: KvBucket, { points, blocks, outcomes }: Consumers) =>
   system.watch(
     ({ key }) => {
       if (key === systemKeys.resume('metrics')) points.resetBreaker();
-      if (key === systemKeys.resume('traces')) spans.resetBreaker();
+      for (const { pipeline, consumer } of blocks)
+        if (key === systemKeys.resume(pipeline)) consumer.resetBreaker();
       if (key === systemKeys.resume('ledger')) outcomes.resetBreaker();
     },
     () => {},
@@ -365,10 +329,14 @@ const startTransfer = async (given: Given, parts: Parts, stop: AbortSignal): Pro
   consumers.add('consumers of points', () => points.stop());
   const outcomes = startLedger(pipelines.ledger, clickhouse, common);
   consumers.add('consumer of LEDGER', () => outcomes.stop());
-  const { consumer: spans, merges } = startTraces(pipelines.traces, clickhouse, { boot, system }, common);
-  consumers.add('consumer of spans', () => spans.stop());
-  parts.add('owed merges', () => merges.stop());
-  const running: Consumers = { points, spans, outcomes };
+  const blocks = applicationPipelines.map((pipeline) => {
+    const options = { pipeline, definition: pipelines[pipeline], boot, system };
+    const line = startBlocksLine(options, clickhouse, common);
+    consumers.add(`consumer of ${signals[pipeline].items}`, () => line.consumer.stop());
+    parts.add(`owed merges of ${signals[pipeline].items}`, () => line.merges.stop());
+    return line;
+  });
+  const running: Consumers = { points, blocks, outcomes };
   const resumes = watchResumes(system, running);
   parts.add('watch of resumed consumers', () => resumes.stop());
   const streams = followStreams(given, { bus, refusedStreams }, parts);
@@ -389,7 +357,7 @@ const startTransfer = async (given: Given, parts: Parts, stop: AbortSignal): Pro
 };
 
 /**
- * A consumer process (architecture 2.2): METRICS to QuestDB and TRACES to ClickHouse, dead letters and outcomes beside them. Any
+ * A consumer process (architecture 2.2): METRICS to QuestDB, TRACES and LOGS to ClickHouse, dead letters and outcomes beside them. Any
  * number of them share the consumers. Runs until SIGTERM or SIGINT, then writes and settles the held messages. Throws a permanent
  * Fault for unusable settings.
  */

@@ -1,11 +1,12 @@
 import { reasonCodes } from '../model/reasons.ts';
+import { applicationPipelines } from '../model/signals.ts';
 import type { TransferMetrics } from '../telemetry/metrics.ts';
 import { startAtZero } from '../telemetry/zero.ts';
 
 /** Starts the counters of transfer, and the gauges that are set by an event, at 0, for all values of their closed labels; `points` are the pipelines of the QuestDB instances. */
 export const startTransferAtZero = (metrics: TransferMetrics, points: readonly string[]): void => {
-  const pipeline = [...points, 'traces', 'ledger'];
-  const items = [...points, 'traces'];
+  const items = [...points, ...applicationPipelines];
+  const pipeline = [...items, 'ledger'];
   startAtZero(metrics.messages, { pipeline, settlement: ['ack', 'retry', 'dead_letter'] });
   for (const counter of [metrics.messageBytes, metrics.redelivered, metrics.stored, metrics.rows])
     startAtZero(counter, { pipeline });
@@ -16,7 +17,7 @@ export const startTransferAtZero = (metrics: TransferMetrics, points: readonly s
     outcome: ['stored', 'row_refused', 'table_missing', 'table_broken', 'failed'],
   });
   for (const counter of [metrics.guarded, metrics.killedQueries, metrics.optimised])
-    startAtZero(counter, { pipeline: ['traces'] });
+    startAtZero(counter, { pipeline: applicationPipelines });
   for (const label of pipeline) {
     metrics.heldBack.set({ pipeline: label }, 0);
     metrics.deadLettersHeld.set({ pipeline: label }, 0);

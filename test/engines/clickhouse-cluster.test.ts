@@ -1,17 +1,18 @@
 import { join, resolve } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { type Clickhouse, createClickhouse } from '../../src/stores/clickhouse/client.ts';
-import { onCluster } from '../../src/stores/clickhouse/cluster.ts';
-import { migrate, schemaStatements } from '../../src/stores/clickhouse/migrate.ts';
-import { insertId } from '../../src/stores/clickhouse/query-id.ts';
 import {
-  createSpanWriter,
+  createBlockWriter,
   killSettings,
   killStatement,
   lookSettings,
   syncStatement,
-} from '../../src/stores/clickhouse/span-writer.ts';
+} from '../../src/stores/clickhouse/block-writer.ts';
+import { type Clickhouse, createClickhouse } from '../../src/stores/clickhouse/client.ts';
+import { onCluster } from '../../src/stores/clickhouse/cluster.ts';
+import { spansTable } from '../../src/stores/clickhouse/item-tables.ts';
+import { migrate, schemaStatements } from '../../src/stores/clickhouse/migrate.ts';
+import { insertId } from '../../src/stores/clickhouse/query-id.ts';
 import { createLog } from '../../src/telemetry/log.ts';
 import { createCli } from '../support/clients/cli.ts';
 import { startEngines, type TestEngines } from '../support/stack/engines.ts';
@@ -107,7 +108,7 @@ describe('the schema of a cluster', () => {
 describe('the statements of a writer on a cluster', () => {
   it.each([
     ['kills on every replica', killStatement('main').replace('{ids:Array(String)}', "['a']")],
-    ['waits for what other replicas have', syncStatement],
+    ['waits for what other replicas have', syncStatement(spansTable)],
   ])('%s: ClickHouse understands it', async (_, statement) => {
     expect(await treeOf(statement)).not.toBe('');
   });
@@ -128,7 +129,7 @@ describe('the statements of a writer on a cluster', () => {
       },
     };
     const kill = () =>
-      createSpanWriter(spied, { insertMsMax: 1000 }).killCovering({
+      createBlockWriter(spied, spansTable, { insertMsMax: 1000 }).killCovering({
         stream: 'TRACES',
         firstSequence: 1,
         lastSequence: 2,
@@ -157,11 +158,11 @@ describe('the statements of a writer on a cluster', () => {
     };
     const insert = { queryId: 'q', blocks: [], uidRanges: [], timeMin: 0n, timeMax: 0n, names: [] };
     await migrate({ clickhouse, folder, log });
-    await createSpanWriter(spied, { insertMsMax: 1000 }).insertGuarded(insert);
+    await createBlockWriter(spied, spansTable, { insertMsMax: 1000 }).insertGuarded(insert);
     expect(ran).toEqual([]);
     await clickhouse.run("ALTER TABLE otel.schema_migrations MODIFY COMMENT 'cluster main'");
-    await createSpanWriter(spied, { insertMsMax: 1000 }).insertGuarded(insert);
-    expect(ran).toEqual([syncStatement]);
+    await createBlockWriter(spied, spansTable, { insertMsMax: 1000 }).insertGuarded(insert);
+    expect(ran).toEqual([syncStatement(spansTable)]);
   });
 });
 

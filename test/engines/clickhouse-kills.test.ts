@@ -1,10 +1,11 @@
 import { connect, createServer, type Socket } from 'node:net';
 import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { z } from 'zod';
+import { type BlockWriter, createBlockWriter } from '../../src/stores/clickhouse/block-writer.ts';
 import { type Clickhouse, createClickhouse } from '../../src/stores/clickhouse/client.ts';
+import { spansTable } from '../../src/stores/clickhouse/item-tables.ts';
 import { migrate } from '../../src/stores/clickhouse/migrate.ts';
 import { insertId, messagesLabel } from '../../src/stores/clickhouse/query-id.ts';
-import { createSpanWriter, type SpanWriter } from '../../src/stores/clickhouse/span-writer.ts';
 import { createLog } from '../../src/telemetry/log.ts';
 import { boundsOf, nativeOf, type SpanRows, spanSelect, tracesOf } from '../support/otlp/span-rows.ts';
 import { startEngines, type TestEngines } from '../support/stack/engines.ts';
@@ -18,14 +19,14 @@ const batch: SpanRows = { first: 1_000n, count: 6_000, startNs: noon, stepNs: 1_
 let engines: TestEngines;
 let url: string;
 let clickhouse: Clickhouse;
-let writer: SpanWriter;
+let writer: BlockWriter;
 let attempt = 0;
 
 beforeAll(async () => {
   engines = await startEngines({ clickhouse: true });
   url = engines.clickhouse.url;
   clickhouse = createClickhouse({ url });
-  writer = createSpanWriter(clickhouse, { insertMsMax: 20_000 });
+  writer = createBlockWriter(clickhouse, spansTable, { insertMsMax: 20_000 });
   await migrate({ clickhouse, folder, log: createLog('test', 'silent') });
 });
 afterAll(async () => {
@@ -101,10 +102,10 @@ const wireTo = async (
   return { url: Object.assign(new URL(url), { port, hostname: '127.0.0.1' }).href, drop };
 };
 
-const writerAt = (address: string, insertMsMax = 60_000): SpanWriter => {
+const writerAt = (address: string, insertMsMax = 60_000): BlockWriter => {
   const client = createClickhouse({ url: address });
   onTestFinished(() => client.close());
-  return createSpanWriter(client, { insertMsMax });
+  return createBlockWriter(client, spansTable, { insertMsMax });
 };
 
 describe('ClickHouse killed during an insert', () => {
@@ -227,7 +228,7 @@ describe('killing running inserts', () => {
   it('is given up after its time, as a transient failure', async () => {
     const id = idOf(50, 50);
     const { outcome, drop } = await halfSentInsert(id, [50]);
-    const impatient = createSpanWriter(clickhouse, { insertMsMax: 1_000, killMsMax: 200 });
+    const impatient = createBlockWriter(clickhouse, spansTable, { insertMsMax: 1_000, killMsMax: 200 });
     const range = { stream: 'TRACES', firstSequence: 50, lastSequence: 50 };
     await expect(impatient.killCovering(range)).rejects.toMatchObject({
       kind: 'transient',

@@ -6,8 +6,9 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { dayMs } from '../../src/model/time.ts';
 import { type Clickhouse, createClickhouse } from '../../src/stores/clickhouse/client.ts';
+import { readItemDays, removeExpiredItems } from '../../src/stores/clickhouse/item-days.ts';
+import { spansTable } from '../../src/stores/clickhouse/item-tables.ts';
 import { migrate } from '../../src/stores/clickhouse/migrate.ts';
-import { readSpanDays, removeExpiredSpans } from '../../src/stores/clickhouse/span-days.ts';
 import { createLog } from '../../src/telemetry/log.ts';
 import { startEngines, type TestEngines } from '../support/stack/engines.ts';
 import { tempFolder } from '../support/stack/temp-folder.ts';
@@ -16,7 +17,7 @@ import { waitFor } from '../support/wait.ts';
 const root = resolve(import.meta.dirname, '../..');
 const folder = join(root, 'schemas/sql/clickhouse');
 const log = createLog('test', 'silent');
-const tables = ['otel_traces', 'otel_traces_trace_id_ts'];
+const tables = ['otel_traces', 'otel_traces_trace_id_ts', 'otel_logs'];
 
 let engines: TestEngines;
 let clickhouse: Clickhouse;
@@ -33,18 +34,22 @@ beforeEach(async () => {
   await clickhouse.run('DROP DATABASE IF EXISTS otel SYNC');
 });
 
-const run = (retentionDays?: number) => migrate({ clickhouse, folder, retentionDays, log });
+const run = (traces?: number, logs = traces) =>
+  migrate({ clickhouse, folder, retentionDays: { traces, logs }, log });
+const changedBy = async (...days: Parameters<typeof run>): Promise<string[]> =>
+  (await run(...days)).ttlChanged.map(({ table }) => table);
 
 const ttls = async (): Promise<string[]> => {
   const rows = await clickhouse.rows(
     z.object({ ttl: z.string() }),
     `SELECT extract(engine_full, ' TTL (.+) SETTINGS') AS ttl FROM system.tables
-     WHERE database = 'otel' AND name IN ('otel_traces', 'otel_traces_trace_id_ts') ORDER BY name`,
+     WHERE database = 'otel' AND name LIKE 'otel_%' AND name NOT LIKE '%_mv' ORDER BY name`,
   );
   return rows.map(({ ttl }) => ttl);
 };
 
-const ttlsOf = (days: number): string[] => [
+const ttlsOf = (days: number, logDays = days): string[] => [
+  `toDateTime(Timestamp) + toIntervalDay(${logDays})`,
   `toDateTime(Timestamp) + toIntervalDay(${days})`,
   `toDateTime(Start) + toIntervalDay(${days})`,
 ];
@@ -73,20 +78,23 @@ const storeDays = (apps: readonly number[], days: number): Promise<void> =>
 
 describe('the retention of spans', () => {
   it('is the TTL of their tables, which a migration changes only where it is another', async () => {
-    expect((await run()).ttlChanged).toEqual([]);
-    expect(await ttls()).toEqual(['', '']);
-    expect((await run(30)).ttlChanged).toEqual(tables);
+    expect(await changedBy()).toEqual([]);
+    expect(await ttls()).toEqual(['', '', '']);
+    expect(await changedBy(30)).toEqual(tables);
     expect(await ttls()).toEqual(ttlsOf(30));
-    expect((await run(30)).ttlChanged).toEqual([]);
+    expect(await changedBy(30)).toEqual([]);
     await clickhouse.run('ALTER TABLE otel.otel_traces MODIFY TTL toDateTime(Timestamp) + toIntervalHour(5)');
-    expect((await run(30)).ttlChanged).toEqual(['otel_traces']);
-    expect((await run(7)).ttlChanged).toEqual(tables);
+    expect(await changedBy(30)).toEqual(['otel_traces']);
+    expect(await changedBy(7)).toEqual(tables);
     expect(await ttls()).toEqual(ttlsOf(7));
+    // Each signal has its own.
+    expect((await run(7, 3)).ttlChanged).toEqual([{ table: 'otel_logs', days: 3 }]);
+    expect(await ttls()).toEqual(ttlsOf(7, 3));
   });
 
   it('stays when a later migration, from another folder of pipelines, gives none', async () => {
     await run(7);
-    expect((await run()).ttlChanged).toEqual([]);
+    expect(await changedBy()).toEqual([]);
     expect(await ttls()).toEqual(ttlsOf(7));
   });
 
@@ -97,13 +105,13 @@ describe('the retention of spans', () => {
       [1, 3],
       [2, 8],
     ]);
-    const removed = await removeExpiredSpans(clickhouse, kept, Date.now());
-    expect(removed).toEqual({ days: 6, spans: 7 });
+    const removed = await removeExpiredItems(clickhouse, spansTable, kept, Date.now());
+    expect(removed).toEqual({ days: 6, items: 7 });
     await waitFor('the deletions are done', 60_000, async () => {
-      const again = await removeExpiredSpans(clickhouse, kept, Date.now());
+      const again = await removeExpiredItems(clickhouse, spansTable, kept, Date.now());
       return again !== undefined && again.days === 0;
     });
-    const stored = await readSpanDays(clickhouse, {});
+    const stored = await readItemDays(clickhouse, spansTable, {});
     const agesOf = (appId: number): number[] =>
       stored.flatMap((each) => (each.appId === appId ? [ageOf(each.day)] : [])).toSorted((a, b) => a - b);
     expect([1, 2, 3].map(agesOf)).toEqual([range(4), range(9), range(10)]);
@@ -114,8 +122,14 @@ describe('the retention of spans', () => {
     await run();
     await storeDays([1], 10);
     const longAgo = Date.now() - 30 * dayMs;
-    expect(await removeExpiredSpans(clickhouse, new Map([[1, 3]]), longAgo)).toEqual({ days: 0, spans: 0 });
-    expect(await removeExpiredSpans(clickhouse, new Map(), Date.now())).toEqual({ days: 0, spans: 0 });
+    expect(await removeExpiredItems(clickhouse, spansTable, new Map([[1, 3]]), longAgo)).toEqual({
+      days: 0,
+      items: 0,
+    });
+    expect(await removeExpiredItems(clickhouse, spansTable, new Map(), Date.now())).toEqual({
+      days: 0,
+      items: 0,
+    });
   });
 
   it('removes the stored rows that are older, and nothing else', async () => {
@@ -154,13 +168,13 @@ describe('the retention of spans', () => {
     expect((await tidemark()).stdout).toMatch(
       /otel_traces now keeps its rows for 12 days\notel_traces_trace_id_ts now keeps its rows for 12 days\nschema version \d+\n$/,
     );
-    expect(await ttls()).toEqual(ttlsOf(12));
+    expect(await ttls()).toEqual(['', ...ttlsOf(12).slice(1)]);
     write('off');
     expect(JSON.parse((await tidemark('--json')).stdout)).toMatchObject({ ttl_changed: [] });
     write('no');
     await expect(tidemark()).rejects.toMatchObject({
       stderr: expect.stringContaining('/transfer/retention_days'),
     });
-    expect(await ttls()).toEqual(ttlsOf(12));
+    expect(await ttls()).toEqual(['', ...ttlsOf(12).slice(1)]);
   });
 });

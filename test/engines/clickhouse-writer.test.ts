@@ -1,8 +1,9 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { z } from 'zod';
+import { type BlockWriter, createBlockWriter } from '../../src/stores/clickhouse/block-writer.ts';
 import { type Clickhouse, createClickhouse } from '../../src/stores/clickhouse/client.ts';
+import { spansTable } from '../../src/stores/clickhouse/item-tables.ts';
 import { migrate } from '../../src/stores/clickhouse/migrate.ts';
-import { createSpanWriter, type SpanWriter } from '../../src/stores/clickhouse/span-writer.ts';
 import { createLog } from '../../src/telemetry/log.ts';
 import { boundsOf, nativeOf, type SpanRows, spanSelect, tracesOf } from '../support/otlp/span-rows.ts';
 import { startEngines, type TestEngines } from '../support/stack/engines.ts';
@@ -17,14 +18,14 @@ const batch: SpanRows = { first: 2n ** 62n + 12_346n, count: 2_000, startNs: noo
 let engines: TestEngines;
 let url: string;
 let clickhouse: Clickhouse;
-let writer: SpanWriter;
+let writer: BlockWriter;
 let attempts = 0;
 
 beforeAll(async () => {
   engines = await startEngines({ clickhouse: true });
   url = engines.clickhouse.url;
   clickhouse = createClickhouse({ url });
-  writer = createSpanWriter(clickhouse, { insertMsMax: 20_000 });
+  writer = createBlockWriter(clickhouse, spansTable, { insertMsMax: 20_000 });
   await migrate({ clickhouse, folder, log: createLog('test', 'silent') });
 });
 afterAll(async () => {
@@ -276,7 +277,7 @@ describe('a failure', () => {
   });
 
   it('of a stalled server is unknown after the time limit', async () => {
-    const impatient = createSpanWriter(clickhouse, { insertMsMax: 100 });
+    const impatient = createBlockWriter(clickhouse, spansTable, { insertMsMax: 100 });
     const blocks = await blocksOf(batch);
     engines.clickhouse.pause();
     try {

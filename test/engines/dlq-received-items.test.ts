@@ -98,7 +98,10 @@ const publishAgain = async (sequence: number): Promise<void> => {
   );
   if (records === undefined || columns === undefined) throw new Error('no buckets');
   const rules = { time: policy, pointsMax: 1, metricsMax: 512, dimensionsMax: 64 };
-  const encode = createReceivedItemEncoder(createOwners({ records, columns }, rules, Date.now), undefined);
+  const encode = createReceivedItemEncoder({
+    owners: createOwners({ records, columns }, rules, Date.now),
+    retentionDays: {},
+  });
   const rows = await encode(letter, { isForGood: true, isBegun: false });
   const message = redriveMessage(letter, rows);
   await publishConfirmed(bus, message);

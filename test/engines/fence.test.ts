@@ -1,7 +1,7 @@
 import { AckPolicy } from '@nats-io/jetstream';
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
 import { type Bus, connectBus } from '../../src/bus/connection.ts';
-import { createFence } from '../../src/transfer/spans/fence.ts';
+import { createFence } from '../../src/transfer/blocks/fence.ts';
 import { startEngines, type TestEngines } from '../support/stack/engines.ts';
 import { waitFor } from '../support/wait.ts';
 

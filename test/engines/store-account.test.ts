@@ -9,17 +9,18 @@ import { buildMessage, type Fragment } from '../../src/ingress/push/message.ts';
 import type { Layout } from '../../src/model/records.ts';
 import { countedBase, hashedBase, type UidBase } from '../../src/model/uid.ts';
 import { jsonTraces } from '../../src/rules/spans/json-traces.ts';
+import { createBlockWriter } from '../../src/stores/clickhouse/block-writer.ts';
 import { type Clickhouse, createClickhouse } from '../../src/stores/clickhouse/client.ts';
-import { createSpanWriter } from '../../src/stores/clickhouse/span-writer.ts';
+import { spansTable } from '../../src/stores/clickhouse/item-tables.ts';
 import { createQuestdbSql, type QuestdbSql } from '../../src/stores/questdb/sql.ts';
 import { createQuestdbTables } from '../../src/stores/questdb/tables.ts';
 import { createQuestdbWriter, type QuestdbWriter } from '../../src/stores/questdb/writer.ts';
+import { validateItems } from '../../src/transfer/blocks/validate-items.ts';
 import type { HeldMessage } from '../../src/transfer/held-message.ts';
 import { refusedRows } from '../../src/transfer/points/point-letters.ts';
 import { validatePoints } from '../../src/transfer/points/validate-points.ts';
 import { writeBatch } from '../../src/transfer/points/write-batch.ts';
 import type { DeadLettered } from '../../src/transfer/sink.ts';
-import { validateSpans } from '../../src/transfer/spans/validate-spans.ts';
 import { decodeBlocksEnvelope } from '../../src/wire/blocks-envelope.ts';
 import {
   decodeEnvelope,
@@ -146,10 +147,10 @@ const exportSpans = async (appId: number, daysAgo: readonly number[], isRecorded
     1,
   );
   if (read.kind !== 'envelope') throw new Error(read.kind);
-  const spanWriter = createSpanWriter(clickhouse, { insertMsMax: 20_000 });
+  const spanWriter = createBlockWriter(clickhouse, spansTable, { insertMsMax: 20_000 });
   for (const block of read.envelope.partBytes)
     await spanWriter.insertPlain({ queryId: `tm-TRACES-1-9-1-${counter++}`, blocks: [block] });
-  if (isRecorded) await insertRecords(clickhouse, settledRecords('traces', validateSpans(read.envelope)));
+  if (isRecorded) await insertRecords(clickhouse, settledRecords('traces', validateItems(read.envelope)));
 };
 
 const compare = async (points: readonly PointsTable[], change: Partial<StoreTargets> = {}) => {

@@ -85,7 +85,7 @@ export const sabotages: readonly Sabotage[] = [
     name: 'guard off',
     edits: [
       {
-        file: 'src/transfer/spans/spans-sink.ts',
+        file: 'src/transfer/blocks/blocks-sink.ts',
         from: '(isSuspect(message) ? suspects : fresh).push(message)',
         to: 'fresh.push(message)',
       },
@@ -324,20 +324,20 @@ export const sabotages: readonly Sabotage[] = [
     name: 'a merge that is owed and forgotten',
     edits: [
       {
-        file: 'src/transfer/spans/owed-merges.ts',
+        file: 'src/transfer/blocks/owed-merges.ts',
         from: 'const waitMs = isStarted ? takeOverMs : 0;',
         to: 'const waitMs = Number.POSITIVE_INFINITY;',
       },
     ],
     project: 'unit',
-    file: 'test/unit/transfer/spans/owed-merges.test.ts',
+    file: 'test/unit/transfer/blocks/owed-merges.test.ts',
     tests: 'what a killed process owed',
   },
   {
     name: 'a fence that does not know its consumer',
     edits: [
       {
-        file: 'src/transfer/spans/fence.ts',
+        file: 'src/transfer/blocks/fence.ts',
         from: 'if (now.created !== before.created || now.delivered < before.delivered) {',
         to: 'if (now.delivered < 0) {',
       },

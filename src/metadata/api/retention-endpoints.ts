@@ -1,7 +1,8 @@
 import { z } from 'zod';
 import { retentionDaysOf } from '../../directory/policies.ts';
 import { dayMs } from '../../model/time.ts';
-import { readSpanDays } from '../../stores/clickhouse/span-days.ts';
+import { readItemDays } from '../../stores/clickhouse/item-days.ts';
+import { spansTable } from '../../stores/clickhouse/item-tables.ts';
 import { readTableFigures } from '../../stores/questdb/table-figures.ts';
 import type { Records } from '../records/store.ts';
 import { knownInstanceOf, unknownInstance } from '../tables/placement.ts';
@@ -155,7 +156,7 @@ export const retentionEndpoints = (deps: ApiDeps): Endpoint[] => [
     summary: 'Shows how long spans are kept, what is stored, and what another retention would remove',
     run: async ({ params: { id }, query: { days: asked }, records }) => {
       await versioned(records.applications, id);
-      const days = await readSpanDays(deps.outcomes.clickhouse, { appId: id, timeoutMs: 20_000 });
+      const days = await readItemDays(deps.outcomes.clickhouse, spansTable, { appId: id, timeoutMs: 20_000 });
       const policy = (await records.applicationPolicies.get(id))?.value;
       const fallback = deps.policyDefaults.application.retention_days;
       return {

@@ -3,10 +3,11 @@ import { errorText } from '../../model/fault.ts';
 import { dayMs } from '../../model/time.ts';
 import type { Clickhouse } from '../../stores/clickhouse/client.ts';
 import { type DiskSpace, readFullestDisk } from '../../stores/clickhouse/disks.ts';
+import type { RetentionDays } from '../../stores/clickhouse/migrate-ttl.ts';
 import type { Records } from '../records/store.ts';
 import type { PlacedInstance } from '../tables/placement.ts';
 import { bytesPerDay, daysUntilFull } from './forecast.ts';
-import { growingOf, readStoredPoints, readStoredSpans, type Stored } from './stored.ts';
+import { growingOf, readStoredInClickhouse, readStoredPoints, type Stored } from './stored.ts';
 
 /** What a store has; `why` it did not answer, empty where it did. */
 export type StoreUse = {
@@ -83,8 +84,8 @@ export type DiskReadsDeps = {
   readonly instances: readonly Pick<PlacedInstance, 'name' | 'sql'>[];
   readonly clickhouse: Clickhouse;
   readonly records: Pick<Records, 'applicationPolicies'>;
-  /** Of the pipeline of spans. */
-  readonly spanRetentionDays: number | undefined;
+  /** Of the pipeline files. */
+  readonly retentionDays: RetentionDays;
   readonly dataFolder: string;
   /** Whether QuestDB and ClickHouse keep their files on the disk of the data folder. */
   readonly sharesDataDisk: boolean;
@@ -101,7 +102,7 @@ const readSpaces = async ({ clickhouse, dataFolder, sharesDataDisk }: DiskReadsD
 };
 
 const readDisks = async (deps: DiskReadsDeps): Promise<DiskUse> => {
-  const { instances, clickhouse, records, spanRetentionDays, sharesDataDisk } = deps;
+  const { instances, clickhouse, records, retentionDays, sharesDataDisk } = deps;
   const at = deps.now();
   const today = Math.floor(at / dayMs);
   const use = (store: string, stored: Promise<readonly Stored[]>): Promise<StoreUse> =>
@@ -114,7 +115,7 @@ const readDisks = async (deps: DiskReadsDeps): Promise<DiskUse> => {
     ...instances.map(({ name, sql }) =>
       use(instances.length === 1 ? 'questdb' : `questdb-${name}`, readStoredPoints(sql)),
     ),
-    use('clickhouse', readStoredSpans(clickhouse, records, spanRetentionDays, today)),
+    use('clickhouse', readStoredInClickhouse(clickhouse, records, retentionDays, today)),
   ]);
   return { at, stores, volumes: volumesOf(stores, spaces, today, sharesDataDisk) };
 };

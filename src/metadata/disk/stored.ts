@@ -1,9 +1,11 @@
-import { retentionDaysOf } from '../../directory/policies.ts';
+import { type ApplicationPolicy, retentionDaysOf } from '../../directory/policies.ts';
 import type { Pipeline } from '../../model/signals.ts';
 import { dayMs } from '../../model/time.ts';
 import type { UsageOwner } from '../../outcomes/usage.ts';
 import type { Clickhouse } from '../../stores/clickhouse/client.ts';
-import { readSpanDays } from '../../stores/clickhouse/span-days.ts';
+import { readItemDays } from '../../stores/clickhouse/item-days.ts';
+import { type ItemTable, itemTables } from '../../stores/clickhouse/item-tables.ts';
+import type { RetentionDays } from '../../stores/clickhouse/migrate-ttl.ts';
 import { readTableDays as readClickhouseTables } from '../../stores/clickhouse/table-days.ts';
 import type { QuestdbSql } from '../../stores/questdb/sql.ts';
 import { readTableDays as readQuestdbTables } from '../../stores/questdb/table-days.ts';
@@ -56,23 +58,39 @@ const daysOfPartition = (partition: string, today: number): (number | undefined)
   return Array.from({ length: count }, (_, index) => first + index);
 };
 
-/** A look at the application of every span. */
+/** A look at the application of every item. */
 const timeoutMs = 60_000;
 
-/** The spans by application, and the tables of the account as owner 0. Throws the Faults of ClickHouse. */
-export const readStoredSpans = async (
+/** The items of one table by application. */
+const readStoredItems = async (
   clickhouse: Clickhouse,
-  records: Pick<Records, 'applicationPolicies'>,
+  table: ItemTable,
+  policies: ReadonlyMap<number, ApplicationPolicy>,
   fallback: number | undefined,
-  today: number,
 ): Promise<Stored[]> => {
-  const spans = await readSpanDays(clickhouse, { timeoutMs });
-  const policies = new Map(records.applicationPolicies.list().map(({ id, value }) => [id, value]));
+  const items = await readItemDays(clickhouse, table, { timeoutMs });
   // The TTL of the table holds for every application.
   const keptDays = (appId: number): number | undefined => {
     const days = Math.min(retentionDaysOf(policies.get(appId)) ?? Infinity, fallback ?? Infinity);
     return days === Infinity ? undefined : days;
   };
+  return [...Map.groupBy(items, ({ appId }) => appId)].map(([appId, days]) => ({
+    ...{ pipeline: table.pipeline, dataId: 0, appId, retentionDays: keptDays(appId) },
+    days: days.map((each) => ({ ...each, day: dayOf(each.day) })),
+  }));
+};
+
+/** The items of each signal by application, and the tables of the account as owner 0. Throws the Faults of ClickHouse. */
+export const readStoredInClickhouse = async (
+  clickhouse: Clickhouse,
+  records: Pick<Records, 'applicationPolicies'>,
+  retentionDays: RetentionDays,
+  today: number,
+): Promise<Stored[]> => {
+  const policies = new Map(records.applicationPolicies.list().map(({ id, value }) => [id, value]));
+  const items = await Promise.all(
+    itemTables.map((table) => readStoredItems(clickhouse, table, policies, retentionDays[table.pipeline])),
+  );
   const others = (await readClickhouseTables(clickhouse)).map(
     ({ retentionDays, partitions }): Stored => ({
       pipeline: undefined,
@@ -85,12 +103,5 @@ export const readStoredSpans = async (
       }),
     }),
   );
-  return [
-    ...[...Map.groupBy(spans, ({ appId }) => appId)].map(([appId, days]) => ({
-      ...{ pipeline: 'traces' as const },
-      ...{ dataId: 0, appId, retentionDays: keptDays(appId) },
-      days: days.map((each) => ({ ...each, day: dayOf(each.day) })),
-    })),
-    ...others,
-  ];
+  return [...items.flat(), ...others];
 };

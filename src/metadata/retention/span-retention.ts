@@ -2,7 +2,8 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { retentionDaysOf } from '../../directory/policies.ts';
 import { errorText } from '../../model/fault.ts';
 import type { Clickhouse } from '../../stores/clickhouse/client.ts';
-import { type KeptDays, removeExpiredSpans } from '../../stores/clickhouse/span-days.ts';
+import { type KeptDays, removeExpiredItems } from '../../stores/clickhouse/item-days.ts';
+import { spansTable } from '../../stores/clickhouse/item-tables.ts';
 import type { Log } from '../../telemetry/log.ts';
 import type { Records } from '../records/store.ts';
 
@@ -42,10 +43,10 @@ export const startSpanRetention = ({
     // Another policy or another day can make rows expire; beside them only rows that arrive late.
     const wanted = JSON.stringify([Math.floor(now() / dayMs), ...kept]);
     if (rest?.wanted === wanted && performance.now() - rest.at < restMs) return;
-    const removed = await removeExpiredSpans(clickhouse, kept, now());
+    const removed = await removeExpiredItems(clickhouse, spansTable, kept, now());
     rest = removed?.days === 0 ? { wanted, at: performance.now() } : undefined;
     if (removed !== undefined && removed.days > 0)
-      log.info({ days: removed.days, spans: removed.spans }, 'expired spans are being removed');
+      log.info({ days: removed.days, spans: removed.items }, 'expired spans are being removed');
   };
   const follow = async (): Promise<void> => {
     let told = '';

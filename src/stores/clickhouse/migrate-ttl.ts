@@ -1,11 +1,13 @@
 import { z } from 'zod';
+import type { ApplicationPipeline } from '../../model/signals.ts';
 import { type Clickhouse, database } from './client.ts';
+import { itemTables } from './item-tables.ts';
 
-/** The tables of spans and the expression for a row's time, as the OpenTelemetry exporter writes it. */
-const timeOf = {
-  otel_traces: 'toDateTime(Timestamp)',
-  otel_traces_trace_id_ts: 'toDateTime(Start)',
-} as const;
+/** Days that the tables of a signal keep the items of every application; undefined or absent leaves them as they are. */
+export type RetentionDays = { readonly [pipeline in ApplicationPipeline]?: number | undefined };
+
+/** A table with another TTL than before. */
+export type ChangedTtl = { readonly table: string; readonly days: number };
 
 const tableRow = z.object({ name: z.string(), engine_full: z.string() });
 
@@ -13,24 +15,31 @@ const tableRow = z.object({ name: z.string(), engine_full: z.string() });
 const ttlIn = (engine: string): string => / TTL (.+?)(?: SETTINGS |$)/.exec(engine)?.[1] ?? '';
 
 /**
- * Sets the TTL of the tables of spans to this number of days where it differs; returns the changed tables. Undefined: leaves every TTL
- * as it is, because a file of another machine must not take it off. Stored rows follow in the background: the server drops a part when all of it has expired. Throws the Faults of `toFault`;
- * may be repeated.
+ * Sets the TTL of the tables of items to these numbers of days where it differs; returns the changed tables. Without a number the TTL
+ * stays as it is, because a file of another machine must not take it off. Stored rows follow in the background: the server drops a part
+ * when all of it has expired. Throws the Faults of `toFault`; may be repeated.
  */
-export const alignTtl = async (clickhouse: Clickhouse, days: number | undefined): Promise<string[]> => {
-  if (days === undefined) return [];
+export const alignTtl = async (
+  clickhouse: Clickhouse,
+  retentionDays: RetentionDays,
+): Promise<ChangedTtl[]> => {
+  if (itemTables.every(({ pipeline }) => retentionDays[pipeline] === undefined)) return [];
   const tables = await clickhouse.rows(
     tableRow,
     'SELECT name, engine_full FROM system.tables WHERE database = {database:String} ORDER BY name',
     { params: { database } },
   );
-  const changed: string[] = [];
-  for (const [name, time] of Object.entries(timeOf)) {
-    const engine = tables.find((table) => table.name === name)?.engine_full;
-    const wanted = `${time} + toIntervalDay(${days})`;
-    if (engine === undefined || ttlIn(engine) === wanted) continue;
-    await clickhouse.run(`ALTER TABLE ${database}.${name} MODIFY TTL ${wanted}`, { timeoutMs: 60_000 });
-    changed.push(name);
+  const changed: ChangedTtl[] = [];
+  for (const { pipeline, times } of itemTables) {
+    const days = retentionDays[pipeline];
+    if (days === undefined) continue;
+    for (const [table, time] of Object.entries(times)) {
+      const engine = tables.find(({ name }) => name === table)?.engine_full;
+      const wanted = `${time} + toIntervalDay(${days})`;
+      if (engine === undefined || ttlIn(engine) === wanted) continue;
+      await clickhouse.run(`ALTER TABLE ${database}.${table} MODIFY TTL ${wanted}`, { timeoutMs: 60_000 });
+      changed.push({ table, days });
+    }
   }
   return changed;
 };

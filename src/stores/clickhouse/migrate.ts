@@ -2,11 +2,11 @@ import { z } from 'zod';
 import { Fault } from '../../model/fault.ts';
 import { untilDone } from '../../runtime/until-done.ts';
 import type { Log } from '../../telemetry/log.ts';
-import { spanColumns } from '../../wire/native/span-columns.ts';
 import { type Clickhouse, createClickhouse, database } from './client.ts';
 import { acrossCluster, onCluster, presentTables, refuseOtherCluster } from './cluster.ts';
+import { type ItemTable, itemTables } from './item-tables.ts';
 import { alignDurability } from './migrate-durability.ts';
-import { alignTtl } from './migrate-ttl.ts';
+import { alignTtl, type ChangedTtl, type RetentionDays } from './migrate-ttl.ts';
 import {
   type AppliedMigration,
   apply,
@@ -23,8 +23,8 @@ export type MigrateResult = {
   readonly applied: readonly string[];
   /** The highest step, of this program or a newer one. */
   readonly version: number;
-  /** Names of the tables whose TTL this run changed. */
-  readonly ttlChanged: readonly string[];
+  /** The tables whose TTL this run changed. */
+  readonly ttlChanged: readonly ChangedTtl[];
   /** Names of the tables whose inserts wait for the disk, or no longer wait, since this run. */
   readonly durabilityChanged: readonly string[];
   /** Names of the steps that were applied before and again now, because their tables or views were missing. */
@@ -35,8 +35,7 @@ export type MigrateOptions = {
   readonly clickhouse: Clickhouse;
   /** Folder of the `NNN_name.sql` files. */
   readonly folder: string;
-  /** Days that the tables keep the spans of every application; undefined leaves the tables as they are. */
-  readonly retentionDays?: number | undefined;
+  readonly retentionDays?: RetentionDays;
   /** An insert is answered once its rows are on the disk and survive a power cut; default false. */
   readonly isPowerSafe?: boolean;
   /** The cluster on whose replicas the tables are; undefined for a single server. */
@@ -61,36 +60,40 @@ const refuseChanged = (
   }
 };
 
-const unusable = (why: string): Fault =>
-  new Fault('permanent', 'clickhouse_table_unusable', `table ${database}.otel_traces ${why}`);
+const unusable = (name: string, why: string): Fault =>
+  new Fault('permanent', 'clickhouse_table_unusable', `table ${database}.${name} ${why}`);
 
 const tableRow = z.object({ engine: z.string(), sorting_key: z.string() });
 const columnRow = z.object({ name: z.string(), type: z.string() });
 
 /** CREATE … IF NOT EXISTS accepts any table of that name; a table that does not collapse repeats would count them. */
-const checkTable = async (clickhouse: Clickhouse): Promise<void> => {
-  const params = { database };
-  const [table] = await clickhouse.rows(
+const checkTable = async (
+  clickhouse: Clickhouse,
+  { name: table, columns: wanted }: ItemTable,
+): Promise<void> => {
+  const params = { database, table };
+  const [found] = await clickhouse.rows(
     tableRow,
-    "SELECT engine, sorting_key FROM system.tables WHERE database = {database:String} AND name = 'otel_traces'",
+    'SELECT engine, sorting_key FROM system.tables WHERE database = {database:String} AND name = {table:String}',
     { params },
   );
-  if (table === undefined) throw unusable('does not exist');
-  if (!table.engine.endsWith('ReplacingMergeTree')) {
-    throw unusable(`has the engine ${table.engine}, expected ReplacingMergeTree: another program created it`);
+  if (found === undefined) throw unusable(table, 'does not exist');
+  if (!found.engine.endsWith('ReplacingMergeTree')) {
+    const why = `has the engine ${found.engine}, expected ReplacingMergeTree: another program created it`;
+    throw unusable(table, why);
   }
-  if (!table.sorting_key.endsWith(', uid')) {
-    throw unusable(`is ordered by (${table.sorting_key}), expected uid at the end`);
+  if (!found.sorting_key.endsWith(', uid')) {
+    throw unusable(table, `is ordered by (${found.sorting_key}), expected uid at the end`);
   }
   const columns = await clickhouse.rows(
     columnRow,
-    "SELECT name, type FROM system.columns WHERE database = {database:String} AND table = 'otel_traces'",
+    'SELECT name, type FROM system.columns WHERE database = {database:String} AND table = {table:String}',
     { params },
   );
   const types = new Map(columns.map(({ name, type }) => [name, type]));
-  for (const { name, type } of spanColumns) {
-    const found = types.get(name);
-    if (found !== type) throw unusable(`has ${found ?? 'no'} column ${name}, expected type ${type}`);
+  for (const { name, type } of wanted) {
+    const other = types.get(name);
+    if (other !== type) throw unusable(table, `has ${other ?? 'no'} column ${name}, expected type ${type}`);
   }
 };
 
@@ -120,7 +123,7 @@ const versionOf = (applied: readonly AppliedMigration[]): number =>
   applied.reduce((highest, { version }) => Math.max(highest, version), 0);
 
 /**
- * Migrates the tables to the steps in `folder`: applies, in order, those without a record, and sets the TTL of the spans to the
+ * Migrates the tables to the steps in `folder`: applies, in order, those without a record, and sets the TTL of the items to the
  * retention where one is given, and the durability of the tables, where they differ; recreates dropped ones. May run any number of times and in any
  * number of processes at once, and be killed anywhere. Throws the Faults of `toFault`, and permanent ones: `migrations_invalid`,
  * `migration_changed` (a file differs from the applied one), `clickhouse_cluster_differs` and `clickhouse_table_unusable` (another
@@ -129,7 +132,7 @@ const versionOf = (applied: readonly AppliedMigration[]): number =>
 export const migrate = async ({
   clickhouse: server,
   folder,
-  retentionDays,
+  retentionDays = {},
   isPowerSafe = false,
   cluster,
   log,
@@ -159,9 +162,9 @@ export const migrate = async ({
   }
   const after = await readApplied(clickhouse);
   refuseChanged(migrations, after, folder);
-  await checkTable(clickhouse);
+  for (const table of itemTables) await checkTable(clickhouse, table);
   const ttlChanged = await alignTtl(clickhouse, retentionDays);
-  if (ttlChanged.length > 0) log.info({ tables: ttlChanged.join(), days: retentionDays }, 'TTL changed');
+  for (const { table, days } of ttlChanged) log.info({ table, days }, 'TTL changed');
   const durabilityChanged = await alignDurability(clickhouse, isPowerSafe);
   if (durabilityChanged.length > 0)
     log.info({ tables: durabilityChanged.join(), isPowerSafe }, 'durability changed');

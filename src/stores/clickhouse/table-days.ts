@@ -1,7 +1,8 @@
 import { z } from 'zod';
 import { type Clickhouse, database } from './client.ts';
+import { itemTables } from './item-tables.ts';
 
-/** The bytes on the disk of one table, but that of spans, by its partitions. */
+/** The bytes on the disk of one table that has no items, by its partitions. */
 export type TableDays = {
   readonly table: string;
   /** Its TTL; undefined: for ever. */
@@ -23,14 +24,16 @@ const partRow = z.object({
   bytes: number,
 });
 
-/** Of all tables of Tidemark but `otel_traces`, which readSpanDays has. Throws the Faults of the client. */
+const named = itemTables.map(({ name }) => `'${name}'`).join(', ');
+
+/** Of all tables of Tidemark but those of items, which readItemDays has. Throws the Faults of the client. */
 export const readTableDays = async (clickhouse: Clickhouse): Promise<TableDays[]> => {
   const rows = await clickhouse.rows(
     partRow,
     `SELECT p.table AS table, extract(t.engine_full, 'TTL .*toIntervalDay\\\\(([0-9]+)\\\\)') AS ttl, p.partition AS partition,
        sum(p.rows) AS row_count, sum(p.bytes_on_disk) AS bytes
      FROM system.parts p JOIN system.tables t ON t.database = p.database AND t.name = p.table
-     WHERE p.database = '${database}' AND p.active AND p.table != 'otel_traces'
+     WHERE p.database = '${database}' AND p.active AND p.table NOT IN (${named})
      GROUP BY table, ttl, partition ORDER BY table, partition`,
   );
   return [...Map.groupBy(rows, ({ table }) => table)].map(([table, parts]) => ({

@@ -1,24 +1,40 @@
 import { readBlock } from './block-reader.ts';
 
+/** The columns of a block that its keys are read from, beside the times. */
+export type KeyColumns = {
+  /** The text columns that the table is ordered by first. */
+  readonly names: readonly [string] | readonly [string, string];
+  /** Whether its trace ids have a lookup. */
+  readonly hasTraces: boolean;
+};
+
 /**
  * The keys that the guard compares, and the rows of the lookup of traces. Times are nanoseconds since the epoch, one
  * for each row, as trace ids are.
  */
 export type BlockKeys = {
-  /** The different pairs of ServiceName and SpanName; of columns without dictionaries one a row. */
-  readonly names: [service: string, span: string][];
+  /** The different texts of the columns `names`; of columns without dictionaries one a row. */
+  readonly names: readonly (readonly string[])[];
   readonly times: bigint[];
+  /** Empty without a lookup. */
   readonly traceIds: string[];
 };
 
-const keyColumns = new Set(['Timestamp', 'ServiceName', 'SpanName', 'TraceId']);
-
-/** Those of a block of spans. Throws UnreadableBlock. */
-export const readBlockKeys = (bytes: Uint8Array): BlockKeys => {
-  const block = readBlock(bytes, keyColumns);
+/** Those of a block. Throws UnreadableBlock. */
+export const readBlockKeys = (
+  bytes: Uint8Array,
+  { names: [one, other], hasTraces }: KeyColumns,
+): BlockKeys => {
+  const wanted = [
+    'Timestamp',
+    one,
+    ...(other === undefined ? [] : [other]),
+    ...(hasTraces ? ['TraceId'] : []),
+  ];
+  const block = readBlock(bytes, new Set(wanted));
   return {
-    names: block.pairs('ServiceName', 'SpanName'),
+    names: other === undefined ? block.pairs(one, one).map(([text]) => [text]) : block.pairs(one, other),
     times: block.words('Timestamp'),
-    traceIds: block.texts('TraceId'),
+    traceIds: hasTraces ? block.texts('TraceId') : [],
   };
 };

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import { jsonTraces } from '../../../src/rules/spans/json-traces.ts';
+import { spansTable } from '../../../src/stores/clickhouse/item-tables.ts';
 import { readBlockKeys } from '../../../src/wire/native/block-keys.ts';
 import {
   type NativeBlock,
@@ -34,7 +35,7 @@ const check = (bytes: Buffer): string => {
   const rest = withoutRows(bytes, new Set([0]));
   assert.equal(rest === undefined ? 0 : readBlock(rest).rows, Math.max(0, block.rows - 1));
   try {
-    assert.equal(readBlockKeys(bytes).times.length, block.rows);
+    assert.equal(readBlockKeys(bytes, spansTable.keys).times.length, block.rows);
   } catch (error) {
     if (!(error instanceof UnreadableBlock)) throw error;
     return 'no spans';

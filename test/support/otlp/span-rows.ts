@@ -1,5 +1,5 @@
-import type { BatchBounds } from '../../../src/stores/clickhouse/span-statements.ts';
-import type { TraceTimes } from '../../../src/stores/clickhouse/span-writer.ts';
+import type { BatchBounds } from '../../../src/stores/clickhouse/block-statements.ts';
+import type { TraceTimes } from '../../../src/stores/clickhouse/block-writer.ts';
 import { fetchEngine } from '../stack/fetch-engine.ts';
 
 /** Spans made by arithmetic: the one with number `n` (0 to count − 1) has uid `first + n` and starts `stepNs` after the one before. */

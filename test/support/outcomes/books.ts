@@ -2,8 +2,8 @@ import type { Bus } from '../../../src/bus/connection.ts';
 import type { DoubtfulLine, PublishedLine } from '../../../src/outcomes/rows.ts';
 import type { Tally } from '../../../src/outcomes/tally.ts';
 import { minuteText } from '../../../src/outcomes/times.ts';
+import { validateItems } from '../../../src/transfer/blocks/validate-items.ts';
 import { validatePoints } from '../../../src/transfer/points/validate-points.ts';
-import { validateSpans } from '../../../src/transfer/spans/validate-spans.ts';
 import { decodeBlocksEnvelope } from '../../../src/wire/blocks-envelope.ts';
 import { type MessageSerial, readSerial } from '../../../src/wire/message-serial.ts';
 import { decodeEnvelope } from '../../../src/wire/metrics-envelope.ts';
@@ -42,7 +42,7 @@ const tallyOf = (stream: 'METRICS' | 'TRACES', data: Uint8Array): Tally => {
     if (read.kind === 'envelope') return validatePoints(read.envelope, new Set()).tally;
   } else {
     const read = decodeBlocksEnvelope(data, 1);
-    if (read.kind === 'envelope') return validateSpans(read.envelope).tally;
+    if (read.kind === 'envelope') return validateItems(read.envelope).tally;
   }
   throw new Error(`a message of ${stream} is malformed`);
 };

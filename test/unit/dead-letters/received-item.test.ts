@@ -38,7 +38,7 @@ const encoderOf = (...reads: readonly (readonly string[])[]) => {
       registered.push(...metrics);
     },
   };
-  return { encode: createReceivedItemEncoder(owners, undefined), registered };
+  return { encode: createReceivedItemEncoder({ owners, retentionDays: {} }), registered };
 };
 
 describe('a point of a dead letter with a name that is new', () => {

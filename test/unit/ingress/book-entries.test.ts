@@ -11,8 +11,8 @@ import {
   storedOutcome,
   type Tally,
 } from '../../../src/outcomes/tally.ts';
+import { validateItems } from '../../../src/transfer/blocks/validate-items.ts';
 import { validatePoints } from '../../../src/transfer/points/validate-points.ts';
-import { validateSpans } from '../../../src/transfer/spans/validate-spans.ts';
 import { decodeBlocksEnvelope } from '../../../src/wire/blocks-envelope.ts';
 import { decodeEnvelope } from '../../../src/wire/metrics-envelope.ts';
 import * as traces from '../../support/otlp/trace-source.ts';
@@ -123,7 +123,7 @@ describe('the items that the receiver books of a message are those that transfer
           const { entry } = spansMessageParts(fragment);
           const read = decodeBlocksEnvelope(buildSpansMessage(fragment), 1);
           if (read.kind !== 'envelope') throw new Error(`the message is ${read.kind}`);
-          expectSettledAsBooked(entry, validateSpans(read.envelope).tally);
+          expectSettledAsBooked(entry, validateItems(read.envelope).tally);
           const { header, partBytes, deferredBytes } = read.envelope;
           expect(sum(entry.owners.map(({ rows }) => rows))).toBe(sum(header.parts.map(({ rows }) => rows)));
           expect(sum(entry.owners.map(({ bytes }) => bytes))).toBe(

@@ -12,7 +12,7 @@ const readings: Readonly<Record<string, readonly [times: number, what: string]>>
   'ingress/rates/exchange.ts': [2, 'the clock of the limiter, to which a step back is no time'],
   'transfer/batch-traces.ts': [1, 'when a span began'],
   'transfer/consumer.ts': [1, 'when something was dead-lettered or recorded'],
-  'transfer/spans/owed-merges.ts': [1, 'when it was written down, for people'],
+  'transfer/blocks/owed-merges.ts': [1, 'when it was written down, for people'],
   'transfer/transfer.ts': [1, 'epochs'],
 };
 

@@ -2,7 +2,9 @@ import { ClickHouseError } from '@clickhouse/client';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { Fault } from '../../../../src/model/fault.ts';
+import { blockStatements, type UidRange } from '../../../../src/stores/clickhouse/block-statements.ts';
 import { toFault } from '../../../../src/stores/clickhouse/faults.ts';
+import { logsTable, spansTable } from '../../../../src/stores/clickhouse/item-tables.ts';
 import {
   insertId,
   messagesLabel,
@@ -10,7 +12,6 @@ import {
   parseMessagesLabel,
 } from '../../../../src/stores/clickhouse/query-id.ts';
 import { coalesceRanges, rangesOverlap } from '../../../../src/stores/clickhouse/ranges.ts';
-import { guardedInsert, type UidRange } from '../../../../src/stores/clickhouse/span-statements.ts';
 import { always } from '../../../support/properties.ts';
 
 const uid = fc.bigInt({ min: 0n, max: 2n ** 63n - 1n });
@@ -70,6 +71,8 @@ describe('the ranges of a guard', () => {
   });
 });
 
+const { guardedInsert } = blockStatements(spansTable);
+
 describe('a guarded insert', () => {
   const bounds = { uidRanges: [[1n, 9n]] as const, timeMin: 5n, timeMax: 6n, names: [['a', 'b']] as const };
 
@@ -82,6 +85,15 @@ describe('a guarded insert', () => {
     expect(guardedInsert({ ...bounds, names })).toContain(
       String.raw`(ServiceName, SpanName) IN (('a','b'),('it\'s','\\'))`,
     );
+  });
+
+  it('of log records compares services, and the seconds that their table is ordered by', () => {
+    const logs = blockStatements(logsTable);
+    const times = { timeMin: 1_999_999_999n, timeMax: 5_000_000_000n };
+    const statement = logs.guardedInsert({ ...bounds, ...times, names: [['a'], ["it's"], ['a']] });
+    expect(statement).toContain(String.raw`ServiceName IN ('a','it\'s')`);
+    expect(statement).toContain('TimestampTime BETWEEN toDateTime(1) AND toDateTime(5)');
+    expect(statement).toMatch(/^INSERT INTO otel\.otel_logs .* FROM otel\.otel_logs WHERE /);
   });
 
   // A statement has a longest length, names have none: to look at more rows is slower, to look for fewer names loses exactness.

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { protobufTraces } from '../../../../src/rules/spans/protobuf-traces.ts';
+import { spansTable } from '../../../../src/stores/clickhouse/item-tables.ts';
 import { readBlockKeys } from '../../../../src/wire/native/block-keys.ts';
 import {
   type NativeValue,
@@ -140,7 +141,7 @@ describe('a block of FORMAT Native', () => {
   it('of spans gives the keys that the guard compares', () => {
     const [part] =
       encodeProtobuf(requestOf(goodSpan, { ...goodSpan, name: 'other' }, goodSpan)).runs[0]?.parts ?? [];
-    expect(readBlockKeys(part?.block ?? Buffer.alloc(0))).toEqual({
+    expect(readBlockKeys(part?.block ?? Buffer.alloc(0), spansTable.keys)).toEqual({
       names: [
         ['cart', 'GET /'],
         ['cart', 'other'],

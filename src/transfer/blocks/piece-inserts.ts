@@ -1,12 +1,14 @@
+import type { BatchBounds } from '../../stores/clickhouse/block-statements.ts';
+import type { BlockWriter } from '../../stores/clickhouse/block-writer.ts';
+import type { ItemTable } from '../../stores/clickhouse/item-tables.ts';
 import { insertId } from '../../stores/clickhouse/query-id.ts';
-import type { BatchBounds } from '../../stores/clickhouse/span-statements.ts';
-import type { SpanWriter } from '../../stores/clickhouse/span-writer.ts';
-import { readBlockKeys } from '../../wire/native/block-keys.ts';
+import { type BlockKeys, readBlockKeys } from '../../wire/native/block-keys.ts';
 import { mergeBlocks } from '../../wire/native/block-merger.ts';
 import { boundsOf, messagesOf, traceTimesOf } from './insert-bounds.ts';
-import { byDay, type Piece } from './span-pieces.ts';
+import { byDay, type Piece } from './pieces.ts';
 
-export type SpanInsertsOptions = {
+export type PieceInsertsOptions = {
+  readonly table: ItemTable;
   readonly stream: string;
   readonly boot: number;
   readonly ackWaitMs: number;
@@ -14,7 +16,7 @@ export type SpanInsertsOptions = {
   readonly elapsed: () => number;
 };
 
-export type SpanInsertsEvents = {
+export type PieceInsertsEvents = {
   /** Receives each guarded insert: the number of inserts of earlier attempts that were killed before it. */
   readonly onGuarded: (killed: number) => void;
   /**
@@ -25,20 +27,23 @@ export type SpanInsertsEvents = {
 };
 
 /** Inserts the pieces of one day. Throws the Faults of the writer, and `UnreadableBlock`. */
-export type SpanInsert = (pieces: readonly Piece[]) => Promise<void>;
+export type PieceInsert = (pieces: readonly Piece[]) => Promise<void>;
 
 /** The two inserts: `plain` for rows that cannot be stored yet, `guarded` for rows that may be. */
-export type SpanInserts = { readonly plain: SpanInsert; readonly guarded: SpanInsert };
+export type PieceInserts = { readonly plain: PieceInsert; readonly guarded: PieceInsert };
 
 /** Blocks larger than this cost ClickHouse hardly less per row. */
 const mergeBounds = { rowsMax: 8_192, bytesMax: 4 * 2 ** 20 };
 
-export const createSpanInserts = (
-  writer: SpanWriter,
-  options: SpanInsertsOptions,
-  events: SpanInsertsEvents,
-): SpanInserts => {
+export const createPieceInserts = (
+  writer: BlockWriter,
+  options: PieceInsertsOptions,
+  events: PieceInsertsEvents,
+): PieceInserts => {
   let attempts = 0;
+  const { keys: keyColumns } = options.table;
+  const keysOf = (blocks: readonly Uint8Array[]): BlockKeys[] =>
+    blocks.map((block) => readBlockKeys(block, keyColumns));
 
   const attemptOf = (pieces: readonly Piece[]) => {
     const { sequences, firstSequence: first, lastSequence: last } = messagesOf(pieces);
@@ -65,18 +70,17 @@ export const createSpanInserts = (
     for (const day of byDay(pieces).keys()) await events.onOverlap(day);
   };
 
-  const plain: SpanInsert = async (pieces) => {
+  const plain: PieceInsert = async (pieces) => {
     const attempt = attemptOf(pieces);
     await writer.insertPlain(attempt);
-    if (pieces.some(isOverdue))
-      await reportOverlap(pieces, boundsOf(pieces, attempt.blocks.map(readBlockKeys)));
+    if (pieces.some(isOverdue)) await reportOverlap(pieces, boundsOf(pieces, keysOf(attempt.blocks)));
   };
 
-  const guarded: SpanInsert = async (pieces) => {
+  const guarded: PieceInsert = async (pieces) => {
     const killed = await writer.killCovering({ stream: options.stream, ...messagesOf(pieces) });
     events.onGuarded(killed);
     const attempt = attemptOf(pieces);
-    const keys = attempt.blocks.map(readBlockKeys);
+    const keys = keysOf(attempt.blocks);
     const bounds = boundsOf(pieces, keys);
     await writer.insertGuarded({ ...attempt, ...bounds });
     await writer.repairTraceLookup(traceTimesOf(keys));

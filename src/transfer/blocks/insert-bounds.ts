@@ -1,7 +1,7 @@
-import type { BatchBounds } from '../../stores/clickhouse/span-statements.ts';
-import type { TraceTimes } from '../../stores/clickhouse/span-writer.ts';
+import type { BatchBounds } from '../../stores/clickhouse/block-statements.ts';
+import type { TraceTimes } from '../../stores/clickhouse/block-writer.ts';
 import type { BlockKeys } from '../../wire/native/block-keys.ts';
-import type { Piece } from './span-pieces.ts';
+import type { Piece } from './pieces.ts';
 
 /** The messages that an insert brings. */
 export const messagesOf = (pieces: readonly Piece[]) => {

@@ -5,12 +5,13 @@ import { Fault } from '../../../../src/model/fault.ts';
 import { defaultTimePolicy } from '../../../../src/model/time.ts';
 import { countedBase } from '../../../../src/model/uid.ts';
 import { jsonTraces } from '../../../../src/rules/spans/json-traces.ts';
+import type { BlockWriter } from '../../../../src/stores/clickhouse/block-writer.ts';
 import { toFault } from '../../../../src/stores/clickhouse/faults.ts';
-import type { SpanWriter } from '../../../../src/stores/clickhouse/span-writer.ts';
+import { spansTable } from '../../../../src/stores/clickhouse/item-tables.ts';
+import { createBlocksSink } from '../../../../src/transfer/blocks/blocks-sink.ts';
+import { halvesOf, piecesOf, refusedBlock } from '../../../../src/transfer/blocks/pieces.ts';
+import { validateItems } from '../../../../src/transfer/blocks/validate-items.ts';
 import type { HeldMessage } from '../../../../src/transfer/held-message.ts';
-import { halvesOf, piecesOf, refusedBlock } from '../../../../src/transfer/spans/span-pieces.ts';
-import { createSpansSink } from '../../../../src/transfer/spans/spans-sink.ts';
-import { validateSpans } from '../../../../src/transfer/spans/validate-spans.ts';
 import { type BlocksEnvelope, decodeBlocksEnvelope } from '../../../../src/wire/blocks-envelope.ts';
 import { readBlock, UnreadableBlock } from '../../../../src/wire/native/block-reader.ts';
 import { defaultItemLimits } from '../../../../src/wire/otlp/types.ts';
@@ -94,7 +95,7 @@ describe('a message of spans', () => {
         );
         expect(partDays(part)).toEqual([[part.day, uids.length, String(sum)]]);
       }
-      const [days] = validateSpans(envelope).days?.values() ?? [];
+      const [days] = validateItems(envelope).days?.values() ?? [];
       expect(days?.rows.reduce((all, rows) => all + rows, 0)).toBe(daysBefore.length);
     },
   );
@@ -120,7 +121,7 @@ const recordingWriter = (fail: (kind: string) => void = () => {}, repeats = 0) =
     calls.push(`${kind} ${rows}${blocks.length === 1 ? '' : ` in ${blocks.length} blocks`}`);
     fail(kind);
   };
-  const writer: SpanWriter = {
+  const writer: BlockWriter = {
     insertPlain: async ({ blocks }) => record('plain', blocks),
     insertGuarded: async ({ blocks }) => {
       record('guarded', blocks);
@@ -140,7 +141,7 @@ const recordingWriter = (fail: (kind: string) => void = () => {}, repeats = 0) =
 };
 
 const sinkOf = (
-  writer: SpanWriter,
+  writer: BlockWriter,
   freshAbove: number,
   guard: 'suspect' | 'always' = 'suspect',
   overlaps: number[] = [],
@@ -148,10 +149,10 @@ const sinkOf = (
   unclassified: string[] = [],
   holds = true,
 ) =>
-  createSpansSink(
+  createBlocksSink(
     writer,
     { isFresh: (sequence) => sequence > freshAbove, holds: async () => holds },
-    { stream: 'TRACES', boot: 7, ackWaitMs: 30_000, elapsed: () => nowMs, guard },
+    { table: spansTable, stream: 'TRACES', boot: 7, ackWaitMs: 30_000, elapsed: () => nowMs, guard },
     {
       onGuarded: () => {},
       onOverlap: async (day) => {
@@ -189,10 +190,10 @@ describe('the line of spans', () => {
 
   it('fails, and settles nothing, when it cannot be written down that a day is to be merged', async () => {
     const { writer } = recordingWriter(ignore, 1);
-    const sink = createSpansSink(
+    const sink = createBlocksSink(
       writer,
       { isFresh: () => false, holds: async () => true },
-      { stream: 'TRACES', boot: 7, ackWaitMs: 30_000, elapsed: () => 0, guard: 'suspect' },
+      { table: spansTable, stream: 'TRACES', boot: 7, ackWaitMs: 30_000, elapsed: () => 0, guard: 'suspect' },
       { onGuarded: ignore, onOverlap: async () => unavailable(), onUnclassified: ignore },
     );
     await expect(sink.write([messageOf(1, [0], true)], ignore)).rejects.toMatchObject({ kind: 'transient' });
@@ -246,7 +247,7 @@ describe('the line of spans', () => {
     const refuse = (): never => {
       throw new Fault('permanent', 'clickhouse_rows_refused', 'no');
     };
-    const refusing: SpanWriter = {
+    const refusing: BlockWriter = {
       ...writer,
       insertPlain: async () => refuse(),
       insertGuarded: async ({ blocks }) => {
@@ -293,7 +294,7 @@ describe('the line of spans', () => {
       toFault(new ClickHouseError({ message: 'too much', code, type: 'SOME_CODE' }));
     const { writer } = recordingWriter();
     let code = '241';
-    const failing: SpanWriter = {
+    const failing: BlockWriter = {
       ...writer,
       insertPlain: async ({ sequences = [] }) => {
         if (sequences.includes(2)) throw answer(code);

@@ -4,8 +4,8 @@ import type { BlocksEnvelope } from '../../wire/blocks-envelope.ts';
 import type { HeldMessage } from '../held-message.ts';
 import type { Sink } from '../sink.ts';
 import type { LoneFailures } from './lone-failures.ts';
-import { piecesOf, refusedBlock } from './span-pieces.ts';
-import { noRefusals, type OnWrite, type Refusals } from './write-spans.ts';
+import { piecesOf, refusedBlock } from './pieces.ts';
+import { noRefusals, type OnWrite, type Refusals } from './write-pieces.ts';
 
 type Held = HeldMessage<BlocksEnvelope>;
 

@@ -1,9 +1,10 @@
 import { isConflict, type KvBucket } from '../../bus/kv.ts';
 import { systemKeys } from '../../directory/keys.ts';
 import { errorText } from '../../model/fault.ts';
+import type { ApplicationPipeline } from '../../model/signals.ts';
 import type { Log } from '../../telemetry/log.ts';
 
-/** Days with rows that are stored twice, each of which gets a merge, even if a process is killed meanwhile. */
+/** Days of a table with rows that are stored twice, each of which gets a merge, even if a process is killed meanwhile. */
 export type OwedMerges = {
   /**
    * Records that the day (since 1970 UTC) needs a merge, and begins it. Throws a transient Fault when that could not be stored: the
@@ -14,6 +15,8 @@ export type OwedMerges = {
 };
 
 export type OwedMergesOptions = {
+  /** Whose table the days are of. */
+  readonly pipeline: ApplicationPipeline;
   /** The bucket of the records. */
   readonly bucket: Pick<KvBucket, 'put' | 'delete' | 'watch'>;
   /** Merges a day: takes minutes for a large one. */
@@ -32,13 +35,22 @@ const lookMsDefault = 60_000;
 /** An owed merge of a day: the revision of its key, and when this process merges the day if no other one has. */
 type Owed = { readonly revision: number; readonly dueAt: number };
 
-const dayOf = (key: string): number => Number(key.slice(systemKeys.owedMerge('').length));
+const keyOf = (pipeline: ApplicationPipeline, day: number | ''): string =>
+  systemKeys.owedMerge(pipeline === 'traces' ? String(day) : `${pipeline}-${day}`);
+
+/** Undefined for a day of another table. */
+const dayOf = (pipeline: ApplicationPipeline, key: string): number | undefined => {
+  const before = keyOf(pipeline, '');
+  const day = key.startsWith(before) ? Number(key.slice(before.length)) : Number.NaN;
+  return Number.isSafeInteger(day) ? day : undefined;
+};
 
 /**
  * A day's key exists from before the messages are acknowledged until the day is merged. The next process that starts, or any other
  * one after a time, carries out the merges that a killed process owed; to merge a day twice does no harm.
  */
 export const startOwedMerges = ({
+  pipeline,
   bucket,
   merge,
   onMerged,
@@ -58,14 +70,14 @@ export const startOwedMerges = ({
     try {
       await merge(day);
       onMerged();
-      log.warn({ day }, 'two attempts at one insert overlapped; the day was merged');
-      await bucket.delete(systemKeys.owedMerge(String(day)), revision);
+      log.warn({ pipeline, day }, 'two attempts at one insert overlapped; the day was merged');
+      await bucket.delete(keyOf(pipeline, day), revision);
       if (owed.get(day)?.revision === revision) owed.delete(day);
     } catch (error) {
       // The day was recorded again meanwhile: this merge may not cover the new rows, and the next look merges again.
       if (isConflict(error)) return;
       log.error(
-        { day, error: errorText(error) },
+        { pipeline, day, error: errorText(error) },
         'a day with duplicate rows is not merged yet; a retry follows',
       );
     } finally {
@@ -80,8 +92,8 @@ export const startOwedMerges = ({
 
   const watch = bucket.watch(
     ({ key, value, revision }) => {
-      const day = dayOf(key);
-      if (!Number.isSafeInteger(day)) return;
+      const day = dayOf(pipeline, key);
+      if (day === undefined) return;
       if (value === undefined) {
         if ((owed.get(day)?.revision ?? 0) < revision) owed.delete(day);
       } else if ((owed.get(day)?.revision ?? 0) < revision) {
@@ -90,7 +102,7 @@ export const startOwedMerges = ({
       }
     },
     (seen) => {
-      for (const day of owed.keys()) if (!seen.has(systemKeys.owedMerge(String(day)))) owed.delete(day);
+      for (const day of owed.keys()) if (!seen.has(keyOf(pipeline, day))) owed.delete(day);
       isStarted = true;
       look();
     },
@@ -101,7 +113,7 @@ export const startOwedMerges = ({
 
   return {
     owe: async (day) => {
-      const revision = await bucket.put(systemKeys.owedMerge(String(day)), { at: Date.now() });
+      const revision = await bucket.put(keyOf(pipeline, day), { at: Date.now() });
       owed.set(day, { revision, dueAt: performance.now() });
       void run(day);
     },

@@ -1,10 +1,15 @@
 import { z } from 'zod';
 import { Fault } from '../../model/fault.ts';
+import { signals } from '../../model/signals.ts';
 import { oneLine } from '../../model/text-forms.ts';
 import { type Clickhouse, database } from './client.ts';
+import type { ItemTable } from './item-tables.ts';
 
-/** The spans of one application that began on one day of the server's clock, and their share of that day's bytes on the disk. */
-export type SpanDay = {
+/**
+ * The items of one application whose times are on one day of the server's clock, and their share of that day's bytes on
+ * the disk.
+ */
+export type ItemDay = {
   readonly appId: number;
   /** As `2026-11-20`. */
   readonly day: string;
@@ -12,16 +17,16 @@ export type SpanDay = {
   readonly bytes: number;
 };
 
-const table = `${database}.otel_traces`;
 const number = z.coerce.number();
-const dayRow = z.object({ app: number, day: z.string(), spans: number, bytes: number });
+const dayRow = z.object({ app: number, day: z.string(), items: number, bytes: number });
 
 /**
- * What is stored of one application, or of all (undefined), before a day of the server's clock (undefined: all), the oldest day first.
+ * What a table has of one application, or of all (undefined), before a day of the server's clock (undefined: all), the oldest day first.
  * Reads the application of every row, at most for `timeoutMs`. Throws the Faults of the client.
  */
-export const readSpanDays = async (
+export const readItemDays = async (
   clickhouse: Clickhouse,
+  { name: table }: ItemTable,
   {
     appId,
     before,
@@ -31,7 +36,7 @@ export const readSpanDays = async (
     readonly before?: string | undefined;
     readonly timeoutMs?: number;
   },
-): Promise<SpanDay[]> => {
+): Promise<ItemDay[]> => {
   const conditions = [
     ...(appId === undefined ? [] : ['AppId = {app:Int64}']),
     ...(before === undefined ? [] : ['toDate(Timestamp) < {before:Date}']),
@@ -39,51 +44,52 @@ export const readSpanDays = async (
   const where = conditions.length === 0 ? '' : `WHERE ${conditions.join(' AND ')}`;
   const found = await clickhouse.rows(
     dayRow,
-    `SELECT app, toString(day) AS day, spans, toUInt64(spans / total * size) AS bytes
-     FROM (SELECT AppId AS app, toDate(Timestamp) AS day, _partition_id AS part, count() AS spans
-             FROM ${table} ${where} GROUP BY app, day, part) s
+    `SELECT app, toString(day) AS day, items, toUInt64(items / total * size) AS bytes
+     FROM (SELECT AppId AS app, toDate(Timestamp) AS day, _partition_id AS part, count() AS items
+             FROM ${database}.${table} ${where} GROUP BY app, day, part) s
      JOIN (SELECT partition_id AS part, sum(rows) AS total, sum(bytes_on_disk) AS size FROM system.parts
-            WHERE database = '${database}' AND table = 'otel_traces' AND active GROUP BY part) p ON p.part = s.part
+            WHERE database = '${database}' AND table = '${table}' AND active GROUP BY part) p ON p.part = s.part
      ORDER BY s.day, app`,
     { params: { app: appId, before }, timeoutMs },
   );
-  return found.map(({ app, spans, ...each }) => ({ ...each, appId: app, rows: spans }));
+  return found.map(({ app, items, ...each }) => ({ ...each, appId: app, rows: items }));
 };
 
-/** The days that the spans of these applications are kept. */
+/** The days that the items of these applications are kept. */
 export type KeptDays = ReadonlyMap<number, number>;
 
-const expiredRow = z.object({ part: z.string(), apps: z.array(number), spans: number });
+const expiredRow = z.object({ part: z.string(), apps: z.array(number), items: number });
 const mutationRow = z.object({ why: z.string() });
 
 /** Older days wait for the next call: each is a mutation, and a server slows down with hundreds of them. */
 const partitionsMax = 50;
 
-/** Spans that were given up for deletion. */
-export type RemovedSpans = { readonly days: number; readonly spans: number };
+/** Items that were given up for deletion. */
+export type RemovedItems = { readonly days: number; readonly items: number };
 
 /**
- * Deletes the spans of these applications whose day ended longer ago than they are kept; other rows stay. The server rewrites the days
+ * Deletes the items of these applications in one table whose day ended longer ago than they are kept; other rows stay. The server rewrites the days
  * concerned in the background. While it is at an earlier deletion, nothing is done: undefined. The clock that is behind counts, the
  * server's or `nowMs`. Throws the Faults of the client, and a transient one when the earlier deletion fails.
  */
-export const removeExpiredSpans = async (
+export const removeExpiredItems = async (
   clickhouse: Clickhouse,
+  { name: table, pipeline }: ItemTable,
   kept: KeptDays,
   nowMs: number,
-): Promise<RemovedSpans | undefined> => {
-  if (kept.size === 0) return { days: 0, spans: 0 };
+): Promise<RemovedItems | undefined> => {
+  if (kept.size === 0) return { days: 0, items: 0 };
   const open = await clickhouse.rows(
     mutationRow,
     `SELECT latest_fail_reason AS why FROM system.mutations
-      WHERE database = '${database}' AND table = 'otel_traces' AND NOT is_done AND command LIKE '%DELETE%' LIMIT 1`,
+      WHERE database = '${database}' AND table = '${table}' AND NOT is_done AND command LIKE '%DELETE%' LIMIT 1`,
   );
   const [first] = open;
   if (first !== undefined && first.why !== '')
     throw new Fault(
       'transient',
       'clickhouse_unavailable',
-      `an earlier deletion of spans fails: ${oneLine(first.why, 200)}`,
+      `an earlier deletion of ${signals[pipeline].items} fails: ${oneLine(first.why, 200)}`,
     );
   if (first !== undefined) return undefined;
   const params = {
@@ -95,7 +101,7 @@ export const removeExpiredSpans = async (
   const expired = await clickhouse.rows(
     expiredRow,
     `WITH least(today(), {today:Date}) AS current
-     SELECT _partition_id AS part, groupUniqArray(AppId) AS apps, count() AS spans FROM ${table}
+     SELECT _partition_id AS part, groupUniqArray(AppId) AS apps, count() AS items FROM ${database}.${table}
      WHERE toDate(Timestamp) < current - {fewest:UInt32} AND has({apps:Array(Int64)}, AppId)
        AND toDate(Timestamp) < current - transform(AppId, {apps:Array(Int64)}, {days:Array(UInt32)}, toUInt32(0))
      GROUP BY part ORDER BY part LIMIT ${partitionsMax}`,
@@ -103,9 +109,9 @@ export const removeExpiredSpans = async (
   );
   for (const { part, apps } of expired) {
     await clickhouse.run(
-      `ALTER TABLE ${table} DELETE IN PARTITION ID '${part}' WHERE AppId IN (${apps.join(', ')})`,
+      `ALTER TABLE ${database}.${table} DELETE IN PARTITION ID '${part}' WHERE AppId IN (${apps.join(', ')})`,
       { settings: { mutations_sync: 0 } },
     );
   }
-  return { days: expired.length, spans: expired.reduce((sum, { spans }) => sum + spans, 0) };
+  return { days: expired.length, items: expired.reduce((sum, { items }) => sum + items, 0) };
 };

@@ -1,5 +1,6 @@
+import type { DeadLetterReason } from '../../model/reasons.ts';
 import { ordinalsMax } from '../../model/uid.ts';
-import type { BlockPart, BlocksEnvelope } from '../../wire/blocks-envelope.ts';
+import type { BlockPart, BlocksEnvelope, BlocksKind } from '../../wire/blocks-envelope.ts';
 import { type NativeBlock, readBlock, UnreadableBlock } from '../../wire/native/block-reader.ts';
 import { toldDays } from '../../wire/part-days.ts';
 import type { HeldMessage } from '../held-message.ts';
@@ -60,15 +61,20 @@ export const halvesOf = (pieces: readonly Piece[]): [Piece[], Piece[]] | undefin
   return [[rowsFrom(only, block, 0, middle)], [rowsFrom(only, block, middle, block.rows)]];
 };
 
-/** A single span that the store will never accept, with its own uid, ordinal and time; undefined where the block is not one. */
-const refusedSpan = ({ part, block }: Piece, why: string): DeadLettered | undefined => {
+/** The reason of a single refused item. */
+const refusedReasons = { spans: 'span_refused', logs: 'record_refused' } as const satisfies Readonly<
+  Record<BlocksKind, DeadLetterReason>
+>;
+
+/** A single item that the store will never accept, with its own uid, ordinal and time; undefined where the block is not one. */
+const refusedItem = ({ message, part, block }: Piece, why: string): DeadLettered | undefined => {
   const row = readable(block);
   if (row?.rows !== 1) return undefined;
   const { uid, Timestamp: time } = row.row(0);
   if (typeof uid !== 'bigint' || typeof time !== 'bigint') return undefined;
   const ordinal = Number(uid - BigInt(part.base));
   return {
-    reason: 'span_refused',
+    reason: refusedReasons[message.envelope.header.kind],
     why,
     bytes: block,
     identity: `${part.base}:${ordinal}`,
@@ -128,4 +134,4 @@ export const refusedBlock = ({ message, part, block }: Piece, why: string): Dead
 
 /** The dead letters of a piece that the store will never accept and that cannot be halved. */
 export const refusedPiece = (piece: Piece, why: string): DeadLettered =>
-  refusedSpan(piece, why) ?? refusedBlock(piece, why);
+  refusedItem(piece, why) ?? refusedBlock(piece, why);

@@ -1,21 +1,22 @@
+import { signals } from '../../model/signals.ts';
+import type { BlockWriter } from '../../stores/clickhouse/block-writer.ts';
 import { isTransientAnswer } from '../../stores/clickhouse/faults.ts';
-import type { SpanWriter } from '../../stores/clickhouse/span-writer.ts';
 import { type BlocksEnvelope, blocksReaderOf } from '../../wire/blocks-envelope.ts';
 import type { HeldMessage } from '../held-message.ts';
 import type { Sink } from '../sink.ts';
 import type { Fence } from './fence.ts';
 import { createLoneFailures } from './lone-failures.ts';
-import { createSpanInserts, type SpanInsertsEvents, type SpanInsertsOptions } from './span-inserts.ts';
-import { rowsOf, validateSpans } from './validate-spans.ts';
+import { createPieceInserts, type PieceInsertsEvents, type PieceInsertsOptions } from './piece-inserts.ts';
+import { rowsOf, validateItems } from './validate-items.ts';
 import { createWriteApart } from './write-apart.ts';
-import { createWriteSpans, noRefusals } from './write-spans.ts';
+import { createWritePieces, noRefusals } from './write-pieces.ts';
 
-export type SpansSinkOptions = SpanInsertsOptions & {
+export type BlocksSinkOptions = PieceInsertsOptions & {
   /** `suspect`: only rows that may have been inserted before are compared with the stored ones; `always`: all rows. */
   readonly guard: 'suspect' | 'always';
 };
 
-export type SpansSinkEvents = SpanInsertsEvents & {
+export type BlocksSinkEvents = PieceInsertsEvents & {
   /** The store returned an unclassified error code. */
   readonly onUnclassified: (code: string) => void;
 };
@@ -28,20 +29,21 @@ const triesTogetherMax = 6;
 const loneAttemptsMax = 5;
 
 /**
- * Spans: TRACES -> ClickHouse (architecture 7.2). Fresh messages are inserted without a guard; messages that may have been inserted
+ * The items of one signal: its stream -> its table in ClickHouse (architecture 7.2). Fresh messages are inserted without a guard; messages that may have been inserted
  * before go through the guard, after inserts of an earlier attempt were killed.
  */
-export const createSpansSink = (
-  writer: SpanWriter,
+export const createBlocksSink = (
+  writer: BlockWriter,
   fence: Fence,
-  options: SpansSinkOptions,
-  events: SpansSinkEvents,
+  options: BlocksSinkOptions,
+  events: BlocksSinkEvents,
 ): Sink<BlocksEnvelope> => {
+  const { pipeline } = options.table;
   const sent = new WeakSet<Held>();
   const tries = new WeakMap<Held, number>();
   const lone = createLoneFailures(loneAttemptsMax);
-  const insert = createSpanInserts(writer, options, events);
-  const write = createWriteSpans(insert.guarded, events.onUnclassified);
+  const insert = createPieceInserts(writer, options, events);
+  const write = createWritePieces(insert.guarded, events.onUnclassified);
   const writeApart = createWriteApart(
     (message, refused, onWrite) => write([message], insert.guarded, refused, onWrite),
     lone,
@@ -69,9 +71,9 @@ export const createSpansSink = (
   };
 
   return {
-    pipeline: 'traces',
+    pipeline,
     store: 'ClickHouse',
-    read: blocksReaderOf('spans'),
+    read: blocksReaderOf(signals[pipeline].kind),
     rowsOf: ({ header }) => rowsOf(header),
     write: async (batch, onWrite) => {
       if (batch.every((message) => (tries.get(message) ?? 0) >= triesTogetherMax))
@@ -84,6 +86,6 @@ export const createSpansSink = (
         throw error;
       }
     },
-    validate: validateSpans,
+    validate: validateItems,
   };
 };

@@ -1,11 +1,12 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { z } from 'zod';
 import { Fault } from '../../model/fault.ts';
+import { type BatchBounds, blockStatements } from './block-statements.ts';
 import { type Clickhouse, database, type StatementOptions } from './client.ts';
 import { type MadeFor, readCluster } from './cluster.ts';
+import type { ItemTable } from './item-tables.ts';
 import { insertIdPrefix, messagesLabel, parseInsertId, parseMessagesLabel } from './query-id.ts';
 import { coalesceRanges, type Range, rangesOverlap } from './ranges.ts';
-import { type BatchBounds, guardedInsert, plainInsert, repeatsQuery } from './span-statements.ts';
 
 export type PlainInsert = {
   /** See `insertId`. */
@@ -31,15 +32,18 @@ export type Messages = {
 };
 
 /**
- * Writes spans (architecture 7.2). Every call throws the Faults of `toFault`; after a transient one of an insert any part of it may
+ * Writes the items of one signal (architecture 7.2). Every call throws the Faults of `toFault`; after a transient one of an insert any part of it may
  * be stored, now or later: kill the inserts that cover it and insert with the guard.
  */
-export type SpanWriter = {
+export type BlockWriter = {
   /** Stores every row, even one that is stored already or comes twice in these blocks. */
   insertPlain(insert: PlainInsert): Promise<void>;
   /** Stores each row once whose uid is not stored. Returns whether it stored any. */
   insertGuarded(insert: GuardedInsert): Promise<boolean>;
-  /** Makes traces findable by id when the view's part of an interrupted insert is missing. Repeats are harmless. */
+  /**
+   * Makes traces findable by id when the view's part of an interrupted insert is missing. Repeats are harmless; does
+   * nothing for a table without a lookup.
+   */
   repairTraceLookup(traces: readonly TraceTimes[]): Promise<void>;
   /**
    * Kills the running inserts that bring one of these messages, and returns their number; once it resolves none of them can store
@@ -52,7 +56,7 @@ export type SpanWriter = {
   optimizeDay(day: number): Promise<void>;
 };
 
-export type SpanWriterOptions = {
+export type BlockWriterOptions = {
   /** Longest an insert may run, ms: below the ack wait of its messages. */
   readonly insertMsMax: number;
   /** Longest to wait for killed inserts to end, ms; default 40 s. */
@@ -60,10 +64,6 @@ export type SpanWriterOptions = {
   /** Longest an optimisation may run, ms; default 10 min. */
   readonly optimizeMsMax?: number;
 };
-
-/** A part of one insert is merged within seconds: its bloom filters would have no use, and merges build the lasting ones. */
-const bloomFilters =
-  'idx_trace_id, idx_res_attr_key, idx_res_attr_value, idx_span_attr_key, idx_span_attr_value';
 
 const killPollMs = 50;
 const secondsPerDay = 86_400;
@@ -90,7 +90,8 @@ export const killStatement = (cluster: string | undefined): string =>
   `KILL QUERY${cluster === undefined ? '' : ` ON CLUSTER '${cluster}'`} WHERE query_id IN {ids:Array(String)} ASYNC`;
 
 /** Waits until this replica has every part that was committed on another: the guard reads this replica. */
-export const syncStatement = `SYSTEM SYNC REPLICA ${database}.otel_traces LIGHTWEIGHT`;
+export const syncStatement = ({ name }: ItemTable): string =>
+  `SYSTEM SYNC REPLICA ${database}.${name} LIGHTWEIGHT`;
 
 /**
  * An unavailable replica delays no insert. A replica that only this server cannot reach may finish an insert: its rows are stored
@@ -131,18 +132,22 @@ const partitionsOf = async (clickhouse: Clickhouse, day: number): Promise<string
   return days.map((row) => row.day);
 };
 
-/** A writer on one client; `options` limit the time of its calls. */
-export const createSpanWriter = (
+/** A writer of this table on one client; `options` limit the time of its calls. */
+export const createBlockWriter = (
   clickhouse: Clickhouse,
-  { insertMsMax, killMsMax = 40_000, optimizeMsMax = 600_000 }: SpanWriterOptions,
-): SpanWriter => {
+  table: ItemTable,
+  { insertMsMax, killMsMax = 40_000, optimizeMsMax = 600_000 }: BlockWriterOptions,
+): BlockWriter => {
+  const { plainInsert, guardedInsert, repeatsQuery } = blockStatements(table);
+  const sync = syncStatement(table);
+
   const optionsOf = ({ queryId, sequences }: PlainInsert): StatementOptions => ({
     queryId,
     timeoutMs: insertMsMax,
     settings: {
       // Collapsing equal keys inside an insert is 40 % of its cost, and these inserts have none.
       optimize_on_insert: 0,
-      exclude_materialize_skip_indexes_on_insert: bloomFilters,
+      exclude_materialize_skip_indexes_on_insert: table.bloomFilters,
       ...(sequences === undefined ? {} : { log_comment: messagesLabel(sequences) }),
     },
   });
@@ -158,13 +163,13 @@ export const createSpanWriter = (
       await clickhouse.insert(plainInsert, insert.blocks, optionsOf(insert));
     },
     insertGuarded: async (insert) => {
-      if ((await clusterOf()) !== undefined) await clickhouse.run(syncStatement, { timeoutMs: insertMsMax });
+      if ((await clusterOf()) !== undefined) await clickhouse.run(sync, { timeoutMs: insertMsMax });
       return (await clickhouse.insert(guardedInsert(insert), insert.blocks, optionsOf(insert))) > 0;
     },
     repairTraceLookup: async (traces) => {
-      if (traces.length === 0) return;
+      if (traces.length === 0 || table.lookup === undefined) return;
       await clickhouse.insert(
-        `INSERT INTO ${database}.otel_traces_trace_id_ts (TraceId, Start, End) FORMAT JSONEachRow`,
+        `INSERT INTO ${database}.${table.lookup} (TraceId, Start, End) FORMAT JSONEachRow`,
         [Buffer.from(traces.map(lookupLine).join(''))],
         // A message may hold traces of any number of days.
         { timeoutMs: insertMsMax, settings: { max_partitions_per_insert_block: 0 } },
@@ -195,7 +200,7 @@ export const createSpanWriter = (
     },
     optimizeDay: async (day) => {
       for (const partition of await partitionsOf(clickhouse, day)) {
-        await clickhouse.run(`OPTIMIZE TABLE ${database}.otel_traces PARTITION '${partition}' FINAL`, {
+        await clickhouse.run(`OPTIMIZE TABLE ${database}.${table.name} PARTITION '${partition}' FINAL`, {
           timeoutMs: optimizeMsMax,
           settings: { optimize_throw_if_noop: 1 },
         });

@@ -4,12 +4,12 @@ import type { BlocksEnvelope } from '../../wire/blocks-envelope.ts';
 import { UnreadableBlock } from '../../wire/native/block-reader.ts';
 import type { HeldMessage } from '../held-message.ts';
 import type { DeadLettered, WriteOutcome } from '../sink.ts';
-import type { SpanInsert } from './span-inserts.ts';
-import { byDay, halvesOf, type Piece, piecesOf, refusedPiece } from './span-pieces.ts';
+import type { PieceInsert } from './piece-inserts.ts';
+import { byDay, halvesOf, type Piece, piecesOf, refusedPiece } from './pieces.ts';
 
 type Held = HeldMessage<BlocksEnvelope>;
 
-/** The refused rows of one write: each a span or a block of its message. */
+/** The refused rows of one write: each an item or a block of its message. */
 export type Refusals = { readonly of: Map<Held, DeadLettered[]>; count: number };
 
 export const noRefusals = (): Refusals => ({ of: new Map(), count: 0 });
@@ -19,9 +19,9 @@ export type OnWrite = (outcome: WriteOutcome, seconds: number) => void;
 /**
  * Writes messages day by day with this insert, and adds the refused rows to `refused`. Throws a transient Fault like `Sink.write`.
  */
-export type WriteSpans = (
+export type WritePieces = (
   messages: readonly Held[],
-  insert: SpanInsert,
+  insert: PieceInsert,
   refused: Refusals,
   onWrite: OnWrite,
 ) => Promise<void>;
@@ -33,14 +33,17 @@ const isFaultOfRows = (error: unknown): boolean =>
   error instanceof UnreadableBlock || (error instanceof Fault && error.code === 'clickhouse_rows_refused');
 
 /** `again` inserts the halves of pieces that were refused: some of their rows may be stored. */
-export const createWriteSpans = (again: SpanInsert, onUnclassified: (code: string) => void): WriteSpans => {
+export const createWritePieces = (
+  again: PieceInsert,
+  onUnclassified: (code: string) => void,
+): WritePieces => {
   /**
    * Inserts the pieces; when the store refuses rows, halves them until each refused row stands alone. Past `refusalsMax` of one
    * write, pieces are no longer halved: whole blocks are dead-lettered, with valid rows, instead of an insert for each row.
    */
   const insertOrSplit = async (
     pieces: readonly Piece[],
-    insert: SpanInsert,
+    insert: PieceInsert,
     refused: Refusals,
   ): Promise<void> => {
     try {

@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest';
-import { type OwedMerges, startOwedMerges } from '../../../../src/transfer/spans/owed-merges.ts';
+import type { ApplicationPipeline } from '../../../../src/model/signals.ts';
+import { type OwedMerges, startOwedMerges } from '../../../../src/transfer/blocks/owed-merges.ts';
 import { createMemoryBucket, type MemoryBucket } from '../../../support/stack/memory-bucket.ts';
 import { until } from '../../../support/until.ts';
 
@@ -10,11 +11,12 @@ type Merge = { readonly day: number; end(): void; fail(): void };
 /** A transfer process: its merges end on request. */
 const startProcess = (
   bucket: MemoryBucket,
-  { takeOverMs = 60_000 } = {},
+  { takeOverMs = 60_000, pipeline = 'traces' as ApplicationPipeline } = {},
 ): { merges: OwedMerges; begun: Merge[]; done: number[] } => {
   const begun: Merge[] = [];
   const done: number[] = [];
   const merges = startOwedMerges({
+    pipeline,
     bucket,
     merge: (day) =>
       new Promise((resolve, reject) => {
@@ -89,4 +91,27 @@ it('a day that is owed again while it is merged is merged once more, and one tha
   begun[2]?.end();
   await until('it is forgotten', async () => (await owedKeys(bucket)).length === 0);
   merges.stop();
+});
+
+// A day of another table would be merged in vain, and the one with the doubled rows never.
+it('a day of log records is owed and merged beside the same day of spans', async () => {
+  const bucket = createMemoryBucket();
+  const [spans, logs] = [startProcess(bucket), startProcess(bucket, { pipeline: 'logs' })];
+  await logs.merges.owe(7);
+  bucket.tell();
+  expect(await bucket.get('merge.logs-7')).toBeDefined();
+  await spans.merges.owe(8);
+  bucket.tell();
+  const next = [startProcess(bucket), startProcess(bucket, { pipeline: 'logs' })];
+  await until('each table has its day', () => next.every(({ begun }) => begun.length === 1));
+  expect([spans, logs, ...next].map(({ begun }) => begun.map(({ day }) => day))).toEqual([
+    [8],
+    [7],
+    [8],
+    [7],
+  ]);
+  logs.begun[0]?.end();
+  await until('it is forgotten', async () => (await bucket.get('merge.logs-7')) === undefined);
+  expect(await owedKeys(bucket)).toEqual([8]);
+  for (const { merges } of [spans, logs, ...next]) merges.stop();
 });

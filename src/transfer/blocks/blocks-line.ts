@@ -1,0 +1,76 @@
+import type { Bus } from '../../bus/connection.ts';
+import type { KvBucket } from '../../bus/kv.ts';
+import type { LogsPipeline, TracesPipeline } from '../../config/pipelines.ts';
+import { errorText } from '../../model/fault.ts';
+import type { ApplicationPipeline } from '../../model/signals.ts';
+import { createBlockWriter } from '../../stores/clickhouse/block-writer.ts';
+import type { Clickhouse } from '../../stores/clickhouse/client.ts';
+import { itemTableOf } from '../../stores/clickhouse/item-tables.ts';
+import { type ConsumerDependencies, type RunningConsumer, startConsumer } from '../consumer.ts';
+import { createBlocksSink } from './blocks-sink.ts';
+import { createFence } from './fence.ts';
+import { type OwedMerges, startOwedMerges } from './owed-merges.ts';
+
+type Common = Omit<ConsumerDependencies<unknown>, 'sink'>;
+
+export type BlocksLineOptions = {
+  readonly pipeline: ApplicationPipeline;
+  readonly definition: TracesPipeline | LogsPipeline;
+  /** Epoch of this process. */
+  readonly boot: number;
+  /** Has the days that need a merge. */
+  readonly system: KvBucket;
+};
+
+/** The running consumer of a signal whose items belong to applications. */
+export type BlocksLine = {
+  readonly pipeline: ApplicationPipeline;
+  readonly consumer: RunningConsumer;
+  readonly merges: OwedMerges;
+};
+
+const openFence = (bus: Bus, definition: BlocksLineOptions['definition'], log: Common['log']) =>
+  createFence(bus, {
+    stream: definition.consumer.stream,
+    consumer: definition.consumer.name,
+    duplicateWindowMs: definition.duplicateWindowMs,
+    now: () => performance.now(),
+    onFault: (error) =>
+      log.warn({ error: errorText(error) }, 'the fence is not read yet; the guard is on for every insert'),
+  });
+
+/** Its stream -> validate time -> guard -> its table in ClickHouse. */
+export const startBlocksLine = (
+  { pipeline, definition, boot, system }: BlocksLineOptions,
+  clickhouse: Clickhouse,
+  common: Common,
+): BlocksLine => {
+  const { bus, log, metrics, elapsed } = common;
+  const { stream, ackWaitMs } = definition.consumer;
+  const label = { pipeline };
+  const table = itemTableOf(pipeline);
+  const fence = openFence(bus, definition, log);
+  const writer = createBlockWriter(clickhouse, table, { insertMsMax: definition.storeTimeoutMs });
+  const merges = startOwedMerges({
+    pipeline,
+    bucket: system,
+    merge: writer.optimizeDay,
+    onMerged: () => metrics.optimised.inc(label),
+    log,
+  });
+  const sink = createBlocksSink(
+    writer,
+    fence,
+    { table, stream, boot, ackWaitMs, elapsed, guard: definition.guard },
+    {
+      onGuarded: (killed) => {
+        metrics.guarded.inc(label);
+        metrics.killedQueries.inc(label, killed);
+        if (killed > 0) log.warn({ ...label, killed }, 'killed inserts of an earlier attempt');
+      },
+      onOverlap: merges.owe,
+      onUnclassified: (code) => metrics.unclassified.inc({ ...label, code }),
+    },
+  );
+  return { pipeline, consumer: startConsumer(definition, { ...common, sink }), merges };
+};
