@@ -41,6 +41,7 @@ const names = [
   '021_ingest_settled_mv_record',
   '022_ingest_differences_placed',
   '023_ingest_samples_request',
+  '024_otel_logs',
 ];
 const version = names.length;
 const log = createLog('test', 'silent');
