@@ -82,7 +82,7 @@ it('a guarded insert of log records compares their services, and has no lookup o
   ]);
 });
 
-it('a log record that the store will never take is set aside alone, as record_refused', async () => {
+it('a log record that the store will never take is dead-lettered alone, as record_refused', async () => {
   const bad = messageOf(rowsOf('a', 'b', 'c'));
   const { deadLettered } = await sinkOf(recordingWriter('b')).write([bad], () => {});
   const letters = deadLettered.get(bad) ?? [];
