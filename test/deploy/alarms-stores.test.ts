@@ -14,6 +14,7 @@ import {
 import { prometheusPrograms } from '../support/deploy/prometheus.ts';
 import { type NodeManagementServer, startNodeManagement } from '../support/metadata/node-management.ts';
 import { requestOf, second, spanAt } from '../support/otlp/trace-cases.ts';
+import { messagesOf } from '../support/outcomes/books.ts';
 import { createPointMessages } from '../support/push/point-messages.ts';
 import { bodyOf } from '../support/push/stack.ts';
 import { fetchEngine } from '../support/stack/fetch-engine.ts';
@@ -56,6 +57,57 @@ const push = (): Promise<Response> =>
     method: 'POST',
     body: bodyOf(report, [{ metrics: { cpu: 1 } }]),
   });
+
+/** A push with a wrong token. */
+const failOnce = (): Promise<Response> =>
+  fetch(`http://127.0.0.1:${stack.ingress[0]?.ports['push']}/v2/push/`, {
+    method: 'POST',
+    body: bodyOf(report, [{ metrics: { cpu: 1 } }], { access_token: 'wrong' }),
+  });
+
+const hoursAgo = (hours: number): string => `toDateTime64(now64(3) - INTERVAL ${hours} HOUR, 3, 'UTC')`;
+
+/** Usage of a data id on eight days in a row, the last one more than a day ago. */
+const useDaily = (dataId: number): Promise<void> => {
+  const rows = Array.from({ length: 8 }, (_, day) => {
+    const at = hoursAgo(25 + 24 * day);
+    return `(${dataId}, 0, toStartOfMinute(${at}), 1, 1, 1, 1, 1, 1, ${at}, '10.0.0.9', 'job', 1)`;
+  });
+  return clickhouse(`INSERT INTO otel.ingest_usage VALUES ${rows.join(', ')}`);
+};
+
+/** A push with a wrong token now, and its sample in each of the five hours before, too. */
+const failHourly = async (): Promise<void> => {
+  const { mon_data_id: dataId } = report.data_source;
+  const ofSender = `reason = 'unauthorized' AND detail LIKE '%data id ${dataId}'`;
+  const count = `SELECT count() AS samples FROM otel.ingest_samples WHERE ${ofSender}`;
+  expect((await failOnce()).status).toBe(401);
+  await waitFor(
+    'its sample',
+    60_000,
+    async () => Number((await stack.spansQuery(count))[0]?.['samples']) > 0,
+  );
+  for (const hours of [1, 2, 3, 4, 5])
+    await clickhouse(
+      `INSERT INTO otel.ingest_samples SELECT * REPLACE (at - INTERVAL ${hours} HOUR AS at, seq + 1000 * ${hours} AS seq)
+         FROM (SELECT * FROM otel.ingest_samples WHERE ${ofSender} AND seq < 1000)`,
+    );
+};
+
+/** Pushes of a message each that no worker takes meanwhile; then `change`, and the worker is back. Answers their sequences. */
+const pushedUnseen = async (
+  count: number,
+  change: (sequences: readonly number[]) => Promise<unknown>,
+): Promise<number[]> => {
+  await stack.waitForEmptyStream('METRICS');
+  await stack.transfer[0]?.kill();
+  for (let pushes = 0; pushes < count; pushes++) expect((await push()).status).toBe(200);
+  const sequences = (await messagesOf(bus, 'METRICS')).map(({ sequence }) => sequence);
+  await change(sequences);
+  stack.transfer[0]?.start();
+  await stack.transfer[0]?.ready();
+  return sequences;
+};
 
 /** Does it again and again until `wanted` has come true. */
 const during = async (work: () => Promise<unknown>, wanted: Promise<unknown>): Promise<void> => {
@@ -129,6 +181,12 @@ describe.skipIf(missing !== undefined)(
       application = await stack.createApplication('alarms');
       watch = createAlarmWatch(stack, folder, questdbOps);
       await waitFor('both are known', 60_000, async () => (await push()).ok && (await exportSpans(1)).ok);
+      await useDaily((await stack.createReport('silent')).data_source.mon_data_id);
+      await failHourly();
+      // It reads usage when it starts, and then every two minutes.
+      await stack.metadata.stop();
+      stack.metadata.start();
+      await stack.metadata.ready();
       await watch.restart({
         TidemarkTableWaits: [['> 180', '> 2']],
         TidemarkQuestdbBehind: [['> 1000', '> 2']],
@@ -182,6 +240,51 @@ describe.skipIf(missing !== undefined)(
         watch.fires('TidemarkTableSuspended', 'TidemarkQuestdbBehind'),
       );
       await watch.ends('TidemarkTableSuspended', 'TidemarkQuestdbBehind');
+    }, 250_000);
+
+    it('fires for an error of a store that is not known', async () => {
+      await clickhouse("ALTER TABLE otel.otel_traces ADD CONSTRAINT odd CHECK throwIf(SpanName != '') = 0");
+      expect((await exportSpans(3)).status).toBe(200);
+      await watch.fires('TidemarkStoreAnswersUnknown');
+      await clickhouse('ALTER TABLE otel.otel_traces DROP CONSTRAINT odd');
+      await watch.ends('TidemarkStoreAnswersUnknown');
+    }, 250_000);
+
+    it('fires for messages that a consumer was moved past, until it is moved back', async () => {
+      expect(await watch.firing()).not.toContain('TidemarkUnbalanced');
+      const { consumers } = await bus.manager();
+      const sequences = await pushedUnseen(5, (all) => consumers.reset('METRICS', 'questdb', all[3]));
+      await watch.fires('TidemarkStuckMessages', 'TidemarkUnbalanced');
+      await consumers.reset('METRICS', 'questdb', sequences[0]);
+      await watch.ends('TidemarkStuckMessages', 'TidemarkUnbalanced');
+    }, 300_000);
+
+    it('fires for a loss, until it is closed', async () => {
+      const { streams } = await bus.manager();
+      await pushedUnseen(5, async ([, lost = 0]) => streams.deleteMessage('METRICS', lost));
+      await watch.fires('TidemarkUnbalanced');
+      const { mon_data_id: data_id } = report.data_source;
+      const body = { data_id, reason: 'deleted by a test' };
+      expect(await stack.api('POST', '/api/v1/account/differences/close', body)).toMatchObject({
+        status: 200,
+      });
+      await watch.ends('TidemarkUnbalanced');
+    }, 300_000);
+
+    // Outcomes have all of LEDGER, and samples only its first half.
+    it('fires for samples that LEDGER has no room for', async () => {
+      let restore = async (): Promise<void> => undefined;
+      await pushedUnseen(5, async () => {
+        const { state } = await (await bus.manager()).streams.info('LEDGER');
+        restore = await limitStream(bus, 'LEDGER', Math.ceil(state.bytes * 1.5));
+        await during(failOnce, watch.fires('TidemarkLedgerRowsLost'));
+        await restore();
+      });
+      await watch.ends('TidemarkLedgerRowsLost');
+    }, 300_000);
+
+    it('fires for a producer that is silent and a sender that fails', async () => {
+      await watch.fires('TidemarkProducerSilent', 'TidemarkSenderUnauthorized');
     }, 250_000);
 
     it('fires for a node management that refuses', async () => {
