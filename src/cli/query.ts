@@ -1,9 +1,8 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { z } from 'zod';
 import { counted } from '../model/counted.ts';
-import { nowSeconds } from '../model/time.ts';
 import { adminClient } from './client.ts';
-import { addJsonOption, durationArgument, idArgument, type JsonOption, queryText } from './options.ts';
+import { durationArgument, idArgument, queryText } from './options.ts';
 import {
   integerArgument,
   nothing,
@@ -14,29 +13,17 @@ import {
   sayLines,
   timeText,
 } from './output.ts';
+import { registerLogs } from './query-logs.ts';
+import {
+  type Attribute,
+  addQueryOptions,
+  attributeArgument,
+  bounded,
+  periodOf,
+  type QueryOptions,
+  sayStatements,
+} from './query-options.ts';
 import { registerTrace } from './trace.ts';
-
-const bounded = z.object({ sql: z.array(z.string()) });
-
-/** What every query may say about its period and its statements. */
-type QueryOptions = JsonOption & { since?: number; wide?: true; sql?: true };
-
-const addQueryOptions = (command: Command): Command =>
-  addJsonOption(
-    command
-      .option('--since <duration>', 'of the last 15m, 1h, 7d; default 1h', durationArgument)
-      .option('--wide', 'allow more than 7 days')
-      .option('--sql', 'print the statements that ran, on stderr'),
-  );
-
-const periodOf = ({ since, wide }: QueryOptions) => ({
-  ...(since === undefined ? {} : { since: Math.max(0, nowSeconds() - since) }),
-  ...(wide === undefined ? {} : { wide }),
-});
-
-const sayStatements = ({ sql }: z.output<typeof bounded>, options: QueryOptions): void => {
-  if (options.sql === true && options.json !== true) for (const statement of sql) sayLines(statement);
-};
 
 const cellText = (value: string | number | null | undefined): string => {
   if (value === null || value === undefined) return nothing;
@@ -172,16 +159,6 @@ const tracesSchema = bounded.extend({
   next_cursor: z.string().nullable(),
 });
 
-type Attribute = { scope: 'span' | 'resource'; key: string; value: string };
-
-const attributeArgument =
-  (scope: Attribute['scope']) =>
-  (text: string, before: Attribute[] = []): Attribute[] => {
-    const at = text.indexOf('=');
-    if (at < 1) throw new InvalidArgumentError('It must look like http.route=/cart.');
-    return [...before, { scope, key: text.slice(0, at), value: text.slice(at + 1) }];
-  };
-
 type TracesOptions = QueryOptions & {
   appId?: number;
   service?: string;
@@ -189,8 +166,8 @@ type TracesOptions = QueryOptions & {
   status?: string;
   minMs?: number;
   maxMs?: number;
-  attribute?: Attribute[];
-  resource?: Attribute[];
+  attribute?: Attribute<'span'>[];
+  resource?: Attribute<'resource'>[];
   limit?: number;
   cursor?: string;
 };
@@ -326,12 +303,13 @@ const registerTraces = (query: Command): void => {
   ).action(services);
 };
 
-/** `tidemark query points | values | traces | services`, and `tidemark trace`. */
+/** `tidemark query points | values | traces | services | logs`, and `tidemark trace`. */
 export const registerQuery = (program: Command): void => {
   const query = program
     .command('query')
-    .description('stored points and traces, within bounds (docs/explore.md)');
+    .description('stored points, traces and logs, within bounds (docs/explore.md)');
   registerPoints(query);
   registerTraces(query);
+  registerLogs(query);
   registerTrace(program);
 };

@@ -1,9 +1,11 @@
-import { type Command, InvalidArgumentError } from 'commander';
+import type { Command } from 'commander';
 import { z } from 'zod';
 import { Fault } from '../model/fault.ts';
 import { adminClient } from './client.ts';
 import { addJsonOption, durationArgument, idArgument, type JsonOption } from './options.ts';
 import { printAnswer, printFields, printLine, sayLines } from './output.ts';
+import { logsSchema, printLogs } from './query-logs.ts';
+import { traceIdArgument } from './query-options.ts';
 import { type SendOptions, sendSpan } from './send-span.ts';
 
 const attribute = z.object({ key: z.string(), value: z.string() });
@@ -104,13 +106,29 @@ const print = (trace: z.output<typeof traceSchema>, { attributes }: TraceOptions
   if (trace.truncated) sayLines(`the first ${trace.spans.length} of ${trace.spans_total} spans`);
 };
 
-type TraceOptions = JsonOption & { attributes?: true };
+type TraceOptions = JsonOption & { attributes?: true; logs?: true };
 
-const traceIdArgument = (text: string): string => {
-  if (!/^[0-9a-fA-F]{32}$/.test(text))
-    throw new InvalidArgumentError('It must be a trace id: 32 hex digits.');
-  return text;
-};
+const wholeSchema = z.record(z.string(), z.unknown());
+
+const second = 1_000_000_000n;
+/** Records may come before the first span and after the last one: of other clocks, and of work that goes on. */
+const aroundSeconds = 300;
+
+/** The last 200 log records of a trace. */
+const askLogsOf = ({
+  trace_id,
+  start_unix_nano: start,
+  duration_ns: duration,
+}: z.output<typeof traceSchema>) =>
+  adminClient().ask(logsSchema, 'POST', '/api/v1/query/logs', {
+    body: {
+      trace_id,
+      since: Math.max(0, Number(BigInt(start) / second) - aroundSeconds),
+      until: Number((BigInt(start) + BigInt(Math.ceil(duration))) / second) + 1 + aroundSeconds,
+      wide: true,
+      limit: 200,
+    },
+  });
 
 type ShowOrSendOptions = TraceOptions & SendOptions & { send?: number };
 
@@ -120,7 +138,15 @@ const run = async (id: string | undefined, options: ShowOrSendOptions): Promise<
   if (appId !== undefined || id === undefined)
     throw new Fault('permanent', 'wrong_words', 'name a trace id, or --send <app_id>: one of the two');
   const answer = await adminClient().ask(traceSchema, 'GET', `/api/v1/traces/${id}`);
-  printAnswer(answer, options, (trace) => print(trace, options));
+  if (options.logs !== true) return printAnswer(answer, options, (trace) => print(trace, options));
+  const logs = await askLogsOf(answer.value);
+  const json = { ...wholeSchema.parse(answer.json), logs: wholeSchema.parse(logs.json)['items'] };
+  printAnswer({ value: answer.value, json }, options, (trace) => {
+    print(trace, options);
+    printLine('');
+    printLogs(logs.value.items.toReversed(), true);
+    if (logs.value.next_cursor !== null) sayLines(`the last ${logs.value.items.length} log records`);
+  });
 };
 
 /** `tidemark trace`. */
@@ -133,6 +159,7 @@ export const registerTrace = (program: Command): void => {
       )
       .argument('[trace_id]', 'trace', traceIdArgument)
       .option('--attributes', 'print the attributes of each span, too')
+      .option('--logs', 'print the log records of the trace, too: at most 200')
       .option('--send <app_id>', 'send a span of this application', idArgument)
       .option('--service <name>', 'service.name of the sent span', 'tidemark trace')
       .option('--name <name>', 'name of the sent span', 'trial')

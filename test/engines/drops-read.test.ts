@@ -144,7 +144,7 @@ describe('the balance', () => {
     expect(answer.items).toMatchObject([
       { app_id: application.app_id, received: 2, stored: 1, dropped: { trace_id_invalid: 1 }, adds_up: true },
     ]);
-    expect(answer.in_flight.map(({ stream }) => stream)).toEqual(['METRICS', 'TRACES', 'LEDGER']);
+    expect(answer.in_flight.map(({ stream }) => stream)).toEqual(['METRICS', 'TRACES', 'LOGS', 'LEDGER']);
     const text = await cli.text(`ledger --data-id ${dataId}`);
     expect(text).toMatch(/^received +5$/m);
     expect(text).toMatch(/^dropped +2 \(\w+ 1, \w+ 1\)$/m);
@@ -179,7 +179,7 @@ describe('the balance', () => {
   it('has no differences, and the stores hold what the records say', async () => {
     expect(await cli.text('account')).toMatch(/^no differences: the books agree$/m);
     const text = await cli.text(`account --stores --owner ${ofReport().data_id}`);
-    expect(text).toMatch(new RegExp(`^data id ${ofReport().data_id} +yes`, 'm'));
+    expect(text).toMatch(new RegExp(`^data id ${ofReport().data_id} +metrics +yes`, 'm'));
   });
 
   it.each([

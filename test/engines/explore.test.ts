@@ -1,5 +1,6 @@
-// Queries of stored points and traces, in rooms of one stack.
+// Queries of stored points, traces and logs, in rooms of one stack.
 import './explore/points.ts';
 import './explore/traces.ts';
+import './explore/logs.ts';
 import './explore/limits.ts';
 import './explore/sending.ts';

@@ -133,6 +133,30 @@ const fill = async (): Promise<void> => {
       );
 };
 
+/** As the line stores them. */
+const insertLogs = async (): Promise<void> => {
+  const rows = Array.from({ length: data.traces }, (_, trace) =>
+    data.logRecordsOf(trace).map(({ service, atMs, severity, body }, index) => ({
+      Timestamp: `${atMs / 1_000}`,
+      TimestampTime: Math.floor(atMs / 1_000),
+      TraceId: data.traceIdOf(trace),
+      SeverityText: severity.text,
+      SeverityNumber: severity.number,
+      ServiceName: service,
+      Body: body,
+      uid: `${10 * trace + index}`,
+      AppId: 1,
+    })),
+  ).flat();
+  const { user, password } = own.clickhouse;
+  const text = rows.map((row) => JSON.stringify(row)).join('\n');
+  await fetchText(
+    own.clickhouse.url,
+    { user: user ?? '', password: password ?? '' },
+    `INSERT INTO otel.otel_logs FORMAT JSONEachRow ${text}`,
+  );
+};
+
 const untilStored = async (): Promise<void> => {
   const counts = [
     [tableOf(1_500_002), wide.length],
@@ -155,6 +179,7 @@ beforeAll(async () => {
   await untilReady(up);
   own = await installationOn(join(folder.path, 'data'));
   await fill();
+  await insertLogs();
   await untilStored();
 });
 afterAll(async () => {

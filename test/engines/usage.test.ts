@@ -315,7 +315,7 @@ describe('what owners have on the disk', () => {
   it('is printed by tidemark usage --disk', async () => {
     const text = await cli.text('usage --disk');
     expect(text).toMatch(/^data +questdb, clickhouse +\d.*(in \d+ days|not in 10 years)$/m);
-    expect(text).toMatch(new RegExp(`^data id ${dataId()} +7 +questdb +\\d.* 30 days$`, 'm'));
+    expect(text).toMatch(new RegExp(`^data id ${dataId()} +metrics +7 +questdb +\\d.* 30 days$`, 'm'));
     expect(await cli.text(`usage --disk --by day --data-id ${dataId()}`)).toMatch(
       /^2\d{3}-\d\d-\d\d +questdb/m,
     );

@@ -1612,6 +1612,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/query/logs": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Log records that fulfil all conditions, the newest first; by default of the last hour
+         * @description Needs the role viewer.
+         */
+        post: operations["post_query_logs"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/audit": {
         parameters: {
             query?: never;
@@ -3190,6 +3210,83 @@ export interface components {
         Attribute: {
             key: string;
             value: string;
+        };
+        Logs: {
+            since: number;
+            until: number;
+            items: components["schemas"]["LogRecord"][];
+            next_cursor: string | null;
+            /** @description The statements that ran, in their order */
+            sql: string[];
+            /** @description Milliseconds of the call */
+            elapsed_ms: number;
+            /** @description Rows that ClickHouse read */
+            rows_read: number;
+        };
+        LogRecord: {
+            /** @description Nanoseconds since 1970 */
+            time_unix_nano: string;
+            /** @description null: the sender gave none */
+            observed_time_unix_nano: string | null;
+            app_id: number;
+            service: string;
+            /** @description 0: the sender gave none */
+            severity_number: number;
+            severity_text: string;
+            /** @description Its first 4096 characters */
+            body: string;
+            /** @description Of the whole body */
+            body_bytes: number;
+            event_name: string;
+            /** @description Empty: of no trace */
+            trace_id: string;
+            span_id: string;
+            scope: {
+                name: string;
+                version: string;
+            };
+            attributes: components["schemas"]["Attribute"][];
+            resource: components["schemas"]["Attribute"][];
+        };
+        LogsQuery: {
+            /** @description Only of this application */
+            app_id?: number;
+            /** @description service.name */
+            service?: string;
+            /**
+             * @description At least this severe; log records without a severity are left out
+             * @enum {string}
+             */
+            severity?: "trace" | "debug" | "info" | "warn" | "error" | "fatal";
+            /** @description The body has this text, and each word of it as a whole word; letters as they are */
+            text?: string;
+            trace_id?: string;
+            /**
+             * @description Each equals exactly
+             * @default []
+             */
+            attributes: {
+                /**
+                 * @default log
+                 * @enum {string}
+                 */
+                scope: "log" | "resource";
+                key: string;
+                value: string;
+            }[];
+            /** @description At or after this time, Unix seconds; default an hour before until */
+            since?: number;
+            /** @description Before this time, Unix seconds; default now */
+            until?: number;
+            /**
+             * @description Allows a period of more than 7 days
+             * @default false
+             */
+            wide: boolean;
+            /** @default 50 */
+            limit: number;
+            /** @description The next_cursor of the page before, of the same query */
+            cursor?: string;
         };
         AuditEntry: {
             audit_id: string;
@@ -7265,6 +7362,40 @@ export interface operations {
             403: components["responses"]["Problem403"];
             404: components["responses"]["Problem404"];
             409: components["responses"]["Problem409"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+            504: components["responses"]["Problem504"];
+        };
+    };
+    post_query_logs: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["LogsQuery"];
+            };
+        };
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Logs"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
             422: components["responses"]["Problem422"];
             429: components["responses"]["Problem429"];
             503: components["responses"]["Problem503"];

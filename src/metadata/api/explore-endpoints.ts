@@ -5,6 +5,8 @@ import type { ApiDeps } from './deps.ts';
 import { type Endpoint, endpoint, none } from './endpoint.ts';
 import {
   dimensionName,
+  logsAnswer,
+  logsRequest,
   pointsAnswer,
   pointsRequest,
   servicesAnswer,
@@ -132,15 +134,31 @@ const ofTraces = ({ explore }: ApiDeps, role: Endpoint['role']): Endpoint[] => [
   }),
 ];
 
+const ofLogs = ({ explore }: ApiDeps, role: Endpoint['role']): Endpoint[] => [
+  endpoint({
+    method: 'POST',
+    path: '/api/v1/query/logs',
+    tag,
+    summary: 'Log records that fulfil all conditions, the newest first; by default of the last hour',
+    role,
+    isQuery: true,
+    params: none,
+    query: none,
+    body: logsRequest,
+    answer: logsAnswer,
+    run: async (call) => {
+      await refuseUnknownOwner(call.records, call.body);
+      return { body: await explore.logs(askerOf(call), call.body) };
+    },
+  }),
+];
+
 const switchedOff = (): Promise<never> =>
   Promise.reject(new Fault('permanent', 'explore_off', 'TIDEMARK_CONSOLE_EXPLORE is off'));
 
-/** Queries of stored points and spans (docs/explore.md). */
+/** Queries of stored points, spans and log records (docs/explore.md). */
 export const exploreEndpoints = (deps: ApiDeps): Endpoint[] => {
   const { role } = deps.explore;
-  const endpoints = [
-    ...ofPoints(deps, role === 'off' ? 'viewer' : role),
-    ...ofTraces(deps, role === 'off' ? 'viewer' : role),
-  ];
+  const endpoints = [ofPoints, ofTraces, ofLogs].flatMap((of) => of(deps, role === 'off' ? 'viewer' : role));
   return role === 'off' ? endpoints.map((each) => ({ ...each, prepare: switchedOff })) : endpoints;
 };

@@ -4,6 +4,7 @@ import { type ClickhouseReader, createClickhouseReader } from '../../stores/clic
 import { createQuestdbReader, type QuestdbReader } from '../../stores/questdb/reader.ts';
 import type { Records } from '../records/store.ts';
 import { createGate } from './gate.ts';
+import { type AskedLogs, queryLogs } from './logs.ts';
 import { type AskedPoints, type AskedValues, queryPoints, queryValues } from './points.ts';
 import { type AskedTraces, queryTraces, readServices, readTrace } from './traces.ts';
 
@@ -17,7 +18,7 @@ export type Readers = {
   close(): Promise<void>;
 };
 
-/** Bounded queries of stored points and spans. */
+/** Bounded queries of stored points, spans and log records. */
 export type Explore = ReturnType<typeof createExplore>;
 
 export const openReaders = (urls: ReturnType<typeof readerUrls>): Readers => {
@@ -43,7 +44,7 @@ type Deps = {
 export const createExplore = ({ role, records, readers, now }: Deps) => {
   const gate = createGate();
   const points = { records, readers: readers.questdb, now };
-  const traces = { reader: readers.clickhouse, now };
+  const items = { reader: readers.clickhouse, now };
   return {
     /** The least role that may query; off = nobody. */
     role,
@@ -52,10 +53,12 @@ export const createExplore = ({ role, records, readers, now }: Deps) => {
     values: ({ tokenId, signal }: Asker, asked: AskedValues) =>
       gate.run(tokenId, signal, (bounds) => queryValues(points, asked, bounds)),
     traces: ({ tokenId, signal }: Asker, asked: AskedTraces) =>
-      gate.run(tokenId, signal, (bounds) => queryTraces(traces, asked, bounds)),
+      gate.run(tokenId, signal, (bounds) => queryTraces(items, asked, bounds)),
+    logs: ({ tokenId, signal }: Asker, asked: AskedLogs) =>
+      gate.run(tokenId, signal, (bounds) => queryLogs(items, asked, bounds)),
     trace: ({ tokenId, signal }: Asker, id: string) =>
-      gate.run(tokenId, signal, (bounds) => readTrace(traces, id, bounds)),
+      gate.run(tokenId, signal, (bounds) => readTrace(items, id, bounds)),
     services: ({ tokenId, signal }: Asker, asked: Parameters<typeof readServices>[1]) =>
-      gate.run(tokenId, signal, (bounds) => readServices(traces, asked, bounds)),
+      gate.run(tokenId, signal, (bounds) => readServices(items, asked, bounds)),
   };
 };

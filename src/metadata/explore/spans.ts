@@ -41,7 +41,7 @@ type SpanRow = z.output<typeof spanRowSchema>;
 /** An attribute. As a list: a key may be called as anything of an object's own. */
 export type Attribute = { readonly key: string; readonly value: string };
 
-const attributesOf = (keys: readonly string[] = [], values: readonly string[] = []): Attribute[] =>
+export const attributesOf = (keys: readonly string[] = [], values: readonly string[] = []): Attribute[] =>
   keys.map((key, index) => ({ key, value: values[index] ?? '' }));
 
 const eventsOf = (row: SpanRow) =>

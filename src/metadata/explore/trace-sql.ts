@@ -1,14 +1,20 @@
-import type { Params } from '../../stores/clickhouse/reader.ts';
 import type { Period } from './period.ts';
+import {
+  type AttributeMatch,
+  appPart,
+  attributeParts,
+  nanosOf,
+  type Part,
+  pairs,
+  periodPart,
+  type Statement,
+  statement,
+} from './statement.ts';
 
 export const statuses = ['unset', 'ok', 'error'] as const;
 
 /** An attribute that a span, or its resource, has with exactly this value. */
-export type AttributeCondition = {
-  readonly scope: 'span' | 'resource';
-  readonly key: string;
-  readonly value: string;
-};
+export type AttributeCondition = AttributeMatch & { readonly scope: 'span' | 'resource' };
 
 /** Conditions that one span of a trace fulfils together. Durations are nanoseconds. */
 export type SpanConditions = {
@@ -24,24 +30,8 @@ export type SpanConditions = {
 /** Where a list of traces ended: the newest matching span of its last trace, nanoseconds since 1970. */
 export type TracePlace = { readonly at: bigint; readonly id: string };
 
-/** A statement and the values of its `{name:Type}`. */
-export type Statement = { readonly sql: string; readonly params: Params };
-
 const statusTexts = { unset: 'Unset', ok: 'Ok', error: 'Error' } as const;
 const columnOfScope = { span: 'SpanAttributes', resource: 'ResourceAttributes' } as const;
-
-/** Nanoseconds since 1970. */
-export const nanosOf = (seconds: number): bigint => BigInt(seconds) * 1_000_000_000n;
-
-type Part = readonly [sql: string, params: Params];
-
-const periodPart = (since: bigint, until: bigint): Part => [
-  'Timestamp >= fromUnixTimestamp64Nano({since:Int64}) AND Timestamp < fromUnixTimestamp64Nano({until:Int64})',
-  { since: String(since), until: String(until) },
-];
-
-const appPart = (appId: number | undefined): Part[] =>
-  appId === undefined ? [] : [['AppId = {app:Int64}', { app: String(appId) }]];
 
 const conditionParts = (conditions: SpanConditions): Part[] => {
   const { appId, service, spanName, status, durationMin, durationMax, attributes } = conditions;
@@ -51,21 +41,8 @@ const conditionParts = (conditions: SpanConditions): Part[] => {
   if (status !== undefined) parts.push(['StatusCode = {status:String}', { status: statusTexts[status] }]);
   if (durationMin !== undefined) parts.push(['Duration >= {least:UInt64}', { least: String(durationMin) }]);
   if (durationMax !== undefined) parts.push(['Duration <= {most:UInt64}', { most: String(durationMax) }]);
-  for (const [index, { scope, key, value }] of attributes.entries()) {
-    const name = columnOfScope[scope];
-    parts.push([
-      // A missing key reads like an empty value.
-      `mapContains(${name}, {key${index}:String}) AND ${name}[{key${index}:String}] = {value${index}:String}`,
-      { [`key${index}`]: key, [`value${index}`]: value },
-    ]);
-  }
-  return parts;
+  return [...parts, ...attributeParts(attributes, ({ scope }) => columnOfScope[scope])];
 };
-
-const statement = (before: string, parts: readonly Part[], after: string, more: Params = {}): Statement => ({
-  sql: `${before} WHERE ${parts.map(([sql]) => sql).join(' AND ')}${after}`,
-  params: Object.assign({}, ...parts.map(([, params]) => params), more),
-});
 
 const newest = 'max(Timestamp)';
 
@@ -128,9 +105,6 @@ const one = (id: string): readonly Part[] => [[ofTraces('= {id:String}'), { id }
 /** The number of spans of a trace. */
 export const countSql = (id: string): Statement =>
   statement('SELECT uniqExact(uid) AS spans FROM otel.otel_traces', one(id), '');
-
-const pairs = (column: string, name: string): string =>
-  `mapKeys(${column}) AS ${name}_keys, mapValues(${column}) AS ${name}_values`;
 
 const nestedPairs = (column: string, name: string): string =>
   `arrayMap(each -> mapKeys(each), ${column}) AS ${name}_keys, arrayMap(each -> mapValues(each), ${column}) AS ${name}_values`;

@@ -1,18 +1,16 @@
 import { z } from 'zod';
-import { inlined } from '../../stores/clickhouse/literals.ts';
-import type { ClickhouseReader } from '../../stores/clickhouse/reader.ts';
-import { fieldFault, notFound } from '../problem.ts';
+import { notFound } from '../problem.ts';
 import type { NextBounds } from './gate.ts';
 import { type AskedPeriod, type Period, periodOf } from './period.ts';
+import { firstWindow, type ItemSource, type Run, requireWellFormed, startRun, wrongCursor } from './run.ts';
 import { shownSpans, spanRowSchema } from './spans.ts';
+import { nanosOf } from './statement.ts';
 import {
   type AttributeCondition,
   countSql,
   findSql,
   matchesSql,
-  nanosOf,
   type SpanConditions,
-  type Statement,
   servicesSql,
   spansSql,
   type statuses,
@@ -37,9 +35,6 @@ export type AskedTraces = AskedPeriod & {
   readonly cursor?: string | undefined;
 };
 
-/** Where the queries go. */
-export type TraceSource = { readonly reader: ClickhouseReader; readonly now: () => number };
-
 const big = z.string().transform(BigInt);
 const count = z.coerce.number();
 
@@ -59,32 +54,8 @@ const summarySchema = z.object({
 const spanCountSchema = z.object({ spans: count });
 const serviceSchema = z.object({ service: z.string(), name: z.string(), spans: count });
 
-/** The queries of one call, in their order, with their values in them. */
-const startRun = (reader: ClickhouseReader, bounds: NextBounds) => {
-  const begun = performance.now();
-  const sql: string[] = [];
-  let rowsRead = 0;
-  return {
-    rows: async <T>(schema: z.ZodType<T>, { sql: query, params }: Statement): Promise<T[]> => {
-      sql.push(inlined(query, params));
-      const answer = await reader.read(schema, query, params, bounds());
-      rowsRead += answer.rowsRead;
-      return answer.rows;
-    },
-    /** What every answer says about its queries. */
-    about: () => ({ sql, elapsed_ms: Math.round(performance.now() - begun), rows_read: rowsRead }),
-  };
-};
-
-type Run = ReturnType<typeof startRun>;
-
 const nanosOfMs = (ms: number | undefined): bigint | undefined =>
   ms === undefined ? undefined : BigInt(Math.round(ms * 1_000_000));
-
-const requireWellFormed = (text: string | undefined, field: string): void => {
-  if (text !== undefined && !text.isWellFormed())
-    throw fieldFault('invalid_value', field, 'must be well-formed Unicode');
-};
 
 const conditionsOf = (asked: AskedTraces): SpanConditions => {
   requireWellFormed(asked.service, 'service');
@@ -110,13 +81,9 @@ const placeOf = (cursor: string | undefined): TracePlace | undefined => {
   if (cursor === undefined) return undefined;
   const [, at, id] =
     /^(\d{1,19})\.([0-9a-f]{32})$/.exec(Buffer.from(cursor, 'base64url').toString('latin1')) ?? [];
-  if (at === undefined || id === undefined)
-    throw fieldFault('invalid_value', 'cursor', 'is not a next_cursor of this list');
+  if (at === undefined || id === undefined) throw wrongCursor();
   return { at: BigInt(at), id };
 };
-
-const secondNanos = 1_000_000_000n;
-const firstWindowMin = 60n * secondNanos;
 
 /**
  * The newest traces of a period behind `from`, at most `max`. It looks at the newest part of the period first, and at eight times
@@ -134,8 +101,7 @@ const findTraces = async (
   const found: TracePlace[] = [];
   let before = from;
   let upper = from === undefined || from.at >= until ? until : from.at + 1n;
-  let width = (until - since) / 64n;
-  if (width < firstWindowMin) width = firstWindowMin;
+  let width = firstWindow(since, until);
   while (found.length < max && upper > since) {
     const lower = upper - since > width ? upper - width : since;
     const wanted = max - found.length;
@@ -170,7 +136,7 @@ const findTraces = async (
 const milliseconds = (nanos: bigint): number => Number(nanos) / 1e6;
 
 /** A page of traces that have a span with all of these conditions, newest such span first. Throws the Faults of `ClickhouseReader`. */
-export const queryTraces = async ({ reader, now }: TraceSource, asked: AskedTraces, bounds: NextBounds) => {
+export const queryTraces = async ({ reader, now }: ItemSource, asked: AskedTraces, bounds: NextBounds) => {
   const period = periodOf(asked, now());
   const run = startRun(reader, bounds);
   const places = await findTraces(run, conditionsOf(asked), period, placeOf(asked.cursor), asked.limit + 1);
@@ -205,7 +171,7 @@ export const queryTraces = async ({ reader, now }: TraceSource, asked: AskedTrac
 };
 
 /** The spans of a trace. Throws a permanent Fault `not_found`, and those of `ClickhouseReader`. */
-export const readTrace = async ({ reader }: TraceSource, id: string, bounds: NextBounds) => {
+export const readTrace = async ({ reader }: ItemSource, id: string, bounds: NextBounds) => {
   const run = startRun(reader, bounds);
   const [counted] = await run.rows(spanCountSchema, countSql(id));
   const total = counted?.spans ?? 0;
@@ -223,7 +189,7 @@ export const readTrace = async ({ reader }: TraceSource, id: string, bounds: Nex
 
 /** Services and the names of their spans in a period, those with most spans first. Throws the Faults of `ClickhouseReader`. */
 export const readServices = async (
-  { reader, now }: TraceSource,
+  { reader, now }: ItemSource,
   asked: AskedPeriod & Pick<AskedTraces, 'app_id'>,
   bounds: NextBounds,
 ) => {

@@ -168,6 +168,7 @@ describe('a metadata process', () => {
       ['POST', '/api/v1/query/points'],
       ['GET', '/api/v1/query/points/values'],
       ['POST', '/api/v1/query/traces'],
+      ['POST', '/api/v1/query/logs'],
       ['GET', '/api/v1/traces/services'],
       ['GET', `/api/v1/traces/${traceIds[0]}`],
     ] as const) {

@@ -109,6 +109,8 @@ const shown = (() => {
   ];
 })();
 
+const logRecords = traceNumbers.flatMap(data.logRecordsOf);
+
 const sumOf = (of: (trace: number) => number): number =>
   traceNumbers.reduce((sum, trace) => sum + of(trace), 0);
 
@@ -233,6 +235,50 @@ export const answers: Readonly<Record<string, readonly Check[]>> = {
         own_ms: sumOf((trace) => data.durationsOf(trace).select),
       },
     ]),
+  ],
+  'By severity': [
+    is(() => [
+      { ServiceName: 'cart', SeverityText: 'ERROR', records: failed },
+      { ServiceName: 'gateway', SeverityText: 'INFO', records: data.traces },
+    ]),
+  ],
+  'Words in the body': [
+    is(() =>
+      logRecords
+        .filter(({ severity }) => severity.text === 'ERROR')
+        .toReversed()
+        .slice(0, 3)
+        .map(({ atMs, service, body }) => ({
+          Timestamp: clickhouseTime(atMs, 9),
+          ServiceName: service,
+          Body: body,
+        })),
+    ),
+  ],
+  'Log records of a trace': [
+    is(() =>
+      data.logRecordsOf(0).map(({ atMs, service, severity, body }) => ({
+        Timestamp: clickhouseTime(atMs, 9),
+        ServiceName: service,
+        SeverityText: severity.text,
+        Body: body,
+      })),
+    ),
+  ],
+  'Errors of each service and minute': [
+    is(() =>
+      traceNumbers.flatMap((trace) =>
+        data
+          .logRecordsOf(trace)
+          .toReversed()
+          .map(({ service, severity }) => ({
+            minute: clickhouseTime(data.startOf(trace)),
+            ServiceName: service,
+            records: 1,
+            errors: severity.number >= 17 ? 1 : 0,
+          })),
+      ),
+    ),
   ],
 };
 

@@ -95,6 +95,26 @@ const spanOf = (trace: number, { depth, name, kind, ms }: Given): OtlpSpan => {
   };
 };
 
+/** What the services of a trace log: the gateway its request, the cart why it failed. */
+export const logRecordsOf = (trace: number) => [
+  {
+    service: 'gateway',
+    atMs: startOf(trace) + 1,
+    severity: { text: 'INFO', number: 9 },
+    body: `GET /cart took ${durationsOf(trace).get} ms`,
+  },
+  ...(isFailed(trace)
+    ? [
+        {
+          service: 'cart',
+          atMs: startOf(trace) + 2,
+          severity: { text: 'ERROR', number: 17 },
+          body: `cart ${trace} not loaded: connection refused`,
+        },
+      ]
+    : []),
+];
+
 /** The two requests of a trace: each service exports its own spans. */
 export const exportsOf = (trace: number) => {
   const { get, load, select } = durationsOf(trace);

@@ -34,6 +34,7 @@ const reviewed: Readonly<Record<string, readonly string[]>> = {
     'ingress/sender.ts /^\\s*([^\\s/(]+)/',
     'ingress/sender.ts /[^\\w-]+/',
     'metadata/inspect/receivers.ts /^(\\[[0-9A-Fa-f:.]{2,45}\\]|[A-Za-z0-9.-]{1,253})(?::\\d{1,5})?$/',
+    'metadata/explore/log-sql.ts /[0-9A-Za-z\\u0080-\\u{10ffff}]+/gu',
     'outcomes/arrivals.ts /(?:^|; )data id ([0-9]{1,15})$/',
     'metadata/records/values.ts /^(-?\\d{1,10})_/',
     'metadata/api/account-endpoints.ts /^\\d{4}-\\d{2}-\\d{2}$/',
@@ -106,6 +107,8 @@ const reviewed: Readonly<Record<string, readonly string[]>> = {
     'metadata/api/outcome-endpoints.ts /^(\\d{1,14})\\.(\\d{1,8})\\.(\\d{1,15})$/',
     'metadata/api/explore-endpoints.ts /^\\d{1,4}$/',
     'metadata/api/explore-shapes.ts /^[A-Za-z0-9_-]{1,96}$/',
+    'metadata/api/explore-shapes.ts /^[0-9a-fA-F]{32}$/',
+    'metadata/explore/logs.ts /^(\\d{1,19})\\.(\\d{1,20})$/',
     'metadata/explore/traces.ts /^(\\d{1,19})\\.([0-9a-f]{32})$/',
     // Values of a query.
     "stores/clickhouse/literals.ts /[\\\\'\\u0000-\\u001f\\u007f]/g",

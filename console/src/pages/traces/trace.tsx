@@ -5,6 +5,7 @@ import { plainText } from '../../parts/plain-text.ts';
 import { Queried, Ran, useQuery } from '../../parts/query.tsx';
 import { Badge, TooLarge } from '../../parts/states.tsx';
 import { href } from '../../shell/router.ts';
+import { LogsOfTrace } from './logs.tsx';
 import type { TraceAnswer } from './tree.ts';
 import { Waterfall } from './waterfall.tsx';
 
@@ -70,6 +71,7 @@ export const Trace = ({ id }: { id: string }) => {
               onAgain={loaded.reload}
               store="clickhouse"
             />
+            <LogsOfTrace trace={trace} />
           </>
         )}
       </Queried>

@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { logsSql } from '../../../../src/metadata/explore/log-sql.ts';
 import {
   aggregates,
   type Condition,
@@ -11,7 +12,8 @@ import {
   seriesSql,
   valuesSql,
 } from '../../../../src/metadata/explore/point-sql.ts';
-import { findSql, nanosOf, spansSql, summarySql } from '../../../../src/metadata/explore/trace-sql.ts';
+import { nanosOf } from '../../../../src/metadata/explore/statement.ts';
+import { findSql, spansSql, summarySql } from '../../../../src/metadata/explore/trace-sql.ts';
 import { clickhouseLiteral, inlined } from '../../../../src/stores/clickhouse/literals.ts';
 import { quoteLiteral } from '../../../../src/stores/questdb/sql.ts';
 import { always, anyText, trickyText, validName } from '../../../support/properties.ts';
@@ -151,6 +153,33 @@ describe('a statement for ClickHouse', () => {
           skeleton(inlined(plainSummary.sql, plainSummary.params), true),
         );
       }),
+    );
+  });
+
+  it('for log records has a value in its text as little', () => {
+    const words = (text: string): number =>
+      logsSql({ text, attributes: [] }, [1n, 2n], undefined, 1).sql.split('hasToken').length;
+    always(
+      fc.property(hostile, hostile, (key, text) => {
+        const conditions = (one: string, other: string) => ({
+          ...{ service: other, traceId: other, text: other },
+          attributes: [{ scope: 'log', key: one, value: other } as const],
+        });
+        const window = [nanosOf(1), nanosOf(2)] as const;
+        const asked = logsSql(conditions(key, text), window, { at: 5n, uid: '7' }, 20);
+        const plain = logsSql(conditions('a', 'a'), window, { at: 5n, uid: '7' }, 20);
+        const one = 'hasToken(Body, T) AND ';
+        const rest = (sql: string): string => skeleton(sql, true).replaceAll(one, '');
+        expect(rest(inlined(asked.sql, asked.params))).toBe(rest(inlined(plain.sql, plain.params)));
+        expect(words(text)).toBeLessThanOrEqual(1 + text.length);
+      }),
+    );
+  });
+
+  it('looks for the words of a text as the index of bodies has them', () => {
+    const { sql, params } = logsSql({ text: "can't pay: Übung_7", attributes: [] }, [1n, 2n], undefined, 1);
+    expect(inlined(sql, params)).toContain(
+      "hasToken(Body, 'can') AND hasToken(Body, 't') AND hasToken(Body, 'pay') AND hasToken(Body, 'Übung') AND hasToken(Body, '7') AND position(Body, 'can\\'t pay: Übung_7') > 0",
     );
   });
 

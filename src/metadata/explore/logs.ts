@@ -1,0 +1,145 @@
+import { z } from 'zod';
+import type { NextBounds } from './gate.ts';
+import {
+  type LogAttributeCondition,
+  type LogConditions,
+  type LogPlace,
+  logsSql,
+  type Severity,
+} from './log-sql.ts';
+import { type AskedPeriod, type Period, periodOf } from './period.ts';
+import { firstWindow, type ItemSource, type Run, requireWellFormed, startRun, wrongCursor } from './run.ts';
+import { attributesOf } from './spans.ts';
+import { nanosOf } from './statement.ts';
+
+/** A search as a caller asks it. */
+export type AskedLogs = AskedPeriod & {
+  readonly app_id?: number | undefined;
+  readonly service?: string | undefined;
+  readonly severity?: Severity | undefined;
+  readonly text?: string | undefined;
+  readonly trace_id?: string | undefined;
+  readonly attributes: readonly LogAttributeCondition[];
+  readonly limit: number;
+  readonly cursor?: string | undefined;
+};
+
+const big = z.string().transform(BigInt);
+const text = z.string();
+const texts = z.array(text);
+const count = z.coerce.number();
+
+const rowSchema = z.object({
+  uid: text,
+  at: big,
+  observed: big,
+  app_id: count,
+  service: text,
+  severity_number: count,
+  severity_text: text,
+  body_shown: text,
+  body_bytes: count,
+  event_name: text,
+  trace_id: text,
+  span_id: text,
+  scope_name: text,
+  scope_version: text,
+  attribute_keys: texts,
+  attribute_values: texts,
+  resource_keys: texts,
+  resource_values: texts,
+});
+
+type Row = z.output<typeof rowSchema>;
+
+const conditionsOf = (asked: AskedLogs): LogConditions => {
+  requireWellFormed(asked.service, 'service');
+  requireWellFormed(asked.text, 'text');
+  for (const [index, { key, value }] of asked.attributes.entries()) {
+    requireWellFormed(key, `attributes.${index}.key`);
+    requireWellFormed(value, `attributes.${index}.value`);
+  }
+  return {
+    appId: asked.app_id,
+    service: asked.service,
+    severity: asked.severity,
+    text: asked.text,
+    traceId: asked.trace_id,
+    attributes: asked.attributes,
+  };
+};
+
+const cursorText = ({ at, uid }: LogPlace): string => Buffer.from(`${at}.${uid}`).toString('base64url');
+
+const placeOf = (cursor: string | undefined): LogPlace | undefined => {
+  if (cursor === undefined) return undefined;
+  const [, at, uid] =
+    /^(\d{1,19})\.(\d{1,20})$/.exec(Buffer.from(cursor, 'base64url').toString('latin1')) ?? [];
+  if (at === undefined || uid === undefined) throw wrongCursor();
+  return { at: BigInt(at), uid };
+};
+
+/** The newest log records of a period behind `from`, at most `max`: the newest part of the period first, as a list of traces does. */
+const findLogs = async (
+  run: Run,
+  conditions: LogConditions,
+  period: Period,
+  from: LogPlace | undefined,
+  max: number,
+): Promise<Row[]> => {
+  const since = nanosOf(period.since);
+  const until = nanosOf(period.until);
+  const found: Row[] = [];
+  let before = from;
+  let upper = from === undefined || from.at >= until ? until : from.at + 1n;
+  let width = firstWindow(since, until);
+  while (found.length < max && upper > since) {
+    const lower = upper - since > width ? upper - width : since;
+    const wanted = max - found.length;
+    const rows = await run.rows(rowSchema, logsSql(conditions, [lower, upper], before, wanted));
+    // Rows of one log record, delivered more than once, follow each other; the place behind them is behind all of them.
+    for (const row of rows) if (found.at(-1)?.uid !== row.uid) found.push(row);
+    const last = rows.at(-1);
+    if (rows.length === wanted && last !== undefined) {
+      before = last;
+      upper = last.at + 1n;
+    } else {
+      before = undefined;
+      upper = lower;
+      width *= 8n;
+    }
+  }
+  return found;
+};
+
+const shown = (row: Row) => ({
+  time_unix_nano: String(row.at),
+  observed_time_unix_nano: row.observed === 0n ? null : String(row.observed),
+  app_id: row.app_id,
+  service: row.service,
+  severity_number: row.severity_number,
+  severity_text: row.severity_text,
+  body: row.body_shown,
+  body_bytes: row.body_bytes,
+  event_name: row.event_name,
+  trace_id: row.trace_id,
+  span_id: row.span_id,
+  scope: { name: row.scope_name, version: row.scope_version },
+  attributes: attributesOf(row.attribute_keys, row.attribute_values),
+  resource: attributesOf(row.resource_keys, row.resource_values),
+});
+
+/** A page of log records that fulfil all conditions, the newest first. Throws the Faults of `ClickhouseReader`. */
+export const queryLogs = async ({ reader, now }: ItemSource, asked: AskedLogs, bounds: NextBounds) => {
+  const period = periodOf(asked, now());
+  const run = startRun(reader, bounds);
+  const rows = await findLogs(run, conditionsOf(asked), period, placeOf(asked.cursor), asked.limit + 1);
+  const page = rows.slice(0, asked.limit);
+  const last = page.at(-1);
+  return {
+    ...period,
+    items: page.map(shown),
+    next_cursor: rows.length > page.length && last !== undefined ? cursorText(last) : null,
+    ...run.about(),
+  };
+};
