@@ -5,12 +5,14 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { traceExportPath } from '../../src/ingress/otlp/refusal.ts';
 import {
+  buildGo,
   buildGoTools,
   clientsFolder,
   missingTool,
   pinnedIn,
   preparation,
 } from '../support/clients/builds.ts';
+import { startClient } from '../support/clients/process.ts';
 import { type Certificate, makeAuthority, makeCertificate } from '../support/stack/certificates.ts';
 import { type RoleProcess, type Stack, startStack } from '../support/stack/stack.ts';
 import { waitFor } from '../support/wait.ts';
@@ -33,7 +35,8 @@ let folder: string;
 let authority: Certificate;
 let client: Certificate;
 let stack: Stack;
-// The first ingress is plain; the second one has a certificate, and asks its clients for theirs.
+// The first ingress is plain; the second one has a certificate, and asks its clients for theirs; connections of the third one are
+// short.
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'tidemark-test-'));
   authority = makeAuthority(folder, 'authority');
@@ -44,9 +47,13 @@ beforeAll(async () => {
     TIDEMARK_INGRESS_TLS_KEY_FILE: own.keyFile,
     TIDEMARK_INGRESS_TLS_CLIENT_CA_FILE: authority.certFile,
   };
+  const envs: Readonly<Record<string, Record<string, string>>> = {
+    'ingress-1': tls,
+    'ingress-2': { TIDEMARK_INGRESS_GRPC_CONNECTION_AGE_MAX_MS: '400' },
+  };
   stack = await startStack({
-    ingress: 2,
-    roleEnv: async (role) => (role === 'ingress-1' ? tls : {}),
+    ingress: 3,
+    roleEnv: async (role) => envs[role] ?? {},
   });
 });
 afterAll(async () => {
@@ -54,13 +61,13 @@ afterAll(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
-const ingress = (index: 0 | 1): RoleProcess => {
+const ingress = (index: 0 | 1 | 2): RoleProcess => {
   const process = stack.ingress[index];
   if (process === undefined) throw new Error('there is no such ingress');
   return process;
 };
 
-const addressOf = (index: 0 | 1): string => `localhost:${ingress(index).ports['grpc']}`;
+const addressOf = (index: 0 | 1 | 2): string => `localhost:${ingress(index).ports['grpc']}`;
 
 /** Runs a program to its end: its exit code, and what it printed. */
 const run = (program: string, args: readonly string[]): Promise<{ code: unknown; text: string }> =>
@@ -172,5 +179,43 @@ describe.skipIf('why' in prepared)(`grpc_health_probe ${probeVersion}${leftOut}`
     expect((await probe(0, '-connect-timeout=2s')).code).toBe(exit.unconnected);
     await nats.start();
     await waitFor('the service to be healthy', 60_000, async () => (await probe(0)).code === exit.serving);
+  });
+});
+
+const goVersion = await pinnedIn('go/go.mod', /otlptracegrpc v(\S+)/);
+const collectorVersion = await pinnedIn('collector/go.mod', /exporter\/otlpexporter v(\S+)/);
+const exporters = await Promise.all(
+  [
+    { name: `Go SDK otlptracegrpc ${goVersion}`, folder: 'go', args: ['grpc'] },
+    { name: `Collector otlpexporter ${collectorVersion}`, folder: 'collector', args: ['grpc', 'none'] },
+  ].map(async (each) => ({
+    ...each,
+    built: await preparation(() => buildGo(each.folder), await missingTool('go')),
+  })),
+);
+
+describe.each(exporters)('$name', ({ built, args }) => {
+  const isLeftOut = 'why' in built;
+  it.skipIf(isLeftOut)('loses no export to connections that end by their age, and repeats none', async () => {
+    const { token } = await stack.createApplication(`age ${args.length}`);
+    const program = isLeftOut ? '' : built.path;
+    const exporter = startClient(program, args, { url: `http://${addressOf(2)}`, token });
+    const endedByAge = async (): Promise<number> =>
+      Number(
+        /connections_ended_total\{receiver="grpc",reason="age"[^}]*\} (\d+)/.exec(
+          await ingress(2).metrics(),
+        )?.[1] ?? 0,
+      );
+    // Until the receiver knows the token.
+    await waitFor('an export', 60_000, async () => (await exporter.export({ first: 0, count: 1 })).ok);
+    const before = await endedByAge();
+    const stored = (await stack.streamState('TRACES')).messages;
+    let exports = 0;
+    while ((await endedByAge()) < before + 10) {
+      const { ok } = await exporter.export({ first: ++exports, count: 1 });
+      expect(ok, exporter.log()).toBe(true);
+    }
+    // Without ClickHouse nothing leaves the stream; a request is one message.
+    expect((await stack.streamState('TRACES')).messages - stored).toBe(exports);
   });
 });

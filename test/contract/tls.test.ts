@@ -3,6 +3,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { TLSSocket } from 'node:tls';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { codes } from '../../src/ingress/grpc/status.ts';
+import { traceExportPath } from '../../src/ingress/otlp/refusal.ts';
+import { connectGrpc, type GrpcClient } from '../support/grpc/client.ts';
 import { answersIn, openRaw, type RawConnection } from '../support/http/raw-client.ts';
 import { type Certificate, makeAuthority, makeCertificate } from '../support/stack/certificates.ts';
 import { type RoleProcess, type Stack, startStack } from '../support/stack/stack.ts';
@@ -94,6 +97,21 @@ const askOtlp = (connection: RawConnection): Promise<number | undefined> =>
     `POST /v1/traces HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nX-MON-TOKEN: ${otlpToken}\r\nContent-Length: 2\r\n\r\n{}`,
   );
 
+/** A client of gRPC over a connection of its own. */
+const overGrpc = (port = ingress().ports['grpc'] ?? 0, host = '[::1]', own: Partial<Certificate> = {}) =>
+  connectGrpc(`https://${host}:${port}`, {
+    ca: authority.cert,
+    servername: 'localhost',
+    ...(own.cert === undefined ? {} : { cert: own.cert, key: own.key }),
+  });
+
+const askGrpc = async (caller: GrpcClient): Promise<number | undefined> =>
+  (await caller.call(traceExportPath, Buffer.alloc(0), { metadata: { 'x-mon-token': otlpToken } })).code;
+
+/** Whose certificate a client of gRPC was shown. */
+const nameOfGrpc = ({ session }: GrpcClient): unknown =>
+  session.socket instanceof TLSSocket ? session.socket.getPeerCertificate().subject.CN : undefined;
+
 const nameOf = ({ socket }: RawConnection): unknown =>
   socket instanceof TLSSocket ? socket.getPeerCertificate().subject.CN : undefined;
 
@@ -159,11 +177,17 @@ describe('a certificate that changes', () => {
     await waitFor('the first certificate', 60_000, async () => (await shownTo()) === 'first');
     const old = await push();
     expect(await askPush(old)).toBe(200);
+    const oldGrpc = await overGrpc();
+    expect([await askGrpc(oldGrpc), nameOfGrpc(oldGrpc)]).toEqual([codes.ok, 'first']);
     serve(second);
     tell();
     await waitFor('the second certificate', 60_000, async () => (await shownTo()) === 'second');
     expect([await askPush(old), nameOf(old)]).toEqual([200, 'first']);
     old.destroy();
+    const newGrpc = await overGrpc();
+    expect([await askGrpc(newGrpc), nameOfGrpc(newGrpc)]).toEqual([codes.ok, 'second']);
+    expect(await askGrpc(oldGrpc)).toBe(codes.ok);
+    for (const caller of [oldGrpc, newGrpc]) caller.close();
   });
 
   it.each([
@@ -214,6 +238,19 @@ describe('a receiver that requires certificates of clients', () => {
         const refused = await openRaw(port, options(own));
         refused.send('GET / HTTP/1.1\r\nHost: localhost\r\n\r\n');
         expect(await refused.ended).toBe('');
+      }
+      const grpcPort = other.ingress[0]?.ports['grpc'];
+      const caller = await overGrpc(grpcPort, 'localhost', client);
+      // The certificate opens the connection; the token is still wanted.
+      expect(await askGrpc(caller)).toBe(codes.unauthenticated);
+      caller.close();
+      for (const own of [{}, stranger]) {
+        const reached = overGrpc(grpcPort, 'localhost', own).then(async (refused) => {
+          const code = await askGrpc(refused);
+          refused.close();
+          return code;
+        });
+        expect(await reached.catch(() => undefined)).toBeUndefined();
       }
     } finally {
       await other.stop();

@@ -1,6 +1,7 @@
 import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { codes } from '../../../src/ingress/grpc/status.ts';
+import { largeBytes } from '../../../src/ingress/large-bodies/large-bodies.ts';
 import { traceExportPath } from '../../../src/ingress/otlp/refusal.ts';
 import { connectGrpc, type GrpcClient } from '../../support/grpc/client.ts';
 import { encode } from '../../support/otlp/client.ts';
@@ -61,6 +62,22 @@ describe('an export over gRPC', () => {
     const end = await send(undefined, gzipSync(bodyOf(['a'])), { flags: 1, metadata });
     expect(end.code).toBe(codes.ok);
     expect(await on.storedSpans(application)).toHaveLength(1);
+  });
+
+  // From half a MiB on a thread of its own decodes it.
+  it.each([
+    ['plain', 0, {}],
+    ['in gzip', 1, { 'grpc-encoding': 'gzip' }],
+  ] as const)('of more than half a MiB is stored whole, %s', async (_, flags, metadata) => {
+    const application = await on.application();
+    const names = Array.from({ length: 1000 }, (_, index) => `${index} ${'x'.repeat(700)}`);
+    const body = bodyOf(names);
+    expect(body.length).toBeGreaterThan(largeBytes);
+    const end = await send(application.token, flags === 1 ? gzipSync(body) : body, { flags, metadata });
+    expect(end).toMatchObject({ code: codes.ok, messages: [Buffer.alloc(0)] });
+    expect((await on.storedSpans(application)).map(({ SpanName: name }) => name)).toEqual(names);
+    const bad = await send(application.token, body.subarray(0, -1));
+    expect(bad.code).toBe(codes.invalidArgument);
   });
 
   it.each([
