@@ -1,16 +1,13 @@
 import { z } from 'zod';
-import { TraceEncoder } from '../src/rules/spans/trace-encoder.ts';
+import { ItemEncoder } from '../src/rules/items/item-encoder.ts';
+import { spanRules } from '../src/rules/spans/span-rules.ts';
 import { ByteSource } from '../src/wire/native/bytes.ts';
 import { itemSizes } from '../src/wire/otlp/any-value.ts';
 import { copyLowerHex, notHex } from '../src/wire/otlp/json-hex.ts';
 import { setTimeOfDigits } from '../src/wire/otlp/json-numbers.ts';
-import {
-  type AttributeSlots,
-  idPlaces,
-  type ReadState,
-  type TimeSlot,
-  withReadState,
-} from '../src/wire/otlp/span-slots.ts';
+import { type ReadState, withReadState } from '../src/wire/otlp/read-state.ts';
+import type { AttributeSlots, TimeSlot } from '../src/wire/otlp/slots.ts';
+import { idPlaces } from '../src/wire/otlp/span-slots.ts';
 import { defaultTokenKeys } from '../src/wire/otlp/token-keys.ts';
 import { type EncodedItems, type ItemsContext, MalformedBody } from '../src/wire/otlp/types.ts';
 
@@ -163,7 +160,7 @@ const fillSpan = ({ span: slots }: ReadState, span: Span): void => {
 export const walkedTraces = (bytes: Buffer, context: ItemsContext): EncodedItems => {
   const mayHoldTokens = defaultTokenKeys.mayBeIn(bytes) || bytes.includes('\\u');
   return withReadState(bytes, context.limits, defaultTokenKeys, mayHoldTokens, (state) => {
-    const encoder = new TraceEncoder(state, context);
+    const encoder = new ItemEncoder(state, context, spanRules);
     const { owner } = state;
     texts.begin(bytes.length);
     state.body = texts.source;
@@ -184,7 +181,7 @@ export const walkedTraces = (bytes: Buffer, context: ItemsContext): EncodedItems
         owner.scopeSize += texts.end - texts.start;
         for (const span of spans) {
           fillSpan(state, span);
-          encoder.span();
+          encoder.item();
         }
       }
     }

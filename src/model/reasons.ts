@@ -304,6 +304,8 @@ const deadLetterReasons = [
 
 export type PointReason = (typeof pointReasons)[number][0];
 export type SpanReason = (typeof spanReasons)[number][0] | 'item_too_large';
+/** Why an item of an application was rejected. */
+export type ItemReason = SpanReason;
 export type TimeReason = (typeof timeReasons)[number][0];
 export type RequestReason = (typeof requestReasons)[number][0];
 /** Why the trace receiver refused a request. */

@@ -1,5 +1,5 @@
 import type { UidBase } from '../../model/uid.ts';
-import { spanCuttingRuleVersion } from '../../rules/spans/trace-encoder.ts';
+import { itemCuttingRuleVersion } from '../../rules/items/cutting.ts';
 import type { IngressMetrics } from '../../telemetry/metrics.ts';
 import type { EncodedItems, ItemsRun } from '../../wire/otlp/types.ts';
 import { createRequestPublisher, type Outgoing, type Publishers } from '../request-publisher.ts';
@@ -93,7 +93,7 @@ export const createSpanPublisher = (
     const shard = (run.parts[0]?.appId ?? run.deferred[0]?.appId ?? 0) % options.shards;
     return {
       subject: `${options.subject}.${shard}`,
-      messageId: `${name}:${run.first}-${run.last}:${spanCuttingRuleVersion}${suffix}`,
+      messageId: `${name}:${run.first}-${run.last}:${itemCuttingRuleVersion}${suffix}`,
       ...spansMessageParts(fragment),
     };
   };

@@ -1,6 +1,7 @@
 import { LowTextColumn, MapColumn, TextColumn } from '../native/columns.ts';
-import { PlaceReader, type SpanTally } from './place.ts';
-import type { AttributeSlots, ReadState } from './span-slots.ts';
+import { type ItemTally, PlaceReader } from './place.ts';
+import type { ReadState } from './read-state.ts';
+import type { AttributeSlots } from './slots.ts';
 
 /** No place of a reader. */
 const nowhere = -(2 ** 31);
@@ -8,7 +9,7 @@ const nowhere = -(2 ** 31);
 /** Appends attributes to a column of maps; of equal keys the last one stays. */
 export class AttributeWriter {
   readonly column: MapColumn<LowTextColumn, TextColumn>;
-  private readonly tally: SpanTally;
+  private readonly tally: ItemTally;
   private readonly place: PlaceReader;
   /** The numbers of the keys of the current row, −1 where the key occurs again later. */
   private keys = new Int32Array(16);
@@ -25,7 +26,7 @@ export class AttributeWriter {
   /** The number of keys of the row before; −1 where one of them was repeated. */
   private wholeCount = -1;
 
-  constructor(tally: SpanTally) {
+  constructor(tally: ItemTally) {
     this.tally = tally;
     this.place = new PlaceReader(tally);
     this.column = new MapColumn(new LowTextColumn(tally), new TextColumn(tally));

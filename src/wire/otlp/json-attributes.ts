@@ -2,7 +2,7 @@ import { type ByteSource, sourceOf } from '../native/bytes.ts';
 import { itemSizes } from './any-value.ts';
 import type { JsonCursor } from './json-cursor.ts';
 import type { JsonValueReader } from './json-value.ts';
-import type { AttributeSlots } from './span-slots.ts';
+import type { AttributeSlots } from './slots.ts';
 
 const beforeKey = sourceOf('{"key":"');
 const beforeText = sourceOf('","value":{"stringValue":"');

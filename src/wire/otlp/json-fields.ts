@@ -1,3 +1,4 @@
+import type { ItemReason } from '../../model/reasons.ts';
 import { hasForm } from '../../model/text-forms.ts';
 import type { ByteSource } from '../native/bytes.ts';
 import { idIs, itemSizes } from './any-value.ts';
@@ -8,8 +9,9 @@ import { KeySet } from './json-keys.ts';
 import { setTimeOfDigits, setUsualTime, usualTimeLength, wholeDigits } from './json-numbers.ts';
 import { JsonValueReader } from './json-value.ts';
 import { setTimeOfWords } from './numbers.ts';
+import type { ReadState } from './read-state.ts';
 import { dropAttributes } from './resource-row.ts';
-import type { AttributeSlots, FaultSlot, ReadState, TimeSlot } from './span-slots.ts';
+import type { AttributeSlots, FaultSlot, TimeSlot } from './slots.ts';
 import { isBase64 } from './value-forms.ts';
 
 const attributeKeys = new KeySet(['key', 'value']);
@@ -35,8 +37,11 @@ export class JsonFields {
   readonly cursor: JsonCursor;
   readonly state: ReadState;
   private readonly plain: PlainAttributes;
+  private readonly fieldInvalid: ItemReason;
 
-  constructor(cursor: JsonCursor, state: ReadState) {
+  /** `fieldInvalid` is the reason for a field of another type than OTLP defines. */
+  constructor(cursor: JsonCursor, state: ReadState, fieldInvalid: ItemReason) {
+    this.fieldInvalid = fieldInvalid;
     this.cursor = cursor;
     this.state = state;
     this.value = new JsonValueReader(cursor, state);
@@ -71,7 +76,7 @@ export class JsonFields {
   refuse(fault: FaultSlot, field: string, expected: string): void {
     const from = this.cursor.at;
     this.cursor.skip();
-    fault.set('span_field_invalid', field, `expected ${expected}`, this.cursor.shown(from));
+    fault.set(this.fieldInvalid, field, `expected ${expected}`, this.cursor.shown(from));
   }
 
   /** Reads an enum with this number of values, by number or by name; an unknown value counts as the first. */
@@ -104,7 +109,7 @@ export class JsonFields {
       if (named >= 0) return named;
     }
     if (text === undefined) {
-      fault.set('span_field_invalid', field, 'expected a number', cursor.shown(from));
+      fault.set(this.fieldInvalid, field, 'expected a number', cursor.shown(from));
       return 0;
     }
     if (hasForm(/^\d$/, text) && Number(text) < names.length) return Number(text);
@@ -272,17 +277,22 @@ export class JsonFields {
     }
     if (value.problem !== '') {
       const path = `${field}[${index}].value`;
-      if (fault === this.state.owner.fault)
-        fault.set('attribute_invalid', path, 'it is not an OTLP AnyValue');
+      if (this.isHidden(fault)) fault.set('attribute_invalid', path, 'it is not an OTLP AnyValue');
       else fault.set('attribute_invalid', path, value.problem, value.got);
     }
     list.add(keyStart, keyEnd, value.start, value.end);
     return itemSizes.entry + Math.abs(keyEnd - keyStart) + value.size;
   }
 
-  /** The value from `from` on, shortened; of a resource nothing, because it may be a token that is written in a wrong way. */
+  /** Whether an attribute is of a resource or a scope: its value may be a token that is written in a wrong way. */
+  private isHidden(fault: FaultSlot): boolean {
+    const { owner } = this.state;
+    return fault === owner.fault || fault === owner.scopeFault;
+  }
+
+  /** The value from `from` on, shortened; nothing of one that must not be shown. */
   private shown(fault: FaultSlot, from: number): string {
-    return fault === this.state.owner.fault ? '' : this.cursor.shown(from);
+    return this.isHidden(fault) ? '' : this.cursor.shown(from);
   }
 
   private timeOfNumber(time: TimeSlot): void {

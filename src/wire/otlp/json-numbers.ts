@@ -1,6 +1,6 @@
 import { spanTimeLengthMax } from '../../model/span-time.ts';
 import type { ByteSource } from '../native/bytes.ts';
-import type { TimeSlot } from './span-slots.ts';
+import type { TimeSlot } from './slots.ts';
 
 /** The largest double has 309 digits: JavaScript senders print whole doubles as integers. */
 const wholeDigitsMax = 400;

@@ -1,6 +1,7 @@
 import { idIs, itemSizes } from './any-value.ts';
 import type { JsonFields } from './json-fields.ts';
 import { KeySet } from './json-keys.ts';
+import type { JsonItemReader } from './json-reader.ts';
 import { idPlaces, type LinkSlot } from './span-slots.ts';
 
 const spanKeys = new KeySet([
@@ -25,7 +26,7 @@ const spanKinds = ['UNSPECIFIED', 'INTERNAL', 'SERVER', 'CLIENT', 'PRODUCER', 'C
 const statusCodes = ['UNSET', 'OK', 'ERROR'];
 
 /** Reads one span of JSON into the slots. */
-export class JsonSpanReader {
+export class JsonSpanReader implements JsonItemReader {
   private readonly fields: JsonFields;
 
   constructor(fields: JsonFields) {

@@ -1,13 +1,12 @@
 import { JsonCursor } from './json-cursor.ts';
 import { JsonFields } from './json-fields.ts';
 import { KeySet } from './json-keys.ts';
+import type { Levels } from './levels.ts';
+import type { ReadState } from './read-state.ts';
 import { noteToken } from './resource-row.ts';
-import type { ReadState } from './span-slots.ts';
 import { TooManyElements } from './types.ts';
 
-const requestKeys = new KeySet(['resourceSpans']);
-const resourceSpansKeys = new KeySet(['resource']);
-const resourceKeys = new KeySet(['attributes']);
+const entryKeys = new KeySet(['resource']);
 const attributeKeys = new KeySet(['key']);
 
 /**
@@ -19,37 +18,39 @@ const bytesPerPart = 32;
 
 /**
  * Finds the resources of a JSON request and notes their tokens; it skips everything else by its brackets alone. It
- * takes names as often as they occur: the reader of the spans decides which of them counts. Throws MalformedBody,
+ * takes names as often as they occur: the reader of the items decides which of them counts. Throws MalformedBody,
  * RepeatedKey where an attribute has a member twice, TooManyTokens and TooManyElements.
  */
 export class JsonTokenReader {
   private readonly state: ReadState;
   private readonly tokens: Set<string>;
+  private readonly levels: Levels;
   private readonly cursor: JsonCursor;
   private readonly fields: JsonFields;
   private readonly partsMax: number;
   private parts = 0;
 
-  constructor(state: ReadState, tokens: Set<string>) {
+  constructor(state: ReadState, tokens: Set<string>, levels: Levels) {
     this.state = state;
     this.tokens = tokens;
+    this.levels = levels;
     this.cursor = new JsonCursor(state.body, state.scratch);
-    this.fields = new JsonFields(this.cursor, state);
+    this.fields = new JsonFields(this.cursor, state, levels.names.fieldInvalid);
     this.partsMax = partsFree + Math.floor(this.cursor.body.length / bytesPerPart);
   }
 
   read(): void {
-    this.members(requestKeys, () => this.items(() => this.resourceSpans()));
+    this.members(this.levels.request, () => this.items(() => this.entry()));
   }
 
-  private resourceSpans(): void {
+  private entry(): void {
     this.state.scratch.length = 0;
-    this.members(resourceSpansKeys, () => this.resource());
+    this.members(entryKeys, () => this.resource());
   }
 
   private resource(): void {
     this.state.owner.clearResource();
-    this.members(resourceKeys, () => this.attributes());
+    this.members(this.levels.resource, () => this.attributes());
   }
 
   private attributes(): void {
@@ -59,7 +60,7 @@ export class JsonTokenReader {
       if (this.namesToken()) this.fields.attribute(owner.resource, owner.fault, '', index);
       index++;
     });
-    noteToken(this.state, this.tokens);
+    noteToken(this.state, this.tokens, this.levels);
     owner.resource.count = 0;
   }
 
@@ -115,7 +116,7 @@ export class JsonTokenReader {
   private count(): void {
     if (++this.parts > this.partsMax)
       throw new TooManyElements(
-        `the body has more than ${this.partsMax} members and items outside its spans: send smaller requests`,
+        `the body has more than ${this.partsMax} members and items outside its ${this.levels.names.itemsText}: send smaller requests`,
       );
   }
 }

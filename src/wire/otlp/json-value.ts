@@ -11,7 +11,7 @@ import {
 import type { JsonCursor } from './json-cursor.ts';
 import { KeySet } from './json-keys.ts';
 import { wholeDigits } from './json-numbers.ts';
-import type { ReadState } from './span-slots.ts';
+import type { ReadState } from './read-state.ts';
 import { isBase64, isDecimalNumber } from './value-forms.ts';
 
 const kinds = [

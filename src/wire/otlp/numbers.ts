@@ -1,5 +1,5 @@
 import type { ConstantColumn, WordColumn } from '../native/columns.ts';
-import type { TimeSlot } from './span-slots.ts';
+import type { TimeSlot } from './slots.ts';
 
 const word = 2 ** 32;
 

@@ -1,9 +1,9 @@
 import { ByteSource } from '../native/bytes.ts';
 import type { TextTally } from '../native/dictionary.ts';
-import type { ReadState } from './span-slots.ts';
+import type { ReadState } from './read-state.ts';
 
 /** The counts of the rows of a block. */
-export type SpanTally = TextTally & {
+export type ItemTally = TextTally & {
   cutValues: number;
   repeatedKeys: number;
   eventsDropped: number;
@@ -22,9 +22,9 @@ export class PlaceReader {
   source = new ByteSource(new Uint8Array(0));
   start = 0;
   end = 0;
-  private readonly tally: SpanTally;
+  private readonly tally: ItemTally;
 
-  constructor(tally: SpanTally) {
+  constructor(tally: ItemTally) {
     this.tally = tally;
   }
 

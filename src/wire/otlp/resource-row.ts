@@ -1,5 +1,7 @@
 import { type ByteSource, isSame, sourceOf } from '../native/bytes.ts';
-import type { AttributeSlots, ReadState } from './span-slots.ts';
+import type { Levels } from './levels.ts';
+import type { ReadState } from './read-state.ts';
+import type { AttributeSlots } from './slots.ts';
 import { type ItemsOwner, TooManyTokens } from './types.ts';
 
 const serviceKey = 'service.name';
@@ -81,7 +83,7 @@ export const sdkOf = (state: ReadState): string => {
 
 /**
  * Empties the part of a list that begins at `from`, because it is over the limit. The last token of a resource stays:
- * it names the application whose outcomes count the rejected spans.
+ * it names the application whose outcomes count the rejected items.
  */
 export const dropAttributes = (state: ReadState, list: AttributeSlots, from: number): void => {
   let last = list.count - 1;
@@ -95,18 +97,18 @@ export const dropAttributes = (state: ReadState, list: AttributeSlots, from: num
 
 /**
  * Different tokens that one request may name. An unknown one is looked up on the bus, and a body has room for a million; a gateway
- * that gathers the spans of a cluster names a token for each application.
+ * that gathers the items of a cluster names a token for each application.
  */
 export const tokensMax = 256;
 
 /** Notes the token of the current resource. Throws TooManyTokens. */
-export const noteToken = (state: ReadState, tokens: Set<string>): void => {
+export const noteToken = (state: ReadState, tokens: Set<string>, { names }: Levels): void => {
   const token = tokenOf(state);
   if (token === undefined) return;
   tokens.add(token);
   if (tokens.size > tokensMax)
     throw new TooManyTokens(
-      `the resources of the request have more than ${tokensMax} different tokens: send the spans of fewer applications per request`,
+      `the resources of the request have more than ${tokensMax} different tokens: send the ${names.itemsText} of fewer applications per request`,
     );
 };
 

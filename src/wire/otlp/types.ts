@@ -1,4 +1,4 @@
-import type { SpanReason, TimeReason } from '../../model/reasons.ts';
+import type { ItemReason, TimeReason } from '../../model/reasons.ts';
 import type { SpanTimePolicy } from '../../model/span-time.ts';
 import type { UidBase } from '../../model/uid.ts';
 import type { TokenKeys } from './token-keys.ts';
@@ -50,7 +50,7 @@ export type ItemsContext = {
   /** Attributes that hold write tokens; `mon.data.token` by default. */
   readonly tokenKeys?: TokenKeys;
   /** Called for each rejected or deferred span: whether to keep it as a sample. `appId` is 0 without an owner. */
-  readonly wantsSample?: (appId: number, reason: SpanReason | TimeReason) => boolean;
+  readonly wantsSample?: (appId: number, reason: ItemReason | TimeReason) => boolean;
 };
 
 /** Values of one application that were dropped from its accepted spans, or truncated. */
@@ -92,7 +92,7 @@ export type DeferredItems = {
 export type RejectedItems = {
   readonly appId: number;
   readonly bizId: number;
-  readonly reasons: Map<SpanReason, number>;
+  readonly reasons: Map<ItemReason, number>;
 };
 
 /** The part of a request in one message: ordinals `first` to `last`, each of them counted. */
@@ -108,7 +108,7 @@ export type ItemsRun = {
 export type ItemExample = {
   /** Its ordinal in the request. */
   readonly index: number;
-  readonly reason: SpanReason | TimeReason;
+  readonly reason: ItemReason | TimeReason;
   readonly field: string;
   readonly detail: string;
   /** The value of the field as it was sent, shortened; empty where none is shown. */
@@ -147,7 +147,7 @@ export type EncodedItems = {
   /** Items that were encoded. */
   accepted: number;
   /** Never stored; those of a wrong or disabled token are in no run's `dropped`, for they belong to no application. */
-  readonly rejected: Map<SpanReason, number>;
+  readonly rejected: Map<ItemReason, number>;
   /** Validated again, dropped and counted in transfer. */
   readonly deferred: Map<TimeReason, number>;
   /** The first 20 rejected or deferred. */

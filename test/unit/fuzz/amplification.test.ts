@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
+import { blocksMax, runsMax } from '../../../src/rules/items/cutting.ts';
 import { pointCost, runsMax as pushRunsMax, runBudget } from '../../../src/rules/points/cutting.ts';
 import { jsonTraces } from '../../../src/rules/spans/json-traces.ts';
 import { protobufTraces } from '../../../src/rules/spans/protobuf-traces.ts';
-import { blocksMax, runsMax } from '../../../src/rules/spans/trace-encoder.ts';
 import { tokensMax } from '../../../src/wire/otlp/resource-row.ts';
 import { TooManyItems, TooManyTokens } from '../../../src/wire/otlp/types.ts';
 import { encodeOtlpProtobuf } from '../../support/otlp/protobuf.ts';

@@ -1,9 +1,10 @@
-import type { SpanReason, TimeReason } from '../../model/reasons.ts';
-import { endsBeforeStart, type SpanTimePolicy, validateSpanInstant } from '../../model/span-time.ts';
+import type { ItemReason, TimeReason } from '../../model/reasons.ts';
+import type { SpanTimePolicy } from '../../model/span-time.ts';
 import { timeDistance } from '../../model/time-distance.ts';
+import type { ItemBlock } from '../../wire/otlp/item-block.ts';
+import type { ItemVisitor, ReadState } from '../../wire/otlp/read-state.ts';
 import { ResourceRow, sdkOf, tokenField, tokenOf } from '../../wire/otlp/resource-row.ts';
-import { SpanBlock } from '../../wire/otlp/span-block.ts';
-import type { ReadState, SpanVisitor } from '../../wire/otlp/span-slots.ts';
+import type { ItemSlots } from '../../wire/otlp/slots.ts';
 import {
   type EncodedItems,
   type ItemExample,
@@ -13,49 +14,24 @@ import {
   type ItemsRun,
   TooManyItems,
 } from '../../wire/otlp/types.ts';
-import { deferredText, sentTime } from './deferred-text.ts';
-import { sampledItem } from './span-sample.ts';
-
-/**
- * The cutting rule (architecture 5.5): the runs depend only on the request, so that a retry is divided alike even if settings
- * changed in between. Named in message ids: a change of this rule changes them.
- */
-export const spanCuttingRuleVersion = 1;
-
-/** The largest cost of the spans of one run together: 256 + 2 × (size of the span + size of its resource and scope) each. */
-export const spanRunBudget = 2 * 2 ** 20;
-const spanOverhead = 256;
-
-/** Different pairs of a token and a day that one run may hold: each is a block, whose column names take space, too. */
-const runPartsMax = 256;
-
-/**
- * Runs that one request may be cut into. A run repeats its resource, so that a small body with a large resource would otherwise
- * become gigabytes; 50,000 spans under a resource of 4 KB, or on as many days, are fewer.
- */
-export const runsMax = 256;
-
-/**
- * Blocks that one request may make: one per run, application and day. ClickHouse writes each as a part, which costs as much as
- * hundreds of rows; a year of spans, or the applications of a gateway, are far fewer.
- */
-export const blocksMax = 2048;
-
-/** Bytes of all blocks of one request, each with a copy of its resource. */
-const blockBytesMax = 128 * 2 ** 20;
-
-/**
- * Bytes of the deferred spans of one request, each with its resource as text: a small body with a large resource and wrong times
- * would otherwise become gigabytes. Transfer will drop them, so that no span is lost that would be kept.
- */
-const deferredBytesMax = 32 * 2 ** 20;
+import {
+  blockBytesMax,
+  blocksMax,
+  deferredBytesMax,
+  itemOverhead,
+  itemRunBudget,
+  runPartsMax,
+  runsMax,
+} from './cutting.ts';
+import { sentTime } from './deferred-texts.ts';
+import type { ItemRules } from './item-rules.ts';
 
 const dayMillis = 86_400_000;
 const examplesMax = 20;
 const word = 2 ** 32;
 
 /** Blocks for reuse: their buffers have the size that requests need. Few large ones are kept. */
-const freeBlocks: SpanBlock[] = [];
+const freeBlocks = new Map<ItemRules, ItemBlock[]>();
 const freeBlocksMax = runPartsMax;
 const largeBlocksMax = 4;
 const smallRowsMax = 64;
@@ -66,9 +42,11 @@ const count = <K>(map: Map<K, number>, key: K, by = 1): void => {
   map.set(key, (map.get(key) ?? 0) + by);
 };
 
-/** Validates the spans that a reader leaves in `state`, cuts the request into runs and encodes the kept spans. */
-export class TraceEncoder implements SpanVisitor {
+/** Validates the items of a signal that a reader leaves in `state`, cuts the request into runs and encodes the kept items. */
+export class ItemEncoder implements ItemVisitor {
   private readonly state: ReadState;
+  private readonly rules: ItemRules;
+  private readonly slots: ItemSlots;
   private readonly context: ItemsContext;
   private readonly baseLow: number;
   private readonly baseHigh: number;
@@ -80,7 +58,7 @@ export class TraceEncoder implements SpanVisitor {
   private resourceNumber = 0;
   private token: string | undefined;
   private owner: Owner = 'invalid';
-  /** Credentials of spans whose owner the result has. */
+  /** Credentials of items whose owner the result has. */
   private readonly told = new Set<string | undefined>();
   private isOwnerTold = false;
 
@@ -94,11 +72,13 @@ export class TraceEncoder implements SpanVisitor {
   private lastPart = '';
   private lastDay = -1;
   private lastResource = 0;
-  private blocks = new Map<string, SpanBlock>();
-  private block: SpanBlock | undefined;
+  private blocks = new Map<string, ItemBlock>();
+  private block: ItemBlock | undefined;
 
-  constructor(state: ReadState, context: ItemsContext) {
+  constructor(state: ReadState, context: ItemsContext, rules: ItemRules) {
     this.state = state;
+    this.rules = rules;
+    this.slots = rules.slotsOf(state);
     this.context = context;
     this.row = new ResourceRow(state.keptResource);
     const base = BigInt(context.base.text);
@@ -153,26 +133,26 @@ export class TraceEncoder implements SpanVisitor {
     owner.fault.set('too_many_attributes', 'resource.attributes', detail);
   }
 
-  span(): void {
-    const { state, result, context } = this;
+  item(): void {
+    const { state, result, context, slots } = this;
     const ordinal = result.items++;
-    if (result.items > context.limits.itemsMax) throw new TooManyItems(result.items, context.limits.itemsMax);
+    if (result.items > context.limits.itemsMax) throw this.tooMany(context.limits.itemsMax);
     if (!this.isOwnerTold) this.tellOwner();
-    const { span, owner: shared } = state;
-    const { millis } = span.start;
+    const { owner: shared } = state;
+    const { millis } = slots.instant;
     const day = Number.isNaN(millis) ? -1 : Math.floor(millis / dayMillis);
-    const cost = spanOverhead + 2 * (span.size + shared.resourceSize + shared.scopeSize);
+    const cost = itemOverhead + 2 * (slots.size + shared.resourceSize + shared.scopeSize);
     const run = this.runFor(ordinal, cost, day);
     run.last = ordinal;
     const { owner } = this;
     if (typeof owner === 'string') return this.rejectOwnerless(ordinal, owner);
-    const fault = span.fault.reason === undefined ? shared.fault : span.fault;
+    const fault = slots.fault.reason === undefined ? shared.sharedFault : slots.fault;
     if (fault.reason !== undefined) return this.reject(run, owner, ordinal, fault.reason, fault);
-    if (cost > spanRunBudget) {
-      const detail = `the span needs ${cost} bytes in a message, the limit is ${spanRunBudget}`;
+    if (cost > itemRunBudget) {
+      const detail = `the ${this.rules.itemText} needs ${cost} bytes in a message, the limit is ${itemRunBudget}`;
       return this.reject(run, owner, ordinal, 'item_too_large', { field: '', detail, got: '' });
     }
-    const reason = this.judgeTimes(owner);
+    const reason = this.rules.judgeTimes(state, context.arrivedAt, owner.policy);
     if (reason !== undefined) return this.defer(run, owner, ordinal, reason);
     this.keep(run, owner, ordinal, day);
   }
@@ -189,16 +169,18 @@ export class TraceEncoder implements SpanVisitor {
 
   /** Releases the blocks of a request, also after an error. */
   release(): void {
+    const free = freeBlocks.get(this.rules) ?? [];
+    freeBlocks.set(this.rules, free);
     for (const block of this.blocks.values()) {
       block.clear();
       const limit = block.rowsPeak > smallRowsMax ? largeBlocksMax : freeBlocksMax;
-      if (freeBlocks.length < limit) freeBlocks.push(block);
+      if (free.length < limit) free.push(block);
     }
     this.blocks.clear();
     this.block = undefined;
   }
 
-  /** The run for the next span: the current one, or a new one where the current one would become too large. */
+  /** The run for the next item: the current one, or a new one where the current one would become too large. */
   private runFor(ordinal: number, cost: number, day: number): ItemsRun {
     const { run } = this;
     const isNewPart = day >= 0 && (day !== this.lastDay || this.resourceNumber !== this.lastResource);
@@ -208,7 +190,7 @@ export class TraceEncoder implements SpanVisitor {
       this.lastPart = `${day} ${this.token ?? ''}`;
     }
     const isFull =
-      this.spent + cost > spanRunBudget ||
+      this.spent + cost > itemRunBudget ||
       (isNewPart && this.parts.size >= runPartsMax && !this.parts.has(this.lastPart));
     if (run === undefined || (isFull && this.spent > 0)) return this.beginRun(ordinal, cost);
     this.spent += cost;
@@ -219,7 +201,7 @@ export class TraceEncoder implements SpanVisitor {
   private beginRun(ordinal: number, cost: number): ItemsRun {
     this.endRun();
     if (this.result.runs.length === runsMax) {
-      const message = `the spans need more than ${runsMax} messages (each message repeats the resource): send fewer spans per request`;
+      const message = `the ${this.itemsText} need more than ${runsMax} messages (each message repeats the resource): send fewer ${this.itemsText} per request`;
       throw new TooManyItems(ordinal + 1, this.context.limits.itemsMax, message);
     }
     const run: ItemsRun = { first: ordinal, last: ordinal, parts: [], deferred: [], dropped: [] };
@@ -249,12 +231,22 @@ export class TraceEncoder implements SpanVisitor {
     this.release();
   }
 
+  private get itemsText(): string {
+    return this.rules.levels.names.itemsText;
+  }
+
+  private tooMany(itemsMax: number): TooManyItems {
+    const { itemsText } = this;
+    const message = `the request has more ${itemsText} than the limit of ${itemsMax}: send fewer ${itemsText} per request`;
+    return new TooManyItems(this.result.items, itemsMax, message);
+  }
+
   private tooMuch(what: string, bytesMax: number): TooManyItems {
-    const message = `the ${what} need more than ${bytesMax} bytes (each repeats its resource): send fewer spans per request`;
+    const message = `the ${what} need more than ${bytesMax} bytes (each repeats its resource): send fewer ${this.itemsText} per request`;
     return new TooManyItems(this.result.items, this.context.limits.itemsMax, message);
   }
 
-  private addLost({ owner, tally }: SpanBlock): void {
+  private addLost({ owner, tally }: ItemBlock): void {
     const appId = owner?.appId ?? 0;
     const { lost } = this.result;
     let known = lost.find((each) => each.appId === appId);
@@ -267,16 +259,6 @@ export class TraceEncoder implements SpanVisitor {
     known.linksDropped += tally.linksDropped;
   }
 
-  private judgeTimes(owner: ItemsOwner): TimeReason | undefined {
-    const { start, end } = this.state.span;
-    const { arrivedAt } = this.context;
-    return (
-      validateSpanInstant(start.millis, start.rest, arrivedAt, owner.policy) ??
-      validateSpanInstant(end.millis, end.rest, arrivedAt, owner.policy) ??
-      (endsBeforeStart(start.millis, start.rest, end.millis, end.rest) ? 'end_before_start' : undefined)
-    );
-  }
-
   private keep(run: ItemsRun, owner: ItemsOwner, ordinal: number, day: number): void {
     let { block } = this;
     if (block?.day !== day || block.owner !== owner) {
@@ -284,12 +266,13 @@ export class TraceEncoder implements SpanVisitor {
       block = this.blocks.get(key);
       if (block === undefined) {
         if (this.blocksMade === blocksMax) {
-          const detail = `the earlier spans start on too many days and fill the limit of ${blocksMax} blocks`;
-          const what = { field: 'startTimeUnixNano', detail, got: '' };
+          const { dayField, dayVerb } = this.rules;
+          const detail = `the earlier ${this.itemsText} ${dayVerb} on too many days and fill the limit of ${blocksMax} blocks`;
+          const what = { field: dayField, detail, got: '' };
           return this.reject(run, owner, ordinal, 'too_many_days', what);
         }
         this.blocksMade++;
-        block = freeBlocks.pop() ?? new SpanBlock();
+        block = freeBlocks.get(this.rules)?.pop() ?? this.rules.newBlock();
         block.begin(owner, day, this.context.arrivedAt);
         this.blocks.set(key, block);
       }
@@ -316,7 +299,7 @@ export class TraceEncoder implements SpanVisitor {
     run: ItemsRun,
     { appId, bizId }: ItemsOwner,
     ordinal: number,
-    reason: SpanReason,
+    reason: ItemReason,
     { field, detail, got }: Pick<ItemExample, 'field' | 'detail' | 'got'>,
   ): void {
     count(this.result.rejected, reason);
@@ -341,27 +324,24 @@ export class TraceEncoder implements SpanVisitor {
       run.deferred.push(deferred);
     }
     deferred.ordinals.push(ordinal);
-    const text = deferredText(state, this.row);
+    const text = this.rules.deferredText(state, this.row);
     deferred.texts.push(text);
     this.deferredBytes += text.length;
     if (this.deferredBytes > deferredBytesMax)
-      throw this.tooMuch('spans of the request with a wrong time', deferredBytesMax);
+      throw this.tooMuch(`${this.itemsText} of the request with a wrong time`, deferredBytesMax);
     if (result.examples.length < examplesMax) this.addExample(this.timeExample(ordinal, reason, policy));
     if (this.wantsSample(appId, reason)) this.take(appId, this.timeExample(ordinal, reason, policy));
   }
 
   private timeExample(ordinal: number, reason: TimeReason, policy: SpanTimePolicy): ItemExample {
-    const { state } = this;
-    const { start, end } = state.span;
-    const isStart =
-      validateSpanInstant(start.millis, start.rest, this.context.arrivedAt, policy) !== undefined;
-    const instant = isStart ? start : end;
-    const sent = sentTime(state, instant);
-    const distance = timeDistance(reason, instant.millis, this.context.arrivedAt, policy);
+    const { arrivedAt } = this.context;
+    const { field, time } = this.rules.faultyTime(this.state, arrivedAt, policy);
+    const sent = sentTime(this.state, time);
+    const distance = timeDistance(reason, time.millis, arrivedAt, policy);
     return {
       index: ordinal,
       reason,
-      field: isStart ? 'startTimeUnixNano' : 'endTimeUnixNano',
+      field,
       detail: sent === undefined ? 'it is missing or zero' : distance,
       got: sent === undefined ? '' : JSON.stringify(sent),
     };
@@ -376,7 +356,7 @@ export class TraceEncoder implements SpanVisitor {
   }
 
   private take(appId: number, example: ItemExample): void {
-    const item = sampledItem(this.state, appId === 0 ? undefined : this.row, example.reason);
+    const item = this.rules.sampledItem(this.state, appId === 0 ? undefined : this.row, example.reason);
     this.result.samples.push({ ...example, appId, item });
   }
 

@@ -1,0 +1,47 @@
+import { spanTimeLengthMax } from '../../model/span-time.ts';
+import { timeText } from '../../wire/otlp/numbers.ts';
+import { cutEnd } from '../../wire/otlp/place.ts';
+import type { ReadState } from '../../wire/otlp/read-state.ts';
+import type { AttributeSlots, TimeSlot } from '../../wire/otlp/slots.ts';
+
+type Attribute = { key: string; value: { stringValue: string } };
+
+/** The text at a place, cut to the limit of a value. */
+export const limitedText = (state: ReadState, start: number, end: number): string => {
+  const { valueBytesMax } = state.limits;
+  if (Math.abs(end - start) <= valueBytesMax) return state.textAt(start, end);
+  if (start >= 0) return state.textAt(start, cutEnd(state.body.bytes, start, valueBytesMax));
+  return state.textAt(start, ~cutEnd(state.scratch.source.bytes, ~start, valueBytesMax));
+};
+
+/** The attributes [from, to) of a list in OTLP's form, values as rows have them. */
+export const limitedAttributes = (
+  state: ReadState,
+  list: AttributeSlots,
+  from: number,
+  to: number,
+): Attribute[] => {
+  const attributes: Attribute[] = [];
+  for (let index = from; index < to; index++) {
+    const key = limitedText(state, list.keyStarts[index] ?? 0, list.keyEnds[index] ?? 0);
+    const value = limitedText(state, list.valueStarts[index] ?? 0, list.valueEnds[index] ?? 0);
+    attributes.push({ key, value: { stringValue: value } });
+  }
+  return attributes;
+};
+
+/**
+ * A time as sent; undefined for none or zero, which protobuf does not distinguish. A text that is longer than any time is
+ * truncated, and remains invalid.
+ */
+export const sentTime = (state: ReadState, time: TimeSlot): string | undefined => {
+  const { textStart, textEnd } = time;
+  if (time.millis === 0 && time.rest === 0) return undefined;
+  const length = Math.abs(textEnd - textStart);
+  if (length > spanTimeLengthMax) {
+    const cut = textStart < 0 ? textStart - spanTimeLengthMax : textStart + spanTimeLengthMax;
+    return `${state.textAt(textStart, cut)}…`;
+  }
+  if (length > 0) return state.textAt(textStart, textEnd);
+  return Number.isNaN(time.millis) ? '' : timeText(time.millis, time.rest);
+};
