@@ -219,7 +219,9 @@ export const streamsFileSchema = z
     streams: z.strictObject({
       METRICS: refusing,
       TRACES: refusing,
-      LOGS: refusing,
+      LOGS: refusing
+        .optional()
+        .meta({ description: "Default: the program's own, with the replicas of TRACES" }),
       LEDGER: refusing,
       DEADLETTER: refusing,
       AUDIT: stream,

@@ -1,4 +1,4 @@
-import { readdirSync } from 'node:fs';
+import { existsSync, readdirSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { errorText } from '../model/fault.ts';
 import { createLog } from '../telemetry/log.ts';
@@ -17,7 +17,7 @@ import {
   type TracesFile,
   tracesFileSchema,
 } from './pipeline-files.ts';
-import { settingFault } from './settings.ts';
+import { ownPipelinesFolder, settingFault } from './settings.ts';
 import { parseYamlFile, type YamlFile } from './yaml-file.ts';
 
 export type { BreakerDefinition, ConsumerDefinition, StreamDefinition } from './pipeline-definitions.ts';
@@ -25,8 +25,25 @@ export type { BreakerDefinition, ConsumerDefinition, StreamDefinition } from './
 /** The one subject of stream LEDGER that accounts of items, refusals and samples are published under. */
 const ledgerSubject = 'ledger.>';
 
+type Streams = StreamsFile['streams'];
+
+/** The stream of logs in the files of the program. */
+const ownLogs = (): Streams['LOGS'] =>
+  checkFile(streamsFileSchema, parseYamlFile(join(ownPipelinesFolder, 'streams.yaml'))).streams.LOGS;
+
+/** Files of a version without logs do not name their stream. */
+const withLogs = ({ METRICS, TRACES, LOGS, ...others }: Streams): Streams => {
+  const logs = LOGS ?? ownLogs();
+  return { METRICS, TRACES, LOGS: LOGS ?? (logs && { ...logs, replicas: TRACES.replicas }), ...others };
+};
+
+const definedIn = (streams: Streams) =>
+  Object.entries(withLogs(streams)).flatMap(([name, stream]) =>
+    stream === undefined ? [] : [{ name, stream }],
+  );
+
 const toStreams = (content: StreamsFile, replicas: number | undefined): StreamDefinition[] =>
-  Object.entries(content.streams).map(([name, stream]) => ({
+  definedIn(content.streams).map(({ name, stream }) => ({
     name,
     subjects: stream.subjects,
     retention: stream.retention,
@@ -245,7 +262,7 @@ const warnInLog = (warning: string): void => createLog('config', 'warn').warn({}
 /**
  * Reads and checks the pipeline files: shape first, then what the parts demand of each other. Throws a permanent Fault
  * `config_invalid` with file, line, pointer, reason and remedy. `replicas` is the number of copies of every stream, where the
- * settings give one. `warn` receives a text for each key without effect.
+ * settings give one. A folder of a version without logs has the program's own for them. `warn` receives a text for each key without effect.
  */
 export const loadPipelines = (folder: string, replicas?: number, warn = warnInLog): Pipelines => {
   refuseUnknownFiles(folder);
@@ -253,7 +270,8 @@ export const loadPipelines = (folder: string, replicas?: number, warn = warnInLo
     parseYamlFile(join(folder, 'streams.yaml')),
     parseYamlFile(join(folder, 'metrics.yaml')),
     parseYamlFile(join(folder, 'traces.yaml')),
-    parseYamlFile(join(folder, 'logs.yaml')),
+    // The folder of a version without logs.
+    parseYamlFile(join(existsSync(join(folder, 'logs.yaml')) ? folder : ownPipelinesFolder, 'logs.yaml')),
     parseYamlFile(join(folder, 'ledger.yaml')),
   ];
   const streams = toStreams(checkFile(streamsFileSchema, streamsFile), replicas);

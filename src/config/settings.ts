@@ -15,6 +15,9 @@ export const exitCodeConfig = 78;
 
 const programFolder = resolve(import.meta.dirname, '../..');
 
+/** The pipeline files that come with the program. */
+export const ownPipelinesFolder = join(programFolder, 'pipelines');
+
 /** The host to connect to, for a host that a server listens on, in the form of an address. */
 const reachableAt = (host: string): string => {
   if (host === '0.0.0.0' || host === '::') return '127.0.0.1';
@@ -40,7 +43,7 @@ export const loadSettings = (env: NodeJS.ProcessEnv = process.env) => {
   return {
     ...settings,
     dataFolder,
-    pipelinesFolder: settings.pipelinesFolder ?? join(programFolder, 'pipelines'),
+    pipelinesFolder: settings.pipelinesFolder ?? ownPipelinesFolder,
     schemasFolder: join(programFolder, 'schemas'),
     /** The built files of the console. */
     consoleFolder: join(programFolder, 'console', 'dist'),

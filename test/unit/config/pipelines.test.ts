@@ -3,7 +3,7 @@ import { join, resolve } from 'node:path';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { describe, expect, it } from 'vitest';
 import { pipelineJsonSchemas } from '../../../src/config/pipeline-files.ts';
-import { loadPipelines } from '../../../src/config/pipelines.ts';
+import { loadPipelines, retentionIn } from '../../../src/config/pipelines.ts';
 import { parseYamlFile } from '../../../src/config/yaml-file.ts';
 import { Fault } from '../../../src/model/fault.ts';
 import {
@@ -153,11 +153,15 @@ describe('the shipped pipelines', () => {
     });
   });
 
-  it('keep spans without end unless they set a number of days', async () => {
-    expect(loadPipelines(join(root, 'pipelines')).traces.retentionDays).toBeUndefined();
+  it('keep spans and log records without end unless they set a number of days', async () => {
+    expect(retentionIn(loadPipelines(join(root, 'pipelines')))).toEqual({
+      traces: undefined,
+      logs: undefined,
+    });
     const folder = await copied();
     await breakFile(join(folder, tracesFile), 'retention_days: off', 'retention_days: 30');
-    expect(loadPipelines(folder).traces.retentionDays).toBe(30);
+    await breakFile(join(folder, 'logs.yaml'), 'retention_days: off', 'retention_days: 7');
+    expect(retentionIn(loadPipelines(folder))).toEqual({ traces: 30, logs: 7 });
   });
 });
 
@@ -234,6 +238,29 @@ describe('the pipelines folder', () => {
     expect(refusalOf(folder)).toContain(`${join(folder, file)}: cannot be read`);
   });
 
+  // Operators' own files are of the version that they were copied from: an upgrade must not keep the roles from starting.
+  it("of a version without logs has the program's own for them, with the replicas of its traces", async () => {
+    const folder = await copied();
+    await rm(join(folder, 'logs.yaml'));
+    expect(loadPipelines(folder)).toEqual(loadPipelines(join(root, 'pipelines')));
+    const file = join(folder, streamsFile);
+    const [before = '', after = ''] = (await readFile(file, 'utf8')).split('  LOGS:\n');
+    const rest = after.slice(after.indexOf('  LEDGER:'));
+    await writeFile(file, before + rest);
+    expect(loadPipelines(folder)).toEqual(loadPipelines(join(root, 'pipelines')));
+    await writeFile(file, before.replaceAll('replicas: 1', 'replicas: 3') + rest);
+    const { logs, streams } = loadPipelines(folder);
+    expect(streams.map(({ name, replicas }) => [name, replicas])).toEqual([
+      ['METRICS', 3],
+      ['TRACES', 3],
+      ['LOGS', 3],
+      ['LEDGER', 1],
+      ['DEADLETTER', 1],
+      ['AUDIT', 1],
+    ]);
+    expect(logs.guard).toBe('always');
+  });
+
   it('must exist', async () => {
     const folder = join(await tempFolder(), 'none');
     expect(refusalOf(folder)).toContain(folder);
@@ -270,7 +297,7 @@ describe('schemas/', () => {
     const schema = pipelineJsonSchemas()[`${name}.schema.json`];
     return new Ajv2020({ strict: true }).compile(schema ?? {});
   };
-  const files = [streamsFile, metricsFile, tracesFile, ledgerFile];
+  const files = [streamsFile, metricsFile, tracesFile, 'logs.yaml', ledgerFile];
 
   it.each(published)('%s says what the program checks', async (name, schema) => {
     const written: unknown = JSON.parse(await readFile(join(schemas, name), 'utf8'));
