@@ -1,4 +1,4 @@
-import { buildSpansMessage, type SpanFragment } from '../src/ingress/otlp/publish.ts';
+import { buildItemsMessage, type ItemsFragment } from '../src/ingress/otlp/publish.ts';
 import { defaultTimePolicy } from '../src/model/time.ts';
 import { countedBase } from '../src/model/uid.ts';
 import { jsonTraces } from '../src/rules/spans/json-traces.ts';
@@ -63,7 +63,7 @@ const measure = <T>(
   };
 };
 
-const blocksOf = (fragments: readonly SpanFragment[]): Uint8Array[] =>
+const blocksOf = (fragments: readonly ItemsFragment[]): Uint8Array[] =>
   fragments.flatMap(({ run }) => run.parts.map(({ block }) => block));
 
 /** The inputs of the stages with an engine: messages in ingress's form, blocks in transfer's form. */
@@ -73,10 +73,10 @@ export const spanStageInputs = () => {
   const fragments = spanBodies('protobuf', bodiesCount, spansPerBody, nowMs).flatMap((body) =>
     protobufTraces
       .encode(body, context)
-      .runs.map((run) => ({ run, base: countedBase(1, 0), arrivedAt: nowMs })),
+      .runs.map((run) => ({ pipeline: 'traces' as const, run, base: countedBase(1, 0), arrivedAt: nowMs })),
   );
   return {
-    spanMessages: fragments.map((fragment) => buildSpansMessage(fragment)),
+    spanMessages: fragments.map((fragment) => buildItemsMessage(fragment)),
     spanBlocks: blocksOf(fragments),
     spansPerBody,
   };
@@ -114,10 +114,10 @@ export const measureSpanStages = (): Row[] => {
   const fragments = protobuf.flatMap((body) =>
     protobufTraces
       .encode(body, context)
-      .runs.map((run) => ({ run, base: countedBase(1, 0), arrivedAt: nowMs })),
+      .runs.map((run) => ({ pipeline: 'traces' as const, run, base: countedBase(1, 0), arrivedAt: nowMs })),
   );
   const blocks = blocksOf(fragments);
-  const messages = fragments.map((fragment) => buildSpansMessage(fragment));
+  const messages = fragments.map((fragment) => buildItemsMessage(fragment));
   const bytesEach = (bodies: readonly Uint8Array[]): number =>
     Math.round(bodies.reduce((total, { length }) => total + length, 0) / bodies.length / spansPerBody);
   const rowBytes = bytesEach(blocks);
@@ -133,7 +133,7 @@ export const measureSpanStages = (): Row[] => {
     measure('for comparison: JSON.parse alone', json, (body) => JSON.parse(body.toString('utf8'))),
     ...measureWalk(json, context, ''),
     ...measureWalk(sdkBodies(bodiesCount, spansPerBody, nowMs), context, ', as the JavaScript SDK writes it'),
-    measure('envelope', fragments, (fragment) => buildSpansMessage(fragment)),
+    measure('envelope', fragments, (fragment) => buildItemsMessage(fragment)),
     measure('validate (read in transfer)', messages, (payload) => decodeBlocksEnvelope(payload, 1)),
     measure('keys of a block for the guard', blocks, (block) => readBlockKeys(block, spansTable.keys)),
   ];

@@ -12,7 +12,7 @@ import { type ApplicationRules, applicationRules } from './rules.ts';
 import { expiryMs } from './tokens.ts';
 
 /**
- * The facts of one application that the trace receiver needs; rebuilt when its record, its policy or its previous token
+ * The facts of one application that the receivers of OTLP need; rebuilt when its record, its policy or its previous token
  * changes.
  */
 export type ApplicationSource = {

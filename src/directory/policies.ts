@@ -31,10 +31,14 @@ export const sourcePolicySchema = z.object({
   ...retention,
 });
 
-/** The same for an application: `spans_max` counts the spans of one request, the other limits are of one span. */
+/**
+ * The same for an application, for all of its signals: `spans_max` counts the spans of one request and `records_max` its log records,
+ * the other limits are of one item.
+ */
 export const applicationPolicySchema = z.object({
   ...windows,
   spans_max: count(1_000_000).optional(),
+  records_max: count(1_000_000).optional(),
   attributes_max: count(10_000).optional(),
   events_max: count(10_000).optional(),
   links_max: count(10_000).optional(),

@@ -1,4 +1,5 @@
 import type { Pipelines } from '../config/pipelines.ts';
+import type { ApplicationPipeline } from '../model/signals.ts';
 import type { SpanTimePolicy } from '../model/span-time.ts';
 import type { TimePolicy } from '../model/time.ts';
 import type { ColumnCaps } from '../wire/column-naming.ts';
@@ -10,25 +11,41 @@ import type { ApplicationPolicy, SourcePolicy } from './policies.ts';
  */
 export type SourceRules = ColumnCaps & { readonly time: TimePolicy; readonly pointsMax: number };
 
-/** The rules for the spans of one application. */
-export type ApplicationRules = { readonly time: SpanTimePolicy; readonly limits: ItemLimits };
+/** The rules for the items of one signal. */
+export type ItemRules = { readonly time: SpanTimePolicy; readonly limits: ItemLimits };
+
+/** The rules of one application, for each of its signals. */
+export type ApplicationRules = Readonly<Record<ApplicationPipeline, ItemRules>>;
 
 /** The values of the pipeline files; they apply where a policy has no value. */
 export type RuleDefaults = { readonly source: SourceRules; readonly application: ApplicationRules };
 
 const dayMs = 86_400_000;
 
+type ItemsPipeline = Pick<Pipelines[ApplicationPipeline], 'time' | 'retentionDays'> & {
+  readonly limits: Omit<ItemLimits, 'eventsMax' | 'linksMax'> &
+    Partial<Pick<ItemLimits, 'eventsMax' | 'linksMax'>>;
+};
+
+/** The rules of the file of one signal. */
+const itemDefaults = ({ time, retentionDays: days, limits }: ItemsPipeline): ItemRules => {
+  const { itemsMax, attributesMax, eventsMax = 0, linksMax = 0, valueBytesMax } = limits;
+  return {
+    time: { ...time, ttlSeconds: days === undefined ? undefined : (days * dayMs) / 1000 },
+    limits: { itemsMax, attributesMax, eventsMax, linksMax, valueBytesMax },
+  };
+};
+
 /** The rules of the pipeline files. */
-export const ruleDefaults = ({ metrics, traces }: Pick<Pipelines, 'metrics' | 'traces'>): RuleDefaults => {
+export const ruleDefaults = ({
+  metrics,
+  traces,
+  logs,
+}: Pick<Pipelines, 'metrics' | 'traces' | 'logs'>): RuleDefaults => {
   const { pointsMax, metricsMax, dimensionsMax } = metrics.limits;
-  const { itemsMax, attributesMax, eventsMax, linksMax, valueBytesMax } = traces.limits;
-  const { retentionDays: days } = traces;
   return {
     source: { time: metrics.time, pointsMax, metricsMax, dimensionsMax },
-    application: {
-      time: { ...traces.time, ttlSeconds: days === undefined ? undefined : (days * dayMs) / 1000 },
-      limits: { itemsMax, attributesMax, eventsMax, linksMax, valueBytesMax },
-    },
+    application: { traces: itemDefaults(traces), logs: itemDefaults(logs) },
   };
 };
 
@@ -64,13 +81,14 @@ export const sourceRules = (policy: SourcePolicy | undefined, inherited: SourceR
 };
 
 /**
- * The rules of an application: its policy, else the inherited ones. No policy makes a span outlive the retention of the tables
- * (`ttlSeconds`); a span older than either retention is too old.
+ * The rules for the items of one signal: the policy of their application, else the inherited ones. No policy makes an item outlive the
+ * retention of its tables (`ttlSeconds`); one older than either retention is too old.
  */
-export const applicationRules = (
+const itemRules = (
   policy: ApplicationPolicy | undefined,
-  { time, limits }: ApplicationRules,
-): ApplicationRules => {
+  itemsMax: number | undefined,
+  { time, limits }: ItemRules,
+): ItemRules => {
   const { ttlSeconds } = time;
   const keptMs = smaller(retentionMs(policy), ttlSeconds === undefined ? undefined : ttlSeconds * 1000);
   return {
@@ -80,7 +98,7 @@ export const applicationRules = (
       ttlSeconds,
     },
     limits: {
-      itemsMax: policy?.spans_max ?? limits.itemsMax,
+      itemsMax: itemsMax ?? limits.itemsMax,
       attributesMax: policy?.attributes_max ?? limits.attributesMax,
       eventsMax: policy?.events_max ?? limits.eventsMax,
       linksMax: policy?.links_max ?? limits.linksMax,
@@ -88,3 +106,12 @@ export const applicationRules = (
     },
   };
 };
+
+/** The rules of an application: its policy, which holds for all of its signals, else the inherited ones. */
+export const applicationRules = (
+  policy: ApplicationPolicy | undefined,
+  { traces, logs }: ApplicationRules,
+): ApplicationRules => ({
+  traces: itemRules(policy, policy?.spans_max, traces),
+  logs: itemRules(policy, policy?.records_max, logs),
+});

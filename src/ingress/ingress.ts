@@ -1,5 +1,3 @@
-import type { Server } from 'node:http';
-import type { Server as NetServer } from 'node:net';
 import { createBatchPublisher } from '../bus/batch-publisher.ts';
 import { type Bus, connectBusWhenUp } from '../bus/connection.ts';
 import { findKvBucket, type KvBucket } from '../bus/kv.ts';
@@ -10,7 +8,6 @@ import { checkBatches, findTopology, type RefusedStreams, retryStreams } from '.
 import { withInstances } from '../config/instance-streams.ts';
 import { loadPipelines, type Pipelines, type StreamDefinition } from '../config/pipelines.ts';
 import { natsTarget, questdbInstances, type Settings } from '../config/settings.ts';
-import { createColumnNames } from '../directory/column-names.ts';
 import { type Directory, startDirectory } from '../directory/directory.ts';
 import { takeEpoch } from '../directory/epoch.ts';
 import { buckets } from '../directory/keys.ts';
@@ -18,14 +15,12 @@ import { startLastSeen } from '../directory/last-seen.ts';
 import { ruleDefaults } from '../directory/rules.ts';
 import { isTrusted, type TrustedProxies } from '../http/client-address.ts';
 import { createConnectionCount } from '../http/connections.ts';
-import { drain } from '../http/limited-server.ts';
 import { errorText } from '../model/fault.ts';
+import { type Pipeline, pipelines as pipelineNames } from '../model/signals.ts';
 import { openLedgerFeed } from '../outcomes/ledger-feed.ts';
 import type { PublishersBook } from '../outcomes/publishers-book.ts';
 import { openPublishersBook } from '../outcomes/publishers-feed.ts';
-import type { UsageBook } from '../outcomes/usage-book.ts';
 import { createChecks } from '../runtime/checks.ts';
-import { listenFault } from '../runtime/listen-fault.ts';
 import { startOpsServer } from '../runtime/ops-server.ts';
 import { type Parts, runRole } from '../runtime/run-role.ts';
 import { openTlsFiles, tlsPathsOf } from '../runtime/tls-files.ts';
@@ -35,54 +30,19 @@ import { createRoleLog, type Log } from '../telemetry/log.ts';
 import { createIngressMetrics, type IngressMetrics } from '../telemetry/metrics.ts';
 import { openTracing } from '../telemetry/open-tracing.ts';
 import { createIngressFigures } from '../telemetry/pulse-figures.ts';
-import { createFailureLimit, type FailureLimit } from './failures.ts';
-import type { Http2Listener } from './grpc/listener.ts';
-import { createGrpcServer } from './grpc/server.ts';
-import { type BytesInFlight, createBytesInFlight } from './http/admission.ts';
+import { createFailureLimit } from './failures.ts';
+import { createBytesInFlight } from './http/admission.ts';
 import type { Listening } from './http/receiver-server.ts';
 import { type BaseCounter, createBaseCounter } from './identity.ts';
-import { createLargeBodies, type LargeBodies } from './large-bodies/large-bodies.ts';
-import type { CredentialNames } from './otlp/credential.ts';
-import { createOtlpHandler } from './otlp/handler.ts';
-import { createSpanPublisher } from './otlp/publish.ts';
-import { createReadItems } from './otlp/read.ts';
-import { traceExportPath, tracesPath } from './otlp/refusal.ts';
-import { createOtlpServer } from './otlp/server.ts';
-import { createEncodePush } from './push/encode-anywhere.ts';
-import { createPushHandler } from './push/handler.ts';
-import { createPushPublisher } from './push/publish.ts';
-import { createPushServer } from './push/server.ts';
+import { createLargeBodies } from './large-bodies/large-bodies.ts';
 import { createReportChannel } from './rates/channel.ts';
 import { startRateExchange } from './rates/exchange.ts';
 import type { RateLimiter } from './rates/limiter.ts';
-import { createReasonLinks, type ReasonLinks } from './reason-links.ts';
-import { createRefusalRecorder, type RefusalRecorderDependencies } from './refusal-recorder.ts';
-import { idOfDefect } from './request-id.ts';
+import { createReasonLinks } from './reason-links.ts';
+import { openReceivers, type ReceiverParts } from './receivers.ts';
 import type { Publishers } from './request-publisher.ts';
-import { createRequestTraces, type RequestTraces } from './request-traces.ts';
-import { createUsageRecorder } from './usage-recorder.ts';
+import { createRequestTraces } from './request-traces.ts';
 import { startIngressAtZero } from './zero-counters.ts';
-
-/** What all receivers share. */
-type Common = {
-  readonly directory: Directory;
-  readonly bases: BaseCounter;
-  readonly inFlight: BytesInFlight;
-  readonly limiter: RateLimiter;
-  readonly failures: FailureLimit;
-  readonly large: LargeBodies;
-  readonly metrics: IngressMetrics;
-  readonly listening: Listening;
-  readonly accounting: RefusalRecorderDependencies;
-  readonly usage: UsageBook;
-  readonly log: Log;
-  /** Why the receiver can accept nothing now, for a bus that has been away longer than this. */
-  readonly unready: (awayMs: number) => string | undefined;
-  readonly maxRateDefault: number;
-  readonly links: ReasonLinks;
-  /** Undefined where tracing is off. */
-  readonly traces: RequestTraces | undefined;
-};
 
 const openPublishers = (
   parts: Parts,
@@ -96,18 +56,6 @@ const openPublishers = (
   parts.add('publisher of batches', () => batches.close());
   return { single, batches, book };
 };
-
-const onDefect =
-  (log: Log) =>
-  (error: unknown): void =>
-    log.error(
-      {
-        request: idOfDefect(error),
-        error: errorText(error),
-        stack: error instanceof Error ? error.stack : '',
-      },
-      'an internal error',
-    );
 
 /** The streams that items of this process go to, by subject; undefined for an instance that no setting names. */
 const streamOfSubject = ({ streams }: Pipelines, subject: string): string | undefined => {
@@ -140,91 +88,6 @@ const followStreams = (
   parts.add('watch of streams', () => watch.stop());
   return watch;
 };
-
-/** Push -> METRICS. */
-const createPushReceiver = (
-  pipeline: Pipelines['metrics'],
-  publishers: Publishers,
-  columns: KvBucket,
-  corsOrigin: string | undefined,
-  common: Common,
-): Server => {
-  const { directory, metrics, listening, accounting, log, traces } = common;
-  const recorder = createRefusalRecorder('push', accounting);
-  const handle = createPushHandler({
-    ...common,
-    recorder,
-    usage: createUsageRecorder('metrics', common.usage, accounting.trustedProxies),
-    registerColumnNames: createColumnNames(columns, directory, Date.now),
-    encode: createEncodePush(common.large),
-    publisher: createPushPublisher(publishers, pipeline.publish, metrics, traces),
-    unready: () => common.unready(pipeline.publish.awayMs),
-    now: Date.now,
-    limits: pipeline.limits,
-    deadlineMs: pipeline.publish.deadlineMs,
-  });
-  const traced = traces === undefined ? handle : traces.around('/v2/push/', handle);
-  return createPushServer(traced, listening, recorder, corsOrigin, common.links, onDefect(log));
-};
-
-/** OTLP -> TRACES, over HTTP and over gRPC. */
-const createOtlpReceivers = (
-  pipeline: Pipelines['traces'],
-  publishers: Publishers,
-  credentialNames: CredentialNames,
-  common: Common,
-  connectionAgeMsMax: number,
-): { readonly http: Server; readonly grpc: Http2Listener } => {
-  const { metrics, listening, accounting, log, traces } = common;
-  const { trustedProxies } = accounting;
-  const { limits, publish } = pipeline;
-  const unready = () => common.unready(publish.awayMs);
-  const shared = {
-    ...common,
-    usage: createUsageRecorder('traces', common.usage, trustedProxies),
-    publisher: createSpanPublisher(publishers, publish, metrics, traces),
-    unready,
-    now: Date.now,
-    limits,
-    deadlineMs: publish.deadlineMs,
-    trustedProxies,
-    credentialNames,
-    read: createReadItems(common.large, credentialNames.attributes, limits.elementsMax),
-  };
-  const doorOf = (receiver: 'otlp' | 'grpc', route: string) => {
-    const recorder = createRefusalRecorder(receiver, accounting);
-    const handle = createOtlpHandler({ ...shared, receiver, recorder });
-    return { recorder, handle: traces === undefined ? handle : traces.around(route, handle) };
-  };
-  const http = doorOf('otlp', tracesPath);
-  const grpc = doorOf('grpc', traceExportPath);
-  return {
-    http: createOtlpServer(
-      http.handle,
-      listening,
-      http.recorder,
-      credentialNames.headers,
-      common.links,
-      onDefect(log),
-    ),
-    grpc: createGrpcServer({
-      listening,
-      exports: new Map([[traceExportPath, grpc.handle]]),
-      recorder: grpc.recorder,
-      messageBytesMax: limits.bodyBytesMax,
-      connectionAgeMsMax,
-      unready,
-      links: common.links,
-      onDefect: onDefect(log),
-    }),
-  };
-};
-
-const listen = (server: NetServer, host: string, port: number, variable: string): Promise<void> =>
-  new Promise((resolve, reject) => {
-    server.once('error', (error) => reject(listenFault(error, port, variable)));
-    server.listen(port, host, resolve);
-  });
 
 const findEveryMs = 1_000;
 
@@ -354,47 +217,6 @@ const openDirectory = (
   return directory;
 };
 
-/**
- * Listens on all ports. They stop together: no new connections; open ones get `Connection: close` with their next answer over HTTP,
- * and GOAWAY over gRPC.
- */
-const listenOnAll = async (
-  { settings: { ingress } }: Given,
-  { push, otlp, grpc }: { readonly push: Server; readonly otlp: Server; readonly grpc: Http2Listener },
-  parts: Parts,
-): Promise<void> => {
-  const { otlpHost, grpcPort } = ingress;
-  const servers = parts.together();
-  await listen(push, ingress.pushHost, ingress.pushPort, 'TIDEMARK_INGRESS_PUSH_PORT');
-  servers.add('push receiver', () => drain(push, ingress.drainMs));
-  await listen(otlp, otlpHost, ingress.otlpPort, 'TIDEMARK_INGRESS_OTLP_PORT');
-  servers.add('trace receiver', () => drain(otlp, ingress.drainMs));
-  if (grpcPort === undefined) return;
-  await listen(grpc.server, otlpHost, grpcPort, 'TIDEMARK_INGRESS_GRPC_PORT');
-  servers.add('trace receiver over gRPC', () => grpc.drain());
-};
-
-/** Makes the receivers and listens. */
-const openReceivers = async (
-  given: Given,
-  publishers: { readonly push: Publishers; readonly otlp: Publishers },
-  columns: KvBucket,
-  common: Common,
-  parts: Parts,
-): Promise<void> => {
-  const { pipelines, settings } = given;
-  const { pushCorsOrigin, tokenHeaders, tokenAttributes, grpcConnectionAgeMsMax } = settings.ingress;
-  const push = createPushReceiver(pipelines.metrics, publishers.push, columns, pushCorsOrigin, common);
-  const { http, grpc } = createOtlpReceivers(
-    pipelines.traces,
-    publishers.otlp,
-    { headers: tokenHeaders, attributes: tokenAttributes },
-    common,
-    grpcConnectionAgeMsMax,
-  );
-  await listenOnAll(given, { push, otlp: http, grpc }, parts);
-};
-
 /** From the operations port to the receivers: each part needs those before it, and stops before them. */
 // biome-ignore lint/complexity/noExcessiveLinesPerFunction: wiring: each part stands on those before it.
 const startIngress = async (given: Given, parts: Parts, stop: AbortSignal): Promise<void> => {
@@ -440,13 +262,11 @@ const startIngress = async (given: Given, parts: Parts, stop: AbortSignal): Prom
     hasStream: streamsKnown(pipelines, refusedStreams, streamWatch),
     lookAgain: streamWatch.look,
   };
-  const publishers = {
-    push: openPublishers(parts, bus, book, { ...pipelines.metrics.publish, ...streamsThere }),
-    otlp: openPublishers(parts, bus, book, { ...pipelines.traces.publish, ...streamsThere }),
-  };
+  const publishersOf = (pipeline: Pipeline) =>
+    openPublishers(parts, bus, book, { ...pipelines[pipeline].publish, ...streamsThere });
   const large = createLargeBodies(log);
   parts.add('large bodies', () => large.close());
-  const common: Common = {
+  const common: ReceiverParts = {
     directory,
     bases,
     inFlight: createBytesInFlight(settings.ingress.bytesInFlightMax, (held) =>
@@ -470,10 +290,10 @@ const startIngress = async (given: Given, parts: Parts, stop: AbortSignal): Prom
     traces: tracing === undefined ? undefined : createRequestTraces(tracing),
   };
 
-  await openReceivers(given, publishers, columns, common, parts);
+  await openReceivers(given, publishersOf, columns, common, parts);
   // Finished spans may go to this process itself: they leave while it still accepts requests.
   parts.add('finished spans', () => tracing?.flush());
-  const awayMs = Math.max(pipelines.metrics.publish.awayMs, pipelines.traces.publish.awayMs);
+  const awayMs = Math.max(...pipelineNames.map((pipeline) => pipelines[pipeline].publish.awayMs));
   degraded.set({ nats: () => awayText(bus, awayMs) });
   checks.set({
     receiver: () => (stop.aborted ? 'the receiver is stopping' : startingText(bases, directory)),

@@ -9,7 +9,7 @@ import type { Reply } from './http/reply.ts';
 import type { BaseCounter } from './identity.ts';
 import { effectiveRate, type RateLimiter } from './rates/limiter.ts';
 import type { ReasonLinks } from './reason-links.ts';
-import type { RefusalRecorder } from './refusal-recorder.ts';
+import type { ReceiverName, RefusalRecorder } from './refusal-recorder.ts';
 import { type Headers, noHeaders, notStored, Refused, refusalOf, retryAfter } from './refused.ts';
 import { idHeaders, idOf, noteDefect, type RequestId } from './request-id.ts';
 import type { RequestTraces } from './request-traces.ts';
@@ -22,7 +22,7 @@ export type Sender = {
   owner: number;
   /** It has shown a valid credential. */
   isKnown: boolean;
-  /** Points or spans, as far as they were counted. */
+  /** Its items, as far as they were counted. */
   items: number;
   /** Its credentials, right or wrong. */
   secrets: readonly string[];
@@ -68,7 +68,7 @@ export type LineDependencies = {
 
 /** The steps of the line that differ between the signals, in the order in which a request passes them. Each may throw Refused. */
 export type Signal<S extends Sender, A> = {
-  readonly receiver: 'push' | 'otlp' | 'grpc';
+  readonly receiver: ReceiverName;
   open(request: Incoming): S;
   /** Validates the header fields. */
   checkHead(sender: S): void;

@@ -9,6 +9,11 @@ import { createFailingSenders } from './failing-senders.ts';
 import type { RequestId } from './request-id.ts';
 import { senderName } from './sender.ts';
 
+/** The receivers by transport: push, OTLP over HTTP and over gRPC. */
+export const receiverNames = ['push', 'otlp', 'grpc'] as const;
+
+export type ReceiverName = (typeof receiverNames)[number];
+
 /** The fields of a sample that differ within a request. */
 export type Example = Pick<Sample, 'reason' | 'ordinal' | 'field' | 'value' | 'detail' | 'payload'> &
   Partial<Pick<Sample, 'stage' | 'secrets' | 'isOwnDetail'>>;
@@ -49,16 +54,11 @@ export type RefusalRecorderDependencies = {
   readonly trustedProxies: TrustedProxies;
 };
 
-const pipelines = { push: 'metrics', otlp: 'traces', grpc: 'traces' } as const satisfies Record<
-  string,
-  Pipeline
->;
-
 export const createRefusalRecorder = (
-  receiver: keyof typeof pipelines,
+  receiver: ReceiverName,
+  pipeline: Pipeline,
   { metrics, refusals, samples, trustedProxies }: RefusalRecorderDependencies,
 ): RefusalRecorder => {
-  const pipeline = pipelines[receiver];
   const failing = createFailingSenders(performance.now.bind(performance));
   const refused = (reason: string, owner = 0, items = 0): void => {
     metrics.refused.inc({ receiver, reason });

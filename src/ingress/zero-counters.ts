@@ -2,6 +2,7 @@ import { reasonCodes } from '../model/reasons.ts';
 import { pipelines } from '../model/signals.ts';
 import type { IngressMetrics } from '../telemetry/metrics.ts';
 import { startAtZero } from '../telemetry/zero.ts';
+import { receiverNames } from './refusal-recorder.ts';
 import { refusalStatuses } from './refused.ts';
 
 /** 408 and 431 are answers to requests that could not be read, 417 to an unknown Expect. */
@@ -9,7 +10,7 @@ const statuses = [...new Set([200, 408, 417, 431, ...Object.values(refusalStatus
 
 /** Starts the counters of a receiver at 0, for all values of their closed labels. */
 export const startIngressAtZero = (metrics: IngressMetrics): void => {
-  const all = { receiver: ['push', 'otlp', 'grpc'] };
+  const all = { receiver: receiverNames };
   startAtZero(metrics.requests, { ...all, status: statuses });
   startAtZero(metrics.refused, { receiver: ['push'], reason: reasonCodes.pushes });
   startAtZero(metrics.refused, { receiver: ['otlp', 'grpc'], reason: reasonCodes.exports });

@@ -3,7 +3,6 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { traceExportPath } from '../../src/ingress/otlp/refusal.ts';
 import {
   buildGo,
   buildGoTools,
@@ -13,6 +12,7 @@ import {
   preparation,
 } from '../support/clients/builds.ts';
 import { startClient } from '../support/clients/process.ts';
+import { traceExportPath } from '../support/otlp/export-paths.ts';
 import { type Certificate, makeAuthority, makeCertificate } from '../support/stack/certificates.ts';
 import { type RoleProcess, type Stack, startStack } from '../support/stack/stack.ts';
 import { waitFor } from '../support/wait.ts';

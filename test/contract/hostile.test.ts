@@ -1,6 +1,5 @@
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { traceExportPath } from '../../src/ingress/otlp/refusal.ts';
 import { connectGrpc } from '../support/grpc/client.ts';
 import {
   callFields,
@@ -22,6 +21,7 @@ import {
   type RawAnswer,
   type RawConnection,
 } from '../support/http/raw-client.ts';
+import { traceExportPath } from '../support/otlp/export-paths.ts';
 import { type Stack, startStack } from '../support/stack/stack.ts';
 import { otherFormsOf } from '../support/targets.ts';
 import { waitFor } from '../support/wait.ts';

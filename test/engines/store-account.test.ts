@@ -4,7 +4,7 @@ import { readStoreSizes, seenDays } from '../../src/account/days-to-compare.ts';
 import type { PointsTable } from '../../src/account/point-rows.ts';
 import { readSettledDays } from '../../src/account/settled-days.ts';
 import { compareStores, type StoreTargets } from '../../src/account/store-compare.ts';
-import { buildSpansMessage } from '../../src/ingress/otlp/message.ts';
+import { buildItemsMessage } from '../../src/ingress/otlp/message.ts';
 import { buildMessage, type Fragment } from '../../src/ingress/push/message.ts';
 import type { Layout } from '../../src/model/records.ts';
 import { countedBase, hashedBase, type UidBase } from '../../src/model/uid.ts';
@@ -143,7 +143,7 @@ const exportSpans = async (appId: number, daysAgo: readonly number[], isRecorded
   );
   const [run] = runs;
   const read = decodeBlocksEnvelope(
-    run === undefined ? Buffer.of() : buildSpansMessage({ run, base, arrivedAt }),
+    run === undefined ? Buffer.of() : buildItemsMessage({ pipeline: 'traces', run, base, arrivedAt }),
     1,
   );
   if (read.kind !== 'envelope') throw new Error(read.kind);

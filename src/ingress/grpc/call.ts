@@ -2,6 +2,7 @@ import type { IncomingHttpHeaders, ServerHttp2Stream } from 'node:http2';
 import type { Incoming, Peer } from '../../http/incoming.ts';
 import type { Reply } from '../http/reply.ts';
 import type { ReasonLinks } from '../reason-links.ts';
+import type { RefusalRecorder } from '../refusal-recorder.ts';
 import { Refused } from '../refused.ts';
 import { idHeaders, idOfDefect } from '../request-id.ts';
 import { answerMessage, answerStatus } from './answer.ts';
@@ -13,14 +14,18 @@ import { answerWithinMs, parseTimeoutMs } from './timeout.ts';
 /** Answers an export; rejects for a defect of the program. The answer is that of OTLP/HTTP in protobuf. */
 export type HandleExport = (request: Incoming) => Promise<Reply>;
 
-/** What a call reports besides its answer. */
-export type CallDependencies = {
+/** The method that exports one signal. */
+export type ExportMethod = {
+  readonly handle: HandleExport;
+  readonly recorder: RefusalRecorder;
   /** Bytes of the longest message as sent. */
   readonly messageBytesMax: number;
+};
+
+/** What the calls of all methods share. */
+export type CallDependencies = {
   /** Until the message has arrived, ms; 0 = no limit. */
   readonly requestTimeoutMs: number;
-  /** A refusal before the line. */
-  readonly refused: (refused: Refused) => void;
   /** The answer to a call, with its time in seconds. */
   readonly answered: (status: number, seconds: number) => void;
   readonly links: ReasonLinks;
@@ -96,7 +101,8 @@ const openRequest = async (
   stream: ServerHttp2Stream,
   headers: IncomingHttpHeaders,
   peer: Peer,
-  { messageBytesMax, requestTimeoutMs }: CallDependencies,
+  requestTimeoutMs: number,
+  messageBytesMax: number,
 ): Promise<CallRequest | undefined> => {
   const now = performance.now();
   const { answerBy, messageBy } = timesOf(headers['grpc-timeout'], now, requestTimeoutMs);
@@ -135,7 +141,7 @@ const contentOf = ({ body }: Reply): Uint8Array => (typeof body === 'string' ? B
 
 /** Serves the unary calls of one method. Resolves once the work of the call is done, whether or not its client still listens. */
 export const createServeCall =
-  (deps: CallDependencies, handle: HandleExport) =>
+  (deps: CallDependencies, { handle, recorder, messageBytesMax }: ExportMethod) =>
   async (stream: ServerHttp2Stream, headers: IncomingHttpHeaders, peer: Peer): Promise<void> => {
     const startedAt = performance.now();
     const answered = (status: number): void => deps.answered(status, (performance.now() - startedAt) / 1000);
@@ -144,7 +150,7 @@ export const createServeCall =
       answerStatus(stream, statusOf(refused, deps.links), metadata);
     };
     try {
-      const request = await openRequest(stream, headers, peer, deps);
+      const request = await openRequest(stream, headers, peer, deps.requestTimeoutMs, messageBytesMax);
       if (request === undefined) return;
       const reply = await handle(request);
       if (reply.refused !== undefined) return refuse(reply.refused, reply.headers);
@@ -152,12 +158,12 @@ export const createServeCall =
       answerMessage(stream, contentOf(reply), reply.headers);
     } catch (error) {
       if (error instanceof Refused) {
-        deps.refused(error);
+        recorder.refused(error.reason);
         return refuse(error);
       }
       deps.onDefect(error);
       const defect = new Refused('internal');
-      deps.refused(defect);
+      recorder.refused(defect.reason);
       refuse(defect, idHeaders(idOfDefect(error)));
     }
   };

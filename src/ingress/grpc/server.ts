@@ -4,7 +4,7 @@ import type { ReasonLinks } from '../reason-links.ts';
 import type { RefusalRecorder } from '../refusal-recorder.ts';
 import { Refused } from '../refused.ts';
 import { answerHttp, answerStatus } from './answer.ts';
-import { createServeCall, type HandleExport } from './call.ts';
+import { createServeCall, type ExportMethod } from './call.ts';
 import type { Connection } from './connection.ts';
 import { createHealth, healthPaths } from './health.ts';
 import { createHttp2Listener, type Http2Listener } from './listener.ts';
@@ -12,10 +12,10 @@ import { statusOf } from './status.ts';
 
 export type GrpcOptions = {
   readonly listening: Listening;
-  /** The export services: their handlers by path (`/<service>/Export`). */
-  readonly exports: ReadonlyMap<string, HandleExport>;
+  /** The export services: their methods by path (`/<service>/Export`). */
+  readonly exports: ReadonlyMap<string, ExportMethod>;
+  /** Of calls to none of them. */
   readonly recorder: RefusalRecorder;
-  readonly messageBytesMax: number;
   /** The longest life of a connection, ms; 0 = no limit. */
   readonly connectionAgeMsMax: number;
   /** Why the receiver can accept nothing now, or undefined. */
@@ -52,32 +52,31 @@ const tooManyFields = (most: number): Refused =>
   new Refused('protocol_error', `the metadata is too large: the limit is ${most} bytes`, { status: 431 });
 
 /** What a call is counted by: the status that the same answer has over HTTP. */
-const createCounts = ({ metrics }: Listening, recorder: RefusalRecorder) => ({
-  refused: ({ reason }: Refused): void => recorder.refused(reason),
-  answered: (status: number, seconds: number): void => {
+const countAnswers =
+  ({ metrics }: Listening) =>
+  (status: number, seconds: number): void => {
     metrics.requests.inc({ receiver: name, status: String(status) });
     metrics.requestSeconds.observe(
       { receiver: name, status_class: `${Math.floor(status / 100)}xx` },
       seconds,
     );
-  },
-});
+  };
 
 /**
- * The trace receiver over gRPC (OTLP/gRPC): unary exports, and the health service. What holds for a request over HTTP holds for a call:
+ * The receiver of OTLP over gRPC (OTLP/gRPC): unary exports, and the health service. What holds for a request over HTTP holds for a call:
  * limits, refusals, identity, and the answer after the PubAck.
  */
 export const createGrpcServer = (options: GrpcOptions): Http2Listener => {
   const { listening, exports, recorder, unready } = options;
   const { metrics, limits } = listening;
-  const counts = createCounts(listening, recorder);
+  const answered = countAnswers(listening);
   const health = createHealth({ services: new Set([...exports.keys()].map(serviceOf)), unready });
-  const call = { ...options, ...counts, requestTimeoutMs: limits.requestTimeoutMs };
-  const methods = new Map([...exports].map(([path, handle]) => [path, createServeCall(call, handle)]));
+  const call = { ...options, answered, requestTimeoutMs: limits.requestTimeoutMs };
+  const methods = new Map([...exports].map(([path, method]) => [path, createServeCall(call, method)]));
 
   const refuse = (stream: ServerHttp2Stream, refused: Refused): void => {
-    counts.refused(refused);
-    counts.answered(refused.status, 0);
+    recorder.refused(refused.reason);
+    answered(refused.status, 0);
     answerStatus(stream, statusOf(refused, options.links), refused.headers);
   };
 

@@ -15,12 +15,20 @@ import type { Reply } from './reply.ts';
 /** The options of both receivers for listening. */
 export type Listening = Limits & { readonly metrics: IngressMetrics; readonly tls: TlsFiles | undefined };
 
+/** The requests of one signal. */
+export type Route = {
+  readonly paths: readonly string[];
+  /** The detail of the refusal of another method than POST. */
+  readonly wrongMethod: string;
+  /** Answers a POST to one of the paths; rejects for a defect of the program. */
+  readonly handle: (request: IncomingMessage) => Promise<Reply>;
+  readonly recorder: RefusalRecorder;
+};
+
 /** The differences between the two receivers over HTTP. */
 export type Receiver = {
   readonly name: 'push' | 'otlp';
-  readonly paths: readonly string[];
-  /** Answers a POST to one of the paths; rejects for a defect of the program. */
-  readonly handle: (request: IncomingMessage) => Promise<Reply>;
+  readonly routes: readonly Route[];
   /** The answer to a request that never reaches the line; without `request` where none could be read. */
   readonly refuse: (refused: Refused, request?: IncomingMessage) => Reply;
   /** What a client of HTTP/2, as of gRPC, has to send instead. */
@@ -76,11 +84,7 @@ const send = async (
 };
 
 /** Gives every answer of a receiver its counters and its header fields. */
-const createAnswers = (
-  { name, refuse, headers }: Receiver,
-  { metrics }: Listening,
-  recorder: RefusalRecorder,
-) => {
+const createAnswers = ({ name, refuse, headers }: Receiver, { metrics }: Listening) => {
   const stored = metrics.requests.labels(name, '200');
   const classes = ['2xx', '4xx', '5xx'] as const;
   const [succeeded, refused, failed] = classes.map((each) => metrics.requestSeconds.labels(name, each));
@@ -92,7 +96,7 @@ const createAnswers = (
   };
   return {
     /** The counted answer to a request that never reaches the line. */
-    refusal: (refused: Refused, request?: IncomingMessage): Reply => {
+    refusal: (recorder: RefusalRecorder, refused: Refused, request?: IncomingMessage): Reply => {
       recorder.refused(refused.reason);
       const reply = refuse(refused, request);
       count(reply);
@@ -112,10 +116,11 @@ const createAnswers = (
 
 type Answers = ReturnType<typeof createAnswers>;
 
-/** Answers a POST to a path of the receiver. */
+/** Answers a POST to a path of a route. */
 const createPost =
   (
-    { handle, defect }: Receiver,
+    { handle, recorder }: Route,
+    { defect }: Receiver,
     { count, time, refusal, send: reply }: Answers,
     onDefect: (error: unknown) => void,
   ) =>
@@ -128,7 +133,7 @@ const createPost =
       },
       (error: unknown) => {
         onDefect(error);
-        const reply = refusal(defect, env.incoming);
+        const reply = refusal(recorder, defect, env.incoming);
         return { ...reply, headers: { ...idHeaders(idOfDefect(error)), ...reply.headers } };
       },
     );
@@ -136,29 +141,35 @@ const createPost =
     return reply(env, answer);
   };
 
+type Post = ReturnType<typeof createPost>;
+
+/** `recorder`: of requests to no path of the receiver. */
 const createRoutes = (
-  { paths, headers, preflight }: Receiver,
+  { routes, headers, preflight }: Receiver,
   { refusal, send: reply }: Answers,
-  post: (env: HttpBindings) => Promise<Response>,
+  posts: ReadonlyMap<string, Post>,
+  recorder: RefusalRecorder,
 ): Hono<Env> => {
   const allow = { Allow: preflight === undefined ? 'POST' : 'POST, OPTIONS' };
   const app = new Hono<Env>({ strict: true });
-  for (const path of paths) {
-    if (preflight !== undefined)
-      app.options(path, (c) => c.body(null, 204, { ...headers, ...preflight, ...allow }));
-    app.post(path, ({ env }) => post(env));
-    app.all(path, ({ env }) =>
-      reply(env, refusal(new Refused('method_not_allowed', '', { headers: allow }), env.incoming)),
-    );
+  for (const { paths, wrongMethod, recorder: own } of routes) {
+    const refused = new Refused('method_not_allowed', wrongMethod, { headers: allow });
+    for (const path of paths) {
+      const post = posts.get(path);
+      if (preflight !== undefined)
+        app.options(path, (c) => c.body(null, 204, { ...headers, ...preflight, ...allow }));
+      if (post !== undefined) app.post(path, ({ env }) => post(env));
+      app.all(path, ({ env }) => reply(env, refusal(own, refused, env.incoming)));
+    }
   }
-  app.notFound(({ env }) => reply(env, refusal(new Refused('path_unknown'), env.incoming)));
+  app.notFound(({ env }) => reply(env, refusal(recorder, new Refused('path_unknown'), env.incoming)));
   return app;
 };
 
 /**
  * A receiver's HTTP server: its routes, and an answer in the receiver's own form to every other request over HTTP. Answers are
  * written to the raw response: no body is copied or buffered twice. No client holds more than its limits, and every connection that
- * is closed for a limit is counted by reason.
+ * is closed for a limit is counted by reason. `recorder` takes what belongs to no route.
  */
 export const createReceiverServer = (
   receiver: Receiver,
@@ -166,18 +177,23 @@ export const createReceiverServer = (
   recorder: RefusalRecorder,
   onDefect: (error: unknown) => void,
 ): Server => {
-  const { name, paths, headers } = receiver;
+  const { name, routes, headers } = receiver;
   const { metrics } = listening;
-  const answers = createAnswers(receiver, listening, recorder);
-  const post = createPost(receiver, answers, onDefect);
-  const isHot = createHotRoute(paths);
+  const answers = createAnswers(receiver, listening);
+  const posts = new Map(
+    routes.flatMap((route) => {
+      const post = createPost(route, receiver, answers, onDefect);
+      return route.paths.map((path) => [path, post]);
+    }),
+  );
+  const hotPost = createHotRoute(posts);
   const contentOf = (refused: Refused, request?: IncomingMessage) => {
-    const { body, contentType, headers: own } = answers.refusal(refused, request);
+    const { body, contentType, headers: own } = answers.refusal(recorder, refused, request);
     return { body, headers: { 'Content-Type': contentType, ...headers, ...own } };
   };
   const protocolAnswer = (status: ProtocolStatus) =>
     contentOf(new Refused('protocol_error', STATUS_CODES[status], { status }));
-  const routes = getRequestListener(createRoutes(receiver, answers, post).fetch, {
+  const routed = getRequestListener(createRoutes(receiver, answers, posts, recorder).fetch, {
     overrideGlobalObjects: false,
     // Node reads a refused body to its end: a close in mid-body would cost the sender the answer.
     autoCleanupIncoming: false,
@@ -185,8 +201,10 @@ export const createReceiverServer = (
   });
   return createLimitedServer(
     {
-      listener: (incoming, outgoing) =>
-        isHot(incoming) ? post({ incoming, outgoing }) : routes(incoming, outgoing),
+      listener: (incoming, outgoing) => {
+        const post = hotPost(incoming);
+        return post === undefined ? routed(incoming, outgoing) : post({ incoming, outgoing });
+      },
       protocolAnswer,
       overloadAnswer: (request) =>
         contentOf(new Refused('not_stored', 'too many connections', { headers: retryAfter(2) }), request),

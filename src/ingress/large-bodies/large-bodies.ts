@@ -10,7 +10,7 @@ import {
   TooManyTokens,
 } from '../../wire/otlp/types.ts';
 import type { EncodedPush, PushTask, RefusedPush } from '../push/encode.ts';
-import type { Answered, Asked, Job, Result, SpansJob, Thrown, TokensJob } from './tasks.ts';
+import type { Answered, Asked, ItemsJob, Job, Result, Thrown, TokensJob } from './tasks.ts';
 
 /** From this size on, decoding a body may block the event loop for too long. */
 export const largeBytes = 512 * 1024;
@@ -36,7 +36,7 @@ export type LargeBodies = {
     deadlineAt: number,
   ): Promise<readonly string[]>;
   /** Like ItemsReader.encode; its samples are a few of each kind, wanted or not. */
-  encode(body: LargeBody, job: Omit<SpansJob, 'kind'>, deadlineAt: number): Promise<EncodedItems>;
+  encode(body: LargeBody, job: Omit<ItemsJob, 'kind'>, deadlineAt: number): Promise<EncodedItems>;
   close(): Promise<void>;
 };
 
@@ -62,8 +62,8 @@ const errorOf = (thrown: Thrown): Error => {
   switch (thrown.what) {
     case 'malformed':
       return new MalformedBody(thrown.message, thrown.field);
-    case 'too_many_spans':
-      return new TooManyItems(thrown.spans, 0, thrown.message);
+    case 'too_many_items':
+      return new TooManyItems(thrown.items, 0, thrown.message);
     case 'too_many_tokens':
       return new TooManyTokens(thrown.message);
     default:
@@ -173,8 +173,8 @@ export const createLargeBodies = (log: Pick<Log, 'error'>): LargeBodies => {
       return result.tokens;
     },
     encode: async (body, job, deadlineAt) => {
-      const result = await ask(body, { kind: 'spans', ...job }, deadlineAt);
-      if (result.kind !== 'spans') throw mismatch();
+      const result = await ask(body, { kind: 'items', ...job }, deadlineAt);
+      if (result.kind !== 'items') throw mismatch();
       return result.encoded;
     },
     close: end,

@@ -1,5 +1,6 @@
 import type { EncodedItems, ItemsContext, ItemsOwner } from '../../wire/otlp/types.ts';
 import type { OtlpEncoding } from '../otlp/reply.ts';
+import type { OtlpPipeline } from '../otlp/signals.ts';
 import type { EncodedPush, PushTask, RefusedPush } from '../push/encode.ts';
 
 // Tasks and results of the thread of large bodies. They pass between threads by structured clone, except bodies and encoded blocks,
@@ -19,12 +20,14 @@ export type PushJob = {
 
 export type TokensJob = {
   readonly kind: 'tokens';
+  readonly pipeline: OtlpPipeline;
   readonly encoding: OtlpEncoding;
   readonly tokenKeys: readonly string[];
 };
 
-export type SpansJob = {
-  readonly kind: 'spans';
+export type ItemsJob = {
+  readonly kind: 'items';
+  readonly pipeline: OtlpPipeline;
   readonly encoding: OtlpEncoding;
   readonly tokenKeys: readonly string[];
   readonly owners: ReadonlyMap<string | undefined, ItemsOwner | 'invalid' | 'disabled'>;
@@ -32,7 +35,7 @@ export type SpansJob = {
   readonly elementsMax: number;
 };
 
-export type Job = PushJob | TokensJob | SpansJob;
+export type Job = PushJob | TokensJob | ItemsJob;
 
 /** The shown parts of the sampled points, and the names of the points, for `last_seen` of the registry. */
 export type PushResult = {
@@ -46,13 +49,13 @@ export type PushResult = {
 /** The errors that a reader of OTLP throws. */
 export type Thrown =
   | { readonly what: 'malformed'; readonly message: string; readonly field: string }
-  | { readonly what: 'too_many_spans'; readonly message: string; readonly spans: number }
+  | { readonly what: 'too_many_items'; readonly message: string; readonly items: number }
   | { readonly what: 'too_many_tokens' | 'too_many_elements'; readonly message: string };
 
 export type Result =
   | PushResult
   | { readonly kind: 'tokens'; readonly tokens: readonly string[] }
-  | { readonly kind: 'spans'; readonly encoded: EncodedItems }
+  | { readonly kind: 'items'; readonly encoded: EncodedItems }
   | { readonly kind: 'thrown'; readonly thrown: Thrown };
 
 /** One message each way. The body comes back: its receiver may need it again. */

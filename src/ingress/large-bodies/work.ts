@@ -1,8 +1,6 @@
 import { parentPort } from 'node:worker_threads';
 import { errorText } from '../../model/fault.ts';
 import type { ColumnMap } from '../../rules/points/point-table.ts';
-import { jsonTraces } from '../../rules/spans/json-traces.ts';
-import { protobufTraces } from '../../rules/spans/protobuf-traces.ts';
 import { hasMoreElements } from '../../wire/json-elements.ts';
 import { TokenKeys } from '../../wire/otlp/token-keys.ts';
 import {
@@ -12,17 +10,18 @@ import {
   TooManyItems,
   TooManyTokens,
 } from '../../wire/otlp/types.ts';
+import { otlpSignals } from '../otlp/signals.ts';
 import { encodePush } from '../push/encode.ts';
 import { shownPart } from './shown-part.ts';
 import type {
   Answered,
   Asked,
   ColumnList,
+  ItemsJob,
   Job,
   PushJob,
   PushResult,
   Result,
-  SpansJob,
   Thrown,
 } from './tasks.ts';
 
@@ -89,26 +88,25 @@ const createWantsSample = (): ((appId: number, reason: ItemExample['reason']) =>
   };
 };
 
-const readers = { json: jsonTraces, protobuf: protobufTraces };
-
-const runSpans = (bytes: Buffer, job: SpansJob): Result => {
-  const { encoding, owners, elementsMax, context } = job;
+const runItems = (bytes: Buffer, job: ItemsJob): Result => {
+  const { pipeline, encoding, owners, elementsMax, context } = job;
   if (encoding === 'json' && hasMoreElements(bytes, elementsMax))
     throw new TooManyElements(
       `the body has more than ${elementsMax} objects, arrays, members and elements: send smaller requests`,
     );
-  const encoded = readers[encoding].encode(bytes, {
+  const encoded = otlpSignals[pipeline].readers[encoding].encode(bytes, {
     ...context,
     resolve: (token) => owners.get(token) ?? 'invalid',
     tokenKeys: new TokenKeys(job.tokenKeys),
     wantsSample: createWantsSample(),
   });
-  return { kind: 'spans', encoded };
+  return { kind: 'items', encoded };
 };
 
 const run = (bytes: Buffer, job: Job): Result => {
   if (job.kind === 'push') return runPush(bytes, job);
-  if (job.kind === 'spans') return runSpans(bytes, job);
+  if (job.kind === 'items') return runItems(bytes, job);
+  const { readers } = otlpSignals[job.pipeline];
   const tokens = readers[job.encoding].collectTokens(bytes, new TokenKeys(job.tokenKeys));
   return { kind: 'tokens', tokens };
 };
@@ -118,7 +116,7 @@ const thrownBy = (error: unknown): Thrown | undefined => {
   if (error instanceof MalformedBody)
     return { what: 'malformed', message: error.message, field: error.field };
   if (error instanceof TooManyItems)
-    return { what: 'too_many_spans', message: error.message, spans: error.items };
+    return { what: 'too_many_items', message: error.message, items: error.items };
   if (error instanceof TooManyTokens) return { what: 'too_many_tokens', message: error.message };
   return error instanceof TooManyElements ? { what: 'too_many_elements', message: error.message } : undefined;
 };
@@ -133,7 +131,7 @@ const resultOf = (bytes: Buffer, job: Job): { result: Result } | { defect: strin
 };
 
 const encodedIn = (result: Result): Uint8Array[] => {
-  if (result.kind === 'spans')
+  if (result.kind === 'items')
     return result.encoded.runs.flatMap(({ parts }) => parts.map(({ block }) => block));
   if (result.kind !== 'push' || result.push.kind === 'refused') return [];
   return result.push.encoded.runs.flatMap(({ bytes }) => bytes ?? []);

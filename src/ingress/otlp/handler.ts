@@ -15,24 +15,26 @@ import { type CredentialNames, credentialOf } from './credential.ts';
 import { keptByApplication } from './kept.ts';
 import { widestLimits } from './limits.ts';
 import { outcomeMessage, repeatMessage } from './outcome-message.ts';
-import type { SpanPublisher } from './publish.ts';
+import type { ItemsPublisher } from './publish.ts';
 import type { ReadContext, ReadItems } from './read.ts';
 import { readerRefusal, refusedReply } from './refusal.ts';
 import { encodingOf, type OtlpEncoding, partialReply, successReply } from './reply.ts';
-import { type OtlpSender, recordSpans, sampleRefusedOtlp, sampleSpans, soleOwner } from './samples.ts';
+import { type OtlpSender, recordItems, sampleItems, sampleRefusedOtlp, soleOwner } from './samples.ts';
+import type { OtlpSignal } from './signals.ts';
 
 export type OtlpDependencies = LineDependencies & {
+  readonly signal: OtlpSignal;
   /** The transport: OTLP/HTTP, or OTLP/gRPC. */
   readonly receiver: 'otlp' | 'grpc';
   readonly directory: Directory;
   readonly bases: BaseCounter;
-  readonly publisher: SpanPublisher;
+  readonly publisher: ItemsPublisher;
   readonly trustedProxies: TrustedProxies;
   readonly credentialNames: CredentialNames;
   readonly read: ReadItems;
 };
 
-/** Applications by token of a ResourceSpans; undefined stands for the credential of the header fields. */
+/** Applications by token of a resource; undefined stands for the credential of the header fields. */
 type Applications = ReadonlyMap<string | undefined, ApplicationSource>;
 
 /** An export on its way through the line. */
@@ -50,17 +52,21 @@ type OtlpRequest = OtlpSender & {
  */
 const madeOfBody = 3;
 
-const ownerOf = (application: ApplicationSource): ItemsOwner | 'disabled' => {
+const ownerOf = (
+  application: ApplicationSource,
+  pipeline: OtlpSignal['pipeline'],
+): ItemsOwner | 'disabled' => {
   if (!application.isEnabled) return 'disabled';
   const { appId, bizId, fillDimensions, rules } = application;
-  return { appId, bizId, fillDimensions, policy: rules.time, limits: rules.limits };
+  const { time, limits } = rules[pipeline];
+  return { appId, bizId, fillDimensions, policy: time, limits };
 };
 
-/** When no span is left to any application, the request as a whole is refused like one with a wrong credential. */
-const refuseIfNobodys = ({ items: spans, rejected }: EncodedItems): void => {
+/** When no item is left to any application, the request as a whole is refused like one with a wrong credential. */
+const refuseIfNobodys = ({ items, rejected }: EncodedItems): void => {
   const invalid = rejected.get('token_invalid') ?? 0;
   const disabled = rejected.get('application_disabled') ?? 0;
-  if (spans === 0 || invalid + disabled < spans) return;
+  if (items === 0 || invalid + disabled < items) return;
   throw new Refused(invalid > 0 ? 'unauthorized' : 'application_disabled');
 };
 
@@ -68,11 +74,11 @@ const refuseIfNobodys = ({ items: spans, rejected }: EncodedItems): void => {
 class OtlpSteps {
   private readonly deps: OtlpDependencies;
   private readonly senders: SenderNames;
-  private readonly accepted: { inc(spans: number): void };
+  private readonly accepted: { inc(items: number): void };
   constructor(deps: OtlpDependencies) {
     this.deps = deps;
     this.senders = createSenderNames(deps.directory.isCredential);
-    this.accepted = deps.metrics.accepted.labels('traces');
+    this.accepted = deps.metrics.accepted.labels(deps.signal.pipeline);
   }
 
   private pass(sender: OtlpRequest, owner: number): void {
@@ -115,11 +121,11 @@ class OtlpSteps {
     return applications;
   }
 
-  /** The applications of the tokens within the body. A request counts once against each application that it brings spans for. */
+  /** The applications of the tokens within the body. A request counts once against each application that it brings items for. */
   async admitBody(sender: OtlpRequest, body: Body): Promise<Applications> {
     const { encoding, credential, own, deadlineAt } = sender;
     const tokens = await this.deps.read.tokens(body, encoding, deadlineAt).catch((error: unknown) => {
-      throw readerRefusal(error, encoding, body.bytes);
+      throw readerRefusal(this.deps.signal, error, encoding, body.bytes);
     });
     sender.secrets = credential === undefined ? tokens : [credential, ...tokens];
     const applications = await this.authorize(own, tokens);
@@ -140,7 +146,7 @@ class OtlpSteps {
       sender.sdk = encoded.sdk;
       return encoded;
     } catch (error) {
-      throw readerRefusal(error, encoding, body.bytes);
+      throw readerRefusal(this.deps.signal, error, encoding, body.bytes);
     }
   }
 
@@ -150,44 +156,47 @@ class OtlpSteps {
     return base;
   }
 
-  /** The account of a published request, or of one whose spans were all rejected. */
+  /** The account of a published request, or of one whose items were all rejected. */
   private account(encoded: EncodedItems, sender: OtlpRequest, applications: Applications): void {
     const { metrics, recorder, traces } = this.deps;
-    const pipeline = 'traces';
+    const { pipeline } = this.deps.signal;
     const { accepted, rejected, deferred, leniencies, sdk } = encoded;
     if (accepted > 0) this.accepted.inc(accepted);
-    for (const [reason, spans] of rejected) metrics.dropped.inc({ pipeline, reason }, spans);
-    for (const [reason, spans] of deferred) metrics.deferred.inc({ pipeline, reason }, spans);
+    for (const [reason, items] of rejected) metrics.dropped.inc({ pipeline, reason }, items);
+    for (const [reason, items] of deferred) metrics.deferred.inc({ pipeline, reason }, items);
     traces?.sawItems({ 'tidemark.items': accepted, 'tidemark.request_id': sender.requestId });
     if (leniencies.size > 0) {
       const name = this.senders.nameOf(sdk, sender.request.headers['user-agent']);
       for (const [kind, times] of leniencies) metrics.leniencies.inc({ kind, sender: name }, times);
     }
     const disabled = [...applications.values()].filter(({ isEnabled }) => !isEnabled);
-    recordSpans(recorder, encoded, soleOwner(disabled));
-    sampleSpans(recorder, sender, encoded);
+    recordItems(recorder, encoded, soleOwner(disabled));
+    sampleItems(recorder, sender, encoded);
   }
 
   async take(sender: OtlpRequest, body: Body, applications: Applications, arrivedAt: number): Promise<Reply> {
-    const { recorder, usage, publisher, trustedProxies } = this.deps;
+    const { signal, recorder, usage, publisher, trustedProxies } = this.deps;
+    const { pipeline } = signal;
     const { request, encoding, credential, own, deadlineAt } = sender;
     if (!body.reserve(madeOfBody * body.bytes.length)) throw notStored(noRoom.detail);
     const isDeduplicated = [...applications.values()].every(({ deduplicate }) => deduplicate);
     const identityCredential = own?.identityCredential ?? credential ?? '';
     const identity = isDeduplicated
-      ? await requestIdentity(`otlp:${identityCredential}`, '', body.bytes)
+      ? await requestIdentity(`${signal.identityPrefix}:${identityCredential}`, '', body.bytes)
       : undefined;
-    const limits = widestLimits([...applications.values()].map(({ rules }) => rules.limits));
+    const limits = widestLimits([...applications.values()].map(({ rules }) => rules[pipeline].limits));
     const base = named(sender, identity?.base ?? this.takeBase(limits.itemsMax));
     const encoded = await this.encode(sender, body, {
-      owners: new Map([...applications].map(([token, application]) => [token, ownerOf(application)])),
+      owners: new Map(
+        [...applications].map(([token, application]) => [token, ownerOf(application, pipeline)]),
+      ),
       clientIp: clientAddress(request, trustedProxies),
       wantsSample: recorder.wants,
       ...{ base, arrivedAt, limits },
     });
     refuseIfNobodys(encoded);
     if (!body.reserve(2 * encodedLength(encoded))) throw notStored(noRoom.detail);
-    // A request without any kept span leaves no name behind: once its policy is fixed, a retry stores its spans.
+    // A request without any kept item leaves no name behind: once its policy is fixed, a retry stores its items.
     const name = encoded.accepted > 0 ? identity : undefined;
     const keyBase = identity === name ? base : this.takeBase(limits.itemsMax);
     const isRepeat = await publisher.publish({
@@ -196,12 +205,12 @@ class OtlpSteps {
     });
     if (isRepeat) {
       recorder.repeated(sender.owner, encoded.items);
-      return partialReply(encoding, 0, repeatMessage);
+      return partialReply(signal, encoding, 0, repeatMessage);
     }
     this.account(encoded, sender, applications);
     usage.accepted(sender, body, keptByApplication(encoded.runs), arrivedAt, encoded.sdk);
-    const { rejected, message } = outcomeMessage(encoded, this.deps.links);
-    return message === '' ? successReply(encoding) : partialReply(encoding, rejected, message);
+    const { rejected, message } = outcomeMessage(signal, encoded, this.deps.links);
+    return message === '' ? successReply(encoding) : partialReply(signal, encoding, rejected, message);
   }
 }
 
@@ -209,7 +218,7 @@ class OtlpSteps {
 export const replyEncodingOf = ({ headers }: Incoming): OtlpEncoding =>
   encodingOf(headers['content-type']) ?? 'json';
 
-/** The line of the trace receiver. The credential of the header fields is validated before the body is read. */
+/** The line of the receiver of one signal of OTLP. The credential of the header fields is validated before the body is read. */
 export const createOtlpHandler = (deps: OtlpDependencies): ((request: Incoming) => Promise<Reply>) => {
   const steps = new OtlpSteps(deps);
   return createLine<OtlpRequest, Applications>(deps, {

@@ -1,4 +1,5 @@
 import type { OtlpEncoding } from './reply.ts';
+import type { OtlpSignal } from './signals.ts';
 
 // The most common mistakes of senders, so that the answer can name the change to make rather than the byte that did not parse.
 
@@ -13,7 +14,7 @@ const firstCharacter = (bytes: Uint8Array): string =>
     .trimStart()
     .charAt(0);
 
-/** Whether the bytes begin like ExportTraceServiceRequest: field 1, a length within the body, and one of its fields. */
+/** Whether the bytes begin like a request of any signal: field 1, a length within the body, and one of its fields. */
 const looksLikeProtobuf = (bytes: Uint8Array): boolean => {
   if (bytes[0] !== 0x0a) return false;
   let length = 0;
@@ -28,7 +29,11 @@ const looksLikeProtobuf = (bytes: Uint8Array): boolean => {
 };
 
 /** The probable format of a body that could not be read; empty when no pattern matches. */
-export const bodyHint = (encoding: OtlpEncoding, bytes: Uint8Array): string => {
+export const bodyHint = (
+  { listHint }: Pick<OtlpSignal, 'listHint'>,
+  encoding: OtlpEncoding,
+  bytes: Uint8Array,
+): string => {
   if (startsWith(bytes, 0x1f, 0x8b)) return 'it looks like gzip: send Content-Encoding: gzip';
   if (startsWith(bytes, 0x28, 0xb5, 0x2f, 0xfd)) return 'it looks like zstd: send Content-Encoding: zstd';
   const first = firstCharacter(bytes);
@@ -43,33 +48,14 @@ export const bodyHint = (encoding: OtlpEncoding, bytes: Uint8Array): string => {
   if (startsWith(bytes, 0xff, 0xfe) || startsWith(bytes, 0xfe, 0xff))
     return 'it looks like UTF-16: send UTF-8';
   if (looksLikeProtobuf(bytes)) return 'it looks like protobuf: send Content-Type: application/x-protobuf';
-  if (first === '[') {
-    return 'it looks like a Zipkin list of spans: send one OTLP object with resourceSpans';
-  }
-  return '';
-};
-
-const inResource = 'OTLP expects spans in resourceSpans[].scopeSpans[].spans[]';
-
-const keyHints: Readonly<Record<string, string>> = {
-  resourceMetrics: 'this path accepts only traces, not metrics',
-  resourceLogs: 'this path accepts only traces, not logs',
-  batches: 'the name in Tempo; OTLP has resourceSpans',
-  data: 'it looks like the JSON of a Jaeger query, not OTLP',
-  spans: inResource,
-  scopeSpans: inResource,
-  resource: inResource,
-  'resourceSpans[].spans': inResource,
-  'resourceSpans[].instrumentationLibrarySpans': 'OTLP before 1.0; send scopeSpans',
-  'resourceSpans[].1000': 'instrumentation_library_spans of OTLP before 1.0; send scope_spans, field 2',
-  'scopeSpans[].instrumentationLibrary': 'OTLP before 1.0; send scope',
+  return first === '[' ? listHint : '';
 };
 
 const camelOf = (name: string): string =>
   name.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase());
 
-/** An unknown key of a request without spans, with the key of OTLP that its sender probably meant. */
-export const shownKey = (key: string): string => {
+/** An unknown key of a request without items, with the key of OTLP that its sender probably meant. */
+export const shownKey = ({ keyHints }: Pick<OtlpSignal, 'keyHints'>, key: string): string => {
   const name = camelOf(key);
   const hint = Object.hasOwn(keyHints, name) ? keyHints[name] : undefined;
   return hint === undefined ? key : `${key} (${hint})`;

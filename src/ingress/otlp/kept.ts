@@ -1,6 +1,6 @@
 import type { ItemsRun } from '../../wire/otlp/types.ts';
 
-/** Spans of each application that go on to transfer: encoded ones, and those whose time transfer judges. */
+/** Items of each application that go on to transfer: encoded ones, and those whose time transfer judges. */
 export const keptByApplication = (
   runs: readonly Pick<ItemsRun, 'parts' | 'deferred'>[],
 ): ReadonlyMap<number, number> => {

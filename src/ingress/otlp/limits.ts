@@ -1,6 +1,6 @@
 import type { ItemLimits } from '../../wire/otlp/types.ts';
 
-/** The widest limits of the applications of one request; each span must meet the limits of its own application. */
+/** The widest limits of the applications of one request; each item must meet the limits of its own application. */
 export const widestLimits = (limits: readonly ItemLimits[]): ItemLimits => {
   const most = (of: (each: ItemLimits) => number): number => Math.max(...limits.map(of));
   return {

@@ -1,3 +1,4 @@
+import { type ApplicationPipeline, signals } from '../../model/signals.ts';
 import type { UidBase } from '../../model/uid.ts';
 import type { BookEntry, OwnerItems } from '../../outcomes/publishers-book.ts';
 import {
@@ -11,7 +12,8 @@ import type { ItemsPart, ItemsRun } from '../../wire/otlp/types.ts';
 import { followsFromRun, toldDays } from '../../wire/part-days.ts';
 
 /** What a run of a request needs to become a message. */
-export type SpanFragment = {
+export type ItemsFragment = {
+  readonly pipeline: ApplicationPipeline;
   readonly run: ItemsRun;
   readonly base: UidBase;
   readonly arrivedAt: number;
@@ -24,7 +26,7 @@ export type SpanFragment = {
 /** `days` of a part whose ordinals do not follow from those of the run. */
 const daysOf = (
   { first, last }: ItemsRun,
-  { base }: Pick<SpanFragment, 'base'>,
+  { base }: Pick<ItemsFragment, 'base'>,
   { day, rows, ordinals }: ItemsPart,
 ): Pick<BlockPart, 'days'> => {
   if (followsFromRun(first, last, [{ rows }])) return {};
@@ -32,14 +34,15 @@ const daysOf = (
   return days === undefined ? {} : { days };
 };
 
-/** The parts of one message of one run: its envelope, its blocks and its deferred spans. */
-const spansMessage = ({
+/** The parts of one message of one run: its envelope, its blocks and its deferred items. */
+const itemsMessage = ({
+  pipeline,
   run,
   base,
   arrivedAt,
   keyBase = base,
   mayOverlap = false,
-}: SpanFragment): { header: BlocksHeader; sections: Uint8Array[] } => {
+}: ItemsFragment): { header: BlocksHeader; sections: Uint8Array[] } => {
   const deferredSections = run.deferred.map(({ texts }) => Buffer.from(`[${texts.join(',')}]`));
   const parts = run.parts.map((part): BlockPart => {
     const { appId, bizId, day, rows, timeMin, timeMax, block } = part;
@@ -60,7 +63,7 @@ const spansMessage = ({
   }));
   const header: BlocksHeader = {
     version: envelopeVersion,
-    kind: 'spans',
+    kind: signals[pipeline].kind,
     arrivedAt,
     key: { base: keyBase.text, first: run.first },
     ...(mayOverlap ? { mayOverlap } : {}),
@@ -79,7 +82,7 @@ type Counts = {
   dropped: Record<string, number> | undefined;
 };
 
-/** The spans of a message by application, as transfer will settle them. */
+/** The items of a message by application, as transfer will settle them. */
 const ownersOf = ({ parts, deferred, outcomes }: BlocksHeader): OwnerItems[] => {
   const owners = new Map<number, Counts>();
   const countsOf = (owner: number): Counts => {
@@ -104,23 +107,23 @@ const ownersOf = ({ parts, deferred, outcomes }: BlocksHeader): OwnerItems[] => 
   for (const { appId, dropped } of outcomes) {
     const counts = countsOf(appId);
     counts.dropped ??= {};
-    for (const [reason, spans] of Object.entries(dropped)) {
-      counts.items += spans;
-      counts.dropped[reason] = (counts.dropped[reason] ?? 0) + spans;
+    for (const [reason, items] of Object.entries(dropped)) {
+      counts.items += items;
+      counts.dropped[reason] = (counts.dropped[reason] ?? 0) + items;
     }
   }
   return [...owners.values()].filter(({ items }) => items > 0);
 };
 
 /** One message of one run. */
-export const buildSpansMessage = (fragment: SpanFragment): Buffer => {
-  const { header, sections } = spansMessage(fragment);
+export const buildItemsMessage = (fragment: ItemsFragment): Buffer => {
+  const { header, sections } = itemsMessage(fragment);
   return encodeBlocksEnvelope(header, sections);
 };
 
 /** The parts of the same message, the blocks as they are, and its entry in the publishers' book. */
-export const spansMessageParts = (fragment: SpanFragment): { payload: Section[]; entry: BookEntry } => {
-  const { header, sections } = spansMessage(fragment);
+export const itemsMessageParts = (fragment: ItemsFragment): { payload: Section[]; entry: BookEntry } => {
+  const { header, sections } = itemsMessage(fragment);
   const { arrivedAt, key = { base: '0', first: 0 } } = header;
   return { payload: frameParts(header, sections), entry: { arrivedAt, key, owners: ownersOf(header) } };
 };

@@ -3,6 +3,7 @@ import { exampleText } from '../../model/text-forms.ts';
 import type { EncodedItems } from '../../wire/otlp/types.ts';
 import { noLinks, type ReasonLinks } from '../reason-links.ts';
 import { shownKey } from './hints.ts';
+import type { OtlpSignal } from './signals.ts';
 
 /** The warning for a byte-identical request, which is stored already. */
 export const repeatMessage =
@@ -19,43 +20,49 @@ const total = (counts: ReadonlyMap<string, number>): number => {
   return sum;
 };
 
-const examplesOf = (encoded: EncodedItems): string =>
-  encoded.examples
+const examplesOf = ({ item }: OtlpSignal, { examples }: EncodedItems): string =>
+  examples
     .slice(0, shownExamples)
     .map(({ index, reason, field, ...example }) => {
       const text = exampleText(example);
-      return `span ${index}: ${reason}${field === '' ? '' : ` in ${field}`}${text === '' ? '' : ` (${text})`}`;
+      return `${item} ${index}: ${reason}${field === '' ? '' : ` in ${field}`}${text === '' ? '' : ` (${text})`}`;
     })
     .join('; ');
 
-const shownKeys = (keys: readonly string[]): string => keys.slice(0, shownExamples).map(shownKey).join(', ');
+const shownKeys = (signal: OtlpSignal, keys: readonly string[]): string =>
+  keys
+    .slice(0, shownExamples)
+    .map((key) => shownKey(signal, key))
+    .join(', ');
 
-/** Why a non-empty body has no span: a sender of another format would read a plain success as stored spans. */
-const nothingFound = ({ unknownTopLevelKeys, misplacedKeys }: EncodedItems): string[] => {
+/** Why a non-empty body has no item: a sender of another format would read a plain success as stored items. */
+const nothingFound = (signal: OtlpSignal, { unknownTopLevelKeys, misplacedKeys }: EncodedItems): string[] => {
+  const { item, listKey } = signal;
   const found: string[] = [];
   if (unknownTopLevelKeys.length > 0)
-    found.push(`unknown at the top level: ${shownKeys(unknownTopLevelKeys)} (expected resourceSpans)`);
-  if (misplacedKeys.length > 0) found.push(`unknown above the spans: ${shownKeys(misplacedKeys)}`);
-  return found.length === 0 ? [] : ['the body has no span', ...found];
+    found.push(`unknown at the top level: ${shownKeys(signal, unknownTopLevelKeys)} (expected ${listKey})`);
+  if (misplacedKeys.length > 0) found.push(`unknown above the ${item}s: ${shownKeys(signal, misplacedKeys)}`);
+  return found.length === 0 ? [] : [`the body has no ${item}`, ...found];
 };
 
 /**
- * `partial_success` of a request (OTLP/HTTP, "Partial Success"): rejected spans with their reasons. With 0 rejected it is a
- * warning: about spans that transfer will drop for their time, about truncated values, about a body without spans. An empty message
+ * `partial_success` of a request (OTLP/HTTP, "Partial Success"): rejected items with their reasons. With 0 rejected it is a
+ * warning: about items that transfer will drop for their time, about truncated values, about a body without items. An empty message
  * means plain success.
  */
 export const outcomeMessage = (
+  signal: OtlpSignal,
   encoded: EncodedItems,
   links: ReasonLinks = noLinks,
 ): { rejected: number; message: string } => {
   const rejected = total(encoded.rejected);
   const deferred = total(encoded.deferred);
+  const all = counted(encoded.items, signal.item);
   const sentences: string[] = [];
-  if (rejected > 0)
-    sentences.push(`${rejected} of ${counted(encoded.items, 'span')} rejected (${listed(encoded.rejected)})`);
+  if (rejected > 0) sentences.push(`${rejected} of ${all} rejected (${listed(encoded.rejected)})`);
   if (deferred > 0) {
     sentences.push(
-      `${deferred} of ${counted(encoded.items, 'span')} accepted, but will be dropped for the time (${listed(encoded.deferred)})`,
+      `${deferred} of ${all} accepted, but will be dropped for the time (${listed(encoded.deferred)})`,
     );
   }
   if (encoded.eventsDropped > 0)
@@ -64,12 +71,9 @@ export const outcomeMessage = (
     sentences.push(`${counted(encoded.linksDropped, 'link')} dropped for the ids`);
   if (encoded.cutValues > 0) sentences.push(`${counted(encoded.cutValues, 'value')} truncated to the limit`);
   const unknown = encoded.leniencies.get('enum_unknown') ?? 0;
-  if (unknown > 0)
-    sentences.push(
-      `${counted(unknown, 'unknown kind or status code', 'unknown kinds or status codes')} stored as unset`,
-    );
-  if (encoded.items === 0) sentences.push(...nothingFound(encoded));
-  if (sentences.length > 0 && encoded.examples.length > 0) sentences.push(examplesOf(encoded));
+  if (unknown > 0) sentences.push(`${counted(unknown, ...signal.unknownEnum)} stored as unset`);
+  if (encoded.items === 0) sentences.push(...nothingFound(signal, encoded));
+  if (sentences.length > 0 && encoded.examples.length > 0) sentences.push(examplesOf(signal, encoded));
   const seen = links([...encoded.rejected.keys(), ...encoded.deferred.keys()]);
   return { rejected, message: sentences.join('; ') + seen };
 };

@@ -4,14 +4,15 @@ import type { IngressMetrics } from '../../telemetry/metrics.ts';
 import type { EncodedItems, ItemsRun } from '../../wire/otlp/types.ts';
 import { createRequestPublisher, type Outgoing, type Publishers } from '../request-publisher.ts';
 import type { RequestTraces } from '../request-traces.ts';
-import { type SpanFragment, spansMessageParts } from './message.ts';
+import { type ItemsFragment, itemsMessageParts } from './message.ts';
+import type { OtlpSignal } from './signals.ts';
 
-export { buildSpansMessage, type SpanFragment } from './message.ts';
+export { buildItemsMessage, type ItemsFragment } from './message.ts';
 
 /** A request on its way to the bus. */
-export type SpanRequest = {
+export type ItemsRequest = {
   readonly encoded: Pick<EncodedItems, 'runs' | 'owners'>;
-  /** The base of the uids of its spans. */
+  /** The base of the uids of its items. */
   readonly base: UidBase;
   /** Its name, by which a retry is recognised; without it every try is a request of its own. */
   readonly sha256Hex: string | undefined;
@@ -23,17 +24,17 @@ export type SpanRequest = {
 };
 
 /** Publishes requests to the bus. */
-export type SpanPublisher = {
+export type ItemsPublisher = {
   /**
    * Resolves after the PubAck of every message; true when every one of them was stored before (the request is a duplicate). With a
    * name, all of the request is stored or nothing. Rejects with the publisher's Faults: `not_stored` only when nothing of the
    * request was stored.
    */
-  publish(request: SpanRequest): Promise<boolean>;
+  publish(request: ItemsRequest): Promise<boolean>;
 };
 
 /** A message of a request: its fragment, and the end of its id. */
-type Piece = { readonly fragment: SpanFragment; readonly suffix: string };
+type Piece = { readonly fragment: ItemsFragment; readonly suffix: string };
 
 const isOf =
   (owner: number) =>
@@ -61,32 +62,39 @@ const placesOf = (owners: EncodedItems['owners']): Map<number, number[]> => {
 
 /**
  * A request of one credential: one message per run. With several credentials, one of them may be invalid at one try and valid at
- * the next. So the spans of each application travel in messages of their own, named by the places of its credentials: a changed
+ * the next. So the items of each application travel in messages of their own, named by the places of its credentials: a changed
  * result adds or removes a message, and the others are recognised.
  */
-const piecesOf = ({ encoded, base, keyBase, arrivedAt, sha256Hex }: SpanRequest): Piece[] => {
+const piecesOf = (
+  pipeline: OtlpSignal['pipeline'],
+  { encoded, base, keyBase, arrivedAt, sha256Hex }: ItemsRequest,
+): Piece[] => {
   const { runs, owners } = encoded;
   if (owners.length <= 1 || sha256Hex === undefined)
-    return runs.map((run) => ({ fragment: { run, base, keyBase, arrivedAt }, suffix: '' }));
+    return runs.map((run) => ({ fragment: { pipeline, run, base, keyBase, arrivedAt }, suffix: '' }));
   return runs.flatMap((run) =>
     [...placesOf(owners)].flatMap(([appId, places]) => {
       const share = shareOf(run, appId);
       if (share === undefined) return [];
       const mayOverlap = places.length > 1;
       return [
-        { fragment: { run: share, base, keyBase, arrivedAt, mayOverlap }, suffix: `:${places.join('-')}` },
+        {
+          fragment: { pipeline, run: share, base, keyBase, arrivedAt, mayOverlap },
+          suffix: `:${places.join('-')}`,
+        },
       ];
     }),
   );
 };
 
-export const createSpanPublisher = (
+export const createItemsPublisher = (
+  { pipeline }: Pick<OtlpSignal, 'pipeline'>,
   publishers: Publishers,
   options: { readonly stream: string; readonly subject: string; readonly shards: number },
   metrics: IngressMetrics,
   traces?: RequestTraces,
-): SpanPublisher => {
-  const publisher = createRequestPublisher({ pipeline: 'traces', ...options }, publishers, metrics, traces);
+): ItemsPublisher => {
+  const publisher = createRequestPublisher({ pipeline, ...options }, publishers, metrics, traces);
 
   const messageOf = ({ fragment, suffix }: Piece, name: string): Outgoing => {
     const { run } = fragment;
@@ -94,7 +102,7 @@ export const createSpanPublisher = (
     return {
       subject: `${options.subject}.${shard}`,
       messageId: `${name}:${run.first}-${run.last}:${itemCuttingRuleVersion}${suffix}`,
-      ...spansMessageParts(fragment),
+      ...itemsMessageParts(fragment),
     };
   };
 
@@ -102,7 +110,7 @@ export const createSpanPublisher = (
     publish: async (request) => {
       const { sha256Hex, keyBase, deadlineAt } = request;
       const name = sha256Hex ?? keyBase.text;
-      const messages = piecesOf(request).map((piece) => messageOf(piece, name));
+      const messages = piecesOf(pipeline, request).map((piece) => messageOf(piece, name));
       return publisher.publishAll(messages, sha256Hex !== undefined, deadlineAt);
     },
   };

@@ -1,9 +1,8 @@
-import { jsonTraces } from '../../rules/spans/json-traces.ts';
-import { protobufTraces } from '../../rules/spans/protobuf-traces.ts';
 import { TokenKeys } from '../../wire/otlp/token-keys.ts';
-import type { EncodedItems, ItemsContext, ItemsOwner, ItemsReader } from '../../wire/otlp/types.ts';
+import type { EncodedItems, ItemsContext, ItemsOwner } from '../../wire/otlp/types.ts';
 import { type LargeBodies, type LargeBody, largeBytes } from '../large-bodies/large-bodies.ts';
 import type { OtlpEncoding } from './reply.ts';
+import { type OtlpPipeline, otlpSignals } from './signals.ts';
 
 /** The inputs of encoding beside the body; a token that is not among `owners` is invalid. */
 export type ReadContext = Omit<ItemsContext, 'resolve' | 'tokenKeys'> & {
@@ -24,19 +23,19 @@ export type ReadItems = {
   ): Promise<EncodedItems>;
 };
 
-const readers: Readonly<Record<OtlpEncoding, ItemsReader>> = { json: jsonTraces, protobuf: protobufTraces };
-
 export const createReadItems = (
+  pipeline: OtlpPipeline,
   large: LargeBodies,
   tokenAttributes: readonly string[],
   elementsMax: number,
 ): ReadItems => {
+  const { readers } = otlpSignals[pipeline];
   const tokenKeys = new TokenKeys(tokenAttributes);
   const isLarge = ({ bytes }: LargeBody): boolean => bytes.length > largeBytes;
   return {
     tokens: async (body, encoding, deadlineAt) =>
       isLarge(body)
-        ? large.collectTokens(body, { encoding, tokenKeys: tokenAttributes }, deadlineAt)
+        ? large.collectTokens(body, { pipeline, encoding, tokenKeys: tokenAttributes }, deadlineAt)
         : readers[encoding].collectTokens(body.bytes, tokenKeys),
     encode: async (body, encoding, { owners, wantsSample, ...context }, deadlineAt) => {
       if (!isLarge(body)) {
@@ -47,7 +46,7 @@ export const createReadItems = (
           tokenKeys,
         });
       }
-      const job = { encoding, tokenKeys: tokenAttributes, owners, context, elementsMax };
+      const job = { pipeline, encoding, tokenKeys: tokenAttributes, owners, context, elementsMax };
       const encoded = await large.encode(body, job, deadlineAt);
       const samples = encoded.samples.filter(({ appId, reason }) => wantsSample?.(appId, reason) === true);
       return { ...encoded, samples };

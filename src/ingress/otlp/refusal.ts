@@ -4,11 +4,11 @@ import { noLinks, type ReasonLinks } from '../reason-links.ts';
 import { type RefusalReason, Refused } from '../refused.ts';
 import { bodyHint } from './hints.ts';
 import { type OtlpEncoding, statusReply } from './reply.ts';
+import { type OtlpSignal, otlpSignals } from './signals.ts';
 
-export const tracesPath = '/v1/traces';
-
-/** The same over gRPC. */
-export const traceExportPath = '/opentelemetry.proto.collector.trace.v1.TraceService/Export';
+const paths = Object.values(otlpSignals)
+  .map(({ path }) => path)
+  .join(' or ');
 
 const withDetail = (text: string, detail: string): string => (detail === '' ? text : `${text}: ${detail}`);
 
@@ -28,8 +28,8 @@ const messages: Partial<Readonly<Record<RefusalReason, (detail: string) => strin
     'this address sends more requests without a valid write token than the limit: check the token, and wait for the seconds in Retry-After',
   not_stored: (detail) => withDetail('nothing was stored, retry the request', detail),
   unconfirmed: () => 'published, but not confirmed in time: retry with the same bytes, they are stored once',
-  path_unknown: () => `unknown path: send to ${tracesPath}`,
-  method_not_allowed: () => `${tracesPath} accepts only POST`,
+  path_unknown: () => `unknown path: send to ${paths}`,
+  method_not_allowed: (path) => `${path} accepts only POST`,
   protocol_error: (detail) => withDetail('malformed HTTP request', detail),
   internal: () => "internal error; see the receiver's log",
 };
@@ -51,17 +51,27 @@ export const refusedReply = (
 };
 
 /** The refusal of a body that its reader could not parse, with the probable mistake of its sender. */
-const malformed = ({ message, field }: MalformedBody, encoding: OtlpEncoding, bytes: Uint8Array): Refused => {
-  const hint = bodyHint(encoding, bytes);
+const malformed = (
+  signal: OtlpSignal,
+  { message, field }: MalformedBody,
+  encoding: OtlpEncoding,
+  bytes: Uint8Array,
+): Refused => {
+  const hint = bodyHint(signal, encoding, bytes);
   const detail = hint === '' ? message : `${message}; ${hint}`;
   return new Refused('body_malformed', detail, { field: field || 'body' });
 };
 
 /** The refusal that matches an error of a reader; any other error unchanged. */
-export const readerRefusal = (error: unknown, encoding: OtlpEncoding, bytes: Uint8Array): unknown => {
-  if (error instanceof MalformedBody) return malformed(error, encoding, bytes);
+export const readerRefusal = (
+  signal: OtlpSignal,
+  error: unknown,
+  encoding: OtlpEncoding,
+  bytes: Uint8Array,
+): unknown => {
+  if (error instanceof MalformedBody) return malformed(signal, error, encoding, bytes);
   if (error instanceof TooManyTokens) return new Refused('too_many_tokens', error.message);
   if (error instanceof TooManyElements) return new Refused('too_many_elements', error.message);
-  if (error instanceof TooManyItems) return new Refused('too_many_spans', error.message);
+  if (error instanceof TooManyItems) return new Refused(signal.tooManyItems, error.message);
   return error;
 };

@@ -1,5 +1,6 @@
 import type { Reply } from '../http/reply.ts';
 import { noHeaders, type ReceiverStatus } from '../refused.ts';
+import type { OtlpSignal } from './signals.ts';
 
 /** The encoding of a request and so of its answer (OTLP/HTTP; JSON where the request's type is unknown). */
 export type OtlpEncoding = 'json' | 'protobuf';
@@ -97,7 +98,7 @@ export const statusReply = (
   return { status, contentType: contentTypes[encoding], body, headers };
 };
 
-/** ExportTraceServiceResponse with partial_success unset: `{}`, or no bytes at all. */
+/** The response of an export with partial_success unset: `{}`, or no bytes at all. */
 export const successReply = (encoding: OtlpEncoding): Reply => ({
   status: 200,
   contentType: contentTypes[encoding],
@@ -105,17 +106,22 @@ export const successReply = (encoding: OtlpEncoding): Reply => ({
   headers: noHeaders,
 });
 
-/** partial_success: the number of rejected spans and the reasons; with 0, a warning about accepted spans. */
-export const partialReply = (encoding: OtlpEncoding, rejectedSpans: number, message: string): Reply => {
+/** partial_success: the number of rejected items and the reasons; with 0, a warning about accepted ones. */
+export const partialReply = (
+  { rejectedField }: Pick<OtlpSignal, 'rejectedField'>,
+  encoding: OtlpEncoding,
+  rejected: number,
+  message: string,
+): Reply => {
   const text = shortened(message);
   const body =
     encoding === 'json'
-      ? JSON.stringify({ partialSuccess: { rejectedSpans: String(rejectedSpans), errorMessage: text } })
+      ? JSON.stringify({ partialSuccess: { [rejectedField]: String(rejected), errorMessage: text } })
       : joined(
           lengthField(
             1,
             Buffer.concat([
-              rejectedSpans === 0 ? new Uint8Array(0) : varintField(1, rejectedSpans),
+              rejected === 0 ? new Uint8Array(0) : varintField(1, rejected),
               textField(2, text),
             ]),
           ),

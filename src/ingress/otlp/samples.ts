@@ -22,8 +22,8 @@ export const soleOwner = (applications: Iterable<ApplicationSource>): number => 
 const withoutQuotes = (text: string): string =>
   text.slice(text.startsWith('"') ? 1 : 0, text.endsWith('"') && text.length > 1 ? -1 : undefined);
 
-/** Records the samples of the encoder. Spans with a failed time are dropped in transfer. */
-export const sampleSpans = (
+/** Records the samples of the encoder. Items with a failed time are dropped in transfer. */
+export const sampleItems = (
   recorder: RefusalRecorder,
   sender: OtlpSender,
   { samples, sdk }: EncodedItems,
@@ -62,7 +62,7 @@ export const sampleRefusedOtlp = (recorder: RefusalRecorder, sender: OtlpSender,
 /**
  * Records the items that a request lost and those without a valid owner; `disabledOwner` is its only disabled application, else 0.
  */
-export const recordSpans = (
+export const recordItems = (
   recorder: RefusalRecorder,
   encoded: EncodedItems,
   disabledOwner: number,
@@ -76,7 +76,7 @@ export const recordSpans = (
     ['token_invalid', 0],
     ['application_disabled', disabledOwner],
   ] as const) {
-    const spans = encoded.rejected.get(reason) ?? 0;
-    if (spans > 0) recorder.refusedItems(new Map([[reason, spans]]), owner, 0);
+    const items = encoded.rejected.get(reason) ?? 0;
+    if (items > 0) recorder.refusedItems(new Map([[reason, items]]), owner, 0);
   }
 };

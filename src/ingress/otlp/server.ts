@@ -1,11 +1,11 @@
-import type { IncomingMessage, Server } from 'node:http';
-import { createReceiverServer, type Listening } from '../http/receiver-server.ts';
-import type { Reply } from '../http/reply.ts';
+import type { Server } from 'node:http';
+import { createReceiverServer, type Listening, type Route } from '../http/receiver-server.ts';
 import type { ReasonLinks } from '../reason-links.ts';
 import type { RefusalRecorder } from '../refusal-recorder.ts';
 import { Refused } from '../refused.ts';
 import { replyEncodingOf } from './handler.ts';
-import { refusedReply, tracesPath } from './refusal.ts';
+import { refusedReply } from './refusal.ts';
+import type { OtlpSignal } from './signals.ts';
 
 /** On every answer, errors included: a page must see the reason of a refusal, not a network error. */
 const corsHeaders = {
@@ -24,9 +24,15 @@ const preflightHeaders = (tokenHeaders: readonly string[]) =>
     'Access-Control-Max-Age': '7200',
   }) as const;
 
-/** The trace receiver over HTTP (OTLP/HTTP; specification 4.2). */
+/** How the requests of one signal are answered. */
+export type OtlpDoor = { readonly signal: OtlpSignal } & Pick<Route, 'handle' | 'recorder'>;
+
+/**
+ * The receiver of OTLP over HTTP (OTLP/HTTP; specification 4.2), with a path for each signal. `recorder` takes what belongs to none of
+ * them.
+ */
 export const createOtlpServer = (
-  handle: (request: IncomingMessage) => Promise<Reply>,
+  doors: readonly OtlpDoor[],
   listening: Listening,
   recorder: RefusalRecorder,
   tokenHeaders: readonly string[],
@@ -36,8 +42,12 @@ export const createOtlpServer = (
   createReceiverServer(
     {
       name: 'otlp',
-      paths: [tracesPath, `${tracesPath}/`],
-      handle,
+      routes: doors.map(({ signal: { path }, handle, recorder: own }) => ({
+        paths: [path, `${path}/`],
+        wrongMethod: path,
+        handle,
+        recorder: own,
+      })),
       // Where no request could be read, no Content-Type is known: JSON.
       refuse: (refused, request) =>
         refusedReply(request === undefined ? 'json' : replyEncodingOf(request), refused, links),

@@ -33,8 +33,7 @@ export const createPushServer = (
   createReceiverServer(
     {
       name: 'push',
-      paths: ['/v2/push/', '/v2/push'],
-      handle,
+      routes: [{ paths: ['/v2/push/', '/v2/push'], wrongMethod: '', handle, recorder }],
       refuse: (refused) => refusedReply(refused, links),
       http2Remedy: 'POST to /v2/push/ over HTTP/1.1',
       // The reply envelope of a push has no 500.

@@ -26,7 +26,8 @@ const secondsOf = (ms: number | undefined): number | null => (ms === undefined ?
 export const policyDefaultsOf = ({
   metrics,
   traces,
-}: Pick<Pipelines, 'metrics' | 'traces'>): PolicyDefaults => ({
+  logs,
+}: Pick<Pipelines, 'metrics' | 'traces' | 'logs'>): PolicyDefaults => ({
   source: {
     ahead_seconds_max: secondsOf(metrics.time.aheadMsMax),
     age_seconds_max: secondsOf(metrics.time.ageMsMax),
@@ -39,6 +40,7 @@ export const policyDefaultsOf = ({
     ahead_seconds_max: secondsOf(traces.time.aheadMsMax),
     age_seconds_max: secondsOf(traces.time.ageMsMax),
     spans_max: traces.limits.itemsMax,
+    records_max: logs.limits.itemsMax,
     attributes_max: traces.limits.attributesMax,
     events_max: traces.limits.eventsMax,
     links_max: traces.limits.linksMax,

@@ -2,9 +2,9 @@ import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { codes } from '../../../src/ingress/grpc/status.ts';
 import { largeBytes } from '../../../src/ingress/large-bodies/large-bodies.ts';
-import { traceExportPath } from '../../../src/ingress/otlp/refusal.ts';
 import { connectGrpc, type GrpcClient } from '../../support/grpc/client.ts';
 import { encode } from '../../support/otlp/client.ts';
+import { traceExportPath } from '../../support/otlp/export-paths.ts';
 import { sharedTraceStack, type TraceStack } from '../../support/otlp/trace-stack.ts';
 import { waitFor } from '../../support/wait.ts';
 

@@ -3,7 +3,8 @@ import { largeBytes } from '../../../src/ingress/large-bodies/large-bodies.ts';
 import { newSender } from '../../../src/ingress/line.ts';
 import { outcomeMessage } from '../../../src/ingress/otlp/outcome-message.ts';
 import { readerRefusal } from '../../../src/ingress/otlp/refusal.ts';
-import { type OtlpSender, sampleRefusedOtlp, sampleSpans } from '../../../src/ingress/otlp/samples.ts';
+import { type OtlpSender, sampleItems, sampleRefusedOtlp } from '../../../src/ingress/otlp/samples.ts';
+import { otlpSignals } from '../../../src/ingress/otlp/signals.ts';
 import { type EncodedPush, encodePush, type PushTask } from '../../../src/ingress/push/encode.ts';
 import { pointsReply } from '../../../src/ingress/push/reply.ts';
 import { type PushSender, samplePoints, sampleRefusedPush } from '../../../src/ingress/push/samples.ts';
@@ -24,6 +25,8 @@ import { arrivedAt, pushCredential } from './credentials.ts';
 import { pushLimits, traceLimits } from './limits.ts';
 import type { TargetName } from './recipe.ts';
 import { requestOf } from './whose.ts';
+
+const { traces: signal } = otlpSignals;
 
 // The work of a receiver on a body with a valid credential, up to its messages and its answer.
 
@@ -138,7 +141,7 @@ const readTraces = (bytes: Buffer, target: TargetName, account: RefusalRecorder)
       contextWith({ limits: traceLimits, wantsSample: account.wants }),
     );
   } catch (error) {
-    return refusalOf(readerRefusal(error, isJson ? 'json' : 'protobuf', bytes));
+    return refusalOf(readerRefusal(signal, error, isJson ? 'json' : 'protobuf', bytes));
   }
 };
 
@@ -157,8 +160,8 @@ const traces = (bytes: Buffer, request: IncomingMessage, target: TargetName, hol
     return nothingOf(encoded.reason);
   }
   const message = hold(() => {
-    sampleSpans(account, sender, encoded);
-    return outcomeMessage(encoded);
+    sampleItems(account, sender, encoded);
+    return outcomeMessage(signal, encoded);
   });
   const { accepted, rejected, deferred } = encoded;
   const outcome = [accepted > 0 ? 'kept' : '', ...[...rejected.keys(), ...deferred.keys()].sort()].join(' ');

@@ -44,7 +44,7 @@ const large = createLargeBodies({
 /** By then a sender has given up. */
 const deadlineAt = performance.now() + 600_000;
 const encodePush = createEncodePush(large);
-const traces = createReadItems(large, [tokenKey], traceLimits.elementsMax);
+const traces = createReadItems('traces', large, [tokenKey], traceLimits.elementsMax);
 
 const encode = async (body: Body): Promise<string> => {
   if (target === 'push') {

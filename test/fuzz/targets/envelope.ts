@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
-import { buildSpansMessage } from '../../../src/ingress/otlp/publish.ts';
+import { buildItemsMessage } from '../../../src/ingress/otlp/publish.ts';
 import { jsonTraces } from '../../../src/rules/spans/json-traces.ts';
 import { decodeBlocksEnvelope, encodeBlocksEnvelope } from '../../../src/wire/blocks-envelope.ts';
 import { envelopeVersion } from '../../../src/wire/frame.ts';
@@ -113,7 +113,9 @@ export const spansEnvelopeTarget: Target = {
     return fc
       .sample(anyRequest, { seed, numRuns: 150 })
       .flatMap((request) => jsonTraces.encode(encodeOtlpJson(request), context).runs)
-      .map((run) => buildSpansMessage({ run, base: context.base, arrivedAt: context.arrivedAt }));
+      .map((run) =>
+        buildItemsMessage({ pipeline: 'traces', run, base: context.base, arrivedAt: context.arrivedAt }),
+      );
   },
   mutate,
   check: checkSpans,

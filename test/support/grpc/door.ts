@@ -6,9 +6,11 @@ import type { HandleExport } from '../../../src/ingress/grpc/call.ts';
 import { createGrpcServer } from '../../../src/ingress/grpc/server.ts';
 import { createBytesInFlight } from '../../../src/ingress/http/admission.ts';
 import { readBody } from '../../../src/ingress/http/body.ts';
-import { refusedReply, traceExportPath } from '../../../src/ingress/otlp/refusal.ts';
+import { refusedReply } from '../../../src/ingress/otlp/refusal.ts';
 import { successReply } from '../../../src/ingress/otlp/reply.ts';
+import { otlpSignals } from '../../../src/ingress/otlp/signals.ts';
 import { noLinks } from '../../../src/ingress/reason-links.ts';
+import type { RefusalRecorder } from '../../../src/ingress/refusal-recorder.ts';
 import { Refused } from '../../../src/ingress/refused.ts';
 import { createIngressMetrics } from '../../../src/telemetry/metrics.ts';
 
@@ -76,6 +78,16 @@ export const openDoor = async (options: DoorOptions = {}): Promise<Door> => {
     seen.push(read);
     return (await answer?.(read)) ?? successReply('protobuf');
   };
+  const recorder: RefusalRecorder = {
+    refused: (reason) => refused.push(reason),
+    refusedConnection: () => {},
+    refusedItems: () => {},
+    repeated: () => {},
+    lost: () => {},
+    wants: () => false,
+    wantsRefused: () => false,
+    sample: () => {},
+  };
   const door = createGrpcServer({
     listening: {
       limits,
@@ -83,18 +95,8 @@ export const openDoor = async (options: DoorOptions = {}): Promise<Door> => {
       tls: tls === undefined ? undefined : { ...tls, reload: () => {}, stop: () => {} },
       connections: createConnectionCount({ connectionsMax, addressConnectionsMax: 0, isExempt: () => false }),
     },
-    exports: new Map([[traceExportPath, handle]]),
-    recorder: {
-      refused: (reason) => refused.push(reason),
-      refusedConnection: () => {},
-      refusedItems: () => {},
-      repeated: () => {},
-      lost: () => {},
-      wants: () => false,
-      wantsRefused: () => false,
-      sample: () => {},
-    },
-    messageBytesMax,
+    exports: new Map([[otlpSignals.traces.exportPath, { handle, recorder, messageBytesMax }]]),
+    recorder,
     connectionAgeMsMax: options.ageMsMax ?? 0,
     unready: options.unready ?? (() => undefined),
     links: noLinks,

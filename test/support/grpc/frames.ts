@@ -1,4 +1,4 @@
-import { traceExportPath } from '../../../src/ingress/otlp/refusal.ts';
+import { traceExportPath } from '../otlp/export-paths.ts';
 
 /** What a client of HTTP/2 sends first (RFC 9113 section 3.4). */
 export const preface = Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n');

@@ -14,8 +14,14 @@ export const defaultRules: RuleDefaults = {
     dimensionsMax: 64,
   },
   application: {
-    time: { aheadMsMax: 3_600_000, ageMsMax: undefined, ttlSeconds: undefined },
-    limits: defaultItemLimits,
+    traces: {
+      time: { aheadMsMax: 3_600_000, ageMsMax: undefined, ttlSeconds: undefined },
+      limits: defaultItemLimits,
+    },
+    logs: {
+      time: { aheadMsMax: 1_800_000, ageMsMax: undefined, ttlSeconds: undefined },
+      limits: { ...defaultItemLimits, itemsMax: 40_000, valueBytesMax: 262_144 },
+    },
   },
 };
 

@@ -61,7 +61,8 @@ describe('the rules of a data id', () => {
 });
 
 describe('the rules of an application', () => {
-  const { time, limits } = applicationDefaults;
+  const { traces, logs } = applicationDefaults;
+  const { time, limits } = traces;
   it.each<[what: string, policy: ApplicationPolicy, change: object]>([
     ['nothing', {}, {}],
     ['a window ahead', { ahead_seconds_max: 5 }, { time: { ...time, aheadMsMax: 5_000 } }],
@@ -74,21 +75,33 @@ describe('the rules of an application', () => {
     ['a retention', { retention_days: 2 }, { time: { ...time, ageMsMax: 2 * dayMs } }],
     ['the default retention of the deployment, which nobody asked for', { retention_days_initial: 90 }, {}],
   ])('are those of the pipeline file except the fields of its policy: %s', (_what, policy, change) => {
-    expect(applicationRules(policy, applicationDefaults)).toEqual({ ...applicationDefaults, ...change });
+    expect(applicationRules(policy, applicationDefaults).traces).toEqual({ ...traces, ...change });
+  });
+
+  it.each<[what: string, policy: ApplicationPolicy, change: object]>([
+    ['nothing', {}, {}],
+    ['a window ahead', { ahead_seconds_max: 5 }, { time: { ...logs.time, aheadMsMax: 5_000 } }],
+    ['log records of a request', { records_max: 1 }, { limits: { ...logs.limits, itemsMax: 1 } }],
+    ['spans of a request', { spans_max: 1 }, {}],
+    ['attributes', { attributes_max: 2 }, { limits: { ...logs.limits, attributesMax: 2 } }],
+    ['bytes of a value', { value_bytes_max: 5 }, { limits: { ...logs.limits, valueBytesMax: 5 } }],
+    ['a retention', { retention_days: 2 }, { time: { ...logs.time, ageMsMax: 2 * dayMs } }],
+  ])('are for log records those of their own pipeline file: %s', (_what, policy, change) => {
+    expect(applicationRules(policy, applicationDefaults).logs).toEqual({ ...logs, ...change });
   });
 
   // The table drops rows older than its TTL, with any windows of a policy.
   it('never let a span be older than the retention of the deployment', () => {
-    const kept = { ...applicationDefaults, time: { ...time, ttlSeconds: 7 * 86_400 } };
+    const kept = { logs, traces: { ...traces, time: { ...time, ttlSeconds: 7 * 86_400 } } };
     const ageOf = (policy: ApplicationPolicy | undefined): number | undefined =>
-      applicationRules(policy, kept).time.ageMsMax;
+      applicationRules(policy, kept).traces.time.ageMsMax;
     expect(ageOf(undefined)).toBe(7 * dayMs);
     expect(ageOf({ age_seconds_max: null })).toBe(7 * dayMs);
     expect(ageOf({ age_seconds_max: 999_999 })).toBe(7 * dayMs);
     expect(ageOf({ age_seconds_max: 60 })).toBe(60_000);
     expect(ageOf({ retention_days: 60 })).toBe(7 * dayMs);
     expect(ageOf({ retention_days: 6 })).toBe(6 * dayMs);
-    expect(applicationRules({}, kept).time.ttlSeconds).toBe(7 * 86_400);
+    expect(applicationRules({}, kept).traces.time.ttlSeconds).toBe(7 * 86_400);
   });
 });
 
@@ -105,9 +118,9 @@ describe('the directory', () => {
     const pointsMax = (): number | undefined => directory.source(1)?.rules.pointsMax;
     const spans = () => {
       const { deduplicate, fillDimensions, rules } = directory.application(token) ?? {};
-      return [rules?.limits.itemsMax, deduplicate, fillDimensions];
+      return [rules?.traces.limits.itemsMax, deduplicate, fillDimensions];
     };
-    const plain = [applicationDefaults.limits.itemsMax, true, true];
+    const plain = [applicationDefaults.traces.limits.itemsMax, true, true];
     expect([pointsMax(), spans()]).toEqual([sourceDefaults.pointsMax, plain]);
     await write.sourcePolicy(1, { points_max: 9 });
     await write.applicationPolicy(2, { spans_max: 8, deduplicate: false, fill_dimensions: false });

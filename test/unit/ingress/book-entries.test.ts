@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { buildSpansMessage, spansMessageParts } from '../../../src/ingress/otlp/message.ts';
+import { buildItemsMessage, itemsMessageParts } from '../../../src/ingress/otlp/message.ts';
 import { buildMessage, type Fragment, messageParts } from '../../../src/ingress/push/message.ts';
 import type { Layout } from '../../../src/model/records.ts';
 import { uidBase } from '../../../src/model/uid.ts';
@@ -119,9 +119,10 @@ describe('the items that the receiver books of a message are those that transfer
           resolve: (token) => ({ ...traces.owner, appId: appIds[token ?? ''] ?? 14 }),
         });
         for (const run of traces.encodeJson(body, context).runs) {
-          const fragment = { run, base: context.base, arrivedAt: context.arrivedAt };
-          const { entry } = spansMessageParts(fragment);
-          const read = decodeBlocksEnvelope(buildSpansMessage(fragment), 1);
+          const { base, arrivedAt } = context;
+          const fragment = { pipeline: 'traces', run, base, arrivedAt } as const;
+          const { entry } = itemsMessageParts(fragment);
+          const read = decodeBlocksEnvelope(buildItemsMessage(fragment), 1);
           if (read.kind !== 'envelope') throw new Error(`the message is ${read.kind}`);
           expectSettledAsBooked(entry, validateItems(read.envelope).tally);
           const { header, partBytes, deferredBytes } = read.envelope;

@@ -77,6 +77,7 @@ describe('the thread of large bodies', () => {
     }));
     const { resolve: _, ...context } = traceContextWith();
     const job = {
+      pipeline: 'traces' as const,
       encoding: 'json' as const,
       ...{
         tokenKeys: ['mon.data.token'],
@@ -116,7 +117,7 @@ describe('the thread of large bodies', () => {
     };
     const large = open();
     const tokens = (encoding: 'json' | 'protobuf', bytes: Buffer, tokenKeys: readonly string[]) =>
-      large.collectTokens({ bytes }, { encoding, tokenKeys }, never());
+      large.collectTokens({ bytes }, { pipeline: 'traces', encoding, tokenKeys }, never());
     expect(await tokens('json', Buffer.from(JSON.stringify(request)), ['my.token'])).toEqual(['one', 'two']);
     expect(await tokens('protobuf', encodeOtlpProtobuf(request), ['my.token'])).toEqual(['one', 'two']);
     expect(await tokens('json', Buffer.from(JSON.stringify(request)), ['other'])).toEqual([]);

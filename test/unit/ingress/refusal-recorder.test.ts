@@ -14,7 +14,7 @@ it('a connection that never became a request is counted, and an example has its 
     onLost: () => {},
   });
   const refusals = createRefusals({ now: () => 60_000 });
-  const recorder = createRefusalRecorder('otlp', {
+  const recorder = createRefusalRecorder('otlp', 'traces', {
     metrics,
     refusals,
     samples,

@@ -9,7 +9,8 @@ import { newSender } from '../../../src/ingress/line.ts';
 import { outcomeMessage } from '../../../src/ingress/otlp/outcome-message.ts';
 import { readerRefusal } from '../../../src/ingress/otlp/refusal.ts';
 import { partialReply } from '../../../src/ingress/otlp/reply.ts';
-import { recordSpans, sampleRefusedOtlp, sampleSpans } from '../../../src/ingress/otlp/samples.ts';
+import { recordItems, sampleItems, sampleRefusedOtlp } from '../../../src/ingress/otlp/samples.ts';
+import { otlpSignals } from '../../../src/ingress/otlp/signals.ts';
 import { encodePush } from '../../../src/ingress/push/encode.ts';
 import { samplePoints, sampleRefusedPush } from '../../../src/ingress/push/samples.ts';
 import { createRefusalRecorder } from '../../../src/ingress/refusal-recorder.ts';
@@ -78,11 +79,13 @@ const request = (text: string): IncomingMessage => {
   return incoming;
 };
 
+const { traces } = otlpSignals;
+
 const recorderOf = (receiver: 'push' | 'otlp') => {
   const clock = { ms: 0 };
   const proxies = parseTrustedProxies('127.0.0.1');
   if ('wrong' in proxies) throw new Error(proxies.wrong);
-  const recorder = createRefusalRecorder(receiver, {
+  const recorder = createRefusalRecorder(receiver, receiver === 'push' ? 'metrics' : 'traces', {
     metrics: createIngressMetrics(),
     refusals: createRefusals({ now: () => clock.ms }),
     samples: createSamples({
@@ -222,14 +225,14 @@ const otlp = (text: string): void => {
     try {
       reader.collectTokens(bytes);
       const encoded = reader.encode(bytes, contextWith());
-      sampleSpans(recorder, sender, encoded);
-      recordSpans(recorder, encoded, 0);
-      const { rejected, message } = outcomeMessage(encoded);
-      partialReply('json', rejected, `${message}${text}`);
+      sampleItems(recorder, sender, encoded);
+      recordItems(recorder, encoded, 0);
+      const { rejected, message } = outcomeMessage(traces, encoded);
+      partialReply(traces, 'json', rejected, `${message}${text}`);
       nameOf(encoded.sdk, text);
     } catch (error) {
       if (!(error instanceof MalformedBody)) throw error;
-      sampleRefusedOtlp(recorder, sender, refusalOf(readerRefusal(error, 'json', bytes)));
+      sampleRefusedOtlp(recorder, sender, refusalOf(readerRefusal(traces, error, 'json', bytes)));
     }
     nameOf(text, undefined);
     nameOf('', text);

@@ -1,13 +1,16 @@
 import { gzipSync } from 'node:zlib';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { codes } from '../../../../src/ingress/grpc/status.ts';
-import { refusedReply, traceExportPath } from '../../../../src/ingress/otlp/refusal.ts';
+import { refusedReply } from '../../../../src/ingress/otlp/refusal.ts';
 import { partialReply } from '../../../../src/ingress/otlp/reply.ts';
+import { otlpSignals } from '../../../../src/ingress/otlp/signals.ts';
 import { notStored, Refused, retryAfter } from '../../../../src/ingress/refused.ts';
 import { connectGrpc, endOf, type GrpcClient } from '../../../support/grpc/client.ts';
 import { type Door, messageBytesMax, openDoor } from '../../../support/grpc/door.ts';
+import { traceExportPath } from '../../../support/otlp/export-paths.ts';
 
 const message = Buffer.from('a message');
+
 let reply: ReturnType<typeof refusedReply> | Error | undefined;
 let door: Door;
 let client: GrpcClient;
@@ -56,7 +59,7 @@ describe('a unary call', () => {
   });
 
   it('carries a partial success as a message with OK', async () => {
-    reply = partialReply('protobuf', 2, 'why');
+    reply = partialReply(otlpSignals.traces, 'protobuf', 2, 'why');
     const end = await send();
     expect(end.code).toBe(codes.ok);
     expect(end.messages[0]?.toString()).toContain('why');

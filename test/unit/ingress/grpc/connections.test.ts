@@ -4,11 +4,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
 import { codes } from '../../../../src/ingress/grpc/status.ts';
-import { traceExportPath } from '../../../../src/ingress/otlp/refusal.ts';
 import { successReply } from '../../../../src/ingress/otlp/reply.ts';
 import { type CallEnd, connectGrpc, endOf, type GrpcClient } from '../../../support/grpc/client.ts';
 import { type Door, type DoorOptions, openDoor } from '../../../support/grpc/door.ts';
 import { openRaw } from '../../../support/http/raw-client.ts';
+import { traceExportPath } from '../../../support/otlp/export-paths.ts';
 import { makeAuthority, makeCertificate } from '../../../support/stack/certificates.ts';
 import { waitFor } from '../../../support/wait.ts';
 

@@ -4,7 +4,6 @@ import { readMs } from '../../../../src/ingress/grpc/answer.ts';
 import { callsMax } from '../../../../src/ingress/grpc/connection.ts';
 import { watchersMax } from '../../../../src/ingress/grpc/health.ts';
 import { codes } from '../../../../src/ingress/grpc/status.ts';
-import { traceExportPath } from '../../../../src/ingress/otlp/refusal.ts';
 import { successReply } from '../../../../src/ingress/otlp/reply.ts';
 import { connectGrpc, endOf, type GrpcClient } from '../../../support/grpc/client.ts';
 import { type Door, type DoorOptions, openDoor } from '../../../support/grpc/door.ts';
@@ -24,6 +23,7 @@ import {
   windowUpdate,
 } from '../../../support/grpc/frames.ts';
 import { openRaw, type RawConnection } from '../../../support/http/raw-client.ts';
+import { traceExportPath } from '../../../support/otlp/export-paths.ts';
 import { waitFor } from '../../../support/wait.ts';
 
 const message = Buffer.from('a message');

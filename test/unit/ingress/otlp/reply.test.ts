@@ -2,12 +2,15 @@ import { describe, expect, it } from 'vitest';
 import { bodyHint, shownKey } from '../../../../src/ingress/otlp/hints.ts';
 import { readerRefusal, refusedReply } from '../../../../src/ingress/otlp/refusal.ts';
 import { partialReply, statusReply } from '../../../../src/ingress/otlp/reply.ts';
+import { otlpSignals } from '../../../../src/ingress/otlp/signals.ts';
 import { refusalOf } from '../../../../src/ingress/refused.ts';
 import { createSenderNames } from '../../../../src/ingress/sender.ts';
 import { MalformedBody } from '../../../../src/wire/otlp/types.ts';
 import { encodings, partialOf, wholeStatusOf } from '../../../support/otlp/client.ts';
 import { encodeOtlpProtobuf } from '../../../support/otlp/protobuf.ts';
 import { encodeJson, goodSpan, requestOf } from '../../../support/otlp/trace-source.ts';
+
+const { traces } = otlpSignals;
 
 const asAnswer = ({ body, status }: { readonly body: Uint8Array | string; readonly status: number }) => ({
   status,
@@ -31,7 +34,7 @@ describe.each(encodings)('an answer in %s', (encoding) => {
     for (const offset of ['', 'x']) {
       const violations = [{ field: 'f', description: long }];
       const refused = asAnswer(statusReply(encoding, 400, offset + long, {}, violations));
-      const partial = asAnswer(partialReply(encoding, 1, offset + long));
+      const partial = asAnswer(partialReply(traces, encoding, 1, offset + long));
       for (const { bytes } of [refused, partial]) expect(bytes.length).toBeLessThan(2 ** 18);
       const messages = [
         wholeStatusOf(encoding, refused)['message'],
@@ -60,7 +63,7 @@ describe('a body that cannot be read', () => {
     ['{"resourceSpans":[{"scopeSpans":[{"spans":5}]}]}', 'spans'],
     ['{"resourceSpans":[', 'body'],
   ])('%s is refused for its %s', (body, field) => {
-    const refused = refusalOf(readerRefusal(malformedOf(body), 'json', Buffer.from(body)));
+    const refused = refusalOf(readerRefusal(traces, malformedOf(body), 'json', Buffer.from(body)));
     expect(wholeStatusOf('json', asAnswer(refusedReply('json', refused)))).toMatchObject({
       code: 3,
       details: [{ fieldViolations: [{ field, description: refused.detail }] }],
@@ -82,7 +85,7 @@ describe('a hint about a body', () => {
     ['UTF-16', 'json', Buffer.from('\ufeff{}', 'utf16le'), 'UTF-16'],
     ["Zipkin's list", 'json', Buffer.from('[{"traceId":"a"}]'), 'Zipkin'],
   ] as const)('recognises %s sent as %s', (_, encoding, body, word) => {
-    expect(bodyHint(encoding, body)).toContain(word);
+    expect(bodyHint(traces, encoding, body)).toContain(word);
   });
 
   it.each([
@@ -92,14 +95,14 @@ describe('a hint about a body', () => {
     ['protobuf', 'hello'],
     ['protobuf', ''],
   ] as const)('is omitted where nothing is known (%s %j)', (encoding, text) => {
-    expect(bodyHint(encoding, Buffer.from(text))).toBe('');
+    expect(bodyHint(traces, encoding, Buffer.from(text))).toBe('');
   });
 
   it('names keys of other formats in any spelling, and no others', () => {
-    expect(shownKey('resource_metrics')).toContain('only traces, not metrics');
-    expect(shownKey('resourceSpans[].instrumentation_library_spans')).toContain('scopeSpans');
-    expect(shownKey('constructor')).toBe('constructor');
-    expect(shownKey('toString')).toBe('toString');
+    expect(shownKey(traces, 'resource_metrics')).toContain('only traces, not metrics');
+    expect(shownKey(traces, 'resourceSpans[].instrumentation_library_spans')).toContain('scopeSpans');
+    expect(shownKey(traces, 'constructor')).toBe('constructor');
+    expect(shownKey(traces, 'toString')).toBe('toString');
   });
 });
 

@@ -1,6 +1,6 @@
 import { ClickHouseError } from '@clickhouse/client';
 import { describe, expect, it } from 'vitest';
-import { buildSpansMessage } from '../../../../src/ingress/otlp/publish.ts';
+import { buildItemsMessage } from '../../../../src/ingress/otlp/publish.ts';
 import { Fault } from '../../../../src/model/fault.ts';
 import { defaultTimePolicy } from '../../../../src/model/time.ts';
 import { countedBase } from '../../../../src/model/uid.ts';
@@ -48,7 +48,7 @@ const messageOf = (
   });
   const [run] = encoded.runs;
   if (run === undefined) throw new Error('no run');
-  const payload = buildSpansMessage({ run, base, arrivedAt, mayOverlap });
+  const payload = buildItemsMessage({ pipeline: 'traces', run, base, arrivedAt, mayOverlap });
   const read = decodeBlocksEnvelope(payload, 1);
   if (read.kind !== 'envelope') throw new Error(read.kind);
   return {

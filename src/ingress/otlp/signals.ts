@@ -1,0 +1,69 @@
+import type { ApplicationPipeline } from '../../model/signals.ts';
+import { jsonTraces } from '../../rules/spans/json-traces.ts';
+import { protobufTraces } from '../../rules/spans/protobuf-traces.ts';
+import type { ItemsReader } from '../../wire/otlp/types.ts';
+import type { RefusalReason } from '../refused.ts';
+
+/** What differs between the signals of OTLP on their way through the receivers: everything else is written once. */
+export type OtlpSignal = {
+  readonly pipeline: ApplicationPipeline;
+  /** The path over HTTP. */
+  readonly path: string;
+  /** The same over gRPC: `/<service>/Export`. */
+  readonly exportPath: string;
+  readonly readers: { readonly json: ItemsReader; readonly protobuf: ItemsReader };
+  /** Before the credential in the identity of a request: equal bytes of two signals are two requests. */
+  readonly identityPrefix: string;
+  /** The refusal of a request with too many items. */
+  readonly tooManyItems: RefusalReason;
+  /** The field of `partial_success` in JSON; its number is 1 in every signal. */
+  readonly rejectedField: string;
+  /** An item in messages; the plural adds an s. */
+  readonly item: string;
+  /** Names of an enum that were unknown and stored as unset: one, and several. */
+  readonly unknownEnum: readonly [one: string, many: string];
+  /** The member of a request that holds the items. */
+  readonly listKey: string;
+  /** What a body that is a list probably is. */
+  readonly listHint: string;
+  /** What a key of a request without items probably means, by the key in lowerCamelCase. */
+  readonly keyHints: Readonly<Record<string, string>>;
+};
+
+const spansPlace = 'OTLP expects spans in resourceSpans[].scopeSpans[].spans[]';
+
+const traces = {
+  pipeline: 'traces',
+  path: '/v1/traces',
+  exportPath: '/opentelemetry.proto.collector.trace.v1.TraceService/Export',
+  readers: { json: jsonTraces, protobuf: protobufTraces },
+  identityPrefix: 'otlp',
+  tooManyItems: 'too_many_spans',
+  rejectedField: 'rejectedSpans',
+  item: 'span',
+  unknownEnum: ['unknown kind or status code', 'unknown kinds or status codes'],
+  listKey: 'resourceSpans',
+  listHint: 'it looks like a Zipkin list of spans: send one OTLP object with resourceSpans',
+  keyHints: {
+    resourceMetrics: 'this path accepts only traces, not metrics',
+    resourceLogs: 'this path accepts only traces, not logs',
+    batches: 'the name in Tempo; OTLP has resourceSpans',
+    data: 'it looks like the JSON of a Jaeger query, not OTLP',
+    spans: spansPlace,
+    scopeSpans: spansPlace,
+    resource: spansPlace,
+    'resourceSpans[].spans': spansPlace,
+    'resourceSpans[].instrumentationLibrarySpans': 'OTLP before 1.0; send scopeSpans',
+    'resourceSpans[].1000': 'instrumentation_library_spans of OTLP before 1.0; send scope_spans, field 2',
+    'scopeSpans[].instrumentationLibrary': 'OTLP before 1.0; send scope',
+  },
+} as const satisfies OtlpSignal;
+
+/** The signals by pipeline. */
+export const otlpSignals = { traces } as const satisfies {
+  readonly [P in ApplicationPipeline]?: OtlpSignal & { readonly pipeline: P };
+};
+
+export type OtlpPipeline = keyof typeof otlpSignals;
+
+export const otlpPipelines = Object.values(otlpSignals).map(({ pipeline }) => pipeline);
