@@ -3482,6 +3482,7 @@ export interface components {
                     ahead_seconds_max?: number | null;
                     age_seconds_max?: number | null;
                     spans_max?: number;
+                    records_max?: number;
                     attributes_max?: number;
                     events_max?: number;
                     links_max?: number;
@@ -5851,6 +5852,7 @@ export interface operations {
                     ahead_seconds_max?: number | "off" | null;
                     age_seconds_max?: number | "off" | null;
                     spans_max?: number | null;
+                    records_max?: number | null;
                     attributes_max?: number | null;
                     events_max?: number | null;
                     links_max?: number | null;
@@ -5863,6 +5865,7 @@ export interface operations {
                     ahead_seconds_max?: number | "off" | null;
                     age_seconds_max?: number | "off" | null;
                     spans_max?: number | null;
+                    records_max?: number | null;
                     attributes_max?: number | null;
                     events_max?: number | null;
                     links_max?: number | null;
