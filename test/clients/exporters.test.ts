@@ -1,8 +1,9 @@
 import { join } from 'node:path';
 import { afterAll, beforeAll } from 'vitest';
-import { buildGo, installMaven, installNpm, missingTool, pinnedIn } from '../support/clients/builds.ts';
-import { describeBuilt, pythonProgram, startJava } from '../support/clients/built-client.ts';
+import { buildGo, buildJava, installNpm, missingTool, pinnedIn } from '../support/clients/builds.ts';
+import { describeBuilt, pythonPrograms, startJava } from '../support/clients/built-client.ts';
 import { startClient } from '../support/clients/process.ts';
+import { traces } from '../support/clients/signal.ts';
 import { startClientStack } from '../support/clients/suite.ts';
 import type { TraceStack } from '../support/otlp/trace-stack.ts';
 import { installPython, pinnedVersion, whyNoPython } from '../support/python/python.ts';
@@ -18,7 +19,7 @@ await describeBuilt(() => on, {
   name: `Go SDK otlptracehttp ${goVersion}`,
   missing: await missingTool('go'),
   prepare: () => buildGo('go'),
-  start: (path) => (target) => startClient(path, ['http'], target),
+  start: (path) => (target) => startClient(path, ['traces', 'http'], target),
   heedsRetryAfter: true,
   repeats429: true,
   repeatsLostConnection: false,
@@ -35,7 +36,7 @@ for (const [encoding, compression] of [
     name: `Collector otlphttpexporter ${collectorVersion} (${encoding}, compression ${compression})`,
     missing: await missingTool('go'),
     prepare: () => buildGo('collector'),
-    start: (path) => (target) => startClient(path, [encoding, compression], target),
+    start: (path) => (target) => startClient(path, ['traces', encoding, compression], target),
     heedsRetryAfter: true,
     repeats429: true,
     repeatsLostConnection: true,
@@ -46,9 +47,9 @@ for (const [encoding, compression] of [
 const javaVersion = await pinnedIn('java/pom.xml', /opentelemetry-exporter-otlp<[\s\S]*?<version>([^<]+)/);
 await describeBuilt(() => on, {
   name: `Java SDK opentelemetry-exporter-otlp ${javaVersion} (OkHttp)`,
-  missing: await missingTool('java', 'mvn'),
-  prepare: () => installMaven('java'),
-  start: (jars) => startJava(jars, 'http'),
+  missing: await missingTool('java', 'javac', 'mvn'),
+  prepare: () => buildJava('java'),
+  start: (jars) => startJava(jars, traces, 'http'),
   heedsRetryAfter: true,
   repeats429: true,
   repeatsLostConnection: true,
@@ -72,7 +73,7 @@ await describeBuilt(() => on, {
   name: `Python SDK of 2025 opentelemetry-exporter-otlp-proto-http ${pinnedVersion(oldPython, 'opentelemetry-exporter-otlp-proto-http')}`,
   missing: await whyNoPython(),
   prepare: () => installPython(oldPython),
-  start: (python) => (target) => startClient(python, [pythonProgram, 'protobuf'], target),
+  start: (python) => (target) => startClient(python, [pythonPrograms.traces, 'protobuf'], target),
   heedsRetryAfter: false,
   repeats429: false,
   repeatsLostConnection: false,

@@ -1,12 +1,13 @@
 import { afterAll, beforeAll } from 'vitest';
-import { buildGo, installMaven, installNpm, missingTool, pinnedIn } from '../support/clients/builds.ts';
+import { buildGo, buildJava, installNpm, missingTool, pinnedIn } from '../support/clients/builds.ts';
 import {
   describeBuilt,
-  pythonProgram,
+  pythonPrograms,
   startJava,
   startJavascriptGrpc,
 } from '../support/clients/built-client.ts';
 import { startClient } from '../support/clients/process.ts';
+import { traces } from '../support/clients/signal.ts';
 import { startClientStack } from '../support/clients/suite.ts';
 import { overGrpc } from '../support/clients/transport.ts';
 import type { TraceStack } from '../support/otlp/trace-stack.ts';
@@ -29,7 +30,7 @@ await describeBuilt(() => on, {
   name: `Python SDK opentelemetry-exporter-otlp-proto-grpc ${pinnedVersion(python, 'opentelemetry-exporter-otlp-proto-grpc')}`,
   missing: await whyNoPython(),
   prepare: () => installPython(python),
-  start: (program) => (target) => startClient(program, [pythonProgram, 'grpc'], target, patience),
+  start: (program) => (target) => startClient(program, [pythonPrograms.traces, 'grpc'], target, patience),
   heedsRetryAfter: true,
   repeats429: true,
   repeatsLostConnection: true,
@@ -57,7 +58,7 @@ await describeBuilt(() => on, {
   name: `Go SDK otlptracegrpc ${goVersion}`,
   missing: await missingTool('go'),
   prepare: () => buildGo('go'),
-  start: (path) => (target) => startClient(path, ['grpc'], target),
+  start: (path) => (target) => startClient(path, ['traces', 'grpc'], target),
   heedsRetryAfter: true,
   repeats429: true,
   repeats429WithoutHint: false,
@@ -73,7 +74,7 @@ for (const compression of ['gzip', 'none'])
     name: `Collector otlpexporter ${collectorVersion} (compression ${compression})`,
     missing: await missingTool('go'),
     prepare: () => buildGo('collector'),
-    start: (path) => (target) => startClient(path, ['grpc', compression], target),
+    start: (path) => (target) => startClient(path, ['traces', 'grpc', compression], target),
     heedsRetryAfter: true,
     repeats429: true,
     repeats429WithoutHint: false,
@@ -86,9 +87,9 @@ const javaVersion = await pinnedIn('java/pom.xml', /opentelemetry-exporter-otlp<
 await describeBuilt(() => on, {
   transport: overGrpc,
   name: `Java SDK opentelemetry-exporter-otlp ${javaVersion} (OtlpGrpcSpanExporter, OkHttp)`,
-  missing: await missingTool('java', 'mvn'),
-  prepare: () => installMaven('java'),
-  start: (jars) => startJava(jars, 'grpc'),
+  missing: await missingTool('java', 'javac', 'mvn'),
+  prepare: () => buildJava('java'),
+  start: (jars) => startJava(jars, traces, 'grpc'),
   heedsRetryAfter: false,
   repeats429: true,
   // A reset while it sends the batch is no reason for a retry to it; one before or after is.

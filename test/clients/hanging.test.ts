@@ -3,10 +3,11 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { OTLPTraceExporter as JsonExporter } from '@opentelemetry/exporter-trace-otlp-http';
 import { OTLPTraceExporter as ProtobufExporter } from '@opentelemetry/exporter-trace-otlp-proto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { buildGo, installMaven, installNpm, missingTool, preparation } from '../support/clients/builds.ts';
-import { pythonProgram, startJava, startJavascriptGrpc } from '../support/clients/built-client.ts';
+import { buildGo, buildJava, installNpm, missingTool, preparation } from '../support/clients/builds.ts';
+import { pythonPrograms, startJava, startJavascriptGrpc } from '../support/clients/built-client.ts';
 import { startJavascript } from '../support/clients/javascript.ts';
 import { type RunningClient, startClient, type Target } from '../support/clients/process.ts';
+import { traces } from '../support/clients/signal.ts';
 import { pauseBus } from '../support/clients/suite.ts';
 import { overGrpc, overHttp, type Transport } from '../support/clients/transport.ts';
 import { startTraceStack, type TraceStack } from '../support/otlp/trace-stack.ts';
@@ -29,7 +30,7 @@ const python = (name: string, requirements: string, encoding: string): Kind => (
   name,
   missing: noPython,
   prepare: () => installPython(requirements),
-  start: (program, target) => startClient(program, [pythonProgram, encoding], target),
+  start: (program, target) => startClient(program, [pythonPrograms.traces, encoding], target),
 });
 const javascript = (name: string, Exporter: typeof JsonExporter | typeof ProtobufExporter): Kind => ({
   name,
@@ -55,19 +56,19 @@ const kinds: readonly Kind[] = [
     name: 'Go',
     missing: noGo,
     prepare: () => buildGo('go'),
-    start: (program, target) => startClient(program, ['http'], target),
+    start: (program, target) => startClient(program, ['traces', 'http'], target),
   },
   {
     name: 'Collector',
     missing: noGo,
     prepare: () => buildGo('collector'),
-    start: (program, target) => startClient(program, ['proto', 'gzip'], target),
+    start: (program, target) => startClient(program, ['traces', 'proto', 'gzip'], target),
   },
   {
     name: 'Java',
-    missing: await missingTool('java', 'mvn'),
-    prepare: () => installMaven('java'),
-    start: (jars, target) => startJava(jars, 'http')(target),
+    missing: await missingTool('java', 'javac', 'mvn'),
+    prepare: () => buildJava('java'),
+    start: (jars, target) => startJava(jars, traces, 'http')(target),
   },
   {
     name: 'JavaScript, gRPC',
@@ -82,21 +83,21 @@ const kinds: readonly Kind[] = [
     transport: overGrpc,
     missing: noGo,
     prepare: () => buildGo('go'),
-    start: (program, target) => startClient(program, ['grpc'], target),
+    start: (program, target) => startClient(program, ['traces', 'grpc'], target),
   },
   {
     name: 'Collector, gRPC',
     transport: overGrpc,
     missing: noGo,
     prepare: () => buildGo('collector'),
-    start: (program, target) => startClient(program, ['grpc', 'gzip'], target),
+    start: (program, target) => startClient(program, ['traces', 'grpc', 'gzip'], target),
   },
   {
     name: 'Java, gRPC',
     transport: overGrpc,
-    missing: await missingTool('java', 'mvn'),
-    prepare: () => installMaven('java'),
-    start: (jars, target) => startJava(jars, 'grpc')(target),
+    missing: await missingTool('java', 'javac', 'mvn'),
+    prepare: () => buildJava('java'),
+    start: (jars, target) => startJava(jars, traces, 'grpc')(target),
   },
 ];
 
@@ -117,7 +118,7 @@ describe.each(prepared)('$kind.name', ({ kind, built }) => {
     async (seconds) => {
       const application = await on.application();
       const client = await kind.start('path' in built ? built.path : '', {
-        url: (kind.transport ?? overHttp).url(on),
+        url: (kind.transport ?? overHttp).url(on, traces),
         token: application.token,
       });
       // For a client that starts slowly, the bus must not hang so long that the receiver notices it.

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { buildCollector, buildTelegraf, peerVersions } from '../../bench/peers/builds.ts';
-import { clientsFolder, installMaven, missingTool, preparation } from '../support/clients/builds.ts';
+import { buildJava, clientsFolder, missingTool, preparation } from '../support/clients/builds.ts';
 import { createCli } from '../support/clients/cli.ts';
 import { attribute } from '../support/otlp/trace-cases.ts';
 import { takePorts } from '../support/stack/ports.ts';
@@ -56,7 +56,7 @@ const started = (program: string, args: readonly string[]): { child: ChildProces
 };
 
 const noGo = await missingTool('go');
-const jars = await preparation(() => installMaven('java'), await missingTool('java', 'mvn'));
+const jars = await preparation(() => buildJava('java'), await missingTool('java', 'javac', 'mvn'));
 const collector = await preparation(buildCollector, noGo);
 const telegraf = await preparation(buildTelegraf, noGo);
 

@@ -2,6 +2,7 @@ import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { installGo, missingTool, preparation } from '../support/clients/builds.ts';
+import { traces } from '../support/clients/signal.ts';
 import { pauseBus, startClientStack } from '../support/clients/suite.ts';
 import { overGrpc, overHttp, type Transport } from '../support/clients/transport.ts';
 import type { TraceStack } from '../support/otlp/trace-stack.ts';
@@ -64,7 +65,7 @@ describe.skipIf('why' in prepared).each([
     const application = await on.application();
     const args = ['--workers', '4', '--traces', '50', '--child-spans', '3', '--span-links', '2'];
     const shape = ['--status-code', 'Error', '--service', 'shop', '--telemetry-attributes', 'team="é\\"1"'];
-    const to = { transport, url: transport.url(on), token: application.token };
+    const to = { transport, url: transport.url(on, traces), token: application.token };
     const log = await generate({ ...to, args: [...args, ...shape] });
     expect(tracesOf(log)).toBe(200);
     const rows = await on.storedSpans(application);
@@ -80,7 +81,7 @@ describe.skipIf('why' in prepared).each([
 
   it(`has every span stored once although the receiver answers ${unavailable.name} for a while`, async () => {
     const application = await on.application();
-    const tap = await transport.startTap(on, 'with');
+    const tap = await transport.startTap(on, traces, 'with');
     await pauseBus(on);
     const args = ['--workers', '1', '--traces', '20', '--batch-size', '10'];
     const generating = generate({ transport, url: tap.url, token: application.token, args });
@@ -94,7 +95,7 @@ describe.skipIf('why' in prepared).each([
 
   it('does not retry the spans that a partial success rejects', async () => {
     const application = await on.application();
-    const tap = await transport.startTap(on, 'with');
+    const tap = await transport.startTap(on, traces, 'with');
     const attributes = Array.from({ length: 130 }, (_, index) => ['--telemetry-attributes', `a${index}="1"`]);
     const args = ['--traces', '5', ...attributes.flat()];
     const log = await generate({ transport, url: tap.url, token: application.token, args });

@@ -1,7 +1,7 @@
-// Exports spans with the OpenTelemetry Collector's otlphttp or otlp exporter as it comes, but without its sending queue, which would
-// hide what became of a batch. Arguments: encoding (json or proto; grpc for the otlp exporter), compression (gzip or none). Reads
-// batches ({"first": 0, "count": 10, "attributes": 0}) a line and answers each with a line of whether the exporter told of a success
-// and what it was given.
+// Exports spans or log records with the OpenTelemetry Collector's otlphttp or otlp exporter as it comes, but without its sending
+// queue, which would hide what became of a batch. Arguments: traces or logs, encoding (json or proto; grpc for the otlp exporter),
+// compression (gzip or none). Reads batches ({"first": 0, "count": 10, "attributes": 0}) a line and answers each with a line of
+// whether the exporter told of a success and what it was given.
 package main
 
 import (
@@ -16,7 +16,6 @@ import (
 	"os"
 	"strconv"
 	"strings"
-	"time"
 
 	"go.opentelemetry.io/collector/component"
 	"go.opentelemetry.io/collector/component/componenttest"
@@ -25,7 +24,6 @@ import (
 	"go.opentelemetry.io/collector/exporter/otlpexporter"
 	"go.opentelemetry.io/collector/exporter/otlphttpexporter"
 	"go.opentelemetry.io/collector/pdata/pcommon"
-	"go.opentelemetry.io/collector/pdata/ptrace"
 	"go.uber.org/zap"
 )
 
@@ -38,6 +36,26 @@ type batch struct {
 type answer struct {
 	Ok   bool             `json:"ok"`
 	Rows []map[string]any `json:"rows"`
+}
+
+// pipeline makes the items of a batch, and answers what they are and the exporter's error.
+type pipeline func(ctx context.Context, asked batch) ([]map[string]any, error)
+
+const (
+	resourceSchema = "https://opentelemetry.io/schemas/1.30.0"
+	scopeSchema    = "https://opentelemetry.io/schemas/1.31.0"
+)
+
+func fillResource(resource pcommon.Resource, number int) {
+	resource.Attributes().PutStr("service.name", fmt.Sprintf("collector %d", number))
+	resource.Attributes().PutStr("net.host.ip", "10.1.2.3")
+}
+
+func fillScope(scope pcommon.InstrumentationScope, number int) {
+	scope.SetName(fmt.Sprintf("io.example.collector.%d", number))
+	scope.SetVersion("1.2.3")
+	scope.Attributes().PutStr("of", "the scope")
+	scope.SetDroppedAttributesCount(2)
 }
 
 func fill(to pcommon.Map, number int) {
@@ -86,87 +104,6 @@ func spanID(number int) (id pcommon.SpanID) {
 	return id
 }
 
-var kinds = []ptrace.SpanKind{
-	ptrace.SpanKindUnspecified, ptrace.SpanKindInternal, ptrace.SpanKindServer, ptrace.SpanKindClient,
-	ptrace.SpanKindProducer, ptrace.SpanKindConsumer,
-}
-
-func fillSpan(span ptrace.Span, number int, more int) {
-	start := time.Now()
-	span.SetTraceID(traceID(number))
-	span.SetSpanID(spanID(number))
-	if number%5 != 0 {
-		span.SetParentSpanID(spanID(number - 1))
-	}
-	if number%4 == 0 {
-		span.TraceState().FromRaw(fmt.Sprintf("vendor=v%d,other=1", number))
-	}
-	span.SetFlags(0x301)
-	span.SetName(fmt.Sprintf("operation %d é值😀", number%13))
-	span.SetKind(kinds[number%6])
-	span.SetStartTimestamp(pcommon.NewTimestampFromTime(start))
-	span.SetEndTimestamp(pcommon.NewTimestampFromTime(start.Add(time.Duration(number) * 1001)))
-	fill(span.Attributes(), number)
-	for index := range more {
-		span.Attributes().PutInt(fmt.Sprintf("more %d", index), int64(index))
-	}
-	span.SetDroppedAttributesCount(uint32(number % 2))
-	span.SetDroppedEventsCount(uint32(number % 3))
-	span.SetDroppedLinksCount(uint32(number % 5))
-	for index := range number % 3 {
-		event := span.Events().AppendEmpty()
-		event.SetName(fmt.Sprintf("event %d", index))
-		event.SetTimestamp(pcommon.NewTimestampFromTime(start.Add(time.Duration(index))))
-		event.Attributes().PutInt("index", int64(index))
-		event.SetDroppedAttributesCount(3)
-	}
-	for index := range number % 4 {
-		link := span.Links().AppendEmpty()
-		link.SetTraceID(traceID(number + 5))
-		link.SetSpanID(spanID(number + 5 + index))
-		link.TraceState().FromRaw("vendor=v,other=1")
-		link.Attributes().PutStr("why", "batch")
-		link.SetDroppedAttributesCount(4)
-		link.SetFlags(0x301)
-	}
-	if number%3 == 1 {
-		span.Status().SetCode(ptrace.StatusCodeOk)
-	}
-	if number%3 == 2 {
-		span.Status().SetCode(ptrace.StatusCodeError)
-		span.Status().SetMessage(fmt.Sprintf("failed %d", number))
-	}
-}
-
-// made has two resources of two scopes each, and the spans shared out among them.
-func made(asked batch) ptrace.Traces {
-	traces := ptrace.NewTraces()
-	scopes := []ptrace.ScopeSpans{}
-	for resource := range 2 {
-		spans := traces.ResourceSpans().AppendEmpty()
-		spans.SetSchemaUrl("https://opentelemetry.io/schemas/1.30.0")
-		spans.Resource().Attributes().PutStr("service.name", fmt.Sprintf("collector %d", resource))
-		spans.Resource().Attributes().PutStr("net.host.ip", "10.1.2.3")
-		for scope := range 2 {
-			in := spans.ScopeSpans().AppendEmpty()
-			in.Scope().SetName(fmt.Sprintf("io.example.collector.%d", scope))
-			in.Scope().SetVersion("1.2.3")
-			in.Scope().Attributes().PutStr("of", "the scope")
-			in.Scope().SetDroppedAttributesCount(2)
-			in.SetSchemaUrl("https://opentelemetry.io/schemas/1.31.0")
-			scopes = append(scopes, in)
-		}
-	}
-	for offset := range asked.Count {
-		more := 0
-		if offset == 0 {
-			more = asked.Attributes
-		}
-		fillSpan(scopes[offset%len(scopes)].Spans().AppendEmpty(), asked.First+offset, more)
-	}
-	return traces
-}
-
 func plain(value any) any {
 	switch value := value.(type) {
 	case []byte:
@@ -188,23 +125,25 @@ func plain(value any) any {
 	}
 }
 
+func shown(value pcommon.Value) string {
+	// As the Collector's exporters write it.
+	if value.Type() == pcommon.ValueTypeDouble || value.Type() == pcommon.ValueTypeEmpty {
+		return value.AsString()
+	}
+	if text, isText := plain(value.AsRaw()).(string); isText {
+		return text
+	}
+	text, err := json.Marshal(plain(value.AsRaw()))
+	if err != nil {
+		log.Fatal(err)
+	}
+	return string(text)
+}
+
 func shownAll(attributes pcommon.Map) map[string]string {
 	all := map[string]string{}
 	for key, value := range attributes.All() {
-		// As the Collector's exporters write it.
-		if value.Type() == pcommon.ValueTypeDouble {
-			all[key] = value.AsString()
-			continue
-		}
-		if text, isText := plain(value.AsRaw()).(string); isText {
-			all[key] = text
-			continue
-		}
-		text, err := json.Marshal(plain(value.AsRaw()))
-		if err != nil {
-			log.Fatal(err)
-		}
-		all[key] = string(text)
+		all[key] = shown(value)
 	}
 	return all
 }
@@ -220,64 +159,11 @@ func id(raw []byte) string {
 
 func nanos(at pcommon.Timestamp) string { return strconv.FormatUint(uint64(at), 10) }
 
-func rowOf(resource pcommon.Resource, scope pcommon.InstrumentationScope, span ptrace.Span) map[string]any {
-	service, _ := resource.Attributes().Get("service.name")
-	traceID, spanID, parentID := span.TraceID(), span.SpanID(), span.ParentSpanID()
-	eventTimes, eventNames, eventAttributes := []string{}, []string{}, []map[string]string{}
-	for _, event := range span.Events().All() {
-		eventTimes = append(eventTimes, nanos(event.Timestamp()))
-		eventNames = append(eventNames, event.Name())
-		eventAttributes = append(eventAttributes, shownAll(event.Attributes()))
-	}
-	linkTraces, linkSpans, linkStates, linkAttributes := []string{}, []string{}, []string{}, []map[string]string{}
-	for _, link := range span.Links().All() {
-		linkTrace, linkSpan := link.TraceID(), link.SpanID()
-		linkTraces = append(linkTraces, id(linkTrace[:]))
-		linkSpans = append(linkSpans, id(linkSpan[:]))
-		linkStates = append(linkStates, link.TraceState().AsRaw())
-		linkAttributes = append(linkAttributes, shownAll(link.Attributes()))
-	}
-	return map[string]any{
-		"Timestamp":          nanos(span.StartTimestamp()),
-		"Duration":           nanos(span.EndTimestamp() - span.StartTimestamp()),
-		"TraceId":            id(traceID[:]),
-		"SpanId":             id(spanID[:]),
-		"ParentSpanId":       id(parentID[:]),
-		"TraceState":         span.TraceState().AsRaw(),
-		"SpanName":           span.Name(),
-		"SpanKind":           span.Kind().String(),
-		"ServiceName":        service.AsString(),
-		"ResourceAttributes": shownAll(resource.Attributes()),
-		"ScopeName":          scope.Name(),
-		"ScopeVersion":       scope.Version(),
-		"SpanAttributes":     shownAll(span.Attributes()),
-		"StatusCode":         span.Status().Code().String(),
-		"StatusMessage":      span.Status().Message(),
-		"Events.Timestamp":   eventTimes,
-		"Events.Name":        eventNames,
-		"Events.Attributes":  eventAttributes,
-		"Links.TraceId":      linkTraces,
-		"Links.SpanId":       linkSpans,
-		"Links.TraceState":   linkStates,
-		"Links.Attributes":   linkAttributes,
-	}
-}
-
-func rowsOf(traces ptrace.Traces) []map[string]any {
-	rows := []map[string]any{}
-	for _, resource := range traces.ResourceSpans().All() {
-		for _, scope := range resource.ScopeSpans().All() {
-			for _, span := range scope.Spans().All() {
-				rows = append(rows, rowOf(resource.Resource(), scope.Scope(), span))
-			}
-		}
-	}
-	return rows
-}
-
-func start(ctx context.Context, encoding string, compression string) exporter.Traces {
-	header := strings.SplitN(os.Getenv("OTEL_EXPORTER_OTLP_TRACES_HEADERS"), "=", 2)
-	endpoint := os.Getenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
+// settingsOf is the exporter's factory, its configuration and its surroundings, for this signal's variables and option.
+func settingsOf(signal string, encoding string, compression string) (exporter.Factory, component.Config, exporter.Settings) {
+	variables := "OTEL_EXPORTER_OTLP_" + strings.ToUpper(signal)
+	header := strings.SplitN(os.Getenv(variables+"_HEADERS"), "=", 2)
+	endpoint := os.Getenv(variables + "_ENDPOINT")
 	set := map[string]any{
 		"headers":       map[string]any{header[0]: header[1]},
 		"compression":   compression,
@@ -289,7 +175,7 @@ func start(ctx context.Context, encoding string, compression string) exporter.Tr
 		set["endpoint"] = endpoint
 		set["tls"] = map[string]any{"insecure": true}
 	} else {
-		set["traces_endpoint"] = endpoint
+		set[signal+"_endpoint"] = endpoint
 		set["encoding"] = encoding
 	}
 	config := factory.CreateDefaultConfig()
@@ -302,19 +188,20 @@ func start(ctx context.Context, encoding string, compression string) exporter.Tr
 	}
 	settings := exporter.Settings{ID: component.NewID(factory.Type()), TelemetrySettings: componenttest.NewNopTelemetrySettings()}
 	settings.Logger = logger
-	traces, err := factory.CreateTraces(ctx, settings, config)
-	if err != nil {
-		log.Fatal(err)
+	return factory, config, settings
+}
+
+func start(ctx context.Context, signal string, encoding string, compression string) pipeline {
+	factory, config, settings := settingsOf(signal, encoding, compression)
+	if signal == "logs" {
+		return startLogs(ctx, factory, config, settings)
 	}
-	if err := traces.Start(ctx, componenttest.NewNopHost()); err != nil {
-		log.Fatal(err)
-	}
-	return traces
+	return startTraces(ctx, factory, config, settings)
 }
 
 func main() {
 	ctx := context.Background()
-	traces := start(ctx, os.Args[1], os.Args[2])
+	export := start(ctx, os.Args[1], os.Args[2], os.Args[3])
 	input := bufio.NewScanner(os.Stdin)
 	output := json.NewEncoder(os.Stdout)
 	output.SetEscapeHTML(false)
@@ -323,9 +210,7 @@ func main() {
 		if err := json.Unmarshal(input.Bytes(), &asked); err != nil {
 			log.Fatal(err)
 		}
-		spans := made(asked)
-		rows := rowsOf(spans)
-		err := traces.ConsumeTraces(ctx, spans)
+		rows, err := export(ctx, asked)
 		if err != nil {
 			log.Print(err)
 		}

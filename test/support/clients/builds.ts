@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process';
 import { createHash, randomUUID } from 'node:crypto';
-import { access, cp, mkdir, readFile, rename, rm } from 'node:fs/promises';
+import { access, cp, mkdir, readdir, readFile, rename, rm } from 'node:fs/promises';
 import { delimiter, join } from 'node:path';
 import { promisify } from 'node:util';
 import { cacheFolder } from '../../../src/embedded/install.ts';
@@ -94,7 +94,10 @@ export const buildGo = async (
   from = clientsFolder,
   flags: readonly string[] = ['-trimpath'],
 ): Promise<string> => {
-  const sources = ['go.mod', 'go.sum', 'main.go'].map((file) => join(folder, file));
+  const files = (await readdir(join(from, folder)))
+    .filter((file) => /\.go$|^go\.(mod|sum)$/.test(file))
+    .sort();
+  const sources = files.map((file) => join(folder, file));
   const target = await built({
     name: folder,
     folder: from,
@@ -146,19 +149,23 @@ export const installNpm = (folder: string): Promise<string> =>
     },
   });
 
-/** The folder with the jars that a pom.xml names. */
-export const installMaven = (folder: string): Promise<string> =>
-  built({
+/** The folder with the jars that a pom.xml names, and the classes of the programs beside it in `classes`. */
+export const buildJava = async (folder: string): Promise<string> => {
+  const programs = (await readdir(join(clientsFolder, folder)))
+    .filter((file) => file.endsWith('.java'))
+    .sort();
+  return built({
     name: folder,
-    sources: [join(folder, 'pom.xml')],
-    make: (from, to) =>
-      nicely(join(from, folder), 'mvn', [
-        '--quiet',
-        '--batch-mode',
-        `org.apache.maven.plugins:maven-dependency-plugin:${versions.mavenDependencyPlugin}:copy-dependencies`,
-        `-DoutputDirectory=${to}`,
-      ]),
+    sources: ['pom.xml', ...programs].map((file) => join(folder, file)),
+    make: async (from, to) => {
+      const plugin = `org.apache.maven.plugins:maven-dependency-plugin:${versions.mavenDependencyPlugin}`;
+      const args = ['--quiet', '--batch-mode', `${plugin}:copy-dependencies`, `-DoutputDirectory=${to}`];
+      await nicely(join(from, folder), 'mvn', args);
+      const classes = ['-encoding', 'UTF-8', '-d', join(to, 'classes'), '-cp', join(to, '*')];
+      await nicely(join(from, folder), 'javac', [...classes, ...programs]);
+    },
   });
+};
 
 /** The messages of package managers that do not reach a registry, or do not get a package. */
 const unreachable =

@@ -1,12 +1,13 @@
 import { createRequire } from 'node:module';
-import { join } from 'node:path';
+import { delimiter, join } from 'node:path';
 import type { SpanExporter } from '@opentelemetry/sdk-trace';
 import { describe } from 'vitest';
 import { z } from 'zod';
 import type { TraceStack } from '../otlp/trace-stack.ts';
-import { clientsFolder, preparation } from './builds.ts';
+import { preparation } from './builds.ts';
 import { startJavascript } from './javascript.ts';
 import { startClient, type Target } from './process.ts';
+import type { ClientSignal } from './signal.ts';
 import { type ClientKind, describeClient } from './suite.ts';
 
 /** A client whose program has to be built or installed first. */
@@ -38,18 +39,20 @@ export const describeBuilt = async (
   });
 };
 
-/** The Java client over this transport, with the packages in this folder. */
+/** The Java client of this signal over this transport, with the packages in this folder. */
 export const startJava =
-  (jars: string, transport: 'http' | 'grpc'): ClientKind['start'] =>
+  (folder: string, signal: ClientSignal, transport: 'http' | 'grpc'): ClientKind['start'] =>
   (target) => {
-    const classPath = join(jars, '*');
-    const program = join(clientsFolder, 'java/Client.java');
-    const args = ['-Xmx512m', '-Dfile.encoding=UTF-8', '-cp', classPath, program, transport];
+    const classPath = [join(folder, '*'), join(folder, 'classes')].join(delimiter);
+    const args = ['-Xmx512m', '-Dfile.encoding=UTF-8', '-cp', classPath, 'Client', signal.name, transport];
     return startClient('java', args, target);
   };
 
-/** The Python program that exports spans; its argument is the exporter. */
-export const pythonProgram = join(import.meta.dirname, '../python/export_spans.py');
+/** The Python programs that export a signal; their argument is the exporter. */
+export const pythonPrograms: Readonly<Record<ClientSignal['name'], string>> = {
+  traces: join(import.meta.dirname, '../python/export_spans.py'),
+  logs: join(import.meta.dirname, '../python/export_logs.py'),
+};
 
 const exporterModule = z.object({
   createExporter: z.custom<(target: Target) => SpanExporter>((value) => typeof value === 'function'),

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import type { Readable } from 'node:stream';
 import { onTestFinished } from 'vitest';
 
-/** What a client is to make and to export in one go: the spans with these numbers. */
+/** What a client is to make and to export in one go: the items with these numbers. */
 export type Batch = {
   readonly first: number;
   readonly count: number;
@@ -11,10 +11,10 @@ export type Batch = {
   readonly attributes?: number;
 };
 
-/** The columns of a span by the client's own account of it, without the ids of its application. */
+/** The columns of an item by the client's own account of it, without the ids of its application. */
 export type HeldRow = Readonly<Record<string, unknown>>;
 
-/** A client's report of a batch: the spans it made, and whether its exporter reported a success. */
+/** A client's report of a batch: the items it made, and whether its exporter reported a success. */
 export type Exported = { readonly ok: boolean; readonly rows: readonly HeldRow[] };
 
 /** A real client with one exporter. */
@@ -27,11 +27,18 @@ export type RunningClient = {
 /** Where a client exports to, and with what write token. */
 export type Target = { readonly url: string; readonly token: string };
 
-/** The variables by which a user points an OpenTelemetry SDK at a receiver; spans may have more attributes than it takes. */
+/**
+ * The variables by which a user points an OpenTelemetry SDK at a receiver with any signal; its items may
+ * have more attributes than the receiver takes.
+ */
 export const sdkEnvironment = ({ url, token }: Target): Record<string, string> => ({
   OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: url,
   OTEL_EXPORTER_OTLP_TRACES_HEADERS: `X-MON-TOKEN=${token}`,
+  OTEL_EXPORTER_OTLP_LOGS_ENDPOINT: url,
+  OTEL_EXPORTER_OTLP_LOGS_HEADERS: `X-MON-TOKEN=${token}`,
   OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT: '1000',
+  OTEL_LOGRECORD_ATTRIBUTE_COUNT_LIMIT: '1000',
+  PYTHONDONTWRITEBYTECODE: '1',
 });
 
 /** Not readline: to that, U+2028 within a JSON text ends a line. */

@@ -4,6 +4,7 @@ import { startTraceStack, type TraceStack } from '../otlp/trace-stack.ts';
 import type { Application } from '../stack/stack.ts';
 import { waitFor } from '../wait.ts';
 import type { HeldRow, RunningClient, Target } from './process.ts';
+import { type ClientSignal, traces } from './signal.ts';
 import { cutFirstConnection, type Exchange } from './tap.ts';
 import { type Hint, overHttp, type Transport } from './transport.ts';
 
@@ -12,10 +13,12 @@ export type ClientKind = {
   /** With its version. */
   readonly name: string;
   start(target: Target): Promise<RunningClient> | RunningClient;
+  /** Traces without one. */
+  readonly signal?: ClientSignal;
   /** HTTP without one. */
   readonly transport?: Transport;
-  /** Spans of the first test. */
-  readonly spans?: number;
+  /** Whether only its rows and its repeats of unconfirmed requests are tested: the rest is known of the same SDK's other exporter. */
+  readonly isBrief?: boolean;
   /** Whether it sends again what was answered 503 or UNAVAILABLE; without one it does. */
   readonly repeats503?: boolean;
   /** Whether it waits at least as long as Retry-After or RetryInfo. */
@@ -36,18 +39,25 @@ export type ClientKind = {
 export const startClientStack = (): Promise<TraceStack> =>
   startTraceStack((text) => text.replace(/deadline_ms: \d+/, 'deadline_ms: 2000'));
 
-const bySpanId = (rows: readonly HeldRow[]): HeldRow[] =>
-  rows.toSorted((a, b) => (String(a['SpanId']) < String(b['SpanId']) ? -1 : 1));
+/** Items of the first test. */
+const itemsOfAllShapes = 300;
+
+const inOrder = (rows: readonly HeldRow[], { identityOf }: ClientSignal): HeldRow[] =>
+  rows.toSorted((a, b) => (identityOf(a) < identityOf(b) ? -1 : 1));
 
 /** Fails unless the application's rows are exactly these. */
 export const expectStored = async (
   on: TraceStack,
   application: Application,
   held: readonly HeldRow[],
+  signal = traces,
 ): Promise<void> => {
   const ids = { AppId: String(application.app_id), BizId: '2' };
-  expect(bySpanId(await on.storedSpans(application))).toEqual(
-    bySpanId(held.map((row) => ({ ...row, ...ids }))),
+  expect(inOrder(await signal.stored(on, application), signal)).toEqual(
+    inOrder(
+      held.map((row) => ({ ...row, ...ids })),
+      signal,
+    ),
   );
 };
 
@@ -91,6 +101,7 @@ const expectPatience = (kind: ClientKind, exchanges: readonly Exchange[]): void 
 /** A client of one kind, and the receiver that it exports to. */
 type Subject = {
   readonly kind: ClientKind;
+  readonly signal: ClientSignal;
   readonly transport: Transport;
   readonly stack: () => TraceStack;
   start(url: string): Promise<{ readonly application: Application; readonly client: RunningClient }>;
@@ -98,18 +109,19 @@ type Subject = {
 
 /** For a client that does not repeat what the receiver could not confirm: it says so, and the batch is stored whole or not at all. */
 const expectGivenUp = async (
-  { stack }: Subject,
+  { stack, signal }: Subject,
   application: Application,
   stored: readonly HeldRow[],
   given: readonly HeldRow[],
 ): Promise<void> => {
-  const rows = await stack().storedSpans(application);
-  await expectStored(stack(), application, rows.length > stored.length ? [...stored, ...given] : stored);
+  const rows = await signal.stored(stack(), application);
+  const all = rows.length > stored.length ? [...stored, ...given] : stored;
+  await expectStored(stack(), application, all, signal);
 };
 
 // A receiver that cannot confirm must make its clients wait and repeat, and must not store what it has stored.
 const itRepeatsUnconfirmed = (subject: Subject, hint: Hint): void => {
-  const { kind, transport, stack, start } = subject;
+  const { kind, signal, transport, stack, start } = subject;
   const { stored, unavailable } = transport;
   const { repeats503 = true } = kind;
   const does = repeats503
@@ -118,7 +130,7 @@ const itRepeatsUnconfirmed = (subject: Subject, hint: Hint): void => {
   const outcome = repeats503 ? 'is stored once' : 'is stored once or not at all';
   it(`${does} ${unavailable.name} ${hint} ${transport.hint}, and it ${outcome}`, async () => {
     const on = stack();
-    const tap = await transport.startTap(on, hint);
+    const tap = await transport.startTap(on, signal, hint);
     const { application, client } = await start(tap.url);
     // For a client that starts slowly, the bus must not hang so long that the receiver notices it.
     const before = await client.export({ first: 0, count: 5 });
@@ -135,18 +147,20 @@ const itRepeatsUnconfirmed = (subject: Subject, hint: Hint): void => {
     expect(attempts.at(-1)?.status).toBe(repeats503 ? stored.status : unavailable.status);
     expect(new Set(attempts.map(({ bodySha256 }) => bodySha256)).size).toBe(1);
     expectPatience(kind, attempts);
-    if (repeats503) await expectStored(on, application, [...before.rows, ...rows]);
+    if (repeats503) await expectStored(on, application, [...before.rows, ...rows], signal);
     else await expectGivenUp(subject, application, before.rows, rows);
   });
 };
 
-const itHeedsTheRate = ({ kind, transport, stack, start }: Subject, hint: Hint): void => {
+const itHeedsTheRate = ({ kind, signal, transport, stack, start }: Subject, hint: Hint): void => {
   const { stored, limited } = transport;
   const repeats = (hint === 'without' ? kind.repeats429WithoutHint : undefined) ?? kind.repeats429;
-  const does = repeats ? 'retries spans that were answered' : 'reports spans as failed that were answered';
+  const does = repeats
+    ? `retries ${signal.items} that were answered`
+    : `reports ${signal.items} as failed that were answered`;
   it(`${does} ${limited.name} ${hint} ${transport.hint}, and nothing else is missing`, async () => {
     const on = stack();
-    const tap = await transport.startTap(on, hint);
+    const tap = await transport.startTap(on, signal, hint);
     const { application, client } = await start(tap.url);
     await limitRate(on, application);
     const all = [];
@@ -164,6 +178,7 @@ const itHeedsTheRate = ({ kind, transport, stack, start }: Subject, hint: Hint):
       on,
       application,
       told.flatMap(({ rows }) => rows),
+      signal,
     );
   });
 };
@@ -174,13 +189,13 @@ const fates = new Map<ClientKind['repeatsLostConnection'], string>([
   ['sometimes', 'stored or reported as failed'],
 ]);
 
-const itContinuesAfterARestart = ({ kind, transport, stack, start }: Subject): void => {
+const itContinuesAfterARestart = ({ kind, signal, transport, stack, start }: Subject): void => {
   const { repeatsLostConnection: repeats } = kind;
-  it(`continues after a restart of ingress, and spans in flight are ${fates.get(repeats)}`, async () => {
+  it(`continues after a restart of ingress, and ${signal.items} in flight are ${fates.get(repeats)}`, async () => {
     const on = stack();
     const [ingress] = on.stack.ingress;
     if (ingress === undefined) throw new Error('no ingress');
-    const { application, client } = await start(transport.url(on));
+    const { application, client } = await start(transport.url(on, signal));
     const before = await client.export({ first: 0, count: 40 });
     await ingress.kill();
     const { cut } = await cutFirstConnection(transport.port(on));
@@ -201,50 +216,55 @@ const itContinuesAfterARestart = ({ kind, transport, stack, start }: Subject): v
       on,
       application,
       [before, during, after].flatMap(({ ok, rows }) => (ok ? rows : [])),
+      signal,
     );
   });
 };
 
-const itTakesAPartialSuccess = ({ kind, transport, stack, start }: Subject): void => {
+const itTakesAPartialSuccess = ({ kind, signal, transport, stack, start }: Subject): void => {
   it(`treats a partial success as a success and ${kind.logsPartialSuccess ? 'logs it' : 'does not log it'}`, async () => {
     const on = stack();
-    const tap = await transport.startTap(on, 'with');
+    const tap = await transport.startTap(on, signal, 'with');
     const { application, client } = await start(tap.url);
     const { ok, rows } = await client.export({ first: 0, count: 20, attributes: 200 });
     expect(ok, client.log()).toBe(true);
     expect(tap.exchanges.map(({ status }) => status)).toEqual([transport.stored.status]);
-    const rejected = rows.filter(({ SpanAttributes: held }) => Object.keys(held ?? {}).length > 128);
+    const rejected = rows.filter((row) => Object.keys(row[signal.attributes] ?? {}).length > 128);
     expect(rejected).toHaveLength(1);
     expect(client.log().includes('too_many_attributes'), client.log()).toBe(kind.logsPartialSuccess);
     await expectStored(
       on,
       application,
       rows.filter((row) => !rejected.includes(row)),
+      signal,
     );
   });
 };
 
 /**
- * The same guarantees for any client: compares the rows in ClickHouse with the spans that the client reports as made
+ * The same guarantees for any client: compares the rows in ClickHouse with the items that the client reports as made
  * and exported.
  */
 export const describeClient = (stack: () => TraceStack, kind: ClientKind): void => {
   const transport = kind.transport ?? overHttp;
+  const signal = kind.signal ?? traces;
   const start: Subject['start'] = async (url) => {
     const application = await stack().application();
     return { application, client: await kind.start({ url, token: application.token }) };
   };
-  const subject: Subject = { kind, transport, stack, start };
+  const subject: Subject = { kind, signal, transport, stack, start };
   describe(kind.name, () => {
-    it('has every shape of span it can make stored exactly as it held it', async () => {
-      const { application, client } = await start(transport.url(stack()));
-      const { ok, rows } = await client.export({ first: 0, count: kind.spans ?? 300 });
+    it(`has every shape of ${signal.item} it can make stored exactly as it held it`, async () => {
+      const { application, client } = await start(transport.url(stack(), signal));
+      const { ok, rows } = await client.export({ first: 0, count: itemsOfAllShapes });
       expect(ok, client.log()).toBe(true);
-      expect(rows).toHaveLength(kind.spans ?? 300);
-      await expectStored(stack(), application, rows);
+      expect(rows).toHaveLength(itemsOfAllShapes);
+      await expectStored(stack(), application, rows, signal);
     });
 
-    for (const hint of transport.hints) itRepeatsUnconfirmed(subject, hint);
+    const hints = kind.isBrief === true ? (['with'] as const) : transport.hints;
+    for (const hint of hints) itRepeatsUnconfirmed(subject, hint);
+    if (kind.isBrief === true) return;
     for (const hint of transport.hints) itHeedsTheRate(subject, hint);
     itContinuesAfterARestart(subject);
     itTakesAPartialSuccess(subject);

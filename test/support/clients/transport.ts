@@ -1,5 +1,6 @@
 import type { TraceStack } from '../otlp/trace-stack.ts';
 import { startGrpcTap } from './grpc-tap.ts';
+import type { ClientSignal } from './signal.ts';
 import { startTap, type Tap } from './tap.ts';
 
 /** An answer by its status, and by the name that the status has in documents. */
@@ -8,12 +9,13 @@ export type Answer = { readonly status: number; readonly name: string };
 /** Whether answers say how long to wait. */
 export type Hint = 'with' | 'without';
 
-/** How a client reaches the trace receiver, and what the answers are there. */
+/** How a client reaches a receiver, and what the answers are there. */
 export type Transport = {
   port(on: TraceStack): number;
-  url(on: TraceStack): string;
+  /** Of the receiver of a signal. */
+  url(on: TraceStack, signal: ClientSignal): string;
   /** In front of the receiver; one that answers without the hint drops it from each answer. */
-  startTap(on: TraceStack, hint: Hint): Promise<Tap>;
+  startTap(on: TraceStack, signal: ClientSignal, hint: Hint): Promise<Tap>;
   /** The name of the hint. */
   readonly hint: string;
   /** Whether the tests run with these hints. */
@@ -27,8 +29,8 @@ const portOf = (on: TraceStack, name: 'otlp' | 'grpc'): number => on.stack.ingre
 
 export const overHttp: Transport = {
   port: (on) => portOf(on, 'otlp'),
-  url: ({ url }) => url,
-  startTap: (on) => startTap(portOf(on, 'otlp'), '/v1/traces'),
+  url: (on, { path }) => `http://127.0.0.1:${portOf(on, 'otlp')}${path}`,
+  startTap: (on, { path }) => startTap(portOf(on, 'otlp'), path),
   hint: 'Retry-After',
   hints: ['with'],
   stored: { status: 200, name: '200' },
@@ -39,7 +41,7 @@ export const overHttp: Transport = {
 export const overGrpc: Transport = {
   port: (on) => portOf(on, 'grpc'),
   url: (on) => `http://127.0.0.1:${portOf(on, 'grpc')}`,
-  startTap: (on, hint) => startGrpcTap(portOf(on, 'grpc'), hint === 'without'),
+  startTap: (on, _, hint) => startGrpcTap(portOf(on, 'grpc'), hint === 'without'),
   hint: 'RetryInfo',
   hints: ['with', 'without'],
   stored: { status: 0, name: 'OK' },

@@ -4,7 +4,6 @@ Argument: protobuf or json (both over HTTP), or grpc. Reads batches ({"first": 0
 each with a line of whether the exporter told of a success and what the SDK held of the spans.
 """
 
-import base64
 import json
 import random
 import sys
@@ -20,6 +19,7 @@ from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor, SimpleSpanProcessor, SpanExporter, SpanExportResult
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.trace import Link, SpanContext, SpanKind, Status, StatusCode, TraceState, set_span_in_context
+from shapes import attributes_of, shown_all
 
 random.seed(7)  # the SDK makes its ids of it, too
 
@@ -55,30 +55,6 @@ kinds = list(SpanKind)
 earlier = None
 
 
-def attributes_of(number):
-    shapes = {
-        "number": number,
-        "text": f"a \"b\" \\ {random.random()}",
-        "double": random.uniform(1, 1000),
-        "large": random.randrange(-(2**63), 2**63),
-        "bool": number % 2 == 0,
-        "empty": "",
-        "control": "tab\tline\nnul\0end",
-        "unicode": "é值😀\u200d\u2028",
-        "texts": ["a", "é", ""],
-        "integers": [number, -(2**63), 2**63 - 1],
-        "doubles": [1.5, -2.25],
-        "bools": [True, False],
-        "nothing in it": [],
-        "nested": [[1, 2], ["a", [True]], {"k": [1.5, {"deep": "é"}]}],
-        "map": {"a": 1, "b": {"c": ["d"]}, "": "dropped"} if number % 4 == 0 else {"a": 1},
-        "bytes": bytes([0, 255, number % 256]),
-    }
-    if number % 50 == 0:
-        shapes["long"] = "é" * 30_000
-    return shapes
-
-
 def make(number, more):
     global earlier
     parent = None if earlier is None or number % 5 == 0 else set_span_in_context(earlier)
@@ -101,31 +77,6 @@ def make(number, more):
         span.set_status(Status(StatusCode.ERROR, f"failed {number}"))
     span.end()
     earlier = span
-
-
-def nested(value):
-    if isinstance(value, bytes):
-        return base64.b64encode(value).decode()
-    if isinstance(value, (list, tuple)):
-        return [nested(item) for item in value]
-    if hasattr(value, "items"):
-        return {key: nested(item) for key, item in value.items()}
-    return value
-
-
-def shown(value):
-    """As a row shows it: whole numbers exact, what is nested as compact JSON, bytes as base64."""
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, (str, int, float)):
-        return str(value)
-    if isinstance(value, bytes):
-        return nested(value)
-    return json.dumps(nested(value), ensure_ascii=False, separators=(",", ":"))
-
-
-def shown_all(attributes):
-    return {key: shown(value) for key, value in (attributes or {}).items()}
 
 
 def kept(span):
