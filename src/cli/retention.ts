@@ -35,7 +35,7 @@ const keptText = (days: number | null): string => (days === null ? 'for ever' : 
 const origins: Readonly<Record<Retention['origin'], string>> = {
   policy: 'set here',
   creation: 'the default when it was created',
-  pipelines: 'pipelines/traces.yaml',
+  pipelines: 'the pipeline files',
   none: 'nothing sets one',
 };
 

@@ -50,7 +50,7 @@ import type { AuthorizeNode } from './refresh/polling-endpoint.ts';
 import { createRefresh } from './refresh/refresh.ts';
 import { startKeeper } from './reports/keeper.ts';
 import { readDefaultRetention } from './retention/default-retention.ts';
-import { startSpanRetention } from './retention/span-retention.ts';
+import { startItemRetention } from './retention/item-retention.ts';
 import { createRoleApi, type Services } from './role-api.ts';
 import { boundDimensions } from './tables/full-dimensions.ts';
 import {
@@ -445,8 +445,8 @@ const startMetadata = async (
   const purgeWaitMs = consumer.ackWaitMs + storeTimeoutMs;
   const keeper = startKeeper({ records, tables, repair, isAway, purgeWaitMs, now: Date.now, log });
   work.add('keeper', () => keeper.stop());
-  const spanRetention = startSpanRetention({ clickhouse: given.clickhouse, records, now: Date.now, log });
-  work.add('retention of spans', () => spanRetention.stop());
+  const itemRetention = startItemRetention({ clickhouse: given.clickhouse, records, now: Date.now, log });
+  work.add('retention of items', () => itemRetention.stop());
   const reads = openReads(given, state, { account, audit, disk }, parts);
   const services: Services = {
     ...{ bus, pipelines, records, adminTokens, audit, refresh, account, pulse },

@@ -78,6 +78,7 @@ export const createRoleApi = (
       await records.system.put(systemKeys.resume(pipeline), { at: Date.now() });
     },
     policyDefaults: policyDefaultsOf(pipelines),
+    pipelineRetention: retentionIn(pipelines),
     isConnected: () => bus.connected,
     onAnswer: (status) => metrics.requests.inc({ status: String(status) }),
   });

@@ -149,7 +149,7 @@ describe('the balance', () => {
     expect(text).toMatch(/^received +5$/m);
     expect(text).toMatch(/^dropped +2 \(\w+ 1, \w+ 1\)$/m);
     expect(text).toMatch(/^adds up +yes.*: 5 = 3 stored \+ 2 dropped \+ 0 dead-lettered/m);
-    expect(text).toMatch(/^in flight +METRICS 0, TRACES 0, LEDGER \d/m);
+    expect(text).toMatch(/^in flight +METRICS 0, TRACES 0, LOGS 0, LEDGER \d/m);
     expect(text).toMatch(/^refused +1 request, 1 item \(metrics_empty 1\)$/m);
     expect(text).toMatch(/^repeated +1 request, 1 item$/m);
     expect(await cli.text('ledger')).toMatch(new RegExp(`^data id ${dataId} +5 +3 +2 .*yes`, 'm'));

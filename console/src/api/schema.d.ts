@@ -836,7 +836,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Shows how long spans are kept, what is stored, and what another retention would remove
+         * Shows how long spans and log records are kept, what is stored, and what another retention would remove
          * @description Needs the role viewer.
          */
         get: operations["get_applications_by_id_retention"];
@@ -2123,14 +2123,14 @@ export interface components {
             /** @description null: kept for ever */
             retention_days: number | null;
             /**
-             * @description policy: it was set here; creation: the default when the owner was created; pipelines: pipelines/traces.yaml; none: kept for ever
+             * @description policy: it was set here; creation: the default when the owner was created; pipelines: pipelines/traces.yaml, of log records pipelines/logs.yaml; none: kept for ever
              * @enum {string}
              */
             origin: "policy" | "creation" | "pipelines" | "none";
             /** @description Days with rows */
             days: number;
             rows: number;
-            /** @description On the disk; of spans, their share of the day */
+            /** @description On the disk; of spans and log records, their share of the day */
             bytes: number;
             oldest_day: string | null;
             newest_day: string | null;
@@ -2142,7 +2142,7 @@ export interface components {
                 /** @description Days with rows */
                 days: number;
                 rows: number;
-                /** @description On the disk; of spans, their share of the day */
+                /** @description On the disk; of spans and log records, their share of the day */
                 bytes: number;
             } | null;
         };
@@ -2667,7 +2667,7 @@ export interface components {
             /** @description Days with rows */
             days: number;
             rows: number;
-            /** @description On the disk; of spans, their share of the day */
+            /** @description On the disk; of spans and log records, their share of the day */
             bytes: number;
             /** @description null for a day */
             bytes_per_day: number | null;

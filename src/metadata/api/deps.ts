@@ -2,6 +2,7 @@ import type { DeadLetterAdmin } from '../../dead-letters/admin.ts';
 import type { Orphans } from '../../dead-letters/orphans.ts';
 import type { OutcomeReads } from '../../outcomes/reads.ts';
 import type { Readiness } from '../../runtime/checks.ts';
+import type { RetentionDays } from '../../stores/clickhouse/migrate-ttl.ts';
 import type { Log } from '../../telemetry/log.ts';
 import type { Tracing } from '../../telemetry/tracing.ts';
 import type { Account } from '../account/account.ts';
@@ -32,6 +33,8 @@ export type ApiDeps = CreationDeps & {
   /** Lets the consumers of this pipeline continue, in every transfer process. */
   readonly resumeConsumer: (pipeline: string) => Promise<void>;
   readonly policyDefaults: PolicyDefaults;
+  /** Days that the pipeline files keep the items of each signal of an application. */
+  readonly pipelineRetention: RetentionDays;
   readonly readiness: Readiness;
   /** False while NATS is away: lists would be of unknown age, and other calls would only wait for their timeout. */
   readonly isConnected: () => boolean;

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { retentionDaysOf } from '../../directory/policies.ts';
 import { dayMs } from '../../model/time.ts';
 import { readItemDays } from '../../stores/clickhouse/item-days.ts';
-import { spansTable } from '../../stores/clickhouse/item-tables.ts';
+import { itemTables } from '../../stores/clickhouse/item-tables.ts';
 import { readTableFigures } from '../../stores/questdb/table-figures.ts';
 import type { Records } from '../records/store.ts';
 import { knownInstanceOf, unknownInstance } from '../tables/placement.ts';
@@ -18,12 +18,12 @@ type Day = { readonly day: string; readonly rows: number; readonly bytes: number
 const sums = {
   days: count.meta({ description: 'Days with rows' }),
   rows: count,
-  bytes: count.meta({ description: 'On the disk; of spans, their share of the day' }),
+  bytes: count.meta({ description: 'On the disk; of spans and log records, their share of the day' }),
 };
 
 const origin = z.enum(['policy', 'creation', 'pipelines', 'none']).meta({
   description:
-    'policy: it was set here; creation: the default when the owner was created; pipelines: pipelines/traces.yaml; none: kept for ever',
+    'policy: it was set here; creation: the default when the owner was created; pipelines: pipelines/traces.yaml, of log records pipelines/logs.yaml; none: kept for ever',
 });
 
 const answer = z
@@ -95,16 +95,25 @@ const changeTo = (asked: Asked, policy: Policy, fallback: number | undefined): n
   return policy?.retention_days_initial ?? fallback ?? null;
 };
 
-const shown = (
-  asked: Asked,
-  policy: Policy,
-  fallback: number | undefined,
-  days: readonly Day[],
-  now: number,
-) => {
+/** What a table has of an owner. `fallback`: its retention by the pipeline file. */
+type InTable = { readonly fallback: number | undefined; readonly days: readonly Day[] };
+
+const goneOf = ({ fallback, days }: InTable, asked: Asked, policy: Policy, now: number): readonly Day[] => {
+  const to = changeTo(asked, policy, fallback);
+  if (to === null) return [];
+  const from = keptFrom(to, now);
+  return days.filter(({ day }) => day < from);
+};
+
+/** Of several tables the retention of the first one is shown. */
+const shown = (asked: Asked, policy: Policy, tables: readonly InTable[], now: number) => {
+  const fallback = tables[0]?.fallback;
   const to = changeTo(asked, policy, fallback);
   const from = to === null ? null : keptFrom(to, now);
-  const gone = from === null ? [] : days.filter(({ day }) => day < from);
+  const gone = tables.flatMap((table) => goneOf(table, asked, policy, now));
+  const days = tables
+    .flatMap((table) => table.days)
+    .toSorted((left, right) => left.day.localeCompare(right.day));
   return {
     ...keptBy(policy, fallback),
     ...sumOf(days),
@@ -147,27 +156,24 @@ export const retentionEndpoints = (deps: ApiDeps): Endpoint[] => [
     run: async ({ params: { id }, query: { days: asked }, records }) => {
       const days = await pointDays(deps, records, id);
       const policy = (await records.sourcePolicies.get(id))?.value;
-      return { body: shown(asked, policy, undefined, days, deps.outcomes.now()) };
+      return { body: shown(asked, policy, [{ fallback: undefined, days }], deps.outcomes.now()) };
     },
   }),
   endpoint({
     ...common,
     path: '/api/v1/applications/{id}/retention',
-    summary: 'Shows how long spans are kept, what is stored, and what another retention would remove',
+    summary:
+      'Shows how long spans and log records are kept, what is stored, and what another retention would remove',
     run: async ({ params: { id }, query: { days: asked }, records }) => {
       await versioned(records.applications, id);
-      const days = await readItemDays(deps.outcomes.clickhouse, spansTable, { appId: id, timeoutMs: 20_000 });
       const policy = (await records.applicationPolicies.get(id))?.value;
-      const fallback = deps.policyDefaults.application.retention_days;
-      return {
-        body: shown(
-          asked,
-          policy,
-          typeof fallback === 'number' ? fallback : undefined,
-          days,
-          deps.outcomes.now(),
-        ),
-      };
+      const tables = await Promise.all(
+        itemTables.map(async (table) => ({
+          fallback: deps.pipelineRetention[table.pipeline],
+          days: await readItemDays(deps.outcomes.clickhouse, table, { appId: id, timeoutMs: 20_000 }),
+        })),
+      );
+      return { body: shown(asked, policy, tables, deps.outcomes.now()) };
     },
   }),
 ];

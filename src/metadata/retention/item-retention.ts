@@ -1,13 +1,14 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { retentionDaysOf } from '../../directory/policies.ts';
 import { errorText } from '../../model/fault.ts';
+import { signals } from '../../model/signals.ts';
 import type { Clickhouse } from '../../stores/clickhouse/client.ts';
 import { type KeptDays, removeExpiredItems } from '../../stores/clickhouse/item-days.ts';
-import { spansTable } from '../../stores/clickhouse/item-tables.ts';
+import { type ItemTable, itemTables } from '../../stores/clickhouse/item-tables.ts';
 import type { Log } from '../../telemetry/log.ts';
 import type { Records } from '../records/store.ts';
 
-export type SpanRetentionDeps = {
+export type ItemRetentionDeps = {
   readonly clickhouse: Clickhouse;
   readonly records: Pick<Records, 'applicationPolicies'>;
   readonly now: () => number;
@@ -19,8 +20,8 @@ const everyMs = 30_000;
 const restMs = 3_600_000;
 const dayMs = 86_400_000;
 
-/** The applications whose spans are not kept for ever; deleted ones too. */
-const keptDaysOf = ({ applicationPolicies }: SpanRetentionDeps['records']): KeptDays =>
+/** The applications whose items are not kept for ever; deleted ones too. */
+const keptDaysOf = ({ applicationPolicies }: ItemRetentionDeps['records']): KeptDays =>
   new Map(
     applicationPolicies.list().flatMap(({ id, value }) => {
       const days = retentionDaysOf(value);
@@ -28,33 +29,39 @@ const keptDaysOf = ({ applicationPolicies }: SpanRetentionDeps['records']): Kept
     }),
   );
 
-/** Removes expired spans, application by application, as the policies in the records say, until it is stopped. */
-export const startSpanRetention = ({
-  clickhouse,
-  records,
-  now,
-  log,
-}: SpanRetentionDeps): { stop(): Promise<void> } => {
-  const stopping = new AbortController();
+/** Looks at one table; a look that finds nothing rests until another policy or day, or an hour has passed. */
+const createLook = (table: ItemTable, { clickhouse, records, now, log }: ItemRetentionDeps) => {
+  const { items } = signals[table.pipeline];
   /** What the last look that found nothing looked for, and when. */
   let rest: { readonly wanted: string; readonly at: number } | undefined;
-  const round = async (): Promise<void> => {
+  let told = '';
+  const look = async (): Promise<void> => {
     const kept = keptDaysOf(records);
     // Another policy or another day can make rows expire; beside them only rows that arrive late.
     const wanted = JSON.stringify([Math.floor(now() / dayMs), ...kept]);
     if (rest?.wanted === wanted && performance.now() - rest.at < restMs) return;
-    const removed = await removeExpiredItems(clickhouse, spansTable, kept, now());
+    const removed = await removeExpiredItems(clickhouse, table, kept, now());
     rest = removed?.days === 0 ? { wanted, at: performance.now() } : undefined;
     if (removed !== undefined && removed.days > 0)
-      log.info({ days: removed.days, spans: removed.items }, 'expired spans are being removed');
+      log.info({ days: removed.days, items: removed.items }, `expired ${items} are being removed`);
   };
+  /** Logs each failure once; the next call tries again. */
+  return async (): Promise<void> => {
+    const why = await look().then(() => '', errorText);
+    if (why !== '' && why !== told)
+      log.warn({}, `expired ${items} were not removed, which is retried: ${why}`);
+    told = why;
+  };
+};
+
+/** Removes expired items of each signal, application by application, as the policies in the records say, until it is stopped. */
+export const startItemRetention = (deps: ItemRetentionDeps): { stop(): Promise<void> } => {
+  const stopping = new AbortController();
+  const looks = itemTables.map((table) => createLook(table, deps));
   const follow = async (): Promise<void> => {
-    let told = '';
     while (!stopping.signal.aborted) {
-      const why = await round().then(() => '', errorText);
-      if (why !== '' && why !== told)
-        log.warn({}, `expired spans were not removed, which is retried: ${why}`);
-      told = why;
+      // One table after the other: a deletion rewrites parts.
+      for (const look of looks) await look();
       await delay(everyMs, undefined, { signal: stopping.signal }).catch(() => undefined);
     }
   };
