@@ -54,6 +54,10 @@ const fill = async (): Promise<void> => {
     60_000,
     async () => (await postTo('otlp', '/v1/traces', headers, { resourceSpans })).ok,
   );
+  await stack.spansQuery(
+    `INSERT INTO otel.otel_logs (Timestamp, TimestampTime, ServiceName, SeverityText, SeverityNumber, Body, uid)
+     SELECT now64(9), now(), 'shop', 'ERROR', 17, 'payment failed', 1`,
+  );
   for (const table of ['otel_traces', 'ingest_outcomes', 'ingest_refusals', 'ingest_samples']) {
     await waitFor(`rows in ${table}`, 60_000, async () => {
       const [row] = await stack.spansQuery(`SELECT count() AS rows FROM otel.${table}`);
