@@ -1,5 +1,6 @@
 import { inboxPrefixOf, type NatsRights, type NatsUserName, type Rights } from '../bus/nats-users.ts';
 import type { Pipelines, StreamDefinition } from '../config/pipelines.ts';
+import { applicationPipelines } from '../model/signals.ts';
 import { ledgerSubjects } from '../outcomes/rows.ts';
 import { type PulseRole, pulseSubjects } from '../telemetry/pulse.ts';
 import { buckets, systemKeys } from './keys.ts';
@@ -54,12 +55,12 @@ const queuesOf = ({ streams }: Pipelines): StreamDefinition[] =>
   streams.filter(({ consumer }) => consumer !== undefined);
 
 /** The subjects of received items, of each QuestDB instance. */
-const itemSubjects = ({ streams, metrics, traces }: Pipelines): string[] => [
+const itemSubjects = ({ streams, metrics, ...others }: Pipelines): string[] => [
   `${metrics.publish.subject}.*`,
   ...streams.flatMap(({ isFurther, subjects }) =>
     isFurther === true ? subjects.map((subject) => subject.replace('.>', '.*')) : [],
   ),
-  `${traces.publish.subject}.*`,
+  ...applicationPipelines.map((pipeline) => `${others[pipeline].publish.subject}.*`),
 ];
 
 const pulseOf = (role: PulseRole): string => `pulse.${role}.*`;

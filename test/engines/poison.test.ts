@@ -1,29 +1,36 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { z } from 'zod';
 import { type Bus, connectBus } from '../../src/bus/connection.ts';
 import { createPublisher, type Publisher } from '../../src/bus/publisher.ts';
+import { blockStatements } from '../../src/stores/clickhouse/block-statements.ts';
+import { logsTable } from '../../src/stores/clickhouse/item-tables.ts';
 import { createQuestdbWriter, readRefusal } from '../../src/stores/questdb/writer.ts';
 import { type BlocksHeader, encodeBlocksEnvelope } from '../../src/wire/blocks-envelope.ts';
 import { readBlock } from '../../src/wire/native/block-reader.ts';
+import { type LogRow, logBlock, logsMessage } from '../support/otlp/log-blocks.ts';
 import { readDeadLetters } from '../support/outcomes/dead-letters.ts';
 import { fetchEngine } from '../support/stack/fetch-engine.ts';
 import { type Application, type Stack, startStack } from '../support/stack/stack.ts';
+import { waitFor } from '../support/wait.ts';
 
 let stack: Stack;
 let bus: Bus;
 let publisher: Publisher;
 let nextTrace = 1;
 
+const run = async (body: string | Buffer, query = ''): Promise<void> => {
+  const url = `${stack.engines.clickhouse.url}/?query=${encodeURIComponent(query)}`;
+  const response = await fetchEngine(url, { method: 'POST', body });
+  expect(response.ok, await response.text()).toBe(true);
+};
+
 beforeAll(async () => {
   stack = await startStack({ traces: true });
   bus = await connectBus(stack.engines.nats.url, 'test');
   publisher = createPublisher(bus, { deadlineMs: 10_000, awayMs: 5_000 });
   // A rule that only the database has: the limits of a row can change with its version.
-  await fetchEngine(
-    `${stack.engines.clickhouse.url}/?query=${encodeURIComponent("ALTER TABLE otel.otel_traces ADD CONSTRAINT no_poison CHECK SpanName != 'poison'")}`,
-    {
-      method: 'POST',
-    },
-  );
+  await run("ALTER TABLE otel.otel_traces ADD CONSTRAINT no_poison CHECK SpanName != 'poison'");
+  await run("ALTER TABLE otel.otel_logs ADD CONSTRAINT no_poison CHECK Body != 'poison'");
 });
 afterAll(async () => {
   publisher.close();
@@ -126,6 +133,92 @@ describe('poison among spans', () => {
     );
     expect(letters.map(({ bytes }) => bytes)).toEqual([garbage]);
     expect(letters[0]?.header).toMatchObject({ appId: application.app_id, part: { rows: 3, base: '5000' } });
+  });
+});
+
+describe('log records in LOGS', () => {
+  const day = Math.floor(Date.now() / 86_400_000);
+  /** Of one day whatever the time is. */
+  const rowsOf = (count: number, poisoned: readonly number[] = []): LogRow[] =>
+    many(count, poisoned).map((body, index) => ({
+      at: day * 86_400_000 + index,
+      service: `s${index % 3}`,
+      body,
+    }));
+  const publish = async (
+    id: string,
+    rows: readonly LogRow[],
+    base: bigint,
+    appId: number,
+    mayOverlap = false,
+  ) => {
+    const payload = logsMessage(rows, { base, appId, arrivedAt: Date.now(), mayOverlap });
+    await publisher.publish('logs.0', id, payload, 1);
+    return payload;
+  };
+  const bodiesOf = async (appId: number): Promise<unknown[]> =>
+    (await stack.spansQuery(`SELECT Body FROM otel.otel_logs WHERE AppId = ${appId} ORDER BY uid`)).map(
+      (row) => row['Body'],
+    );
+  const balanceOf = async (appId: number): Promise<Record<string, number>> => {
+    await stack.waitForEmptyStream('LEDGER');
+    const rows = await stack.spansQuery(
+      `SELECT kind, sum(count) AS items FROM otel.ingest_outcomes FINAL ARRAY JOIN mapKeys(outcomes) AS kind, mapValues(outcomes) AS count
+        WHERE app_id = ${appId} AND pipeline = 'logs' GROUP BY kind HAVING items != 0 ORDER BY kind`,
+    );
+    return Object.fromEntries(rows.map((row) => [String(row['kind']), Number(row['items'])]));
+  };
+
+  it('are stored once with their seconds, however often their message comes and whatever an earlier attempt left', async () => {
+    const { app_id: appId } = await stack.createApplication('logs-once');
+    const rows = rowsOf(100);
+    const base = 2n ** 61n;
+    for (const id of ['once-1', 'once-2', 'once-3']) await publish(id, rows, base, appId);
+    await stack.waitForEmptyStream('LOGS');
+    expect(await bodiesOf(appId)).toEqual(rows.map(({ body }) => body));
+    expect(await balanceOf(appId)).toEqual({ stored: 100 });
+    const [odd] = await stack.spansQuery(
+      `SELECT countIf(TimestampTime != toDateTime(Timestamp)) AS odd FROM otel.otel_logs WHERE AppId = ${appId}`,
+    );
+    expect(Number(odd?.['odd'])).toBe(0);
+  });
+
+  // A day of log records, not of spans: otherwise a plain count would stay wrong.
+  it('that two attempts stored both are merged into one, by the day that is owed for their table', async () => {
+    const { app_id: appId } = await stack.createApplication('logs-overlap');
+    const rows = rowsOf(50);
+    const base = 2n ** 61n + 1_000_000n;
+    const columns = blockStatements(logsTable).plainInsert;
+    await run('SYSTEM STOP MERGES otel.otel_logs');
+    for (let attempt = 0; attempt < 2; attempt++) await run(logBlock(rows, { base, appId }), columns);
+    expect(await bodiesOf(appId)).toHaveLength(100);
+    await run('SYSTEM START MERGES otel.otel_logs');
+    await publish('overlap-1', rows, base, appId, true);
+    await stack.waitForEmptyStream('LOGS');
+    await waitFor('the day is merged', 60_000, async () => (await bodiesOf(appId)).length === 50);
+  });
+
+  it('are dead-lettered one by one where the store refuses them, and stored once by the redrive', async () => {
+    const { app_id: appId } = await stack.createApplication('logs-poisoned');
+    const rows = rowsOf(40, [0, 17]);
+    const base = 2n ** 61n + 2_000_000n;
+    await publish('poison-1', rows, base, appId);
+    await stack.waitForEmptyStream('LOGS');
+    const others = rows.flatMap(({ body }) => (body === 'poison' ? [] : [body]));
+    expect(await bodiesOf(appId)).toEqual(others);
+    expect(await balanceOf(appId)).toEqual({ dead_lettered: 2, stored: 38 });
+    const letters = (await readDeadLetters(bus)).filter(({ header }) => header['appId'] === appId);
+    expect(letters.map(({ header, messageId }) => [header['reason'], header['stream'], messageId])).toEqual(
+      [0, 17].map((ordinal) => ['record_refused', 'LOGS', `dl:${base}:${ordinal}:0`]),
+    );
+    await run('ALTER TABLE otel.otel_logs DROP CONSTRAINT no_poison');
+    const found = await stack.api('GET', `/api/v1/dead-letters?pipeline=logs&app_id=${appId}`);
+    const { items } = z.object({ items: z.array(z.object({ sequence: z.number() })) }).parse(found.body);
+    expect(items).toHaveLength(2);
+    for (const { sequence } of items) await stack.api('POST', `/api/v1/dead-letters/${sequence}/redrive`, {});
+    await stack.waitForEmptyStream('LOGS');
+    expect(await bodiesOf(appId)).toEqual(rows.map(({ body }) => body));
+    expect(await balanceOf(appId)).toEqual({ stored: 40 });
   });
 });
 

@@ -54,8 +54,9 @@ export const logsMessage = (
     base,
     appId,
     arrivedAt,
+    mayOverlap = false,
     deferred = [],
-  }: { base: bigint; appId: number; arrivedAt: number; deferred?: readonly object[] },
+  }: { base: bigint; appId: number; arrivedAt: number; mayOverlap?: boolean; deferred?: readonly object[] },
 ): Buffer => {
   const block = logBlock(rows, { base, appId });
   const times = rows.map(({ at }) => BigInt(at) * nsPerMs).toSorted((a, b) => (a < b ? -1 : 1));
@@ -87,6 +88,7 @@ export const logsMessage = (
         key: { base: String(base), first: 0 },
         outcomes: [],
       },
+      ...(mayOverlap ? { mayOverlap } : {}),
       parts: rows.length === 0 ? [] : parts,
       deferred: held,
     },

@@ -35,6 +35,7 @@ describe('the rights at NATS', () => {
     ['received points of a further instance', 'metrics-b.0', ['ingress', 'metadata']],
     ['points of an instance that there is not', 'metrics-c.0', []],
     ['received spans', 'traces.3', ['ingress', 'metadata']],
+    ['received log records', 'logs.3', ['ingress', 'metadata']],
     ['what was settled', 'ledger.settled', ['transfer']],
     ['dead letters', 'deadletter.metrics', ['transfer']],
     ['the audit log', 'audit.report.1.x', ['metadata']],
