@@ -46,6 +46,7 @@ export const refusalStatuses: Readonly<Record<RefusalReason, Exclude<ReceiverSta
   too_many_elements: 413,
   too_many_points: 413,
   too_many_spans: 413,
+  too_many_records: 413,
   too_many_tokens: 413,
   content_type_unsupported: 415,
   encoding_unsupported: 415,

@@ -64,7 +64,7 @@ const pointReasons = [
   [
     'item_too_large',
     'the item alone is larger than a message may be',
-    'send fewer metrics per point, or fewer and shorter attributes per span',
+    'send fewer metrics per point, or fewer and shorter attributes per span or log record',
   ],
 ] as const;
 
@@ -92,20 +92,20 @@ const spanReasons = [
   ],
   [
     'attribute_invalid',
-    'an attribute of the span, its resource, an event or a link is not an OTLP KeyValue',
+    'an attribute of the item, its resource, its scope, an event or a link is not an OTLP KeyValue',
     'send attributes as {"key": …, "value": {"stringValue": …}}',
   ],
   [
     'too_many_attributes',
-    'the span, its resource, an event or a link has more attributes than the limit',
+    'the item, its resource, its scope, an event or a link has more attributes than the limit',
     "lower the SDK's attribute count limit",
   ],
   ['too_many_events', 'the span has more events than the limit', "lower the SDK's event count limit"],
   ['too_many_links', 'the span has more links than the limit', "lower the SDK's link count limit"],
   [
     'too_many_days',
-    'the spans of the request start on too many days: the limit is 2,048 blocks, one per day, application and message',
-    "send fewer spans per request, ordered by time; check the sender's clock",
+    'the items of the request are of too many days: the limit is 2,048 blocks, one per day, application and message',
+    "send fewer items per request, ordered by time; check the sender's clock",
   ],
   [
     'token_invalid',
@@ -119,27 +119,50 @@ const spanReasons = [
   ],
 ] as const;
 
+/** Reasons of spans that log records have too. */
+const sharedReasons = [
+  'attribute_invalid',
+  'too_many_attributes',
+  'item_too_large',
+  'too_many_days',
+  'token_invalid',
+  'application_disabled',
+] as const;
+
+const recordReasons = [
+  [
+    'record_not_object',
+    'the log record is not a JSON object',
+    'send each record as an OTLP LogRecord object',
+  ],
+  [
+    'record_field_invalid',
+    'a field of the log record has another type than OTLP defines, or a severity that is not 0 to 255',
+    'send the field with the type that OTLP defines',
+  ],
+] as const;
+
 const timeReasons = [
   [
     'timestamp_not_numeric',
     'the timestamp is not a whole decimal number',
-    'send integer milliseconds (points) or decimal nanoseconds as a string (spans)',
+    'send integer milliseconds (points) or decimal nanoseconds as a string (spans, log records)',
   ],
   [
     'timestamp_zero_or_missing',
-    'the span has no start time or no end time',
-    'set startTimeUnixNano and endTimeUnixNano',
+    'the span has no start time or no end time, or the log record has neither a time nor an observed time',
+    'set startTimeUnixNano and endTimeUnixNano, or timeUnixNano of a log record',
   ],
   [
     'timestamp_unit_seconds',
     'the timestamp looks like seconds',
-    'send milliseconds (points) or nanoseconds (spans)',
+    'send milliseconds (points) or nanoseconds (spans, log records)',
   ],
   ['timestamp_unit_millis', 'the timestamp looks like milliseconds', 'send nanoseconds'],
   [
     'timestamp_unit_micros',
     'the timestamp looks like microseconds',
-    'send milliseconds (points) or nanoseconds (spans)',
+    'send milliseconds (points) or nanoseconds (spans, log records)',
   ],
   ['timestamp_unit_nanos', 'the timestamp looks like nanoseconds', 'send milliseconds'],
   [
@@ -232,11 +255,11 @@ const requestReasons = [
   ],
 ] as const;
 
-/** Refusals that only the trace receiver has. */
+/** Refusals that only the OTLP receivers have. */
 const traceRequestReasons = [
   [
     'body_malformed',
-    'the body is not an ExportTraceServiceRequest in the encoding of its Content-Type',
+    'the body is not the export request of its path in the encoding of its Content-Type',
     'check the Content-Type and the exporter; the answer names the field',
   ],
   [
@@ -250,9 +273,14 @@ const traceRequestReasons = [
     'send fewer spans per request: lower the batch size of the exporter',
   ],
   [
+    'too_many_records',
+    'the request holds more log records than the limit',
+    'send fewer log records per request: lower the batch size of the exporter',
+  ],
+  [
     'too_many_tokens',
     'the resources of the request have more different tokens than the limit',
-    'send the spans of fewer applications per request',
+    'send the items of fewer applications per request',
   ],
   ['application_disabled', 'all applications of the request are disabled', 'enable it, or stop sending'],
   ['internal', 'internal error of the receiver', 'report the error with the log of ingress'],
@@ -304,11 +332,15 @@ const deadLetterReasons = [
 
 export type PointReason = (typeof pointReasons)[number][0];
 export type SpanReason = (typeof spanReasons)[number][0] | 'item_too_large';
+/** Why a log record was rejected: reasons of its own, and some that spans have too. */
+export type RecordReason =
+  | (typeof recordReasons)[number][0]
+  | Extract<SpanReason, (typeof sharedReasons)[number]>;
 /** Why an item of an application was rejected. */
-export type ItemReason = SpanReason;
+export type ItemReason = SpanReason | RecordReason;
 export type TimeReason = (typeof timeReasons)[number][0];
 export type RequestReason = (typeof requestReasons)[number][0];
-/** Why the trace receiver refused a request. */
+/** Why an OTLP receiver refused a request. */
 export type TraceRequestReason = (typeof traceRequestReasons)[number][0] | RequestReason;
 export type DeadLetterReason = (typeof deadLetterReasons)[number][0];
 /** Why an item was dropped. */
@@ -347,6 +379,7 @@ const fixableByNames: Readonly<Record<string, FixableBy>> = {
 export const reasons: readonly Reason[] = [
   ...rows(pointReasons, 'item', 'receiver'),
   ...rows(spanReasons, 'item', 'receiver'),
+  ...rows(recordReasons, 'item', 'receiver'),
   ...rows(timeReasons, 'item', 'transfer'),
   {
     code: 'data_source_purged',
@@ -393,7 +426,8 @@ export const reasons: readonly Reason[] = [
     of: 'value',
     stage: 'receiver',
     fixableBy: 'sender',
-    meaning: 'a value of a span is longer than value_bytes_max and was truncated to it; the span is kept',
+    meaning:
+      'a value of a span or a log record is longer than value_bytes_max and was truncated to it; the item is kept',
     remedy: 'send shorter values, or raise value_bytes_max in the policy of the application',
   },
   {
@@ -418,10 +452,15 @@ const codesOf = (list: readonly (readonly [string, string, string])[]): readonly
 export const reasonCodes = {
   points: codesOf([...pointReasons, ...timeReasons]),
   spans: [...codesOf([...spanReasons, ...timeReasons]), 'item_too_large'],
+  records: [
+    ...codesOf([...recordReasons, ...timeReasons.filter(([code]) => code !== 'end_before_start')]),
+    ...sharedReasons,
+  ],
   times: codesOf(timeReasons),
   purges: ['data_source_purged', 'purged_by_operator'],
   pointValues: ['metric_columns_exceeded'],
   spanValues: ['event_time_invalid', 'link_id_invalid', 'value_cut'],
+  recordValues: ['value_cut'],
   pushes: codesOf(requestReasons),
   exports: codesOf([...requestReasons, ...traceRequestReasons]),
   deadLetters: codesOf(deadLetterReasons),

@@ -1,62 +1,12 @@
-import { exampleText } from '../../model/text-forms.ts';
-import { baseAtItem, type ItemPlace } from '../../model/uid.ts';
-import { type ItemsOwner, type ItemsPart, MalformedBody } from '../../wire/otlp/types.ts';
+import { deferredItemEncoder, member } from '../items/deferred-item.ts';
 import { jsonTraces } from './json-traces.ts';
 
-/** The result of a deferred span: a block of one row, or the reason why it has none. */
-export type DeferredSpan =
-  | { readonly kind: 'part'; readonly part: ItemsPart }
-  | { readonly kind: 'dropped'; readonly reason: string; readonly detail: string };
-
-/** The receiver has applied its owner's limits; the limits of today would make another row. */
-const limits = {
-  itemsMax: 1,
-  attributesMax: Number.MAX_SAFE_INTEGER,
-  eventsMax: Number.MAX_SAFE_INTEGER,
-  linksMax: Number.MAX_SAFE_INTEGER,
-  valueBytesMax: Number.MAX_SAFE_INTEGER,
-};
-
-const field = (value: unknown, name: string): unknown =>
-  typeof value === 'object' && value !== null ? Reflect.get(value, name) : undefined;
-
-/**
- * Encodes one deferred span from its text (DeferredItems): the row and uid that the receiver would have given it. Does not check
- * the windows of time: transfer has checked them against the time of arrival; `ttlSeconds` bounds the times that ClickHouse can
- * hold.
- */
-export const encodeDeferredSpan = (
-  item: unknown,
-  place: ItemPlace,
-  { appId, bizId }: Pick<ItemsOwner, 'appId' | 'bizId'>,
-  arrivedAt: number,
-  ttlSeconds: number | undefined,
-): DeferredSpan => {
-  const resourceSpans = [
+/** Encodes one deferred span. */
+export const encodeDeferredSpan = deferredItemEncoder(jsonTraces, (item) => ({
+  resourceSpans: [
     {
-      resource: field(item, 'resource'),
-      scopeSpans: [{ scope: field(item, 'scope'), spans: [field(item, 'span')] }],
+      resource: member(item, 'resource'),
+      scopeSpans: [{ scope: member(item, 'scope'), spans: [member(item, 'span')] }],
     },
-  ];
-  const policy = { aheadMsMax: undefined, ageMsMax: undefined, ttlSeconds };
-  try {
-    const { runs, examples } = jsonTraces.encode(Buffer.from(JSON.stringify({ resourceSpans })), {
-      // Its resource is filled already, and holds no token.
-      resolve: () => ({ appId, bizId, fillDimensions: false, policy }),
-      clientIp: '',
-      base: baseAtItem(place),
-      arrivedAt,
-      limits,
-    });
-    const part = runs[0]?.parts[0];
-    if (part !== undefined) return { kind: 'part', part };
-    const [example] = examples;
-    const detail = [example?.field, example && exampleText(example)]
-      .filter((text) => (text ?? '') !== '')
-      .join(': ');
-    return { kind: 'dropped', reason: example?.reason ?? 'body_malformed', detail };
-  } catch (error) {
-    if (!(error instanceof MalformedBody)) throw error;
-    return { kind: 'dropped', reason: 'body_malformed', detail: error.message };
-  }
-};
+  ],
+}));

@@ -1,7 +1,9 @@
+import { numberWidths } from './columns.ts';
+
 /** Texts of a column: where each begins and ends in the block. */
 export type Texts = { readonly starts: Uint32Array; readonly ends: Uint32Array };
 
-/** Thrown for bytes that are not a block, or a block with types that spans do not use. */
+/** Thrown for bytes that are not a block, or a block with types that Tidemark does not use. */
 export class UnreadableBlock extends Error {
   constructor(what: string) {
     super(`the block cannot be read: ${what}`);
@@ -14,7 +16,16 @@ export const insideOf = (type: string, name: string): string | undefined =>
   type.startsWith(`${name}(`) && type.endsWith(')') ? type.slice(name.length + 1, -1) : undefined;
 
 /** Types of 64 bits a row. */
-export const wordTypes = /^(?:U?Int64|DateTime64\(\d\))$/;
+const wordTypes = /^(?:U?Int64|DateTime64\(\d\))$/;
+
+/** The small numbers that a block may have. */
+export const isNumberType = (type: string): type is keyof typeof numberWidths =>
+  Object.hasOwn(numberWidths, type);
+
+/** The bytes of a row of a type of numbers; undefined for any other type. */
+export const numberWidth = (type: string): 1 | 4 | 8 | undefined =>
+  isNumberType(type) ? numberWidths[type] : wordTypes.test(type) ? 8 : undefined;
+
 /** More rows than any block of Tidemark has. */
 export const rowsMax = 2 ** 28;
 
@@ -171,8 +182,9 @@ const skipLow = (cursor: BlockCursor, rows: number): void => {
 export const skipData = (cursor: BlockCursor, type: string, rows: number): void => {
   if (type === 'String') return cursor.skipTexts(rows);
   if (type === 'LowCardinality(String)') return skipLow(cursor, rows);
-  if (wordTypes.test(type)) {
-    cursor.take(8 * rows);
+  const width = numberWidth(type);
+  if (width !== undefined) {
+    cursor.take(width * rows);
     return;
   }
   const array = insideOf(type, 'Array');

@@ -1,6 +1,8 @@
 import {
   BlockCursor,
   insideOf,
+  isNumberType,
+  numberWidth,
   partsOfMap,
   readPrefix,
   rowsMax,
@@ -9,7 +11,6 @@ import {
   takeLowRows,
   takeLowWidth,
   UnreadableBlock,
-  wordTypes,
 } from './block-cursor.ts';
 import { ByteSource } from './bytes.ts';
 import {
@@ -18,12 +19,18 @@ import {
   encodeBlock,
   LowTextColumn,
   MapColumn,
+  NumberColumn,
   nameColumn,
   TextColumn,
   WordColumn,
 } from './columns.ts';
 
-type Words = { readonly kind: 'words'; readonly type: string; readonly start: number };
+type Words = {
+  readonly kind: 'words';
+  readonly type: string;
+  readonly width: 1 | 4 | 8;
+  readonly start: number;
+};
 type Plain = { readonly kind: 'texts'; readonly texts: Texts };
 type Low = { readonly kind: 'low'; readonly dictionary: Texts; readonly indexes: Uint32Array };
 type List = { readonly kind: 'array'; readonly offsets: Uint32Array; readonly items: ReadColumn };
@@ -37,7 +44,7 @@ type ReadColumn = Words | Plain | Low | List | Pairs;
 
 export { UnreadableBlock } from './block-cursor.ts';
 
-/** A value of a row: text, 64 bits (DateTime64 in its own unit), arrays and maps of these. */
+/** A value of a row: text, a number (DateTime and DateTime64 in their own unit), arrays and maps of these. */
 export type NativeValue = string | bigint | readonly NativeValue[] | ReadonlyMap<string, NativeValue>;
 
 const readLow = (cursor: BlockCursor, rows: number): Low => {
@@ -59,7 +66,8 @@ const readLow = (cursor: BlockCursor, rows: number): Low => {
 const readData = (cursor: BlockCursor, type: string, rows: number): ReadColumn => {
   if (type === 'String') return { kind: 'texts', texts: cursor.texts(rows) };
   if (type === 'LowCardinality(String)') return readLow(cursor, rows);
-  if (wordTypes.test(type)) return { kind: 'words', type, start: cursor.take(8 * rows) };
+  const width = numberWidth(type);
+  if (width !== undefined) return { kind: 'words', type, width, start: cursor.take(width * rows) };
   const array = insideOf(type, 'Array');
   const map = insideOf(type, 'Map');
   if (array === undefined && map === undefined) throw new UnreadableBlock(`unknown column type ${type}`);
@@ -103,7 +111,7 @@ export class NativeBlock {
     });
   }
 
-  /** A column of 64 bits; throws UnreadableBlock when it is of another type. */
+  /** A column of numbers; throws UnreadableBlock when it is of another type. */
   words(name: string): bigint[] {
     return this.columnOf(name).map((value) => {
       if (typeof value !== 'bigint') throw new UnreadableBlock(`${name} is not a number`);
@@ -165,7 +173,8 @@ export class NativeBlock {
     if (column.kind === 'texts') return this.text(column.texts, row);
     if (column.kind === 'low') return this.text(column.dictionary, column.indexes[row] ?? 0);
     if (column.kind === 'words') {
-      const at = column.start + 8 * row;
+      const at = column.start + column.width * row;
+      if (column.width !== 8) return BigInt(this.bytes.readUIntLE(at, column.width));
       return column.type === 'UInt64' ? this.bytes.readBigUInt64LE(at) : this.bytes.readBigInt64LE(at);
     }
     const from = row === 0 ? 0 : (column.offsets[row - 1] ?? 0);
@@ -209,6 +218,21 @@ const copyLow = (source: ByteSource, { dictionary, indexes }: Low, rows: Uint32A
   return copy;
 };
 
+const copyNumbers = (
+  { bytes }: ByteSource,
+  { start, width }: Words,
+  copy: NumberColumn,
+  rows: Uint32Array,
+): NumberColumn => {
+  for (const row of rows) {
+    let value = 0;
+    for (let byte = width - 1; byte >= 0; byte--)
+      value = value * 256 + (bytes[start + row * width + byte] ?? 0);
+    copy.push(value);
+  }
+  return copy;
+};
+
 const copyColumn = (source: ByteSource, column: ReadColumn, rows: Uint32Array): Column => {
   if (column.kind === 'low') return copyLow(source, column, rows);
   if (column.kind === 'texts') {
@@ -218,6 +242,7 @@ const copyColumn = (source: ByteSource, column: ReadColumn, rows: Uint32Array): 
     return copy;
   }
   if (column.kind === 'words') {
+    if (isNumberType(column.type)) return copyNumbers(source, column, new NumberColumn(column.type), rows);
     const copy = new WordColumn(column.type);
     for (const row of rows) {
       const at = column.start + 8 * row;
@@ -237,7 +262,7 @@ const copyColumn = (source: ByteSource, column: ReadColumn, rows: Uint32Array): 
 };
 
 /**
- * Decodes one block of the types that spans have (DateTime64, Int64, UInt64, String, LowCardinality(String), and Array
+ * Decodes one block of the types that Tidemark has (DateTime64, DateTime, Int64, UInt64, UInt8, String, LowCardinality(String), and Array
  * and Map of them). With `wanted` only those columns can be read afterwards, and the others are skipped. Throws only
  * UnreadableBlock, for all other bytes.
  */

@@ -82,6 +82,52 @@ export class WordColumn implements Column {
   }
 }
 
+/** The bytes of a row in the columns of small numbers. DateTime is seconds since the epoch. */
+export const numberWidths = { UInt8: 1, DateTime: 4 } as const;
+
+/** Small numbers, from 0. */
+export class NumberColumn implements Column {
+  readonly type: keyof typeof numberWidths;
+  private numbers: Uint8Array | Uint32Array;
+  private length = 0;
+
+  constructor(type: keyof typeof numberWidths) {
+    this.type = type;
+    this.numbers = this.newNumbers(rowsStart);
+  }
+
+  push(value: number): void {
+    if (this.length === this.numbers.length) {
+      const larger = this.newNumbers(2 * this.length);
+      larger.set(this.numbers);
+      this.numbers = larger;
+    }
+    this.numbers[this.length++] = value;
+  }
+
+  size(): number {
+    return numberWidths[this.type] * this.length;
+  }
+
+  writePrefix(_target: Buffer, at: number): number {
+    return at;
+  }
+
+  write(target: Buffer, at: number): number {
+    target.set(new Uint8Array(this.numbers.buffer, 0, this.size()), at);
+    return at + this.size();
+  }
+
+  clear(): void {
+    this.length = 0;
+    if (this.numbers.byteLength > keptBytesMax) this.numbers = this.newNumbers(rowsStart);
+  }
+
+  private newNumbers(length: number): Uint8Array | Uint32Array {
+    return numberWidths[this.type] === 1 ? new Uint8Array(length) : new Uint32Array(length);
+  }
+}
+
 /** One 64-bit value for all rows of a block. */
 export class ConstantColumn implements Column {
   readonly type: string;

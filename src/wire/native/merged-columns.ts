@@ -1,11 +1,11 @@
 import {
   type BlockCursor,
   insideOf,
+  numberWidth,
   partsOfMap,
   takeLowRows,
   takeLowWidth,
   UnreadableBlock,
-  wordTypes,
 } from './block-cursor.ts';
 import { ByteSource, writeCount } from './bytes.ts';
 import { LowTextColumn, type WritableColumn } from './columns.ts';
@@ -22,9 +22,11 @@ export type MergedColumn = WritableColumn & {
 /** Skips the data of this many rows. */
 type Skip = (cursor: BlockCursor, rows: number) => void;
 
-const skipWords: Skip = (cursor, rows) => {
-  cursor.take(8 * rows);
-};
+const skipNumbers =
+  (width: number): Skip =>
+  (cursor, rows) => {
+    cursor.take(width * rows);
+  };
 
 const skipTexts: Skip = (cursor, rows) => cursor.skipTexts(rows);
 
@@ -171,11 +173,12 @@ const writeCount32 = (target: Buffer, at: number, value: number): number => {
   return at + 8;
 };
 
-/** A column of this type to merge into. Throws UnreadableBlock for a type that spans do not use. */
+/** A column of this type to merge into. Throws UnreadableBlock for a type that Tidemark does not use. */
 export const mergedColumn = (type: string): MergedColumn => {
   if (type === 'String') return new MergedBytes(skipTexts);
   if (type === 'LowCardinality(String)') return new MergedLow();
-  if (wordTypes.test(type)) return new MergedBytes(skipWords);
+  const width = numberWidth(type);
+  if (width !== undefined) return new MergedBytes(skipNumbers(width));
   const array = insideOf(type, 'Array');
   if (array !== undefined) return new MergedLists([mergedColumn(array)]);
   const map = insideOf(type, 'Map');

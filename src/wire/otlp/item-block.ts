@@ -15,7 +15,7 @@ import type { AttributeSlots, TimeSlot } from './slots.ts';
 import type { ItemsOwner, ItemsPart } from './types.ts';
 
 /** Attributes that many rows share: numbered once in the dictionaries of their column; of equal keys the last one stays. */
-class SharedAttributes {
+export class SharedAttributes {
   readonly column: MapColumn<LowTextColumn, LowTextColumn>;
   private readonly tally: ItemTally;
   private readonly place: PlaceReader;
@@ -60,7 +60,7 @@ class SharedAttributes {
 }
 
 /** A text that many rows share. */
-class SharedText {
+export class SharedText {
   readonly column: LowTextColumn;
   private readonly place: PlaceReader;
   private index = 0;
@@ -125,7 +125,7 @@ export abstract class ItemBlock {
   protected abstract appendItem(state: ReadState): void;
 
   /** The columns of the block in their order. */
-  protected abstract get columns(): readonly NamedColumn[];
+  protected abstract readonly columns: readonly NamedColumn[];
 
   /** Clears the columns of the signal. */
   protected abstract clearItems(): void;

@@ -19,7 +19,9 @@ const wordKeys = new KeySet(['low', 'high']);
 
 const quote = 0x22;
 
-const enumPrefix = /^(?:SPAN_KIND|STATUS_CODE)_/;
+const enumPrefix = /^(?:SPAN_KIND|STATUS_CODE|SEVERITY_NUMBER)_/;
+const enumDigits = /^(?:0|-?[1-9]\d{0,15})$/;
+const countForm = /^\d{1,10}$/;
 /** Longer than any name of a value with its prefix. */
 const enumNameLengthMax = 64;
 const wordForm = /^-?\d{1,10}$/;
@@ -79,8 +81,16 @@ export class JsonFields {
     fault.set(this.fieldInvalid, field, `expected ${expected}`, this.cursor.shown(from));
   }
 
-  /** Reads an enum with this number of values, by number or by name; an unknown value counts as the first. */
+  /** Reads an enum of these names, by number or by name; an unknown value counts as the first. */
   enumeration(names: readonly string[], fault: FaultSlot, field: string): number {
+    const number = this.enumNumber(names, fault, field);
+    if (number >= 0 && number < names.length) return number;
+    this.state.forgive('enum_unknown');
+    return 0;
+  }
+
+  /** Reads an enum of these names, by number or by name; NaN for an unknown name. A value of another kind is a fault, and null is 0. */
+  enumNumber(names: readonly string[], fault: FaultSlot, field: string): number {
     const { cursor, state } = this;
     const kind = cursor.kind();
     if (kind === 'null') {
@@ -92,28 +102,42 @@ export class JsonFields {
       return 0;
     }
     const from = cursor.at;
-    let text: string | undefined;
-    if (kind === 'number') {
-      cursor.number();
-      if (cursor.end - cursor.start === 1) {
-        const digit = (cursor.body[cursor.start] ?? 0) - 0x30;
-        if (digit < names.length) return digit;
-      }
-      text = wholeDigits(state.textAt(cursor.start, cursor.end));
-    } else {
+    if (kind === 'string') {
       cursor.string();
       state.forgive('enum_name');
-      text = state.textAt(cursor.start, cursor.end);
+      const text = state.textAt(cursor.start, cursor.end);
       const name = text.slice(0, enumNameLengthMax).toUpperCase();
       const named = names.indexOf(name.replace(enumPrefix, ''));
       if (named >= 0) return named;
+      return hasForm(enumDigits, text) ? Number(text) : Number.NaN;
     }
-    if (text === undefined) {
-      fault.set(this.fieldInvalid, field, 'expected a number', cursor.shown(from));
+    cursor.number();
+    if (cursor.end - cursor.start === 1) return (cursor.body[cursor.start] ?? 0) - 0x30;
+    const digits = wholeDigits(state.textAt(cursor.start, cursor.end));
+    if (digits !== undefined) return Number(digits);
+    fault.set(this.fieldInvalid, field, 'expected a number', cursor.shown(from));
+    return 0;
+  }
+
+  /** Reads a whole number up to `max`, as a number or as its digits in a string; any other value is a fault, and null is 0. */
+  count(max: number, fault: FaultSlot, field: string): number {
+    const { cursor, state } = this;
+    const kind = cursor.kind();
+    if (kind === 'null') {
+      cursor.literal('null');
       return 0;
     }
-    if (hasForm(/^\d$/, text) && Number(text) < names.length) return Number(text);
-    state.forgive('enum_unknown');
+    const from = cursor.at;
+    let digits: string | undefined;
+    if (kind === 'number') {
+      cursor.number();
+      digits = wholeDigits(state.textAt(cursor.start, cursor.end));
+    } else if (kind === 'string') {
+      cursor.string();
+      digits = state.textAt(cursor.start, cursor.end);
+    } else cursor.skip();
+    if (digits !== undefined && hasForm(countForm, digits) && Number(digits) <= max) return Number(digits);
+    fault.set(this.fieldInvalid, field, `expected a number from 0 to ${max}`, cursor.shown(from));
     return 0;
   }
 

@@ -37,6 +37,15 @@ export class Levels {
   }
 }
 
+export const logLevels = new Levels({
+  resources: 'resourceLogs',
+  scopes: 'scopeLogs',
+  items: 'logRecords',
+  itemsText: 'log records',
+  fieldInvalid: 'record_field_invalid',
+  keepsScopes: true,
+});
+
 export const spanLevels = new Levels({
   resources: 'resourceSpans',
   scopes: 'scopeSpans',

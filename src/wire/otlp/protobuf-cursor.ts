@@ -65,6 +65,13 @@ export class ProtobufCursor {
     this.at += 8;
   }
 
+  /** Reads 4 bytes into `low`. */
+  fixed32(end: number): void {
+    if (this.at + 4 > end) throw truncated();
+    this.low = this.view.getUint32(this.at, true);
+    this.at += 4;
+  }
+
   double(end: number): number {
     if (this.at + 8 > end) throw truncated();
     this.at += 8;

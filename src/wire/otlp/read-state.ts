@@ -1,4 +1,5 @@
 import { ByteSource } from '../native/bytes.ts';
+import { LogSlots } from './log-slots.ts';
 import { Scratch } from './scratch.ts';
 import { AttributeSlots, FaultSlot } from './slots.ts';
 import { SpanSlots } from './span-slots.ts';
@@ -69,6 +70,7 @@ export class ReadState {
   readonly scratch = new Scratch();
   readonly owner = new OwnerSlots();
   readonly span = new SpanSlots();
+  readonly record = new LogSlots();
   /** The resource's attributes that rows hold. */
   readonly keptResource = new AttributeSlots();
   /** The attributes of a body that the reader of JSON remembers: 256 of eight numbers (see PlainAttributes). */
@@ -96,6 +98,7 @@ export class ReadState {
     this.scratch.shrink();
     for (const list of [this.owner.resource, this.owner.scopeAttributes, this.keptResource]) list.shrink();
     this.span.shrink();
+    this.record.shrink();
   }
 
   /** Whether an attribute of the list must not be kept. */

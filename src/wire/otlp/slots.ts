@@ -59,10 +59,12 @@ export const clearTime = (time: TimeSlot): void => {
 /** The order in which the faults of an item are reported, independent of the order of reading. */
 const reasonsInOrder: readonly ItemReason[] = [
   'span_not_object',
+  'record_not_object',
   'trace_id_invalid',
   'span_id_invalid',
   'parent_span_id_invalid',
   'span_field_invalid',
+  'record_field_invalid',
   'attribute_invalid',
   'too_many_attributes',
   'too_many_events',

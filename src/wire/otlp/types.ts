@@ -131,6 +131,7 @@ export const leniencyKinds = [
   'int_out_of_range',
   'duplicate_key',
   'zero_parent_span_id',
+  'record_id_invalid',
   'invalid_utf8',
 ] as const;
 

@@ -13,7 +13,7 @@ import type {
 export const arrivedAt = Date.UTC(2026, 5, 1, 12);
 
 /** Mostly what senders write, sometimes any code points, sometimes longer than a fast path takes. */
-const text = fc.oneof(
+export const text = fc.oneof(
   {
     weight: 4,
     arbitrary: fc.constantFrom('', 'a', 'GET', '/api/v1/items', 'http.route', 'значение', '値', '😀'),
@@ -75,12 +75,12 @@ const { nested } = fc.letrec<{ nested: OtlpValue }>((tie) => ({
   ),
 }));
 
-const value = fc.oneof({ weight: 4, arbitrary: scalar }, { weight: 1, arbitrary: nested });
+export const value = fc.oneof({ weight: 4, arbitrary: scalar }, { weight: 1, arbitrary: nested });
 
-const attributes = (lengthMax: number): fc.Arbitrary<OtlpAttribute[]> =>
+export const attributes = (lengthMax: number): fc.Arbitrary<OtlpAttribute[]> =>
   fc.array(fc.record({ key: text, value }, { requiredKeys: ['key'] }), { maxLength: lengthMax });
 
-const hex = (bytes: number): fc.Arbitrary<string> =>
+export const hex = (bytes: number): fc.Arbitrary<string> =>
   fc.uint8Array({ minLength: bytes, maxLength: bytes }).map((id) => {
     // Zeros alone are no id.
     if (id.every((byte) => byte === 0)) id[0] = 1;
@@ -90,7 +90,7 @@ const hex = (bytes: number): fc.Arbitrary<string> =>
 const nanosOf = (ms: number, rest: number): string => String(BigInt(ms) * 1_000_000n + BigInt(rest));
 
 const dayMs = 86_400_000;
-const time = fc
+export const time = fc
   .tuple(fc.integer({ min: -2 * dayMs, max: 3_000_000 }), fc.integer({ min: 0, max: 999_999 }))
   .map(([offset, rest]) => nanosOf(arrivedAt + offset, rest));
 
@@ -171,16 +171,22 @@ const resourceValue = fc.oneof(
   value,
 );
 
+export const resource = fc.record(
+  { attributes: fc.array(fc.record({ key: resourceKey, value: resourceValue }), { maxLength: 6 }) },
+  { requiredKeys: [] },
+);
+export const scope = fc.record(
+  { name: text, version: text, attributes: attributes(2) },
+  { requiredKeys: [] },
+);
+
 const resourceSpans: fc.Arbitrary<OtlpResourceSpans> = fc.record(
   {
-    resource: fc.record(
-      { attributes: fc.array(fc.record({ key: resourceKey, value: resourceValue }), { maxLength: 6 }) },
-      { requiredKeys: [] },
-    ),
+    resource,
     scopeSpans: fc.array(
       fc.record(
         {
-          scope: fc.record({ name: text, version: text, attributes: attributes(2) }, { requiredKeys: [] }),
+          scope,
           spans: fc.array(span, { maxLength: 4 }),
           schemaUrl: text,
         },

@@ -1,6 +1,8 @@
 import { describe, expect, it } from 'vitest';
+import { encodeDeferredRecord } from '../../../src/rules/logs/deferred-record.ts';
 import { encodeDeferredPoint } from '../../../src/rules/points/deferred-point.ts';
 import { encodeDeferredSpan } from '../../../src/rules/spans/deferred-span.ts';
+import * as logs from '../../support/otlp/log-source.ts';
 import { rowsOfBlock, rowsOfTraces } from '../../support/otlp/span-blocks.ts';
 import { wholeRequest } from '../../support/otlp/trace-cases.ts';
 import * as traces from '../../support/otlp/trace-source.ts';
@@ -64,6 +66,58 @@ describe('a deferred point', () => {
       reason,
       detail: expect.stringMatching(detail),
     });
+  });
+});
+
+describe('a deferred log record', () => {
+  const body = { kvlistValue: { values: [{ key: 'n', value: { intValue: '9007199254740993' } }] } };
+  const request = {
+    resourceLogs: [
+      {
+        schemaUrl: 'https://example.com/resource',
+        resource: { attributes: [{ key: 'service.name', value: { stringValue: 'cart' } }] },
+        scopeLogs: [
+          {
+            schemaUrl: 'https://example.com/scope',
+            scope: { name: 's', version: '1', attributes: [{ key: 'a', value: { boolValue: true } }] },
+            logRecords: [
+              {
+                ...logs.goodRecord,
+                flags: 257,
+                eventName: 'e',
+                attributes: [{ key: 'k', value: { intValue: '1' } }],
+              },
+              { observedTimeUnixNano: logs.goodRecord.observedTimeUnixNano, body },
+            ],
+          },
+        ],
+      },
+    ],
+  };
+
+  it('makes the very block of a receiver', () => {
+    const owner = { ...traces.owner, fillDimensions: true };
+    const context = (ageMsMax: number | undefined) =>
+      traces.contextWith({ resolve: () => ({ ...owner, policy: { aheadMsMax: undefined, ageMsMax } }) });
+    const kept = logs.encodeLogsOfJson(request, context(undefined));
+    const putOff = logs.encodeLogsOfProtobuf(request, context(0));
+    const { texts = [], ordinals = [] } = putOff.runs[0]?.deferred[0] ?? {};
+    expect([kept.accepted, texts.length]).toEqual([2, 2]);
+    const rows = texts.map((text, index) => {
+      const place = { base: context(0).base.text, ordinal: ordinals[index] ?? -1 };
+      const again = encodeDeferredRecord(JSON.parse(text), place, owner, context(0).arrivedAt, undefined);
+      if (again.kind === 'dropped') throw new Error(`${again.reason} ${again.detail}`);
+      return logs.rowsOfLogBlock(again.part.block);
+    });
+    expect(rows.flat()).toEqual(logs.rowsOfLogs(kept));
+  });
+
+  it('names the rule it breaks', () => {
+    const place = { base: '5', ordinal: 0 };
+    const encode = (item: unknown) =>
+      encodeDeferredRecord(item, place, traces.owner, push.arrivedAt, undefined);
+    expect(encode({ logRecord: { timeUnixNano: 'N' } })).toMatchObject({ reason: 'timestamp_not_numeric' });
+    expect(encode({ logRecord: 5 })).toMatchObject({ kind: 'dropped', reason: 'record_not_object' });
   });
 });
 

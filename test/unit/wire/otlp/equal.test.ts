@@ -2,6 +2,8 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { defaultTimePolicy } from '../../../../src/model/time.ts';
 import { hashedBase } from '../../../../src/model/uid.ts';
+import { jsonLogs } from '../../../../src/rules/logs/json-logs.ts';
+import { protobufLogs } from '../../../../src/rules/logs/protobuf-logs.ts';
 import { jsonTraces } from '../../../../src/rules/spans/json-traces.ts';
 import { protobufTraces } from '../../../../src/rules/spans/protobuf-traces.ts';
 import {
@@ -10,7 +12,9 @@ import {
   type ItemsContext,
   type ItemsOwner,
 } from '../../../../src/wire/otlp/types.ts';
-import { encodeOtlpJson, encodeOtlpProtobuf, type OtlpRequest } from '../../../support/otlp/protobuf.ts';
+import { anyLogsRequest } from '../../../support/otlp/log-requests.ts';
+import { encodeLogsProtobuf } from '../../../support/otlp/logs.ts';
+import { encodeOtlpJson, encodeOtlpProtobuf } from '../../../support/otlp/protobuf.ts';
 import { anyRequest, arrivedAt } from '../../../support/otlp/requests.ts';
 import { always } from '../../../support/properties.ts';
 
@@ -36,48 +40,59 @@ const context: ItemsContext = {
   limits: defaultItemLimits,
 };
 
-const anyRequestProperty = (check: (request: OtlpRequest) => void): fc.IProperty<[OtlpRequest]> =>
-  fc.property(anyRequest, check);
-
 /** Without what may differ: how an encoding shows what it got. */
 const comparable = (encoded: EncodedItems): unknown => ({
   ...encoded,
   examples: encoded.examples.map(({ index, reason, field }) => ({ index, reason, field })),
 });
 
+const signals = [
+  [
+    'traces',
+    anyRequest.map(
+      (request) =>
+        [
+          jsonTraces.encode(encodeOtlpJson(request), context),
+          protobufTraces.encode(encodeOtlpProtobuf(request), context),
+        ] as const,
+    ),
+  ],
+  [
+    'logs',
+    anyLogsRequest.map(
+      (request) =>
+        [
+          jsonLogs.encode(Buffer.from(JSON.stringify(request)), context),
+          protobufLogs.encode(encodeLogsProtobuf(request), context),
+        ] as const,
+    ),
+  ],
+] as const;
+
 // Two readers and one table: a difference between them would be data that depends on the exporter's encoding.
-describe('traces in JSON and in protobuf', () => {
+describe.each(signals)('%s in JSON and in protobuf', (_, anyEncoded) => {
   it('come out as equal runs, blocks, deferred texts and counts', () => {
     always(
       // Byte for byte, the blocks included.
-      anyRequestProperty((request) => {
-        const json = jsonTraces.encode(encodeOtlpJson(request), context);
-        const protobuf = protobufTraces.encode(encodeOtlpProtobuf(request), context);
+      fc.property(anyEncoded, ([json, protobuf]) => {
         expect(comparable(protobuf)).toEqual(comparable(json));
       }),
       400,
     );
   });
 
-  it('are accounted for span by span', () => {
+  it('are accounted for item by item', () => {
     always(
-      anyRequestProperty((request) => {
-        const {
-          runs,
-          items: spans,
-          accepted,
-          rejected,
-          deferred,
-        } = jsonTraces.encode(encodeOtlpJson(request), context);
+      fc.property(anyEncoded, ([{ runs, items, accepted, rejected, deferred }]) => {
         const sum = (counts: Iterable<number>): number => [...counts].reduce((a, b) => a + b, 0);
-        expect(accepted + sum(rejected.values()) + sum(deferred.values())).toBe(spans);
+        expect(accepted + sum(rejected.values()) + sum(deferred.values())).toBe(items);
         expect(sum(runs.flatMap(({ parts }) => parts.map(({ rows }) => rows)))).toBe(accepted);
         let next = 0;
         for (const { first, last } of runs) {
           expect(first).toBe(next);
           next = last + 1;
         }
-        expect(next).toBe(spans);
+        expect(next).toBe(items);
       }),
     );
   });

@@ -458,7 +458,9 @@ describe('a lenient reader of JSON', () => {
   });
 
   it('has a case here for every leniency', () => {
-    expect(kinds.map(([kind]) => kind).toSorted()).toEqual([...leniencyKinds].toSorted());
+    // Of log records alone: logs.test.ts.
+    const ofSpans = leniencyKinds.filter((kind) => kind !== 'record_id_invalid');
+    expect(kinds.map(([kind]) => kind).toSorted()).toEqual(ofSpans.toSorted());
   });
 
   it('stores U+FFFD for bytes that are not UTF-8 and for half a character', () => {
