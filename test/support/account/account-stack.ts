@@ -77,7 +77,7 @@ export type AccountStack = {
   whole(report: Report, items: number): Promise<ShownAccount>;
   /** Open losses, excesses and stuck differences of all owners, but for those that `seen` waited for. */
   unexpected(): Promise<ShownDifference[]>;
-  /** Waits until METRICS, TRACES and LEDGER are empty. */
+  /** Waits until the streams of items and LEDGER are empty. */
   settled(): Promise<void>;
   stop(): Promise<void>;
 };
