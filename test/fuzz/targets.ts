@@ -1,5 +1,6 @@
 import type { Target } from './target.ts';
 import { metricsEnvelopeTarget, spansEnvelopeTarget } from './targets/envelope.ts';
+import { grpcCallsTarget, grpcFramesTarget } from './targets/grpc.ts';
 import { inflateTarget } from './targets/inflate.ts';
 import { nativeTarget } from './targets/native.ts';
 import { otlpEqualTarget, otlpJsonTarget, otlpProtobufTarget } from './targets/otlp.ts';
@@ -15,4 +16,6 @@ export const targets: readonly { readonly target: Target; readonly share: number
   { target: spansEnvelopeTarget, share: 0.1 },
   { target: nativeTarget, share: 0.1 },
   { target: inflateTarget, share: 0.05 },
+  { target: grpcCallsTarget, share: 0.02 },
+  { target: grpcFramesTarget, share: 0.02 },
 ];

@@ -25,6 +25,8 @@ export type DoorOptions = {
   readonly ageMsMax?: number;
   readonly tls?: Certificate;
   readonly unready?: () => string | undefined;
+  /** Whether it forgets what the line got; without one it does not. */
+  readonly isForgetful?: boolean;
   /** The answer to a read request; without one it is success. */
   readonly answer?: (seen: Seen) => ReturnType<HandleExport>;
 };
@@ -36,6 +38,8 @@ export type Door = {
   readonly seen: readonly Seen[];
   /** Reasons of requests that were refused before the line, and of connections that were ended. */
   readonly refused: readonly string[];
+  /** Errors of the program. */
+  readonly defects: readonly unknown[];
   ended(reason: string): Promise<number>;
   drain(): Promise<void>;
 };
@@ -50,6 +54,7 @@ export const openDoor = async (options: DoorOptions = {}): Promise<Door> => {
   const metrics = createIngressMetrics();
   const seen: Seen[] = [];
   const refused: string[] = [];
+  const defects: unknown[] = [];
   const inFlight = createBytesInFlight(2 ** 30, () => {});
   const limits = {
     headersTimeoutMs: 0,
@@ -75,11 +80,13 @@ export const openDoor = async (options: DoorOptions = {}): Promise<Door> => {
     }
     body.release();
     const read = { request, body: body.bytes };
-    seen.push(read);
+    if (options.isForgetful !== true) seen.push(read);
     return (await answer?.(read)) ?? successReply('protobuf');
   };
   const recorder: RefusalRecorder = {
-    refused: (reason) => refused.push(reason),
+    refused: (reason) => {
+      if (options.isForgetful !== true) refused.push(reason);
+    },
     refusedConnection: () => {},
     refusedItems: () => {},
     repeated: () => {},
@@ -100,9 +107,11 @@ export const openDoor = async (options: DoorOptions = {}): Promise<Door> => {
     connectionAgeMsMax: options.ageMsMax ?? 0,
     unready: options.unready ?? (() => undefined),
     links: noLinks,
-    onDefect: () => {},
+    onDefect: (error) => defects.push(error),
   });
   await new Promise<void>((resolve) => door.server.listen(0, '127.0.0.1', resolve));
+  // A program that does not close it ends all the same.
+  door.server.unref();
   const address: AddressInfo | string | null = door.server.address();
   const port = typeof address === 'object' && address !== null ? address.port : 0;
   return {
@@ -110,6 +119,7 @@ export const openDoor = async (options: DoorOptions = {}): Promise<Door> => {
     port,
     seen,
     refused,
+    defects,
     ended: (reason) => countOf(metrics.connectionsEnded, reason),
     drain: () => door.drain(),
   };
