@@ -1,9 +1,13 @@
 import { encodePush } from '../../src/ingress/push/encode.ts';
+import { jsonLogs } from '../../src/rules/logs/json-logs.ts';
+import { protobufLogs } from '../../src/rules/logs/protobuf-logs.ts';
 import { jsonTraces } from '../../src/rules/spans/json-traces.ts';
 import { protobufTraces } from '../../src/rules/spans/protobuf-traces.ts';
 import { decodeEnvelope } from '../../src/wire/metrics-envelope.ts';
 import { readBlock, withoutRows } from '../../src/wire/native/block-reader.ts';
-import { MalformedBody, TooManyElements, TooManyItems } from '../../src/wire/otlp/types.ts';
+import { type ItemsReader, MalformedBody, TooManyElements, TooManyItems } from '../../src/wire/otlp/types.ts';
+import { goodRecord, logsOf } from '../support/otlp/log-source.ts';
+import { encodeLogsProtobuf, type OtlpLogsRequest } from '../support/otlp/logs.ts';
 import { encodeOtlpProtobuf, type OtlpRequest, type OtlpSpan } from '../support/otlp/protobuf.ts';
 import { contextWith, goodSpan, nanosAt, requestOf } from '../support/otlp/trace-source.ts';
 import { contextWith as pushContextWith, sourceWith } from '../support/push/source.ts';
@@ -142,6 +146,52 @@ const otlpDimensions: Dimension[] = requests.flatMap(([name, from, request]): Di
   },
 ]);
 
+const logs =
+  (reader: ItemsReader) =>
+  (bytes: Buffer): void => {
+    forgiving(() => reader.collectTokens(bytes));
+    forgiving(() => reader.encode(bytes, contextWith()));
+  };
+
+/** The same of log records, whose scopes have attributes and schema URLs, which senders write behind the records. */
+const logRequests: readonly (readonly [string, number, (n: number) => OtlpLogsRequest])[] = [
+  ['records', 500, (n) => logsOf(...range(n, () => goodRecord))],
+  [
+    'attributes of a scope',
+    500,
+    (n) => ({
+      resourceLogs: [
+        { scopeLogs: [{ scope: { attributes: range(n, attribute) }, logRecords: [goodRecord] }] },
+      ],
+    }),
+  ],
+  [
+    'scopes before their schema URLs',
+    300,
+    (n) => ({
+      resourceLogs: [
+        { scopeLogs: range(n, (at) => ({ logRecords: [goodRecord], schemaUrl: `u${at}` })), schemaUrl: 'u' },
+      ],
+    }),
+  ],
+  [
+    'elements of a body',
+    2000,
+    (n) => logsOf({ ...goodRecord, body: { arrayValue: { values: range(n, () => ({ intValue: '1' })) } } }),
+  ],
+  ['bytes of a body', 20_000, (n) => logsOf({ ...goodRecord, body: { stringValue: 'x\n'.repeat(n) } })],
+];
+
+const logDimensions: Dimension[] = logRequests.flatMap(([name, from, request]): Dimension[] => [
+  { name: `logs json: ${name}`, from, input: (size) => asJson(request(size)), decode: logs(jsonLogs) },
+  {
+    name: `logs protobuf: ${name}`,
+    from,
+    input: (size) => encodeLogsProtobuf(request(size)),
+    decode: logs(protobufLogs),
+  },
+]);
+
 const repeats = (depth: number): string => `${'{"a":'.repeat(depth)}1${',"a":1}'.repeat(depth)}`;
 
 const jsonTexts: readonly (readonly [string, number, (n: number) => Buffer])[] = [
@@ -176,6 +226,7 @@ const header = (n: number): Buffer => {
 export const dimensions: readonly Dimension[] = [
   ...pushDimensions,
   ...otlpDimensions,
+  ...logDimensions,
   ...jsonTexts.map(
     ([name, from, input]): Dimension => ({ name: `otlp json: ${name}`, from, input, decode: json }),
   ),

@@ -21,7 +21,12 @@ const encode = (rules: ItemRules, bytes: Uint8Array, context: ItemsContext): Enc
     const encoder = new ItemEncoder(state, context, rules);
     try {
       const reader = new ProtobufReader(state, encoder, rules.levels, rules.protobufReader);
-      reader.readRequest();
+      try {
+        reader.readRequest();
+      } catch (error) {
+        if (!(error instanceof MalformedBody) || reader.lookLike === '') throw error;
+        throw new MalformedBody(`${error.message}; ${reader.lookLike}`, error.field);
+      }
       return encoder.finish(reader.unknownFields, reader.misplacedFields);
     } finally {
       encoder.release();

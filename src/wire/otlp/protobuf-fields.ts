@@ -25,6 +25,8 @@ export class ProtobufFields {
   readonly cursor: ProtobufCursor;
   readonly value: ProtobufValueReader;
   readonly state: ReadState;
+  /** What the items of a body look like instead, where one has a field as another signal has it; empty by default. */
+  lookLike = '';
   private readonly wantsItems: boolean;
   /** The amount that the cutting rule counts for the key and the value that `readPlain` read. */
   private plainSize = 0;

@@ -80,7 +80,13 @@ export class ProtobufLogReader implements ProtobufItemReader {
       const stop = cursor.enter(end);
       record.eventStart = cursor.at;
       record.eventEnd = cursor.at = stop;
-    } else cursor.skip(tag, end);
+    } else {
+      const from = cursor.at;
+      cursor.skip(tag, end);
+      // A trace id of 16 bytes with its length, where a record has its time.
+      if (tag === 0x0a && cursor.at - from === 17)
+        this.fields.lookLike = 'they look like spans: send them to the path or the service of traces';
+    }
   }
 
   private finish(): void {

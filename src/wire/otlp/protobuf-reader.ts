@@ -54,6 +54,11 @@ export class ProtobufReader {
     this.fieldsLeft = fieldsFree + Math.floor(this.cursor.body.length / bytesPerField);
   }
 
+  /** What the items look like instead of what they should be; empty when they do not. */
+  get lookLike(): string {
+    return this.fields.lookLike;
+  }
+
   readRequest(): void {
     const { cursor } = this;
     const end = cursor.body.length;

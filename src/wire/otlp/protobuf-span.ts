@@ -67,7 +67,11 @@ export class ProtobufSpanReader implements ProtobufItemReader {
     span.cutValues = value.cutValues;
     span.size += span.nameEnd - span.nameStart + span.stateEnd - span.stateStart;
     span.size += span.messageEnd - span.messageStart;
-    if (traceProblem !== '') span.fault.set('trace_id_invalid', 'traceId', traceProblem);
+    if (traceProblem !== '') {
+      const { lookLike } = fields;
+      const detail = lookLike === '' ? traceProblem : `${traceProblem}; ${lookLike}`;
+      span.fault.set('trace_id_invalid', 'traceId', detail);
+    }
     if (spanProblem !== '') span.fault.set('span_id_invalid', 'spanId', spanProblem);
     if (parentProblem === idIs.zero) state.forgive('zero_parent_span_id');
     else if (parentProblem !== '') span.fault.set('parent_span_id_invalid', 'parentSpanId', parentProblem);
@@ -83,7 +87,12 @@ export class ProtobufSpanReader implements ProtobufItemReader {
     } else if (tag === 0x5a) this.readEvent(cursor.enter(end));
     else if (tag === 0x6a) this.readLink(cursor.enter(end));
     else if (tag === 0x7a) this.readStatus(cursor.enter(end));
-    else cursor.skip(tag, end);
+    else {
+      // The time of a log record, where a span has its trace id.
+      if (tag === 0x09)
+        this.fields.lookLike = 'they look like log records: send them to the path or the service of logs';
+      cursor.skip(tag, end);
+    }
   }
 
   private readStatus(end: number): void {

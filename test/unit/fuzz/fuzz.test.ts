@@ -64,6 +64,7 @@ describe('the cost of a byte stays the same as an input grows:', { timeout: 60_0
     'otlp json: entries of one name',
     'otlp json: repeated names in one another',
     'otlp protobuf: names of spans',
+    'logs json: scopes before their schema URLs',
     'native: rows',
   ];
 

@@ -68,7 +68,7 @@ export const forgivingContext = (): ItemsContext => {
   return { ...context, resolve };
 };
 
-const sorted = (counts: Iterable<readonly [string, number]>): [string, number][] =>
+export const sorted = (counts: Iterable<readonly [string, number]>): [string, number][] =>
   [...counts].map(([key, count]): [string, number] => [key, count]).sort(([a], [b]) => (a < b ? -1 : 1));
 
 const ascending = (a: { ordinal: number }, b: { ordinal: number }): number => a.ordinal - b.ordinal;
@@ -131,7 +131,7 @@ const shownTwin = (twin: Twin): unknown => ({
 
 type Verdict<T> = { readonly kind: 'read'; readonly result: T } | { readonly kind: 'malformed' | 'too many' };
 
-const verdictOf = <T>(read: () => T): Verdict<T> => {
+export const verdictOf = <T>(read: () => T): Verdict<T> => {
   try {
     return { kind: 'read', result: read() };
   } catch (error) {
@@ -142,7 +142,7 @@ const verdictOf = <T>(read: () => T): Verdict<T> => {
 };
 
 /** The same without members that are undefined, which mean what absent ones mean. */
-const plain = (value: unknown): unknown => {
+export const plain = (value: unknown): unknown => {
   if (Array.isArray(value)) return value.map(plain);
   if (typeof value !== 'object' || value === null) return value;
   return Object.fromEntries(

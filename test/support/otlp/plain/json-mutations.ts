@@ -68,6 +68,7 @@ const spelled = (decimal: string, random: Random): string => {
 
 const enumNames: Record<string, readonly [string, ...string[]]> = {
   kind: ['SPAN_KIND_SERVER', 'client', 'SPAN_KIND_NONE', '3', 'STATUS_CODE_INTERNAL'],
+  severityNumber: ['SEVERITY_NUMBER_WARN2', 'fatal4', 'Unspecified', '255', '256', '09', 'NONE'],
   code: ['STATUS_CODE_ERROR', 'ok', 'Unset', '2', '9'],
 };
 
@@ -116,7 +117,11 @@ const print = (value: unknown, name: string, random: Random, rate: number): stri
 };
 
 /** The request in JSON as no exporter would write all of it: mostly forgiven, sometimes broken. */
-export const mutatedJson = (request: OtlpRequest, random: Random): Buffer => {
-  const written = Buffer.from(print(withDeepValues(request, random), '', random, rateOf(random)));
+export const mutatedJson = (request: OtlpRequest, random: Random): Buffer =>
+  mutatedText(withDeepValues(request, random), random);
+
+/** The same of a request of any signal. */
+export const mutatedText = (request: object, random: Random): Buffer => {
+  const written = Buffer.from(print(request, '', random, rateOf(random)));
   return random(6) === 0 ? damaged(written, random) : written;
 };

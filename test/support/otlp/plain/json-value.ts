@@ -71,6 +71,9 @@ const readDouble = (json: Json): Read => {
   return /^-?\d+(\.\d+)?([eE][+-]?\d+)?$/.test(json.text) ? valid(Number(json.text)) : invalid;
 };
 
+/** AnyValue, and whether all of it is what OTLP allows. */
+export const anyField = (json: Json, notes: Notes): Read => readAny(json, notes, 0);
+
 /** The items of {values}; undefined when it is something else. */
 const itemsOf = (json: Json, notes: Notes): readonly Json[] | undefined => {
   if (json.type !== 'object') return undefined;

@@ -106,14 +106,14 @@ const readSpan = (json: Json, notes: Notes): PlainSpan => {
 };
 
 /** The items of an array above the spans, where what is not OTLP makes the body unreadable; null is none. */
-const itemsOf = (json: Json, name: string): readonly Json[] => {
+export const itemsOf = (json: Json, name: string): readonly Json[] => {
   if (json.type === 'null') return [];
   if (json.type !== 'array') throw new NotReadable(name);
   return json.items;
 };
 
 /** An object above the spans, or undefined for null where that is allowed. */
-const expectObject = (json: Json, name: string): void => {
+export const expectObject = (json: Json, name: string): void => {
   if (json.type !== 'object') throw new NotReadable(name);
 };
 

@@ -1,4 +1,4 @@
-import type { SpanReason } from '../../../../src/model/reasons.ts';
+import type { ItemReason } from '../../../../src/model/reasons.ts';
 import type { Leniency } from '../../../../src/wire/otlp/types.ts';
 
 /** Bytes of a text as sent: protobuf does not promise that they are UTF-8. */
@@ -20,7 +20,7 @@ export type PlainValue =
 export type PlainAttribute = { readonly key: Text; readonly value: PlainValue };
 
 /** A fault that decoding finds already. */
-export type PlainFault = { readonly reason: SpanReason; readonly field: string };
+export type PlainFault = { readonly reason: ItemReason; readonly field: string };
 
 /** As sent: a fixed64, the text of a string, the digits of a whole number, the text of what is no time; undefined for none. */
 export type PlainTime = bigint | string | undefined;

@@ -38,6 +38,10 @@ export const damaged = (bytes: Buffer, random: Random): Buffer => {
 const nested = (depth: number): OtlpValue =>
   depth === 0 ? { boolValue: true } : { arrayValue: { values: [nested(depth - 1), { intValue: '1' }] } };
 
+/** Now and then a value that is nested about as deep as rows hold it, instead of this one. */
+export const deepOr = (value: OtlpValue | undefined, random: Random): OtlpValue | undefined =>
+  random(30) === 0 ? nested(30 + random(5)) : value;
+
 /** The request with some values nested about as deep as rows hold them. */
 export const withDeepValues = (request: OtlpRequest, random: Random): OtlpRequest => ({
   resourceSpans: (request.resourceSpans ?? []).map((resourceSpans) => ({

@@ -7,9 +7,14 @@ type Field = { number: number; type: number; payload: Buffer | Field[] };
 /** Which fields of which message are messages. */
 const messages: Record<string, Record<number, string>> = {
   request: { 1: 'resourceSpans' },
+  logs: { 1: 'resourceLogs' },
   resourceSpans: { 1: 'resource', 2: 'scopeSpans' },
   resource: { 1: 'keyValue' },
   scopeSpans: { 1: 'scope', 2: 'span' },
+  resourceLogs: { 1: 'resource', 2: 'scopeLogs' },
+  scopeLogs: { 1: 'logScope', 2: 'record' },
+  logScope: { 3: 'keyValue' },
+  record: { 5: 'anyValue', 6: 'keyValue' },
   span: { 9: 'keyValue', 11: 'event', 13: 'link', 15: 'status' },
   event: { 3: 'keyValue' },
   link: { 4: 'keyValue' },
@@ -128,8 +133,12 @@ const mutateAll = (fields: readonly Field[], random: Random, rate: number): Fiel
 };
 
 /** The request on the wire in a way that no exporter would write it: mostly allowed, sometimes broken. */
-export const mutatedProtobuf = (request: OtlpRequest, random: Random): Buffer => {
-  const fields = fieldsOf(encodeOtlpProtobuf(withDeepValues(request, random)), 'request');
+export const mutatedProtobuf = (request: OtlpRequest, random: Random): Buffer =>
+  mutatedWire(encodeOtlpProtobuf(withDeepValues(request, random)), 'request', random);
+
+/** The same of a message that a test encoded. */
+export const mutatedWire = (whole: Buffer, message: 'request' | 'logs', random: Random): Buffer => {
+  const fields = fieldsOf(whole, message);
   const written = write(mutateAll(fields, random, rateOf(random)), random);
   return random(4) === 0 ? damaged(written, random) : written;
 };

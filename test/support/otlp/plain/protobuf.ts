@@ -21,7 +21,8 @@ import {
 type Field = { readonly number: bigint } & (
   | { readonly type: 'varint' | 'fixed64'; readonly value: bigint }
   | { readonly type: 'bytes'; readonly bytes: Buffer }
-  | { readonly type: 'fixed32' | 'group' }
+  | { readonly type: 'fixed32'; readonly value: bigint }
+  | { readonly type: 'group' }
 );
 
 /** Groups in one another, as many as other readers of protobuf take. */
@@ -45,10 +46,10 @@ class Wire {
     if (type === 0) return { number, type: 'varint', value: this.varint() };
     if (type === 1) return { number, type: 'fixed64', value: this.take(8n).readBigUInt64LE() };
     if (type === 2) return { number, type: 'bytes', bytes: this.take(this.varint()) };
-    if (type === 5) this.take(4n);
-    else if (type === 3) this.endOfGroup(number);
-    else throw new NotReadable(`wire type ${type}`);
-    return { number, type: type === 5 ? 'fixed32' : 'group' };
+    if (type === 5) return { number, type: 'fixed32', value: BigInt(this.take(4n).readUInt32LE()) };
+    if (type !== 3) throw new NotReadable(`wire type ${type}`);
+    this.endOfGroup(number);
+    return { number, type: 'group' };
   }
 
   private tag(): { number: bigint; type: number } {
@@ -96,11 +97,11 @@ class Wire {
 /** The handling of a field, by its number and wire type; any other is unknown and skipped. */
 type Handlers = {
   readonly [field: `bytes ${number}`]: (bytes: Buffer) => void;
-  readonly [field: `varint ${number}` | `fixed64 ${number}`]: (value: bigint) => void;
+  readonly [field: `varint ${number}` | `fixed64 ${number}` | `fixed32 ${number}`]: (value: bigint) => void;
 };
 
 /** Answers the numbers of the unknown fields. */
-const readMessage = (bytes: Buffer, handlers: Handlers): string[] => {
+export const readMessage = (bytes: Buffer, handlers: Handlers): string[] => {
   const wire = new Wire(bytes);
   const unknown: string[] = [];
   while (!wire.isAtEnd) {
@@ -110,7 +111,7 @@ const readMessage = (bytes: Buffer, handlers: Handlers): string[] => {
       const handle = handlers[`bytes ${number}`];
       if (handle !== undefined) handle(field.bytes);
       else unknown.push(String(number));
-    } else if (field.type === 'varint' || field.type === 'fixed64') {
+    } else if (field.type !== 'group') {
       const handle = handlers[`${field.type} ${number}`];
       if (handle !== undefined) handle(field.value);
       else unknown.push(String(number));
@@ -129,7 +130,7 @@ const doubleOf = (bits: bigint): number => {
  * Reads an AnyValue into what an earlier occurrence of the same field left: messages that come twice are merged, and of a oneof
  * the last counts. `depth` counts the arrays and lists around it.
  */
-const readValue = (bytes: Buffer, before: PlainValue, depth: number): PlainValue => {
+export const readValue = (bytes: Buffer, before: PlainValue, depth: number): PlainValue => {
   let value = before;
   const container = (read: () => PlainValue): void => {
     value = depth < depthMax ? read() : { kind: 'cut' };
@@ -168,7 +169,7 @@ const readValue = (bytes: Buffer, before: PlainValue, depth: number): PlainValue
   return value;
 };
 
-const readAttribute = (bytes: Buffer, depth = 0): PlainAttribute => {
+export const readAttribute = (bytes: Buffer, depth = 0): PlainAttribute => {
   let key = noText;
   let value: PlainValue = { kind: 'none' };
   readMessage(bytes, {

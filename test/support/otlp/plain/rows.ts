@@ -58,10 +58,11 @@ export class Texts {
   }
 }
 
-const isKey = (attribute: PlainAttribute, name: string): boolean => attribute.key.equals(Buffer.from(name));
+export const isKey = (attribute: PlainAttribute, name: string): boolean =>
+  attribute.key.equals(Buffer.from(name));
 
 /** The last `mon.data.token` of a resource. */
-export const tokenOf = ({ attributes }: PlainResource): string | undefined => {
+export const tokenOf = ({ attributes }: Pick<PlainResource, 'attributes'>): string | undefined => {
   const token = attributes.findLast((attribute) => isKey(attribute, 'mon.data.token'));
   return token === undefined ? undefined : textOf(token.value).toString('utf8');
 };
@@ -69,8 +70,8 @@ export const tokenOf = ({ attributes }: PlainResource): string | undefined => {
 const placeholders = ['', '0.0.0.0', '127.0.0.1', '::', '::1'];
 
 /** The resource that rows hold: without its token, `net.host.ip` filled where the application wants that. */
-const heldAttributes = (
-  { attributes }: PlainResource,
+export const heldAttributes = (
+  { attributes }: Pick<PlainResource, 'attributes'>,
   owner: ItemsOwner,
   { clientIp }: ItemsContext,
 ): PlainAttribute[] => {
@@ -87,7 +88,7 @@ const heldAttributes = (
   return placeholders.includes(textOf(present.value).toString('utf8')) ? held.with(last, filled) : held;
 };
 
-const hexOf = (id: PlainId): string => (typeof id === 'string' ? '' : id.hex);
+export const hexOf = (id: PlainId): string => (typeof id === 'string' ? '' : id.hex);
 
 const nanosOf = (time: PlainTime): bigint => BigInt(time ?? 0);
 

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { jsonLogs } from '../../../../src/rules/logs/json-logs.ts';
 import { protobufLogs } from '../../../../src/rules/logs/protobuf-logs.ts';
+import { protobufTraces } from '../../../../src/rules/spans/protobuf-traces.ts';
 import { mergeBlocks } from '../../../../src/wire/native/block-merger.ts';
 import { readBlock, withoutRows } from '../../../../src/wire/native/block-reader.ts';
 import { logColumns } from '../../../../src/wire/native/log-columns.ts';
@@ -14,9 +15,9 @@ import {
   rowsOfLogBlock,
   rowsOfLogs,
 } from '../../../support/otlp/log-source.ts';
-import type { OtlpLogRecord, OtlpLogsRequest } from '../../../support/otlp/logs.ts';
-import { Message, type OtlpValue } from '../../../support/otlp/protobuf.ts';
-import { arrivedAt, contextWith, nanosAt } from '../../../support/otlp/trace-source.ts';
+import { encodeLogsProtobuf, type OtlpLogRecord, type OtlpLogsRequest } from '../../../support/otlp/logs.ts';
+import { encodeOtlpProtobuf, Message, type OtlpValue } from '../../../support/otlp/protobuf.ts';
+import { arrivedAt, contextWith, goodSpan, nanosAt, requestOf } from '../../../support/otlp/trace-source.ts';
 
 const ways = [
   ['JSON', (request: OtlpLogsRequest) => encodeLogsOfJson(request)],
@@ -368,6 +369,19 @@ describe('the protobuf of log records', () => {
     expect(protobufLogs.encode(whole, contextWith()).accepted).toBe(1);
     for (let end = 1; end < whole.length; end++)
       expect(() => protobufLogs.encode(whole.subarray(0, end), contextWith())).toThrow(MalformedBody);
+  });
+
+  it('says where spans belong, as that of spans says of log records', () => {
+    const spans = encodeOtlpProtobuf(requestOf(goodSpan, goodSpan));
+    expect(() => protobufLogs.encode(spans, contextWith())).toThrow(/look like spans.*traces/);
+    const records = encodeLogsProtobuf(logsOf(goodRecord));
+    expect(() => protobufTraces.encode(records, contextWith())).toThrow(/look like log records.*logs/);
+    const outside = encodeLogsProtobuf(logsOf({ timeUnixNano: nanosAt(-1) }));
+    const [example] = protobufTraces.encode(outside, contextWith()).examples;
+    expect(example).toMatchObject({
+      reason: 'trace_id_invalid',
+      detail: expect.stringMatching(/missing.*look like log records/),
+    });
   });
 
   it('names its tokens', () => {
