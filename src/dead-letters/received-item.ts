@@ -2,6 +2,7 @@ import type { ApplicationNow, OwnerState, Owners, SourceNow } from '../directory
 import { Fault } from '../model/fault.ts';
 import { type ApplicationPipeline, isOfApplications, pipelineOfStream } from '../model/signals.ts';
 import type { ItemPlace } from '../model/uid.ts';
+import { encodeDeferredRecord } from '../rules/logs/deferred-record.ts';
 import { encodeDeferredPoint } from '../rules/points/deferred-point.ts';
 import type { Run } from '../rules/points/encoded-points.ts';
 import { encodeDeferredSpan } from '../rules/spans/deferred-span.ts';
@@ -151,7 +152,7 @@ const encodePoint = async (owners: Owners, letter: Letter, options: EncodeOption
 /** How items of applications are encoded. */
 const encoders: Readonly<Record<ApplicationPipeline, typeof encodeDeferredSpan>> = {
   traces: encodeDeferredSpan,
-  logs: () => ({ kind: 'dropped', reason: 'record_field_invalid', detail: 'not taken yet' }),
+  logs: encodeDeferredRecord,
 };
 
 const blockRows = (

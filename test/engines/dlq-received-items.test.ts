@@ -9,6 +9,7 @@ import { createReceivedItemEncoder } from '../../src/dead-letters/received-item.
 import { redriveMessage } from '../../src/dead-letters/redrive-message.ts';
 import { buckets } from '../../src/directory/keys.ts';
 import { createOwners } from '../../src/directory/owners.ts';
+import { type ApplicationPipeline, signals } from '../../src/model/signals.ts';
 import { encodeBlocksEnvelope } from '../../src/wire/blocks-envelope.ts';
 import { encodeEnvelope } from '../../src/wire/metrics-envelope.ts';
 import { type Cli, createCli } from '../support/clients/cli.ts';
@@ -43,6 +44,7 @@ const putOff = async (
   owner: { readonly dataId: number } | { readonly appId: number },
   item: unknown,
   ordinal: number,
+  pipeline: ApplicationPipeline = 'traces',
 ): Promise<string> => {
   const base = String(nextBase);
   nextBase += 1_000n;
@@ -52,14 +54,18 @@ const putOff = async (
   const payload =
     'dataId' in owner
       ? encodeEnvelope({ ...header, kind: 'metrics', deferred: [{ ...group, ...owner }] }, [section])
-      : encodeBlocksEnvelope({ ...header, kind: 'spans', deferred: [{ ...group, ...owner }] }, [section]);
-  const subject = 'dataId' in owner ? 'metrics.0' : 'traces.0';
+      : encodeBlocksEnvelope(
+          { ...header, kind: signals[pipeline].kind, deferred: [{ ...group, ...owner }] },
+          [section],
+        );
+  const subject = 'dataId' in owner ? 'metrics.0' : `${pipeline}.0`;
   await publishConfirmed(bus, { subject, messageId: base, payload, version: 1 });
   return base;
 };
 
 const settled = async (): Promise<void> => {
-  for (const stream of ['METRICS', 'TRACES', 'LEDGER'] as const) await stack.waitForEmptyStream(stream);
+  for (const stream of ['METRICS', 'TRACES', 'LOGS', 'LEDGER'] as const)
+    await stack.waitForEmptyStream(stream);
 };
 
 const listSchema = z.object({
@@ -260,5 +266,61 @@ describe('a span that was dead-lettered as received', () => {
       arrived: String(arrivedAt),
       row: { ...received?.row },
     });
+  });
+});
+
+describe('a log record that was dead-lettered as received', () => {
+  const logRecord = {
+    timeUnixNano: `${arrivedAt - 2_000}000007`,
+    observedTimeUnixNano: `${arrivedAt - 1_000}000000`,
+    severityNumber: 17,
+    severityText: 'ERROR',
+    body: { stringValue: 'card refused' },
+    attributes: [{ key: 'a', value: { stringValue: 'b' } }],
+    traceId: 'd'.repeat(32),
+    spanId: 'e'.repeat(16),
+    flags: 1,
+    eventName: 'refused',
+  };
+  const resource = { attributes: [{ key: 'service.name', value: { stringValue: 'cart' } }] };
+  const scope = { name: 's', version: '1', attributes: [{ key: 'c', value: { stringValue: 'd' } }] };
+
+  it('is stored once, as its receiver would have it, however often it is redriven', async () => {
+    const { app_id: appId } = await stack.createApplication('received-logs', { fill_dimensions: false });
+    const urls = { resourceSchemaUrl: 'https://example.com/r', scopeSchemaUrl: 'https://example.com/s' };
+    const base = await putOff({ appId }, { resource, scope, ...urls, logRecord }, 3, 'logs');
+    const sequence = await onlyLetterOf(`--app-id ${appId} --pipeline logs`);
+    await settled();
+    expect(await balanceOf('app_id', appId)).toEqual({ dead_lettered: 1 });
+    await publishAgain(sequence);
+    await settled();
+    await cli.text(`dlq redrive ${sequence}`);
+    await settled();
+    expect(await balanceOf('app_id', appId)).toEqual({ stored: 1 });
+    expect(await lettersOf(`--app-id ${appId}`)).toEqual([]);
+    const rows = await stack.spansQuery(
+      `SELECT * EXCEPT (ArrivedAt, Timestamp, TimestampTime, ObservedTimestamp), toUnixTimestamp64Nano(Timestamp) AS time,
+         toUnixTimestamp(TimestampTime) AS seconds, toUnixTimestamp64Nano(ObservedTimestamp) AS observed,
+         toUnixTimestamp64Milli(ArrivedAt) AS arrived FROM otel.otel_logs WHERE AppId = ${appId}`,
+    );
+    expect(
+      rows.map((row) => ({ ...row, seconds: Number(row['seconds']), BizId: Number(row['BizId']) })),
+    ).toEqual([
+      {
+        ...{ TraceId: logRecord.traceId, SpanId: logRecord.spanId, TraceFlags: 1 },
+        ...{ SeverityText: 'ERROR', SeverityNumber: 17, ServiceName: 'cart', Body: 'card refused' },
+        ...{ ResourceSchemaUrl: urls.resourceSchemaUrl, ResourceAttributes: { 'service.name': 'cart' } },
+        ...{
+          ScopeSchemaUrl: urls.scopeSchemaUrl,
+          ScopeName: 's',
+          ScopeVersion: '1',
+          ScopeAttributes: { c: 'd' },
+        },
+        ...{ LogAttributes: { a: 'b' }, EventName: 'refused' },
+        ...{ uid: String(BigInt(base) + 3n), AppId: String(appId), BizId: 2, arrived: String(arrivedAt) },
+        ...{ time: logRecord.timeUnixNano, observed: logRecord.observedTimeUnixNano },
+        seconds: Math.floor((arrivedAt - 2_000) / 1000),
+      },
+    ]);
   });
 });

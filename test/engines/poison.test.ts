@@ -7,7 +7,7 @@ import { logsTable } from '../../src/stores/clickhouse/item-tables.ts';
 import { createQuestdbWriter, readRefusal } from '../../src/stores/questdb/writer.ts';
 import { type BlocksHeader, encodeBlocksEnvelope } from '../../src/wire/blocks-envelope.ts';
 import { readBlock } from '../../src/wire/native/block-reader.ts';
-import { type LogRow, logBlock, logsMessage } from '../support/otlp/log-blocks.ts';
+import { type LogRow, logBlocks, logsMessage } from '../support/otlp/log-blocks.ts';
 import { readDeadLetters } from '../support/outcomes/dead-letters.ts';
 import { fetchEngine } from '../support/stack/fetch-engine.ts';
 import { type Application, type Stack, startStack } from '../support/stack/stack.ts';
@@ -191,7 +191,8 @@ describe('log records in LOGS', () => {
     const columns = blockStatements(logsTable).plainInsert;
     // Merges by the server itself would make one row of both at any time; OPTIMIZE is not bound by it.
     await run('ALTER TABLE otel.otel_logs MODIFY SETTING max_bytes_to_merge_at_max_space_in_pool = 1');
-    for (let attempt = 0; attempt < 2; attempt++) await run(logBlock(rows, { base, appId }), columns);
+    const [block = Buffer.alloc(0)] = logBlocks(rows, { base, appId, arrivedAt: Date.now() });
+    for (let attempt = 0; attempt < 2; attempt++) await run(Buffer.from(block), columns);
     expect(await bodiesOf(appId)).toHaveLength(100);
     await publish('overlap-1', rows, base, appId, true);
     await stack.waitForEmptyStream('LOGS');

@@ -3,10 +3,13 @@ import { Fault } from '../../../../src/model/fault.ts';
 import type { BlockWriter, TraceTimes } from '../../../../src/stores/clickhouse/block-writer.ts';
 import { logsTable } from '../../../../src/stores/clickhouse/item-tables.ts';
 import { createBlocksSink } from '../../../../src/transfer/blocks/blocks-sink.ts';
+import { halvesOf, piecesOf } from '../../../../src/transfer/blocks/pieces.ts';
 import type { HeldMessage } from '../../../../src/transfer/held-message.ts';
 import { type BlocksEnvelope, blocksReaderOf } from '../../../../src/wire/blocks-envelope.ts';
+import { mergeBlocks } from '../../../../src/wire/native/block-merger.ts';
 import { readBlock } from '../../../../src/wire/native/block-reader.ts';
 import { type LogRow, logsMessage } from '../../../support/otlp/log-blocks.ts';
+import { rowsOfLogBlock } from '../../../support/otlp/log-source.ts';
 
 const arrivedAt = Date.UTC(2026, 5, 1, 12);
 const base = 1_400_000_005_000_000n;
@@ -115,4 +118,19 @@ it('a deferred log record is dropped by its own time, or where it has none by th
     ],
   ]);
   expect(Object.fromEntries(validated.tally.get(appId) ?? [])).toMatchObject({ stored: 1, dead_lettered: 1 });
+});
+
+it('half of a block of log records is a block of its own, with every column', () => {
+  const [piece] = piecesOf([messageOf(rowsOf('a', 'b', 'c', 'd', 'e'))]);
+  if (piece === undefined) throw new Error('no piece');
+  const halves = halvesOf([piece])?.flat() ?? [];
+  const whole = rowsOfLogBlock(piece.block);
+  expect(whole.map(({ Body: body }) => body)).toEqual(['a', 'b', 'c', 'd', 'e']);
+  expect(halves.map(({ block }) => rowsOfLogBlock(block))).toEqual([whole.slice(0, 3), whole.slice(3)]);
+  expect(
+    mergeBlocks(
+      halves.map(({ block }) => block),
+      { rowsMax: 100, bytesMax: 1e6 },
+    ).map(rowsOfLogBlock),
+  ).toEqual([whole]);
 });
