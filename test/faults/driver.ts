@@ -2,6 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { errorText } from '../../src/model/fault.ts';
 import { waitFor } from '../support/wait.ts';
 import type { Cluster, Victim } from './cluster.ts';
+import { isOfApplication } from './items.ts';
 import type { Load } from './load.ts';
 import type { Target } from './oracle.ts';
 import type { Fault, LinkFault, ProcessFault } from './schedule.ts';
@@ -122,7 +123,7 @@ export const drive = async (faults: readonly Fault[], options: DriverOptions): P
     const change = { age_seconds_max: isStrict ? strictAgeSeconds : 'off' };
     try {
       for (const { layout, id } of options.swinging) {
-        const kind = layout === 'spans' ? 'applications' : 'data-sources';
+        const kind = isOfApplication(layout) ? 'applications' : 'data-sources';
         await waitFor('the policy is set', policyMsMax, async () => {
           const answer = await cluster.stack.api('PATCH', `/api/v1/${kind}/${id}/policy`, change);
           return answer.status === 200;
@@ -137,7 +138,7 @@ export const drive = async (faults: readonly Fault[], options: DriverOptions): P
   /** Whether an answer was lost or not: once this is done the newest token of the target is known. */
   const rotate = async (target: Target | undefined): Promise<string> => {
     if (target === undefined) return 'there is no such target';
-    const path = `/api/v1/${target.layout === 'spans' ? 'applications' : 'data-sources'}/${target.id}`;
+    const path = `/api/v1/${isOfApplication(target.layout) ? 'applications' : 'data-sources'}/${target.id}`;
     const ask = async (action: string, body: object): Promise<string> => {
       const answer = await cluster.stack.api('POST', `${path}/${action}`, body);
       if (answer.status !== 200) throw new Error(`${action}: ${answer.status}`);

@@ -4,14 +4,12 @@ import { connectGrpc, type GrpcClient } from '../support/grpc/client.ts';
 /** An answer in the words of HTTP; status 0 when no whole answer came. */
 export type GrpcAnswer = { readonly status: number; readonly text: string };
 
-/** Sends exports of traces over gRPC, on a connection to each receiver that is made again when it has ended. */
+/** Sends exports over gRPC, on a connection to each receiver that is made again when it has ended. */
 export type GrpcSender = {
-  /** `body` is protobuf, compressed with gzip where `isPacked`. Never rejects. */
-  send(port: number, body: Buffer, token: string, isPacked: boolean): Promise<GrpcAnswer>;
+  /** `path` names the method, `body` is protobuf, compressed with gzip where `isPacked`. Never rejects. */
+  send(port: number, path: string, body: Buffer, token: string, isPacked: boolean): Promise<GrpcAnswer>;
   close(): void;
 };
-
-const path = '/opentelemetry.proto.collector.trace.v1.TraceService/Export';
 
 /** The status of the same answer over HTTP, by the code of gRPC; every other code has none. */
 const statusOfCode: Readonly<Record<number, number>> = { 0: 200, 3: 400, 7: 403, 8: 429, 14: 503, 16: 401 };
@@ -37,6 +35,7 @@ export const createGrpcSender = (timeoutMs: number): GrpcSender => {
 
   const call = async (
     port: number,
+    path: string,
     body: Buffer,
     token: string,
     isPacked: boolean,
@@ -50,10 +49,13 @@ export const createGrpcSender = (timeoutMs: number): GrpcSender => {
   };
 
   return {
-    send: async (port, body, token, isPacked) => {
+    send: async (port, path, body, token, isPacked) => {
       const timer = new AbortController();
       const late = delay(timeoutMs, undefined, { signal: timer.signal }).catch(() => undefined);
-      const answer = await Promise.race([call(port, body, token, isPacked).catch(() => undefined), late]);
+      const answer = await Promise.race([
+        call(port, path, body, token, isPacked).catch(() => undefined),
+        late,
+      ]);
       timer.abort();
       if (answer === undefined) forget(port);
       return answer ?? { status: 0, text: '' };

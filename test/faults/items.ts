@@ -1,10 +1,15 @@
 import { createRandom } from '../../bench/bodies.ts';
+import type { OtlpLogRecord } from '../support/otlp/logs.ts';
 import type { OtlpSpan } from '../support/otlp/protobuf.ts';
 import { spanOf } from '../support/otlp/span-producer.ts';
 import { pointOf, toJson } from '../support/push/producer.ts';
 
-/** How the items of a target are stored: a row a point, a row a metric, a row a span. */
-export type Layout = 'wide' | 'narrow' | 'spans';
+/** How the items of a target are stored: a row a point, a row a metric, a row a span, a row a log record. */
+export type Layout = 'wide' | 'narrow' | 'spans' | 'logs';
+
+/** Whether the items belong to an application, and so name their requests. */
+export const isOfApplication = (layout: Layout): layout is 'spans' | 'logs' =>
+  layout === 'spans' || layout === 'logs';
 
 /** What all items of a run follow from, beside their number. Milliseconds, a whole second. */
 export type World = { readonly seed: number; readonly baseMs: number };
@@ -13,7 +18,7 @@ export type World = { readonly seed: number; readonly baseMs: number };
  * The expected outcome of an item: `good` is stored; `swing` is stored or dropped as `timestamp_too_old`, by the policy
  * at its validation; any other value is the reason of its drop.
  */
-export type Fate = 'good' | 'swing' | BadPoint | BadSpan;
+export type Fate = 'good' | 'swing' | BadPoint | BadSpan | BadRecord;
 
 const badPoints = [
   'metrics_empty',
@@ -31,6 +36,14 @@ const badSpans = [
   'too_many_events',
 ] as const;
 type BadSpan = (typeof badSpans)[number];
+
+const badRecords = [
+  'record_field_invalid',
+  'timestamp_zero_or_missing',
+  'timestamp_unit_millis',
+  'too_many_attributes',
+] as const;
+type BadRecord = (typeof badRecords)[number];
 
 const dayMs = 86_400_000;
 const badShare = 0.04;
@@ -54,8 +67,9 @@ export const fateOf = (
   const share = random();
   if (isFirst || share > badShare + swingShare) return 'good';
   if (share > badShare) return hasSwing ? 'swing' : 'good';
-  return layout === 'spans'
-    ? pick(badSpans, random, 'trace_id_invalid')
+  if (layout === 'spans') return pick(badSpans, random, 'trace_id_invalid');
+  return layout === 'logs'
+    ? pick(badRecords, random, 'record_field_invalid')
     : pick(badPoints, random, 'metrics_empty');
 };
 
@@ -144,5 +158,40 @@ export const spanToSend = (id: number, fate: Fate, world: World): OtlpSpan => {
       return { ...span, events: Array.from({ length: 129 }, () => ({ name: 'e' })) };
     default:
       return span;
+  }
+};
+
+/** What the row of a log record of this number holds; every fifth has no time of its own, and is stored under the observed one. */
+export const goodRecord = (id: number, fate: Fate, { seed, baseMs }: World) => {
+  const span = spanOf(id, seed, startOf(id, fate, baseMs) / 1000);
+  const isObserved = id % 5 === 0;
+  return {
+    timeUnixNano: isObserved ? '0' : span.startTimeUnixNano,
+    observedTimeUnixNano: isObserved ? span.startTimeUnixNano : span.endTimeUnixNano,
+    severityNumber: 1 + (id % 24),
+    severityText: `level ${id % 3}`,
+    body: { stringValue: `line ${id} of the log` },
+    attributes: span.attributes,
+    ...(id % 2 === 0 ? { traceId: span.traceId, spanId: span.spanId, flags: 1 } : {}),
+  };
+};
+
+/** The log record as an exporter sends it, spoilt when it has to be dropped. */
+export const recordToSend = (id: number, fate: Fate, world: World): OtlpLogRecord => {
+  const record = goodRecord(id, fate, world);
+  switch (fate) {
+    case 'record_field_invalid':
+      return { ...record, severityNumber: 100_000 };
+    case 'timestamp_zero_or_missing':
+      return { ...record, timeUnixNano: '0', observedTimeUnixNano: '0' };
+    case 'timestamp_unit_millis':
+      return { ...record, timeUnixNano: String(BigInt(record.observedTimeUnixNano) / 1_000_000n) };
+    case 'too_many_attributes':
+      return {
+        ...record,
+        attributes: Array.from({ length: 129 }, (_, at) => ({ key: `k${at}`, value: { intValue: '1' } })),
+      };
+    default:
+      return record;
   }
 };

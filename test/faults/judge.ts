@@ -3,6 +3,7 @@ import { errorText } from '../../src/model/fault.ts';
 import type { Stack } from '../support/stack/stack.ts';
 import { waitFor } from '../support/wait.ts';
 import { type Balance, compareBalances, emptyBalance, expectedBalance } from './books.ts';
+import { isOfApplication } from './items.ts';
 import type { Target } from './oracle.ts';
 import { readRows } from './rows.ts';
 import { type Finding, judgeAnswers, judgeRows, type Owed } from './verdict.ts';
@@ -10,7 +11,7 @@ import { type Finding, judgeAnswers, judgeRows, type Owed } from './verdict.ts';
 export type Verdict = {
   readonly findings: readonly Finding[];
   readonly rows: number;
-  /** Rows of spans that a plain query saw twice when the streams had just become empty: two attempts had overlapped. */
+  /** Rows of spans and log records that a plain query saw twice when the streams had just become empty: two attempts had overlapped. */
   readonly overlaps: number;
   /** Spans there twice for a plain query because their request came again after the streams had forgotten its id. */
   readonly lateRepeats: number;
@@ -28,7 +29,10 @@ export type Case = Owed & {
 
 const settleMsMax = 180_000;
 const mergeMsMax = 30_000;
-const streams = ['METRICS', 'TRACES', 'LEDGER'] as const;
+const streams = ['METRICS', 'TRACES', 'LOGS', 'LEDGER'] as const;
+
+/** The tables of the layouts whose rows repeat in a plain query until a merge. */
+const tables = { spans: 'otel.otel_traces', logs: 'otel.otel_logs' } as const;
 
 const streamStates = z.object({
   account_details: z
@@ -92,7 +96,7 @@ const outcomesRow = z.object({
 });
 
 const outcomesOf = async (stack: Stack, { layout, id }: Target): Promise<Balance> => {
-  const column = layout === 'spans' ? 'app_id' : 'data_id';
+  const column = isOfApplication(layout) ? 'app_id' : 'data_id';
   const rows = await stack.spansQuery(
     `SELECT sum(received) AS received, sumMap(outcomes) AS outcomes FROM otel.ingest_outcomes FINAL WHERE ${column} = ${id}`,
   );
@@ -112,15 +116,17 @@ const numberRow = z.object({ number: z.coerce.number() });
 const countOf = async (stack: Stack, sql: string): Promise<number> =>
   numberRow.parse((await stack.spansQuery(sql))[0]).number;
 
-const repeatsSql = (target: Target, final: '' | 'FINAL'): string =>
-  `SELECT count() - uniqExact(uid) AS number FROM otel.otel_traces ${final} WHERE AppId = ${target.id}`;
+const repeatsSql = (table: string, id: number, final: '' | 'FINAL'): string =>
+  `SELECT count() - uniqExact(uid) AS number FROM ${table} ${final} WHERE AppId = ${id}`;
 
-const judgeSpansBeside = async (stack: Stack, target: Target): Promise<Finding[]> => {
+const judgeBeside = async (stack: Stack, target: Target): Promise<Finding[]> => {
   const findings: Finding[] = [];
-  const repeats = await countOf(stack, repeatsSql(target, 'FINAL'));
+  if (!isOfApplication(target.layout)) return findings;
+  const repeats = await countOf(stack, repeatsSql(tables[target.layout], target.id, 'FINAL'));
   if (repeats > 0) {
     findings.push({ offence: 'twice', target: target.name, detail: `${repeats} rows with FINAL` });
   }
+  if (target.layout === 'logs') return findings;
   const lost = await countOf(
     stack,
     `SELECT count() AS number FROM (SELECT DISTINCT TraceId FROM otel.otel_traces WHERE AppId = ${target.id}) WHERE TraceId NOT IN (SELECT TraceId FROM otel.otel_traces_trace_id_ts)`,
@@ -131,10 +137,10 @@ const judgeSpansBeside = async (stack: Stack, target: Target): Promise<Finding[]
 
 /** Rows there twice just now; those of overlaps are merged by transfer, which is given a while. */
 const overlapsOf = async (stack: Stack, targets: readonly Target[]): Promise<number> => {
-  const spans = targets.filter(({ layout }) => layout === 'spans');
   const count = async (): Promise<number> => {
     let repeats = 0;
-    for (const target of spans) repeats += await countOf(stack, repeatsSql(target, ''));
+    for (const { layout, id } of targets)
+      if (isOfApplication(layout)) repeats += await countOf(stack, repeatsSql(tables[layout], id, ''));
     return repeats;
   };
   const first = await count();
@@ -161,7 +167,7 @@ export const judge = async (given: Case): Promise<Verdict> => {
     const presence = judgeRows(seen, target, given);
     lateRepeats += presence.lateRepeats;
     findings.push(...presence.findings);
-    if (target.layout === 'spans') findings.push(...(await judgeSpansBeside(stack, target)));
+    findings.push(...(await judgeBeside(stack, target)));
     const isPresent = (id: number): boolean => presence.bits.has(id);
     for (const claim of claims) {
       if (claim.target !== target || claim.debt !== 'uncertain') continue;

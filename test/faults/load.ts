@@ -2,9 +2,10 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
 import { Agent, request } from 'undici';
 import { createRandom } from '../../bench/bodies.ts';
+import { encodeLogsProtobuf, type OtlpLogsRequest } from '../support/otlp/logs.ts';
 import { encodeOtlpJson, encodeOtlpProtobuf, type OtlpRequest } from '../support/otlp/protobuf.ts';
 import { createGrpcSender, type GrpcSender } from './grpc-sender.ts';
-import { fateOf, pointText, spanToSend, type World } from './items.ts';
+import { fateOf, isOfApplication, pointText, recordToSend, spanToSend, type World } from './items.ts';
 import type { Claim, Oracle, Target, Try } from './oracle.ts';
 
 /** Where one ingress process is reached: ports of its receivers, on loopback; traces over HTTP and over gRPC. */
@@ -15,7 +16,7 @@ export type LoadOptions = {
   readonly world: World;
   readonly receivers: readonly Receiver[];
   readonly targets: readonly Target[];
-  /** How many senders each target has: half of those of points name their requests, all of spans do. */
+  /** How many senders each target has: half of those of points name their requests, all others do. */
   readonly sendersEach: number;
   /** Greatest pause between two requests of a sender, ms. */
   readonly pauseMsMax: number;
@@ -73,7 +74,7 @@ const credentialOf = ({ tokens }: Target, random: () => number): string =>
 
 const pushWire = (claim: Claim, world: World, isPacked: boolean): WireOf => {
   const { target, first, count, isNamed } = claim;
-  if (target.layout === 'spans') throw new Error('spans are not pushed');
+  if (isOfApplication(target.layout)) throw new Error(`${target.layout} are not pushed`);
   const points: string[] = [];
   for (let id = first; id < first + count; id++) {
     const fate = fateOf(id, target.layout, id === first, target.hasSwing, world.seed);
@@ -93,26 +94,42 @@ const pushWire = (claim: Claim, world: World, isPacked: boolean): WireOf => {
   };
 };
 
-const spansWire = (claim: Claim, world: World, isJson: boolean, isPacked: boolean): WireOf => {
-  const { target, first, count } = claim;
+const resourceOf = (first: number) => ({
+  attributes: [{ key: 'service.name', value: { stringValue: `service-${first % 4}` } }],
+});
+const scope = { name: 'faults', version: '1' };
+
+const spansOf = ({ target, first, count }: Claim, world: World): OtlpRequest => {
   const spans = Array.from({ length: count }, (_, index) => {
     const id = first + index;
     return spanToSend(id, fateOf(id, 'spans', index === 0, target.hasSwing, world.seed), world);
   });
-  const whole: OtlpRequest = {
-    resourceSpans: [
-      {
-        resource: {
-          attributes: [{ key: 'service.name', value: { stringValue: `service-${first % 4}` } }],
-        },
-        scopeSpans: [{ scope: { name: 'faults', version: '1' }, spans }],
-      },
-    ],
-  };
-  const plain = isJson ? encodeOtlpJson(whole) : encodeOtlpProtobuf(whole);
+  return { resourceSpans: [{ resource: resourceOf(first), scopeSpans: [{ scope, spans }] }] };
+};
+
+const recordsOf = ({ target, first, count }: Claim, world: World): OtlpLogsRequest => {
+  const logRecords = Array.from({ length: count }, (_, index) => {
+    const id = first + index;
+    return recordToSend(id, fateOf(id, 'logs', index === 0, target.hasSwing, world.seed), world);
+  });
+  return { resourceLogs: [{ resource: resourceOf(first), scopeLogs: [{ scope, logRecords }] }] };
+};
+
+/** The body of a request of spans or of log records. */
+const exportOf = (claim: Claim, world: World, isJson: boolean): Buffer => {
+  if (claim.target.layout === 'spans') {
+    const whole = spansOf(claim, world);
+    return isJson ? encodeOtlpJson(whole) : encodeOtlpProtobuf(whole);
+  }
+  const whole = recordsOf(claim, world);
+  return isJson ? Buffer.from(JSON.stringify(whole)) : encodeLogsProtobuf(whole);
+};
+
+const exportWire = (claim: Claim, world: World, isJson: boolean, isPacked: boolean): WireOf => {
+  const plain = exportOf(claim, world, isJson);
   const body = isPacked ? gzipSync(plain, { level: 1 }) : plain;
   return (token) => ({
-    path: '/v1/traces',
+    path: claim.target.layout === 'spans' ? '/v1/traces' : '/v1/logs',
     isProtobuf: !isJson,
     body,
     headers: {
@@ -150,11 +167,23 @@ const tryOf = (sentAt: number, receiver: number, status: number, text: string): 
   isRecognised: /received before/.test(text),
 });
 
+/** The call of gRPC that takes what this path takes. */
+const grpcPaths: Readonly<Record<string, string>> = {
+  '/v1/traces': '/opentelemetry.proto.collector.trace.v1.TraceService/Export',
+  '/v1/logs': '/opentelemetry.proto.collector.logs.v1.LogsService/Export',
+};
+
 /** Sends once over gRPC; status 0 when no whole answer came. */
 const callOnce = async ({ grpc }: Ways, port: number, receiver: number, wire: Wire): Promise<Try> => {
   const sentAt = Date.now();
   const isPacked = wire.headers['content-encoding'] === 'gzip';
-  const { status, text } = await grpc.send(port, wire.body, wire.headers['x-mon-token'] ?? '', isPacked);
+  const { status, text } = await grpc.send(
+    port,
+    grpcPaths[wire.path] ?? '',
+    wire.body,
+    wire.headers['x-mon-token'] ?? '',
+    isPacked,
+  );
   return { ...tryOf(sentAt, receiver, status, text), isGrpc: true };
 };
 
@@ -195,7 +224,7 @@ export const startLoad = (options: LoadOptions): Load => {
     const receiver = turn++ % receivers.length;
     const ports = receivers[receiver];
     if (wire.isProtobuf && random() < 0.5) return callOnce(ways, ports?.grpc ?? 0, receiver, wire);
-    const port = claim.target.layout === 'spans' ? ports?.otlp : ports?.push;
+    const port = isOfApplication(claim.target.layout) ? ports?.otlp : ports?.push;
     return sendOnce(ways, `http://127.0.0.1:${port}${wire.path}`, receiver, wire);
   };
 
@@ -249,16 +278,16 @@ export const startLoad = (options: LoadOptions): Load => {
   ): Promise<void> => {
     const isPacked = random() < 0.2;
     const isJson = random() < 0.5;
-    const isSpans = what.target.layout === 'spans';
-    const form = `${isSpans ? (isJson ? 'json' : 'protobuf') : 'push'}${isPacked ? ', gzip' : ''}`;
+    const isExport = isOfApplication(what.target.layout);
+    const form = `${isExport ? (isJson ? 'json' : 'protobuf') : 'push'}${isPacked ? ', gzip' : ''}`;
     const claim = oracle.claim({ ...what, form });
-    const wireOf = isSpans ? spansWire(claim, world, isJson, isPacked) : pushWire(claim, world, isPacked);
+    const wireOf = isExport ? exportWire(claim, world, isJson, isPacked) : pushWire(claim, world, isPacked);
     await settle(ways, claim, wireOf, random, onAnswer);
   };
 
   const send = async (target: Target, sender: number): Promise<void> => {
     const random = createRandom(world.seed * 101 + target.id * 13 + sender);
-    const isNamed = target.layout === 'spans' || sender % 2 === 1;
+    const isNamed = isOfApplication(target.layout) || sender % 2 === 1;
     const ways = openWays();
     while (!stop.signal.aborted) {
       await sendClaim(ways, { target, isNamed, count: countOf(random, isNamed) }, random);
@@ -269,7 +298,7 @@ export const startLoad = (options: LoadOptions): Load => {
 
   const flood = async (target: Target, boundMs: number): Promise<boolean> => {
     const end = Date.now() + boundMs;
-    const isNamed = target.layout === 'spans';
+    const isNamed = isOfApplication(target.layout);
     let isFull = false;
     const floodFrom = async (sender: number): Promise<void> => {
       const random = createRandom(world.seed * 211 + target.id + sender);

@@ -4,7 +4,7 @@ import type { Layout } from './items.ts';
 export type Target = {
   readonly name: string;
   readonly layout: Layout;
-  /** Data id of points, application of spans. */
+  /** Data id of points, application of spans and log records. */
   readonly id: number;
   /** Those that it has had, the newest last. */
   readonly tokens: string[];
@@ -33,7 +33,7 @@ export type Try = {
   readonly isRepeat?: boolean;
   /** The token was another one than at the first try. */
   readonly isOtherToken?: boolean;
-  /** It went over gRPC; requests of spans alone. */
+  /** It went over gRPC; requests in protobuf alone. */
   readonly isGrpc?: boolean;
   /** The answer reported an earlier request. */
   readonly isRecognised?: boolean;

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import type { Stack } from '../support/stack/stack.ts';
 import {
   fateOf,
+  goodRecord,
   goodSpan,
   narrowPoint,
   numberOfNarrowValue,
@@ -108,6 +109,52 @@ const readSpans = async (
   });
 };
 
+const recordRow = z.object({
+  TraceId: z.string(),
+  SpanId: z.string(),
+  TraceFlags: z.coerce.number(),
+  SeverityText: z.string(),
+  SeverityNumber: z.coerce.number(),
+  Body: z.string(),
+  time: z.string(),
+  seconds: z.string(),
+  observed: z.string(),
+  LogAttributes: z.record(z.string(), z.string()),
+});
+
+const recordsSql = (appId: number): string =>
+  `SELECT TraceId, SpanId, TraceFlags, SeverityText, SeverityNumber, Body, LogAttributes,
+     toString(toUnixTimestamp64Nano(Timestamp)) AS time, toString(toUnixTimestamp(TimestampTime)) AS seconds,
+     toString(toUnixTimestamp64Nano(ObservedTimestamp)) AS observed
+   FROM otel.otel_logs WHERE AppId = ${appId}`;
+
+const readRecords = async (
+  stack: Stack,
+  target: Target,
+  claims: readonly Claim[],
+  world: World,
+): Promise<SeenRow[]> => {
+  const rows = await stack.spansQuery(recordsSql(target.id));
+  return rows.map((each) => {
+    const row = recordRow.parse(each);
+    const id = Number(row.LogAttributes['id']);
+    const record = goodRecord(id, fateIn(claims, target, id, world), world);
+    const time = record.timeUnixNano === '0' ? record.observedTimeUnixNano : record.timeUnixNano;
+    const isUnchanged =
+      row.time === time &&
+      row.seconds === time.slice(0, -9) &&
+      row.observed === record.observedTimeUnixNano &&
+      row.SeverityNumber === record.severityNumber &&
+      row.SeverityText === record.severityText &&
+      row.Body === record.body.stringValue &&
+      row.TraceId === (record.traceId ?? '') &&
+      row.SpanId === (record.spanId ?? '') &&
+      row.TraceFlags === (record.flags ?? 0) &&
+      row.LogAttributes['http.route'] === record.attributes[1]?.value.stringValue;
+    return { id, bit: 1, isUnchanged, text: JSON.stringify(row) };
+  });
+};
+
 /** Every row of a target, as a plain query sees it. */
 export const readRows = async (
   stack: Stack,
@@ -116,6 +163,7 @@ export const readRows = async (
   world: World,
 ): Promise<SeenRow[]> => {
   if (target.layout === 'spans') return readSpans(stack, target, claims, world);
+  if (target.layout === 'logs') return readRecords(stack, target, claims, world);
   const rows = await readPoints(stack, `2_mon_time_series_${target.id}.__default__`);
   return rows.map((row) => {
     const text = JSON.stringify(row);

@@ -3,7 +3,7 @@ import { inspect } from 'node:util';
 import { waitFor } from '../support/wait.ts';
 import { ackWaitSeconds, type Cluster, startCluster } from './cluster.ts';
 import { type DoneFault, drive, untilReady, untilReceiving } from './driver.ts';
-import type { World } from './items.ts';
+import { isOfApplication, type World } from './items.ts';
 import { judge, untilSettled, type Verdict } from './judge.ts';
 import { startLoad } from './load.ts';
 import { mendBrokenTables } from './mend.ts';
@@ -75,7 +75,7 @@ const createTargets = async ({ stack }: Cluster, round: number): Promise<Target[
     const common = { name: `${name}, round ${round}`, layout, hasSwing };
     return waitFor(`${common.name} is made`, callMsMax, async () => {
       const unique = `${layout}_${round}_${++tries}`;
-      if (layout === 'spans') {
+      if (isOfApplication(layout)) {
         const { app_id: id, token } = await stack.createApplication(unique);
         return { ...common, id, tokens: [token] };
       }
@@ -89,6 +89,7 @@ const createTargets = async ({ stack }: Cluster, round: number): Promise<Target[
     await create('wide with changes', 'wide', true),
     await create('spans', 'spans', false),
     await create('spans with changes', 'spans', true),
+    await create('log records with changes', 'logs', true),
   ];
 };
 

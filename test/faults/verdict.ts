@@ -1,4 +1,4 @@
-import { fateOf, type World } from './items.ts';
+import { fateOf, isOfApplication, type World } from './items.ts';
 import { type Claim, claimOf, type Target } from './oracle.ts';
 import { bitsOf, type SeenRow } from './rows.ts';
 
@@ -70,7 +70,7 @@ const lookAtRows = (
     };
     const seen = bits.get(id) ?? 0;
     if (claim === undefined || claim.target !== target) find('unexpected');
-    else if ((seen & bit) !== 0 && target.layout !== 'spans') find('twice');
+    else if ((seen & bit) !== 0 && !isOfApplication(target.layout)) find('twice');
     else if ((seen & bit) !== 0 && isLate(claim, duplicateWindowSeconds)) lateRepeats++;
     else if ((seen & bit) !== 0) find('unmerged');
     else if (!isUnchanged) find('changed');
