@@ -214,6 +214,7 @@ export const settingsTable = z.object({
       'TIDEMARK_INGRESS_OTLP_URL',
       'the same for the trace receiver, up to the path before /v1/traces',
     ),
+    grpcUrl: publicUrl.optional('TIDEMARK_INGRESS_GRPC_URL', 'the same for the trace receiver over gRPC'),
     headersTimeoutMs: count.setting(
       'TIDEMARK_INGRESS_HEADERS_TIMEOUT_MS',
       '10000',

@@ -14,6 +14,8 @@ export type Snippet = {
   readonly needs: string;
   /** Below `schemas/snippets`. */
   readonly file: string;
+  /** Whether it sends over gRPC; without one it does not. */
+  readonly isGrpc?: boolean;
 };
 
 const of =
@@ -41,6 +43,16 @@ export const snippets: readonly Snippet[] = [
     'variables.sh',
     'in the environment of the program',
   ),
+  {
+    ...spans(
+      'variables-grpc',
+      'Any OpenTelemetry SDK or agent, over gRPC',
+      'sh',
+      'variables-grpc.sh',
+      'in the environment of the program',
+    ),
+    isGrpc: true,
+  },
   spans(
     'collector',
     'OpenTelemetry Collector',
@@ -81,6 +93,7 @@ export type SnippetValues = {
   /** Addresses without a slash at the end. */
   readonly push: string;
   readonly otlp: string;
+  readonly grpc?: string | undefined;
   readonly dataId?: number | undefined;
   readonly token?: string | undefined;
 };
@@ -88,13 +101,14 @@ export type SnippetValues = {
 /** Stands in a snippet that is shown without its token. */
 export const tokenPlaceholder = '<token>';
 
-const examples = /http:\/\/127\.0\.0\.1:10205|http:\/\/127\.0\.0\.1:4318|1500002|<token>/g;
+const examples = /http:\/\/127\.0\.0\.1:10205|http:\/\/127\.0\.0\.1:431[78]|1500002|<token>/g;
 
 /** The text with these values in the place of the example ones; a value that is not given stays the example. */
-export const fillSnippet = (text: string, { push, otlp, dataId, token }: SnippetValues): string => {
+export const fillSnippet = (text: string, { push, otlp, grpc, dataId, token }: SnippetValues): string => {
   const values: Readonly<Record<string, string | undefined>> = {
     'http://127.0.0.1:10205': push,
     'http://127.0.0.1:4318': otlp,
+    'http://127.0.0.1:4317': grpc,
     '1500002': dataId === undefined ? undefined : String(dataId),
     [tokenPlaceholder]: token,
   };

@@ -1,4 +1,8 @@
-import { afterAll, beforeAll } from 'vitest';
+import { execFile } from 'node:child_process';
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, expect, it } from 'vitest';
 import { buildGo, buildJava, installNpm, missingTool, pinnedIn } from '../support/clients/builds.ts';
 import {
   describeBuilt,
@@ -6,6 +10,7 @@ import {
   startJava,
   startJavascriptGrpc,
 } from '../support/clients/built-client.ts';
+import { createCli } from '../support/clients/cli.ts';
 import { startClient } from '../support/clients/process.ts';
 import { traces } from '../support/clients/signal.ts';
 import { startClientStack } from '../support/clients/suite.ts';
@@ -96,3 +101,19 @@ await describeBuilt(() => on, {
   repeatsLostConnection: 'sometimes',
   logsPartialSuccess: false,
 });
+
+const noPython = await whyNoPython();
+
+it.skipIf(noPython !== undefined)(
+  'the set-up snippet of variables over gRPC stores a span of a program that knows neither address nor token',
+  async () => {
+    const application = await on.application();
+    const cli = createCli(() => ({ PATH: process.env['PATH'], ...on.stack.env }));
+    const variables = join(on.stack.folder, 'variables.sh');
+    await writeFile(variables, await cli.text(`snippet ${application.app_id} --for variables-grpc --token`));
+    const interpreter = await installPython(python);
+    const program = join(import.meta.dirname, '../support/clients/by_variables_grpc.py');
+    await promisify(execFile)('sh', ['-c', `. '${variables}' && exec '${interpreter}' '${program}'`]);
+    expect(await on.storedSpans(application)).toMatchObject([{ SpanName: 'order', ServiceName: 'shop' }]);
+  },
+);

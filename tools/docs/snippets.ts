@@ -23,7 +23,7 @@ export const snippetsDocument = (): string =>
     '',
     '`make docs` writes this page from `src/config/snippets.ts` and `schemas/snippets`. `tidemark snippet <id>` and the console print the same',
     'texts with the address of the receiver, the data id and, for those who may see it, the token. The addresses are those of',
-    '`TIDEMARK_INGRESS_PUSH_URL` and `TIDEMARK_INGRESS_OTLP_URL`; without them, the host under which the admin API was called.',
+    '`TIDEMARK_INGRESS_PUSH_URL`, `TIDEMARK_INGRESS_OTLP_URL` and `TIDEMARK_INGRESS_GRPC_URL`; without them, the host under which the admin API was called.',
     '',
     '## Points',
     '',

@@ -2969,6 +2969,8 @@ export interface components {
             push_url: string;
             /** @description The trace receiver, without a path */
             otlp_url: string;
+            /** @description The trace receiver over gRPC; null where there is none */
+            grpc_url: string | null;
             items: components["schemas"]["Snippet"][];
         };
         Snippet: {

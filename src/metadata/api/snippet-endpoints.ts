@@ -23,6 +23,10 @@ const answer = z
   .strictObject({
     push_url: z.string().meta({ description: 'The push receiver, without a path' }),
     otlp_url: z.string().meta({ description: 'The trace receiver, without a path' }),
+    grpc_url: z
+      .string()
+      .nullable()
+      .meta({ description: 'The trace receiver over gRPC; null where there is none' }),
     items: z.array(snippet),
   })
   .meta({ id: 'Snippets' });
@@ -39,11 +43,12 @@ const filled = (
   const urls = receivers(host);
   const items = snippets
     .filter(({ pipeline }) => (pipeline === 'metrics' ? appId === undefined : dataId === undefined))
-    .map(({ file, ...shown }) => ({
+    .filter(({ isGrpc }) => isGrpc !== true || urls.grpc !== undefined)
+    .map(({ file, isGrpc: _, ...shown }) => ({
       ...shown,
       text: fillSnippet(readSnippet(schemasFolder, { ...shown, file }), { ...urls, dataId, token }),
     }));
-  return { push_url: urls.push, otlp_url: urls.otlp, items };
+  return { push_url: urls.push, otlp_url: urls.otlp, grpc_url: urls.grpc ?? null, items };
 };
 
 const shownEndpoint = (deps: ApiDeps): Endpoint =>

@@ -1,7 +1,12 @@
 import type { Settings } from '../../config/settings.ts';
 
 /** Addresses of the receivers, as senders reach them, without a slash at the end. */
-export type ReceiverUrls = { readonly push: string; readonly otlp: string };
+export type ReceiverUrls = {
+  readonly push: string;
+  readonly otlp: string;
+  /** Undefined where there is no receiver over gRPC. */
+  readonly grpc: string | undefined;
+};
 
 /** The same for a caller that reached the admin API under this host (`name` or `name:port`). */
 export type Receivers = (host: string | undefined) => ReceiverUrls;
@@ -20,5 +25,6 @@ export const receiversOf =
     return {
       push: ingress.pushUrl ?? at(ingress.pushPort),
       otlp: ingress.otlpUrl ?? at(ingress.otlpPort),
+      grpc: ingress.grpcUrl ?? (ingress.grpcPort === undefined ? undefined : at(ingress.grpcPort)),
     };
   };

@@ -277,12 +277,12 @@ export const startStack = async (options: StackOptions = {}): Promise<Stack> => 
   });
   // So that metadata prints the addresses of the first receivers in what producers copy.
   const [first] = ingressPorts;
+  const isEarlierMetadata = options.program !== undefined || options.programs?.['metadata'] !== undefined;
   const metadataEnv = {
     ...(first === undefined ? {} : receiverEnv(first)),
+    ...(first === undefined || isEarlierMetadata ? {} : { TIDEMARK_INGRESS_GRPC_PORT: String(first.grpc) }),
     // Tests store points of any age, and look at what stays.
-    ...(options.program === undefined && options.programs?.['metadata'] === undefined
-      ? { TIDEMARK_METADATA_RETENTION_DAYS: 'off' }
-      : {}),
+    ...(isEarlierMetadata ? {} : { TIDEMARK_METADATA_RETENTION_DAYS: 'off' }),
     ...(await envOf('metadata', 'metadata')),
   };
   const metadata = roleProcess('metadata', 'metadata', metadataEnv, metadataPorts, options);

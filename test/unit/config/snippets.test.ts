@@ -11,6 +11,7 @@ const read = (snippet: Snippet): string => readSnippet(schemas, snippet);
 const values = {
   push: 'https://p.example.com',
   otlp: 'https://o.example.com',
+  grpc: 'https://g.example.com',
   dataId: 1_600_001,
   token: 'f'.repeat(32),
 };
@@ -21,10 +22,11 @@ describe('a snippet', () => {
     (snippet) => {
       const filled = fillSnippet(read(snippet), values);
       const isPush = snippet.pipeline === 'metrics';
-      expect(filled).toContain(isPush ? 'https://p.example.com/v2/push/' : 'https://o.example.com');
+      const traces = snippet.isGrpc === true ? 'https://g.example.com' : 'https://o.example.com';
+      expect(filled).toContain(isPush ? 'https://p.example.com/v2/push/' : traces);
       expect(filled).toContain(values.token);
       if (isPush) expect(filled).toContain('1600001');
-      expect(filled).not.toMatch(/<token>|1500002|127\.0\.0\.1:(10205|4318)/);
+      expect(filled).not.toMatch(/<token>|1500002|127\.0\.0\.1:(10205|431[78])/);
     },
   );
 
@@ -66,7 +68,12 @@ describe('the addresses of the receivers', () => {
 
   it('are those of the settings, and https where the receivers have a certificate', () => {
     const env = { TIDEMARK_INGRESS_PUSH_URL: 'https://in.example.com/metrics/' };
-    expect(of(env, 'x')).toEqual({ push: 'https://in.example.com/metrics', otlp: 'http://x:4318' });
+    expect(of(env, 'x')).toEqual({
+      push: 'https://in.example.com/metrics',
+      otlp: 'http://x:4318',
+      grpc: 'http://x:4317',
+    });
+    expect(of({ TIDEMARK_INGRESS_GRPC_PORT: 'off' }, 'x').grpc).toBeUndefined();
     const tls = { TIDEMARK_INGRESS_TLS_CERT_FILE: 'c.pem', TIDEMARK_INGRESS_TLS_KEY_FILE: 'k.pem' };
     expect(of(tls, 'x').otlp).toBe('https://x:4318');
   });
