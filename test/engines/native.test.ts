@@ -7,8 +7,12 @@ import { spanRequest } from '../../bench/span-bodies.ts';
 import { countedBase } from '../../src/model/uid.ts';
 import { mergeBlocks } from '../../src/wire/native/block-merger.ts';
 import { withoutRows } from '../../src/wire/native/block-reader.ts';
+import { logColumns } from '../../src/wire/native/log-columns.ts';
 import { spanColumns } from '../../src/wire/native/span-columns.ts';
 import type { EncodedItems } from '../../src/wire/otlp/types.ts';
+import { anyLogsRequest } from '../support/otlp/log-requests.ts';
+import { encodeLogsOfJson, encodeLogsOfProtobuf } from '../support/otlp/log-source.ts';
+import { plainLogRows } from '../support/otlp/plain/log-twin.ts';
 import { twinOf } from '../support/otlp/plain/twin.ts';
 import { encodeOtlpJson, type OtlpRequest } from '../support/otlp/protobuf.ts';
 import { anyRequest } from '../support/otlp/requests.ts';
@@ -24,7 +28,12 @@ import {
 } from '../support/otlp/trace-source.ts';
 import { startEngines, type TestEngines } from '../support/stack/engines.ts';
 
-const structure = spanColumns.map(({ name, type }) => `\`${name}\` ${type}`).join(', ');
+const structureOf = (columns: readonly { readonly name: string; readonly type: string }[]): string =>
+  columns.map(({ name, type }) => `\`${name}\` ${type}`).join(', ');
+
+const structure = structureOf(spanColumns);
+const spanTable = { structure, order: 'ServiceName, SpanName, toDateTime(Timestamp)' };
+const logTable = { structure: structureOf(logColumns), order: 'ServiceName, TimestampTime, Timestamp' };
 
 let engines: TestEngines;
 let client: ClickHouseClient;
@@ -42,11 +51,11 @@ afterAll(async () => {
   await engines?.stop();
 });
 
-const createTable = async (name: string): Promise<string> => {
+const createTable = async (name: string, of = spanTable): Promise<string> => {
   await client.command({
     query:
-      `CREATE TABLE native.${name} (${structure}) ENGINE = ReplacingMergeTree PARTITION BY toDate(Timestamp) ` +
-      'ORDER BY (ServiceName, SpanName, toDateTime(Timestamp), uid)',
+      `CREATE TABLE native.${name} (${of.structure}) ENGINE = ReplacingMergeTree PARTITION BY toDate(Timestamp) ` +
+      `ORDER BY (${of.order}, uid)`,
   });
   await client.command({ query: `SYSTEM STOP MERGES native.${name}` });
   return `native.${name}`;
@@ -70,7 +79,7 @@ const select = async (query: string): Promise<Record<string, unknown>[]> => {
 };
 
 const secondsOf = (nanos: unknown): string => {
-  const text = String(nanos).padStart(10, '0');
+  const text = String(nanos).padStart(19, '0');
   return `${text.slice(0, -9)}.${text.slice(-9)}`;
 };
 
@@ -78,7 +87,7 @@ const secondsOf = (nanos: unknown): string => {
 const asJson = (row: SpanRow): Record<string, unknown> =>
   Object.fromEntries(
     Object.entries(row).map(([name, value]) => {
-      if (name === 'Timestamp') return [name, secondsOf(value)];
+      if (name === 'Timestamp' || name === 'ObservedTimestamp') return [name, secondsOf(value)];
       if (name === 'ArrivedAt') return [name, secondsOf(BigInt(String(value)) * 1_000_000n)];
       if (name === 'Events.Timestamp' && Array.isArray(value)) return [name, value.map(secondsOf)];
       if (typeof value === 'bigint') return [name, String(value)];
@@ -126,6 +135,31 @@ describe('blocks of FORMAT Native in ClickHouse', () => {
       for (const [index, row] of (wanted ?? []).entries()) expect(stored?.[index]).toEqual(row);
     },
   );
+
+  const logRequests = fc.sample(anyLogsRequest, { numRuns: 150, seed: 20_261_123 });
+
+  it.each([
+    ['JSON', encodeLogsOfJson, false],
+    ['protobuf', encodeLogsOfProtobuf, false],
+    ['merged', encodeLogsOfProtobuf, true],
+  ] as const)('are the same of log records (%s)', async (name, encode, asMerged) => {
+    const table = await createTable(`logs_of_${name.toLowerCase()}`, logTable);
+    const expected = await createTable(`logs_expected_${name.toLowerCase()}`, logTable);
+    const encoded = logRequests.map((request, index) => encode(request, contexts[index]));
+    const plainRows = logRequests.flatMap((request, index) =>
+      plainLogRows(Buffer.from(JSON.stringify(request)), contexts[index] ?? contextWith()),
+    );
+    const blocks = blocksOf(encoded);
+    const merged = mergeBlocks(blocks, { rowsMax: 500, bytesMax: 2 ** 20 });
+    await insert(`INSERT INTO ${table}`, asMerged ? merged : blocks);
+    await client.insert({ table: expected, values: plainRows.map(asJson), format: 'JSONEachRow' });
+    const [stored, wanted] = await Promise.all(
+      [table, expected].map((from) => select(`SELECT * FROM ${from} ORDER BY uid`)),
+    );
+    expect(plainRows.length).toBeGreaterThan(100);
+    expect(stored).toHaveLength(plainRows.length);
+    for (const [index, row] of (wanted ?? []).entries()) expect(stored?.[index]).toEqual(row);
+  });
 
   it('become one part, a hundred of them in one INSERT, with and without events', async () => {
     const table = await createTable('one_part');

@@ -5,6 +5,7 @@ import { jsonTraces } from '../../../src/rules/spans/json-traces.ts';
 import { protobufTraces } from '../../../src/rules/spans/protobuf-traces.ts';
 import { tokensMax } from '../../../src/wire/otlp/resource-row.ts';
 import { TooManyItems, TooManyTokens } from '../../../src/wire/otlp/types.ts';
+import { encodeLogsOfJson, goodRecord, logsOf } from '../../support/otlp/log-source.ts';
 import { encodeOtlpProtobuf } from '../../support/otlp/protobuf.ts';
 import {
   encodeJson,
@@ -14,6 +15,9 @@ import {
   contextWith as spansContext,
 } from '../../support/otlp/trace-source.ts';
 import { contextWith, encodeWithNames, sourceWith } from '../../support/push/source.ts';
+
+const range = <T>(count: number, make: (index: number) => T): T[] =>
+  Array.from({ length: count }, (_, index) => make(index));
 
 /** This many spans of one resource, two of which fill a message. */
 const heavy = (spans: number) => ({
@@ -38,6 +42,39 @@ describe('a small body with a large resource', () => {
 
   it('is refused beyond', () => {
     expect(() => encodeJson(heavy(2 * runsMax + 1))).toThrow(TooManyItems);
+  });
+});
+
+/** This many log records of one scope, two of which fill a message. */
+const heavyLogs = (records: number) => {
+  const [{ resource: scope } = { resource: {} }] = heavy(1).resourceSpans;
+  return { resourceLogs: [{ scopeLogs: [{ scope, logRecords: range(records, () => goodRecord) }] }] };
+};
+
+// Log records have the attributes of their scope in each message, too.
+describe('a small body of log records with a large scope', () => {
+  it('is read up to a number of messages', () => {
+    expect(encodeLogsOfJson(heavyLogs(2 * runsMax)).runs).toHaveLength(runsMax);
+  });
+
+  it('is refused beyond', () => {
+    expect(() => encodeLogsOfJson(heavyLogs(2 * runsMax + 1))).toThrow(TooManyItems);
+  });
+
+  it('is refused where its records are deferred, and each would keep it as text', () => {
+    const late = range(200, () => ({ ...goodRecord, timeUnixNano: '5' }));
+    const [entry] = heavyLogs(0).resourceLogs;
+    const scopeLogs = [{ scope: entry?.scopeLogs[0]?.scope, logRecords: late }];
+    expect(() => encodeLogsOfJson({ resourceLogs: [{ scopeLogs }] })).toThrow(/log records of the request/);
+  });
+
+  it('has a bound of blocks, whatever the days of its records', () => {
+    const days = range(blocksMax + 5, (index) => ({
+      timeUnixNano: String(BigInt(goodRecord.timeUnixNano) - BigInt(index % 8000) * dayNanos),
+    }));
+    const { accepted, rejected, examples } = encodeLogsOfJson(logsOf(...days));
+    expect([accepted, ...rejected]).toEqual([blocksMax, ['too_many_days', 5]]);
+    expect(examples[0]).toMatchObject({ field: 'timeUnixNano' });
   });
 });
 

@@ -224,6 +224,10 @@ const twinOf = ({ resources, leniencies }: PlainLogs, context: ItemsContext): Lo
   return twin;
 };
 
+/** The rows of a body in JSON by the plain reader. */
+export const plainLogRows = (bytes: Uint8Array, context: ItemsContext): LogRow[] =>
+  twinOf(logsOfJson(bytes), context).rows;
+
 /** Counted once a block, and so not by the twin. */
 const ofBlocks = new Set(['duplicate_key', 'invalid_utf8']);
 
