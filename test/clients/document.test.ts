@@ -25,6 +25,34 @@ const pins: readonly (readonly [string, string])[] = [
     'JavaScript `@opentelemetry/exporter-trace-otlp-grpc',
     await pinnedIn('grpc-js/package.json', /exporter-trace-otlp-grpc": "([^"]+)/),
   ],
+  ['Go `otlploghttp`', await pinnedIn('go/go.mod', /otlploghttp v(\S+)/)],
+  ['Go `otlploggrpc`', await pinnedIn('go/go.mod', /otlploggrpc v(\S+)/)],
+  ...(await Promise.all(
+    ['http', 'proto', 'grpc'].map(async (kind): Promise<readonly [string, string]> => {
+      const exporter = `exporter-logs-otlp-${kind}`;
+      const version = await pinnedIn('js-logs/package.json', new RegExp(`${exporter}": "([^"]+)`));
+      return [`JavaScript \`@opentelemetry/${exporter}`, version];
+    }),
+  )),
+  ...(await Promise.all(
+    ['`OtlpHttpLogRecordExporter`', '`OtlpGrpcLogRecordExporter`'].map(
+      async (exporter) =>
+        [
+          exporter,
+          await pinnedIn('java/pom.xml', /opentelemetry-exporter-otlp<[\s\S]*?<version>([^<]+)/),
+        ] as const,
+    ),
+  )),
+  ...[
+    ['proto.http', 'python-requirements.txt'],
+    ['json.http', 'python-json-requirements.txt'],
+    ['proto.grpc', 'python-grpc-requirements.txt'],
+  ].map(([kind = '', requirements = '']) => {
+    const name = `opentelemetry-exporter-otlp-${kind.replace('.', '-')}`;
+    return [`otlp.${kind}._log_exporter`, pinnedVersion(requirements, name)] as const;
+  }),
+  ['exporters, logs', await pinnedIn('collector/go.mod', /exporter\/otlpexporter v(\S+)/)],
+  ['`telemetrygen logs', await pinnedIn('telemetrygen.test.ts', /const version = '([^']+)'/)],
   ['`telemetrygen', await pinnedIn('telemetrygen.test.ts', /const version = '([^']+)'/)],
   ['JavaScript `@', await pinnedIn('../../package.json', /exporter-trace-otlp-http": "([^"]+)/)],
   [
