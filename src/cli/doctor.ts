@@ -38,7 +38,7 @@ const examine = async (settings: Settings, options: DoctorOptions): Promise<Find
   const { createQuestdbSql } = await import('../stores/questdb/sql.ts');
   const { lookAtClickhouse, lookAtQuestdb } = await import('../doctor/dependencies.ts');
   const { lookAtAdmin, lookAtNats } = await import('./doctor/connections.ts');
-  const { tryPoint, trySpan } = await import('./doctor/end-to-end.ts');
+  const { tryApplication, tryPoint } = await import('./doctor/end-to-end.ts');
   const questdb = questdbInstances(settings).map(({ name, url }) => ({
     name,
     sql: createQuestdbSql({ url }),
@@ -64,7 +64,7 @@ const examine = async (settings: Settings, options: DoctorOptions): Promise<Find
       bizId: options.biz,
       timeoutMs: options.timeout * 1000,
     };
-    return [...dependencies, ...(await tryPoint(deps)), ...(await trySpan(deps))];
+    return [...dependencies, ...(await tryPoint(deps)), ...(await tryApplication(deps))];
   } finally {
     await Promise.all([...questdb.map(({ sql }) => sql.close()), clickhouse.close()]);
   }
@@ -94,10 +94,10 @@ export const registerDoctor = (program: Command): void => {
   program
     .command('doctor')
     .description(
-      'check every dependency, compare clocks, and send one point and one span through all stages, with the time of each; exit code 1 on a failed check',
+      'check every dependency, compare clocks, and send one point, one span and one log record through all stages, with the time of each; exit code 1 on a failed check',
     )
     .option('--push-url <url>', 'the push receiver, default the local one')
-    .option('--otlp-url <url>', 'the trace receiver, default the local one')
+    .option('--otlp-url <url>', 'the OTLP receiver, default the local one')
     .option('--biz <id>', 'business of the trial report and the trial application', integerArgument, 0)
     .option('--timeout <duration>', 'for each stage', durationArgument, 30)
     .option('--no-trial', 'send nothing')

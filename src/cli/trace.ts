@@ -163,7 +163,7 @@ export const registerTrace = (program: Command): void => {
       .option('--send <app_id>', 'send a span of this application', idArgument)
       .option('--service <name>', 'service.name of the sent span', 'tidemark trace')
       .option('--name <name>', 'name of the sent span', 'trial')
-      .option('--url <url>', 'the trace receiver, default the local one')
+      .option('--url <url>', 'the OTLP receiver, default the local one')
       .option('--token <token>', 'default: that of the application, which the audit log records')
       .option('--timeout <duration>', 'for each station of the sent span', durationArgument, 30),
   ).action(run);

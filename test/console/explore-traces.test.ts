@@ -1,7 +1,13 @@
 import type { Page } from 'playwright-core';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { askAdmin, axeFindings, logInByLink, useBrowser } from '../support/console/browser.ts';
-import { exportSpans, hostileName, spanIdOf, wideTrace } from '../support/console/explore-data.ts';
+import {
+  exportLogs,
+  exportSpans,
+  hostileName,
+  spanIdOf,
+  wideTrace,
+} from '../support/console/explore-data.ts';
 import { newApplication } from '../support/console/senders.ts';
 import { attribute } from '../support/otlp/trace-cases.ts';
 import { waitFor } from '../support/wait.ts';
@@ -58,6 +64,17 @@ beforeAll(async () => {
   const start = BigInt(Date.now() - 60_000) * 1_000_000n;
   await exportSpans(token, wideTrace(largeId, large, start), (index) => `service-${index % 7}`);
   await exportSpans(token, oddTrace(start), (index) => (index === 1 ? hostileName : 'shop'));
+  await exportLogs(token, 'shop', [
+    {
+      timeUnixNano: String(start + 200_000_000n),
+      severityNumber: 17,
+      severityText: 'ERROR',
+      body: { stringValue: `payment failed ${hostileName}` },
+      traceId: smallId,
+      spanId: spanIdOf(2),
+    },
+    { timeUnixNano: String(start), body: { stringValue: 'of no trace' } },
+  ]);
   await waitFor('the spans are stored', 120_000, () => areStored([largeId, large], [smallId, 6]));
 });
 
@@ -209,6 +226,18 @@ describe('odd and hostile spans', () => {
       }
     },
   );
+
+  it('has its log records below, as text and no others', async () => {
+    const page = await browser.page();
+    await openTrace(page, smallId);
+    const table = page.getByRole('table', { name: 'Log records of this trace' });
+    await table.getByRole('row').filter({ hasText: 'payment failed <img src=x' }).waitFor();
+    expect(await table.getByRole('row').count()).toBe(2);
+    expect(await table.getByText('ERROR').count()).toBe(1);
+    expect(await page.locator('main img, main script').count()).toBe(0);
+    await openTrace(page, largeId);
+    await page.getByText('No log record names this trace.').waitFor();
+  });
 
   it('are found by the attribute that the panel offers, and by every field of the search', async () => {
     const page = await browser.page();

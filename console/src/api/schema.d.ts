@@ -2967,7 +2967,7 @@ export interface components {
         Snippets: {
             /** @description The push receiver, without a path */
             push_url: string;
-            /** @description The trace receiver, without a path */
+            /** @description The OTLP receiver, without a path */
             otlp_url: string;
             /** @description The trace receiver over gRPC; null where there is none */
             grpc_url: string | null;

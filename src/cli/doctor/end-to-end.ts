@@ -4,6 +4,12 @@ import { doctorName } from '../../directory/system-owners.ts';
 import { type Finding, look } from '../../doctor/dependencies.ts';
 import { Fault } from '../../model/fault.ts';
 import { defaultInstance } from '../../model/instances.ts';
+import {
+  type ApplicationPipeline,
+  applicationPipelines,
+  type Pipeline,
+  signals,
+} from '../../model/signals.ts';
 import { readBalances } from '../../outcomes/balance.ts';
 import { type Clickhouse, database } from '../../stores/clickhouse/client.ts';
 import { type QuestdbSql, quoteIdentifier } from '../../stores/questdb/sql.ts';
@@ -102,9 +108,10 @@ const applicationOf = async ({ client, bizId }: EndToEndDeps) => {
 const receivedOf = async (
   { clickhouse }: EndToEndDeps,
   owner: { dataId: number } | { appId: number },
+  pipeline: Pipeline,
 ): Promise<number> => {
   const balances = await readBalances(clickhouse, { ...owner, sinceMs: Date.now() - hourMs });
-  return balances.reduce((sum, { received }) => sum + received, 0);
+  return balances.reduce((sum, each) => sum + (each.pipeline === pipeline ? each.received : 0), 0);
 };
 
 /** The stages in order; after a failed one the rest is omitted. */
@@ -127,7 +134,7 @@ export const tryPoint = async (deps: EndToEndDeps): Promise<Finding[]> => {
   const found = async (): Promise<string> => {
     own = await reportOf(deps);
     sql = await sqlOfReport(deps, own.dataId);
-    before = await receivedOf(deps, { dataId: own.dataId });
+    before = await receivedOf(deps, { dataId: own.dataId }, 'metrics');
     return `data id ${own.dataId}, business ${deps.bizId}`;
   };
   const report = () => own ?? { dataId: 0, table: '', token: '' };
@@ -161,7 +168,7 @@ export const tryPoint = async (deps: EndToEndDeps): Promise<Finding[]> => {
         await waitUntil(
           'its outcome is recorded',
           timeoutMs,
-          async () => (await receivedOf(deps, { dataId: report().dataId })) > before,
+          async () => (await receivedOf(deps, { dataId: report().dataId }, 'metrics')) > before,
         );
         return 'tidemark ledger counts it';
       },
@@ -169,8 +176,25 @@ export const tryPoint = async (deps: EndToEndDeps): Promise<Finding[]> => {
   ]);
 };
 
-const spanBody = (traceId: string): object => {
-  const start = BigInt(Date.now()) * 1_000_000n;
+/** An item of a signal of applications that tries the line, and the condition that finds its row. */
+type Trial = {
+  readonly pipeline: ApplicationPipeline;
+  /** In the names of the stages. */
+  readonly name: string;
+  readonly path: string;
+  readonly body: object;
+  readonly condition: string;
+  readonly params: Readonly<Record<string, string>>;
+  /** Where an operator finds it. */
+  readonly place: string;
+};
+
+const resource = { attributes: [{ key: 'service.name', value: { stringValue: doctorName } }] };
+const nowNanos = (): bigint => BigInt(Date.now()) * 1_000_000n;
+
+const spanTrial = (): Trial => {
+  const traceId = randomBytes(16).toString('hex');
+  const start = nowNanos();
   const span = {
     traceId,
     spanId: randomBytes(8).toString('hex'),
@@ -178,58 +202,88 @@ const spanBody = (traceId: string): object => {
     startTimeUnixNano: String(start),
     endTimeUnixNano: String(start + 1_000_000n),
   };
-  const attributes = [{ key: 'service.name', value: { stringValue: doctorName } }];
-  return { resourceSpans: [{ resource: { attributes }, scopeSpans: [{ spans: [span] }] }] };
+  return {
+    ...{ pipeline: 'traces', name: 'span', path: '/v1/traces' },
+    body: { resourceSpans: [{ resource, scopeSpans: [{ spans: [span] }] }] },
+    ...{ condition: 'TraceId = {traceId:String}', params: { traceId }, place: `trace ${traceId}` },
+  };
 };
 
-/** One span: acknowledged, visible in ClickHouse, in the balance. */
-export const trySpan = async (deps: EndToEndDeps): Promise<Finding[]> => {
+const logTrial = (): Trial => {
+  const text = `trial ${randomBytes(8).toString('hex')}`;
+  const record = {
+    timeUnixNano: String(nowNanos()),
+    severityNumber: 9,
+    severityText: 'INFO',
+    body: { stringValue: text },
+  };
+  return {
+    ...{ pipeline: 'logs', name: 'log record', path: '/v1/logs' },
+    body: { resourceLogs: [{ resource, scopeLogs: [{ logRecords: [record] }] }] },
+    condition:
+      'ServiceName = {service:String} AND TimestampTime > now() - INTERVAL 1 HOUR AND Body = {text:String}',
+    ...{ params: { service: doctorName, text }, place: `body ${text}` },
+  };
+};
+
+const trials: Readonly<Record<ApplicationPipeline, () => Trial>> = { traces: spanTrial, logs: logTrial };
+
+/** One item of a signal of applications: acknowledged, visible in ClickHouse, in the balance. */
+const tryItem = async (
+  deps: EndToEndDeps,
+  { pipeline, name, path, body, condition, params, place }: Trial,
+): Promise<Finding[]> => {
   const { clickhouse, otlpUrl, timeoutMs } = deps;
   let own: Awaited<ReturnType<typeof applicationOf>> | undefined;
   let before = 0;
   const application = () => own ?? { appId: 0, token: '' };
-  const traceId = randomBytes(16).toString('hex');
-  const body = spanBody(traceId);
   return inOrder([
     [
-      'span: records',
+      `${name}: records`,
       async () => {
         own = await applicationOf(deps);
-        before = await receivedOf(deps, { appId: own.appId });
+        before = await receivedOf(deps, { appId: own.appId }, pipeline);
         return `application ${own.appId}, business ${deps.bizId}`;
       },
     ],
     [
-      'span: acknowledged',
+      `${name}: acknowledged`,
       () =>
         sendUntilTaken(timeoutMs, () =>
-          send(`${otlpUrl}/v1/traces`, { 'X-MON-TOKEN': application().token }, body),
+          send(`${otlpUrl}${path}`, { 'X-MON-TOKEN': application().token }, body),
         ),
     ],
     [
-      'span: in ClickHouse',
+      `${name}: in ClickHouse`,
       async () => {
         await waitUntil('the row is visible', timeoutMs, async () => {
           const [row] = await clickhouse.rows(
             countRow,
-            `SELECT count() AS count FROM ${database}.otel_traces WHERE TraceId = {traceId:String}`,
-            { params: { traceId } },
+            `SELECT count() AS count FROM ${database}.${signals[pipeline].table} WHERE ${condition}`,
+            { params },
           );
           return row?.count === 1;
         });
-        return `trace ${traceId}`;
+        return place;
       },
     ],
     [
-      'span: in the balance',
+      `${name}: in the balance`,
       async () => {
         await waitUntil(
           'its outcome is recorded',
           timeoutMs,
-          async () => (await receivedOf(deps, { appId: application().appId })) > before,
+          async () => (await receivedOf(deps, { appId: application().appId }, pipeline)) > before,
         );
         return 'tidemark ledger counts it';
       },
     ],
   ]);
+};
+
+/** One item of each signal of applications: a span, a log record. */
+export const tryApplication = async (deps: EndToEndDeps): Promise<Finding[]> => {
+  const findings: Finding[] = [];
+  for (const pipeline of applicationPipelines) findings.push(...(await tryItem(deps, trials[pipeline]())));
+  return findings;
 };

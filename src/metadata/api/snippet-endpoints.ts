@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { fillSnippet, readSnippet, snippets } from '../../config/snippets.ts';
-import { pipelines } from '../../model/signals.ts';
+import { isOfApplications, pipelines } from '../../model/signals.ts';
 import { actionRequestSchema } from '../records/requests.ts';
 import type { Records } from '../records/store.ts';
 import type { ApiDeps } from './deps.ts';
@@ -22,18 +22,18 @@ const snippet = z
 const answer = z
   .strictObject({
     push_url: z.string().meta({ description: 'The push receiver, without a path' }),
-    otlp_url: z.string().meta({ description: 'The trace receiver, without a path' }),
+    otlp_url: z.string().meta({ description: 'The OTLP receiver, without a path' }),
     grpc_url: z
       .string()
       .nullable()
-      .meta({ description: 'The trace receiver over gRPC; null where there is none' }),
+      .meta({ description: 'The OTLP receiver over gRPC; null where there is none' }),
     items: z.array(snippet),
   })
   .meta({ id: 'Snippets' });
 
 type Owner = { readonly dataId?: number | undefined; readonly appId?: number | undefined };
 
-/** The snippets of an owner, or of both pipelines without one. */
+/** The snippets of an owner, or all of them without one. */
 const filled = (
   { inspected: { receivers, schemasFolder } }: ApiDeps,
   host: string | undefined,
@@ -42,7 +42,7 @@ const filled = (
 ) => {
   const urls = receivers(host);
   const items = snippets
-    .filter(({ pipeline }) => (pipeline === 'metrics' ? appId === undefined : dataId === undefined))
+    .filter(({ pipeline }) => (isOfApplications(pipeline) ? dataId === undefined : appId === undefined))
     .filter(({ isGrpc }) => isGrpc !== true || urls.grpc !== undefined)
     .map(({ file, isGrpc: _, ...shown }) => ({
       ...shown,

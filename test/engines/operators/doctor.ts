@@ -55,7 +55,9 @@ describe('tidemark doctor', () => {
       'tables of clickhouse',
       'admin api',
       ...['records', 'acknowledged', 'in QuestDB', 'in the balance'].map((stage) => `point: ${stage}`),
-      ...['records', 'acknowledged', 'in ClickHouse', 'in the balance'].map((stage) => `span: ${stage}`),
+      ...['span', 'log record'].flatMap((item) =>
+        ['records', 'acknowledged', 'in ClickHouse', 'in the balance'].map((stage) => `${item}: ${stage}`),
+      ),
     ]);
     expect(text).not.toMatch(/[0-9a-f]{32}\.|token":/);
   });
@@ -96,6 +98,10 @@ describe('tidemark doctor', () => {
     const { code, findings } = await doctor({}, '--timeout', '10s');
     stack.transfer[0]?.start();
     expect(code).toBe(1);
-    expect(failing(findings)).toEqual(['point: in QuestDB', 'span: in ClickHouse']);
+    expect(failing(findings)).toEqual([
+      'point: in QuestDB',
+      'span: in ClickHouse',
+      'log record: in ClickHouse',
+    ]);
   });
 });

@@ -163,6 +163,103 @@ describe('waiting for the first item', () => {
   });
 });
 
+describe('an application that sends spans and log records', () => {
+  const nanos = () => String(BigInt(Date.now()) * 1_000_000n);
+  const attributes = [{ key: 'service.name', value: { stringValue: 'both' } }];
+  const resource = { attributes };
+  const spansOf = (count: number) => ({
+    resourceSpans: [
+      {
+        resource,
+        scopeSpans: [
+          {
+            spans: Array.from({ length: count }, (_, index) => ({
+              traceId: 'd'.repeat(32),
+              spanId: String(index + 1).padStart(16, '0'),
+              name: 'both',
+              startTimeUnixNano: nanos(),
+              endTimeUnixNano: nanos(),
+            })),
+          },
+        ],
+      },
+    ],
+  });
+  /** The last one has an impossible severity. */
+  const logsOf = (count: number) => ({
+    resourceLogs: [
+      {
+        resource,
+        scopeLogs: [
+          {
+            logRecords: Array.from({ length: count }, (_, index) => ({
+              timeUnixNano: nanos(),
+              severityNumber: index === count - 1 ? 1_000 : 17,
+              body: { stringValue: `record ${index}` },
+            })),
+          },
+        ],
+      },
+    ],
+  });
+
+  it('has an account, rows and an outcome for each signal, and one activity, usage and list of drops', async () => {
+    const { app_id: appId, token } = await stack.createApplication('both signals');
+    const send = (path: string, body: object): Promise<Response> =>
+      fetch(`http://127.0.0.1:${stack.ingress[0]?.ports['otlp']}${path}`, {
+        method: 'POST',
+        headers: { 'Content-Type': 'application/json', 'X-MON-TOKEN': token },
+        body: JSON.stringify(body),
+      });
+    await until(
+      'the application is known',
+      async () => (await send('/v1/traces', spansOf(2))).status === 200,
+    );
+    expect((await send('/v1/logs', logsOf(4))).status).toBe(200);
+    const accounts = z.object({
+      items: z.array(
+        z.looseObject({ pipeline: z.string(), received: z.number(), adds_up: z.boolean().nullable() }),
+      ),
+    });
+    const own = async () => {
+      const { items } = accounts.parse((await stack.api('GET', `/api/v1/outcomes?app_id=${appId}`)).body);
+      return items.map(({ pipeline, received, stored, dropped }) => [pipeline, received, stored, dropped]);
+    };
+    await until(
+      'both accounts are whole',
+      async () => (await own()).every(([, received]) => Number(received) > 0) && (await own()).length === 2,
+    );
+    await until('all is settled', async () => (await own()).every(([, , stored]) => Number(stored) > 1));
+    expect(await own()).toEqual([
+      ['logs', 4, 3, { record_field_invalid: 1 }],
+      ['traces', 2, 2, {}],
+    ]);
+
+    const ledger = await cli.text(`ledger --app-id ${appId}`);
+    expect(ledger).toMatch(/^pipeline +logs\n(?:.+\n)*adds up +yes.*: 4 = 3 stored \+ 1 dropped/m);
+    expect(ledger).toMatch(/^pipeline +traces\n(?:.+\n)*adds up +yes.*: 2 = 2 stored \+ 0 dropped/m);
+    const { minutes } = await activity(`applications/${appId}`);
+    const sum = (of: 'received' | 'stored' | 'dropped'): number =>
+      minutes.reduce((all, minute) => all + minute[of], 0);
+    expect([sum('received'), sum('stored'), sum('dropped')]).toEqual([6, 5, 1]);
+    const usage = await cli.json(
+      z.object({ items: z.array(z.looseObject({ pipeline: z.string().nullable(), items: z.number() })) }),
+      `usage --app-id ${appId}`,
+    );
+    expect(usage.items).toMatchObject([{ pipeline: null, app_id: appId, items: 6, requests: 2 }]);
+    const drops = await stack.api('GET', `/api/v1/drops?app_id=${appId}`);
+    expect(drops.body).toMatchObject({
+      items: [{ pipeline: 'logs', reason: 'record_field_invalid', ordinal: 3 }],
+    });
+    expect(await cli.text(`account --stores --owner ${appId}`)).toMatch(
+      new RegExp(`^application ${appId} +traces +yes.*\\napplication ${appId} +logs +yes`, 'm'),
+    );
+    expect(await cli.text('query logs --service both --severity error --text "record 1"')).toMatch(
+      / ERROR|17 +both/,
+    );
+  });
+});
+
 describe('the activity of a data id', () => {
   let report: Report;
 

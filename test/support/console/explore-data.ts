@@ -1,4 +1,5 @@
 import { expect } from 'vitest';
+import type { OtlpLogRecord } from '../otlp/logs.ts';
 import { encodeOtlpJson, type OtlpSpan } from '../otlp/protobuf.ts';
 import { attribute } from '../otlp/trace-cases.ts';
 import { consoleStack } from './console-stack.ts';
@@ -31,6 +32,24 @@ export const exportSpans = async (
     expect(await answer.text()).not.toContain('rejectedSpans');
     expect(answer.status).toBe(200);
   }
+};
+
+/** Exports log records of one service. */
+export const exportLogs = async (
+  token: string,
+  service: string,
+  logRecords: readonly OtlpLogRecord[],
+): Promise<void> => {
+  const answer = await fetch(`${consoleStack().otlp}/v1/logs`, {
+    method: 'POST',
+    headers: { 'Content-Type': 'application/json', 'X-MON-TOKEN': token },
+    body: JSON.stringify({
+      resourceLogs: [
+        { resource: { attributes: [attribute('service.name', service)] }, scopeLogs: [{ logRecords }] },
+      ],
+    }),
+  });
+  expect([answer.status, await answer.text()]).toEqual([200, '{}']);
 };
 
 export const spanIdOf = (index: number): string => (index + 1).toString(16).padStart(16, '0');
