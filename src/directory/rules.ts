@@ -12,10 +12,10 @@ import type { ApplicationPolicy, SourcePolicy } from './policies.ts';
 export type SourceRules = ColumnCaps & { readonly time: TimePolicy; readonly pointsMax: number };
 
 /** The rules for the items of one signal. */
-export type ItemRules = { readonly time: SpanTimePolicy; readonly limits: ItemLimits };
+export type SignalRules = { readonly time: SpanTimePolicy; readonly limits: ItemLimits };
 
 /** The rules of one application, for each of its signals. */
-export type ApplicationRules = Readonly<Record<ApplicationPipeline, ItemRules>>;
+export type ApplicationRules = Readonly<Record<ApplicationPipeline, SignalRules>>;
 
 /** The values of the pipeline files; they apply where a policy has no value. */
 export type RuleDefaults = { readonly source: SourceRules; readonly application: ApplicationRules };
@@ -28,7 +28,7 @@ type ItemsPipeline = Pick<Pipelines[ApplicationPipeline], 'time' | 'retentionDay
 };
 
 /** The rules of the file of one signal. */
-const itemDefaults = ({ time, retentionDays: days, limits }: ItemsPipeline): ItemRules => {
+const signalDefaults = ({ time, retentionDays: days, limits }: ItemsPipeline): SignalRules => {
   const { itemsMax, attributesMax, eventsMax = 0, linksMax = 0, valueBytesMax } = limits;
   return {
     time: { ...time, ttlSeconds: days === undefined ? undefined : (days * dayMs) / 1000 },
@@ -45,7 +45,7 @@ export const ruleDefaults = ({
   const { pointsMax, metricsMax, dimensionsMax } = metrics.limits;
   return {
     source: { time: metrics.time, pointsMax, metricsMax, dimensionsMax },
-    application: { traces: itemDefaults(traces), logs: itemDefaults(logs) },
+    application: { traces: signalDefaults(traces), logs: signalDefaults(logs) },
   };
 };
 
@@ -84,11 +84,11 @@ export const sourceRules = (policy: SourcePolicy | undefined, inherited: SourceR
  * The rules for the items of one signal: the policy of their application, else the inherited ones. No policy makes an item outlive the
  * retention of its tables (`ttlSeconds`); one older than either retention is too old.
  */
-const itemRules = (
+const signalRules = (
   policy: ApplicationPolicy | undefined,
   itemsMax: number | undefined,
-  { time, limits }: ItemRules,
-): ItemRules => {
+  { time, limits }: SignalRules,
+): SignalRules => {
   const { ttlSeconds } = time;
   const keptMs = smaller(retentionMs(policy), ttlSeconds === undefined ? undefined : ttlSeconds * 1000);
   return {
@@ -112,6 +112,6 @@ export const applicationRules = (
   policy: ApplicationPolicy | undefined,
   { traces, logs }: ApplicationRules,
 ): ApplicationRules => ({
-  traces: itemRules(policy, policy?.spans_max, traces),
-  logs: itemRules(policy, policy?.records_max, logs),
+  traces: signalRules(policy, policy?.spans_max, traces),
+  logs: signalRules(policy, policy?.records_max, logs),
 });

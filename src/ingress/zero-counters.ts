@@ -18,8 +18,10 @@ export const startIngressAtZero = (metrics: IngressMetrics): void => {
   startAtZero(metrics.deferred, { pipeline: pipelines, reason: reasonCodes.times });
   startAtZero(metrics.dropped, { pipeline: ['metrics'], reason: reasonCodes.points });
   startAtZero(metrics.dropped, { pipeline: ['traces'], reason: reasonCodes.spans });
+  startAtZero(metrics.dropped, { pipeline: ['logs'], reason: reasonCodes.records });
   startAtZero(metrics.valuesDropped, { pipeline: ['metrics'], reason: reasonCodes.pointValues });
   startAtZero(metrics.valuesDropped, { pipeline: ['traces'], reason: reasonCodes.spanValues });
+  startAtZero(metrics.valuesDropped, { pipeline: ['logs'], reason: reasonCodes.recordValues });
   startAtZero(metrics.duplicates, { pipeline: pipelines });
   startAtZero(metrics.bodyBytes, all);
   startAtZero(metrics.tlsReloads, { outcome: ['loaded', 'refused'] });

@@ -198,7 +198,7 @@ const requestReasons = [
     'check data_id and access_token',
   ],
   ['data_source_disabled', 'the data id is disabled', 'enable it, or stop sending'],
-  ['path_unknown', 'unknown path', 'send to /v2/push/ (push) or /v1/traces (OTLP)'],
+  ['path_unknown', 'unknown path', 'send to /v2/push/ (push), /v1/traces or /v1/logs (OTLP)'],
   ['method_not_allowed', 'the path accepts only POST', 'use POST'],
   [
     'protocol_error',

@@ -4,12 +4,13 @@ import { readCases } from '../support/examples/examples.ts';
 import { type RanExamples, runExamples, storedOf, summed } from '../support/examples/runner.ts';
 
 // The cases are data: schemas/examples/*/*.yaml, which docs/receivers is written from as well.
-const receivers = ['push', 'traces'] as const;
-const cases = { push: readCases('push'), traces: readCases('traces') };
+const receivers = ['push', 'traces', 'logs'] as const;
+const cases = { push: readCases('push'), traces: readCases('traces'), logs: readCases('logs') };
+const all = receivers.flatMap((receiver) => cases[receiver]);
 
 let ran: RanExamples;
 beforeAll(async () => {
-  ran = await runExamples([...cases.push, ...cases.traces]);
+  ran = await runExamples(all);
 });
 afterAll(() => ran?.stop());
 
@@ -28,8 +29,7 @@ describe.each(receivers)('%s', (receiver) => {
   // Architecture 6.1: in = kept + dropped by reason, and transfer drops a deferred item for the reason in the warning
   // to its sender.
   describe('of all cases together', () => {
-    const pipeline = receiver === 'push' ? 'metrics' : 'traces';
-    const label = receiver === 'push' ? 'push' : 'otlp';
+    const pipeline = receiver === 'push' ? 'metrics' : receiver;
 
     it.each([
       ['dropped', 'tidemark_ingress_items_dropped_total'],
@@ -48,16 +48,6 @@ describe.each(receivers)('%s', (receiver) => {
       ]).toEqual([total('accepted'), total('repeats')]);
     });
 
-    it('the receiver counted the refused requests by reason', () => {
-      const refused = ran.grown(
-        'ingress',
-        'tidemark_ingress_requests_refused_total',
-        { receiver: label },
-        'reason',
-      );
-      expect(refused).toEqual(summed(cases[receiver], 'refused'));
-    });
-
     it('transfer stored the accepted items except repeats', () => {
       const stored = ran.grown('transfer', 'tidemark_transfer_items_stored_total', { pipeline })['all'] ?? 0;
       expect(stored).toBe(cases[receiver].reduce((sum, { outcome }) => sum + storedOf(outcome), 0));
@@ -71,11 +61,20 @@ describe.each(receivers)('%s', (receiver) => {
   });
 });
 
-// Architecture 4.6: each leniency is counted, so that operators see which sender is off the specification.
-describe('of all traces together', () => {
+// The receivers are counted by transport: traces and logs come by the same.
+describe('of all cases together', () => {
+  it.each([
+    ['push', cases.push],
+    ['otlp', [...cases.traces, ...cases.logs]],
+  ] as const)('the receiver %s counted the refused requests by reason', (receiver, of) => {
+    const name = 'tidemark_ingress_requests_refused_total';
+    expect(ran.grown('ingress', name, { receiver }, 'reason')).toEqual(summed(of, 'refused'));
+  });
+
+  // Architecture 4.6: operators see which sender is off the specification.
   it('the receiver counted its leniencies by kind', () => {
     const counted = ran.grown('ingress', 'tidemark_ingress_otlp_leniencies_total', {}, 'kind');
-    expect(counted).toEqual(summed(cases.traces, 'leniencies'));
+    expect(counted).toEqual(summed([...cases.traces, ...cases.logs], 'leniencies'));
   });
 });
 
@@ -91,7 +90,7 @@ describe('after all this', () => {
   it('no reply and no line of any log holds a token', () => {
     const { ingress, transfer, metadata } = ran.stack;
     const lines = [...ingress, ...transfer, metadata].flatMap((role) => role.lines).join('\n');
-    for (const example of [...cases.push, ...cases.traces]) {
+    for (const example of all) {
       const { sources, answers } = ran.resultOf(example);
       for (const { token } of Object.values(sources)) {
         expect(lines.includes(token), `the token of "${example.name}" in a log`).toBe(false);

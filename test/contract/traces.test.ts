@@ -6,5 +6,6 @@ import './traces/spans.ts';
 import './traces/raw.ts';
 import './traces/shell.ts';
 import './traces/grpc.ts';
+import './traces/logs.ts';
 
 afterAll(async () => (await sharedTraceStack()).stop());

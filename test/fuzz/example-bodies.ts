@@ -39,7 +39,7 @@ export const exampleBodies = (receiver: Receiver, encoding: Encoding): Buffer[] 
     .flatMap(({ request }) => {
       if ((request.pad_to ?? 0) > bytesMax) return [];
       const { content_encoding: _, compress: __, damage: ___, ...plain } = request;
-      const bytes = bodyBytes(plain, encoding, lookup);
+      const bytes = bodyBytes(receiver, plain, encoding, lookup);
       return bytes === undefined || bytes.length > bytesMax ? [] : [bytes];
     });
 

@@ -1,6 +1,5 @@
 import type { Target } from './target.ts';
 import { metricsEnvelopeTarget, spansEnvelopeTarget } from './targets/envelope.ts';
-import { grpcCallsTarget, grpcFramesTarget } from './targets/grpc.ts';
 import { inflateTarget } from './targets/inflate.ts';
 import { logsJsonTarget, logsProtobufTarget } from './targets/logs.ts';
 import { nativeTarget } from './targets/native.ts';
@@ -19,6 +18,4 @@ export const targets: readonly { readonly target: Target; readonly share: number
   { target: spansEnvelopeTarget, share: 0.075 },
   { target: nativeTarget, share: 0.1 },
   { target: inflateTarget, share: 0.05 },
-  { target: grpcCallsTarget, share: 0.02 },
-  { target: grpcFramesTarget, share: 0.02 },
 ];

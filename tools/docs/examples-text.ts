@@ -1,3 +1,4 @@
+import { otlpSignals } from '../../src/ingress/otlp/signals.ts';
 import type { Outcome, Receiver, RequestForm, ResponseForm } from '../../test/support/examples/examples.ts';
 
 const lengthMax = 320;
@@ -45,7 +46,7 @@ export const shown = (value: unknown): string => shortened(written(value));
 const plainText = (text: string): string => (/\p{Control}/u.test(text) ? JSON.stringify(text) : text);
 
 const bodyOf = (form: RequestForm): string => {
-  const { points, with: changes = {}, spans, otlp, json, text, base64 } = form;
+  const { points, with: changes = {}, spans, records, otlp, json, text, base64 } = form;
   if (points !== undefined || form.with !== undefined) {
     const fields = { ...(points === undefined ? {} : { data: points }), ...changes };
     return Object.entries(fields)
@@ -53,6 +54,7 @@ const bodyOf = (form: RequestForm): string => {
       .join(', ');
   }
   if (spans !== undefined) return `"spans": ${written(spans)}`;
+  if (records !== undefined) return `"logRecords": ${written(records)}`;
   if (otlp !== undefined) return written(otlp);
   if (json !== undefined) return written(json);
   if (typeof text === 'string') return plainText(text);
@@ -76,7 +78,11 @@ const wordsOf = (form: RequestForm): string[] => {
 /** The table of a case has the request that is a variable. */
 const isVariable = (form: unknown): form is string => typeof form === 'string';
 
-const defaults: Readonly<Record<Receiver, string>> = { push: '/v2/push/', traces: '/v1/traces' };
+const defaults: Readonly<Record<Receiver, string>> = {
+  push: '/v2/push/',
+  traces: '/v1/traces',
+  logs: '/v1/logs',
+};
 
 /** The parts of a request that differ from the usual one, and its body. */
 export const requestOf = (receiver: Receiver, form: RequestForm): { head: string; body: string } => {
@@ -131,7 +137,7 @@ const pushBody = (response: ResponseForm, outcome: Outcome): string => {
   }
 };
 
-const tracesBody = (response: ResponseForm, _: Outcome): string => {
+const otlpBody = (rejectedField: string, response: ResponseForm): string => {
   const said = JSON.stringify(saidOf(response));
   switch (response.body) {
     case 'success':
@@ -139,7 +145,7 @@ const tracesBody = (response: ResponseForm, _: Outcome): string => {
     case 'refusal':
       return `{"code":${String(response.code)},"message":${said}}`;
     case 'outcome':
-      return `{"partialSuccess":{"rejectedSpans":"${String(response.rejected ?? 0)}","errorMessage":${said}}}`;
+      return `{"partialSuccess":{"${rejectedField}":"${String(response.rejected ?? 0)}","errorMessage":${said}}}`;
     default:
       return '';
   }
@@ -154,7 +160,9 @@ export const answerOf = (
   if (isVariable(response)) return { status: `\`${response}\``, body: '', rest: '' };
   const body =
     response.json === undefined
-      ? (receiver === 'push' ? pushBody : tracesBody)(response, outcome)
+      ? receiver === 'push'
+        ? pushBody(response, outcome)
+        : otlpBody(otlpSignals[receiver].rejectedField, response)
       : written(response.json);
   const headers = Object.entries(response.headers ?? {}).filter(([, value]) => value !== '$absent');
   const rest = headers

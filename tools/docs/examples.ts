@@ -114,6 +114,14 @@ const pages: Readonly<Record<Receiver, readonly [title: string, about: string]>>
       'in which it differs from a valid one, and of a row the columns that the case is about. JSON and protobuf get the same answer, ' +
       'each in its own encoding.',
   ],
+  logs: [
+    'The receiver of logs, case by case',
+    'Requests of OTLP exporters of logs, the answer to each, and the rows of `otel.otel_logs` that are stored. Unless a case shows ' +
+      'another one, a request is `POST /v1/logs` on port 4318 with the write token of its own application in `X-MON-TOKEN`. A case ' +
+      'shows of a log record the fields in which it differs from a valid one, and of a row the columns that the case is about. JSON ' +
+      'and protobuf get the same answer, each in its own encoding. Credentials, encodings and limits of bodies, and `fill_dimensions` ' +
+      'are those of the [receiver of traces](traces.md).',
+  ],
 };
 
 const notation =

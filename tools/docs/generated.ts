@@ -34,6 +34,7 @@ export const generatedFiles = async (): Promise<GeneratedFile[]> => [
   { path: 'docs/receivers/push.md', text: examplesDocument('push') },
   { path: 'docs/receivers/snippets.md', text: snippetsDocument() },
   { path: 'docs/receivers/traces.md', text: examplesDocument('traces') },
+  { path: 'docs/receivers/logs.md', text: examplesDocument('logs') },
   { path: 'docs/records.md', text: recordDocs() },
   { path: 'docs/settings.md', text: settingsDocument() },
   { path: 'schemas/openapi/admin.json', json: await documentOfCode() },

@@ -1,4 +1,6 @@
 import type { ApplicationPipeline } from '../../model/signals.ts';
+import { jsonLogs } from '../../rules/logs/json-logs.ts';
+import { protobufLogs } from '../../rules/logs/protobuf-logs.ts';
 import { jsonTraces } from '../../rules/spans/json-traces.ts';
 import { protobufTraces } from '../../rules/spans/protobuf-traces.ts';
 import type { ItemsReader } from '../../wire/otlp/types.ts';
@@ -46,7 +48,7 @@ const traces = {
   listHint: 'it looks like a Zipkin list of spans: send one OTLP object with resourceSpans',
   keyHints: {
     resourceMetrics: 'this path accepts only traces, not metrics',
-    resourceLogs: 'this path accepts only traces, not logs',
+    resourceLogs: 'this path accepts only traces, not logs: send them to /v1/logs',
     batches: 'the name in Tempo; OTLP has resourceSpans',
     data: 'it looks like the JSON of a Jaeger query, not OTLP',
     spans: spansPlace,
@@ -59,8 +61,39 @@ const traces = {
   },
 } as const satisfies OtlpSignal;
 
+const recordsPlace = 'OTLP expects log records in resourceLogs[].scopeLogs[].logRecords[]';
+
+const logs = {
+  pipeline: 'logs',
+  path: '/v1/logs',
+  exportPath: '/opentelemetry.proto.collector.logs.v1.LogsService/Export',
+  readers: { json: jsonLogs, protobuf: protobufLogs },
+  identityPrefix: 'otlp-logs',
+  tooManyItems: 'too_many_records',
+  rejectedField: 'rejectedLogRecords',
+  item: 'log record',
+  unknownEnum: ['unknown severity number', 'unknown severity numbers'],
+  listKey: 'resourceLogs',
+  listHint: 'it looks like a list of log records: send one OTLP object with resourceLogs',
+  keyHints: {
+    resourceMetrics: 'this path accepts only logs, not metrics',
+    resourceSpans: 'this path accepts only logs, not traces: send them to /v1/traces',
+    streams: 'it looks like the JSON of a Loki push, not OTLP',
+    logs: recordsPlace,
+    logRecords: recordsPlace,
+    scopeLogs: recordsPlace,
+    resource: recordsPlace,
+    'resourceLogs[].logRecords': recordsPlace,
+    'resourceLogs[].logs': recordsPlace,
+    'resourceLogs[].instrumentationLibraryLogs': 'OTLP before 1.0; send scopeLogs',
+    'resourceLogs[].1000': 'instrumentation_library_logs of OTLP before 1.0; send scope_logs, field 2',
+    'scopeLogs[].instrumentationLibrary': 'OTLP before 1.0; send scope',
+    'scopeLogs[].logs': 'OTLP before 0.20; send logRecords',
+  },
+} as const satisfies OtlpSignal;
+
 /** The signals by pipeline. */
-export const otlpSignals = { traces } as const satisfies {
+export const otlpSignals = { traces, logs } as const satisfies {
   readonly [P in ApplicationPipeline]?: OtlpSignal & { readonly pipeline: P };
 };
 

@@ -1,12 +1,14 @@
 import { expect } from 'vitest';
+import { otlpSignals } from '../../../src/ingress/otlp/signals.ts';
 import { counted } from '../../../src/model/counted.ts';
 import { contentTypes, partialOf, statusOf } from '../otlp/client.ts';
-import { storedColumns } from '../otlp/trace-stack.ts';
+import { storedColumns, storedLogColumns } from '../otlp/trace-stack.ts';
 import { expectEnvelope, plainSuccess } from '../push/replies.ts';
 import type { Stack } from '../stack/stack.ts';
 import { waitFor } from '../wait.ts';
-import type { ExampleCase, Outcome, ResponseForm, StoredForm } from './examples.ts';
+import type { ExampleCase, Outcome, Receiver, ResponseForm, StoredForm } from './examples.ts';
 import type { Answered, Ran } from './runner.ts';
+import type { PreparedSource } from './sources.ts';
 import { fill, type Lookup } from './values.ts';
 
 const isObject = (value: unknown): value is Record<string, unknown> =>
@@ -115,7 +117,8 @@ const examplesOf = (examples: unknown, lookup: Lookup): unknown => {
   }));
 };
 
-const checkTraces = (
+const checkOtlp = (
+  rejectedField: string,
   { exchange: { response }, answer, lookup }: Answered,
   sentAs: 'json' | 'protobuf',
 ): void => {
@@ -134,7 +137,7 @@ const checkTraces = (
       expect(answer.text).toBe(encoding === 'json' ? '{}' : '');
       break;
     case 'outcome': {
-      const partial = partialOf(encoding, answer);
+      const partial = partialOf(encoding, answer, rejectedField);
       expect(partial?.rejectedSpans).toBe(String(response.rejected ?? 0));
       if (response.message !== undefined) expect(partial?.errorMessage).toBe(fill(response.message, lookup));
       for (const text of says) expect(partial?.errorMessage).toContain(text);
@@ -163,7 +166,7 @@ export const checkAnswer = (example: ExampleCase, answered: Answered): void => {
   if (response.body === 'empty') expect(answer.text).toBe('');
   if (response.continues !== undefined) expect(answer.continued).toBe(response.continues);
   if (example.receiver === 'push') checkPush(answered, example.outcome);
-  else checkTraces(answered, example.encoding);
+  else checkOtlp(otlpSignals[example.receiver].rejectedField, answered, example.encoding);
 };
 
 type Row = Record<string, unknown>;
@@ -183,6 +186,16 @@ const spanRows = (stack: Stack, appId: number): Promise<Row[]> =>
   stack.spansQuery(
     `SELECT ${storedColumns.join(', ')} FROM otel.otel_traces WHERE AppId = ${appId} ORDER BY ArrivedAt, uid`,
   );
+
+const recordRows = (stack: Stack, appId: number): Promise<Row[]> =>
+  stack.spansQuery(
+    `SELECT ${storedLogColumns.join(', ')} FROM otel.otel_logs WHERE AppId = ${appId} ORDER BY ArrivedAt, uid`,
+  );
+
+const rowsOf = (stack: Stack, receiver: Receiver, { id, table }: PreparedSource): Promise<Row[]> => {
+  if (receiver === 'push') return pushRows(stack, table);
+  return receiver === 'traces' ? spanRows(stack, id) : recordRows(stack, id);
+};
 
 const checkColumns = async (
   stack: Stack,
@@ -218,12 +231,12 @@ export const checkStored = async (
   const source = sources[name];
   if (source === undefined) throw new Error(`there is no source called ${name}`);
   const isPush = example.receiver === 'push';
-  const rows = await (isPush ? pushRows(stack, source.table) : spanRows(stack, source.id));
+  const rows = await rowsOf(stack, example.receiver, source);
   const wanted = fill(form === 'none' ? [] : form, lookup);
   const { count, rows: list, columns, queries } = Array.isArray(wanted) ? { rows: wanted } : Object(wanted);
   if (Array.isArray(list)) {
     const full: unknown[] = list.map(matching);
-    // A span has more columns than a case is about.
+    // A span or a log record has more columns than a case is about.
     expect(rows).toEqual(isPush ? full : full.map((row) => expect.objectContaining(Object(row))));
   }
   if (count !== undefined) expect(rows).toHaveLength(Number(count));

@@ -15,7 +15,7 @@ export type ExampleFile = {
   readonly cases: readonly CaseForm[];
 };
 
-export type Receiver = 'push' | 'traces';
+export type Receiver = 'push' | 'traces' | 'logs';
 export type Encoding = 'json' | 'protobuf';
 
 type SourceName = 'plain' | 'split' | 'disabled' | 'deleted' | 'rotated' | 'event';
@@ -35,6 +35,7 @@ export type RequestForm = {
   readonly points?: unknown;
   readonly with?: Readonly<Record<string, unknown>>;
   readonly spans?: unknown;
+  readonly records?: unknown;
   readonly otlp?: unknown;
   readonly json?: unknown;
   readonly text?: unknown;
@@ -182,9 +183,10 @@ const exchangesOf = ({ name, request, response, exchanges }: CaseForm): readonly
 const encodingsOf = (receiver: Receiver, form: CaseForm): readonly Encoding[] => {
   if (form.as !== undefined) return form.as;
   const isLogical = exchangesOf(form).every(
-    ({ request }) => request.otlp !== undefined || request.spans !== undefined,
+    ({ request: { otlp, spans, records } }) =>
+      otlp !== undefined || spans !== undefined || records !== undefined,
   );
-  return receiver === 'traces' && isLogical ? ['json', 'protobuf'] : ['json'];
+  return receiver !== 'push' && isLogical ? ['json', 'protobuf'] : ['json'];
 };
 
 /** The cases that a form stands for: one for each row of its variables and each encoding. */

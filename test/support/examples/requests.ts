@@ -1,4 +1,5 @@
 import { contentTypes } from '../otlp/client.ts';
+import { encodeLogsProtobuf, type OtlpLogsRequest } from '../otlp/logs.ts';
 import { randomOf } from '../otlp/plain/mutations.ts';
 import { encodeOtlpProtobuf, type OtlpRequest } from '../otlp/protobuf.ts';
 import type { PushRequest } from '../push/client.ts';
@@ -24,27 +25,61 @@ const spanOf = (change: unknown, index: number, lookup: Lookup): unknown => {
   };
 };
 
-const logicalOf = (form: RequestForm, lookup: Lookup): unknown => {
-  if (form.spans === undefined) return fill(form.otlp, lookup);
-  const filled = fill(form.spans, lookup);
-  const spans = Array.isArray(filled) ? filled.map((span, index) => spanOf(span, index, lookup)) : filled;
-  const attributes = [{ key: 'service.name', value: { stringValue: 'checkout' } }];
-  return {
-    resourceSpans: [{ resource: { attributes }, scopeSpans: [{ scope: { name: 'example' }, spans }] }],
-  };
+/** The same of a log record. */
+const recordOf = (change: unknown, index: number, lookup: Lookup): unknown =>
+  isPlain(change)
+    ? {
+        timeUnixNano: fill('$nanos', lookup),
+        severityNumber: 9,
+        body: { stringValue: `record ${index}` },
+        ...change,
+      }
+    : change;
+
+const listOf = (
+  form: unknown,
+  itemOf: (change: unknown, index: number, lookup: Lookup) => unknown,
+  lookup: Lookup,
+): unknown => {
+  const filled = fill(form, lookup);
+  return Array.isArray(filled) ? filled.map((item, index) => itemOf(item, index, lookup)) : filled;
 };
 
-const plainBody = (form: RequestForm, encoding: Encoding, lookup: Lookup): string | Buffer | undefined => {
+const logicalOf = (form: RequestForm, lookup: Lookup): unknown => {
+  const attributes = [{ key: 'service.name', value: { stringValue: 'checkout' } }];
+  const [resource, scope] = [{ attributes }, { name: 'example' }];
+  if (form.records !== undefined) {
+    const logRecords = listOf(form.records, recordOf, lookup);
+    return { resourceLogs: [{ resource, scopeLogs: [{ scope, logRecords }] }] };
+  }
+  if (form.spans === undefined) return fill(form.otlp, lookup);
+  const spans = listOf(form.spans, spanOf, lookup);
+  return { resourceSpans: [{ resource, scopeSpans: [{ scope, spans }] }] };
+};
+
+const protobufOf = (receiver: Receiver, text: string): Buffer => {
+  if (receiver === 'logs') {
+    const request: OtlpLogsRequest = JSON.parse(text);
+    return encodeLogsProtobuf(request);
+  }
+  const request: OtlpRequest = JSON.parse(text);
+  return encodeOtlpProtobuf(request);
+};
+
+const plainBody = (
+  receiver: Receiver,
+  form: RequestForm,
+  encoding: Encoding,
+  lookup: Lookup,
+): string | Buffer | undefined => {
   if (form.points !== undefined || form.with !== undefined) {
     const body = { data_id: lookup('data_id', 'own'), access_token: lookup('token', 'own') };
     const data = form.points === undefined ? undefined : fill(form.points, lookup);
     return jsonText({ ...body, data, ...Object(fill(form.with ?? {}, lookup)) });
   }
-  if (form.spans !== undefined || form.otlp !== undefined) {
+  if (form.spans !== undefined || form.records !== undefined || form.otlp !== undefined) {
     const text = jsonText(logicalOf(form, lookup));
-    if (encoding === 'json') return text;
-    const request: OtlpRequest = JSON.parse(text);
-    return encodeOtlpProtobuf(request);
+    return encoding === 'json' ? text : protobufOf(receiver, text);
   }
   if (form.json !== undefined) return jsonText(fill(form.json, lookup));
   if (form.text !== undefined) return String(fill(form.text, lookup));
@@ -76,8 +111,13 @@ const inChunks = (bytes: Buffer, count: number): Buffer[] => {
 };
 
 /** The bytes of a body; undefined where a request has none. */
-export const bodyBytes = (form: RequestForm, encoding: Encoding, lookup: Lookup): Buffer | undefined => {
-  const plain = plainBody(form, encoding, lookup);
+export const bodyBytes = (
+  receiver: Receiver,
+  form: RequestForm,
+  encoding: Encoding,
+  lookup: Lookup,
+): Buffer | undefined => {
+  const plain = plainBody(receiver, form, encoding, lookup);
   if (plain === undefined) return undefined;
   const parts = [String(fill(form.prefix ?? '', lookup)), plain, String(fill(form.suffix ?? '', lookup))];
   let bytes: Buffer = Buffer.concat(
@@ -90,6 +130,12 @@ export const bodyBytes = (form: RequestForm, encoding: Encoding, lookup: Lookup)
   return damaged(bytes, form.damage);
 };
 
+const paths: Readonly<Record<Receiver, string>> = {
+  push: '/v2/push/',
+  traces: '/v1/traces',
+  logs: '/v1/logs',
+};
+
 /** The request as it goes over the wire. */
 export const buildRequest = (
   receiver: Receiver,
@@ -97,9 +143,9 @@ export const buildRequest = (
   encoding: Encoding,
   lookup: Lookup,
 ): PushRequest => {
-  const bytes = bodyBytes(form, encoding, lookup);
+  const bytes = bodyBytes(receiver, form, encoding, lookup);
   const headers: Record<string, string> = {};
-  if (receiver === 'traces') {
+  if (receiver !== 'push') {
     headers['content-type'] = contentTypes[encoding];
     if (form.credential !== 'none')
       headers['x-mon-token'] = String(fill(form.credential ?? '$token', lookup));
@@ -113,7 +159,7 @@ export const buildRequest = (
   const body = bytes === undefined || form.chunks === undefined ? bytes : inChunks(bytes, form.chunks);
   return {
     ...(form.method === undefined ? {} : { method: form.method }),
-    path: form.path ?? (receiver === 'push' ? '/v2/push/' : '/v1/traces'),
+    path: form.path ?? paths[receiver],
     headers,
     ...(body === undefined ? {} : { body }),
   };

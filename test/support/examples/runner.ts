@@ -16,7 +16,7 @@ export type Ran = {
   readonly lookup: Lookup;
 };
 
-/** All cases of both receivers after they were sent and everything of them is stored. */
+/** All cases of all receivers after they were sent and everything of them is stored. */
 export type RanExamples = {
   readonly stack: Stack;
   resultOf(example: ExampleCase): Ran;
@@ -196,10 +196,11 @@ const seriesOf = async (stack: Stack, role: 'ingress' | 'transfer'): Promise<Map
 const label = (series: string, name: string): string | undefined =>
   new RegExp(`[{,]${name}="([^"]*)"`).exec(series)?.[1];
 
-/** Waits until nothing of the cases is on its way any more, in either stream or in QuestDB's log. */
+/** Waits until nothing of the cases is on its way any more, in any stream or in QuestDB's log. */
 const settled = async (stack: Stack): Promise<void> => {
   await stack.waitForEmptyStream('METRICS');
   await stack.waitForEmptyStream('TRACES');
+  await stack.waitForEmptyStream('LOGS');
   await untilApplied(stack);
 };
 
@@ -213,7 +214,7 @@ export const runExamples = async (cases: readonly ExampleCase[]): Promise<RanExa
     const port = stack.ingress[0]?.ports[name] ?? 0;
     return { port, client: createPushClient(port) };
   };
-  const senders = { push: senderOf('push'), traces: senderOf('otlp') };
+  const senders = { push: senderOf('push'), traces: senderOf('otlp'), logs: senderOf('otlp') };
   const stop = async (): Promise<void> => {
     for (const { client } of Object.values(senders)) client.close();
     await stack.stop();

@@ -57,7 +57,7 @@ const prepareReport = async (stack: Stack, form: SourceForm): Promise<PreparedSo
   return { id, token, tokenBefore, table: report.result_table.table_id };
 };
 
-const prepareApplication = async (stack: Stack, form: SourceForm): Promise<PreparedSource> => {
+const prepareApplication = async (stack: Stack, form: SourceForm, table: string): Promise<PreparedSource> => {
   const { of, with: fields = {}, policy } = partsOf(form);
   const { app_id: id, token: tokenBefore } = await stack.createApplication(newName(), fields);
   const path = `/api/v1/applications/${id}`;
@@ -66,12 +66,12 @@ const prepareApplication = async (stack: Stack, form: SourceForm): Promise<Prepa
   if (of === 'disabled') await call(stack, 'POST', `${path}/disable`, {});
   if (of === 'deleted') await call(stack, 'DELETE', path, {});
   if (of === 'rotated') token = String(Object(await call(stack, 'POST', `${path}/rotate-token`, {})).token);
-  return { id, token, tokenBefore, table: 'otel.otel_traces' };
+  return { id, token, tokenBefore, table };
 };
 
 /** Creates a data id or an application for a case. The receivers have it once `allKnown` has resolved. */
 export const prepareSource = (stack: Stack, receiver: Receiver, form: SourceForm): Promise<PreparedSource> =>
-  receiver === 'push' ? prepareReport(stack, form) : prepareApplication(stack, form);
+  receiver === 'push' ? prepareReport(stack, form) : prepareApplication(stack, form, `otel.otel_${receiver}`);
 
 /**
  * Waits until ingress follows everything that was changed before: the directory is one watch, so what was changed last is known

@@ -25,8 +25,6 @@ export type DoorOptions = {
   readonly ageMsMax?: number;
   readonly tls?: Certificate;
   readonly unready?: () => string | undefined;
-  /** Whether it forgets what the line got; without one it does not. */
-  readonly isForgetful?: boolean;
   /** The answer to a read request; without one it is success. */
   readonly answer?: (seen: Seen) => ReturnType<HandleExport>;
 };
@@ -38,8 +36,6 @@ export type Door = {
   readonly seen: readonly Seen[];
   /** Reasons of requests that were refused before the line, and of connections that were ended. */
   readonly refused: readonly string[];
-  /** Errors of the program. */
-  readonly defects: readonly unknown[];
   ended(reason: string): Promise<number>;
   drain(): Promise<void>;
 };
@@ -54,7 +50,6 @@ export const openDoor = async (options: DoorOptions = {}): Promise<Door> => {
   const metrics = createIngressMetrics();
   const seen: Seen[] = [];
   const refused: string[] = [];
-  const defects: unknown[] = [];
   const inFlight = createBytesInFlight(2 ** 30, () => {});
   const limits = {
     headersTimeoutMs: 0,
@@ -80,13 +75,11 @@ export const openDoor = async (options: DoorOptions = {}): Promise<Door> => {
     }
     body.release();
     const read = { request, body: body.bytes };
-    if (options.isForgetful !== true) seen.push(read);
+    seen.push(read);
     return (await answer?.(read)) ?? successReply('protobuf');
   };
   const recorder: RefusalRecorder = {
-    refused: (reason) => {
-      if (options.isForgetful !== true) refused.push(reason);
-    },
+    refused: (reason) => refused.push(reason),
     refusedConnection: () => {},
     refusedItems: () => {},
     repeated: () => {},
@@ -107,11 +100,9 @@ export const openDoor = async (options: DoorOptions = {}): Promise<Door> => {
     connectionAgeMsMax: options.ageMsMax ?? 0,
     unready: options.unready ?? (() => undefined),
     links: noLinks,
-    onDefect: (error) => defects.push(error),
+    onDefect: () => {},
   });
   await new Promise<void>((resolve) => door.server.listen(0, '127.0.0.1', resolve));
-  // A program that does not close it ends all the same.
-  door.server.unref();
   const address: AddressInfo | string | null = door.server.address();
   const port = typeof address === 'object' && address !== null ? address.port : 0;
   return {
@@ -119,7 +110,6 @@ export const openDoor = async (options: DoorOptions = {}): Promise<Door> => {
     port,
     seen,
     refused,
-    defects,
     ended: (reason) => countOf(metrics.connectionsEnded, reason),
     drain: () => door.drain(),
   };

@@ -104,22 +104,28 @@ export const statusOf = (encoding: Encoding, answer: OtlpAnswer): Record<string,
   return status;
 };
 
-/** The contents of a partial_success: `rejectedSpans` as decimal text. */
+/** The contents of a partial_success: `rejectedSpans` as decimal text, whatever its signal calls it. */
 export type PartialSuccess = { readonly rejectedSpans: string; readonly errorMessage: string };
 
-/** The partial_success of an ExportTraceServiceResponse; undefined where there is none and nothing else either. */
-export const partialOf = (encoding: Encoding, { bytes }: OtlpAnswer): PartialSuccess | undefined => {
+/** The partial_success of the response of an export; undefined where there is none and nothing else either. */
+export const partialOf = (
+  encoding: Encoding,
+  { bytes }: OtlpAnswer,
+  rejectedField = 'rejectedSpans',
+): PartialSuccess | undefined => {
   if (encoding === 'json') {
-    const { partialSuccess, ...rest }: { partialSuccess?: PartialSuccess } = JSON.parse(
+    const { partialSuccess, ...rest }: { partialSuccess?: Record<string, string> } = JSON.parse(
       bytes.toString('utf8'),
     );
     if (Object.keys(rest).length > 0) throw new Error(`unexpected: ${Object.keys(rest)}`);
-    return partialSuccess;
+    if (partialSuccess === undefined) return undefined;
+    const { [rejectedField]: rejectedSpans = '', errorMessage = '', ...more } = partialSuccess;
+    if (Object.keys(more).length > 0) throw new Error(`unexpected: ${Object.keys(more)}`);
+    return { rejectedSpans, errorMessage };
   }
   if (bytes.length === 0) return undefined;
   const { 1: partial, ...rest } = Object.fromEntries(fieldsOf(bytes));
-  if (Object.keys(rest).length > 0 || !Buffer.isBuffer(partial))
-    throw new Error('no ExportTraceServiceResponse');
+  if (Object.keys(rest).length > 0 || !Buffer.isBuffer(partial)) throw new Error('no response of an export');
   const fields = fieldsOf(partial);
   return { rejectedSpans: String(fields.get(1) ?? 0n), errorMessage: textOf(fields.get(2)) };
 };

@@ -1,3 +1,4 @@
+import { logColumns } from '../../../src/wire/native/log-columns.ts';
 import { spanColumns } from '../../../src/wire/native/span-columns.ts';
 import { type Application, type Stack, startStack } from '../stack/stack.ts';
 import {
@@ -28,6 +29,13 @@ export const storedColumns = spanColumns
       return 'arrayMap(t -> toString(toUnixTimestamp64Nano(t)), `Events.Timestamp`) AS `Events.Timestamp`';
     return `\`${name}\``;
   });
+
+/** The same for a log record. */
+export const storedLogColumns = logColumns
+  .filter(({ name }) => name !== 'uid' && name !== 'ArrivedAt')
+  .map(({ name, type }) =>
+    type === 'DateTime64(9)' ? `toString(toUnixTimestamp64Nano(${name})) AS ${name}` : name,
+  );
 
 /** Real engines and roles behind a trusted proxy at 127.0.0.1, with an exporter and readers of what is stored. */
 export type TraceStack = {

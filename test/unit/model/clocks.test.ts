@@ -8,7 +8,8 @@ const src = resolve(import.meta.dirname, '../../../src');
 const readings: Readonly<Record<string, readonly [times: number, what: string]>> = {
   'bus/consumer-pause.ts': [2, 'dates that the server gets'],
   'bus/pulse-publisher.ts': [1, 'when the process began, for people'],
-  'ingress/ingress.ts': [5, 'arrivals, when names were first seen, when tokens end, epochs'],
+  'ingress/ingress.ts': [2, 'when tokens end, epochs'],
+  'ingress/receivers.ts': [3, 'arrivals, when names were first seen'],
   'ingress/rates/exchange.ts': [2, 'the clock of the limiter, to which a step back is no time'],
   'transfer/batch-traces.ts': [1, 'when a span began'],
   'transfer/consumer.ts': [1, 'when something was dead-lettered or recorded'],

@@ -28,7 +28,7 @@ const elsewhere: Readonly<Record<string, string>> = {
 /** Only a defect of Tidemark yields these: test/contract/examples.test.ts asserts that no case met one. */
 const defects = ['internal'];
 
-const cases = [...readCases('push'), ...readCases('traces')];
+const cases = [...readCases('push'), ...readCases('traces'), ...readCases('logs')];
 
 /** `of code` of everything that the cases produce. */
 const produced = new Set(

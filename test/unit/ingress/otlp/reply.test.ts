@@ -10,7 +10,7 @@ import { encodings, partialOf, wholeStatusOf } from '../../../support/otlp/clien
 import { encodeOtlpProtobuf } from '../../../support/otlp/protobuf.ts';
 import { encodeJson, goodSpan, requestOf } from '../../../support/otlp/trace-source.ts';
 
-const { traces } = otlpSignals;
+const { traces, logs } = otlpSignals;
 
 const asAnswer = ({ body, status }: { readonly body: Uint8Array | string; readonly status: number }) => ({
   status,
@@ -101,6 +101,8 @@ describe('a hint about a body', () => {
   it('names keys of other formats in any spelling, and no others', () => {
     expect(shownKey(traces, 'resource_metrics')).toContain('only traces, not metrics');
     expect(shownKey(traces, 'resourceSpans[].instrumentation_library_spans')).toContain('scopeSpans');
+    expect(shownKey(logs, 'resource_spans')).toContain('send them to /v1/traces');
+    expect(shownKey(logs, 'resourceLogs[].log_records')).toContain('scopeLogs');
     expect(shownKey(traces, 'constructor')).toBe('constructor');
     expect(shownKey(traces, 'toString')).toBe('toString');
   });
