@@ -104,7 +104,7 @@ export const statusOf = (encoding: Encoding, answer: OtlpAnswer): Record<string,
   return status;
 };
 
-/** The contents of a partial_success: `rejectedSpans` as decimal text, whatever its signal calls it. */
+/** The contents of a partial_success: `rejectedSpans` as decimal text; in JSON each signal has a name of its own for it. */
 export type PartialSuccess = { readonly rejectedSpans: string; readonly errorMessage: string };
 
 /** The partial_success of the response of an export; undefined where there is none and nothing else either. */
