@@ -7,7 +7,7 @@ import { z } from 'zod';
 import { dayMs } from '../../src/model/time.ts';
 import { type Clickhouse, createClickhouse } from '../../src/stores/clickhouse/client.ts';
 import { readItemDays, removeExpiredItems } from '../../src/stores/clickhouse/item-days.ts';
-import { spansTable } from '../../src/stores/clickhouse/item-tables.ts';
+import { itemTables, spansTable } from '../../src/stores/clickhouse/item-tables.ts';
 import { migrate } from '../../src/stores/clickhouse/migrate.ts';
 import { createLog } from '../../src/telemetry/log.ts';
 import { startEngines, type TestEngines } from '../support/stack/engines.ts';
@@ -68,10 +68,10 @@ const range = (count: number): number[] => Array.from({ length: count }, (_, ind
 /** Whole days before today. */
 const ageOf = (day: string): number => Math.floor(Date.now() / dayMs) - Date.parse(day) / dayMs;
 
-/** One span of each application at noon of today and of each of the days before. */
-const storeDays = (apps: readonly number[], days: number): Promise<void> =>
+/** One item of each application at noon of today and of each of the days before. */
+const storeDays = (apps: readonly number[], days: number, { name } = spansTable): Promise<void> =>
   clickhouse.run(
-    `INSERT INTO otel.otel_traces (Timestamp, TraceId, uid, AppId)
+    `INSERT INTO otel.${name} (Timestamp, TraceId, uid, AppId)
      SELECT toDateTime64(today() - number, 9, 'UTC') + toIntervalHour(12), toString(number), app * 100 + number, app
      FROM numbers(${days}) ARRAY JOIN [${apps.join()}]::Array(UInt64) AS app`,
   );
@@ -98,25 +98,30 @@ describe('the retention of spans', () => {
     expect(await ttls()).toEqual(ttlsOf(7));
   });
 
-  it('of an application removes its days that ended longer ago, and of no other application a span', async () => {
-    await run();
-    await storeDays([1, 2, 3], 10);
-    const kept = new Map([
-      [1, 3],
-      [2, 8],
-    ]);
-    const removed = await removeExpiredItems(clickhouse, spansTable, kept, Date.now());
-    expect(removed).toEqual({ days: 6, items: 7 });
-    await waitFor('the deletions are done', 60_000, async () => {
-      const again = await removeExpiredItems(clickhouse, spansTable, kept, Date.now());
-      return again !== undefined && again.days === 0;
-    });
-    const stored = await readItemDays(clickhouse, spansTable, {});
-    const agesOf = (appId: number): number[] =>
-      stored.flatMap((each) => (each.appId === appId ? [ageOf(each.day)] : [])).toSorted((a, b) => a - b);
-    expect([1, 2, 3].map(agesOf)).toEqual([range(4), range(9), range(10)]);
-    expect(stored.every(({ rows, bytes }) => rows === 1 && bytes > 0)).toBe(true);
-  });
+  it.each(itemTables)(
+    'of an application removes its days of $pipeline that ended longer ago, and no item of another application or signal',
+    async (table) => {
+      await run();
+      for (const each of itemTables) await storeDays([1, 2, 3], 10, each);
+      const kept = new Map([
+        [1, 3],
+        [2, 8],
+      ]);
+      const removed = await removeExpiredItems(clickhouse, table, kept, Date.now());
+      expect(removed).toEqual({ days: 6, items: 7 });
+      await waitFor('the deletions are done', 60_000, async () => {
+        const again = await removeExpiredItems(clickhouse, table, kept, Date.now());
+        return again !== undefined && again.days === 0;
+      });
+      const stored = await readItemDays(clickhouse, table, {});
+      const agesOf = (appId: number): number[] =>
+        stored.flatMap((each) => (each.appId === appId ? [ageOf(each.day)] : [])).toSorted((a, b) => a - b);
+      expect([1, 2, 3].map(agesOf)).toEqual([range(4), range(9), range(10)]);
+      expect(stored.every(({ rows, bytes }) => rows === 1 && bytes > 0)).toBe(true);
+      for (const other of itemTables)
+        if (other !== table) expect(await readItemDays(clickhouse, other, {})).toHaveLength(30);
+    },
+  );
 
   it('of an application goes by the clock that is behind, and does nothing without one', async () => {
     await run();

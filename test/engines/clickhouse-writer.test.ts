@@ -1,10 +1,12 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { z } from 'zod';
+import { blockStatements } from '../../src/stores/clickhouse/block-statements.ts';
 import { type BlockWriter, createBlockWriter } from '../../src/stores/clickhouse/block-writer.ts';
 import { type Clickhouse, createClickhouse } from '../../src/stores/clickhouse/client.ts';
-import { spansTable } from '../../src/stores/clickhouse/item-tables.ts';
+import { logsTable, spansTable } from '../../src/stores/clickhouse/item-tables.ts';
 import { migrate } from '../../src/stores/clickhouse/migrate.ts';
 import { createLog } from '../../src/telemetry/log.ts';
+import { type LogRow, logBlocks } from '../support/otlp/log-blocks.ts';
 import { boundsOf, nativeOf, type SpanRows, spanSelect, tracesOf } from '../support/otlp/span-rows.ts';
 import { startEngines, type TestEngines } from '../support/stack/engines.ts';
 import { fetchEngine } from '../support/stack/fetch-engine.ts';
@@ -141,6 +143,58 @@ describe('the indexes', () => {
     expect(Object.values(merged).every((bytes) => bytes > 0)).toBe(true);
     expect(Object.keys(merged)).toHaveLength(7);
     expect(await skipped()).toMatch(/idx_trace_id[\s\S]*Granules: 0\//);
+  });
+});
+
+describe('the table of log records', () => {
+  const rows = (count: number): LogRow[] =>
+    Array.from({ length: count }, (_, index) => ({
+      at: (day * 86_400 + 43_200) * 1000 + 700 * index,
+      service: `s${index % 3}`,
+      body: `line ${index}`,
+    }));
+  const message = { base: 2n ** 61n, appId: 7, arrivedAt: (day + 1) * 86_400_000 };
+  const bounds = {
+    uidRanges: [[message.base, message.base + 99n]] as const,
+    timeMin: BigInt(rows(1)[0]?.at ?? 0) * 1_000_000n,
+    timeMax: BigInt(rows(100).at(-1)?.at ?? 0) * 1_000_000n,
+    names: [['s0'], ['s1'], ['s2']],
+  };
+  let logs: BlockWriter;
+  beforeAll(() => {
+    logs = createBlockWriter(clickhouse, logsTable, { insertMsMax: 20_000 });
+  });
+
+  it('takes each row once by the guard, which reads only the rows of its services and seconds', async () => {
+    await logs.insertPlain({ queryId: queryId(), blocks: logBlocks(rows(60), message) });
+    const guardedLogs = () =>
+      logs.insertGuarded({ queryId: queryId(), blocks: logBlocks(rows(100), message), ...bounds });
+    expect([await guardedLogs(), await guardedLogs()]).toEqual([true, false]);
+    expect(await counts('otel.otel_logs')).toEqual([100, 100]);
+    expect(await logs.countRepeats(bounds)).toBe(0);
+    const plan = blockStatements(logsTable).repeatsQuery(bounds);
+    const text = await (
+      await fetchEngine(url, { method: 'POST', body: `EXPLAIN indexes = 1 ${plan}` })
+    ).text();
+    expect(text).toMatch(/PrimaryKey[\s\S]*ServiceName[\s\S]*TimestampTime/);
+  });
+
+  it('is merged by day, and has its bloom filters from then on', async () => {
+    await logs.insertPlain({ queryId: queryId(), blocks: logBlocks(rows(100), message) });
+    const bytes = async (): Promise<[string, number][]> =>
+      (
+        await clickhouse.rows(
+          z.object({ name: z.string(), bytes: z.coerce.number() }),
+          `SELECT name, data_compressed_bytes AS bytes FROM system.data_skipping_indices
+            WHERE database = 'otel' AND table = 'otel_logs' ORDER BY name`,
+        )
+      ).map(({ name, bytes: size }) => [name, size]);
+    const named = logsTable.bloomFilters.split(', ');
+    expect((await bytes()).flatMap(([name]) => (name === 'idx_uid' ? [] : [name]))).toEqual(named.toSorted());
+    await logs.optimizeDay(day);
+    expect(await counts('otel.otel_logs')).toEqual([100, 100]);
+    const merged = await bytes();
+    expect(merged.filter(([, size]) => size === 0)).toEqual([]);
   });
 });
 
