@@ -58,6 +58,8 @@ type RanProps = {
   readonly rowsRead: number | null;
   readonly onAgain: () => void;
   readonly store: 'questdb' | 'clickhouse';
+  /** Tells apart the queries of a page. */
+  readonly label?: string;
 };
 
 const links = [
@@ -67,11 +69,11 @@ const links = [
 ] as const;
 
 /** What ran, how long it took, and where else to look. */
-export const Ran = ({ sql, elapsedMs, rowsRead, onAgain, store }: RanProps) => {
+export const Ran = ({ sql, elapsedMs, rowsRead, onAgain, store, label = 'Query' }: RanProps) => {
   const [open, setOpen] = useQueryState('sql');
   const session = useSession();
   return (
-    <section class="ran" aria-label="Query">
+    <section class="ran" aria-label={label}>
       <p class="row quiet">
         {numberText(elapsedMs)} ms{rowsRead !== null && `, ${numberText(rowsRead)} rows read`}
         <button type="button" onClick={onAgain}>

@@ -88,6 +88,7 @@ export const LogsOfTrace = ({ trace }: { trace: TraceAnswer }) => {
               rowsRead={rows_read}
               onAgain={found.reload}
               store="clickhouse"
+              label="Query of log records"
             />
           </>
         )}
