@@ -2969,7 +2969,7 @@ export interface components {
             push_url: string;
             /** @description The OTLP receiver, without a path */
             otlp_url: string;
-            /** @description The trace receiver over gRPC; null where there is none */
+            /** @description The OTLP receiver over gRPC; null where there is none */
             grpc_url: string | null;
             items: components["schemas"]["Snippet"][];
         };
