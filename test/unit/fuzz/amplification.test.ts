@@ -68,7 +68,7 @@ describe('a small body of log records with a large scope', () => {
     expect(() => encodeLogsOfJson({ resourceLogs: [{ scopeLogs }] })).toThrow(/log records of the request/);
   });
 
-  it('has a bound of blocks, whatever the days of its records', () => {
+  it('has a bound of blocks, over any number of days', () => {
     const days = range(blocksMax + 5, (index) => ({
       timeUnixNano: String(BigInt(goodRecord.timeUnixNano) - BigInt(index % 8000) * dayNanos),
     }));
