@@ -306,14 +306,15 @@ describe('tidemark policy', () => {
     );
     const set = await cli.json(
       policySchema,
-      `policy set ${application.app_id} --ahead-seconds-max off --age-seconds-max 3600 --spans-max 5 --attributes-max 6 ` +
-        '--events-max 7 --links-max 8 --value-bytes-max 9 --deduplicate false --retention-days 9 --yes',
+      `policy set ${application.app_id} --ahead-seconds-max off --age-seconds-max 3600 --spans-max 5 --records-max 4 ` +
+        '--attributes-max 6 --events-max 7 --links-max 8 --value-bytes-max 9 --deduplicate false --retention-days 9 --yes',
     );
     expect(set.policy).toEqual({
       app_id: application.app_id,
       ahead_seconds_max: 'off',
       age_seconds_max: 3_600,
       spans_max: 5,
+      records_max: 4,
       attributes_max: 6,
       events_max: 7,
       links_max: 8,
