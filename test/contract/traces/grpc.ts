@@ -12,9 +12,7 @@ let on: TraceStack;
 let client: GrpcClient;
 beforeAll(async () => {
   on = await sharedTraceStack();
-  client = await connectGrpc(`http://127.0.0.1:${on.stack.ingress[0]?.ports['grpc'] ?? 0}`);
 });
-afterAll(() => client?.close());
 
 const nanos = (): string => `${BigInt(Date.now()) * 1_000_000n}`;
 
@@ -45,6 +43,12 @@ const send = (token: string | undefined, body: Uint8Array, options: Parameters<G
   });
 
 describe('an export over gRPC', () => {
+  // Here: a connection that waits for the rooms before may be closed as idle.
+  beforeAll(async () => {
+    client = await connectGrpc(`http://127.0.0.1:${on.stack.ingress[0]?.ports['grpc'] ?? 0}`);
+  });
+  afterAll(() => client?.close());
+
   it('is answered OK with an empty message after every span is stored, and names its request', async () => {
     const application = await on.application();
     const end = await send(application.token, bodyOf(['a', 'b']));
