@@ -9,6 +9,7 @@ import { type Clickhouse, database } from '../../stores/clickhouse/client.ts';
 import { type QuestdbSql, quoteIdentifier } from '../../stores/questdb/sql.ts';
 import type { AdminClient } from '../client.ts';
 import { send, waitUntil } from '../sending.ts';
+import { exportOverGrpc } from './grpc-export.ts';
 
 export type EndToEndDeps = {
   readonly client: AdminClient;
@@ -17,6 +18,8 @@ export type EndToEndDeps = {
   readonly clickhouse: Clickhouse;
   readonly pushUrl: string;
   readonly otlpUrl: string;
+  /** Without one, no span is sent over gRPC. */
+  readonly grpcUrl: string | undefined;
   readonly bizId: number;
   /** For each stage, in milliseconds. */
   readonly timeoutMs: number;
@@ -107,8 +110,10 @@ const receivedOf = async (
   return balances.reduce((sum, { received }) => sum + received, 0);
 };
 
+type Stage = readonly [name: string, run: () => Promise<string>];
+
 /** The stages in order; after a failed one the rest is omitted. */
-const inOrder = async (stages: readonly (readonly [string, () => Promise<string>])[]): Promise<Finding[]> => {
+const inOrder = async (stages: readonly Stage[]): Promise<Finding[]> => {
   const findings: Finding[] = [];
   for (const [name, stage] of stages) {
     const finding = await look(name, stage);
@@ -182,7 +187,18 @@ const spanBody = (traceId: string): object => {
   return { resourceSpans: [{ resource: { attributes }, scopeSpans: [{ spans: [span] }] }] };
 };
 
-/** One span: acknowledged, visible in ClickHouse, in the balance. */
+/** Sends one more span of the trace over gRPC, where there is an address for it. */
+const overGrpc = ({ grpcUrl, timeoutMs }: EndToEndDeps, traceId: string, token: () => string): Stage[] => {
+  if (grpcUrl === undefined) return [];
+  const span = {
+    ...{ traceId, spanId: randomBytes(8).toString('hex'), name: 'trial', service: doctorName },
+    startNanos: BigInt(Date.now()) * 1_000_000n,
+  };
+  const exported = () => sendUntilTaken(timeoutMs, () => exportOverGrpc(grpcUrl, token(), span));
+  return [['span: acknowledged over gRPC', exported]];
+};
+
+/** One span: acknowledged, over gRPC too, visible in ClickHouse, in the balance. */
 export const trySpan = async (deps: EndToEndDeps): Promise<Finding[]> => {
   const { clickhouse, otlpUrl, timeoutMs } = deps;
   let own: Awaited<ReturnType<typeof applicationOf>> | undefined;
@@ -190,6 +206,7 @@ export const trySpan = async (deps: EndToEndDeps): Promise<Finding[]> => {
   const application = () => own ?? { appId: 0, token: '' };
   const traceId = randomBytes(16).toString('hex');
   const body = spanBody(traceId);
+  const viaGrpc = overGrpc(deps, traceId, () => application().token);
   return inOrder([
     [
       'span: records',
@@ -206,6 +223,7 @@ export const trySpan = async (deps: EndToEndDeps): Promise<Finding[]> => {
           send(`${otlpUrl}/v1/traces`, { 'X-MON-TOKEN': application().token }, body),
         ),
     ],
+    ...viaGrpc,
     [
       'span: in ClickHouse',
       async () => {
@@ -215,7 +233,7 @@ export const trySpan = async (deps: EndToEndDeps): Promise<Finding[]> => {
             `SELECT count() AS count FROM ${database}.otel_traces WHERE TraceId = {traceId:String}`,
             { params: { traceId } },
           );
-          return row?.count === 1;
+          return row?.count === 1 + viaGrpc.length;
         });
         return `trace ${traceId}`;
       },
