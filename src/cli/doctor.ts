@@ -11,6 +11,7 @@ type DoctorOptions = {
   json?: true;
   pushUrl?: string;
   otlpUrl?: string;
+  grpcUrl?: string;
   biz: number;
   timeout: number;
   trial: boolean;
@@ -98,6 +99,7 @@ export const registerDoctor = (program: Command): void => {
     )
     .option('--push-url <url>', 'the push receiver, default the local one')
     .option('--otlp-url <url>', 'the OTLP receiver, default the local one')
+    .option('--grpc-url <url>', 'the OTLP receiver over gRPC, default the local one; with --otlp-url none')
     .option('--biz <id>', 'business of the trial report and the trial application', integerArgument, 0)
     .option('--timeout <duration>', 'for each stage', durationArgument, 30)
     .option('--no-trial', 'send nothing')

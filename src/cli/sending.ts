@@ -42,14 +42,17 @@ export const send = async (url: string, headers: Record<string, string>, body: o
 /** The addresses of receivers that options of a command give; the local ones without them. */
 export const receiverUrls = (
   { ingress }: Settings,
-  { pushUrl, otlpUrl }: { readonly pushUrl?: string; readonly otlpUrl?: string },
-): { readonly pushUrl: string; readonly otlpUrl: string } => {
-  const { tlsCertFile, pushPort, otlpPort } = ingress;
+  { pushUrl, otlpUrl, grpcUrl }: Readonly<Partial<Record<'pushUrl' | 'otlpUrl' | 'grpcUrl', string>>>,
+): { readonly pushUrl: string; readonly otlpUrl: string; readonly grpcUrl: string | undefined } => {
+  const { tlsCertFile, pushPort, otlpPort, grpcPort } = ingress;
   const local = `${tlsCertFile === undefined ? 'http' : 'https'}://127.0.0.1`;
   const withoutSlash = (url: string): string => url.replace(/\/$/, '');
   return {
     pushUrl: withoutSlash(pushUrl ?? `${local}:${pushPort}`),
     otlpUrl: withoutSlash(otlpUrl ?? `${local}:${otlpPort}`),
+    // Beside a receiver elsewhere the local one would be another.
+    grpcUrl:
+      grpcUrl ?? (otlpUrl !== undefined || grpcPort === undefined ? undefined : `${local}:${grpcPort}`),
   };
 };
 

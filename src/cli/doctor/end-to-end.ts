@@ -15,6 +15,7 @@ import { type Clickhouse, database } from '../../stores/clickhouse/client.ts';
 import { type QuestdbSql, quoteIdentifier } from '../../stores/questdb/sql.ts';
 import type { AdminClient } from '../client.ts';
 import { send, waitUntil } from '../sending.ts';
+import { exportOverGrpc } from './grpc-export.ts';
 
 export type EndToEndDeps = {
   readonly client: AdminClient;
@@ -23,6 +24,8 @@ export type EndToEndDeps = {
   readonly clickhouse: Clickhouse;
   readonly pushUrl: string;
   readonly otlpUrl: string;
+  /** Without one, no span is sent over gRPC. */
+  readonly grpcUrl: string | undefined;
   readonly bizId: number;
   /** For each stage, in milliseconds. */
   readonly timeoutMs: number;
@@ -114,8 +117,10 @@ const receivedOf = async (
   return balances.reduce((sum, each) => sum + (each.pipeline === pipeline ? each.received : 0), 0);
 };
 
+type Stage = readonly [name: string, run: () => Promise<string>];
+
 /** The stages in order; after a failed one the rest is omitted. */
-const inOrder = async (stages: readonly (readonly [string, () => Promise<string>])[]): Promise<Finding[]> => {
+const inOrder = async (stages: readonly Stage[]): Promise<Finding[]> => {
   const findings: Finding[] = [];
   for (const [name, stage] of stages) {
     const finding = await look(name, stage);
@@ -228,7 +233,22 @@ const logTrial = (): Trial => {
 
 const trials: Readonly<Record<ApplicationPipeline, () => Trial>> = { traces: spanTrial, logs: logTrial };
 
-/** One item of a signal of applications: acknowledged, visible in ClickHouse, in the balance. */
+/** Sends one more span of the trace over gRPC, where there is an address for it; a log record has no trace. */
+const overGrpc = (
+  { grpcUrl, timeoutMs }: EndToEndDeps,
+  traceId: string | undefined,
+  token: () => string,
+): Stage[] => {
+  if (grpcUrl === undefined || traceId === undefined) return [];
+  const span = {
+    ...{ traceId, spanId: randomBytes(8).toString('hex'), name: 'trial', service: doctorName },
+    startNanos: BigInt(Date.now()) * 1_000_000n,
+  };
+  const exported = () => sendUntilTaken(timeoutMs, () => exportOverGrpc(grpcUrl, token(), span));
+  return [['span: acknowledged over gRPC', exported]];
+};
+
+/** One item of a signal of applications: acknowledged, a span over gRPC too, visible in ClickHouse, in the balance. */
 const tryItem = async (
   deps: EndToEndDeps,
   { pipeline, name, path, body, condition, params, place }: Trial,
@@ -237,6 +257,7 @@ const tryItem = async (
   let own: Awaited<ReturnType<typeof applicationOf>> | undefined;
   let before = 0;
   const application = () => own ?? { appId: 0, token: '' };
+  const viaGrpc = overGrpc(deps, params['traceId'], () => application().token);
   return inOrder([
     [
       `${name}: records`,
@@ -253,6 +274,7 @@ const tryItem = async (
           send(`${otlpUrl}${path}`, { 'X-MON-TOKEN': application().token }, body),
         ),
     ],
+    ...viaGrpc,
     [
       `${name}: in ClickHouse`,
       async () => {
@@ -262,7 +284,7 @@ const tryItem = async (
             `SELECT count() AS count FROM ${database}.${signals[pipeline].table} WHERE ${condition}`,
             { params },
           );
-          return row?.count === 1;
+          return row?.count === 1 + viaGrpc.length;
         });
         return place;
       },

@@ -26,6 +26,8 @@ const doctor = async (env: Record<string, string> = {}, ...options: string[]) =>
       `http://127.0.0.1:${ports['push']}`,
       '--otlp-url',
       `http://127.0.0.1:${ports['otlp']}`,
+      '--grpc-url',
+      `http://127.0.0.1:${ports['grpc']}`,
       ...options,
     ],
     { ...process.env, ...stack.env, ...env },
@@ -55,8 +57,13 @@ describe('tidemark doctor', () => {
       'tables of clickhouse',
       'admin api',
       ...['records', 'acknowledged', 'in QuestDB', 'in the balance'].map((stage) => `point: ${stage}`),
+<<<<<<< HEAD
       ...['span', 'log record'].flatMap((item) =>
         ['records', 'acknowledged', 'in ClickHouse', 'in the balance'].map((stage) => `${item}: ${stage}`),
+=======
+      ...['records', 'acknowledged', 'acknowledged over gRPC', 'in ClickHouse', 'in the balance'].map(
+        (stage) => `span: ${stage}`,
+>>>>>>> h2
       ),
     ]);
     expect(text).not.toMatch(/[0-9a-f]{32}\.|token":/);
@@ -91,6 +98,12 @@ describe('tidemark doctor', () => {
     const { code, findings } = await doctor({ TIDEMARK_QUESTDB_URL: 'http://127.0.0.1:1' }, '--no-trial');
     expect(code).toBe(1);
     expect(failing(findings)).toEqual(['questdb', 'clock of questdb', 'tables of questdb']);
+  });
+
+  it('names the receiver over gRPC when nothing answers there', async () => {
+    const { code, findings } = await doctor({}, '--grpc-url', 'http://127.0.0.1:1', '--timeout', '5s');
+    expect(code).toBe(1);
+    expect(failing(findings)).toEqual(['span: acknowledged over gRPC']);
   });
 
   it('names the stage that items do not pass', async () => {
