@@ -57,13 +57,11 @@ describe('tidemark doctor', () => {
       'tables of clickhouse',
       'admin api',
       ...['records', 'acknowledged', 'in QuestDB', 'in the balance'].map((stage) => `point: ${stage}`),
-<<<<<<< HEAD
-      ...['span', 'log record'].flatMap((item) =>
-        ['records', 'acknowledged', 'in ClickHouse', 'in the balance'].map((stage) => `${item}: ${stage}`),
-=======
       ...['records', 'acknowledged', 'acknowledged over gRPC', 'in ClickHouse', 'in the balance'].map(
         (stage) => `span: ${stage}`,
->>>>>>> h2
+      ),
+      ...['records', 'acknowledged', 'in ClickHouse', 'in the balance'].map(
+        (stage) => `log record: ${stage}`,
       ),
     ]);
     expect(text).not.toMatch(/[0-9a-f]{32}\.|token":/);
