@@ -233,7 +233,7 @@ describe('odd and hostile spans', () => {
     const table = page.getByRole('table', { name: 'Log records of this trace' });
     await table.getByRole('row').filter({ hasText: 'payment failed <img src=x' }).waitFor();
     expect(await table.getByRole('row').count()).toBe(2);
-    expect(await table.getByText('ERROR').count()).toBe(1);
+    expect(await table.getByText('ERROR', { exact: true }).count()).toBe(1);
     expect(await page.locator('main img, main script').count()).toBe(0);
     await openTrace(page, largeId);
     await page.getByText('No log record names this trace.').waitFor();
