@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { type Connection, openConnection } from './connection.ts';
+import { openGrpcConnection } from './grpc-connection.ts';
 import { percentile } from './statistics.ts';
 
 export type LoadResult = {
@@ -12,7 +13,7 @@ export type LoadResult = {
 };
 
 export type Load = {
-  /** The connections are divided among them. */
+  /** The connections are divided among them; `grpc:` with the path of a method is a call. */
   readonly urls: readonly string[];
   readonly headers: Readonly<Record<string, string>>;
   /** The body of the next request. */
@@ -44,7 +45,9 @@ export const runLoad = async (load: Load, seconds: number): Promise<LoadResult> 
   const end = start + seconds * 1000;
   const { urls, headers } = load;
   const worker = async (number: number): Promise<void> => {
-    const connection = openConnection(urls[number % urls.length] ?? '', headers);
+    const url = urls[number % urls.length] ?? '';
+    const open = url.startsWith('grpc:') ? openGrpcConnection : openConnection;
+    const connection = open(url, headers);
     while (performance.now() < end) {
       const sent = performance.now();
       const isAnswered = await postOnce(connection, load);
@@ -105,7 +108,12 @@ export const inTurnOfNow = (make: (nowMs: number) => readonly Buffer[]): (() => 
 
 type Place = { readonly at: number; readonly length: number };
 
-/** The places of the spans' ids in a body, and their length in bytes. */
+const idTags = [
+  [0x0a, 0x12],
+  [0x4a, 0x52],
+] as const;
+
+/** The places of the span ids in a body of spans or of log records, and their length in bytes. */
 export const spanIdPlaces = (body: Buffer, encoding: 'json' | 'protobuf'): Place[] => {
   const places: Place[] = [];
   if (encoding === 'json') {
@@ -114,10 +122,12 @@ export const spanIdPlaces = (body: Buffer, encoding: 'json' | 'protobuf'): Place
       places.push({ at: at + mark.length, length: 16 });
     return places;
   }
-  // trace_id: field 1 of 16 bytes; span_id: field 2 of 8 bytes.
-  for (let at = body.indexOf(0x0a); at !== -1; at = body.indexOf(0x0a, at + 1)) {
-    if (body[at + 1] === 16 && body[at + 18] === 0x12 && body[at + 19] === 8)
-      places.push({ at: at + 20, length: 8 });
+  // trace_id of 16 bytes, then span_id of 8 bytes: fields 1 and 2 of a span, 9 and 10 of a log record.
+  for (const [trace, span] of idTags) {
+    for (let at = body.indexOf(trace); at !== -1; at = body.indexOf(trace, at + 1)) {
+      if (body[at + 1] === 16 && body[at + 18] === span && body[at + 19] === 8)
+        places.push({ at: at + 20, length: 8 });
+    }
   }
   return places;
 };
@@ -129,7 +139,7 @@ export const allDifferent = (
 ): (() => Uint8Array) => {
   const places = bodies.map((body) => {
     const [place] = spanIdPlaces(body, encoding);
-    if (place === undefined) throw new Error('the body holds no span');
+    if (place === undefined) throw new Error('the body holds no id of a span');
     return place;
   });
   let count = 0;

@@ -1,6 +1,7 @@
 import type { Stack } from '../test/support/stack/stack.ts';
 import { pushBodies } from './bodies.ts';
-import { allDifferent, inTurnOfNow } from './load.ts';
+import { allDifferent, inTurnOfNow, type Load } from './load.ts';
+import { logBodies } from './log-bodies.ts';
 import type { Processes } from './processes.ts';
 import type { Subject } from './rate.ts';
 import { spanBodies } from './span-bodies.ts';
@@ -68,30 +69,86 @@ export const pushSubject = async (
   };
 };
 
-/** Export to visible in ClickHouse, requests all different. No other program may write spans meanwhile. */
-export const spansSubject = async (
+/** How OTLP's items travel: JSON or protobuf over HTTP, or protobuf over gRPC. */
+export type OtlpWay = Encoding | 'grpc';
+
+/** The bodies, paths and tables of a signal of OTLP. */
+export const otlpSignals = {
+  traces: {
+    item: 'spans',
+    bodies: spanBodies,
+    path: '/v1/traces',
+    method: '/opentelemetry.proto.collector.trace.v1.TraceService/Export',
+    table: 'otel_traces',
+  },
+  logs: {
+    item: 'log records',
+    bodies: logBodies,
+    path: '/v1/logs',
+    method: '/opentelemetry.proto.collector.logs.v1.LogsService/Export',
+    table: 'otel_logs',
+  },
+} as const;
+
+export type OtlpSignal = keyof typeof otlpSignals;
+
+/** Where a receiver on this port takes a signal. */
+export const otlpUrl = (signal: OtlpSignal, way: OtlpWay, port: number | undefined): string =>
+  way === 'grpc'
+    ? `grpc://127.0.0.1:${port}${otlpSignals[signal].method}`
+    : `http://127.0.0.1:${port}${otlpSignals[signal].path}`;
+
+/** Requests of a signal, all different. */
+export const otlpLoad = (
+  signal: OtlpSignal,
+  way: OtlpWay,
+  items: number,
+  nowMs: number,
+): Pick<Load, 'nextBody' | 'itemsPerBody'> => {
+  const encoding = way === 'json' ? 'json' : 'protobuf';
+  const bodies = otlpSignals[signal].bodies(encoding, spanBodiesCount, items, nowMs);
+  return { nextBody: allDifferent(bodies, encoding), itemsPerBody: items };
+};
+
+/** The Content-Type of a way; gRPC has its own. */
+export const otlpHeaders = (way: OtlpWay): Record<string, string> =>
+  way === 'grpc' ? {} : { 'content-type': contentTypes[way] };
+
+/** Export to visible in ClickHouse, requests all different. No other program may write items of the signal meanwhile. */
+export const otlpSubject = async (
   stack: Stack,
   name: string,
-  encoding: Encoding,
-  spans: number,
+  signal: OtlpSignal,
+  way: OtlpWay,
+  items: number,
   connections: number,
 ): Promise<Subject & { readonly token: string }> => {
   const { token } = await stack.createApplication(name);
   let salt = 0;
   return {
     load: () => ({
-      urls: stack.ingress.map(({ ports }) => `http://127.0.0.1:${ports['otlp']}/v1/traces`),
-      headers: { 'content-type': contentTypes[encoding], 'x-mon-token': token },
-      nextBody: allDifferent(
-        spanBodies(encoding, spanBodiesCount, spans, Date.now() - 1000 * salt++),
-        encoding,
-      ),
-      itemsPerBody: spans,
+      urls: stack.ingress.map(({ ports }) => otlpUrl(signal, way, ports[way === 'grpc' ? 'grpc' : 'otlp'])),
+      headers: { ...otlpHeaders(way), 'x-mon-token': token },
+      ...otlpLoad(signal, way, items, Date.now() - 1000 * salt++),
       connections,
     }),
     visible: async () =>
-      Number((await stack.spansQuery('SELECT count() AS spans FROM otel.otel_traces'))[0]?.['spans']),
+      Number(
+        (await stack.spansQuery(`SELECT count() AS items FROM otel.${otlpSignals[signal].table}`))[0]?.[
+          'items'
+        ],
+      ),
     processes: () => processesOf(stack, ['clickhouse']),
     token,
   };
 };
+
+/** The same for spans over HTTP. */
+export const spansSubject = (
+  stack: Stack,
+  name: string,
+  encoding: Encoding,
+  spans: number,
+  connections: number,
+): Promise<Subject & { readonly token: string }> =>
+  otlpSubject(stack, name, 'traces', encoding, spans, connections);

@@ -27,14 +27,24 @@ const queueOf = (queue: CollectorQueue): object => ({
   ...(queue === 'memory' ? {} : { storage: 'file_storage' }),
 });
 
-const configOf = (queue: CollectorQueue, port: number, clickhouseUrl: string, folder: string): object => {
+/** What differs between the Collectors that are measured. */
+export type CollectorKind = { readonly queue: CollectorQueue; readonly isGrpc: boolean };
+
+const configOf = (
+  { queue, isGrpc }: CollectorKind,
+  port: number,
+  clickhouseUrl: string,
+  folder: string,
+): object => {
   const isStored = queue !== 'none';
   const { origin, username, password } = new URL(clickhouseUrl);
   const isOnFile = queue === 'file' || queue === 'file_fsync';
   const directory = join(folder, 'queue');
   if (isOnFile) mkdirSync(directory, { recursive: true });
+  const pipeline = { receivers: ['otlp'], exporters: [isStored ? 'clickhouse' : 'nop'] };
+  const protocol = { endpoint: `127.0.0.1:${port}` };
   return {
-    receivers: { otlp: { protocols: { http: { endpoint: `127.0.0.1:${port}` } } } },
+    receivers: { otlp: { protocols: isGrpc ? { grpc: protocol } : { http: protocol } } },
     exporters: isStored
       ? {
           clickhouse: {
@@ -56,15 +66,15 @@ const configOf = (queue: CollectorQueue, port: number, clickhouseUrl: string, fo
     service: {
       ...(isOnFile ? { extensions: ['file_storage'] } : {}),
       telemetry: { metrics: { level: 'none' }, logs: { level: 'warn' } },
-      pipelines: { traces: { receivers: ['otlp'], exporters: [isStored ? 'clickhouse' : 'nop'] } },
+      pipelines: { traces: pipeline, logs: pipeline },
     },
   };
 };
 
-/** The Collector with its ClickHouse exporter, table `peer.otel_traces` as it makes it. */
+/** The Collector with its ClickHouse exporter, tables `peer.otel_traces` and `peer.otel_logs` as it makes them. */
 export const collectorCommand = (
   program: string,
-  queue: CollectorQueue,
+  kind: CollectorKind,
   port: number,
   clickhouseUrl: string,
   folder: string,
@@ -72,7 +82,7 @@ export const collectorCommand = (
   name: 'collector',
   program,
   args: (configPath) => ['--config', `file:${configPath}`],
-  config: (own) => stringify(configOf(queue, port, clickhouseUrl, own)),
+  config: (own) => stringify(configOf(kind, port, clickhouseUrl, own)),
   folder,
   port,
 });

@@ -4,10 +4,18 @@ import { fetchEngine } from '../../test/support/stack/fetch-engine.ts';
 import type { Stack } from '../../test/support/stack/stack.ts';
 import { waitFor } from '../../test/support/wait.ts';
 import { pushBodies } from '../bodies.ts';
-import { allDifferent, inTurnOfNow } from '../load.ts';
+import { inTurnOfNow } from '../load.ts';
 import { measureRate, type Rate, type Subject } from '../rate.ts';
-import { spanBodies } from '../span-bodies.ts';
-import { contentTypes, type Encoding, pushSubject, spansSubject } from '../subjects.ts';
+import {
+  type OtlpSignal,
+  type OtlpWay,
+  otlpHeaders,
+  otlpLoad,
+  otlpSignals,
+  otlpSubject,
+  otlpUrl,
+  pushSubject,
+} from '../subjects.ts';
 import { type CollectorQueue, collectorCommand, collectorMeaning } from './collector.ts';
 import { type PeerCommand, type PeerProcess, startPeer } from './process.ts';
 import {
@@ -28,7 +36,7 @@ export type Contestant = Pick<PeerRow, 'row' | 'ours' | 'contest' | 'item' | 'is
 
 const connections = 8;
 const pointsPerRequest = 1_000;
-const spansPerRequest = 100;
+const otlpItemsPerRequest = 100;
 const warmSeconds = 2;
 const mergesMsMax = 10_000;
 
@@ -63,9 +71,11 @@ const runClickhouse = async (stack: Stack, statement: string): Promise<void> => 
   if (!response.ok) throw new Error(`${statement}: ${text}`);
 };
 
-/** The Collector's own table with nothing in it; it makes the table itself at its first start. */
-export const emptyPeerSpans = (stack: Stack): Promise<void> =>
-  runClickhouse(stack, `TRUNCATE TABLE IF EXISTS ${peerSpans}`);
+/** The Collector's own tables with nothing in them; it makes them itself at its first start. */
+export const emptyPeerSpans = async (stack: Stack): Promise<void> => {
+  for (const { table } of Object.values(otlpSignals))
+    await runClickhouse(stack, `TRUNCATE TABLE IF EXISTS peer.${table}`);
+};
 
 /** The table for Telegraf with nothing in it. */
 export const emptyPeerPoints = async (stack: Stack): Promise<void> => {
@@ -77,43 +87,45 @@ export const emptyPeerPoints = async (stack: Stack): Promise<void> => {
 const countPeerPoints = async (stack: Stack): Promise<number> =>
   Number((await stack.query(`SELECT count() FROM ${telegrafTable}`)).dataset[0]?.[0]);
 
-const countPeerSpans = async (stack: Stack): Promise<number> =>
-  Number((await stack.spansQuery(`SELECT count() AS spans FROM ${peerSpans}`))[0]?.['spans']);
+const countPeerItems = async (stack: Stack, signal: OtlpSignal): Promise<number> =>
+  Number(
+    (await stack.spansQuery(`SELECT count() AS items FROM peer.${otlpSignals[signal].table}`))[0]?.['items'],
+  );
 
 /** The Collector, restarted for each measurement. */
 export const collectorContestant = (
   stack: Stack,
   programs: Programs,
   queue: CollectorQueue,
-  encoding: Encoding,
+  { signal, way }: { readonly signal: OtlpSignal; readonly way: OtlpWay },
   contest: string,
 ): Contestant => {
   const isStored = queue !== 'none';
+  const isGrpc = way === 'grpc';
   const what = isStored ? `${queue.replace('_', ', ')} queue` : 'receiver only';
   const { url } = stack.engines.clickhouse;
   return {
-    row: `Collector, ${what}, ${encoding}`,
+    row: `Collector, ${what}, ${contest.replace(/, power$/, '')}`,
     ours: false,
     contest,
-    item: 'spans',
+    item: otlpSignals[signal].item,
     is_stored: isStored,
     ok_means: collectorMeaning[queue],
     measure: (seconds) =>
       withPeer(
-        (port, folder) => collectorCommand(programs.collector, queue, port, url, folder),
+        (port, folder) => collectorCommand(programs.collector, { queue, isGrpc }, port, url, folder),
         stack,
         async (peer, port) => {
           if (isStored) await emptyPeerSpans(stack);
           await untilMerged(stack);
           const subject: Subject = {
             load: () => ({
-              urls: [`http://127.0.0.1:${port}/v1/traces`],
-              headers: { 'content-type': contentTypes[encoding] },
-              nextBody: allDifferent(spanBodies(encoding, 64, spansPerRequest, Date.now()), encoding),
-              itemsPerBody: spansPerRequest,
+              urls: [otlpUrl(signal, way, port)],
+              headers: otlpHeaders(way),
+              ...otlpLoad(signal, way, otlpItemsPerRequest, Date.now()),
               connections,
             }),
-            ...(isStored ? { visible: () => countPeerSpans(stack) } : {}),
+            ...(isStored ? { visible: () => countPeerItems(stack, signal) } : {}),
             processes: () => ({ peer: peer.pid, clickhouse: stack.engines.clickhouse.pid ?? 0 }),
           };
           return measureRate(subject, seconds, warmSeconds);
@@ -164,20 +176,20 @@ export const telegrafContestant = (
 /** Tidemark: the processes of the stack as they run. */
 export const ownContestant = async (
   stack: Stack,
-  signal: 'push' | Encoding,
+  what: 'push' | { readonly signal: OtlpSignal; readonly way: OtlpWay },
   contest: string,
   okMeans: string,
 ): Promise<Contestant> => {
-  const isPush = signal === 'push';
   const name = contest.replace(/\W+/g, '_');
-  const subject = isPush
-    ? await pushSubject(stack, name, pointsPerRequest, connections)
-    : await spansSubject(stack, name, signal, spansPerRequest, connections);
+  const subject =
+    what === 'push'
+      ? await pushSubject(stack, name, pointsPerRequest, connections)
+      : await otlpSubject(stack, name, what.signal, what.way, otlpItemsPerRequest, connections);
   return {
     row: `Tidemark, ${contest}`,
     ours: true,
     contest,
-    item: isPush ? 'points' : 'spans',
+    item: what === 'push' ? 'points' : otlpSignals[what.signal].item,
     is_stored: true,
     ok_means: okMeans,
     measure: async (seconds) => {

@@ -98,7 +98,31 @@ const withStack = async <T>(durability: Durability, use: (stack: Stack) => Promi
   }
 };
 
-const isWanted = ({ row, ours }: Contestant): boolean => ours || rowPattern.test(row);
+/** The rows that match, and those of this program that compete with them. */
+const wantedOf = (contestants: readonly Contestant[]): Contestant[] => {
+  const wanted = contestants.filter(({ row }) => rowPattern.test(row));
+  const contests = new Set(wanted.map(({ contest }) => contest));
+  return contestants.filter((each) => wanted.includes(each) || (each.ours && contests.has(each.contest)));
+};
+
+const protobuf = { signal: 'traces', way: 'protobuf' } as const;
+const json = { signal: 'traces', way: 'json' } as const;
+
+/** Spans over gRPC, and log records in each way: beside the Collector with its memory queue. */
+const furtherContestants = async (stack: Stack, programs: Programs): Promise<Contestant[]> => {
+  const contestants: Contestant[] = [];
+  for (const [contest, what] of [
+    ['grpc', { signal: 'traces', way: 'grpc' }],
+    ['logs, protobuf', { signal: 'logs', way: 'protobuf' }],
+    ['logs, json', { signal: 'logs', way: 'json' }],
+    ['logs, grpc', { signal: 'logs', way: 'grpc' }],
+  ] as const)
+    contestants.push(
+      await ownContestant(stack, what, contest, 'in JetStream'),
+      collectorContestant(stack, programs, 'memory', what, contest),
+    );
+  return contestants;
+};
 
 const measureProcess = (programs: Programs): Promise<PeerRow[]> =>
   withStack('process', async (stack) => {
@@ -106,16 +130,17 @@ const measureProcess = (programs: Programs): Promise<PeerRow[]> =>
       await ownContestant(stack, 'push', 'push', 'in JetStream'),
       telegrafContestant(stack, programs, 'memory', 'push'),
       telegrafContestant(stack, programs, 'none', 'push'),
-      await ownContestant(stack, 'protobuf', 'protobuf', 'in JetStream'),
-      collectorContestant(stack, programs, 'memory', 'protobuf', 'protobuf'),
-      collectorContestant(stack, programs, 'file', 'protobuf', 'protobuf'),
-      collectorContestant(stack, programs, 'none', 'protobuf', 'protobuf'),
-      await ownContestant(stack, 'json', 'json', 'in JetStream'),
-      collectorContestant(stack, programs, 'memory', 'json', 'json'),
-      collectorContestant(stack, programs, 'file', 'json', 'json'),
-      collectorContestant(stack, programs, 'none', 'json', 'json'),
+      await ownContestant(stack, protobuf, 'protobuf', 'in JetStream'),
+      collectorContestant(stack, programs, 'memory', protobuf, 'protobuf'),
+      collectorContestant(stack, programs, 'file', protobuf, 'protobuf'),
+      collectorContestant(stack, programs, 'none', protobuf, 'protobuf'),
+      await ownContestant(stack, json, 'json', 'in JetStream'),
+      collectorContestant(stack, programs, 'memory', json, 'json'),
+      collectorContestant(stack, programs, 'file', json, 'json'),
+      collectorContestant(stack, programs, 'none', json, 'json'),
+      ...(await furtherContestants(stack, programs)),
     ];
-    return alternate(contestants.filter(isWanted));
+    return alternate(wantedOf(contestants));
   });
 
 const measurePower = (programs: Programs): Promise<PeerRow[]> =>
@@ -123,12 +148,12 @@ const measurePower = (programs: Programs): Promise<PeerRow[]> =>
     const contestants = [
       await ownContestant(stack, 'push', 'push, power', 'on disk (fsync)'),
       telegrafContestant(stack, programs, 'disk', 'push, power'),
-      await ownContestant(stack, 'protobuf', 'protobuf, power', 'on disk (fsync)'),
-      collectorContestant(stack, programs, 'file_fsync', 'protobuf', 'protobuf, power'),
-      await ownContestant(stack, 'json', 'json, power', 'on disk (fsync)'),
-      collectorContestant(stack, programs, 'file_fsync', 'json', 'json, power'),
+      await ownContestant(stack, protobuf, 'protobuf, power', 'on disk (fsync)'),
+      collectorContestant(stack, programs, 'file_fsync', protobuf, 'protobuf, power'),
+      await ownContestant(stack, json, 'json, power', 'on disk (fsync)'),
+      collectorContestant(stack, programs, 'file_fsync', json, 'json, power'),
     ];
-    return alternate(contestants.filter(isWanted));
+    return alternate(wantedOf(contestants));
   });
 
 const printPeers = (rows: readonly PeerRow[]): void => {

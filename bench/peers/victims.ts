@@ -10,7 +10,14 @@ const settledAtOnce = async (): Promise<void> => {};
 
 const killCollector = (stack: Stack, programs: Programs, queue: CollectorQueue): Promise<KillRow> =>
   withPeer(
-    (port, folder) => collectorCommand(programs.collector, queue, port, stack.engines.clickhouse.url, folder),
+    (port, folder) =>
+      collectorCommand(
+        programs.collector,
+        { queue, isGrpc: false },
+        port,
+        stack.engines.clickhouse.url,
+        folder,
+      ),
     stack,
     async (peer, port) => {
       await emptyPeerSpans(stack);
