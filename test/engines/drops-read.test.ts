@@ -152,7 +152,7 @@ describe('the balance', () => {
     expect(text).toMatch(/^in flight +METRICS 0, TRACES 0, LOGS 0, LEDGER \d/m);
     expect(text).toMatch(/^refused +1 request, 1 item \(metrics_empty 1\)$/m);
     expect(text).toMatch(/^repeated +1 request, 1 item$/m);
-    expect(await cli.text('ledger')).toMatch(new RegExp(`^data id ${dataId} +5 +3 +2 .*yes`, 'm'));
+    expect(await cli.text('ledger')).toMatch(new RegExp(`^data id ${dataId} +metrics +5 +3 +2 .*yes`, 'm'));
   });
 
   it('is listed minute by minute, and for a time without items it is empty', async () => {
