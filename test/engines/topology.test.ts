@@ -108,11 +108,12 @@ it('streams that a program before batches made take them after an update, with a
   expect(state.messages).toBe(1);
 });
 
-it('the streams of all QuestDB instances and of spans take batches, the others do not', () => {
+it('the streams of all QuestDB instances, of spans and of log records take batches, the others do not', () => {
   const all = withInstances(pipelines, ['default', 'b']).streams;
   expect(all.filter(({ isAtomic }) => isAtomic).map(({ name }) => name)).toEqual([
     'METRICS',
     'TRACES',
+    'LOGS',
     'METRICS-b',
   ]);
 });

@@ -6,6 +6,7 @@ import { connectGrpc, type GrpcClient } from '../../support/grpc/client.ts';
 import { encode } from '../../support/otlp/client.ts';
 import { traceExportPath } from '../../support/otlp/export-paths.ts';
 import { sharedTraceStack, type TraceStack } from '../../support/otlp/trace-stack.ts';
+import { untilPaused } from '../../support/stack/until-paused.ts';
 import { waitFor } from '../../support/wait.ts';
 
 let on: TraceStack;
@@ -145,6 +146,7 @@ describe('an export over gRPC', () => {
     const application = await on.application();
     const body = bodyOf(['a']);
     on.stack.engines.nats.pause();
+    await untilPaused(on.stack.engines.nats.pid ?? 0);
     const began = performance.now();
     const end = await send(application.token, body, { metadata: { 'grpc-timeout': '2S' } }).finally(() =>
       on.stack.engines.nats.resume(),

@@ -235,8 +235,9 @@ describe('a span that can never be stored', () => {
 
   it('has a case here for every reason of a receiver of spans', () => {
     const named = [...rejectedInJson, ...rejectedInBoth].map(([reason]) => reason);
-    // What depends on more than the span has tests of its own.
-    const elsewhere = ['too_many_days', 'token_invalid', 'application_disabled'];
+    // What depends on more than the span has tests of its own, and so have log records.
+    const ofRecords = ['record_not_object', 'record_field_invalid'];
+    const elsewhere = ['too_many_days', 'token_invalid', 'application_disabled', ...ofRecords];
     const table = reasons
       .filter(({ of, stage }) => of === 'item' && stage === 'receiver')
       .map(({ code }) => code);
