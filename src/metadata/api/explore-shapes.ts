@@ -146,6 +146,12 @@ const milliseconds = (description: string) =>
     .optional()
     .meta({ description, examples: [250] });
 
+const pageCursor = z
+  .string()
+  .regex(/^[A-Za-z0-9_-]{1,96}$/, 'is not a next_cursor of this list')
+  .optional()
+  .meta({ description: 'The next_cursor of the page before, of the same query' });
+
 /** The body of POST /api/v1/query/traces. */
 export const tracesRequest = z
   .strictObject({
@@ -168,11 +174,7 @@ export const tracesRequest = z
       .meta({ description: 'Each equals exactly' }),
     ...bodyPeriod,
     limit: z.int().min(1).max(200).default(20),
-    cursor: z
-      .string()
-      .regex(/^[A-Za-z0-9_-]{1,96}$/, 'is not a next_cursor of this list')
-      .optional()
-      .meta({ description: 'The next_cursor of the page before, of the same query' }),
+    cursor: pageCursor,
   })
   .meta({ id: 'TracesQuery' });
 
@@ -286,11 +288,7 @@ export const logsRequest = z
       .meta({ description: 'Each equals exactly' }),
     ...bodyPeriod,
     limit: z.int().min(1).max(200).default(50),
-    cursor: z
-      .string()
-      .regex(/^[A-Za-z0-9_-]{1,96}$/, 'is not a next_cursor of this list')
-      .optional()
-      .meta({ description: 'The next_cursor of the page before, of the same query' }),
+    cursor: pageCursor,
   })
   .meta({ id: 'LogsQuery' });
 

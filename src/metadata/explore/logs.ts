@@ -8,7 +8,15 @@ import {
   type Severity,
 } from './log-sql.ts';
 import { type AskedPeriod, type Period, periodOf } from './period.ts';
-import { firstWindow, type ItemSource, type Run, requireWellFormed, startRun, wrongCursor } from './run.ts';
+import {
+  firstWindow,
+  type ItemSource,
+  type Run,
+  requireWellFormed,
+  requireWellFormedAttributes,
+  startRun,
+  wrongCursor,
+} from './run.ts';
 import { attributesOf } from './spans.ts';
 import { nanosOf } from './statement.ts';
 
@@ -55,10 +63,7 @@ type Row = z.output<typeof rowSchema>;
 const conditionsOf = (asked: AskedLogs): LogConditions => {
   requireWellFormed(asked.service, 'service');
   requireWellFormed(asked.text, 'text');
-  for (const [index, { key, value }] of asked.attributes.entries()) {
-    requireWellFormed(key, `attributes.${index}.key`);
-    requireWellFormed(value, `attributes.${index}.value`);
-  }
+  requireWellFormedAttributes(asked.attributes);
   return {
     appId: asked.app_id,
     service: asked.service,

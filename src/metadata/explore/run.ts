@@ -33,6 +33,16 @@ export const requireWellFormed = (text: string | undefined, field: string): void
     throw fieldFault('invalid_value', field, 'must be well-formed Unicode');
 };
 
+/** The same for the attributes of a query. */
+export const requireWellFormedAttributes = (
+  attributes: readonly { readonly key: string; readonly value: string }[],
+): void => {
+  for (const [index, { key, value }] of attributes.entries()) {
+    requireWellFormed(key, `attributes.${index}.key`);
+    requireWellFormed(value, `attributes.${index}.value`);
+  }
+};
+
 /** Throws likewise for a `cursor` of another list. */
 export const wrongCursor = () => fieldFault('invalid_value', 'cursor', 'is not a next_cursor of this list');
 

@@ -2,7 +2,15 @@ import { z } from 'zod';
 import { notFound } from '../problem.ts';
 import type { NextBounds } from './gate.ts';
 import { type AskedPeriod, type Period, periodOf } from './period.ts';
-import { firstWindow, type ItemSource, type Run, requireWellFormed, startRun, wrongCursor } from './run.ts';
+import {
+  firstWindow,
+  type ItemSource,
+  type Run,
+  requireWellFormed,
+  requireWellFormedAttributes,
+  startRun,
+  wrongCursor,
+} from './run.ts';
 import { shownSpans, spanRowSchema } from './spans.ts';
 import { nanosOf } from './statement.ts';
 import {
@@ -60,10 +68,7 @@ const nanosOfMs = (ms: number | undefined): bigint | undefined =>
 const conditionsOf = (asked: AskedTraces): SpanConditions => {
   requireWellFormed(asked.service, 'service');
   requireWellFormed(asked.span_name, 'span_name');
-  for (const [index, { key, value }] of asked.attributes.entries()) {
-    requireWellFormed(key, `attributes.${index}.key`);
-    requireWellFormed(value, `attributes.${index}.value`);
-  }
+  requireWellFormedAttributes(asked.attributes);
   return {
     appId: asked.app_id,
     service: asked.service,
