@@ -1,6 +1,7 @@
 import { z } from 'zod';
-import { type ApplicationPipeline, signals } from '../model/signals.ts';
+import type { ApplicationPipeline } from '../model/signals.ts';
 import { type Clickhouse, database } from '../stores/clickhouse/client.ts';
+import { itemTablesOf } from '../stores/clickhouse/item-tables.ts';
 import type { RowSum } from './day-difference.ts';
 
 const nanosOfDay = 86_400_000_000_000n;
@@ -8,16 +9,24 @@ const timeoutMs = 120_000;
 /** Beside the inserts, which come first. */
 const settings = { max_threads: 2 };
 
-const tableOf = (pipeline: ApplicationPipeline): string => `${database}.${signals[pipeline].table}`;
+/** The rows of all tables of a signal that meet a condition: who owns them, their uid and their time. */
+const rowsOf = (pipeline: ApplicationPipeline, conditions: (time: string) => readonly string[]): string =>
+  itemTablesOf(pipeline)
+    .map(({ name, time }) => {
+      const where = conditions(time).map((each) => `(${each})`);
+      const filter = where.length === 0 ? '' : ` WHERE ${where.join(' AND ')}`;
+      return `SELECT AppId, uid, ${time} AS time FROM ${database}.${name}${filter}`;
+    })
+    .join(' UNION ALL ');
 
 /** The event day in UTC, regardless of the server's zone. */
-const dayOf = `intDiv(toUnixTimestamp64Nano(Timestamp), ${nanosOfDay})`;
+const dayOf = `intDiv(toUnixTimestamp64Nano(time), ${nanosOfDay})`;
 
-const ofDays = (days: readonly number[]): string =>
+const ofDays = (time: string, days: readonly number[]): string =>
   days
     .map((day) => {
       const [from, until] = [BigInt(day) * nanosOfDay, BigInt(day + 1) * nanosOfDay];
-      return `(Timestamp >= fromUnixTimestamp64Nano(toInt64(${from})) AND Timestamp < fromUnixTimestamp64Nano(toInt64(${until})))`;
+      return `(${time} >= fromUnixTimestamp64Nano(toInt64(${from})) AND ${time} < fromUnixTimestamp64Nano(toInt64(${until})))`;
     })
     .join(' OR ');
 
@@ -33,14 +42,14 @@ export const readApplicationDays = async (
   owner: number | undefined,
   days: readonly number[] | undefined,
 ): Promise<Map<number, Map<number, RowSum>>> => {
-  const conditions = [
+  const conditions = (time: string) => [
     ...(owner === undefined ? [] : ['AppId = {owner:Int64}']),
-    ...(days === undefined ? [] : [`(${days.length === 0 ? '0' : ofDays(days)})`]),
+    ...(days === undefined ? [] : [days.length === 0 ? '0' : ofDays(time, days)]),
   ];
   const found = await clickhouse.rows(
     dayRow,
-    `SELECT AppId AS owner, ${dayOf} AS day, count() AS rows, toString(sum(uid)) AS sum FROM ${tableOf(pipeline)}
-      ${conditions.length === 0 ? '' : `WHERE ${conditions.join(' AND ')}`} GROUP BY owner, day`,
+    `SELECT AppId AS owner, ${dayOf} AS day, count() AS rows, toString(sum(uid)) AS sum FROM (${rowsOf(pipeline, conditions)})
+      GROUP BY owner, day`,
     { params: { owner }, timeoutMs, settings },
   );
   const owners = new Map<number, Map<number, RowSum>>();
@@ -62,14 +71,18 @@ export const readDistinctRows = async (
   day: number,
   rows: number,
 ): Promise<RowSum> => {
+  const ofSlice = (time: string) => [
+    'AppId = {owner:Int64}',
+    ofDays(time, [day]),
+    'uid % {slices:UInt64} = {slice:UInt64}',
+  ];
   const slices = Math.max(1, Math.ceil(rows / sliceRows));
   let all: RowSum = { rows: 0, sum: 0n };
   for (let slice = 0; slice < slices; slice++) {
     const [found] = await clickhouse.rows(
       sumRow,
       `SELECT count() AS rows, toString(sum(uid)) AS sum FROM (
-        SELECT uid FROM ${tableOf(pipeline)}
-        WHERE AppId = {owner:Int64} AND (${ofDays([day])}) AND uid % {slices:UInt64} = {slice:UInt64} GROUP BY uid)`,
+        SELECT uid FROM (${rowsOf(pipeline, ofSlice)}) GROUP BY uid)`,
       { params: { owner, slices, slice }, timeoutMs, settings },
     );
     const { rows: count, sum } = found === undefined ? all : toRowSum(found);
@@ -88,7 +101,9 @@ export const readPartSizes = async (
   const found = await clickhouse.rows(
     partRow,
     `SELECT toUInt32(toDate(partition)) AS day, sum(rows) AS rows FROM system.parts
-      WHERE database = '${database}' AND table = '${signals[pipeline].table}' AND active GROUP BY day`,
+      WHERE database = '${database}' AND table IN (${itemTablesOf(pipeline)
+        .map(({ name }) => `'${name}'`)
+        .join(', ')}) AND active GROUP BY day`,
   );
   return new Map(found.map(({ day, rows }) => [day, rows]));
 };

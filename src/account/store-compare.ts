@@ -1,15 +1,10 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { errorText } from '../model/fault.ts';
-import {
-  type ApplicationPipeline,
-  applicationPipelines,
-  ownerIds,
-  type Pipeline,
-  signals,
-} from '../model/signals.ts';
+import { type ApplicationPipeline, applicationPipelines, ownerIds, type Pipeline } from '../model/signals.ts';
 import { dayMs } from '../model/time.ts';
 import { ledgerTables } from '../outcomes/rows.ts';
 import type { Clickhouse } from '../stores/clickhouse/client.ts';
+import { itemTablesOf } from '../stores/clickhouse/item-tables.ts';
 import { readApplicationDays, readDistinctRows } from './application-rows.ts';
 import { compareDay, type DifferenceKind, needsDistinct, noRows, type RowSum } from './day-difference.ts';
 import {
@@ -160,10 +155,9 @@ const readApplicationStores = async (
 ): Promise<Stores> => {
   if (!isWanted(filter, pipeline)) return { known: [], unknown: [] };
   const stored = await readApplicationDays(clickhouse, pipeline, filter.owner, filter.days);
-  const from = Math.max(
-    recordsFrom,
-    dayFirst(now(), await readRetentionDays(clickhouse, signals[pipeline].table)),
-  );
+  // The tables of a signal expire alike.
+  const [{ name } = { name: '' }] = itemTablesOf(pipeline);
+  const from = Math.max(recordsFrom, dayFirst(now(), await readRetentionDays(clickhouse, name)));
   const owners = new Set([...stored.keys(), ...(settled.get(pipeline)?.keys() ?? [])]);
   const known = [...owners]
     .toSorted((a, b) => a - b)

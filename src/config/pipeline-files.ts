@@ -169,6 +169,32 @@ export const logsFileSchema = z
   })
   .meta({ title: 'pipelines/logs.yaml: what runs for logs' });
 
+const seriesText = 'must be off, or a whole number from 1 to 10000000';
+
+/** pipelines/otel_metrics.yaml. */
+export const otelMetricsFileSchema = z
+  .strictObject({
+    pipeline: choice('otel_metrics'),
+    receiver: z.strictObject({
+      kind: choice('otlp'),
+      ...receiver,
+      limits: z.strictObject({
+        ...bodyLimits,
+        data_points_max: whole(1, 1_000_000),
+        attributes_max: whole(1, 10_000),
+        value_bytes_max: size,
+        buckets_max: whole(1, 100_000),
+        exemplars_max: whole(1, 10_000),
+        series_max: z
+          .union([z.literal('off'), whole(1, 10_000_000, seriesText)], seriesText)
+          .meta({ description: seriesText })
+          .transform((series) => (series === 'off' ? undefined : series)),
+      }),
+    }),
+    transfer: z.strictObject(clickhouseTransfer),
+  })
+  .meta({ title: 'pipelines/otel_metrics.yaml: what runs for metrics of OpenTelemetry' });
+
 /** pipelines/ledger.yaml. */
 export const ledgerFileSchema = z
   .strictObject({
@@ -213,15 +239,19 @@ const stream = z.strictObject({
 /** The stream holds acknowledged items: when it is full it refuses new messages, and never drops its oldest ones. */
 const refusing = stream.extend({ discard: choice('new').default('new') }).meta({ id: 'refusing' });
 
+/** A stream that files of earlier versions do not name. */
+const ofTraces = refusing
+  .optional()
+  .meta({ description: "Default: the program's own, with the replicas of TRACES" });
+
 /** pipelines/streams.yaml. */
 export const streamsFileSchema = z
   .strictObject({
     streams: z.strictObject({
       METRICS: refusing,
       TRACES: refusing,
-      LOGS: refusing
-        .optional()
-        .meta({ description: "Default: the program's own, with the replicas of TRACES" }),
+      LOGS: ofTraces,
+      OTEL_METRICS: ofTraces,
       LEDGER: refusing,
       DEADLETTER: refusing,
       AUDIT: stream,
@@ -232,12 +262,13 @@ export const streamsFileSchema = z
 export type MetricsFile = z.output<typeof metricsFileSchema>;
 export type TracesFile = z.output<typeof tracesFileSchema>;
 export type LogsFile = z.output<typeof logsFileSchema>;
+export type OtelMetricsFile = z.output<typeof otelMetricsFileSchema>;
 export type LedgerFile = z.output<typeof ledgerFileSchema>;
 export type StreamsFile = z.output<typeof streamsFileSchema>;
 /** What the files of all signals share. */
-export type LineFile = Pick<MetricsFile | TracesFile | LogsFile, 'receiver' | 'transfer'>;
+export type LineFile = Pick<MetricsFile | TracesFile | LogsFile | OtelMetricsFile, 'receiver' | 'transfer'>;
 /** What every file declares about its consumer. */
-export type TransferPart = (MetricsFile | TracesFile | LogsFile | LedgerFile)['transfer'];
+export type TransferPart = (MetricsFile | TracesFile | LogsFile | OtelMetricsFile | LedgerFile)['transfer'];
 
 /** The JSON Schema of each file, by its name in schemas/, as editors and other programs read it. */
 export const pipelineJsonSchemas = (): Readonly<Record<string, object>> =>
@@ -246,6 +277,7 @@ export const pipelineJsonSchemas = (): Readonly<Record<string, object>> =>
       'pipeline-metrics': metricsFileSchema,
       'pipeline-traces': tracesFileSchema,
       'pipeline-logs': logsFileSchema,
+      'pipeline-otel_metrics': otelMetricsFileSchema,
       'pipeline-ledger': ledgerFileSchema,
       streams: streamsFileSchema,
     }).map(([name, schema]) => [

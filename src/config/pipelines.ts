@@ -1,6 +1,7 @@
 import { existsSync, readdirSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { errorText } from '../model/fault.ts';
+import type { ApplicationPipeline } from '../model/signals.ts';
 import { createLog } from '../telemetry/log.ts';
 import { checkFile, checkTransfer, refuse } from './pipeline-checks.ts';
 import type { StreamDefinition } from './pipeline-definitions.ts';
@@ -12,6 +13,8 @@ import {
   logsFileSchema,
   type MetricsFile,
   metricsFileSchema,
+  type OtelMetricsFile,
+  otelMetricsFileSchema,
   type StreamsFile,
   streamsFileSchema,
   type TracesFile,
@@ -27,18 +30,25 @@ const ledgerSubject = 'ledger.>';
 
 type Streams = StreamsFile['streams'];
 
-/** The stream of logs in the files of the program. */
-const ownLogs = (): Streams['LOGS'] =>
-  checkFile(streamsFileSchema, parseYamlFile(join(ownPipelinesFolder, 'streams.yaml'))).streams.LOGS;
-
-/** Files of a version without logs do not name their stream. */
-const withLogs = ({ METRICS, TRACES, LOGS, ...others }: Streams): Streams => {
-  const logs = LOGS ?? ownLogs();
-  return { METRICS, TRACES, LOGS: LOGS ?? (logs && { ...logs, replicas: TRACES.replicas }), ...others };
+/** Streams that files of earlier versions do not name have those of the program. */
+const withOwn = ({ METRICS, TRACES, LOGS, OTEL_METRICS, ...others }: Streams): Streams => {
+  const own = (): Streams =>
+    checkFile(streamsFileSchema, parseYamlFile(join(ownPipelinesFolder, 'streams.yaml'))).streams;
+  const ownAs = (name: 'LOGS' | 'OTEL_METRICS') => {
+    const stream = own()[name];
+    return stream && { ...stream, replicas: TRACES.replicas };
+  };
+  return {
+    METRICS,
+    TRACES,
+    LOGS: LOGS ?? ownAs('LOGS'),
+    OTEL_METRICS: OTEL_METRICS ?? ownAs('OTEL_METRICS'),
+    ...others,
+  };
 };
 
 const definedIn = (streams: Streams) =>
-  Object.entries(withLogs(streams)).flatMap(([name, stream]) =>
+  Object.entries(withOwn(streams)).flatMap(([name, stream]) =>
     stream === undefined ? [] : [{ name, stream }],
   );
 
@@ -145,7 +155,7 @@ const toMetrics = (file: YamlFile, content: MetricsFile, streams: readonly Strea
 /** What the signals that ClickHouse stores have in common. */
 const inClickhouse = (
   file: YamlFile,
-  content: TracesFile | LogsFile,
+  content: TracesFile | LogsFile | OtelMetricsFile,
   streams: readonly StreamDefinition[],
 ) => ({
   /** Days that the store keeps an item, counted from its time; undefined = for ever. */
@@ -178,6 +188,21 @@ const toLogs = (file: YamlFile, content: LogsFile, streams: readonly StreamDefin
   ...inClickhouse(file, content, streams),
 });
 
+const toOtelMetrics = (file: YamlFile, content: OtelMetricsFile, streams: readonly StreamDefinition[]) => ({
+  ...checkLine(file, content, streams),
+  limits: {
+    ...bodyLimits(content, 160 * content.receiver.limits.data_points_max),
+    itemsMax: content.receiver.limits.data_points_max,
+    attributesMax: content.receiver.limits.attributes_max,
+    valueBytesMax: content.receiver.limits.value_bytes_max,
+    bucketsMax: content.receiver.limits.buckets_max,
+    exemplarsMax: content.receiver.limits.exemplars_max,
+    /** Different series of an application within an hour; undefined = no bound. */
+    seriesMax: content.receiver.limits.series_max,
+  },
+  ...inClickhouse(file, content, streams),
+});
+
 const toLedger = (file: YamlFile, content: LedgerFile, streams: readonly StreamDefinition[]) => {
   const stream = namedStream(file, ['stream'], content.stream, streams);
   if (!stream.subjects.includes(ledgerSubject))
@@ -198,6 +223,7 @@ const toLedger = (file: YamlFile, content: LedgerFile, streams: readonly StreamD
 export type MetricsPipeline = ReturnType<typeof toMetrics>;
 export type TracesPipeline = ReturnType<typeof toTraces>;
 export type LogsPipeline = ReturnType<typeof toLogs>;
+export type OtelMetricsPipeline = ReturnType<typeof toOtelMetrics>;
 export type LedgerPipeline = ReturnType<typeof toLedger>;
 
 export type Pipelines = {
@@ -205,16 +231,17 @@ export type Pipelines = {
   readonly metrics: MetricsPipeline;
   readonly traces: TracesPipeline;
   readonly logs: LogsPipeline;
+  readonly otel_metrics: OtelMetricsPipeline;
   readonly ledger: LedgerPipeline;
 };
 
 /** Days that the store keeps the items of each signal that ClickHouse stores. */
-export const retentionIn = ({
-  traces,
-  logs,
-}: Pick<Pipelines, 'traces' | 'logs'>): { traces: number | undefined; logs: number | undefined } => ({
-  traces: traces.retentionDays,
-  logs: logs.retentionDays,
+export const retentionIn = (
+  pipelines: Pick<Pipelines, ApplicationPipeline>,
+): Record<ApplicationPipeline, number | undefined> => ({
+  traces: pipelines.traces.retentionDays,
+  logs: pipelines.logs.retentionDays,
+  otel_metrics: pipelines.otel_metrics.retentionDays,
 });
 
 const filesIn = (folder: string): string[] => {
@@ -229,7 +256,14 @@ const filesIn = (folder: string): string[] => {
   }
 };
 
-const knownFiles = ['ledger.yaml', 'logs.yaml', 'metrics.yaml', 'streams.yaml', 'traces.yaml'];
+const knownFiles = [
+  'ledger.yaml',
+  'logs.yaml',
+  'metrics.yaml',
+  'otel_metrics.yaml',
+  'streams.yaml',
+  'traces.yaml',
+];
 
 /** The file that makes a ConfigMap of the folder, and the entries beside the files of a mounted one. */
 const isOfKubernetes = (name: string): boolean => name === 'kustomization.yaml' || name.startsWith('..');
@@ -262,16 +296,19 @@ const warnInLog = (warning: string): void => createLog('config', 'warn').warn({}
 /**
  * Reads and checks the pipeline files: shape first, then what the parts demand of each other. Throws a permanent Fault
  * `config_invalid` with file, line, pointer, reason and remedy. `replicas` is the number of copies of every stream, where the
- * settings give one. A folder of a version without logs has the program's own for them. `warn` receives a text for each key without effect.
+ * settings give one. A folder of a version without logs or metrics of OpenTelemetry has the program's own for them. `warn` receives a text for each key without effect.
  */
 export const loadPipelines = (folder: string, replicas?: number, warn = warnInLog): Pipelines => {
   refuseUnknownFiles(folder);
-  const [streamsFile, metricsFile, tracesFile, logsFile, ledgerFile] = [
+  // The folder of a version without this signal.
+  const orOwn = (name: string) =>
+    parseYamlFile(join(existsSync(join(folder, name)) ? folder : ownPipelinesFolder, name));
+  const [streamsFile, metricsFile, tracesFile, logsFile, otelMetricsFile, ledgerFile] = [
     parseYamlFile(join(folder, 'streams.yaml')),
     parseYamlFile(join(folder, 'metrics.yaml')),
     parseYamlFile(join(folder, 'traces.yaml')),
-    // The folder of a version without logs.
-    parseYamlFile(join(existsSync(join(folder, 'logs.yaml')) ? folder : ownPipelinesFolder, 'logs.yaml')),
+    orOwn('logs.yaml'),
+    orOwn('otel_metrics.yaml'),
     parseYamlFile(join(folder, 'ledger.yaml')),
   ];
   const streams = toStreams(checkFile(streamsFileSchema, streamsFile), replicas);
@@ -281,16 +318,19 @@ export const loadPipelines = (folder: string, replicas?: number, warn = warnInLo
   const traces = toTraces(tracesFile, tracesContent, streams);
   const logsContent = checkFile(logsFileSchema, logsFile);
   const logs = toLogs(logsFile, logsContent, streams);
+  const otelMetricsContent = checkFile(otelMetricsFileSchema, otelMetricsFile);
+  const otel_metrics = toOtelMetrics(otelMetricsFile, otelMetricsContent, streams);
   const ledgerContent = checkFile(ledgerFileSchema, ledgerFile);
   const ledger = toLedger(ledgerFile, ledgerContent, streams);
   const staged = [
     ...stagesIn(metricsFile, metricsContent),
     ...stagesIn(tracesFile, tracesContent),
     ...stagesIn(logsFile, logsContent),
+    ...stagesIn(otelMetricsFile, otelMetricsContent),
     ...stagesIn(ledgerFile, ledgerContent),
   ];
   if (staged.length > 0) warn(`${staged.join(', ')}: a list of stages has no effect. Delete it`);
-  const received = [metrics, traces, logs].map(({ consumer }) => consumer.stream);
+  const received = [metrics, traces, logs, otel_metrics].map(({ consumer }) => consumer.stream);
   return {
     streams: streams.map((stream) =>
       received.includes(stream.name) ? { ...stream, isAtomic: true } : stream,
@@ -298,6 +338,7 @@ export const loadPipelines = (folder: string, replicas?: number, warn = warnInLo
     metrics,
     traces,
     logs,
+    otel_metrics,
     ledger,
   };
 };

@@ -153,6 +153,11 @@ const encodePoint = async (owners: Owners, letter: Letter, options: EncodeOption
 const encoders: Readonly<Record<ApplicationPipeline, typeof encodeDeferredSpan>> = {
   traces: encodeDeferredSpan,
   logs: encodeDeferredRecord,
+  otel_metrics: () => ({
+    kind: 'dropped',
+    reason: 'body_malformed',
+    detail: 'no receiver takes data points',
+  }),
 };
 
 const blockRows = (

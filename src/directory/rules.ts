@@ -1,5 +1,5 @@
 import type { Pipelines } from '../config/pipelines.ts';
-import type { ApplicationPipeline } from '../model/signals.ts';
+import type { ApplicationPipeline, Pipeline } from '../model/signals.ts';
 import type { SpanTimePolicy } from '../model/span-time.ts';
 import type { TimePolicy } from '../model/time.ts';
 import type { ColumnCaps } from '../wire/column-naming.ts';
@@ -22,17 +22,20 @@ export type RuleDefaults = { readonly source: SourceRules; readonly application:
 
 const dayMs = 86_400_000;
 
+/** Limits that one signal has. */
+type LimitOfOne = 'eventsMax' | 'linksMax' | 'bucketsMax' | 'exemplarsMax';
+
 type ItemsPipeline = Pick<Pipelines[ApplicationPipeline], 'time' | 'retentionDays'> & {
-  readonly limits: Omit<ItemLimits, 'eventsMax' | 'linksMax'> &
-    Partial<Pick<ItemLimits, 'eventsMax' | 'linksMax'>>;
+  readonly limits: Omit<ItemLimits, LimitOfOne> & Partial<Pick<ItemLimits, LimitOfOne>>;
 };
 
 /** The rules of the file of one signal. */
 const signalDefaults = ({ time, retentionDays: days, limits }: ItemsPipeline): SignalRules => {
-  const { itemsMax, attributesMax, eventsMax = 0, linksMax = 0, valueBytesMax } = limits;
+  const { itemsMax, attributesMax, valueBytesMax } = limits;
+  const { eventsMax = 0, linksMax = 0, bucketsMax = 0, exemplarsMax = 0 } = limits;
   return {
     time: { ...time, ttlSeconds: days === undefined ? undefined : (days * dayMs) / 1000 },
-    limits: { itemsMax, attributesMax, eventsMax, linksMax, valueBytesMax },
+    limits: { itemsMax, attributesMax, eventsMax, linksMax, valueBytesMax, bucketsMax, exemplarsMax },
   };
 };
 
@@ -41,11 +44,16 @@ export const ruleDefaults = ({
   metrics,
   traces,
   logs,
-}: Pick<Pipelines, 'metrics' | 'traces' | 'logs'>): RuleDefaults => {
+  otel_metrics,
+}: Pick<Pipelines, Pipeline>): RuleDefaults => {
   const { pointsMax, metricsMax, dimensionsMax } = metrics.limits;
   return {
     source: { time: metrics.time, pointsMax, metricsMax, dimensionsMax },
-    application: { traces: signalDefaults(traces), logs: signalDefaults(logs) },
+    application: {
+      traces: signalDefaults(traces),
+      logs: signalDefaults(logs),
+      otel_metrics: signalDefaults(otel_metrics),
+    },
   };
 };
 
@@ -98,6 +106,7 @@ const signalRules = (
       ttlSeconds,
     },
     limits: {
+      ...limits,
       itemsMax: itemsMax ?? limits.itemsMax,
       attributesMax: policy?.attributes_max ?? limits.attributesMax,
       eventsMax: policy?.events_max ?? limits.eventsMax,
@@ -110,8 +119,9 @@ const signalRules = (
 /** The rules of an application: its policy, which holds for all of its signals, else the inherited ones. */
 export const applicationRules = (
   policy: ApplicationPolicy | undefined,
-  { traces, logs }: ApplicationRules,
+  { traces, logs, otel_metrics }: ApplicationRules,
 ): ApplicationRules => ({
   traces: signalRules(policy, policy?.spans_max, traces),
   logs: signalRules(policy, policy?.records_max, logs),
+  otel_metrics: signalRules(policy, undefined, otel_metrics),
 });

@@ -309,8 +309,13 @@ const deadLetterReasons = [
     'read the error in the dead letter, fix its cause, then redrive it',
   ],
   [
+    'data_point_refused',
+    'ClickHouse refuses a data point, also in a retry',
+    'read the error in the dead letter, fix its cause, then redrive it',
+  ],
+  [
     'block_refused',
-    'ClickHouse refuses a block of spans or log records, also in a retry, and the one at fault is unknown',
+    'ClickHouse refuses a block of spans, log records or data points, also in a retry, and the one at fault is unknown',
     'read the error in the dead letter, fix its cause, then redrive it',
   ],
   [

@@ -11,26 +11,42 @@ export type Signal = {
   readonly items: string;
   /** The kind of its messages, in their header. */
   readonly kind: string;
-  /** Its table in ClickHouse, where all its rows are in one. */
-  readonly table?: string;
+  /** Its tables in ClickHouse. A part of a message names its table where there are several. */
+  readonly tables?: readonly string[];
 };
 
 /** The signals by pipeline. */
 export const signals = {
   metrics: { stream: 'METRICS', owner: 'data_id', items: 'points', kind: 'metrics' },
-  traces: { stream: 'TRACES', owner: 'app_id', items: 'spans', kind: 'spans', table: 'otel_traces' },
-  logs: { stream: 'LOGS', owner: 'app_id', items: 'log records', kind: 'logs', table: 'otel_logs' },
+  traces: { stream: 'TRACES', owner: 'app_id', items: 'spans', kind: 'spans', tables: ['otel_traces'] },
+  logs: { stream: 'LOGS', owner: 'app_id', items: 'log records', kind: 'logs', tables: ['otel_logs'] },
+  otel_metrics: {
+    stream: 'OTEL_METRICS',
+    owner: 'app_id',
+    items: 'data points',
+    kind: 'data_points',
+    tables: [
+      'otel_metrics_gauge',
+      'otel_metrics_sum',
+      'otel_metrics_histogram',
+      'otel_metrics_exponential_histogram',
+      'otel_metrics_summary',
+    ],
+  },
 } as const satisfies Readonly<Record<string, Signal>>;
 
 export type Pipeline = keyof typeof signals;
 
 /** Every pipeline, in the order in which answers list them. */
-export const pipelines = ['metrics', 'traces', 'logs'] as const satisfies readonly Pipeline[];
+export const pipelines = ['metrics', 'traces', 'logs', 'otel_metrics'] as const satisfies readonly Pipeline[];
 
-/** Those whose items belong to an application: each has a table of its own in ClickHouse. */
-export const applicationPipelines = ['traces', 'logs'] as const satisfies readonly Pipeline[];
+/** Those whose items belong to an application: each has tables of its own in ClickHouse. */
+export const applicationPipelines = ['traces', 'logs', 'otel_metrics'] as const satisfies readonly Pipeline[];
 
 export type ApplicationPipeline = (typeof applicationPipelines)[number];
+
+/** The name of a table with items of applications. */
+export type ItemTableName = (typeof signals)[ApplicationPipeline]['tables'][number];
 
 /** Whether the items of this pipeline belong to an application, and not to a data id. */
 export const isOfApplications = (pipeline: Pipeline): pipeline is ApplicationPipeline =>
@@ -60,6 +76,7 @@ export const byPipeline = <V>(of: (pipeline: Pipeline) => V): Record<Pipeline, V
   metrics: of('metrics'),
   traces: of('traces'),
   logs: of('logs'),
+  otel_metrics: of('otel_metrics'),
 });
 
 /** SQL: conditions on the rows of one data id, and of one application. */

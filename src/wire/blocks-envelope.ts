@@ -1,11 +1,16 @@
-import { type ApplicationPipeline, applicationPipelines, signals } from '../model/signals.ts';
+import {
+  type ApplicationPipeline,
+  applicationPipelines,
+  type ItemTableName,
+  signals,
+} from '../model/signals.ts';
 import type { SpanTimePolicy } from '../model/span-time.ts';
 import { type Deferred, type Envelope, envelopeReader, type Header } from './envelope.ts';
 import { encodeFrame, isCount, isObject, type Section } from './frame.ts';
 import { isDecimal } from './message-key.ts';
 import { type DayRows, isDays } from './part-days.ts';
 
-/** A FORMAT Native block of items of one application whose times are on one day: starts of spans, times of log records. */
+/** A FORMAT Native block of items of one application whose times are on one day: starts of spans, times of the others. */
 export type BlockPart = {
   readonly appId: number;
   readonly bizId: number;
@@ -21,6 +26,8 @@ export type BlockPart = {
   readonly timeMax: string;
   /** Its day with the sum of the uids, where other ordinals lie between those of its rows (see `partDays`). */
   readonly days?: readonly DayRows[];
+  /** The table of its rows, where the signal has several. */
+  readonly itemTable?: ItemTableName;
   readonly bytes: number;
 };
 
@@ -41,6 +48,17 @@ export type BlocksEnvelope = Envelope<BlocksHeader>;
 export const encodeBlocksEnvelope: (header: BlocksHeader, sections: readonly Section[]) => Buffer =
   encodeFrame;
 
+const tableNames = applicationPipelines.flatMap<ItemTableName>((pipeline) => signals[pipeline].tables);
+
+/** The table of a part's rows. Undefined where the part does not name one and the signal has several. */
+export const tableOfPart = (kind: BlocksKind, { itemTable }: BlockPart): ItemTableName | undefined => {
+  if (itemTable !== undefined) return itemTable;
+  const [only, ...more] = applicationPipelines.flatMap<ItemTableName>((pipeline) =>
+    signals[pipeline].kind === kind ? signals[pipeline].tables : [],
+  );
+  return more.length === 0 ? only : undefined;
+};
+
 export const isBlockPart = (value: unknown): value is BlockPart =>
   isObject(value) &&
   isCount(value['appId']) &&
@@ -53,6 +71,7 @@ export const isBlockPart = (value: unknown): value is BlockPart =>
   isDecimal(value['timeMin']) &&
   isDecimal(value['timeMax']) &&
   isDays(value['days']) &&
+  (value['itemTable'] === undefined || tableNames.some((name) => name === value['itemTable'])) &&
   isCount(value['bytes']);
 
 const readerOf = (kinds: readonly BlocksKind[]) =>

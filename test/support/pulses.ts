@@ -18,7 +18,7 @@ export const pulseOf = (fields: Partial<Pulse> = {}): Pulse => ({
 
 /** What a receiver says. */
 export const ingressOf = (fields: Partial<NonNullable<Pulse['ingress']>> = {}): Pulse['ingress'] => ({
-  items: { metrics: 10, traces: 5, logs: 0 },
+  items: { metrics: 10, traces: 5, logs: 0, otel_metrics: 0 },
   bytes: { push: 1_000, otlp: 500 },
   refused: 2,
   dropped: 1,

@@ -7,8 +7,8 @@ import { defaultInstance } from '../../model/instances.ts';
 import {
   type ApplicationPipeline,
   applicationPipelines,
+  type ItemTableName,
   type Pipeline,
-  signals,
 } from '../../model/signals.ts';
 import { readBalances } from '../../outcomes/balance.ts';
 import { type Clickhouse, database } from '../../stores/clickhouse/client.ts';
@@ -184,6 +184,7 @@ export const tryPoint = async (deps: EndToEndDeps): Promise<Finding[]> => {
 /** An item of a signal of applications that tries the line, and the condition that finds its row. */
 type Trial = {
   readonly pipeline: ApplicationPipeline;
+  readonly table: ItemTableName;
   /** In the names of the stages. */
   readonly name: string;
   readonly path: string;
@@ -208,7 +209,7 @@ const spanTrial = (): Trial => {
     endTimeUnixNano: String(start + 1_000_000n),
   };
   return {
-    ...{ pipeline: 'traces', name: 'span', path: '/v1/traces' },
+    ...{ pipeline: 'traces', table: 'otel_traces', name: 'span', path: '/v1/traces' },
     body: { resourceSpans: [{ resource, scopeSpans: [{ spans: [span] }] }] },
     ...{ condition: 'TraceId = {traceId:String}', params: { traceId }, place: `trace ${traceId}` },
   };
@@ -223,7 +224,7 @@ const logTrial = (): Trial => {
     body: { stringValue: text },
   };
   return {
-    ...{ pipeline: 'logs', name: 'log record', path: '/v1/logs' },
+    ...{ pipeline: 'logs', table: 'otel_logs', name: 'log record', path: '/v1/logs' },
     body: { resourceLogs: [{ resource, scopeLogs: [{ logRecords: [record] }] }] },
     condition:
       'ServiceName = {service:String} AND TimestampTime > now() - INTERVAL 1 HOUR AND Body = {text:String}',
@@ -231,7 +232,10 @@ const logTrial = (): Trial => {
   };
 };
 
-const trials: Readonly<Record<ApplicationPipeline, () => Trial>> = { traces: spanTrial, logs: logTrial };
+const trials: Readonly<Partial<Record<ApplicationPipeline, () => Trial>>> = {
+  traces: spanTrial,
+  logs: logTrial,
+};
 
 /** Sends one more span of the trace over gRPC, where there is an address for it; a log record has no trace. */
 const overGrpc = (
@@ -251,7 +255,7 @@ const overGrpc = (
 /** One item of a signal of applications: acknowledged, a span over gRPC too, visible in ClickHouse, in the balance. */
 const tryItem = async (
   deps: EndToEndDeps,
-  { pipeline, name, path, body, condition, params, place }: Trial,
+  { pipeline, table, name, path, body, condition, params, place }: Trial,
 ): Promise<Finding[]> => {
   const { clickhouse, otlpUrl, timeoutMs } = deps;
   let own: Awaited<ReturnType<typeof applicationOf>> | undefined;
@@ -281,7 +285,7 @@ const tryItem = async (
         await waitUntil('the row is visible', timeoutMs, async () => {
           const [row] = await clickhouse.rows(
             countRow,
-            `SELECT count() AS count FROM ${database}.${signals[pipeline].table} WHERE ${condition}`,
+            `SELECT count() AS count FROM ${database}.${table} WHERE ${condition}`,
             { params },
           );
           return row?.count === 1 + viaGrpc.length;
@@ -306,6 +310,9 @@ const tryItem = async (
 /** One item of each signal of applications: a span, a log record. */
 export const tryApplication = async (deps: EndToEndDeps): Promise<Finding[]> => {
   const findings: Finding[] = [];
-  for (const pipeline of applicationPipelines) findings.push(...(await tryItem(deps, trials[pipeline]())));
+  for (const pipeline of applicationPipelines) {
+    const trial = trials[pipeline]?.();
+    if (trial !== undefined) findings.push(...(await tryItem(deps, trial)));
+  }
   return findings;
 };

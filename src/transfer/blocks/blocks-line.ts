@@ -1,11 +1,11 @@
 import type { Bus } from '../../bus/connection.ts';
 import type { KvBucket } from '../../bus/kv.ts';
-import type { LogsPipeline, TracesPipeline } from '../../config/pipelines.ts';
+import type { LogsPipeline, OtelMetricsPipeline, TracesPipeline } from '../../config/pipelines.ts';
 import { errorText } from '../../model/fault.ts';
 import type { ApplicationPipeline } from '../../model/signals.ts';
 import { createBlockWriter } from '../../stores/clickhouse/block-writer.ts';
 import type { Clickhouse } from '../../stores/clickhouse/client.ts';
-import { itemTableOf } from '../../stores/clickhouse/item-tables.ts';
+import { itemTablesOf } from '../../stores/clickhouse/item-tables.ts';
 import { type ConsumerDependencies, type RunningConsumer, startConsumer } from '../consumer.ts';
 import { createBlocksSink } from './blocks-sink.ts';
 import { createFence } from './fence.ts';
@@ -15,7 +15,7 @@ type Common = Omit<ConsumerDependencies<unknown>, 'sink'>;
 
 export type BlocksLineOptions = {
   readonly pipeline: ApplicationPipeline;
-  readonly definition: TracesPipeline | LogsPipeline;
+  readonly definition: TracesPipeline | LogsPipeline | OtelMetricsPipeline;
   /** Epoch of this process. */
   readonly boot: number;
   /** Has the days that need a merge. */
@@ -48,7 +48,8 @@ export const startBlocksLine = (
   const { bus, log, metrics, elapsed } = common;
   const { stream, ackWaitMs } = definition.consumer;
   const label = { pipeline };
-  const table = itemTableOf(pipeline);
+  const [table] = itemTablesOf(pipeline);
+  if (table === undefined) throw new Error(`the pipeline ${pipeline} has no table`);
   const fence = openFence(bus, definition, log);
   const writer = createBlockWriter(clickhouse, table, { insertMsMax: definition.storeTimeoutMs });
   const merges = startOwedMerges({

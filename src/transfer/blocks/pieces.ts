@@ -62,15 +62,17 @@ export const halvesOf = (pieces: readonly Piece[]): [Piece[], Piece[]] | undefin
 };
 
 /** The reason of a single refused item. */
-const refusedReasons = { spans: 'span_refused', logs: 'record_refused' } as const satisfies Readonly<
-  Record<BlocksKind, DeadLetterReason>
->;
+const refusedReasons = {
+  spans: 'span_refused',
+  logs: 'record_refused',
+  data_points: 'data_point_refused',
+} as const satisfies Readonly<Record<BlocksKind, DeadLetterReason>>;
 
 /** A single item that the store will never accept, with its own uid, ordinal and time; undefined where the block is not one. */
 const refusedItem = ({ message, part, block }: Piece, why: string): DeadLettered | undefined => {
   const row = readable(block);
   if (row?.rows !== 1) return undefined;
-  const { uid, Timestamp: time } = row.row(0);
+  const { uid, Timestamp, TimeUnix: time = Timestamp } = row.row(0);
   if (typeof uid !== 'bigint' || typeof time !== 'bigint') return undefined;
   const ordinal = Number(uid - BigInt(part.base));
   return {

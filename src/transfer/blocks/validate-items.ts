@@ -1,6 +1,12 @@
 import { validateLogTime } from '../../model/log-time.ts';
 import type { TimeReason } from '../../model/reasons.ts';
-import { type RawSpanTime, type SpanTimePolicy, validateSpanTime } from '../../model/span-time.ts';
+import {
+  type RawSpanTime,
+  type SpanTimePolicy,
+  splitTime,
+  validateSpanInstant,
+  validateSpanTime,
+} from '../../model/span-time.ts';
 import { messageKeyOf } from '../../outcomes/outcome-rows.ts';
 import { addOutcome, addReceiverDrops, storedOutcome } from '../../outcomes/tally.ts';
 import type { BlocksEnvelope, BlocksHeader, BlocksKind } from '../../wire/blocks-envelope.ts';
@@ -43,6 +49,13 @@ const deferredKinds: Readonly<Record<BlocksKind, DeferredKind>> = {
       const time = rawTime(field(record, 'timeUnixNano'));
       const observed = rawTime(field(record, 'observedTimeUnixNano'));
       return validateLogTime(time, observed, arrivedAt, policy);
+    },
+  },
+  data_points: {
+    item: 'a data point',
+    reasonOf: (item, arrivedAt, policy) => {
+      const { millis, rest } = splitTime(rawTime(field(field(item, 'dataPoint'), 'timeUnixNano')));
+      return validateSpanInstant(millis, rest, arrivedAt, policy);
     },
   },
 };

@@ -1,4 +1,5 @@
 import type { ItemReason, TimeReason } from '../../model/reasons.ts';
+import type { ItemTableName } from '../../model/signals.ts';
 import type { SpanTimePolicy } from '../../model/span-time.ts';
 import type { UidBase } from '../../model/uid.ts';
 import type { TokenKeys } from './token-keys.ts';
@@ -23,6 +24,11 @@ export type ItemLimits = {
   readonly linksMax: number;
   /** UTF-8 bytes of one value; a longer one is truncated and counted. */
   readonly valueBytesMax: number;
+  // Of signals that have them.
+  /** Of one data point: buckets of a histogram or quantiles of a summary. */
+  readonly bucketsMax?: number;
+  /** Of one data point. */
+  readonly exemplarsMax?: number;
 };
 
 /** The limits where neither the pipeline file nor a policy sets them (architecture 11.1). */
@@ -32,6 +38,8 @@ export const defaultItemLimits: ItemLimits = {
   eventsMax: 128,
   linksMax: 128,
   valueBytesMax: 65_536,
+  bucketsMax: 2_048,
+  exemplarsMax: 128,
 };
 
 export type ItemsContext = {
@@ -49,6 +57,8 @@ export type ItemsContext = {
   readonly limits: ItemLimits;
   /** Attributes that hold write tokens; `mon.data.token` by default. */
   readonly tokenKeys?: TokenKeys;
+  /** Whether an application may have this series, by its hash; absent without a bound (signals with series only). */
+  readonly admitsSeries?: (appId: number, low: number, high: number) => boolean;
   /** Called for each rejected or deferred span: whether to keep it as a sample. `appId` is 0 without an owner. */
   readonly wantsSample?: (appId: number, reason: ItemReason | TimeReason) => boolean;
 };
@@ -67,6 +77,8 @@ export type ItemsPart = {
   readonly bizId: number;
   /** Days from 1970-01-01 to the start of the spans (UTC). */
   readonly day: number;
+  /** The table of its rows, where the signal has several. */
+  readonly itemTable?: ItemTableName;
   readonly rows: number;
   /** The sum of the ordinals of its rows. */
   readonly ordinals: number;

@@ -22,6 +22,10 @@ export const defaultRules: RuleDefaults = {
       time: { aheadMsMax: 1_800_000, ageMsMax: undefined, ttlSeconds: undefined },
       limits: { ...defaultItemLimits, itemsMax: 40_000, valueBytesMax: 262_144 },
     },
+    otel_metrics: {
+      time: { aheadMsMax: 2_400_000, ageMsMax: undefined, ttlSeconds: undefined },
+      limits: { ...defaultItemLimits, itemsMax: 30_000 },
+    },
   },
 };
 

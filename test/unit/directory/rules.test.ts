@@ -92,7 +92,7 @@ describe('the rules of an application', () => {
 
   // The table drops rows older than its TTL, with any windows of a policy.
   it('never let a span be older than the retention of the deployment', () => {
-    const kept = { logs, traces: { ...traces, time: { ...time, ttlSeconds: 7 * 86_400 } } };
+    const kept = { ...applicationDefaults, traces: { ...traces, time: { ...time, ttlSeconds: 7 * 86_400 } } };
     const ageOf = (policy: ApplicationPolicy | undefined): number | undefined =>
       applicationRules(policy, kept).traces.time.ageMsMax;
     expect(ageOf(undefined)).toBe(7 * dayMs);

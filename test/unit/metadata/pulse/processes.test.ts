@@ -14,7 +14,7 @@ const open = () => {
       bytesOf(
         pulseOf({
           pid: number,
-          ingress: ingressOf({ items: { metrics: items, traces: 0, logs: 0 } }),
+          ingress: ingressOf({ items: { metrics: items, traces: 0, logs: 0, otel_metrics: 0 } }),
           ...fields,
         }),
       ),
