@@ -2187,7 +2187,7 @@ export interface components {
         };
         Balance: {
             /** @enum {string} */
-            pipeline: "metrics" | "traces" | "logs";
+            pipeline: "metrics" | "traces" | "logs" | "otel_metrics";
             /** @description 0 for an application */
             data_id: number;
             /** @description 0 for points */
@@ -2242,7 +2242,7 @@ export interface components {
             /** @description Unix seconds: start of the minute, hour or day (UTC) */
             at: number;
             /** @enum {string} */
-            pipeline: "metrics" | "traces" | "logs";
+            pipeline: "metrics" | "traces" | "logs" | "otel_metrics";
             /** @description Settled items = stored + dead_lettered + all dropped */
             received: number;
             stored: number;
@@ -2272,7 +2272,7 @@ export interface components {
             /** @description Unix seconds to the millisecond */
             at: number;
             /** @enum {string} */
-            pipeline: "metrics" | "traces" | "logs";
+            pipeline: "metrics" | "traces" | "logs" | "otel_metrics";
             /** @description 0 for an application, and for requests without a valid token */
             data_id: number;
             /** @description 0 for points, and for requests without a valid token */
@@ -2356,6 +2356,17 @@ export interface components {
                     in_flight: number;
                 };
                 logs: {
+                    received: number;
+                    stored: number;
+                    dropped: number;
+                    dead_lettered: number;
+                    repeated: number;
+                    lost: number;
+                    stuck: number;
+                    unrecorded: number;
+                    in_flight: number;
+                };
+                otel_metrics: {
                     received: number;
                     stored: number;
                     dropped: number;
@@ -2561,7 +2572,7 @@ export interface components {
         };
         StoreAccount: {
             /** @enum {string} */
-            pipeline: "metrics" | "traces" | "logs";
+            pipeline: "metrics" | "traces" | "logs" | "otel_metrics";
             /** @description 0 for an application */
             data_id: number;
             /** @description 0 for points */
@@ -2579,7 +2590,7 @@ export interface components {
              * @description null for an application, which may have several, for a business and for a day
              * @enum {string|null}
              */
-            pipeline: "metrics" | "traces" | "logs" | null;
+            pipeline: "metrics" | "traces" | "logs" | "otel_metrics" | null;
             /** @description 0 for an application, a business or a day */
             data_id: number;
             /** @description 0 for a data id, a business or a day */
@@ -2618,7 +2629,7 @@ export interface components {
         };
         FailingSender: {
             /** @enum {string} */
-            pipeline: "metrics" | "traces" | "logs";
+            pipeline: "metrics" | "traces" | "logs" | "otel_metrics";
             sender: string;
             sdk: string;
             reason: string;
@@ -2657,7 +2668,7 @@ export interface components {
              * @description null for a day, and for tables without an owner
              * @enum {string|null}
              */
-            pipeline: "metrics" | "traces" | "logs" | null;
+            pipeline: "metrics" | "traces" | "logs" | "otel_metrics" | null;
             /** @description 0 for an application, a day, and tables without an owner */
             data_id: number;
             /** @description 0 for a data id, a day, and tables without an owner */
@@ -2975,7 +2986,7 @@ export interface components {
         };
         Snippet: {
             /** @enum {string} */
-            pipeline: "metrics" | "traces" | "logs";
+            pipeline: "metrics" | "traces" | "logs" | "otel_metrics";
             name: string;
             title: string;
             /** @description As Markdown names it */
@@ -6570,7 +6581,7 @@ export interface operations {
                 limit?: number;
                 /** @description The next_cursor of the page before */
                 cursor?: string;
-                pipeline?: "metrics" | "traces" | "logs" | "ledger";
+                pipeline?: "metrics" | "traces" | "logs" | "otel_metrics" | "ledger";
                 reason?: string;
                 data_id?: number;
                 app_id?: number;
@@ -6682,7 +6693,7 @@ export interface operations {
                      * @description Only those of this pipeline
                      * @enum {string}
                      */
-                    pipeline?: "metrics" | "traces" | "logs" | "ledger";
+                    pipeline?: "metrics" | "traces" | "logs" | "otel_metrics" | "ledger";
                     /** @description Only this reason, a code of /api/v1/reasons */
                     reason?: string;
                     data_id?: number;
@@ -6740,7 +6751,7 @@ export interface operations {
                      * @description Only those of this pipeline
                      * @enum {string}
                      */
-                    pipeline?: "metrics" | "traces" | "logs" | "ledger";
+                    pipeline?: "metrics" | "traces" | "logs" | "otel_metrics" | "ledger";
                     /** @description Only this reason, a code of /api/v1/reasons */
                     reason?: string;
                     data_id?: number;
@@ -6827,7 +6838,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                pipeline: "metrics" | "traces" | "logs" | "ledger";
+                pipeline: "metrics" | "traces" | "logs" | "otel_metrics" | "ledger";
             };
             cookie?: never;
         };

@@ -16,16 +16,17 @@ const signals: Readonly<Record<Pipeline, Signal>> = {
   metrics: { isOfApplications: false, item: 'point', items: 'points' },
   traces: { isOfApplications: true, item: 'span', items: 'spans' },
   logs: { isOfApplications: true, item: 'log record', items: 'log records' },
+  otel_metrics: { isOfApplications: true, item: 'data point', items: 'data points' },
 };
 
 const isPipeline = (name: string): name is Pipeline => Object.hasOwn(signals, name);
 
 export const pipelines: readonly Pipeline[] = Object.keys(signals).filter(isPipeline);
 
-/** `point`, `span`, `log record`. */
+/** `point`, `span`, `log record`, `data point`. */
 export const itemOf = (pipeline: Pipeline): string => signals[pipeline].item;
 
-/** `points`, `spans`, `log records`. */
+/** `points`, `spans`, `log records`, `data points`. */
 export const itemsOf = (pipeline: Pipeline): string => signals[pipeline].items;
 
 export const isOfApplications = (pipeline: Pipeline): boolean => signals[pipeline].isOfApplications;
