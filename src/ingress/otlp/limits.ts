@@ -9,5 +9,7 @@ export const widestLimits = (limits: readonly ItemLimits[]): ItemLimits => {
     eventsMax: most((each) => each.eventsMax),
     linksMax: most((each) => each.linksMax),
     valueBytesMax: most((each) => each.valueBytesMax),
+    bucketsMax: most((each) => each.bucketsMax ?? 0),
+    exemplarsMax: most((each) => each.exemplarsMax ?? 0),
   };
 };

@@ -219,7 +219,7 @@ export const broken: readonly Broken[] = [
     from: 'stream: METRICS',
     to: 'stream: METRIC',
     pointer: '/receiver/publish/stream',
-    says: ['unknown stream', 'Use one of METRICS, TRACES, LOGS, LEDGER, DEADLETTER, AUDIT'],
+    says: ['unknown stream', 'Use one of METRICS, TRACES, LOGS, OTEL_METRICS, LEDGER, DEADLETTER, AUDIT'],
   },
   {
     what: 'a subject that its stream does not take',

@@ -71,6 +71,7 @@ describe('the shipped pipelines', () => {
       METRICS: 'workqueue',
       TRACES: 'workqueue',
       LOGS: 'workqueue',
+      OTEL_METRICS: 'workqueue',
       LEDGER: 'workqueue',
       DEADLETTER: 'limits',
       AUDIT: 'limits',
@@ -153,15 +154,17 @@ describe('the shipped pipelines', () => {
     });
   });
 
-  it('keep spans and log records without end unless they set a number of days', async () => {
+  it('keep spans, log records and data points without end unless they set a number of days', async () => {
     expect(retentionIn(loadPipelines(join(root, 'pipelines')))).toEqual({
       traces: undefined,
       logs: undefined,
+      otel_metrics: undefined,
     });
     const folder = await copied();
     await breakFile(join(folder, tracesFile), 'retention_days: off', 'retention_days: 30');
     await breakFile(join(folder, 'logs.yaml'), 'retention_days: off', 'retention_days: 7');
-    expect(retentionIn(loadPipelines(folder))).toEqual({ traces: 30, logs: 7 });
+    await breakFile(join(folder, 'otel_metrics.yaml'), 'retention_days: off', 'retention_days: 9');
+    expect(retentionIn(loadPipelines(folder))).toEqual({ traces: 30, logs: 7, otel_metrics: 9 });
   });
 });
 
@@ -239,9 +242,9 @@ describe('the pipelines folder', () => {
   });
 
   // Operators' own files are of the version that they were copied from: an upgrade must not keep the roles from starting.
-  it("of a version without logs has the program's own for them, with the replicas of its traces", async () => {
+  it("of a version without logs and data points has the program's own for them, with the replicas of its traces", async () => {
     const folder = await copied();
-    await rm(join(folder, 'logs.yaml'));
+    for (const name of ['logs.yaml', 'otel_metrics.yaml']) await rm(join(folder, name));
     expect(loadPipelines(folder)).toEqual(loadPipelines(join(root, 'pipelines')));
     const file = join(folder, streamsFile);
     const [before = '', after = ''] = (await readFile(file, 'utf8')).split('  LOGS:\n');
@@ -249,16 +252,17 @@ describe('the pipelines folder', () => {
     await writeFile(file, before + rest);
     expect(loadPipelines(folder)).toEqual(loadPipelines(join(root, 'pipelines')));
     await writeFile(file, before.replaceAll('replicas: 1', 'replicas: 3') + rest);
-    const { logs, streams } = loadPipelines(folder);
+    const { logs, otel_metrics, streams } = loadPipelines(folder);
     expect(streams.map(({ name, replicas }) => [name, replicas])).toEqual([
       ['METRICS', 3],
       ['TRACES', 3],
       ['LOGS', 3],
+      ['OTEL_METRICS', 3],
       ['LEDGER', 1],
       ['DEADLETTER', 1],
       ['AUDIT', 1],
     ]);
-    expect(logs.guard).toBe('always');
+    expect([logs.guard, otel_metrics.guard]).toEqual(['always', 'always']);
   });
 
   it('must exist', async () => {

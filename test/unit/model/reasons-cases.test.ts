@@ -17,6 +17,7 @@ const elsewhere: Readonly<Record<string, string>> = {
   row_refused: 'test/engines/transfer.test.ts',
   span_refused: 'test/engines/poison.test.ts',
   record_refused: 'test/unit/transfer/blocks/logs.test.ts',
+  data_point_refused: 'test/unit/transfer/blocks/data-points.test.ts',
   block_refused: 'test/unit/transfer/blocks/blocks-sink.test.ts',
   too_many_days: 'test/unit/fuzz/amplification.test.ts',
   table_unavailable: 'test/engines/set-aside.test.ts',

@@ -46,6 +46,7 @@ describe('the table of reasons', () => {
       'row_refused',
       'span_refused',
       'record_refused',
+      'data_point_refused',
       'block_refused',
       'table_unavailable',
       'deferred_item_valid',

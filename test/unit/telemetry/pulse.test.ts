@@ -29,10 +29,15 @@ describe('a pulse', () => {
     );
   });
 
-  it('of a receiver of before logs has none of them', () => {
+  it('of a receiver of before logs and data points has none of them', () => {
     const pulse = pulseOf({ ingress: ingressOf() });
     const before = { ...pulse, ingress: { ...pulse.ingress, items: { metrics: 10, traces: 5 } } };
-    expect(readPulse(bytesOf(before))?.ingress?.items).toEqual({ metrics: 10, traces: 5, logs: 0 });
+    expect(readPulse(bytesOf(before))?.ingress?.items).toEqual({
+      metrics: 10,
+      traces: 5,
+      logs: 0,
+      otel_metrics: 0,
+    });
   });
 
   it('names its process in its subject', () => {
@@ -103,7 +108,7 @@ describe('the figures of a receiver', () => {
     metrics.bytesInFlight.set(123);
     const { ingress, dropped } = await figures(2);
     expect(ingress).toEqual({
-      items: { metrics: 50, traces: 25, logs: 0 },
+      items: { metrics: 50, traces: 25, logs: 0, otel_metrics: 0 },
       bytes: { push: 2_000, otlp: 0 },
       refused: 3,
       dropped: 14,
@@ -117,7 +122,7 @@ describe('the figures of a receiver', () => {
       ['reason_4', 2],
       ['reason_3', 1.5],
     ]);
-    expect((await figures(1)).ingress?.items).toEqual({ metrics: 0, traces: 0, logs: 0 });
+    expect((await figures(1)).ingress?.items).toEqual({ metrics: 0, traces: 0, logs: 0, otel_metrics: 0 });
   });
 });
 

@@ -15,8 +15,18 @@ const narrow: ItemLimits = {
   eventsMax: 1,
   linksMax: 1,
   valueBytesMax: 5,
+  bucketsMax: 1,
+  exemplarsMax: 2,
 };
-const wide: ItemLimits = { itemsMax: 20, attributesMax: 6, eventsMax: 2, linksMax: 2, valueBytesMax: 8 };
+const wide: ItemLimits = {
+  itemsMax: 20,
+  attributesMax: 6,
+  eventsMax: 2,
+  linksMax: 2,
+  valueBytesMax: 8,
+  bucketsMax: 3,
+  exemplarsMax: 4,
+};
 
 const attributes = (count: number, value = 'v') =>
   Array.from({ length: count }, (_, index) => ({ key: `k${index}`, value: { stringValue: value } }));
