@@ -175,10 +175,10 @@ const blockRows = (
     ttlSeconds,
   );
   if (encoded.kind === 'dropped') return checkDropped(letter, encoded);
-  const { day, rows, timeMin, timeMax, block } = encoded.part;
+  const { day, itemTable, rows, timeMin, timeMax, block } = encoded.part;
   const { base, ordinal } = place;
-  const times = { timeMin, timeMax, bytes: block.length };
-  const part: BlockPart = { appId, bizId, day, rows, base, first: ordinal, last: ordinal, ...times };
+  const rest = { timeMin, timeMax, ...(itemTable === undefined ? {} : { itemTable }), bytes: block.length };
+  const part: BlockPart = { appId, bizId, day, rows, base, first: ordinal, last: ordinal, ...rest };
   return { part, bytes: block };
 };
 

@@ -64,8 +64,8 @@ export const systemKeys = {
   /** When the streams were last backed up: `backupRecordSchema`. */
   backup: 'backup',
   /**
-   * A day (since 1970 UTC) that needs a merge because rows are doubled, `20000` of spans and `logs-20000` of log records;
-   * erased after the merge.
+   * A day (since 1970 UTC) that needs a merge because rows are doubled, `20000` of spans, `logs-20000` of log records and
+   * `<table>-20000` of other items; erased after the merge.
    */
   owedMerge: (day: string): string => `merge.${day}`,
 } as const;

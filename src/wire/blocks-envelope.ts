@@ -50,13 +50,18 @@ export const encodeBlocksEnvelope: (header: BlocksHeader, sections: readonly Sec
 
 const tableNames = applicationPipelines.flatMap<ItemTableName>((pipeline) => signals[pipeline].tables);
 
-/** The table of a part's rows. Undefined where the part does not name one and the signal has several. */
+const tablesOfKinds = new Map<BlocksKind, readonly ItemTableName[]>(
+  applicationPipelines.map((pipeline) => [signals[pipeline].kind, signals[pipeline].tables]),
+);
+
+/**
+ * The table of a part's rows. Undefined where the part does not name one and the signal has several, and where it names that of
+ * another signal.
+ */
 export const tableOfPart = (kind: BlocksKind, { itemTable }: BlockPart): ItemTableName | undefined => {
-  if (itemTable !== undefined) return itemTable;
-  const [only, ...more] = applicationPipelines.flatMap<ItemTableName>((pipeline) =>
-    signals[pipeline].kind === kind ? signals[pipeline].tables : [],
-  );
-  return more.length === 0 ? only : undefined;
+  const tables = tablesOfKinds.get(kind) ?? [];
+  if (itemTable === undefined) return tables.length === 1 ? tables[0] : undefined;
+  return tables.includes(itemTable) ? itemTable : undefined;
 };
 
 export const isBlockPart = (value: unknown): value is BlockPart =>
@@ -85,5 +90,15 @@ const readerOf = (kinds: readonly BlocksKind[]) =>
 /** Reads a payload of any signal whose items belong to applications. */
 export const decodeBlocksEnvelope = readerOf(applicationPipelines.map((pipeline) => signals[pipeline].kind));
 
-/** Reads a payload of the stream of one signal; one of another kind is unreadable. */
-export const blocksReaderOf = (kind: BlocksKind): typeof decodeBlocksEnvelope => readerOf([kind]);
+/** Reads a payload of the stream of one signal; one of another kind, or with rows of an unknown table, is unreadable. */
+export const blocksReaderOf = (kind: BlocksKind): typeof decodeBlocksEnvelope => {
+  const readKind = readerOf([kind]);
+  return (payload, versionInHeader) => {
+    const read = readKind(payload, versionInHeader);
+    if (read.kind !== 'envelope') return read;
+    const { parts } = read.envelope.header;
+    return parts.every((part) => tableOfPart(kind, part) !== undefined)
+      ? read
+      : { kind: 'unreadable', why: 'a part does not name one of the tables of its signal' };
+  };
+};

@@ -9,7 +9,7 @@ export type UidRange = readonly [first: bigint | string, last: bigint | string];
 export type BatchBounds = {
   /** Every uid of the batch lies in one of these. */
   readonly uidRanges: readonly UidRange[];
-  /** Least and greatest Timestamp, nanoseconds since the epoch. */
+  /** Least and greatest time of a row, nanoseconds since the epoch. */
   readonly timeMin: bigint;
   readonly timeMax: bigint;
   /**
@@ -59,7 +59,7 @@ const nanosPerSecond = 1_000_000_000n;
 
 /** The possible place of an earlier attempt's rows: by uid, and by the sort and partition keys of the table. */
 const storedCondition = (
-  { keys, seconds }: ItemTable,
+  { keys, time, seconds }: ItemTable,
   { uidRanges, timeMin, timeMax, names }: BatchBounds,
 ): string => {
   // More uids only make the guard read more rows, never insert fewer: uids are unique.
@@ -68,7 +68,7 @@ const storedCondition = (
     .join(' OR ');
   const conditions = [
     `(${uids})`,
-    `Timestamp BETWEEN fromUnixTimestamp64Nano(${timeMin}) AND fromUnixTimestamp64Nano(${timeMax})`,
+    `${time} BETWEEN fromUnixTimestamp64Nano(${timeMin}) AND fromUnixTimestamp64Nano(${timeMax})`,
   ];
   if (seconds !== undefined)
     conditions.push(

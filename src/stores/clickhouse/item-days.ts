@@ -26,7 +26,7 @@ const dayRow = z.object({ app: number, day: z.string(), items: number, bytes: nu
  */
 export const readItemDays = async (
   clickhouse: Clickhouse,
-  { name: table }: ItemTable,
+  { name: table, time }: ItemTable,
   {
     appId,
     before,
@@ -39,13 +39,13 @@ export const readItemDays = async (
 ): Promise<ItemDay[]> => {
   const conditions = [
     ...(appId === undefined ? [] : ['AppId = {app:Int64}']),
-    ...(before === undefined ? [] : ['toDate(Timestamp) < {before:Date}']),
+    ...(before === undefined ? [] : [`toDate(${time}) < {before:Date}`]),
   ];
   const where = conditions.length === 0 ? '' : `WHERE ${conditions.join(' AND ')}`;
   const found = await clickhouse.rows(
     dayRow,
     `SELECT app, toString(day) AS day, items, toUInt64(items / total * size) AS bytes
-     FROM (SELECT AppId AS app, toDate(Timestamp) AS day, _partition_id AS part, count() AS items
+     FROM (SELECT AppId AS app, toDate(${time}) AS day, _partition_id AS part, count() AS items
              FROM ${database}.${table} ${where} GROUP BY app, day, part) s
      JOIN (SELECT partition_id AS part, sum(rows) AS total, sum(bytes_on_disk) AS size FROM system.parts
             WHERE database = '${database}' AND table = '${table}' AND active GROUP BY part) p ON p.part = s.part
@@ -74,7 +74,7 @@ export type RemovedItems = { readonly days: number; readonly items: number };
  */
 export const removeExpiredItems = async (
   clickhouse: Clickhouse,
-  { name: table, pipeline }: ItemTable,
+  { name: table, pipeline, time }: ItemTable,
   kept: KeptDays,
   nowMs: number,
 ): Promise<RemovedItems | undefined> => {
@@ -102,8 +102,8 @@ export const removeExpiredItems = async (
     expiredRow,
     `WITH least(today(), {today:Date}) AS current
      SELECT _partition_id AS part, groupUniqArray(AppId) AS apps, count() AS items FROM ${database}.${table}
-     WHERE toDate(Timestamp) < current - {fewest:UInt32} AND has({apps:Array(Int64)}, AppId)
-       AND toDate(Timestamp) < current - transform(AppId, {apps:Array(Int64)}, {days:Array(UInt32)}, toUInt32(0))
+     WHERE toDate(${time}) < current - {fewest:UInt32} AND has({apps:Array(Int64)}, AppId)
+       AND toDate(${time}) < current - transform(AppId, {apps:Array(Int64)}, {days:Array(UInt32)}, toUInt32(0))
      GROUP BY part ORDER BY part LIMIT ${partitionsMax}`,
     { params, timeoutMs: 60_000 },
   );

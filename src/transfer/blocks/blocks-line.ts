@@ -10,6 +10,7 @@ import { type ConsumerDependencies, type RunningConsumer, startConsumer } from '
 import { createBlocksSink } from './blocks-sink.ts';
 import { createFence } from './fence.ts';
 import { type OwedMerges, startOwedMerges } from './owed-merges.ts';
+import type { WrittenTable } from './piece-inserts.ts';
 
 type Common = Omit<ConsumerDependencies<unknown>, 'sink'>;
 
@@ -26,7 +27,8 @@ export type BlocksLineOptions = {
 export type BlocksLine = {
   readonly pipeline: ApplicationPipeline;
   readonly consumer: RunningConsumer;
-  readonly merges: OwedMerges;
+  /** Those of each of its tables. */
+  readonly merges: { stop(): void };
 };
 
 const openFence = (bus: Bus, definition: BlocksLineOptions['definition'], log: Common['log']) =>
@@ -39,7 +41,7 @@ const openFence = (bus: Bus, definition: BlocksLineOptions['definition'], log: C
       log.warn({ error: errorText(error) }, 'the fence is not read yet; the guard is on for every insert'),
   });
 
-/** Its stream -> validate time -> guard -> its table in ClickHouse. */
+/** Its stream -> validate time -> guard -> its tables in ClickHouse. */
 export const startBlocksLine = (
   { pipeline, definition, boot, system }: BlocksLineOptions,
   clickhouse: Clickhouse,
@@ -48,30 +50,35 @@ export const startBlocksLine = (
   const { bus, log, metrics, elapsed } = common;
   const { stream, ackWaitMs } = definition.consumer;
   const label = { pipeline };
-  const [table] = itemTablesOf(pipeline);
-  if (table === undefined) throw new Error(`the pipeline ${pipeline} has no table`);
   const fence = openFence(bus, definition, log);
-  const writer = createBlockWriter(clickhouse, table, { insertMsMax: definition.storeTimeoutMs });
-  const merges = startOwedMerges({
-    pipeline,
-    bucket: system,
-    merge: writer.optimizeDay,
-    onMerged: () => metrics.optimised.inc(label),
-    log,
+  const owed: OwedMerges[] = [];
+  const tables = itemTablesOf(pipeline).map((table): WrittenTable => {
+    const writer = createBlockWriter(clickhouse, table, { insertMsMax: definition.storeTimeoutMs });
+    const merges = startOwedMerges({
+      table,
+      bucket: system,
+      merge: writer.optimizeDay,
+      onMerged: () => metrics.optimised.inc(label),
+      log,
+    });
+    owed.push(merges);
+    return { table, writer, onOverlap: merges.owe };
   });
   const sink = createBlocksSink(
-    writer,
+    tables,
     fence,
-    { table, stream, boot, ackWaitMs, elapsed, guard: definition.guard },
+    { pipeline, stream, boot, ackWaitMs, elapsed, guard: definition.guard },
     {
       onGuarded: (killed) => {
         metrics.guarded.inc(label);
         metrics.killedQueries.inc(label, killed);
         if (killed > 0) log.warn({ ...label, killed }, 'killed inserts of an earlier attempt');
       },
-      onOverlap: merges.owe,
       onUnclassified: (code) => metrics.unclassified.inc({ ...label, code }),
     },
   );
-  return { pipeline, consumer: startConsumer(definition, { ...common, sink }), merges };
+  const stop = (): void => {
+    for (const merges of owed) merges.stop();
+  };
+  return { pipeline, consumer: startConsumer(definition, { ...common, sink }), merges: { stop } };
 };

@@ -1,17 +1,22 @@
-import { signals } from '../../model/signals.ts';
-import type { BlockWriter } from '../../stores/clickhouse/block-writer.ts';
+import { type ApplicationPipeline, signals } from '../../model/signals.ts';
 import { isTransientAnswer } from '../../stores/clickhouse/faults.ts';
 import { type BlocksEnvelope, blocksReaderOf } from '../../wire/blocks-envelope.ts';
 import type { HeldMessage } from '../held-message.ts';
 import type { Sink } from '../sink.ts';
 import type { Fence } from './fence.ts';
 import { createLoneFailures } from './lone-failures.ts';
-import { createPieceInserts, type PieceInsertsEvents, type PieceInsertsOptions } from './piece-inserts.ts';
+import {
+  createPieceInserts,
+  type PieceInsertsEvents,
+  type PieceInsertsOptions,
+  type WrittenTable,
+} from './piece-inserts.ts';
 import { rowsOf, validateItems } from './validate-items.ts';
 import { createWriteApart } from './write-apart.ts';
 import { createWritePieces, noRefusals } from './write-pieces.ts';
 
 export type BlocksSinkOptions = PieceInsertsOptions & {
+  readonly pipeline: ApplicationPipeline;
   /** `suspect`: only rows that may have been inserted before are compared with the stored ones; `always`: all rows. */
   readonly guard: 'suspect' | 'always';
 };
@@ -29,20 +34,20 @@ const triesTogetherMax = 6;
 const loneAttemptsMax = 5;
 
 /**
- * The items of one signal: its stream -> its table in ClickHouse (architecture 7.2). Fresh messages are inserted without a guard; messages that may have been inserted
- * before go through the guard, after inserts of an earlier attempt were killed.
+ * The items of one signal: its stream -> its tables in ClickHouse (architecture 7.2). Fresh messages are inserted without a guard; messages
+ * that may have been inserted before go through the guard, after inserts of an earlier attempt were killed.
  */
 export const createBlocksSink = (
-  writer: BlockWriter,
+  tables: readonly WrittenTable[],
   fence: Fence,
   options: BlocksSinkOptions,
   events: BlocksSinkEvents,
 ): Sink<BlocksEnvelope> => {
-  const { pipeline } = options.table;
+  const { pipeline } = options;
   const sent = new WeakSet<Held>();
   const tries = new WeakMap<Held, number>();
   const lone = createLoneFailures(loneAttemptsMax);
-  const insert = createPieceInserts(writer, options, events);
+  const insert = createPieceInserts(tables, options, events);
   const write = createWritePieces(insert.guarded, events.onUnclassified);
   const writeApart = createWriteApart(
     (message, refused, onWrite) => write([message], insert.guarded, refused, onWrite),

@@ -1,7 +1,8 @@
 import { isConflict, type KvBucket } from '../../bus/kv.ts';
 import { systemKeys } from '../../directory/keys.ts';
 import { errorText } from '../../model/fault.ts';
-import type { ApplicationPipeline } from '../../model/signals.ts';
+import { signals } from '../../model/signals.ts';
+import type { ItemTable } from '../../stores/clickhouse/item-tables.ts';
 import type { Log } from '../../telemetry/log.ts';
 
 /** Days of a table with rows that are stored twice, each of which gets a merge, even if a process is killed meanwhile. */
@@ -16,7 +17,7 @@ export type OwedMerges = {
 
 export type OwedMergesOptions = {
   /** Whose table the days are of. */
-  readonly pipeline: ApplicationPipeline;
+  readonly table: Pick<ItemTable, 'pipeline' | 'name'>;
   /** The bucket of the records. */
   readonly bucket: Pick<KvBucket, 'put' | 'delete' | 'watch'>;
   /** Merges a day: takes minutes for a large one. */
@@ -35,12 +36,18 @@ const lookMsDefault = 60_000;
 /** An owed merge of a day: the revision of its key, and when this process merges the day if no other one has. */
 type Owed = { readonly revision: number; readonly dueAt: number };
 
-const keyOf = (pipeline: ApplicationPipeline, day: number | ''): string =>
-  systemKeys.owedMerge(pipeline === 'traces' ? String(day) : `${pipeline}-${day}`);
+type Table = OwedMergesOptions['table'];
+
+/** The days of the first signals are named without their table, as earlier versions name them. */
+const keyOf = ({ pipeline, name }: Table, day: number | ''): string => {
+  if (pipeline === 'traces') return systemKeys.owedMerge(String(day));
+  const table = signals[pipeline].tables.length === 1 ? pipeline : name;
+  return systemKeys.owedMerge(`${table}-${day}`);
+};
 
 /** Undefined for a day of another table. */
-const dayOf = (pipeline: ApplicationPipeline, key: string): number | undefined => {
-  const before = keyOf(pipeline, '');
+const dayOf = (table: Table, key: string): number | undefined => {
+  const before = keyOf(table, '');
   const day = key.startsWith(before) ? Number(key.slice(before.length)) : Number.NaN;
   return Number.isSafeInteger(day) ? day : undefined;
 };
@@ -50,7 +57,7 @@ const dayOf = (pipeline: ApplicationPipeline, key: string): number | undefined =
  * one after a time, carries out the merges that a killed process owed; to merge a day twice does no harm.
  */
 export const startOwedMerges = ({
-  pipeline,
+  table,
   bucket,
   merge,
   onMerged,
@@ -70,14 +77,17 @@ export const startOwedMerges = ({
     try {
       await merge(day);
       onMerged();
-      log.warn({ pipeline, day }, 'two attempts at one insert overlapped; the day was merged');
-      await bucket.delete(keyOf(pipeline, day), revision);
+      log.warn(
+        { pipeline: table.pipeline, table: table.name, day },
+        'two attempts at one insert overlapped; the day was merged',
+      );
+      await bucket.delete(keyOf(table, day), revision);
       if (owed.get(day)?.revision === revision) owed.delete(day);
     } catch (error) {
       // The day was recorded again meanwhile: this merge may not cover the new rows, and the next look merges again.
       if (isConflict(error)) return;
       log.error(
-        { pipeline, day, error: errorText(error) },
+        { pipeline: table.pipeline, table: table.name, day, error: errorText(error) },
         'a day with duplicate rows is not merged yet; a retry follows',
       );
     } finally {
@@ -92,7 +102,7 @@ export const startOwedMerges = ({
 
   const watch = bucket.watch(
     ({ key, value, revision }) => {
-      const day = dayOf(pipeline, key);
+      const day = dayOf(table, key);
       if (day === undefined) return;
       if (value === undefined) {
         if ((owed.get(day)?.revision ?? 0) < revision) owed.delete(day);
@@ -102,7 +112,7 @@ export const startOwedMerges = ({
       }
     },
     (seen) => {
-      for (const day of owed.keys()) if (!seen.has(keyOf(pipeline, day))) owed.delete(day);
+      for (const day of owed.keys()) if (!seen.has(keyOf(table, day))) owed.delete(day);
       isStarted = true;
       look();
     },
@@ -113,7 +123,7 @@ export const startOwedMerges = ({
 
   return {
     owe: async (day) => {
-      const revision = await bucket.put(keyOf(pipeline, day), { at: Date.now() });
+      const revision = await bucket.put(keyOf(table, day), { at: Date.now() });
       owed.set(day, { revision, dueAt: performance.now() });
       void run(day);
     },

@@ -1,3 +1,4 @@
+import { Fault } from '../../model/fault.ts';
 import type { BatchBounds } from '../../stores/clickhouse/block-statements.ts';
 import type { BlockWriter } from '../../stores/clickhouse/block-writer.ts';
 import type { ItemTable } from '../../stores/clickhouse/item-tables.ts';
@@ -5,10 +6,20 @@ import { insertId } from '../../stores/clickhouse/query-id.ts';
 import { type BlockKeys, readBlockKeys } from '../../wire/native/block-keys.ts';
 import { mergeBlocks } from '../../wire/native/block-merger.ts';
 import { boundsOf, messagesOf, traceTimesOf } from './insert-bounds.ts';
-import { byDay, type Piece } from './pieces.ts';
+import type { Piece } from './pieces.ts';
+
+/** A table of a signal, with its writer. */
+export type WrittenTable = {
+  readonly table: ItemTable;
+  readonly writer: BlockWriter;
+  /**
+   * Two attempts at rows of this day (since 1970 UTC) had overlapped: some are stored twice until they merge. Resolves once the
+   * merge is recorded.
+   */
+  readonly onOverlap: (day: number) => Promise<void>;
+};
 
 export type PieceInsertsOptions = {
-  readonly table: ItemTable;
   readonly stream: string;
   readonly boot: number;
   readonly ackWaitMs: number;
@@ -19,14 +30,9 @@ export type PieceInsertsOptions = {
 export type PieceInsertsEvents = {
   /** Receives each guarded insert: the number of inserts of earlier attempts that were killed before it. */
   readonly onGuarded: (killed: number) => void;
-  /**
-   * Two attempts at rows of this day (since 1970 UTC) had overlapped: some are stored twice until they merge. Resolves once the
-   * merge is recorded.
-   */
-  readonly onOverlap: (day: number) => Promise<void>;
 };
 
-/** Inserts the pieces of one day. Throws the Faults of the writer, and `UnreadableBlock`. */
+/** Inserts pieces of one table and one day. Throws the Faults of the writer, and `UnreadableBlock`. */
 export type PieceInsert = (pieces: readonly Piece[]) => Promise<void>;
 
 /** The two inserts: `plain` for rows that cannot be stored yet, `guarded` for rows that may be. */
@@ -35,15 +41,35 @@ export type PieceInserts = { readonly plain: PieceInsert; readonly guarded: Piec
 /** Blocks larger than this cost ClickHouse hardly less per row. */
 const mergeBounds = { rowsMax: 8_192, bytesMax: 4 * 2 ** 20 };
 
+const tableFinder = (tables: readonly WrittenTable[]) => {
+  const written = new Map(tables.map((each) => [each.table.name, each]));
+  return ([piece]: readonly Piece[]): WrittenTable => {
+    const found = piece === undefined ? undefined : written.get(piece.table);
+    if (found === undefined) throw new Fault('internal', 'no_table', `no writer of ${piece?.table}`);
+    return found;
+  };
+};
+
+const keysOf = ({ keys }: ItemTable, blocks: readonly Uint8Array[]): BlockKeys[] =>
+  blocks.map((block) => readBlockKeys(block, keys));
+
+const reportOverlap = async (
+  { writer, onOverlap }: WrittenTable,
+  pieces: readonly Piece[],
+  bounds: BatchBounds,
+): Promise<void> => {
+  const [piece] = pieces;
+  if (piece !== undefined && (await writer.countRepeats(bounds)) > 0) await onOverlap(piece.part.day);
+};
+
 export const createPieceInserts = (
-  writer: BlockWriter,
+  tables: readonly WrittenTable[],
   options: PieceInsertsOptions,
   events: PieceInsertsEvents,
 ): PieceInserts => {
+  // Of all tables: an id names one insert of the server.
   let attempts = 0;
-  const { keys: keyColumns } = options.table;
-  const keysOf = (blocks: readonly Uint8Array[]): BlockKeys[] =>
-    blocks.map((block) => readBlockKeys(block, keyColumns));
+  const writtenOf = tableFinder(tables);
 
   const attemptOf = (pieces: readonly Piece[]) => {
     const { sequences, firstSequence: first, lastSequence: last } = messagesOf(pieces);
@@ -65,22 +91,21 @@ export const createPieceInserts = (
   const isOverdue = ({ message }: Piece): boolean =>
     options.elapsed() - message.touchedAt > options.ackWaitMs / 2;
 
-  const reportOverlap = async (pieces: readonly Piece[], bounds: BatchBounds): Promise<void> => {
-    if ((await writer.countRepeats(bounds)) === 0) return;
-    for (const day of byDay(pieces).keys()) await events.onOverlap(day);
-  };
-
   const plain: PieceInsert = async (pieces) => {
+    const into = writtenOf(pieces);
     const attempt = attemptOf(pieces);
-    await writer.insertPlain(attempt);
-    if (pieces.some(isOverdue)) await reportOverlap(pieces, boundsOf(pieces, keysOf(attempt.blocks)));
+    await into.writer.insertPlain(attempt);
+    if (pieces.some(isOverdue))
+      await reportOverlap(into, pieces, boundsOf(pieces, keysOf(into.table, attempt.blocks)));
   };
 
   const guarded: PieceInsert = async (pieces) => {
+    const into = writtenOf(pieces);
+    const { table, writer } = into;
     const killed = await writer.killCovering({ stream: options.stream, ...messagesOf(pieces) });
     events.onGuarded(killed);
     const attempt = attemptOf(pieces);
-    const keys = keysOf(attempt.blocks);
+    const keys = keysOf(table, attempt.blocks);
     const bounds = boundsOf(pieces, keys);
     await writer.insertGuarded({ ...attempt, ...bounds });
     await writer.repairTraceLookup(traceTimesOf(keys));
@@ -89,7 +114,7 @@ export const createPieceInserts = (
       pieces.some(({ message: { delivery, envelope } }) => {
         return delivery.redelivered || envelope.header.mayOverlap === true;
       });
-    if (isTakeover || pieces.some(isOverdue)) await reportOverlap(pieces, bounds);
+    if (isTakeover || pieces.some(isOverdue)) await reportOverlap(into, pieces, bounds);
   };
 
   return { plain, guarded };

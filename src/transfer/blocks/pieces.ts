@@ -1,6 +1,14 @@
+import { Fault } from '../../model/fault.ts';
 import type { DeadLetterReason } from '../../model/reasons.ts';
+import { applicationPipelines, type ItemTableName, signals } from '../../model/signals.ts';
 import { ordinalsMax } from '../../model/uid.ts';
-import type { BlockPart, BlocksEnvelope, BlocksKind } from '../../wire/blocks-envelope.ts';
+import {
+  type BlockPart,
+  type BlocksEnvelope,
+  type BlocksHeader,
+  type BlocksKind,
+  tableOfPart,
+} from '../../wire/blocks-envelope.ts';
 import { type NativeBlock, readBlock, UnreadableBlock } from '../../wire/native/block-reader.ts';
 import { toldDays } from '../../wire/part-days.ts';
 import type { HeldMessage } from '../held-message.ts';
@@ -9,29 +17,39 @@ import type { DeadLettered } from '../sink.ts';
 /** One part of a message, or some of its rows, on the way into an insert. */
 export type Piece = {
   readonly message: HeldMessage<BlocksEnvelope>;
+  readonly table: ItemTableName;
   /** For a slice: it describes the whole part (ordinals, times) except `rows` and `bytes`. */
   readonly part: BlockPart;
   readonly block: Uint8Array;
 };
 
+/** The table of a part of a message that was read. */
+const tableOf = ({ kind }: BlocksHeader, part: BlockPart): ItemTableName => {
+  const table = tableOfPart(kind, part);
+  if (table === undefined) throw new Fault('internal', 'no_table', 'a part does not name its table');
+  return table;
+};
+
 /** The parts of these messages, in order. */
 export const piecesOf = (messages: readonly HeldMessage<BlocksEnvelope>[]): Piece[] =>
-  messages.flatMap((message) =>
-    message.envelope.header.parts.flatMap((part, index) => {
-      const block = message.envelope.partBytes[index];
-      return block === undefined ? [] : [{ message, part, block }];
-    }),
-  );
+  messages.flatMap((message) => {
+    const { header, partBytes } = message.envelope;
+    return header.parts.flatMap((part, index) => {
+      const block = partBytes[index];
+      return block === undefined ? [] : [{ message, table: tableOf(header, part), part, block }];
+    });
+  });
 
-/** An insert has the rows of one day: ClickHouse makes and commits a part for each day. */
-export const byDay = (pieces: readonly Piece[]): Map<number, Piece[]> => {
-  const days = new Map<number, Piece[]>();
+/** An insert has the rows of one table and one day: ClickHouse makes and commits a part for each day. */
+export const byTableAndDay = (pieces: readonly Piece[]): Piece[][] => {
+  const groups = new Map<string, Piece[]>();
   for (const piece of pieces) {
-    const group = days.get(piece.part.day);
-    if (group === undefined) days.set(piece.part.day, [piece]);
+    const key = `${piece.table} ${piece.part.day}`;
+    const group = groups.get(key);
+    if (group === undefined) groups.set(key, [piece]);
     else group.push(piece);
   }
-  return days;
+  return [...groups.values()];
 };
 
 const readable = (block: Uint8Array): NativeBlock | undefined => {
@@ -95,8 +113,20 @@ const refusedItem = ({ message, part, block }: Piece, why: string): DeadLettered
   };
 };
 
-/** The uid for an unreadable block: no request has an item with so high an ordinal. */
-const unreadUid = ({ base, day }: BlockPart): bigint => BigInt(base) + BigInt(ordinalsMax - 1 - day);
+const daysMax = 2 ** 16;
+
+/** The place of a table among those of its signal. */
+const placeOfTable = (table: ItemTableName): number => {
+  for (const pipeline of applicationPipelines) {
+    const names: readonly string[] = signals[pipeline].tables;
+    if (names.includes(table)) return names.indexOf(table);
+  }
+  return 0;
+};
+
+/** The uid for an unreadable block of a table and day: no request has an item with so high an ordinal. */
+const unreadUid = ({ table, part: { base, day } }: Piece): bigint =>
+  BigInt(base) + BigInt(ordinalsMax - 1 - day - daysMax * placeOfTable(table));
 
 const firstUidOf = (block: NativeBlock | undefined): bigint | undefined => {
   const uid = block === undefined || block.rows === 0 ? undefined : block.row(0)['uid'];
@@ -120,17 +150,25 @@ const partOfSlice = ({ message, part, block }: Piece): BlockPart => {
 };
 
 /** The whole block for the dead letters. Slices of one part differ by their first row. */
-export const refusedBlock = ({ message, part, block }: Piece, why: string): DeadLettered => {
+export const refusedBlock = (piece: Piece, why: string): DeadLettered => {
+  const { part, block } = piece;
   const first = firstUidOf(readable(block));
   return {
     reason: 'block_refused',
     why,
     bytes: block,
-    identity: `${part.base}:${first ?? part.first}:${part.appId}:${part.day}`,
+    // The ordinals of a part are those of its message: blocks of several tables differ by their tables.
+    identity: [
+      part.base,
+      first ?? part.first,
+      part.appId,
+      part.day,
+      ...(part.itemTable === undefined ? [] : [part.itemTable]),
+    ].join(':'),
     items: part.rows,
     place: { appId: part.appId },
-    uid: first ?? unreadUid(part),
-    part: { ...partOfSlice({ message, part, block }), bytes: block.length },
+    uid: first ?? unreadUid(piece),
+    part: { ...partOfSlice(piece), bytes: block.length },
   };
 };
 

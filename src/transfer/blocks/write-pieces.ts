@@ -5,7 +5,7 @@ import { UnreadableBlock } from '../../wire/native/block-reader.ts';
 import type { HeldMessage } from '../held-message.ts';
 import type { DeadLettered, WriteOutcome } from '../sink.ts';
 import type { PieceInsert } from './piece-inserts.ts';
-import { byDay, halvesOf, type Piece, piecesOf, refusedPiece } from './pieces.ts';
+import { byTableAndDay, halvesOf, type Piece, piecesOf, refusedPiece } from './pieces.ts';
 
 type Held = HeldMessage<BlocksEnvelope>;
 
@@ -17,7 +17,7 @@ export const noRefusals = (): Refusals => ({ of: new Map(), count: 0 });
 export type OnWrite = (outcome: WriteOutcome, seconds: number) => void;
 
 /**
- * Writes messages day by day with this insert, and adds the refused rows to `refused`. Throws a transient Fault like `Sink.write`.
+ * Writes messages table by table and day by day with this insert, and adds the refused rows to `refused`. Throws a transient Fault like `Sink.write`.
  */
 export type WritePieces = (
   messages: readonly Held[],
@@ -65,7 +65,7 @@ export const createWritePieces = (
   };
 
   return async (messages, insert, refused, onWrite) => {
-    for (const pieces of byDay(piecesOf(messages)).values()) {
+    for (const pieces of byTableAndDay(piecesOf(messages))) {
       const startedAt = performance.now();
       const seconds = (): number => (performance.now() - startedAt) / 1000;
       try {

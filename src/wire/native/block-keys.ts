@@ -15,6 +15,7 @@ export type KeyColumns = {
 export type BlockKeys = {
   /** The different texts of the columns `names`; of columns without dictionaries one a row. */
   readonly names: readonly (readonly string[])[];
+  /** Empty without a lookup. */
   readonly times: bigint[];
   /** Empty without a lookup. */
   readonly traceIds: string[];
@@ -26,15 +27,14 @@ export const readBlockKeys = (
   { names: [one, other], hasTraces }: KeyColumns,
 ): BlockKeys => {
   const wanted = [
-    'Timestamp',
     one,
     ...(other === undefined ? [] : [other]),
-    ...(hasTraces ? ['TraceId'] : []),
+    ...(hasTraces ? ['Timestamp', 'TraceId'] : []),
   ];
   const block = readBlock(bytes, new Set(wanted));
   return {
     names: other === undefined ? block.pairs(one, one).map(([text]) => [text]) : block.pairs(one, other),
-    times: block.words('Timestamp'),
+    times: hasTraces ? block.words('Timestamp') : [],
     traceIds: hasTraces ? block.texts('TraceId') : [],
   };
 };

@@ -150,14 +150,19 @@ const sinkOf = (
   holds = true,
 ) =>
   createBlocksSink(
-    writer,
+    [
+      {
+        table: spansTable,
+        writer,
+        onOverlap: async (day) => {
+          overlaps.push(day);
+        },
+      },
+    ],
     { isFresh: (sequence) => sequence > freshAbove, holds: async () => holds },
-    { table: spansTable, stream: 'TRACES', boot: 7, ackWaitMs: 30_000, elapsed: () => nowMs, guard },
+    { pipeline: 'traces', stream: 'TRACES', boot: 7, ackWaitMs: 30_000, elapsed: () => nowMs, guard },
     {
       onGuarded: () => {},
-      onOverlap: async (day) => {
-        overlaps.push(day);
-      },
       onUnclassified: (code) => unclassified.push(code),
     },
   );
@@ -191,10 +196,17 @@ describe('the line of spans', () => {
   it('fails, and settles nothing, when it cannot be written down that a day is to be merged', async () => {
     const { writer } = recordingWriter(ignore, 1);
     const sink = createBlocksSink(
-      writer,
+      [{ table: spansTable, writer, onOverlap: async () => unavailable() }],
       { isFresh: () => false, holds: async () => true },
-      { table: spansTable, stream: 'TRACES', boot: 7, ackWaitMs: 30_000, elapsed: () => 0, guard: 'suspect' },
-      { onGuarded: ignore, onOverlap: async () => unavailable(), onUnclassified: ignore },
+      {
+        pipeline: 'traces',
+        stream: 'TRACES',
+        boot: 7,
+        ackWaitMs: 30_000,
+        elapsed: () => 0,
+        guard: 'suspect',
+      },
+      { onGuarded: ignore, onUnclassified: ignore },
     );
     await expect(sink.write([messageOf(1, [0], true)], ignore)).rejects.toMatchObject({ kind: 'transient' });
   });

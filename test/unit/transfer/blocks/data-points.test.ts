@@ -1,57 +1,174 @@
 import { expect, it } from 'vitest';
-import { piecesOf, refusedPiece } from '../../../../src/transfer/blocks/pieces.ts';
+import { Fault } from '../../../../src/model/fault.ts';
+import type { BlockWriter } from '../../../../src/stores/clickhouse/block-writer.ts';
+import { dataPointTables } from '../../../../src/stores/clickhouse/item-tables.ts';
+import { createBlocksSink } from '../../../../src/transfer/blocks/blocks-sink.ts';
+import { piecesOf, refusedBlock } from '../../../../src/transfer/blocks/pieces.ts';
 import type { HeldMessage } from '../../../../src/transfer/held-message.ts';
 import {
-  type BlockPart,
   type BlocksEnvelope,
   blocksReaderOf,
   encodeBlocksEnvelope,
 } from '../../../../src/wire/blocks-envelope.ts';
-import { envelopeVersion } from '../../../../src/wire/frame.ts';
-import { encodeBlock, nameColumn, WordColumn } from '../../../../src/wire/native/columns.ts';
-import { pushTime } from '../../../../src/wire/otlp/numbers.ts';
+import { readBlock } from '../../../../src/wire/native/block-reader.ts';
+import {
+  type DataPointRow,
+  dataPointParts,
+  dataPointsMessage,
+} from '../../../support/otlp/data-point-blocks.ts';
 
 const arrivedAt = Date.UTC(2026, 5, 1, 12);
 const base = 1_400_000_005_000_000n;
-const nanos = `${arrivedAt}000005`;
+const appId = 7;
+const read = blocksReaderOf('data_points');
 
-/** A block of one row with uid and time, which is what a dead letter of a data point needs of it. */
-const blockOf = (ordinal: number): Buffer => {
-  const uid = new WordColumn('UInt64');
-  const time = new WordColumn('DateTime64(9)');
-  const value = base + BigInt(ordinal);
-  uid.push(Number(value & 0xffff_ffffn), Number(value >> 32n));
-  pushTime(time, arrivedAt, 5);
-  return encodeBlock([nameColumn('TimeUnix', time), nameColumn('uid', uid)], 1);
-};
+const point = (table: DataPointRow['table'], metric: string, at = arrivedAt): DataPointRow => ({
+  ...{ table, metric, at },
+  service: 'checkout',
+});
 
-const messageOf = (itemTable: NonNullable<BlockPart['itemTable']>): HeldMessage<BlocksEnvelope> => {
-  const block = blockOf(3);
-  const part = {
-    ...{ appId: 7, bizId: 2, day: Math.floor(arrivedAt / 86_400_000), rows: 1, base: String(base) },
-    ...{ first: 3, last: 3, timeMin: nanos, timeMax: nanos, bytes: block.length, itemTable },
-  };
-  const parts = { parts: [part], deferred: [], outcomes: [] };
-  const payload = encodeBlocksEnvelope(
-    { version: envelopeVersion, kind: 'data_points', arrivedAt, ...parts },
-    [block],
-  );
-  const read = blocksReaderOf('data_points')(payload, 1);
-  if (read.kind !== 'envelope') throw new Error(read.kind);
+const heldOf = (payload: Buffer, redelivered = false): HeldMessage<BlocksEnvelope> => {
+  const message = read(payload, 1);
+  if (message.kind !== 'envelope') throw new Error(message.kind);
+  const settle = { ack: () => {}, nak: () => {}, working: () => {} };
   return {
     delivery: {
-      ...{ payload, subject: 'otelmetrics.0', version: 1, streamSequence: 3, redelivered: false, redrive: 0 },
-      ...{ ack: () => {}, nak: () => {}, working: () => {} },
+      ...{ payload, subject: 'otelmetrics.0', version: 1, streamSequence: 3, redelivered, redrive: 0 },
+      ...settle,
     },
-    envelope: read.envelope,
+    envelope: message.envelope,
     ...{ rows: 1, bytes: payload.length, touchedAt: 0, takenAt: 0 },
   };
 };
 
-it('a data point that the store will never take is dead-lettered alone, as data_point_refused, with its table', () => {
-  const [piece] = piecesOf([messageOf('otel_metrics_sum')]);
-  if (piece === undefined) throw new Error('the message has no piece');
-  const { reason, identity, uid, part } = refusedPiece(piece, 'no');
-  expect([reason, identity, uid]).toEqual(['data_point_refused', `${base}:3`, base + 3n]);
-  expect(part).toMatchObject({ itemTable: 'otel_metrics_sum', timeMin: nanos, first: 3 });
+const messageOf = (
+  rows: readonly DataPointRow[],
+  { redelivered = false, deferred = [] as readonly object[] } = {},
+) => heldOf(dataPointsMessage(rows, { base, appId, arrivedAt, deferred }), redelivered);
+
+/** A sink whose writers tell each insert with its table and its metrics, and the merges that are owed. */
+const recordingSink = ({ refused = '', repeatsIn = '' } = {}) => {
+  const inserts: string[] = [];
+  const owed: string[] = [];
+  const ids = new Set<string>();
+  const tables = dataPointTables.map((table) => {
+    const insert = (kind: string, queryId: string, blocks: readonly Uint8Array[]): void => {
+      const metrics = blocks.flatMap((block) => readBlock(block).texts('MetricName'));
+      inserts.push(`${kind} ${table.name}: ${metrics.join()}`);
+      ids.add(queryId);
+      if (metrics.includes(refused)) throw new Fault('permanent', 'clickhouse_rows_refused', 'no');
+    };
+    const writer: BlockWriter = {
+      insertPlain: async ({ queryId, blocks }) => insert('plain', queryId, blocks),
+      insertGuarded: async ({ queryId, blocks, names }) => {
+        insert(`guarded by ${names.map((texts) => texts.join('/')).join()}`, queryId, blocks);
+        return true;
+      },
+      killCovering: async () => 0,
+      repairTraceLookup: async (traces) => {
+        if (traces.length > 0) throw new Error('data points have no lookup');
+      },
+      countRepeats: async () => (table.name === repeatsIn ? 1 : 0),
+      optimizeDay: async () => {},
+    };
+    const onOverlap = async (day: number) => {
+      owed.push(`${table.name} ${day}`);
+    };
+    return { table, writer, onOverlap };
+  });
+  const sink = createBlocksSink(
+    tables,
+    { isFresh: () => true, holds: async () => true },
+    {
+      ...{ pipeline: 'otel_metrics', stream: 'OTEL_METRICS', boot: 7, ackWaitMs: 30_000 },
+      ...{ elapsed: () => 0, guard: 'suspect' },
+    },
+    { onGuarded: () => {}, onUnclassified: () => {} },
+  );
+  return { sink, inserts, owed, ids };
+};
+
+const day = arrivedAt / 86_400_000 - 0.5;
+const yesterday = arrivedAt - 86_400_000;
+const several = [
+  point('otel_metrics_gauge', 'a'),
+  point('otel_metrics_sum', 'b'),
+  point('otel_metrics_gauge', 'c'),
+  point('otel_metrics_sum', 'd', yesterday),
+  point('otel_metrics_summary', 'e'),
+];
+
+it('writes each table and each day by an insert of its own, with an id of its own', async () => {
+  const { sink, inserts, ids } = recordingSink();
+  await sink.write([messageOf(several)], () => {});
+  expect(inserts).toEqual([
+    'plain otel_metrics_gauge: a,c',
+    'plain otel_metrics_sum: b',
+    'plain otel_metrics_sum: d',
+    'plain otel_metrics_summary: e',
+  ]);
+  expect(ids.size).toBe(4);
+});
+
+it('compares the metrics and services of each table, and owes the merge of the one with repeats', async () => {
+  const { sink, inserts, owed } = recordingSink({ repeatsIn: 'otel_metrics_sum' });
+  await sink.write([messageOf(several, { redelivered: true })], () => {});
+  expect(inserts).toEqual([
+    'guarded by a/checkout,c/checkout otel_metrics_gauge: a,c',
+    'guarded by b/checkout otel_metrics_sum: b',
+    'guarded by d/checkout otel_metrics_sum: d',
+    'guarded by e/checkout otel_metrics_summary: e',
+  ]);
+  expect(owed).toEqual([`otel_metrics_sum ${day}`, `otel_metrics_sum ${day - 1}`]);
+});
+
+it('dead-letters a data point that its table refuses alone, with its table, and stores the others', async () => {
+  const { sink, inserts } = recordingSink({ refused: 'c' });
+  const bad = messageOf(several);
+  const { deadLettered } = await sink.write([bad], () => {});
+  const letters = deadLettered.get(bad) ?? [];
+  expect(letters.map(({ reason, items, identity, part }) => [reason, items, identity, part])).toEqual([
+    [
+      'data_point_refused',
+      1,
+      `${base}:2`,
+      expect.objectContaining({ itemTable: 'otel_metrics_gauge', rows: 1, timeMin: `${arrivedAt}000000` }),
+    ],
+  ]);
+  expect(inserts).toContain('plain otel_metrics_summary: e');
+});
+
+// Their ordinals are those of the whole message: one of two dead letters with the same id would be lost.
+it('names unreadable blocks of two tables of one message differently', () => {
+  const letters = piecesOf([messageOf(several)]).map((piece) =>
+    refusedBlock({ ...piece, block: Buffer.from('no block') }, 'no'),
+  );
+  expect(letters).toHaveLength(4);
+  expect(new Set(letters.map(({ identity }) => identity)).size).toBe(4);
+  expect(new Set(letters.map(({ uid }) => uid)).size).toBe(4);
+});
+
+it('a message with a part that names none of its tables, or that of another signal, is unreadable', () => {
+  const [only] = dataPointParts(several.slice(0, 1), { base, appId, arrivedAt });
+  if (only === undefined) throw new Error('no part');
+  const { itemTable: _, ...nameless } = only.part;
+  const header = { version: 1, kind: 'data_points', arrivedAt, deferred: [], outcomes: [] } as const;
+  for (const part of [nameless, { ...nameless, itemTable: 'otel_logs' as const }])
+    expect(read(encodeBlocksEnvelope({ ...header, parts: [part] }, [only.block]), 1)).toMatchObject({
+      kind: 'unreadable',
+      why: expect.stringContaining('tables'),
+    });
+});
+
+it('drops a deferred data point by its own time', () => {
+  const late = `${arrivedAt + 3_600_001}000000`;
+  const deferred = [late, '0', undefined, `${arrivedAt}000000`].map((timeUnixNano) => ({
+    dataPoint: { timeUnixNano, startTimeUnixNano: late },
+  }));
+  const { sink } = recordingSink();
+  const { dropped, passed } = sink.validate(messageOf(several, { deferred }).envelope, new Set());
+  expect(Object.fromEntries(dropped)).toEqual({ timestamp_too_far_ahead: 1, timestamp_zero_or_missing: 2 });
+  expect(passed.map(({ reason, why }) => [reason, why])).toEqual([
+    ['deferred_item_valid', 'the receiver deferred a data point, and this version finds its times valid'],
+  ]);
 });

@@ -67,10 +67,10 @@ const recordingWriter = (refused = ''): Recorded => {
 
 const sinkOf = ({ writer }: Recorded) =>
   createBlocksSink(
-    writer,
+    [{ table: logsTable, writer, onOverlap: async () => {} }],
     { isFresh: () => true, holds: async () => true },
-    { table: logsTable, stream: 'LOGS', boot: 7, ackWaitMs: 30_000, elapsed: () => 0, guard: 'suspect' },
-    { onGuarded: () => {}, onOverlap: async () => {}, onUnclassified: () => {} },
+    { pipeline: 'logs', stream: 'LOGS', boot: 7, ackWaitMs: 30_000, elapsed: () => 0, guard: 'suspect' },
+    { onGuarded: () => {}, onUnclassified: () => {} },
   );
 
 it('a guarded insert of log records compares their services, and has no lookup of traces', async () => {

@@ -1,5 +1,10 @@
 import { expect, it } from 'vitest';
-import type { ApplicationPipeline } from '../../../../src/model/signals.ts';
+import {
+  dataPointTables,
+  type ItemTable,
+  logsTable,
+  spansTable,
+} from '../../../../src/stores/clickhouse/item-tables.ts';
 import { type OwedMerges, startOwedMerges } from '../../../../src/transfer/blocks/owed-merges.ts';
 import { createMemoryBucket, type MemoryBucket } from '../../../support/stack/memory-bucket.ts';
 import { until } from '../../../support/until.ts';
@@ -11,12 +16,12 @@ type Merge = { readonly day: number; end(): void; fail(): void };
 /** A transfer process: its merges end on request. */
 const startProcess = (
   bucket: MemoryBucket,
-  { takeOverMs = 60_000, pipeline = 'traces' as ApplicationPipeline } = {},
+  { takeOverMs = 60_000, table = spansTable as ItemTable } = {},
 ): { merges: OwedMerges; begun: Merge[]; done: number[] } => {
   const begun: Merge[] = [];
   const done: number[] = [];
   const merges = startOwedMerges({
-    pipeline,
+    table,
     bucket,
     merge: (day) =>
       new Promise((resolve, reject) => {
@@ -96,13 +101,13 @@ it('a day that is owed again while it is merged is merged once more, and one tha
 // A day of another table would be merged in vain, and the one with the doubled rows never.
 it('a day of log records is owed and merged beside the same day of spans', async () => {
   const bucket = createMemoryBucket();
-  const [spans, logs] = [startProcess(bucket), startProcess(bucket, { pipeline: 'logs' })];
+  const [spans, logs] = [startProcess(bucket), startProcess(bucket, { table: logsTable })];
   await logs.merges.owe(7);
   bucket.tell();
   expect(await bucket.get('merge.logs-7')).toBeDefined();
   await spans.merges.owe(8);
   bucket.tell();
-  const next = [startProcess(bucket), startProcess(bucket, { pipeline: 'logs' })];
+  const next = [startProcess(bucket), startProcess(bucket, { table: logsTable })];
   await until('each table has its day', () => next.every(({ begun }) => begun.length === 1));
   expect([spans, logs, ...next].map(({ begun }) => begun.map(({ day }) => day))).toEqual([
     [8],
@@ -114,4 +119,17 @@ it('a day of log records is owed and merged beside the same day of spans', async
   await until('it is forgotten', async () => (await bucket.get('merge.logs-7')) === undefined);
   expect(await owedKeys(bucket)).toEqual([8]);
   for (const { merges } of [spans, logs, ...next]) merges.stop();
+});
+
+// A sum and a summary begin alike.
+it('a day of one table of data points is no day of another', async () => {
+  const bucket = createMemoryBucket();
+  const [, sums, , , summaries] = dataPointTables;
+  const owing = startProcess(bucket, { table: sums });
+  await owing.merges.owe(7);
+  expect(await bucket.get('merge.otel_metrics_sum-7')).toBeDefined();
+  const next = [spansTable, logsTable, sums, summaries].map((table) => startProcess(bucket, { table }));
+  await until('the day is merged', () => next[2]?.begun[0]?.day === 7);
+  expect(next.map(({ begun }) => begun.length)).toEqual([0, 0, 1, 0]);
+  for (const { merges } of [owing, ...next]) merges.stop();
 });
