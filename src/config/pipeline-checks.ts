@@ -86,6 +86,8 @@ export const checkTransfer = (file: YamlFile, transfer: TransferPart, stream: St
     pullBytesMax: transfer.pull_bytes_max,
     rowsPerWriteMax: transfer.rows_per_write_max,
     writeIntervalMs: transfer.write_interval_ms,
+    /** Files of earlier versions name none: the interval stays. */
+    writeIntervalMsMax: transfer.write_interval_ms_max ?? transfer.write_interval_ms,
     storeTimeoutMs: transfer.store_timeout_ms,
     breaker: toBreaker(transfer.breaker),
   };

@@ -72,6 +72,10 @@ const transfer = {
     description:
       "Writes begin at least so far apart, unless a whole one's rows are waiting; 0 = as soon as the last one is done",
   }),
+  write_interval_ms_max: whole(0, 10_000).optional().meta({
+    description:
+      'What write_interval_ms grows to while writes take most of the time, so that they become larger. Default: it does not grow',
+  }),
   store_timeout_ms: whole(500, 600_000),
   breaker: breaker.prefault({}),
 };

@@ -38,6 +38,7 @@ export type ConsumerOptions = {
   readonly pullBytesMax: number;
   readonly rowsPerWriteMax: number;
   readonly writeIntervalMs: number;
+  readonly writeIntervalMsMax: number;
   /** How long a stop waits for the writes of held messages; default 5 s. */
   readonly drainMs?: number;
   readonly breaker: BreakerDefinition;
@@ -111,6 +112,7 @@ export const startConsumer = <E>(
       rowsPerWriteMax: options.rowsPerWriteMax,
       heldBytesMax: pullsHeld * options.pullBytesMax,
       writeIntervalMs: options.writeIntervalMs,
+      writeIntervalMsMax: options.writeIntervalMsMax,
       gatheredMax: Math.max(1, Math.floor(consumer.ackPendingMax / 2)),
     },
     {

@@ -27,6 +27,8 @@ export type WorkerOptions = {
    * waiting; 0 = as soon as the last one is done.
    */
   readonly writeIntervalMs: number;
+  /** What that grows to while writes take most of the time. */
+  readonly writeIntervalMsMax: number;
   /** This many waiting messages are written at once: more might not be delivered before some are acknowledged. */
   readonly gatheredMax: number;
 };
@@ -116,13 +118,15 @@ export const createWorker = <E>(options: WorkerOptions, deps: WorkerDependencies
     held.gathered.rows >= options.rowsPerWriteMax ||
     held.gathered.messages >= options.gatheredMax ||
     held.bytes >= options.heldBytesMax;
-  const pace = createWritePace(options.writeIntervalMs, elapsed, isEnough);
+  const { writeIntervalMs: intervalMs, writeIntervalMsMax: intervalMsMax } = options;
+  const pace = createWritePace({ intervalMs, intervalMsMax, elapsed, isEnough });
   const loop = createWriteLoop({
     hasWork: () => held.gathered.messages > 0,
     round: async () => {
       await pace.untilDue();
       const batch = held.next();
       if (batch.length > 0) await stages.writeAndSettle(batch);
+      pace.done();
       held.release(batch);
       if (breaker.state === 'open') stages.giveBackGathered();
       onRoom();

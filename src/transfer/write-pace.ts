@@ -1,17 +1,43 @@
 /** When the next write of a worker begins. */
 export type WritePace = {
-  /** Resolves when the next write is due: `intervalMs` after the last one began, or once `hurry` is called. */
+  /** Resolves when the next write is due: the interval after the last one began, or once `hurry` is called. */
   untilDue(): Promise<void>;
   hurry(): void;
+  /** Call it when a write that was due is done: the next interval follows from the share of time that writes take. */
+  done(): void;
+  /** The interval until the next write, ms. */
+  readonly intervalMs: number;
 };
 
-/** `isEnough`: whether a longer wait before a write would have no use. */
-export const createWritePace = (
-  intervalMs: number,
-  elapsed: () => number,
-  isEnough: () => boolean,
-): WritePace => {
+export type WritePaceOptions = {
+  /** Writes begin at least this far apart. */
+  readonly intervalMs: number;
+  /** The most that the interval grows to under load. Not above `intervalMs`: it stays. */
+  readonly intervalMsMax: number;
+  /** The clock of `createElapsed`, ms. */
+  readonly elapsed: () => number;
+  /** Whether a longer wait before a write would have no use. */
+  readonly isEnough: () => boolean;
+};
+
+/**
+ * Shares of time that a writer writes. Above the first the interval doubles: the store is loaded, and a row of a large write costs it
+ * a fraction of one of a small write. Below the second it halves. A doubled interval about halves the share, so between the two lies
+ * more than a factor of two, or the interval would swing.
+ */
+const busyShare = { grow: 0.6, shrink: 0.25 };
+
+export const createWritePace = ({
+  intervalMs: least,
+  intervalMsMax,
+  elapsed,
+  isEnough,
+}: WritePaceOptions): WritePace => {
+  const most = Math.max(least, intervalMsMax);
+  let intervalMs = least;
   let lastAt = Number.NEGATIVE_INFINITY;
+  /** Time from the beginning of the write before to that of the last one, ms. */
+  let turnMs = Number.POSITIVE_INFINITY;
   let hurry: (() => void) | undefined;
   return {
     untilDue: async () => {
@@ -26,8 +52,19 @@ export const createWritePace = (
         });
         hurry = undefined;
       }
-      lastAt = elapsed();
+      const now = elapsed();
+      turnMs = now - lastAt;
+      lastAt = now;
     },
     hurry: () => hurry?.(),
+    done: () => {
+      const tookMs = elapsed() - lastAt;
+      const share = tookMs / Math.max(turnMs, tookMs);
+      if (share > busyShare.grow && turnMs < 2 * intervalMs) intervalMs = Math.min(most, 2 * intervalMs);
+      else if (share < busyShare.shrink) intervalMs = Math.max(least, intervalMs / 2);
+    },
+    get intervalMs() {
+      return intervalMs;
+    },
   };
 };

@@ -64,7 +64,7 @@ describe('the shipped pipelines', () => {
       ackWaitMs: 30_000,
       ackPendingMax: 4096,
     });
-    expect(metrics.writeIntervalMs).toBe(100);
+    expect([metrics.writeIntervalMs, metrics.writeIntervalMsMax]).toEqual([100, 600]);
     expect(metrics.storeTimeoutMs).toBeLessThan(metrics.consumer.ackWaitMs);
     const retention = Object.fromEntries(streams.map(({ name, retention: kept }) => [name, kept]));
     expect(retention).toEqual({
@@ -99,7 +99,7 @@ describe('the shipped pipelines', () => {
       ['deadline_ms: 7500', 'deadline_ms: 700'],
       ['away_ms: 1500', 'away_ms: 8'],
       ['pull_bytes_max: 16MiB', 'pull_bytes_max: 17MiB'],
-      ['rows_per_write_max: 20000', 'rows_per_write_max: 9'],
+      ['rows_per_write_max: 200000', 'rows_per_write_max: 9'],
       ['write_interval_ms: 100', 'write_interval_ms: 7'],
       ['store_timeout_ms: 20000', 'store_timeout_ms: 1000'],
     ] as const) {

@@ -58,6 +58,7 @@ const startWorker = (bounds: Bounds = {}): Bench => {
       rowsPerWriteMax: 100,
       heldBytesMax: bounds.heldBytesMax ?? 2 ** 20,
       writeIntervalMs: intervalMs,
+      writeIntervalMsMax: intervalMs,
       gatheredMax: bounds.gatheredMax ?? 1_000,
     },
     {
