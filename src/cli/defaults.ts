@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { AdminClient } from './client.ts';
 
 const oneSchema = z.object({
-  value: z.union([z.number(), z.boolean(), z.literal('off')]),
+  value: z.union([z.number(), z.boolean(), z.enum(['off', 'by_signal'])]),
   origin: z.string(),
 });
 

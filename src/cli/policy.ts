@@ -35,7 +35,10 @@ const fields: Readonly<Record<Field, string>> = {
   retention_days: 'days to keep rows, or off = for ever',
   spans_max: 'largest number of spans in a request (applications)',
   records_max: 'largest number of log records in a request (applications)',
-  attributes_max: 'largest number of attributes of a span or log record (applications)',
+  data_points_max: 'largest number of data points in a request (applications)',
+  series_max:
+    'largest number of series of data points that a receiver takes within an hour, or off (applications)',
+  attributes_max: 'largest number of attributes of a span, log record or data point (applications)',
   events_max: 'largest number of events of a span (applications)',
   links_max: 'largest number of links of a span (applications)',
   value_bytes_max: 'largest number of bytes in an attribute value (applications)',
@@ -45,8 +48,17 @@ const fields: Readonly<Record<Field, string>> = {
 
 const answerSchema = z.object({
   policy: z.record(z.string(), z.union([z.number(), z.boolean(), z.string()])),
+  signals: z
+    .record(z.string(), z.record(z.string(), z.union([z.number(), z.boolean(), z.string()])))
+    .optional(),
   own: z.array(z.string()),
 });
+
+/** `65536 traces, 262144 logs`: the values of a field whose signals differ. */
+const ofSignals = (signals: z.output<typeof answerSchema>['signals'], field: string): string =>
+  Object.entries(signals ?? {})
+    .flatMap(([pipeline, values]) => (field in values ? [`${values[field]} ${pipeline}`] : []))
+    .join(', ');
 
 const print = async (
   client: AdminClient,
@@ -59,12 +71,16 @@ const print = async (
     const origin = defaults[field]?.origin ?? 'default';
     return origin === 'default' ? 'by default' : `by default, ${origin}`;
   };
-  printAnswer(answer, options, ({ policy, own }) =>
+  printAnswer(answer, options, ({ policy, signals, own }) =>
     printTable(
       ['FIELD', 'VALUE', 'SET'],
       Object.entries(policy)
         .filter(([field]) => field !== 'mon_data_id' && field !== 'app_id')
-        .map(([field, value]) => [field, String(value), own.includes(field) ? 'here' : originOf(field)]),
+        .map(([field, value]) => [
+          field,
+          value === 'by_signal' ? ofSignals(signals, field) : String(value),
+          own.includes(field) ? 'here' : originOf(field),
+        ]),
     ),
   );
 };

@@ -190,7 +190,7 @@ export const otelMetricsFileSchema = z
         buckets_max: whole(1, 100_000),
         exemplars_max: whole(1, 10_000),
         series_max: z
-          .union([z.literal('off'), whole(1, 10_000_000, seriesText)], seriesText)
+          .union([z.literal('off'), whole(1, 1_000_000, seriesText)], seriesText)
           .meta({ description: seriesText })
           .transform((series) => (series === 'off' ? undefined : series)),
       }),

@@ -32,13 +32,16 @@ export const sourcePolicySchema = z.object({
 });
 
 /**
- * The same for an application, for all of its signals: `spans_max` counts the spans of one request and `records_max` its log records,
- * the other limits are of one item.
+ * The same for an application, for all of its signals: `spans_max` counts the spans of one request, `records_max` its log records and
+ * `data_points_max` its data points; `series_max` counts the series of its data points within an hour, null = no bound. The other limits
+ * are of one item.
  */
 export const applicationPolicySchema = z.object({
   ...windows,
   spans_max: count(1_000_000).optional(),
   records_max: count(1_000_000).optional(),
+  data_points_max: count(1_000_000).optional(),
+  series_max: count(1_000_000).nullable().optional(),
   attributes_max: count(10_000).optional(),
   events_max: count(10_000).optional(),
   links_max: count(10_000).optional(),

@@ -12,7 +12,12 @@ import type { ApplicationPolicy, SourcePolicy } from './policies.ts';
 export type SourceRules = ColumnCaps & { readonly time: TimePolicy; readonly pointsMax: number };
 
 /** The rules for the items of one signal. */
-export type SignalRules = { readonly time: SpanTimePolicy; readonly limits: ItemLimits };
+export type SignalRules = {
+  readonly time: SpanTimePolicy;
+  readonly limits: ItemLimits;
+  /** Different series within an hour, of a signal that has series; undefined: no bound. */
+  readonly seriesMax: number | undefined;
+};
 
 /** The rules of one application, for each of its signals. */
 export type ApplicationRules = Readonly<Record<ApplicationPipeline, SignalRules>>;
@@ -26,7 +31,8 @@ const dayMs = 86_400_000;
 type LimitOfOne = 'eventsMax' | 'linksMax' | 'bucketsMax' | 'exemplarsMax';
 
 type ItemsPipeline = Pick<Pipelines[ApplicationPipeline], 'time' | 'retentionDays'> & {
-  readonly limits: Omit<ItemLimits, LimitOfOne> & Partial<Pick<ItemLimits, LimitOfOne>>;
+  readonly limits: Omit<ItemLimits, LimitOfOne> &
+    Partial<Pick<ItemLimits, LimitOfOne>> & { readonly seriesMax?: number | undefined };
 };
 
 /** The rules of the file of one signal. */
@@ -36,6 +42,7 @@ const signalDefaults = ({ time, retentionDays: days, limits }: ItemsPipeline): S
   return {
     time: { ...time, ttlSeconds: days === undefined ? undefined : (days * dayMs) / 1000 },
     limits: { itemsMax, attributesMax, eventsMax, linksMax, valueBytesMax, bucketsMax, exemplarsMax },
+    seriesMax: limits.seriesMax,
   };
 };
 
@@ -95,7 +102,7 @@ export const sourceRules = (policy: SourcePolicy | undefined, inherited: SourceR
 const signalRules = (
   policy: ApplicationPolicy | undefined,
   itemsMax: number | undefined,
-  { time, limits }: SignalRules,
+  { time, limits, seriesMax }: SignalRules,
 ): SignalRules => {
   const { ttlSeconds } = time;
   const keptMs = smaller(retentionMs(policy), ttlSeconds === undefined ? undefined : ttlSeconds * 1000);
@@ -113,6 +120,7 @@ const signalRules = (
       linksMax: policy?.links_max ?? limits.linksMax,
       valueBytesMax: policy?.value_bytes_max ?? limits.valueBytesMax,
     },
+    seriesMax,
   };
 };
 
@@ -123,5 +131,8 @@ export const applicationRules = (
 ): ApplicationRules => ({
   traces: signalRules(policy, policy?.spans_max, traces),
   logs: signalRules(policy, policy?.records_max, logs),
-  otel_metrics: signalRules(policy, undefined, otel_metrics),
+  otel_metrics: {
+    ...signalRules(policy, policy?.data_points_max, otel_metrics),
+    seriesMax: policy?.series_max === undefined ? otel_metrics.seriesMax : (policy.series_max ?? undefined),
+  },
 });

@@ -42,6 +42,7 @@ import { createReasonLinks } from './reason-links.ts';
 import { openReceivers, type ReceiverParts } from './receivers.ts';
 import type { Publishers } from './request-publisher.ts';
 import { createRequestTraces } from './request-traces.ts';
+import { type SeriesGate, startSeriesGate } from './series/series-gate.ts';
 import { startIngressAtZero } from './zero-counters.ts';
 
 const openPublishers = (
@@ -217,6 +218,20 @@ const openDirectory = (
   return directory;
 };
 
+const openSeriesGate = (metrics: IngressMetrics, log: Log, parts: Parts): SeriesGate => {
+  const { gate, stop } = startSeriesGate({
+    now: performance.now.bind(performance),
+    onFull: (appId, seriesMax, held) =>
+      log.warn(
+        { app_id: appId, series_max: seriesMax, series: held },
+        'an application is at its bound of series: data points of further series are dropped as too_many_series',
+      ),
+    onHeld: (held) => metrics.series.set(held),
+  });
+  parts.add('series gate', stop);
+  return gate;
+};
+
 /** From the operations port to the receivers: each part needs those before it, and stops before them. */
 // biome-ignore lint/complexity/noExcessiveLinesPerFunction: wiring: each part stands on those before it.
 const startIngress = async (given: Given, parts: Parts, stop: AbortSignal): Promise<void> => {
@@ -266,6 +281,7 @@ const startIngress = async (given: Given, parts: Parts, stop: AbortSignal): Prom
     openPublishers(parts, bus, book, { ...pipelines[pipeline].publish, ...streamsThere });
   const large = createLargeBodies(log);
   parts.add('large bodies', () => large.close());
+  const series = openSeriesGate(metrics, log, parts);
   const common: ReceiverParts = {
     directory,
     bases,
@@ -279,6 +295,7 @@ const startIngress = async (given: Given, parts: Parts, stop: AbortSignal): Prom
       now: performance.now.bind(performance),
     }),
     large,
+    series,
     metrics,
     listening,
     accounting: { ...feed, metrics, trustedProxies },

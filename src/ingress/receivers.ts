@@ -36,6 +36,7 @@ import { createRefusalRecorder, type RefusalRecorderDependencies } from './refus
 import { idOfDefect } from './request-id.ts';
 import type { Publishers } from './request-publisher.ts';
 import type { RequestTraces } from './request-traces.ts';
+import type { SeriesGate } from './series/series-gate.ts';
 import { createUsageRecorder } from './usage-recorder.ts';
 
 /** What all receivers share. */
@@ -46,6 +47,7 @@ export type ReceiverParts = {
   readonly limiter: RateLimiter;
   readonly failures: FailureLimit;
   readonly large: LargeBodies;
+  readonly series: SeriesGate;
   readonly metrics: IngressMetrics;
   readonly listening: Listening;
   readonly accounting: RefusalRecorderDependencies;
@@ -120,7 +122,7 @@ const createOtlpDoors = (
     deadlineMs: publish.deadlineMs,
     trustedProxies,
     credentialNames,
-    read: createReadItems(name, common.large, credentialNames.attributes, limits.elementsMax),
+    read: createReadItems(name, common.large, credentialNames.attributes, limits.elementsMax, common.series),
   };
   const doorOf = (receiver: 'otlp' | 'grpc', route: string) => {
     const recorder = createRefusalRecorder(receiver, name, accounting);

@@ -72,6 +72,9 @@ const ofIngress: Readonly<Record<string, MetricRemedy>> = {
     'otelcol_exporter_in_flight_requests',
   ),
   tidemark_ingress_bytes_in_flight_max: say('nothing: the limit for comparison'),
+  tidemark_ingress_series: say(
+    'near 1,000,000: an application with many series gets no further one, docs/receivers/metrics.md; lower its `series_max`',
+  ),
   tidemark_ingress_published_bytes_total: say(
     '`tidemark_stream_bytes_max` divided by this rate is the longest outage of the store without 503',
   ),

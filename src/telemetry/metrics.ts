@@ -155,6 +155,11 @@ const connectionMetrics = (registers: Registry[]) => ({
     help: 'Limit of the request bytes that the process holds at once',
     registers,
   }),
+  series: new Gauge({
+    name: 'tidemark_ingress_series',
+    help: 'Series of data points held of all applications with a bound; each leaves an hour after its latest data point',
+    registers,
+  }),
   connections: new Gauge({
     name: 'tidemark_ingress_connections',
     help: 'Connections open now; near the limit new ones are answered 503',

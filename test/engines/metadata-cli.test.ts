@@ -41,7 +41,12 @@ const createdApplicationSchema = z.strictObject({
 });
 const applicationSchema = z.strictObject({ application: record });
 const pageSchema = z.strictObject({ items: z.array(record), next_cursor: z.string().nullable() });
-const policySchema = z.strictObject({ policy: record, own: z.array(z.string()) });
+const policySchema = z.strictObject({
+  policy: record,
+  signals: z.record(z.string(), record).optional(),
+  own: z.array(z.string()),
+});
+const signalsSchema = policySchema.required();
 const revealedSchema = z.strictObject({
   token: z.string(),
   previous: z.strictObject({ token: z.string(), expires_at: z.int() }).nullable(),
@@ -306,7 +311,7 @@ describe('tidemark policy', () => {
     );
     const set = await cli.json(
       policySchema,
-      `policy set ${application.app_id} --ahead-seconds-max off --age-seconds-max 3600 --spans-max 5 --records-max 4 ` +
+      `policy set ${application.app_id} --ahead-seconds-max off --age-seconds-max 3600 --spans-max 5 --records-max 4 --data-points-max 3 --series-max off ` +
         '--attributes-max 6 --events-max 7 --links-max 8 --value-bytes-max 9 --deduplicate false --retention-days 9 --yes',
     );
     expect(set.policy).toEqual({
@@ -315,6 +320,8 @@ describe('tidemark policy', () => {
       age_seconds_max: 3_600,
       spans_max: 5,
       records_max: 4,
+      data_points_max: 3,
+      series_max: 'off',
       attributes_max: 6,
       events_max: 7,
       links_max: 8,
@@ -323,6 +330,24 @@ describe('tidemark policy', () => {
       fill_dimensions: false,
       retention_days: 9,
     });
+  });
+
+  it('shows what holds for each signal of an application, where the files of its signals differ', async () => {
+    const { application } = await cli.json(createdApplicationSchema, 'app create --biz 3 --name signals');
+    const shown = await cli.json(
+      signalsSchema,
+      `policy set ${application.app_id} --attributes-max 6 --series-max 100`,
+    );
+    expect(shown.policy).toMatchObject({ attributes_max: 6, series_max: 100, value_bytes_max: 'by_signal' });
+    expect(shown.signals).toMatchObject({
+      traces: { attributes_max: 6, value_bytes_max: 65_536, spans_max: 50_000 },
+      logs: { attributes_max: 6, value_bytes_max: 262_144, records_max: 50_000 },
+      otel_metrics: { attributes_max: 6, value_bytes_max: 262_144, data_points_max: 50_000, series_max: 100 },
+    });
+    expect(shown.signals['logs']).not.toHaveProperty('spans_max');
+    expect(await cli.text(`policy show ${application.app_id}`)).toMatch(
+      /^value_bytes_max +65536 traces, 262144 logs, 262144 otel_metrics +by default, traces\.yaml, logs\.yaml, otel_metrics\.yaml$/m,
+    );
   });
 
   it('refuses in one sentence a value that it cannot set', async () => {

@@ -10,6 +10,7 @@ import {
   TooManyTokens,
 } from '../../wire/otlp/types.ts';
 import type { EncodedPush, PushTask, RefusedPush } from '../push/encode.ts';
+import type { SeriesSeen, SeriesShare } from '../series/series-gate.ts';
 import type { Answered, Asked, ItemsJob, Job, Result, Thrown, TokensJob } from './tasks.ts';
 
 /** From this size on, decoding a body may block the event loop for too long. */
@@ -35,8 +36,16 @@ export type LargeBodies = {
     job: Omit<TokensJob, 'kind'>,
     deadlineAt: number,
   ): Promise<readonly string[]>;
-  /** Like ItemsReader.encode; its samples are a few of each kind, wanted or not. */
-  encode(body: LargeBody, job: Omit<ItemsJob, 'kind'>, deadlineAt: number): Promise<EncodedItems>;
+  /**
+   * Like ItemsReader.encode; its samples are a few of each kind, wanted or not. `series` is asked when the body goes to the thread, and
+   * `seen` is what the thread admitted of them.
+   */
+  encode(
+    body: LargeBody,
+    job: Omit<ItemsJob, 'kind' | 'series'>,
+    series: () => readonly SeriesShare[],
+    deadlineAt: number,
+  ): Promise<{ readonly encoded: EncodedItems; readonly seen: readonly SeriesSeen[] }>;
   close(): Promise<void>;
 };
 
@@ -50,7 +59,8 @@ const mismatch = (): Fault => new Fault('internal', 'large_body', 'unexpected an
 /** A body that waits for its turn, or that is in the thread. */
 type Waiting = {
   readonly body: LargeBody;
-  readonly job: Job;
+  /** Made when its turn comes. */
+  readonly jobNow: () => Job;
   readonly deadlineAt: number;
   readonly resolve: (answered: Answered) => void;
   readonly reject: (error: Fault) => void;
@@ -133,17 +143,17 @@ export const createLargeBodies = (log: Pick<Log, 'error'>): LargeBodies => {
     if (current === undefined) return;
     clearTimeout(idle);
     worker ??= start();
-    const { body, job } = current;
+    const { body, jobNow } = current;
     const bytes = ownBytes(body.bytes);
     body.bytes = noBytes;
-    const asked: Asked = { bytes, job };
+    const asked: Asked = { bytes, job: jobNow() };
     worker.postMessage(asked, [bytes.buffer]);
   };
 
-  const ask = async (body: LargeBody, job: Job, deadlineAt: number): Promise<Result> => {
+  const ask = async (body: LargeBody, jobNow: () => Job, deadlineAt: number): Promise<Result> => {
     dropLate();
     const answering = new Promise<Answered>((resolve, reject) => {
-      queue.push({ body, job, deadlineAt, resolve, reject });
+      queue.push({ body, jobNow, deadlineAt, resolve, reject });
     });
     next();
     const answered = await inTime(threadName, answering, deadlineAt).finally(dropLate);
@@ -159,7 +169,7 @@ export const createLargeBodies = (log: Pick<Log, 'error'>): LargeBodies => {
       const names = { metrics: [...metrics.entries()], dimensions: [...dimensions.entries()] };
       const fullDimensions = dimensions.full ?? new Set<string>();
       const job = { kind: 'push', task, table: { tableId, layout }, ...names, fullDimensions } as const;
-      const result = await ask(body, job, deadlineAt);
+      const result = await ask(body, () => job, deadlineAt);
       if (result.kind !== 'push') throw mismatch();
       // Each look-up of a column marks its name as seen in the registry.
       for (const name of result.metrics) metrics.get(name);
@@ -168,14 +178,14 @@ export const createLargeBodies = (log: Pick<Log, 'error'>): LargeBodies => {
       return push.kind === 'refused' ? push : { ...push, pointAt: (index) => shown.get(index) };
     },
     collectTokens: async (body, job, deadlineAt) => {
-      const result = await ask(body, { kind: 'tokens', ...job }, deadlineAt);
+      const result = await ask(body, () => ({ kind: 'tokens', ...job }), deadlineAt);
       if (result.kind !== 'tokens') throw mismatch();
       return result.tokens;
     },
-    encode: async (body, job, deadlineAt) => {
-      const result = await ask(body, { kind: 'items', ...job }, deadlineAt);
+    encode: async (body, job, series, deadlineAt) => {
+      const result = await ask(body, () => ({ kind: 'items', ...job, series: series() }), deadlineAt);
       if (result.kind !== 'items') throw mismatch();
-      return result.encoded;
+      return { encoded: result.encoded, seen: result.seen };
     },
     close: end,
   };

@@ -2,6 +2,7 @@ import type { EncodedItems, ItemsContext, ItemsOwner } from '../../wire/otlp/typ
 import type { OtlpEncoding } from '../otlp/reply.ts';
 import type { OtlpPipeline } from '../otlp/signals.ts';
 import type { EncodedPush, PushTask, RefusedPush } from '../push/encode.ts';
+import type { SeriesSeen, SeriesShare } from '../series/series-gate.ts';
 
 // Tasks and results of the thread of large bodies. They pass between threads by structured clone, except bodies and encoded blocks,
 // which are transferred. (Shared memory would do without, but the garbage collector does not know its size.)
@@ -31,8 +32,10 @@ export type ItemsJob = {
   readonly encoding: OtlpEncoding;
   readonly tokenKeys: readonly string[];
   readonly owners: ReadonlyMap<string | undefined, ItemsOwner | 'invalid' | 'disabled'>;
-  readonly context: Omit<ItemsContext, 'resolve' | 'tokenKeys' | 'wantsSample'>;
+  readonly context: Omit<ItemsContext, 'resolve' | 'tokenKeys' | 'wantsSample' | 'admitsSeries'>;
   readonly elementsMax: number;
+  /** Of each application with a bound, as they are when the body goes to the thread. */
+  readonly series: readonly SeriesShare[];
 };
 
 export type Job = PushJob | TokensJob | ItemsJob;
@@ -55,7 +58,7 @@ export type Thrown =
 export type Result =
   | PushResult
   | { readonly kind: 'tokens'; readonly tokens: readonly string[] }
-  | { readonly kind: 'items'; readonly encoded: EncodedItems }
+  | { readonly kind: 'items'; readonly encoded: EncodedItems; readonly seen: readonly SeriesSeen[] }
   | { readonly kind: 'thrown'; readonly thrown: Thrown };
 
 /** One message each way. The body comes back: its receiver may need it again. */

@@ -12,6 +12,7 @@ import {
 } from '../../wire/otlp/types.ts';
 import { otlpSignals } from '../otlp/signals.ts';
 import { encodePush } from '../push/encode.ts';
+import { judgeShares } from '../series/series-judge.ts';
 import { shownPart } from './shown-part.ts';
 import type {
   Answered,
@@ -89,18 +90,20 @@ const createWantsSample = (): ((appId: number, reason: ItemExample['reason']) =>
 };
 
 const runItems = (bytes: Buffer, job: ItemsJob): Result => {
-  const { pipeline, encoding, owners, elementsMax, context } = job;
+  const { pipeline, encoding, owners, elementsMax, context, series } = job;
   if (encoding === 'json' && hasMoreElements(bytes, elementsMax))
     throw new TooManyElements(
       `the body has more than ${elementsMax} objects, arrays, members and elements: send smaller requests`,
     );
+  const judge = series.length === 0 ? undefined : judgeShares(series);
   const encoded = otlpSignals[pipeline].readers[encoding].encode(bytes, {
     ...context,
     resolve: (token) => owners.get(token) ?? 'invalid',
     tokenKeys: new TokenKeys(job.tokenKeys),
     wantsSample: createWantsSample(),
+    ...(judge === undefined ? {} : { admitsSeries: judge.admits }),
   });
-  return { kind: 'items', encoded };
+  return { kind: 'items', encoded, seen: judge?.seen() ?? [] };
 };
 
 const run = (bytes: Buffer, job: Job): Result => {
@@ -140,6 +143,7 @@ const encodedIn = (result: Result): Uint8Array[] => {
 /** The buffers of a result that hold nothing else. */
 const buffersIn = (result: Result): ArrayBuffer[] => {
   const buffers = new Set<ArrayBuffer>();
+  if (result.kind === 'items') for (const { hashes } of result.seen) buffers.add(hashes.buffer);
   for (const { buffer, byteLength } of encodedIn(result))
     if (buffer instanceof ArrayBuffer && buffer.byteLength === byteLength) buffers.add(buffer);
   return [...buffers];

@@ -11,6 +11,7 @@ import { createLine, type LineDependencies, limitRate, newSender } from '../line
 import { notStored, Refused } from '../refused.ts';
 import { named } from '../request-id.ts';
 import { createSenderNames, type SenderNames } from '../sender.ts';
+import type { SeriesMax } from '../series/series-gate.ts';
 import { type CredentialNames, credentialOf } from './credential.ts';
 import { keptByApplication } from './kept.ts';
 import { widestLimits } from './limits.ts';
@@ -61,6 +62,10 @@ const ownerOf = (
   const { time, limits } = rules[pipeline];
   return { appId, bizId, fillDimensions, policy: time, limits };
 };
+
+/** The bound of the series of each application. */
+const seriesMaxOf = (applications: Applications, pipeline: OtlpSignal['pipeline']): SeriesMax =>
+  new Map([...applications.values()].map(({ appId, rules }) => [appId, rules[pipeline].seriesMax]));
 
 /** When no item is left to any application, the request as a whole is refused like one with a wrong credential. */
 const refuseIfNobodys = ({ items, rejected }: EncodedItems): void => {
@@ -192,6 +197,7 @@ class OtlpSteps {
       ),
       clientIp: clientAddress(request, trustedProxies),
       wantsSample: recorder.wants,
+      seriesMax: seriesMaxOf(applications, pipeline),
       ...{ base, arrivedAt, limits },
     });
     refuseIfNobodys(encoded);

@@ -45,11 +45,12 @@ const itemsMessage = ({
 }: ItemsFragment): { header: BlocksHeader; sections: Uint8Array[] } => {
   const deferredSections = run.deferred.map(({ texts }) => Buffer.from(`[${texts.join(',')}]`));
   const parts = run.parts.map((part): BlockPart => {
-    const { appId, bizId, day, rows, timeMin, timeMax, block } = part;
+    const { appId, bizId, day, itemTable, rows, timeMin, timeMax, block } = part;
     const uids = { base: base.text, first: run.first, last: run.last };
     return {
       ...{ appId, bizId, day, rows, ...uids, timeMin, timeMax },
       ...daysOf(run, { base }, part),
+      ...(itemTable === undefined ? {} : { itemTable }),
       bytes: block.length,
     };
   });

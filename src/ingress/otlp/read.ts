@@ -1,12 +1,15 @@
 import { TokenKeys } from '../../wire/otlp/token-keys.ts';
 import type { EncodedItems, ItemsContext, ItemsOwner } from '../../wire/otlp/types.ts';
 import { type LargeBodies, type LargeBody, largeBytes } from '../large-bodies/large-bodies.ts';
+import type { SeriesGate, SeriesMax } from '../series/series-gate.ts';
 import type { OtlpEncoding } from './reply.ts';
 import { type OtlpPipeline, otlpSignals } from './signals.ts';
 
 /** The inputs of encoding beside the body; a token that is not among `owners` is invalid. */
-export type ReadContext = Omit<ItemsContext, 'resolve' | 'tokenKeys'> & {
+export type ReadContext = Omit<ItemsContext, 'resolve' | 'tokenKeys' | 'admitsSeries'> & {
   readonly owners: ReadonlyMap<string | undefined, ItemsOwner | 'disabled'>;
+  /** The bound of each of its applications. */
+  readonly seriesMax: SeriesMax;
 };
 
 /**
@@ -28,6 +31,7 @@ export const createReadItems = (
   large: LargeBodies,
   tokenAttributes: readonly string[],
   elementsMax: number,
+  series: SeriesGate,
 ): ReadItems => {
   const { readers } = otlpSignals[pipeline];
   const tokenKeys = new TokenKeys(tokenAttributes);
@@ -37,17 +41,20 @@ export const createReadItems = (
       isLarge(body)
         ? large.collectTokens(body, { pipeline, encoding, tokenKeys: tokenAttributes }, deadlineAt)
         : readers[encoding].collectTokens(body.bytes, tokenKeys),
-    encode: async (body, encoding, { owners, wantsSample, ...context }, deadlineAt) => {
+    encode: async (body, encoding, { owners, wantsSample, seriesMax, ...context }, deadlineAt) => {
       if (!isLarge(body)) {
+        const admitsSeries = series.admits(seriesMax);
         return readers[encoding].encode(body.bytes, {
           ...context,
           ...(wantsSample === undefined ? {} : { wantsSample }),
+          ...(admitsSeries === undefined ? {} : { admitsSeries }),
           resolve: (token) => owners.get(token) ?? 'invalid',
           tokenKeys,
         });
       }
       const job = { pipeline, encoding, tokenKeys: tokenAttributes, owners, context, elementsMax };
-      const encoded = await large.encode(body, job, deadlineAt);
+      const { encoded, seen } = await large.encode(body, job, () => series.shares(seriesMax), deadlineAt);
+      series.settle(seriesMax, seen);
       const samples = encoded.samples.filter(({ appId, reason }) => wantsSample?.(appId, reason) === true);
       return { ...encoded, samples };
     },

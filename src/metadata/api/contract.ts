@@ -91,11 +91,18 @@ export const revealedToken = z
   })
   .meta({ id: 'RevealedToken' });
 
-const policyValue = z.union([z.number(), z.boolean(), z.literal('off')]);
+const policyValue = z.union([z.number(), z.boolean(), z.enum(['off', 'by_signal'])]);
 
 /** An effective policy, and its fields that differ from the pipeline file. */
 export const policy = z
-  .strictObject({ policy: z.record(z.string(), policyValue), own: z.array(z.string()) })
+  .strictObject({
+    policy: z.record(z.string(), policyValue),
+    signals: z.record(z.string(), z.record(z.string(), policyValue)).optional().meta({
+      description:
+        'Of an application: what holds for each of its signals, by pipeline. In `policy`, `by_signal` stands where they differ',
+    }),
+    own: z.array(z.string()),
+  })
   .meta({ id: 'Policy' });
 
 /** A name of the column registry. */

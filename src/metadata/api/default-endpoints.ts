@@ -1,17 +1,19 @@
 import { z } from 'zod';
+import { type ApplicationPipeline, applicationPipelines } from '../../model/signals.ts';
+import { bySignal, valuesOfAll } from '../reports/policies.ts';
 import type { ApiDeps } from './deps.ts';
 import { type Endpoint, endpoint, none } from './endpoint.ts';
 
 const value = z
-  .union([z.number(), z.boolean(), z.literal('off')])
-  .meta({ description: 'off: no bound', examples: [1000] });
+  .union([z.number(), z.boolean(), z.enum(['off', bySignal])])
+  .meta({ description: 'off: no bound; by_signal: the signals of an application differ', examples: [1000] });
 
 const deploymentDefault = z
   .strictObject({
     value,
     origin: z.string().meta({
       description:
-        'Where metadata has it from: the variable, the place in the settings file, `default`, or the pipeline file',
+        'Where metadata has it from: the variable, the place in the settings file, `default`, or the pipeline files',
       examples: ['default'],
     }),
   })
@@ -40,6 +42,25 @@ export const defaultEndpoints = ({ inspected, policyDefaults }: ApiDeps): Endpoi
         ]),
     );
 
+  const { application } = policyDefaults;
+  const fileOf = (pipeline: ApplicationPipeline): string => `${pipeline}.yaml`;
+  const signals = Object.fromEntries(
+    applicationPipelines.map((pipeline) => [pipeline, shown(application[pipeline], fileOf(pipeline))]),
+  );
+  const filesWith = (field: string): string =>
+    applicationPipelines
+      .filter((pipeline) => field in application[pipeline])
+      .map(fileOf)
+      .join(', ');
+  const all = Object.fromEntries(
+    Object.entries(valuesOfAll<number | boolean | null>(application))
+      .filter(([field]) => field !== retention)
+      .map(([field, each]) => [
+        field,
+        { value: each ?? 'off', origin: builtIn.includes(field) ? 'default' : filesWith(field) },
+      ]),
+  );
+
   return [
     endpoint({
       method: 'GET',
@@ -55,12 +76,16 @@ export const defaultEndpoints = ({ inspected, policyDefaults }: ApiDeps): Endpoi
         max_rate: deploymentDefault.meta({ description: 'Requests per second; 0 is unlimited' }),
         data_id: z.record(z.string(), deploymentDefault),
         application: z.record(z.string(), deploymentDefault),
+        signals: z.record(z.string(), z.record(z.string(), deploymentDefault)).meta({
+          description: 'The same for each signal of an application, by pipeline',
+        }),
       }),
       run: async () => ({
         body: {
           max_rate: { value: inspected.maxRateDefault, origin: sourceOf(rateSetting) },
           data_id: shown(policyDefaults.source, 'metrics.yaml'),
-          application: shown(policyDefaults.application, 'traces.yaml'),
+          application: all,
+          signals,
         },
       }),
     }),

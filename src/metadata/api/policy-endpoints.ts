@@ -29,8 +29,8 @@ type Policies<B extends z.ZodType> = {
 
 const tag = 'Policies';
 
-const shown = ({ policy: values, own, revision }: EffectivePolicy): Answer => ({
-  body: { policy: values, own },
+const shown = ({ policy: values, signals, own, revision }: EffectivePolicy): Answer => ({
+  body: { policy: values, ...(signals === undefined ? {} : { signals }), own },
   revision,
 });
 

@@ -10,24 +10,62 @@ import {
   type SourcePolicy,
   sourcePolicySchema,
 } from '../../directory/policies.ts';
+import type { ApplicationPipeline, Pipeline } from '../../model/signals.ts';
 import type { QuestdbTables } from '../../stores/questdb/tables.ts';
+import type { ItemLimits } from '../../wire/otlp/types.ts';
 import { preconditionFailed, type RecordSet, type Records } from '../records/store.ts';
 import { found } from './operations.ts';
 
-/** The values where a policy has none: the pipeline files. */
+/** Values by field; null = no bound. */
+type Values = Readonly<Record<string, number | boolean | null>>;
+
+/** The values where a policy has none: the pipeline files. An application has those of each of its signals. */
 export type PolicyDefaults = {
   readonly source: Readonly<Record<PolicyField<SourcePolicy>, number | boolean | null>>;
-  readonly application: Readonly<Record<PolicyField<ApplicationPolicy>, number | boolean | null>>;
+  readonly application: Readonly<
+    Record<
+      ApplicationPipeline,
+      Readonly<Partial<Record<PolicyField<ApplicationPolicy>, number | boolean | null>>>
+    >
+  >;
+};
+
+/** What an answer shows for a field whose signals have different values. */
+export const bySignal = 'by_signal';
+
+/** One value for each field of an application: `by_signal` where its signals differ. */
+export const valuesOfAll = <V>(signals: Readonly<Record<string, Readonly<Record<string, V>>>>) => {
+  const values: Record<string, V | typeof bySignal> = {};
+  for (const each of Object.values(signals))
+    for (const [field, value] of Object.entries(each))
+      values[field] = field in values && values[field] !== value ? bySignal : value;
+  return values;
 };
 
 const secondsOf = (ms: number | undefined): number | null => (ms === undefined ? null : ms / 1000);
+
+type ItemsPipeline = Pick<Pipelines[ApplicationPipeline], 'time' | 'retentionDays'> & {
+  readonly limits: Pick<ItemLimits, 'attributesMax' | 'valueBytesMax'>;
+};
+
+/** What every signal of an application has, beside its limit of items. */
+const ofEverySignal = ({ time, limits, retentionDays }: ItemsPipeline) => ({
+  ahead_seconds_max: secondsOf(time.aheadMsMax),
+  age_seconds_max: secondsOf(time.ageMsMax),
+  attributes_max: limits.attributesMax,
+  value_bytes_max: limits.valueBytesMax,
+  deduplicate: true,
+  fill_dimensions: true,
+  retention_days: retentionDays ?? null,
+});
 
 /** The defaults as the pipeline files have them. */
 export const policyDefaultsOf = ({
   metrics,
   traces,
   logs,
-}: Pick<Pipelines, 'metrics' | 'traces' | 'logs'>): PolicyDefaults => ({
+  otel_metrics,
+}: Pick<Pipelines, Pipeline>): PolicyDefaults => ({
   source: {
     ahead_seconds_max: secondsOf(metrics.time.aheadMsMax),
     age_seconds_max: secondsOf(metrics.time.ageMsMax),
@@ -37,17 +75,18 @@ export const policyDefaultsOf = ({
     retention_days: null,
   },
   application: {
-    ahead_seconds_max: secondsOf(traces.time.aheadMsMax),
-    age_seconds_max: secondsOf(traces.time.ageMsMax),
-    spans_max: traces.limits.itemsMax,
-    records_max: logs.limits.itemsMax,
-    attributes_max: traces.limits.attributesMax,
-    events_max: traces.limits.eventsMax,
-    links_max: traces.limits.linksMax,
-    value_bytes_max: traces.limits.valueBytesMax,
-    deduplicate: true,
-    fill_dimensions: true,
-    retention_days: traces.retentionDays ?? null,
+    traces: {
+      spans_max: traces.limits.itemsMax,
+      events_max: traces.limits.eventsMax,
+      links_max: traces.limits.linksMax,
+      ...ofEverySignal(traces),
+    },
+    logs: { records_max: logs.limits.itemsMax, ...ofEverySignal(logs) },
+    otel_metrics: {
+      data_points_max: otel_metrics.limits.itemsMax,
+      series_max: otel_metrics.limits.seriesMax ?? null,
+      ...ofEverySignal(otel_metrics),
+    },
   },
 });
 
@@ -79,30 +118,37 @@ export const applicationPolicyChangeSchema = changeSchemaOf(applicationPolicySch
   examples: [{ age_seconds_max: 'off', spans_max: 5_000, deduplicate: null }],
 });
 
+type Shown = Readonly<Record<string, number | boolean | string>>;
+
 /** A policy as it holds, `off` for no bound, with the fields that are its own and not the pipeline file's. */
 export type EffectivePolicy = {
-  readonly policy: Readonly<Record<string, number | boolean | string>>;
+  readonly policy: Shown;
+  /** What holds for each signal of an application: its policy, else the file of the signal. */
+  readonly signals?: Readonly<Record<ApplicationPipeline, Shown>>;
   readonly own: readonly string[];
   /** 0 while the record has never had a policy. */
   readonly revision: number;
 };
 
-const effective = (
-  id: Readonly<Record<string, number>>,
-  defaults: Readonly<Record<string, number | boolean | null>>,
-  stored: Readonly<Record<string, number | boolean | null | undefined>> | undefined,
-  revision: number,
-): EffectivePolicy => {
-  const policy: Record<string, number | boolean | string> = { ...id };
+type Stored = SourcePolicy | ApplicationPolicy | undefined;
+
+/** The fields that were set for an owner. */
+const ownOf = (stored: Stored): string[] =>
+  Object.keys(stored ?? {})
+    .filter((field) => field !== 'retention_days_initial')
+    .toSorted();
+
+/** What holds for the fields of these defaults. */
+const effective = (defaults: Values, stored: Stored): Shown => {
   const { retention_days_initial: initial, ...own } = stored ?? {};
-  for (const [field, value] of Object.entries({
-    ...defaults,
-    ...(initial === undefined ? {} : { retention_days: initial }),
-    ...own,
-  })) {
-    policy[field] = value ?? 'off';
-  }
-  return { policy, own: Object.keys(own).toSorted(), revision };
+  const given: Readonly<Record<string, number | boolean | null | undefined>> = own;
+  const inherited: Values = { ...defaults, ...(initial === undefined ? {} : { retention_days: initial }) };
+  return Object.fromEntries(
+    Object.entries(inherited).map(([field, value]) => {
+      const held = given[field];
+      return [field, (held === undefined ? value : held) ?? 'off'];
+    }),
+  );
 };
 
 const edited = (current: object, change: object): object => {
@@ -147,7 +193,8 @@ export const showSourcePolicy = async (
 ): Promise<EffectivePolicy> => {
   await found(records.dataSources.get(dataId), `data source ${dataId}`);
   const own = await records.sourcePolicies.get(dataId);
-  return effective({ mon_data_id: dataId }, defaults.source, own?.value, own?.revision ?? 0);
+  const policy = { mon_data_id: dataId, ...effective(defaults.source, own?.value) };
+  return { policy, own: ownOf(own?.value), revision: own?.revision ?? 0 };
 };
 
 /** The policy of an application. Permanent Fault `not_found`. */
@@ -158,7 +205,14 @@ export const showApplicationPolicy = async (
 ): Promise<EffectivePolicy> => {
   await found(records.applications.get(appId), `application ${appId}`);
   const own = await records.applicationPolicies.get(appId);
-  return effective({ app_id: appId }, defaults.application, own?.value, own?.revision ?? 0);
+  const { traces, logs, otel_metrics } = defaults.application;
+  const signals = {
+    traces: effective(traces, own?.value),
+    logs: effective(logs, own?.value),
+    otel_metrics: effective(otel_metrics, own?.value),
+  };
+  const policy = { app_id: appId, ...valuesOfAll(signals) };
+  return { policy, signals, own: ownOf(own?.value), revision: own?.revision ?? 0 };
 };
 
 /**

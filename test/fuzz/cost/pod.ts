@@ -7,6 +7,7 @@ import { type Body, readBody } from '../../../src/ingress/http/body.ts';
 import { createLargeBodies } from '../../../src/ingress/large-bodies/large-bodies.ts';
 import { createReadItems } from '../../../src/ingress/otlp/read.ts';
 import { createEncodePush } from '../../../src/ingress/push/encode-anywhere.ts';
+import { SeriesGate } from '../../../src/ingress/series/series-gate.ts';
 import { Fault } from '../../../src/model/fault.ts';
 import { encodedLength as pushLength } from '../../../src/rules/points/encoded-points.ts';
 import { encodedLength } from '../../../src/wire/otlp/types.ts';
@@ -44,7 +45,12 @@ const large = createLargeBodies({
 /** By then a sender has given up. */
 const deadlineAt = performance.now() + 600_000;
 const encodePush = createEncodePush(large);
-const traces = createReadItems('traces', large, [tokenKey], traceLimits.elementsMax);
+const noSeries = new SeriesGate({
+  now: performance.now.bind(performance),
+  onFull: () => undefined,
+  onHeld: () => undefined,
+});
+const traces = createReadItems('traces', large, [tokenKey], traceLimits.elementsMax, noSeries);
 
 const encode = async (body: Body): Promise<string> => {
   if (target === 'push') {
@@ -55,10 +61,15 @@ const encode = async (body: Body): Promise<string> => {
   }
   const encoding = target === 'otlp-json' ? 'json' : 'protobuf';
   await traces.tokens(body, encoding, deadlineAt);
-  const { resolve, ...context } = contextWith({ limits: traceLimits });
+  const { resolve, admitsSeries: _, ...context } = contextWith({ limits: traceLimits });
   const owner = resolve(undefined);
   const owners = typeof owner === 'string' ? new Map() : new Map([[undefined, owner] as const]);
-  const encoded = await traces.encode(body, encoding, { ...context, owners }, deadlineAt);
+  const encoded = await traces.encode(
+    body,
+    encoding,
+    { ...context, owners, seriesMax: new Map() },
+    deadlineAt,
+  );
   body.reserve(reservedOf(0, encodedLength(encoded)));
   return 'encoded';
 };

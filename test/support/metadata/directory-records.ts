@@ -17,14 +17,17 @@ export const defaultRules: RuleDefaults = {
     traces: {
       time: { aheadMsMax: 3_600_000, ageMsMax: undefined, ttlSeconds: undefined },
       limits: defaultItemLimits,
+      seriesMax: undefined,
     },
     logs: {
       time: { aheadMsMax: 1_800_000, ageMsMax: undefined, ttlSeconds: undefined },
       limits: { ...defaultItemLimits, itemsMax: 40_000, valueBytesMax: 262_144 },
+      seriesMax: undefined,
     },
     otel_metrics: {
       time: { aheadMsMax: 2_400_000, ageMsMax: undefined, ttlSeconds: undefined },
       limits: { ...defaultItemLimits, itemsMax: 30_000 },
+      seriesMax: 20_000,
     },
   },
 };

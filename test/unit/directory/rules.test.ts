@@ -61,7 +61,7 @@ describe('the rules of a data id', () => {
 });
 
 describe('the rules of an application', () => {
-  const { traces, logs } = applicationDefaults;
+  const { traces, logs, otel_metrics: metrics } = applicationDefaults;
   const { time, limits } = traces;
   it.each<[what: string, policy: ApplicationPolicy, change: object]>([
     ['nothing', {}, {}],
@@ -88,6 +88,18 @@ describe('the rules of an application', () => {
     ['a retention', { retention_days: 2 }, { time: { ...logs.time, ageMsMax: 2 * dayMs } }],
   ])('are for log records those of their own pipeline file: %s', (_what, policy, change) => {
     expect(applicationRules(policy, applicationDefaults).logs).toEqual({ ...logs, ...change });
+  });
+
+  it.each<[what: string, policy: ApplicationPolicy, change: object]>([
+    ['nothing', {}, {}],
+    ['data points of a request', { data_points_max: 1 }, { limits: { ...metrics.limits, itemsMax: 1 } }],
+    ['log records of a request', { records_max: 1 }, {}],
+    ['series', { series_max: 7 }, { seriesMax: 7 }],
+    ['no bound of series', { series_max: null }, { seriesMax: undefined }],
+    ['attributes', { attributes_max: 2 }, { limits: { ...metrics.limits, attributesMax: 2 } }],
+    ['an age', { age_seconds_max: 60 }, { time: { ...metrics.time, ageMsMax: 60_000 } }],
+  ])('are for data points those of their own pipeline file: %s', (_what, policy, change) => {
+    expect(applicationRules(policy, applicationDefaults).otel_metrics).toEqual({ ...metrics, ...change });
   });
 
   // The table drops rows older than its TTL, with any windows of a policy.
