@@ -2109,14 +2109,20 @@ export interface components {
         };
         Policy: {
             policy: {
-                [key: string]: number | boolean | "off";
+                [key: string]: number | boolean | ("off" | "by_signal");
+            };
+            /** @description Of an application: what holds for each of its signals, by pipeline. In `policy`, `by_signal` stands where they differ */
+            signals?: {
+                [key: string]: {
+                    [key: string]: number | boolean | ("off" | "by_signal");
+                };
             };
             own: string[];
         };
         DeploymentDefault: {
-            /** @description off: no bound */
-            value: number | boolean | "off";
-            /** @description Where metadata has it from: the variable, the place in the settings file, `default`, or the pipeline file */
+            /** @description off: no bound; by_signal: the signals of an application differ */
+            value: number | boolean | ("off" | "by_signal");
+            /** @description Where metadata has it from: the variable, the place in the settings file, `default`, or the pipeline files */
             origin: string;
         };
         Retention: {
@@ -3496,6 +3502,8 @@ export interface components {
                     age_seconds_max?: number | null;
                     spans_max?: number;
                     records_max?: number;
+                    data_points_max?: number;
+                    series_max?: number | null;
                     attributes_max?: number;
                     events_max?: number;
                     links_max?: number;
@@ -5866,6 +5874,8 @@ export interface operations {
                     age_seconds_max?: number | "off" | null;
                     spans_max?: number | null;
                     records_max?: number | null;
+                    data_points_max?: number | null;
+                    series_max?: number | "off" | null;
                     attributes_max?: number | null;
                     events_max?: number | null;
                     links_max?: number | null;
@@ -5879,6 +5889,8 @@ export interface operations {
                     age_seconds_max?: number | "off" | null;
                     spans_max?: number | null;
                     records_max?: number | null;
+                    data_points_max?: number | null;
+                    series_max?: number | "off" | null;
                     attributes_max?: number | null;
                     events_max?: number | null;
                     links_max?: number | null;
@@ -5930,9 +5942,9 @@ export interface operations {
                     "application/json": {
                         /** @description Requests per second; 0 is unlimited */
                         max_rate: {
-                            /** @description off: no bound */
-                            value: number | boolean | "off";
-                            /** @description Where metadata has it from: the variable, the place in the settings file, `default`, or the pipeline file */
+                            /** @description off: no bound; by_signal: the signals of an application differ */
+                            value: number | boolean | ("off" | "by_signal");
+                            /** @description Where metadata has it from: the variable, the place in the settings file, `default`, or the pipeline files */
                             origin: string;
                         };
                         data_id: {
@@ -5940,6 +5952,12 @@ export interface operations {
                         };
                         application: {
                             [key: string]: components["schemas"]["DeploymentDefault"];
+                        };
+                        /** @description The same for each signal of an application, by pipeline */
+                        signals: {
+                            [key: string]: {
+                                [key: string]: components["schemas"]["DeploymentDefault"];
+                            };
                         };
                     };
                 };

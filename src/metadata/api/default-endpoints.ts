@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { type ApplicationPipeline, applicationPipelines } from '../../model/signals.ts';
-import { bySignal, valuesOfAll } from '../reports/policies.ts';
+import { bySignal, type PolicyDefaults, valuesOfAll } from '../reports/policies.ts';
 import type { ApiDeps } from './deps.ts';
 import { type Endpoint, endpoint, none } from './endpoint.ts';
 
@@ -27,39 +27,43 @@ const builtIn: readonly string[] = ['deduplicate', 'fill_dimensions'];
 /** A retention depends on when its owner was created; it has calls of its own. */
 const retention = 'retention_days';
 
-/** What holds where a record has no value of its own, as this deployment has it. */
-export const defaultEndpoints = ({ inspected, policyDefaults }: ApiDeps): Endpoint[] => {
-  const sourceOf = (name: string): string =>
-    inspected.settings.find(({ setting }) => setting === name)?.source ?? 'default';
-
-  const shown = (values: Readonly<Record<string, number | boolean | null>>, file: string) =>
-    Object.fromEntries(
-      Object.entries(values)
-        .filter(([field]) => field !== retention)
-        .map(([field, each]) => [
-          field,
-          { value: each ?? 'off', origin: builtIn.includes(field) ? 'default' : file },
-        ]),
-    );
-
-  const { application } = policyDefaults;
-  const fileOf = (pipeline: ApplicationPipeline): string => `${pipeline}.yaml`;
-  const signals = Object.fromEntries(
-    applicationPipelines.map((pipeline) => [pipeline, shown(application[pipeline], fileOf(pipeline))]),
+/** What metadata has of these values; `originOf` names the file of a field. */
+const shown = (
+  values: Readonly<Record<string, number | boolean | string | null>>,
+  originOf: (field: string) => string,
+) =>
+  Object.fromEntries(
+    Object.entries(values)
+      .filter(([field]) => field !== retention)
+      .map(([field, each]) => [
+        field,
+        { value: each ?? 'off', origin: builtIn.includes(field) ? 'default' : originOf(field) },
+      ]),
   );
+
+/** The defaults of the signals of an application: of each, and of all together. */
+const applicationDefaults = (application: PolicyDefaults['application']) => {
+  const fileOf = (pipeline: ApplicationPipeline): string => `${pipeline}.yaml`;
   const filesWith = (field: string): string =>
     applicationPipelines
       .filter((pipeline) => field in application[pipeline])
       .map(fileOf)
       .join(', ');
-  const all = Object.fromEntries(
-    Object.entries(valuesOfAll<number | boolean | null>(application))
-      .filter(([field]) => field !== retention)
-      .map(([field, each]) => [
-        field,
-        { value: each ?? 'off', origin: builtIn.includes(field) ? 'default' : filesWith(field) },
+  return {
+    application: shown(valuesOfAll<number | boolean | null>(application), filesWith),
+    signals: Object.fromEntries(
+      applicationPipelines.map((pipeline) => [
+        pipeline,
+        shown(application[pipeline], () => fileOf(pipeline)),
       ]),
-  );
+    ),
+  };
+};
+
+/** What holds where a record has no value of its own, as this deployment has it. */
+export const defaultEndpoints = ({ inspected, policyDefaults }: ApiDeps): Endpoint[] => {
+  const sourceOf = (name: string): string =>
+    inspected.settings.find(({ setting }) => setting === name)?.source ?? 'default';
 
   return [
     endpoint({
@@ -83,9 +87,8 @@ export const defaultEndpoints = ({ inspected, policyDefaults }: ApiDeps): Endpoi
       run: async () => ({
         body: {
           max_rate: { value: inspected.maxRateDefault, origin: sourceOf(rateSetting) },
-          data_id: shown(policyDefaults.source, 'metrics.yaml'),
-          application: all,
-          signals,
+          data_id: shown(policyDefaults.source, () => 'metrics.yaml'),
+          ...applicationDefaults(policyDefaults.application),
         },
       }),
     }),
