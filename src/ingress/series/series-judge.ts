@@ -1,7 +1,7 @@
 import type { SeriesSeen, SeriesShare } from './series-gate.ts';
 import { SeriesTable } from './series-table.ts';
 
-/** The minute of whatever a thread saw: later than any of the tables that it was given. */
+/** The minute of every series that a thread saw: later than any of the tables that it was given. */
 const seenMinute = 0x7fffffff;
 
 /** Judges the series of one body in a thread, by shares of the gate. `seen` is what the gate takes over. */

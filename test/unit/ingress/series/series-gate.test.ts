@@ -24,7 +24,7 @@ const openGate = (heldMax?: number) => {
     pass: (minutes: number) => {
       now += minutes * minuteMs;
     },
-    /** What a request with one data point of each of these series is told. */
+    /** Which of these series a request with one data point of each may bring. */
     ask: (appId: number, bounds: SeriesMax, from: number, to: number): boolean[] => {
       const admits = gate.admits(bounds);
       return Array.from({ length: to - from }, (_, index) => {
@@ -87,7 +87,7 @@ describe('the series of an application', () => {
 });
 
 describe('an application at its bound', () => {
-  it('is told of at most once an hour', () => {
+  it('is reported at most once an hour', () => {
     const { ask, pass, full } = openGate();
     ask(1, bound(10), 0, 10);
     expect(full).toEqual([]);
