@@ -88,6 +88,21 @@ export const mendStream = async (
   }
 };
 
+const gibibytes = (streams: readonly StreamDefinition[]): string =>
+  (streams.reduce((sum, { bytesMax }) => sum + bytesMax, 0) / 2 ** 30).toFixed(1);
+
+const noRoomCodes: readonly string[] = ['insufficient_storage', 'insufficient_resources'];
+
+/** The refusal of one of these streams, with its name; without room, with what to do. */
+const refusedStream = (stream: string, error: unknown, streams: readonly StreamDefinition[]): Fault => {
+  const { kind, code, message } = toFault(error);
+  const remedy = noRoomCodes.includes(code)
+    ? `: NATS has no room for it, and the roles wait. Raise max_file_store above the bytes_max of all streams, ${gibibytes(streams)} GiB on ` +
+      'each server that holds them, or lower bytes_max in pipelines/streams.yaml (docs/operations.md, Upgrade)'
+    : '';
+  return new Fault(kind, code, `stream ${stream} cannot be created or changed: ${message}${remedy}`, error);
+};
+
 /**
  * Creates the missing streams and durable consumers and updates the others to their definition. Any number of processes may do so
  * at once. Throws a Fault: a stream that cannot be changed to its definition stays unchanged. Returns the streams of further
@@ -112,7 +127,8 @@ export const ensureTopology = async (
           isThere ? 'is there' : { firstSequence: await firstSequenceOf(stream.name, names) },
         );
       } catch (error) {
-        if (stream.isFurther !== true || !(error instanceof JetStreamApiError)) throw error;
+        if (!(error instanceof JetStreamApiError)) throw error;
+        if (stream.isFurther !== true) throw refusedStream(stream.name, error, streams);
         refused.set(stream.name, toFault(error));
       }
     }
@@ -123,7 +139,11 @@ export const ensureTopology = async (
 };
 
 const missingFault = (what: string): Fault =>
-  new Fault('transient', 'stream_missing', `${what} does not exist yet: metadata creates it`);
+  new Fault(
+    'transient',
+    'stream_missing',
+    `${what} does not exist yet: metadata creates it, and its log says why where it cannot`,
+  );
 
 /**
  * Looks at the streams, and with `consumers` at their durable consumers, for a role that uses them and may not create them. Throws a

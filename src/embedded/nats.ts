@@ -11,7 +11,7 @@ import { createEngine, type Engine, type EngineOptions } from './engine.ts';
 import { createInstaller, type Installer } from './install.ts';
 
 /** Enough for the byte budgets of all streams and buckets. The server reserves it, it does not allocate it. */
-const fileStoreBytesMax = '56GB';
+const fileStoreBytesMax = '64GB';
 
 /**
  * Cores that the server spreads its work over. It shares the machine with two databases and all roles, and every message goes

@@ -46,6 +46,7 @@ const ofStream = (name: string, at: number, value: number): Sample[] => {
     [`${name}{stream="METRICS",${where}}`, value, at],
     [`${name}{stream="TRACES",${where}}`, 0, at],
     [`${name}{stream="LOGS",${where}}`, 0, at],
+    [`${name}{stream="OTEL_METRICS",${where}}`, 0, at],
     // Not one of those that transfer is scaled by.
     [`${name}{stream="LEDGER",${where}}`, 2 * value + 7, at],
   ];

@@ -10,7 +10,7 @@ import {
 } from '../../src/stores/clickhouse/block-writer.ts';
 import { type Clickhouse, createClickhouse } from '../../src/stores/clickhouse/client.ts';
 import { onCluster } from '../../src/stores/clickhouse/cluster.ts';
-import { spansTable } from '../../src/stores/clickhouse/item-tables.ts';
+import { dataPointTables, spansTable } from '../../src/stores/clickhouse/item-tables.ts';
 import { migrate, schemaStatements } from '../../src/stores/clickhouse/migrate.ts';
 import { insertId } from '../../src/stores/clickhouse/query-id.ts';
 import { createLog } from '../../src/telemetry/log.ts';
@@ -83,6 +83,7 @@ describe('the schema of a cluster', () => {
       [replacing, at('ingest_usage'), 'version'],
       ['ReplicatedSummingMergeTree', at('ingest_days'), undefined],
       [replacing, at('otel_logs'), undefined],
+      ...dataPointTables.map(({ name }) => [replacing, at(name), undefined]),
     ]);
   });
 
@@ -91,7 +92,7 @@ describe('the schema of a cluster', () => {
     const tables = statements.filter(
       (statement) => /^CREATE TABLE/m.test(statement) && !/schema_migrations|ENGINE = Null/.test(statement),
     );
-    expect(tables.length).toBe(13);
+    expect(tables.length).toBe(18);
     for (const table of tables) {
       expect(table).toMatch(/(?<!non_)replicated_deduplication_window = 0/);
       expect(table).not.toContain('non_replicated');

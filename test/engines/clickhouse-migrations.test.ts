@@ -42,6 +42,11 @@ const names = [
   '022_ingest_differences_placed',
   '023_ingest_samples_request',
   '024_otel_logs',
+  '025_otel_metrics_gauge',
+  '026_otel_metrics_sum',
+  '027_otel_metrics_histogram',
+  '028_otel_metrics_exponential_histogram',
+  '029_otel_metrics_summary',
 ];
 const version = names.length;
 const log = createLog('test', 'silent');

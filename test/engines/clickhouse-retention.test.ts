@@ -7,7 +7,13 @@ import { z } from 'zod';
 import { dayMs } from '../../src/model/time.ts';
 import { type Clickhouse, createClickhouse } from '../../src/stores/clickhouse/client.ts';
 import { readItemDays, removeExpiredItems } from '../../src/stores/clickhouse/item-days.ts';
-import { itemTables, spansTable } from '../../src/stores/clickhouse/item-tables.ts';
+import {
+  dataPointTables,
+  type ItemTable,
+  itemTables,
+  logsTable,
+  spansTable,
+} from '../../src/stores/clickhouse/item-tables.ts';
 import { migrate } from '../../src/stores/clickhouse/migrate.ts';
 import { createLog } from '../../src/telemetry/log.ts';
 import { startEngines, type TestEngines } from '../support/stack/engines.ts';
@@ -17,7 +23,8 @@ import { waitFor } from '../support/wait.ts';
 const root = resolve(import.meta.dirname, '../..');
 const folder = join(root, 'schemas/sql/clickhouse');
 const log = createLog('test', 'silent');
-const tables = ['otel_traces', 'otel_traces_trace_id_ts', 'otel_logs'];
+const dataPoints = dataPointTables.map(({ name }) => name);
+const tables = ['otel_traces', 'otel_traces_trace_id_ts', 'otel_logs', ...dataPoints];
 
 let engines: TestEngines;
 let clickhouse: Clickhouse;
@@ -34,8 +41,8 @@ beforeEach(async () => {
   await clickhouse.run('DROP DATABASE IF EXISTS otel SYNC');
 });
 
-const run = (traces?: number, logs = traces) =>
-  migrate({ clickhouse, folder, retentionDays: { traces, logs }, log });
+const run = (traces?: number, logs = traces, otel_metrics = traces) =>
+  migrate({ clickhouse, folder, retentionDays: { traces, logs, otel_metrics }, log });
 const changedBy = async (...days: Parameters<typeof run>): Promise<string[]> =>
   (await run(...days)).ttlChanged.map(({ table }) => table);
 
@@ -48,8 +55,12 @@ const ttls = async (): Promise<string[]> => {
   return rows.map(({ ttl }) => ttl);
 };
 
-const ttlsOf = (days: number, logDays = days): string[] => [
+/** Without a TTL; of the tables in the order of their names. */
+const none = tables.map(() => '');
+
+const ttlsOf = (days: number, logDays = days, pointDays = days): string[] => [
   `toDateTime(Timestamp) + toIntervalDay(${logDays})`,
+  ...dataPoints.map(() => `toDateTime(TimeUnix) + toIntervalDay(${pointDays})`),
   `toDateTime(Timestamp) + toIntervalDay(${days})`,
   `toDateTime(Start) + toIntervalDay(${days})`,
 ];
@@ -69,17 +80,21 @@ const range = (count: number): number[] => Array.from({ length: count }, (_, ind
 const ageOf = (day: string): number => Math.floor(Date.now() / dayMs) - Date.parse(day) / dayMs;
 
 /** One item of each application at noon of today and of each of the days before. */
-const storeDays = (apps: readonly number[], days: number, { name } = spansTable): Promise<void> =>
+const storeDays = (
+  apps: readonly number[],
+  days: number,
+  { name, time }: ItemTable = spansTable,
+): Promise<void> =>
   clickhouse.run(
-    `INSERT INTO otel.${name} (Timestamp, TraceId, uid, AppId)
-     SELECT toDateTime64(today() - number, 9, 'UTC') + toIntervalHour(12), toString(number), app * 100 + number, app
+    `INSERT INTO otel.${name} (${time}, uid, AppId)
+     SELECT toDateTime64(today() - number, 9, 'UTC') + toIntervalHour(12), app * 100 + number, app
      FROM numbers(${days}) ARRAY JOIN [${apps.join()}]::Array(UInt64) AS app`,
   );
 
 describe('the retention of spans', () => {
   it('is the TTL of their tables, which a migration changes only where it is another', async () => {
     expect(await changedBy()).toEqual([]);
-    expect(await ttls()).toEqual(['', '', '']);
+    expect(await ttls()).toEqual(none);
     expect(await changedBy(30)).toEqual(tables);
     expect(await ttls()).toEqual(ttlsOf(30));
     expect(await changedBy(30)).toEqual([]);
@@ -90,6 +105,8 @@ describe('the retention of spans', () => {
     // Each signal has its own.
     expect((await run(7, 3)).ttlChanged).toEqual([{ table: 'otel_logs', days: 3 }]);
     expect(await ttls()).toEqual(ttlsOf(7, 3));
+    expect((await run(7, 3, 2)).ttlChanged).toEqual(dataPoints.map((table) => ({ table, days: 2 })));
+    expect(await ttls()).toEqual(ttlsOf(7, 3, 2));
   });
 
   it('stays when a later migration, from another folder of pipelines, gives none', async () => {
@@ -98,8 +115,8 @@ describe('the retention of spans', () => {
     expect(await ttls()).toEqual(ttlsOf(7));
   });
 
-  it.each(itemTables)(
-    'of an application removes its days of $pipeline that ended longer ago, and no item of another application or signal',
+  it.each([spansTable, logsTable, dataPointTables[1]])(
+    'of an application removes its days of $name that ended longer ago, and no item of another application or signal',
     async (table) => {
       await run();
       for (const each of itemTables) await storeDays([1, 2, 3], 10, each);
@@ -173,13 +190,13 @@ describe('the retention of spans', () => {
     expect((await tidemark()).stdout).toMatch(
       /otel_traces now keeps its rows for 12 days\notel_traces_trace_id_ts now keeps its rows for 12 days\nschema version \d+\n$/,
     );
-    expect(await ttls()).toEqual(['', ...ttlsOf(12).slice(1)]);
+    expect(await ttls()).toEqual([...none.slice(2), ...ttlsOf(12).slice(-2)]);
     write('off');
     expect(JSON.parse((await tidemark('--json')).stdout)).toMatchObject({ ttl_changed: [] });
     write('no');
     await expect(tidemark()).rejects.toMatchObject({
       stderr: expect.stringContaining('/transfer/retention_days'),
     });
-    expect(await ttls()).toEqual(['', ...ttlsOf(12).slice(1)]);
+    expect(await ttls()).toEqual([...none.slice(2), ...ttlsOf(12).slice(-2)]);
   });
 });

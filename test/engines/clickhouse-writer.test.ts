@@ -3,9 +3,10 @@ import { z } from 'zod';
 import { blockStatements } from '../../src/stores/clickhouse/block-statements.ts';
 import { type BlockWriter, createBlockWriter } from '../../src/stores/clickhouse/block-writer.ts';
 import { type Clickhouse, createClickhouse } from '../../src/stores/clickhouse/client.ts';
-import { logsTable, spansTable } from '../../src/stores/clickhouse/item-tables.ts';
+import { dataPointTables, logsTable, spansTable } from '../../src/stores/clickhouse/item-tables.ts';
 import { migrate } from '../../src/stores/clickhouse/migrate.ts';
 import { createLog } from '../../src/telemetry/log.ts';
+import { type DataPointRow, dataPointParts } from '../support/otlp/data-point-blocks.ts';
 import { type LogRow, logBlocks } from '../support/otlp/log-blocks.ts';
 import { boundsOf, nativeOf, type SpanRows, spanSelect, tracesOf } from '../support/otlp/span-rows.ts';
 import { startEngines, type TestEngines } from '../support/stack/engines.ts';
@@ -195,6 +196,53 @@ describe('the table of log records', () => {
     expect(await counts('otel.otel_logs')).toEqual([100, 100]);
     const merged = await bytes();
     expect(merged.filter(([, size]) => size === 0)).toEqual([]);
+  });
+});
+
+describe.each(dataPointTables)('the table $name', (table) => {
+  const rows = (count: number): DataPointRow[] =>
+    Array.from({ length: count }, (_, index) => ({
+      table: table.name,
+      at: (day * 86_400 + 43_200) * 1000 + 700 * index,
+      service: `s${index % 2}`,
+      metric: `m${index % 3}`,
+    }));
+  const message = { base: 2n ** 61n, appId: 7, arrivedAt: (day + 1) * 86_400_000 };
+  const blocksFor = (count: number) => dataPointParts(rows(count), message).map(({ block }) => block);
+  const bounds = {
+    uidRanges: [[message.base, message.base + 99n]] as const,
+    timeMin: BigInt(rows(1)[0]?.at ?? 0) * 1_000_000n,
+    timeMax: BigInt(rows(100).at(-1)?.at ?? 0) * 1_000_000n,
+    names: ['m0', 'm1', 'm2'].flatMap((metric) => [
+      [metric, 's0'],
+      [metric, 's1'],
+    ]),
+  };
+
+  it('takes each data point once by the guard, which reads only the rows of its metrics, services, hours and uids', async () => {
+    const points = createBlockWriter(clickhouse, table, { insertMsMax: 20_000 });
+    await points.insertPlain({ queryId: queryId(), blocks: blocksFor(60) });
+    const guardedPoints = () =>
+      points.insertGuarded({ queryId: queryId(), blocks: blocksFor(100), ...bounds });
+    expect([await guardedPoints(), await guardedPoints()]).toEqual([true, false]);
+    expect(await counts(`otel.${table.name}`)).toEqual([100, 100]);
+    expect(await points.countRepeats(bounds)).toBe(0);
+    const plan = blockStatements(table).repeatsQuery(bounds);
+    const text = await (
+      await fetchEngine(url, { method: 'POST', body: `EXPLAIN indexes = 1 ${plan}` })
+    ).text();
+    expect(text).toMatch(/PrimaryKey[\s\S]*MetricName[\s\S]*ServiceName[\s\S]*toStartOfHour\(TimeUnix\)/);
+    expect(text).toMatch(/Name: idx_uid/);
+    await points.optimizeDay(day);
+    expect(await counts(`otel.${table.name}`)).toEqual([100, 100]);
+    const indexes = await clickhouse.rows(
+      z.object({ name: z.string(), bytes: z.coerce.number() }),
+      `SELECT name, data_compressed_bytes AS bytes FROM system.data_skipping_indices
+        WHERE database = 'otel' AND table = '${table.name}'`,
+    );
+    expect(indexes.filter(({ bytes }) => bytes === 0)).toEqual([]);
+    const named = indexes.map(({ name }) => name);
+    expect(named).toEqual(expect.arrayContaining(table.bloomFilters.split(', ')));
   });
 });
 

@@ -25,7 +25,7 @@ export type DatabaseCopies = {
 const attemptsMax = 5;
 
 /**
- * A message moves METRICS, TRACES or LOGS -> LEDGER, DEADLETTER: with this order it is in one of the snapshots, whenever it
+ * A message moves METRICS, TRACES, LOGS or OTEL_METRICS -> LEDGER, DEADLETTER: with this order it is in one of the snapshots, whenever it
  * moves. The records come after the messages, so that the copy has each message's data id, application and column
  * names. The server lists the streams of points, because this command may not know every QuestDB instance.
  */
