@@ -18,12 +18,12 @@ type Day = { readonly day: string; readonly rows: number; readonly bytes: number
 const sums = {
   days: count.meta({ description: 'Days with rows' }),
   rows: count,
-  bytes: count.meta({ description: 'On the disk; of spans and log records, their share of the day' }),
+  bytes: count.meta({ description: 'On the disk; of items of applications, their share of the day' }),
 };
 
 const origin = z.enum(['policy', 'creation', 'pipelines', 'none']).meta({
   description:
-    'policy: it was set here; creation: the default when the owner was created; pipelines: pipelines/traces.yaml, of log records pipelines/logs.yaml; none: kept for ever',
+    'policy: it was set here; creation: the default when the owner was created; pipelines: the file of the signal in pipelines/, as traces.yaml; none: kept for ever',
 });
 
 const answer = z
@@ -163,7 +163,7 @@ export const retentionEndpoints = (deps: ApiDeps): Endpoint[] => [
     ...common,
     path: '/api/v1/applications/{id}/retention',
     summary:
-      'Shows how long spans and log records are kept, what is stored, and what another retention would remove',
+      'Shows how long items of an application are kept, what is stored, and what another retention would remove',
     run: async ({ params: { id }, query: { days: asked }, records }) => {
       await versioned(records.applications, id);
       const policy = (await records.applicationPolicies.get(id))?.value;

@@ -1,10 +1,10 @@
 import { type ApplicationPolicy, retentionDaysOf } from '../../directory/policies.ts';
-import type { Pipeline } from '../../model/signals.ts';
+import { type ApplicationPipeline, applicationPipelines, type Pipeline } from '../../model/signals.ts';
 import { dayMs } from '../../model/time.ts';
 import type { UsageOwner } from '../../outcomes/usage.ts';
 import type { Clickhouse } from '../../stores/clickhouse/client.ts';
-import { readItemDays } from '../../stores/clickhouse/item-days.ts';
-import { type ItemTable, itemTables } from '../../stores/clickhouse/item-tables.ts';
+import { type ItemDay, readItemDays } from '../../stores/clickhouse/item-days.ts';
+import { itemTablesOf } from '../../stores/clickhouse/item-tables.ts';
 import type { RetentionDays } from '../../stores/clickhouse/migrate-ttl.ts';
 import { readTableDays as readClickhouseTables } from '../../stores/clickhouse/table-days.ts';
 import type { QuestdbSql } from '../../stores/questdb/sql.ts';
@@ -61,22 +61,32 @@ const daysOfPartition = (partition: string, today: number): (number | undefined)
 /** A look at the application of every item. */
 const timeoutMs = 60_000;
 
-/** The items of one table by application. */
+/** Days of one application: one of several tables is one. */
+const joinDays = (items: readonly ItemDay[]): Stored['days'] =>
+  [...Map.groupBy(items, ({ day }) => day)].map(([day, same]) => ({
+    day: dayOf(day),
+    rows: same.reduce((sum, { rows }) => sum + rows, 0),
+    bytes: same.reduce((sum, { bytes }) => sum + bytes, 0),
+  }));
+
+/** The items of one signal by application. */
 const readStoredItems = async (
   clickhouse: Clickhouse,
-  table: ItemTable,
+  pipeline: ApplicationPipeline,
   policies: ReadonlyMap<number, ApplicationPolicy>,
   fallback: number | undefined,
 ): Promise<Stored[]> => {
-  const items = await readItemDays(clickhouse, table, { timeoutMs });
-  // The TTL of the table holds for every application.
+  const tables = await Promise.all(
+    itemTablesOf(pipeline).map((table) => readItemDays(clickhouse, table, { timeoutMs })),
+  );
+  // The TTL of the tables holds for every application.
   const keptDays = (appId: number): number | undefined => {
     const days = Math.min(retentionDaysOf(policies.get(appId)) ?? Infinity, fallback ?? Infinity);
     return days === Infinity ? undefined : days;
   };
-  return [...Map.groupBy(items, ({ appId }) => appId)].map(([appId, days]) => ({
-    ...{ pipeline: table.pipeline, dataId: 0, appId, retentionDays: keptDays(appId) },
-    days: days.map((each) => ({ ...each, day: dayOf(each.day) })),
+  return [...Map.groupBy(tables.flat(), ({ appId }) => appId)].map(([appId, days]) => ({
+    ...{ pipeline, dataId: 0, appId, retentionDays: keptDays(appId) },
+    days: joinDays(days),
   }));
 };
 
@@ -89,7 +99,9 @@ export const readStoredInClickhouse = async (
 ): Promise<Stored[]> => {
   const policies = new Map(records.applicationPolicies.list().map(({ id, value }) => [id, value]));
   const items = await Promise.all(
-    itemTables.map((table) => readStoredItems(clickhouse, table, policies, retentionDays[table.pipeline])),
+    applicationPipelines.map((pipeline) =>
+      readStoredItems(clickhouse, pipeline, policies, retentionDays[pipeline]),
+    ),
   );
   const others = (await readClickhouseTables(clickhouse)).map(
     ({ retentionDays, partitions }): Stored => ({
