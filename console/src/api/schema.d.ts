@@ -836,7 +836,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Shows how long spans and log records are kept, what is stored, and what another retention would remove
+         * Shows how long items of an application are kept, what is stored, and what another retention would remove
          * @description Needs the role viewer.
          */
         get: operations["get_applications_by_id_retention"];
@@ -2129,14 +2129,14 @@ export interface components {
             /** @description null: kept for ever */
             retention_days: number | null;
             /**
-             * @description policy: it was set here; creation: the default when the owner was created; pipelines: pipelines/traces.yaml, of log records pipelines/logs.yaml; none: kept for ever
+             * @description policy: it was set here; creation: the default when the owner was created; pipelines: the file of the signal in pipelines/, as traces.yaml; none: kept for ever
              * @enum {string}
              */
             origin: "policy" | "creation" | "pipelines" | "none";
             /** @description Days with rows */
             days: number;
             rows: number;
-            /** @description On the disk; of spans and log records, their share of the day */
+            /** @description On the disk; of items of applications, their share of the day */
             bytes: number;
             oldest_day: string | null;
             newest_day: string | null;
@@ -2148,7 +2148,7 @@ export interface components {
                 /** @description Days with rows */
                 days: number;
                 rows: number;
-                /** @description On the disk; of spans and log records, their share of the day */
+                /** @description On the disk; of items of applications, their share of the day */
                 bytes: number;
             } | null;
         };
