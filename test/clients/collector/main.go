@@ -1,7 +1,7 @@
-// Exports spans or log records with the OpenTelemetry Collector's otlphttp or otlp exporter as it comes, but without its sending
-// queue, which would hide what became of a batch. Arguments: traces or logs, encoding (json or proto; grpc for the otlp exporter),
-// compression (gzip or none). Reads batches ({"first": 0, "count": 10, "attributes": 0}) a line and answers each with a line of
-// whether the exporter told of a success and what it was given.
+// Exports spans, log records or data points with the OpenTelemetry Collector's otlphttp or otlp exporter as it comes, but without
+// its sending queue, which would hide what became of a batch. Arguments: traces, logs or metrics, encoding (json or proto; grpc for
+// the otlp exporter), compression (gzip or none). Reads batches ({"first": 0, "count": 10, "attributes": 0}) a line and answers each
+// with a line of whether the exporter told of a success and what it was given.
 package main
 
 import (
@@ -193,8 +193,11 @@ func settingsOf(signal string, encoding string, compression string) (exporter.Fa
 
 func start(ctx context.Context, signal string, encoding string, compression string) pipeline {
 	factory, config, settings := settingsOf(signal, encoding, compression)
-	if signal == "logs" {
+	switch signal {
+	case "logs":
 		return startLogs(ctx, factory, config, settings)
+	case "metrics":
+		return startMetrics(ctx, factory, config, settings)
 	}
 	return startTraces(ctx, factory, config, settings)
 }

@@ -1,6 +1,6 @@
-// Exports spans or log records with the OpenTelemetry SDK and its exporters over HTTP or gRPC, set up by the SDK's own variables.
-// Arguments: traces or logs; http or grpc. Reads batches ({"first": 0, "count": 10, "attributes": 0}) a line and answers each with a
-// line of whether the exporter told of a success and what the SDK held of the items.
+// Exports spans, log records or data points with the OpenTelemetry SDK and its exporters over HTTP or gRPC, set up by the SDK's own
+// variables. Arguments: traces, logs or metrics; http or grpc. Reads batches ({"first": 0, "count": 10, "attributes": 0}) a line and
+// answers each with a line of whether the exporter told of a success and what the SDK held of the items.
 package main
 
 import (
@@ -134,8 +134,11 @@ func shownAll(attributes []attribute.KeyValue) map[string]string {
 func nanos(at time.Time) string { return strconv.FormatInt(at.UnixNano(), 10) }
 
 func start(ctx context.Context, signal string, transport string) (*sdk, error) {
-	if signal == "logs" {
+	switch signal {
+	case "logs":
 		return startLogs(ctx, transport)
+	case "metrics":
+		return startMetrics(ctx, transport)
 	}
 	return startTraces(ctx, transport)
 }

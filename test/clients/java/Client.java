@@ -11,9 +11,9 @@ import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
 /**
- * Exports spans or log records with the OpenTelemetry SDK and its exporters over HTTP (http/protobuf) or gRPC. Arguments: traces or
- * logs; http or grpc. Reads batches ({"first": 0, "count": 10, "attributes": 0}) a line and answers each with a line of whether the
- * exporter told of a success and what the SDK held of the items.
+ * Exports spans, log records or data points with the OpenTelemetry SDK and its exporters over HTTP (http/protobuf) or gRPC.
+ * Arguments: traces, logs or metrics; http or grpc. Reads batches ({"first": 0, "count": 10, "attributes": 0}) a line and answers
+ * each with a line of whether the exporter told of a success and what the SDK held of the items.
  */
 final class Client {
   static final Attributes RESOURCE =
@@ -43,7 +43,12 @@ final class Client {
   }
 
   public static void main(String[] args) throws IOException {
-    Sdk sdk = args[0].equals("logs") ? new Logs(args[1]) : new Spans(args[1]);
+    Sdk sdk =
+        switch (args[0]) {
+          case "logs" -> new Logs(args[1]);
+          case "metrics" -> new Metrics(args[1]);
+          default -> new Spans(args[1]);
+        };
     BufferedReader input = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
     PrintStream output = new PrintStream(System.out, true, StandardCharsets.UTF_8);
     for (String line = input.readLine(); line != null; line = input.readLine()) {

@@ -39,19 +39,25 @@ export const describeBuilt = async (
   });
 };
 
-/** The Java client of this signal over this transport, with the packages in this folder. */
+/** The Java client of this signal over this transport, with the packages in this folder and these variables. */
 export const startJava =
-  (folder: string, signal: ClientSignal, transport: 'http' | 'grpc'): ClientKind['start'] =>
+  (
+    folder: string,
+    signal: ClientSignal,
+    transport: 'http' | 'grpc',
+    env: Readonly<Record<string, string>> = {},
+  ): ClientKind['start'] =>
   (target) => {
     const classPath = [join(folder, '*'), join(folder, 'classes')].join(delimiter);
     const args = ['-Xmx512m', '-Dfile.encoding=UTF-8', '-cp', classPath, 'Client', signal.name, transport];
-    return startClient('java', args, target);
+    return startClient('java', args, target, env);
   };
 
 /** The Python programs that export a signal; their argument is the exporter. */
 export const pythonPrograms: Readonly<Record<ClientSignal['name'], string>> = {
   traces: join(import.meta.dirname, '../python/export_spans.py'),
   logs: join(import.meta.dirname, '../python/export_logs.py'),
+  metrics: join(import.meta.dirname, '../python/export_data_points.py'),
 };
 
 const exporterModule = z.object({

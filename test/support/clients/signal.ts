@@ -1,3 +1,4 @@
+import { dataPointTables } from '../../../src/stores/clickhouse/item-tables.ts';
 import { logColumns } from '../../../src/wire/native/log-columns.ts';
 import type { TraceStack } from '../otlp/trace-stack.ts';
 import type { Application } from '../stack/stack.ts';
@@ -6,7 +7,7 @@ import type { HeldRow } from './process.ts';
 /** What the exporters of one signal send, and how it is read back. */
 export type ClientSignal = {
   /** The first argument of the client programs. */
-  readonly name: 'traces' | 'logs';
+  readonly name: 'traces' | 'logs' | 'metrics';
   /** The word for its items, for one and for several. */
   readonly item: string;
   readonly items: string;
@@ -55,5 +56,47 @@ export const logs: ClientSignal = {
   stored: async ({ stack }, { app_id: id }) => {
     await stack.waitForEmptyStream('LOGS');
     return stack.spansQuery(`SELECT ${storedLogColumns.join(', ')} FROM otel.otel_logs WHERE AppId = ${id}`);
+  },
+};
+
+const prefix = 'otel_metrics_';
+
+/** The name of each table without its prefix, and what its rows are read by: maps and numbers as they are, times in nanoseconds. */
+const storedPointColumns = dataPointTables.map(({ name: table, columns }) => {
+  const selected = columns
+    .filter(({ name }) => !unheld.has(name))
+    .map(({ name, type }) => {
+      if (type === 'DateTime64(9)') return `toString(toUnixTimestamp64Nano(${name})) AS ${name}`;
+      if (type === 'Array(DateTime64(9))')
+        return `arrayMap(t -> toString(toUnixTimestamp64Nano(t)), \`${name}\`) AS \`${name}\``;
+      return `\`${name}\``;
+    });
+  return { table, selected: [`'${table.slice(prefix.length)}' AS Table`, ...selected].join(', ') };
+});
+
+/** The number that each client gives the attributes of a data point: its series; each export has a time of its own. */
+const seriesAndTimeOf = ({ MetricName: name, Attributes: attributes, TimeUnix: time }: HeldRow): string =>
+  typeof attributes === 'object' && attributes !== null && 'number' in attributes
+    ? `${name} ${attributes.number} ${time}`
+    : `${name} ${time}`;
+
+/** Rows have the kind of their data point as `Table`; values that are no numbers are texts. */
+export const metrics: ClientSignal = {
+  name: 'metrics',
+  item: 'data point',
+  items: 'data points',
+  path: '/v1/metrics',
+  attributes: 'Attributes',
+  identityOf: seriesAndTimeOf,
+  stored: async ({ stack }, { app_id: id }) => {
+    await stack.waitForEmptyStream('OTEL_METRICS');
+    const rows = await Promise.all(
+      storedPointColumns.map(({ table, selected }) =>
+        stack.spansQuery(
+          `SELECT ${selected} FROM otel.${table} WHERE AppId = ${id} SETTINGS output_format_json_quote_denormals = 1`,
+        ),
+      ),
+    );
+    return rows.flat();
   },
 };

@@ -65,7 +65,7 @@ const sumOf = (metrics: string, name: string, labels: Record<string, string>): n
     .filter((line) => Object.entries(labels).every(([label, value]) => line.includes(`${label}="${value}"`)))
     .reduce((sum, line) => sum + Number(line.slice(line.lastIndexOf(' '))), 0);
 
-/** `change` edits the pipeline files of traces and logs before the roles read it. */
+/** `change` edits the pipeline files of the signals of applications before the roles read them. */
 export const startTraceStack = async (
   change: (text: string) => string = (text) => text,
 ): Promise<TraceStack> => {
@@ -73,7 +73,7 @@ export const startTraceStack = async (
     traces: true,
     ackWaitSeconds: 30,
     pipelines: (file, text) =>
-      file === 'traces.yaml' || file === 'logs.yaml'
+      file === 'traces.yaml' || file === 'logs.yaml' || file === 'otel_metrics.yaml'
         ? change(text.replace('age_seconds_max: off', `age_seconds_max: ${spanAgeSecondsMax}`))
         : text,
     env: { TIDEMARK_LOG_LEVEL: 'trace', TIDEMARK_INGRESS_TRUSTED_PROXIES: '127.0.0.1' },

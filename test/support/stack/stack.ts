@@ -43,7 +43,14 @@ export type Report = {
 
 export type Application = { app_id: number; token: string };
 
-type StreamName = 'METRICS' | `METRICS-${string}` | 'TRACES' | 'LOGS' | 'LEDGER' | 'DEADLETTER';
+type StreamName =
+  | 'METRICS'
+  | `METRICS-${string}`
+  | 'TRACES'
+  | 'LOGS'
+  | 'OTEL_METRICS'
+  | 'LEDGER'
+  | 'DEADLETTER';
 type StreamState = { messages: number; last_seq: number };
 type Jsz = { account_details?: { stream_detail?: { name: string; state: StreamState }[] }[] };
 
