@@ -9,7 +9,7 @@ ARGS ?=
 ITEMS ?= 2000000
 
 .DEFAULT_GOAL := help
-.PHONY: help setup up test test-console test-long test-clients test-deploy test-containers test-cluster test-account faults sabotage test-package fuzz fuzz-api check docs package bench bench-peers bench-compare backlog guard-cost format clean
+.PHONY: help setup up test test-console test-long test-clients test-deploy test-containers test-cluster test-account faults sabotage test-package fuzz fuzz-api check docs package bench bench-peers bench-compare profile backlog guard-cost format clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST)
@@ -92,6 +92,9 @@ bench-peers: setup ## the OpenTelemetry Collector and Telegraf beside this progr
 
 bench-compare: setup ## run the benches on the sources of a revision and on these, by turns (BASE=HEAD~1 ARGS="--only push --pairs 3")
 	@node bench/compare.ts --base "$(BASE)" $(ARGS)
+
+profile: setup ## where a role's time goes at full load: flame graph and table (ROLE=ingress LOAD=spans-json ARGS="--seconds 20")
+	@node bench/profile/main.ts --role "$(or $(ROLE),ingress)" --load "$(or $(LOAD),points)" $(ARGS)
 
 backlog: setup ## fill the streams with transfer away, then drain them with one transfer and count (ITEMS=20000000)
 	@node bench/backlog.ts --items "$(ITEMS)" $(ARGS)

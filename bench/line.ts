@@ -15,6 +15,8 @@ export type LineOptions = MeasureOptions & {
   /** Processes of each role; default 1. */
   readonly ingress?: number;
   readonly transfer?: number;
+  /** More variables for every role. */
+  readonly env?: Record<string, string>;
 };
 
 const warmSecondsMax = 5;
@@ -86,7 +88,12 @@ const asShipped = (file: string, text: string): string => {
 
 /** A stack of its own for one line, everything on this machine. */
 export const withStack = async <T>(
-  { durability, ingress = 1, transfer = 1 }: Pick<LineOptions, 'durability' | 'ingress' | 'transfer'>,
+  {
+    durability,
+    ingress = 1,
+    transfer = 1,
+    env = {},
+  }: Pick<LineOptions, 'durability' | 'ingress' | 'transfer' | 'env'>,
   use: (stack: Stack) => Promise<T>,
   isGuarded = true,
 ): Promise<T> => {
@@ -99,6 +106,7 @@ export const withStack = async <T>(
     durability,
     ackWaitSeconds: 20,
     pipelines: asShipped,
+    env,
     ...counts,
     ...windows,
   });
