@@ -23,6 +23,7 @@ import {
   type QueryOptions,
   sayStatements,
 } from './query-options.ts';
+import { registerRed } from './query-red.ts';
 import { registerTrace } from './trace.ts';
 
 const cellText = (value: string | number | null | undefined): string => {
@@ -303,7 +304,7 @@ const registerTraces = (query: Command): void => {
   ).action(services);
 };
 
-/** `tidemark query points | values | traces | services | logs`, and `tidemark trace`. */
+/** `tidemark query points | values | traces | services | logs | red`, and `tidemark trace`. */
 export const registerQuery = (program: Command): void => {
   const query = program
     .command('query')
@@ -311,5 +312,6 @@ export const registerQuery = (program: Command): void => {
   registerPoints(query);
   registerTraces(query);
   registerLogs(query);
+  registerRed(query);
   registerTrace(program);
 };

@@ -47,6 +47,7 @@ const names = [
   '027_otel_metrics_histogram',
   '028_otel_metrics_exponential_histogram',
   '029_otel_metrics_summary',
+  '030_otel_traces_red',
 ];
 const version = names.length;
 const log = createLog('test', 'silent');

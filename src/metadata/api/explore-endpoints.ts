@@ -9,6 +9,8 @@ import {
   logsRequest,
   pointsAnswer,
   pointsRequest,
+  redAnswer,
+  redRequest,
   servicesAnswer,
   tableName,
   traceAnswer,
@@ -153,12 +155,34 @@ const ofLogs = ({ explore }: ApiDeps, role: Endpoint['role']): Endpoint[] => [
   }),
 ];
 
+const ofRed = ({ explore }: ApiDeps, role: Endpoint['role']): Endpoint[] => [
+  endpoint({
+    method: 'POST',
+    path: '/api/v1/query/red',
+    tag,
+    summary:
+      'Requests, errors and durations of services or operations, computed from spans; by default of the last hour',
+    role,
+    isQuery: true,
+    params: none,
+    query: none,
+    body: redRequest,
+    answer: redAnswer,
+    run: async (call) => {
+      await refuseUnknownOwner(call.records, call.body);
+      return { body: await explore.red(askerOf(call), call.body) };
+    },
+  }),
+];
+
 const switchedOff = (): Promise<never> =>
   Promise.reject(new Fault('permanent', 'explore_off', 'TIDEMARK_CONSOLE_EXPLORE is off'));
 
 /** Queries of stored points, spans and log records (docs/explore.md). */
 export const exploreEndpoints = (deps: ApiDeps): Endpoint[] => {
   const { role } = deps.explore;
-  const endpoints = [ofPoints, ofTraces, ofLogs].flatMap((of) => of(deps, role === 'off' ? 'viewer' : role));
+  const endpoints = [ofPoints, ofTraces, ofRed, ofLogs].flatMap((of) =>
+    of(deps, role === 'off' ? 'viewer' : role),
+  );
   return role === 'off' ? endpoints.map((each) => ({ ...each, prepare: switchedOff })) : endpoints;
 };

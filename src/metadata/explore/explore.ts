@@ -6,6 +6,7 @@ import type { Records } from '../records/store.ts';
 import { createGate } from './gate.ts';
 import { type AskedLogs, queryLogs } from './logs.ts';
 import { type AskedPoints, type AskedValues, queryPoints, queryValues } from './points.ts';
+import { type AskedRed, queryRed } from './red.ts';
 import { type AskedTraces, queryTraces, readServices, readTrace } from './traces.ts';
 
 /** Who asks: the id of its token, and a signal that it has gone. */
@@ -54,6 +55,8 @@ export const createExplore = ({ role, records, readers, now }: Deps) => {
       gate.run(tokenId, signal, (bounds) => queryValues(points, asked, bounds)),
     traces: ({ tokenId, signal }: Asker, asked: AskedTraces) =>
       gate.run(tokenId, signal, (bounds) => queryTraces(items, asked, bounds)),
+    red: ({ tokenId, signal }: Asker, asked: AskedRed) =>
+      gate.run(tokenId, signal, (bounds) => queryRed(items, asked, bounds)),
     logs: ({ tokenId, signal }: Asker, asked: AskedLogs) =>
       gate.run(tokenId, signal, (bounds) => queryLogs(items, asked, bounds)),
     trace: ({ tokenId, signal }: Asker, id: string) =>

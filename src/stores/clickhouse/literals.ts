@@ -21,7 +21,7 @@ const integer = /^-?\d{1,20}$/;
 const literalOf = (value: Params[string] | undefined, type: string): string => {
   if (type === 'String' && typeof value === 'string') return clickhouseLiteral(value);
   if (type === 'Array(String)' && Array.isArray(value)) return `[${value.map(clickhouseLiteral).join(', ')}]`;
-  if (/^U?Int64$/.test(type) && integer.test(String(value))) return String(value);
+  if (/^(?:U?Int(?:32|64)|DateTime)$/.test(type) && integer.test(String(value))) return String(value);
   throw new Fault('internal', 'parameter_type', `a parameter of type ${type} has another value`);
 };
 

@@ -169,6 +169,7 @@ describe('a metadata process', () => {
       ['GET', '/api/v1/query/points/values'],
       ['POST', '/api/v1/query/traces'],
       ['POST', '/api/v1/query/logs'],
+      ['POST', '/api/v1/query/red'],
       ['GET', '/api/v1/traces/services'],
       ['GET', `/api/v1/traces/${traceIds[0]}`],
     ] as const) {

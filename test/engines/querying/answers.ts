@@ -66,12 +66,15 @@ const around = (values: readonly number[], share: number): readonly [number, num
   return [sorted[Math.max(0, rank - 1)] ?? 0, sorted[Math.min(sorted.length - 1, rank + 1)] ?? 0];
 };
 
-/** Three digits are right. */
-const expectPercentile = (value: unknown, values: readonly number[], share: number): void => {
+const expectWithin = (value: unknown, values: readonly number[], share: number, error: number): void => {
   const [least, most] = around(values, share);
-  expect(value).toBeGreaterThanOrEqual(least * 0.999);
-  expect(value).toBeLessThanOrEqual(most * 1.001);
+  expect(value).toBeGreaterThanOrEqual(least * (1 - error));
+  expect(value).toBeLessThanOrEqual(most * (1 + error));
 };
+
+/** Three digits are right. */
+const expectPercentile = (value: unknown, values: readonly number[], share: number): void =>
+  expectWithin(value, values, share, 0.001);
 
 const tenMinutes: Check = (rows) => {
   const groups = Map.groupBy(data.latencies, ({ atMs, target }) => {
@@ -189,6 +192,39 @@ export const answers: Readonly<Record<string, readonly Check[]>> = {
         p99_ms: data.durationsOf(data.traces - 1).get,
       },
     ]),
+  ],
+  'Requests, errors and durations': [
+    (rows) => {
+      const expected = [
+        ['cart', 'load'],
+        ['gateway', 'get'],
+      ] as const;
+      expect(rows).toHaveLength(expected.length);
+      for (const [index, [service, name]] of expected.entries()) {
+        const row = rows[index];
+        expect(row).toMatchObject({
+          ...{ ServiceName: service, Requests: data.traces, Errors: failed },
+          per_second: Number((data.traces / 3_600).toFixed(4)),
+        });
+        const durations = traceNumbers.map((trace) => data.durationsOf(trace)[name]);
+        expectWithin(row?.['P50Ms'], durations, 0.5, 0.01);
+        expectWithin(row?.['P99Ms'], durations, 0.99, 0.01);
+      }
+    },
+    (rows) => {
+      const groups = [
+        ...Map.groupBy(traceNumbers, (trace) => Math.floor(data.startOf(trace) / (5 * minuteMs))),
+      ];
+      expect(rows).toEqual(
+        groups.map(([bucket, own]) => ({
+          Time: clickhouseTime(bucket * 5 * minuteMs),
+          Operation: 'load cart',
+          Requests: own.length,
+          Errors: own.filter(data.isFailed).length,
+          P99Ms: expect.any(Number),
+        })),
+      );
+    },
   ],
   'Requests of each minute': [
     is(() =>

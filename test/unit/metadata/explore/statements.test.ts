@@ -12,6 +12,7 @@ import {
   seriesSql,
   valuesSql,
 } from '../../../../src/metadata/explore/point-sql.ts';
+import { redSeriesSql, redTotalsSql } from '../../../../src/metadata/explore/red-sql.ts';
 import { nanosOf } from '../../../../src/metadata/explore/statement.ts';
 import { findSql, spansSql, summarySql } from '../../../../src/metadata/explore/trace-sql.ts';
 import { clickhouseLiteral, inlined } from '../../../../src/stores/clickhouse/literals.ts';
@@ -172,6 +173,25 @@ describe('a statement for ClickHouse', () => {
         const rest = (sql: string): string => skeleton(sql, true).replaceAll(one, '');
         expect(rest(inlined(asked.sql, asked.params))).toBe(rest(inlined(plain.sql, plain.params)));
         expect(words(text)).toBeLessThanOrEqual(1 + text.length);
+      }),
+    );
+  });
+
+  it('of requests, errors and durations has the same form for every value', () => {
+    always(
+      fc.property(hostile, hostile, (service, operation) => {
+        const conditions = (one: string, other: string) =>
+          ({ service: one, operation: other, kinds: ['server'], by: 'operation', appId: 7 }) as const;
+        const period = { since: 1, until: 2 };
+        for (const sqlOf of [
+          (given: ReturnType<typeof conditions>) => redTotalsSql(given, period, 10),
+          (given: ReturnType<typeof conditions>) => redSeriesSql(given, period, 60, [given.service]),
+        ]) {
+          const [asked, plain] = [sqlOf(conditions(service, operation)), sqlOf(conditions('a', 'a'))];
+          expect(skeleton(inlined(asked.sql, asked.params), true)).toBe(
+            skeleton(inlined(plain.sql, plain.params), true),
+          );
+        }
       }),
     );
   });

@@ -1,0 +1,94 @@
+import { type Command, InvalidArgumentError } from 'commander';
+import { z } from 'zod';
+import { spanKinds } from '../metadata/explore/red-sql.ts';
+import { adminClient } from './client.ts';
+import { idArgument } from './options.ts';
+import { integerArgument, nothing, printAnswer, printTable, sayLines } from './output.ts';
+import { addQueryOptions, bounded, periodOf, type QueryOptions, sayStatements } from './query-options.ts';
+
+const redSchema = bounded.extend({
+  items: z.array(
+    z.object({
+      service: z.string(),
+      operation: z.string().nullable(),
+      requests: z.number(),
+      errors: z.number(),
+      per_second: z.number(),
+      error_ratio: z.number(),
+      p50_ms: z.number(),
+      p95_ms: z.number(),
+      p99_ms: z.number(),
+    }),
+  ),
+  truncated: z.boolean(),
+});
+
+type RedOptions = QueryOptions & {
+  appId?: number;
+  service?: string;
+  operation?: string;
+  operations?: true;
+  kind?: string[];
+  limit?: number;
+};
+
+const kindArgument = (text: string): string[] => {
+  const kinds = text.split(',');
+  const known: readonly string[] = spanKinds;
+  if (!kinds.every((kind) => known.includes(kind)))
+    throw new InvalidArgumentError(`It must be of ${spanKinds.join(', ')}, separated by commas.`);
+  return kinds;
+};
+
+const red = async (options: RedOptions): Promise<void> => {
+  const body = {
+    app_id: options.appId,
+    service: options.service,
+    operation: options.operation,
+    kinds: options.kind,
+    by: options.operations ? 'operation' : undefined,
+    limit: options.limit,
+    ...periodOf(options),
+  };
+  const answer = await adminClient().ask(redSchema, 'POST', '/api/v1/query/red', { body });
+  printAnswer(answer, options, ({ items, truncated }) => {
+    const hasOperations = items.some(({ operation }) => operation !== null);
+    printTable(
+      [
+        'SERVICE',
+        ...(hasOperations ? ['OPERATION'] : []),
+        ...['REQUESTS', 'PER S', 'ERRORS', 'ERRORS %', 'P50 MS', 'P95 MS', 'P99 MS'],
+      ],
+      items.map((item) => [
+        item.service || nothing,
+        ...(hasOperations ? [item.operation || nothing] : []),
+        String(item.requests),
+        item.per_second.toPrecision(3),
+        String(item.errors),
+        (100 * item.error_ratio).toFixed(1),
+        ...[item.p50_ms, item.p95_ms, item.p99_ms].map((ms) => ms.toFixed(1)),
+      ]),
+    );
+    if (truncated) sayLines('there are more: --limit');
+  });
+  sayStatements(answer.value, options);
+};
+
+/** `tidemark query red`. */
+export const registerRed = (query: Command): void => {
+  addQueryOptions(
+    query
+      .command('red')
+      .description('requests, errors and durations of services, from spans; those with most requests first')
+      .option('--app-id <app_id>', 'only of this application', idArgument)
+      .option('--service <name>', 'service.name')
+      .option('--operation <name>', 'name of the spans')
+      .option('--operations', 'a row for each operation of each service')
+      .option(
+        '--kind <kinds>',
+        `kinds of spans that count, separated by commas; default server,consumer`,
+        kindArgument,
+      )
+      .option('--limit <n>', 'at most this many (1 to 1000), default 100', integerArgument),
+  ).action(red);
+};

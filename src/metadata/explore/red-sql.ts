@@ -1,0 +1,81 @@
+import type { Period } from './period.ts';
+import { appPart, type Part, type Statement } from './statement.ts';
+
+/** What a row of requests, errors and durations stands for. */
+export const redGroups = ['service', 'operation'] as const;
+export type RedGroup = (typeof redGroups)[number];
+
+/** SpanKind as it is stored. */
+const kindTexts = {
+  unspecified: 'Unspecified',
+  internal: 'Internal',
+  server: 'Server',
+  client: 'Client',
+  producer: 'Producer',
+  consumer: 'Consumer',
+} as const;
+export type SpanKind = keyof typeof kindTexts;
+export const spanKinds = [
+  'unspecified',
+  'internal',
+  'server',
+  'client',
+  'producer',
+  'consumer',
+] as const satisfies readonly SpanKind[];
+
+/** The spans that count as requests, and how they are grouped. */
+export type RedConditions = {
+  readonly appId?: number | undefined;
+  readonly service?: string | undefined;
+  readonly operation?: string | undefined;
+  readonly kinds: readonly SpanKind[];
+  readonly by: RedGroup;
+};
+
+const columns =
+  'toUnixTimestamp(Time) AS at, AppId AS app_id, ServiceName AS service, Operation AS operation, ' +
+  'Requests AS requests, Errors AS errors, P50Ms AS p50_ms, P95Ms AS p95_ms, P99Ms AS p99_ms';
+
+/** The view reads the spans of its conditions alone: ClickHouse moves them to the table. */
+const redSql = (
+  { appId, service, operation, kinds, by }: RedConditions,
+  { since, until }: Period,
+  step: number,
+  more: readonly Part[],
+  after: string,
+): Statement => {
+  const parts: Part[] = [...appPart(appId), ...more];
+  if (service !== undefined) parts.push(['ServiceName = {service:String}', { service }]);
+  if (operation !== undefined) parts.push(['Operation = {operation:String}', { operation }]);
+  const where = parts.length === 0 ? '' : ` WHERE ${parts.map(([sql]) => sql).join(' AND ')}`;
+  return {
+    sql:
+      `SELECT ${columns} FROM otel.otel_traces_red(since = {since:DateTime}, until = {until:DateTime}, ` +
+      `step = {step:UInt32}, by = {by:String}, kinds = {kinds:Array(String)})${where}${after}`,
+    params: Object.assign(
+      { since: String(since), until: String(until), step: String(step), by },
+      { kinds: kinds.map((kind) => kindTexts[kind]) },
+      ...parts.map(([, params]) => params),
+    ),
+  };
+};
+
+/** A row for each service or operation, those with most requests first. */
+export const redTotalsSql = (conditions: RedConditions, period: Period, limit: number): Statement =>
+  redSql(conditions, period, 0, [], ` ORDER BY requests DESC, app_id, service, operation LIMIT ${limit}`);
+
+/** A row for each bucket of `step` seconds that has a request, of these services. */
+export const redSeriesSql = (
+  conditions: RedConditions,
+  period: Period,
+  step: number,
+  services: readonly string[],
+): Statement =>
+  redSql(
+    conditions,
+    period,
+    step,
+    [['ServiceName IN {services:Array(String)}', { services }]],
+    ' ORDER BY at',
+  );
