@@ -1612,6 +1612,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/query/red": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Requests, errors and durations of services or operations, computed from spans; by default of the last hour
+         * @description Needs the role viewer.
+         */
+        post: operations["post_query_red"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/query/logs": {
         parameters: {
             query?: never;
@@ -3229,6 +3249,92 @@ export interface components {
         Attribute: {
             key: string;
             value: string;
+        };
+        Red: {
+            since: number;
+            until: number;
+            /** @description Seconds of a bucket; null without series */
+            step: number | null;
+            /** @description The start of each bucket, Unix seconds */
+            buckets: number[];
+            items: components["schemas"]["RedItem"][];
+            truncated: boolean;
+            /** @description The statements that ran, in their order */
+            sql: string[];
+            /** @description Milliseconds of the call */
+            elapsed_ms: number;
+            /** @description Rows that ClickHouse read */
+            rows_read: number;
+        };
+        RedItem: {
+            app_id: number;
+            service: string;
+            /** @description null: all of the service */
+            operation: string | null;
+            requests: number;
+            /** @description Requests with the status Error */
+            errors: number;
+            /** @description Requests a second, over the whole period */
+            per_second: number;
+            /** @description From 0 to 1 */
+            error_ratio: number;
+            /** @description Milliseconds, at most 1 % off */
+            p50_ms: number;
+            /** @description Milliseconds, at most 1 % off */
+            p95_ms: number;
+            /** @description Milliseconds, at most 1 % off */
+            p99_ms: number;
+            /** @description One value of each bucket; null beyond the first 20 items */
+            series: {
+                requests: number[];
+                errors: number[];
+                /** @description null: no request in the bucket */
+                p50_ms: (number | null)[];
+                /** @description null: no request in the bucket */
+                p95_ms: (number | null)[];
+                /** @description null: no request in the bucket */
+                p99_ms: (number | null)[];
+            } | null;
+        };
+        RedQuery: {
+            /** @description Only of this application */
+            app_id?: number;
+            /** @description service.name */
+            service?: string;
+            /** @description Name of the spans */
+            operation?: string;
+            /**
+             * @description Kinds of spans that count as requests
+             * @default [
+             *       "server",
+             *       "consumer"
+             *     ]
+             */
+            kinds: ("unspecified" | "internal" | "server" | "client" | "producer" | "consumer")[];
+            /**
+             * @description An item for each service, or for each operation of each service
+             * @default service
+             * @enum {string}
+             */
+            by: "service" | "operation";
+            /**
+             * @description Also the buckets of the first 20 items
+             * @default false
+             */
+            series: boolean;
+            /** @description At or after this time, Unix seconds; default an hour before until */
+            since?: number;
+            /** @description Before this time, Unix seconds; default now */
+            until?: number;
+            /**
+             * @description Allows a period of more than 7 days
+             * @default false
+             */
+            wide: boolean;
+            /** @description Seconds of a bucket; default the smallest one of at most 600 buckets */
+            step?: number;
+            /** @default 100 */
+            limit: number;
         };
         Logs: {
             since: number;
@@ -7396,6 +7502,40 @@ export interface operations {
             403: components["responses"]["Problem403"];
             404: components["responses"]["Problem404"];
             409: components["responses"]["Problem409"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+            504: components["responses"]["Problem504"];
+        };
+    };
+    post_query_red: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["RedQuery"];
+            };
+        };
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Red"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
             422: components["responses"]["Problem422"];
             429: components["responses"]["Problem429"];
             503: components["responses"]["Problem503"];

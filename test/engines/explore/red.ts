@@ -85,7 +85,7 @@ const expectQuantile = (ms: number, of: readonly (typeof spans)[number][], level
 };
 
 describe('requests, errors and durations', () => {
-  it('count each span once while it is stored twice, and only the kinds that are asked', async () => {
+  it('count each span once while it is stored twice, and only spans of the kinds of the query', async () => {
     const { items, step, buckets } = await redOf({ service: 'red' });
     expect([step, buckets]).toEqual([null, []]);
     const [item, ...others] = items;

@@ -144,7 +144,7 @@ const reviewed: Readonly<Record<string, readonly string[]>> = {
   ],
   'a text of the program itself: a key, an id, a statement, a setting, a path of its own': [
     'stores/clickhouse/literals.ts /^-?\\d{1,20}$/',
-    'stores/clickhouse/literals.ts /^U?Int64$/',
+    'stores/clickhouse/literals.ts /^(?:U?Int(?:32|64)|DateTime)$/',
     'stores/clickhouse/literals.ts /\\{(\\w+):([\\w()]+)\\}/g',
     'dead-letters/dead-letter.ts /^dl:(.+):\\d+$/',
     'dead-letters/received-item.ts /^(\\d{1,20})\\+(\\d{1,10})$/',
