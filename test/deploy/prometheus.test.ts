@@ -202,7 +202,9 @@ describe.skipIf(missing !== undefined)(
         );
         expect(rows.map(({ metric }) => metric['pipeline']).toSorted()).toEqual([
           'ledger',
+          'logs',
           'metrics',
+          'otel_metrics',
           'traces',
         ]);
       });

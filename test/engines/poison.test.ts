@@ -3,10 +3,11 @@ import { z } from 'zod';
 import { type Bus, connectBus } from '../../src/bus/connection.ts';
 import { createPublisher, type Publisher } from '../../src/bus/publisher.ts';
 import { blockStatements } from '../../src/stores/clickhouse/block-statements.ts';
-import { logsTable } from '../../src/stores/clickhouse/item-tables.ts';
+import { dataPointTables, logsTable } from '../../src/stores/clickhouse/item-tables.ts';
 import { createQuestdbWriter, readRefusal } from '../../src/stores/questdb/writer.ts';
 import { type BlocksHeader, encodeBlocksEnvelope } from '../../src/wire/blocks-envelope.ts';
 import { readBlock } from '../../src/wire/native/block-reader.ts';
+import { type DataPointRow, dataPointParts, dataPointsMessage } from '../support/otlp/data-point-blocks.ts';
 import { type LogRow, logBlocks, logsMessage } from '../support/otlp/log-blocks.ts';
 import { readDeadLetters } from '../support/outcomes/dead-letters.ts';
 import { fetchEngine } from '../support/stack/fetch-engine.ts';
@@ -31,6 +32,7 @@ beforeAll(async () => {
   // A rule that only the database has: the limits of a row can change with its version.
   await run("ALTER TABLE otel.otel_traces ADD CONSTRAINT no_poison CHECK SpanName != 'poison'");
   await run("ALTER TABLE otel.otel_logs ADD CONSTRAINT no_poison CHECK Body != 'poison'");
+  await run("ALTER TABLE otel.otel_metrics_histogram ADD CONSTRAINT no_poison CHECK MetricName != 'poison'");
 });
 afterAll(async () => {
   publisher.close();
@@ -224,6 +226,97 @@ describe('log records in LOGS', () => {
     for (const { sequence } of items) await stack.api('POST', `/api/v1/dead-letters/${sequence}/redrive`, {});
     await stack.waitForEmptyStream('LOGS');
     expect(await bodiesOf(appId)).toEqual(rows.map(({ body }) => body));
+    expect(await balanceOf(appId)).toEqual({ stored: 40 });
+  });
+});
+
+describe('data points in OTEL_METRICS', () => {
+  const day = Math.floor(Date.now() / 86_400_000);
+  /** Of all five tables in turn, on one day at any time. */
+  const rowsOf = (count: number, poisoned: readonly number[] = []): DataPointRow[] =>
+    many(count, poisoned).map((metric, index) => ({
+      table: (dataPointTables[index % 5] ?? dataPointTables[0]).name,
+      at: day * 86_400_000 + index,
+      service: `s${index % 3}`,
+      metric,
+    }));
+  const publish = (
+    id: string,
+    rows: readonly DataPointRow[],
+    message: Parameters<typeof dataPointsMessage>[1],
+  ) => publisher.publish('otelmetrics.0', id, dataPointsMessage(rows, message), 1);
+  /** Of every table, in the order of the request. */
+  const metricsOf = async (appId: number): Promise<unknown[]> => {
+    const tables = dataPointTables.map(
+      ({ name }) => `SELECT MetricName, uid, '${name}' AS place FROM otel.${name} WHERE AppId = ${appId}`,
+    );
+    const rows = await stack.spansQuery(`SELECT * FROM (${tables.join(' UNION ALL ')}) ORDER BY uid`);
+    return rows.map((row) => `${String(row['place'])} ${String(row['MetricName'])}`);
+  };
+  const placesOf = (rows: readonly DataPointRow[]) => rows.map(({ table, metric }) => `${table} ${metric}`);
+  const balanceOf = async (appId: number): Promise<Record<string, number>> => {
+    await stack.waitForEmptyStream('LEDGER');
+    const rows = await stack.spansQuery(
+      `SELECT kind, sum(count) AS items FROM otel.ingest_outcomes FINAL ARRAY JOIN mapKeys(outcomes) AS kind, mapValues(outcomes) AS count
+        WHERE app_id = ${appId} AND pipeline = 'otel_metrics' GROUP BY kind HAVING items != 0 ORDER BY kind`,
+    );
+    return Object.fromEntries(rows.map((row) => [String(row['kind']), Number(row['items'])]));
+  };
+
+  it('are stored once in the tables of their kinds, however often their message comes', async () => {
+    const { app_id: appId } = await stack.createApplication('points-once');
+    const rows = rowsOf(100);
+    const message = { base: 2n ** 61n + 3_000_000n, appId, arrivedAt: Date.now() };
+    for (const id of ['points-1', 'points-2', 'points-3']) await publish(id, rows, message);
+    await stack.waitForEmptyStream('OTEL_METRICS');
+    expect(await metricsOf(appId)).toEqual(placesOf(rows));
+    expect(await balanceOf(appId)).toEqual({ stored: 100 });
+  });
+
+  it('that two attempts stored both are merged into one, by the day that is owed for their table', async () => {
+    const { app_id: appId } = await stack.createApplication('points-overlap');
+    const rows = rowsOf(50);
+    const message = { base: 2n ** 61n + 4_000_000n, appId, arrivedAt: Date.now(), mayOverlap: true };
+    const [, sums] = dataPointTables;
+    // Merges by the server itself would make one row of both at any time; OPTIMIZE is not bound by it.
+    await run(`ALTER TABLE otel.${sums.name} MODIFY SETTING max_bytes_to_merge_at_max_space_in_pool = 1`);
+    const doubled = dataPointParts(rows, message).filter(({ part }) => part.itemTable === sums.name);
+    for (const { block } of [...doubled, ...doubled])
+      await run(Buffer.from(block), blockStatements(sums).plainInsert);
+    expect(await metricsOf(appId)).toHaveLength(20);
+    await publish('points-overlap', rows, message);
+    await stack.waitForEmptyStream('OTEL_METRICS');
+    await waitFor('the day is merged', 60_000, async () => {
+      const metrics = (await stack.transfer[0]?.metrics()) ?? '';
+      return /optimised_partitions_total\{pipeline="otel_metrics"[^}]*\} [1-9]/.test(metrics);
+    });
+    expect(await metricsOf(appId)).toEqual(placesOf(rows));
+    await run(`ALTER TABLE otel.${sums.name} RESET SETTING max_bytes_to_merge_at_max_space_in_pool`);
+  });
+
+  it('are dead-lettered one by one where their table refuses them, and stored once in it by the redrive', async () => {
+    const { app_id: appId } = await stack.createApplication('points-poisoned');
+    // Histograms.
+    const rows = rowsOf(40, [2, 17]);
+    await publish('points-poison', rows, { base: 2n ** 61n + 5_000_000n, appId, arrivedAt: Date.now() });
+    await stack.waitForEmptyStream('OTEL_METRICS');
+    expect(await metricsOf(appId)).toEqual(placesOf(rows.filter(({ metric }) => metric !== 'poison')));
+    expect(await balanceOf(appId)).toEqual({ dead_lettered: 2, stored: 38 });
+    const letters = (await readDeadLetters(bus)).filter(({ header }) => header['appId'] === appId);
+    expect(letters.map(({ header }) => [header['reason'], header['stream'], header['part']])).toEqual(
+      [2, 17].map((ordinal) => [
+        'data_point_refused',
+        'OTEL_METRICS',
+        expect.objectContaining({ itemTable: 'otel_metrics_histogram', rows: 1, first: ordinal }),
+      ]),
+    );
+    await run('ALTER TABLE otel.otel_metrics_histogram DROP CONSTRAINT no_poison');
+    const found = await stack.api('GET', `/api/v1/dead-letters?pipeline=otel_metrics&app_id=${appId}`);
+    const { items } = z.object({ items: z.array(z.object({ sequence: z.number() })) }).parse(found.body);
+    expect(items).toHaveLength(2);
+    for (const { sequence } of items) await stack.api('POST', `/api/v1/dead-letters/${sequence}/redrive`, {});
+    await stack.waitForEmptyStream('OTEL_METRICS');
+    expect(await metricsOf(appId)).toEqual(placesOf(rows));
     expect(await balanceOf(appId)).toEqual({ stored: 40 });
   });
 });

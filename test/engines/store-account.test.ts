@@ -11,7 +11,7 @@ import { countedBase, hashedBase, type UidBase } from '../../src/model/uid.ts';
 import { jsonTraces } from '../../src/rules/spans/json-traces.ts';
 import { createBlockWriter } from '../../src/stores/clickhouse/block-writer.ts';
 import { type Clickhouse, createClickhouse } from '../../src/stores/clickhouse/client.ts';
-import { spansTable } from '../../src/stores/clickhouse/item-tables.ts';
+import { dataPointTables, itemTables, spansTable } from '../../src/stores/clickhouse/item-tables.ts';
 import { createQuestdbSql, type QuestdbSql } from '../../src/stores/questdb/sql.ts';
 import { createQuestdbTables } from '../../src/stores/questdb/tables.ts';
 import { createQuestdbWriter, type QuestdbWriter } from '../../src/stores/questdb/writer.ts';
@@ -29,6 +29,7 @@ import {
   type Part,
 } from '../../src/wire/metrics-envelope.ts';
 import { defaultItemLimits } from '../../src/wire/otlp/types.ts';
+import { dataPointsMessage } from '../support/otlp/data-point-blocks.ts';
 import { firstDelivery } from '../support/outcomes/deliveries.ts';
 import { insertRecords, type SettledRecord, settledRecords } from '../support/outcomes/settled-rows.ts';
 import { encodePoints } from '../support/push/encode-points.ts';
@@ -61,7 +62,7 @@ afterAll(async () => {
   await engines?.stop();
 });
 beforeEach(async () => {
-  for (const table of ['otel_traces', 'ingest_outcomes'])
+  for (const table of [...itemTables.map(({ name }) => name), 'ingest_outcomes'])
     await clickhouse.run(`TRUNCATE TABLE otel.${table}`);
 });
 
@@ -151,6 +152,28 @@ const exportSpans = async (appId: number, daysAgo: readonly number[], isRecorded
   for (const block of read.envelope.partBytes)
     await spanWriter.insertPlain({ queryId: `tm-TRACES-1-9-1-${counter++}`, blocks: [block] });
   if (isRecorded) await insertRecords(clickhouse, settledRecords('traces', validateItems(read.envelope)));
+};
+
+/** Stores a data point of each kind on each of these days ago for an application, with their record. */
+const exportDataPoints = async (appId: number, daysAgo: readonly number[]): Promise<void> => {
+  const rows = daysAgo.flatMap((days) =>
+    dataPointTables.map(({ name }) => ({ table: name, at: noon(days), service: 's', metric: 'm' })),
+  );
+  const message = {
+    base: BigInt(countedBase(1_400_000, counter++ * 1000).text),
+    appId,
+    arrivedAt: Date.now(),
+  };
+  const read = decodeBlocksEnvelope(dataPointsMessage(rows, message), 1);
+  if (read.kind !== 'envelope') throw new Error(read.kind);
+  for (const [index, { itemTable }] of read.envelope.header.parts.entries()) {
+    const table = dataPointTables.find(({ name }) => name === itemTable) ?? dataPointTables[0];
+    await createBlockWriter(clickhouse, table, { insertMsMax: 20_000 }).insertPlain({
+      queryId: `tm-OTEL_METRICS-1-9-1-${counter++}`,
+      blocks: read.envelope.partBytes.slice(index, index + 1),
+    });
+  }
+  await insertRecords(clickhouse, settledRecords('otel_metrics', validateItems(read.envelope)));
 };
 
 const compare = async (points: readonly PointsTable[], change: Partial<StoreTargets> = {}) => {
@@ -252,6 +275,18 @@ describe('the records beside the stores', () => {
       [two.dataId, 0, 'missing_in_the_store', 2],
       [7, 1, 'missing_in_the_store', 3],
       [7, 0, 'missing_in_the_store', 1],
+    ]);
+  });
+
+  it('add the tables of data points, and name the rows of one that was truncated', async () => {
+    await exportDataPoints(7, [0, 1, 1]);
+    await exportDataPoints(8, [0]);
+    expect(await compare([])).toEqual({ differences: [], inFlight: 0, compared: { days: 3, rows: 20 } });
+    await clickhouse.run('TRUNCATE TABLE otel.otel_metrics_summary');
+    expect((await compare([])).differences).toEqual([
+      [7, 1, 'missing_in_the_store', 2],
+      [7, 0, 'missing_in_the_store', 1],
+      [8, 0, 'missing_in_the_store', 1],
     ]);
   });
 

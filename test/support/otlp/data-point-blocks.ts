@@ -18,6 +18,7 @@ type Message = {
   readonly base: bigint;
   readonly appId: number;
   readonly arrivedAt: number;
+  readonly mayOverlap?: boolean;
   /** Texts of deferred data points, beside the others. */
   readonly deferred?: readonly object[];
 };
@@ -80,7 +81,7 @@ export const dataPointParts = (
 
 /** A message of OTEL_METRICS with these data points, and with deferred ones after them. */
 export const dataPointsMessage = (rows: readonly DataPointRow[], message: Message): Buffer => {
-  const { base, appId, arrivedAt, deferred = [] } = message;
+  const { base, appId, arrivedAt, mayOverlap = false, deferred = [] } = message;
   const parts = dataPointParts(rows, message);
   const text = Buffer.from(JSON.stringify(deferred));
   const group = {
@@ -91,6 +92,7 @@ export const dataPointsMessage = (rows: readonly DataPointRow[], message: Messag
     {
       ...{ version: envelopeVersion, kind: 'data_points', arrivedAt, outcomes: [] },
       key: { base: String(base), first: 0 },
+      ...(mayOverlap ? { mayOverlap } : {}),
       parts: parts.map(({ part }) => part),
       deferred: deferred.length === 0 ? [] : [group],
     },
