@@ -152,7 +152,7 @@ const pointsWriteRow = async (engines: TestEngines, inputs: StageInputs): Promis
   const bodies = Math.min(inputs.pointRows.length, rowsPerWrite / inputs.pointsPerBody);
   const rows = Buffer.concat(inputs.pointRows.slice(0, bodies));
   const write = async (): Promise<void> => {
-    const result = await writer.write(rows);
+    const result = await writer.write([rows]);
     if (result.kind !== 'stored')
       throw new Error(`QuestDB does not take the rows: ${JSON.stringify(result)}`);
   };

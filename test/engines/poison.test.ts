@@ -365,7 +365,7 @@ describe('the answer of the pinned QuestDB', () => {
   });
   afterAll(() => writer.close());
 
-  const write = (rows: string) => writer.write(Buffer.from(rows));
+  const write = (rows: string) => writer.write([Buffer.from(rows)]);
   const good = `${table},target=a num=1,uid=1i 1700000000000\n`;
 
   it('to a missing table names the table', async () => {

@@ -72,9 +72,9 @@ export const sabotages: readonly Sabotage[] = [
     edits: [
       {
         file: 'src/transfer/points/write-batch.ts',
-        from: 'await writer.write(body).catch(',
-        // Without its last row, where it has several.
-        to: 'await writer.write(body.subarray(0, body.lastIndexOf(10, -2) + 1 || body.length)).catch(',
+        from: 'await writer.write(pieces).catch(',
+        // Without the last row of each piece, where it has several.
+        to: 'await writer.write(pieces.map((rows) => rows.subarray(0, rows.lastIndexOf(10, -2) + 1 || rows.length))).catch(',
       },
     ],
     project: 'engines',

@@ -1,3 +1,4 @@
+import { Readable } from 'node:stream';
 import { Agent, request } from 'undici';
 import { errorText, Fault } from '../../model/fault.ts';
 import { oneLine, patternTextMax } from '../../model/text-forms.ts';
@@ -17,10 +18,10 @@ export type WriteResult =
 /** Writes line protocol with millisecond timestamps. Writing the same rows again changes nothing (upsert on timestamp, uid). */
 export type QuestdbWriter = {
   /**
-   * Throws a transient Fault when the outcome is unknown: write again. `questdb_unavailable`: away, late, busy;
+   * Rows in pieces, one request. Throws a transient Fault when the outcome is unknown: write again. `questdb_unavailable`: away, late, busy;
    * `questdb_unclassified`: its answer about these rows or their tables is unknown to Tidemark.
    */
-  write(rows: Uint8Array): Promise<WriteResult>;
+  write(pieces: readonly Uint8Array[]): Promise<WriteResult>;
   /**
    * Closes the connections once they have answered; the next write uses a new one. QuestDB keeps a picture of a table's columns for
    * each connection, and refuses rows by it after the table was changed by another way (9.3.4).
@@ -133,6 +134,9 @@ export const answerFault = (status: number, body: string): Fault => {
   );
 };
 
+const lengthOf = (pieces: readonly Uint8Array[]): number =>
+  pieces.reduce((sum, { length }) => sum + length, 0);
+
 export type QuestdbWriterOptions = {
   /** `http://[user:password@]host:port` */
   readonly url: string;
@@ -163,14 +167,15 @@ export const createQuestdbWriter = ({ url, timeoutMs }: QuestdbWriterOptions): Q
     get connections() {
       return connections;
     },
-    write: async (rows) => {
+    write: async (pieces) => {
       let status: number;
       let body: string;
       try {
         const response = await request(endpoint, {
           method: 'POST',
-          headers,
-          body: rows,
+          // Without the length the body goes in chunks.
+          headers: { ...headers, 'Content-Length': String(lengthOf(pieces)) },
+          body: pieces.length === 1 && pieces[0] !== undefined ? pieces[0] : Readable.from(pieces),
           dispatcher: agent,
           signal: AbortSignal.timeout(timeoutMs),
         });

@@ -45,16 +45,36 @@ const chunksOf = (messages: readonly HeldMessage[], isLeftOut: (part: Part) => b
   return [...byTable.values()].flat();
 };
 
-const concat = (chunks: readonly Chunk[]): Uint8Array => {
-  const only = chunks[0];
-  return chunks.length === 1 && only !== undefined
-    ? only.bytes
-    : Buffer.concat(chunks.map((chunk) => chunk.bytes));
+/** Smaller chunks are sent together: each piece is a write on the socket. Larger ones are not copied. */
+const pieceBytesLeast = 32 * 1024;
+
+/** The bytes of the chunks in order, in pieces for one request. */
+const piecesOf = (chunks: readonly Chunk[]): Uint8Array[] => {
+  const pieces: Uint8Array[] = [];
+  let small: Uint8Array[] = [];
+  let smallBytes = 0;
+  const endSmall = (): void => {
+    if (small.length > 0) pieces.push(small.length === 1 && small[0] ? small[0] : Buffer.concat(small));
+    small = [];
+    smallBytes = 0;
+  };
+  for (const { bytes } of chunks) {
+    if (bytes.length >= pieceBytesLeast) {
+      endSmall();
+      pieces.push(bytes);
+      continue;
+    }
+    small.push(bytes);
+    smallBytes += bytes.length;
+    if (smallBytes >= 8 * pieceBytesLeast) endSmall();
+  }
+  endSmall();
+  return pieces;
 };
 
 /** Takes the row out of the chunk that holds it, and returns it with its part. Undefined for a missing row. */
-const cutRow = (chunks: Chunk[], body: Uint8Array, line: number, why: string): RefusedRow | undefined => {
-  const found = findRow(body, line);
+const cutRow = (chunks: Chunk[], line: number, why: string): RefusedRow | undefined => {
+  const found = findRow(Buffer.concat(chunks.map(({ bytes }) => bytes)), line);
   if (found === undefined) return undefined;
   let offset = 0;
   for (const chunk of chunks) {
@@ -128,10 +148,10 @@ export const writeBatch = async (
   const storedTables = new Set<string>();
   let isRenewed = false;
 
-  const send = async (body: Uint8Array): Promise<WriteResult> => {
+  const send = async (pieces: readonly Uint8Array[]): Promise<WriteResult> => {
     const startedAt = performance.now();
     const seconds = (): number => (performance.now() - startedAt) / 1000;
-    const result = await writer.write(body).catch((error: unknown) => {
+    const result = await writer.write(pieces).catch((error: unknown) => {
       onWrite('failed', seconds());
       throw error;
     });
@@ -143,9 +163,8 @@ export const writeBatch = async (
   const writeChunks = async (sent: readonly Chunk[]): Promise<Chunk[][]> => {
     let chunks = sent.filter(({ part }) => !missingTables.has(part.table) && !brokenTables.has(part.table));
     for (let refusals = 0; chunks.length > 0; ) {
-      const body = concat(chunks);
-      if (body.length === 0) return [];
-      const result = await send(body);
+      if (bytesIn(chunks) === 0) return [];
+      const result = await send(piecesOf(chunks));
       if (result.kind === 'stored') {
         for (const { part } of chunks) storedTables.add(part.table);
         return [];
@@ -166,7 +185,7 @@ export const writeBatch = async (
         writer.renew();
         continue;
       }
-      const row = cutRow(chunks, body, result.line, result.why);
+      const row = cutRow(chunks, result.line, result.why);
       if (row === undefined) throw notSent(`refused row ${result.line}`);
       refused.push(row);
       chunks = chunks.filter(({ bytes }) => bytes.length > 0);

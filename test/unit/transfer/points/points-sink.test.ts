@@ -76,7 +76,7 @@ const sinkOf = (purged: Set<number>, answer: (body: string) => WriteResult = () 
   const sink = createPointsSink(
     {
       write: async (bytes) => {
-        const body = Buffer.from(bytes).toString('utf8');
+        const body = Buffer.concat(bytes).toString('utf8');
         bodies.push(body);
         return answer(body);
       },
