@@ -29,6 +29,9 @@ const shorten = (text: string): string =>
 const shownValue = (value: NativeValue): unknown => {
   if (typeof value === 'bigint') return value.toString();
   if (typeof value === 'string') return shorten(value);
+  // JSON has no text for infinities and for what is no number.
+  if (typeof value === 'number') return Number.isFinite(value) ? value : String(value);
+  if (typeof value === 'boolean' || value === null) return value;
   if (value instanceof Map)
     return Object.fromEntries(
       [...value].map(([name, each]) => [name, isSecretName(name) ? mask : shownValue(each)]),

@@ -16,7 +16,7 @@ export const insideOf = (type: string, name: string): string | undefined =>
   type.startsWith(`${name}(`) && type.endsWith(')') ? type.slice(name.length + 1, -1) : undefined;
 
 /** Types of 64 bits a row. */
-const wordTypes = /^(?:U?Int64|DateTime64\(\d\))$/;
+const wordTypes = /^(?:U?Int64|Float64|DateTime64\(\d\))$/;
 
 /** The small numbers that a block may have. */
 export const isNumberType = (type: string): type is keyof typeof numberWidths =>
@@ -25,6 +25,12 @@ export const isNumberType = (type: string): type is keyof typeof numberWidths =>
 /** The bytes of a row of a type of numbers; undefined for any other type. */
 export const numberWidth = (type: string): 1 | 4 | 8 | undefined =>
   isNumberType(type) ? numberWidths[type] : wordTypes.test(type) ? 8 : undefined;
+
+/** The bytes of a value of numbers that may be null, beside the byte that says so; undefined for any other type. */
+export const nullableWidth = (type: string): 1 | 4 | 8 | undefined => {
+  const inside = insideOf(type, 'Nullable');
+  return inside === undefined ? undefined : numberWidth(inside);
+};
 
 /** More rows than any block of Tidemark has. */
 export const rowsMax = 2 ** 28;
@@ -185,6 +191,11 @@ export const skipData = (cursor: BlockCursor, type: string, rows: number): void 
   const width = numberWidth(type);
   if (width !== undefined) {
     cursor.take(width * rows);
+    return;
+  }
+  const nullable = nullableWidth(type);
+  if (nullable !== undefined) {
+    cursor.take((1 + nullable) * rows);
     return;
   }
   const array = insideOf(type, 'Array');

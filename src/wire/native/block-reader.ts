@@ -24,6 +24,7 @@ import {
   TextColumn,
   WordColumn,
 } from './columns.ts';
+import { NullableColumn } from './value-columns.ts';
 
 type Words = {
   readonly kind: 'words';
@@ -40,12 +41,21 @@ type Pairs = {
   readonly keys: ReadColumn;
   readonly values: ReadColumn;
 };
-type ReadColumn = Words | Plain | Low | List | Pairs;
+/** A byte that is 1 for null, and the values. */
+type Nullable = { readonly kind: 'nullable'; readonly nulls: number; readonly values: Words };
+type ReadColumn = Words | Plain | Low | List | Pairs | Nullable;
 
 export { UnreadableBlock } from './block-cursor.ts';
 
-/** A value of a row: text, a number (DateTime and DateTime64 in their own unit), arrays and maps of these. */
-export type NativeValue = string | bigint | readonly NativeValue[] | ReadonlyMap<string, NativeValue>;
+/** A value of a row: text, a whole number (DateTime and DateTime64 in their own unit), a double, arrays and maps of these. */
+export type NativeValue =
+  | string
+  | bigint
+  | number
+  | boolean
+  | null
+  | readonly NativeValue[]
+  | ReadonlyMap<string, NativeValue>;
 
 const readLow = (cursor: BlockCursor, rows: number): Low => {
   const nothing = new Uint32Array(0);
@@ -63,11 +73,24 @@ const readLow = (cursor: BlockCursor, rows: number): Low => {
   return { kind: 'low', dictionary, indexes };
 };
 
+const readNullable = (cursor: BlockCursor, type: string, rows: number): Nullable => {
+  const width = numberWidth(type);
+  if (width !== 8) throw new UnreadableBlock(`unknown column type Nullable(${type})`);
+  const nulls = cursor.take(rows);
+  return {
+    kind: 'nullable',
+    nulls,
+    values: { kind: 'words', type, width, start: cursor.take(width * rows) },
+  };
+};
+
 const readData = (cursor: BlockCursor, type: string, rows: number): ReadColumn => {
   if (type === 'String') return { kind: 'texts', texts: cursor.texts(rows) };
   if (type === 'LowCardinality(String)') return readLow(cursor, rows);
   const width = numberWidth(type);
   if (width !== undefined) return { kind: 'words', type, width, start: cursor.take(width * rows) };
+  const inside = insideOf(type, 'Nullable');
+  if (inside !== undefined) return readNullable(cursor, inside, rows);
   const array = insideOf(type, 'Array');
   const map = insideOf(type, 'Map');
   if (array === undefined && map === undefined) throw new UnreadableBlock(`unknown column type ${type}`);
@@ -169,14 +192,21 @@ export class NativeBlock {
     return this.bytes.toString('utf8', starts[row] ?? 0, ends[row] ?? 0);
   }
 
+  private number({ type, width, start }: Words, row: number): NativeValue {
+    const at = start + width * row;
+    if (type === 'Bool') return this.bytes[at] !== 0;
+    if (type === 'Float64') return this.bytes.readDoubleLE(at);
+    if (type === 'Int32') return BigInt(this.bytes.readInt32LE(at));
+    if (width !== 8) return BigInt(this.bytes.readUIntLE(at, width));
+    return type === 'UInt64' ? this.bytes.readBigUInt64LE(at) : this.bytes.readBigInt64LE(at);
+  }
+
   private value(column: ReadColumn, row: number): NativeValue {
     if (column.kind === 'texts') return this.text(column.texts, row);
     if (column.kind === 'low') return this.text(column.dictionary, column.indexes[row] ?? 0);
-    if (column.kind === 'words') {
-      const at = column.start + column.width * row;
-      if (column.width !== 8) return BigInt(this.bytes.readUIntLE(at, column.width));
-      return column.type === 'UInt64' ? this.bytes.readBigUInt64LE(at) : this.bytes.readBigInt64LE(at);
-    }
+    if (column.kind === 'words') return this.number(column, row);
+    if (column.kind === 'nullable')
+      return this.bytes[column.nulls + row] === 0 ? this.number(column.values, row) : null;
     const from = row === 0 ? 0 : (column.offsets[row - 1] ?? 0);
     const items = Array.from({ length: (column.offsets[row] ?? 0) - from }, (_, index) => from + index);
     if (column.kind === 'array') return items.map((item) => this.value(column.items, item));
@@ -233,6 +263,20 @@ const copyNumbers = (
   return copy;
 };
 
+const copyNullable = (
+  { bytes, view }: ByteSource,
+  { nulls, values }: Nullable,
+  rows: Uint32Array,
+): NullableColumn => {
+  const copy = new NullableColumn(values.type);
+  for (const row of rows) {
+    const at = values.start + 8 * row;
+    if (bytes[nulls + row] === 0) copy.push(view.getUint32(at, true), view.getUint32(at + 4, true));
+    else copy.pushNull();
+  }
+  return copy;
+};
+
 const copyColumn = (source: ByteSource, column: ReadColumn, rows: Uint32Array): Column => {
   if (column.kind === 'low') return copyLow(source, column, rows);
   if (column.kind === 'texts') {
@@ -250,6 +294,7 @@ const copyColumn = (source: ByteSource, column: ReadColumn, rows: Uint32Array): 
     }
     return copy;
   }
+  if (column.kind === 'nullable') return copyNullable(source, column, rows);
   const { items, ends } = spread(column.offsets, rows);
   const offsets = new WordColumn('UInt64');
   for (const end of ends) offsets.push(end, 0);
@@ -262,8 +307,8 @@ const copyColumn = (source: ByteSource, column: ReadColumn, rows: Uint32Array): 
 };
 
 /**
- * Decodes one block of the types that Tidemark has (DateTime64, DateTime, Int64, UInt64, UInt8, String, LowCardinality(String), and Array
- * and Map of them). With `wanted` only those columns can be read afterwards, and the others are skipped. Throws only
+ * Decodes one block of the types that Tidemark has (numbers of 8, 32 and 64 bits, Bool, DateTime, DateTime64, Float64, Nullable of 64
+ * bits, String, LowCardinality(String), and Array and Map of them). With `wanted` only those columns can be read afterwards, and the others are skipped. Throws only
  * UnreadableBlock, for all other bytes.
  */
 export const readBlock = (bytes: Uint8Array, wanted?: ReadonlySet<string>): NativeBlock => {

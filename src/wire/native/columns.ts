@@ -32,10 +32,10 @@ export type WritableColumn = {
 };
 
 // Small, because a request may touch many days, each with a block; the usual block is a reused one.
-const rowsStart = 16;
+export const rowsStart = 16;
 const bytesStart = 256;
 /** The next block frees buffers that one block made larger than this. */
-const keptBytesMax = 512 * 1024;
+export const keptBytesMax = 512 * 1024;
 
 /** 64-bit values as two halves, least significant first: UInt64, Int64, DateTime64 and offsets alike. */
 export class WordColumn implements Column {
@@ -62,6 +62,19 @@ export class WordColumn implements Column {
     this.length += 2;
   }
 
+  /** Appends the first `count` values, as halves one after the other. */
+  pushFirst(words: Uint32Array, count: number): void {
+    const { length } = this;
+    if (length + 2 * count > this.words.length) {
+      const larger = new Uint32Array(Math.max(2 * this.words.length, length + 2 * count));
+      larger.set(this.words);
+      this.words = larger;
+    }
+    const { words: target } = this;
+    for (let index = 0; index < 2 * count; index++) target[length + index] = words[index] ?? 0;
+    this.length = length + 2 * count;
+  }
+
   size(): number {
     return 4 * this.length;
   }
@@ -83,9 +96,9 @@ export class WordColumn implements Column {
 }
 
 /** The bytes of a row in the columns of small numbers. DateTime is seconds since the epoch. */
-export const numberWidths = { UInt8: 1, DateTime: 4 } as const;
+export const numberWidths = { UInt8: 1, Bool: 1, DateTime: 4, UInt32: 4, Int32: 4 } as const;
 
-/** Small numbers, from 0. */
+/** Small numbers. Of a negative one the column has the two's complement. */
 export class NumberColumn implements Column {
   readonly type: keyof typeof numberWidths;
   private numbers: Uint8Array | Uint32Array;

@@ -1,6 +1,7 @@
 import {
   type BlockCursor,
   insideOf,
+  nullableWidth,
   numberWidth,
   partsOfMap,
   takeLowRows,
@@ -66,6 +67,33 @@ class MergedBytes implements MergedColumn {
     for (let index = 0; index < this.blocks.length; index++)
       to += this.blocks[index]?.copy(target, to, this.starts[index], this.ends[index]) ?? 0;
     return to;
+  }
+}
+
+/** Numbers that may be null: the bytes that say so of all blocks, then the numbers. */
+class MergedNullable implements MergedColumn {
+  private readonly nulls = new MergedBytes(skipNumbers(1));
+  private readonly values: MergedBytes;
+
+  constructor(width: number) {
+    this.values = new MergedBytes(skipNumbers(width));
+  }
+
+  add(cursor: BlockCursor, rows: number): void {
+    this.nulls.add(cursor, rows);
+    this.values.add(cursor, rows);
+  }
+
+  size(): number {
+    return this.nulls.size() + this.values.size();
+  }
+
+  writePrefix(_target: Buffer, at: number): number {
+    return at;
+  }
+
+  write(target: Buffer, at: number): number {
+    return this.values.write(target, this.nulls.write(target, at));
   }
 }
 
@@ -179,6 +207,8 @@ export const mergedColumn = (type: string): MergedColumn => {
   if (type === 'LowCardinality(String)') return new MergedLow();
   const width = numberWidth(type);
   if (width !== undefined) return new MergedBytes(skipNumbers(width));
+  const nullable = nullableWidth(type);
+  if (nullable !== undefined) return new MergedNullable(nullable);
   const array = insideOf(type, 'Array');
   if (array !== undefined) return new MergedLists([mergedColumn(array)]);
   const map = insideOf(type, 'Map');

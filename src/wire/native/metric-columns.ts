@@ -128,3 +128,12 @@ export const summaryColumns = [
   { name: 'Flags', type: 'UInt32' },
   ...ours,
 ] as const;
+
+/** The name of a column of any of these tables. */
+export type MetricColumnName = (
+  | typeof gaugeColumns
+  | typeof sumColumns
+  | typeof histogramColumns
+  | typeof exponentialHistogramColumns
+  | typeof summaryColumns
+)[number]['name'];
