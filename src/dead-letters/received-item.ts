@@ -2,6 +2,7 @@ import type { ApplicationNow, OwnerState, Owners, SourceNow } from '../directory
 import { Fault } from '../model/fault.ts';
 import { type ApplicationPipeline, isOfApplications, pipelineOfStream } from '../model/signals.ts';
 import type { ItemPlace } from '../model/uid.ts';
+import { encodeDeferredDataPoint } from '../rules/data-points/deferred-data-point.ts';
 import { encodeDeferredRecord } from '../rules/logs/deferred-record.ts';
 import { encodeDeferredPoint } from '../rules/points/deferred-point.ts';
 import type { Run } from '../rules/points/encoded-points.ts';
@@ -153,11 +154,7 @@ const encodePoint = async (owners: Owners, letter: Letter, options: EncodeOption
 const encoders: Readonly<Record<ApplicationPipeline, typeof encodeDeferredSpan>> = {
   traces: encodeDeferredSpan,
   logs: encodeDeferredRecord,
-  otel_metrics: () => ({
-    kind: 'dropped',
-    reason: 'body_malformed',
-    detail: 'no receiver takes data points',
-  }),
+  otel_metrics: encodeDeferredDataPoint,
 };
 
 const blockRows = (

@@ -47,6 +47,7 @@ export const refusalStatuses: Readonly<Record<RefusalReason, Exclude<ReceiverSta
   too_many_points: 413,
   too_many_spans: 413,
   too_many_records: 413,
+  too_many_data_points: 413,
   too_many_tokens: 413,
   content_type_unsupported: 415,
   encoding_unsupported: 415,

@@ -64,7 +64,7 @@ const pointReasons = [
   [
     'item_too_large',
     'the item alone is larger than a message may be',
-    'send fewer metrics per point, or fewer and shorter attributes per span or log record',
+    'send fewer metrics per point, or fewer and shorter attributes per span, log record or data point',
   ],
 ] as const;
 
@@ -92,12 +92,12 @@ const spanReasons = [
   ],
   [
     'attribute_invalid',
-    'an attribute of the item, its resource, its scope, an event or a link is not an OTLP KeyValue',
+    'an attribute of the item, its resource, its scope, an event, a link, an exemplar or the metadata of a metric is not an OTLP KeyValue',
     'send attributes as {"key": …, "value": {"stringValue": …}}',
   ],
   [
     'too_many_attributes',
-    'the item, its resource, its scope, an event or a link has more attributes than the limit',
+    'the item, its resource, its scope, an event, a link, an exemplar or the metadata of a metric has more attributes than the limit',
     "lower the SDK's attribute count limit",
   ],
   ['too_many_events', 'the span has more events than the limit', "lower the SDK's event count limit"],
@@ -119,7 +119,7 @@ const spanReasons = [
   ],
 ] as const;
 
-/** Reasons of spans that log records have too. */
+/** Reasons of spans that log records and data points have too. */
 const sharedReasons = [
   'attribute_invalid',
   'too_many_attributes',
@@ -142,27 +142,56 @@ const recordReasons = [
   ],
 ] as const;
 
+const dataPointReasons = [
+  [
+    'data_point_not_object',
+    'the data point is not a JSON object',
+    'send each data point as an object of OTLP, of the kind of its metric',
+  ],
+  ['metric_name_missing', 'the metric of the data point has no name', 'send the name of the metric'],
+  [
+    'data_point_field_invalid',
+    'a field of the data point or its metric has another type than OTLP defines, or the buckets and bounds of a histogram do not fit',
+    'send the field with the type that OTLP defines; bounds that increase, and one bucket more than there are bounds',
+  ],
+  [
+    'too_many_buckets',
+    'the data point has more buckets or quantiles than the limit',
+    'use fewer buckets, or a smaller maximum size of exponential histograms',
+  ],
+  [
+    'too_many_exemplars',
+    'the data point has more exemplars than the limit',
+    "use a smaller exemplar reservoir in the SDK's views",
+  ],
+  [
+    'too_many_series',
+    'the application has as many series as the limit within an hour, and this is a further one',
+    'remove attributes with many different values, or raise series_max in the policy of the application',
+  ],
+] as const;
+
 const timeReasons = [
   [
     'timestamp_not_numeric',
     'the timestamp is not a whole decimal number',
-    'send integer milliseconds (points) or decimal nanoseconds as a string (spans, log records)',
+    'send integer milliseconds (points) or decimal nanoseconds as a string (spans, log records, data points)',
   ],
   [
     'timestamp_zero_or_missing',
-    'the span has no start time or no end time, or the log record has neither a time nor an observed time',
-    'set startTimeUnixNano and endTimeUnixNano, or timeUnixNano of a log record',
+    'the span has no start time or no end time, the log record has neither a time nor an observed time, or the data point has no time',
+    'set startTimeUnixNano and endTimeUnixNano of a span, or timeUnixNano of a log record or a data point',
   ],
   [
     'timestamp_unit_seconds',
     'the timestamp looks like seconds',
-    'send milliseconds (points) or nanoseconds (spans, log records)',
+    'send milliseconds (points) or nanoseconds (spans, log records, data points)',
   ],
   ['timestamp_unit_millis', 'the timestamp looks like milliseconds', 'send nanoseconds'],
   [
     'timestamp_unit_micros',
     'the timestamp looks like microseconds',
-    'send milliseconds (points) or nanoseconds (spans, log records)',
+    'send milliseconds (points) or nanoseconds (spans, log records, data points)',
   ],
   ['timestamp_unit_nanos', 'the timestamp looks like nanoseconds', 'send milliseconds'],
   [
@@ -278,6 +307,11 @@ const traceRequestReasons = [
     'send fewer log records per request: lower the batch size of the exporter',
   ],
   [
+    'too_many_data_points',
+    'the request holds more data points than the limit',
+    'send fewer data points per request: lower the batch size of the exporter',
+  ],
+  [
     'too_many_tokens',
     'the resources of the request have more different tokens than the limit',
     'send the items of fewer applications per request',
@@ -341,8 +375,12 @@ export type SpanReason = (typeof spanReasons)[number][0] | 'item_too_large';
 export type RecordReason =
   | (typeof recordReasons)[number][0]
   | Extract<SpanReason, (typeof sharedReasons)[number]>;
+/** Why a data point was rejected: reasons of its own, and some that spans have too. */
+export type DataPointReason =
+  | (typeof dataPointReasons)[number][0]
+  | Extract<SpanReason, (typeof sharedReasons)[number]>;
 /** Why an item of an application was rejected. */
-export type ItemReason = SpanReason | RecordReason;
+export type ItemReason = SpanReason | RecordReason | DataPointReason;
 export type TimeReason = (typeof timeReasons)[number][0];
 export type RequestReason = (typeof requestReasons)[number][0];
 /** Why an OTLP receiver refused a request. */
@@ -385,6 +423,7 @@ export const reasons: readonly Reason[] = [
   ...rows(pointReasons, 'item', 'receiver'),
   ...rows(spanReasons, 'item', 'receiver'),
   ...rows(recordReasons, 'item', 'receiver'),
+  ...rows(dataPointReasons, 'item', 'receiver'),
   ...rows(timeReasons, 'item', 'transfer'),
   {
     code: 'data_source_purged',
@@ -432,7 +471,7 @@ export const reasons: readonly Reason[] = [
     stage: 'receiver',
     fixableBy: 'sender',
     meaning:
-      'a value of a span or a log record is longer than value_bytes_max and was truncated to it; the item is kept',
+      'a value of a span, a log record or a data point is longer than value_bytes_max and was truncated to it; the item is kept',
     remedy: 'send shorter values, or raise value_bytes_max in the policy of the application',
   },
   {
@@ -461,11 +500,16 @@ export const reasonCodes = {
     ...codesOf([...recordReasons, ...timeReasons.filter(([code]) => code !== 'end_before_start')]),
     ...sharedReasons,
   ],
+  dataPoints: [
+    ...codesOf([...dataPointReasons, ...timeReasons.filter(([code]) => code !== 'end_before_start')]),
+    ...sharedReasons,
+  ],
   times: codesOf(timeReasons),
   purges: ['data_source_purged', 'purged_by_operator'],
   pointValues: ['metric_columns_exceeded'],
   spanValues: ['event_time_invalid', 'link_id_invalid', 'value_cut'],
   recordValues: ['value_cut'],
+  dataPointValues: ['value_cut'],
   pushes: codesOf(requestReasons),
   exports: codesOf([...requestReasons, ...traceRequestReasons]),
   deadLetters: codesOf(deadLetterReasons),

@@ -8,7 +8,7 @@ export const itemCuttingRuleVersion = 1;
 export const itemRunBudget = 2 * 2 ** 20;
 export const itemOverhead = 256;
 
-/** Different pairs of a token and a day that one run may hold: each is a block, whose column names take space, too. */
+/** Different combinations of token, day and table that one run may hold: each is a block, whose column names take space, too. */
 export const runPartsMax = 256;
 
 /**
@@ -18,7 +18,7 @@ export const runPartsMax = 256;
 export const runsMax = 256;
 
 /**
- * Blocks that one request may make: one per run, application and day. ClickHouse writes each as a part, which costs as much as
+ * Blocks that one request may make: one per run, application, day and table. ClickHouse writes each as a part, which costs as much as
  * hundreds of rows; a year of items, or the applications of a gateway, are far fewer.
  */
 export const blocksMax = 2048;

@@ -24,14 +24,14 @@ import {
   runsMax,
 } from './cutting.ts';
 import { sentTime } from './deferred-texts.ts';
-import type { ItemRules } from './item-rules.ts';
+import type { ItemRules, SeriesHash } from './item-rules.ts';
 
 const dayMillis = 86_400_000;
 const examplesMax = 20;
 const word = 2 ** 32;
 
-/** Blocks for reuse: their buffers have the size that requests need. Few large ones are kept. */
-const freeBlocks = new Map<ItemRules, ItemBlock[]>();
+/** Blocks for reuse, by table: their buffers have the size that requests need. Few large ones are kept. */
+const freeBlocks = new Map<ItemRules, ItemBlock[][]>();
 const freeBlocksMax = runPartsMax;
 const largeBlocksMax = 4;
 const smallRowsMax = 64;
@@ -51,6 +51,7 @@ export class ItemEncoder implements ItemVisitor {
   private readonly baseLow: number;
   private readonly baseHigh: number;
   private readonly result: EncodedItems;
+  private readonly series: SeriesHash | undefined;
   private readonly owners = new Map<string | undefined, Owner>();
 
   // The row of the current resource.
@@ -72,6 +73,7 @@ export class ItemEncoder implements ItemVisitor {
   private lastPart = '';
   private lastDay = -1;
   private lastResource = 0;
+  private lastTable = 0;
   private blocks = new Map<string, ItemBlock>();
   private block: ItemBlock | undefined;
 
@@ -81,6 +83,7 @@ export class ItemEncoder implements ItemVisitor {
     this.slots = rules.slotsOf(state);
     this.context = context;
     this.row = new ResourceRow(state.keptResource);
+    this.series = context.admitsSeries === undefined ? undefined : rules.newSeries?.(this.row);
     const base = BigInt(context.base.text);
     this.baseLow = Number(base & 0xffffffffn);
     this.baseHigh = Number(base >> 32n);
@@ -154,7 +157,18 @@ export class ItemEncoder implements ItemVisitor {
     }
     const reason = this.rules.judgeTimes(state, context.arrivedAt, owner.policy);
     if (reason !== undefined) return this.defer(run, owner, ordinal, reason);
+    if (this.series !== undefined && !this.admits(this.series, owner)) {
+      const detail =
+        'the application has as many series as its limit within an hour, and this is a further one';
+      return this.reject(run, owner, ordinal, 'too_many_series', { field: '', detail, got: '' });
+    }
     this.keep(run, owner, ordinal, day);
+  }
+
+  /** To be asked last: a series of an item that is rejected takes no place. */
+  private admits(series: SeriesHash, { appId }: ItemsOwner): boolean {
+    series.set(this.state);
+    return this.context.admitsSeries?.(appId, series.low, series.high) !== false;
   }
 
   /** The result of the request. Call it once, after its reader. */
@@ -169,10 +183,12 @@ export class ItemEncoder implements ItemVisitor {
 
   /** Releases the blocks of a request, also after an error. */
   release(): void {
-    const free = freeBlocks.get(this.rules) ?? [];
-    freeBlocks.set(this.rules, free);
+    const tables = freeBlocks.get(this.rules) ?? [];
+    freeBlocks.set(this.rules, tables);
     for (const block of this.blocks.values()) {
       block.clear();
+      const free = tables[block.table] ?? [];
+      tables[block.table] = free;
       const limit = block.rowsPeak > smallRowsMax ? largeBlocksMax : freeBlocksMax;
       if (free.length < limit) free.push(block);
     }
@@ -183,11 +199,15 @@ export class ItemEncoder implements ItemVisitor {
   /** The run for the next item: the current one, or a new one where the current one would become too large. */
   private runFor(ordinal: number, cost: number, day: number): ItemsRun {
     const { run } = this;
-    const isNewPart = day >= 0 && (day !== this.lastDay || this.resourceNumber !== this.lastResource);
+    const { table } = this.slots;
+    const isNewPart =
+      day >= 0 &&
+      (day !== this.lastDay || this.resourceNumber !== this.lastResource || table !== this.lastTable);
     if (isNewPart) {
       this.lastDay = day;
       this.lastResource = this.resourceNumber;
-      this.lastPart = `${day} ${this.token ?? ''}`;
+      this.lastTable = table;
+      this.lastPart = `${day} ${table} ${this.token ?? ''}`;
     }
     const isFull =
       this.spent + cost > itemRunBudget ||
@@ -261,8 +281,9 @@ export class ItemEncoder implements ItemVisitor {
 
   private keep(run: ItemsRun, owner: ItemsOwner, ordinal: number, day: number): void {
     let { block } = this;
-    if (block?.day !== day || block.owner !== owner) {
-      const key = `${owner.appId} ${day}`;
+    const { table } = this.slots;
+    if (block?.day !== day || block.owner !== owner || block.table !== table) {
+      const key = `${owner.appId} ${day} ${table}`;
       block = this.blocks.get(key);
       if (block === undefined) {
         if (this.blocksMade === blocksMax) {
@@ -272,7 +293,7 @@ export class ItemEncoder implements ItemVisitor {
           return this.reject(run, owner, ordinal, 'too_many_days', what);
         }
         this.blocksMade++;
-        block = freeBlocks.get(this.rules)?.pop() ?? this.rules.newBlock();
+        block = freeBlocks.get(this.rules)?.[table]?.pop() ?? this.rules.newBlock(table);
         block.begin(owner, day, this.context.arrivedAt);
         this.blocks.set(key, block);
       }

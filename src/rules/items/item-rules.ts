@@ -10,6 +10,14 @@ import type { ReadState } from '../../wire/otlp/read-state.ts';
 import type { ResourceRow } from '../../wire/otlp/resource-row.ts';
 import type { ItemSlots, TimeSlot } from '../../wire/otlp/slots.ts';
 
+/** Computes the hash of a series: 64 bits as halves, the same in every process. */
+export type SeriesHash = {
+  low: number;
+  high: number;
+  /** Sets `low` and `high` to the hash of the current item's series. */
+  set(state: ReadState): void;
+};
+
 /** What is different for each signal in the line from a request's bytes to its blocks. */
 export type ItemRules = {
   readonly levels: Levels;
@@ -19,7 +27,10 @@ export type ItemRules = {
   readonly protobufReader: (fields: ProtobufFields) => ProtobufItemReader;
   /** Where both readers leave an item. */
   readonly slotsOf: (state: ReadState) => ItemSlots;
-  readonly newBlock: () => ItemBlock;
+  /** A block for rows of the table with this place in the list of the signal. */
+  readonly newBlock: (table: number) => ItemBlock;
+  /** The hash of the current item's series, for signals that have them. */
+  readonly newSeries?: (row: ResourceRow) => SeriesHash;
   /** Field and verb of the time that decides the day of a row: `startTimeUnixNano`, `start`. */
   readonly dayField: string;
   readonly dayVerb: string;

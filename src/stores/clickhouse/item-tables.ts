@@ -60,7 +60,7 @@ const dataPointsTable = (name: ItemTableName, columns: ItemTable['columns']): It
   name,
   columns,
   time: 'TimeUnix',
-  keys: { names: ['MetricName', 'ServiceName'], time: 'TimeUnix', hasTraces: false },
+  keys: { names: ['MetricName', 'ServiceName'], hasTraces: false },
   bloomFilters:
     'idx_res_attr_key, idx_res_attr_value, idx_scope_attr_key, idx_scope_attr_value, idx_attr_key, idx_attr_value',
   times: { [name]: 'toDateTime(TimeUnix)' },

@@ -29,6 +29,7 @@ export const itemSizes = {
   entry: 16,
   event: 64,
   link: 64,
+  exemplar: 96,
 } as const;
 
 /**

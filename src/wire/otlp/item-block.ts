@@ -1,3 +1,4 @@
+import type { ItemTableName } from '../../model/signals.ts';
 import {
   ConstantColumn,
   encodeBlock,
@@ -82,8 +83,27 @@ export class SharedText {
   }
 }
 
+/** DateTime64(9) is 64 bits of nanoseconds: it ends in the year 2262. */
+const clickhouseMillisEnd = Math.floor(2 ** 63 / 1e6);
+
+/** Appends a time that decides nothing: 0 for one that the database cannot hold. */
+export const pushAnyTime = (column: WordColumn, { millis, rest }: TimeSlot): void => {
+  // Not a number in a time that is none.
+  if (millis < clickhouseMillisEnd) pushTime(column, millis, rest);
+  else column.push(0, 0);
+};
+
+/** Ends the array of a row; those of the rows before the first that has items are empty. */
+export const endArray = (offsets: WordColumn, row: number, items: number): void => {
+  while (offsets.rows < row) offsets.push(0, 0);
+  offsets.push(items, 0);
+};
+
 /** The columns of one part under construction, those of a signal with those that every signal has. `clear` prepares it for another part. */
 export abstract class ItemBlock {
+  /** The place of its table in the list of its signal. */
+  readonly table: number;
+  private readonly itemTable: ItemTableName | undefined;
   owner: ItemsOwner | undefined;
   day = 0;
   rows = 0;
@@ -111,6 +131,7 @@ export abstract class ItemBlock {
   private resourceCuts = 0;
   private scopeCuts = 0;
 
+  /** The times that decide the days of the rows. */
   protected readonly timestamp = new WordColumn('DateTime64(9)');
   protected readonly serviceName = new SharedText(this.tally);
   protected readonly resource = new SharedAttributes(this.tally);
@@ -120,6 +141,12 @@ export abstract class ItemBlock {
   protected readonly appId = new ConstantColumn('Int64');
   protected readonly bizId = new ConstantColumn('Int64');
   protected readonly arrivedAt = new ConstantColumn('DateTime64(3)');
+
+  /** `itemTable` is the name of its table, where the signal has several. */
+  constructor(table = 0, itemTable?: ItemTableName) {
+    this.table = table;
+    this.itemTable = itemTable;
+  }
 
   /** Appends the values of the current item in the columns of its signal. */
   protected abstract appendItem(state: ReadState): void;
@@ -162,6 +189,7 @@ export abstract class ItemBlock {
       timeMin: timeText(this.minMillis, this.minRest),
       timeMax: timeText(this.maxMillis, this.maxRest),
       block: encodeBlock(this.columns, this.rows),
+      ...(this.itemTable === undefined ? {} : { itemTable: this.itemTable }),
     };
   }
 

@@ -19,7 +19,7 @@ const wordKeys = new KeySet(['low', 'high']);
 
 const quote = 0x22;
 
-const enumPrefix = /^(?:SPAN_KIND|STATUS_CODE|SEVERITY_NUMBER)_/;
+const enumPrefix = /^(?:SPAN_KIND|STATUS_CODE|SEVERITY_NUMBER|AGGREGATION_TEMPORALITY)_/;
 const enumDigits = /^(?:0|-?[1-9]\d{0,15})$/;
 const countForm = /^\d{1,10}$/;
 /** Longer than any name of a value with its prefix. */

@@ -3,6 +3,7 @@ import type { JsonFields } from './json-fields.ts';
 import { KeySet } from './json-keys.ts';
 import type { JsonItemReader } from './json-reader.ts';
 import { logIdPlaces } from './log-slots.ts';
+import type { ItemVisitor } from './read-state.ts';
 import { severityMax, severityNames } from './severities.ts';
 
 const recordKeys = new KeySet([
@@ -28,7 +29,12 @@ export class JsonLogReader implements JsonItemReader {
     this.fields = fields;
   }
 
-  read(): void {
+  read(visitor: ItemVisitor): void {
+    this.readItem();
+    visitor.item();
+  }
+
+  private readItem(): void {
     const { cursor, value, state } = this.fields;
     const { record } = state;
     record.clear();

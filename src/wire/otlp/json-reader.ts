@@ -8,6 +8,7 @@ import { MalformedBody } from './types.ts';
 /** OTLP's, but without a column. */
 const ignoredKeys = new Set(['schemaUrl', 'schema_url']);
 
+const wordMax = 2 ** 32 - 1;
 const unknownKeysMax = 10;
 const unknownKeyLengthMax = 80;
 
@@ -17,8 +18,11 @@ const noArray = (name: string, kind: JsonKind): MalformedBody =>
     name,
   );
 
-/** Reads the item that begins at the cursor, of any kind of JSON, into the slots of its signal. */
-export type JsonItemReader = { read(): void };
+/**
+ * Reads what begins at the cursor, of any kind of JSON: an item or a group of items. It leaves each item in the slots of its signal,
+ * and tells the visitor.
+ */
+export type JsonItemReader = { read(visitor: ItemVisitor): void };
 
 /** Whether a body may have a schema URL: its name may be written with escapes. */
 const mayHoldSchema = (body: Uint8Array): boolean => {
@@ -208,6 +212,10 @@ export class JsonReader {
         this.readScopeAttributes();
         continue;
       }
+      if (member === 3) {
+        owner.scopeDropped = fields.count(wordMax, owner.scopeFault, 'scope.droppedAttributesCount');
+        continue;
+      }
       const name = member === 0 ? 'name' : 'version';
       if (cursor.kind() !== 'string' && cursor.kind() !== 'null')
         throw new MalformedBody(`the ${name} of a scope is not a string`, `scope.${name}`);
@@ -240,8 +248,7 @@ export class JsonReader {
     for (let has = cursor.open(); has; has = cursor.nextItem()) {
       scratch.length = kept;
       this.hasItems = true;
-      this.itemReader.read();
-      this.visitor.item();
+      this.itemReader.read(this.visitor);
     }
   }
 

@@ -2,6 +2,7 @@ import { idIs, itemSizes } from './any-value.ts';
 import type { JsonFields } from './json-fields.ts';
 import { KeySet } from './json-keys.ts';
 import type { JsonItemReader } from './json-reader.ts';
+import type { ItemVisitor } from './read-state.ts';
 import { idPlaces, type LinkSlot } from './span-slots.ts';
 
 const spanKeys = new KeySet([
@@ -33,7 +34,12 @@ export class JsonSpanReader implements JsonItemReader {
     this.fields = fields;
   }
 
-  read(): void {
+  read(visitor: ItemVisitor): void {
+    this.readItem();
+    visitor.item();
+  }
+
+  private readItem(): void {
     const { cursor, value, state } = this.fields;
     const { span } = state;
     span.clear();

@@ -37,6 +37,10 @@ const namedDoubles = new Map([
   ['-Infinity', Number.NEGATIVE_INFINITY],
 ]);
 
+/** A double that was sent as text; undefined for any other text. */
+export const doubleOf = (text: string): number | undefined =>
+  namedDoubles.get(text) ?? (isDecimalNumber(text) ? Number(text) : undefined);
+
 /** An object names one thing twice: which of the two counts is settled before the body is read again. */
 export class RepeatedKey extends Error {}
 
@@ -212,7 +216,7 @@ export class JsonValueReader {
     }
     this.size += itemSizes.scalar;
     if (number === 2) return this.integerOf(hasForm(decimalInteger, text) ? text : undefined);
-    if (number === 3) return namedDoubles.get(text) ?? (isDecimalNumber(text) ? Number(text) : invalid);
+    if (number === 3) return doubleOf(text) ?? invalid;
     return invalid;
   }
 

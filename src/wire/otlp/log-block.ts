@@ -9,14 +9,10 @@ import {
 } from '../native/columns.ts';
 import type { LogColumnName } from '../native/log-columns.ts';
 import { AttributeWriter } from './attribute-writer.ts';
-import { ItemBlock, SharedAttributes, SharedText } from './item-block.ts';
+import { ItemBlock, pushAnyTime, SharedAttributes, SharedText } from './item-block.ts';
 import { type LogSlots, logIdPlaces } from './log-slots.ts';
-import { pushTime } from './numbers.ts';
 import type { ReadState } from './read-state.ts';
 import type { ResourceRow } from './resource-row.ts';
-
-/** DateTime64(9) is 64 bits of nanoseconds: it ends in the year 2262. */
-const clickhouseMillisEnd = Math.floor(2 ** 63 / 1e6);
 
 const named = (name: LogColumnName, column: Column): NamedColumn => nameColumn(name, column);
 
@@ -104,8 +100,6 @@ export class LogBlock extends ItemBlock {
   private appendTimes({ instant, observed }: LogSlots): void {
     this.appendTime(instant);
     this.timestampTime.push(Math.floor(instant.millis / 1000));
-    // Not a number in a time that is none.
-    if (observed.millis < clickhouseMillisEnd) pushTime(this.observed, observed.millis, observed.rest);
-    else this.observed.push(0, 0);
+    pushAnyTime(this.observed, observed);
   }
 }

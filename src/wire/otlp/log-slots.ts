@@ -7,6 +7,7 @@ export const logIdPlaces = { trace: 0, span: 32, end: 48 } as const;
 /** One log record (see ItemSlots). */
 export class LogSlots implements ItemSlots {
   readonly fault = new FaultSlot();
+  readonly table = 0;
   size = 0;
   readonly time: TimeSlot = newTime();
   readonly observed: TimeSlot = newTime();

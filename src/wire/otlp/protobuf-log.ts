@@ -4,6 +4,7 @@ import type { ProtobufFields } from './protobuf-fields.ts';
 import { readId } from './protobuf-ids.ts';
 import type { ProtobufItemReader } from './protobuf-reader.ts';
 import { ProtobufValueReader } from './protobuf-value.ts';
+import type { ItemVisitor } from './read-state.ts';
 import { severityMax } from './severities.ts';
 
 /** Reads one log record of protobuf into the slots. */
@@ -19,7 +20,12 @@ export class ProtobufLogReader implements ProtobufItemReader {
     this.body = new ProtobufValueReader(fields.cursor, fields.state.scratch);
   }
 
-  read(end: number): void {
+  read(end: number, visitor: ItemVisitor): void {
+    this.readItem(end);
+    visitor.item();
+  }
+
+  private readItem(end: number): void {
     const { fields, body } = this;
     const { cursor, value, state } = fields;
     const { record } = state;

@@ -13,8 +13,11 @@ const unknownFieldsMax = 10;
 const fieldsFree = 10_000;
 const bytesPerField = 8;
 
-/** Reads the item from the cursor up to `end` into the slots of its signal. */
-export type ProtobufItemReader = { read(end: number): void };
+/**
+ * Reads what is from the cursor up to `end`: an item or a group of items. It leaves each item in the slots of its signal, and tells the
+ * visitor.
+ */
+export type ProtobufItemReader = { read(end: number, visitor: ItemVisitor): void };
 
 /**
  * Reads a signal's request from the wire into slots, without objects: of each message first the fields that its children need
@@ -161,8 +164,7 @@ export class ProtobufReader {
       const tag = cursor.tag();
       if (tag === 0x12) {
         state.scratch.length = kept;
-        itemReader.read(cursor.enter(end));
-        this.visitor.item();
+        itemReader.read(cursor.enter(end), this.visitor);
       } else cursor.skip(tag, end);
     }
   }
@@ -181,7 +183,10 @@ export class ProtobufReader {
         owner.scopeVersionStart = cursor.at;
         owner.scopeVersionEnd = cursor.at = stop;
       } else if (tag === 0x1a && this.keepsScopes) this.readScopeAttribute(cursor.enter(end));
-      else cursor.skip(tag, end);
+      else if (tag === 0x20) {
+        cursor.varint();
+        owner.scopeDropped = cursor.low;
+      } else cursor.skip(tag, end);
     }
     cursor.expectEnd(end);
   }

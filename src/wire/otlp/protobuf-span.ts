@@ -2,6 +2,7 @@ import { idIs, itemSizes } from './any-value.ts';
 import type { ProtobufFields } from './protobuf-fields.ts';
 import { idProblem, readId } from './protobuf-ids.ts';
 import type { ProtobufItemReader } from './protobuf-reader.ts';
+import type { ItemVisitor } from './read-state.ts';
 import { idPlaces } from './span-slots.ts';
 
 /** Reads one span of protobuf into the slots. */
@@ -12,7 +13,12 @@ export class ProtobufSpanReader implements ProtobufItemReader {
     this.fields = fields;
   }
 
-  read(end: number): void {
+  read(end: number, visitor: ItemVisitor): void {
+    this.readItem(end);
+    visitor.item();
+  }
+
+  private readItem(end: number): void {
     const { fields } = this;
     const { cursor, value, state } = fields;
     const { span } = state;

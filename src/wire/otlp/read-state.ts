@@ -1,4 +1,5 @@
 import { ByteSource } from '../native/bytes.ts';
+import { DataPointSlots } from './data-point-slots.ts';
 import { LogSlots } from './log-slots.ts';
 import { Scratch } from './scratch.ts';
 import { AttributeSlots, FaultSlot } from './slots.ts';
@@ -32,6 +33,8 @@ export class OwnerSlots {
   scopeSchemaEnd = 0;
   readonly scopeAttributes = new AttributeSlots();
   scopeCutValues = 0;
+  /** The attributes that the sender says it has dropped from the scope. */
+  scopeDropped = 0;
   readonly scopeFault = new FaultSlot();
 
   /** The fault that all items of the current scope have; its reason is undefined without one. */
@@ -58,6 +61,7 @@ export class OwnerSlots {
     this.scopeSchemaStart = this.scopeSchemaEnd = 0;
     this.scopeAttributes.count = 0;
     this.scopeCutValues = 0;
+    this.scopeDropped = 0;
     this.scopeFault.clear();
   }
 }
@@ -71,6 +75,7 @@ export class ReadState {
   readonly owner = new OwnerSlots();
   readonly span = new SpanSlots();
   readonly record = new LogSlots();
+  readonly point = new DataPointSlots();
   /** The resource's attributes that rows hold. */
   readonly keptResource = new AttributeSlots();
   /** The attributes of a body that the reader of JSON remembers: 256 of eight numbers (see PlainAttributes). */
@@ -99,6 +104,7 @@ export class ReadState {
     for (const list of [this.owner.resource, this.owner.scopeAttributes, this.keptResource]) list.shrink();
     this.span.shrink();
     this.record.shrink();
+    this.point.shrink();
   }
 
   /** Whether an attribute of the list must not be kept. */

@@ -60,15 +60,20 @@ export const clearTime = (time: TimeSlot): void => {
 const reasonsInOrder: readonly ItemReason[] = [
   'span_not_object',
   'record_not_object',
+  'data_point_not_object',
+  'metric_name_missing',
   'trace_id_invalid',
   'span_id_invalid',
   'parent_span_id_invalid',
   'span_field_invalid',
   'record_field_invalid',
+  'data_point_field_invalid',
   'attribute_invalid',
   'too_many_attributes',
   'too_many_events',
   'too_many_links',
+  'too_many_buckets',
+  'too_many_exemplars',
 ];
 
 /** The first fault of an item, or of a resource or scope. */
@@ -90,6 +95,11 @@ export class FaultSlot {
     this.got = got;
   }
 
+  /** Takes over the fault of what the item belongs to, if there is one that is reported before its own. */
+  take(other: FaultSlot): void {
+    if (other.reason !== undefined) this.set(other.reason, other.field, other.detail, other.got);
+  }
+
   clear(): void {
     this.reason = undefined;
     this.rank = reasonsInOrder.length;
@@ -106,6 +116,8 @@ export type ItemSlots = {
   size: number;
   /** The time that decides the day of its row. */
   readonly instant: TimeSlot;
+  /** The place of its table in the list of its signal. */
+  readonly table: number;
   /** Frees the memory that one unusual body needed. */
   shrink(): void;
 };

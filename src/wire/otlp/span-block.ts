@@ -11,7 +11,7 @@ import {
 } from '../native/columns.ts';
 import type { SpanColumnName } from '../native/span-columns.ts';
 import { AttributeWriter } from './attribute-writer.ts';
-import { ItemBlock } from './item-block.ts';
+import { endArray, ItemBlock } from './item-block.ts';
 import { pushTime } from './numbers.ts';
 import type { ReadState } from './read-state.ts';
 import { idPlaces, type SpanSlots } from './span-slots.ts';
@@ -48,12 +48,6 @@ class EnumColumn extends LowTextColumn {
     this.numbers.fill(-1);
   }
 }
-
-/** Ends the array of a row; those of the rows before the first that has items are empty. */
-const endArray = (offsets: WordColumn, row: number, items: number): void => {
-  while (offsets.rows < row) offsets.push(0, 0);
-  offsets.push(items, 0);
-};
 
 const named = (name: SpanColumnName, column: Column): NamedColumn => nameColumn(name, column);
 

@@ -42,6 +42,7 @@ export const idPlaces = { trace: 0, span: 32, parent: 48, end: 64 } as const;
 /** One span (see ItemSlots). */
 export class SpanSlots implements ItemSlots {
   readonly fault = new FaultSlot();
+  readonly table = 0;
   /** Sum of the lengths that the cutting rule counts. */
   size = 0;
   /** Trace, span and parent id in lower-case hexadecimal. */

@@ -144,6 +144,7 @@ export const leniencyKinds = [
   'duplicate_key',
   'zero_parent_span_id',
   'record_id_invalid',
+  'exemplar_id_invalid',
   'invalid_utf8',
 ] as const;
 

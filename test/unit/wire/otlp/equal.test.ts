@@ -2,6 +2,8 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { defaultTimePolicy } from '../../../../src/model/time.ts';
 import { hashedBase } from '../../../../src/model/uid.ts';
+import { jsonMetrics } from '../../../../src/rules/data-points/json-metrics.ts';
+import { protobufMetrics } from '../../../../src/rules/data-points/protobuf-metrics.ts';
 import { jsonLogs } from '../../../../src/rules/logs/json-logs.ts';
 import { protobufLogs } from '../../../../src/rules/logs/protobuf-logs.ts';
 import { jsonTraces } from '../../../../src/rules/spans/json-traces.ts';
@@ -14,6 +16,8 @@ import {
 } from '../../../../src/wire/otlp/types.ts';
 import { anyLogsRequest } from '../../../support/otlp/log-requests.ts';
 import { encodeLogsProtobuf } from '../../../support/otlp/logs.ts';
+import { anyMetricsRequest } from '../../../support/otlp/metric-requests.ts';
+import { encodeMetricsProtobuf } from '../../../support/otlp/metrics.ts';
 import { encodeOtlpJson, encodeOtlpProtobuf } from '../../../support/otlp/protobuf.ts';
 import { anyRequest, arrivedAt } from '../../../support/otlp/requests.ts';
 import { always } from '../../../support/properties.ts';
@@ -64,6 +68,26 @@ const signals = [
         [
           jsonLogs.encode(Buffer.from(JSON.stringify(request)), context),
           protobufLogs.encode(encodeLogsProtobuf(request), context),
+        ] as const,
+    ),
+  ],
+  [
+    'metrics',
+    anyMetricsRequest.map(
+      (request) =>
+        [
+          jsonMetrics.encode(Buffer.from(JSON.stringify(request)), context),
+          protobufMetrics.encode(encodeMetricsProtobuf(request), context),
+        ] as const,
+    ),
+  ],
+  [
+    'metrics with a field for each number',
+    anyMetricsRequest.map(
+      (request) =>
+        [
+          jsonMetrics.encode(Buffer.from(JSON.stringify(request)), context),
+          protobufMetrics.encode(encodeMetricsProtobuf(request, 'unpacked'), context),
         ] as const,
     ),
   ],

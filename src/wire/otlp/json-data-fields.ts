@@ -1,0 +1,132 @@
+import { usualDouble } from './json-doubles.ts';
+import type { JsonFields } from './json-fields.ts';
+import { wholeDigits } from './json-numbers.ts';
+import { doubleOf } from './json-value.ts';
+import type { FaultSlot } from './slots.ts';
+
+const word = 2 ** 32;
+const wordMask = 0xffffffffn;
+const uint64Max = 2n ** 64n - 1n;
+const int64Min = -(2n ** 63n);
+const int64Max = 2n ** 63n - 1n;
+/** Every number of so many digits is a safe integer. */
+const safeDigitsMax = 15;
+/** No 64-bit integer is longer, but for zeros in front. */
+const integerLengthMax = 40;
+
+const integerForm = /^-?\d{1,40}$/;
+
+/** Reads the numbers of data points from the cursor; null is an absent one. */
+export class JsonDataFields {
+  /** Halves of the integer read last. */
+  low = 0;
+  high = 0;
+  private readonly fields: JsonFields;
+
+  constructor(fields: JsonFields) {
+    this.fields = fields;
+  }
+
+  /** Reads a double, as a number or as text: then NaN, Infinity and -Infinity too. Undefined for null and for a fault. */
+  double(fault: FaultSlot, field: string): number | undefined {
+    const { cursor, state } = this.fields;
+    const kind = cursor.kind();
+    const from = cursor.at;
+    if (kind === 'number') {
+      cursor.number();
+      const usual = usualDouble(state.body, cursor.start, cursor.end);
+      return Number.isNaN(usual) ? Number(state.textAt(cursor.start, cursor.end)) : usual;
+    }
+    if (kind === 'null') {
+      cursor.literal('null');
+      return undefined;
+    }
+    if (kind === 'string') {
+      const kept = state.scratch.length;
+      cursor.string();
+      const value = doubleOf(state.textAt(cursor.start, cursor.end));
+      state.scratch.length = kept;
+      if (value !== undefined) return value;
+    } else cursor.skip();
+    fault.set('data_point_field_invalid', field, 'expected a number', cursor.shown(from));
+    return undefined;
+  }
+
+  /** Reads a count of 64 bits into `low` and `high`, as a number or as its digits; false for null and for a fault. */
+  count(fault: FaultSlot, field: string): boolean {
+    return this.integer(fault, field, 0n, uint64Max);
+  }
+
+  /** The same for an integer in two's complement. */
+  signed(fault: FaultSlot, field: string): boolean {
+    return this.integer(fault, field, int64Min, int64Max);
+  }
+
+  /** Reads an integer of 32 bits, as a number or as its digits; 0 for null and for a fault. */
+  int32(fault: FaultSlot, field: string): number {
+    return this.integer(fault, field, -(2n ** 31n), 2n ** 31n - 1n) ? this.low | 0 : 0;
+  }
+
+  /** Reads true or false; false for null and for a fault. */
+  boolean(fault: FaultSlot, field: string): boolean {
+    const { cursor } = this.fields;
+    const kind = cursor.kind();
+    if (kind === 'true' || kind === 'false' || kind === 'null') {
+      cursor.literal(kind);
+      return kind === 'true';
+    }
+    this.fields.refuse(fault, field, 'true or false');
+    return false;
+  }
+
+  private integer(fault: FaultSlot, field: string, min: bigint, max: bigint): boolean {
+    const { cursor, state } = this.fields;
+    this.low = this.high = 0;
+    const kind = cursor.kind();
+    if (kind === 'null') {
+      cursor.literal('null');
+      return false;
+    }
+    const from = cursor.at;
+    const kept = state.scratch.length;
+    let digits: string | undefined;
+    if (kind === 'number' || kind === 'string') {
+      if (kind === 'number') cursor.number();
+      else cursor.string();
+      const { start, end } = cursor;
+      if (min === 0n || max === int64Max) {
+        const usual = this.usualInteger(start, end);
+        if (usual) return true;
+      }
+      if (kind === 'number') digits = wholeDigits(state.textAt(start, end));
+      else if (Math.abs(end - start) <= integerLengthMax) digits = state.textAt(start, end);
+      state.scratch.length = kept;
+    } else cursor.skip();
+    if (digits !== undefined && integerForm.test(digits)) {
+      const value = BigInt(digits);
+      if (value >= min && value <= max) {
+        this.low = Number(value & wordMask);
+        this.high = Number((value >> 32n) & wordMask);
+        return true;
+      }
+    }
+    const expected = `expected a whole number from ${min} to ${max}`;
+    fault.set('data_point_field_invalid', field, expected, cursor.shown(from));
+    return false;
+  }
+
+  /** Takes digits that are a safe integer without a sign; false for anything else. */
+  private usualInteger(start: number, end: number): boolean {
+    const { body } = this.fields.cursor;
+    if (start < 0 || end === start || end - start > safeDigitsMax) return false;
+    let value = 0;
+    for (let at = start; at < end; at++) {
+      const digit = (body[at] ?? 0) - 0x30;
+      if (digit < 0 || digit > 9) return false;
+      value = value * 10 + digit;
+    }
+    this.high = Math.floor(value / word);
+    this.low = value - this.high * word;
+    return true;
+  }
+}

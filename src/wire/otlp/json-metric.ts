@@ -1,0 +1,161 @@
+import { metricKinds } from './data-point-slots.ts';
+import type { JsonKind } from './json-cursor.ts';
+import { JsonDataFields } from './json-data-fields.ts';
+import { JsonDataPointReader } from './json-data-point.ts';
+import type { JsonFields } from './json-fields.ts';
+import { KeySet } from './json-keys.ts';
+import type { JsonItemReader } from './json-reader.ts';
+import type { ItemVisitor } from './read-state.ts';
+import { MalformedBody } from './types.ts';
+
+const metricKeys = new KeySet(['name', 'description', 'unit', 'metadata', ...metricKinds]);
+const firstKind = 4;
+/** Members of the data of each kind. */
+const dataKeys = [
+  new KeySet(['dataPoints']),
+  new KeySet(['dataPoints', 'aggregationTemporality', 'isMonotonic']),
+  new KeySet(['dataPoints', 'aggregationTemporality']),
+  new KeySet(['dataPoints', 'aggregationTemporality']),
+  new KeySet(['dataPoints']),
+];
+const noKeys = new KeySet([]);
+
+const temporalities = ['UNSPECIFIED', 'DELTA', 'CUMULATIVE'];
+
+const expected = (name: string, what: string, kind: JsonKind): MalformedBody =>
+  new MalformedBody(
+    `${name} is not ${what}${what === 'an array' && kind === 'object' ? ' but an object: put it in brackets' : ''}`,
+    name,
+  );
+
+/** Reads one metric of JSON, first all but its data points, then these. */
+export class JsonMetricReader implements JsonItemReader {
+  private readonly fields: JsonFields;
+  private readonly data: JsonDataFields;
+  private readonly points: JsonDataPointReader;
+  /** Where the array of data points begins that has to be read, and where it ends; −1 for none. */
+  private waiting = -1;
+  private waitingEnd = -1;
+
+  constructor(fields: JsonFields) {
+    this.fields = fields;
+    this.data = new JsonDataFields(fields);
+    this.points = new JsonDataPointReader(fields, this.data);
+  }
+
+  read(visitor: ItemVisitor): void {
+    const { cursor, value, state } = this.fields;
+    const { point } = state;
+    const { metric } = point;
+    if (cursor.kind() !== 'object')
+      throw new MalformedBody('metrics holds something that is not an object', 'metrics');
+    metric.clear();
+    value.cutValues = 0;
+    this.waiting = -1;
+    let seen = 0;
+    for (let has = cursor.open(); has; has = cursor.nextMember()) {
+      const member = this.fields.member(metricKeys, seen);
+      seen |= member < 0 ? 0 : 1 << member;
+      if (member >= firstKind) this.readData(member - firstKind);
+      else if (member < 0) cursor.skip();
+      else this.readField(member);
+    }
+    metric.cutValues = value.cutValues;
+    metric.finish();
+    if (this.waiting >= 0) this.readPoints(visitor);
+  }
+
+  private readField(member: number): void {
+    const { fields } = this;
+    const { metric } = fields.state.point;
+    if (member === 3) {
+      metric.size += fields.attributes(metric.metadata, 0, metric.fault, 'metric.metadata');
+      return;
+    }
+    metric.size += fields.text(
+      metric.fault,
+      `metric.${member === 0 ? 'name' : member === 1 ? 'description' : 'unit'}`,
+    );
+    if (member === 0) {
+      metric.nameStart = fields.start;
+      metric.nameEnd = fields.end;
+    } else if (member === 1) {
+      metric.descriptionStart = fields.start;
+      metric.descriptionEnd = fields.end;
+    } else {
+      metric.unitStart = fields.start;
+      metric.unitEnd = fields.end;
+    }
+  }
+
+  /** Reads the data of a kind but for its points, which wait: what comes after them counts for them. Of several kinds the last counts. */
+  private readData(kind: number): void {
+    const { fields } = this;
+    const { cursor, state } = fields;
+    const { point } = state;
+    const { metric } = point;
+    const name = metricKinds[kind] ?? '';
+    const found = cursor.kind();
+    if (found === 'null') return cursor.literal('null');
+    if (found !== 'object') throw expected(name, 'an object', found);
+    if (this.waiting >= 0) this.checkWaiting();
+    point.table = kind;
+    metric.temporality = 0;
+    metric.isMonotonic = false;
+    const keys = dataKeys[kind] ?? noKeys;
+    let seen = 0;
+    for (let has = cursor.open(); has; has = cursor.nextMember()) {
+      const member = fields.member(keys, seen);
+      seen |= member < 0 ? 0 : 1 << member;
+      if (member < 0) cursor.skip();
+      else if (member === 1) {
+        const field = `${name}.aggregationTemporality`;
+        metric.temporality = fields.enumeration(temporalities, metric.fault, field);
+      } else if (member === 2) metric.isMonotonic = this.data.boolean(metric.fault, `${name}.isMonotonic`);
+      else this.passPoints();
+    }
+  }
+
+  private passPoints(): void {
+    const { cursor } = this.fields;
+    const kind = cursor.kind();
+    if (kind === 'null') return cursor.literal('null');
+    if (kind !== 'array') throw expected('dataPoints', 'an array', kind);
+    this.waiting = cursor.at;
+    cursor.pass();
+    cursor.peek();
+    this.waitingEnd = cursor.at;
+  }
+
+  /** Skips data points that do not count, for they were only passed. */
+  private checkWaiting(): void {
+    const { cursor } = this.fields;
+    const { at } = cursor;
+    cursor.at = this.waiting;
+    cursor.skip();
+    this.expectWaitingEnd();
+    cursor.at = at;
+    this.waiting = -1;
+  }
+
+  private readPoints(visitor: ItemVisitor): void {
+    const { cursor, state } = this.fields;
+    const { scratch } = state;
+    const after = cursor.at;
+    const kept = scratch.length;
+    cursor.at = this.waiting;
+    for (let has = cursor.open(); has; has = cursor.nextItem()) {
+      scratch.length = kept;
+      this.points.read();
+      visitor.item();
+    }
+    this.expectWaitingEnd();
+    cursor.at = after;
+  }
+
+  private expectWaitingEnd(): void {
+    const { cursor } = this.fields;
+    cursor.peek();
+    if (cursor.at !== this.waitingEnd) throw cursor.malformed('expected a comma or }');
+  }
+}

@@ -1,0 +1,62 @@
+import { jsonMetrics } from '../../../src/rules/data-points/json-metrics.ts';
+import { protobufMetrics } from '../../../src/rules/data-points/protobuf-metrics.ts';
+import { type NativeValue, readBlock } from '../../../src/wire/native/block-reader.ts';
+import type { EncodedItems, ItemsPart } from '../../../src/wire/otlp/types.ts';
+import { encodeMetricsProtobuf, type OtlpMetricsRequest } from './metrics.ts';
+import { contextWith, nanosAt } from './trace-source.ts';
+
+/** A data point with which nothing is wrong. */
+export const goodPoint = { timeUnixNano: nanosAt(-1000, 5), asDouble: 1.5 } as const;
+
+/** A gauge of one data point. */
+export const goodMetric = { name: 'temperature', gauge: { dataPoints: [goodPoint] } } as const;
+
+/** A request of these metrics, of one resource and one scope. */
+export const metricsOf = <Metrics extends readonly unknown[]>(...metrics: Metrics) => ({
+  resourceMetrics: [
+    {
+      resource: { attributes: [{ key: 'service.name', value: { stringValue: 'cart' } }] },
+      scopeMetrics: [{ scope: { name: 'scope', version: '1' }, metrics }],
+    },
+  ],
+});
+
+/** Encodes a JSON body: text or bytes as they are, anything else by JSON.stringify. */
+export const encodeMetricsOfJson = (body: unknown, context = contextWith()): EncodedItems => {
+  if (body instanceof Uint8Array) return jsonMetrics.encode(body, context);
+  return jsonMetrics.encode(Buffer.from(typeof body === 'string' ? body : JSON.stringify(body)), context);
+};
+
+export const encodeMetricsOfProtobuf = (request: OtlpMetricsRequest, context = contextWith()): EncodedItems =>
+  protobufMetrics.encode(encodeMetricsProtobuf(request), context);
+
+/** A row by column, with its table; maps are lists of pairs, so that their order is compared too. */
+export type DataPointRow = Record<string, unknown>;
+
+const plain = (value: NativeValue): unknown => {
+  if (value instanceof Map) return [...value].map(([key, each]) => [key, plain(each)]);
+  return Array.isArray(value) ? value.map(plain) : value;
+};
+
+/** The rows of a part. */
+export const rowsOfDataPoints = ({ block, itemTable }: ItemsPart): DataPointRow[] => {
+  const native = readBlock(block);
+  return Array.from({ length: native.rows }, (_, index) => ({
+    table: itemTable,
+    ...Object.fromEntries(Object.entries(native.row(index)).map(([name, value]) => [name, plain(value)])),
+  }));
+};
+
+/** All rows of an encoded request, by uid. */
+export const rowsOfMetrics = (encoded: EncodedItems): DataPointRow[] =>
+  encoded.runs
+    .flatMap(({ parts }) => parts.flatMap(rowsOfDataPoints))
+    .sort((a, b) => (String(a['uid']).padStart(20) < String(b['uid']).padStart(20) ? -1 : 1));
+
+/** The only row of an encoded request. */
+export const onlyDataPoint = (encoded: EncodedItems): DataPointRow => {
+  const [row, ...others] = rowsOfMetrics(encoded);
+  if (row === undefined || others.length > 0)
+    throw new Error(`expected one row: ${JSON.stringify(encoded.examples)}`);
+  return row;
+};
