@@ -9,7 +9,7 @@ const wordMask = 0xffffffffn;
 const uint64Max = 2n ** 64n - 1n;
 const int64Min = -(2n ** 63n);
 const int64Max = 2n ** 63n - 1n;
-/** Every number of so many digits is a safe integer. */
+/** Each number with as many digits is a safe integer. */
 const safeDigitsMax = 15;
 /** No 64-bit integer is longer, but for zeros in front. */
 const integerLengthMax = 40;

@@ -207,7 +207,7 @@ describe.each(ways)('a data point in %s', (_, encode) => {
     expect([...encoded.leniencies]).toEqual([]);
   });
 
-  it('is told by its metric, however far behind the points that is', () => {
+  it('has the name, unit and description of its metric, before or behind the points', () => {
     const { gauge, ...own } = { ...goodMetric, unit: 'K', description: 'd' };
     const row = onlyDataPoint(encode(metricsOf({ gauge, ...own })));
     expect(row).toMatchObject({ MetricName: 'temperature', MetricUnit: 'K', MetricDescription: 'd' });
