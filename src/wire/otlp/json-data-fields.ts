@@ -1,3 +1,4 @@
+import { hasForm } from '../../model/text-forms.ts';
 import { usualDouble } from './json-doubles.ts';
 import type { JsonFields } from './json-fields.ts';
 import { wholeDigits } from './json-numbers.ts';
@@ -102,7 +103,7 @@ export class JsonDataFields {
       else if (Math.abs(end - start) <= integerLengthMax) digits = state.textAt(start, end);
       state.scratch.length = kept;
     } else cursor.skip();
-    if (digits !== undefined && integerForm.test(digits)) {
+    if (digits !== undefined && hasForm(integerForm, digits)) {
       const value = BigInt(digits);
       if (value >= min && value <= max) {
         this.low = Number(value & wordMask);

@@ -69,7 +69,8 @@ const reviewed: Readonly<Record<string, readonly string[]>> = {
     'wire/line-protocol.ts /["\\\\]/g',
     'wire/line-protocol.ts /[, ]uid=(\\d+)i(?: -?\\d+)?\\n?$/',
     'wire/message-serial.ts /^([1-9]\\d{0,8})\\.([1-9]\\d{0,14})\\.(\\d{1,9})$/',
-    'wire/otlp/json-fields.ts /^(?:SPAN_KIND|STATUS_CODE|SEVERITY_NUMBER)_/',
+    'wire/otlp/json-data-fields.ts /^-?\\d{1,40}$/',
+    'wire/otlp/json-fields.ts /^(?:SPAN_KIND|STATUS_CODE|SEVERITY_NUMBER|AGGREGATION_TEMPORALITY)_/',
     'wire/otlp/json-fields.ts /^-?\\d{1,10}$/',
     'wire/otlp/json-fields.ts /^(?:0|-?[1-9]\\d{0,15})$/',
     'wire/otlp/json-fields.ts /^\\d{1,10}$/',
@@ -179,7 +180,7 @@ const reviewed: Readonly<Record<string, readonly string[]>> = {
     'stores/questdb/writer.ts /(?:^\\[|\\berrno[=:] ?)(\\d{1,3})\\b/',
     'wire/column-recovery.ts /^(.+)__\\d+$/',
     'wire/message-key.ts /^\\d{1,20}$/',
-    'wire/native/block-cursor.ts /^(?:U?Int64|DateTime64\\(\\d\\))$/',
+    'wire/native/block-cursor.ts /^(?:U?Int64|Float64|DateTime64\\(\\d\\))$/',
     'wire/otlp/json-keys.ts /[A-Z]/g',
   ],
   'the name that a store gives a partition': [
