@@ -19,9 +19,11 @@ export const startIngressAtZero = (metrics: IngressMetrics): void => {
   startAtZero(metrics.dropped, { pipeline: ['metrics'], reason: reasonCodes.points });
   startAtZero(metrics.dropped, { pipeline: ['traces'], reason: reasonCodes.spans });
   startAtZero(metrics.dropped, { pipeline: ['logs'], reason: reasonCodes.records });
+  startAtZero(metrics.dropped, { pipeline: ['otel_metrics'], reason: reasonCodes.dataPoints });
   startAtZero(metrics.valuesDropped, { pipeline: ['metrics'], reason: reasonCodes.pointValues });
   startAtZero(metrics.valuesDropped, { pipeline: ['traces'], reason: reasonCodes.spanValues });
   startAtZero(metrics.valuesDropped, { pipeline: ['logs'], reason: reasonCodes.recordValues });
+  startAtZero(metrics.valuesDropped, { pipeline: ['otel_metrics'], reason: reasonCodes.dataPointValues });
   startAtZero(metrics.duplicates, { pipeline: pipelines });
   startAtZero(metrics.bodyBytes, all);
   startAtZero(metrics.tlsReloads, { outcome: ['loaded', 'refused'] });

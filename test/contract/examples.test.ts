@@ -1,11 +1,17 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { checkAnswer, checkStored } from '../support/examples/checks.ts';
-import { readCases } from '../support/examples/examples.ts';
+import { pipelineOf, readCases } from '../support/examples/examples.ts';
 import { type RanExamples, runExamples, storedOf, summed } from '../support/examples/runner.ts';
 
 // The cases are data: schemas/examples/*/*.yaml, which docs/receivers is written from as well.
-const receivers = ['push', 'traces', 'logs'] as const;
-const cases = { push: readCases('push'), traces: readCases('traces'), logs: readCases('logs') };
+const receivers = ['push', 'traces', 'logs', 'metrics'] as const;
+const cases = {
+  push: readCases('push'),
+  traces: readCases('traces'),
+  logs: readCases('logs'),
+  metrics: readCases('metrics'),
+};
+const otlpCases = [...cases.traces, ...cases.logs, ...cases.metrics];
 const all = receivers.flatMap((receiver) => cases[receiver]);
 
 let ran: RanExamples;
@@ -29,7 +35,7 @@ describe.each(receivers)('%s', (receiver) => {
   // Architecture 6.1: in = kept + dropped by reason, and transfer drops a deferred item for the reason in the warning
   // to its sender.
   describe('of all cases together', () => {
-    const pipeline = receiver === 'push' ? 'metrics' : receiver;
+    const pipeline = pipelineOf[receiver];
 
     it.each([
       ['dropped', 'tidemark_ingress_items_dropped_total'],
@@ -61,11 +67,11 @@ describe.each(receivers)('%s', (receiver) => {
   });
 });
 
-// The receivers are counted by transport: traces and logs come by the same.
+// The receivers are counted by transport: traces, logs and metrics come by the same.
 describe('of all cases together', () => {
   it.each([
     ['push', cases.push],
-    ['otlp', [...cases.traces, ...cases.logs]],
+    ['otlp', otlpCases],
   ] as const)('the receiver %s counted the refused requests by reason', (receiver, of) => {
     const name = 'tidemark_ingress_requests_refused_total';
     expect(ran.grown('ingress', name, { receiver }, 'reason')).toEqual(summed(of, 'refused'));
@@ -74,7 +80,7 @@ describe('of all cases together', () => {
   // Architecture 4.6: operators see which sender is off the specification.
   it('the receiver counted its leniencies by kind', () => {
     const counted = ran.grown('ingress', 'tidemark_ingress_otlp_leniencies_total', {}, 'kind');
-    expect(counted).toEqual(summed([...cases.traces, ...cases.logs], 'leniencies'));
+    expect(counted).toEqual(summed(otlpCases, 'leniencies'));
   });
 });
 

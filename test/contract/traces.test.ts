@@ -7,5 +7,6 @@ import './traces/raw.ts';
 import './traces/shell.ts';
 import './traces/grpc.ts';
 import './traces/logs.ts';
+import './traces/metrics.ts';
 
 afterAll(async () => (await sharedTraceStack()).stop());

@@ -1,5 +1,11 @@
 import { otlpSignals } from '../../src/ingress/otlp/signals.ts';
-import type { Outcome, Receiver, RequestForm, ResponseForm } from '../../test/support/examples/examples.ts';
+import {
+  type Outcome,
+  pipelineOf,
+  type Receiver,
+  type RequestForm,
+  type ResponseForm,
+} from '../../test/support/examples/examples.ts';
 
 const lengthMax = 320;
 
@@ -46,7 +52,7 @@ export const shown = (value: unknown): string => shortened(written(value));
 const plainText = (text: string): string => (/\p{Control}/u.test(text) ? JSON.stringify(text) : text);
 
 const bodyOf = (form: RequestForm): string => {
-  const { points, with: changes = {}, spans, records, otlp, json, text, base64 } = form;
+  const { points, with: changes = {}, spans, records, data_points, otlp, json, text, base64 } = form;
   if (points !== undefined || form.with !== undefined) {
     const fields = { ...(points === undefined ? {} : { data: points }), ...changes };
     return Object.entries(fields)
@@ -55,6 +61,7 @@ const bodyOf = (form: RequestForm): string => {
   }
   if (spans !== undefined) return `"spans": ${written(spans)}`;
   if (records !== undefined) return `"logRecords": ${written(records)}`;
+  if (data_points !== undefined) return `"dataPoints": ${written(data_points)}`;
   if (otlp !== undefined) return written(otlp);
   if (json !== undefined) return written(json);
   if (typeof text === 'string') return plainText(text);
@@ -82,6 +89,7 @@ const defaults: Readonly<Record<Receiver, string>> = {
   push: '/v2/push/',
   traces: '/v1/traces',
   logs: '/v1/logs',
+  metrics: '/v1/metrics',
 };
 
 /** The parts of a request that differ from the usual one, and its body. */
@@ -162,7 +170,7 @@ export const answerOf = (
     response.json === undefined
       ? receiver === 'push'
         ? pushBody(response, outcome)
-        : otlpBody(otlpSignals[receiver].rejectedField, response)
+        : otlpBody(otlpSignals[pipelineOf[receiver]].rejectedField, response)
       : written(response.json);
   const headers = Object.entries(response.headers ?? {}).filter(([, value]) => value !== '$absent');
   const rest = headers

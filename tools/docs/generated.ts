@@ -35,6 +35,7 @@ export const generatedFiles = async (): Promise<GeneratedFile[]> => [
   { path: 'docs/receivers/snippets.md', text: snippetsDocument() },
   { path: 'docs/receivers/traces.md', text: examplesDocument('traces') },
   { path: 'docs/receivers/logs.md', text: examplesDocument('logs') },
+  { path: 'docs/receivers/metrics.md', text: examplesDocument('metrics') },
   { path: 'docs/records.md', text: recordDocs() },
   { path: 'docs/settings.md', text: settingsDocument() },
   { path: 'schemas/openapi/admin.json', json: await documentOfCode() },

@@ -220,6 +220,10 @@ class OtlpSteps {
   }
 }
 
+/** Its bodies are snappy, and other protobuf than OTLP's. */
+const remoteWriteHint =
+  'it looks like Prometheus remote write, which no port takes: send OTLP, by Prometheus itself or by the Collector';
+
 /** The encoding of the answer to a request whose own encoding is not one of OTLP's. */
 export const replyEncodingOf = ({ headers }: Incoming): OtlpEncoding =>
   encodingOf(headers['content-type']) ?? 'json';
@@ -239,6 +243,8 @@ export const createOtlpHandler = (deps: OtlpDependencies): ((request: Incoming) 
     checkHead: ({ request }) => {
       if (encodingOf(request.headers['content-type']) === undefined)
         throw new Refused('content_type_unsupported');
+      if (request.headers['x-prometheus-remote-write-version'] !== undefined)
+        throw new Refused('encoding_unsupported', remoteWriteHint);
     },
     admitHead: (sender) => steps.admitHead(sender),
     admitBody: (sender, body) => steps.admitBody(sender, body),

@@ -6,9 +6,9 @@ import { bodyHint } from './hints.ts';
 import { type OtlpEncoding, statusReply } from './reply.ts';
 import { type OtlpSignal, otlpSignals } from './signals.ts';
 
-const paths = Object.values(otlpSignals)
-  .map(({ path }) => path)
-  .join(' or ');
+const allPaths = Object.values(otlpSignals).map(({ path }) => path);
+
+const paths = `${allPaths.slice(0, -1).join(', ')} or ${allPaths.at(-1)}`;
 
 const withDetail = (text: string, detail: string): string => (detail === '' ? text : `${text}: ${detail}`);
 

@@ -1,4 +1,6 @@
 import type { ApplicationPipeline } from '../../model/signals.ts';
+import { jsonMetrics } from '../../rules/data-points/json-metrics.ts';
+import { protobufMetrics } from '../../rules/data-points/protobuf-metrics.ts';
 import { jsonLogs } from '../../rules/logs/json-logs.ts';
 import { protobufLogs } from '../../rules/logs/protobuf-logs.ts';
 import { jsonTraces } from '../../rules/spans/json-traces.ts';
@@ -47,7 +49,7 @@ const traces = {
   listKey: 'resourceSpans',
   listHint: 'it looks like a Zipkin list of spans: send one OTLP object with resourceSpans',
   keyHints: {
-    resourceMetrics: 'this path accepts only traces, not metrics',
+    resourceMetrics: 'this path accepts only traces, not metrics: send them to /v1/metrics',
     resourceLogs: 'this path accepts only traces, not logs: send them to /v1/logs',
     batches: 'the name in Tempo; OTLP has resourceSpans',
     data: 'it looks like the JSON of a Jaeger query, not OTLP',
@@ -76,7 +78,7 @@ const logs = {
   listKey: 'resourceLogs',
   listHint: 'it looks like a list of log records: send one OTLP object with resourceLogs',
   keyHints: {
-    resourceMetrics: 'this path accepts only logs, not metrics',
+    resourceMetrics: 'this path accepts only logs, not metrics: send them to /v1/metrics',
     resourceSpans: 'this path accepts only logs, not traces: send them to /v1/traces',
     streams: 'it looks like the JSON of a Loki push, not OTLP',
     logs: recordsPlace,
@@ -92,8 +94,50 @@ const logs = {
   },
 } as const satisfies OtlpSignal;
 
+const metricsPlace = 'OTLP expects metrics in resourceMetrics[].scopeMetrics[].metrics[]';
+const pointsPlace = 'OTLP expects data points in the gauge, sum or histogram of a metric, as dataPoints[]';
+const oldKind = (kind: string) => `OTLP before 0.9; send ${kind}`;
+
+const metrics = {
+  pipeline: 'otel_metrics',
+  path: '/v1/metrics',
+  exportPath: '/opentelemetry.proto.collector.metrics.v1.MetricsService/Export',
+  readers: { json: jsonMetrics, protobuf: protobufMetrics },
+  identityPrefix: 'otlp-metrics',
+  tooManyItems: 'too_many_data_points',
+  rejectedField: 'rejectedDataPoints',
+  item: 'data point',
+  unknownEnum: ['unknown aggregation temporality', 'unknown aggregation temporalities'],
+  listKey: 'resourceMetrics',
+  listHint: 'it looks like a list of metrics: send one OTLP object with resourceMetrics',
+  keyHints: {
+    resourceSpans: 'this path accepts only metrics, not traces: send them to /v1/traces',
+    resourceLogs: 'this path accepts only metrics, not logs: send them to /v1/logs',
+    timeseries: 'it looks like Prometheus remote write, not OTLP: use an OTLP exporter, or the Collector',
+    data_id: 'it looks like a request of the push API: send it to port 10205, path /v2/push/',
+    dataId: 'it looks like a request of the push API: send it to port 10205, path /v2/push/',
+    metrics: metricsPlace,
+    scopeMetrics: metricsPlace,
+    resource: metricsPlace,
+    dataPoints: pointsPlace,
+    'resourceMetrics[].metrics': metricsPlace,
+    'resourceMetrics[].instrumentationLibraryMetrics': 'OTLP before 1.0; send scopeMetrics',
+    'resourceMetrics[].1000': 'instrumentation_library_metrics of OTLP before 1.0; send scope_metrics, field 2',
+    'scopeMetrics[].instrumentationLibrary': 'OTLP before 1.0; send scope',
+    'scopeMetrics[].dataPoints': pointsPlace,
+    'metrics[].dataPoints': pointsPlace,
+    'metrics[].intGauge': oldKind('gauge'),
+    'metrics[].doubleGauge': oldKind('gauge'),
+    'metrics[].intSum': oldKind('sum'),
+    'metrics[].doubleSum': oldKind('sum'),
+    'metrics[].intHistogram': oldKind('histogram'),
+    'metrics[].doubleHistogram': oldKind('histogram'),
+    'metrics[].doubleSummary': oldKind('summary'),
+  },
+} as const satisfies OtlpSignal;
+
 /** The signals by pipeline. */
-export const otlpSignals = { traces, logs } as const satisfies {
+export const otlpSignals = { traces, logs, otel_metrics: metrics } as const satisfies {
   readonly [P in ApplicationPipeline]?: OtlpSignal & { readonly pipeline: P };
 };
 

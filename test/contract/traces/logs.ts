@@ -129,8 +129,8 @@ describe('an export of logs over gRPC', () => {
     const asked = Buffer.concat([Buffer.from([0x0a, name.length]), name]);
     const health = await client.call(healthPaths.check, asked);
     expect([health.code, health.messages]).toEqual([codes.ok, [Buffer.from([0x08, 1])]]);
-    const metrics = logExportPath.replace('.logs.', '.metrics.').replace('LogsService', 'MetricsService');
-    const end = await client.call(metrics, bodyOf(['a']));
+    const profiles = logExportPath.replace('.logs.', '.profiles.').replace('LogsService', 'ProfilesService');
+    const end = await client.call(profiles, bodyOf(['a']));
     expect(end.code).toBe(codes.unimplemented);
     expect(end.message).toContain(logExportPath);
   });

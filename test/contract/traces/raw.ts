@@ -88,7 +88,7 @@ describe('on the wire', () => {
 
   it.each(
     encodings.flatMap((encoding) =>
-      ['/', '/v1/trace', '/v1/traces//', '/v1/metrics', '/%'].map((path) => ({ encoding, path })),
+      ['/', '/v1/trace', '/v1/traces//', '/v1/metric', '/%'].map((path) => ({ encoding, path })),
     ),
   )('$path does not exist and is answered 404 in $encoding, for every method', async ({ encoding, path }) => {
     for (const method of ['GET', 'POST', 'OPTIONS', 'DELETE', 'PATCH']) {

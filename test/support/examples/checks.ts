@@ -2,11 +2,18 @@ import { expect } from 'vitest';
 import { otlpSignals } from '../../../src/ingress/otlp/signals.ts';
 import { counted } from '../../../src/model/counted.ts';
 import { contentTypes, partialOf, statusOf } from '../otlp/client.ts';
-import { storedColumns, storedLogColumns } from '../otlp/trace-stack.ts';
+import { storedColumns, storedLogColumns, storedMetricColumns } from '../otlp/trace-stack.ts';
 import { expectEnvelope, plainSuccess } from '../push/replies.ts';
 import type { Stack } from '../stack/stack.ts';
 import { waitFor } from '../wait.ts';
-import type { ExampleCase, Outcome, Receiver, ResponseForm, StoredForm } from './examples.ts';
+import {
+  type ExampleCase,
+  type Outcome,
+  pipelineOf,
+  type Receiver,
+  type ResponseForm,
+  type StoredForm,
+} from './examples.ts';
 import type { Answered, Ran } from './runner.ts';
 import type { PreparedSource } from './sources.ts';
 import { fill, type Lookup } from './values.ts';
@@ -166,7 +173,7 @@ export const checkAnswer = (example: ExampleCase, answered: Answered): void => {
   if (response.body === 'empty') expect(answer.text).toBe('');
   if (response.continues !== undefined) expect(answer.continued).toBe(response.continues);
   if (example.receiver === 'push') checkPush(answered, example.outcome);
-  else checkOtlp(otlpSignals[example.receiver].rejectedField, answered, example.encoding);
+  else checkOtlp(otlpSignals[pipelineOf[example.receiver]].rejectedField, answered, example.encoding);
 };
 
 type Row = Record<string, unknown>;
@@ -192,8 +199,21 @@ const recordRows = (stack: Stack, appId: number): Promise<Row[]> =>
     `SELECT ${storedLogColumns.join(', ')} FROM otel.otel_logs WHERE AppId = ${appId} ORDER BY ArrivedAt, uid`,
   );
 
+/** Data points with the end of the name of their table, in the order of the tables. */
+const dataPointRows = async (stack: Stack, appId: number): Promise<Row[]> => {
+  const rows: Row[] = [];
+  for (const [table, columns] of storedMetricColumns) {
+    const found = await stack.spansQuery(
+      `SELECT ${columns.join(', ')} FROM otel.${table} WHERE AppId = ${appId} ORDER BY ArrivedAt, uid`,
+    );
+    rows.push(...found.map((row) => ({ Table: table.replace('otel_metrics_', ''), ...row })));
+  }
+  return rows;
+};
+
 const rowsOf = (stack: Stack, receiver: Receiver, { id, table }: PreparedSource): Promise<Row[]> => {
   if (receiver === 'push') return pushRows(stack, table);
+  if (receiver === 'metrics') return dataPointRows(stack, id);
   return receiver === 'traces' ? spanRows(stack, id) : recordRows(stack, id);
 };
 
@@ -236,7 +256,7 @@ export const checkStored = async (
   const { count, rows: list, columns, queries } = Array.isArray(wanted) ? { rows: wanted } : Object(wanted);
   if (Array.isArray(list)) {
     const full: unknown[] = list.map(matching);
-    // A span or a log record has more columns than a case is about.
+    // A span, a log record or a data point has more columns than a case is about.
     expect(rows).toEqual(isPush ? full : full.map((row) => expect.objectContaining(Object(row))));
   }
   if (count !== undefined) expect(rows).toHaveLength(Number(count));

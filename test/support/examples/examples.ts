@@ -2,6 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { basename, join, resolve } from 'node:path';
 import { Ajv } from 'ajv';
 import { parseYamlFile } from '../../../src/config/yaml-file.ts';
+import type { Pipeline } from '../../../src/model/signals.ts';
 import { fillVariables } from './values.ts';
 
 /**
@@ -15,7 +16,16 @@ export type ExampleFile = {
   readonly cases: readonly CaseForm[];
 };
 
-export type Receiver = 'push' | 'traces' | 'logs';
+export type Receiver = 'push' | 'traces' | 'logs' | 'metrics';
+
+/** The pipeline of the items of a receiver. */
+export const pipelineOf = {
+  push: 'metrics',
+  traces: 'traces',
+  logs: 'logs',
+  metrics: 'otel_metrics',
+} as const satisfies Readonly<Record<Receiver, Pipeline>>;
+
 export type Encoding = 'json' | 'protobuf';
 
 type SourceName = 'plain' | 'split' | 'disabled' | 'deleted' | 'rotated' | 'event';
@@ -36,6 +46,7 @@ export type RequestForm = {
   readonly with?: Readonly<Record<string, unknown>>;
   readonly spans?: unknown;
   readonly records?: unknown;
+  readonly data_points?: unknown;
   readonly otlp?: unknown;
   readonly json?: unknown;
   readonly text?: unknown;
@@ -183,8 +194,8 @@ const exchangesOf = ({ name, request, response, exchanges }: CaseForm): readonly
 const encodingsOf = (receiver: Receiver, form: CaseForm): readonly Encoding[] => {
   if (form.as !== undefined) return form.as;
   const isLogical = exchangesOf(form).every(
-    ({ request: { otlp, spans, records } }) =>
-      otlp !== undefined || spans !== undefined || records !== undefined,
+    ({ request: { otlp, spans, records, data_points } }) =>
+      [otlp, spans, records, data_points].some((body) => body !== undefined),
   );
   return receiver !== 'push' && isLogical ? ['json', 'protobuf'] : ['json'];
 };

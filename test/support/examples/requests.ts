@@ -1,5 +1,6 @@
 import { contentTypes } from '../otlp/client.ts';
 import { encodeLogsProtobuf, type OtlpLogsRequest } from '../otlp/logs.ts';
+import { encodeMetricsProtobuf, type OtlpMetricsRequest } from '../otlp/metrics.ts';
 import { randomOf } from '../otlp/plain/mutations.ts';
 import { encodeOtlpProtobuf, type OtlpRequest } from '../otlp/protobuf.ts';
 import type { PushRequest } from '../push/client.ts';
@@ -36,6 +37,17 @@ const recordOf = (change: unknown, index: number, lookup: Lookup): unknown =>
       }
     : change;
 
+/** The same of a data point of a gauge. */
+const dataPointOf = (change: unknown, index: number, lookup: Lookup): unknown =>
+  isPlain(change)
+    ? {
+        timeUnixNano: fill('$nanos', lookup),
+        asDouble: index,
+        attributes: [{ key: 'index', value: { stringValue: String(index) } }],
+        ...change,
+      }
+    : change;
+
 const listOf = (
   form: unknown,
   itemOf: (change: unknown, index: number, lookup: Lookup) => unknown,
@@ -52,6 +64,10 @@ const logicalOf = (form: RequestForm, lookup: Lookup): unknown => {
     const logRecords = listOf(form.records, recordOf, lookup);
     return { resourceLogs: [{ resource, scopeLogs: [{ scope, logRecords }] }] };
   }
+  if (form.data_points !== undefined) {
+    const dataPoints = listOf(form.data_points, dataPointOf, lookup);
+    return { resourceMetrics: [{ resource, scopeMetrics: [{ scope, metrics: [{ name: 'load', gauge: { dataPoints } }] }] }] };
+  }
   if (form.spans === undefined) return fill(form.otlp, lookup);
   const spans = listOf(form.spans, spanOf, lookup);
   return { resourceSpans: [{ resource, scopeSpans: [{ scope, spans }] }] };
@@ -61,6 +77,10 @@ const protobufOf = (receiver: Receiver, text: string): Buffer => {
   if (receiver === 'logs') {
     const request: OtlpLogsRequest = JSON.parse(text);
     return encodeLogsProtobuf(request);
+  }
+  if (receiver === 'metrics') {
+    const request: OtlpMetricsRequest = JSON.parse(text);
+    return encodeMetricsProtobuf(request);
   }
   const request: OtlpRequest = JSON.parse(text);
   return encodeOtlpProtobuf(request);
@@ -77,7 +97,7 @@ const plainBody = (
     const data = form.points === undefined ? undefined : fill(form.points, lookup);
     return jsonText({ ...body, data, ...Object(fill(form.with ?? {}, lookup)) });
   }
-  if (form.spans !== undefined || form.records !== undefined || form.otlp !== undefined) {
+  if ([form.spans, form.records, form.data_points, form.otlp].some((body) => body !== undefined)) {
     const text = jsonText(logicalOf(form, lookup));
     return encoding === 'json' ? text : protobufOf(receiver, text);
   }
@@ -134,6 +154,7 @@ const paths: Readonly<Record<Receiver, string>> = {
   push: '/v2/push/',
   traces: '/v1/traces',
   logs: '/v1/logs',
+  metrics: '/v1/metrics',
 };
 
 /** The request as it goes over the wire. */

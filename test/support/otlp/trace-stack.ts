@@ -1,4 +1,12 @@
 import { logColumns } from '../../../src/wire/native/log-columns.ts';
+import {
+  exponentialHistogramColumns,
+  gaugeColumns,
+  histogramColumns,
+  type MetricColumn,
+  sumColumns,
+  summaryColumns,
+} from '../../../src/wire/native/metric-columns.ts';
 import { spanColumns } from '../../../src/wire/native/span-columns.ts';
 import { type Application, type Stack, startStack } from '../stack/stack.ts';
 import {
@@ -36,6 +44,25 @@ export const storedLogColumns = logColumns
   .map(({ name, type }) =>
     type === 'DateTime64(9)' ? `toString(toUnixTimestamp64Nano(${name})) AS ${name}` : name,
   );
+
+const storedMetricColumn = ({ name, type }: MetricColumn): string => {
+  if (type === 'DateTime64(9)') return `toString(toUnixTimestamp64Nano(${name})) AS ${name}`;
+  if (type === 'Array(DateTime64(9))')
+    return `arrayMap(t -> toString(toUnixTimestamp64Nano(t)), \`${name}\`) AS \`${name}\``;
+  return `\`${name}\``;
+};
+
+/** The same for a data point, by table. */
+export const storedMetricColumns = Object.entries({
+  otel_metrics_gauge: gaugeColumns,
+  otel_metrics_sum: sumColumns,
+  otel_metrics_histogram: histogramColumns,
+  otel_metrics_exponential_histogram: exponentialHistogramColumns,
+  otel_metrics_summary: summaryColumns,
+} as const).map(([table, columns]: [string, readonly MetricColumn[]]) => {
+  const kept = columns.filter(({ name }) => name !== 'uid' && name !== 'ArrivedAt');
+  return [table, kept.map(storedMetricColumn)] as const;
+});
 
 /** Real engines and roles behind a trusted proxy at 127.0.0.1, with an exporter and readers of what is stored. */
 export type TraceStack = {

@@ -36,7 +36,7 @@ const elsewhere: Readonly<Record<string, string>> = {
 /** Only a defect of Tidemark yields these: test/contract/examples.test.ts asserts that no case met one. */
 const defects = ['internal'];
 
-const cases = [...readCases('push'), ...readCases('traces'), ...readCases('logs')];
+const cases = [...readCases('push'), ...readCases('traces'), ...readCases('logs'), ...readCases('metrics')];
 
 /** `of code` of everything that the cases produce. */
 const produced = new Set(

@@ -10,7 +10,7 @@ import { encodings, partialOf, wholeStatusOf } from '../../../support/otlp/clien
 import { encodeOtlpProtobuf } from '../../../support/otlp/protobuf.ts';
 import { encodeJson, goodSpan, requestOf } from '../../../support/otlp/trace-source.ts';
 
-const { traces, logs } = otlpSignals;
+const { traces, logs, otel_metrics: metrics } = otlpSignals;
 
 const asAnswer = ({ body, status }: { readonly body: Uint8Array | string; readonly status: number }) => ({
   status,
@@ -101,6 +101,10 @@ describe('a hint about a body', () => {
   it('names keys of other formats in any spelling, and no others', () => {
     expect(shownKey(traces, 'resource_metrics')).toContain('only traces, not metrics');
     expect(shownKey(traces, 'resourceSpans[].instrumentation_library_spans')).toContain('scopeSpans');
+    expect(shownKey(traces, 'resource_metrics')).toContain('send them to /v1/metrics');
+    expect(shownKey(metrics, 'resource_logs')).toContain('send them to /v1/logs');
+    expect(shownKey(metrics, 'timeseries')).toContain('Prometheus remote write');
+    expect(shownKey(metrics, 'resourceMetrics[].instrumentation_library_metrics')).toContain('scopeMetrics');
     expect(shownKey(logs, 'resource_spans')).toContain('send them to /v1/traces');
     expect(shownKey(logs, 'resourceLogs[].log_records')).toContain('scopeLogs');
     expect(shownKey(traces, 'constructor')).toBe('constructor');
