@@ -125,7 +125,7 @@ const pages: Readonly<Record<Receiver, readonly [title: string, about: string]>>
   metrics: [
     'The receiver of OTLP metrics, case by case',
     'Requests of OTLP exporters of metrics, the answer to each, and the rows of the five tables `otel.otel_metrics_…` that are stored; ' +
-      '`Table` is the end of the name of a row\'s table. Unless a case shows another one, a request is `POST /v1/metrics` on port 4318 ' +
+      "`Table` is the end of the name of a row's table. Unless a case shows another one, a request is `POST /v1/metrics` on port 4318 " +
       'with the write token of its own application in `X-MON-TOKEN`. A case shows of a data point of the gauge `load` the fields in ' +
       'which it differs from a valid one, and of a row the columns that the case is about. JSON and protobuf get the same answer, each ' +
       'in its own encoding. Credentials, encodings and limits of bodies, and `fill_dimensions` are those of the [receiver of ' +

@@ -122,7 +122,8 @@ const metrics = {
     dataPoints: pointsPlace,
     'resourceMetrics[].metrics': metricsPlace,
     'resourceMetrics[].instrumentationLibraryMetrics': 'OTLP before 1.0; send scopeMetrics',
-    'resourceMetrics[].1000': 'instrumentation_library_metrics of OTLP before 1.0; send scope_metrics, field 2',
+    'resourceMetrics[].1000':
+      'instrumentation_library_metrics of OTLP before 1.0; send scope_metrics, field 2',
     'scopeMetrics[].instrumentationLibrary': 'OTLP before 1.0; send scope',
     'scopeMetrics[].dataPoints': pointsPlace,
     'metrics[].dataPoints': pointsPlace,

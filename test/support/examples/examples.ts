@@ -193,9 +193,8 @@ const exchangesOf = ({ name, request, response, exchanges }: CaseForm): readonly
 /** Bodies that are written as text or bytes have one encoding; a logical body has two. */
 const encodingsOf = (receiver: Receiver, form: CaseForm): readonly Encoding[] => {
   if (form.as !== undefined) return form.as;
-  const isLogical = exchangesOf(form).every(
-    ({ request: { otlp, spans, records, data_points } }) =>
-      [otlp, spans, records, data_points].some((body) => body !== undefined),
+  const isLogical = exchangesOf(form).every(({ request: { otlp, spans, records, data_points } }) =>
+    [otlp, spans, records, data_points].some((body) => body !== undefined),
   );
   return receiver !== 'push' && isLogical ? ['json', 'protobuf'] : ['json'];
 };

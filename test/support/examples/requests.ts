@@ -66,7 +66,11 @@ const logicalOf = (form: RequestForm, lookup: Lookup): unknown => {
   }
   if (form.data_points !== undefined) {
     const dataPoints = listOf(form.data_points, dataPointOf, lookup);
-    return { resourceMetrics: [{ resource, scopeMetrics: [{ scope, metrics: [{ name: 'load', gauge: { dataPoints } }] }] }] };
+    return {
+      resourceMetrics: [
+        { resource, scopeMetrics: [{ scope, metrics: [{ name: 'load', gauge: { dataPoints } }] }] },
+      ],
+    };
   }
   if (form.spans === undefined) return fill(form.otlp, lookup);
   const spans = listOf(form.spans, spanOf, lookup);

@@ -214,7 +214,12 @@ export const runExamples = async (cases: readonly ExampleCase[]): Promise<RanExa
     const port = stack.ingress[0]?.ports[name] ?? 0;
     return { port, client: createPushClient(port) };
   };
-  const senders = { push: senderOf('push'), traces: senderOf('otlp'), logs: senderOf('otlp'), metrics: senderOf('otlp') };
+  const senders = {
+    push: senderOf('push'),
+    traces: senderOf('otlp'),
+    logs: senderOf('otlp'),
+    metrics: senderOf('otlp'),
+  };
   const stop = async (): Promise<void> => {
     for (const { client } of Object.values(senders)) client.close();
     await stack.stop();
