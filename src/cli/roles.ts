@@ -37,7 +37,9 @@ export const registerRoles = (program: Command): void => {
   program.hook('preAction', countBuffersInHeapLimit);
   program
     .command('ingress')
-    .description('run the receivers: push on 10205, traces on 4318 and over gRPC on 4317')
+    .description(
+      'run the receivers: push on 10205, OTLP traces, logs and metrics on 4318 and over gRPC on 4317',
+    )
     .option(
       '--processes <count>',
       'number of processes that share the ports (default TIDEMARK_INGRESS_PROCESSES)',

@@ -74,7 +74,7 @@ export const summarise = (
       [
         ...(consoleLink === undefined ? [] : [...console, consoleLink]),
         `push metrics     ${at(ports.push)}/v2/push/`,
-        `export traces    ${at(ports.otlp)}/v1/traces (OTLP/HTTP)${ports.grpc === undefined ? '' : `, ${at(ports.grpc)} (gRPC)`}`,
+        `export OTLP      ${at(ports.otlp)} (HTTP)${ports.grpc === undefined ? '' : `, ${at(ports.grpc)} (gRPC)`}: traces, logs, metrics`,
         `admin API        ${adminUrl} (bearer token in admin.token of the data folder)`,
         ...databases(plan),
         `Grafana          ${links.grafana ?? `sh ${shown('deploy/grafana/run.sh')} starts one, with both databases (Docker)`}`,

@@ -50,7 +50,7 @@ describe('tidemark up', () => {
     await expect.poll(() => pasteBelow(first, 'Read the spans')).toContain('shop');
 
     // Every other line is an address that answers, or a command.
-    const addressed = ['admin API', 'QuestDB', 'ClickHouse', 'push metrics', 'export traces'];
+    const addressed = ['admin API', 'QuestDB', 'ClickHouse', 'push metrics', 'export OTLP'];
     for (const name of addressed)
       expect((await fetch(addressOf(first, name))).status, name).toBeLessThan(500);
     const [, link = ''] = first.lines.flatMap((line) => /^ {2}(http:\S+)#[0-9a-f]{48}$/.exec(line) ?? []);

@@ -96,7 +96,6 @@ const logs = {
 
 const metricsPlace = 'OTLP expects metrics in resourceMetrics[].scopeMetrics[].metrics[]';
 const pointsPlace = 'OTLP expects data points in the gauge, sum or histogram of a metric, as dataPoints[]';
-const oldKind = (kind: string) => `OTLP before 0.9; send ${kind}`;
 
 const metrics = {
   pipeline: 'otel_metrics',
@@ -126,14 +125,6 @@ const metrics = {
       'instrumentation_library_metrics of OTLP before 1.0; send scope_metrics, field 2',
     'scopeMetrics[].instrumentationLibrary': 'OTLP before 1.0; send scope',
     'scopeMetrics[].dataPoints': pointsPlace,
-    'metrics[].dataPoints': pointsPlace,
-    'metrics[].intGauge': oldKind('gauge'),
-    'metrics[].doubleGauge': oldKind('gauge'),
-    'metrics[].intSum': oldKind('sum'),
-    'metrics[].doubleSum': oldKind('sum'),
-    'metrics[].intHistogram': oldKind('histogram'),
-    'metrics[].doubleHistogram': oldKind('histogram'),
-    'metrics[].doubleSummary': oldKind('summary'),
   },
 } as const satisfies OtlpSignal;
 

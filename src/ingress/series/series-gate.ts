@@ -91,14 +91,14 @@ export class SeriesGate {
 
   /**
    * How many more series an application may have. When all applications together reach their bound, one that holds more than an equal
-   * share of it gets no further one: so an application with few series is never shut out by those with many.
+   * share of it gets no further one: so those with many series do not shut out one with few. At twice the bound nobody gets one.
    */
   private roomOf({ table }: Held, seriesMax: number): number {
     const own = seriesMax - table.held;
     if (own <= 0) return 0;
     const free = this.heldMax - this.heldOfAll;
     const share = Math.ceil(this.heldMax / this.applications.size) - table.held;
-    return Math.max(0, Math.min(own, Math.max(free, share)));
+    return Math.max(0, Math.min(own, Math.max(free, Math.min(share, free + this.heldMax))));
   }
 
   /** The room of an application, once its expired series have left. */

@@ -111,6 +111,8 @@ describe('the series of all applications', () => {
     expect(count(ask(3, all, 0, 3_000))).toBe(334);
     expect(count(ask(1, all, 0, 3_000))).toBe(1_000);
     expect(gate.held).toBe(1_834);
+    expect(count(ask(4, all, 0, 3_000))).toBe(166);
+    expect(gate.held).toBe(2_000);
   });
 
   it('cost 16 to 32 bytes each', () => {
