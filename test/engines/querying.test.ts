@@ -15,6 +15,7 @@ import { installationOn, killUp, spawnUp, type Up, untilReady } from '../support
 import { waitFor } from '../support/wait.ts';
 import { answers, togetherCsv } from './querying/answers.ts';
 import * as data from './querying/data.ts';
+import { metricRows } from './querying/metrics.ts';
 
 const run = promisify(execFile);
 
@@ -157,6 +158,17 @@ const insertLogs = async (): Promise<void> => {
   );
 };
 
+const insertDataPoints = async (): Promise<void> => {
+  const { user, password } = own.clickhouse;
+  const account = { user: user ?? '', password: password ?? '' };
+  for (const [kind, rows] of Object.entries(metricRows)) {
+    const text = rows.map((row) => JSON.stringify(row)).join('\n');
+    const statement = `INSERT INTO otel.otel_metrics_${kind} FORMAT JSONEachRow ${text}`;
+    // Each of them delivered twice.
+    for (let times = 0; times < 2; times++) await fetchText(own.clickhouse.url, account, statement);
+  }
+};
+
 const untilStored = async (): Promise<void> => {
   const counts = [
     [tableOf(1_500_002), wide.length],
@@ -180,6 +192,7 @@ beforeAll(async () => {
   own = await installationOn(join(folder.path, 'data'));
   await fill();
   await insertLogs();
+  await insertDataPoints();
   await untilStored();
 });
 afterAll(async () => {

@@ -1,5 +1,6 @@
 import { expect } from 'vitest';
 import * as data from './data.ts';
+import { increaseOf, isResetAt, metricMinuteMs, metricMinutes } from './metrics.ts';
 
 type Row = Record<string, unknown>;
 type Check = (rows: readonly Row[]) => void;
@@ -315,6 +316,72 @@ export const answers: Readonly<Record<string, readonly Check[]>> = {
           })),
       ),
     ),
+  ],
+  'Metrics and their series': [
+    is(() =>
+      [
+        ['http.duration', 'histogram', 'gateway', 1, { 'http.route': 1 }],
+        ['http.requests', 'sum', 'cart', 1, {}],
+        ['http.requests', 'sum', 'gateway', 1, { 'http.route': 1 }],
+        ['http.size', 'exponential_histogram', 'cart', 1, {}],
+        ['process.threads', 'gauge', 'gateway', 2, { host: 2 }],
+      ].map(([MetricName, Kind, ServiceName, SeriesCount, AttributeValues]) => ({
+        ...{ MetricName, Kind, ServiceName, SeriesCount, AttributeValues },
+      })),
+    ),
+  ],
+  'Last values': [
+    is(() =>
+      ['a', 'b'].map((host, index) => ({
+        ...{ ServiceName: 'gateway', host, LastTime: clickhouseTime(metricMinuteMs(metricMinutes - 1), 9) },
+        ...{ LastValue: 7 + index, LastValueInt: 7 + index },
+      })),
+    ),
+  ],
+  'Rates of sums': [
+    is(() =>
+      ['cart', 'gateway'].flatMap((service) =>
+        Array.from({ length: metricMinutes }, (_, minute) => ({
+          minute: clickhouseTime(metricMinuteMs(minute)),
+          ServiceName: service,
+          per_second: increaseOf(service, minute) / 60,
+          has_reset: isResetAt(service, minute) ? 1 : 0,
+        })),
+      ),
+    ),
+    is(() =>
+      [
+        ['cart', 1],
+        ['gateway', 2],
+      ].map(([service = '', temporality]) => {
+        const minutes = Array.from({ length: metricMinutes }, (_, minute) => minute);
+        return {
+          ServiceName: service,
+          AggregationTemporality: temporality,
+          requests: minutes.reduce((sum, minute) => sum + increaseOf(String(service), minute), 0),
+          resets: minutes.filter((minute) => isResetAt(String(service), minute)).length,
+        };
+      }),
+    ),
+  ],
+  'Quantiles of histograms': [
+    is(() => [
+      {
+        ...{ ServiceName: 'gateway', route: '/cart', ExplicitBounds: [10, 20, 50] },
+        // Two a minute, and one in the minute of the reset.
+        ...{ BucketCounts: [195, 156, 39, 0], Count: 390, average: 10, P50: 10, p95: 35, p99: 47 },
+      },
+    ]),
+    is(() => [
+      {
+        ...{ ServiceName: 'cart', Scale: 0, Count: 4 * metricMinutes },
+        Buckets: [
+          [1, 1, metricMinutes],
+          [1, 2, 3 * metricMinutes],
+        ],
+        ...{ p50: 5.04, p99: 7.93 },
+      },
+    ]),
   ],
 };
 
