@@ -5,7 +5,7 @@ import type { Pipeline } from '../model/signals.ts';
 /** A text that a producer copies to send its first item. */
 export type Snippet = {
   readonly pipeline: Pipeline;
-  /** Short, for an address or an option. */
+  /** Short, for an address or an option; of one owner no two have the same. */
   readonly name: string;
   readonly title: string;
   /** The language of its text, as Markdown names it. */
@@ -26,6 +26,10 @@ const of =
   });
 const push = of('metrics');
 const spans = of('traces');
+const records = of('logs');
+const dataPoints = of('otel_metrics');
+
+const pythonPackages = '`opentelemetry-sdk` and `opentelemetry-exporter-otlp-proto-http`';
 
 /** Every snippet, in the order of the documents: the documents and the admin API show these texts and no others. */
 export const snippets: readonly Snippet[] = [
@@ -60,13 +64,7 @@ export const snippets: readonly Snippet[] = [
     'collector.yaml',
     'beside your file with the receiver `otlp`: `otelcol --config receivers.yaml --config collector.yaml`',
   ),
-  spans(
-    'python',
-    'Python',
-    'python',
-    'spans.py',
-    '`opentelemetry-sdk` and `opentelemetry-exporter-otlp-proto-http`',
-  ),
+  spans('python', 'Python', 'python', 'spans.py', pythonPackages),
   spans(
     'javascript',
     'JavaScript',
@@ -82,6 +80,10 @@ export const snippets: readonly Snippet[] = [
     'Spans.java',
     "Java 17 or newer, `io.opentelemetry:opentelemetry-sdk` and `opentelemetry-exporter-otlp`; `java -cp 'jars/*' Spans.java` runs it",
   ),
+  records('curl-logs', 'curl, a log record', 'sh', 'curl.sh'),
+  records('python-logs', 'Python, log records', 'python', 'records.py', pythonPackages),
+  dataPoints('curl-metrics', 'curl, a data point', 'sh', 'curl.sh'),
+  dataPoints('python-metrics', 'Python, data points', 'python', 'points.py', pythonPackages),
 ];
 
 /** The text of a snippet with its example values. */

@@ -35,6 +35,8 @@ export type SeriesGateOptions = {
 
 type Held = { readonly table: SeriesTable; sweptAt: number; toldAt: number };
 
+const noneHeld: Held = { table: new SeriesTable(), sweptAt: 0, toldAt: 0 };
+
 /**
  * Bounds the different series of each application that this process takes within an hour. Series that it knows go on; at the bound, new
  * ones are refused until others have had no data point for an hour. An application without a bound is not held.
@@ -117,14 +119,24 @@ export class SeriesGate {
     this.options.onFull(appId, seriesMax, held.table.held);
   }
 
-  /** The judgement of one request: whether an application may have a series, by its hash. Undefined where none has a bound. */
+  /**
+   * The judgement of one request: whether an application may have a series, by its hash. Undefined where none has a bound. It holds for
+   * this turn of the event loop.
+   */
   admits(bounds: SeriesMax): ((appId: number, low: number, high: number) => boolean) | undefined {
     const { minute } = this;
     if ([...bounds.values()].every((max) => max === undefined)) return undefined;
+    // The application of the data point before: most requests have one.
+    let known = -1;
+    let seriesMax: number | undefined;
+    let held = noneHeld;
     return (appId, low, high) => {
-      const seriesMax = bounds.get(appId);
+      if (appId !== known) {
+        known = appId;
+        seriesMax = bounds.get(appId);
+        if (seriesMax !== undefined) held = this.of(appId);
+      }
       if (seriesMax === undefined) return true;
-      const held = this.of(appId);
       if (held.table.touch(low, high, minute)) return true;
       if (this.roomNow(appId, held, seriesMax, minute) === 0) return false;
       held.table.add(low, high, minute);

@@ -142,6 +142,27 @@ describe('the snippets', () => {
     },
   );
 
+  it.for([
+    ['curl-logs', 'otel_logs', 'Body', 'the order is late'],
+    ['python-logs', 'otel_logs', 'Body', 'the order is late'],
+    ['curl-metrics', 'otel_metrics_sum', 'MetricName', 'orders'],
+    ['python-metrics', 'otel_metrics_sum', 'MetricName', 'orders'],
+  ] as const)('%s: what is copied stores a row of %s', async ([name, table, column, value], { skip }) => {
+    const isPython = name.startsWith('python');
+    const whyNot = isPython ? await whyNoPython() : undefined;
+    if (whyNot !== undefined) skip(whyNot);
+    const own = await stack.createApplication(`snippet ${name}`);
+    const text = await textOf(own.app_id, name);
+    await runAs(text, isPython ? 's.py' : 's.sh', isPython ? await installPython() : 'sh');
+    const rows = await until('the row is stored', async () => {
+      const stored = await stack.spansQuery(
+        `SELECT ${column}, ServiceName FROM otel.${table} WHERE AppId = ${own.app_id}`,
+      );
+      return stored.length > 0 && stored;
+    });
+    expect(rows).toEqual([{ [column]: value, ServiceName: 'shop' }]);
+  });
+
   it('variables: a program that knows neither the address nor the token stores a span in their environment', async () => {
     const own = await stack.createApplication('snippet variables');
     const program = join(import.meta.dirname, '../../support/clients/by-variables.ts');

@@ -31,7 +31,7 @@ describe('a snippet', () => {
   );
 
   it('is listed once, and every file is listed', () => {
-    const files = ['metrics', 'traces'].flatMap((folder) =>
+    const files = ['metrics', 'traces', 'logs', 'otel_metrics'].flatMap((folder) =>
       readdirSync(join(schemas, 'snippets', folder)).map((name) => `${folder}/${name}`),
     );
     expect(snippets.map(({ file }) => file).toSorted()).toEqual(files.toSorted());
