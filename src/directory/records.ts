@@ -297,18 +297,18 @@ export const applicationSchema = z.object({
   is_enable: field(z.boolean(), {
     default: { is: true },
     changedBy: ['switch', 'delete'],
-    effect: 'false: its traces are refused.',
+    effect: 'false: its traces, logs and metrics are refused.',
   }),
   is_delete: field(z.boolean(), {
     default: { is: false },
     changedBy: ['delete'],
-    effect: 'true, for ever: its traces are refused, and its name is free again.',
+    effect: 'true, for ever: its traces, logs and metrics are refused, and its name is free again.',
   }),
   max_rate: field(z.int(), {
     default: { is: 0 },
     changedBy: ['patch'],
     effect:
-      'Trace requests per second that the whole cluster accepts: -1 the platform default (1000), 0 unlimited, below -1 none.',
+      'Requests of OTLP per second, of all signals together, that the whole cluster accepts: -1 the platform default (1000), 0 unlimited, below -1 none.',
   }),
   ...authorship,
 });

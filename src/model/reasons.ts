@@ -227,7 +227,7 @@ const requestReasons = [
     'check data_id and access_token',
   ],
   ['data_source_disabled', 'the data id is disabled', 'enable it, or stop sending'],
-  ['path_unknown', 'unknown path', 'send to /v2/push/ (push), /v1/traces or /v1/logs (OTLP)'],
+  ['path_unknown', 'unknown path', 'send to /v2/push/ (push), /v1/traces, /v1/logs or /v1/metrics (OTLP)'],
   ['method_not_allowed', 'the path accepts only POST', 'use POST'],
   [
     'protocol_error',

@@ -2074,11 +2074,11 @@ export interface components {
             app_name: string;
             /** @description The write token, masked */
             token: string;
-            /** @description false: its traces are refused. */
+            /** @description false: its traces, logs and metrics are refused. */
             is_enable: boolean;
-            /** @description true, for ever: its traces are refused, and its name is free again. */
+            /** @description true, for ever: its traces, logs and metrics are refused, and its name is free again. */
             is_delete: boolean;
-            /** @description Trace requests per second that the whole cluster accepts: -1 the platform default (1000), 0 unlimited, below -1 none. */
+            /** @description Requests of OTLP per second, of all signals together, that the whole cluster accepts: -1 the platform default (1000), 0 unlimited, below -1 none. */
             max_rate: number;
             /** @description Who created the record: the name of the admin token, and `<operator> via <token>` where the request names an operator. */
             creator: string;
@@ -2098,11 +2098,11 @@ export interface components {
             app_name: string;
             /** @description The write token */
             token: string;
-            /** @description false: its traces are refused. */
+            /** @description false: its traces, logs and metrics are refused. */
             is_enable: boolean;
-            /** @description true, for ever: its traces are refused, and its name is free again. */
+            /** @description true, for ever: its traces, logs and metrics are refused, and its name is free again. */
             is_delete: boolean;
-            /** @description Trace requests per second that the whole cluster accepts: -1 the platform default (1000), 0 unlimited, below -1 none. */
+            /** @description Requests of OTLP per second, of all signals together, that the whole cluster accepts: -1 the platform default (1000), 0 unlimited, below -1 none. */
             max_rate: number;
             /** @description Who created the record: the name of the admin token, and `<operator> via <token>` where the request names an operator. */
             creator: string;

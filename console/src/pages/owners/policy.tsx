@@ -8,7 +8,7 @@ import { Await } from '../../parts/states.tsx';
 import { type Column, Table } from '../../parts/table.tsx';
 import { announce } from '../../shell/announce.tsx';
 import { useAllows } from '../../shell/session.ts';
-import { fieldsOf, type PolicyValue, policyChange } from './figures.ts';
+import { fieldsOf, type Policy, type PolicyValue, policyChange } from './figures.ts';
 import { changing, isAlive } from './owner.ts';
 import type { TabProps } from './pieces.tsx';
 
@@ -34,9 +34,20 @@ const meanings: Readonly<Record<string, string>> = {
 const valueText = (value: PolicyValue): string =>
   typeof value === 'number' ? numberText(value) : String(value);
 
+/** The value of a field; where the signals of an application differ, that of each. */
+const heldText = ({ signals = {} }: Policy, name: string, value: PolicyValue): string =>
+  value === 'by_signal'
+    ? Object.entries(signals)
+        .flatMap(([pipeline, { [name]: own }]) =>
+          own === undefined ? [] : [`${pipeline} ${valueText(own)}`],
+        )
+        .join(', ')
+    : valueText(value);
+
 const byDefault = 'the value of the pipeline file';
 
-const fieldOf = (name: string, now: PolicyValue, isOwn: boolean): Field => {
+const fieldOf = (policy: Policy, name: string, now: PolicyValue): Field => {
+  const isOwn = policy.own.includes(name);
   const common = { name, label: name, value: isOwn ? String(now) : '' };
   const options = [
     ['', byDefault],
@@ -44,13 +55,16 @@ const fieldOf = (name: string, now: PolicyValue, isOwn: boolean): Field => {
     ['false', 'false'],
   ] as const;
   if (typeof now === 'boolean') return { ...common, kind: 'select', options, hint: meanings[name] ?? '' };
-  return { ...common, hint: `${meanings[name]}. Empty: ${byDefault}${isOwn ? '' : `, now ${now}`}.` };
+  return {
+    ...common,
+    hint: `${meanings[name]}. Empty: ${byDefault}${isOwn ? '' : `, now ${heldText(policy, name, now)}`}.`,
+  };
 };
 
-const columnsOf = (own: readonly string[]): Column<[string, PolicyValue]>[] => [
+const columnsOf = (policy: Policy): Column<[string, PolicyValue]>[] => [
   { key: 'field', title: 'Field', cell: ([name]) => <code>{name}</code>, sortBy: ([name]) => name },
-  { key: 'value', title: 'Value', isNumber: true, cell: ([, value]) => valueText(value) },
-  textColumn('set', 'Set', ([name]) => (own.includes(name) ? 'here' : 'by default')),
+  { key: 'value', title: 'Value', isNumber: true, cell: ([name, value]) => heldText(policy, name, value) },
+  textColumn('set', 'Set', ([name]) => (policy.own.includes(name) ? 'here' : 'by default')),
   { key: 'meaning', title: 'Meaning', cell: ([name]) => meanings[name] },
 ];
 
@@ -79,13 +93,13 @@ export const PolicyTab = ({ kind, owner }: TabProps) => {
             rows={fieldsOf(data)}
             keyOf={([name]) => name}
             empty="There is no policy."
-            columns={columnsOf(data.own)}
+            columns={columnsOf(data)}
           />
           {isChanging && (
             <FormDialog
               title="Policy"
               verb="Save"
-              fields={fieldsOf(data).map(([name, value]) => fieldOf(name, value, data.own.includes(name)))}
+              fields={fieldsOf(data).map(([name, value]) => fieldOf(data, name, value))}
               onClose={() => setIsChanging(false)}
               act={async (filled) => {
                 const body = policyChange(data, filled);
