@@ -95,7 +95,7 @@ export const registerDoctor = (program: Command): void => {
   program
     .command('doctor')
     .description(
-      'check every dependency, compare clocks, and send one point, one span and one log record through all stages, with the time of each; exit code 1 on a failed check',
+      'check every dependency, compare clocks, and send one point, one span, one log record and one data point through all stages, with the time of each; exit code 1 on a failed check',
     )
     .option('--push-url <url>', 'the push receiver, default the local one')
     .option('--otlp-url <url>', 'the OTLP receiver, default the local one')

@@ -14,6 +14,7 @@ import {
   timeText,
 } from './output.ts';
 import { registerLogs } from './query-logs.ts';
+import { registerMetrics } from './query-metrics.ts';
 import {
   type Attribute,
   addQueryOptions,
@@ -304,14 +305,15 @@ const registerTraces = (query: Command): void => {
   ).action(services);
 };
 
-/** `tidemark query points | values | traces | services | logs | red`, and `tidemark trace`. */
+/** `tidemark query points | values | traces | services | logs | red | metrics`, and `tidemark trace`. */
 export const registerQuery = (program: Command): void => {
   const query = program
     .command('query')
-    .description('stored points, traces and logs, within bounds (docs/explore.md)');
+    .description('stored points, traces, logs and metrics of OpenTelemetry, within bounds (docs/explore.md)');
   registerPoints(query);
   registerTraces(query);
   registerLogs(query);
   registerRed(query);
+  registerMetrics(query);
   registerTrace(program);
 };

@@ -3,5 +3,6 @@ import './explore/points.ts';
 import './explore/traces.ts';
 import './explore/logs.ts';
 import './explore/red.ts';
+import './explore/metrics.ts';
 import './explore/limits.ts';
 import './explore/sending.ts';

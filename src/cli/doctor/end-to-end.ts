@@ -232,12 +232,36 @@ const logTrial = (): Trial => {
   };
 };
 
-const trials: Readonly<Partial<Record<ApplicationPipeline, () => Trial>>> = {
-  traces: spanTrial,
-  logs: logTrial,
+const dataPointTrial = (): Trial => {
+  const trial = randomBytes(8).toString('hex');
+  const metric = 'tidemark.doctor.trial';
+  const dataPoint = {
+    timeUnixNano: String(nowNanos()),
+    asInt: '1',
+    attributes: [{ key: 'trial', value: { stringValue: trial } }],
+  };
+  return {
+    ...{ pipeline: 'otel_metrics', table: 'otel_metrics_gauge', name: 'data point', path: '/v1/metrics' },
+    body: {
+      resourceMetrics: [
+        { resource, scopeMetrics: [{ metrics: [{ name: metric, gauge: { dataPoints: [dataPoint] } }] }] },
+      ],
+    },
+    condition:
+      'MetricName = {metric:String} AND ServiceName = {service:String} AND TimeUnix > now() - INTERVAL 1 HOUR ' +
+      "AND Attributes['trial'] = {trial:String}",
+    params: { metric, service: doctorName, trial },
+    place: `metric ${metric}, trial ${trial}`,
+  };
 };
 
-/** Sends one more span of the trace over gRPC, where there is an address for it; a log record has no trace. */
+const trials: Readonly<Record<ApplicationPipeline, () => Trial>> = {
+  traces: spanTrial,
+  logs: logTrial,
+  otel_metrics: dataPointTrial,
+};
+
+/** Sends one more span of the trace over gRPC, where there is an address for it; the others have no trace. */
 const overGrpc = (
   { grpcUrl, timeoutMs }: EndToEndDeps,
   traceId: string | undefined,
@@ -307,12 +331,11 @@ const tryItem = async (
   ]);
 };
 
-/** One item of each signal of applications: a span, a log record. */
+/** One item of each signal of applications: a span, a log record, a data point. */
 export const tryApplication = async (deps: EndToEndDeps): Promise<Finding[]> => {
   const findings: Finding[] = [];
   for (const pipeline of applicationPipelines) {
-    const trial = trials[pipeline]?.();
-    if (trial !== undefined) findings.push(...(await tryItem(deps, trial)));
+    findings.push(...(await tryItem(deps, trials[pipeline]())));
   }
   return findings;
 };

@@ -25,7 +25,7 @@ const letterShape = {
   app_id: z.int().nullable(),
   table: z.string().nullable(),
   uid: z.string().nullable(),
-  items: z.int().meta({ description: 'Number of its points, spans or log records' }),
+  items: z.int().meta({ description: 'Number of its points, spans, log records or data points' }),
   redrives: z.int().meta({ description: 'Number of earlier redrives' }),
   bytes: z.int().meta({ description: 'Size' }),
 };
@@ -161,7 +161,8 @@ const bulkAnswer = z
   .strictObject({
     matched: z.int().meta({ description: 'Number of matching dead letters' }),
     items: z.int().meta({
-      description: 'Points, spans or log records in the processed dead letters (or in those of a dry run)',
+      description:
+        'Points, spans, log records or data points in the processed dead letters (or in those of a dry run)',
     }),
     done: z.int(),
     failed: z.array(z.strictObject({ sequence: z.int(), code: z.string(), detail: z.string() })),

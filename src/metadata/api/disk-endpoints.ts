@@ -46,7 +46,7 @@ const diskRow = z
     day: z.string().nullable().meta({ description: 'A day of UTC; null for an owner, and for other rows' }),
     days: count.meta({ description: 'Days with rows' }),
     rows: count,
-    bytes: count.meta({ description: 'On the disk; of spans and log records, their share of the day' }),
+    bytes: count.meta({ description: 'On the disk; of items of applications, their share of the day' }),
     bytes_per_day: count.nullable().meta({ description: 'null for a day' }),
     retention_days: z.number().nullable().meta({ description: 'null: kept for ever, and for a day' }),
   })

@@ -4,6 +4,12 @@ import type { AdminIdentity } from '../tokens/admin-tokens.ts';
 import type { ApiDeps } from './deps.ts';
 import { type Endpoint, endpoint, none } from './endpoint.ts';
 import {
+  lastValuesAnswer,
+  lastValuesRequest,
+  metricsAnswer,
+  metricsRequest,
+} from './explore-metric-shapes.ts';
+import {
   dimensionName,
   logsAnswer,
   logsRequest,
@@ -175,13 +181,50 @@ const ofRed = ({ explore }: ApiDeps, role: Endpoint['role']): Endpoint[] => [
   }),
 ];
 
+const ofMetrics = ({ explore }: ApiDeps, role: Endpoint['role']): Endpoint[] => [
+  endpoint({
+    method: 'POST',
+    path: '/api/v1/query/metrics',
+    tag,
+    summary:
+      'Metrics of OpenTelemetry with the number of their series, those with most first; by default of the last hour',
+    role,
+    isQuery: true,
+    params: none,
+    query: none,
+    body: metricsRequest,
+    answer: metricsAnswer,
+    run: async (call) => {
+      await refuseUnknownOwner(call.records, call.body);
+      return { body: await explore.metrics(askerOf(call), call.body) };
+    },
+  }),
+  endpoint({
+    method: 'POST',
+    path: '/api/v1/query/metrics/last',
+    tag,
+    summary:
+      'The last value of each series of a gauge or a sum, the latest first; by default of the last hour',
+    role,
+    isQuery: true,
+    params: none,
+    query: none,
+    body: lastValuesRequest,
+    answer: lastValuesAnswer,
+    run: async (call) => {
+      await refuseUnknownOwner(call.records, call.body);
+      return { body: await explore.lastValues(askerOf(call), call.body) };
+    },
+  }),
+];
+
 const switchedOff = (): Promise<never> =>
   Promise.reject(new Fault('permanent', 'explore_off', 'TIDEMARK_CONSOLE_EXPLORE is off'));
 
-/** Queries of stored points, spans and log records (docs/explore.md). */
+/** Queries of stored points, spans, log records and data points (docs/explore.md). */
 export const exploreEndpoints = (deps: ApiDeps): Endpoint[] => {
   const { role } = deps.explore;
-  const endpoints = [ofPoints, ofTraces, ofRed, ofLogs].flatMap((of) =>
+  const endpoints = [ofPoints, ofTraces, ofRed, ofLogs, ofMetrics].flatMap((of) =>
     of(deps, role === 'off' ? 'viewer' : role),
   );
   return role === 'off' ? endpoints.map((each) => ({ ...each, prepare: switchedOff })) : endpoints;

@@ -6,7 +6,7 @@ import { redGroups, spanKinds } from '../explore/red-sql.ts';
 import { statuses } from '../explore/trace-sql.ts';
 
 const count = z.int();
-const idMax = 999_999_999_999_999;
+export const idMax = 999_999_999_999_999;
 
 const name = (description: string, example: string) =>
   z
@@ -24,7 +24,7 @@ const seconds = (description: string, example: number) =>
     .optional()
     .meta({ description, examples: [example] });
 
-const bodyPeriod = {
+export const bodyPeriod = {
   since: seconds('At or after this time, Unix seconds; default an hour before until', 1_799_996_400),
   until: seconds('Before this time, Unix seconds; default now', 1_800_000_000),
   wide: z.boolean().default(false).meta({ description: 'Allows a period of more than 7 days' }),
@@ -94,9 +94,9 @@ export const pointsRequest = z
   .meta({ id: 'PointsQuery' });
 
 const value = z.string().nullable();
-const sql = z.array(z.string()).meta({ description: 'The statements that ran, in their order' });
-const elapsed = z.number().meta({ description: 'Milliseconds of the call' });
-const period = { since: count, until: count };
+export const sql = z.array(z.string()).meta({ description: 'The statements that ran, in their order' });
+export const elapsed = z.number().meta({ description: 'Milliseconds of the call' });
+export const period = { since: count, until: count };
 const table = { mon_data_id: count, table_id: z.string(), questdb: z.string() };
 
 export const pointsAnswer = z
@@ -138,7 +138,7 @@ export const valuesAnswer = z
   })
   .meta({ id: 'DimensionValues' });
 
-const anyText = z.string().max(1024);
+export const anyText = z.string().max(1024);
 const milliseconds = (description: string) =>
   z
     .number()
@@ -179,7 +179,7 @@ export const tracesRequest = z
   })
   .meta({ id: 'TracesQuery' });
 
-const rowsRead = count.meta({ description: 'Rows that ClickHouse read' });
+export const rowsRead = count.meta({ description: 'Rows that ClickHouse read' });
 
 export const tracesAnswer = z
   .strictObject({
@@ -206,7 +206,9 @@ export const tracesAnswer = z
   })
   .meta({ id: 'Traces' });
 
-const attributes = z.array(z.strictObject({ key: z.string(), value: z.string() }).meta({ id: 'Attribute' }));
+export const attributes = z.array(
+  z.strictObject({ key: z.string(), value: z.string() }).meta({ id: 'Attribute' }),
+);
 
 const span = z
   .strictObject({

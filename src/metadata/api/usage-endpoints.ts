@@ -32,7 +32,9 @@ const usageRow = z
     requests: count.meta({
       description: 'Answered with success, with something to store; repeats do not count',
     }),
-    items: count.meta({ description: 'Points, spans and log records that the account calls received' }),
+    items: count.meta({
+      description: 'Points, spans, log records and data points that the account calls received',
+    }),
     wire_bytes: count.meta({ description: 'Of the bodies as sent' }),
     inflated_bytes: count.meta({ description: 'Of the bodies after decompression' }),
     requests_per_second_max: count.meta({

@@ -5,6 +5,7 @@ import { createQuestdbReader, type QuestdbReader } from '../../stores/questdb/re
 import type { Records } from '../records/store.ts';
 import { createGate } from './gate.ts';
 import { type AskedLogs, queryLogs } from './logs.ts';
+import { type AskedLastValues, type AskedMetrics, queryLastValues, queryMetrics } from './metrics.ts';
 import { type AskedPoints, type AskedValues, queryPoints, queryValues } from './points.ts';
 import { type AskedRed, queryRed } from './red.ts';
 import { type AskedTraces, queryTraces, readServices, readTrace } from './traces.ts';
@@ -19,7 +20,7 @@ export type Readers = {
   close(): Promise<void>;
 };
 
-/** Bounded queries of stored points, spans and log records. */
+/** Bounded queries of stored points, spans, log records and data points. */
 export type Explore = ReturnType<typeof createExplore>;
 
 export const openReaders = (urls: ReturnType<typeof readerUrls>): Readers => {
@@ -57,6 +58,10 @@ export const createExplore = ({ role, records, readers, now }: Deps) => {
       gate.run(tokenId, signal, (bounds) => queryTraces(items, asked, bounds)),
     red: ({ tokenId, signal }: Asker, asked: AskedRed) =>
       gate.run(tokenId, signal, (bounds) => queryRed(items, asked, bounds)),
+    metrics: ({ tokenId, signal }: Asker, asked: AskedMetrics) =>
+      gate.run(tokenId, signal, (bounds) => queryMetrics(items, asked, bounds)),
+    lastValues: ({ tokenId, signal }: Asker, asked: AskedLastValues) =>
+      gate.run(tokenId, signal, (bounds) => queryLastValues(items, asked, bounds)),
     logs: ({ tokenId, signal }: Asker, asked: AskedLogs) =>
       gate.run(tokenId, signal, (bounds) => queryLogs(items, asked, bounds)),
     trace: ({ tokenId, signal }: Asker, id: string) =>

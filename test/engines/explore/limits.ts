@@ -170,6 +170,7 @@ describe('a metadata process', () => {
       ['POST', '/api/v1/query/traces'],
       ['POST', '/api/v1/query/logs'],
       ['POST', '/api/v1/query/red'],
+      ['POST', '/api/v1/query/metrics'],
       ['GET', '/api/v1/traces/services'],
       ['GET', `/api/v1/traces/${traceIds[0]}`],
     ] as const) {

@@ -48,7 +48,9 @@ describe('tidemark doctor', () => {
     expect(findings.map(({ name }) => name)).toEqual([
       'nats',
       'clock of nats',
-      ...['METRICS', 'TRACES', 'LOGS', 'LEDGER', 'DEADLETTER', 'AUDIT'].map((name) => `stream ${name}`),
+      ...['METRICS', 'TRACES', 'LOGS', 'OTEL_METRICS', 'LEDGER', 'DEADLETTER', 'AUDIT'].map(
+        (name) => `stream ${name}`,
+      ),
       'questdb',
       'clock of questdb',
       'tables of questdb',
@@ -62,6 +64,9 @@ describe('tidemark doctor', () => {
       ),
       ...['records', 'acknowledged', 'in ClickHouse', 'in the balance'].map(
         (stage) => `log record: ${stage}`,
+      ),
+      ...['records', 'acknowledged', 'in ClickHouse', 'in the balance'].map(
+        (stage) => `data point: ${stage}`,
       ),
     ]);
     expect(text).not.toMatch(/[0-9a-f]{32}\.|token":/);
@@ -113,6 +118,7 @@ describe('tidemark doctor', () => {
       'point: in QuestDB',
       'span: in ClickHouse',
       'log record: in ClickHouse',
+      'data point: in ClickHouse',
     ]);
   });
 });

@@ -52,8 +52,8 @@ export const Doctor = () => {
             empty="No checks."
           />
           <p class="quiet">
-            Checked by metadata, from where it runs. <code>tidemark doctor</code> also sends a point, a span
-            and a log record through all stages.
+            Checked by metadata, from where it runs. <code>tidemark doctor</code> also sends a point, a span,
+            a log record and a data point through all stages.
           </p>
         </>
       )}

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { logsSql } from '../../../../src/metadata/explore/log-sql.ts';
+import { lastValuesSql, metricsSql } from '../../../../src/metadata/explore/metric-sql.ts';
 import {
   aggregates,
   type Condition,
@@ -173,6 +174,22 @@ describe('a statement for ClickHouse', () => {
         const rest = (sql: string): string => skeleton(sql, true).replaceAll(one, '');
         expect(rest(inlined(asked.sql, asked.params))).toBe(rest(inlined(plain.sql, plain.params)));
         expect(words(text)).toBeLessThanOrEqual(1 + text.length);
+      }),
+    );
+  });
+
+  it('of metrics has the same form for every value', () => {
+    always(
+      fc.property(hostile, hostile, (one, other) => {
+        const statements = (first: string, second: string) => {
+          const conditions = { service: first, name: second, kind: 'sum', appId: 7 } as const;
+          const period = { since: 1, until: 2 };
+          const attributes = [{ scope: 'data_point', key: first, value: second } as const];
+          return [metricsSql(conditions, period, 9), lastValuesSql(conditions, attributes, period, 9)];
+        };
+        const formOf = ({ sql, params }: ReturnType<typeof metricsSql>) =>
+          skeleton(inlined(sql, params), true);
+        expect(statements(one, other).map(formOf)).toEqual(statements('a', 'a').map(formOf));
       }),
     );
   });

@@ -1,0 +1,143 @@
+import { type Command, Option } from 'commander';
+import { z } from 'zod';
+import { adminClient } from './client.ts';
+import { idArgument } from './options.ts';
+import { integerArgument, nothing, printAnswer, printTable, sayLines } from './output.ts';
+import {
+  type Attribute,
+  addQueryOptions,
+  attributeArgument,
+  bounded,
+  periodOf,
+  type QueryOptions,
+  sayStatements,
+} from './query-options.ts';
+
+const metricsSchema = bounded.extend({
+  items: z.array(
+    z.object({
+      app_id: z.number(),
+      service: z.string(),
+      name: z.string(),
+      kind: z.string(),
+      unit: z.string(),
+      temporality: z.string().nullable(),
+      series: z.number(),
+      attributes: z.array(z.object({ key: z.string(), values: z.number() })),
+    }),
+  ),
+  truncated: z.boolean(),
+});
+
+const lastSchema = bounded.extend({
+  items: z.array(
+    z.object({
+      service: z.string(),
+      unit: z.string(),
+      time_unix_nano: z.string(),
+      value: z.string(),
+      attributes: z.array(z.object({ key: z.string(), value: z.string() })),
+    }),
+  ),
+  truncated: z.boolean(),
+});
+
+type MetricsOptions = QueryOptions & {
+  appId?: number;
+  service?: string;
+  name?: string;
+  kind?: string;
+  last?: string;
+  attribute?: Attribute<'data_point'>[];
+  resource?: Attribute<'resource'>[];
+  limit?: number;
+};
+
+const sayMore = (truncated: boolean): void => {
+  if (truncated) sayLines('there are more: --limit');
+};
+
+const conditionsOf = (options: MetricsOptions) => ({
+  app_id: options.appId,
+  service: options.service,
+  kind: options.kind,
+  limit: options.limit,
+  ...periodOf(options),
+});
+
+const list = async (options: MetricsOptions): Promise<void> => {
+  const body = { ...conditionsOf(options), name: options.name };
+  const answer = await adminClient().ask(metricsSchema, 'POST', '/api/v1/query/metrics', { body });
+  printAnswer(answer, options, ({ items, truncated }) => {
+    printTable(
+      ['METRIC', 'KIND', 'TEMPORALITY', 'UNIT', 'APP', 'SERVICE', 'SERIES', 'DISTINCT VALUES'],
+      items.map((item) => [
+        item.name,
+        item.kind,
+        item.temporality ?? nothing,
+        item.unit || nothing,
+        String(item.app_id),
+        item.service || nothing,
+        String(item.series),
+        item.attributes.map(({ key, values }) => `${key} ${values}`).join(', ') || nothing,
+      ]),
+    );
+    sayMore(truncated);
+  });
+  sayStatements(answer.value, options);
+};
+
+const millisecond = 1_000_000n;
+
+const lastValues = async (name: string, options: MetricsOptions): Promise<void> => {
+  const attributes = [...(options.attribute ?? []), ...(options.resource ?? [])];
+  const body = { ...conditionsOf(options), name, attributes };
+  const answer = await adminClient().ask(lastSchema, 'POST', '/api/v1/query/metrics/last', { body });
+  printAnswer(answer, options, ({ items, truncated }) => {
+    printTable(
+      ['TIME', 'SERVICE', 'VALUE', 'UNIT', 'ATTRIBUTES'],
+      items.map((item) => [
+        new Date(Number(BigInt(item.time_unix_nano) / millisecond)).toISOString().replace('T', ' '),
+        item.service || nothing,
+        item.value,
+        item.unit || nothing,
+        item.attributes.map(({ key, value }) => `${key}=${value}`).join(' ') || nothing,
+      ]),
+    );
+    sayMore(truncated);
+  });
+  sayStatements(answer.value, options);
+};
+
+/** `tidemark query metrics`. */
+export const registerMetrics = (query: Command): void => {
+  addQueryOptions(
+    query
+      .command('metrics')
+      .description(
+        'metrics of OpenTelemetry with their series, those with most first; with --last the values of one',
+      )
+      .option('--app-id <app_id>', 'only of this application', idArgument)
+      .option('--service <name>', 'service.name')
+      .option('--name <metric>', 'only this metric')
+      .addOption(
+        new Option('--kind <kind>', 'only of this kind').choices([
+          ...['gauge', 'sum', 'histogram', 'exponential_histogram', 'summary'],
+        ]),
+      )
+      .option('--last <metric>', 'the last value of each series of this gauge or sum')
+      .option(
+        '--attribute <key=value>',
+        'with --last, attribute of the data point; may be repeated',
+        attributeArgument('data_point'),
+      )
+      .option(
+        '--resource <key=value>',
+        'with --last, attribute of its resource; may be repeated',
+        attributeArgument('resource'),
+      )
+      .option('--limit <n>', 'at most this many (1 to 1000), default 100', integerArgument),
+  ).action((options: MetricsOptions) =>
+    options.last === undefined ? list(options) : lastValues(options.last, options),
+  );
+};

@@ -1,0 +1,101 @@
+import { z } from 'zod';
+import { metricKinds } from '../explore/metric-sql.ts';
+import { anyText, attributes, bodyPeriod, elapsed, idMax, period, rowsRead, sql } from './explore-shapes.ts';
+
+const count = z.int();
+
+const conditions = {
+  app_id: z.int().min(1).max(idMax).optional().meta({ description: 'Only of this application' }),
+  service: anyText.optional().meta({ description: 'service.name', examples: ['cart'] }),
+  kind: z.enum(metricKinds, `must be one of ${metricKinds.join(', ')}`).optional(),
+};
+
+const metricName = anyText.min(1).meta({ description: 'The metric', examples: ['http.server.requests'] });
+
+/** The body of POST /api/v1/query/metrics. */
+export const metricsRequest = z
+  .strictObject({
+    ...conditions,
+    name: metricName.optional(),
+    ...bodyPeriod,
+    limit: z.int().min(1).max(1000).default(100),
+  })
+  .meta({ id: 'MetricsQuery' });
+
+const temporality = z
+  .enum(['unspecified', 'delta', 'cumulative'])
+  .nullable()
+  .meta({ description: 'As the sender chose it; null for gauges and summaries' });
+
+const described = {
+  app_id: count,
+  service: z.string(),
+  kind: z.string().meta({ examples: ['sum'] }),
+  unit: z.string(),
+  temporality,
+};
+
+const about = { truncated: z.boolean(), sql, elapsed_ms: elapsed, rows_read: rowsRead };
+
+export const metricsAnswer = z
+  .strictObject({
+    ...period,
+    items: z.array(
+      z
+        .strictObject({
+          ...described,
+          name: z.string(),
+          is_monotonic: z.boolean(),
+          series: count.meta({
+            description:
+              'Distinct resources, scopes and attributes of data points; the order of attributes does not matter',
+          }),
+          attributes: z
+            .array(z.strictObject({ key: z.string(), values: count }))
+            .meta({ description: 'The ten attributes with most distinct values' }),
+          last_time_unix_nano: z.string().meta({ description: 'Of its last data point' }),
+        })
+        .meta({ id: 'Metric' }),
+    ),
+    ...about,
+  })
+  .meta({ id: 'Metrics' });
+
+/** The body of POST /api/v1/query/metrics/last. */
+export const lastValuesRequest = z
+  .strictObject({
+    ...conditions,
+    name: metricName,
+    attributes: z
+      .array(
+        z.strictObject({
+          scope: z.enum(['data_point', 'resource'], 'must be data_point or resource').default('data_point'),
+          key: anyText.min(1),
+          value: anyText,
+        }),
+      )
+      .max(5)
+      .default([])
+      .meta({ description: 'Each equals exactly' }),
+    ...bodyPeriod,
+    limit: z.int().min(1).max(1000).default(100),
+  })
+  .meta({ id: 'LastValuesQuery' });
+
+export const lastValuesAnswer = z
+  .strictObject({
+    ...period,
+    items: z.array(
+      z
+        .strictObject({
+          ...described,
+          time_unix_nano: z.string().meta({ description: 'Nanoseconds since 1970' }),
+          value: z.string().meta({ description: 'A number as text: integers in full, also nan, inf, -inf' }),
+          attributes,
+          resource: attributes,
+        })
+        .meta({ id: 'LastValue' }),
+    ),
+    ...about,
+  })
+  .meta({ id: 'LastValues' });

@@ -1,0 +1,120 @@
+import { z } from 'zod';
+import type { NextBounds } from './gate.ts';
+import {
+  lastValuesSql,
+  type MetricAttributeCondition,
+  type MetricConditions,
+  type MetricKind,
+  metricsSql,
+} from './metric-sql.ts';
+import { type AskedPeriod, periodOf } from './period.ts';
+import { type ItemSource, requireWellFormed, requireWellFormedAttributes, startRun } from './run.ts';
+import { attributesOf } from './spans.ts';
+
+/** A list of metrics as a caller asks it. */
+export type AskedMetrics = AskedPeriod & {
+  readonly app_id?: number | undefined;
+  readonly service?: string | undefined;
+  readonly name?: string | undefined;
+  readonly kind?: MetricKind | undefined;
+  readonly limit: number;
+};
+
+/** The last values of a metric as a caller asks them. */
+export type AskedLastValues = AskedMetrics & {
+  readonly name: string;
+  readonly attributes: readonly MetricAttributeCondition[];
+};
+
+const count = z.coerce.number();
+const texts = z.array(z.string());
+
+const metricSchema = z.object({
+  app_id: count,
+  service: z.string(),
+  name: z.string(),
+  kind: z.string(),
+  unit: z.string(),
+  temporality: count,
+  is_monotonic: z.union([z.boolean(), z.number().transform((value) => value !== 0)]),
+  series: count,
+  attribute_keys: texts,
+  attribute_values: z.array(count),
+  last_time: z.string(),
+});
+
+const lastSchema = z.object({
+  app_id: count,
+  service: z.string(),
+  kind: z.string(),
+  unit: z.string(),
+  temporality: count,
+  at: z.string(),
+  value: z.string(),
+  value_int: z.string().nullable(),
+  attribute_keys: texts,
+  attribute_values: texts,
+  resource_keys: texts,
+  resource_values: texts,
+});
+
+const temporalities = ['unspecified', 'delta', 'cumulative'] as const;
+/** Gauges and summaries have none. */
+const temporalityOf = (kind: string, value: number) =>
+  kind === 'gauge' || kind === 'summary' ? null : (temporalities[value] ?? 'unspecified');
+
+const conditionsOf = (asked: AskedMetrics): MetricConditions => {
+  requireWellFormed(asked.service, 'service');
+  requireWellFormed(asked.name, 'name');
+  return { appId: asked.app_id, service: asked.service, name: asked.name, kind: asked.kind };
+};
+
+/** Metrics and how many series they have, those with most first. Throws the Faults of `ClickhouseReader`. */
+export const queryMetrics = async ({ reader, now }: ItemSource, asked: AskedMetrics, bounds: NextBounds) => {
+  const period = periodOf(asked, now());
+  const run = startRun(reader, bounds);
+  const rows = await run.rows(metricSchema, metricsSql(conditionsOf(asked), period, asked.limit + 1));
+  return {
+    ...period,
+    items: rows
+      .slice(0, asked.limit)
+      .map(({ attribute_keys: keys, attribute_values: values, last_time: last, temporality, ...row }) => ({
+        ...row,
+        temporality: temporalityOf(row.kind, temporality),
+        attributes: keys.map((key, index) => ({ key, values: values[index] ?? 0 })),
+        last_time_unix_nano: last,
+      })),
+    truncated: rows.length > asked.limit,
+    ...run.about(),
+  };
+};
+
+/** The last value of each series of a gauge or a sum. Throws the Faults of `ClickhouseReader`. */
+export const queryLastValues = async (
+  { reader, now }: ItemSource,
+  asked: AskedLastValues,
+  bounds: NextBounds,
+) => {
+  const period = periodOf(asked, now());
+  const run = startRun(reader, bounds);
+  requireWellFormedAttributes(asked.attributes);
+  const conditions = { ...conditionsOf(asked), name: asked.name };
+  const statement = lastValuesSql(conditions, asked.attributes, period, asked.limit + 1);
+  const rows = await run.rows(lastSchema, statement);
+  return {
+    ...period,
+    items: rows.slice(0, asked.limit).map((row) => ({
+      app_id: row.app_id,
+      service: row.service,
+      kind: row.kind,
+      unit: row.unit,
+      temporality: temporalityOf(row.kind, row.temporality),
+      time_unix_nano: row.at,
+      value: row.value_int ?? row.value,
+      attributes: attributesOf(row.attribute_keys, row.attribute_values),
+      resource: attributesOf(row.resource_keys, row.resource_values),
+    })),
+    truncated: rows.length > asked.limit,
+    ...run.about(),
+  };
+};

@@ -1,0 +1,120 @@
+import { beforeAll, describe, expect, it } from 'vitest';
+import { z } from 'zod';
+import { fetchEngine } from '../../support/stack/fetch-engine.ts';
+import { type Asked, application, ask, cli, hostileTexts, hour, stack, until } from './stored.ts';
+
+const [hostile = ''] = hostileTexts;
+
+const metric = z.looseObject({
+  service: z.string(),
+  name: z.string(),
+  kind: z.string(),
+  temporality: z.string().nullable(),
+  series: z.number(),
+  attributes: z.array(z.object({ key: z.string(), values: z.number() })),
+});
+const metricsAnswer = z.object({ items: z.array(metric), truncated: z.boolean() });
+const lastAnswer = z.object({
+  items: z.array(z.looseObject({ time_unix_nano: z.string(), value: z.string() })),
+  truncated: z.boolean(),
+});
+
+const answered = async <T>(schema: z.ZodType<T>, path: string, body: Asked): Promise<T> => {
+  const answer = await ask(path, { since: hour, until, ...body });
+  expect([answer.status, answer.status === 200 ? '' : answer.body]).toEqual([200, '']);
+  return schema.parse(answer.body);
+};
+const metricsOf = (body: Asked) => answered(metricsAnswer, '/api/v1/query/metrics', body);
+const lastOf = (body: Asked) => answered(lastAnswer, '/api/v1/query/metrics/last', body);
+
+const common = (uid: number) => ({
+  ServiceName: 'cart',
+  ResourceAttributes: { 'host.name': 'h1' },
+  uid: `${7_000_000_000_000_000_000n + BigInt(uid)}`,
+  AppId: application.app_id,
+});
+
+/** Of 12 hosts a gauge in two minutes; every second time its attributes come in another order. */
+const gauges = () =>
+  Array.from({ length: 24 }, (_, index) => ({
+    ...common(index),
+    MetricName: 'threads',
+    Attributes:
+      index % 2 === 0 ? { host: `h${index >> 1}`, zone: 'a' } : { zone: 'a', host: `h${index >> 1}` },
+    TimeUnix: `${hour + (index % 2) * 60}.5`,
+    Value: index,
+    ValueInt: index === 23 ? '9007199254740993' : null,
+    // The last data point of the first host says that there is no value any more.
+    ...{ HasValue: index !== 1, Flags: index === 1 ? 1 : 0 },
+  }));
+
+/** The same metric with both temporalities, and a hostile name. */
+const sums = () =>
+  [1, 2].map((temporality) => ({
+    ...common(100 + temporality),
+    ...{ MetricName: hostile, Attributes: { ['__proto__']: hostile }, TimeUnix: `${hour + temporality}` },
+    ...{ Value: temporality, HasValue: true, AggregationTemporality: temporality, IsMonotonic: true },
+  }));
+
+beforeAll(async () => {
+  for (const [table, rows] of [
+    ['otel_metrics_gauge', gauges()],
+    ['otel_metrics_sum', sums()],
+  ] as const) {
+    const text = rows.map((row) => JSON.stringify(row)).join('\n');
+    // Each of them delivered twice.
+    for (let times = 0; times < 2; times++) {
+      const body = `INSERT INTO otel.${table} FORMAT JSONEachRow\n${text}`;
+      const made = await fetchEngine(stack.engines.clickhouse.url, { method: 'POST', body });
+      expect([made.status, await made.text()]).toEqual([200, '']);
+    }
+  }
+});
+
+describe('metrics of OpenTelemetry', () => {
+  it('are listed with their series, whatever the order of attributes, and what makes them many', async () => {
+    const { items } = await metricsOf({});
+    expect(items.map((each) => [each.name, each.kind, each.temporality, each.series])).toEqual([
+      ['threads', 'gauge', null, 12],
+      [hostile, 'sum', 'delta', 1],
+      [hostile, 'sum', 'cumulative', 1],
+    ]);
+    expect(items[0]?.attributes).toEqual([
+      { key: 'host', values: 12 },
+      { key: 'zone', values: 1 },
+    ]);
+    expect(items[1]?.attributes).toEqual([{ key: '__proto__', values: 1 }]);
+    const names = async (body: Asked) => (await metricsOf(body)).items.map(({ name }) => name);
+    expect(await names({ kind: 'gauge', app_id: application.app_id })).toEqual(['threads']);
+    expect(await names({ name: hostile, service: 'cart' })).toEqual([hostile, hostile]);
+    expect(await names({ service: 'other' })).toEqual([]);
+    expect(await metricsOf({ limit: 1 })).toMatchObject({ truncated: true, items: [{ name: 'threads' }] });
+  });
+
+  it('have the last value of each series, but of none that has ended', async () => {
+    const { items, truncated } = await lastOf({ name: 'threads', limit: 1000 });
+    expect([items.length, truncated]).toEqual([11, false]);
+    expect(items.map(({ value }) => value).toSorted()).toEqual(
+      [...Array.from({ length: 10 }, (_, host) => String(2 * host + 3)), '9007199254740993'].toSorted(),
+    );
+    const one = await lastOf({ name: 'threads', attributes: [{ key: 'host', value: 'h3' }] });
+    expect(one.items).toEqual([
+      expect.objectContaining({
+        ...{ value: '7', time_unix_nano: `${hour + 60}500000000`, kind: 'gauge', temporality: null },
+        resource: [{ key: 'host.name', value: 'h1' }],
+      }),
+    ]);
+    const proto = { attributes: [{ key: '__proto__', value: hostile }], name: hostile };
+    expect((await lastOf(proto)).items.map(({ value }) => value)).toEqual(['2', '1']);
+    const resource = [{ scope: 'resource', key: 'host.name', value: 'h2' }];
+    expect((await lastOf({ name: 'threads', attributes: resource })).items).toEqual([]);
+    expect(await ask('/api/v1/query/metrics/last', {})).toMatchObject({ status: 422 });
+  });
+
+  it('are written for people by tidemark query metrics', async () => {
+    const text = await cli.text('query metrics --kind gauge --since 3h');
+    expect(text).toMatch(/^threads +gauge +– +– +\d+ +cart +12 +host 12, zone 1$/m);
+    const last = await cli.text('query metrics --last threads --attribute host=h3 --since 3h');
+    expect(last).toMatch(/^20\d\d-.* cart +7 +– +/m);
+  });
+});
