@@ -1652,6 +1652,46 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/query/metrics": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Metrics of OpenTelemetry with the number of their series, those with most first; by default of the last hour
+         * @description Needs the role viewer.
+         */
+        post: operations["post_query_metrics"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/query/metrics/last": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * The last value of each series of a gauge or a sum, the latest first; by default of the last hour
+         * @description Needs the role viewer.
+         */
+        post: operations["post_query_metrics_last"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/audit": {
         parameters: {
             query?: never;
@@ -2625,7 +2665,7 @@ export interface components {
             day: string | null;
             /** @description Answered with success, with something to store; repeats do not count */
             requests: number;
-            /** @description Points, spans and log records that the account calls received */
+            /** @description Points, spans, log records and data points that the account calls received */
             items: number;
             /** @description Of the bodies as sent */
             wire_bytes: number;
@@ -2704,7 +2744,7 @@ export interface components {
             /** @description Days with rows */
             days: number;
             rows: number;
-            /** @description On the disk; of spans and log records, their share of the day */
+            /** @description On the disk; of items of applications, their share of the day */
             bytes: number;
             /** @description null for a day */
             bytes_per_day: number | null;
@@ -2722,7 +2762,7 @@ export interface components {
             app_id: number | null;
             table: string | null;
             uid: string | null;
-            /** @description Number of its points, spans or log records */
+            /** @description Number of its points, spans, log records or data points */
             items: number;
             /** @description Number of earlier redrives */
             redrives: number;
@@ -2742,7 +2782,7 @@ export interface components {
             app_id: number | null;
             table: string | null;
             uid: string | null;
-            /** @description Number of its points, spans or log records */
+            /** @description Number of its points, spans, log records or data points */
             items: number;
             /** @description Number of earlier redrives */
             redrives: number;
@@ -2768,7 +2808,7 @@ export interface components {
         DeadLettersDone: {
             /** @description Number of matching dead letters */
             matched: number;
-            /** @description Points, spans or log records in the processed dead letters (or in those of a dry run) */
+            /** @description Points, spans, log records or data points in the processed dead letters (or in those of a dry run) */
             items: number;
             done: number;
             failed: {
@@ -2790,7 +2830,7 @@ export interface components {
             app_id: number | null;
             table: string | null;
             uid: string | null;
-            /** @description Number of its points, spans or log records */
+            /** @description Number of its points, spans, log records or data points */
             items: number;
             /** @description Number of earlier redrives */
             redrives: number;
@@ -3412,6 +3452,124 @@ export interface components {
             limit: number;
             /** @description The next_cursor of the page before, of the same query */
             cursor?: string;
+        };
+        Metrics: {
+            since: number;
+            until: number;
+            items: components["schemas"]["Metric"][];
+            truncated: boolean;
+            /** @description The statements that ran, in their order */
+            sql: string[];
+            /** @description Milliseconds of the call */
+            elapsed_ms: number;
+            /** @description Rows that ClickHouse read */
+            rows_read: number;
+        };
+        Metric: {
+            app_id: number;
+            service: string;
+            kind: string;
+            unit: string;
+            /**
+             * @description As the sender chose it; null for gauges and summaries
+             * @enum {string|null}
+             */
+            temporality: "unspecified" | "delta" | "cumulative" | null;
+            name: string;
+            is_monotonic: boolean;
+            /** @description Distinct resources, scopes and attributes of data points; the order of attributes does not matter */
+            series: number;
+            /** @description The ten attributes with most distinct values */
+            attributes: {
+                key: string;
+                values: number;
+            }[];
+            /** @description Of its last data point */
+            last_time_unix_nano: string;
+        };
+        MetricsQuery: {
+            /** @description Only of this application */
+            app_id?: number;
+            /** @description service.name */
+            service?: string;
+            /** @enum {string} */
+            kind?: "gauge" | "sum" | "histogram" | "exponential_histogram" | "summary";
+            /** @description The metric */
+            name?: string;
+            /** @description At or after this time, Unix seconds; default an hour before until */
+            since?: number;
+            /** @description Before this time, Unix seconds; default now */
+            until?: number;
+            /**
+             * @description Allows a period of more than 7 days
+             * @default false
+             */
+            wide: boolean;
+            /** @default 100 */
+            limit: number;
+        };
+        LastValues: {
+            since: number;
+            until: number;
+            items: components["schemas"]["LastValue"][];
+            truncated: boolean;
+            /** @description The statements that ran, in their order */
+            sql: string[];
+            /** @description Milliseconds of the call */
+            elapsed_ms: number;
+            /** @description Rows that ClickHouse read */
+            rows_read: number;
+        };
+        LastValue: {
+            app_id: number;
+            service: string;
+            kind: string;
+            unit: string;
+            /**
+             * @description As the sender chose it; null for gauges and summaries
+             * @enum {string|null}
+             */
+            temporality: "unspecified" | "delta" | "cumulative" | null;
+            /** @description Nanoseconds since 1970 */
+            time_unix_nano: string;
+            /** @description A number as text: integers in full, also nan, inf, -inf */
+            value: string;
+            attributes: components["schemas"]["Attribute"][];
+            resource: components["schemas"]["Attribute"][];
+        };
+        LastValuesQuery: {
+            /** @description Only of this application */
+            app_id?: number;
+            /** @description service.name */
+            service?: string;
+            /** @enum {string} */
+            kind?: "gauge" | "sum" | "histogram" | "exponential_histogram" | "summary";
+            /** @description The metric */
+            name: string;
+            /**
+             * @description Each equals exactly
+             * @default []
+             */
+            attributes: {
+                /**
+                 * @default data_point
+                 * @enum {string}
+                 */
+                scope: "data_point" | "resource";
+                key: string;
+                value: string;
+            }[];
+            /** @description At or after this time, Unix seconds; default an hour before until */
+            since?: number;
+            /** @description Before this time, Unix seconds; default now */
+            until?: number;
+            /**
+             * @description Allows a period of more than 7 days
+             * @default false
+             */
+            wide: boolean;
+            /** @default 100 */
+            limit: number;
         };
         AuditEntry: {
             audit_id: string;
@@ -7562,6 +7720,74 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Logs"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+            504: components["responses"]["Problem504"];
+        };
+    };
+    post_query_metrics: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["MetricsQuery"];
+            };
+        };
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Metrics"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+            504: components["responses"]["Problem504"];
+        };
+    };
+    post_query_metrics_last: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["LastValuesQuery"];
+            };
+        };
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LastValues"];
                 };
             };
             400: components["responses"]["Problem400"];

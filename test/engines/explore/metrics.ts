@@ -72,7 +72,7 @@ beforeAll(async () => {
 });
 
 describe('metrics of OpenTelemetry', () => {
-  it('are listed with their series, whatever the order of attributes, and what makes them many', async () => {
+  it('are listed with their series, regardless of the order of attributes, and what makes them many', async () => {
     const { items } = await metricsOf({});
     expect(items.map((each) => [each.name, each.kind, each.temporality, each.series])).toEqual([
       ['threads', 'gauge', null, 12],
