@@ -33,8 +33,9 @@ describe.skipIf('why' in prepared)(`Python opentelemetry-distro ${version}${left
     async (_, transport, protocol) => {
       const application = await on.application();
       const { stdout, stderr } = await promisify(execFile)(
-        join(dirname(python), 'opentelemetry-instrument'),
-        [python, program],
+        // Not the script itself: its first line has the path at which pip made it.
+        python,
+        [join(dirname(python), 'opentelemetry-instrument'), python, program],
         {
           env: {
             PATH: process.env['PATH'] ?? '',

@@ -79,6 +79,10 @@ const pins: readonly (readonly [string, string])[] = [
     return [`otlp.${kind}.metric_exporter`, pinnedVersion(requirements, name)] as const;
   }),
   ['exporters, metrics', await pinnedIn('collector/go.mod', /exporter\/otlpexporter v(\S+)/)],
+  [
+    'Python `opentelemetry-instrument`',
+    pinnedVersion('auto-instrumentation-requirements.txt', 'opentelemetry-distro'),
+  ],
   ['`telemetrygen metrics', await pinnedIn('telemetrygen.test.ts', /const version = '([^']+)'/)],
   ['`telemetrygen logs', await pinnedIn('telemetrygen.test.ts', /const version = '([^']+)'/)],
   ['`telemetrygen', await pinnedIn('telemetrygen.test.ts', /const version = '([^']+)'/)],
