@@ -8,7 +8,7 @@ import { expectStored } from './suite.ts';
 
 const told = z.object({ ok: z.boolean(), rows: z.array(z.record(z.string(), z.unknown())) });
 
-/** What a program tells of each signal: whether every export was a success, and the rows of what its SDK handed over. */
+/** The report of a program on each signal: whether every export was a success, and the rows of what its SDK handed over. */
 const toldOfAll = z.object({ traces: told, logs: told, metrics: told });
 
 const sorted = (attributes: unknown): string => JSON.stringify(Object.entries(Object(attributes)).sort());
@@ -31,7 +31,7 @@ const signals = [
 const failure = /fail|error|exception|transient|retry/i;
 
 /**
- * Fails unless the program has told of items of every signal, each export was a success, its log has no failure, and the application's
+ * Fails unless the program has reported items of every signal, each export was a success, its log has no failure, and the application's
  * rows are exactly what its SDK handed over.
  */
 export const expectAllSignals = async (
