@@ -83,6 +83,10 @@ const pins: readonly (readonly [string, string])[] = [
     'Python `opentelemetry-instrument`',
     pinnedVersion('auto-instrumentation-requirements.txt', 'opentelemetry-distro'),
   ],
+  [
+    'Java agent `opentelemetry-javaagent`',
+    await pinnedIn('java/pom.xml', /opentelemetry-javaagent<[\s\S]*?<version>([^<]+)/),
+  ],
   ['`telemetrygen metrics', await pinnedIn('telemetrygen.test.ts', /const version = '([^']+)'/)],
   ['`telemetrygen logs', await pinnedIn('telemetrygen.test.ts', /const version = '([^']+)'/)],
   ['`telemetrygen', await pinnedIn('telemetrygen.test.ts', /const version = '([^']+)'/)],
