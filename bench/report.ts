@@ -39,7 +39,11 @@ export const combineRows = (repeats: readonly (readonly Row[])[]): Row[] =>
   });
 
 /** Prints rows for people, then each as a JSON line for programs. */
-export const printRows = (title: string, item: 'points' | 'spans', rows: readonly Row[]): void => {
+export const printRows = (
+  title: string,
+  item: 'points' | 'spans' | 'data points',
+  rows: readonly Row[],
+): void => {
   const out = (text: string): void => {
     process.stdout.write(`${text}\n`);
   };

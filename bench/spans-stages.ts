@@ -1,6 +1,8 @@
 import { buildItemsMessage, type ItemsFragment } from '../src/ingress/otlp/publish.ts';
 import { defaultTimePolicy } from '../src/model/time.ts';
 import { countedBase } from '../src/model/uid.ts';
+import { jsonMetrics } from '../src/rules/data-points/json-metrics.ts';
+import { protobufMetrics } from '../src/rules/data-points/protobuf-metrics.ts';
 import { jsonTraces } from '../src/rules/spans/json-traces.ts';
 import { protobufTraces } from '../src/rules/spans/protobuf-traces.ts';
 import { spansTable } from '../src/stores/clickhouse/item-tables.ts';
@@ -13,6 +15,7 @@ import {
   type ItemsOwner,
 } from '../src/wire/otlp/types.ts';
 import { walkedTraces } from './json-walk.ts';
+import { metricBodies } from './data-point-bodies.ts';
 import { printRows, type Row } from './report.ts';
 import { sdkBodies, spanBodies } from './span-bodies.ts';
 
@@ -139,5 +142,29 @@ export const measureSpanStages = (): Row[] => {
   ];
 };
 
-if (import.meta.main)
+/** The same of data points, five attributes each; with the hash of each series, as under a bound of series. */
+export const measureDataPointStages = (): Row[] => {
+  const nowMs = Date.now();
+  const context = contextAt(nowMs);
+  const bounded: ItemsContext = { ...context, admitsSeries: () => true };
+  const shapes = ['sums', 'histograms', 'exponential histograms'] as const;
+  return shapes.flatMap((shape) => {
+    const json = metricBodies('json', shape, bodiesCount, spansPerBody, nowMs);
+    const protobuf = metricBodies('protobuf', shape, bodiesCount, spansPerBody, nowMs);
+    const size = (bodies: readonly Buffer[]): number =>
+      Math.round(bodies.reduce((total, { length }) => total + length, 0) / bodies.length / spansPerBody);
+    const details = { body_bytes: size(protobuf) };
+    return [
+      measure(`${shape}, protobuf`, protobuf, (body) => protobufMetrics.encode(body, context), details),
+      measure(`${shape}, protobuf, series hashed`, protobuf, (body) => protobufMetrics.encode(body, bounded)),
+      measure(`${shape}, JSON`, json, (body) => jsonMetrics.encode(body, context), {
+        body_bytes: size(json),
+      }),
+    ];
+  });
+};
+
+if (import.meta.main) {
   printRows('Stages of an export, one core, 100 spans × 10 attributes a body', 'spans', measureSpanStages());
+  printRows('Stages of an export of data points, one core', 'data points', measureDataPointStages());
+}

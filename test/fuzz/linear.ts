@@ -1,4 +1,6 @@
 import { encodePush } from '../../src/ingress/push/encode.ts';
+import { jsonMetrics } from '../../src/rules/data-points/json-metrics.ts';
+import { protobufMetrics } from '../../src/rules/data-points/protobuf-metrics.ts';
 import { jsonLogs } from '../../src/rules/logs/json-logs.ts';
 import { protobufLogs } from '../../src/rules/logs/protobuf-logs.ts';
 import { jsonTraces } from '../../src/rules/spans/json-traces.ts';
@@ -8,6 +10,8 @@ import { readBlock, withoutRows } from '../../src/wire/native/block-reader.ts';
 import { type ItemsReader, MalformedBody, TooManyElements, TooManyItems } from '../../src/wire/otlp/types.ts';
 import { goodRecord, logsOf } from '../support/otlp/log-source.ts';
 import { encodeLogsProtobuf, type OtlpLogsRequest } from '../support/otlp/logs.ts';
+import { goodMetric, goodPoint, metricsOf } from '../support/otlp/metric-source.ts';
+import { encodeMetricsProtobuf, type OtlpMetricsRequest } from '../support/otlp/metrics.ts';
 import { encodeOtlpProtobuf, type OtlpRequest, type OtlpSpan } from '../support/otlp/protobuf.ts';
 import { contextWith, goodSpan, nanosAt, requestOf } from '../support/otlp/trace-source.ts';
 import { contextWith as pushContextWith, sourceWith } from '../support/push/source.ts';
@@ -146,7 +150,8 @@ const otlpDimensions: Dimension[] = requests.flatMap(([name, from, request]): Di
   },
 ]);
 
-const logs =
+/** Reads a body by this reader. */
+const reading =
   (reader: ItemsReader) =>
   (bytes: Buffer): void => {
     forgiving(() => reader.collectTokens(bytes));
@@ -183,12 +188,59 @@ const logRequests: readonly (readonly [string, number, (n: number) => OtlpLogsRe
 ];
 
 const logDimensions: Dimension[] = logRequests.flatMap(([name, from, request]): Dimension[] => [
-  { name: `logs json: ${name}`, from, input: (size) => asJson(request(size)), decode: logs(jsonLogs) },
+  { name: `logs json: ${name}`, from, input: (size) => asJson(request(size)), decode: reading(jsonLogs) },
   {
     name: `logs protobuf: ${name}`,
     from,
     input: (size) => encodeLogsProtobuf(request(size)),
-    decode: logs(protobufLogs),
+    decode: reading(protobufLogs),
+  },
+]);
+
+/** The same of data points, whose metrics senders write before or behind them. */
+const metricRequests: readonly (readonly [string, number, (n: number) => OtlpMetricsRequest])[] = [
+  ['metrics', 300, (n) => metricsOf(...range(n, (at) => ({ ...goodMetric, name: `n${at}` })))],
+  ['metrics without points', 2000, (n) => metricsOf(...range(n, () => ({})))],
+  [
+    'points before their name',
+    500,
+    (n) => metricsOf({ gauge: { dataPoints: range(n, () => goodPoint) }, name: 'n' }),
+  ],
+  ['empty points', 2000, (n) => metricsOf({ name: 'n', sum: { dataPoints: range(n, () => ({})) } })],
+  [
+    'buckets',
+    2000,
+    (n) =>
+      metricsOf({
+        name: 'n',
+        exponentialHistogram: {
+          dataPoints: [{ ...goodPoint, positive: { bucketCounts: range(n, () => '1') } }],
+        },
+      }),
+  ],
+  [
+    'exemplars',
+    500,
+    (n) =>
+      metricsOf({
+        name: 'n',
+        gauge: { dataPoints: [{ ...goodPoint, exemplars: range(n, () => ({ asInt: '1' })) }] },
+      }),
+  ],
+];
+
+const metricDimensions: Dimension[] = metricRequests.flatMap(([name, from, request]): Dimension[] => [
+  {
+    name: `metrics json: ${name}`,
+    from,
+    input: (size) => asJson(request(size)),
+    decode: reading(jsonMetrics),
+  },
+  {
+    name: `metrics protobuf: ${name}`,
+    from,
+    input: (size) => encodeMetricsProtobuf(request(size)),
+    decode: reading(protobufMetrics),
   },
 ]);
 
@@ -227,6 +279,7 @@ export const dimensions: readonly Dimension[] = [
   ...pushDimensions,
   ...otlpDimensions,
   ...logDimensions,
+  ...metricDimensions,
   ...jsonTexts.map(
     ([name, from, input]): Dimension => ({ name: `otlp json: ${name}`, from, input, decode: json }),
   ),

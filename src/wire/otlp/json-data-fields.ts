@@ -5,6 +5,7 @@ import { wholeDigits } from './json-numbers.ts';
 import { doubleOf } from './json-value.ts';
 import type { FaultSlot } from './slots.ts';
 
+const quote = 0x22;
 const word = 2 ** 32;
 const wordMask = 0xffffffffn;
 const uint64Max = 2n ** 64n - 1n;
@@ -82,6 +83,7 @@ export class JsonDataFields {
 
   private integer(fault: FaultSlot, field: string, min: bigint, max: bigint): boolean {
     const { cursor, state } = this.fields;
+    if (max >= int64Max && this.usualInteger()) return true;
     this.low = this.high = 0;
     const kind = cursor.kind();
     if (kind === 'null') {
@@ -91,16 +93,13 @@ export class JsonDataFields {
     const from = cursor.at;
     const kept = state.scratch.length;
     let digits: string | undefined;
-    if (kind === 'number' || kind === 'string') {
-      if (kind === 'number') cursor.number();
-      else cursor.string();
-      const { start, end } = cursor;
-      if (min === 0n || max === int64Max) {
-        const usual = this.usualInteger(start, end);
-        if (usual) return true;
-      }
-      if (kind === 'number') digits = wholeDigits(state.textAt(start, end));
-      else if (Math.abs(end - start) <= integerLengthMax) digits = state.textAt(start, end);
+    if (kind === 'number') {
+      cursor.number();
+      digits = wholeDigits(state.textAt(cursor.start, cursor.end));
+    } else if (kind === 'string') {
+      cursor.string();
+      if (Math.abs(cursor.end - cursor.start) <= integerLengthMax)
+        digits = state.textAt(cursor.start, cursor.end);
       state.scratch.length = kept;
     } else cursor.skip();
     if (digits !== undefined && hasForm(integerForm, digits)) {
@@ -116,18 +115,27 @@ export class JsonDataFields {
     return false;
   }
 
-  /** Takes digits that are a safe integer without a sign; false for anything else. */
-  private usualInteger(start: number, end: number): boolean {
-    const { body } = this.fields.cursor;
-    if (start < 0 || end === start || end - start > safeDigitsMax) return false;
+  /** Takes digits that are a safe integer without a sign, as a number or as text; false for anything else, and nothing is read. */
+  private usualInteger(): boolean {
+    const { cursor } = this.fields;
+    const { body, at: from } = cursor;
+    const isQuoted = body[from] === quote;
+    const start = isQuoted ? from + 1 : from;
     let value = 0;
-    for (let at = start; at < end; at++) {
+    let at = start;
+    for (; at - start <= safeDigitsMax; at++) {
       const digit = (body[at] ?? 0) - 0x30;
-      if (digit < 0 || digit > 9) return false;
+      if (digit < 0 || digit > 9) break;
       value = value * 10 + digit;
     }
+    const after = body[at] ?? 0;
+    if (at === start || at - start > safeDigitsMax) return false;
+    if (isQuoted ? after !== quote : after === 0x2e || (after | 0x20) === 0x65) return false;
+    // JSON has no number with a zero in front.
+    if (!isQuoted && at - start > 1 && body[start] === 0x30) return false;
     this.high = Math.floor(value / word);
     this.low = value - this.high * word;
+    cursor.at = isQuoted ? at + 1 : at;
     return true;
   }
 }

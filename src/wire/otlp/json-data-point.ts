@@ -190,9 +190,11 @@ export class JsonDataPointReader {
   private readCounts(counts: CountList, field: string): void {
     const { data } = this;
     const { point, limits } = this.fields.state;
+    const { cursor } = this.fields;
+    const item = `${field}[]`;
     this.eachItem(field, 'any', () => {
-      if (this.fields.cursor.kind() === 'null') this.fields.refuse(point.fault, `${field}[]`, 'a number');
-      else data.count(point.fault, `${field}[]`);
+      if (cursor.peek() === 0x6e) this.fields.refuse(point.fault, item, 'a number');
+      else data.count(point.fault, item);
       if (point.admitBucket(limits, field)) counts.push(data.low, data.high);
     });
   }

@@ -1,4 +1,5 @@
 import { metricKinds } from './data-point-slots.ts';
+import { EmptyMetrics } from './empty-metrics.ts';
 import type { JsonKind } from './json-cursor.ts';
 import { JsonDataFields } from './json-data-fields.ts';
 import { JsonDataPointReader } from './json-data-point.ts';
@@ -33,6 +34,7 @@ export class JsonMetricReader implements JsonItemReader {
   private readonly fields: JsonFields;
   private readonly data: JsonDataFields;
   private readonly points: JsonDataPointReader;
+  private readonly empty = new EmptyMetrics();
   /** Where the array of data points begins that has to be read, and where it ends; −1 for none. */
   private waiting = -1;
   private waitingEnd = -1;
@@ -62,7 +64,7 @@ export class JsonMetricReader implements JsonItemReader {
     }
     metric.cutValues = value.cutValues;
     metric.finish();
-    if (this.waiting >= 0) this.readPoints(visitor);
+    if (this.waiting < 0 || !this.readPoints(visitor)) this.empty.note(state);
   }
 
   private readField(member: number): void {
@@ -138,19 +140,23 @@ export class JsonMetricReader implements JsonItemReader {
     this.waiting = -1;
   }
 
-  private readPoints(visitor: ItemVisitor): void {
+  /** False where there are none. */
+  private readPoints(visitor: ItemVisitor): boolean {
     const { cursor, state } = this.fields;
     const { scratch } = state;
     const after = cursor.at;
     const kept = scratch.length;
+    let any = false;
     cursor.at = this.waiting;
     for (let has = cursor.open(); has; has = cursor.nextItem()) {
       scratch.length = kept;
       this.points.read();
       visitor.item();
+      any = true;
     }
     this.expectWaitingEnd();
     cursor.at = after;
+    return any;
   }
 
   private expectWaitingEnd(): void {

@@ -92,6 +92,9 @@ export class ProtobufLogReader implements ProtobufItemReader {
       // A trace id of 16 bytes with its length, where a record has its time.
       if (tag === 0x0a && cursor.at - from === 17)
         this.fields.lookLike = 'they look like spans: send them to the path or the service of traces';
+      // The data of a sum, where a record has a number of lost attributes.
+      else if (tag === 0x3a)
+        this.fields.lookLike = 'they look like metrics: send them to the path or the service of metrics';
     }
   }
 

@@ -1,4 +1,5 @@
 import { kindIs } from './data-point-slots.ts';
+import { EmptyMetrics } from './empty-metrics.ts';
 import { ProtobufDataPointReader } from './protobuf-data-point.ts';
 import type { ProtobufFields } from './protobuf-fields.ts';
 import type { ProtobufItemReader } from './protobuf-reader.ts';
@@ -17,6 +18,7 @@ const kindOf = (tag: number): number => {
 export class ProtobufMetricReader implements ProtobufItemReader {
   private readonly fields: ProtobufFields;
   private readonly points: ProtobufDataPointReader;
+  private readonly empty = new EmptyMetrics();
   private temporality = 0;
 
   constructor(fields: ProtobufFields) {
@@ -67,7 +69,7 @@ export class ProtobufMetricReader implements ProtobufItemReader {
     metric.size += metric.descriptionEnd - metric.descriptionStart;
     metric.cutValues = value.cutValues;
     metric.finish();
-    if (point.table >= 0) this.readData(from, end, visitor);
+    if (point.table < 0 || !this.readData(from, end, visitor)) this.empty.note(state);
     cursor.at = end;
   }
 
@@ -79,8 +81,8 @@ export class ProtobufMetricReader implements ProtobufItemReader {
       this.fields.lookLike = 'they look like log records: send them to the path or the service of logs';
   }
 
-  /** Reads the data from `from` on, all of one kind. */
-  private readData(from: number, end: number, visitor: ItemVisitor): void {
+  /** Reads the data from `from` on, all of one kind; false where it has no points. */
+  private readData(from: number, end: number, visitor: ItemVisitor): boolean {
     const { fields } = this;
     const { cursor, state } = fields;
     const { metric, table } = state.point;
@@ -94,6 +96,7 @@ export class ProtobufMetricReader implements ProtobufItemReader {
     }
     metric.temporality = fields.knownEnum(this.temporality, 2);
     const kept = state.scratch.length;
+    let any = false;
     cursor.at = from;
     while (cursor.at < end) {
       const tag = cursor.tag();
@@ -108,9 +111,11 @@ export class ProtobufMetricReader implements ProtobufItemReader {
           state.scratch.length = kept;
           this.points.read(cursor.enter(stop));
           visitor.item();
+          any = true;
         } else cursor.skip(inner, stop);
       }
     }
+    return any;
   }
 
   /** Reads what the data of a kind has beside its points. */

@@ -97,6 +97,9 @@ export class ProtobufSpanReader implements ProtobufItemReader {
       // The time of a log record, where a span has its trace id.
       if (tag === 0x09)
         this.fields.lookLike = 'they look like log records: send them to the path or the service of logs';
+      // The data of a sum, where a span has its start.
+      else if (tag === 0x3a)
+        this.fields.lookLike = 'they look like metrics: send them to the path or the service of metrics';
       cursor.skip(tag, end);
     }
   }

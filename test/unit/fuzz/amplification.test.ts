@@ -4,8 +4,14 @@ import { pointCost, runsMax as pushRunsMax, runBudget } from '../../../src/rules
 import { jsonTraces } from '../../../src/rules/spans/json-traces.ts';
 import { protobufTraces } from '../../../src/rules/spans/protobuf-traces.ts';
 import { tokensMax } from '../../../src/wire/otlp/resource-row.ts';
-import { TooManyItems, TooManyTokens } from '../../../src/wire/otlp/types.ts';
+import { TooManyElements, TooManyItems, TooManyTokens } from '../../../src/wire/otlp/types.ts';
 import { encodeLogsOfJson, goodRecord, logsOf } from '../../support/otlp/log-source.ts';
+import {
+  encodeMetricsOfJson,
+  encodeMetricsOfProtobuf,
+  goodPoint,
+  metricsOf,
+} from '../../support/otlp/metric-source.ts';
 import { encodeOtlpProtobuf } from '../../support/otlp/protobuf.ts';
 import {
   encodeJson,
@@ -75,6 +81,46 @@ describe('a small body of log records with a large scope', () => {
     const { accepted, rejected, examples } = encodeLogsOfJson(logsOf(...days));
     expect([accepted, ...rejected]).toEqual([blocksMax, ['too_many_days', 5]]);
     expect(examples[0]).toMatchObject({ field: 'timeUnixNano' });
+  });
+});
+
+// Metrics without data points are no items: no limit of items bounds them.
+describe.each([
+  ['JSON', (body: object) => encodeMetricsOfJson(body, spansContext({ limits: { itemsMax: 20 } }))],
+  ['protobuf', (body: object) => encodeMetricsOfProtobuf(body, spansContext({ limits: { itemsMax: 20 } }))],
+] as const)('metrics without data points in %s', (_, encode) => {
+  const empty = [{}, { gauge: {} }, { name: 'a', sum: { dataPoints: [] } }];
+
+  it('are read up to as many as there may be data points', () => {
+    expect(encode(metricsOf(...range(20, (index) => empty[index % 3] ?? {}))).items).toBe(0);
+  });
+
+  it('are refused beyond', () => {
+    expect(() => encode(metricsOf(...range(21, (index) => empty[index % 3] ?? {})))).toThrow(TooManyElements);
+  });
+});
+
+/** This many data points of one metric, two of which fill a message. */
+const heavyMetric = (dataPoints: readonly object[]) => {
+  const [{ resource } = { resource: { attributes: [] } }] = heavy(1).resourceSpans;
+  return metricsOf({ name: 'a', metadata: resource.attributes, gauge: { dataPoints } });
+};
+
+// Data points have the metadata and the description of their metric in each message.
+describe('a small body of data points of a large metric', () => {
+  it('is read up to a number of messages', () => {
+    const { runs } = encodeMetricsOfJson(heavyMetric(range(2 * runsMax, () => goodPoint)));
+    expect(runs).toHaveLength(runsMax);
+  });
+
+  it('is refused beyond', () => {
+    const body = heavyMetric(range(2 * runsMax + 1, () => goodPoint));
+    expect(() => encodeMetricsOfJson(body)).toThrow(TooManyItems);
+  });
+
+  it('is refused where its points are deferred, and each would keep it as text', () => {
+    const body = heavyMetric(range(200, () => ({ asInt: '1' })));
+    expect(() => encodeMetricsOfJson(body)).toThrow(/data points of the request/);
   });
 });
 

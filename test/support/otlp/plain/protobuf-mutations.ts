@@ -8,12 +8,27 @@ type Field = { number: number; type: number; payload: Buffer | Field[] };
 const messages: Record<string, Record<number, string>> = {
   request: { 1: 'resourceSpans' },
   logs: { 1: 'resourceLogs' },
+  metrics: { 1: 'resourceMetrics' },
   resourceSpans: { 1: 'resource', 2: 'scopeSpans' },
   resource: { 1: 'keyValue' },
   scopeSpans: { 1: 'scope', 2: 'span' },
   resourceLogs: { 1: 'resource', 2: 'scopeLogs' },
   scopeLogs: { 1: 'logScope', 2: 'record' },
   logScope: { 3: 'keyValue' },
+  resourceMetrics: { 1: 'resource', 2: 'scopeMetrics' },
+  scopeMetrics: { 1: 'logScope', 2: 'metric' },
+  metric: { 5: 'numbers', 7: 'numbers', 9: 'histogram', 10: 'exponential', 11: 'summary', 12: 'keyValue' },
+  numbers: { 1: 'number' },
+  histogram: { 1: 'histogramPoint' },
+  exponential: { 1: 'exponentialPoint' },
+  summary: { 1: 'summaryPoint' },
+  number: { 5: 'exemplar', 7: 'keyValue' },
+  histogramPoint: { 8: 'exemplar', 9: 'keyValue' },
+  exponentialPoint: { 1: 'keyValue', 8: 'buckets', 9: 'buckets', 11: 'exemplar' },
+  summaryPoint: { 6: 'quantile', 7: 'keyValue' },
+  exemplar: { 7: 'keyValue' },
+  buckets: {},
+  quantile: {},
   record: { 5: 'anyValue', 6: 'keyValue' },
   span: { 9: 'keyValue', 11: 'event', 13: 'link', 15: 'status' },
   event: { 3: 'keyValue' },
@@ -137,7 +152,11 @@ export const mutatedProtobuf = (request: OtlpRequest, random: Random): Buffer =>
   mutatedWire(encodeOtlpProtobuf(withDeepValues(request, random)), 'request', random);
 
 /** The same of a message that a test encoded. */
-export const mutatedWire = (whole: Buffer, message: 'request' | 'logs', random: Random): Buffer => {
+export const mutatedWire = (
+  whole: Buffer,
+  message: 'request' | 'logs' | 'metrics',
+  random: Random,
+): Buffer => {
   const fields = fieldsOf(whole, message);
   const written = write(mutateAll(fields, random, rateOf(random)), random);
   return random(4) === 0 ? damaged(written, random) : written;
