@@ -14,8 +14,8 @@ import {
   type ItemsContext,
   type ItemsOwner,
 } from '../src/wire/otlp/types.ts';
-import { walkedTraces } from './json-walk.ts';
 import { metricBodies } from './data-point-bodies.ts';
+import { walkedTraces } from './json-walk.ts';
 import { printRows, type Row } from './report.ts';
 import { sdkBodies, spanBodies } from './span-bodies.ts';
 
