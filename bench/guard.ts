@@ -1,10 +1,11 @@
 import { parseArgs } from 'node:util';
 import { createBlockWriter } from '../src/stores/clickhouse/block-writer.ts';
 import { createClickhouse } from '../src/stores/clickhouse/client.ts';
-import { spansTable } from '../src/stores/clickhouse/item-tables.ts';
+import { itemTables, spansTable } from '../src/stores/clickhouse/item-tables.ts';
 import { migrate } from '../src/stores/clickhouse/migrate.ts';
 import { insertId } from '../src/stores/clickhouse/query-id.ts';
 import { createLog } from '../src/telemetry/log.ts';
+import { dataPointBounds, dataPointColumns, dataPointSelect } from '../test/support/otlp/data-point-rows.ts';
 import { boundsOf, nativeOf, spanSelect } from '../test/support/otlp/span-rows.ts';
 import { startEngines } from '../test/support/stack/engines.ts';
 import { fetchEngine } from '../test/support/stack/fetch-engine.ts';
@@ -18,6 +19,8 @@ const { values } = parseArgs({
     request: { type: 'string', default: '100' },
     insert: { type: 'string', default: '5000' },
     times: { type: 'string', default: '15' },
+    // otel_traces, or a table of data points.
+    table: { type: 'string', default: 'otel_traces' },
   },
 });
 const tableRows = Number(values.rows);
@@ -29,15 +32,19 @@ const times = Number(values.times);
 const startNs = BigInt(Date.UTC(2026, 0, 5, 10)) * 1_000_000n;
 const stepNs = 3_600_000_000_000n / BigInt(tableRows);
 
+const table = itemTables.find(({ name }) => name === values.table && name !== 'otel_logs');
+if (table === undefined) throw new Error(`no table ${values.table} for this bench`);
+const isOfSpans = table === spansTable;
+const place = `otel.${table.name}`;
+
 /** Rows from this number on, each request's uids beginning at a hash with bit 62 set. */
 const hashedRows = (first: number, count: number) => {
-  const rows = { first: 0n, count, startNs: startNs + BigInt(first) * stepNs, stepNs };
+  const from = isOfSpans ? 0 : first;
+  const rows = { first: BigInt(from), count, startNs: startNs + BigInt(first) * stepNs, stepNs };
   const uid = `bitOr(bitShiftLeft(toUInt64(1), 62), cityHash64(intDiv(${first} + number, ${requestRows})) % toUInt64(4e18))
     + (${first} + number) % ${requestRows}`;
-  return {
-    rows,
-    select: spanSelect(rows).replace(/toUInt64\(0 \+ number\) AS uid/, `toUInt64(${uid}) AS uid`),
-  };
+  const select = isOfSpans ? spanSelect(rows) : dataPointSelect(rows);
+  return { rows, select: select.replace(`toUInt64(${from} + number) AS uid`, `toUInt64(${uid}) AS uid`) };
 };
 
 await using engines = await startEngines({ clickhouse: true });
@@ -45,12 +52,13 @@ const { url } = engines.clickhouse;
 const clickhouse = createClickhouse({ url });
 const folder = new URL('../schemas/sql/clickhouse', import.meta.url).pathname;
 await migrate({ clickhouse, folder, log: createLog('bench', 'silent') });
-const writer = createBlockWriter(clickhouse, spansTable, { insertMsMax: 60_000 });
+const writer = createBlockWriter(clickhouse, table, { insertMsMax: 60_000 });
 
 const fillRows = 200_000;
 for (let first = 0; first < tableRows; first += fillRows) {
   const { select } = hashedRows(first, Math.min(fillRows, tableRows - first));
-  await clickhouse.run(`INSERT INTO otel.otel_traces SELECT * FROM (${select})`, { timeoutMs: 120_000 });
+  const columns = isOfSpans ? '' : `(${dataPointColumns})`;
+  await clickhouse.run(`INSERT INTO ${place} ${columns} SELECT * FROM (${select})`, { timeoutMs: 120_000 });
 }
 
 const answered = async (query: string): Promise<string[][]> => {
@@ -81,7 +89,12 @@ const insertOnce = async (kind: Kind, first: number): Promise<number> => {
   if (kind === 'plain') await writer.insertPlain({ queryId: queryId(), blocks });
   else {
     await writer.killCovering({ stream: 'TRACES', firstSequence: 1, lastSequence: 1 });
-    await writer.insertGuarded({ queryId: queryId(), blocks, ...boundsOf(rows), uidRanges });
+    await writer.insertGuarded({
+      queryId: queryId(),
+      blocks,
+      ...(isOfSpans ? boundsOf(rows) : dataPointBounds(rows)),
+      uidRanges,
+    });
   }
   return performance.now() - startedAt;
 };
@@ -99,9 +112,10 @@ for (const kind of ['plain', 'guarded, all new', 'guarded, all stored'] as const
     if (!isStored) next += insertRows;
     taken.push(await insertOnce(kind, aligned));
   }
-  const [[count = ''] = []] = await answered('SELECT count() - uniqExact(uid) FROM otel.otel_traces');
+  const [[count = ''] = []] = await answered(`SELECT count() - uniqExact(uid) FROM ${place}`);
   const line = {
     guard: kind,
+    table: table.name,
     table_rows: tableRows,
     insert_rows: insertRows,
     request_rows: requestRows,

@@ -94,7 +94,7 @@ const closedSchema = z.object({ closed: z.array(differenceSchema) });
 const isOf = ({ stream, owners }: Difference, { dataId, appId }: CloseOptions): boolean => {
   const id = dataId ?? appId;
   if (id === 0) return owners.length === 0;
-  return (stream === 'TRACES') === (dataId === undefined) && owners.includes(id ?? 0);
+  return isStreamOfApplications(stream) === (dataId === undefined) && owners.includes(id ?? 0);
 };
 
 /** Asks where the call would close anything; the admin API refuses one that would not. */

@@ -260,8 +260,8 @@ export const labelBounds: Readonly<Record<string, { readonly pattern: RegExp; re
   check: { pattern: /^[a-z_]+$/, text: 'the checks of `/readyz`' },
   why: { pattern: /^(malformed|too_many)$/, text: 'malformed, too_many' },
   pipeline: {
-    pattern: /^(metrics(-[a-z][a-z0-9_-]{0,31})?|traces|logs|ledger)$/,
-    text: 'metrics, traces, logs, ledger; in transfer also metrics-<name> of each further QuestDB instance',
+    pattern: /^(metrics(-[a-z][a-z0-9_-]{0,31})?|traces|logs|otel_metrics|ledger)$/,
+    text: 'metrics, traces, logs, otel_metrics, ledger; in transfer also metrics-<name> of each further QuestDB instance',
   },
   questdb: {
     pattern: /^[a-z][a-z0-9_-]{0,31}$/,

@@ -64,7 +64,7 @@ const putOff = async (
 };
 
 const settled = async (): Promise<void> => {
-  for (const stream of ['METRICS', 'TRACES', 'LOGS', 'LEDGER'] as const)
+  for (const stream of ['METRICS', 'TRACES', 'LOGS', 'OTEL_METRICS', 'LEDGER'] as const)
     await stack.waitForEmptyStream(stream);
 };
 

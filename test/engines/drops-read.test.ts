@@ -144,12 +144,18 @@ describe('the balance', () => {
     expect(answer.items).toMatchObject([
       { app_id: application.app_id, received: 2, stored: 1, dropped: { trace_id_invalid: 1 }, adds_up: true },
     ]);
-    expect(answer.in_flight.map(({ stream }) => stream)).toEqual(['METRICS', 'TRACES', 'LOGS', 'LEDGER']);
+    expect(answer.in_flight.map(({ stream }) => stream)).toEqual([
+      'METRICS',
+      'TRACES',
+      'LOGS',
+      'OTEL_METRICS',
+      'LEDGER',
+    ]);
     const text = await cli.text(`ledger --data-id ${dataId}`);
     expect(text).toMatch(/^received +5$/m);
     expect(text).toMatch(/^dropped +2 \(\w+ 1, \w+ 1\)$/m);
     expect(text).toMatch(/^adds up +yes.*: 5 = 3 stored \+ 2 dropped \+ 0 dead-lettered/m);
-    expect(text).toMatch(/^in flight +METRICS 0, TRACES 0, LOGS 0, LEDGER \d/m);
+    expect(text).toMatch(/^in flight +METRICS 0, TRACES 0, LOGS 0, OTEL_METRICS 0, LEDGER \d/m);
     expect(text).toMatch(/^refused +1 request, 1 item \(metrics_empty 1\)$/m);
     expect(text).toMatch(/^repeated +1 request, 1 item$/m);
     expect(await cli.text('ledger')).toMatch(new RegExp(`^data id ${dataId} +metrics +5 +3 +2 .*yes`, 'm'));

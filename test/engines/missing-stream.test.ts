@@ -67,9 +67,9 @@ const seenMissing = (missing: 0 | 1): Promise<string[]> =>
 
 // NATS has no room for the stream of a further instance: the ledger and the figures that scale transfer must not go blind for it.
 it('a missing stream of a further QuestDB instance is skipped by the ledger and reported by the metrics', async () => {
-  expect(await inFlight()).toEqual(['METRICS', 'TRACES', 'LOGS', 'LEDGER']);
+  expect(await inFlight()).toEqual(['METRICS', 'TRACES', 'LOGS', 'OTEL_METRICS', 'LEDGER']);
   expect(await seenMissing(1)).toEqual(
-    expect.arrayContaining(['METRICS', 'TRACES', 'LOGS', 'LEDGER', 'DEADLETTER']),
+    expect.arrayContaining(['METRICS', 'TRACES', 'LOGS', 'OTEL_METRICS', 'LEDGER', 'DEADLETTER']),
   );
   expect(await seenMissing(1)).not.toContain('METRICS-b');
   expect([...watch.missing]).toEqual(['METRICS-b']);

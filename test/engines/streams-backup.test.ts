@@ -73,17 +73,19 @@ describe('a backup of the streams and records', () => {
     expect(await consume(bus, 'METRICS', 'questdb', 2)).toEqual(['m1', 'm2']);
     for (let index = 1; index <= 3; index++) await publish(bus, 'deadletter.metrics', `d${index}`);
     await deleteMessage(bus, 'DEADLETTER', 2);
+    await publish(bus, 'logs.0', 'l1');
+    await publish(bus, 'otelmetrics.0', 'p1');
     await (await openKvBucket(bus, buckets.records)).put('data_source.1500001', { token: 'secret' });
-    const before = await Promise.all(['METRICS', 'DEADLETTER'].map((stream) => messagesOf(bus, stream)));
+    const copied = ['METRICS', 'LOGS', 'OTEL_METRICS', 'DEADLETTER'];
+    const before = await Promise.all(copied.map((stream) => messagesOf(bus, stream)));
+    expect(before.map(({ length }) => length)).toEqual([3, 1, 1, 2]);
 
     const folder = join(await tempFolder(), 'backup');
     await takeBackup(bus, pipelines, folder, quiet);
     const fresh = await emptyNats();
     await putBack(fresh, folder, quiet);
 
-    expect(await Promise.all(['METRICS', 'DEADLETTER'].map((stream) => messagesOf(fresh, stream)))).toEqual(
-      before,
-    );
+    expect(await Promise.all(copied.map((stream) => messagesOf(fresh, stream)))).toEqual(before);
     expect(await (await openKvBucket(fresh, buckets.records)).get('data_source.1500001')).toEqual({
       value: { token: 'secret' },
       revision: 1,
@@ -91,6 +93,8 @@ describe('a backup of the streams and records', () => {
     await ensureTopology(fresh, pipelines.streams);
     await publish(fresh, 'metrics.0', 'm6');
     expect(await consume(fresh, 'METRICS', 'questdb', 4)).toEqual(['m3', 'm4', 'm5', 'm6']);
+    expect(await consume(fresh, 'LOGS', 'clickhouse', 1)).toEqual(['l1']);
+    expect(await consume(fresh, 'OTEL_METRICS', 'clickhouse', 1)).toEqual(['p1']);
   });
 
   // Epochs move on by more than one a minute when processes start often: the clock alone would give them out again.

@@ -121,7 +121,7 @@ describe('the metrics of the roles under load', () => {
       return true;
     });
     const samples = await samplesOf('metadata');
-    for (const stream of ['METRICS', 'TRACES', 'LOGS', 'LEDGER', 'DEADLETTER', 'AUDIT']) {
+    for (const stream of ['METRICS', 'TRACES', 'LOGS', 'OTEL_METRICS', 'LEDGER', 'DEADLETTER', 'AUDIT']) {
       const left = sumOf(samples, 'tidemark_stream_bytes_left', { stream }) ?? 0;
       const bytes = sumOf(samples, 'tidemark_stream_bytes', { stream }) ?? 0;
       expect(left + bytes).toBe(sumOf(samples, 'tidemark_stream_bytes_max', { stream }));

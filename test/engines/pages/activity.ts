@@ -242,11 +242,15 @@ describe('an application that sends spans and log records', () => {
     const sum = (of: 'received' | 'stored' | 'dropped'): number =>
       minutes.reduce((all, minute) => all + minute[of], 0);
     expect([sum('received'), sum('stored'), sum('dropped')]).toEqual([6, 5, 1]);
-    const usage = await cli.json(
-      z.object({ items: z.array(z.looseObject({ pipeline: z.string().nullable(), items: z.number() })) }),
-      `usage --app-id ${appId}`,
-    );
-    expect(usage.items).toMatchObject([{ pipeline: null, app_id: appId, items: 6, requests: 2 }]);
+    const usageSchema = z.object({
+      items: z.array(
+        z.looseObject({ pipeline: z.string().nullable(), items: z.number(), requests: z.number() }),
+      ),
+    });
+    const usage = () => cli.json(usageSchema, `usage --app-id ${appId}`);
+    // Receivers tell requests later than transfer tells items.
+    await until('the requests are known', async () => (await usage()).items[0]?.requests === 2);
+    expect((await usage()).items).toMatchObject([{ pipeline: null, app_id: appId, items: 6, requests: 2 }]);
     const drops = await stack.api('GET', `/api/v1/drops?app_id=${appId}`);
     expect(drops.body).toMatchObject({
       items: [{ pipeline: 'logs', reason: 'record_field_invalid', ordinal: 3 }],

@@ -38,7 +38,9 @@ describe('the checks of metadata', () => {
     expect(one?.findings.map(({ name }) => name)).toEqual([
       'nats',
       'clock of nats',
-      ...['METRICS', 'TRACES', 'LOGS', 'LEDGER', 'DEADLETTER', 'AUDIT'].map((name) => `stream ${name}`),
+      ...['METRICS', 'TRACES', 'LOGS', 'OTEL_METRICS', 'LEDGER', 'DEADLETTER', 'AUDIT'].map(
+        (name) => `stream ${name}`,
+      ),
       'questdb',
       'clock of questdb',
       'tables of questdb',

@@ -39,6 +39,27 @@ const storeLogs = (appId: number, days: number): Promise<unknown> =>
      SELECT toDateTime64(today() - number, 9, 'UTC') + 43200, toDateTime(today() - number, 'UTC') + 43200, ${appId} * 1000 + number, ${appId} FROM numbers(${days})`,
   );
 
+const dataPointTables = ['otel_metrics_sum', 'otel_metrics_histogram'];
+
+const storeDataPoints = async (appId: number, days: number): Promise<void> => {
+  for (const table of dataPointTables)
+    await stack.spansQuery(
+      `INSERT INTO otel.${table} (TimeUnix, uid, AppId)
+       SELECT toDateTime64(today() - number, 9, 'UTC') + 43200, ${appId} * 1000 + number, ${appId} FROM numbers(${days})`,
+    );
+};
+
+/** Of each table. */
+const dataPointDays = (appId: number): Promise<number[]> =>
+  Promise.all(
+    dataPointTables.map(async (table) => {
+      const [row] = await stack.spansQuery(
+        `SELECT count() AS points FROM otel.${table} WHERE AppId = ${appId}`,
+      );
+      return Number(row?.['points']);
+    }),
+  );
+
 const logDays = async (appId: number): Promise<number> =>
   Number(
     (await stack.spansQuery(`SELECT count() AS records FROM otel.otel_logs WHERE AppId = ${appId}`))[0]?.[
@@ -105,14 +126,17 @@ describe('tidemark retention, of a data id', () => {
 });
 
 describe('tidemark retention, of an application', () => {
-  it('shows its effect, removes the old spans and log records of that application alone, and needs no other service', async () => {
+  it('shows its effect, removes the old spans, log records and data points of that application alone, and needs no other service', async () => {
     const [short, other] = [await stack.createApplication('short'), await stack.createApplication('other')];
     await storeSpans(short.app_id, 9);
     await storeSpans(other.app_id, 9);
-    for (const { app_id: id } of [short, other]) await storeLogs(id, 6);
+    for (const { app_id: id } of [short, other]) {
+      await storeLogs(id, 6);
+      await storeDataPoints(id, 6);
+    }
     const refused = await cli.run(`retention set ${short.app_id} 4`);
     expect(refused.stderr).toMatch(
-      new RegExp(`^tidemark: 5 rows of 4 days, .* of application ${short.app_id} are removed`),
+      new RegExp(`^tidemark: 7 rows of 4 days, .* of application ${short.app_id} are removed`),
     );
     expect(await cli.json(retentionSchema, `retention set ${short.app_id} 4 --yes`)).toMatchObject({
       ...{ retention_days: 4, origin: 'policy' },
@@ -120,7 +144,12 @@ describe('tidemark retention, of an application', () => {
     await until('the old spans are gone', async () => (await spanDays(short.app_id)) === 5);
     await until('the old log records are gone', async () => (await logDays(short.app_id)) === 5);
     expect(await spanDays(other.app_id)).toBe(9);
+    await until(
+      'the old data points are gone',
+      async () => String(await dataPointDays(short.app_id)) === '5,5',
+    );
     expect(await logDays(other.app_id)).toBe(6);
+    expect(await dataPointDays(other.app_id)).toEqual([6, 6]);
   });
 });
 
