@@ -279,3 +279,26 @@ describe('odd and hostile spans', () => {
     await page.getByText('A trace id has 32 hexadecimal digits').waitFor();
   });
 });
+
+describe('the page of services', () => {
+  it('shows requests of each service, the operations of one, and goes to their traces', async () => {
+    const page = await browser.page();
+    await logInByLink(page);
+    await page.goto(`/console/services?kinds=all&app=${appId}`);
+    const table = page.getByRole('table', { name: 'Services, those with most requests first' });
+    await table.getByRole('link', { name: 'shop', exact: true }).click();
+    await page
+      .getByRole('table', { name: 'Operations of the service, those with most requests first' })
+      .waitFor();
+    expect(await axeFindings(page)).toEqual([]);
+    await page.getByRole('link', { name: 'failing', exact: true }).click();
+    await page.getByRole('heading', { level: 1, name: 'Explore traces' }).waitFor();
+    const { searchParams } = new URL(page.url());
+    expect([searchParams.get('service'), searchParams.get('name'), searchParams.get('app')]).toEqual([
+      'shop',
+      'failing',
+      String(appId),
+    ]);
+    await page.getByRole('table', { name: 'Traces, the newest first' }).getByRole('link').first().waitFor();
+  });
+});

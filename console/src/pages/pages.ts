@@ -6,6 +6,7 @@ import Line from './line/page.tsx';
 import Outcomes from './outcomes/page.tsx';
 import type { PageProps } from './page-props.ts';
 import Points from './points/page.tsx';
+import Services from './services/page.tsx';
 import Sources from './sources/page.tsx';
 import System from './system/page.tsx';
 import Traces from './traces/page.tsx';
@@ -40,6 +41,7 @@ export const pages: readonly PageEntry[] = [
     letter: 'e',
     component: DeadLetters,
   },
+  { path: '/services', title: 'Services', letter: 'v', component: Services },
   { path: '/points', title: 'Explore points', letter: 'p', component: Points },
   { path: '/traces', title: 'Explore traces', letter: 't', component: Traces },
   { path: '/system', title: 'System', letter: 'y', component: System },

@@ -58,6 +58,17 @@ const fill = async (): Promise<void> => {
     `INSERT INTO otel.otel_logs (Timestamp, TimestampTime, ServiceName, SeverityText, SeverityNumber, Body, uid)
      SELECT now64(9), now(), 'shop', 'ERROR', 17, 'payment failed', 1`,
   );
+  const common = `ServiceName, MetricName, StartTimeUnix, TimeUnix, uid`;
+  const ofMetric = (metric: string): string =>
+    `'shop', '${metric}', now64(9) - INTERVAL 2 MINUTE, now64(9) - INTERVAL 1 MINUTE, 1`;
+  for (const statement of [
+    `otel_metrics_gauge (${common}, Value, HasValue) SELECT ${ofMetric('threads')}, 7, true`,
+    `otel_metrics_sum (${common}, AggregationTemporality, IsMonotonic, Value, HasValue) SELECT ${ofMetric('requests')}, 1, true, 7, true`,
+    `otel_metrics_histogram (${common}, AggregationTemporality, Count, BucketCounts, ExplicitBounds) SELECT ${ofMetric('duration')}, 1, 3, [1, 2], [10]`,
+    `otel_metrics_exponential_histogram (${common}, AggregationTemporality, Count, PositiveBucketCounts) SELECT ${ofMetric('size')}, 1, 3, [1, 2]`,
+    `otel_traces (Timestamp, ServiceName, SpanName, SpanKind, Duration, uid) SELECT now64(9), 'shop', 'GET /', 'Server', 5, 1`,
+  ])
+    await stack.spansQuery(`INSERT INTO otel.${statement}`);
   for (const table of ['otel_traces', 'ingest_outcomes', 'ingest_refusals', 'ingest_samples']) {
     await waitFor(`rows in ${table}`, 60_000, async () => {
       const [row] = await stack.spansQuery(`SELECT count() AS rows FROM otel.${table}`);
@@ -100,7 +111,14 @@ const forClickhouse = (text: string): string =>
       /\$__timeInterval\(([^)]+)\)/g,
       (_, column: string) => `toStartOfInterval(toDateTime(${column}), INTERVAL 60 second)`,
     )
-    .replaceAll(variable('service'), 'shop');
+    .replaceAll('$__fromTime', `toDateTime(${seconds(from())})`)
+    .replaceAll('$__toTime', `toDateTime(${seconds(to())})`)
+    .replaceAll('$__interval_s', '60')
+    .replaceAll(variable('service'), 'shop')
+    .replaceAll(variable('gauge'), 'threads')
+    .replaceAll(variable('sum'), 'requests')
+    .replaceAll(variable('histogram'), 'duration')
+    .replaceAll(variable('exponential'), 'size');
 
 const variables = (type: string) =>
   [...dashboards().values()].flatMap(({ templating }) =>

@@ -11,6 +11,7 @@ import { Overview } from './overview.tsx';
 import { type Kind, toneOfState } from './owner.ts';
 import { Facts, type TabProps } from './pieces.tsx';
 import { PolicyTab } from './policy.tsx';
+import { SeriesTab } from './series.tsx';
 import { SetUp } from './set-up.tsx';
 import { UsageTab } from './usage.tsx';
 
@@ -41,6 +42,7 @@ const tabs: readonly {
   { path: '', title: 'Overview', Tab: Overview },
   { path: 'set-up', title: 'Set-up', Tab: SetUp },
   { path: 'columns', title: 'Columns', of: '/sources', Tab: Columns },
+  { path: 'series', title: 'Series', of: '/applications', Tab: SeriesTab },
   { path: 'policy', title: 'Policy', Tab: PolicyTab },
   { path: 'usage', title: 'Usage', Tab: UsageTab },
   { path: 'records', title: 'Records', Tab: Records },

@@ -1,0 +1,224 @@
+import { type Answer, call } from '../../api/client.ts';
+import { useLoad } from '../../api/use.ts';
+import { Chart } from '../../charts/chart.tsx';
+import type { Series } from '../../charts/model.ts';
+import { column, duration, number, share } from '../../parts/columns.tsx';
+import { Choice, ChoiceFilter } from '../../parts/filters.tsx';
+import { durationText, numberText, percentText } from '../../parts/format.tsx';
+import { plainText } from '../../parts/plain-text.ts';
+import { Queried, Ran, useQuery } from '../../parts/query.tsx';
+import { TooLarge } from '../../parts/states.tsx';
+import { type Column, Table } from '../../parts/table.tsx';
+import { setTimeRange, TimeRangePicker, useTimeRange } from '../../parts/time-range.tsx';
+import { href, useAddress } from '../../shell/router.ts';
+import { applications } from '../owners/owner.ts';
+import { isWide } from '../traces/search.ts';
+
+type Red = Answer<'/api/v1/query/red', 'post'>;
+type Item = Red['items'][number];
+
+const itemsMax = 200;
+
+const kindsOf = (choice: string | null) => {
+  if (choice === 'client') return ['client', 'producer'] as const;
+  return choice === 'all'
+    ? (['unspecified', 'internal', 'server', 'client', 'producer', 'consumer'] as const)
+    : (['server', 'consumer'] as const);
+};
+
+const Filters = () => {
+  const listed = useLoad('applications', applications.list);
+  return (
+    <search class="row list-filters">
+      <TimeRangePicker />
+      <ChoiceFilter
+        label="Application"
+        name="app"
+        any="all"
+        choices={(listed.data?.owners ?? []).map((each) => [
+          String(each.id),
+          `${each.id} ${plainText(each.name, 40)}`,
+        ])}
+      />
+      <Choice
+        label="Spans of the kinds"
+        name="kinds"
+        replace={false}
+        options={[
+          ['', 'server and consumer'],
+          ['client', 'client and producer'],
+          ['all', 'all'],
+        ]}
+      />
+    </search>
+  );
+};
+
+const nameOf = ({ service, operation }: Item): string => plainText(operation ?? service, 80) || '–';
+
+/** The operations of a service, or the traces of an operation. */
+const insideOf = ({ app_id, service, operation }: Item, query: URLSearchParams): string => {
+  const period = Object.fromEntries(
+    ['range', 'since', 'until'].flatMap((name) => {
+      const value = query.get(name);
+      return value === null ? [] : [[name, value]];
+    }),
+  );
+  const given = { ...period, app: String(app_id), service };
+  return operation === null
+    ? href('/services', { ...given, kinds: query.get('kinds') ?? undefined })
+    : href('/traces', { ...given, name: operation });
+};
+
+const columnsOf = (query: URLSearchParams, isOfService: boolean): readonly Column<Item>[] => [
+  column(
+    isOfService ? 'Operation' : 'Service',
+    (item) => (
+      <a href={insideOf(item, query)}>
+        <bdi>{nameOf(item)}</bdi>
+      </a>
+    ),
+    nameOf,
+  ),
+  number('Application', ({ app_id }) => app_id),
+  number('Requests', ({ requests }) => requests),
+  column(
+    'Per second',
+    ({ per_second }) => numberText(per_second),
+    ({ per_second }) => per_second,
+  ),
+  number('Errors', ({ errors }) => errors),
+  share('Errors of all', ({ error_ratio }) => error_ratio),
+  duration('P50', ({ p50_ms }) => p50_ms),
+  duration('P95', ({ p95_ms }) => p95_ms),
+  duration('P99', ({ p99_ms }) => p99_ms),
+];
+
+const marks = 8;
+
+type Figures = NonNullable<Item['series']>;
+
+/** One series for each of the first items; keys are places, since names are a sender's. */
+const seriesOf = (
+  { items }: Red,
+  valuesOf: (figures: Figures) => readonly (number | null)[],
+): readonly Series[] =>
+  items
+    .flatMap((item) => (item.series === null ? [] : [{ item, series: item.series }]))
+    .slice(0, marks)
+    .map(({ item, series }, index) => ({
+      key: `s${index}`,
+      label: nameOf(item),
+      mark: index,
+      values: valuesOf(series),
+    }));
+
+const Charts = ({ red }: { red: Red }) => {
+  const step = red.step ?? 60;
+  const shared = { kind: 'lines', times: red.buckets, step, heightPx: 180, onZoom: setTimeRange } as const;
+  const shown = Math.min(marks, red.items.length);
+  const summary = `The ${shown} with most requests; ${red.buckets.length} buckets of ${step} s.`;
+  return (
+    <div class="columns">
+      <Chart
+        {...shared}
+        name="rate"
+        title="Requests per second"
+        summary={summary}
+        series={seriesOf(red, ({ requests }) => requests.map((count) => count / step))}
+      />
+      <Chart
+        {...shared}
+        name="errors"
+        title="Errors of all requests"
+        summary={summary}
+        text={percentText}
+        series={seriesOf(red, ({ requests, errors }) =>
+          requests.map((count, index) => (count === 0 ? null : (errors[index] ?? 0) / count)),
+        )}
+      />
+      <Chart
+        {...shared}
+        name="p99"
+        title="P99 of durations"
+        summary={summary}
+        text={durationText}
+        series={seriesOf(red, ({ p99_ms }) => p99_ms)}
+      />
+    </div>
+  );
+};
+
+const Found = () => {
+  const { query } = useAddress();
+  const range = useTimeRange();
+  const service = query.get('service') ?? undefined;
+  const app = Number(query.get('app') ?? '') || undefined;
+  const kinds = kindsOf(query.get('kinds'));
+  const found = useQuery(
+    JSON.stringify([service, app, kinds, range.key]),
+    async (signal) =>
+      (
+        await call('post', '/api/v1/query/red', {
+          body: {
+            ...{
+              app_id: app,
+              service,
+              kinds: [...kinds],
+              by: service === undefined ? 'service' : 'operation',
+            },
+            ...{ since: range.since, until: range.until, wide: isWide(range), series: true, limit: itemsMax },
+          },
+          signal,
+        })
+      ).data,
+  );
+  return (
+    <Queried of={found}>
+      {(red) => (
+        <>
+          {red.items.length > 0 && <Charts red={red} />}
+          <Table
+            caption={
+              service === undefined
+                ? 'Services, those with most requests first'
+                : 'Operations of the service, those with most requests first'
+            }
+            columns={columnsOf(query, service !== undefined)}
+            rows={red.items}
+            keyOf={(item) => JSON.stringify([item.app_id, item.service, item.operation])}
+            empty="No span of these kinds began in this time. Take a longer time, or other kinds."
+          />
+          {red.truncated && <TooLarge shown={red.items.length} how="They are those with most requests." />}
+          <Ran
+            sql={red.sql}
+            elapsedMs={red.elapsed_ms}
+            rowsRead={red.rows_read}
+            onAgain={found.reload}
+            store="clickhouse"
+          />
+        </>
+      )}
+    </Queried>
+  );
+};
+
+/** Requests, errors and durations, computed from spans: of each service, and of the operations of one. */
+const Page = () => {
+  const { query } = useAddress();
+  const service = query.get('service');
+  return (
+    <>
+      <h1>Services</h1>
+      {service !== null && (
+        <p>
+          <a href={href('/services')}>All services</a> / <bdi>{plainText(service, 80) || '–'}</bdi>
+        </p>
+      )}
+      <Filters />
+      <Found />
+    </>
+  );
+};
+
+export default Page;
