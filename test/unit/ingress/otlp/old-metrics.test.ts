@@ -58,7 +58,7 @@ describe('a request whose only data points are of kinds that OTLP had before 0.9
     const { misplacedKeys } = jsonMetrics.encode(jsonOf(...strange), contextWith());
     expect(misplacedKeys.length).toBe(10);
     expect(Math.max(...misplacedKeys.map(({ length }) => length))).toBeLessThan(100);
-    // The next request begins anew.
+    // The next request has none of them.
     expect(jsonMetrics.encode(jsonOf(), contextWith()).misplacedKeys).toEqual([]);
   });
 
