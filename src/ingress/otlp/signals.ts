@@ -95,6 +95,7 @@ const logs = {
 } as const satisfies OtlpSignal;
 
 const metricsPlace = 'OTLP expects metrics in resourceMetrics[].scopeMetrics[].metrics[]';
+const oldKind = (kind: string) => `OTLP before 0.9; send ${kind}`;
 const pointsPlace = 'OTLP expects data points in the gauge, sum or histogram of a metric, as dataPoints[]';
 
 const metrics = {
@@ -125,6 +126,17 @@ const metrics = {
       'instrumentation_library_metrics of OTLP before 1.0; send scope_metrics, field 2',
     'scopeMetrics[].instrumentationLibrary': 'OTLP before 1.0; send scope',
     'scopeMetrics[].dataPoints': pointsPlace,
+    'metrics[].dataPoints': pointsPlace,
+    'metrics[].intGauge': oldKind('gauge'),
+    'metrics[].doubleGauge': oldKind('gauge'),
+    'metrics[].intSum': oldKind('sum'),
+    'metrics[].doubleSum': oldKind('sum'),
+    'metrics[].intHistogram': oldKind('histogram'),
+    'metrics[].doubleHistogram': oldKind('histogram'),
+    'metrics[].doubleSummary': oldKind('summary'),
+    'metrics[].4': `int_gauge of ${oldKind('gauge, field 5')}`,
+    'metrics[].6': `int_sum of ${oldKind('sum, field 7')}`,
+    'metrics[].8': `int_histogram of ${oldKind('histogram, field 9')}`,
   },
 } as const satisfies OtlpSignal;
 

@@ -54,7 +54,7 @@ const encode = (rules: ItemRules, bytes: Uint8Array, context: ItemsContext): Enc
       try {
         const reader = new JsonReader(state, encoder, rules.levels, rules.jsonReader);
         reader.readRequest();
-        return encoder.finish(reader.unknownKeys, reader.misplacedKeys);
+        return encoder.finish(reader.unknownKeys, [...reader.misplacedKeys, ...state.unknownInGroups]);
       } finally {
         encoder.release();
       }

@@ -27,7 +27,7 @@ const encode = (rules: ItemRules, bytes: Uint8Array, context: ItemsContext): Enc
         if (!(error instanceof MalformedBody) || reader.lookLike === '') throw error;
         throw new MalformedBody(`${error.message}; ${reader.lookLike}`, error.field);
       }
-      return encoder.finish(reader.unknownFields, reader.misplacedFields);
+      return encoder.finish(reader.unknownFields, [...reader.misplacedFields, ...state.unknownInGroups]);
     } finally {
       encoder.release();
     }

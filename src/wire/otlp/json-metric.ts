@@ -59,7 +59,7 @@ export class JsonMetricReader implements JsonItemReader {
       const member = this.fields.member(metricKeys, seen);
       seen |= member < 0 ? 0 : 1 << member;
       if (member >= firstKind) this.readData(member - firstKind);
-      else if (member < 0) cursor.skip();
+      else if (member < 0) this.passUnknown();
       else this.readField(member);
     }
     metric.cutValues = value.cutValues;
@@ -163,5 +163,12 @@ export class JsonMetricReader implements JsonItemReader {
     const { cursor } = this.fields;
     cursor.peek();
     if (cursor.at !== this.waitingEnd) throw cursor.malformed('expected a comma or }');
+  }
+
+  /** Data of a kind that OTLP has no longer, or not yet, holds data points that are not read. */
+  private passUnknown(): void {
+    const { cursor, state } = this.fields;
+    state.noteUnknown('metrics[].', state.textAt(cursor.start, cursor.end));
+    cursor.skip();
   }
 }

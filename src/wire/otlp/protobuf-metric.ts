@@ -73,8 +73,9 @@ export class ProtobufMetricReader implements ProtobufItemReader {
     cursor.at = end;
   }
 
-  /** Items of other signals have their times where a metric has nothing. */
+  /** Items of other signals have their times where a metric has nothing. Other fields may be data of kinds that OTLP has no longer. */
   private notice(tag: number): void {
+    if ((tag & 7) === 2) this.fields.state.noteUnknown('metrics[].', String(tag >>> 3));
     if (tag === 0x39)
       this.fields.lookLike = 'they look like spans: send them to the path or the service of traces';
     else if (tag === 0x09)

@@ -66,6 +66,9 @@ export class OwnerSlots {
   }
 }
 
+const unknownMax = 10;
+const unknownLengthMax = 80;
+
 const noBody = new ByteSource(new Uint8Array(0));
 
 /** The state that a reader and the encoder share while they process a request. */
@@ -81,6 +84,8 @@ export class ReadState {
   /** The attributes of a body that the reader of JSON remembers: 256 of eight numbers (see PlainAttributes). */
   readonly knownAttributes = new Int32Array(2048);
   leniencies = new Map<Leniency, number>();
+  /** What `noteUnknown` noted. */
+  readonly unknownInGroups = new Set<string>();
   tokenKeys = defaultTokenKeys;
   /** Whether the body may contain one of those names. */
   mayHoldTokens = true;
@@ -91,6 +96,7 @@ export class ReadState {
     this.mayHoldTokens = mayHoldTokens;
     this.owner.requestLimits = limits;
     this.leniencies = new Map();
+    this.unknownInGroups.clear();
     this.owner.clearResource();
   }
 
@@ -134,6 +140,12 @@ export class ReadState {
         list.valueEnds[index] ?? 0,
       );
     }
+  }
+
+  /** Notes a name or field number of a group of items that is not OTLP's, the first few, with its path. */
+  noteUnknown(path: string, name: string): void {
+    if (this.unknownInGroups.size < unknownMax)
+      this.unknownInGroups.add(path + name.slice(0, unknownLengthMax));
   }
 
   forgive(kind: Leniency): void {
