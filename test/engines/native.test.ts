@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createRandom } from '../../bench/bodies.ts';
 import { spanRequest } from '../../bench/span-bodies.ts';
 import { countedBase } from '../../src/model/uid.ts';
+import { dataPointTables } from '../../src/stores/clickhouse/item-tables.ts';
 import { mergeBlocks } from '../../src/wire/native/block-merger.ts';
 import { withoutRows } from '../../src/wire/native/block-reader.ts';
 import { logColumns } from '../../src/wire/native/log-columns.ts';
@@ -12,7 +13,14 @@ import { spanColumns } from '../../src/wire/native/span-columns.ts';
 import type { EncodedItems } from '../../src/wire/otlp/types.ts';
 import { anyLogsRequest } from '../support/otlp/log-requests.ts';
 import { encodeLogsOfJson, encodeLogsOfProtobuf } from '../support/otlp/log-source.ts';
+import { anyMetricsRequest } from '../support/otlp/metric-requests.ts';
+import {
+  asJsonEachRow,
+  encodeMetricsOfJson,
+  encodeMetricsOfProtobuf,
+} from '../support/otlp/metric-source.ts';
 import { plainLogRows } from '../support/otlp/plain/log-twin.ts';
+import { plainDataPointRows } from '../support/otlp/plain/metric-twin.ts';
 import { twinOf } from '../support/otlp/plain/twin.ts';
 import { encodeOtlpJson, type OtlpRequest } from '../support/otlp/protobuf.ts';
 import { anyRequest } from '../support/otlp/requests.ts';
@@ -32,8 +40,12 @@ const structureOf = (columns: readonly { readonly name: string; readonly type: s
   columns.map(({ name, type }) => `\`${name}\` ${type}`).join(', ');
 
 const structure = structureOf(spanColumns);
-const spanTable = { structure, order: 'ServiceName, SpanName, toDateTime(Timestamp)' };
-const logTable = { structure: structureOf(logColumns), order: 'ServiceName, TimestampTime, Timestamp' };
+const spanTable = { structure, order: 'ServiceName, SpanName, toDateTime(Timestamp)', time: 'Timestamp' };
+const logTable = {
+  structure: structureOf(logColumns),
+  order: 'ServiceName, TimestampTime, Timestamp',
+  time: 'Timestamp',
+};
 
 let engines: TestEngines;
 let client: ClickHouseClient;
@@ -54,7 +66,7 @@ afterAll(async () => {
 const createTable = async (name: string, of = spanTable): Promise<string> => {
   await client.command({
     query:
-      `CREATE TABLE native.${name} (${of.structure}) ENGINE = ReplacingMergeTree PARTITION BY toDate(Timestamp) ` +
+      `CREATE TABLE native.${name} (${of.structure}) ENGINE = ReplacingMergeTree PARTITION BY toDate(${of.time}) ` +
       `ORDER BY (${of.order}, uid)`,
   });
   await client.command({ query: `SYSTEM STOP MERGES native.${name}` });
@@ -73,7 +85,10 @@ const select = async (query: string): Promise<Record<string, unknown>[]> => {
   const result = await client.query({
     query,
     format: 'JSONEachRow',
-    clickhouse_settings: { output_format_json_quote_64bit_integers: 1 },
+    clickhouse_settings: {
+      output_format_json_quote_64bit_integers: 1,
+      output_format_json_quote_denormals: 1,
+    },
   });
   return result.json();
 };
@@ -159,6 +174,45 @@ describe('blocks of FORMAT Native in ClickHouse', () => {
     expect(plainRows.length).toBeGreaterThan(100);
     expect(stored).toHaveLength(plainRows.length);
     for (const [index, row] of (wanted ?? []).entries()) expect(stored?.[index]).toEqual(row);
+  });
+
+  const metricRequests = fc.sample(anyMetricsRequest, { numRuns: 400, seed: 20_261_124 });
+  const metricContexts = metricRequests.map((_, index) =>
+    contextWith({ base: countedBase(9, index * 1000) }),
+  );
+  const dataPointRows = metricRequests.flatMap((request, index) =>
+    plainDataPointRows(Buffer.from(JSON.stringify(request)), metricContexts[index] ?? contextWith()),
+  );
+
+  describe.each(dataPointTables)('of $name', ({ name, columns }) => {
+    it.each([
+      ['json', encodeMetricsOfJson, false],
+      ['protobuf', encodeMetricsOfProtobuf, false],
+      ['merged', encodeMetricsOfProtobuf, true],
+    ] as const)('are the same of data points (%s)', async (way, encode, asMerged) => {
+      const of = {
+        structure: structureOf(columns),
+        order: 'MetricName, ServiceName, TimeUnix',
+        time: 'TimeUnix',
+      };
+      const table = await createTable(`${name}_of_${way}`, of);
+      const expected = await createTable(`${name}_expected_${way}`, of);
+      const blocks = metricRequests.flatMap((request, index) =>
+        encode(request, metricContexts[index]).runs.flatMap(({ parts }) =>
+          parts.filter(({ itemTable }) => itemTable === name).map(({ block }) => block),
+        ),
+      );
+      const wantedRows = dataPointRows.filter((row) => row['table'] === name);
+      const merged = mergeBlocks(blocks, { rowsMax: 500, bytesMax: 2 ** 20 });
+      await insert(`INSERT INTO ${table}`, asMerged ? merged : blocks);
+      await client.insert({ table: expected, values: wantedRows.map(asJsonEachRow), format: 'JSONEachRow' });
+      const rowsIn = (from: string) => select(`SELECT * FROM ${from} ORDER BY uid`);
+      const [stored, wanted] = await Promise.all([rowsIn(table), rowsIn(expected)]);
+      expect(wantedRows.length).toBeGreaterThan(30);
+      expect(merged.length).toBeLessThan(blocks.length / 5);
+      expect(stored).toHaveLength(wantedRows.length);
+      for (const [index, row] of (wanted ?? []).entries()) expect(stored?.[index]).toEqual(row);
+    });
   });
 
   it('become one part, a hundred of them in one INSERT, with and without events', async () => {

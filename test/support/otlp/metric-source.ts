@@ -60,3 +60,30 @@ export const onlyDataPoint = (encoded: EncodedItems): DataPointRow => {
     throw new Error(`expected one row: ${JSON.stringify(encoded.examples)}`);
   return row;
 };
+
+const secondsOf = (nanos: unknown): string => {
+  const text = String(nanos).padStart(19, '0');
+  return `${text.slice(0, -9)}.${text.slice(-9)}`;
+};
+
+const mapNames = new Set(['ResourceAttributes', 'ScopeAttributes', 'Attributes', 'MetricMetadata']);
+
+const jsonValue = (value: unknown): unknown => {
+  if (typeof value === 'bigint') return String(value);
+  if (typeof value === 'number' && !Number.isFinite(value)) return String(value).toLowerCase();
+  return Array.isArray(value) ? value.map(jsonValue) : value;
+};
+
+/** A row as JSONEachRow takes it. */
+export const asJsonEachRow = ({ table: _, ...row }: DataPointRow): Record<string, unknown> =>
+  Object.fromEntries(
+    Object.entries(row).map(([name, value]) => {
+      if (name === 'StartTimeUnix' || name === 'TimeUnix') return [name, secondsOf(value)];
+      if (name === 'ArrivedAt') return [name, secondsOf(BigInt(String(value)) * 1_000_000n)];
+      if (!Array.isArray(value)) return [name, jsonValue(value)];
+      if (name === 'Exemplars.TimeUnix') return [name, value.map(secondsOf)];
+      if (name === 'Exemplars.FilteredAttributes')
+        return [name, value.map((pairs) => Object.fromEntries(pairs))];
+      return [name, mapNames.has(name) ? Object.fromEntries(value) : jsonValue(value)];
+    }),
+  );

@@ -1,11 +1,16 @@
+import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { encodeDeferredDataPoint } from '../../../src/rules/data-points/deferred-data-point.ts';
 import { encodeDeferredRecord } from '../../../src/rules/logs/deferred-record.ts';
 import { encodeDeferredPoint } from '../../../src/rules/points/deferred-point.ts';
 import { encodeDeferredSpan } from '../../../src/rules/spans/deferred-span.ts';
 import * as logs from '../../support/otlp/log-source.ts';
+import { anyMetricsRequest } from '../../support/otlp/metric-requests.ts';
+import * as metrics from '../../support/otlp/metric-source.ts';
 import { rowsOfBlock, rowsOfTraces } from '../../support/otlp/span-blocks.ts';
 import { wholeRequest } from '../../support/otlp/trace-cases.ts';
 import * as traces from '../../support/otlp/trace-source.ts';
+import { always } from '../../support/properties.ts';
 import { encodePoints } from '../../support/push/encode-points.ts';
 import * as push from '../../support/push/source.ts';
 
@@ -118,6 +123,59 @@ describe('a deferred log record', () => {
       encodeDeferredRecord(item, place, traces.owner, push.arrivedAt, undefined);
     expect(encode({ logRecord: { timeUnixNano: 'N' } })).toMatchObject({ reason: 'timestamp_not_numeric' });
     expect(encode({ logRecord: 5 })).toMatchObject({ kind: 'dropped', reason: 'record_not_object' });
+  });
+});
+
+describe('a deferred data point', () => {
+  const owner = { ...traces.owner, fillDimensions: true };
+  const context = (ageMsMax: number | undefined) =>
+    traces.contextWith({ resolve: () => ({ ...owner, policy: { aheadMsMax: undefined, ageMsMax } }) });
+
+  it('of any kind makes the very row of a receiver', () => {
+    always(
+      fc.property(anyMetricsRequest, (request) => {
+        const kept = metrics.encodeMetricsOfJson(request, context(undefined));
+        const putOff = metrics.encodeMetricsOfProtobuf(request, context(0));
+        const late = putOff.runs.flatMap(({ deferred }) =>
+          deferred.flatMap(({ texts, ordinals }) =>
+            texts.map((text, index) => [text, ordinals[index] ?? -1] as const),
+          ),
+        );
+        const rows = late.flatMap(([text, ordinal]) => {
+          const place = { base: context(0).base.text, ordinal };
+          const again = encodeDeferredDataPoint(
+            JSON.parse(text),
+            place,
+            owner,
+            context(0).arrivedAt,
+            undefined,
+          );
+          return again.kind === 'dropped' ? [] : metrics.rowsOfDataPoints(again.part);
+        });
+        // Their blocks have no columns of exemplars where none has any.
+        const own = (row: metrics.DataPointRow) =>
+          Object.fromEntries(
+            Object.entries(row).filter(([, value]) => !Array.isArray(value) || value.length > 0),
+          );
+        const ahead = new Set(metrics.rowsOfMetrics(putOff).map(({ uid }) => uid));
+        const wanted = metrics.rowsOfMetrics(kept).filter(({ uid }) => !ahead.has(uid));
+        expect(rows.map(own)).toEqual(wanted.map(own));
+      }),
+    );
+  });
+
+  it('names the rule it breaks', () => {
+    const place = { base: '5', ordinal: 0 };
+    const encode = (dataPoint: unknown) =>
+      encodeDeferredDataPoint(
+        { metric: { name: 'a', gauge: {} }, dataPoint },
+        place,
+        traces.owner,
+        push.arrivedAt,
+        undefined,
+      );
+    expect(encode({ timeUnixNano: 'N' })).toMatchObject({ reason: 'timestamp_not_numeric' });
+    expect(encode(5)).toMatchObject({ kind: 'dropped', reason: 'data_point_not_object' });
   });
 });
 

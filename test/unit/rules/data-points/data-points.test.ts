@@ -1,4 +1,7 @@
 import { describe, expect, it } from 'vitest';
+import { countedBase } from '../../../../src/model/uid.ts';
+import { mergeBlocks } from '../../../../src/wire/native/block-merger.ts';
+import { readBlock, withoutRows } from '../../../../src/wire/native/block-reader.ts';
 import {
   exponentialHistogramColumns,
   gaugeColumns,
@@ -381,6 +384,27 @@ describe('data points of several kinds', () => {
       ['otel_metrics_sum', 1, 2],
       ['otel_metrics_sum', 1, 3],
     ]);
+  });
+});
+
+describe('blocks of data points', () => {
+  const blockOf = (metric: OtlpMetric, first: number): Uint8Array => {
+    const request = requestOf(metric);
+    const context = contextWith({ base: countedBase(7, first) });
+    return encodeMetricsOfProtobuf(request, context).runs[0]?.parts[0]?.block ?? new Uint8Array(0);
+  };
+
+  it.each(kinds)('of %s are merged, and taken apart again', (_, metric) => {
+    const blocks = [1000, 2000, 3000].map((base) => blockOf(metric, base));
+    const [merged = new Uint8Array(0), ...others] = mergeBlocks(blocks, { rowsMax: 10, bytesMax: 2 ** 20 });
+    const rowsIn = (block: Uint8Array) =>
+      Array.from({ length: readBlock(block).rows }, (__, row) => readBlock(block).row(row));
+    expect(others).toEqual([]);
+    expect(rowsIn(merged)).toEqual(blocks.flatMap(rowsIn));
+    const fewer = withoutRows(merged, new Set([1])) ?? new Uint8Array(0);
+    expect(rowsIn(fewer)).toEqual(
+      [blocks[0], blocks[2]].flatMap((block) => rowsIn(block ?? new Uint8Array(0))),
+    );
   });
 });
 
