@@ -235,9 +235,18 @@ describe('a span that can never be stored', () => {
 
   it('has a case here for every reason of a receiver of spans', () => {
     const named = [...rejectedInJson, ...rejectedInBoth].map(([reason]) => reason);
-    // What depends on more than the span has tests of its own, and so have log records.
+    // What depends on more than the span has tests of its own, and so have log records and data points.
     const ofRecords = ['record_not_object', 'record_field_invalid'];
-    const elsewhere = ['too_many_days', 'token_invalid', 'application_disabled', ...ofRecords];
+    const ofDataPoints = [
+      'data_point_not_object',
+      'metric_name_missing',
+      'data_point_field_invalid',
+      'too_many_buckets',
+      'too_many_exemplars',
+      'too_many_series',
+    ];
+    const ofCredentials = ['token_invalid', 'application_disabled'];
+    const elsewhere = ['too_many_days', ...ofCredentials, ...ofRecords, ...ofDataPoints];
     const table = reasons
       .filter(({ of, stage }) => of === 'item' && stage === 'receiver')
       .map(({ code }) => code);

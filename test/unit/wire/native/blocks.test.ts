@@ -195,7 +195,7 @@ describe('bytes that are not a block', () => {
   });
 
   it.each([
-    ['an unknown type', [1, 1, 1, 0x63, 5, ...Buffer.from('Int32'), 0, 0, 0, 0]],
+    ['an unknown type', [1, 1, 1, 0x63, 5, ...Buffer.from('UInt7'), 0, 0, 0, 0]],
     ['a type nested beyond use', [1, 1, 1, 0x63, 199, 1, ...Buffer.from(`${'Array('.repeat(33)}x`), 0]],
     ['more rows than there is room for', [1, 0xff, 0xff, 0xff, 0x7f, 1, 0x63, 6, ...Buffer.from('String')]],
   ])('are unreadable: %s', (_, bytes) => {
