@@ -27,7 +27,12 @@ const encode = (rules: ItemRules, bytes: Uint8Array, context: ItemsContext): Enc
         if (!(error instanceof MalformedBody) || reader.lookLike === '') throw error;
         throw new MalformedBody(`${error.message}; ${reader.lookLike}`, error.field);
       }
-      return encoder.finish(reader.unknownFields, [...reader.misplacedFields, ...state.unknownInGroups]);
+      const misplaced = [...reader.misplacedFields, ...state.unknownInGroups];
+      const encoded = encoder.finish(reader.unknownFields, misplaced);
+      // Items of another signal may be groups without items here: nothing would be said about them.
+      if (encoded.items === 0 && reader.lookLike !== '')
+        throw new MalformedBody(`the body has no ${rules.levels.names.itemsText}; ${reader.lookLike}`);
+      return encoded;
     } finally {
       encoder.release();
     }

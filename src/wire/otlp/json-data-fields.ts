@@ -56,12 +56,12 @@ export class JsonDataFields {
 
   /** Reads a count of 64 bits into `low` and `high`, as a number or as its digits; false for null and for a fault. */
   count(fault: FaultSlot, field: string): boolean {
-    return this.integer(fault, field, 0n, uint64Max);
+    return this.usualInteger() || this.integer(fault, field, 0n, uint64Max);
   }
 
   /** The same for an integer in two's complement. */
   signed(fault: FaultSlot, field: string): boolean {
-    return this.integer(fault, field, int64Min, int64Max);
+    return this.usualInteger() || this.integer(fault, field, int64Min, int64Max);
   }
 
   /** Reads an integer of 32 bits, as a number or as its digits; 0 for null and for a fault. */
@@ -83,7 +83,6 @@ export class JsonDataFields {
 
   private integer(fault: FaultSlot, field: string, min: bigint, max: bigint): boolean {
     const { cursor, state } = this.fields;
-    if (max >= int64Max && this.usualInteger()) return true;
     this.low = this.high = 0;
     const kind = cursor.kind();
     if (kind === 'null') {

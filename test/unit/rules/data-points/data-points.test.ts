@@ -1,5 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { countedBase } from '../../../../src/model/uid.ts';
+import { protobufMetrics } from '../../../../src/rules/data-points/protobuf-metrics.ts';
+import { protobufTraces } from '../../../../src/rules/spans/protobuf-traces.ts';
 import { mergeBlocks } from '../../../../src/wire/native/block-merger.ts';
 import { readBlock, withoutRows } from '../../../../src/wire/native/block-reader.ts';
 import {
@@ -10,6 +12,8 @@ import {
   summaryColumns,
 } from '../../../../src/wire/native/metric-columns.ts';
 import { type ItemsContext, TooManyItems } from '../../../../src/wire/otlp/types.ts';
+import { goodRecord, logsOf } from '../../../support/otlp/log-source.ts';
+import { encodeLogsProtobuf } from '../../../support/otlp/logs.ts';
 import {
   encodeMetricsOfJson,
   encodeMetricsOfProtobuf,
@@ -19,9 +23,20 @@ import {
   onlyDataPoint,
   rowsOfMetrics,
 } from '../../../support/otlp/metric-source.ts';
-import type { OtlpExemplar, OtlpMetric, OtlpMetricsRequest } from '../../../support/otlp/metrics.ts';
-import type { OtlpAttribute } from '../../../support/otlp/protobuf.ts';
-import { arrivedAt, contextWith, nanosAt } from '../../../support/otlp/trace-source.ts';
+import {
+  encodeMetricsProtobuf,
+  type OtlpExemplar,
+  type OtlpMetric,
+  type OtlpMetricsRequest,
+} from '../../../support/otlp/metrics.ts';
+import { encodeOtlpProtobuf, type OtlpAttribute } from '../../../support/otlp/protobuf.ts';
+import {
+  arrivedAt,
+  contextWith,
+  goodSpan,
+  nanosAt,
+  requestOf as spansOf,
+} from '../../../support/otlp/trace-source.ts';
 
 const ways = [
   ['JSON', (request: OtlpMetricsRequest, context?: ItemsContext) => encodeMetricsOfJson(request, context)],
@@ -383,6 +398,29 @@ describe('data points of several kinds', () => {
       ['otel_metrics_gauge', 2, 6],
       ['otel_metrics_sum', 1, 2],
       ['otel_metrics_sum', 1, 3],
+    ]);
+  });
+});
+
+describe('a body of protobuf for another signal', () => {
+  const { timeUnixNano } = goodRecord;
+
+  it.each([
+    ['spans', /look like spans/, encodeOtlpProtobuf(spansOf(goodSpan))],
+    ['log records', /look like log records/, encodeLogsProtobuf(logsOf(goodRecord))],
+    [
+      'log records of a time alone',
+      /no data points; they look like log records/,
+      encodeLogsProtobuf(logsOf({ timeUnixNano, severityText: 'a' })),
+    ],
+  ])('says that these are %s, which are no data points', (__, message, body) => {
+    expect(() => protobufMetrics.encode(body, contextWith())).toThrow(message);
+  });
+
+  it('says that these are metrics, which are no spans', () => {
+    const body = encodeMetricsProtobuf(metricsOf({ name: 'a', sum: { dataPoints: [goodPoint] } }));
+    expect(protobufTraces.encode(body, contextWith()).examples).toMatchObject([
+      { reason: 'trace_id_invalid', detail: expect.stringMatching(/look like metrics/) },
     ]);
   });
 });
