@@ -5,7 +5,7 @@ import { itemTables, spansTable } from '../src/stores/clickhouse/item-tables.ts'
 import { migrate } from '../src/stores/clickhouse/migrate.ts';
 import { insertId } from '../src/stores/clickhouse/query-id.ts';
 import { createLog } from '../src/telemetry/log.ts';
-import { dataPointBounds, dataPointColumns, dataPointSelect } from '../test/support/otlp/data-point-rows.ts';
+import { dataPointBounds, dataPointColumns, dataPointSelect } from '../test/support/otlp/made-data-points.ts';
 import { boundsOf, nativeOf, spanSelect } from '../test/support/otlp/span-rows.ts';
 import { startEngines } from '../test/support/stack/engines.ts';
 import { fetchEngine } from '../test/support/stack/fetch-engine.ts';

@@ -113,7 +113,10 @@ const idTags = [
   [0x4a, 0x52],
 ] as const;
 
-/** The places of the span ids in a body of spans or of log records, and their length in bytes. */
+/** The tag and the length of the span id of an exemplar, and the tag of its trace id. */
+const exemplarTags = { span: Buffer.from([0x22, 8]), trace: 0x2a } as const;
+
+/** The places of the span ids in a body of spans, of log records or of data points with exemplars, and their length in bytes. */
 export const spanIdPlaces = (body: Buffer, encoding: 'json' | 'protobuf'): Place[] => {
   const places: Place[] = [];
   if (encoding === 'json') {
@@ -128,6 +131,10 @@ export const spanIdPlaces = (body: Buffer, encoding: 'json' | 'protobuf'): Place
       if (body[at + 1] === 16 && body[at + 18] === span && body[at + 19] === 8)
         places.push({ at: at + 20, length: 8 });
     }
+  }
+  // An exemplar has its span_id first: fields 4 and 5.
+  for (let at = body.indexOf(exemplarTags.span); at !== -1; at = body.indexOf(exemplarTags.span, at + 1)) {
+    if (body[at + 10] === exemplarTags.trace && body[at + 11] === 16) places.push({ at: at + 2, length: 8 });
   }
   return places;
 };

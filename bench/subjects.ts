@@ -1,7 +1,9 @@
+import { signals } from '../src/model/signals.ts';
 import type { Stack } from '../test/support/stack/stack.ts';
 import { pushBodies } from './bodies.ts';
 import { allDifferent, inTurnOfNow, type Load } from './load.ts';
 import { logBodies } from './log-bodies.ts';
+import { metricBodies } from './metric-bodies.ts';
 import type { Processes } from './processes.ts';
 import type { Subject } from './rate.ts';
 import { spanBodies } from './span-bodies.ts';
@@ -79,18 +81,31 @@ export const otlpSignals = {
     bodies: spanBodies,
     path: '/v1/traces',
     method: '/opentelemetry.proto.collector.trace.v1.TraceService/Export',
-    table: 'otel_traces',
+    tables: signals.traces.tables,
   },
   logs: {
     item: 'log records',
     bodies: logBodies,
     path: '/v1/logs',
     method: '/opentelemetry.proto.collector.logs.v1.LogsService/Export',
-    table: 'otel_logs',
+    tables: signals.logs.tables,
+  },
+  metrics: {
+    item: 'data points',
+    bodies: metricBodies,
+    path: '/v1/metrics',
+    method: '/opentelemetry.proto.collector.metrics.v1.MetricsService/Export',
+    tables: signals.otel_metrics.tables,
   },
 } as const;
 
 export type OtlpSignal = keyof typeof otlpSignals;
+
+/** The rows of a signal in all of its tables of this database. */
+export const countItems = async (stack: Stack, database: string, signal: OtlpSignal): Promise<number> => {
+  const counts = otlpSignals[signal].tables.map((table) => `(SELECT count() FROM ${database}.${table})`);
+  return Number((await stack.spansQuery(`SELECT ${counts.join(' + ')} AS items`))[0]?.['items']);
+};
 
 /** Where a receiver on this port takes a signal. */
 export const otlpUrl = (signal: OtlpSignal, way: OtlpWay, port: number | undefined): string =>
@@ -132,12 +147,7 @@ export const otlpSubject = async (
       ...otlpLoad(signal, way, items, Date.now() - 1000 * salt++),
       connections,
     }),
-    visible: async () =>
-      Number(
-        (await stack.spansQuery(`SELECT count() AS items FROM otel.${otlpSignals[signal].table}`))[0]?.[
-          'items'
-        ],
-      ),
+    visible: () => countItems(stack, 'otel', signal),
     processes: () => processesOf(stack, ['clickhouse']),
     token,
   };

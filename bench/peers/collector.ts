@@ -66,12 +66,12 @@ const configOf = (
     service: {
       ...(isOnFile ? { extensions: ['file_storage'] } : {}),
       telemetry: { metrics: { level: 'none' }, logs: { level: 'warn' } },
-      pipelines: { traces: pipeline, logs: pipeline },
+      pipelines: { traces: pipeline, logs: pipeline, metrics: pipeline },
     },
   };
 };
 
-/** The Collector with its ClickHouse exporter, tables `peer.otel_traces` and `peer.otel_logs` as it makes them. */
+/** The Collector with its ClickHouse exporter, tables `peer.otel_…` as it makes them. */
 export const collectorCommand = (
   program: string,
   kind: CollectorKind,

@@ -7,6 +7,7 @@ import { pushBodies } from '../bodies.ts';
 import { inTurnOfNow } from '../load.ts';
 import { measureRate, type Rate, type Subject } from '../rate.ts';
 import {
+  countItems,
   type OtlpSignal,
   type OtlpWay,
   otlpHeaders,
@@ -73,8 +74,8 @@ const runClickhouse = async (stack: Stack, statement: string): Promise<void> => 
 
 /** The Collector's own tables with nothing in them; it makes them itself at its first start. */
 export const emptyPeerSpans = async (stack: Stack): Promise<void> => {
-  for (const { table } of Object.values(otlpSignals))
-    await runClickhouse(stack, `TRUNCATE TABLE IF EXISTS peer.${table}`);
+  for (const { tables } of Object.values(otlpSignals))
+    for (const table of tables) await runClickhouse(stack, `TRUNCATE TABLE IF EXISTS peer.${table}`);
 };
 
 /** The table for Telegraf with nothing in it. */
@@ -86,11 +87,6 @@ export const emptyPeerPoints = async (stack: Stack): Promise<void> => {
 
 const countPeerPoints = async (stack: Stack): Promise<number> =>
   Number((await stack.query(`SELECT count() FROM ${telegrafTable}`)).dataset[0]?.[0]);
-
-const countPeerItems = async (stack: Stack, signal: OtlpSignal): Promise<number> =>
-  Number(
-    (await stack.spansQuery(`SELECT count() AS items FROM peer.${otlpSignals[signal].table}`))[0]?.['items'],
-  );
 
 /** The Collector, restarted for each measurement. */
 export const collectorContestant = (
@@ -125,7 +121,7 @@ export const collectorContestant = (
               ...otlpLoad(signal, way, otlpItemsPerRequest, Date.now()),
               connections,
             }),
-            ...(isStored ? { visible: () => countPeerItems(stack, signal) } : {}),
+            ...(isStored ? { visible: () => countItems(stack, 'peer', signal) } : {}),
             processes: () => ({ peer: peer.pid, clickhouse: stack.engines.clickhouse.pid ?? 0 }),
           };
           return measureRate(subject, seconds, warmSeconds);

@@ -108,7 +108,7 @@ const wantedOf = (contestants: readonly Contestant[]): Contestant[] => {
 const protobuf = { signal: 'traces', way: 'protobuf' } as const;
 const json = { signal: 'traces', way: 'json' } as const;
 
-/** Spans over gRPC, and log records in each way: beside the Collector with its memory queue. */
+/** Spans over gRPC, log records and data points in each way: beside the Collector with its memory queue. */
 const furtherContestants = async (stack: Stack, programs: Programs): Promise<Contestant[]> => {
   const contestants: Contestant[] = [];
   for (const [contest, what] of [
@@ -116,6 +116,9 @@ const furtherContestants = async (stack: Stack, programs: Programs): Promise<Con
     ['logs, protobuf', { signal: 'logs', way: 'protobuf' }],
     ['logs, json', { signal: 'logs', way: 'json' }],
     ['logs, grpc', { signal: 'logs', way: 'grpc' }],
+    ['data points, protobuf', { signal: 'metrics', way: 'protobuf' }],
+    ['data points, json', { signal: 'metrics', way: 'json' }],
+    ['data points, grpc', { signal: 'metrics', way: 'grpc' }],
   ] as const)
     contestants.push(
       await ownContestant(stack, what, contest, 'in JetStream'),

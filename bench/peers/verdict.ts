@@ -6,7 +6,7 @@ export type PeerRow = {
   readonly ours: boolean;
   /** Rows of one contest get the same bodies at the same durability; Tidemark's row competes with all others of it. */
   readonly contest: string;
-  readonly item: 'points' | 'spans' | 'log records';
+  readonly item: 'points' | 'spans' | 'log records' | 'data points';
   readonly is_stored: boolean;
   /** The meaning of its 200: where the items are by then. */
   readonly ok_means: string;

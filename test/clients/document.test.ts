@@ -52,6 +52,42 @@ const pins: readonly (readonly [string, string])[] = [
     return [`otlp.${kind}._log_exporter`, pinnedVersion(requirements, name)] as const;
   }),
   ['exporters, logs', await pinnedIn('collector/go.mod', /exporter\/otlpexporter v(\S+)/)],
+  ['Go `otlpmetrichttp`', await pinnedIn('go/go.mod', /otlpmetrichttp v(\S+)/)],
+  ['Go `otlpmetricgrpc`', await pinnedIn('go/go.mod', /otlpmetricgrpc v(\S+)/)],
+  ...(await Promise.all(
+    ['http', 'proto', 'grpc'].map(async (kind): Promise<readonly [string, string]> => {
+      const exporter = `exporter-metrics-otlp-${kind}`;
+      const version = await pinnedIn('js-metrics/package.json', new RegExp(`${exporter}": "([^"]+)`));
+      return [`JavaScript \`@opentelemetry/${exporter}`, version];
+    }),
+  )),
+  ...(await Promise.all(
+    ['`OtlpHttpMetricExporter`', '`OtlpGrpcMetricExporter`'].map(
+      async (exporter) =>
+        [
+          exporter,
+          await pinnedIn('java/pom.xml', /opentelemetry-exporter-otlp<[\s\S]*?<version>([^<]+)/),
+        ] as const,
+    ),
+  )),
+  ...[
+    ['proto.http', 'python-requirements.txt'],
+    ['json.http', 'python-json-requirements.txt'],
+    ['proto.grpc', 'python-grpc-requirements.txt'],
+  ].map(([kind = '', requirements = '']) => {
+    const name = `opentelemetry-exporter-otlp-${kind.replace('.', '-')}`;
+    return [`otlp.${kind}.metric_exporter`, pinnedVersion(requirements, name)] as const;
+  }),
+  ['exporters, metrics', await pinnedIn('collector/go.mod', /exporter\/otlpexporter v(\S+)/)],
+  [
+    'Python `opentelemetry-instrument`',
+    pinnedVersion('auto-instrumentation-requirements.txt', 'opentelemetry-distro'),
+  ],
+  [
+    'Java agent `opentelemetry-javaagent`',
+    await pinnedIn('java/pom.xml', /opentelemetry-javaagent<[\s\S]*?<version>([^<]+)/),
+  ],
+  ['`telemetrygen metrics', await pinnedIn('telemetrygen.test.ts', /const version = '([^']+)'/)],
   ['`telemetrygen logs', await pinnedIn('telemetrygen.test.ts', /const version = '([^']+)'/)],
   ['`telemetrygen', await pinnedIn('telemetrygen.test.ts', /const version = '([^']+)'/)],
   ['JavaScript `@', await pinnedIn('../../package.json', /exporter-trace-otlp-http": "([^"]+)/)],

@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { installGo, missingTool, preparation } from '../support/clients/builds.ts';
-import { type ClientSignal, logs, traces } from '../support/clients/signal.ts';
+import { type ClientSignal, logs, metrics, traces } from '../support/clients/signal.ts';
 import { pauseBus, startClientStack } from '../support/clients/suite.ts';
 import { overGrpc, overHttp, type Transport } from '../support/clients/transport.ts';
 import type { TraceStack } from '../support/otlp/trace-stack.ts';
@@ -57,7 +57,7 @@ const generate = async ({ signal, transport, url, token, args }: Run): Promise<s
   return `${stdout}${stderr}`.replaceAll(token, '<token>');
 };
 
-/** The number of traces or log records in the log of its workers. */
+/** The number of traces, log records or metrics in the log of its workers. */
 const generatedIn = (log: string, signal: ClientSignal): number =>
   [...log.matchAll(new RegExp(`"${signal.name}":\\s*(\\d+)`, 'g'))].reduce(
     (sum, [, count]) => sum + Number(count),
@@ -192,6 +192,85 @@ describe.skipIf('why' in prepared).each(transports)(
       expect(generatedIn(log, logs)).toBe(5);
       expect(tap.exchanges.map(({ status }) => status)).toEqual([stored.status]);
       expect(await logs.stored(on, application)).toEqual([]);
+      expect(log).toContain('too_many_attributes');
+    });
+  },
+);
+
+const kinds = [
+  ['Gauge', 'gauge'],
+  ['Sum', 'sum'],
+  ['Histogram', 'histogram'],
+  ['ExponentialHistogram', 'exponential_histogram'],
+] as const;
+
+describe.skipIf('why' in prepared).each(transports)(
+  `telemetrygen metrics ${version}${leftOut} over %s`,
+  (_, transport) => {
+    const { stored, unavailable } = transport;
+
+    it.each(kinds)('has every data point of two workers stored: %s', async (kind, table) => {
+      const application = await on.application();
+      const ids = { trace: '0102030405060708090a0b0c0d0e0f10', span: '0102030405060708' };
+      const exemplars = ['--trace-id', ids.trace, '--span-id', ids.span];
+      const shape = ['--service', 'shop', '--telemetry-attributes', 'team="é\\"1"', '--metric-type', kind];
+      const delta = kind === 'Gauge' ? [] : ['--aggregation-temporality', 'delta'];
+      const args = ['--workers', '2', '--metrics', '40', ...exemplars, ...shape, ...delta];
+      const to = { signal: metrics, transport, url: transport.url(on, metrics), token: application.token };
+      const log = await generate({ ...to, args });
+      expect(generatedIn(log, metrics)).toBe(80);
+      const rows = await metrics.stored(on, application);
+      expect(rows).toHaveLength(80);
+      for (const row of rows)
+        expect(row).toMatchObject({
+          Table: table,
+          ServiceName: 'shop',
+          MetricName: 'gen',
+          'Exemplars.TraceId': [ids.trace],
+          'Exemplars.SpanId': [ids.span],
+          BizId: '2',
+          ...(kind === 'Gauge' ? {} : { AggregationTemporality: 1 }),
+        });
+    });
+
+    it(`has every data point stored once although the receiver answers ${unavailable.name} for a while`, async () => {
+      const application = await on.application();
+      const tap = await transport.startTap(on, metrics, 'with');
+      await pauseBus(on);
+      const args = ['--workers', '1', '--metrics', '40', '--batch-size', '10', '--allow-export-failures'];
+      const generating = generate({
+        signal: metrics,
+        transport,
+        url: tap.url,
+        token: application.token,
+        args,
+      });
+      await Promise.race([tap.answered(unavailable.status), generating]);
+      on.stack.engines.nats.resume();
+      const log = await generating;
+      expect(tap.exchanges[0]?.status).toBe(unavailable.status);
+      expect(generatedIn(log, metrics)).toBe(40);
+      expect(await metrics.stored(on, application)).toHaveLength(40);
+    });
+
+    it('does not retry the data points that a partial success rejects', async () => {
+      const application = await on.application();
+      const tap = await transport.startTap(on, metrics, 'with');
+      const attributes = Array.from({ length: 130 }, (_, index) => [
+        '--telemetry-attributes',
+        `a${index}="1"`,
+      ]);
+      const args = ['--metrics', '5', '--allow-export-failures', ...attributes.flat()];
+      const log = await generate({
+        signal: metrics,
+        transport,
+        url: tap.url,
+        token: application.token,
+        args,
+      });
+      expect(generatedIn(log, metrics)).toBe(5);
+      expect(tap.exchanges.map(({ status }) => status)).toEqual([stored.status]);
+      expect(await metrics.stored(on, application)).toEqual([]);
       expect(log).toContain('too_many_attributes');
     });
   },

@@ -1,15 +1,18 @@
 import { createRandom } from '../../bench/bodies.ts';
 import type { OtlpLogRecord } from '../support/otlp/logs.ts';
+import type { OtlpMetric } from '../support/otlp/metrics.ts';
 import type { OtlpSpan } from '../support/otlp/protobuf.ts';
 import { spanOf } from '../support/otlp/span-producer.ts';
 import { pointOf, toJson } from '../support/push/producer.ts';
+import { metricOf, type Origin } from './data-points.ts';
 
-/** How the items of a target are stored: a row a point, a row a metric, a row a span, a row a log record. */
-export type Layout = 'wide' | 'narrow' | 'spans' | 'logs';
+/** How the items of a target are stored: a row a point, a row a metric, a row a span, a row a log record, a row a data point. */
+export type Layout = 'wide' | 'narrow' | LayoutOfApplication;
+type LayoutOfApplication = 'spans' | 'logs' | 'data_points';
 
 /** Whether the items belong to an application, and so name their requests. */
-export const isOfApplication = (layout: Layout): layout is 'spans' | 'logs' =>
-  layout === 'spans' || layout === 'logs';
+export const isOfApplication = (layout: Layout): layout is LayoutOfApplication =>
+  layout !== 'wide' && layout !== 'narrow';
 
 /** What all items of a run follow from, beside their number. Milliseconds, a whole second. */
 export type World = { readonly seed: number; readonly baseMs: number };
@@ -18,7 +21,7 @@ export type World = { readonly seed: number; readonly baseMs: number };
  * The expected outcome of an item: `good` is stored; `swing` is stored or dropped as `timestamp_too_old`, by the policy
  * at its validation; any other value is the reason of its drop.
  */
-export type Fate = 'good' | 'swing' | BadPoint | BadSpan | BadRecord;
+export type Fate = 'good' | 'swing' | BadPoint | BadSpan | BadRecord | BadDataPoint;
 
 const badPoints = [
   'metrics_empty',
@@ -45,6 +48,15 @@ const badRecords = [
 ] as const;
 type BadRecord = (typeof badRecords)[number];
 
+const badDataPoints = [
+  'metric_name_missing',
+  'data_point_field_invalid',
+  'timestamp_zero_or_missing',
+  'timestamp_unit_millis',
+  'too_many_attributes',
+] as const;
+type BadDataPoint = (typeof badDataPoints)[number];
+
 const dayMs = 86_400_000;
 const badShare = 0.04;
 const swingShare = 0.1;
@@ -68,6 +80,7 @@ export const fateOf = (
   if (isFirst || share > badShare + swingShare) return 'good';
   if (share > badShare) return hasSwing ? 'swing' : 'good';
   if (layout === 'spans') return pick(badSpans, random, 'trace_id_invalid');
+  if (layout === 'data_points') return pick(badDataPoints, random, 'metric_name_missing');
   return layout === 'logs'
     ? pick(badRecords, random, 'record_field_invalid')
     : pick(badPoints, random, 'metrics_empty');
@@ -90,6 +103,11 @@ export const rareMetric = (id: number): string | undefined =>
 
 /** Value of the rare metric. */
 export const rareValue = (id: number): number => id + 0.5;
+
+const tooManyAttributes = Array.from({ length: 129 }, (_, at) => ({
+  key: `k${at}`,
+  value: { intValue: '1' },
+}));
 
 const spoilPoint = (text: string, fate: Fate, time: number, nowMs: number): string => {
   const withTime = (timestamp: string): string =>
@@ -187,11 +205,44 @@ export const recordToSend = (id: number, fate: Fate, world: World): OtlpLogRecor
     case 'timestamp_unit_millis':
       return { ...record, timeUnixNano: String(BigInt(record.observedTimeUnixNano) / 1_000_000n) };
     case 'too_many_attributes':
-      return {
-        ...record,
-        attributes: Array.from({ length: 129 }, (_, at) => ({ key: `k${at}`, value: { intValue: '1' } })),
-      };
+      return { ...record, attributes: tooManyAttributes };
     default:
       return record;
+  }
+};
+
+/** What the data point of this number follows from. */
+export const originOf = (id: number, fate: Fate, { seed, baseMs }: World): Origin => ({
+  seed,
+  startSeconds: startOf(id, fate, baseMs) / 1000,
+});
+
+/** The metric with the data point as an exporter sends it, spoilt when it has to be dropped. */
+export const metricToSend = (id: number, fate: Fate, world: World): OtlpMetric => {
+  const origin = originOf(id, fate, world);
+  const nowNanos = `${world.baseMs}000000`;
+  const gaugeWith = (point: object): OtlpMetric => ({
+    name: 'spoilt',
+    gauge: { dataPoints: [{ timeUnixNano: nowNanos, asInt: '1', ...point }] },
+  });
+  switch (fate) {
+    case 'metric_name_missing':
+      return { ...metricOf(id, origin), name: '' };
+    case 'data_point_field_invalid':
+      return {
+        name: 'spoilt',
+        histogram: {
+          dataPoints: [{ timeUnixNano: nowNanos, count: '3', bucketCounts: ['1', '2'] }],
+          aggregationTemporality: 1,
+        },
+      };
+    case 'timestamp_zero_or_missing':
+      return gaugeWith({ timeUnixNano: '0' });
+    case 'timestamp_unit_millis':
+      return gaugeWith({ timeUnixNano: String(world.baseMs) });
+    case 'too_many_attributes':
+      return gaugeWith({ attributes: tooManyAttributes });
+    default:
+      return metricOf(id, origin);
   }
 };

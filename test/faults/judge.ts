@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { errorText } from '../../src/model/fault.ts';
+import { signals } from '../../src/model/signals.ts';
 import type { Stack } from '../support/stack/stack.ts';
 import { waitFor } from '../support/wait.ts';
 import { type Balance, compareBalances, emptyBalance, expectedBalance } from './books.ts';
@@ -11,7 +12,7 @@ import { type Finding, judgeAnswers, judgeRows, type Owed } from './verdict.ts';
 export type Verdict = {
   readonly findings: readonly Finding[];
   readonly rows: number;
-  /** Rows of spans and log records that a plain query saw twice when the streams had just become empty: two attempts had overlapped. */
+  /** Rows of spans, log records and data points that a plain query saw twice when the streams had just become empty: two attempts had overlapped. */
   readonly overlaps: number;
   /** Spans there twice for a plain query because their request came again after the streams had forgotten its id. */
   readonly lateRepeats: number;
@@ -29,10 +30,14 @@ export type Case = Owed & {
 
 const settleMsMax = 180_000;
 const mergeMsMax = 30_000;
-const streams = ['METRICS', 'TRACES', 'LOGS', 'LEDGER'] as const;
+const streams = ['METRICS', 'TRACES', 'LOGS', 'OTEL_METRICS', 'LEDGER'] as const;
 
 /** The tables of the layouts whose rows repeat in a plain query until a merge. */
-const tables = { spans: 'otel.otel_traces', logs: 'otel.otel_logs' } as const;
+const tables = {
+  spans: signals.traces.tables,
+  logs: signals.logs.tables,
+  data_points: signals.otel_metrics.tables,
+} as const;
 
 const streamStates = z.object({
   account_details: z
@@ -117,16 +122,23 @@ const countOf = async (stack: Stack, sql: string): Promise<number> =>
   numberRow.parse((await stack.spansQuery(sql))[0]).number;
 
 const repeatsSql = (table: string, id: number, final: '' | 'FINAL'): string =>
-  `SELECT count() - uniqExact(uid) AS number FROM ${table} ${final} WHERE AppId = ${id}`;
+  `SELECT count() - uniqExact(uid) AS number FROM otel.${table} ${final} WHERE AppId = ${id}`;
+
+const repeatsOf = async (stack: Stack, { layout, id }: Target, final: '' | 'FINAL'): Promise<number> => {
+  let repeats = 0;
+  if (isOfApplication(layout))
+    for (const table of tables[layout]) repeats += await countOf(stack, repeatsSql(table, id, final));
+  return repeats;
+};
 
 const judgeBeside = async (stack: Stack, target: Target): Promise<Finding[]> => {
   const findings: Finding[] = [];
   if (!isOfApplication(target.layout)) return findings;
-  const repeats = await countOf(stack, repeatsSql(tables[target.layout], target.id, 'FINAL'));
+  const repeats = await repeatsOf(stack, target, 'FINAL');
   if (repeats > 0) {
     findings.push({ offence: 'twice', target: target.name, detail: `${repeats} rows with FINAL` });
   }
-  if (target.layout === 'logs') return findings;
+  if (target.layout !== 'spans') return findings;
   const lost = await countOf(
     stack,
     `SELECT count() AS number FROM (SELECT DISTINCT TraceId FROM otel.otel_traces WHERE AppId = ${target.id}) WHERE TraceId NOT IN (SELECT TraceId FROM otel.otel_traces_trace_id_ts)`,
@@ -139,8 +151,7 @@ const judgeBeside = async (stack: Stack, target: Target): Promise<Finding[]> => 
 const overlapsOf = async (stack: Stack, targets: readonly Target[]): Promise<number> => {
   const count = async (): Promise<number> => {
     let repeats = 0;
-    for (const { layout, id } of targets)
-      if (isOfApplication(layout)) repeats += await countOf(stack, repeatsSql(tables[layout], id, ''));
+    for (const target of targets) repeats += await repeatsOf(stack, target, '');
     return repeats;
   };
   const first = await count();

@@ -3,9 +3,19 @@ import { gzipSync } from 'node:zlib';
 import { Agent, request } from 'undici';
 import { createRandom } from '../../bench/bodies.ts';
 import { encodeLogsProtobuf, type OtlpLogsRequest } from '../support/otlp/logs.ts';
+import { encodeMetricsProtobuf, type OtlpMetricsRequest } from '../support/otlp/metrics.ts';
 import { encodeOtlpJson, encodeOtlpProtobuf, type OtlpRequest } from '../support/otlp/protobuf.ts';
 import { createGrpcSender, type GrpcSender } from './grpc-sender.ts';
-import { fateOf, isOfApplication, pointText, recordToSend, spanToSend, type World } from './items.ts';
+import {
+  fateOf,
+  isOfApplication,
+  type Layout,
+  metricToSend,
+  pointText,
+  recordToSend,
+  spanToSend,
+  type World,
+} from './items.ts';
 import type { Claim, Oracle, Target, Try } from './oracle.ts';
 
 /** Where one ingress process is reached: ports of its receivers, on loopback; traces over HTTP and over gRPC. */
@@ -115,8 +125,20 @@ const recordsOf = ({ target, first, count }: Claim, world: World): OtlpLogsReque
   return { resourceLogs: [{ resource: resourceOf(first), scopeLogs: [{ scope, logRecords }] }] };
 };
 
-/** The body of a request of spans or of log records. */
+const metricsOf = ({ target, first, count }: Claim, world: World): OtlpMetricsRequest => {
+  const metrics = Array.from({ length: count }, (_, index) => {
+    const id = first + index;
+    return metricToSend(id, fateOf(id, 'data_points', index === 0, target.hasSwing, world.seed), world);
+  });
+  return { resourceMetrics: [{ resource: resourceOf(first), scopeMetrics: [{ scope, metrics }] }] };
+};
+
+/** The body of a request of an application. */
 const exportOf = (claim: Claim, world: World, isJson: boolean): Buffer => {
+  if (claim.target.layout === 'data_points') {
+    const whole = metricsOf(claim, world);
+    return isJson ? Buffer.from(JSON.stringify(whole)) : encodeMetricsProtobuf(whole);
+  }
   if (claim.target.layout === 'spans') {
     const whole = spansOf(claim, world);
     return isJson ? encodeOtlpJson(whole) : encodeOtlpProtobuf(whole);
@@ -125,11 +147,17 @@ const exportOf = (claim: Claim, world: World, isJson: boolean): Buffer => {
   return isJson ? Buffer.from(JSON.stringify(whole)) : encodeLogsProtobuf(whole);
 };
 
+const paths: Readonly<Partial<Record<Layout, string>>> = {
+  spans: '/v1/traces',
+  logs: '/v1/logs',
+  data_points: '/v1/metrics',
+};
+
 const exportWire = (claim: Claim, world: World, isJson: boolean, isPacked: boolean): WireOf => {
   const plain = exportOf(claim, world, isJson);
   const body = isPacked ? gzipSync(plain, { level: 1 }) : plain;
   return (token) => ({
-    path: claim.target.layout === 'spans' ? '/v1/traces' : '/v1/logs',
+    path: paths[claim.target.layout] ?? '',
     isProtobuf: !isJson,
     body,
     headers: {
@@ -171,6 +199,7 @@ const tryOf = (sentAt: number, receiver: number, status: number, text: string): 
 const grpcPaths: Readonly<Record<string, string>> = {
   '/v1/traces': '/opentelemetry.proto.collector.trace.v1.TraceService/Export',
   '/v1/logs': '/opentelemetry.proto.collector.logs.v1.LogsService/Export',
+  '/v1/metrics': '/opentelemetry.proto.collector.metrics.v1.MetricsService/Export',
 };
 
 /** Sends once over gRPC; status 0 when no whole answer came. */

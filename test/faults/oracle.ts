@@ -4,7 +4,7 @@ import type { Layout } from './items.ts';
 export type Target = {
   readonly name: string;
   readonly layout: Layout;
-  /** Data id of points, application of spans and log records. */
+  /** Data id of points, application of spans, log records and data points. */
   readonly id: number;
   /** Those that it has had, the newest last. */
   readonly tokens: string[];

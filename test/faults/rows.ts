@@ -1,11 +1,15 @@
+import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
+import { readDataPoints } from '../support/otlp/data-point-rows.ts';
 import type { Stack } from '../support/stack/stack.ts';
+import { dataPointColumns, dataPointRoute } from './data-points.ts';
 import {
   fateOf,
   goodRecord,
   goodSpan,
   narrowPoint,
   numberOfNarrowValue,
+  originOf,
   rareMetric,
   rareValue,
   type World,
@@ -155,6 +159,33 @@ const readRecords = async (
   });
 };
 
+const readDataPointRows = async (
+  stack: Stack,
+  target: Target,
+  claims: readonly Claim[],
+  world: World,
+): Promise<SeenRow[]> =>
+  (await readDataPoints(stack, target.id)).map((row) => {
+    const { Attributes: attributes, ResourceAttributes: _, ...others } = row;
+    const id = Number(attributes['id']);
+    const origin = originOf(id, fateIn(claims, target, id, world), world);
+    const expected = {
+      ...dataPointColumns(id, origin),
+      ResourceSchemaUrl: '',
+      ScopeName: 'faults',
+      ScopeVersion: '1',
+      ScopeAttributes: {},
+      ScopeDroppedAttrCount: 0,
+      ScopeSchemaUrl: '',
+      ServiceName: `service-${(claimOf(claims, id)?.first ?? 0) % 4}`,
+      AppId: String(target.id),
+      BizId: '2',
+    };
+    const isUnchanged =
+      isDeepStrictEqual(others, expected) && attributes['http.route'] === dataPointRoute(id, origin);
+    return { id, bit: 1, isUnchanged, text: JSON.stringify(row) };
+  });
+
 /** Every row of a target, as a plain query sees it. */
 export const readRows = async (
   stack: Stack,
@@ -164,6 +195,7 @@ export const readRows = async (
 ): Promise<SeenRow[]> => {
   if (target.layout === 'spans') return readSpans(stack, target, claims, world);
   if (target.layout === 'logs') return readRecords(stack, target, claims, world);
+  if (target.layout === 'data_points') return readDataPointRows(stack, target, claims, world);
   const rows = await readPoints(stack, `2_mon_time_series_${target.id}.__default__`);
   return rows.map((row) => {
     const text = JSON.stringify(row);

@@ -90,6 +90,7 @@ const createTargets = async ({ stack }: Cluster, round: number): Promise<Target[
     await create('spans', 'spans', false),
     await create('spans with changes', 'spans', true),
     await create('log records with changes', 'logs', true),
+    await create('data points with changes', 'data_points', true),
   ];
 };
 

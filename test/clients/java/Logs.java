@@ -11,7 +11,6 @@ import io.opentelemetry.context.Context;
 import io.opentelemetry.exporter.otlp.http.logs.OtlpHttpLogRecordExporter;
 import io.opentelemetry.exporter.otlp.logs.OtlpGrpcLogRecordExporter;
 import io.opentelemetry.sdk.common.CompletableResultCode;
-import io.opentelemetry.sdk.common.InstrumentationScopeInfo;
 import io.opentelemetry.sdk.logs.LogLimits;
 import io.opentelemetry.sdk.logs.SdkLoggerProvider;
 import io.opentelemetry.sdk.logs.data.LogRecordData;
@@ -22,7 +21,6 @@ import java.time.Duration;
 import java.time.Instant;
 import java.util.ArrayList;
 import java.util.Collection;
-import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.TimeUnit;
@@ -159,36 +157,6 @@ final class Logs implements Client.Sdk {
 
   @Override
   public List<Map<String, Object>> rows() {
-    return exporter.records.stream().map(Logs::rowOf).toList();
-  }
-
-  private static String textOf(String text) {
-    return text == null ? "" : text;
-  }
-
-  private static Map<String, Object> rowOf(LogRecordData record) {
-    Map<String, Object> row = new LinkedHashMap<>();
-    long observed = record.getObservedTimestampEpochNanos();
-    long at = record.getTimestampEpochNanos() == 0 ? observed : record.getTimestampEpochNanos();
-    SpanContext span = record.getSpanContext();
-    InstrumentationScopeInfo scope = record.getInstrumentationScopeInfo();
-    row.put("Timestamp", Long.toString(at));
-    row.put("ObservedTimestamp", Long.toString(observed));
-    row.put("TraceId", span.isValid() ? span.getTraceId() : "");
-    row.put("SpanId", span.isValid() ? span.getSpanId() : "");
-    row.put("TraceFlags", (int) span.getTraceFlags().asByte());
-    row.put("SeverityText", textOf(record.getSeverityText()));
-    row.put("SeverityNumber", record.getSeverity().getSeverityNumber());
-    row.put("ServiceName", "java");
-    row.put("Body", record.getBodyValue() == null ? "" : Shapes.shown(record.getBodyValue()));
-    row.put("ResourceSchemaUrl", textOf(record.getResource().getSchemaUrl()));
-    row.put("ResourceAttributes", Shapes.shownAll(record.getResource().getAttributes()));
-    row.put("ScopeSchemaUrl", textOf(scope.getSchemaUrl()));
-    row.put("ScopeName", scope.getName());
-    row.put("ScopeVersion", textOf(scope.getVersion()));
-    row.put("ScopeAttributes", Shapes.shownAll(scope.getAttributes()));
-    row.put("LogAttributes", Shapes.shownAll(record.getAttributes()));
-    row.put("EventName", textOf(record.getEventName()));
-    return row;
+    return exporter.records.stream().map(LogRows::of).toList();
   }
 }

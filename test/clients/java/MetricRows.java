@@ -69,7 +69,7 @@ final class MetricRows {
     row.put("ScopeAttributes", Shapes.shownAll(scope.getAttributes()));
     row.put("ScopeDroppedAttrCount", 0);
     row.put("ScopeSchemaUrl", textOf(scope.getSchemaUrl()));
-    row.put("ServiceName", "java");
+    row.put("ServiceName", Shapes.serviceOf(metric.getResource()));
     row.put("MetricName", metric.getName());
     row.put("MetricDescription", metric.getDescription());
     row.put("MetricUnit", metric.getUnit());

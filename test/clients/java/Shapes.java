@@ -3,6 +3,7 @@ import io.opentelemetry.api.common.Attributes;
 import io.opentelemetry.api.common.AttributesBuilder;
 import io.opentelemetry.api.common.KeyValue;
 import io.opentelemetry.api.common.Value;
+import io.opentelemetry.sdk.resources.Resource;
 import java.nio.ByteBuffer;
 import java.util.ArrayList;
 import java.util.Base64;
@@ -101,6 +102,11 @@ final class Shapes {
     byte[] bytes = new byte[buffer.remaining()];
     buffer.duplicate().get(bytes);
     return Base64.getEncoder().encodeToString(bytes);
+  }
+
+  /** The name of the service that a resource tells. */
+  static String serviceOf(Resource resource) {
+    return String.valueOf(resource.getAttribute(AttributeKey.stringKey("service.name")));
   }
 
   static Map<String, String> shownAll(Attributes attributes) {

@@ -14,15 +14,12 @@ import io.opentelemetry.sdk.common.CompletableResultCode;
 import io.opentelemetry.sdk.resources.Resource;
 import io.opentelemetry.sdk.trace.SdkTracerProvider;
 import io.opentelemetry.sdk.trace.SpanLimits;
-import io.opentelemetry.sdk.trace.data.EventData;
-import io.opentelemetry.sdk.trace.data.LinkData;
 import io.opentelemetry.sdk.trace.data.SpanData;
 import io.opentelemetry.sdk.trace.export.BatchSpanProcessor;
 import io.opentelemetry.sdk.trace.export.SpanExporter;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Collection;
-import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.TimeUnit;
@@ -138,45 +135,6 @@ final class Spans implements Client.Sdk {
 
   @Override
   public List<Map<String, Object>> rows() {
-    return exporter.spans.stream().map(Spans::rowOf).toList();
-  }
-
-  private static String capitalized(Enum<?> value) {
-    return value.name().charAt(0) + value.name().substring(1).toLowerCase();
-  }
-
-  private static String stateOf(SpanContext context) {
-    List<String> entries = new ArrayList<>();
-    context.getTraceState().forEach((key, value) -> entries.add(key + "=" + value));
-    return String.join(",", entries);
-  }
-
-  private static Map<String, Object> rowOf(SpanData span) {
-    Map<String, Object> row = new LinkedHashMap<>();
-    row.put("Timestamp", Long.toString(span.getStartEpochNanos()));
-    row.put("Duration", Long.toString(span.getEndEpochNanos() - span.getStartEpochNanos()));
-    row.put("TraceId", span.getTraceId());
-    row.put("SpanId", span.getSpanId());
-    row.put("ParentSpanId", span.getParentSpanContext().isValid() ? span.getParentSpanId() : "");
-    row.put("TraceState", stateOf(span.getSpanContext()));
-    row.put("SpanName", span.getName());
-    row.put("SpanKind", capitalized(span.getKind()));
-    row.put("ServiceName", "java");
-    row.put("ResourceAttributes", Shapes.shownAll(span.getResource().getAttributes()));
-    row.put("ScopeName", span.getInstrumentationScopeInfo().getName());
-    row.put("ScopeVersion", span.getInstrumentationScopeInfo().getVersion());
-    row.put("SpanAttributes", Shapes.shownAll(span.getAttributes()));
-    row.put("StatusCode", capitalized(span.getStatus().getStatusCode()));
-    row.put("StatusMessage", span.getStatus().getDescription());
-    List<EventData> events = span.getEvents();
-    row.put("Events.Timestamp", events.stream().map(each -> Long.toString(each.getEpochNanos())).toList());
-    row.put("Events.Name", events.stream().map(EventData::getName).toList());
-    row.put("Events.Attributes", events.stream().map(each -> Shapes.shownAll(each.getAttributes())).toList());
-    List<LinkData> links = span.getLinks();
-    row.put("Links.TraceId", links.stream().map(each -> each.getSpanContext().getTraceId()).toList());
-    row.put("Links.SpanId", links.stream().map(each -> each.getSpanContext().getSpanId()).toList());
-    row.put("Links.TraceState", links.stream().map(each -> stateOf(each.getSpanContext())).toList());
-    row.put("Links.Attributes", links.stream().map(each -> Shapes.shownAll(each.getAttributes())).toList());
-    return row;
+    return exporter.spans.stream().map(SpanRows::of).toList();
   }
 }

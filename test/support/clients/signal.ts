@@ -1,5 +1,5 @@
-import { dataPointTables } from '../../../src/stores/clickhouse/item-tables.ts';
 import { logColumns } from '../../../src/wire/native/log-columns.ts';
+import { readDataPoints } from '../otlp/data-point-rows.ts';
 import type { TraceStack } from '../otlp/trace-stack.ts';
 import type { Application } from '../stack/stack.ts';
 import type { HeldRow } from './process.ts';
@@ -59,21 +59,6 @@ export const logs: ClientSignal = {
   },
 };
 
-const prefix = 'otel_metrics_';
-
-/** The name of each table without its prefix, and what its rows are read by: maps and numbers as they are, times in nanoseconds. */
-const storedPointColumns = dataPointTables.map(({ name: table, columns }) => {
-  const selected = columns
-    .filter(({ name }) => !unheld.has(name))
-    .map(({ name, type }) => {
-      if (type === 'DateTime64(9)') return `toString(toUnixTimestamp64Nano(${name})) AS ${name}`;
-      if (type === 'Array(DateTime64(9))')
-        return `arrayMap(t -> toString(toUnixTimestamp64Nano(t)), \`${name}\`) AS \`${name}\``;
-      return `\`${name}\``;
-    });
-  return { table, selected: [`'${table.slice(prefix.length)}' AS Table`, ...selected].join(', ') };
-});
-
 /** The number that each client gives the attributes of a data point: its series; each export has a time of its own. */
 const seriesAndTimeOf = ({ MetricName: name, Attributes: attributes, TimeUnix: time }: HeldRow): string =>
   typeof attributes === 'object' && attributes !== null && 'number' in attributes
@@ -90,13 +75,6 @@ export const metrics: ClientSignal = {
   identityOf: seriesAndTimeOf,
   stored: async ({ stack }, { app_id: id }) => {
     await stack.waitForEmptyStream('OTEL_METRICS');
-    const rows = await Promise.all(
-      storedPointColumns.map(({ table, selected }) =>
-        stack.spansQuery(
-          `SELECT ${selected} FROM otel.${table} WHERE AppId = ${id} SETTINGS output_format_json_quote_denormals = 1`,
-        ),
-      ),
-    );
-    return rows.flat();
+    return readDataPoints(stack, id);
   },
 };

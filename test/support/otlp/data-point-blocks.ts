@@ -1,11 +1,12 @@
+import { buildItemsMessage } from '../../../src/ingress/otlp/message.ts';
 import type { ItemTableName } from '../../../src/model/signals.ts';
 import { defaultTimePolicy } from '../../../src/model/time.ts';
-import { type BlockPart, encodeBlocksEnvelope } from '../../../src/wire/blocks-envelope.ts';
-import { envelopeVersion } from '../../../src/wire/frame.ts';
-import { sourceOf } from '../../../src/wire/native/bytes.ts';
-import { encodeBlock, LowTextColumn, nameColumn, WordColumn } from '../../../src/wire/native/columns.ts';
+import { uidBase } from '../../../src/model/uid.ts';
+import { jsonMetrics } from '../../../src/rules/data-points/json-metrics.ts';
+import { type BlockPart, decodeBlocksEnvelope } from '../../../src/wire/blocks-envelope.ts';
+import { defaultItemLimits, type ItemsRun } from '../../../src/wire/otlp/types.ts';
 
-/** A data point: its table, its time, ms since 1970, and what identifies it. The tables' other columns have their defaults. */
+/** A data point: its table, its time, ms since 1970, and what identifies it. */
 export type DataPointRow = {
   readonly table: ItemTableName;
   readonly at: number;
@@ -23,79 +24,73 @@ type Message = {
   readonly deferred?: readonly object[];
 };
 
-const dayMs = 86_400_000;
+const cumulative = { aggregationTemporality: 2 };
 
-const pushWord = (column: WordColumn, value: bigint): void =>
-  column.push(Number(value & 0xffffffffn), Number(value >> 32n));
-
-/** The rows' numbers in the message. */
-type Numbered = readonly (readonly [ordinal: number, row: DataPointRow])[];
-
-const blockOf = (numbered: Numbered, { base, appId, arrivedAt }: Message): Buffer => {
-  const [services, metrics] = [new LowTextColumn(), new LowTextColumn()];
-  const [times, uids] = [new WordColumn('DateTime64(9)'), new WordColumn('UInt64')];
-  const [owners, arrivals] = [new WordColumn('Int64'), new WordColumn('DateTime64(3)')];
-  for (const [ordinal, { service, metric, at }] of numbered) {
-    services.push(sourceOf(service), 0, Buffer.byteLength(service));
-    metrics.push(sourceOf(metric), 0, Buffer.byteLength(metric));
-    pushWord(times, BigInt(at) * 1_000_000n);
-    pushWord(uids, base + BigInt(ordinal));
-    pushWord(owners, BigInt(appId));
-    pushWord(arrivals, BigInt(arrivedAt));
+/** The kind of a metric with one data point, as its table has it. */
+const kindOf = (table: ItemTableName, timeUnixNano: string): object => {
+  const point = { timeUnixNano, attributes: [{ key: 'a', value: { stringValue: 'b' } }] };
+  const histogram = { ...point, count: '3', sum: 4.5 };
+  if (table === 'otel_metrics_gauge') return { gauge: { dataPoints: [{ ...point, asDouble: 1.5 }] } };
+  if (table === 'otel_metrics_sum')
+    return { sum: { ...cumulative, isMonotonic: true, dataPoints: [{ ...point, asInt: '7' }] } };
+  if (table === 'otel_metrics_histogram') {
+    const buckets = { bucketCounts: ['1', '2'], explicitBounds: [2.5] };
+    return { histogram: { ...cumulative, dataPoints: [{ ...histogram, ...buckets }] } };
   }
-  const columns = {
-    ...{ ServiceName: services, MetricName: metrics, TimeUnix: times },
-    ...{ uid: uids, AppId: owners, ArrivedAt: arrivals },
-  };
-  return encodeBlock(
-    Object.entries(columns).map(([name, column]) => nameColumn(name, column)),
-    numbered.length,
-  );
+  if (table === 'otel_metrics_exponential_histogram') {
+    const buckets = { scale: 1, zeroCount: '1', positive: { offset: 2, bucketCounts: ['2'] } };
+    return { exponentialHistogram: { ...cumulative, dataPoints: [{ ...histogram, ...buckets }] } };
+  }
+  return { summary: { dataPoints: [{ ...histogram, quantileValues: [{ quantile: 0.5, value: 1.5 }] }] } };
 };
 
-const nobody: Numbered[number] = [0, { table: 'otel_metrics_gauge', at: 0, service: '', metric: '' }];
+const requestOf = (rows: readonly DataPointRow[]) => ({
+  resourceMetrics: rows.map(({ table, at, service, metric }) => ({
+    resource: { attributes: [{ key: 'service.name', value: { stringValue: service } }] },
+    scopeMetrics: [{ metrics: [{ name: metric, ...kindOf(table, `${at}000000`) }] }],
+  })),
+});
 
-/** The parts of these data points, by table and day, as the receiver makes them. */
-export const dataPointParts = (
-  rows: readonly DataPointRow[],
-  message: Message,
-): { readonly part: BlockPart; readonly block: Buffer }[] => {
-  const numbered = rows.map((row, ordinal) => [ordinal, row] as const);
-  const groups = Map.groupBy(numbered, ([, { table, at }]) => `${table} ${Math.floor(at / dayMs)}`);
-  return [...groups.values()].map((group) => {
-    const block = blockOf(group, message);
-    const times = group.map(([, { at }]) => at);
-    const [[, { table, at }] = nobody] = group;
-    const day = Math.floor(at / dayMs);
-    const sum = group.reduce((all, [ordinal]) => all + message.base + BigInt(ordinal), 0n);
-    const part: BlockPart = {
-      ...{ appId: message.appId, bizId: 2, day, rows: group.length, base: String(message.base) },
-      ...{ first: 0, last: rows.length - 1, itemTable: table, bytes: block.length },
-      days: [[day, group.length, String(BigInt.asUintN(64, sum))]],
-      timeMin: `${Math.min(...times)}000000`,
-      timeMax: `${Math.max(...times)}000000`,
-    };
-    return { part, block };
+const encodedRun = (rows: readonly DataPointRow[], { base, appId, arrivedAt }: Message): ItemsRun => {
+  const { runs } = jsonMetrics.encode(Buffer.from(JSON.stringify(requestOf(rows))), {
+    resolve: () => ({
+      appId,
+      bizId: 2,
+      fillDimensions: false,
+      policy: { ...defaultTimePolicy, aheadMsMax: undefined },
+    }),
+    clientIp: '203.0.113.9',
+    base: uidBase(base),
+    arrivedAt,
+    limits: defaultItemLimits,
+  });
+  const [run, ...others] = runs;
+  if (run === undefined || others.length > 0) throw new Error(`${runs.length} runs`);
+  return run;
+};
+
+/** A message of OTEL_METRICS with these data points, as the receiver makes it, and with deferred ones after them. */
+export const dataPointsMessage = (rows: readonly DataPointRow[], message: Message): Buffer => {
+  const { base, appId, arrivedAt, mayOverlap = false, deferred = [] } = message;
+  const run = encodedRun(rows, message);
+  const group = {
+    ...{ appId, bizId: 2, policy: defaultTimePolicy },
+    ordinals: deferred.map((_, index) => rows.length + index),
+    texts: deferred.map((item) => JSON.stringify(item)),
+  };
+  return buildItemsMessage({
+    ...{ pipeline: 'otel_metrics', base: uidBase(base), arrivedAt, mayOverlap },
+    run: deferred.length === 0 ? run : { ...run, deferred: [group] },
   });
 };
 
-/** A message of OTEL_METRICS with these data points, and with deferred ones after them. */
-export const dataPointsMessage = (rows: readonly DataPointRow[], message: Message): Buffer => {
-  const { base, appId, arrivedAt, mayOverlap = false, deferred = [] } = message;
-  const parts = dataPointParts(rows, message);
-  const text = Buffer.from(JSON.stringify(deferred));
-  const group = {
-    ...{ appId, arrivedAt, policy: defaultTimePolicy, base: String(base), bytes: text.length },
-    ordinals: deferred.map((_, index) => rows.length + index),
-  };
-  return encodeBlocksEnvelope(
-    {
-      ...{ version: envelopeVersion, kind: 'data_points', arrivedAt, outcomes: [] },
-      key: { base: String(base), first: 0 },
-      ...(mayOverlap ? { mayOverlap } : {}),
-      parts: parts.map(({ part }) => part),
-      deferred: deferred.length === 0 ? [] : [group],
-    },
-    [...parts.map(({ block }) => block), ...(deferred.length === 0 ? [] : [text])],
-  );
+/** The parts of these data points, by table and day, with their blocks. */
+export const dataPointParts = (
+  rows: readonly DataPointRow[],
+  message: Message,
+): { readonly part: BlockPart; readonly block: Uint8Array }[] => {
+  const read = decodeBlocksEnvelope(dataPointsMessage(rows, message), 1);
+  if (read.kind !== 'envelope') throw new Error(read.kind);
+  const { header, partBytes } = read.envelope;
+  return header.parts.map((part, index) => ({ part, block: partBytes[index] ?? new Uint8Array() }));
 };

@@ -1,47 +1,43 @@
-import type { BatchBounds } from '../../../src/stores/clickhouse/block-statements.ts';
-import type { SpanRows } from './span-rows.ts';
+import { z } from 'zod';
+import { dataPointTables } from '../../../src/stores/clickhouse/item-tables.ts';
+import type { Stack } from '../stack/stack.ts';
 
-const metricsOfService = 100;
-const services = 50;
+const prefix = 'otel_metrics_';
 
-/** The columns of these rows in every table of data points, in the order of `dataPointSelect`. */
-export const dataPointColumns =
-  'ServiceName, ResourceAttributes, ScopeName, MetricName, MetricUnit, Attributes, StartTimeUnix, TimeUnix, Flags, uid, AppId, ' +
-  'BizId, ArrivedAt';
+/** Columns that differ in every delivery. */
+const unheld: ReadonlySet<string> = new Set(['uid', 'ArrivedAt']);
+
+const tables = dataPointTables.map(({ name: table, columns }) => {
+  const selected = columns
+    .filter(({ name }) => !unheld.has(name))
+    .map(({ name, type }) => {
+      if (type === 'DateTime64(9)') return `toString(toUnixTimestamp64Nano(${name})) AS ${name}`;
+      if (type === 'Array(DateTime64(9))')
+        return `arrayMap(t -> toString(toUnixTimestamp64Nano(t)), \`${name}\`) AS \`${name}\``;
+      return `\`${name}\``;
+    });
+  return { table, selected: [`'${table.slice(prefix.length)}' AS Table`, ...selected].join(', ') };
+});
+
+/** A stored data point: the kind of its table and every column but uid and ArrivedAt. */
+export type DataPointOfTable = Readonly<Record<string, unknown>> & {
+  readonly Table: string;
+  readonly Attributes: Readonly<Record<string, string>>;
+};
+
+const rowSchema = z.looseObject({ Table: z.string(), Attributes: z.record(z.string(), z.string()) });
 
 /**
- * A query that answers data points made by arithmetic (as spans are, see `SpanRows`): requests of 100 metrics of one of 50
- * services, each metric with 40 series.
+ * The data points of an application in all tables, as a plain query sees them: times in decimal nanoseconds, 64-bit integers as
+ * texts, what is no number as `nan`, `inf` and `-inf`.
  */
-export const dataPointSelect = ({ first, count, startNs, stepNs }: SpanRows): string => `
-  SELECT
-    concat('service-', toString(intDiv(${first} + number, ${metricsOfService}) % ${services})) AS ServiceName,
-    map('service.name', ServiceName, 'host.name', 'h1') AS ResourceAttributes,
-    'scope' AS ScopeName,
-    concat('metric.', toString((${first} + number) % ${metricsOfService})) AS MetricName,
-    'By' AS MetricUnit,
-    map('series', toString(intDiv(${first} + number, ${metricsOfService * services}) % 40)) AS Attributes,
-    fromUnixTimestamp64Nano(toInt64(${startNs})) AS StartTimeUnix,
-    fromUnixTimestamp64Nano(toInt64(${startNs}) + toInt64(number) * ${stepNs}) AS TimeUnix,
-    toUInt32(0) AS Flags,
-    toUInt64(${first} + number) AS uid,
-    toInt64(7) AS AppId,
-    toInt64(2) AS BizId,
-    fromUnixTimestamp64Milli(toInt64(${startNs / 1_000_000n})) AS ArrivedAt
-  FROM numbers(${count})`;
-
-/** The keys of these rows for the guard. */
-export const dataPointBounds = ({ first, count, startNs, stepNs }: SpanRows): BatchBounds => {
-  const names = new Map<string, readonly [string, string]>();
-  for (let number = first; number < first + BigInt(count); number++) {
-    const service = `service-${(number / BigInt(metricsOfService)) % BigInt(services)}`;
-    const metric = `metric.${number % BigInt(metricsOfService)}`;
-    names.set(`${metric} ${service}`, [metric, service]);
-  }
-  return {
-    uidRanges: [[first, first + BigInt(count - 1)]],
-    timeMin: startNs,
-    timeMax: startNs + BigInt(count - 1) * stepNs,
-    names: [...names.values()],
-  };
+export const readDataPoints = async (stack: Stack, appId: number): Promise<DataPointOfTable[]> => {
+  const rows = await Promise.all(
+    tables.map(({ table, selected }) =>
+      stack.spansQuery(
+        `SELECT ${selected} FROM otel.${table} WHERE AppId = ${appId} SETTINGS output_format_json_quote_denormals = 1`,
+      ),
+    ),
+  );
+  return rows.flat().map((row) => rowSchema.parse(row));
 };

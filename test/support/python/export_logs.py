@@ -21,7 +21,8 @@ from opentelemetry.sdk._logs import LoggerProvider
 from opentelemetry.sdk._logs.export import BatchLogRecordProcessor, LogRecordExporter, LogRecordExportResult
 from opentelemetry.sdk.resources import Resource
 from opentelemetry.trace import NonRecordingSpan, SpanContext, TraceFlags, set_span_in_context
-from shapes import attributes_of, shown, shown_all
+from log_records import row_of
+from shapes import attributes_of
 
 random.seed(7)
 severities = list(SeverityNumber)
@@ -100,30 +101,6 @@ def make(number, more):
     )
 
 
-def kept(readable):
-    record = readable.log_record
-    scope = readable.instrumentation_scope
-    return {
-        "Timestamp": str(record.timestamp or record.observed_timestamp),
-        "ObservedTimestamp": str(record.observed_timestamp),
-        "TraceId": f"{record.trace_id:032x}" if record.trace_id else "",
-        "SpanId": f"{record.span_id:016x}" if record.span_id else "",
-        "TraceFlags": int(record.trace_flags),
-        "SeverityText": record.severity_text or "",
-        "SeverityNumber": record.severity_number.value,
-        "ServiceName": "python",
-        "Body": "" if record.body is None else shown(record.body),
-        "ResourceSchemaUrl": readable.resource.schema_url,
-        "ResourceAttributes": shown_all(readable.resource.attributes),
-        "ScopeSchemaUrl": scope.schema_url,
-        "ScopeName": scope.name,
-        "ScopeVersion": scope.version,
-        "ScopeAttributes": shown_all(scope.attributes),
-        "LogAttributes": shown_all(record.attributes),
-        "EventName": record.event_name or "",
-    }
-
-
 for line in sys.stdin:
     batch = json.loads(line)
     for offset in range(batch["count"]):
@@ -132,4 +109,4 @@ for line in sys.stdin:
     told, exporter.results = exporter.results, []
     held, exporter.records = exporter.records, []
     ok = len(told) > 0 and all(result is LogRecordExportResult.SUCCESS for result in told)
-    print(json.dumps({"ok": ok, "rows": [kept(record) for record in held]}), flush=True)
+    print(json.dumps({"ok": ok, "rows": [row_of(record) for record in held]}), flush=True)

@@ -19,7 +19,8 @@ from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor, SimpleSpanProcessor, SpanExporter, SpanExportResult
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.trace import Link, SpanContext, SpanKind, Status, StatusCode, TraceState, set_span_in_context
-from shapes import attributes_of, shown_all
+from shapes import attributes_of
+from spans import row_of
 
 random.seed(7)  # the SDK makes its ids of it, too
 
@@ -79,42 +80,13 @@ def make(number, more):
     earlier = span
 
 
-def kept(span):
-    context = span.get_span_context()
-    return {
-        "Timestamp": str(span.start_time),
-        "Duration": str(span.end_time - span.start_time),
-        "TraceId": f"{context.trace_id:032x}",
-        "SpanId": f"{context.span_id:016x}",
-        "ParentSpanId": f"{span.parent.span_id:016x}" if span.parent else "",
-        "TraceState": context.trace_state.to_header(),
-        "SpanName": span.name,
-        "SpanKind": span.kind.name.capitalize(),
-        "ServiceName": "python",
-        "ResourceAttributes": shown_all(span.resource.attributes),
-        "ScopeName": span.instrumentation_scope.name,
-        "ScopeVersion": span.instrumentation_scope.version,
-        "SpanAttributes": shown_all(span.attributes),
-        "StatusCode": span.status.status_code.name.capitalize(),
-        "StatusMessage": span.status.description or "",
-        "Events.Timestamp": [str(event.timestamp) for event in span.events],
-        "Events.Name": [event.name for event in span.events],
-        "Events.Attributes": [shown_all(event.attributes) for event in span.events],
-        "Links.TraceId": [f"{link.context.trace_id:032x}" for link in span.links],
-        "Links.SpanId": [f"{link.context.span_id:016x}" for link in span.links],
-        # The exporters do not send the trace state of a link.
-        "Links.TraceState": ["" for _ in span.links],
-        "Links.Attributes": [shown_all(link.attributes) for link in span.links],
-    }
-
-
 for line in sys.stdin:
     batch = json.loads(line)
     for offset in range(batch["count"]):
         make(batch["first"] + offset, batch.get("attributes", 0) if offset == 0 else 0)
     provider.force_flush(120_000)
     told, exporter.results = exporter.results, []
-    rows = [kept(span) for span in held.get_finished_spans()]
+    rows = [row_of(span) for span in held.get_finished_spans()]
     held.clear()
     ok = len(told) > 0 and all(result is SpanExportResult.SUCCESS for result in told)
     print(json.dumps({"ok": ok, "rows": rows}), flush=True)

@@ -51,7 +51,7 @@ const given = (target: Target, debt: Debt, secondsOfTries = 0) => {
 };
 
 describe('the judge', () => {
-  it.each(['wide', 'narrow', 'spans', 'logs'] as const)(
+  it.each(['wide', 'narrow', 'spans', 'logs', 'data_points'] as const)(
     'finds nothing in %s where each owed row is once',
     (layout) => {
       const { rows, of } = given(targetOf(layout), 'owed');
