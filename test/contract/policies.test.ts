@@ -255,7 +255,7 @@ describe('a policy of an application', () => {
   );
 
   let series = 0;
-  /** Data points of so many new series. */
+  /** Data points, each of a new series. */
   const dataPointsOf = (count: number) =>
     JSON.stringify({
       resourceMetrics: [
