@@ -254,6 +254,56 @@ describe('a policy of an application', () => {
     },
   );
 
+  let series = 0;
+  /** Data points, each of a new series. */
+  const dataPointsOf = (count: number) =>
+    JSON.stringify({
+      resourceMetrics: [
+        {
+          scopeMetrics: [
+            {
+              metrics: [
+                {
+                  name: 'load',
+                  gauge: {
+                    dataPoints: Array.from({ length: count }, () => ({
+                      timeUnixNano: `${Date.now()}000000`,
+                      asDouble: 1,
+                      attributes: [{ key: 'index', value: { intValue: String(series++) } }],
+                    })),
+                  },
+                },
+              ],
+            },
+          ],
+        },
+      ],
+    });
+
+  it.each<[string, ApplicationPolicy, after: string]>([
+    ['data points of a request', { data_points_max: 1 }, '413'],
+    ['series', { series_max: 2 }, 'too_many_series'],
+  ])(
+    'takes effect on metrics at every receiver within a second of its change, and ends with it: %s',
+    async (_what, policy, after) => {
+      const application = await newApplication();
+      const isTold = (told: string) => async (exporter: OtlpClient) => {
+        const headers = { 'content-type': contentTypes.json, 'x-mon-token': application.token };
+        const answer = await exporter.send({ path: '/v1/metrics', headers, body: dataPointsOf(2) });
+        const text =
+          answer.status === 200
+            ? (partialOf('json', answer, 'rejectedDataPoints')?.errorMessage ?? '')
+            : String(answer.status);
+        return told === '' ? text === '' : text.includes(told);
+      };
+      await onBoth('what holds without a policy', exporters, isTold(''));
+      await live.applicationPolicy(application.app_id, policy);
+      await onBoth('the policy', exporters, isTold(after));
+      await live.applicationPolicy(application.app_id, {});
+      await onBoth('no policy again', exporters, isTold(''));
+    },
+  );
+
   it('truncates values, stores repeats and does not fill hosts, as it is set', async () => {
     const application = await newApplication();
     await live.applicationPolicy(application.app_id, {
