@@ -50,7 +50,7 @@ const ttls = async (): Promise<string[]> => {
   const rows = await clickhouse.rows(
     z.object({ ttl: z.string() }),
     `SELECT extract(engine_full, ' TTL (.+) SETTINGS') AS ttl FROM system.tables
-     WHERE database = 'otel' AND name LIKE 'otel_%' AND name NOT LIKE '%_mv' ORDER BY name`,
+     WHERE database = 'otel' AND name LIKE 'otel_%' AND name NOT LIKE '%_mv' AND engine != 'View' ORDER BY name`,
   );
   return rows.map(({ ttl }) => ttl);
 };

@@ -1,6 +1,7 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { fetchEngine } from '../../support/stack/fetch-engine.ts';
+import { waitFor } from '../../support/wait.ts';
 import { type Asked, application, ask, cli, hostileTexts, hour, stack, until } from './stored.ts';
 
 const [hostile = ''] = hostileTexts;
@@ -116,5 +117,66 @@ describe('metrics of OpenTelemetry', () => {
     expect(text).toMatch(/^threads +gauge +– +– +\d+ +cart +12 +host 12, zone 1$/m);
     const last = await cli.text('query metrics --last threads --attribute host=h3 --since 3h');
     expect(last).toMatch(/^20\d\d-.* cart +7 +– +/m);
+  });
+});
+
+describe('data points of an exporter', () => {
+  it('of all five kinds are listed once they are stored, and the account of their application adds up', async () => {
+    const sender = await stack.createApplication('metrics of all kinds');
+    const time = { startTimeUnixNano: `${hour}000000000`, timeUnixNano: `${hour + 60}000000000` };
+    const sum = { aggregationTemporality: 2, isMonotonic: true };
+    const metrics = [
+      { name: 'a', gauge: { dataPoints: [{ ...time, asDouble: 0.5 }] } },
+      { name: 'b', unit: '1', sum: { ...sum, dataPoints: [{ ...time, asInt: '60' }] } },
+      {
+        name: 'c',
+        histogram: {
+          aggregationTemporality: 1,
+          dataPoints: [{ ...time, count: '3', sum: 30, bucketCounts: ['1', '2'], explicitBounds: [10] }],
+        },
+      },
+      {
+        name: 'd',
+        exponentialHistogram: {
+          aggregationTemporality: 2,
+          dataPoints: [{ ...time, count: '2', scale: 1, positive: { offset: 1, bucketCounts: ['2'] } }],
+        },
+      },
+      {
+        name: 'e',
+        summary: {
+          dataPoints: [{ ...time, count: '2', sum: 3, quantileValues: [{ quantile: 0.5, value: 1 }] }],
+        },
+      },
+    ];
+    const resource = { attributes: [{ key: 'service.name', value: { stringValue: 'kinds' } }] };
+    const body = JSON.stringify({ resourceMetrics: [{ resource, scopeMetrics: [{ metrics }] }] });
+    const headers = { 'Content-Type': 'application/json', 'X-MON-TOKEN': sender.token };
+    const url = `http://127.0.0.1:${stack.ingress[0]?.ports['otlp']}/v1/metrics`;
+    await waitFor('the receiver knows the token', 60_000, async () => {
+      const answer = await fetch(url, { method: 'POST', headers, body });
+      if (answer.status === 401) return false;
+      expect([answer.status, await answer.text()]).toEqual([200, '{}']);
+      return true;
+    });
+    await stack.waitForEmptyStream('OTEL_METRICS');
+    const { items } = await metricsOf({ app_id: sender.app_id });
+    expect(items.map(({ name, kind, temporality }) => [name, kind, temporality])).toEqual([
+      ['a', 'gauge', null],
+      ['b', 'sum', 'cumulative'],
+      ['c', 'histogram', 'delta'],
+      ['d', 'exponential_histogram', 'cumulative'],
+      ['e', 'summary', null],
+    ]);
+    const values = await lastOf({ name: 'b', app_id: sender.app_id });
+    expect(values.items.map(({ value }) => value)).toEqual(['60']);
+    const accounts = z.object({
+      items: z.array(z.looseObject({ pipeline: z.string(), received: z.number(), stored: z.number() })),
+    });
+    await waitFor('the account has settled', 60_000, async () => {
+      const { body: found } = await stack.api('GET', `/api/v1/outcomes?app_id=${sender.app_id}`);
+      const [account] = accounts.parse(found).items;
+      return account?.pipeline === 'otel_metrics' && account.received === 5 && account.stored === 5;
+    });
   });
 });
