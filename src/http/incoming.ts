@@ -1,14 +1,27 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import type { Readable } from 'node:stream';
 
 /** The other end of a connection. */
 export type Peer = { readonly remoteAddress?: string | undefined };
 
+/** A body on its way, as a stream of Node tells of it. */
+export type ArrivingBytes = {
+  readonly destroyed: boolean;
+  /** Why it was destroyed, where there is a reason. */
+  readonly errored: Error | null;
+  on(event: 'data', listener: (chunk: Buffer) => void): ArrivingBytes;
+  on(event: 'end' | 'close', listener: () => void): ArrivingBytes;
+  on(event: 'error', listener: (error: Error) => void): ArrivingBytes;
+  off(event: 'data', listener: (chunk: Buffer) => void): ArrivingBytes;
+  off(event: 'end' | 'close', listener: () => void): ArrivingBytes;
+  off(event: 'error', listener: (error: Error) => void): ArrivingBytes;
+  /** Lets it flow: nothing comes before, and what nobody listens for is dropped. */
+  resume(): unknown;
+};
+
 /**
- * What a receiver reads of a request, whichever protocol brought it: a request of `node:http` is one, and so is a call over gRPC. The
- * stream is its body.
+ * What a receiver reads of a request, whichever protocol brought it: a request of `node:http` is one, and so is a call over gRPC.
  */
-export type Incoming = Readable & {
+export type Incoming = ArrivingBytes & {
   readonly headers: IncomingHttpHeaders;
   /** The same object for all requests of a connection. */
   readonly socket: Peer;

@@ -8,19 +8,25 @@ export const readMs = 10_000;
 
 const notForMetadata = new Set(['retry-after', 'www-authenticate', 'allow', 'content-type']);
 
-/** The header fields of an answer as metadata. */
-const metadataOf = (headers: Headers): Record<string, string> =>
-  Object.fromEntries(
-    Object.entries(headers)
-      .map(([name, value]): [string, string] => [name.toLowerCase(), value])
-      .filter(([name]) => !notForMetadata.has(name)),
-  );
+/** The answer to most calls. */
+const emptyFrame = frameOf(new Uint8Array(0));
+const okTrailers = { 'grpc-status': String(codes.ok) } as const;
 
 const head = {
   ':status': 200,
   'content-type': 'application/grpc',
   'grpc-accept-encoding': 'identity,gzip,deflate,zstd',
 } as const;
+
+/** The header fields of an answer, those of the line as metadata. */
+const headOf = (headers: Headers): OutgoingHttpHeaders => {
+  const fields: OutgoingHttpHeaders = { ...head };
+  for (const [name, value] of Object.entries(headers)) {
+    const lower = name.toLowerCase();
+    if (!notForMetadata.has(lower)) fields[lower] = value;
+  }
+  return fields;
+};
 
 const isOver = (stream: ServerHttp2Stream): boolean =>
   stream.destroyed || stream.closed || stream.headersSent;
@@ -30,17 +36,19 @@ const closeUnread = (stream: ServerHttp2Stream): void => {
   if (!stream.destroyed && !stream.readableEnded) stream.close(constants.NGHTTP2_NO_ERROR);
 };
 
+const giveUp = (stream: ServerHttp2Stream): void => stream.close(constants.NGHTTP2_CANCEL);
+
 const limitReading = (stream: ServerHttp2Stream): void => {
-  const timer = setTimeout(() => stream.close(constants.NGHTTP2_CANCEL), readMs);
+  const timer = setTimeout(giveUp, readMs, stream);
   timer.unref();
-  stream.once('close', () => clearTimeout(timer));
+  stream.on('close', () => clearTimeout(timer));
 };
 
 /** Ends a call with a status other than OK, in one block of header fields. */
 export const answerStatus = (stream: ServerHttp2Stream, status: GrpcStatus, headers: Headers): void => {
   if (isOver(stream)) return;
   limitReading(stream);
-  const fields: OutgoingHttpHeaders = { ...head, ...metadataOf(headers), ...trailersOf(status) };
+  const fields = Object.assign(headOf(headers), trailersOf(status));
   stream.respond(fields, { endStream: true });
   setImmediate(closeUnread, stream);
 };
@@ -49,12 +57,12 @@ export const answerStatus = (stream: ServerHttp2Stream, status: GrpcStatus, head
 export const answerMessage = (stream: ServerHttp2Stream, message: Uint8Array, headers: Headers): void => {
   if (isOver(stream)) return;
   limitReading(stream);
-  stream.respond({ ...head, ...metadataOf(headers) }, { waitForTrailers: true });
-  stream.once('wantTrailers', () => {
-    stream.sendTrailers({ 'grpc-status': String(codes.ok) });
-    setImmediate(closeUnread, stream);
+  stream.respond(headOf(headers), { waitForTrailers: true });
+  stream.on('wantTrailers', () => {
+    stream.sendTrailers(okTrailers);
+    if (!stream.readableEnded) setImmediate(closeUnread, stream);
   });
-  stream.end(frameOf(message));
+  stream.end(message.length === 0 ? emptyFrame : frameOf(message));
 };
 
 /** The messages of a call that is answered with several. */

@@ -1,85 +1,163 @@
-import type { IncomingHttpHeaders } from 'node:http';
-import type { ServerHttp2Stream } from 'node:http2';
-import { Readable } from 'node:stream';
+import { EventEmitter } from 'node:events';
+import type { IncomingHttpHeaders, ServerHttp2Stream } from 'node:http2';
 import type { Incoming, Peer } from '../../http/incoming.ts';
 import { UnreadableBody } from '../http/body.ts';
 import { Refused } from '../refused.ts';
+import { type Prefix, prefixBytes, prefixOf } from './frame.ts';
 
-/** What is known of a call once the prefix of its message has arrived. */
+/** What is known of a call before its message. */
 export type CallHead = {
+  /** Changed once the prefix is known: until then they are those of the call. */
   readonly headers: IncomingHttpHeaders;
   readonly peer: Peer;
-  /** Bytes of the message as sent. */
-  readonly length: number;
+  /** Bytes of the longest message as sent. */
   readonly lengthMax: number;
-  readonly answerBy: number | undefined;
+  /** The latest time of its answer, ms of `performance.now()`. */
+  readonly answerBy: number;
 };
+
+/** Bytes that wait for a reader at most, before the client has to wait. */
+const waitingBytesMax = 65_536;
+/** The longest time that a timer of Node takes. */
+const timerMsMax = 2 ** 31 - 1;
+
+type Events = { data: [chunk: Buffer]; end: []; close: []; error: [error: Error] };
 
 const tooLong = (length: number, lengthMax: number): Refused =>
   new Refused('body_too_large', `its prefix tells ${length} bytes, the limit is ${lengthMax}`);
 
 /**
  * The request of a unary call: the body is its one message. Destroyed with UnreadableBody when the message is longer than the limit or
- * than its prefix says, or shorter; without an error when the client has gone.
+ * than its prefix says, or shorter; without an error when the client has gone. It is no stream of Node, which would cost more for each
+ * call than all else that is done with it.
  */
-export class CallRequest extends Readable implements Incoming {
+export class CallRequest extends EventEmitter<Events> implements Incoming {
   readonly headers: IncomingHttpHeaders;
   readonly socket: Peer;
   readonly answerBy: number;
+  destroyed = false;
+  errored: Error | null = null;
+  /** The prefix of the message; undefined when the client has gone before it. Rejects with Refused. */
+  readonly prefix: Promise<Prefix | undefined>;
+  private readonly begin: (prefix: Prefix | undefined) => void;
+  private readonly fail: (refused: Refused) => void;
   private readonly stream: ServerHttp2Stream;
-  private readonly head: CallHead;
+  private readonly lengthMax: number;
+  private timer: NodeJS.Timeout | undefined;
+  /** Bytes of the message, as its prefix tells; -1 before that. */
+  private length = -1;
   private received = 0;
+  /** What waits for the rest of the prefix, or for a reader. */
+  private waiting: Buffer[] = [];
+  private waitingBytes = 0;
+  /** Whether somebody reads, or nobody wants to. */
+  private isFlowing = false;
   /** Whether the whole message has arrived, and the end of the call with it. */
-  isComplete = false;
+  private isComplete = false;
 
-  /** `rest`: the bytes that came with the prefix. Reads the stream from now on. */
-  constructor(stream: ServerHttp2Stream, head: CallHead, rest: Buffer) {
+  /** Reads the stream from now on. */
+  constructor(stream: ServerHttp2Stream, { headers, peer, lengthMax, answerBy }: CallHead) {
     super();
     this.stream = stream;
-    this.head = head;
-    this.headers = head.headers;
-    this.socket = head.peer;
-    this.answerBy = head.answerBy ?? Number.POSITIVE_INFINITY;
-    // Without a reader, an error has nobody to tell.
-    this.on('error', () => {});
-    if (head.length > head.lengthMax) {
-      this.refuse(tooLong(head.length, head.lengthMax));
-      return;
-    }
+    this.headers = headers;
+    this.socket = peer;
+    this.lengthMax = lengthMax;
+    this.answerBy = answerBy;
+    const { promise, resolve, reject } = Promise.withResolvers<Prefix | undefined>();
+    this.prefix = promise;
+    this.begin = resolve;
+    this.fail = reject;
     stream.on('data', (chunk: Buffer) => this.receive(chunk));
-    stream.once('end', () => this.finish()).once('close', () => this.destroy());
-    if (rest.length > 0) this.receive(rest);
-    // The end may have come with the prefix.
-    if (stream.readableEnded) this.finish();
-    else if (stream.destroyed) this.destroy();
+    stream.on('end', () => this.finish());
+    stream.on('close', () => this.leave());
+  }
+
+  /** Refuses the request like this unless its message has arrived before. */
+  refuseAfter(ms: number, refused: Refused): void {
+    if (ms === Number.POSITIVE_INFINITY) return;
+    this.timer = setTimeout(() => this.refuse(refused), Math.min(ms, timerMsMax));
   }
 
   /** The reader of the body learns that the request is refused like this. */
-  refuse(refused: Refused): void {
+  private refuse(refused: Refused): void {
+    if (this.destroyed) return;
+    if (this.length < 0) this.fail(refused);
     this.destroy(new UnreadableBody(refused));
+  }
+
+  private destroy(error: Error | null): void {
+    if (this.destroyed) return;
+    this.destroyed = true;
+    this.errored = error;
+    this.waiting = [];
+    clearTimeout(this.timer);
+    // Without a reader, an error has nobody to tell.
+    if (error !== null && this.listenerCount('error') > 0) this.emit('error', error);
+    this.emit('close');
   }
 
   private receive(chunk: Buffer): void {
     if (this.destroyed) return;
+    if (this.length >= 0) this.take(chunk);
+    else this.readPrefix(chunk);
+  }
+
+  private readPrefix(chunk: Buffer): void {
+    this.waiting.push(chunk);
+    const bytes = this.waiting.length === 1 ? chunk : Buffer.concat(this.waiting);
+    if (bytes.length < prefixBytes) return;
+    this.waiting = [];
+    const prefix = prefixOf(bytes);
+    this.length = prefix.length;
+    this.begin(prefix);
+    if (prefix.length > this.lengthMax) this.refuse(tooLong(prefix.length, this.lengthMax));
+    else if (bytes.length > prefixBytes) this.take(bytes.subarray(prefixBytes));
+  }
+
+  private take(chunk: Buffer): void {
     this.received += chunk.length;
-    if (this.received > this.head.length)
+    if (this.received > this.length) {
       this.refuse(new Refused('protocol_error', 'the call has more bytes than its one message'));
-    else if (!this.push(chunk)) this.stream.pause();
+      return;
+    }
+    if (this.isFlowing) {
+      this.emit('data', chunk);
+      return;
+    }
+    this.waiting.push(chunk);
+    this.waitingBytes += chunk.length;
+    if (this.waitingBytes >= waitingBytesMax) this.stream.pause();
   }
 
   private finish(): void {
     // A reset ends the stream, too.
     if (this.destroyed || this.stream.aborted) return;
-    if (this.received < this.head.length) {
-      const told = `the message ends after ${this.received} of ${this.head.length} bytes`;
+    if (this.length < 0) {
+      this.refuse(new Refused('protocol_error', 'the call has no message: a message begins with five bytes'));
+    } else if (this.received < this.length) {
+      const told = `the message ends after ${this.received} of ${this.length} bytes`;
       this.refuse(new Refused('protocol_error', told));
-      return;
+    } else {
+      clearTimeout(this.timer);
+      this.isComplete = true;
+      if (this.isFlowing) this.emit('end');
     }
-    this.isComplete = true;
-    this.push(null);
   }
 
-  override _read(): void {
-    this.stream.resume();
+  /** The call is over, whoever ended it. */
+  private leave(): void {
+    if (this.length < 0) this.begin(undefined);
+    this.destroy(null);
+  }
+
+  resume(): void {
+    if (this.isFlowing || this.destroyed) return;
+    this.isFlowing = true;
+    const { waiting } = this;
+    this.waiting = [];
+    for (const chunk of waiting) if (!this.destroyed) this.emit('data', chunk);
+    if (this.destroyed) return;
+    if (this.isComplete) this.emit('end');
+    else if (this.waitingBytes >= waitingBytesMax) this.stream.resume();
   }
 }

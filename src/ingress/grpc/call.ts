@@ -7,7 +7,6 @@ import { Refused } from '../refused.ts';
 import { idHeaders, idOfDefect } from '../request-id.ts';
 import { answerMessage, answerStatus } from './answer.ts';
 import { CallRequest } from './call-request.ts';
-import { prefixBytes, prefixOf } from './frame.ts';
 import { statusOf } from './status.ts';
 import { answerWithinMs, parseTimeoutMs } from './timeout.ts';
 
@@ -43,98 +42,41 @@ const encodingOf = (flags: number, header: string | string[] | undefined): strin
   );
 };
 
-/** The bytes of the prefix and those after it that came along. Rejects with Refused; undefined when the client has gone. */
-const readPrefix = (
-  stream: ServerHttp2Stream,
-  whenLate: (late: (refused: Refused) => void) => void,
-): Promise<Buffer | undefined> =>
-  new Promise((resolve, reject) => {
-    let bytes: Buffer = Buffer.alloc(0);
-    const done = (): void => {
-      stream.off('data', onData).off('end', onEnd).off('close', onClose);
-    };
-    const onData = (chunk: Buffer): void => {
-      bytes = bytes.length === 0 ? chunk : Buffer.concat([bytes, chunk]);
-      if (bytes.length < prefixBytes) return;
-      stream.pause();
-      done();
-      resolve(bytes);
-    };
-    const onEnd = (): void => {
-      if (stream.aborted) return;
-      done();
-      reject(new Refused('protocol_error', 'the call has no message: a message begins with five bytes'));
-    };
-    const onClose = (): void => {
-      done();
-      resolve(undefined);
-    };
-    whenLate((refused) => {
-      done();
-      reject(refused);
-    });
-    stream.on('data', onData).on('end', onEnd).on('close', onClose);
-  });
-
 const late = (text: string): Refused => new Refused('protocol_error', text, { status: 408 });
 
 const ownTime = late('the time of the call (grpc-timeout) ended before its message had arrived');
 const slow = late('the message did not arrive in time');
 
-/** Until when a call may send its message and has its answer, ms of `performance.now()`. */
-type Times = { readonly answerBy: number | undefined; readonly messageBy: number };
-
-const timesOf = (timeout: string | string[] | undefined, now: number, requestTimeoutMs: number): Times => {
-  const requestBy = requestTimeoutMs > 0 ? now + requestTimeoutMs : Number.POSITIVE_INFINITY;
-  if (timeout === undefined) return { answerBy: undefined, messageBy: requestBy };
+/** The time within which the answer has to leave, ms; Infinity for a call without a time of its own. */
+const answerMsOf = (timeout: string | string[] | undefined): number => {
+  if (timeout === undefined) return Number.POSITIVE_INFINITY;
   const timeoutMs = typeof timeout === 'string' ? parseTimeoutMs(timeout) : undefined;
   if (timeoutMs === undefined) throw new Refused('protocol_error', 'grpc-timeout is not a time like 10S');
-  const answerBy = now + answerWithinMs(timeoutMs);
-  return { answerBy, messageBy: Math.min(answerBy, requestBy) };
+  return answerWithinMs(timeoutMs);
 };
 
-/** The longest time that a timer of Node takes. */
-const timerMsMax = 2 ** 31 - 1;
-
-/** Reads a call up to its line, which reads the message; the timer ends with the message. */
+/** Reads a call up to its line, which reads the message. Rejects with Refused; undefined when the client has gone. */
 const openRequest = async (
   stream: ServerHttp2Stream,
   headers: IncomingHttpHeaders,
   peer: Peer,
   requestTimeoutMs: number,
-  messageBytesMax: number,
+  lengthMax: number,
 ): Promise<CallRequest | undefined> => {
-  const now = performance.now();
-  const { answerBy, messageBy } = timesOf(headers['grpc-timeout'], now, requestTimeoutMs);
-  const why = messageBy === answerBy ? ownTime : slow;
-  let onLate: (refused: Refused) => void = () => {};
-  const timer =
-    messageBy === Number.POSITIVE_INFINITY
-      ? undefined
-      : setTimeout(() => onLate(why), Math.min(messageBy - now, timerMsMax));
-  const stop = (): void => clearTimeout(timer);
-  stream.once('end', stop).once('close', stop);
-  try {
-    const bytes = await readPrefix(stream, (refuse) => {
-      onLate = refuse;
-    });
-    if (bytes === undefined) return undefined;
-    const { flags, length } = prefixOf(bytes);
-    const encoding = encodingOf(flags, headers['grpc-encoding']);
-    const own = {
-      ...headers,
-      'content-type': 'application/x-protobuf',
-      'content-encoding': encoding,
-      ...(length > messageBytesMax ? {} : { 'content-length': String(length) }),
-    };
-    const head = { headers: own, peer, length, lengthMax: messageBytesMax, answerBy };
-    const request = new CallRequest(stream, head, bytes.subarray(prefixBytes));
-    onLate = (refused) => request.refuse(refused);
-    return request;
-  } catch (error) {
-    stop();
-    throw error;
-  }
+  const answerMs = answerMsOf(headers['grpc-timeout']);
+  const requestMs = requestTimeoutMs > 0 ? requestTimeoutMs : Number.POSITIVE_INFINITY;
+  const answerBy = performance.now() + answerMs;
+  const request = new CallRequest(stream, { headers, peer, lengthMax, answerBy });
+  if (answerMs <= requestMs) request.refuseAfter(answerMs, ownTime);
+  else request.refuseAfter(requestMs, slow);
+  const prefix = await request.prefix;
+  if (prefix === undefined) return undefined;
+  const encoding = encodingOf(prefix.flags, headers['grpc-encoding']);
+  // The line reads a call as a request over HTTP.
+  headers['content-type'] = 'application/x-protobuf';
+  headers['content-encoding'] = encoding;
+  if (prefix.length <= lengthMax) headers['content-length'] = String(prefix.length);
+  return request;
 };
 
 const contentOf = ({ body }: Reply): Uint8Array => (typeof body === 'string' ? Buffer.from(body) : body);

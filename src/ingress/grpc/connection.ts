@@ -46,6 +46,8 @@ export type ConnectionEvents = {
   readonly serve: (
     stream: ServerHttp2Stream,
     headers: IncomingHttpHeaders,
+    /** The same as they came, names and values in turn. */
+    fields: readonly string[],
     connection: Connection,
   ) => Promise<void>;
   /** The receiver ends the connection, with the reason. */
@@ -95,14 +97,14 @@ export class Connection {
       this.countControl();
     });
     session.on('ping', () => this.countControl());
-    session.on('stream', (stream, headers) => this.begin(stream, headers));
+    session.on('stream', (stream, headers, _flags, fields) => this.begin(stream, headers, fields));
   }
 
   private countControl(): void {
     if (!this.control.spend(performance.now())) this.destroy('flood');
   }
 
-  private begin(stream: ServerHttp2Stream, headers: IncomingHttpHeaders): void {
+  private begin(stream: ServerHttp2Stream, headers: IncomingHttpHeaders, fields: readonly string[]): void {
     // A client may reset any call at any time.
     stream.on('error', () => {});
     if (this.work >= workMax) {
@@ -112,11 +114,11 @@ export class Connection {
     this.calls.add(stream);
     this.work++;
     this.control.earn(controlPerCall);
-    stream.once('close', () => {
+    stream.on('close', () => {
       this.calls.delete(stream);
       this.idleSince = performance.now();
     });
-    void this.events.serve(stream, headers, this).finally(() => {
+    void this.events.serve(stream, headers, fields, this).finally(() => {
       this.work--;
     });
   }

@@ -30,7 +30,7 @@ const name = 'grpc';
 const serviceOf = (path: string): string => path.slice(1, path.lastIndexOf('/'));
 
 const isGrpc = (contentType: string | undefined): boolean =>
-  /^application\/grpc(\+proto)?\s*(;|$)/i.test(contentType ?? '');
+  contentType === 'application/grpc' || /^application\/grpc(\+proto)?\s*(;|$)/i.test(contentType ?? '');
 
 /** Longer paths are shown by their beginning. */
 const shownPathMax = 100;
@@ -41,10 +41,10 @@ const unimplemented = (path: string, known: Iterable<string>): Refused =>
     `there is no method ${path.slice(0, shownPathMax)}: this receiver has ${[...known].join(', ')}`,
   );
 
-/** The size of header fields as SETTINGS_MAX_HEADER_LIST_SIZE counts it (RFC 9113 section 6.5.2). */
-const sizeOf = (headers: IncomingHttpHeaders): number => {
-  let size = 0;
-  for (const [name, value = ''] of Object.entries(headers)) size += name.length + value.length + 32;
+/** The size of header fields, names and values in turn, as SETTINGS_MAX_HEADER_LIST_SIZE counts it (RFC 9113 section 6.5.2). */
+const sizeOf = (fields: readonly string[]): number => {
+  let size = 16 * fields.length;
+  for (const text of fields) size += text.length;
   return size;
 };
 
@@ -52,15 +52,16 @@ const tooManyFields = (most: number): Refused =>
   new Refused('protocol_error', `the metadata is too large: the limit is ${most} bytes`, { status: 431 });
 
 /** What a call is counted by: the status that the same answer has over HTTP. */
-const countAnswers =
-  ({ metrics }: Listening) =>
-  (status: number, seconds: number): void => {
-    metrics.requests.inc({ receiver: name, status: String(status) });
-    metrics.requestSeconds.observe(
-      { receiver: name, status_class: `${Math.floor(status / 100)}xx` },
-      seconds,
-    );
+const countAnswers = ({ metrics }: Listening) => {
+  const stored = metrics.requests.labels(name, '200');
+  const classes = ['2xx', '4xx', '5xx'] as const;
+  const [succeeded, refused, failed] = classes.map((each) => metrics.requestSeconds.labels(name, each));
+  return (status: number, seconds: number): void => {
+    if (status === 200) stored.inc();
+    else metrics.requests.inc({ receiver: name, status: String(status) });
+    (status < 400 ? succeeded : status < 500 ? refused : failed)?.observe(seconds);
   };
+};
 
 /**
  * The receiver of OTLP over gRPC (OTLP/gRPC): unary exports, and the health service. What holds for a request over HTTP holds for a call:
@@ -83,12 +84,13 @@ export const createGrpcServer = (options: GrpcOptions): Http2Listener => {
   const serve = async (
     stream: ServerHttp2Stream,
     headers: IncomingHttpHeaders,
+    fields: readonly string[],
     connection: Connection,
   ): Promise<void> => {
     const { ':method': method, ':path': path = '', 'content-type': contentType } = headers;
     if (method !== 'POST') return answerHttp(stream, 405, 'gRPC uses POST');
     if (!isGrpc(contentType)) return answerHttp(stream, 415, 'this port speaks gRPC: send application/grpc');
-    if (sizeOf(headers) > limits.headerBytesMax) return refuse(stream, tooManyFields(limits.headerBytesMax));
+    if (sizeOf(fields) > limits.headerBytesMax) return refuse(stream, tooManyFields(limits.headerBytesMax));
     const serveCall = methods.get(path);
     if (serveCall !== undefined) return serveCall(stream, headers, connection.peer);
     if (path === healthPaths.check) return health.check(stream);
@@ -100,7 +102,8 @@ export const createGrpcServer = (options: GrpcOptions): Http2Listener => {
     ...listening,
     limits: { ...limits, ageMsMax: options.connectionAgeMsMax },
     events: {
-      serve: (stream, headers, connection) => serve(stream, headers, connection).catch(options.onDefect),
+      serve: (stream, headers, fields, connection) =>
+        serve(stream, headers, fields, connection).catch(options.onDefect),
       onEnded: (reason) => metrics.connectionsEnded.inc({ receiver: name, reason }),
     },
     onConnections: (by) => metrics.connections.inc({ receiver: name }, by),

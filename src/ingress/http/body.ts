@@ -146,7 +146,10 @@ const collect = (
     const unwatch = inFlight.watch({ isSlow: pace.isSlow, giveWay: () => finish(gaveWay) });
     request.on('data', onData).on('end', onEnd).on('error', onError).on('close', onGone);
     if (request.destroyed) onError(request.errored);
-    else sendContinue(request);
+    else {
+      sendContinue(request);
+      request.resume();
+    }
   });
 
 /** The bytes in flight that one request has reserved. */
