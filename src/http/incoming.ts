@@ -3,7 +3,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 /** The other end of a connection. */
 export type Peer = { readonly remoteAddress?: string | undefined };
 
-/** A body on its way, as a stream of Node tells of it. */
+/** A body on its way, as a stream of Node reports it. */
 export type ArrivingBytes = {
   readonly destroyed: boolean;
   /** Why it was destroyed, where there is a reason. */

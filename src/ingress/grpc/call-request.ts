@@ -144,7 +144,7 @@ export class CallRequest extends EventEmitter<Events> implements Incoming {
     }
   }
 
-  /** The call is over, whoever ended it. */
+  /** The call is over: the sender or the receiver has ended it. */
   private leave(): void {
     if (this.length < 0) this.begin(undefined);
     this.destroy(null);
