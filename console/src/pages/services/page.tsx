@@ -115,36 +115,26 @@ const seriesOf = (
 
 const Charts = ({ red }: { red: Red }) => {
   const step = red.step ?? 60;
-  const shared = { kind: 'lines', times: red.buckets, step, heightPx: 180, onZoom: setTimeRange } as const;
   const shown = Math.min(marks, red.items.length);
   const summary = `The ${shown} with most requests; ${red.buckets.length} buckets of ${step} s.`;
+  const shared = {
+    kind: 'lines',
+    times: red.buckets,
+    step,
+    heightPx: 180,
+    onZoom: setTimeRange,
+    summary,
+  } as const;
+  const rates = seriesOf(red, ({ requests }) => requests.map((count) => count / step));
+  const ratios = seriesOf(red, ({ requests, errors }) =>
+    requests.map((count, index) => (count === 0 ? null : (errors[index] ?? 0) / count)),
+  );
+  const durations = seriesOf(red, ({ p99_ms }) => p99_ms);
   return (
     <div class="columns">
-      <Chart
-        {...shared}
-        name="rate"
-        title="Requests per second"
-        summary={summary}
-        series={seriesOf(red, ({ requests }) => requests.map((count) => count / step))}
-      />
-      <Chart
-        {...shared}
-        name="errors"
-        title="Errors of all requests"
-        summary={summary}
-        text={percentText}
-        series={seriesOf(red, ({ requests, errors }) =>
-          requests.map((count, index) => (count === 0 ? null : (errors[index] ?? 0) / count)),
-        )}
-      />
-      <Chart
-        {...shared}
-        name="p99"
-        title="P99 of durations"
-        summary={summary}
-        text={durationText}
-        series={seriesOf(red, ({ p99_ms }) => p99_ms)}
-      />
+      <Chart {...shared} name="rate" title="Requests per second" series={rates} />
+      <Chart {...shared} name="errors" title="Errors of all requests" text={percentText} series={ratios} />
+      <Chart {...shared} name="p99" title="P99 of durations" text={durationText} series={durations} />
     </div>
   );
 };
@@ -179,15 +169,11 @@ const Found = () => {
         <>
           {red.items.length > 0 && <Charts red={red} />}
           <Table
-            caption={
-              service === undefined
-                ? 'Services, those with most requests first'
-                : 'Operations of the service, those with most requests first'
-            }
+            caption={`${service === undefined ? 'Services' : 'Operations'}, those with most requests first`}
             columns={columnsOf(query, service !== undefined)}
             rows={red.items}
             keyOf={(item) => JSON.stringify([item.app_id, item.service, item.operation])}
-            empty="No span of these kinds began in this time. Take a longer time, or other kinds."
+            empty="No span of these kinds began in this time."
           />
           {red.truncated && <TooLarge shown={red.items.length} how="They are those with most requests." />}
           <Ran
