@@ -287,9 +287,7 @@ describe('the page of services', () => {
     await page.goto(`/console/services?kinds=all&app=${appId}`);
     const table = page.getByRole('table', { name: 'Services, those with most requests first' });
     await table.getByRole('link', { name: 'shop', exact: true }).click();
-    await page
-      .getByRole('table', { name: 'Operations of the service, those with most requests first' })
-      .waitFor();
+    await page.getByRole('table', { name: 'Operations, those with most requests first' }).waitFor();
     expect(await axeFindings(page)).toEqual([]);
     await page.getByRole('link', { name: 'failing', exact: true }).click();
     await page.getByRole('heading', { level: 1, name: 'Explore traces' }).waitFor();

@@ -1,5 +1,6 @@
 import type { ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
+import { wholeText } from './figures.ts';
 import { type Mark, markOf } from './plain-text.ts';
 
 const charactersMax = 200;
@@ -60,7 +61,7 @@ export const Hostile = ({ text, max = charactersMax }: { text: string; max?: num
       </bdi>
       {isCut && (
         <button type="button" class="more" onClick={() => setIsWhole(true)}>
-          … more ({(text.length - max).toLocaleString('en')})
+          … more ({wholeText(text.length - max)})
         </button>
       )}
     </span>

@@ -53,9 +53,12 @@ export const Queried = <T,>({ of, children }: { of: Query<T>; children: (data: T
 };
 
 type RanProps = {
-  readonly sql: readonly string[];
-  readonly elapsedMs: number;
-  readonly rowsRead: number | null;
+  /** The answer of the query. */
+  readonly of: {
+    readonly sql: readonly string[];
+    readonly elapsed_ms: number;
+    readonly rows_read: number | null;
+  };
   readonly onAgain: () => void;
   readonly store: 'questdb' | 'clickhouse';
   /** Tells apart the queries of a page. */
@@ -69,13 +72,13 @@ const links = [
 ] as const;
 
 /** What ran, how long it took, and where else to look. */
-export const Ran = ({ sql, elapsedMs, rowsRead, onAgain, store, label = 'Query' }: RanProps) => {
+export const Ran = ({ of, onAgain, store, label = 'Query' }: RanProps) => {
   const [open, setOpen] = useQueryState('sql');
   const session = useSession();
   return (
     <section class="ran" aria-label={label}>
       <p class="row quiet">
-        {numberText(elapsedMs)} ms{rowsRead !== null && `, ${numberText(rowsRead)} rows read`}
+        {numberText(of.elapsed_ms)} ms{of.rows_read !== null && `, ${numberText(of.rows_read)} rows read`}
         <button type="button" onClick={onAgain}>
           Run again
         </button>
@@ -91,7 +94,7 @@ export const Ran = ({ sql, elapsedMs, rowsRead, onAgain, store, label = 'Query' 
           );
         })}
       </p>
-      {open === '1' && <Code text={sql.map((each) => `${each};`).join('\n\n')} what="SQL that ran" />}
+      {open === '1' && <Code text={of.sql.map((each) => `${each};`).join('\n\n')} what="SQL that ran" />}
     </section>
   );
 };

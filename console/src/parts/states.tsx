@@ -1,6 +1,7 @@
 import type { ComponentChildren } from 'preact';
 import type { ApiError } from '../api/client.ts';
 import type { Resource } from '../api/use.ts';
+import { wholeText } from './figures.ts';
 import { Hostile } from './hostile.tsx';
 
 /** Words for a list without items: what would be here, and how it gets there. */
@@ -33,8 +34,8 @@ export const Failed = ({ error, onRetry }: { error: ApiError; onRetry?: (() => v
 /** Says that more exists than is shown, and how to narrow it. */
 export const TooLarge = ({ shown, total, how }: { shown: number; total?: number; how: string }) => (
   <p class="state">
-    The first {shown.toLocaleString('en')}
-    {total === undefined ? '' : ` of ${total.toLocaleString('en')}`} are shown. {how}
+    The first {wholeText(shown)}
+    {total === undefined ? '' : ` of ${wholeText(total)}`} are shown. {how}
   </p>
 );
 

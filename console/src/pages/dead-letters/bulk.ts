@@ -1,4 +1,5 @@
 import type { components } from '../../api/schema.d.ts';
+import { wholeText } from '../../parts/figures.ts';
 import { type Pipeline as SignalPipeline, pipelines as signalPipelines } from '../../parts/signals.ts';
 
 // What is redriven or purged, how, and in which words: without the browser, so that it can be tested.
@@ -90,7 +91,7 @@ export const runAll = async (
 
 /** `1 dead letter`, `1,200 items`. */
 export const counted = (count: number, noun: string): string =>
-  `${count.toLocaleString('en')} ${noun}${count === 1 ? '' : 's'}`;
+  `${wholeText(count)} ${noun}${count === 1 ? '' : 's'}`;
 
 const participles: Readonly<Record<Act, string>> = { redrive: 'redriven', purge: 'purged' };
 

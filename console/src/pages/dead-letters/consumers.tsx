@@ -2,6 +2,7 @@ import { useState } from 'preact/hooks';
 import { call, get } from '../../api/client.ts';
 import { useLoad } from '../../api/use.ts';
 import { Confirm } from '../../parts/dialog.tsx';
+import { wholeText } from '../../parts/figures.ts';
 import { announce } from '../../shell/announce.tsx';
 import { useAllows } from '../../shell/session.ts';
 import { counted, type Pipeline, type StoppedConsumer, stoppedConsumers, waitingOf } from './bulk.ts';
@@ -24,7 +25,7 @@ const Progress = ({ of: { pipeline, waited }, waiting }: { of: Resumed; waiting:
   <p class="state row" role="status">
     {waiting === 0
       ? `${pipeline} is resumed, and no message waits.`
-      : `${pipeline} is resumed: ${waiting.toLocaleString('en')} of ${counted(waited, 'waiting message')} left.`}
+      : `${pipeline} is resumed: ${wholeText(waiting)} of ${counted(waited, 'waiting message')} left.`}
     {waiting > 0 && (
       <progress
         max={waited}

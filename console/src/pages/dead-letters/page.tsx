@@ -218,7 +218,7 @@ const List = () => {
                   keyOf={({ sequence }) => sequence}
                   empty={
                     page.next_cursor !== null
-                      ? 'None among the dead letters that this page looked at: go to the next page.'
+                      ? 'None among those that this page looked at: go to the next page.'
                       : Object.keys(filter).length === 0
                         ? 'No dead letters: the stores have refused nothing.'
                         : 'No dead letter matches the filter.'

@@ -1,4 +1,5 @@
 import { type Answer, ApiError } from '../../api/client.ts';
+import { wholeText } from '../../parts/figures.ts';
 import { itemOf, listed, type Pipeline } from '../../parts/signals.ts';
 
 // What the pages of owners compute: no element of a page is here, so that tests need no browser.
@@ -192,7 +193,7 @@ export const policyChange = (
 export const changeText = (now: number | null, before: number | null): string => {
   if (now === null || before === null) return '';
   if (now === before) return '±0';
-  return `${now > before ? '+' : '−'}${Math.abs(now - before).toLocaleString('en')}`;
+  return `${now > before ? '+' : '−'}${wholeText(Math.abs(now - before))}`;
 };
 
 /** What the page says about the first item. */

@@ -1,4 +1,5 @@
 import { type Answer, ApiError, call, get } from '../../api/client.ts';
+import { wholeText } from '../../parts/figures.ts';
 import { isOfApplications, itemsOf, listed, type Pipeline, pipelines } from '../../parts/signals.ts';
 import type { Tone } from '../../parts/states.tsx';
 import {
@@ -183,7 +184,7 @@ export const isAlive = ({ state }: Pick<Owner, 'state'>): boolean =>
 export const rateText = (maxRate: number): string => {
   if (maxRate === 0) return 'unlimited';
   if (maxRate === -1) return 'the default of the deployment';
-  return maxRate < -1 ? 'every request is refused' : `${maxRate.toLocaleString('en')} requests a second`;
+  return maxRate < -1 ? 'every request is refused' : `${wholeText(maxRate)} requests a second`;
 };
 
 /** Runs a change and reads the owner again. Its refusal because of another change (412) says what to do in this page. */

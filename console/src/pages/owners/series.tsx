@@ -36,7 +36,10 @@ export const SeriesTab = ({ owner }: TabProps) => {
       (
         await call('post', '/api/v1/query/metrics', {
           body: {
-            ...{ app_id: owner.id, since: range.since, until: range.until, wide: isWide(range) },
+            app_id: owner.id,
+            since: range.since,
+            until: range.until,
+            wide: isWide(range),
             limit: metricsMax,
           },
           signal,
@@ -47,7 +50,7 @@ export const SeriesTab = ({ owner }: TabProps) => {
     <>
       <TimeRangePicker />
       <Queried of={found}>
-        {({ items, truncated, sql, elapsed_ms, rows_read }) => (
+        {({ items, truncated, ...ran }) => (
           <>
             <Table
               caption="Metrics of OpenTelemetry, those with most series first"
@@ -56,14 +59,8 @@ export const SeriesTab = ({ owner }: TabProps) => {
               keyOf={(each) => JSON.stringify([each.service, each.name, each.kind, each.temporality])}
               empty="No data point came in this time."
             />
-            {truncated && <TooLarge shown={items.length} how="They are those with most series." />}
-            <Ran
-              sql={sql}
-              elapsedMs={elapsed_ms}
-              rowsRead={rows_read}
-              onAgain={found.reload}
-              store="clickhouse"
-            />
+            {truncated && <TooLarge shown={items.length} how="Take a shorter time." />}
+            <Ran of={ran} onAgain={found.reload} store="clickhouse" />
           </>
         )}
       </Queried>

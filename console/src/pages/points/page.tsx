@@ -213,13 +213,7 @@ const Page = () => {
                 <p class="quiet">
                   Table <code>{points.table_id}</code> on QuestDB <code>{points.questdb}</code>
                 </p>
-                <Ran
-                  sql={points.sql}
-                  elapsedMs={points.elapsed_ms}
-                  rowsRead={points.rows_read}
-                  onAgain={found.reload}
-                  store="questdb"
-                />
+                <Ran of={points} onAgain={found.reload} store="questdb" />
               </>
             )
           }

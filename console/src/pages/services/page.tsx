@@ -1,9 +1,8 @@
 import { type Answer, call } from '../../api/client.ts';
-import { useLoad } from '../../api/use.ts';
 import { Chart } from '../../charts/chart.tsx';
 import type { Series } from '../../charts/model.ts';
 import { column, duration, number, share } from '../../parts/columns.tsx';
-import { Choice, ChoiceFilter } from '../../parts/filters.tsx';
+import { Choice } from '../../parts/filters.tsx';
 import { durationText, numberText, percentText } from '../../parts/format.tsx';
 import { plainText } from '../../parts/plain-text.ts';
 import { Queried, Ran, useQuery } from '../../parts/query.tsx';
@@ -11,7 +10,7 @@ import { TooLarge } from '../../parts/states.tsx';
 import { type Column, Table } from '../../parts/table.tsx';
 import { setTimeRange, TimeRangePicker, useTimeRange } from '../../parts/time-range.tsx';
 import { href, useAddress } from '../../shell/router.ts';
-import { applications } from '../owners/owner.ts';
+import { ApplicationFilter } from '../owners/application-filter.tsx';
 import { isWide } from '../traces/search.ts';
 
 type Red = Answer<'/api/v1/query/red', 'post'>;
@@ -19,29 +18,21 @@ type Item = Red['items'][number];
 
 const itemsMax = 200;
 
+const calls = ['client', 'producer'] as const;
+const requests = ['server', 'consumer'] as const;
+
 const kindsOf = (choice: string | null) => {
-  if (choice === 'client') return ['client', 'producer'] as const;
-  return choice === 'all'
-    ? (['unspecified', 'internal', 'server', 'client', 'producer', 'consumer'] as const)
-    : (['server', 'consumer'] as const);
+  if (choice === 'client') return calls;
+  return choice === 'all' ? ([...requests, ...calls, 'internal', 'unspecified'] as const) : requests;
 };
 
 const Filters = () => {
-  const listed = useLoad('applications', applications.list);
   return (
     <search class="row list-filters">
       <TimeRangePicker />
-      <ChoiceFilter
-        label="Application"
-        name="app"
-        any="all"
-        choices={(listed.data?.owners ?? []).map((each) => [
-          String(each.id),
-          `${each.id} ${plainText(each.name, 40)}`,
-        ])}
-      />
+      <ApplicationFilter />
       <Choice
-        label="Spans of the kinds"
+        label="Kinds"
         name="kinds"
         replace={false}
         options={[
@@ -58,16 +49,16 @@ const nameOf = ({ service, operation }: Item): string => plainText(operation ?? 
 
 /** The operations of a service, or the traces of an operation. */
 const insideOf = ({ app_id, service, operation }: Item, query: URLSearchParams): string => {
-  const period = Object.fromEntries(
-    ['range', 'since', 'until'].flatMap((name) => {
-      const value = query.get(name);
-      return value === null ? [] : [[name, value]];
-    }),
-  );
-  const given = { ...period, app: String(app_id), service };
-  return operation === null
-    ? href('/services', { ...given, kinds: query.get('kinds') ?? undefined })
-    : href('/traces', { ...given, name: operation });
+  const given = (name: string) => query.get(name) ?? undefined;
+  return href(operation === null ? '/services' : '/traces', {
+    range: given('range'),
+    since: given('since'),
+    until: given('until'),
+    app: String(app_id),
+    service,
+    name: operation ?? undefined,
+    kinds: operation === null ? given('kinds') : undefined,
+  });
 };
 
 const columnsOf = (query: URLSearchParams, isOfService: boolean): readonly Column<Item>[] => [
@@ -116,7 +107,7 @@ const seriesOf = (
 const Charts = ({ red }: { red: Red }) => {
   const step = red.step ?? 60;
   const shown = Math.min(marks, red.items.length);
-  const summary = `The ${shown} with most requests; ${red.buckets.length} buckets of ${step} s.`;
+  const summary = `The first ${shown}`;
   const shared = {
     kind: 'lines',
     times: red.buckets,
@@ -132,9 +123,9 @@ const Charts = ({ red }: { red: Red }) => {
   const durations = seriesOf(red, ({ p99_ms }) => p99_ms);
   return (
     <div class="columns">
-      <Chart {...shared} name="rate" title="Requests per second" series={rates} />
-      <Chart {...shared} name="errors" title="Errors of all requests" text={percentText} series={ratios} />
-      <Chart {...shared} name="p99" title="P99 of durations" text={durationText} series={durations} />
+      <Chart {...shared} name="rate" title="Per second" series={rates} />
+      <Chart {...shared} name="errors" title="Errors of all" text={percentText} series={ratios} />
+      <Chart {...shared} name="p99" title="P99" text={durationText} series={durations} />
     </div>
   );
 };
@@ -151,13 +142,15 @@ const Found = () => {
       (
         await call('post', '/api/v1/query/red', {
           body: {
-            ...{
-              app_id: app,
-              service,
-              kinds: [...kinds],
-              by: service === undefined ? 'service' : 'operation',
-            },
-            ...{ since: range.since, until: range.until, wide: isWide(range), series: true, limit: itemsMax },
+            app_id: app,
+            service,
+            kinds: [...kinds],
+            by: service === undefined ? 'service' : 'operation',
+            since: range.since,
+            until: range.until,
+            wide: isWide(range),
+            series: true,
+            limit: itemsMax,
           },
           signal,
         })
@@ -175,14 +168,8 @@ const Found = () => {
             keyOf={(item) => JSON.stringify([item.app_id, item.service, item.operation])}
             empty="No span of these kinds began in this time."
           />
-          {red.truncated && <TooLarge shown={red.items.length} how="They are those with most requests." />}
-          <Ran
-            sql={red.sql}
-            elapsedMs={red.elapsed_ms}
-            rowsRead={red.rows_read}
-            onAgain={found.reload}
-            store="clickhouse"
-          />
+          {red.truncated && <TooLarge shown={red.items.length} how="Take a shorter time." />}
+          <Ran of={red} onAgain={found.reload} store="clickhouse" />
         </>
       )}
     </Queried>
@@ -198,7 +185,7 @@ const Page = () => {
       <h1>Services</h1>
       {service !== null && (
         <p>
-          <a href={href('/services')}>All services</a> / <bdi>{plainText(service, 80) || '–'}</bdi>
+          <a href={href('/services')}>Services</a> / <bdi>{plainText(service, 80) || '–'}</bdi>
         </p>
       )}
       <Filters />

@@ -1,6 +1,7 @@
 import { type Answer, call, get } from '../../api/client.ts';
 import { useAct, useLoad } from '../../api/use.ts';
 import { column, duration, id, number, time, word } from '../../parts/columns.tsx';
+import { wholeText } from '../../parts/figures.ts';
 import { Pager, TextFilter } from '../../parts/filters.tsx';
 import { Hostile } from '../../parts/hostile.tsx';
 import { Await, Badge, Failed, type Tone } from '../../parts/states.tsx';
@@ -74,7 +75,7 @@ const subscriptionColumns: readonly Column<Subscription>[] = [
   time('Updated', ({ updated }) => updated),
   column('Document', ({ document }) => (
     <details>
-      <summary>{document.length.toLocaleString('en')} characters</summary>
+      <summary>{wholeText(document.length)} characters</summary>
       <Hostile text={document} max={2000} />
     </details>
   )),

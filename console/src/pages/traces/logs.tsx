@@ -66,7 +66,7 @@ export const LogsOfTrace = ({ trace }: { trace: TraceAnswer }) => {
     <>
       <h2>Log records</h2>
       <Queried of={found}>
-        {({ items, next_cursor, sql, elapsed_ms, rows_read }) => (
+        {({ items, next_cursor, ...ran }) => (
           <>
             <Table
               caption="Log records of this trace"
@@ -82,14 +82,7 @@ export const LogsOfTrace = ({ trace }: { trace: TraceAnswer }) => {
                 how="They are the last ones. tidemark query logs --trace has the others."
               />
             )}
-            <Ran
-              sql={sql}
-              elapsedMs={elapsed_ms}
-              rowsRead={rows_read}
-              onAgain={found.reload}
-              store="clickhouse"
-              label="Query of log records"
-            />
+            <Ran of={ran} onAgain={found.reload} store="clickhouse" label="Query of log records" />
           </>
         )}
       </Queried>

@@ -12,7 +12,7 @@ import { Badge, Empty } from '../../parts/states.tsx';
 import { type Column, Table } from '../../parts/table.tsx';
 import { TimeRangePicker, useTimeRange } from '../../parts/time-range.tsx';
 import { href, navigate, setQuery, useAddress } from '../../shell/router.ts';
-import { applications } from '../owners/owner.ts';
+import { ApplicationFilter } from '../owners/application-filter.tsx';
 import type { PageProps } from '../page-props.ts';
 import { attributeText, isWide, parseAttribute, searchOf, traceIdOf } from './search.ts';
 import { Trace } from './trace.tsx';
@@ -106,7 +106,6 @@ const Search = () => {
   const { query } = useAddress();
   const [isWanted, setIsWanted] = useState(false);
   const { services, names } = useServices(isWanted);
-  const listed = useLoad('applications', applications.list);
   const [id, setId] = useState('');
   const open = (event: Event): void => {
     event.preventDefault();
@@ -132,15 +131,7 @@ const Search = () => {
       </form>
       <div class="row list-filters">
         <TimeRangePicker />
-        <ChoiceFilter
-          label="Application"
-          name="app"
-          any="all"
-          choices={(listed.data?.owners ?? []).map((each) => [
-            String(each.id),
-            `${each.id} ${plainText(each.name, 40)}`,
-          ])}
-        />
+        <ApplicationFilter />
         <TextFilter label="Service" name="service" options={services} />
         <TextFilter label="Span name" name="name" options={names} />
         <TextFilter label="At least" name="min" hint="250 ms" />
@@ -230,13 +221,7 @@ const Found = () => {
               empty="No trace in this time has a span that fulfils all conditions. Take a longer time, or remove a condition."
             />
             <Pager next={page.next_cursor} />
-            <Ran
-              sql={page.sql}
-              elapsedMs={page.elapsed_ms}
-              rowsRead={page.rows_read}
-              onAgain={found.reload}
-              store="clickhouse"
-            />
+            <Ran of={page} onAgain={found.reload} store="clickhouse" />
           </>
         )
       }

@@ -21,10 +21,7 @@ export const oddWords: Readonly<Record<Oddity, readonly [word: string, sentence:
   cycle: ['ring', 'Its parents lead back to it: the ids of these spans are wrong.'],
   repeated: ['id again', 'An earlier span of this trace has the same id.'],
   before: ['clock', 'It begins before its parent: the clocks of the two hosts differ.'],
-  after: [
-    'clock',
-    'It begins after its parent ended: it ran apart from it, or the clocks of the two hosts differ.',
-  ],
+  after: ['clock', 'It begins after its parent ended: it ran apart, or two clocks differ.'],
 };
 
 const Attributes = ({

@@ -37,7 +37,7 @@ const Facts = ({ trace }: { trace: TraceAnswer }) => {
         <TooLarge
           shown={spans.length}
           total={spans_total}
-          how="They are those that began first; a parent that is not among them counts as missing. Query ClickHouse for the others."
+          how="They began first; a parent that is not among them counts as missing. The others are in ClickHouse."
         />
       )}
     </>
@@ -64,13 +64,7 @@ export const Trace = ({ id }: { id: string }) => {
           <>
             <Facts trace={trace} />
             <Waterfall trace={trace} />
-            <Ran
-              sql={trace.sql}
-              elapsedMs={trace.elapsed_ms}
-              rowsRead={trace.rows_read}
-              onAgain={loaded.reload}
-              store="clickhouse"
-            />
+            <Ran of={trace} onAgain={loaded.reload} store="clickhouse" />
             <LogsOfTrace trace={trace} />
           </>
         )}
