@@ -1,4 +1,4 @@
-import type { Period } from './period.ts';
+import { dateTimesOf, type Period } from './period.ts';
 import { type AttributeMatch, appPart, attributeParts, type Part, type Statement } from './statement.ts';
 
 /** The kinds of metrics, as the views name them. */
@@ -36,10 +36,7 @@ const ofView = (
   const where = parts.length === 0 ? '' : ` WHERE ${parts.map(([sql]) => sql).join(' AND ')}`;
   return {
     sql: `SELECT ${select} FROM ${view}${where}${after}`,
-    params: Object.assign(
-      { since: String(period.since), until: String(period.until) },
-      ...parts.map(([, params]) => params),
-    ),
+    params: Object.assign(dateTimesOf(period), ...parts.map(([, params]) => params)),
   };
 };
 

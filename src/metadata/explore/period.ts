@@ -11,6 +11,12 @@ export const bucketsMax = 600;
 /** A period from `since`, included, to `until`, not included; Unix seconds. */
 export type Period = { readonly since: number; readonly until: number };
 
+/** Its ends as parameters of type DateTime: ClickHouse reads Unix seconds only where they have five digits or more. */
+export const dateTimesOf = ({ since, until }: Period): Readonly<Record<'since' | 'until', string>> => ({
+  since: String(since).padStart(10, '0'),
+  until: String(until).padStart(10, '0'),
+});
+
 /** A period as a caller asks it; `wide` allows more than `periodMax`. */
 export type AskedPeriod = {
   readonly since?: number | undefined;

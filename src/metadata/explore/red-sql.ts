@@ -1,4 +1,4 @@
-import type { Period } from './period.ts';
+import { dateTimesOf, type Period } from './period.ts';
 import { appPart, type Part, type Statement } from './statement.ts';
 
 /** What a row of requests, errors and durations stands for. */
@@ -40,7 +40,7 @@ const columns =
 /** The view reads the spans of its conditions alone: ClickHouse moves them to the table. */
 const redSql = (
   { appId, service, operation, kinds, by }: RedConditions,
-  { since, until }: Period,
+  period: Period,
   step: number,
   more: readonly Part[],
   after: string,
@@ -54,7 +54,7 @@ const redSql = (
       `SELECT ${columns} FROM otel.otel_traces_red(since = {since:DateTime}, until = {until:DateTime}, ` +
       `step = {step:UInt32}, by = {by:String}, kinds = {kinds:Array(String)})${where}${after}`,
     params: Object.assign(
-      { since: String(since), until: String(until), step: String(step), by },
+      { ...dateTimesOf(period), step: String(step), by },
       { kinds: kinds.map((kind) => kindTexts[kind]) },
       ...parts.map(([, params]) => params),
     ),
