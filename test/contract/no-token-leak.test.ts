@@ -50,7 +50,8 @@ const questdbRows = async (): Promise<{ table: string; text: string }[]> => {
 /** Every table of ClickHouse that is written to, those of Tidemark and the server's own logs. */
 const clickhouseRows = async (): Promise<{ table: string; text: string }[]> => {
   const tables = await stack.spansQuery(
-    `SELECT database, name FROM system.tables WHERE database IN ('otel', 'default')
+    // Views compute what their tables hold.
+    `SELECT database, name FROM system.tables WHERE database IN ('otel', 'default') AND engine != 'View'
        OR (database = 'system' AND (name LIKE '%_log' OR name IN ('processes', 'errors', 'query_cache')))`,
   );
   return Promise.all(
