@@ -97,13 +97,15 @@ describe('set-up', () => {
     await page.keyboard.press('Enter');
     await page.getByRole('heading', { level: 1, name }).waitFor();
     expect(new URL(page.url()).pathname).toMatch(/^\/console\/applications\/\d+\/set-up$/);
-    await page.getByText('Waiting for the first span or log record …').waitFor();
+    await page.getByText('Waiting for the first span, log record or data point …').waitFor();
     await pressByKey(page, button(page, 'Any OpenTelemetry SDK or agent'));
     const snippet = await copied(page, 'the snippet for Any OpenTelemetry SDK or agent');
     expect(snippet).toContain('OTEL_EXPORTER_OTLP_HEADERS');
     await run('bash', ['-c', `${snippet}\nexec '${process.execPath}' '${exporter}'`]);
-    await inMain(page, 'A span or log record was stored').waitFor({ timeout: soonMs });
-    expect(await page.getByRole('status').allTextContents()).toContain('A span or log record was stored');
+    await inMain(page, 'A span, log record or data point was stored').waitFor({ timeout: soonMs });
+    expect(await page.getByRole('status').allTextContents()).toContain(
+      'A span, log record or data point was stored',
+    );
     expect(new URL(page.url()).searchParams.get('client')).toBe('variables');
   });
 
@@ -113,7 +115,9 @@ describe('set-up', () => {
     await page.getByText('Waiting for the first point …').waitFor();
     await push(report, Math.floor(Date.now() / 1000));
     await page.getByText('timestamp_unit_seconds').waitFor({ timeout: soonMs });
-    await page.getByText('send milliseconds (points) or nanoseconds (spans, log records)').waitFor();
+    await page
+      .getByText('send milliseconds (points) or nanoseconds (spans, log records, data points)')
+      .waitFor();
     await inMain(page, 'No point was stored: what came was refused or dropped').waitFor();
     await push(report, Date.now());
     await inMain(page, 'A point was stored').waitFor({ timeout: soonMs });
