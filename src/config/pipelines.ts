@@ -32,10 +32,11 @@ type Streams = StreamsFile['streams'];
 
 /** Streams that files of earlier versions do not name have those of the program. */
 const withOwn = ({ METRICS, TRACES, LOGS, OTEL_METRICS, ...others }: Streams): Streams => {
-  const own = (): Streams =>
-    checkFile(streamsFileSchema, parseYamlFile(join(ownPipelinesFolder, 'streams.yaml'))).streams;
+  if (LOGS !== undefined && OTEL_METRICS !== undefined)
+    return { METRICS, TRACES, LOGS, OTEL_METRICS, ...others };
+  const own = checkFile(streamsFileSchema, parseYamlFile(join(ownPipelinesFolder, 'streams.yaml'))).streams;
   const ownAs = (name: 'LOGS' | 'OTEL_METRICS') => {
-    const stream = own()[name];
+    const stream = own[name];
     return stream && { ...stream, replicas: TRACES.replicas };
   };
   return {
