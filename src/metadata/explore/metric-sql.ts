@@ -1,5 +1,12 @@
 import { dateTimesOf, type Period } from './period.ts';
-import { type AttributeMatch, appPart, attributeParts, type Part, type Statement } from './statement.ts';
+import {
+  type AttributeMatch,
+  appPart,
+  attributeParts,
+  type Part,
+  type Statement,
+  viewStatement,
+} from './statement.ts';
 
 /** The kinds of metrics, as the views name them. */
 export const metricKinds = ['gauge', 'sum', 'histogram', 'exponential_histogram', 'summary'] as const;
@@ -26,32 +33,18 @@ const conditionParts = ({ appId, service, name, kind }: MetricConditions): Part[
   return parts;
 };
 
-const ofView = (
-  select: string,
-  view: string,
-  period: Period,
-  parts: readonly Part[],
-  after: string,
-): Statement => {
-  const where = parts.length === 0 ? '' : ` WHERE ${parts.map(([sql]) => sql).join(' AND ')}`;
-  return {
-    sql: `SELECT ${select} FROM ${view}${where}${after}`,
-    params: Object.assign(dateTimesOf(period), ...parts.map(([, params]) => params)),
-  };
-};
-
 const attributesMax = 10;
 
 /** Metrics with the number of their series, those with most first, and the attributes with most distinct values. */
 export const metricsSql = (conditions: MetricConditions, period: Period, limit: number): Statement =>
-  ofView(
+  viewStatement(
     'AppId AS app_id, ServiceName AS service, MetricName AS name, Kind AS kind, MetricUnit AS unit, ' +
       'AggregationTemporality AS temporality, IsMonotonic AS is_monotonic, SeriesCount AS series, ' +
       `arraySlice(arrayReverseSort(each -> (each.2, each.1), AttributeValues::Array(Tuple(String, UInt64))), 1, ${attributesMax}) AS top, ` +
       'arrayMap(each -> each.1, top) AS attribute_keys, arrayMap(each -> each.2, top) AS attribute_values, ' +
       'toUnixTimestamp64Nano(LastTime) AS last_time',
     'otel.otel_metrics_series(since = {since:DateTime}, until = {until:DateTime})',
-    period,
+    dateTimesOf(period),
     conditionParts(conditions),
     ` ORDER BY series DESC, app_id, service, name, kind, temporality LIMIT ${limit}`,
   );
@@ -63,13 +56,13 @@ export const lastValuesSql = (
   period: Period,
   limit: number,
 ): Statement =>
-  ofView(
+  viewStatement(
     'AppId AS app_id, ServiceName AS service, Kind AS kind, MetricUnit AS unit, AggregationTemporality AS temporality, ' +
       'toUnixTimestamp64Nano(LastTime) AS at, toString(LastValue) AS value, LastValueInt AS value_int, ' +
       'mapKeys(Attributes) AS attribute_keys, mapValues(Attributes) AS attribute_values, ' +
       'mapKeys(ResourceAttributes) AS resource_keys, mapValues(ResourceAttributes) AS resource_values',
     'otel.otel_metrics_last(since = {since:DateTime}, until = {until:DateTime}, metric = {name:String})',
-    period,
+    dateTimesOf(period),
     [...conditionParts(conditions), ...attributeParts(attributes, ({ scope }) => columnOfScope[scope])],
     ` ORDER BY at DESC, app_id, service, Series LIMIT ${limit}`,
   );

@@ -1,5 +1,5 @@
 import { dateTimesOf, type Period } from './period.ts';
-import { appPart, type Part, type Statement } from './statement.ts';
+import { appPart, type Part, type Statement, viewStatement } from './statement.ts';
 
 /** What a row of requests, errors and durations stands for. */
 export const redGroups = ['service', 'operation'] as const;
@@ -48,17 +48,14 @@ const redSql = (
   const parts: Part[] = [...appPart(appId), ...more];
   if (service !== undefined) parts.push(['ServiceName = {service:String}', { service }]);
   if (operation !== undefined) parts.push(['Operation = {operation:String}', { operation }]);
-  const where = parts.length === 0 ? '' : ` WHERE ${parts.map(([sql]) => sql).join(' AND ')}`;
-  return {
-    sql:
-      `SELECT ${columns} FROM otel.otel_traces_red(since = {since:DateTime}, until = {until:DateTime}, ` +
-      `step = {step:UInt32}, by = {by:String}, kinds = {kinds:Array(String)})${where}${after}`,
-    params: Object.assign(
-      { ...dateTimesOf(period), step: String(step), by },
-      { kinds: kinds.map((kind) => kindTexts[kind]) },
-      ...parts.map(([, params]) => params),
-    ),
-  };
+  return viewStatement(
+    columns,
+    'otel.otel_traces_red(since = {since:DateTime}, until = {until:DateTime}, ' +
+      'step = {step:UInt32}, by = {by:String}, kinds = {kinds:Array(String)})',
+    { ...dateTimesOf(period), step: String(step), by, kinds: kinds.map((kind) => kindTexts[kind]) },
+    parts,
+    after,
+  );
 };
 
 /** A row for each service or operation, those with most requests first. */

@@ -8,6 +8,21 @@ export type Statement = { readonly sql: string; readonly params: Params };
 /** A condition and its values. */
 export type Part = readonly [sql: string, params: Params];
 
+/** A query of a view whose rows fulfil all conditions; `params` are those of the view. */
+export const viewStatement = (
+  select: string,
+  view: string,
+  params: Params,
+  conditions: readonly Part[],
+  after: string,
+): Statement => {
+  const where = conditions.length === 0 ? '' : ` WHERE ${conditions.map(([sql]) => sql).join(' AND ')}`;
+  return {
+    sql: `SELECT ${select} FROM ${view}${where}${after}`,
+    params: Object.assign({}, params, ...conditions.map(([, values]) => values)),
+  };
+};
+
 /** An attribute that has exactly this value. */
 export type AttributeMatch = { readonly key: string; readonly value: string };
 
