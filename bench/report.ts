@@ -41,7 +41,7 @@ export const combineRows = (repeats: readonly (readonly Row[])[]): Row[] =>
 /** Prints rows for people, then each as a JSON line for programs. */
 export const printRows = (
   title: string,
-  item: 'points' | 'spans' | 'data points',
+  item: 'points' | 'spans' | 'data points' | 'items',
   rows: readonly Row[],
 ): void => {
   const out = (text: string): void => {

@@ -1,21 +1,26 @@
-import { buildItemsMessage, type ItemsFragment } from '../src/ingress/otlp/publish.ts';
+import { buildItemsMessage, type ItemsFragment, itemsMessageParts } from '../src/ingress/otlp/message.ts';
 import { defaultTimePolicy } from '../src/model/time.ts';
 import { countedBase } from '../src/model/uid.ts';
 import { jsonMetrics } from '../src/rules/data-points/json-metrics.ts';
 import { protobufMetrics } from '../src/rules/data-points/protobuf-metrics.ts';
+import { jsonLogs } from '../src/rules/logs/json-logs.ts';
+import { protobufLogs } from '../src/rules/logs/protobuf-logs.ts';
 import { jsonTraces } from '../src/rules/spans/json-traces.ts';
 import { protobufTraces } from '../src/rules/spans/protobuf-traces.ts';
 import { spansTable } from '../src/stores/clickhouse/item-tables.ts';
 import { decodeBlocksEnvelope } from '../src/wire/blocks-envelope.ts';
 import { readBlockKeys } from '../src/wire/native/block-keys.ts';
+import { mergeBlocks } from '../src/wire/native/block-merger.ts';
 import {
   defaultItemLimits,
   type EncodedItems,
   type ItemsContext,
   type ItemsOwner,
 } from '../src/wire/otlp/types.ts';
-import { metricBodies } from './data-point-bodies.ts';
+import { metricBodies as bodiesOfShape } from './data-point-bodies.ts';
 import { walkedTraces } from './json-walk.ts';
+import { logBodies } from './log-bodies.ts';
+import { metricBodies } from './metric-bodies.ts';
 import { printRows, type Row } from './report.ts';
 import { sdkBodies, spanBodies } from './span-bodies.ts';
 
@@ -41,7 +46,7 @@ const contextAt = (arrivedAt: number): ItemsContext => ({
 const measure = <T>(
   stage: string,
   inputs: readonly T[],
-  work: (input: T) => void,
+  work: (input: T, place: number) => void,
   details: object = {},
 ): Row => {
   const rounds: { seconds: number; cpu: number }[] = [];
@@ -49,7 +54,7 @@ const measure = <T>(
   while (rounds.length < roundsMin || performance.now() - begin < secondsPerStage * 1000) {
     const cpuStart = process.cpuUsage();
     const start = performance.now();
-    for (const input of inputs) work(input);
+    for (const [place, input] of inputs.entries()) work(input, place);
     const cpu = process.cpuUsage(cpuStart);
     rounds.push({ seconds: (performance.now() - start) / 1000, cpu: (cpu.user + cpu.system) / 1e6 });
   }
@@ -149,8 +154,8 @@ export const measureDataPointStages = (): Row[] => {
   const bounded: ItemsContext = { ...context, admitsSeries: () => true };
   const shapes = ['sums', 'histograms', 'exponential histograms'] as const;
   return shapes.flatMap((shape) => {
-    const json = metricBodies('json', shape, bodiesCount, spansPerBody, nowMs);
-    const protobuf = metricBodies('protobuf', shape, bodiesCount, spansPerBody, nowMs);
+    const json = bodiesOfShape('json', shape, bodiesCount, spansPerBody, nowMs);
+    const protobuf = bodiesOfShape('protobuf', shape, bodiesCount, spansPerBody, nowMs);
     const size = (bodies: readonly Buffer[]): number =>
       Math.round(bodies.reduce((total, { length }) => total + length, 0) / bodies.length / spansPerBody);
     const details = { body_bytes: size(protobuf) };
@@ -164,7 +169,56 @@ export const measureDataPointStages = (): Row[] => {
   });
 };
 
+/** The bounds of transfer, and about the messages of one of its writes. */
+const mergeBounds = { rowsMax: 8_192, bytesMax: 4 * 2 ** 20 };
+
+/** From the body to the block of a message, and from the messages of a write to the bodies of its inserts, of every signal. */
+export const measureSignalStages = (): Row[] => {
+  const nowMs = Date.now();
+  const context: ItemsContext = { ...contextAt(nowMs), admitsSeries: () => true };
+  const signals = [
+    { name: 'spans', pipeline: 'traces', bodies: spanBodies, protobuf: protobufTraces, json: jsonTraces },
+    { name: 'log records', pipeline: 'logs', bodies: logBodies, protobuf: protobufLogs, json: jsonLogs },
+    {
+      name: 'data points',
+      pipeline: 'otel_metrics',
+      bodies: metricBodies,
+      protobuf: protobufMetrics,
+      json: jsonMetrics,
+    },
+  ] as const;
+  return signals.flatMap(({ name, pipeline, bodies: bodiesOf, protobuf, json }) => {
+    const bodies = bodiesOf('protobuf', bodiesCount, spansPerBody, nowMs);
+    const base = countedBase(1, 0);
+    const fragments = bodies.flatMap((body) =>
+      protobuf.encode(body, context).runs.map((run) => ({ pipeline, run, base, arrivedAt: nowMs })),
+    );
+    const messages = fragments.map((fragment) => buildItemsMessage(fragment));
+    const tables = Map.groupBy(
+      fragments.flatMap(({ run }) => run.parts),
+      ({ itemTable }) => itemTable,
+    );
+    const writes = [...tables.values()].map((parts) => parts.map(({ block }) => block));
+    const bytes = messages.reduce((total, { length }) => total + length, 0);
+    return [
+      measure(`${name}, protobuf to blocks`, bodies, (body) => protobuf.encode(body, context), {
+        bytes: Math.round(bytes / bodies.length / spansPerBody),
+      }),
+      measure(`${name}, JSON to blocks`, bodiesOf('json', bodiesCount, spansPerBody, nowMs), (body) =>
+        json.encode(body, context),
+      ),
+      measure(`${name}, parts of a message`, fragments, (fragment) => itemsMessageParts(fragment)),
+      measure(`${name}, messages read`, messages, (payload) => decodeBlocksEnvelope(payload, 1)),
+      // All bodies in one write.
+      measure(`${name}, blocks merged`, Array.from({ length: bodiesCount }), (_, place) => {
+        if (place === 0) for (const blocks of writes) mergeBlocks(blocks, mergeBounds);
+      }),
+    ];
+  });
+};
+
 if (import.meta.main) {
+  printRows('From bodies to blocks to inserts, one core, 100 items a body', 'items', measureSignalStages());
   printRows('Stages of an export, one core, 100 spans × 10 attributes a body', 'spans', measureSpanStages());
   printRows('Stages of an export of data points, one core', 'data points', measureDataPointStages());
 }

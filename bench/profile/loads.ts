@@ -11,7 +11,11 @@ const pointsLoad = (points: number, connections: number): NamedLoad => ({
 });
 
 const ways: readonly OtlpWay[] = ['json', 'protobuf', 'grpc'];
-const otlpNames: Readonly<Record<string, OtlpSignal>> = { spans: 'traces', logs: 'logs' };
+const otlpNames: Readonly<Record<string, OtlpSignal>> = {
+  spans: 'traces',
+  logs: 'logs',
+  metrics: 'metrics',
+};
 
 /** The loads that a role is profiled under. */
 export const namedLoads: ReadonlyMap<string, NamedLoad> = new Map([
