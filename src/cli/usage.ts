@@ -60,7 +60,8 @@ const failingSchema = z.object({
 
 const answerOf = <T extends z.ZodType>(item: T) => z.object({ items: z.array(item) });
 
-type By = 'business' | 'owner' | 'day';
+const groups = ['owner', 'business', 'day', 'signal', 'owner_signal'] as const;
+type By = (typeof groups)[number];
 
 type UsageOptions = JsonOption &
   OwnerOptions & {
@@ -95,12 +96,16 @@ const groupTitles: Readonly<Record<By, readonly string[]>> = {
   owner: ['WHOSE', 'BUSINESS'],
   business: ['BUSINESS'],
   day: ['DAY'],
+  signal: ['PIPELINE'],
+  owner_signal: ['WHOSE', 'PIPELINE', 'BUSINESS'],
 };
 
 const groupCells: Readonly<Record<By, (usage: Usage) => readonly string[]>> = {
   owner: (usage) => [ownerText(usage), bizText(usage)],
   business: (usage) => [bizText(usage)],
   day: ({ day }) => [day ?? nothing],
+  signal: ({ pipeline }) => [pipeline ?? nothing],
+  owner_signal: (usage) => [ownerText(usage), usage.pipeline ?? nothing, bizText(usage)],
 };
 
 const printUsage = (by: By, items: readonly Usage[]): void =>
@@ -184,7 +189,7 @@ const failing = async (options: UsageOptions): Promise<void> => {
 };
 
 const disk = ({ by, ...options }: UsageOptions): Promise<void> => {
-  if (by === 'business')
+  if (by !== 'owner' && by !== 'day')
     throw new Fault(
       'permanent',
       'invalid_value',
@@ -201,8 +206,11 @@ export const registerUsage = (program: Command): void => {
       'print requests, items and bytes of data ids and applications, their bytes on the disks, who is silent, and who fails authorisation',
     )
     .addOption(
-      new Option('--by <group>', 'one line per data id or application, per business, or per day (UTC)')
-        .choices(['owner', 'business', 'day'])
+      new Option(
+        '--by <group>',
+        'one line per data id or application, per business, per day (UTC), per signal, or per signal of each owner',
+      )
+        .choices(groups)
         .default('owner'),
     )
     .option('--since <duration>', 'of the last 1h, 1d (default; --failing: 7d), 30d', durationArgument)

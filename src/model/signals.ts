@@ -94,6 +94,11 @@ export const ownerConditions = {
   appId: `pipeline IN (${applicationPipelines.map((name) => `'${name}'`).join(', ')}) AND app_id = {appId:Int64}`,
 } as const satisfies OwnerConditions;
 
+/** SQL: the pipeline of the column `stream`, which names no stream but those of items. */
+export const pipelineOfStreamColumn = `multiIf(${applicationPipelines
+  .map((name) => `stream = '${signals[name].stream}', '${name}'`)
+  .join(', ')}, 'metrics')`;
+
 /** SQL: the stream of the column `pipeline`; one name stands for all streams of a signal. */
 export const streamOfPipeline = `multiIf(${applicationPipelines
   .map((name) => `pipeline = '${name}', '${signals[name].stream}'`)

@@ -140,6 +140,7 @@ export type DoubtfulLine = {
  * receiver counted them. Counts are cumulative: of the lines with one owner, minute, life and `line` the highest `version` stands.
  */
 export type UsageLine = {
+  readonly pipeline: Pipeline;
   readonly data_id: number;
   readonly app_id: number;
   readonly minute: string;

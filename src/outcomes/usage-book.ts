@@ -200,6 +200,7 @@ class Book implements UsageBook {
   private lineOf(life: number, counted: Counted): UsageLine {
     const { pipeline, owner, minute, line, requests, wireBytes, inflatedBytes, secondMax, lastAt } = counted;
     return {
+      pipeline,
       ...ownerColumns(pipeline, owner),
       minute: minuteText(minute * minuteMs),
       life,

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { type Pipeline, pipelineOfStreamColumn, pipelines } from '../model/signals.ts';
 import { type Clickhouse, database } from '../stores/clickhouse/client.ts';
 import { ledgerTables } from './rows.ts';
 
@@ -62,7 +63,14 @@ export const addUsage = (left: Usage, right: Usage): Usage => {
   };
 };
 
-const groupRow = { of_data_id: z.coerce.number(), of_app_id: z.coerce.number(), day: z.string() };
+const groupRow = {
+  of_data_id: z.coerce.number(),
+  of_app_id: z.coerce.number(),
+  day: z.string(),
+  of_pipeline: z.union([z.enum(pipelines), z.literal('')]),
+};
+type GroupRow = z.output<z.ZodObject<typeof groupRow>>;
+
 const requestsRow = z.object({
   ...groupRow,
   request_count: z.coerce.number(),
@@ -79,15 +87,22 @@ const sendersRow = z.object({
 const itemsRow = z.object({ ...groupRow, item_count: z.coerce.number() });
 const refusalsRow = z.object({ ...groupRow, refused: z.coerce.number(), repeated: z.coerce.number() });
 
-/** The groups that usage is read by. A day is one of UTC. */
-export type UsageGroup = 'owner' | 'day';
+/** The groups that usage is read by: owners, the pipelines of each owner, or days of UTC. */
+export type UsageGroup = 'owner' | 'pipeline' | 'day';
 
+// Not under the names of the columns: WHERE would take them for these.
 const groupColumns = {
   owner: "data_id AS of_data_id, app_id AS of_app_id, '' AS day",
-  // Not under the names of the columns: WHERE would take them for these.
+  pipeline: "data_id AS of_data_id, app_id AS of_app_id, '' AS day",
   day: 'toInt64(0) AS of_data_id, toInt64(0) AS of_app_id, toString(toDate(minute)) AS day',
 } as const;
-const groupKeys = { owner: 'data_id, app_id', day: 'toDate(minute)' } as const;
+const groupKeys = {
+  owner: 'data_id, app_id',
+  pipeline: 'data_id, app_id, of_pipeline',
+  day: 'toDate(minute)',
+} as const;
+/** Lines of earlier programs do not name it: those of data ids are of metrics, those of applications of any. */
+const usagePipeline = "if(pipeline = '' AND data_id != 0, 'metrics', toString(pipeline))";
 
 /** The queries of `readUsage`, with their parameters. */
 export const usageQueries = ({ since, until, owners }: UsageFilter, by: UsageGroup) => {
@@ -97,17 +112,20 @@ export const usageQueries = ({ since, until, owners }: UsageFilter, by: UsageGro
   const where = owners === undefined ? times : `${times} AND ${chosen}`;
   const known = owners === undefined ? `${times} AND (data_id != 0 OR app_id != 0)` : where;
   const table = (name: string): string => `${database}.${name} FINAL`;
-  const [columns, keys] = [groupColumns[by], groupKeys[by]];
+  const keys = groupKeys[by];
+  const columns = (pipeline: string): string =>
+    `${groupColumns[by]}, ${by === 'pipeline' ? pipeline : "''"} AS of_pipeline`;
   return {
-    requests: `SELECT ${columns}, sum(requests) AS request_count, sum(wire_bytes) AS wire, sum(inflated_bytes) AS inflated,
+    requests: `SELECT ${columns(usagePipeline)}, sum(requests) AS request_count, sum(wire_bytes) AS wire, sum(inflated_bytes) AS inflated,
         max(second_max) AS busiest_max
       FROM ${table(ledgerTables.usage)} WHERE ${where} GROUP BY ${keys}`,
     // Of any version: the last request of a line is in its last one.
-    senders: `SELECT ${columns}, toUnixTimestamp64Milli(max(last_at)) AS last_ms, argMax(sender, last_at) AS last_sender,
+    senders: `SELECT ${columns(usagePipeline)}, toUnixTimestamp64Milli(max(last_at)) AS last_ms, argMax(sender, last_at) AS last_sender,
         argMax(sdk, last_at) AS last_sdk
       FROM ${database}.${ledgerTables.usage} WHERE ${where} GROUP BY ${keys}`,
-    items: `SELECT ${columns}, sum(items) AS item_count FROM ${table(ledgerTables.published)} WHERE ${known} GROUP BY ${keys}`,
-    refusals: `SELECT ${columns}, sumIf(requests, kind = 'refused') AS refused, sumIf(requests, kind = 'duplicate') AS repeated
+    items: `SELECT ${columns(pipelineOfStreamColumn)}, sum(items) AS item_count
+      FROM ${table(ledgerTables.published)} WHERE ${known} GROUP BY ${keys}`,
+    refusals: `SELECT ${columns('toString(pipeline)')}, sumIf(requests, kind = 'refused') AS refused, sumIf(requests, kind = 'duplicate') AS repeated
       FROM ${table(ledgerTables.refusals)} WHERE ${known} GROUP BY ${keys}`,
     params: {
       since,
@@ -123,15 +141,19 @@ const settings = { optimize_aggregation_in_order: 1 };
 const byPartition = { do_not_merge_across_partitions_select_final: 1 };
 const timeoutMs = 25_000;
 
+/** The usage of one group: 0, '' and undefined where the groups have no owner, day or pipeline, or it is not known. */
+export type FoundUsage = Usage &
+  UsageOwner & { readonly day: string; readonly pipeline: Pipeline | undefined };
+
 /**
- * The usage of each data id and application in a period, or of all of them by day, in no order. Owners with refused requests alone are
- * included. Throws the Faults of the ClickHouse client.
+ * The usage of each data id and application in a period, also by pipeline, or of all of them by day, in no order. Owners with refused
+ * requests alone are included. Throws the Faults of the ClickHouse client.
  */
 export const readUsage = async (
   clickhouse: Clickhouse,
   filter: UsageFilter,
   by: UsageGroup,
-): Promise<(Usage & UsageOwner & { readonly day: string })[]> => {
+): Promise<FoundUsage[]> => {
   const { requests, senders, items, refusals, params } = usageQueries(filter, by);
   const options = { params, settings, timeoutMs };
   const [used, seen, published, refused] = await Promise.all([
@@ -140,11 +162,12 @@ export const readUsage = async (
     clickhouse.rows(itemsRow, items, options),
     clickhouse.rows(refusalsRow, refusals, options),
   ]);
-  const groups = new Map<string, Usage & UsageOwner & { day: string }>();
-  const add = (row: { of_data_id: number; of_app_id: number; day: string }, usage: Partial<Usage>): void => {
-    const { of_data_id: dataId, of_app_id: appId, day } = row;
-    const key = `${dataId} ${appId} ${day}`;
-    groups.set(key, { ...(groups.get(key) ?? { ...noUsage, dataId, appId, day }), ...usage });
+  const groups = new Map<string, FoundUsage>();
+  const add = (row: GroupRow, usage: Partial<Usage>): void => {
+    const { of_data_id: dataId, of_app_id: appId, day, of_pipeline: name } = row;
+    const key = `${dataId} ${appId} ${day} ${name}`;
+    const pipeline = name === '' ? undefined : name;
+    groups.set(key, { ...(groups.get(key) ?? { ...noUsage, dataId, appId, day, pipeline }), ...usage });
   };
   for (const row of used)
     add(row, {

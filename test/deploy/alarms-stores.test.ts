@@ -71,7 +71,7 @@ const hoursAgo = (hours: number): string => `toDateTime64(now64(3) - INTERVAL ${
 const useDaily = (dataId: number): Promise<void> => {
   const rows = Array.from({ length: 8 }, (_, day) => {
     const at = hoursAgo(25 + 24 * day);
-    return `(${dataId}, 0, toStartOfMinute(${at}), 1, 1, 1, 1, 1, 1, ${at}, '10.0.0.9', 'job', 1)`;
+    return `(${dataId}, 0, toStartOfMinute(${at}), 1, 1, 1, 1, 1, 1, ${at}, '10.0.0.9', 'job', 1, 'metrics')`;
   });
   return clickhouse(`INSERT INTO otel.ingest_usage VALUES ${rows.join(', ')}`);
 };

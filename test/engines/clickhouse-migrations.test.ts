@@ -53,6 +53,7 @@ const names = [
   '033_otel_metrics_exponential_histogram_quantiles',
   '034_otel_metrics_last',
   '035_otel_metrics_series',
+  '036_ingest_usage_pipeline',
 ];
 const version = names.length;
 const log = createLog('test', 'silent');

@@ -187,9 +187,11 @@ describe('usage', () => {
 const hoursAgo = (hours: number): string =>
   new Date(Date.now() - hours * 3_600_000).toISOString().slice(0, 19).replace('T', ' ');
 
-/** A row of usage that came this many hours ago. */
-const usedAt = (owner: { data_id?: number; app_id?: number }, hours: number): string =>
-  `(${owner.data_id ?? 0}, ${owner.app_id ?? 0}, toStartOfMinute(toDateTime('${hoursAgo(hours)}', 'UTC')), 1, 1, 1, 1, 1, 1, toDateTime64('${hoursAgo(hours)}', 3, 'UTC'), '10.0.0.9', 'job', 1)`;
+type Owner = { readonly data_id?: number; readonly app_id?: number };
+
+/** A row of usage that came this many hours ago; without a pipeline it is one of an earlier version. */
+const usedAt = (owner: Owner, hours: number, pipeline = ''): string =>
+  `(${owner.data_id ?? 0}, ${owner.app_id ?? 0}, toStartOfMinute(toDateTime('${hoursAgo(hours)}', 'UTC')), 1, 1, 1, 1, 1, 1, toDateTime64('${hoursAgo(hours)}', 3, 'UTC'), '10.0.0.9', 'job', 1, '${pipeline}')`;
 
 const daily = (from: number, days: number): number[] =>
   Array.from({ length: days }, (_, day) => from + 24 * day + (day % 2 === 0 ? 0 : 0.5));
@@ -200,8 +202,47 @@ const run = async (statement: string): Promise<void> => {
   await clickhouse.close();
 };
 
-const insertUsage = (owner: { data_id?: number; app_id?: number }, hours: readonly number[]): Promise<void> =>
+const insertUsage = (owner: Owner, hours: readonly number[]): Promise<void> =>
   run(`INSERT INTO otel.ingest_usage VALUES ${hours.map((each) => usedAt(owner, each)).join(', ')}`);
+
+describe('usage by signal', () => {
+  it('divides an application; what an earlier version counted without a signal stands apart', async () => {
+    const app = await stack.createApplication('signals', { mon_biz_id: 11 });
+    const owner = { app_id: app.app_id };
+    const published = (stream: string, items: number): string =>
+      `('${stream}', 7, toStartOfMinute(now()), 0, ${app.app_id}, 1, ${items}, ${items}, 1, {}, 1, 1, 1, 1, 1, now())`;
+    await run(`INSERT INTO otel.ingest_published VALUES ${published('TRACES', 5)}, ${published('LOGS', 6)}`);
+    const rows = [usedAt(owner, 2, 'traces'), usedAt(owner, 3, 'logs'), usedAt(owner, 4)];
+    for (const row of rows) await run(`INSERT INTO otel.ingest_usage VALUES ${row}`);
+    const bySignal = [
+      ['traces', 1, 5],
+      ['logs', 1, 6],
+      [null, 1, 0],
+    ];
+    const shown = async (by: string) =>
+      (await usage(`?app_id=${app.app_id}&by=${by}`)).map((row) => [
+        row['pipeline'],
+        row.requests,
+        row.items,
+      ]);
+    expect(await shown('signal')).toEqual(bySignal);
+    expect((await shown('owner_signal')).toSorted()).toEqual(bySignal.toSorted());
+    expect(await shown('owner')).toEqual([[null, 3, 11]]);
+    const text = await cli.text(`usage --by owner_signal --biz 11`);
+    expect(text).toMatch(new RegExp(`^application ${app.app_id} +logs +11 +1 +6 `, 'm'));
+  });
+
+  it('sums all owners, and earlier rows of a data id are points', async () => {
+    const { data_source: old } = await stack.createReport('old', { mon_biz_id: 12 });
+    await insertUsage({ data_id: old.mon_data_id }, [2]);
+    const items = await usage('?by=signal');
+    expect(items.map((row) => row['pipeline'])).toEqual(['metrics', 'traces', 'logs', null]);
+    expect(items[0]).toMatchObject({ mon_biz_id: null, data_id: 0, requests: 3, items: 52 });
+    expect(await usage('?by=signal&mon_biz_id=12')).toMatchObject([{ pipeline: 'metrics', requests: 1 }]);
+    expect(await cli.text('usage --by signal')).toMatch(/^metrics +3 +52 /m);
+    expect(await cli.text('usage --by signal --csv --biz 12')).toMatch(/\r\n,metrics,0,0,,1,0,/);
+  });
+});
 
 const itemsSchema = z.object({ items: z.array(z.looseObject({ data_id: z.number(), app_id: z.number() })) });
 

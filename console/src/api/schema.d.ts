@@ -2653,7 +2653,7 @@ export interface components {
             /** @description null for a day, and for owners without a record */
             mon_biz_id: number | null;
             /**
-             * @description null for an application, which may have several, for a business and for a day
+             * @description null for an application by owner, for a business and for a day; by signal, for requests that an earlier version counted without it
              * @enum {string|null}
              */
             pipeline: "metrics" | "traces" | "logs" | "otel_metrics" | null;
@@ -6725,7 +6725,7 @@ export interface operations {
                 since?: number;
                 /** @description Up to this time, Unix seconds */
                 until?: number;
-                by?: "owner" | "business" | "day";
+                by?: "owner" | "business" | "day" | "signal" | "owner_signal";
                 /** @description Only the owners of this business */
                 mon_biz_id?: number;
                 format?: "json" | "csv";

@@ -1,8 +1,15 @@
 import { z } from 'zod';
 import { type CsvCell, csvText } from '../../model/csv.ts';
-import { pipelines } from '../../model/signals.ts';
+import { type Pipeline, pipelines } from '../../model/signals.ts';
 import { type FailingSender, readFailingSenders } from '../../outcomes/failing-senders.ts';
-import { addUsage, noUsage, readUsage, type Usage, type UsageOwner } from '../../outcomes/usage.ts';
+import {
+  addUsage,
+  type FoundUsage,
+  noUsage,
+  readUsage,
+  type Usage,
+  type UsageGroup,
+} from '../../outcomes/usage.ts';
 import { fieldFault } from '../problem.ts';
 import type { Records } from '../records/store.ts';
 import { bizOfOwner, ownersOfBiz, silentProducers } from '../usage.ts';
@@ -17,7 +24,11 @@ const noticed = z.number().nullable();
 const pipelineShown = z
   .enum(pipelines)
   .nullable()
-  .meta({ description: 'null for an application, which may have several, for a business and for a day' });
+  .meta({
+    description:
+      'null for an application by owner, for a business and for a day; by signal, for requests that an earlier version counted ' +
+      'without it',
+  });
 
 const usageRow = z
   .strictObject({
@@ -49,7 +60,6 @@ const usageRow = z
   .meta({ id: 'Usage' });
 
 type UsageRow = z.output<typeof usageRow>;
-type Found = Usage & UsageOwner & { readonly day: string };
 
 type Group = Pick<UsageRow, 'mon_biz_id' | 'pipeline' | 'data_id' | 'app_id' | 'day'>;
 
@@ -67,13 +77,13 @@ const shownUsage = (group: Group, usage: Usage): UsageRow => ({
   last_sdk: usage.sdk,
 });
 
-const byOwner = (records: Records, found: readonly Found[]): UsageRow[] =>
+const byOwner = (records: Records, found: readonly FoundUsage[]): UsageRow[] =>
   found
     .map((usage) =>
       shownUsage(
         {
           mon_biz_id: bizOfOwner(records, usage),
-          pipeline: usage.dataId === 0 ? null : 'metrics',
+          pipeline: usage.dataId === 0 ? (usage.pipeline ?? null) : 'metrics',
           data_id: usage.dataId,
           app_id: usage.appId,
           day: null,
@@ -81,11 +91,18 @@ const byOwner = (records: Records, found: readonly Found[]): UsageRow[] =>
         usage,
       ),
     )
-    .toSorted((a, b) => b.items - a.items || a.data_id - b.data_id || a.app_id - b.app_id);
+    .toSorted(
+      (a, b) =>
+        b.items - a.items ||
+        a.data_id - b.data_id ||
+        a.app_id - b.app_id ||
+        b.requests - a.requests ||
+        (a.pipeline ?? '').localeCompare(b.pipeline ?? ''),
+    );
 
 const ofGroup = { pipeline: null, data_id: 0, app_id: 0 } as const;
 
-const byBusiness = (records: Records, found: readonly Found[]): UsageRow[] => {
+const byBusiness = (records: Records, found: readonly FoundUsage[]): UsageRow[] => {
   const sums = new Map<number | null, Usage>();
   for (const usage of found) {
     const biz = bizOfOwner(records, usage);
@@ -96,7 +113,17 @@ const byBusiness = (records: Records, found: readonly Found[]): UsageRow[] => {
     .toSorted((a, b) => b.items - a.items || (a.mon_biz_id ?? 0) - (b.mon_biz_id ?? 0));
 };
 
-const byDay = (found: readonly Found[]): UsageRow[] =>
+const bySignal = (found: readonly FoundUsage[]): UsageRow[] => {
+  const sums = new Map<Pipeline | undefined, Usage>();
+  for (const usage of found) sums.set(usage.pipeline, addUsage(sums.get(usage.pipeline) ?? noUsage, usage));
+  return [...pipelines, undefined].flatMap((pipeline) => {
+    const sum = sums.get(pipeline);
+    if (sum === undefined) return [];
+    return shownUsage({ ...ofGroup, mon_biz_id: null, pipeline: pipeline ?? null, day: null }, sum);
+  });
+};
+
+const byDay = (found: readonly FoundUsage[]): UsageRow[] =>
   found
     .map((usage) => shownUsage({ ...ofGroup, mon_biz_id: null, day: usage.day }, usage))
     .toSorted((a, b) => (a.day ?? '').localeCompare(b.day ?? ''));
@@ -134,9 +161,15 @@ const usageQuery = z.strictObject({
   ...ownerQuery,
   ...timeQuery,
   by: z
-    .enum(['owner', 'business', 'day'], 'must be owner, business or day')
+    .enum(
+      ['owner', 'business', 'day', 'signal', 'owner_signal'],
+      'must be owner, business, day, signal or owner_signal',
+    )
     .default('owner')
-    .meta({ description: 'One row per data id or application, per business, or per day of UTC' }),
+    .meta({
+      description:
+        'One row per data id or application, per business, per day of UTC, per signal, or per signal of each owner',
+    }),
   mon_biz_id: bizQuery,
   format: z
     .enum(['json', 'csv'], 'must be json or csv')
@@ -154,6 +187,20 @@ const ownersAsked = (records: Records, query: z.output<typeof usageQuery>) => {
   if (dataId !== undefined || appId !== undefined)
     throw fieldFault('invalid_value', 'mon_biz_id', 'cannot be combined with data_id or app_id');
   return ownersOfBiz(records, biz);
+};
+
+/** What is read for each `by`, and its rows. */
+const groups: Readonly<
+  Record<
+    z.output<typeof usageQuery>['by'],
+    { readonly readBy: UsageGroup; rows(records: Records, found: readonly FoundUsage[]): UsageRow[] }
+  >
+> = {
+  owner: { readBy: 'owner', rows: byOwner },
+  business: { readBy: 'owner', rows: byBusiness },
+  day: { readBy: 'day', rows: (_, found) => byDay(found) },
+  signal: { readBy: 'pipeline', rows: (_, found) => bySignal(found) },
+  owner_signal: { readBy: 'pipeline', rows: byOwner },
 };
 
 const usage = ({ outcomes }: ApiDeps): Endpoint =>
@@ -175,9 +222,8 @@ const usage = ({ outcomes }: ApiDeps): Endpoint =>
       const owners = ownersAsked(records, query);
       // A minute that the period cuts counts whole.
       const filter = { since: since - (since % 60), until: until + 1, owners };
-      const found = await readUsage(outcomes.clickhouse, filter, query.by === 'day' ? 'day' : 'owner');
-      const rows = { owner: byOwner, business: byBusiness, day: (_: Records, days: Found[]) => byDay(days) };
-      const items = rows[query.by](records, found);
+      const { readBy, rows } = groups[query.by];
+      const items = rows(records, await readUsage(outcomes.clickhouse, filter, readBy));
       return { body: { since, until, items }, csv: () => csvOf(items) };
     },
   });

@@ -32,12 +32,19 @@ describe('the usage of an owner', () => {
     book.add('traces', 7, minuteAt, 1, 2, { address: '::1', sdk: '', secrets: [] });
     expect(flush()).toEqual([
       {
-        ...{ data_id: 7, app_id: 0, minute: '2026-05-30 01:20:00', life: 77, line: 1, version: 1 },
+        ...{ pipeline: 'metrics', data_id: 7, app_id: 0, minute: '2026-05-30 01:20:00' },
+        ...{ life: 77, line: 1, version: 1 },
         ...{ requests: 5, wire_bytes: 50, inflated_bytes: 125, second_max: 3 },
         ...{ last_at: '2026-05-30 01:20:59.999', sender: '10.0.0.7', sdk: 'agent/1' },
       },
       expect.objectContaining({ data_id: 7, minute: '2026-05-30 01:21:00', line: 2, requests: 1 }),
-      expect.objectContaining({ data_id: 0, app_id: 7, requests: 1, wire_bytes: 1, inflated_bytes: 2 }),
+      expect.objectContaining({
+        pipeline: 'traces',
+        data_id: 0,
+        app_id: 7,
+        wire_bytes: 1,
+        inflated_bytes: 2,
+      }),
     ]);
   });
 
