@@ -1,11 +1,10 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { setTimeout as delay } from 'node:timers/promises';
 import { type Stack, startStack } from '../test/support/stack/stack.ts';
 import { type Latency, measureLatency, type Probe, pointsProbe, spansProbe } from './latency.ts';
 import { cpuPerMillion, type MeasureOptions, measureRate, type Rate, type Subject } from './rate.ts';
 import type { Row } from './report.ts';
-import { rounded, spreadOf } from './statistics.ts';
+import { median, rounded, spreadOf } from './statistics.ts';
 import { type Encoding, ownRoles, pushSubject, spansSubject } from './subjects.ts';
 
 export type LineOptions = MeasureOptions & {
@@ -20,11 +19,15 @@ export type LineOptions = MeasureOptions & {
 };
 
 const warmSecondsMax = 5;
-const mergeMsMax = 60_000;
-const lookEveryMs = 200;
-const quietLooks = 5;
 const spansPerRequest = 100;
 const connections = 8;
+
+/** The machine during these measurements, which tells how far to trust them: `calibrate`, and stores that were still at work. */
+export const machineOf = (rates: readonly Rate[]) => ({
+  calibration_ms: rounded(median(rates.flatMap(({ calibrationMs }) => calibrationMs))),
+  calibration_ms_max: Math.max(...rates.flatMap(({ calibrationMs }) => calibrationMs)),
+  unsettled: rates.filter(({ isSettled }) => !isSettled).length,
+});
 
 /** The result of repeated runs of a line: the median of each figure, for the two main ones also the least and the greatest. */
 export const lineRow = (stage: string, rates: readonly Rate[]): Row => {
@@ -52,6 +55,7 @@ export const lineRow = (stage: string, rates: readonly Rate[]): Row => {
     ...Object.fromEntries(
       roles.map((role) => [`cpu_${role}`, middle((rate) => cpuPerMillion(rate, [role]))]),
     ),
+    ...machineOf(rates),
     cpu_generator: middle((rate) => (rate.generatorCpu / rate.acknowledged) * 1e6),
     ...Object.fromEntries(
       roles.map((role) => [
@@ -117,16 +121,6 @@ export const withStack = async <T>(
   }
 };
 
-/** A store that still merges the rows of the full load is not yet at half load. */
-const untilMerged = async (stack: Stack): Promise<void> => {
-  const merges = async (): Promise<number> =>
-    Number((await stack.spansQuery('SELECT count() AS merges FROM system.merges'))[0]?.['merges']);
-  const deadline = performance.now() + mergeMsMax;
-  // There are moments without a merge between two.
-  for (let quiet = 0; quiet < quietLooks && performance.now() < deadline; await delay(lookEveryMs))
-    quiet = (await merges()) === 0 ? quiet + 1 : 0;
-};
-
 const latencyAtHalf = async (
   subject: Subject,
   probe: () => Probe,
@@ -169,7 +163,6 @@ export const measureSpans = (
       if (!isGuarded) await measureRate(subject, guardSeconds, 0);
       const row = lineRow(stage, await repeatLine(subject, options));
       const probe = (): Probe => spansProbe(stack, subject.token);
-      if (options.hasLatency) await untilMerged(stack);
       return { row, latency: await latencyAtHalf(subject, probe, row, options) };
     },
     isGuarded,

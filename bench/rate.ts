@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Durability } from '../src/config/settings.ts';
+import { calibrate } from './calibration.ts';
 import { type Load, runLoad } from './load.ts';
 import { type Processes, startUsage, type Usage } from './processes.ts';
 
@@ -14,6 +15,8 @@ export type Subject = {
   readonly visible?: () => Promise<number>;
   /** Every process that takes part in it. */
   readonly processes: () => Processes;
+  /** Resolves when its stores have no work left in the background: true; or false where they did not end it in time. */
+  readonly settled?: () => Promise<boolean>;
 };
 
 export type Rate = {
@@ -28,7 +31,12 @@ export type Rate = {
   readonly failedRequests: number;
   readonly p50Ms: number;
   readonly p99Ms: number;
+  /** Of the measured items alone: until their store has no work left, with none of that of earlier items. */
   readonly usage: Usage;
+  /** Milliseconds of a fixed calculation before the measurement and after it. */
+  readonly calibrationMs: readonly [before: number, after: number];
+  /** False where a store was still at work when the measurement began or ended, so that CPU is billed to the wrong one. */
+  readonly isSettled: boolean;
   readonly generatorCpu: number;
 };
 
@@ -50,13 +58,18 @@ export const untilVisible = async (visible: () => Promise<number>, items: number
   return seen;
 };
 
-/** Sends for a while, waits until everything is visible, then measures the same for `seconds`. */
+/**
+ * Sends for a while, waits until everything is visible and the store at rest, then measures the same for `seconds`. The rate ends
+ * with the last visible item, the CPU with the store's work in the background.
+ */
 export const measureRate = async (subject: Subject, seconds: number, warmSeconds: number): Promise<Rate> => {
-  const { visible } = subject;
+  const { visible, settled = async () => true } = subject;
   const shown = visible === undefined ? 0 : await visible();
   const warm = warmSeconds > 0 ? (await runLoad(subject.load(), warmSeconds)).acknowledged : 0;
   const before = visible === undefined ? 0 : await untilVisible(visible, shown + warm);
   const load = subject.load();
+  const wasSettled = await settled();
+  const calibratedBefore = calibrate();
   const usageSince = startUsage(subject.processes());
   const ownBefore = process.cpuUsage();
   const start = performance.now();
@@ -66,6 +79,8 @@ export const measureRate = async (subject: Subject, seconds: number, warmSeconds
   const missing = visible === undefined ? 0 : Math.max(0, owed - (await untilVisible(visible, owed)));
   // The wait for missing items was in vain: that time counts for no rate.
   const elapsed = performance.now() - start - (missing > 0 ? quietMsMax : 0);
+  const isSettled = await settled();
+  const usage = usageSince();
   return {
     acknowledged: result.acknowledged,
     missing,
@@ -75,7 +90,9 @@ export const measureRate = async (subject: Subject, seconds: number, warmSeconds
     failedRequests: result.failed,
     p50Ms: result.p50Ms,
     p99Ms: result.p99Ms,
-    usage: usageSince(),
+    usage,
+    calibrationMs: [calibratedBefore, calibrate()],
+    isSettled: wasSettled && isSettled,
     generatorCpu: (own.user + own.system) / 1e6,
   };
 };

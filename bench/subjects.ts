@@ -6,6 +6,7 @@ import { logBodies } from './log-bodies.ts';
 import { metricBodies } from './metric-bodies.ts';
 import type { Processes } from './processes.ts';
 import type { Subject } from './rate.ts';
+import { untilSettled } from './settled.ts';
 import { spanBodies } from './span-bodies.ts';
 
 export type Encoding = 'json' | 'protobuf';
@@ -67,6 +68,7 @@ export const pushSubject = async (
     visible: async () =>
       Number((await stack.query(`SELECT count() FROM "${table.table_id}"`)).dataset[0]?.[0]),
     processes: () => processesOf(stack, ['questdb', 'clickhouse']),
+    settled: () => untilSettled(stack, ['questdb', 'clickhouse']),
     source: own,
   };
 };
@@ -149,6 +151,7 @@ export const otlpSubject = async (
     }),
     visible: () => countItems(stack, 'otel', signal),
     processes: () => processesOf(stack, ['clickhouse']),
+    settled: () => untilSettled(stack, ['clickhouse']),
     token,
   };
 };

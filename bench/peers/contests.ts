@@ -6,6 +6,7 @@ import { waitFor } from '../../test/support/wait.ts';
 import { pushBodies } from '../bodies.ts';
 import { inTurnOfNow } from '../load.ts';
 import { measureRate, type Rate, type Subject } from '../rate.ts';
+import { untilSettled } from '../settled.ts';
 import {
   countItems,
   type OtlpSignal,
@@ -39,7 +40,7 @@ const connections = 8;
 const pointsPerRequest = 1_000;
 const otlpItemsPerRequest = 100;
 const warmSeconds = 2;
-const mergesMsMax = 10_000;
+const emptyMsMax = 10_000;
 
 /** Starts a peer on a free port for one use, and ends it. */
 export const withPeer = async <T>(
@@ -55,13 +56,6 @@ export const withPeer = async <T>(
     await peer.stop();
   }
 };
-
-/** Merges that one contestant left behind must not count as the next one's cost. */
-const untilMerged = (stack: Stack): Promise<unknown> =>
-  waitFor('no merge is running', mergesMsMax, async () => {
-    const [row] = await stack.spansQuery('SELECT count() AS merges FROM system.merges');
-    return Number(row?.['merges']) === 0;
-  }).catch(() => undefined);
 
 export const peerSpans = 'peer.otel_traces';
 
@@ -82,7 +76,7 @@ export const emptyPeerSpans = async (stack: Stack): Promise<void> => {
 export const emptyPeerPoints = async (stack: Stack): Promise<void> => {
   await stack.query(telegrafTableSql);
   await stack.query(`TRUNCATE TABLE ${telegrafTable}`);
-  await waitFor('the table is empty', mergesMsMax, async () => (await countPeerPoints(stack)) === 0);
+  await waitFor('the table is empty', emptyMsMax, async () => (await countPeerPoints(stack)) === 0);
 };
 
 const countPeerPoints = async (stack: Stack): Promise<number> =>
@@ -113,7 +107,6 @@ export const collectorContestant = (
         stack,
         async (peer, port) => {
           if (isStored) await emptyPeerSpans(stack);
-          await untilMerged(stack);
           const subject: Subject = {
             load: () => ({
               urls: [otlpUrl(signal, way, port)],
@@ -123,6 +116,7 @@ export const collectorContestant = (
             }),
             ...(isStored ? { visible: () => countItems(stack, 'peer', signal) } : {}),
             processes: () => ({ peer: peer.pid, clickhouse: stack.engines.clickhouse.pid ?? 0 }),
+            settled: () => untilSettled(stack, ['clickhouse']),
           };
           return measureRate(subject, seconds, warmSeconds);
         },
@@ -162,6 +156,7 @@ export const telegrafContestant = (
             }),
             ...(isStored ? { visible: () => countPeerPoints(stack) } : {}),
             processes: () => ({ peer: peer.pid, questdb: stack.engines.questdb.pid ?? 0 }),
+            settled: () => untilSettled(stack, ['questdb']),
           };
           return measureRate(subject, seconds, warmSeconds);
         },
@@ -188,9 +183,6 @@ export const ownContestant = async (
     item: what === 'push' ? 'points' : otlpSignals[what.signal].item,
     is_stored: true,
     ok_means: okMeans,
-    measure: async (seconds) => {
-      await untilMerged(stack);
-      return measureRate(subject, seconds, warmSeconds);
-    },
+    measure: (seconds) => measureRate(subject, seconds, warmSeconds),
   };
 };

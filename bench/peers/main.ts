@@ -1,6 +1,8 @@
 import { parseArgs } from 'node:util';
 import type { Durability } from '../../src/config/settings.ts';
 import { type Stack, startStack } from '../../test/support/stack/stack.ts';
+import { slowOf } from '../calibration.ts';
+import { machineOf } from '../line.ts';
 import { cpuPerMillion, type Rate } from '../rate.ts';
 import { median, rounded } from '../statistics.ts';
 import { ownRoles } from '../subjects.ts';
@@ -64,6 +66,7 @@ const rowOf = (contestant: Contestant, rates: readonly Rate[]): PeerRow => {
     rss_mib: middle((rate) => between(rate).reduce((sum, role) => sum + (rate.usage.peak[role] ?? 0), 0)),
     missing: Math.max(...rates.map(({ missing }) => missing)),
     failed_requests: Math.max(...rates.map(({ failedRequests }) => failedRequests)),
+    ...machineOf(rates),
   };
 };
 
@@ -161,7 +164,17 @@ const measurePower = (programs: Programs): Promise<PeerRow[]> =>
 
 const printPeers = (rows: readonly PeerRow[]): void => {
   say();
-  const head = ['', '200 means', 'stored/s', 'CPU s/M', 'database CPU s/M', 'RSS MiB', 'missing', 'not 200'];
+  const head = [
+    '',
+    '200 means',
+    'stored/s',
+    'CPU s/M',
+    'database CPU s/M',
+    'RSS MiB',
+    'missing',
+    'not 200',
+    'calibration ms',
+  ];
   const cells = rows.map((row) => [
     row.row,
     row.ok_means,
@@ -173,8 +186,13 @@ const printPeers = (rows: readonly PeerRow[]): void => {
     grouped(row.rss_mib),
     grouped(row.missing),
     grouped(row.failed_requests),
+    `${row.calibration_ms} (at most ${row.calibration_ms_max})`,
   ]);
   for (const line of tableLines(head, cells)) say(line);
+  for (const { row, factor } of slowOf(rows))
+    say(`slow machine: ${row.row}: ${factor} times the best calibration`);
+  for (const { row, unsettled } of rows)
+    if (unsettled > 0) say(`not settled: ${row}: in ${unsettled} of ${rounds} rounds a store worked on`);
   say('In brackets: answered, not stored. CPU s/M of ours: ingress, transfer and nats-server.');
 };
 

@@ -22,6 +22,11 @@ export type PeerRow = {
   /** Acknowledged and never visible, although no process was killed. */
   readonly missing: number;
   readonly failed_requests: number;
+  /** Milliseconds of a fixed calculation before and after each measurement, the median and the most. */
+  readonly calibration_ms: number;
+  readonly calibration_ms_max: number;
+  /** Measurements in which a store was still at work in the background at the beginning or at the end. */
+  readonly unsettled: number;
 };
 
 /** Why Tidemark is not ahead of a row that stores: one line for each such row and figure; empty when it is ahead everywhere. */

@@ -45,6 +45,9 @@ const row = (change: Partial<PeerRow>): PeerRow => ({
   rss_mib: 1,
   missing: 0,
   failed_requests: 0,
+  calibration_ms: 30,
+  calibration_ms_max: 30,
+  unsettled: 0,
   ...change,
 });
 const ours = row({ row: 'ours', ours: true, items_per_second: 100, cpu_per_million: 5 });
