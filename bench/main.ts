@@ -19,6 +19,8 @@ const { values } = parseArgs({
     items: { type: 'string', default: '1000000' },
     /** Which curves, and how full the fullest table is. */
     curves: { type: 'string', default: 'ids,columns,rows,span_rows,processes,span_processes' },
+    /** Only levers of QuestDB that match this. */
+    levers: { type: 'string', default: '' },
     'point-rows': { type: 'string', default: '50000000' },
     'span-rows': { type: 'string', default: '10000000' },
   },
@@ -205,6 +207,19 @@ const runSoak = async (): Promise<void> => {
   }
 };
 
+const runQuestdb = async (): Promise<void> => {
+  const { measureLevers } = await import('./questdb-levers.ts');
+  say('QuestDB alone under the rows that transfer writes: each lever beside the base, by turns');
+  const rows: string[] = [];
+  await measureLevers({ seconds, repeats, wanted: values.levers }, (row) => {
+    say(
+      `  ${row.lever.padEnd(48)} ${String(row.cpu_questdb).padStart(6)} CPU s/M, ${row.of_base} of the base`,
+    );
+    rows.push(JSON.stringify(row));
+  });
+  for (const row of rows) say(row);
+};
+
 const runFirstRow = async (): Promise<void> => {
   const { measureFirstRow } = await import('./first-row.ts');
   say('From the first command of README to the first row');
@@ -223,6 +238,7 @@ if (parts.includes('cost')) await runCost();
 if (parts.includes('spans')) await runSpans();
 if (latencies.length > 0) printLatencies();
 if (parts.includes('backlog')) await runBacklog();
+if (parts.includes('questdb')) await runQuestdb();
 if (parts.includes('curves')) await runCurves();
 if (parts.includes('receivers')) await runReceivers();
 if (parts.includes('soak')) await runSoak();

@@ -5,6 +5,13 @@ import { cpuSeconds } from './processes.ts';
 /** A store that works on in the background after its rows are visible. */
 export type Store = 'questdb' | 'clickhouse';
 
+/** What is asked of a stack, or of engines alone. */
+type Asked = {
+  readonly engines: Pick<Stack['engines'], Store>;
+  readonly query: (sql: string) => Promise<{ readonly dataset: readonly unknown[][] }>;
+  readonly spansQuery: Stack['spansQuery'];
+};
+
 const lookEveryMs = 250;
 /** So many looks one after the other: there are moments without a merge between two. */
 const quietLooks = 3;
@@ -15,7 +22,7 @@ const quietShare = 0.2;
 const unappliedSql = 'SELECT count() FROM wal_tables() WHERE NOT suspended AND sequencerTxn != writerTxn';
 
 /** What a store still has to do: changes to apply (QuestDB), or merges and mutations (ClickHouse). */
-const openWork = async (stack: Stack, store: Store): Promise<number> => {
+const openWork = async (stack: Asked, store: Store): Promise<number> => {
   if (store === 'questdb') return Number((await stack.query(unappliedSql)).dataset[0]?.[0]);
   const [row] = await stack.spansQuery(
     `SELECT (SELECT count() FROM system.merges) + (SELECT count() FROM system.mutations WHERE NOT is_done) AS open`,
@@ -27,7 +34,7 @@ const openWork = async (stack: Stack, store: Store): Promise<number> => {
  * Waits until these stores have nothing to do: QuestDB has applied its log, ClickHouse merges nothing, and both leave their core,
  * so that files are purged, too. False where that is not so after 20 s.
  */
-export const untilSettled = async (stack: Stack, stores: readonly Store[]): Promise<boolean> => {
+export const untilSettled = async (stack: Asked, stores: readonly Store[]): Promise<boolean> => {
   const deadline = performance.now() + settleMsMax;
   const used = (): number =>
     stores.reduce((sum, store) => sum + cpuSeconds(stack.engines[store].pid ?? process.pid), 0);
