@@ -12,7 +12,7 @@ type Asked = {
   readonly spansQuery: Stack['spansQuery'];
 };
 
-const lookEveryMs = 250;
+const lookEveryMs = 200;
 /** So many looks one after the other: there are moments without a merge between two. */
 const quietLooks = 3;
 const settleMsMax = 20_000;

@@ -39,7 +39,7 @@ export type Contestant = Pick<PeerRow, 'row' | 'ours' | 'contest' | 'item' | 'is
 const connections = 8;
 const pointsPerRequest = 1_000;
 const otlpItemsPerRequest = 100;
-const warmSeconds = 2;
+const warmSeconds = 1;
 const emptyMsMax = 10_000;
 
 /** Starts a peer on a free port for one use, and ends it. */

@@ -26,8 +26,10 @@ import { measureKills } from './victims.ts';
  */
 const { values } = parseArgs({
   options: {
-    seconds: { type: 'string', default: '6' },
+    seconds: { type: 'string', default: '4' },
     rounds: { type: 'string', default: '2' },
+    /** No round of a part begins that would end later than this after its first one began; one round is made in any case. */
+    minutes: { type: 'string', default: '17' },
     /** Parts: `process`, `power`, `kills`. */
     only: { type: 'string', default: 'process,power,kills' },
     /** Only rows that match this. */
@@ -37,6 +39,7 @@ const { values } = parseArgs({
 const parts = values.only.split(',');
 const seconds = Number(values.seconds);
 const rounds = Number(values.rounds);
+const minutesMax = Number(values.minutes);
 const rowPattern = new RegExp(values.rows, 'i');
 
 const say = (line = ''): void => {
@@ -73,7 +76,13 @@ const rowOf = (contestant: Contestant, rates: readonly Rate[]): PeerRow => {
 /** Runs each in turn, all of them this many times. */
 const alternate = async (contestants: readonly Contestant[]): Promise<PeerRow[]> => {
   const rates = new Map<Contestant, Rate[]>();
+  const startedAt = performance.now();
   for (let round = 1; round <= rounds; round++) {
+    const minutesEach = (performance.now() - startedAt) / 60_000 / (round - 1);
+    if (round > 1 && minutesEach * round > minutesMax) {
+      say(`  ${round - 1} of ${rounds} rounds: another one would end after ${minutesMax} minutes`);
+      break;
+    }
     for (const contestant of contestants) {
       const rate = await contestant.measure(seconds);
       say(`  round ${round}: ${contestant.row}: ${grouped(rate.storedPerSecond)} ${contestant.item}/s`);
@@ -192,7 +201,7 @@ const printPeers = (rows: readonly PeerRow[]): void => {
   for (const { row, factor } of slowOf(rows))
     say(`slow machine: ${row.row}: ${factor} times the best calibration`);
   for (const { row, unsettled } of rows)
-    if (unsettled > 0) say(`not settled: ${row}: in ${unsettled} of ${rounds} rounds a store worked on`);
+    if (unsettled > 0) say(`not settled: ${row}: in ${unsettled} rounds a store worked on`);
   say('In brackets: answered, not stored. CPU s/M of ours: ingress, transfer and nats-server.');
 };
 
