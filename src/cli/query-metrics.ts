@@ -35,7 +35,14 @@ const lastSchema = bounded.extend({
       service: z.string(),
       unit: z.string(),
       time_unix_nano: z.string(),
-      value: z.string(),
+      value: z.string().nullable(),
+      distribution: z
+        .object({
+          count: z.string(),
+          sum: z.string().nullable(),
+          quantiles: z.array(z.object({ level: z.number(), value: z.string().nullable() })),
+        })
+        .nullable(),
       attributes: z.array(z.object({ key: z.string(), value: z.string() })),
     }),
   ),
@@ -87,6 +94,21 @@ const list = async (options: MetricsOptions): Promise<void> => {
   sayStatements(answer.value, options);
 };
 
+/** Quantiles are estimates: four digits of them are enough. */
+const shortText = (value: string): string => {
+  const number = Number(value);
+  return Number.isFinite(number) ? String(Number(number.toPrecision(4))) : value;
+};
+
+const valueText = ({ value, distribution }: z.output<typeof lastSchema>['items'][number]): string => {
+  if (distribution === null) return value ?? nothing;
+  const { count, sum, quantiles } = distribution;
+  const shown = quantiles.flatMap(({ level, value: at }) =>
+    at === null ? [] : [`p${Number((100 * level).toPrecision(10))} ${shortText(at)}`],
+  );
+  return [`count ${count}`, ...(sum === null ? [] : [`sum ${sum}`]), ...shown].join(', ');
+};
+
 const millisecond = 1_000_000n;
 
 const lastValues = async (name: string, options: MetricsOptions): Promise<void> => {
@@ -99,7 +121,7 @@ const lastValues = async (name: string, options: MetricsOptions): Promise<void> 
       items.map((item) => [
         new Date(Number(BigInt(item.time_unix_nano) / millisecond)).toISOString().replace('T', ' '),
         item.service || nothing,
-        item.value,
+        valueText(item),
         item.unit || nothing,
         item.attributes.map(({ key, value }) => `${key}=${value}`).join(' ') || nothing,
       ]),
@@ -125,7 +147,10 @@ export const registerMetrics = (query: Command): void => {
           ...['gauge', 'sum', 'histogram', 'exponential_histogram', 'summary'],
         ]),
       )
-      .option('--last <metric>', 'the last value of each series of this gauge or sum')
+      .option(
+        '--last <metric>',
+        'the last value of each series of this metric; of a histogram or summary its count, sum and quantiles',
+      )
       .option(
         '--attribute <key=value>',
         'with --last, attribute of the data point; may be repeated',

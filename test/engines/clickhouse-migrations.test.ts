@@ -54,6 +54,7 @@ const names = [
   '034_otel_metrics_last',
   '035_otel_metrics_series',
   '036_ingest_usage_pipeline',
+  '037_otel_metrics_last_distributions',
 ];
 const version = names.length;
 const log = createLog('test', 'silent');

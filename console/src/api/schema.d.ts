@@ -3532,8 +3532,21 @@ export interface components {
             temporality: "unspecified" | "delta" | "cumulative" | null;
             /** @description Nanoseconds since 1970 */
             time_unix_nano: string;
-            /** @description A number as text: integers in full, also nan, inf, -inf */
-            value: string;
+            /** @description Of a gauge or a sum, a number as text: integers in full, also nan, inf, -inf. Else null */
+            value: string | null;
+            /** @description Of a histogram, an exponential histogram or a summary, as its last data point has it: a cumulative one counts since the start of its series. Else null */
+            distribution: {
+                count: string;
+                /** @description null where the data point has none */
+                sum: string | null;
+                min: string | null;
+                max: string | null;
+                /** @description 0.5, 0.95 and 0.99, estimated from the buckets (null without buckets); of a summary those that its sender computed */
+                quantiles: {
+                    level: number;
+                    value: string | null;
+                }[];
+            } | null;
             attributes: components["schemas"]["Attribute"][];
             resource: components["schemas"]["Attribute"][];
         };

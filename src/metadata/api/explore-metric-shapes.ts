@@ -82,6 +82,21 @@ export const lastValuesRequest = z
   })
   .meta({ id: 'LastValuesQuery' });
 
+const numberText = z.string().nullable();
+
+const distribution = z
+  .strictObject({
+    count: z.string(),
+    sum: numberText.meta({ description: 'null where the data point has none' }),
+    min: numberText,
+    max: numberText,
+    quantiles: z.array(z.strictObject({ level: z.number(), value: numberText })).meta({
+      description:
+        '0.5, 0.95 and 0.99, estimated from the buckets (null without buckets); of a summary those that its sender computed',
+    }),
+  })
+  .meta({ id: 'LastDistribution', description: 'Numbers as text' });
+
 export const lastValuesAnswer = z
   .strictObject({
     ...period,
@@ -90,7 +105,15 @@ export const lastValuesAnswer = z
         .strictObject({
           ...described,
           time_unix_nano: z.string().meta({ description: 'Nanoseconds since 1970' }),
-          value: z.string().meta({ description: 'A number as text: integers in full, also nan, inf, -inf' }),
+          value: z.string().nullable().meta({
+            description:
+              'Of a gauge or a sum, a number as text: integers in full, also nan, inf, -inf. Else null',
+          }),
+          distribution: distribution.nullable().meta({
+            description:
+              'Of a histogram, an exponential histogram or a summary, as its last data point has it: a cumulative one counts since the ' +
+              'start of its series. Else null',
+          }),
           attributes,
           resource: attributes,
         })

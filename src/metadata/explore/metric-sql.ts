@@ -12,6 +12,9 @@ import {
 export const metricKinds = ['gauge', 'sum', 'histogram', 'exponential_histogram', 'summary'] as const;
 export type MetricKind = (typeof metricKinds)[number];
 
+/** Whether the data points of a kind are many values each, and not one. */
+export const isDistribution = (kind: MetricKind): boolean => kind !== 'gauge' && kind !== 'sum';
+
 /** Conditions that a metric fulfils together. */
 export type MetricConditions = {
   readonly appId?: number | undefined;
@@ -49,20 +52,34 @@ export const metricsSql = (conditions: MetricConditions, period: Period, limit: 
     ` ORDER BY series DESC, app_id, service, name, kind, temporality LIMIT ${limit}`,
   );
 
+const lastSql =
+  (columns: string, view: string) =>
+  (
+    conditions: MetricConditions & { readonly name: string },
+    attributes: readonly MetricAttributeCondition[],
+    period: Period,
+    limit: number,
+  ): Statement =>
+    viewStatement(
+      'AppId AS app_id, ServiceName AS service, Kind AS kind, MetricUnit AS unit, AggregationTemporality AS temporality, ' +
+        `toUnixTimestamp64Nano(LastTime) AS at, ${columns}, ` +
+        'mapKeys(Attributes) AS attribute_keys, mapValues(Attributes) AS attribute_values, ' +
+        'mapKeys(ResourceAttributes) AS resource_keys, mapValues(ResourceAttributes) AS resource_values',
+      `otel.${view}(since = {since:DateTime}, until = {until:DateTime}, metric = {name:String})`,
+      dateTimesOf(period),
+      [...conditionParts(conditions), ...attributeParts(attributes, ({ scope }) => columnOfScope[scope])],
+      ` ORDER BY at DESC, app_id, service, Series LIMIT ${limit}`,
+    );
+
 /** The last value of each series of a gauge or a sum, the latest first. */
-export const lastValuesSql = (
-  conditions: MetricConditions & { readonly name: string },
-  attributes: readonly MetricAttributeCondition[],
-  period: Period,
-  limit: number,
-): Statement =>
-  viewStatement(
-    'AppId AS app_id, ServiceName AS service, Kind AS kind, MetricUnit AS unit, AggregationTemporality AS temporality, ' +
-      'toUnixTimestamp64Nano(LastTime) AS at, toString(LastValue) AS value, LastValueInt AS value_int, ' +
-      'mapKeys(Attributes) AS attribute_keys, mapValues(Attributes) AS attribute_values, ' +
-      'mapKeys(ResourceAttributes) AS resource_keys, mapValues(ResourceAttributes) AS resource_values',
-    'otel.otel_metrics_last(since = {since:DateTime}, until = {until:DateTime}, metric = {name:String})',
-    dateTimesOf(period),
-    [...conditionParts(conditions), ...attributeParts(attributes, ({ scope }) => columnOfScope[scope])],
-    ` ORDER BY at DESC, app_id, service, Series LIMIT ${limit}`,
-  );
+export const lastValuesSql = lastSql(
+  'toString(LastValue) AS value, LastValueInt AS value_int',
+  'otel_metrics_last',
+);
+
+/** The last data point of each series of a histogram, an exponential histogram or a summary, the latest first. */
+export const lastDistributionsSql = lastSql(
+  'toString(Count) AS count, toString(Sum) AS sum, toString(Min) AS min, toString(Max) AS max, ' +
+    'QuantileLevels AS levels, arrayMap(value -> toString(value), QuantileValues) AS quantiles',
+  'otel_metrics_last_distributions',
+);

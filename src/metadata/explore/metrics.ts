@@ -1,6 +1,8 @@
 import { z } from 'zod';
 import type { NextBounds } from './gate.ts';
 import {
+  isDistribution,
+  lastDistributionsSql,
   lastValuesSql,
   type MetricAttributeCondition,
   type MetricConditions,
@@ -43,20 +45,42 @@ const metricSchema = z.object({
   last_time: z.string(),
 });
 
-const lastSchema = z.object({
+const lastColumns = {
   app_id: count,
   service: z.string(),
   kind: z.string(),
   unit: z.string(),
   temporality: count,
   at: z.string(),
-  value: z.string(),
-  value_int: z.string().nullable(),
   attribute_keys: texts,
   attribute_values: texts,
   resource_keys: texts,
   resource_values: texts,
-});
+};
+
+const lastValueSchema = z
+  .object({ ...lastColumns, value: z.string(), value_int: z.string().nullable() })
+  .transform((row) => ({ ...row, value: row.value_int ?? row.value, distribution: null }));
+
+const text = z.string().nullable();
+
+const lastDistributionSchema = z
+  .object({
+    ...lastColumns,
+    ...{ count: z.string(), sum: text, min: text, max: text },
+    levels: z.array(z.number()),
+    quantiles: z.array(text),
+  })
+  .transform(({ count: values, sum, min, max, levels, quantiles, ...row }) => ({
+    ...row,
+    value: null,
+    distribution: {
+      ...{ count: values, sum, min, max },
+      quantiles: levels.map((level, index) => ({ level, value: quantiles[index] ?? null })),
+    },
+  }));
+
+type LastRow = z.output<typeof lastValueSchema> | z.output<typeof lastDistributionSchema>;
 
 const temporalities = ['unspecified', 'delta', 'cumulative'] as const;
 /** Gauges and summaries have none. */
@@ -89,7 +113,7 @@ export const queryMetrics = async ({ reader, now }: ItemSource, asked: AskedMetr
   };
 };
 
-/** The last value of each series of a gauge or a sum. Throws the Faults of `ClickhouseReader`. */
+/** The last value, or distribution, of each series of a metric. Throws the Faults of `ClickhouseReader`. */
 export const queryLastValues = async (
   { reader, now }: ItemSource,
   asked: AskedLastValues,
@@ -99,8 +123,13 @@ export const queryLastValues = async (
   const run = startRun(reader, bounds);
   requireWellFormedAttributes(asked.attributes);
   const conditions = { ...conditionsOf(asked), name: asked.name };
-  const statement = lastValuesSql(conditions, asked.attributes, period, asked.limit + 1);
-  const rows = await run.rows(lastSchema, statement);
+  const askedOf = [conditions, asked.attributes, period, asked.limit + 1] as const;
+  const hasValues = asked.kind === undefined || !isDistribution(asked.kind);
+  const hasDistributions = asked.kind === undefined || isDistribution(asked.kind);
+  const rows: LastRow[] = [
+    ...(hasValues ? await run.rows(lastValueSchema, lastValuesSql(...askedOf)) : []),
+    ...(hasDistributions ? await run.rows(lastDistributionSchema, lastDistributionsSql(...askedOf)) : []),
+  ].toSorted((one, other) => Number(BigInt(other.at) - BigInt(one.at)));
   return {
     ...period,
     items: rows.slice(0, asked.limit).map((row) => ({
@@ -110,7 +139,8 @@ export const queryLastValues = async (
       unit: row.unit,
       temporality: temporalityOf(row.kind, row.temporality),
       time_unix_nano: row.at,
-      value: row.value_int ?? row.value,
+      value: row.value,
+      distribution: row.distribution,
       attributes: attributesOf(row.attribute_keys, row.attribute_values),
       resource: attributesOf(row.resource_keys, row.resource_values),
     })),

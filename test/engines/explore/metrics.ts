@@ -16,7 +16,9 @@ const metric = z.looseObject({
 });
 const metricsAnswer = z.object({ items: z.array(metric), truncated: z.boolean() });
 const lastAnswer = z.object({
-  items: z.array(z.looseObject({ time_unix_nano: z.string(), value: z.string() })),
+  items: z.array(
+    z.looseObject({ time_unix_nano: z.string(), value: z.string().nullable(), distribution: z.unknown() }),
+  ),
   truncated: z.boolean(),
 });
 
@@ -170,6 +172,28 @@ describe('data points of an exporter', () => {
     ]);
     const values = await lastOf({ name: 'b', app_id: sender.app_id });
     expect(values.items.map(({ value }) => value)).toEqual(['60']);
+    const distributionOf = async (body: Asked) => {
+      const { items: last } = await lastOf({ app_id: sender.app_id, ...body });
+      expect(last.map(({ value, unit }) => [value, unit])).toEqual([[null, '']]);
+      return last[0]?.distribution;
+    };
+    const none = { sum: null, min: null, max: null };
+    const at = (level: number, value: string) => ({ level, value });
+    expect(await distributionOf({ name: 'c' })).toEqual({
+      // Half of the values are beyond the middle of three, in the bucket without an upper bound.
+      ...{ ...none, count: '3', sum: '30', quantiles: [at(0.5, '10'), at(0.95, '10'), at(0.99, '10')] },
+    });
+    // Both values lie between the square root of 2 to the power of 1 and of 2: equally spread over their logarithm.
+    const exponential = await distributionOf({ name: 'd', kind: 'exponential_histogram' });
+    expect(exponential).toMatchObject({ ...none, count: '2', quantiles: [{ level: 0.5 }, {}, {}] });
+    const middle = z.object({ quantiles: z.array(z.object({ value: z.coerce.number() })) });
+    expect(middle.parse(exponential).quantiles[0]?.value).toBeCloseTo(2 ** 0.75, 12);
+    expect(await distributionOf({ name: 'e', kind: 'summary' })).toEqual({
+      ...{ ...none, count: '2', sum: '3', quantiles: [at(0.5, '1')] },
+    });
+    expect((await lastOf({ name: 'e', kind: 'sum' })).items).toEqual([]);
+    const printed = await cli.text(`query metrics --last e --app-id ${sender.app_id} --since 3h`);
+    expect(printed).toMatch(/^20\d\d-.* kinds +count 2, sum 3, p50 1 +– +–$/m);
     const accounts = z.object({
       items: z.array(z.looseObject({ pipeline: z.string(), received: z.number(), stored: z.number() })),
     });
