@@ -129,6 +129,7 @@ describe.skipIf(missing !== undefined)(`the manifests ${missing ?? ''}`, () => {
         ingress: {
           push: settings.ingress.pushPort,
           otlp: settings.ingress.otlpPort,
+          grpc: settings.ingress.grpcPort,
           ops: settings.ingress.opsPort,
         },
         transfer: { ops: settings.transfer.opsPort },

@@ -28,32 +28,49 @@ const scalers: readonly (readonly [string, ScalerSpec])[] = [
 ];
 /** Each course is hours of its own, one after the other, the last of them long past. */
 const hour = 3_600;
-const firstStart = Math.floor(Date.now() / 1000 / hour) * hour - 24 * hour;
-const courses = scalers.flatMap(([overlay, scaler], group) =>
-  [storeAway, backlog, blind, storeAwayWithWorkers].map((story, index) => ({
-    title: `${overlay}: ${story.name}`,
-    scaler,
-    start: firstStart + (4 * group + index) * 2 * hour,
+const firstStart = Math.floor(Date.now() / 1000 / hour) * hour - 48 * hour;
+/** The streams that transfer is scaled by, and the pipeline of each; a further QuestDB has a stream of its own. */
+const pipelineOf = {
+  ...{ METRICS: 'metrics', 'METRICS-b': 'metrics-b', TRACES: 'traces' },
+  ...{ LOGS: 'logs', OTEL_METRICS: 'otel_metrics' },
+};
+type StreamName = keyof typeof pipelineOf;
+const streams: readonly StreamName[] = ['METRICS', 'METRICS-b', 'TRACES', 'LOGS', 'OTEL_METRICS'];
+
+/** Every story with points waiting; that of a store that is away with each stream, whose own store alone may hold its age. */
+const waiting = [
+  ...[storeAway, backlog, blind].map((story) => ({ story, stream: 'METRICS' as const })),
+  ...streams.map((stream) => ({ story: storeAwayWithWorkers, stream })),
+];
+const courses = scalers
+  .flatMap(([overlay, scaler]) => waiting.map((each) => ({ ...each, overlay, scaler })))
+  .map(({ story, stream, overlay, scaler }, index) => ({
+    title: `${overlay}: ${story.name}, ${stream}`,
+    ...{ stream, scaler },
+    start: firstStart + index * 2 * hour,
     course: courseOf(scaler, story),
-  })),
-);
+  }));
 
 type Sample = readonly [series: string, value: number, at: number];
 
-const ofStream = (name: string, at: number, value: number): Sample[] => {
-  const where = 'job="tidemark-metadata",instance="metadata:10312"';
+/** A figure of each stream: of the one with the items, of the others, and of one that transfer is not scaled by. */
+const ofStreams = (name: string, at: number, full: StreamName, value: number): Sample[] => {
+  const sample = (stream: string, its: number): Sample => [
+    `${name}{stream="${stream}",job="tidemark-metadata",instance="metadata:10312"}`,
+    its,
+    at,
+  ];
   return [
-    [`${name}{stream="METRICS",${where}}`, value, at],
-    [`${name}{stream="TRACES",${where}}`, 0, at],
-    [`${name}{stream="LOGS",${where}}`, 0, at],
-    [`${name}{stream="OTEL_METRICS",${where}}`, 0, at],
-    // Not one of those that transfer is scaled by.
-    [`${name}{stream="LEDGER",${where}}`, 2 * value + 7, at],
+    ...streams.map((stream) => sample(stream, stream === full ? value : 0)),
+    sample('LEDGER', 2 * value + 7),
   ];
 };
 
 /** What Prometheus has of one scrape; of processes that ended it knows that they are down. */
-const samplesOf = (scrape: Scrape, start: number, processesMax: number): Sample[] => {
+const samplesOf = (
+  scrape: Scrape,
+  { start, stream: full, scaler: { max: processesMax } }: (typeof courses)[number],
+): Sample[] => {
   const at = start + scrape.at;
   const writes = (pipeline: string, outcome: string, value: number): Sample => [
     `tidemark_transfer_writes_total{pipeline="${pipeline}",outcome="${outcome}",job="tidemark-transfer",instance="transfer-0"}`,
@@ -61,16 +78,19 @@ const samplesOf = (scrape: Scrape, start: number, processesMax: number): Sample[
     at,
   ];
   return [
-    ...ofStream('tidemark_stream_oldest_age_seconds', at, scrape.oldestAgeSeconds),
-    ...ofStream('tidemark_stream_bytes', at, scrape.bytes),
-    ...ofStream('tidemark_consumer_pending', at, scrape.messages),
+    ...ofStreams('tidemark_stream_oldest_age_seconds', at, full, scrape.oldestAgeSeconds),
+    ...ofStreams('tidemark_stream_bytes', at, full, scrape.bytes),
+    ...ofStreams('tidemark_consumer_pending', at, full, scrape.messages),
     [
       'tidemark_watch_last_success_timestamp_seconds{what="streams",job="tidemark-metadata",instance="metadata:10312"}',
       start + scrape.readAt,
       at,
     ],
-    writes('metrics', 'stored', scrape.stored),
-    writes('metrics', 'failed', at - start),
+    // The other stores take something all the time.
+    ...streams.map((stream) =>
+      writes(pipelineOf[stream], 'stored', stream === full ? scrape.stored : at - start),
+    ),
+    writes(pipelineOf[full], 'failed', at - start),
     writes('ledger', 'stored', at - start),
     ...Array.from(
       { length: processesMax },
@@ -84,9 +104,7 @@ const samplesOf = (scrape: Scrape, start: number, processesMax: number): Sample[
 };
 
 const openMetrics = (): string => {
-  const lines = courses.flatMap(({ course, start, scaler }) =>
-    course.scrapes.flatMap((scrape) => samplesOf(scrape, start, scaler.max)),
-  );
+  const lines = courses.flatMap((each) => each.course.scrapes.flatMap((scrape) => samplesOf(scrape, each)));
   const bySeries = lines.toSorted(([a, , earlier], [b, , later]) =>
     a < b ? -1 : a > b ? 1 : earlier - later,
   );

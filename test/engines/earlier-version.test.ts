@@ -1,9 +1,17 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type Batch, pointsBatch, settledOnce, spansBatch } from '../support/push/batches.ts';
+import {
+  type Batch,
+  dataPointsBatch,
+  pointsBatch,
+  settledOnce,
+  spansBatch,
+  storedOnce,
+} from '../support/push/batches.ts';
 import { type EarlierProgram, unpackEarlierProgram } from '../support/stack/earlier-program.ts';
-import { type Stack, startStack } from '../support/stack/stack.ts';
+import { type Stack, startStack, testPipelines } from '../support/stack/stack.ts';
+import { openTempFolder } from '../support/stack/temp-folder.ts';
 import { waitFor } from '../support/wait.ts';
 
 let earlier: EarlierProgram;
@@ -89,5 +97,48 @@ describe('a receiver of the version before beside one of this', () => {
     const batch = await pointsBatch(stack, nextName());
     for (const receiver of [now, before, now, before]) await batch.sendUntilTaken(receiver);
     expect(await batch.settled()).toEqual(settledOnce(4 * batch.items));
+  });
+});
+
+// In an upgrade workers of both versions take messages for a while; the earlier one knows neither log records nor data points.
+describe('a transfer of the version before beside one of this', () => {
+  let stack: Stack;
+  let folder: Awaited<ReturnType<typeof openTempFolder>>;
+  beforeAll(async () => {
+    folder = await openTempFolder();
+    const pipelines = testPipelines(folder.path, 6, undefined, undefined, earlier.folder);
+    stack = await startStack({
+      ...{ transfer: 2, traces: true, programs: { 'transfer-1': earlier.folder } },
+      roleEnv: async (role): Promise<Record<string, string>> =>
+        role === 'transfer-1' ? { TIDEMARK_PIPELINES: pipelines } : {},
+    });
+  });
+  afterAll(async () => {
+    await stack?.stop();
+    await folder?.remove();
+  });
+
+  it('holds back what it cannot read: data points are stored meanwhile, and all of it once when it has ended', async () => {
+    const dataPoints = await dataPointsBatch(stack, 'data points');
+    const others = [await pointsBatch(stack, 'points'), await spansBatch(stack, 'spans')];
+    // So many that each worker gets messages; of one application equal requests would be one and its retries.
+    const times = 12;
+    const sendOneOf = async ({ send, body }: Batch, round: number): Promise<void> =>
+      expect(await send(0, body.replaceAll(/metric \d+|operation/g, `$& of ${round}`))).toMatchObject({
+        status: 200,
+      });
+    for (let round = 0; round < times; round++) {
+      await Promise.all([dataPoints, ...others].map((batch) => sendOneOf(batch, round)));
+    }
+    await stack.waitForEmptyStream('OTEL_METRICS');
+    expect(await dataPoints.stored()).toEqual(storedOnce(times * dataPoints.items));
+    const { pid = 0 } = stack.transfer[1] ?? {};
+    expect(readFileSync(`/proc/${pid}/cmdline`, 'utf8')).toContain(earlier.folder);
+    expect(await stack.transfer[1]?.stop()).toBe(0);
+    for (const batch of [dataPoints, ...others]) {
+      const { stream, items } = batch;
+      expect({ stream, ...(await batch.settled()) }).toEqual({ stream, ...settledOnce(times * items) });
+    }
+    expect(await stack.streamState('DEADLETTER')).toMatchObject({ last_seq: 0 });
   });
 });

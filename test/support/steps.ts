@@ -7,6 +7,7 @@ export type StepMatch = (step: Step) => boolean;
 const subjects = {
   METRICS: 'metrics.',
   TRACES: 'traces.',
+  OTEL_METRICS: 'otel_metrics.',
   LEDGER: 'ledger.settled',
   DEADLETTER: 'deadletter.',
 };

@@ -31,7 +31,7 @@ export const settledOnce = (items: number): Settled => ({
 /** One request of a producer or exporter, which sends the same bytes each time. */
 export type Batch = {
   readonly items: number;
-  readonly stream: 'METRICS' | 'TRACES';
+  readonly stream: 'METRICS' | 'TRACES' | 'OTEL_METRICS';
   readonly body: string;
   /** Status and body of the answer, `unanswered` when the connection ended without one. */
   send(receiver?: number, body?: string): Promise<{ status: number | 'unanswered'; text: string }>;
@@ -151,6 +151,18 @@ export const pointsBatch = async (
   };
 };
 
+/** Waits until every receiver takes exports under this token. */
+const untilKnown = async (stack: Stack, path: string, token: string): Promise<void> => {
+  const headers = { 'content-type': 'application/json', 'x-mon-token': token };
+  await waitFor('the receivers know the application', 60_000, async () => {
+    for (const { ports } of stack.ingress) {
+      const url = `http://127.0.0.1:${ports['otlp']}${path}`;
+      if ((await fetch(url, { method: 'POST', headers, body: '{}' })).status !== 200) return false;
+    }
+    return true;
+  });
+};
+
 export type SpansOptions = {
   readonly items?: number;
   /** Characters of an attribute of each span: 3000 spans of 400 take two messages. */
@@ -200,17 +212,7 @@ export const spansBatch = async (
     );
     return { rows: Number(row?.['rows']), uids: Number(row?.['uids']), lostTraces: Number(row?.['lost']) };
   };
-  await waitFor('the receivers know the application', 60_000, async () => {
-    for (const receiver of stack.ingress) {
-      const answer = await fetch(`http://127.0.0.1:${receiver.ports['otlp']}/v1/traces`, {
-        method: 'POST',
-        headers: { 'content-type': 'application/json', 'x-mon-token': token },
-        body: '{}',
-      });
-      if (answer.status !== 200) return false;
-    }
-    return true;
-  });
+  await untilKnown(stack, '/v1/traces', token);
   return {
     items,
     stream: 'TRACES',
@@ -222,6 +224,44 @@ export const spansBatch = async (
     stored,
     settled: async () => {
       await stack.waitForEmptyStream('TRACES');
+      return { ...(await stored()), ...(await recorded(stack, `app_id = ${appId}`)) };
+    },
+  };
+};
+
+/** An export of data points of an application of its own: gauges and sums by turns, half of the items each. */
+export const dataPointsBatch = async (stack: Stack, name: string, items = 20): Promise<Batch> => {
+  const { app_id: appId, token } = await stack.createApplication(name);
+  const baseMs = Date.now() - 60_000;
+  const metrics = Array.from({ length: items }, (_, index) => {
+    const dataPoints = [{ timeUnixNano: `${baseMs + index}000000`, asDouble: index }];
+    const sum = { dataPoints, aggregationTemporality: 2, isMonotonic: true };
+    return { name: `metric ${index}`, ...(index % 2 === 0 ? { gauge: { dataPoints } } : { sum }) };
+  });
+  const body = JSON.stringify({ resourceMetrics: [{ scopeMetrics: [{ metrics }] }] });
+  const { send, sendUntilTaken } = sender({
+    url: (receiver) => `http://127.0.0.1:${stack.ingress[receiver]?.ports['otlp']}/v1/metrics`,
+    headers: { 'content-type': 'application/json', 'x-mon-token': token },
+    body,
+  });
+  const stored: Batch['stored'] = async () => {
+    const [row] = await stack.spansQuery(
+      `SELECT count() AS rows, uniqExact(uid) AS uids FROM
+         (SELECT uid FROM otel.otel_metrics_gauge WHERE AppId = ${appId}
+          UNION ALL SELECT uid FROM otel.otel_metrics_sum WHERE AppId = ${appId})`,
+    );
+    return { rows: Number(row?.['rows']), uids: Number(row?.['uids']), lostTraces: 0 };
+  };
+  await untilKnown(stack, '/v1/metrics', token);
+  return {
+    items,
+    stream: 'OTEL_METRICS',
+    body,
+    send,
+    sendUntilTaken,
+    stored,
+    settled: async () => {
+      await stack.waitForEmptyStream('OTEL_METRICS');
       return { ...(await stored()), ...(await recorded(stack, `app_id = ${appId}`)) };
     },
   };

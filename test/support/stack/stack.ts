@@ -88,7 +88,10 @@ const roleProcess = (
   name: string,
   env: Record<string, string>,
   ports: Record<string, number>,
-  { program = root, command: prefix = deathSignalPrefix() }: Pick<StackOptions, 'program' | 'command'>,
+  {
+    program = root,
+    prefix = deathSignalPrefix(),
+  }: { program: string | undefined; prefix: StackOptions['command'] },
 ): RoleProcess => {
   const lines: string[] = [];
   let child: ChildProcess;
@@ -294,23 +297,27 @@ export const startStack = async (options: StackOptions = {}): Promise<Stack> => 
     ...(isEarlierMetadata ? {} : { TIDEMARK_METADATA_RETENTION_DAYS: 'off' }),
     ...(await envOf('metadata', 'metadata')),
   };
-  const metadata = roleProcess('metadata', 'metadata', metadataEnv, metadataPorts, options);
+  const runAs = (name: string): { program: string | undefined; prefix: StackOptions['command'] } => ({
+    program: options.programs?.[name] ?? options.program,
+    prefix: options.command,
+  });
+  const metadata = roleProcess('metadata', 'metadata', metadataEnv, metadataPorts, runAs('metadata'));
   const startIngress = async (own: (typeof ingressPorts)[number], index: number): Promise<RoleProcess> => {
     const name = `ingress-${index}`;
-    const program = options.programs?.[name] ?? options.program;
+    const its = runAs(name);
     const variables = {
       ...receiverEnv(own),
-      ...(program === undefined ? { TIDEMARK_INGRESS_GRPC_PORT: String(own.grpc) } : {}),
+      ...(its.program === undefined ? { TIDEMARK_INGRESS_GRPC_PORT: String(own.grpc) } : {}),
       TIDEMARK_INGRESS_OPS_PORT: String(own.ops),
     };
-    const its = program === undefined ? options : { ...options, program };
     return roleProcess('ingress', name, { ...(await envOf(name, 'ingress')), ...variables }, own, its);
   };
   const startTransfer = async (_: unknown, index: number): Promise<RoleProcess> => {
     const name = `transfer-${index}`;
     const own = { ops: next() };
     const variables = { TIDEMARK_TRANSFER_OPS_PORT: String(own.ops) };
-    return roleProcess('transfer', name, { ...(await envOf(name, 'transfer')), ...variables }, own, options);
+    const variablesOfAll = { ...(await envOf(name, 'transfer')), ...variables };
+    return roleProcess('transfer', name, variablesOfAll, own, runAs(name));
   };
   const ingress = await Promise.all(ingressPorts.map(startIngress));
   const transfer = await Promise.all(Array.from({ length: transferCount }, startTransfer));
