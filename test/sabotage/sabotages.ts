@@ -354,6 +354,12 @@ export const sabotages: readonly Sabotage[] = [
         from: 'return known === undefined || purgedOutcome in known ? row : undefined;',
         to: 'return row;',
       },
+      // A record of the dead letter's own time would give way to that of its redrive.
+      {
+        file: 'src/dead-letters/admin.ts',
+        from: 'recordOf(letter, letter.at, {',
+        to: 'recordOf(letter, Date.now(), {',
+      },
     ],
     project: 'engines',
     file: 'test/engines/dlq-redrive.test.ts',
