@@ -121,7 +121,7 @@ describe('a transfer of the version before beside one of this', () => {
   it('holds back what it cannot read: data points are stored meanwhile, and all of it once when it has ended', async () => {
     const dataPoints = await dataPointsBatch(stack, 'data points');
     const others = [await pointsBatch(stack, 'points'), await spansBatch(stack, 'spans')];
-    // So many that each worker gets messages; of one application equal requests would be one and its retries.
+    // Enough that each worker gets messages; of one application equal requests would be one and its retries.
     const times = 12;
     const sendOneOf = async ({ send, body }: Batch, round: number): Promise<void> =>
       expect(await send(0, body.replaceAll(/metric \d+|operation/g, `$& of ${round}`))).toMatchObject({

@@ -229,7 +229,7 @@ export const spansBatch = async (
   };
 };
 
-/** An export of data points of an application of its own: gauges and sums by turns, half of the items each. */
+/** An export of data points of an application of its own: gauges and sums, half of the items each. */
 export const dataPointsBatch = async (stack: Stack, name: string, items = 20): Promise<Batch> => {
   const { app_id: appId, token } = await stack.createApplication(name);
   const baseMs = Date.now() - 60_000;
