@@ -9,7 +9,7 @@ ARGS ?=
 ITEMS ?= 2000000
 
 .DEFAULT_GOAL := help
-.PHONY: help setup up test test-console test-long test-clients test-deploy test-containers test-cluster test-account faults sabotage test-package fuzz fuzz-api check docs package bench bench-peers bench-compare profile backlog guard-cost format clean
+.PHONY: help setup up test test-console test-long test-clients test-deploy test-containers test-cluster test-account faults sabotage test-package fuzz test-random fuzz-api check docs package bench bench-peers bench-compare profile backlog guard-cost format clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST)
@@ -61,6 +61,9 @@ faults: setup ## kill, pause and stop every process under load, and hold every i
 
 fuzz: $(PACKAGES) ## give every decoder what no sender should send (SEED=1 COUNT=100000 TARGET=push), or look for the bodies that cost most (MODE=cost)
 	@MODE="$(MODE)" SEED="$(SEED)" COUNT="$(COUNT)" TARGET="$(TARGET)" node test/fuzz/main.ts
+
+test-random: setup ## the random tests of `make test` with RUNS times as many cases (RUNS=10 ARGS="test/unit/wire")
+	@RUNS="$(or $(RUNS),10)" vitest run --project unit --project engines --testTimeout 3600000 $(or $(ARGS),$(shell grep -rlE "support/properties.ts'" test/unit test/engines))
 
 fuzz-api: setup ## send the admin API what its OpenAPI document allows and what it does not (FUZZ_EXAMPLES=40 per operation)
 	@node test/support/openapi/fuzz.ts

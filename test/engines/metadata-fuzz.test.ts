@@ -18,15 +18,16 @@ import {
   settled,
 } from '../support/openapi/requests.ts';
 import { plantDeadLetters } from '../support/outcomes/dead-letters.ts';
+import { moreRuns } from '../support/properties.ts';
 import { makeTables, startEngines, type TestEngines } from '../support/stack/engines.ts';
 
 const seed = 20_261_121;
-const rounds = 64;
+const rounds = 16 * moreRuns;
 /** Deletions are rare: otherwise nothing would be left to request. */
 const deletesEvery = 4;
-const plantedEvery = 16;
+const plantedEvery = 8;
 /** Rounds of reading and importing at the end. */
-const lastRounds = 40;
+const lastRounds = 10 * moreRuns;
 /** What one import brings in all others see, so these come when the others are through. */
 const lastPaths = ['/api/v1/import'];
 

@@ -1,16 +1,25 @@
 import fc from 'fast-check';
+import { z } from 'zod';
 
 /** Fixed, so that a run can be repeated: fast-check prints it, with the path to the case, when a property fails. */
 const seed = 20_261_121;
 
+/** How many times as many cases as usual are generated: `make test-random` asks for more. */
+export const moreRuns = z.coerce
+  .number()
+  .int()
+  .positive()
+  .default(1)
+  .parse(process.env['RUNS'] || undefined);
+
 /** Checks that a property holds for this many generated cases, always the same ones. */
 export const always = <Ts>(property: fc.IProperty<Ts>, runs = 300): void => {
-  fc.assert(property, { seed, numRuns: runs });
+  fc.assert(property, { seed, numRuns: runs * moreRuns });
 };
 
 /** The same for a property that waits. */
 export const alwaysAsync = async <Ts>(property: fc.IAsyncProperty<Ts>, runs = 300): Promise<void> => {
-  await fc.assert(property, { seed, numRuns: runs });
+  await fc.assert(property, { seed, numRuns: runs * moreRuns });
 };
 
 /** Text of any code points, line ends and control characters among them, unpaired surrogates not (UTF-8 has none). */

@@ -3,6 +3,7 @@ import { compareBooks, type Evidence } from '../../../src/account/compare.ts';
 import { BookHistory } from '../../support/account/book-history.ts';
 import { evidenceOf, sumsOf, truthOf } from '../../support/account/book-truth.ts';
 import { randomOf } from '../../support/otlp/plain/mutations.ts';
+import { moreRuns } from '../../support/properties.ts';
 
 type Line = Evidence['published'][number];
 type Held = NonNullable<Evidence['held']>[number];
@@ -184,10 +185,10 @@ describe('the two books', () => {
   });
 });
 
-describe('10,000 random histories', () => {
+describe('random histories', () => {
   it('are compared as a model has them that knows what became of each message', () => {
     const seen = { missing: 0, unrecorded: 0, notCounted: 0, stuck: 0, inFlight: 0, engine: 0 };
-    for (let seed = 1; seed <= 10_000; seed++) {
+    for (let seed = 1; seed <= 3000 * moreRuns; seed++) {
       const random = randomOf(seed);
       const history = new BookHistory(random, 10 + random(60));
       const isHeldRead = random(2) === 0;
@@ -221,6 +222,6 @@ describe('10,000 random histories', () => {
       seen.inFlight += truth.inFlight > 0 ? 1 : 0;
       seen.engine += byEngine.size;
     }
-    for (const count of Object.values(seen)) expect(count).toBeGreaterThan(300);
+    for (const count of Object.values(seen)) expect(count).toBeGreaterThan(90);
   });
 });

@@ -6,7 +6,7 @@ import type { Target } from '../../fuzz/target.ts';
 import { targets } from '../../fuzz/targets.ts';
 
 const seed = 20_261_121;
-const cases = 25_000;
+const cases = 10_000;
 
 // For any input a decoder answers with its own errors, at once, and agrees with a second opinion. `make fuzz` runs more
 // of the same.
