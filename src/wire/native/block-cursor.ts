@@ -1,3 +1,4 @@
+import { ByteSource } from './bytes.ts';
 import { numberWidths } from './columns.ts';
 
 /** Texts of a column: where each begins and ends in the block. */
@@ -41,10 +42,13 @@ export const rowsMax = 2 ** 28;
  */
 export class BlockCursor {
   readonly bytes: Buffer;
+  /** The same bytes. */
+  readonly source: ByteSource;
   at = 0;
 
   constructor(bytes: Uint8Array) {
     this.bytes = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+    this.source = new ByteSource(this.bytes);
   }
 
   /** Skips this many bytes; returns their start. */
@@ -56,6 +60,11 @@ export class BlockCursor {
   }
 
   varint(): number {
+    const first = this.bytes[this.at];
+    if (first !== undefined && first < 0x80) {
+      this.at++;
+      return first;
+    }
     let value = 0;
     for (let scale = 1; scale < 2 ** 35; scale *= 128) {
       const byte = this.bytes[this.take(1)] ?? 0;
@@ -67,7 +76,9 @@ export class BlockCursor {
 
   /** A 64-bit count of things that take at least `sizeMin` bytes each. */
   count(sizeMin: number): number {
-    const value = Number(this.bytes.readBigUInt64LE(this.take(8)));
+    const start = this.take(8);
+    const { view } = this.source;
+    const value = view.getUint32(start, true) + view.getUint32(start + 4, true) * 2 ** 32;
     if (value > rowsMax || value * sizeMin > this.bytes.length - this.at)
       throw new UnreadableBlock('a count exceeds the bytes of the block');
     return value;
@@ -113,11 +124,12 @@ export class BlockCursor {
   /** Skips the offsets of this many arrays; returns their number of items. */
   skipOffsets(rows: number): number {
     const start = this.take(8 * rows);
-    const { bytes } = this;
+    const { view } = this.source;
+    const stop = this.at;
     let before = 0;
-    for (let at = start; at < this.at; at += 8) {
-      const end = bytes.readUInt32LE(at);
-      if (end < before || end > rowsMax || bytes.readUInt32LE(at + 4) !== 0)
+    for (let at = start; at < stop; at += 8) {
+      const end = view.getUint32(at, true);
+      if (end < before || end > rowsMax || view.getUint32(at + 4, true) !== 0)
         throw new UnreadableBlock('array offsets do not ascend');
       before = end;
     }
@@ -142,10 +154,15 @@ const dictionaryVersion = 1;
 /** Flag of a dictionary that is written with its rows. */
 const ownDictionary = 0x200;
 
+/** Skips the version of a dictionary. */
+export const readVersion = (cursor: BlockCursor): void => {
+  if (cursor.count(0) !== dictionaryVersion) throw new UnreadableBlock('unknown version of a dictionary');
+};
+
 /** Skips the prefix of a type before its data. */
 export const readPrefix = (cursor: BlockCursor, type: string): void => {
   if (type === 'LowCardinality(String)') {
-    if (cursor.count(0) !== dictionaryVersion) throw new UnreadableBlock('unknown version of a dictionary');
+    readVersion(cursor);
     return;
   }
   const array = insideOf(type, 'Array');

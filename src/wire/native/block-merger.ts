@@ -1,6 +1,8 @@
-import { BlockCursor, readPrefix, UnreadableBlock } from './block-cursor.ts';
+import { BlockCursor, readVersion, UnreadableBlock } from './block-cursor.ts';
+import { ByteSource, isSame } from './bytes.ts';
 import { encodeBlock, type NamedColumn } from './columns.ts';
 import { type MergedColumn, mergedColumn } from './merged-columns.ts';
+import { mayLack } from './omitted-columns.ts';
 
 /**
  * Limits of a merged block: ClickHouse gains little beyond them, and memory holds the bytes twice until the insert is
@@ -8,7 +10,12 @@ import { type MergedColumn, mergedColumn } from './merged-columns.ts';
  */
 export type MergeBounds = { readonly rowsMax: number; readonly bytesMax: number };
 
-type HeadedColumn = NamedColumn<MergedColumn> & { readonly type: string };
+/** `versions` is the number of dictionaries, whose versions stand before the data. */
+type HeadedColumn = NamedColumn<MergedColumn> & {
+  readonly source: ByteSource;
+  readonly name: string;
+  readonly versions: number;
+};
 
 const countsOf = (cursor: BlockCursor): { columns: number; rows: number } => {
   const columns = cursor.varint();
@@ -17,47 +24,100 @@ const countsOf = (cursor: BlockCursor): { columns: number; rows: number } => {
   return { columns, rows };
 };
 
-/** Name and type of a column as the block has them, and the type. */
-const headAt = (cursor: BlockCursor): { head: Buffer; type: string } => {
+/** A new column with the head at the cursor, which it skips. */
+const headedAt = (cursor: BlockCursor): HeadedColumn => {
   const start = cursor.at;
-  cursor.text();
+  const name = cursor.text();
   const type = cursor.text();
   if (type.length > 200) throw new UnreadableBlock('the name of a column type is too long');
-  return { head: cursor.bytes.subarray(start, cursor.at), type };
+  const head = cursor.bytes.subarray(start, cursor.at);
+  const versions = type.split('LowCardinality(String)').length - 1;
+  return { head, source: new ByteSource(head), name, versions, column: mergedColumn(type) };
 };
 
-/** Whether the bytes at the cursor are this head; if so, skips it. */
-const isAt = (cursor: BlockCursor, head: Buffer): boolean => {
-  const { bytes, at } = cursor;
-  if (bytes.compare(head, 0, head.length, at, Math.min(bytes.length, at + head.length)) !== 0) return false;
-  cursor.at = at + head.length;
+/** Whether the bytes at the cursor are the head of this column; if so, skips it. */
+const isAt = (cursor: BlockCursor, { source: head }: HeadedColumn): boolean => {
+  const { at, source } = cursor;
+  const { length } = head.bytes;
+  if (at + length > source.bytes.length || !isSame(source, at, head, 0, length)) return false;
+  cursor.at = at + length;
   return true;
 };
 
+const differ = (): UnreadableBlock => new UnreadableBlock('the columns differ from those of the first block');
+
+/** Blocks that become one. A column that a block may lack has its defaults for the rows of those without it. */
+class Merger {
+  private readonly columns: HeadedColumn[] = [];
+  private rows = 0;
+
+  /** Throws UnreadableBlock; the merger is then unusable. */
+  add(block: Uint8Array): void {
+    const cursor = new BlockCursor(block);
+    const { columns, rows } = countsOf(cursor);
+    let place = 0;
+    for (let index = 0; index < columns; index++) {
+      place = this.placeOf(cursor, place, rows);
+      const headed = this.columns[place++];
+      if (headed === undefined) throw differ();
+      for (let version = 0; version < headed.versions; version++) readVersion(cursor);
+      headed.column.add(cursor, rows);
+    }
+    while (place < this.columns.length) place = this.lack(place, rows);
+    if (cursor.at !== cursor.bytes.length) throw new UnreadableBlock('unexpected bytes after the block');
+    this.rows += rows;
+  }
+
+  finish(): Buffer {
+    return encodeBlock(this.columns, this.rows);
+  }
+
+  release(): void {
+    for (const { column } of this.columns) column.release();
+  }
+
+  /** The place of the column whose head is at the cursor, behind those from `from` on that this block of `rows` rows lacks. */
+  private placeOf(cursor: BlockCursor, from: number, rows: number): number {
+    let place = from;
+    for (;;) {
+      const headed = this.columns[place];
+      if (headed !== undefined && isAt(cursor, headed)) break;
+      if (headed === undefined || !mayLack(headed.name)) return this.insert(cursor, from);
+      place++;
+    }
+    for (let lacked = from; lacked < place; ) lacked = this.lack(lacked, rows);
+    return place;
+  }
+
+  /** Adds the defaults of a column that the block of `rows` rows lacks; returns the next place. */
+  private lack(place: number, rows: number): number {
+    const headed = this.columns[place];
+    if (headed === undefined || !mayLack(headed.name)) throw differ();
+    headed.column.addDefaults(rows);
+    return place + 1;
+  }
+
+  /** A column that no block before had. */
+  private insert(cursor: BlockCursor, place: number): number {
+    const headed = headedAt(cursor);
+    if (this.rows > 0) {
+      if (!mayLack(headed.name) || this.columns.some(({ name }) => name === headed.name)) throw differ();
+      headed.column.addDefaults(this.rows);
+    }
+    this.columns.splice(place, 0, headed);
+    return place;
+  }
+}
+
 /** Blocks of the same columns become one. Throws UnreadableBlock where one of them is none, or has other columns. */
 const mergeAll = (blocks: readonly Uint8Array[]): Buffer => {
-  const columns: HeadedColumn[] = [];
-  let rowsTotal = 0;
-  for (const [index, block] of blocks.entries()) {
-    const cursor = new BlockCursor(block);
-    const counts = countsOf(cursor);
-    if (index > 0 && counts.columns !== columns.length)
-      throw new UnreadableBlock('the columns differ from those of the first block');
-    for (let place = 0; place < counts.columns; place++) {
-      let headed = columns[place];
-      if (headed === undefined) {
-        const { head, type } = headAt(cursor);
-        headed = { head, type, column: mergedColumn(type) };
-        columns.push(headed);
-      } else if (!isAt(cursor, headed.head))
-        throw new UnreadableBlock('the columns differ from those of the first block');
-      readPrefix(cursor, headed.type);
-      headed.column.add(cursor, counts.rows);
-    }
-    if (cursor.at !== cursor.bytes.length) throw new UnreadableBlock('unexpected bytes after the block');
-    rowsTotal += counts.rows;
+  const merger = new Merger();
+  try {
+    for (const block of blocks) merger.add(block);
+    return merger.finish();
+  } finally {
+    merger.release();
   }
-  return encodeBlock(columns, rowsTotal);
 };
 
 /**
@@ -88,8 +148,9 @@ type Group = { blocks: Uint8Array[]; rows: number; bytes: number };
 
 /**
  * The same rows in fewer blocks of FORMAT Native: ClickHouse's work for a block of a hundred rows is twice that for the
- * same rows in a large one. A block that lacks columns (a request without events does) is merged only with its like; a
- * block that cannot be merged is returned unchanged. Rows of like blocks keep their order.
+ * same rows in a large one. Blocks of as many columns are merged, so one without events is not merged with one that has them; where
+ * one has a column of `mayLack` that the other lacks, the result has both. A block that cannot be merged is returned unchanged. Rows
+ * of like blocks keep their order.
  */
 export const mergeBlocks = (blocks: readonly Uint8Array[], bounds: MergeBounds): Uint8Array[] => {
   const result: Uint8Array[] = [];

@@ -21,6 +21,14 @@ export type Column = WritableColumn & {
   clear(): void;
 };
 
+/** A column that knows whether every row has the default of its type. */
+export type OmittableColumn = Column & { readonly isDefault: boolean };
+
+const isZero = (numbers: Uint8Array | Uint32Array, length: number): boolean => {
+  for (let index = 0; index < length; index++) if (numbers[index] !== 0) return false;
+  return true;
+};
+
 /** The interface of a column for the writer of a block. */
 export type WritableColumn = {
   /** Bytes that `writePrefix` and `write` take together. */
@@ -49,6 +57,10 @@ export class WordColumn implements Column {
 
   get rows(): number {
     return this.length / 2;
+  }
+
+  get isDefault(): boolean {
+    return isZero(this.words, this.length);
   }
 
   push(low: number, high: number): void {
@@ -107,6 +119,10 @@ export class NumberColumn implements Column {
   constructor(type: keyof typeof numberWidths) {
     this.type = type;
     this.numbers = this.newNumbers(rowsStart);
+  }
+
+  get isDefault(): boolean {
+    return isZero(this.numbers, this.length);
   }
 
   push(value: number): void {
@@ -186,6 +202,11 @@ export class TextColumn implements Column {
     this.tally = tally;
   }
 
+  /** The length of a text that is not empty is not 0. */
+  get isDefault(): boolean {
+    return isZero(this.texts.bytes, this.length);
+  }
+
   /** Appends the bytes [start, end) of `source`. */
   push(source: ByteSource, start: number, end: number): void {
     const size = end - start;
@@ -243,6 +264,11 @@ export class LowTextColumn implements Column {
 
   constructor(tally?: TextTally) {
     this.dictionary = new Dictionary(tally);
+  }
+
+  /** A dictionary of one byte has only the empty text. */
+  get isDefault(): boolean {
+    return this.dictionary.length <= 1;
   }
 
   /** Appends the rows of a block: `width` bytes each at `start`, numbers that `numbers` has the dictionary's for. */
@@ -356,6 +382,10 @@ export class MapColumn<Keys extends Column, Values extends Column> implements Co
     this.offsets = offsets;
   }
 
+  get isDefault(): boolean {
+    return this.entries === 0;
+  }
+
   /** Ends a row with this number of keys and values. */
   endRow(entries: number): void {
     this.entries += entries;
@@ -413,8 +443,15 @@ export class ArrayColumn<Items extends Column> implements Column {
   }
 }
 
-/** A column with the bytes that introduce it in a block: its name and its type. */
-export type NamedColumn<C extends WritableColumn = Column> = { readonly head: Buffer; readonly column: C };
+/**
+ * A column with the bytes that introduce it in a block: its name and its type. `omittable` is the same column where a block leaves
+ * it out when every row has the default of its type, which ClickHouse then fills in.
+ */
+export type NamedColumn<C extends WritableColumn = Column> = {
+  readonly head: Buffer;
+  readonly column: C;
+  readonly omittable?: OmittableColumn;
+};
 
 export const nameColumn = (name: string, column: Column): NamedColumn => {
   const texts = new TextColumn();
@@ -426,11 +463,12 @@ export const nameColumn = (name: string, column: Column): NamedColumn => {
 
 /** One block: the named columns with this number of rows each. Blocks one after the other are one INSERT's body. */
 export const encodeBlock = (columns: readonly NamedColumn<WritableColumn>[], rows: number): Buffer => {
-  let size = varintSize(columns.length) + varintSize(rows);
-  for (const { head, column } of columns) size += head.length + column.size();
+  const sent = columns.filter(({ omittable }) => omittable?.isDefault !== true);
+  let size = varintSize(sent.length) + varintSize(rows);
+  for (const { head, column } of sent) size += head.length + column.size();
   const block = Buffer.allocUnsafeSlow(size);
-  let at = writeVarint(block, writeVarint(block, 0, columns.length), rows);
-  for (const { head, column } of columns) {
+  let at = writeVarint(block, writeVarint(block, 0, sent.length), rows);
+  for (const { head, column } of sent) {
     block.set(head, at);
     at = column.write(block, column.writePrefix(block, at + head.length));
   }

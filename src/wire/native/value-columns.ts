@@ -55,13 +55,19 @@ export class NullableColumn implements Column {
   readonly type: string;
   private readonly nulls = new NumberColumn('UInt8');
   private readonly values: WordColumn;
+  private hasAny = false;
 
   constructor(type: string) {
     this.type = `Nullable(${type})`;
     this.values = new WordColumn(type);
   }
 
+  get isDefault(): boolean {
+    return !this.hasAny;
+  }
+
   push(low: number, high: number): void {
+    this.hasAny = true;
     this.nulls.push(0);
     this.values.push(low, high);
   }
@@ -84,6 +90,7 @@ export class NullableColumn implements Column {
   }
 
   clear(): void {
+    this.hasAny = false;
     this.nulls.clear();
     this.values.clear();
   }

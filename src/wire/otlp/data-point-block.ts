@@ -1,6 +1,7 @@
 import { type ItemTableName, signals } from '../../model/signals.ts';
-import { type Column, type NamedColumn, NumberColumn, nameColumn, WordColumn } from '../native/columns.ts';
+import { type Column, type NamedColumn, NumberColumn, WordColumn } from '../native/columns.ts';
 import type { MetricColumnName } from '../native/metric-columns.ts';
+import { nameItemColumn } from '../native/omitted-columns.ts';
 import { AttributeWriter } from './attribute-writer.ts';
 import type { DataPointSlots } from './data-point-slots.ts';
 import { ExemplarColumns } from './exemplar-columns.ts';
@@ -18,7 +19,7 @@ const tableOf = (table: number): ItemTableName => {
 /** Columns by name. */
 export const namedColumns = (
   columns: readonly (readonly [name: MetricColumnName, column: Column])[],
-): NamedColumn[] => columns.map(([name, column]) => nameColumn(name, column));
+): NamedColumn[] => columns.map(([name, column]) => nameItemColumn(name, column));
 
 /** The columns of data points of one kind: those of every kind, with those of the kind. */
 export abstract class DataPointBlock extends ItemBlock {

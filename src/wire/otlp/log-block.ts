@@ -3,18 +3,18 @@ import {
   LowTextColumn,
   type NamedColumn,
   NumberColumn,
-  nameColumn,
   TextColumn,
   WordColumn,
 } from '../native/columns.ts';
 import type { LogColumnName } from '../native/log-columns.ts';
+import { nameItemColumn } from '../native/omitted-columns.ts';
 import { AttributeWriter } from './attribute-writer.ts';
 import { ItemBlock, pushAnyTime, SharedAttributes, SharedText } from './item-block.ts';
 import { type LogSlots, logIdPlaces } from './log-slots.ts';
 import type { ReadState } from './read-state.ts';
 import type { ResourceRow } from './resource-row.ts';
 
-const named = (name: LogColumnName, column: Column): NamedColumn => nameColumn(name, column);
+const named = (name: LogColumnName, column: Column): NamedColumn => nameItemColumn(name, column);
 
 /** The columns of log records. */
 export class LogBlock extends ItemBlock {

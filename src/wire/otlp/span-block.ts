@@ -5,10 +5,10 @@ import {
   type Column,
   LowTextColumn,
   type NamedColumn,
-  nameColumn,
   TextColumn,
   WordColumn,
 } from '../native/columns.ts';
+import { nameItemColumn } from '../native/omitted-columns.ts';
 import type { SpanColumnName } from '../native/span-columns.ts';
 import { AttributeWriter } from './attribute-writer.ts';
 import { endArray, ItemBlock } from './item-block.ts';
@@ -49,7 +49,7 @@ class EnumColumn extends LowTextColumn {
   }
 }
 
-const named = (name: SpanColumnName, column: Column): NamedColumn => nameColumn(name, column);
+const named = (name: SpanColumnName, column: Column): NamedColumn => nameItemColumn(name, column);
 
 /** The columns of spans. */
 export class SpanBlock extends ItemBlock {

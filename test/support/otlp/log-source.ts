@@ -1,9 +1,10 @@
 import { jsonLogs } from '../../../src/rules/logs/json-logs.ts';
 import { protobufLogs } from '../../../src/rules/logs/protobuf-logs.ts';
-import { type NativeValue, readBlock } from '../../../src/wire/native/block-reader.ts';
+import type { NativeValue } from '../../../src/wire/native/block-reader.ts';
 import { logColumns } from '../../../src/wire/native/log-columns.ts';
 import type { EncodedItems } from '../../../src/wire/otlp/types.ts';
 import { encodeLogsProtobuf, type OtlpLogRecord, type OtlpLogsRequest } from './logs.ts';
+import { rowsAsStored } from './sent-rows.ts';
 import { contextWith, nanosAt } from './trace-source.ts';
 
 /** A record with which nothing is wrong. */
@@ -41,14 +42,11 @@ export type LogRow = Record<string, unknown>;
 
 const asPairs = (value: NativeValue | undefined): unknown => (value instanceof Map ? [...value] : value);
 
-/** The rows of a block, which has every column of the table. */
-export const rowsOfLogBlock = (bytes: Uint8Array): LogRow[] => {
-  const block = readBlock(bytes);
-  return Array.from({ length: block.rows }, (_, index) => {
-    const row = block.row(index);
-    return Object.fromEntries(logColumns.map(({ name }) => [name, asPairs(row[name])]));
-  });
-};
+/** The rows of a block, with what it does not send as ClickHouse fills it. */
+export const rowsOfLogBlock = (bytes: Uint8Array): LogRow[] =>
+  rowsAsStored(bytes, logColumns).map((row) =>
+    Object.fromEntries(logColumns.map(({ name }) => [name, asPairs(row[name])])),
+  );
 
 /** All rows of an encoded request, by uid. */
 export const rowsOfLogs = (encoded: EncodedItems): LogRow[] =>

@@ -1,8 +1,11 @@
 import { jsonMetrics } from '../../../src/rules/data-points/json-metrics.ts';
 import { protobufMetrics } from '../../../src/rules/data-points/protobuf-metrics.ts';
-import { type NativeValue, readBlock } from '../../../src/wire/native/block-reader.ts';
+import { itemTablesOf } from '../../../src/stores/clickhouse/item-tables.ts';
+import type { NativeValue } from '../../../src/wire/native/block-reader.ts';
+import { mayLack } from '../../../src/wire/native/omitted-columns.ts';
 import type { EncodedItems, ItemsPart } from '../../../src/wire/otlp/types.ts';
 import { encodeMetricsProtobuf, type OtlpMetricsRequest } from './metrics.ts';
+import { rowsAsStored } from './sent-rows.ts';
 import { contextWith, nanosAt } from './trace-source.ts';
 
 /** A data point with which nothing is wrong. */
@@ -40,10 +43,12 @@ const plain = (value: NativeValue): unknown => {
 
 /** The rows of a part. */
 export const rowsOfDataPoints = ({ block, itemTable }: ItemsPart): DataPointRow[] => {
-  const native = readBlock(block);
-  return Array.from({ length: native.rows }, (_, index) => ({
+  const columns = itemTablesOf('otel_metrics').find(({ name }) => name === itemTable)?.columns ?? [];
+  // Where none has an exemplar, none of their columns is asked for.
+  const asked = columns.filter(({ name }) => mayLack(name));
+  return rowsAsStored(block, asked).map((row) => ({
     table: itemTable,
-    ...Object.fromEntries(Object.entries(native.row(index)).map(([name, value]) => [name, plain(value)])),
+    ...Object.fromEntries(Object.entries(row).map(([name, value]) => [name, plain(value)])),
   }));
 };
 

@@ -1,6 +1,7 @@
-import { type NativeValue, readBlock } from '../../../src/wire/native/block-reader.ts';
+import type { NativeValue } from '../../../src/wire/native/block-reader.ts';
 import { spanColumns } from '../../../src/wire/native/span-columns.ts';
 import type { EncodedItems } from '../../../src/wire/otlp/types.ts';
+import { rowsAsStored } from './sent-rows.ts';
 
 // The rows in blocks of FORMAT Native, in the form of the expected rows of plain-otlp/twin.ts.
 
@@ -13,13 +14,10 @@ const asPairs = (value: NativeValue | undefined): unknown => {
 };
 
 /** A block's rows, with what it does not send as ClickHouse fills it. */
-export const rowsOfBlock = (bytes: Uint8Array): SpanRow[] => {
-  const block = readBlock(bytes);
-  return Array.from({ length: block.rows }, (_, index) => {
-    const row = block.row(index);
-    return Object.fromEntries(spanColumns.map(({ name }) => [name, asPairs(row[name] ?? [])]));
-  });
-};
+export const rowsOfBlock = (bytes: Uint8Array): SpanRow[] =>
+  rowsAsStored(bytes, spanColumns).map((row) =>
+    Object.fromEntries(spanColumns.map(({ name }) => [name, asPairs(row[name])])),
+  );
 
 /** All rows of an encoded request, by uid. */
 export const rowsOfTraces = (encoded: EncodedItems): SpanRow[] =>

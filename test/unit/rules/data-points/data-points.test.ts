@@ -11,6 +11,7 @@ import {
   sumColumns,
   summaryColumns,
 } from '../../../../src/wire/native/metric-columns.ts';
+import { mayLack } from '../../../../src/wire/native/omitted-columns.ts';
 import { type ItemsContext, TooManyItems } from '../../../../src/wire/otlp/types.ts';
 import { goodRecord, logsOf } from '../../../support/otlp/log-source.ts';
 import { encodeLogsProtobuf } from '../../../support/otlp/logs.ts';
@@ -30,6 +31,7 @@ import {
   type OtlpMetricsRequest,
 } from '../../../support/otlp/metrics.ts';
 import { encodeOtlpProtobuf, type OtlpAttribute } from '../../../support/otlp/protobuf.ts';
+import { rowsAsStored } from '../../../support/otlp/sent-rows.ts';
 import {
   arrivedAt,
   contextWith,
@@ -444,6 +446,51 @@ describe('blocks of data points', () => {
       [blocks[0], blocks[2]].flatMap((block) => rowsIn(block ?? new Uint8Array(0))),
     );
   });
+});
+
+describe('columns that no row of a block has set', () => {
+  const seldom = { flags: 1, startTimeUnixNano: goodPoint.timeUnixNano } as const;
+  const time = { timeUnixNano: goodPoint.timeUnixNano };
+  const sums: readonly [string, OtlpMetric & { readonly name: string }][] = [
+    ['none', { name: 'a', sum: { dataPoints: [goodPoint, goodPoint] } }],
+    ['flags and starts', { name: 'b', sum: { dataPoints: [goodPoint, { ...goodPoint, ...seldom }] } }],
+    ['integers', { name: 'c', sum: { dataPoints: [{ ...time, asInt: '7' }, goodPoint] } }],
+    [
+      'a unit and a description',
+      { name: 'd', unit: 's', description: 'd', sum: { dataPoints: [goodPoint] } },
+    ],
+    ['metadata', { name: 'e', metadata: [attribute('k', 'v')], sum: { dataPoints: [goodPoint] } }],
+    ['a start', { name: 'f', sum: { dataPoints: [{ ...goodPoint, ...seldom, flags: 0 }] } }],
+    ['flags', { name: 'g', sum: { dataPoints: [{ ...goodPoint, flags: 3 }] } }],
+  ];
+  const partOf = (metric: OtlpMetric) => {
+    const part = encodeMetricsOfProtobuf(metricsOf(metric)).runs[0]?.parts[0];
+    if (part === undefined) throw new Error('no part');
+    return part;
+  };
+  const stored = (block: Uint8Array) => rowsAsStored(block, sumColumns);
+
+  it('are not sent', () => {
+    const names = readBlock(partOf({ name: 'a', sum: { dataPoints: [goodPoint] } }).block).names;
+    expect(names.filter((name) => mayLack(name))).toEqual(['ScopeName', 'ScopeVersion']);
+    expect(sumColumns.filter(({ name }) => !names.includes(name) && !mayLack(name))).toMatchObject(
+      sumColumns.filter(({ name }) => name.startsWith('Exemplars.')),
+    );
+  });
+
+  it.each(sums.flatMap((one) => sums.map((other) => [one[0], other[0], one[1], other[1]] as const)))(
+    'are defaults where a block with %s is merged with one with %s',
+    (_, __, one, other) => {
+      const blocks = [partOf(one).block, partOf(other).block, partOf(one).block];
+      const merged = mergeBlocks(blocks, { rowsMax: 100, bytesMax: 2 ** 20 });
+      const ofLike = (metric: string) =>
+        merged.flatMap(stored).filter(({ MetricName }) => MetricName === metric);
+      for (const { name } of [one, other])
+        expect(ofLike(name)).toEqual(blocks.flatMap(stored).filter(({ MetricName }) => MetricName === name));
+      const counts = new Set(blocks.map((block) => readBlock(block).names.length));
+      expect(merged).toHaveLength(counts.size);
+    },
+  );
 });
 
 describe('JSON of data points', () => {

@@ -1,0 +1,34 @@
+import { type Column, type NamedColumn, nameColumn, type OmittableColumn } from './columns.ts';
+
+/**
+ * The columns that a block of items leaves out where every row has the default of its type: most senders never set them. A block
+ * without such a column can be merged with one that has it. No key of a table is among them.
+ */
+const omitted: ReadonlySet<string> = new Set([
+  'TraceState',
+  'StatusMessage',
+  'TraceFlags',
+  'EventName',
+  'ObservedTimestamp',
+  'ResourceSchemaUrl',
+  'ScopeName',
+  'ScopeVersion',
+  'ScopeAttributes',
+  'ScopeDroppedAttrCount',
+  'ScopeSchemaUrl',
+  'MetricDescription',
+  'MetricUnit',
+  'MetricMetadata',
+  'StartTimeUnix',
+  'Flags',
+  'ValueInt',
+]);
+
+/** Whether a block may lack the column of this name. */
+export const mayLack = (name: string): boolean => omitted.has(name);
+
+/** A column of a block of items, with its name in the table. */
+export const nameItemColumn = (name: string, column: Column | OmittableColumn): NamedColumn => {
+  const named = nameColumn(name, column);
+  return mayLack(name) && 'isDefault' in column ? { ...named, omittable: column } : named;
+};
