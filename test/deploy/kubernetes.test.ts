@@ -393,6 +393,33 @@ describe.skipIf(missing !== undefined)(`the manifests ${missing ?? ''}`, () => {
     expect(sets.toSorted()).toEqual(['questdb', 'questdb-b']);
   });
 
+  // A job that mounts the disk of the other one would copy the wrong tables, each night without an error.
+  it('two-questdb: the second QuestDB has a backup of its own, where its disk is, at a time of its own', () => {
+    const { resources } = reportOf('two-questdb');
+    const { spec, container } = podOf(podsOf(resources), 'backup-b');
+    const claims = spec.volumes.flatMap(({ persistentVolumeClaim: claim }) => claim?.claimName ?? []);
+    expect(claims).toEqual(['backup-b', 'data-questdb-b-0']);
+    const made = ofKind(resources, 'PersistentVolumeClaim').map(({ metadata }) => metadata.name);
+    expect(made).toEqual(expect.arrayContaining(['backup', 'backup-b']));
+    expect(container.args).toContain('--questdb-root=b=/questdb');
+    expect(container.args.join(' ')).not.toMatch(/clickhouse/);
+    expect(JSON.stringify(spec)).toContain('{"matchLabels":{"app.kubernetes.io/name":"questdb-b"}}');
+    const settingsMaps = podOf(podsOf(resources), 'backup').container.envFrom;
+    expect(container.envFrom).toEqual(settingsMaps);
+    const starts = ofKind(resources, 'CronJob').map(({ spec: { schedule, jobTemplate } }) => {
+      const [minute, hour] = String(schedule).split(' ').map(Number);
+      const { spec: job } = z
+        .looseObject({ spec: z.looseObject({ activeDeadlineSeconds: z.number() }) })
+        .parse(jobTemplate);
+      return { from: (hour ?? 0) * 3_600 + (minute ?? 0) * 60, seconds: job.activeDeadlineSeconds };
+    });
+    const [first, second] = starts.toSorted((left, right) => left.from - right.from);
+    expect(starts).toHaveLength(2);
+    // Copies of one stream at a time.
+    expect((first?.from ?? 0) + (first?.seconds ?? 0)).toBeLessThanOrEqual(second?.from ?? 0);
+    expect((second?.from ?? 0) + (second?.seconds ?? 0)).toBeLessThanOrEqual((first?.from ?? 0) + 86_400);
+  });
+
   it('NATS is reached by the roles, its figures by monitoring and KEDA alone', () => {
     const { resources, problems } = reportOf('nats');
     expect(problems).toEqual([]);
