@@ -10,7 +10,7 @@ import { waitFor } from '../wait.ts';
 import { type FolderHook, makeTables, startEngines, type TestEngines } from './engines.ts';
 import { fetchEngine } from './fetch-engine.ts';
 import { takePorts } from './ports.ts';
-import { isWell } from './readiness.ts';
+import { isWell, readyzOf } from './readiness.ts';
 
 const root = resolve(import.meta.dirname, '../../..');
 
@@ -128,7 +128,8 @@ const roleProcess = (
     ready: async (boundMs = 180_000) => {
       await waitFor(`${name} ready`, boundMs, async () => {
         if (child.exitCode !== null) throw new Error(`${name} ended: ${lines.slice(-5).join('\n')}`);
-        return isWell({ name, ports });
+        if (await isWell({ name, ports })) return true;
+        throw new Error(JSON.stringify(await readyzOf({ ports })));
       });
     },
     stop: async () => {
