@@ -158,8 +158,7 @@ const fillSpan = ({ span: slots }: ReadState, span: Span): void => {
  * JSON has to beat.
  */
 export const walkedTraces = (bytes: Buffer, context: ItemsContext): EncodedItems => {
-  const mayHoldTokens = defaultTokenKeys.mayBeIn(bytes) || bytes.includes('\\u');
-  return withReadState(bytes, context.limits, defaultTokenKeys, mayHoldTokens, (state) => {
+  return withReadState(bytes, context.limits, defaultTokenKeys, (state) => {
     const encoder = new ItemEncoder(state, context, spanRules);
     const { owner } = state;
     texts.begin(bytes.length);

@@ -46,9 +46,8 @@ const mayHoldTokens = (bytes: Uint8Array, tokenKeys: TokenKeys): boolean =>
 
 const encode = (rules: ItemRules, bytes: Uint8Array, context: ItemsContext): EncodedItems => {
   const { tokenKeys = defaultTokenKeys, limits } = context;
-  const mayHold = mayHoldTokens(bytes, tokenKeys);
   return readJson(bytes, (body, forgiven) =>
-    withReadState(body, limits, tokenKeys, mayHold, (state) => {
+    withReadState(body, limits, tokenKeys, (state) => {
       for (const kind of forgiven) state.forgive(kind);
       const encoder = new ItemEncoder(state, context, rules);
       try {
@@ -71,7 +70,7 @@ const settledBytesMax = 256 * 1024;
 /** The tokens before the place of an error count: the other reader of the body will refuse it. */
 const readTokens = (levels: Levels, body: Uint8Array, tokenKeys: TokenKeys, tokens: Set<string>): void => {
   try {
-    withReadState(body, defaultItemLimits, tokenKeys, true, (state) =>
+    withReadState(body, defaultItemLimits, tokenKeys, (state) =>
       new JsonTokenReader(state, tokens, levels).read(),
     );
   } catch (error) {

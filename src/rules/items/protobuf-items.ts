@@ -17,7 +17,7 @@ const asBuffer = (bytes: Uint8Array): Buffer => Buffer.from(bytes.buffer, bytes.
 
 const encode = (rules: ItemRules, bytes: Uint8Array, context: ItemsContext): EncodedItems => {
   const { tokenKeys = defaultTokenKeys } = context;
-  return withReadState(bytes, context.limits, tokenKeys, tokenKeys.mayBeIn(asBuffer(bytes)), (state) => {
+  return withReadState(bytes, context.limits, tokenKeys, (state) => {
     const encoder = new ItemEncoder(state, context, rules);
     try {
       const reader = new ProtobufReader(state, encoder, rules.levels, rules.protobufReader);
@@ -55,7 +55,7 @@ const readTokens = (levels: Levels, state: ReadState, tokens: Set<string>): void
 const collectTokens = (levels: Levels, bytes: Uint8Array, tokenKeys: TokenKeys): string[] => {
   if (!tokenKeys.mayBeIn(asBuffer(bytes))) return [];
   const tokens = new Set<string>();
-  withReadState(bytes, defaultItemLimits, tokenKeys, true, (state) => readTokens(levels, state, tokens));
+  withReadState(bytes, defaultItemLimits, tokenKeys, (state) => readTokens(levels, state, tokens));
   return [...tokens];
 };
 

@@ -87,13 +87,10 @@ export class ReadState {
   /** What `noteUnknown` noted. */
   readonly unknownInGroups = new Set<string>();
   tokenKeys = defaultTokenKeys;
-  /** Whether the body may contain one of those names. */
-  mayHoldTokens = true;
 
-  begin(body: Uint8Array, limits: ItemLimits, tokenKeys: TokenKeys, mayHoldTokens: boolean): void {
+  begin(body: Uint8Array, limits: ItemLimits, tokenKeys: TokenKeys): void {
     this.body = new ByteSource(body);
     this.tokenKeys = tokenKeys;
-    this.mayHoldTokens = mayHoldTokens;
     this.owner.requestLimits = limits;
     this.leniencies = new Map();
     this.unknownInGroups.clear();
@@ -115,7 +112,6 @@ export class ReadState {
 
   /** Whether an attribute of the list must not be kept. */
   isSecret({ keyStarts, keyEnds }: AttributeSlots, index: number): boolean {
-    if (!this.mayHoldTokens) return false;
     const start = keyStarts[index] ?? 0;
     const end = keyEnds[index] ?? 0;
     return start < 0
@@ -128,10 +124,12 @@ export class ReadState {
    * its token is still needed.
    */
   dropSecrets(list: AttributeSlots, from: number): void {
-    if (!this.mayHoldTokens || list === this.owner.resource) return;
+    if (list === this.owner.resource) return;
     const { count } = list;
-    list.count = from;
-    for (let index = from; index < count; index++) {
+    let index = from;
+    while (index < count && !this.isSecret(list, index)) index++;
+    list.count = index;
+    for (; index < count; index++) {
       if (this.isSecret(list, index)) continue;
       list.add(
         list.keyStarts[index] ?? 0,
@@ -177,13 +175,12 @@ export const withReadState = <T>(
   body: Uint8Array,
   limits: ItemLimits,
   tokenKeys: TokenKeys,
-  mayHoldTokens: boolean,
   use: (state: ReadState) => T,
 ): T => {
   const state = spare ?? new ReadState();
   spare = undefined;
   try {
-    state.begin(body, limits, tokenKeys, mayHoldTokens);
+    state.begin(body, limits, tokenKeys);
     return use(state);
   } finally {
     state.body = noBody;

@@ -50,7 +50,7 @@ const textUnder = (state: ReadState, key: ByteSource): string | undefined => {
  * Place of the attribute that holds the write token of the current resource; −1 for none. Of several the last counts.
  */
 const tokenIndex = (state: ReadState): number => {
-  let index = state.mayHoldTokens ? state.owner.resource.count - 1 : -1;
+  let index = state.owner.resource.count - 1;
   while (index >= 0 && !isToken(state, index)) index--;
   return index;
 };

@@ -20,11 +20,14 @@ export class TokenKeys {
   private readonly keys: readonly ByteSource[];
   /** The bytes without which a body has no such attribute. */
   private readonly marks: readonly Buffer[];
+  /** Whether a name may end in this byte: nearly every other name is told apart by it. */
+  private readonly lastBytes = new Uint8Array(256);
 
   constructor(keys: readonly string[] = [defaultKey]) {
     this.keys = keys.map(sourceOf);
     const others = keys.filter((key) => !key.endsWith(credentialSuffix));
     this.marks = [credentialSuffix, ...others].map((mark) => Buffer.from(mark));
+    for (const mark of this.marks) this.lastBytes[mark.at(-1) ?? 0] = 1;
   }
 
   /** Whether the bytes may contain one of the names, written without escapes. */
@@ -34,6 +37,7 @@ export class TokenKeys {
 
   /** Whether the name in [start, end) is that of a write token. */
   has(source: ByteSource, start: number, end: number): boolean {
+    if (this.lastBytes[source.bytes[end - 1] ?? 0] === 0) return false;
     return this.keys.some(
       (key) => key.bytes.length === end - start && isSame(source, start, key, 0, end - start),
     );
@@ -41,6 +45,7 @@ export class TokenKeys {
 
   /** Whether the value under the name in [start, end) must not be kept. */
   isSecret(source: ByteSource, start: number, end: number): boolean {
+    if (this.lastBytes[source.bytes[end - 1] ?? 0] === 0) return false;
     return endsWith(source, start, end, suffix) || this.has(source, start, end);
   }
 }
