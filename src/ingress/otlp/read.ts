@@ -1,3 +1,4 @@
+import { ownSeriesSeed } from '../../rules/data-points/series-hash.ts';
 import { TokenKeys } from '../../wire/otlp/token-keys.ts';
 import type { EncodedItems, ItemsContext, ItemsOwner } from '../../wire/otlp/types.ts';
 import { type LargeBodies, type LargeBody, largeBytes } from '../large-bodies/large-bodies.ts';
@@ -6,7 +7,7 @@ import type { OtlpEncoding } from './reply.ts';
 import { type OtlpPipeline, otlpSignals } from './signals.ts';
 
 /** The inputs of encoding beside the body; a token that is not among `owners` is invalid. */
-export type ReadContext = Omit<ItemsContext, 'resolve' | 'tokenKeys' | 'admitsSeries'> & {
+export type ReadContext = Omit<ItemsContext, 'resolve' | 'tokenKeys' | 'admitsSeries' | 'seriesSeed'> & {
   readonly owners: ReadonlyMap<string | undefined, ItemsOwner | 'disabled'>;
   /** The bound of each of its applications. */
   readonly seriesMax: SeriesMax;
@@ -52,7 +53,12 @@ export const createReadItems = (
           tokenKeys,
         });
       }
-      const job = { pipeline, encoding, tokenKeys: tokenAttributes, owners, context, elementsMax };
+      // A thread judges by hashes that this one made.
+      const threadContext = { ...context, seriesSeed: ownSeriesSeed };
+      const job = {
+        ...{ pipeline, encoding, tokenKeys: tokenAttributes, owners, elementsMax },
+        context: threadContext,
+      };
       const { encoded, seen } = await large.encode(body, job, () => series.shares(seriesMax), deadlineAt);
       series.settle(seriesMax, seen);
       const samples = encoded.samples.filter(({ appId, reason }) => wantsSample?.(appId, reason) === true);

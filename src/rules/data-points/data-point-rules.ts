@@ -15,7 +15,7 @@ export const dataPointRules: ItemRules = {
   protobufReader: (fields) => new ProtobufMetricReader(fields),
   slotsOf: ({ point }) => point,
   newBlock: newDataPointBlock,
-  newSeries: (row) => new DataPointSeries(row),
+  newSeries: (row, seed) => new DataPointSeries(row, seed),
   dayField: 'timeUnixNano',
   dayVerb: 'are',
   judgeTimes: ({ point: { time } }, arrivedAtMs, policy) =>

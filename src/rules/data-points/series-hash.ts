@@ -1,12 +1,21 @@
+import { randomInt } from 'node:crypto';
 import type { ByteSource } from '../../wire/native/bytes.ts';
 import type { ReadState } from '../../wire/otlp/read-state.ts';
 import type { ResourceRow } from '../../wire/otlp/resource-row.ts';
 import type { AttributeSlots } from '../../wire/otlp/slots.ts';
+import type { SeriesSeed } from '../../wire/otlp/types.ts';
 import type { SeriesHash } from '../items/item-rules.ts';
 
-// Fixed, so that threads and processes find the same hash. A sender who makes two series equal gains one that is not counted.
-const seedLow = 0x2545f491;
-const seedHigh = 0x6c62272e;
+const anyWord = (): number => randomInt(2 ** 32) | 0;
+
+/**
+ * The seed of this process, or of a thread that is given none. The factors are odd, so that no word is lost, and secret as the rest:
+ * with known ones a sender could find texts whose hashes are equal under every seed, and a series that is not counted for each.
+ */
+export const ownSeriesSeed: SeriesSeed = {
+  ...{ low: anyWord(), high: anyWord() },
+  ...{ lowFactor: anyWord() | 1, highFactor: anyWord() | 1 },
+};
 
 const rotated = (value: number, bits: number): number => (value << bits) | (value >>> (32 - bits));
 
@@ -24,6 +33,10 @@ export class DataPointSeries implements SeriesHash {
   low = 0;
   high = 0;
   private readonly row: ResourceRow;
+  private readonly seedLow: number;
+  private readonly seedHigh: number;
+  private readonly lowFactor: number;
+  private readonly highFactor: number;
   private resourceNumber = 0;
   private scopeNumber = 0;
   private metricNumber = 0;
@@ -34,8 +47,12 @@ export class DataPointSeries implements SeriesHash {
   private metricLow = 0;
   private metricHigh = 0;
 
-  constructor(row: ResourceRow) {
+  constructor(row: ResourceRow, seed: SeriesSeed = ownSeriesSeed) {
     this.row = row;
+    this.seedLow = seed.low;
+    this.seedHigh = seed.high;
+    this.lowFactor = seed.lowFactor;
+    this.highFactor = seed.highFactor;
   }
 
   set(state: ReadState): void {
@@ -52,8 +69,8 @@ export class DataPointSeries implements SeriesHash {
 
   private takeResource(state: ReadState): void {
     this.resourceNumber = state.owner.resourceNumber;
-    this.low = seedLow;
-    this.high = seedHigh;
+    this.low = this.seedLow;
+    this.high = this.seedHigh;
     this.addAttributes(state, this.row.attributes);
     this.resourceLow = mixed(this.low);
     this.resourceHigh = mixed(this.high);
@@ -88,8 +105,8 @@ export class DataPointSeries implements SeriesHash {
     let sumLow = 0;
     let sumHigh = 0;
     for (let index = 0; index < list.count; index++) {
-      this.low = seedHigh;
-      this.high = seedLow;
+      this.low = this.seedHigh;
+      this.high = this.seedLow;
       this.addText(state, list.keyStarts[index] ?? 0, list.keyEnds[index] ?? 0);
       this.addText(state, list.valueStarts[index] ?? 0, list.valueEnds[index] ?? 0);
       sumLow = (sumLow + mixed(this.low)) | 0;
@@ -106,17 +123,18 @@ export class DataPointSeries implements SeriesHash {
   }
 
   private addBytes({ bytes, view }: ByteSource, start: number, end: number): void {
+    const { lowFactor, highFactor } = this;
     let { low, high } = this;
     let at = start;
     for (; at + 4 <= end; at += 4) {
       const word = view.getInt32(at, true);
-      low = Math.imul(rotated(low ^ Math.imul(word, 0xcc9e2d51), 15), 0x1b873593);
-      high = Math.imul(rotated(high ^ Math.imul(word, 0x9e3779b1), 13), 0x85ebca77);
+      low = Math.imul(rotated(low ^ Math.imul(word, lowFactor), 15), 0x1b873593);
+      high = Math.imul(rotated(high ^ Math.imul(word, highFactor), 13), 0x85ebca77);
     }
     let rest = end - start;
     for (let shift = 24; at < end; at++, shift -= 8) rest ^= (bytes[at] ?? 0) << shift;
-    low = Math.imul(rotated(low ^ Math.imul(rest, 0xcc9e2d51), 15), 0x1b873593) + 0x52dce729;
-    high = Math.imul(rotated(high ^ Math.imul(rest, 0x9e3779b1), 13), 0x85ebca77) + 0x38495ab5;
+    low = Math.imul(rotated(low ^ Math.imul(rest, lowFactor), 15), 0x1b873593) + 0x52dce729;
+    high = Math.imul(rotated(high ^ Math.imul(rest, highFactor), 13), 0x85ebca77) + 0x38495ab5;
     this.low = low | 0;
     this.high = high | 0;
   }

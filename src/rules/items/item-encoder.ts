@@ -83,7 +83,8 @@ export class ItemEncoder implements ItemVisitor {
     this.slots = rules.slotsOf(state);
     this.context = context;
     this.row = new ResourceRow(state.keptResource);
-    this.series = context.admitsSeries === undefined ? undefined : rules.newSeries?.(this.row);
+    this.series =
+      context.admitsSeries === undefined ? undefined : rules.newSeries?.(this.row, context.seriesSeed);
     const base = BigInt(context.base.text);
     this.baseLow = Number(base & 0xffffffffn);
     this.baseHigh = Number(base >> 32n);

@@ -9,8 +9,9 @@ import type { ProtobufItemReader } from '../../wire/otlp/protobuf-reader.ts';
 import type { ReadState } from '../../wire/otlp/read-state.ts';
 import type { ResourceRow } from '../../wire/otlp/resource-row.ts';
 import type { ItemSlots, TimeSlot } from '../../wire/otlp/slots.ts';
+import type { SeriesSeed } from '../../wire/otlp/types.ts';
 
-/** Computes the hash of a series: 64 bits as halves, the same in every process. */
+/** Computes the hash of a series: 64 bits as halves, the same for one seed. */
 export type SeriesHash = {
   low: number;
   high: number;
@@ -30,7 +31,7 @@ export type ItemRules = {
   /** A block for rows of the table with this place in the list of the signal. */
   readonly newBlock: (table: number) => ItemBlock;
   /** The hash of the current item's series, for signals that have them. */
-  readonly newSeries?: (row: ResourceRow) => SeriesHash;
+  readonly newSeries?: (row: ResourceRow, seed?: SeriesSeed) => SeriesHash;
   /** Field and verb of the time that decides the day of a row: `startTimeUnixNano`, `start`. */
   readonly dayField: string;
   readonly dayVerb: string;

@@ -121,13 +121,17 @@ const mergeAll = (blocks: readonly Uint8Array[]): Buffer => {
 };
 
 /**
- * The key of blocks that can be merged; undefined for a block without rows, which states no types, and for malformed
- * bytes.
+ * The rows of a block, and the head of its first column, which tells tables apart; undefined for a block without rows, which states
+ * no types, and for malformed bytes.
  */
-const shapeOf = (block: Uint8Array): { columns: number; rows: number } | undefined => {
+const shapeOf = (block: Uint8Array): { first: string; rows: number } | undefined => {
   try {
-    const counts = countsOf(new BlockCursor(block));
-    return counts.rows === 0 ? undefined : counts;
+    const cursor = new BlockCursor(block);
+    const { rows } = countsOf(cursor);
+    const start = cursor.at;
+    cursor.text();
+    cursor.text();
+    return rows === 0 ? undefined : { first: cursor.bytes.toString('latin1', start, cursor.at), rows };
   } catch (error) {
     if (error instanceof UnreadableBlock) return undefined;
     throw error;
@@ -148,27 +152,26 @@ type Group = { blocks: Uint8Array[]; rows: number; bytes: number };
 
 /**
  * The same rows in fewer blocks of FORMAT Native: ClickHouse's work for a block of a hundred rows is twice that for the
- * same rows in a large one. Blocks of as many columns are merged, so one without events is not merged with one that has them; where
- * one has a column of `mayLack` that the other lacks, the result has both. A block that cannot be merged is returned unchanged. Rows
- * of like blocks keep their order.
+ * same rows in a large one. Where a block lacks a column of `mayLack` that another has, its rows have the defaults; the bound of bytes
+ * does not count those. Blocks that differ in other columns are returned unchanged. Rows of like blocks keep their order.
  */
 export const mergeBlocks = (blocks: readonly Uint8Array[], bounds: MergeBounds): Uint8Array[] => {
   const result: Uint8Array[] = [];
-  const groups = new Map<number, Group>();
+  const groups = new Map<string, Group>();
   for (const block of blocks) {
     const shape = shapeOf(block);
     if (shape === undefined) {
       result.push(block);
       continue;
     }
-    let group = groups.get(shape.columns);
+    let group = groups.get(shape.first);
     if (group !== undefined && isFull(group, shape.rows, block.length, bounds)) {
       result.push(...mergedOrSame(group.blocks));
       group = undefined;
     }
     if (group === undefined) {
       group = { blocks: [], rows: 0, bytes: 0 };
-      groups.set(shape.columns, group);
+      groups.set(shape.first, group);
     }
     group.blocks.push(block);
     group.rows += shape.rows;

@@ -24,11 +24,16 @@ const omitted: ReadonlySet<string> = new Set([
   'ValueInt',
 ]);
 
-/** Whether a block may lack the column of this name. */
-export const mayLack = (name: string): boolean => omitted.has(name);
+/** Whether the column of this name is one of them. */
+export const isOmittable = (name: string): boolean => omitted.has(name);
+
+const isOfList = (name: string): boolean => /^(?:Events|Links|Exemplars)\./.test(name);
+
+/** Whether a block may lack the column of this name: one of those, or of the lists that no item of a block has. */
+export const mayLack = (name: string): boolean => isOmittable(name) || isOfList(name);
 
 /** A column of a block of items, with its name in the table. */
 export const nameItemColumn = (name: string, column: Column | OmittableColumn): NamedColumn => {
   const named = nameColumn(name, column);
-  return mayLack(name) && 'isDefault' in column ? { ...named, omittable: column } : named;
+  return isOmittable(name) && 'isDefault' in column ? { ...named, omittable: column } : named;
 };

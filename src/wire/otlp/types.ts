@@ -42,6 +42,14 @@ export const defaultItemLimits: ItemLimits = {
   exemplarsMax: 128,
 };
 
+/** The secret of hashes of series, in words of 32 bits; the factors are odd. Hashes of one process are made with one. */
+export type SeriesSeed = {
+  readonly low: number;
+  readonly high: number;
+  readonly lowFactor: number;
+  readonly highFactor: number;
+};
+
 export type ItemsContext = {
   /**
    * The owner of spans: by the write token of their ResourceSpans, or by the request's credential when it has none.
@@ -59,6 +67,8 @@ export type ItemsContext = {
   readonly tokenKeys?: TokenKeys;
   /** Whether an application may have this series, by its hash; absent without a bound (signals with series only). */
   readonly admitsSeries?: (appId: number, low: number, high: number) => boolean;
+  /** What the hashes of series follow from, beside the series; without it, that of the thread. */
+  readonly seriesSeed?: SeriesSeed;
   /** Called for each rejected or deferred span: whether to keep it as a sample. `appId` is 0 without an owner. */
   readonly wantsSample?: (appId: number, reason: ItemReason | TimeReason) => boolean;
 };

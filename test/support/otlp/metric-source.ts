@@ -2,7 +2,7 @@ import { jsonMetrics } from '../../../src/rules/data-points/json-metrics.ts';
 import { protobufMetrics } from '../../../src/rules/data-points/protobuf-metrics.ts';
 import { itemTablesOf } from '../../../src/stores/clickhouse/item-tables.ts';
 import type { NativeValue } from '../../../src/wire/native/block-reader.ts';
-import { mayLack } from '../../../src/wire/native/omitted-columns.ts';
+import { isOmittable } from '../../../src/wire/native/omitted-columns.ts';
 import type { EncodedItems, ItemsPart } from '../../../src/wire/otlp/types.ts';
 import { encodeMetricsProtobuf, type OtlpMetricsRequest } from './metrics.ts';
 import { rowsAsStored } from './sent-rows.ts';
@@ -45,7 +45,7 @@ const plain = (value: NativeValue): unknown => {
 export const rowsOfDataPoints = ({ block, itemTable }: ItemsPart): DataPointRow[] => {
   const columns = itemTablesOf('otel_metrics').find(({ name }) => name === itemTable)?.columns ?? [];
   // Where none has an exemplar, none of their columns is asked for.
-  const asked = columns.filter(({ name }) => mayLack(name));
+  const asked = columns.filter(({ name }) => isOmittable(name));
   return rowsAsStored(block, asked).map((row) => ({
     table: itemTable,
     ...Object.fromEntries(Object.entries(row).map(([name, value]) => [name, plain(value)])),
