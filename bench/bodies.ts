@@ -13,8 +13,11 @@ const modules = ['db', 'web', 'cache', 'queue', 'auth', 'search', 'billing', 'ga
 const locations = ['guangdong', 'shanghai', 'frankfurt', 'virginia'];
 const hostsCount = 64_000;
 
-/** The data of one push: points × 2 metrics, 3 dimensions and a target, times within the last five seconds. */
-export const pushPoints = (random: () => number, points: number, nowMs: number) =>
+/** How old a point is at most, ms: producers send each few seconds. */
+const lateMsUsual = 5_000;
+
+/** The data of one push: points × 2 metrics, 3 dimensions and a target, times within the last five seconds, or as late as this. */
+export const pushPoints = (random: () => number, points: number, nowMs: number, lateMs = lateMsUsual) =>
   Array.from({ length: points }, () => {
     const host = Math.floor(random() * hostsCount);
     return {
@@ -25,7 +28,7 @@ export const pushPoints = (random: () => number, points: number, nowMs: number) 
         location: locations[Math.floor(random() * locations.length)],
         host: `host-${host}`,
       },
-      timestamp: nowMs - Math.floor(random() * 5000),
+      timestamp: nowMs - Math.floor(random() * lateMs),
     };
   });
 
@@ -36,11 +39,16 @@ export const pushBodies = (
   dataId: number,
   token: string,
   nowMs: number,
+  lateMs = lateMsUsual,
 ): Buffer[] => {
   const random = createRandom(20_260_101 + points);
   return Array.from({ length: count }, () =>
     Buffer.from(
-      JSON.stringify({ data_id: dataId, access_token: token, data: pushPoints(random, points, nowMs) }),
+      JSON.stringify({
+        data_id: dataId,
+        access_token: token,
+        data: pushPoints(random, points, nowMs, lateMs),
+      }),
     ),
   );
 };

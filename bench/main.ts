@@ -19,6 +19,8 @@ const { values } = parseArgs({
     items: { type: 'string', default: '1000000' },
     /** Which curves, and how full the fullest table is. */
     curves: { type: 'string', default: 'ids,columns,rows,span_rows,processes,span_processes' },
+    /** Only loads that match this. */
+    loads: { type: 'string', default: '' },
     /** Only levers of QuestDB that match this. */
     levers: { type: 'string', default: '' },
     'point-rows': { type: 'string', default: '50000000' },
@@ -207,6 +209,13 @@ const runSoak = async (): Promise<void> => {
   }
 };
 
+const runLoads = async (): Promise<void> => {
+  const { measureLoads } = await import('./loads.ts');
+  const { points, spans } = await measureLoads({ ...options, wanted: values.loads });
+  if (points.length > 0) printRows('Loads of points, the whole line', 'points', points);
+  if (spans.length > 0) printRows('Loads of spans as protobuf, the whole line', 'spans', spans);
+};
+
 const runQuestdb = async (): Promise<void> => {
   const { measureLevers } = await import('./questdb-levers.ts');
   say('QuestDB alone under the rows that transfer writes: each lever beside the base, by turns');
@@ -238,6 +247,7 @@ if (parts.includes('cost')) await runCost();
 if (parts.includes('spans')) await runSpans();
 if (latencies.length > 0) printLatencies();
 if (parts.includes('backlog')) await runBacklog();
+if (parts.includes('loads')) await runLoads();
 if (parts.includes('questdb')) await runQuestdb();
 if (parts.includes('curves')) await runCurves();
 if (parts.includes('receivers')) await runReceivers();

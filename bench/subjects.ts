@@ -47,12 +47,16 @@ const pointsOfBodies = 100_000;
 const bodiesMax = 256;
 const spanBodiesCount = 64;
 
-/** Push to visible in QuestDB; outcomes go into ClickHouse. The requests go to the ingress processes in turn. */
+/**
+ * Push to visible in QuestDB; outcomes go into ClickHouse. The requests go to the ingress processes in turn. `lateMs`: how old points
+ * are at most, in random order.
+ */
 export const pushSubject = async (
   stack: Stack,
   name: string,
   points: number,
   connections: number,
+  lateMs?: number,
 ): Promise<Subject & { readonly source: PointSource }> => {
   const { data_source: source, result_table: table } = await stack.createReport(name);
   const own = { dataId: source.mon_data_id, token: source.token, table: table.table_id };
@@ -61,7 +65,9 @@ export const pushSubject = async (
     load: () => ({
       urls: stack.ingress.map(({ ports }) => `http://127.0.0.1:${ports['push']}/v2/push/`),
       headers: {},
-      nextBody: inTurnOfNow((nowMs) => pushBodies(bodies, points, source.mon_data_id, source.token, nowMs)),
+      nextBody: inTurnOfNow((nowMs) =>
+        pushBodies(bodies, points, source.mon_data_id, source.token, nowMs, lateMs),
+      ),
       itemsPerBody: points,
       connections,
     }),

@@ -130,11 +130,12 @@ export const telegrafContestant = (
   programs: Programs,
   buffer: TelegrafBuffer,
   contest: string,
+  lateMs?: number,
 ): Contestant => {
   const isStored = buffer !== 'none';
   const { url } = stack.engines.questdb;
   return {
-    row: `Telegraf, ${isStored ? `${buffer} buffer` : 'receiver only'}`,
+    row: `Telegraf, ${isStored ? `${buffer} buffer` : 'receiver only'}${lateMs === undefined ? '' : ', late'}`,
     ours: false,
     contest,
     item: 'points',
@@ -150,7 +151,9 @@ export const telegrafContestant = (
             load: () => ({
               urls: [`http://127.0.0.1:${port}/push`],
               headers: {},
-              nextBody: inTurnOfNow((nowMs) => pushBodies(100, pointsPerRequest, 1_500_001, 'bench', nowMs)),
+              nextBody: inTurnOfNow((nowMs) =>
+                pushBodies(100, pointsPerRequest, 1_500_001, 'bench', nowMs, lateMs),
+              ),
               itemsPerBody: pointsPerRequest,
               connections,
             }),
@@ -170,11 +173,12 @@ export const ownContestant = async (
   what: 'push' | { readonly signal: OtlpSignal; readonly way: OtlpWay },
   contest: string,
   okMeans: string,
+  lateMs?: number,
 ): Promise<Contestant> => {
   const name = contest.replace(/\W+/g, '_');
   const subject =
     what === 'push'
-      ? await pushSubject(stack, name, pointsPerRequest, connections)
+      ? await pushSubject(stack, name, pointsPerRequest, connections, lateMs)
       : await otlpSubject(stack, name, what.signal, what.way, otlpItemsPerRequest, connections);
   return {
     row: `Tidemark, ${contest}`,

@@ -30,8 +30,8 @@ const { values } = parseArgs({
     rounds: { type: 'string', default: '2' },
     /** No round of a part begins that would end later than this after its first one began; one round is made in any case. */
     minutes: { type: 'string', default: '17' },
-    /** Parts: `process`, `power`, `kills`. */
-    only: { type: 'string', default: 'process,power,kills' },
+    /** Parts: `process`, `late`, `power`, `kills`. */
+    only: { type: 'string', default: 'process,late,power,kills' },
     /** Only rows that match this. */
     rows: { type: 'string', default: '' },
   },
@@ -158,6 +158,19 @@ const measureProcess = (programs: Programs): Promise<PeerRow[]> =>
     return alternate(wantedOf(contestants));
   });
 
+const minuteMs = 60_000;
+
+/** Points of producers that send once a minute. The usual ones are up to five seconds old; both are of 64,000 hosts. */
+const measureLate = (programs: Programs): Promise<PeerRow[]> =>
+  withStack('process', async (stack) => {
+    const contest = 'push, points up to 60 s late';
+    const contestants = [
+      await ownContestant(stack, 'push', contest, 'in JetStream', minuteMs),
+      telegrafContestant(stack, programs, 'memory', contest, minuteMs),
+    ];
+    return alternate(wantedOf(contestants));
+  });
+
 const measurePower = (programs: Programs): Promise<PeerRow[]> =>
   withStack('power', async (stack) => {
     const contestants = [
@@ -233,6 +246,7 @@ say(
 const programs: Programs = { collector: await buildCollector(), telegraf: await buildTelegraf() };
 const rows = [
   ...(parts.includes('process') ? await measureProcess(programs) : []),
+  ...(parts.includes('late') ? await measureLate(programs) : []),
   ...(parts.includes('power') ? await measurePower(programs) : []),
 ];
 const kills = parts.includes('kills') ? await measureKills(programs, (line) => say(`  ${line}`)) : [];
