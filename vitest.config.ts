@@ -22,6 +22,9 @@ const inContainers = [
 /** Turns without work after which a worker of QuestDB gives way, naps for a millisecond, and sleeps. */
 const turns = { YIELD: '1', NAP: '10', SLEEP: '60' };
 
+/** Their roles and commands start from few files. */
+const builtProgram = 'test/support/vitest/built-program.ts';
+
 const env = {
   // A QuestDB of a test lives for seconds: the second compiler of Java and its parallel collector would cost more than they gain.
   JDK_JAVA_OPTIONS: '-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:-UsePerfData',
@@ -166,6 +169,7 @@ export default defineConfig({
         extends: true,
         test: {
           name: 'engines',
+          globalSetup: [builtProgram],
           include: ['test/{engines,contract,faults}/**/*.test.ts'],
           exclude: [...alone, ...long],
           // Each file starts engines of its own and waits for more than half of its time: four at once keep two cores busy.
@@ -179,6 +183,7 @@ export default defineConfig({
         extends: true,
         test: {
           name: 'alone',
+          globalSetup: [builtProgram],
           include: alone,
           fileParallelism: false,
           sequence: { groupOrder: 2 },

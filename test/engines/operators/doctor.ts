@@ -111,7 +111,7 @@ describe('tidemark doctor', () => {
 
   it('names the stage that items do not pass', async () => {
     await stack.transfer[0]?.stop();
-    const { code, findings } = await doctor({}, '--timeout', '10s');
+    const { code, findings } = await doctor({}, '--timeout', '5s');
     stack.transfer[0]?.start();
     expect(code).toBe(1);
     expect(failing(findings)).toEqual([

@@ -2,7 +2,12 @@ import { spawn } from 'node:child_process';
 import { expect } from 'vitest';
 import type { z } from 'zod';
 
-const program = new URL('../../../bin/tidemark', import.meta.url).pathname;
+/** The program of this run in few files, where the run has built it (`vitest/built-program.ts`). */
+const built = process.env['BUILT_PROGRAM'];
+const program =
+  built === undefined
+    ? [new URL('../../../bin/tidemark', import.meta.url).pathname]
+    : [process.execPath, `${built}/main.js`];
 
 /** What a command did. */
 export type Outcome = { code: number | null; stdout: string; stderr: string };
@@ -10,7 +15,8 @@ export type Outcome = { code: number | null; stdout: string; stderr: string };
 /** Runs `tidemark` with these arguments in this environment. */
 export const runCli = (args: readonly string[], env: NodeJS.ProcessEnv, input = ''): Promise<Outcome> =>
   new Promise((resolve, reject) => {
-    const child = spawn(program, args, { env, stdio: ['pipe', 'pipe', 'pipe'] });
+    const [command = '', ...first] = program;
+    const child = spawn(command, [...first, ...args], { env, stdio: ['pipe', 'pipe', 'pipe'] });
     let stdout = '';
     let stderr = '';
     child.stdout.on('data', (chunk: Buffer) => {

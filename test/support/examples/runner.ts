@@ -201,6 +201,7 @@ const settled = async (stack: Stack): Promise<void> => {
   await stack.waitForEmptyStream('METRICS');
   await stack.waitForEmptyStream('TRACES');
   await stack.waitForEmptyStream('LOGS');
+  await stack.waitForEmptyStream('OTEL_METRICS');
   await untilApplied(stack);
 };
 

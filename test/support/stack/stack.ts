@@ -83,23 +83,27 @@ export type Stack = {
   stop(): Promise<void>;
 };
 
+/** The program of this run in few files, where the run has built it (`vitest/built-program.ts`). */
+const built = process.env['BUILT_PROGRAM'];
+
 const roleProcess = (
   role: string,
   name: string,
   env: Record<string, string>,
   ports: Record<string, number>,
-  {
-    program = root,
-    prefix = deathSignalPrefix(),
-  }: { program: string | undefined; prefix: StackOptions['command'] },
+  { program, prefix = deathSignalPrefix() }: { program: string | undefined; prefix: StackOptions['command'] },
 ): RoleProcess => {
+  const main =
+    program === undefined && built !== undefined
+      ? join(built, 'main.js')
+      : join(program ?? root, 'src/main.ts');
   const lines: string[] = [];
   let child: ChildProcess;
   /** Resolves once it has ended and all that it wrote was read. */
   let gone: Promise<void> = Promise.resolve();
   const start = (): void => {
     // A test that is killed takes its roles with it.
-    const [command = '', ...args] = [...prefix, process.execPath, join(program, 'src/main.ts'), role];
+    const [command = '', ...args] = [...prefix, process.execPath, main, role];
     child = spawn(command, args, {
       env: { PATH: process.env['PATH'] ?? '', HOME: process.env['HOME'] ?? '', ...env },
       stdio: ['ignore', 'pipe', 'pipe'],
