@@ -3,7 +3,7 @@ import { pipelines } from '../model/signals.ts';
 import { bytesText } from './bytes-text.ts';
 import { adminClient } from './client.ts';
 import { type JsonOption, type OwnerOptions, queryText } from './options.ts';
-import { nothing, printAnswer, printLine, printTable } from './output.ts';
+import { nothing, printAnswer, printCsv, printLine, printTable } from './output.ts';
 
 const volumeSchema = z.object({
   disk: z.string(),
@@ -100,13 +100,20 @@ const timeoutMs = 90_000;
 
 /** `tidemark usage --disk`: the disks, and what the owners or the days have on them. */
 export const printDiskUsage = async (
-  options: JsonOption & OwnerOptions & { readonly by: 'owner' | 'day'; readonly biz?: number },
+  options: JsonOption &
+    OwnerOptions & { readonly by: 'owner' | 'day'; readonly biz?: number; readonly csv?: true },
 ): Promise<void> => {
   const { by, biz, dataId, appId } = options;
   const query = queryText({ by, mon_biz_id: biz, data_id: dataId, app_id: appId });
   const path = `/api/v1/usage/disk${query}`;
   const answered = await adminClient().ask(diskSchema, 'GET', path, { timeoutMs });
   printAnswer(answered, options, ({ volumes, items }) => {
+    const names = rowSchema.keyof().options;
+    if (options.csv)
+      return printCsv(
+        names,
+        items.map((row) => names.map((name) => row[name])),
+      );
     printVolumes(volumes);
     printLine('');
     if (by === 'day') printDays(items);

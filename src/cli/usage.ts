@@ -235,7 +235,7 @@ export const registerUsage = (program: Command): void => {
       new Option(
         '--disk',
         'bytes on the disks by owner or day, what a day adds, and when each disk is full',
-      ).conflicts(['silent', 'failing', 'since', 'csv']),
+      ).conflicts(['silent', 'failing', 'since']),
     )
     .option(
       '--hours <n>',

@@ -29,6 +29,11 @@ const spans = of('traces');
 const records = of('logs');
 const dataPoints = of('otel_metrics');
 
+const goModule = 'in a module; `go mod tidy` gets the packages, `go run .` runs it';
+const javaPackages = (file: string): string =>
+  `Java 17 or newer, \`io.opentelemetry:opentelemetry-sdk\` and \`opentelemetry-exporter-otlp\`; \`java -cp 'jars/*' ${file}\` runs it`;
+const javascriptPackages = (sdk: string, exporter: string): string =>
+  `\`@opentelemetry/${sdk}\` 3, \`@opentelemetry/resources\` and \`@opentelemetry/${exporter}\``;
 const pythonPackages = '`opentelemetry-sdk` and `opentelemetry-exporter-otlp-proto-http`';
 
 /** Every snippet, in the order of the documents: the documents and the admin API show these texts and no others. */
@@ -70,20 +75,32 @@ export const snippets: readonly Snippet[] = [
     'JavaScript',
     'js',
     'spans.mjs',
-    '`@opentelemetry/sdk-trace` 3, `@opentelemetry/resources` and `@opentelemetry/exporter-trace-otlp-proto`',
+    javascriptPackages('sdk-trace', 'exporter-trace-otlp-proto'),
   ),
-  spans('go', 'Go', 'go', 'spans.go', 'in a module; `go mod tidy` gets the packages, `go run .` runs it'),
-  spans(
-    'java',
-    'Java',
-    'java',
-    'Spans.java',
-    "Java 17 or newer, `io.opentelemetry:opentelemetry-sdk` and `opentelemetry-exporter-otlp`; `java -cp 'jars/*' Spans.java` runs it",
-  ),
+  spans('go', 'Go', 'go', 'spans.go', goModule),
+  spans('java', 'Java', 'java', 'Spans.java', javaPackages('Spans.java')),
   records('curl-logs', 'curl, a log record', 'sh', 'curl.sh'),
   records('python-logs', 'Python, log records', 'python', 'records.py', pythonPackages),
+  records(
+    'javascript-logs',
+    'JavaScript, log records',
+    'js',
+    'records.mjs',
+    javascriptPackages('sdk-logs', 'exporter-logs-otlp-proto'),
+  ),
+  records('go-logs', 'Go, log records', 'go', 'records.go', goModule),
+  records('java-logs', 'Java, log records', 'java', 'Records.java', javaPackages('Records.java')),
   dataPoints('curl-metrics', 'curl, a data point', 'sh', 'curl.sh'),
   dataPoints('python-metrics', 'Python, data points', 'python', 'points.py', pythonPackages),
+  dataPoints(
+    'javascript-metrics',
+    'JavaScript, data points',
+    'js',
+    'points.mjs',
+    javascriptPackages('sdk-metrics', 'exporter-metrics-otlp-proto'),
+  ),
+  dataPoints('go-metrics', 'Go, data points', 'go', 'points.go', goModule),
+  dataPoints('java-metrics', 'Java, data points', 'java', 'Points.java', javaPackages('Points.java')),
 ];
 
 /** The text of a snippet with its example values. */

@@ -1,10 +1,10 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
-import { cp, mkdir, writeFile } from 'node:fs/promises';
+import { cp, mkdir, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { buildCollector, buildTelegraf, peerVersions } from '../../bench/peers/builds.ts';
-import { buildJava, clientsFolder, missingTool, preparation } from '../support/clients/builds.ts';
+import { buildJava, clientsFolder, installNpm, missingTool, preparation } from '../support/clients/builds.ts';
 import { createCli } from '../support/clients/cli.ts';
 import { attribute } from '../support/otlp/trace-cases.ts';
 import { takePorts } from '../support/stack/ports.ts';
@@ -55,19 +55,76 @@ const started = (program: string, args: readonly string[]): { child: ChildProces
   return { child, log: () => log };
 };
 
+/** A row of a log record, or of a data point, of the snippets. */
+const rowOf = {
+  logs: { table: 'otel_logs', column: 'Body', value: 'the order is late' },
+  metrics: { table: 'otel_metrics_sum', column: 'MetricName', value: 'orders' },
+} as const;
+type Signal = keyof typeof rowOf;
+
+const expectRow = async ({ app_id: id }: Application, signal: Signal): Promise<void> => {
+  const { table, column, value } = rowOf[signal];
+  const rows = await waitFor('the row is stored', 60_000, async () => {
+    const stored = await stack.spansQuery(
+      `SELECT ${column}, ServiceName FROM otel.${table} WHERE AppId = ${id}`,
+    );
+    return stored.length > 0 && stored;
+  });
+  expect(rows).toEqual([{ [column]: value, ServiceName: 'shop' }]);
+};
+
+const goOf = async (id: number, name: string): Promise<void> => {
+  const folder = await written(id, name, `${name}.go`);
+  // The module of the Go client pins the same packages.
+  for (const file of ['go.mod', 'go.sum']) await cp(join(clientsFolder, 'go', file), join(folder, file));
+  await run('go', ['run', '-mod=readonly', '.'], { cwd: folder });
+};
+
 const noGo = await missingTool('go');
 const jars = await preparation(() => buildJava('java'), await missingTool('java', 'javac', 'mvn'));
+const noNpm = await missingTool('npm');
+const npm = {
+  logs: await preparation(() => installNpm('js-logs'), noNpm),
+  metrics: await preparation(() => installNpm('js-metrics'), noNpm),
+};
 const collector = await preparation(buildCollector, noGo);
 const telegraf = await preparation(buildTelegraf, noGo);
 
 describe('the set-up snippet', () => {
   it.skipIf(noGo !== undefined)('for spans by Go stores a span', async () => {
     const application = await stack.createApplication('go');
-    const folder = await written(application.app_id, 'go', 'main.go');
-    // The module of the Go client pins the same packages.
-    for (const file of ['go.mod', 'go.sum']) await cp(join(clientsFolder, 'go', file), join(folder, file));
-    await run('go', ['run', '-mod=readonly', '.'], { cwd: folder });
+    await goOf(application.app_id, 'go');
     expect(await storedSpans(application)).toEqual(order);
+  });
+
+  it.skipIf(noGo !== undefined).each(['logs', 'metrics'] as const)(
+    'for %s by Go stores a row',
+    async (signal) => {
+      const application = await stack.createApplication(`go ${signal}`);
+      await goOf(application.app_id, `go-${signal}`);
+      await expectRow(application, signal);
+    },
+  );
+
+  it.skipIf('why' in jars).each([
+    ['logs', 'Records.java'],
+    ['metrics', 'Points.java'],
+  ] as const)('for %s by Java stores a row', async (signal, file) => {
+    const application = await stack.createApplication(`java ${signal}`);
+    const folder = await written(application.app_id, `java-${signal}`, file);
+    await run('java', ['-cp', join('path' in jars ? jars.path : '', '*'), file], { cwd: folder });
+    await expectRow(application, signal);
+  });
+
+  it.for(['logs', 'metrics'] as const)('for %s by JavaScript stores a row', async (signal, { skip }) => {
+    const packages = npm[signal];
+    if ('why' in packages) skip(packages.why);
+    const application = await stack.createApplication(`javascript ${signal}`);
+    const folder = await written(application.app_id, `javascript-${signal}`, `${signal}.mjs`);
+    const modules = 'path' in packages ? packages.path : '';
+    await symlink(join(modules, 'node_modules'), join(folder, 'node_modules'));
+    await run(process.execPath, [`${signal}.mjs`], { cwd: folder });
+    await expectRow(application, signal);
   });
 
   it.skipIf('why' in jars)('for spans by Java stores a span', async () => {

@@ -11,6 +11,7 @@ import { migrate, migrateWhenUp, readSchemaVersion } from '../../src/stores/clic
 import { createLog } from '../../src/telemetry/log.ts';
 import { spanColumns } from '../../src/wire/native/span-columns.ts';
 import { startEngines, type TestEngines } from '../support/stack/engines.ts';
+import { fetchEngine } from '../support/stack/fetch-engine.ts';
 import { tempFolder } from '../support/stack/temp-folder.ts';
 
 const ownFolder = new URL('../../schemas/sql/clickhouse', import.meta.url).pathname;
@@ -55,6 +56,10 @@ const names = [
   '035_otel_metrics_series',
   '036_ingest_usage_pipeline',
   '037_otel_metrics_last_distributions',
+  '038_otel_traces_red_days',
+  '039_otel_metrics_sum_increases_days',
+  '040_otel_metrics_histogram_quantiles_days',
+  '041_otel_metrics_exponential_histogram_quantiles_days',
 ];
 const version = names.length;
 const log = createLog('test', 'silent');
@@ -89,6 +94,38 @@ const countOf = async (query: string): Promise<number> => {
   );
   return row?.c ?? Number.NaN;
 };
+
+describe('the views of spans and data points', () => {
+  const period = "since = '2026-11-20 10:00:00', until = '2026-11-20 11:00:00'";
+  const quantiles = `${period}, metric = 'm', step = 0, by = ''`;
+  const rowsRead = z.object({ statistics: z.object({ rows_read: z.number() }) });
+
+  it.each([
+    ['otel_traces', 'Timestamp', `otel_traces_red(${period}, step = 0, by = 'service', kinds = [''])`],
+    ['otel_metrics_sum', 'TimeUnix', `otel_metrics_sum_increases(${period}, metric = 'm')`],
+    ['otel_metrics_histogram', 'TimeUnix', `otel_metrics_histogram_quantiles(${quantiles})`],
+    [
+      'otel_metrics_exponential_histogram',
+      'TimeUnix',
+      `otel_metrics_exponential_histogram_quantiles(${quantiles})`,
+    ],
+  ])(
+    'of %s read only the days of their period, as a user who may change no setting, too',
+    async (table, time, view) => {
+      await run();
+      const name = table === 'otel_traces' ? 'ServiceName' : 'MetricName';
+      for (const day of [18, 19, 20, 21])
+        await clickhouse.run(
+          `INSERT INTO otel.${table} (${name}, ${time}, uid) VALUES ('m', '2026-11-${day} 10:30:00', ${day})`,
+        );
+      const answer = await fetchEngine(`${engines.clickhouse.url}/?readonly=1`, {
+        method: 'POST',
+        body: `SELECT * FROM otel.${view} FORMAT JSON`,
+      });
+      expect(rowsRead.parse(await answer.json()).statistics.rows_read).toBe(1);
+    },
+  );
+});
 
 describe('the span table', () => {
   const zstd = 'CODEC(ZSTD(1))';

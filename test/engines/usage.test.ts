@@ -362,4 +362,16 @@ describe('what owners have on the disk', () => {
     );
     expect((await stack.api('GET', '/api/v1/usage/disk?data_id=1')).status).toBe(404);
   });
+
+  it('comes as CSV, from the command and the API alike', async () => {
+    const printed = await cli.text(`usage --disk --csv --data-id ${dataId()}`);
+    const [head, row] = printed.split('\r\n');
+    expect(head).toBe(
+      'store,mon_biz_id,pipeline,data_id,app_id,day,days,rows,bytes,bytes_per_day,retention_days',
+    );
+    expect(row).toMatch(new RegExp(`^questdb,7,metrics,${dataId()},0,,1,51,\\d+,\\d+,30$`));
+    const url = `http://127.0.0.1:${stack.metadata.ports['api']}/api/v1/usage/disk?data_id=${dataId()}&format=csv`;
+    const answer = await fetch(url, { headers: { Authorization: `Bearer ${stack.adminToken()}` } });
+    expect((await answer.text()).trim()).toBe(printed.trim());
+  });
 });

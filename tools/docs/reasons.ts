@@ -32,7 +32,7 @@ export const reasonDocument = (): string =>
   [
     '# Reasons',
     '',
-    '`make docs` writes this page from `src/model/reasons.ts`.',
+    '`make docs` writes this page from `src/model/reasons.ts` and `src/model/reasons`.',
     '',
     'Every item, value or request that is dropped, deferred, dead-lettered or refused has one of these codes, the same one in answers,',
     'metrics, samples and dead letters. `tidemark explain <code>` prints its row. Where `TIDEMARK_DOCS_URL` names the address of this',

@@ -6841,6 +6841,7 @@ export interface operations {
                 by?: "owner" | "day";
                 /** @description Only the owners of this business */
                 mon_biz_id?: number;
+                format?: "json" | "csv";
             };
             header?: never;
             path?: never;
@@ -6860,6 +6861,7 @@ export interface operations {
                         volumes: components["schemas"]["DiskVolume"][];
                         items: components["schemas"]["DiskUsage"][];
                     };
+                    "text/csv": string;
                 };
             };
             401: components["responses"]["Problem401"];

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { type CsvCell, csvText } from '../../model/csv.ts';
 import { pipelines } from '../../model/signals.ts';
 import { dayMs } from '../../model/time.ts';
 import type { DiskUse, StoreUse, Volume } from '../disk/disk-use.ts';
@@ -10,7 +11,7 @@ import { bizOfOwner } from '../usage.ts';
 import type { ApiDeps } from './deps.ts';
 import { type Endpoint, endpoint, none } from './endpoint.ts';
 import { ownerOf, ownerQuery, refuseUnknownOwner } from './outcome-endpoints.ts';
-import { bizQuery } from './usage-endpoints.ts';
+import { bizQuery, formatQuery } from './usage-endpoints.ts';
 
 const count = z.int();
 
@@ -116,9 +117,19 @@ const diskQuery = z.strictObject({
     .default('owner')
     .meta({ description: 'One row per data id or application, or per day of UTC, of each store' }),
   mon_biz_id: bizQuery,
+  format: formatQuery,
 });
 
 type DiskQuery = z.output<typeof diskQuery>;
+
+const columns = diskRow.keyof().options;
+
+/** The items alone: the disks are rows of another kind. */
+const csvOf = (items: readonly DiskRow[]): string =>
+  csvText(
+    columns,
+    items.map((item) => columns.map((name): CsvCell => item[name])),
+  );
 
 /** Without the rows of other owners than those asked for. */
 const asked = (records: Records, query: DiskQuery, { stores }: DiskUse): StoreUse[] => {
@@ -146,6 +157,7 @@ export const diskEndpoint = ({ inspected }: ApiDeps): Endpoint =>
     params: none,
     query: diskQuery,
     body: none,
+    hasCsv: true,
     answer: z.strictObject({
       at: z.number().meta({ description: 'Unix seconds: when it was read, at most a minute ago' }),
       volumes: z.array(volume),
@@ -160,6 +172,9 @@ export const diskEndpoint = ({ inspected }: ApiDeps): Endpoint =>
         query.by === 'day'
           ? stores.flatMap(byDay).toSorted((a, b) => (a.day ?? '').localeCompare(b.day ?? ''))
           : stores.flatMap((store) => byOwner(records, store, today)).toSorted((a, b) => b.bytes - a.bytes);
-      return { body: { at: use.at / 1000, volumes: use.volumes.map(shownVolume), items } };
+      return {
+        body: { at: use.at / 1000, volumes: use.volumes.map(shownVolume), items },
+        csv: () => csvOf(items),
+      };
     },
   });

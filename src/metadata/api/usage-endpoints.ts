@@ -157,6 +157,12 @@ const periodOf = (asked: Period, nowMs: number, defaultSeconds: number) => {
   return { since, until };
 };
 
+/** The format of an answer that is CSV, too. */
+export const formatQuery = z
+  .enum(['json', 'csv'], 'must be json or csv')
+  .optional()
+  .meta({ description: 'Wins over Accept; default json' });
+
 const usageQuery = z.strictObject({
   ...ownerQuery,
   ...timeQuery,
@@ -171,10 +177,7 @@ const usageQuery = z.strictObject({
         'One row per data id or application, per business, per day of UTC, per signal, or per signal of each owner',
     }),
   mon_biz_id: bizQuery,
-  format: z
-    .enum(['json', 'csv'], 'must be json or csv')
-    .optional()
-    .meta({ description: 'Wins over Accept; default json' }),
+  format: formatQuery,
 });
 
 const ownersAsked = (records: Records, query: z.output<typeof usageQuery>) => {

@@ -7,7 +7,8 @@ import { type Clickhouse, database } from './client.ts';
 const ddlSecondsMax = 50;
 const ddlMsMax = 60_000;
 
-const made = /^(CREATE (?:DATABASE|TABLE|MATERIALIZED VIEW|VIEW) IF NOT EXISTS|ALTER TABLE) ([\w.]+)/m;
+const made =
+  /^(CREATE (?:DATABASE|TABLE|MATERIALIZED VIEW|VIEW) IF NOT EXISTS|CREATE OR REPLACE VIEW|ALTER TABLE) ([\w.]+)/m;
 const engine = /^(\s*ENGINE = )((?:Replacing|Summing)?MergeTree)(?:\(([^()]*)\))?/m;
 
 /**

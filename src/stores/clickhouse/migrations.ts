@@ -6,7 +6,7 @@ import { errorText, Fault } from '../../model/fault.ts';
 import { type Clickhouse, database } from './client.ts';
 import { clusterComment } from './cluster.ts';
 
-/** One step of the schema: a file `NNN_name.sql` with one statement that may run again (IF NOT EXISTS, ADD COLUMN IF …). */
+/** One step of the schema: a file `NNN_name.sql` with one statement that may run again (IF NOT EXISTS, OR REPLACE, ADD COLUMN IF …). */
 export type Migration = {
   readonly version: number;
   /** The file's name without `.sql`. */

@@ -1,0 +1,15 @@
+import { OTLPLogExporter } from '@opentelemetry/exporter-logs-otlp-proto';
+import { resourceFromAttributes } from '@opentelemetry/resources';
+import { BatchLogRecordProcessor, LoggerProvider } from '@opentelemetry/sdk-logs';
+
+const exporter = new OTLPLogExporter({
+  url: 'http://127.0.0.1:4318/v1/logs',
+  headers: { 'X-MON-TOKEN': '<token>' },
+});
+const provider = new LoggerProvider({
+  resource: resourceFromAttributes({ 'service.name': 'shop' }),
+  processors: [new BatchLogRecordProcessor({ exporter })],
+});
+
+provider.getLogger('shop').emit({ severityNumber: 13, severityText: 'WARN', body: 'the order is late' });
+await provider.shutdown();

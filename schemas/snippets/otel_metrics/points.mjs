@@ -1,0 +1,15 @@
+import { OTLPMetricExporter } from '@opentelemetry/exporter-metrics-otlp-proto';
+import { resourceFromAttributes } from '@opentelemetry/resources';
+import { MeterProvider, PeriodicExportingMetricReader } from '@opentelemetry/sdk-metrics';
+
+const exporter = new OTLPMetricExporter({
+  url: 'http://127.0.0.1:4318/v1/metrics',
+  headers: { 'X-MON-TOKEN': '<token>' },
+});
+const provider = new MeterProvider({
+  resource: resourceFromAttributes({ 'service.name': 'shop' }),
+  readers: [new PeriodicExportingMetricReader({ exporter })],
+});
+
+provider.getMeter('shop').createCounter('orders', { unit: '{order}' }).add(1);
+await provider.shutdown();
