@@ -29,7 +29,7 @@ const busyShare = { grow: 0.6, shrink: 0.25 };
 
 /**
  * Between the two shares nothing says whether the long interval still helps: the load that made it may be over. So it is halved on
- * trial, after so long without a change. A trial that brings the writer above the first share again within so many writes has failed,
+ * trial, `afterMs` after the last change. A trial that brings the writer above the first share again within `writes` writes has failed,
  * and doubles the time until the next one.
  */
 const trial = { afterMs: 2_000, afterMsMax: 64_000, writes: 8 };

@@ -27,7 +27,9 @@ const omitted: ReadonlySet<string> = new Set([
 /** Whether the column of this name is one of them. */
 export const isOmittable = (name: string): boolean => omitted.has(name);
 
-const isOfList = (name: string): boolean => /^(?:Events|Links|Exemplars)\./.test(name);
+const lists = ['Events.', 'Links.', 'Exemplars.'];
+
+const isOfList = (name: string): boolean => lists.some((list) => name.startsWith(list));
 
 /** Whether a block may lack the column of this name: one of those, or of the lists that no item of a block has. */
 export const mayLack = (name: string): boolean => isOmittable(name) || isOfList(name);

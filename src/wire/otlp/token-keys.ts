@@ -20,7 +20,7 @@ export class TokenKeys {
   private readonly keys: readonly ByteSource[];
   /** The bytes without which a body has no such attribute. */
   private readonly marks: readonly Buffer[];
-  /** Whether a name may end in this byte: nearly every other name is told apart by it. */
+  /** Whether a name may end in this byte, which rules out nearly every other name. */
   private readonly lastBytes = new Uint8Array(256);
 
   constructor(keys: readonly string[] = [defaultKey]) {
