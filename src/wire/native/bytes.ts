@@ -103,12 +103,16 @@ export const varintSize = (value: number): number => {
   return size;
 };
 
+const writeWord = (target: Uint8Array, at: number, word: number): void => {
+  target[at] = word;
+  target[at + 1] = word >>> 8;
+  target[at + 2] = word >>> 16;
+  target[at + 3] = word >>> 24;
+};
+
 /** Writes a count as 64 bits, little endian; returns its end. */
 export const writeCount = (target: Uint8Array, at: number, value: number): number => {
-  let rest = value;
-  for (let index = 0; index < 8; index++) {
-    target[at + index] = rest % 256;
-    rest = Math.floor(rest / 256);
-  }
+  writeWord(target, at, value);
+  writeWord(target, at + 4, Math.floor(value / 2 ** 32));
   return at + 8;
 };

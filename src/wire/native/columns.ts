@@ -284,10 +284,20 @@ export class LowTextColumn implements Column {
     this.length += rows;
   }
 
-  /** Appends a row for each of these numbers. */
-  pushIndexes(indexes: readonly number[]): void {
-    while (this.length + indexes.length > this.indexes.length) this.widen();
-    for (let place = 0; place < indexes.length; place++) this.indexes[this.length++] = indexes[place] ?? 0;
+  /** Appends a row for each of these numbers, all of them this many times. */
+  pushIndexes(indexes: readonly number[], times: number): void {
+    const end = this.length + times * indexes.length;
+    while (end > this.indexes.length) this.widen();
+    const { indexes: target } = this;
+    while (this.length < end)
+      for (let place = 0; place < indexes.length; place++) target[this.length++] = indexes[place] ?? 0;
+  }
+
+  /** Appends this many rows with the dictionary's text of that number. */
+  pushRows(index: number, rows: number): void {
+    const end = this.length + rows;
+    while (end > this.indexes.length) this.widen();
+    while (this.length < end) this.indexes[this.length++] = index;
   }
 
   /** Appends a row for each of the first `count` numbers. */
@@ -390,6 +400,11 @@ export class MapColumn<Keys extends Column, Values extends Column> implements Co
   endRow(entries: number): void {
     this.entries += entries;
     this.offsets.push(this.entries, 0);
+  }
+
+  /** Ends this many rows with as many keys and values each. */
+  endRows(entries: number, rows: number): void {
+    for (let row = 0; row < rows; row++) this.endRow(entries);
   }
 
   size(): number {

@@ -97,16 +97,16 @@ export abstract class DataPointBlock extends ItemBlock {
     this.attributes.clear();
   }
 
-  protected override appendShared(): void {
-    super.appendShared();
-    this.resourceSchema.appendRow();
-    this.scopeSchema.appendRow();
-    this.scopeAttributes.appendRow();
-    this.scopeDropped.push(this.scopeDroppedNow);
-    this.metricName.appendRow();
-    this.description.appendRow();
-    this.unit.appendRow();
-    this.metadata.appendRow();
+  protected override appendShared(rows: number): void {
+    super.appendShared(rows);
+    this.resourceSchema.appendRows(rows);
+    this.scopeSchema.appendRows(rows);
+    this.scopeAttributes.appendRows(rows);
+    for (let row = 0; row < rows; row++) this.scopeDropped.push(this.scopeDroppedNow);
+    this.metricName.appendRows(rows);
+    this.description.appendRows(rows);
+    this.unit.appendRows(rows);
+    this.metadata.appendRows(rows);
   }
 
   protected override numberResource(state: ReadState, row: ResourceRow): void {
@@ -125,6 +125,7 @@ export abstract class DataPointBlock extends ItemBlock {
     const { metric } = state.point;
     const { tally } = this;
     const cutBefore = tally.cutValues;
+    this.endShared();
     this.metricNumber = metric.number;
     this.metricName.take(state, metric.nameStart, metric.nameEnd);
     this.description.take(state, metric.descriptionStart, metric.descriptionEnd);

@@ -46,11 +46,11 @@ export class SharedAttributes {
     }
   }
 
-  appendRow(): void {
+  appendRows(rows: number): void {
     const { column, keys } = this;
-    column.keys.pushIndexes(keys);
-    column.values.pushIndexes(this.values);
-    column.endRow(keys.length);
+    column.keys.pushIndexes(keys, rows);
+    column.values.pushIndexes(this.values, rows);
+    column.endRows(keys.length, rows);
   }
 
   private numberOf(column: LowTextColumn, state: ReadState, start: number, end: number): number {
@@ -78,8 +78,8 @@ export class SharedText {
     this.index = this.column.dictionary.indexOf(place.source, place.start, place.end);
   }
 
-  appendRow(): void {
-    this.column.pushIndex(this.index);
+  appendRows(rows: number): void {
+    this.column.pushRows(this.index, rows);
   }
 }
 
@@ -130,6 +130,8 @@ export abstract class ItemBlock {
   private scopeNumber = 0;
   private resourceCuts = 0;
   private scopeCuts = 0;
+  /** The rows whose shared values are not appended yet: those of the current resource, scope and metric. */
+  private sharedRows = 0;
 
   /** The times that decide the days of the rows. */
   protected readonly timestamp = new WordColumn('DateTime64(9)');
@@ -170,7 +172,7 @@ export abstract class ItemBlock {
     if (state.owner.resourceNumber !== this.resourceNumber) this.takeResource(state, row);
     if (state.owner.scopeNumber !== this.scopeNumber) this.takeScope(state);
     this.appendItem(state);
-    this.appendShared();
+    this.sharedRows++;
     this.tally.cutValues += this.resourceCuts + this.scopeCuts;
     this.uid.push(uidLow, uidHigh);
     this.rows++;
@@ -179,6 +181,7 @@ export abstract class ItemBlock {
   /** The part of the rows so far. */
   finish(): ItemsPart {
     const { owner } = this;
+    this.endShared();
     this.appId.rows = this.bizId.rows = this.arrivedAt.rows = this.rows;
     return {
       appId: owner?.appId ?? 0,
@@ -197,7 +200,7 @@ export abstract class ItemBlock {
     const { tally } = this;
     this.rowsPeak = Math.max(this.rowsPeak, this.rows);
     this.owner = undefined;
-    this.rows = this.ordinals = this.resourceNumber = this.scopeNumber = 0;
+    this.rows = this.ordinals = this.sharedRows = this.resourceNumber = this.scopeNumber = 0;
     this.minMillis = Number.POSITIVE_INFINITY;
     this.maxMillis = 0;
     tally.repairs = tally.cutValues = tally.repeatedKeys = tally.eventsDropped = tally.linksDropped = 0;
@@ -223,12 +226,18 @@ export abstract class ItemBlock {
     }
   }
 
-  /** Appends the values that rows of one resource and scope share. */
-  protected appendShared(): void {
-    this.serviceName.appendRow();
-    this.scopeName.appendRow();
-    this.scopeVersion.appendRow();
-    this.resource.appendRow();
+  /** To be called before what rows share changes. */
+  protected endShared(): void {
+    if (this.sharedRows > 0) this.appendShared(this.sharedRows);
+    this.sharedRows = 0;
+  }
+
+  /** Appends the values that this many rows of one resource and scope share. */
+  protected appendShared(rows: number): void {
+    this.serviceName.appendRows(rows);
+    this.scopeName.appendRows(rows);
+    this.scopeVersion.appendRows(rows);
+    this.resource.appendRows(rows);
   }
 
   protected numberResource(state: ReadState, row: ResourceRow): void {
@@ -245,6 +254,7 @@ export abstract class ItemBlock {
   private takeResource(state: ReadState, row: ResourceRow): void {
     const { tally } = this;
     const cutBefore = tally.cutValues;
+    this.endShared();
     this.resourceNumber = state.owner.resourceNumber;
     this.numberResource(state, row);
     // Each row counts them for itself.
@@ -255,6 +265,7 @@ export abstract class ItemBlock {
   private takeScope(state: ReadState): void {
     const { tally } = this;
     const cutBefore = tally.cutValues;
+    this.endShared();
     this.scopeNumber = state.owner.scopeNumber;
     this.numberScope(state);
     this.scopeCuts = tally.cutValues - cutBefore + state.owner.scopeCutValues;

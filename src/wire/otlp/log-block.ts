@@ -79,11 +79,11 @@ export class LogBlock extends ItemBlock {
     this.attributes.clear();
   }
 
-  protected override appendShared(): void {
-    super.appendShared();
-    this.resourceSchema.appendRow();
-    this.scopeSchema.appendRow();
-    this.scopeAttributes.appendRow();
+  protected override appendShared(rows: number): void {
+    super.appendShared(rows);
+    this.resourceSchema.appendRows(rows);
+    this.scopeSchema.appendRows(rows);
+    this.scopeAttributes.appendRows(rows);
   }
 
   protected override numberResource(state: ReadState, row: ResourceRow): void {
