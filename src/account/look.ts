@@ -27,7 +27,7 @@ import { hasRefusedLines } from './refused-lines.ts';
 import type { StoreDifference } from './store-compare.ts';
 import { addStoreFindings, mergeFindings, type StoreLook } from './store-look.ts';
 import { readToldLosses } from './told-doubtful.ts';
-import { createUncounted, type Uncounted } from './uncounted.ts';
+import { createUncounted, isOfGaps, type Uncounted } from './uncounted.ts';
 
 /** A stream whose messages are accounted for, and its consumer. */
 export type AccountedStream = { readonly name: string; readonly consumer: string };
@@ -283,7 +283,8 @@ class Looks {
       gapsOf: (head) => gaps.get(head) ?? 0,
     };
     const { differences, pending, lost } = compareBooks(evidence);
-    const extra = await this.uncounted.find(stream, queue, { heads, minutes, pending, lost, stuck });
+    const inGaps = await this.uncounted.find(stream, queue, { heads, minutes, pending, lost, stuck });
+    const changedAt = new Set(inGaps.map(({ minute }) => minute));
     for (const minute of minutes) this.byStore.delete(`${stream} ${minute}`);
     const withoutRecord = await readMissingRecords(clickhouse, stream, minutes);
     const explained = await explainLosses(differences, {
@@ -293,8 +294,9 @@ class Looks {
     });
     for (const [minute, owners] of explained.byMinute) this.byStore.set(`${stream} ${minute}`, owners);
     await found.replace(
-      (each) => isOfBooks(each) && each.stream === stream && due.has(each.minute),
-      mergeEqual([...explained.differences, ...told, ...extra]),
+      (each) =>
+        isOfBooks(each) && each.stream === stream && (isOfGaps(each) ? changedAt : due).has(each.minute),
+      mergeEqual([...explained.differences, ...told, ...inGaps.filter(({ messages }) => messages > 0)]),
     );
     const now = performance.now();
     for (const minute of minutes) {

@@ -6,9 +6,20 @@ import { type Difference, pipelineOf } from './difference.ts';
  * redrive. The sequences of a stream have no gaps: one at or below the floor that is neither settled nor there was lost.
  */
 export type Uncounted = {
-  /** After a comparison of the books: what the gaps of the stream hold beyond its losses. */
+  /**
+   * After a comparison of the books: what the gaps of the stream hold beyond its losses, where that has changed. A difference of 0
+   * messages has found its loss in a line that came later. Their minutes are never those of a line (`isOfGaps`), so that no comparison
+   * of a minute replaces them.
+   */
   find(stream: string, queue: Queue, compared: Compared): Promise<readonly Difference[]>;
 };
+
+/** Gaps are dated by the middle of the minute in which they were found, Unix seconds; lines by the start of theirs. */
+const middleSeconds = 30;
+
+/** Whether the gaps of a stream found it, and no comparison of a minute. */
+export const isOfGaps = ({ kind, minute }: Difference): boolean =>
+  kind === 'lost_in_the_stream' && minute % 60 === middleSeconds;
 
 export type Compared = {
   readonly heads: readonly Published[];
@@ -40,9 +51,11 @@ type State = {
   /** Gaps up to here are in `gaps`. */
   origin: number;
   gaps: number;
-  reported: number;
+  /** Messages that were reported, by the minute of their report, the latest last. */
+  readonly reported: Map<number, number>;
   readonly floors: { at: number; floor: number }[];
-  readonly lost: Map<number, number>;
+  /** By minute: messages that the comparison found lost, and the last sequence of its lines. */
+  readonly lost: Map<number, { readonly messages: number; readonly last: number }>;
   readonly pendingFirst: Map<number, number>;
 };
 
@@ -62,10 +75,10 @@ const note = (state: State, { heads, minutes, pending, lost }: Compared): void =
     lastOf.set(minute, Math.max(sequenceLast, lastOf.get(minute) ?? 0));
   for (const minute of minutes) {
     // A loss of before the start has no gap among the counted ones: it would hide another.
-    const hasGaps = (lastOf.get(minute) ?? 0) > state.start;
-    const messages = hasGaps ? (lost.get(minute) ?? 0) : 0;
+    const last = lastOf.get(minute) ?? 0;
+    const messages = last > state.start ? (lost.get(minute) ?? 0) : 0;
     if (messages === 0) state.lost.delete(minute);
-    else state.lost.set(minute, messages);
+    else state.lost.set(minute, { messages, last });
     state.pendingFirst.delete(minute);
   }
   for (const { minute, sequenceFirst } of heads) {
@@ -101,6 +114,30 @@ const endOf = (state: State, { floor }: Queue, now: number): number => {
   return Math.min(old.floor, floor, ...[...state.pendingFirst.values()].map((first) => first - 1));
 };
 
+/** Reports what no line explains; withdraws, the latest first, what a line explains by now. Returns the minutes that changed. */
+const report = ({ reported, gaps, lost, origin }: State, minute: number): Set<number> => {
+  const losses = [...lost.values()];
+  const explained = sum(losses.map(({ messages }) => messages));
+  // A loss whose gaps are not counted yet explains none of the counted ones.
+  const inGaps = sum(losses.filter(({ last }) => last <= origin).map(({ messages }) => messages));
+  const before = sum(reported.values());
+  const changed = new Set<number>();
+  const found = gaps - explained - before;
+  if (found > 0) {
+    reported.set(minute, (reported.get(minute) ?? 0) + found);
+    changed.add(minute);
+  }
+  let excess = before - Math.max(0, gaps - inGaps);
+  for (const [at, messages] of [...reported].toReversed()) {
+    if (excess <= 0) break;
+    const taken = Math.min(excess, messages);
+    reported.set(at, messages - taken);
+    excess -= taken;
+    changed.add(at);
+  }
+  return changed;
+};
+
 export const createUncounted = ({ countSequences, elapsed, now }: UncountedDependencies): Uncounted => {
   const states = new Map<string, State>();
 
@@ -115,7 +152,7 @@ export const createUncounted = ({ countSequences, elapsed, now }: UncountedDepen
       never: { first: 0, last: -1 },
       origin: floor,
       gaps: 0,
-      reported: 0,
+      reported: new Map(),
       floors: [],
       lost: new Map(),
       pendingFirst: new Map(),
@@ -138,12 +175,13 @@ export const createUncounted = ({ countSequences, elapsed, now }: UncountedDepen
         state.gaps += Math.max(0, end - state.origin - never - known - there);
         state.origin = end;
       }
-      const messages = state.gaps - sum(state.lost.values()) - state.reported;
-      if (messages <= 0) return [];
-      state.reported += messages;
-      const minute = 60 * Math.floor(now() / 60_000);
-      const owner = { pipeline: pipelineOf(stream), dataId: 0, appId: 0 };
-      return [{ kind: 'lost_in_the_stream', stream, ...owner, minute, items: 0, messages }];
+      const changed = report(state, 60 * Math.floor(now() / 60_000) + middleSeconds);
+      return [...changed].map((minute) => {
+        const messages = state.reported.get(minute) ?? 0;
+        if (messages === 0) state.reported.delete(minute);
+        const owner = { pipeline: pipelineOf(stream), dataId: 0, appId: 0 };
+        return { kind: 'lost_in_the_stream', stream, ...owner, minute, items: 0, messages };
+      });
     },
   };
 };

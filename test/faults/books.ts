@@ -43,6 +43,16 @@ export const expectedBalance = (
   return balance;
 };
 
+/**
+ * How many items the outcomes have dropped by the policy although they are stored. That is right only of requests that two messages
+ * settled, each under another policy: NATS has forgotten the earlier one, and the later record replaces that of the earlier
+ * (docs/exactly-once.md).
+ */
+export const laterVerdicts = (expected: Balance, told: Balance): number => {
+  const dropped = (told.dropped.get(swingReason) ?? 0) - (expected.dropped.get(swingReason) ?? 0);
+  return dropped > 0 && dropped === expected.stored - told.stored ? dropped : 0;
+};
+
 /** Differences between two balances in words; none when they are equal. */
 export const compareBalances = (expected: Balance, told: Balance): string[] => {
   const lines: string[] = [];

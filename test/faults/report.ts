@@ -111,7 +111,7 @@ export const summaryOf = ({ rounds, seconds, isWhole }: Run): string[] => {
     grpcLine(claims),
     tokenLine(rounds, claims),
     `items: ${items('owed')} acknowledged, ${items('uncertain')} uncertain (${sum(verdicts, (verdict) => verdict.uncertainPresent)} of them stored), ${items('absent')} refused for good`,
-    `rows read: ${sum(verdicts, ({ rows }) => rows)}; seen twice by overlaps when the streams had just become empty: ${sum(verdicts, ({ overlaps }) => overlaps)}; late repeats: ${sum(verdicts, ({ lateRepeats }) => lateRepeats)}`,
+    `rows read: ${sum(verdicts, ({ rows }) => rows)}; seen twice by overlaps when the streams had just become empty: ${sum(verdicts, ({ overlaps }) => overlaps)}; late repeats: ${sum(verdicts, ({ lateRepeats }) => lateRepeats)}; stored items with the verdict of a later try under another policy: ${sum(verdicts, ({ verdictsReplaced }) => verdictsReplaced)}`,
     `inserts of spans without the guard, in processes that saw the end of a round: ${sum(rounds, ({ plainInserts }) => plainInserts)}`,
     `violations: ${judged.join(', ')}`,
     `tables that QuestDB could not change any more, created again and redriven: ${sum(rounds, ({ mended }) => mended.length)}`,

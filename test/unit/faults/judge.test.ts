@@ -1,5 +1,11 @@
 import { describe, expect, it } from 'vitest';
-import { compareBalances, emptyBalance, expectedBalance } from '../../faults/books.ts';
+import {
+  compareBalances,
+  emptyBalance,
+  expectedBalance,
+  laterVerdicts,
+  swingReason,
+} from '../../faults/books.ts';
 import { fateOf, type World } from '../../faults/items.ts';
 import { severalMessages } from '../../faults/load.ts';
 import { type Claim, claimOf, createOracle, type Debt, type Target } from '../../faults/oracle.ts';
@@ -150,6 +156,19 @@ describe('the books', () => {
     expect(whole.stored + dropped).toBe(110);
     expect(whole.dropped.get('timestamp_too_old')).toBeGreaterThan(0);
     expect(expectedBalance(claims, target, world, (id) => id < 11 && isPresent(id)).received).toBe(10);
+  });
+
+  it('take an item that two tries judged for stored and dropped, and no other one', () => {
+    const of = (stored: number, reason: string, dropped: number) => ({
+      ...emptyBalance(),
+      stored,
+      dropped: new Map([[reason, dropped]]),
+    });
+    const expected = of(9, swingReason, 1);
+    expect(laterVerdicts(expected, of(7, swingReason, 3))).toBe(2);
+    expect(laterVerdicts(expected, of(7, swingReason, 2))).toBe(0);
+    expect(laterVerdicts(expected, of(8, 'metrics_empty', 2))).toBe(0);
+    expect(laterVerdicts(expected, of(10, swingReason, 0))).toBe(0);
   });
 
   it('name each difference', () => {
