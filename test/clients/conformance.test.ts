@@ -186,8 +186,12 @@ const goVersion = await pinnedIn('go/go.mod', /otlptracegrpc v(\S+)/);
 const collectorVersion = await pinnedIn('collector/go.mod', /exporter\/otlpexporter v(\S+)/);
 const exporters = await Promise.all(
   [
-    { name: `Go SDK otlptracegrpc ${goVersion}`, folder: 'go', args: ['grpc'] },
-    { name: `Collector otlpexporter ${collectorVersion}`, folder: 'collector', args: ['grpc', 'none'] },
+    { name: `Go SDK otlptracegrpc ${goVersion}`, folder: 'go', args: ['traces', 'grpc'] },
+    {
+      name: `Collector otlpexporter ${collectorVersion}`,
+      folder: 'collector',
+      args: ['traces', 'grpc', 'none'],
+    },
   ].map(async (each) => ({
     ...each,
     built: await preparation(() => buildGo(each.folder), await missingTool('go')),
