@@ -23,3 +23,13 @@ const cellText = (cell: CsvCell): string => {
  */
 export const csvText = (head: readonly string[], rows: readonly (readonly CsvCell[])[]): string =>
   [head, ...rows].map((cells) => `${cells.map(cellText).join(',')}\r\n`).join('');
+
+/** Records as CSV: a column for each of these members, under its name. */
+export const csvOf = <Name extends string>(
+  names: readonly Name[],
+  records: readonly Readonly<Record<Name, CsvCell>>[],
+): string =>
+  csvText(
+    names,
+    records.map((record) => names.map((name) => record[name])),
+  );

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { type CsvCell, csvText } from '../../model/csv.ts';
+import { csvOf } from '../../model/csv.ts';
 import { pipelines } from '../../model/signals.ts';
 import { dayMs } from '../../model/time.ts';
 import type { DiskUse, StoreUse, Volume } from '../disk/disk-use.ts';
@@ -124,13 +124,6 @@ type DiskQuery = z.output<typeof diskQuery>;
 
 const columns = diskRow.keyof().options;
 
-/** The items alone: the disks are rows of another kind. */
-const csvOf = (items: readonly DiskRow[]): string =>
-  csvText(
-    columns,
-    items.map((item) => columns.map((name): CsvCell => item[name])),
-  );
-
 /** Without the rows of other owners than those asked for. */
 const asked = (records: Records, query: DiskQuery, { stores }: DiskUse): StoreUse[] => {
   const { dataId, appId } = ownerOf(query);
@@ -174,7 +167,8 @@ export const diskEndpoint = ({ inspected }: ApiDeps): Endpoint =>
           : stores.flatMap((store) => byOwner(records, store, today)).toSorted((a, b) => b.bytes - a.bytes);
       return {
         body: { at: use.at / 1000, volumes: use.volumes.map(shownVolume), items },
-        csv: () => csvOf(items),
+        // The disks are rows of another kind.
+        csv: () => csvOf(columns, items),
       };
     },
   });

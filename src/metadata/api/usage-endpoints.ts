@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { type CsvCell, csvText } from '../../model/csv.ts';
+import { csvOf } from '../../model/csv.ts';
 import { type Pipeline, pipelines } from '../../model/signals.ts';
 import { type FailingSender, readFailingSenders } from '../../outcomes/failing-senders.ts';
 import {
@@ -130,12 +130,6 @@ const byDay = (found: readonly FoundUsage[]): UsageRow[] =>
 
 const columns = usageRow.keyof().options;
 
-const csvOf = (rows: readonly UsageRow[]): string =>
-  csvText(
-    columns,
-    rows.map((row) => columns.map((name): CsvCell => row[name])),
-  );
-
 const daySeconds = 86_400;
 const bizText = 'must be an integer of at most 10 digits';
 
@@ -227,7 +221,7 @@ const usage = ({ outcomes }: ApiDeps): Endpoint =>
       const filter = { since: since - (since % 60), until: until + 1, owners };
       const { readBy, rows } = groups[query.by];
       const items = rows(records, await readUsage(outcomes.clickhouse, filter, readBy));
-      return { body: { since, until, items }, csv: () => csvOf(items) };
+      return { body: { since, until, items }, csv: () => csvOf(columns, items) };
     },
   });
 
