@@ -26,6 +26,11 @@ const rounds = 16 * moreRuns;
 /** Deletions are rare: otherwise nothing would be left to request. */
 const deletesEvery = 4;
 const plantedEvery = 8;
+/**
+ * About ten operations want what chance does not find: stored points or spans, a paused pipeline, the
+ * table id of a deleted report. Which of the rest are met hangs on ids that the service draws.
+ */
+const unreachedBelow = 16;
 /** Rounds of reading and importing at the end. */
 const lastRounds = 10 * moreRuns;
 /** What one import brings in all others see, so these come when the others are through. */
@@ -210,7 +215,7 @@ describe('the promises of the OpenAPI document', () => {
     process.stdout.write(`admin API: ${sent} requests to ${all.length} operations; ${told(outcome)}\n`);
     expect(outcome.breaches.slice(0, 20), `${outcome.breaches.length} breaches`).toEqual([]);
     const unreached = all.map(({ operationId }) => operationId).filter((id) => !outcome.reached.has(id));
-    expect(unreached.length, `never answered 200: ${unreached.join()}`).toBeLessThan(all.length / 10);
+    expect(unreached.length, `never answered 200: ${unreached.join()}`).toBeLessThan(unreachedBelow);
   });
 
   it.each(oddTargets.map(([method, target]) => [method, target.slice(0, 40), target] as const))(
