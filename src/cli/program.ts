@@ -72,7 +72,7 @@ export const commandModules: readonly CommandModule[] = [
 /** The command line with the module of this command; with all of them where no command is named so. */
 export const createProgram = async (command?: string): Promise<Command> => {
   const program = new Command('tidemark')
-    .description('Receives custom metrics and OpenTelemetry traces and stores them exactly once.')
+    .description('Receives custom metrics, and traces, logs and metrics of OpenTelemetry, and stores them exactly once.')
     .version(programVersion(), '--version', 'print the version')
     // A wrong word is answered in one line: the help of all commands would bury it.
     .configureOutput({

@@ -1,4 +1,5 @@
-import { join, relative, resolve } from 'node:path';
+import { realpathSync } from 'node:fs';
+import { delimiter, join, relative, resolve } from 'node:path';
 import type { Settings } from '../config/settings.ts';
 import type { Demo } from './demo.ts';
 import { withoutAccount } from './installation.ts';
@@ -17,10 +18,28 @@ const shellQuoted = (text: string): string => `'${text.replaceAll("'", `'\\''`)}
 
 const defaultAdminUrl = 'http://127.0.0.1:10300';
 
-/** What a terminal in any folder sets for the commands of the summary. */
-const variablesLine = (adminUrl: string, dataFolder: string): string => {
+const realPath = (file: string): string | undefined => {
+  try {
+    return realpathSync(file);
+  } catch {
+    return undefined;
+  }
+};
+
+/** Whether another terminal finds `tidemark`: npm has put a link to it into a folder of PATH. */
+const isInstalled = (path: string): boolean => {
+  const own = join(programFolder, 'bin');
+  const program = realPath(join(own, 'tidemark'));
+  return path
+    .split(delimiter)
+    .some((folder) => folder !== own && realPath(join(folder, 'tidemark')) === program);
+};
+
+/** What a terminal in any folder sets for the commands of the summary: where the program is, unless it is installed, and the data. */
+const variablesLine = (adminUrl: string, dataFolder: string, path: string): string => {
+  const program = isInstalled(path) ? [] : [`PATH=${shellQuoted(join(programFolder, 'bin'))}:"$PATH"`];
   const address = adminUrl === defaultAdminUrl ? [] : [`TIDEMARK_ADMIN_URL=${adminUrl}`];
-  return ['export', `TIDEMARK_DATA=${shellQuoted(dataFolder)}`, ...address].join(' ');
+  return ['export', ...program, `TIDEMARK_DATA=${shellQuoted(dataFolder)}`, ...address].join(' ');
 };
 
 /** The databases that run here, with the user that only reads. */
@@ -64,6 +83,7 @@ export const summarise = (
   demo: Demo | undefined,
   { dataFolder, links }: Pick<Settings, 'dataFolder' | 'links'>,
   consoleLink: string | undefined,
+  path = process.env.PATH ?? '',
 ): string => {
   const { roleHost, adminUrl, ports } = plan;
   const at = (port: { port: number }): string => `http://${roleHost}:${port.port}`;
@@ -81,7 +101,7 @@ export const summarise = (
         `passwords        tidemark env prints those of the engines; ${shown('docs/querying.md')} has queries`,
       ],
     ],
-    ['In another terminal', [variablesLine(adminUrl, dataFolder)]],
+    ['In another terminal', [variablesLine(adminUrl, dataFolder, path)]],
     ...(demo === undefined ? [] : demoSections(demo)),
     last,
   ]);

@@ -93,7 +93,7 @@ export const startStack = async (line: string, cwd: string, env: NodeJS.ProcessE
 /** The commands that a banner shows, each in a terminal that has the variables of the banner. */
 export const printedCommands = (given: readonly string[]): string[] => {
   const lines = given.map((line) => line.trim());
-  const variables = lines.find((line) => line.startsWith('export TIDEMARK_DATA=')) ?? ':';
+  const variables = lines.find((line) => /^export .*\bTIDEMARK_DATA=/.test(line)) ?? ':';
   return lines
     .filter((line) => /^(?:curl -|tidemark (?:snippet|query) )/.test(line))
     .map((line) => `${variables} && ${line}`);

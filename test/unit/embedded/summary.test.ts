@@ -1,3 +1,6 @@
+import { mkdtemp, rm, symlink } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { loadSettings } from '../../../src/config/settings.ts';
 import { planStack } from '../../../src/embedded/stack.ts';
@@ -15,18 +18,20 @@ const demo = {
   application: { name: 'shop', bizId: 2, appId: 1, token },
 };
 
-const summaryWith = async (env: Record<string, string> = {}): Promise<string> => {
+const summaryWith = async (env: Record<string, string> = {}, path = '/usr/bin:/bin'): Promise<string> => {
   const settings = loadSettings({ TIDEMARK_DATA: '/home/somebody/tidemark/.tidemark', ...env });
   const plan = await planStack(settings);
   const link = `${plan.adminUrl}/console/login#${'0123456789abcdef'.repeat(3)}`;
-  return summarise(plan, demo, settings, link);
+  return summarise(plan, demo, settings, link, path);
 };
 
 describe('the summary of tidemark up', () => {
   it('is one screen of 24 lines and 100 columns', async () => {
     const lines = (await summaryWith()).split('\n');
     expect(lines.length).toBeLessThanOrEqual(24);
-    for (const line of lines) expect(line.length, line).toBeLessThanOrEqual(100);
+    // The line with the folders of this machine is as long as these.
+    const others = lines.filter((line) => !line.startsWith('  export '));
+    for (const line of others) expect(line.length, line).toBeLessThanOrEqual(100);
   });
 
   it('names the reader of both databases, where they run here', async () => {
@@ -51,7 +56,19 @@ describe('the summary of tidemark up', () => {
   it('sets the address of the admin API for other commands where it is not the default', async () => {
     expect(await summaryWith()).not.toContain('TIDEMARK_ADMIN_URL');
     expect(await summaryWith({ TIDEMARK_METADATA_API_PORT: '10444' })).toContain(
-      "export TIDEMARK_DATA='/home/somebody/tidemark/.tidemark' TIDEMARK_ADMIN_URL=http://127.0.0.1:10444",
+      " TIDEMARK_DATA='/home/somebody/tidemark/.tidemark' TIDEMARK_ADMIN_URL=http://127.0.0.1:10444",
     );
+  });
+
+  it('makes tidemark a command of another terminal, unless npm has installed it', async () => {
+    const own = resolve(import.meta.dirname, '../../../bin');
+    const line = `  export PATH='${own}':"$PATH" TIDEMARK_DATA='`;
+    expect(await summaryWith()).toContain(line);
+    // In the PATH of this terminal, which another one does not have.
+    expect(await summaryWith({}, `${own}:/usr/bin`)).toContain(line);
+    const linked = await mkdtemp(join(tmpdir(), 'tidemark-bin-'));
+    await symlink(join(own, 'tidemark'), join(linked, 'tidemark'));
+    expect(await summaryWith({}, `/usr/bin:${linked}`)).toContain('  export TIDEMARK_DATA=');
+    await rm(linked, { recursive: true });
   });
 });
