@@ -1,4 +1,4 @@
-import { Command } from 'commander';
+import { Command, Help } from 'commander';
 import { exitCodeConfig } from '../config/settings.ts';
 import { errorText, Fault } from '../model/fault.ts';
 import { programVersion } from '../telemetry/program-version.ts';
@@ -72,8 +72,16 @@ export const commandModules: readonly CommandModule[] = [
 /** The command line with the module of this command; with all of them where no command is named so. */
 export const createProgram = async (command?: string): Promise<Command> => {
   const program = new Command('tidemark')
-    .description('Receives custom metrics, and traces, logs and metrics of OpenTelemetry, and stores them exactly once.')
+    .description(
+      'Receives custom metrics, and traces, logs and metrics of OpenTelemetry, and stores them exactly once.',
+    )
     .version(programVersion(), '--version', 'print the version')
+    // With their arguments, the names would leave no room for the texts in 80 columns.
+    .configureHelp({
+      subcommandTerm(command) {
+        return command.parent?.parent ? Help.prototype.subcommandTerm.call(this, command) : command.name();
+      },
+    })
     // A wrong word is answered in one line: the help of all commands would bury it.
     .configureOutput({
       outputError: (text, write) =>

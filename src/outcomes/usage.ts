@@ -26,11 +26,14 @@ export type Usage = {
 /** Data id or application: the other is 0. Both are 0 for owners that were too many for the memory of a receiver. */
 export type UsageOwner = { readonly dataId: number; readonly appId: number };
 
-/** Minutes of arrival from `since` on and before `until`, Unix seconds; of these owners, or of all. */
+type Owners = { readonly dataIds: readonly number[]; readonly appIds: readonly number[] };
+
+/** Minutes of arrival from `since` on and before `until`, Unix seconds; of these owners, or of all; without those of `except`. */
 export type UsageFilter = {
   readonly since: number;
   readonly until: number;
-  readonly owners?: { readonly dataIds: readonly number[]; readonly appIds: readonly number[] } | undefined;
+  readonly owners?: Owners | undefined;
+  readonly except?: Owners | undefined;
 };
 
 export const noUsage: Usage = {
@@ -105,8 +108,10 @@ const groupKeys = {
 const usagePipeline = "if(pipeline = '' AND data_id != 0, 'metrics', toString(pipeline))";
 
 /** The queries of `readUsage`, with their parameters. */
-export const usageQueries = ({ since, until, owners }: UsageFilter, by: UsageGroup) => {
-  const times = 'minute >= toDateTime({since:UInt32}) AND minute < toDateTime({until:UInt32})';
+export const usageQueries = ({ since, until, owners, except }: UsageFilter, by: UsageGroup) => {
+  const period = 'minute >= toDateTime({since:UInt32}) AND minute < toDateTime({until:UInt32})';
+  const others = 'data_id NOT IN {exceptDataIds:Array(Int64)} AND app_id NOT IN {exceptAppIds:Array(Int64)}';
+  const times = except === undefined ? period : `${period} AND ${others}`;
   const chosen =
     '((data_id != 0 AND data_id IN {dataIds:Array(Int64)}) OR (app_id != 0 AND app_id IN {appIds:Array(Int64)}))';
   const where = owners === undefined ? times : `${times} AND ${chosen}`;
@@ -131,6 +136,7 @@ export const usageQueries = ({ since, until, owners }: UsageFilter, by: UsageGro
       since,
       until,
       ...(owners === undefined ? {} : { dataIds: owners.dataIds, appIds: owners.appIds }),
+      ...(except === undefined ? {} : { exceptDataIds: except.dataIds, exceptAppIds: except.appIds }),
     },
   };
 };

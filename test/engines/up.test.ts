@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { mkdir, readdir, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { delimiter, join, resolve } from 'node:path';
+import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { z } from 'zod';
@@ -27,9 +27,8 @@ const run = promisify(execFile);
 
 /** A command of the summary, in a terminal that has set what the summary says. */
 const paste = async (up: Up, command: string): Promise<string> => {
-  const env = { ...process.env, PATH: `${resolve('bin')}${delimiter}${process.env['PATH']}` };
   const script = `${below(up, 'In another terminal')}\n${command}`;
-  return (await run('sh', ['-c', script], { cwd: tmpdir(), env })).stdout;
+  return (await run('sh', ['-c', script], { cwd: tmpdir() })).stdout;
 };
 
 const pasteBelow = (up: Up, heading: string): Promise<string> => paste(up, below(up, heading));

@@ -285,6 +285,23 @@ describe('a producer that was seen daily', () => {
   });
 });
 
+describe('tidemark doctor', () => {
+  it('is neither in the usage nor silent, unless it is asked for', async () => {
+    const { data_source: trial } = await stack.createReport('tidemark_doctor', { mon_biz_id: 13 });
+    const id = trial.mon_data_id;
+    await insertUsage({ data_id: id }, daily(25, 8));
+    const since = Math.floor(Date.now() / 1000) - 10 * 86_400;
+    for (const by of ['owner', 'business', 'day', 'signal', 'owner_signal']) {
+      expect(await usage(`?by=${by}&mon_biz_id=13&since=${since}`), by).toEqual([]);
+      const shown = await usage(`?by=${by}&mon_biz_id=13&since=${since}&system=true`);
+      expect(shown.reduce((sum, row) => sum + row.requests, 0)).toBe(8);
+    }
+    expect((await usage(`?since=${since}`)).some((row) => row.data_id === id)).toBe(false);
+    expect(await usage(`?data_id=${id}&since=${since}`)).toMatchObject([{ data_id: id, requests: 8 }]);
+    expect((await itemsOf('/api/v1/usage/silent')).some((row) => row.data_id === id)).toBe(false);
+  });
+});
+
 describe('a sender that fails authorisation', () => {
   it('hour by hour is listed and counted although another one fails far more often', async () => {
     const ofNamed = `reason = 'unauthorized' AND detail LIKE '%data id ${dataId()}'`;

@@ -6742,6 +6742,7 @@ export interface operations {
                 /** @description Only the owners of this business */
                 mon_biz_id?: number;
                 format?: "json" | "csv";
+                system?: boolean;
             };
             header?: never;
             path?: never;

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { systemOwners } from '../../directory/system-owners.ts';
 import { csvOf } from '../../model/csv.ts';
 import { type Pipeline, pipelines } from '../../model/signals.ts';
 import { type FailingSender, readFailingSenders } from '../../outcomes/failing-senders.ts';
@@ -11,6 +12,7 @@ import {
   type UsageGroup,
 } from '../../outcomes/usage.ts';
 import { fieldFault } from '../problem.ts';
+import { systemQuery } from '../records/listing.ts';
 import type { Records } from '../records/store.ts';
 import { bizOfOwner, ownersOfBiz, silentProducers } from '../usage.ts';
 import type { ApiDeps } from './deps.ts';
@@ -172,6 +174,7 @@ const usageQuery = z.strictObject({
     }),
   mon_biz_id: bizQuery,
   format: formatQuery,
+  ...systemQuery,
 });
 
 const ownersAsked = (records: Records, query: z.output<typeof usageQuery>) => {
@@ -184,6 +187,14 @@ const ownersAsked = (records: Records, query: z.output<typeof usageQuery>) => {
   if (dataId !== undefined || appId !== undefined)
     throw fieldFault('invalid_value', 'mon_biz_id', 'cannot be combined with data_id or app_id');
   return ownersOfBiz(records, biz);
+};
+
+/** The owners that Tidemark made for itself, where the query names no owner and does not ask for them. */
+const exceptOf = (records: Records, query: z.output<typeof usageQuery>) => {
+  const { dataId, appId } = ownerOf(query);
+  if (query.system === true || dataId !== undefined || appId !== undefined) return undefined;
+  const own = systemOwners(records);
+  return { dataIds: [...own.dataIds], appIds: [...own.appIds] };
 };
 
 /** What is read for each `by`, and its rows. */
@@ -218,7 +229,12 @@ const usage = ({ outcomes }: ApiDeps): Endpoint =>
       await refuseUnknownOwner(records, query);
       const owners = ownersAsked(records, query);
       // A minute that the period cuts counts whole.
-      const filter = { since: since - (since % 60), until: until + 1, owners };
+      const filter = {
+        since: since - (since % 60),
+        until: until + 1,
+        owners,
+        except: exceptOf(records, query),
+      };
       const { readBy, rows } = groups[query.by];
       const items = rows(records, await readUsage(outcomes.clickhouse, filter, readBy));
       return { body: { since, until, items }, csv: () => csvOf(columns, items) };

@@ -32,3 +32,10 @@ it.each([
 ])('a wrong word is answered in one line: %j', async (args, error) => {
   expect(await tidemark(...args)).toEqual({ code: 1, out: '', error });
 });
+
+it('the help of all commands fits 80 columns', async () => {
+  const { code, out } = await tidemark('--help');
+  expect(code).toBe(0);
+  expect(out).toMatch(/^ {2}push +send one point/m);
+  expect(out.split('\n').filter((line) => line.length > 80)).toEqual([]);
+});
