@@ -60,6 +60,7 @@ const names = [
   '039_otel_metrics_sum_increases_days',
   '040_otel_metrics_histogram_quantiles_days',
   '041_otel_metrics_exponential_histogram_quantiles_days',
+  '042_otel_traces_red_error',
 ];
 const version = names.length;
 const log = createLog('test', 'silent');
@@ -125,6 +126,22 @@ describe('the views of spans and data points', () => {
       expect(rowsRead.parse(await answer.json()).statistics.rows_read).toBe(1);
     },
   );
+
+  it('of spans show no duration that is more than 1 % off', async () => {
+    await run();
+    // One span a service, from 1 nanosecond to 5 hours: the quantile of a service is the duration of its span.
+    await clickhouse.run(
+      `INSERT INTO otel.otel_traces (ServiceName, SpanKind, Timestamp, Duration, uid)
+       SELECT toString(number), 'Server', '2026-11-23 10:30:00', toUInt64(exp(number / 100)), number FROM numbers(3050)`,
+    );
+    expect(
+      await countOf(
+        `otel.otel_traces_red(
+           since = '2026-11-23 10:00:00', until = '2026-11-23 11:00:00', step = 0, by = 'service', kinds = ['Server'])
+         WHERE abs(P50Ms * 1e6 / toUInt64(exp(toUInt64(ServiceName) / 100)) - 1) <= 0.01`,
+      ),
+    ).toBe(3050);
+  });
 });
 
 describe('the span table', () => {
