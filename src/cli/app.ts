@@ -96,7 +96,7 @@ const remove = async (appId: number, options: JsonOption & YesOption): Promise<v
 export const registerApp = (program: Command): void => {
   const app = program
     .command('app')
-    .description('applications: the owners of traces, and their write tokens');
+    .description('applications: the owners of OTLP traces, logs and metrics, and their write tokens');
   addJsonOption(
     app
       .command('create')
@@ -119,7 +119,7 @@ export const registerApp = (program: Command): void => {
   const one = (verb: string, text: string): Command =>
     addJsonOption(app.command(verb).description(text).argument('<app_id>', 'application', idArgument));
   one('show', 'show an application with its token masked (see tidemark token show)').action(show);
-  one('enable', 'accept traces of an application again').action(change('POST', '/enable'));
-  one('disable', 'refuse traces of an application').action(change('POST', '/disable'));
+  one('enable', 'accept traces, logs and metrics of an application again').action(change('POST', '/enable'));
+  one('disable', 'refuse traces, logs and metrics of an application').action(change('POST', '/disable'));
   addYesOption(one('delete', 'delete an application and free its name; cannot be undone')).action(remove);
 };

@@ -64,7 +64,7 @@ export const registerMigrate = (program: Command): void => {
   program
     .command('migrate')
     .description(
-      'update ClickHouse tables, retention of spans and logs, and durability to this version and its settings; may be repeated',
+      'update ClickHouse tables, retention of spans, log records and data points, and durability to this version and its settings; may be repeated',
     )
     .option(
       '--cluster <name>',

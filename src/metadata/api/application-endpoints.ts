@@ -49,7 +49,9 @@ const switchTo = (isEnabled: boolean): Endpoint => {
     ...changed,
     method: 'POST',
     path: `${path}/{id}/${verb}`,
-    summary: isEnabled ? 'Accepts traces of an application again' : 'Refuses traces of an application',
+    summary: isEnabled
+      ? 'Accepts traces, logs and metrics of an application again'
+      : 'Refuses traces, logs and metrics of an application',
     body: actionRequestSchema,
     audit: audit(verb),
     run: async ({ params, author, revision, records }) =>

@@ -141,7 +141,7 @@ const applicationOf = ({ app_id, app_name, mon_biz_id, is_delete, is_enable }: A
   state: is_delete ? 'deleted' : is_enable ? 'enabled' : 'disabled',
 });
 
-/** The owners of traces and logs. */
+/** The owners of OTLP traces, logs and metrics. */
 export const applications: Kind = {
   noun: 'application',
   path: '/applications',
