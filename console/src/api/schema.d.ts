@@ -590,7 +590,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Accepts traces of an application again
+         * Accepts traces, logs and metrics of an application again
          * @description Needs the role editor.
          */
         post: operations["post_applications_by_id_enable"];
@@ -610,7 +610,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Refuses traces of an application
+         * Refuses traces, logs and metrics of an application
          * @description Needs the role editor.
          */
         post: operations["post_applications_by_id_disable"];
