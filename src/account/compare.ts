@@ -189,6 +189,12 @@ const distinct = (messages: readonly HeldMessage[]): HeldMessage[] => [
 const nameOf = ({ life, serial, sequence }: HeldMessage): string =>
   life === 0 ? `sequence ${sequence}` : `${life}.${serial}`;
 
+/** Sequences of these messages from one to another, both included. A message may be in the list twice: a stuck one that was also held. */
+export const countThere = (messages: readonly HeldMessage[], first: number, last: number): number =>
+  new Set(
+    messages.map(({ sequence }) => sequence).filter((sequence) => sequence >= first && sequence <= last),
+  ).size;
+
 /** Messages of an owner that are neither settled nor there: of the missing ones, those that named it. */
 const missingOf = (
   line: Published | undefined,

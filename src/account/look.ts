@@ -16,7 +16,14 @@ import {
   readSilentLives,
   withoutLine,
 } from './books.ts';
-import { compareBooks, type Evidence, type HeldMessage, type Published, type Queue } from './compare.ts';
+import {
+  compareBooks,
+  countThere,
+  type Evidence,
+  type HeldMessage,
+  type Published,
+  type Queue,
+} from './compare.ts';
 import { type Difference, isOfStore, type Owner, pipelineOf } from './difference.ts';
 import { explainLosses, type LossEvidence, mergeEqual, ownerText } from './explain-losses.ts';
 import { type FoundDifferences, openFoundDifferences } from './found.ts';
@@ -375,9 +382,7 @@ class Looks {
       const end = Math.min(head.sequenceLast, last);
       if (head.sequenceFirst === 0 || end < head.sequenceFirst) continue;
       const known = await countSequences(this.deps.clickhouse, stream, head.sequenceFirst, end);
-      const there = waiting.filter(
-        ({ sequence }) => sequence >= head.sequenceFirst && sequence <= end,
-      ).length;
+      const there = countThere(waiting, head.sequenceFirst, end);
       gaps.set(head, Math.max(0, end - head.sequenceFirst + 1 - known - there));
     }
     return gaps;

@@ -139,4 +139,34 @@ describe('what befalls a stream', () => {
     await on.whole(report, 20);
     await waitFor('none is left', 60_000, async () => (await on.stack.streamState('METRICS')).messages === 0);
   });
+
+  it('deleted messages beside stuck ones are lost in the stream, each in one difference', async () => {
+    const report = await on.stack.createReport('deleted and moved past');
+    let startedAt = 0;
+    let third = 0;
+    await whileNothingSettles(
+      () => on.pushEach(report, 6, 2),
+      async () => {
+        const sequences = (await messagesOf(on.bus, 'METRICS')).map(({ sequence }) => sequence);
+        const [first = 0, second = 0] = sequences;
+        third = sequences[2] ?? 0;
+        const { streams, consumers } = await on.bus.manager();
+        startedAt = performance.now();
+        await streams.deleteMessage('METRICS', first);
+        await streams.deleteMessage('METRICS', second);
+        await consumers.reset('METRICS', 'questdb', sequences[4]);
+      },
+    );
+    await on.seen(
+      'deletion of 2 messages, and a consumer moved past 2 others',
+      report,
+      [
+        { kind: 'lost_in_the_stream', stream: 'METRICS', items: 4, messages: 2 },
+        { kind: 'stuck', stream: 'METRICS', items: 4, messages: 2 },
+      ],
+      startedAt,
+    );
+    await (await on.bus.manager()).consumers.reset('METRICS', 'questdb', third);
+    await waitFor('none is left', 60_000, async () => (await on.stack.streamState('METRICS')).messages === 0);
+  });
 });

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { compareBooks, type Evidence } from '../../../src/account/compare.ts';
+import { compareBooks, countThere, type Evidence } from '../../../src/account/compare.ts';
 import { BookHistory } from '../../support/account/book-history.ts';
 import { evidenceOf, sumsOf, truthOf } from '../../support/account/book-truth.ts';
 import { randomOf } from '../../support/otlp/plain/mutations.ts';
@@ -55,6 +55,13 @@ const lacking = { settled: [settledOf(a, 20, 2)], messages: [messagesOf(2)] };
 describe('the two books', () => {
   it('of which one has what the other has differ in nothing', () => {
     expect(compared({})).toEqual({ named: [], inFlight: 0, pending: new Set(), lost: new Map() });
+  });
+
+  it('count the sequence of a message once that is stuck and was held too', () => {
+    const [stuck, other] = [waitingOf(3), waitingOf(4)];
+    expect(countThere([stuck, stuck, other], 11, 14)).toBe(2);
+    expect(countThere([stuck, stuck, other], 11, 13)).toBe(1);
+    expect(countThere([stuck, other], 15, 20)).toBe(0);
   });
 
   it('name a message with a missing sequence as lost in the stream, with its items and owner', () => {
