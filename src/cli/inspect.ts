@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
 import { z } from 'zod';
+import { counted } from '../model/counted.ts';
 import { adminClient } from './client.ts';
 import type { SubjectOptions } from './options.ts';
 import { addJsonOption, addSubject, idArgument, type JsonOption, subjectOf, subjectPath } from './options.ts';
@@ -138,9 +139,9 @@ const table = async (id: number, options: JsonOption & { cardinality?: true }): 
       ['rows', String(shown.rows)],
       ['bytes', String(shown.bytes)],
       ['days', `${shown.partitions}, ${shown.oldest_day ?? nothing} to ${shown.newest_day ?? nothing}`],
-      ['retention', shown.retention_days === null ? 'for ever' : `${shown.retention_days} days`],
+      ['retention', shown.retention_days === null ? 'for ever' : counted(shown.retention_days, 'day')],
       ['suspended', shown.is_suspended ? `YES: ${shown.why}` : 'no'],
-      ['behind', `${shown.pending_commits} commits`],
+      ['behind', counted(shown.pending_commits, 'commit')],
     ]),
   );
 };

@@ -71,6 +71,9 @@ const print = async (
     const origin = defaults[field]?.origin ?? 'default';
     return origin === 'default' ? 'by default' : `by default, ${origin}`;
   };
+  /** Whether the retention, and neither the policy nor the file, is what ends the window of time. */
+  const isKept = (field: string, value: unknown, days: unknown): boolean =>
+    field === 'age_seconds_max' && typeof days === 'number' && value === days * 86_400;
   printAnswer(answer, options, ({ policy, signals, own }) =>
     printTable(
       ['FIELD', 'VALUE', 'SET'],
@@ -79,7 +82,11 @@ const print = async (
         .map(([field, value]) => [
           field,
           value === 'by_signal' ? ofSignals(signals, field) : String(value),
-          own.includes(field) ? 'here' : originOf(field),
+          isKept(field, value, policy['retention_days'])
+            ? 'by retention_days'
+            : own.includes(field)
+              ? 'here'
+              : originOf(field),
         ]),
     ),
   );

@@ -1,5 +1,6 @@
 import { type Command, InvalidArgumentError } from 'commander';
 import { z } from 'zod';
+import { counted } from '../model/counted.ts';
 import { bytesText } from './bytes-text.ts';
 import { adminClient } from './client.ts';
 import { addYesOption, confirm, type YesOption } from './confirm.ts';
@@ -30,7 +31,7 @@ const retentionSchema = z.object({
 type Retention = z.output<typeof retentionSchema>;
 type Days = number | 'off' | 'default';
 
-const keptText = (days: number | null): string => (days === null ? 'for ever' : `${days} days`);
+const keptText = (days: number | null): string => (days === null ? 'for ever' : counted(days, 'day'));
 
 const origins: Readonly<Record<Retention['origin'], string>> = {
   policy: 'set here',
@@ -40,7 +41,7 @@ const origins: Readonly<Record<Retention['origin'], string>> = {
 };
 
 const storedText = ({ days, rows, bytes }: { days: number; rows: number; bytes: number }): string =>
-  `${rows} rows of ${days} ${days === 1 ? 'day' : 'days'}, ${bytesText(bytes)}`;
+  `${counted(rows, 'row')} of ${counted(days, 'day')}, ${bytesText(bytes)}`;
 
 const print = (shown: Retention): void =>
   printFields([

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { counted } from '../model/counted.ts';
 import { pipelines } from '../model/signals.ts';
 import { bytesText } from './bytes-text.ts';
 import { adminClient } from './client.ts';
@@ -70,7 +71,7 @@ const ownerText = ({ data_id: dataId, app_id: appId }: Row): string => {
 
 const keptText = ({ retention_days: days, data_id: dataId, app_id: appId }: Row): string => {
   if (dataId === 0 && appId === 0) return nothing;
-  return days === null ? 'for ever' : `${days} days`;
+  return days === null ? 'for ever' : counted(days, 'day');
 };
 
 const printOwners = (items: readonly Row[]): void =>

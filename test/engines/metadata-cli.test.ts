@@ -290,7 +290,8 @@ describe('tidemark policy', () => {
     );
     const wanted = {
       ahead_seconds_max: 60,
-      age_seconds_max: 'off',
+      // An older point would be removed at once.
+      age_seconds_max: 30 * 86_400,
       points_max: 5,
       metric_columns_max: 6,
       dimension_columns_max: 7,
@@ -302,6 +303,11 @@ describe('tidemark policy', () => {
       new RegExp(`^points_max +${initial.policy['points_max']} +by default, metrics.yaml$`, 'm'),
     );
     expect(back).toMatch(/^retention_days +30 +here$/m);
+    expect(back).toMatch(/^age_seconds_max +2592000 +by retention_days$/m);
+    expect(await cli.text(`policy set ${dataId} --age-seconds-max 60`)).toMatch(
+      /^age_seconds_max +60 +here$/m,
+    );
+    expect(await cli.text(`retention set ${dataId} 1 --yes`)).toMatch(/^kept +1 day$/m);
   });
 
   it('sets each field of an application', async () => {

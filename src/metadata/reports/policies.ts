@@ -138,6 +138,16 @@ const ownOf = (stored: Stored): string[] =>
     .filter((field) => field !== 'retention_days_initial')
     .toSorted();
 
+const secondsOfDay = 86_400;
+
+/** The largest age, which a retention narrows that was set, or that the pipeline file has (`sourceRules`, `signalRules`). */
+const narrowedAge = (age: number | boolean | null, days: readonly unknown[]): number | boolean | null => {
+  const kept = days.filter((each) => typeof each === 'number').map((each) => each * secondsOfDay);
+  return kept.length === 0
+    ? age
+    : Math.min(...kept, typeof age === 'number' ? age : Number.POSITIVE_INFINITY);
+};
+
 /** What holds for the fields of these defaults. */
 const effective = (defaults: Values, stored: Stored): Shown => {
   const { retention_days_initial: initial, ...own } = stored ?? {};
@@ -145,8 +155,12 @@ const effective = (defaults: Values, stored: Stored): Shown => {
   const inherited: Values = { ...defaults, ...(initial === undefined ? {} : { retention_days: initial }) };
   return Object.fromEntries(
     Object.entries(inherited).map(([field, value]) => {
-      const held = given[field];
-      return [field, (held === undefined ? value : held) ?? 'off'];
+      const held = given[field] === undefined ? value : given[field];
+      const holds =
+        field === 'age_seconds_max'
+          ? narrowedAge(held, [own.retention_days, defaults['retention_days']])
+          : held;
+      return [field, holds ?? 'off'];
     }),
   );
 };
