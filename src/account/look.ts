@@ -51,8 +51,11 @@ export type LookDependencies = {
   readonly stop: AbortSignal;
 };
 
-/** Compares the books, again and again. Throws the Faults of NATS and ClickHouse: then the account is not known. */
-export type Look = () => Promise<void>;
+/**
+ * Compares the books, again and again. Returns how long it waited for LEDGER, in ms. Throws the Faults of NATS and ClickHouse: then the
+ * account is not known.
+ */
+export type Look = () => Promise<number>;
 
 /** Lines of this long before the first look are compared, in case an earlier process left some undone. */
 const firstWindowSeconds = 48 * 3_600;
@@ -140,7 +143,7 @@ class Looks {
   }
 
   /** The order matters: what was acknowledged when the streams were read has its line in ClickHouse when the books are read. */
-  async look(): Promise<void> {
+  async look(): Promise<number> {
     const { clickhouse, streams } = this.deps;
     // Without ClickHouse LEDGER is not written either: a look that waited for that first would name the wrong cause, a minute late.
     await clickhouse.run('SELECT 1');
@@ -148,7 +151,7 @@ class Looks {
     const { found } = this;
     const looks = new Map<string, Omit<StreamLook, 'stuck'> & { stuck: HeldMessage[] }>();
     for (const stream of streams) looks.set(stream.name, await this.lookAt(stream));
-    await this.untilRecorded();
+    const waitedMs = await this.untilRecorded();
     const outlines = await readOutlines(clickhouse, this.isFirst ? firstWindowSeconds : windowSeconds);
     this.isLimited = false;
     for (const [name, { queue, held, stuck }] of looks) {
@@ -162,6 +165,7 @@ class Looks {
     }
     this.isFirst &&= this.isLimited;
     await this.lookAtStores(found);
+    return waitedMs;
   }
 
   /** At most a fortieth of the time goes into the stores. In between, what the books name by now is taken off what was found there. */
@@ -203,8 +207,8 @@ class Looks {
     return { queue, stuck: stuck ?? [], held };
   }
 
-  /** Waits until every line that LEDGER holds now is in ClickHouse. */
-  private async untilRecorded(): Promise<void> {
+  /** Waits until every line that LEDGER holds now is in ClickHouse. Returns how long, in ms. */
+  private async untilRecorded(): Promise<number> {
     const { bus, ledger, stop } = this.deps;
     if (await hasRefusedLines(this.reader))
       throw new Fault(
@@ -213,12 +217,13 @@ class Looks {
         'ClickHouse refused lines of the books: see tidemark dlq list --reason ledger_line_refused, and redrive them',
       );
     const { lastSequence } = await lookAtQueue(bus, ledger.name, ledger.consumer);
-    const until = performance.now() + barrierMsMax;
+    const startedAt = performance.now();
     while ((await lookAtQueue(bus, ledger.name, ledger.consumer)).ackFloor < lastSequence) {
-      if (performance.now() > until)
+      if (performance.now() > startedAt + barrierMsMax)
         throw new Fault('transient', 'ledger_behind', `${ledger.name} is not written to ClickHouse in time`);
       await delay(ledgerPollMs, undefined, { signal: stop });
     }
+    return performance.now() - startedAt;
   }
 
   /** The minutes of a stream that are to be compared now. */

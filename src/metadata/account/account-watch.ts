@@ -27,7 +27,7 @@ export type AccountWatchDependencies = {
 
 const everyMs = 15_000;
 
-/** A look takes at most this share of the time, so that long books do not keep ClickHouse busy. */
+/** The work of a look takes at most this share of the time, so that long books do not keep ClickHouse busy. A wait is no work. */
 const shareMax = 0.25;
 
 /** Most of the time of a failed look is a wait for what is not there: the next one must not come minutes later. */
@@ -49,10 +49,12 @@ export const startAccountWatch = ({
   let failures = 0;
   let failingSince = 0;
 
-  const once = async (): Promise<void> => {
+  /** Returns how long the look only waited, in ms. */
+  const once = async (): Promise<number> => {
     const startedAt = now();
+    let waitedMs = 0;
     try {
-      await look();
+      waitedMs = await look();
       if (failures >= failuresMax) log.info({}, 'the account is known again');
       failures = 0;
       state = { notKnownSince: undefined, why: undefined };
@@ -68,14 +70,16 @@ export const startAccountWatch = ({
     await onLook(state).catch((error: unknown) =>
       log.debug({ error: errorText(error) }, 'the figures of the account were not read'),
     );
+    return waitedMs;
   };
 
   const run = async (): Promise<void> => {
     while (!stopping.signal.aborted) {
       const startedAt = elapsed();
-      await once();
+      const waitedMs = await once();
       const longestMs = failures === 0 ? Number.POSITIVE_INFINITY : failedRestMsMax;
-      const restMs = Math.max(everyMs, Math.min((elapsed() - startedAt) / shareMax, longestMs));
+      const workMs = elapsed() - startedAt - waitedMs;
+      const restMs = Math.max(everyMs, Math.min(workMs / shareMax, longestMs));
       await rest(restMs, stopping.signal);
     }
   };

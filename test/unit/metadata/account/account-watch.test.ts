@@ -11,8 +11,13 @@ afterEach(() => stop?.());
 
 type Seen = { readonly beginsMs: readonly number[]; readonly states: readonly AccountState[] };
 
-/** Looks of this length until one begins after `untilMs`; those that begin at `failsFromMs` or later fail. */
-const look = (lookMs: number, untilMs: number, failsFromMs = Number.POSITIVE_INFINITY): Promise<Seen> =>
+/** Looks of this length until one begins after `untilMs`; those that begin at `failsFromMs` or later fail, and others wait for `waitedMs`. */
+const look = (
+  lookMs: number,
+  untilMs: number,
+  failsFromMs = Number.POSITIVE_INFINITY,
+  waitedMs = 0,
+): Promise<Seen> =>
   new Promise((resolve) => {
     const beginsMs: number[] = [];
     const states: AccountState[] = [];
@@ -23,6 +28,7 @@ const look = (lookMs: number, untilMs: number, failsFromMs = Number.POSITIVE_INF
         beginsMs.push(ms);
         ms += lookMs;
         if (fails) throw behind;
+        return waitedMs;
       },
       onLook: async (state) => {
         states.push(state);
@@ -47,6 +53,11 @@ describe('the looks at the account', () => {
 
   it('that are long rest four times as long as they took', async () => {
     expect((await look(10_000, 100_000)).beginsMs).toEqual([0, 50_000, 100_000]);
+  });
+
+  it('that waited for LEDGER rest as if they had not, so that a loss meanwhile shows soon after it', async () => {
+    const { beginsMs } = await look(46_000, 122_000, Number.POSITIVE_INFINITY, 45_000);
+    expect(beginsMs).toEqual([0, 61_000, 122_000]);
   });
 
   it('that fail are repeated within half a minute, however long they waited', async () => {
