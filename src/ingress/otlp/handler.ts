@@ -209,13 +209,15 @@ class OtlpSteps {
       sha256Hex: name?.sha256Hex,
       ...{ encoded, base, keyBase, arrivedAt, deadlineAt },
     });
+    const { rejected, message } = outcomeMessage(signal, encoded, this.deps.links);
     if (isRepeat) {
       recorder.repeated(sender.owner, encoded.items);
-      return partialReply(signal, encoding, 0, repeatMessage);
+      // The sender may have lost the first answer, so this one says again what was rejected.
+      const text = message === '' ? repeatMessage : `${repeatMessage}; ${message}`;
+      return partialReply(signal, encoding, rejected, text);
     }
     this.account(encoded, sender, applications);
     usage.accepted(sender, body, keptByApplication(encoded.runs), arrivedAt, encoded.sdk);
-    const { rejected, message } = outcomeMessage(signal, encoded, this.deps.links);
     return message === '' ? successReply(encoding) : partialReply(signal, encoding, rejected, message);
   }
 }
