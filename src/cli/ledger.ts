@@ -15,7 +15,15 @@ import {
   queryText,
   type SystemOption,
 } from './options.ts';
-import { nothing, printAnswer, printFields, printLine, printTable, timeText } from './output.ts';
+import {
+  nothing,
+  printAnswer,
+  printFields,
+  printLine,
+  printSentence,
+  printTable,
+  timeText,
+} from './output.ts';
 
 const refusalSchema = z.object({
   kind: z.enum(['refused', 'duplicate', 'value_lost']),
@@ -243,12 +251,12 @@ const printMany = (answer: Answer, by: By | undefined): void => {
     ]),
   );
   // By time the reasons of a line would be far from it: --by-reason has them.
-  if (by === undefined) for (const line of answer.items.flatMap(reasonLines)) printLine(line);
+  if (by === undefined) for (const line of answer.items.flatMap(reasonLines)) printSentence(line);
   for (const { differences, ...balance } of answer.items)
     for (const difference of differences)
       if (difference.is_open)
-        printLine(`${ownerText({ differences, ...balance })}: ${differenceText(difference)}`);
-  printLine(`in flight: ${inFlightText(answer)}`);
+        printSentence(`${ownerText({ differences, ...balance })}: ${differenceText(difference)}`);
+  printSentence(`in flight: ${inFlightText(answer)}`);
   printLine(windowText(answer));
 };
 

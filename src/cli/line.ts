@@ -126,8 +126,12 @@ const percent = (share: number): string => `${(share * 100).toFixed(share < 0.1 
 const nameOf = ({ role, host, pid }: Process): string =>
   `${role} ${host.length > 12 ? `${host.slice(0, 11)}…` : host}:${pid}`;
 
-/** A table of processes, of 80 columns or with all figures. */
-export const processLines = (processes: readonly Process[], isWide: boolean): string[] =>
+/** A table of processes: of 80 columns, or with all figures and as wide as `columns`. */
+export const processLines = (
+  processes: readonly Process[],
+  isWide: boolean,
+  columns = Number.POSITIVE_INFINITY,
+): string[] =>
   tableLines(
     [
       'PROCESS',
@@ -149,6 +153,7 @@ export const processLines = (processes: readonly Process[], isWide: boolean): st
       `${Math.round(each.event_loop_p99_ms)}ms`,
       ...(isWide ? [short(each.bytes_per_second), short(each.rss_bytes, 'B'), each.version, each.host] : []),
     ]),
+    columns,
   );
 
 type Terms = z.output<typeof termsSchema>;

@@ -50,10 +50,12 @@ export const printAnswer = <T>(
 const columnMin = 12;
 const gap = 2;
 
+const widthOf = (widths: readonly number[]): number => widths.reduce((sum, width) => sum + width + gap, -gap);
+
 /** Takes columns off the widest ones until the table fits, as far as that goes. */
 const fitted = (wanted: readonly number[], columns: number): number[] => {
   const widths = [...wanted];
-  let excess = widths.reduce((sum, width) => sum + width + gap, -gap) - columns;
+  let excess = widthOf(widths) - columns;
   while (excess > 0) {
     const widest = Math.max(...widths);
     if (widest <= columnMin) break;
@@ -65,9 +67,29 @@ const fitted = (wanted: readonly number[], columns: number): number[] => {
   return widths;
 };
 
+/** A name and its value, which continues below itself where it is longer than the rest of `columns`. */
+const fieldLines = (name: string, nameWidth: number, value: string, columns: number): string[] =>
+  wrapped(value, Math.max(columnMin, columns - nameWidth - gap)).map((line, index) =>
+    `${padTo(index === 0 ? name : '', nameWidth + gap)}${line}`.trimEnd(),
+  );
+
+/** The rows below each other, each with a line for each of its cells: a table with too many columns for a terminal. */
+const rowsAsFields = (
+  head: readonly string[],
+  rows: readonly (readonly string[])[],
+  columns: number,
+): string[] => {
+  if (rows.length === 0) return wrapped(head.join(' '.repeat(gap)), columns);
+  const nameWidth = Math.max(...head.map(columnsFor));
+  return rows.flatMap((row, index) => [
+    ...(index === 0 ? [] : ['']),
+    ...head.flatMap((name, column) => fieldLines(name, nameWidth, row[column] ?? '', columns)),
+  ]);
+};
+
 /**
  * Lines of a table for people. Columns are as wide as their widest cell; where the table is wider than `columns`, the
- * widest cells continue below, so that nothing is lost.
+ * widest cells continue below, so that nothing is lost. A table that does not fit even so has a line for each cell.
  */
 export const tableLines = (
   head: readonly string[],
@@ -77,6 +99,7 @@ export const tableLines = (
   const rows = [head, ...given.map((cells) => cells.map(visible))];
   const wanted = head.map((_, column) => Math.max(...rows.map((row) => columnsFor(row[column] ?? ''))));
   const widths = fitted(wanted, columns);
+  if (widthOf(widths) > columns) return rowsAsFields(head, rows.slice(1), columns);
   return rows.flatMap((row) => {
     const cells = row.map((cell, column) => wrapped(cell, widths[column] ?? columnMin));
     const height = Math.max(...cells.map((lines) => lines.length));
@@ -90,8 +113,13 @@ export const tableLines = (
 };
 
 /** The columns of the terminal on stdout; without a terminal a program reads, which wants whole lines. */
-const terminalColumns = (): number =>
+export const terminalColumns = (): number =>
   process.stdout.isTTY ? Math.max(40, process.stdout.columns || 80) : Number.POSITIVE_INFINITY;
+
+/** A sentence for people on stdout, broken at spaces where the terminal ends. Nothing that is pasted: it would be cut. */
+export const printSentence = (text: string): void => {
+  process.stdout.write(`${wrapped(visible(text), terminalColumns()).join('\n')}\n`);
+};
 
 /** A table for people on stdout, as wide as the terminal. */
 export const printTable = (head: readonly string[], rows: readonly (readonly string[])[]): void => {
@@ -107,12 +135,8 @@ export const printCsv = (head: readonly string[], rows: readonly (readonly CsvCe
 /** Fields of one thing for people on stdout, one per line; long values continue below on a terminal. */
 export const printFields = (fields: readonly (readonly [string, string])[]): void => {
   const width = Math.max(...fields.map(([name]) => columnsFor(name)));
-  const room = Math.max(columnMin, terminalColumns() - width - gap);
-  for (const [name, value] of fields) {
-    const [first = '', ...more] = wrapped(visible(value), room);
-    process.stdout.write(`${padTo(name, width)}  ${first}\n`);
-    for (const line of more) process.stdout.write(`${' '.repeat(width + gap)}${line}\n`);
-  }
+  const lines = fields.flatMap(([name, value]) => fieldLines(name, width, visible(value), terminalColumns()));
+  process.stdout.write(`${lines.join('\n')}\n`);
 };
 
 const toAlternateScreen = '\u001b[?1049h\u001b[?25l\u001b[?7l';

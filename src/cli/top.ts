@@ -13,6 +13,7 @@ import {
   printLines,
   printTable,
   sayLines,
+  terminalColumns,
 } from './output.ts';
 
 type TopOptions = JsonOption & { once?: true };
@@ -119,7 +120,7 @@ const processesSchema = z.object({ items: z.array(processSchema) });
 const processes = async (options: JsonOption): Promise<void> => {
   const answered = await adminClient().ask(processesSchema, 'GET', '/api/v1/processes');
   printAnswer(answered, options, ({ items }) => {
-    printLines(processLines(items, true).join('\n'));
+    printLines(processLines(items, true, terminalColumns()).join('\n'));
     for (const kind of ['failing', 'degraded'] as const) {
       const named = items.flatMap(({ role, host, pid, [kind]: checks }) =>
         checks.map(({ check, why }) => [`${role} ${host}:${pid}`, check, why]),

@@ -51,6 +51,23 @@ describe('a table', () => {
     expect(shown.join(' ')).toBe(reasons);
   });
 
+  it('has a line for each cell where its columns are too many for the terminal', () => {
+    const head = ['WHOSE', ...Array.from({ length: 9 }, (_, index) => `FIGURE ${index}`), 'REFUSED'];
+    const row = (id: number): string[] => [
+      `data id ${id}`,
+      ...head.slice(2).map((_, index) => `${index} of many more`),
+      reasons,
+    ];
+    const lines = tableLines(head, [row(1), row(2)], 80);
+    for (const line of lines) expect(columnsFor(line)).toBeLessThanOrEqual(80);
+    expect(lines.slice(0, 2)).toEqual(['WHOSE     data id 1', 'FIGURE 0  0 of many more']);
+    const second = lines.indexOf('WHOSE     data id 2');
+    expect(lines[second - 1]).toBe('');
+    const shown = lines.slice(second + 10).map((line) => line.slice(10));
+    expect(shown.join(' ')).toBe(reasons);
+    for (const line of tableLines(head, [], 80)) expect(columnsFor(line)).toBeLessThanOrEqual(80);
+  });
+
   it('is whole where no terminal bounds it: programs read lines', () => {
     expect(tableLines(['REFUSED'], [[reasons]])).toHaveLength(2);
   });
