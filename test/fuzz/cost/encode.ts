@@ -11,22 +11,20 @@ import { type PushSender, samplePoints, sampleRefusedPush } from '../../../src/i
 import type { RefusalRecorder } from '../../../src/ingress/refusal-recorder.ts';
 import { Refused, refusalOf } from '../../../src/ingress/refused.ts';
 import type { Layout } from '../../../src/model/records.ts';
+import type { Pipeline } from '../../../src/model/signals.ts';
 import { uidBase } from '../../../src/model/uid.ts';
 import { createRedaction } from '../../../src/outcomes/redaction.ts';
 import { createSamples } from '../../../src/outcomes/samples.ts';
 import { encodedLength as pushLength } from '../../../src/rules/points/encoded-points.ts';
-import { jsonTraces } from '../../../src/rules/spans/json-traces.ts';
-import { protobufTraces } from '../../../src/rules/spans/protobuf-traces.ts';
 import { hasMoreElements } from '../../../src/wire/json-elements.ts';
 import { type EncodedItems, encodedLength } from '../../../src/wire/otlp/types.ts';
 import { contextWith } from '../../support/otlp/trace-source.ts';
 import { sourceWith } from '../../support/push/source.ts';
 import { arrivedAt, pushCredential } from './credentials.ts';
-import { pushLimits, traceLimits } from './limits.ts';
+import { otlpLimits, pushLimits } from './limits.ts';
+import { type OtlpTarget, otlpTargetOf } from './otlp-targets.ts';
 import type { TargetName } from './recipe.ts';
 import { requestOf } from './whose.ts';
-
-const { traces: signal } = otlpSignals;
 
 // The work of a receiver on a body with a valid credential, up to its messages and its answer.
 
@@ -44,7 +42,7 @@ const credentials = new Set<string>([pushCredential.token]);
 const emptyBody = Buffer.alloc(0);
 
 /** Takes examples as a receiver that has taken none for a minute: all of the few that are wanted. */
-const accountOf = (pipeline: 'metrics' | 'traces'): RefusalRecorder => {
+const accountOf = (pipeline: Pipeline): RefusalRecorder => {
   const samples = createSamples({
     now: Date.now,
     redaction: createRedaction((text) => credentials.has(text)),
@@ -131,22 +129,24 @@ const push = (bytes: Buffer, request: IncomingMessage, layout: Layout, hold: Hol
   };
 };
 
-const readTraces = (bytes: Buffer, target: TargetName, account: RefusalRecorder): EncodedItems | Refused => {
-  const isJson = target === 'otlp-json';
+const readItems = (
+  bytes: Buffer,
+  { pipeline, encoding }: OtlpTarget,
+  account: RefusalRecorder,
+): EncodedItems | Refused => {
+  const signal = otlpSignals[pipeline];
+  const limits = otlpLimits(pipeline);
   try {
-    if (isJson && bytes.length > largeBytes && hasMoreElements(bytes, traceLimits.elementsMax))
+    if (encoding === 'json' && bytes.length > largeBytes && hasMoreElements(bytes, limits.elementsMax))
       return new Refused('too_many_elements', 'too many');
-    return (isJson ? jsonTraces : protobufTraces).encode(
-      bytes,
-      contextWith({ limits: traceLimits, wantsSample: account.wants }),
-    );
+    return signal.readers[encoding].encode(bytes, contextWith({ limits, wantsSample: account.wants }));
   } catch (error) {
-    return refusalOf(readerRefusal(signal, error, isJson ? 'json' : 'protobuf', bytes));
+    return refusalOf(readerRefusal(signal, error, encoding, bytes));
   }
 };
 
-const traces = (bytes: Buffer, request: IncomingMessage, target: TargetName, hold: Hold): Encoded => {
-  const account = accountOf('traces');
+const items = (bytes: Buffer, request: IncomingMessage, target: OtlpTarget, hold: Hold): Encoded => {
+  const account = accountOf(target.pipeline);
   const sender: OtlpSender = {
     ...newSender(request),
     ...inTime,
@@ -154,14 +154,14 @@ const traces = (bytes: Buffer, request: IncomingMessage, target: TargetName, hol
     sdk: '',
     secrets: [pushCredential.token],
   };
-  const encoded = hold(() => readTraces(bytes, target, account));
+  const encoded = hold(() => readItems(bytes, target, account));
   if ('status' in encoded) {
     hold(() => sampleRefusedOtlp(account, sender, encoded));
     return nothingOf(encoded.reason);
   }
   const message = hold(() => {
     sampleItems(account, sender, encoded);
-    return outcomeMessage(signal, encoded);
+    return outcomeMessage(otlpSignals[target.pipeline], encoded);
   });
   const { accepted, rejected, deferred } = encoded;
   const outcome = [accepted > 0 ? 'kept' : '', ...[...rejected.keys(), ...deferred.keys()].sort()].join(' ');
@@ -171,6 +171,7 @@ const traces = (bytes: Buffer, request: IncomingMessage, target: TargetName, hol
 /** Encodes a body; each stretch that holds the event loop is one call of `hold`. */
 export const encode = (bytes: Buffer, target: TargetName, layout: Layout, hold: Hold): Encoded => {
   const request = requestOf(emptyBody, 'identity');
-  if (target === 'inflate') return nothingOf('unpacked');
-  return target === 'push' ? push(bytes, request, layout, hold) : traces(bytes, request, target, hold);
+  if (target === 'push') return push(bytes, request, layout, hold);
+  const otlp = otlpTargetOf(target);
+  return otlp === undefined ? nothingOf('unpacked') : items(bytes, request, otlp, hold);
 };

@@ -7,7 +7,7 @@ import { z } from 'zod';
 import { freeHeldBytes, holdNanosMax, loopBytesMax, memoryBytesMax, whoseNanosMax } from './bounds.ts';
 import { bodyLimitsOf } from './limits.ts';
 import { leastUndisturbed, type Measured, measure, type StageName } from './measure.ts';
-import { bodyOf, type Made, make, type Recipe } from './recipe.ts';
+import { type Made, make, type Recipe } from './recipe.ts';
 import { TooLarge } from './render.ts';
 
 /** What a recipe comes to at the sizes that the promises speak of, and what is promised there. */
@@ -49,12 +49,12 @@ const madeAt = (recipe: Recipe, size: number): Made | undefined => {
   }
 };
 
-/** The body at a size that is not passed, or as near to it as the recipe gets. */
-const upTo = (recipe: Recipe, bytesMax: number): Buffer => {
+/** The body at a size that is not passed, or as near to it as the recipe gets; undefined where it becomes far larger. */
+const upTo = (recipe: Recipe, bytesMax: number): Buffer | undefined => {
   let size = bytesMax;
   for (;;) {
-    const body = bodyOf(recipe, size);
-    if (body.length <= bytesMax || size < bytesMax / 4) return body;
+    const body = madeAt({ ...recipe, packing: { as: 'identity' } }, size)?.content;
+    if (body === undefined || body.length <= bytesMax || size < bytesMax / 4) return body;
     size -= Math.max(64, body.length - bytesMax);
   }
 };
@@ -93,8 +93,9 @@ const whoseAt = async (recipe: Recipe, size: number, tries: number): Promise<Ver
   return worse(bare, await whoseAs({ ...recipe, packing: { as: 'gzip', level: 1 } }, size, tries));
 };
 
-const encodeAt = async (recipe: Recipe, size: number, tries: number): Promise<Verdict> => {
+const encodeAt = async (recipe: Recipe, size: number, tries: number): Promise<Verdict | undefined> => {
   const content = upTo(recipe, size);
+  if (content === undefined) return undefined;
   const { longestHold, outcome } = await leastUndisturbed(
     'encode',
     recipe,
@@ -114,13 +115,14 @@ const answer = z.object({
 });
 
 /** A separate process takes a body of this many bytes: its memory, and how long its event loop is held. */
-const podAt = async (recipe: Recipe, size: number): Promise<Verdict> => {
+const podAt = async (recipe: Recipe, size: number): Promise<Verdict | undefined> => {
   const { target, packing, layout } = recipe;
   const packed: Recipe =
     packing.as === 'identity' && size > bodyLimitsOf(target).bodyBytesMax
       ? { ...recipe, packing: { as: 'gzip', level: 1 } }
       : recipe;
   const content = upTo(packed, size);
+  if (content === undefined) return undefined;
   const { wire } = { wire: content, ...(packed === recipe ? {} : make(packed, content.length)) };
   const folder = mkdtempSync(join(tmpdir(), 'tidemark-cost-'));
   try {
@@ -149,8 +151,9 @@ const podAt = async (recipe: Recipe, size: number): Promise<Verdict> => {
 };
 
 /** What a body that is read on the event loop leaves there until it is published, against what is reserved for it. */
-const heldAt = async (recipe: Recipe, size: number): Promise<Verdict> => {
+const heldAt = async (recipe: Recipe, size: number): Promise<Verdict | undefined> => {
   const content = upTo(recipe, Math.min(size, loopBytesMax[recipe.layout ?? 'wide']));
+  if (content === undefined) return undefined;
   const { retained, reserved, outcome } = await measure('memory', recipe, { content, wire: content }, true);
   return {
     what: `${Math.round(content.length / 1024)} KiB, and what is held of them until it is published`,

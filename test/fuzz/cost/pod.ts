@@ -15,7 +15,8 @@ import { contextWith } from '../../support/otlp/trace-source.ts';
 import { reservedOf } from './bounds.ts';
 import { tokenKey } from './credentials.ts';
 import { pushTask } from './encode.ts';
-import { bodyLimitsOf, traceLimits } from './limits.ts';
+import { bodyLimitsOf, otlpLimits } from './limits.ts';
+import { otlpTargetOf } from './otlp-targets.ts';
 import { packingSchema } from './packing.ts';
 import { recipeSchema } from './recipe.ts';
 import { requestOf } from './whose.ts';
@@ -50,8 +51,6 @@ const noSeries = new SeriesGate({
   onFull: () => undefined,
   onHeld: () => undefined,
 });
-const traces = createReadItems('traces', large, [tokenKey], traceLimits.elementsMax, noSeries);
-
 const encode = async (body: Body): Promise<string> => {
   if (target === 'push') {
     const result = await encodePush(body, pushTask(layout), deadlineAt);
@@ -59,12 +58,14 @@ const encode = async (body: Body): Promise<string> => {
     body.reserve(reservedOf(0, pushLength(result.encoded)));
     return result.kind;
   }
-  const encoding = target === 'otlp-json' ? 'json' : 'protobuf';
-  await traces.tokens(body, encoding, deadlineAt);
-  const { resolve, admitsSeries: _, ...context } = contextWith({ limits: traceLimits });
+  const { pipeline, encoding } = otlpTargetOf(target) ?? { pipeline: 'traces', encoding: 'protobuf' };
+  const limits = otlpLimits(pipeline);
+  const items = createReadItems(pipeline, large, [tokenKey], limits.elementsMax, noSeries);
+  await items.tokens(body, encoding, deadlineAt);
+  const { resolve, admitsSeries: _, ...context } = contextWith({ limits });
   const owner = resolve(undefined);
   const owners = typeof owner === 'string' ? new Map() : new Map([[undefined, owner] as const]);
-  const encoded = await traces.encode(
+  const encoded = await items.encode(
     body,
     encoding,
     { ...context, owners, seriesMax: new Map() },

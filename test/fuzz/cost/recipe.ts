@@ -3,9 +3,19 @@ import { type Packing, pack, packingSchema } from './packing.ts';
 import { type Part, partSchema } from './parts.ts';
 import { render } from './render.ts';
 
-/** The reader of the body. `inflate`: none, it is inflated alone. */
-export const targetNames = ['push', 'otlp-json', 'otlp-protobuf', 'inflate'] as const;
+/** The reader of the body: `otlp` reads spans. `inflate`: none, it is inflated alone. */
+export const targetNames = [
+  'push',
+  'otlp-json',
+  'otlp-protobuf',
+  'logs-json',
+  'logs-protobuf',
+  'otel-metrics-json',
+  'otel-metrics-protobuf',
+  'inflate',
+] as const;
 export type TargetName = (typeof targetNames)[number];
+export type OtlpTargetName = Exclude<TargetName, 'push' | 'inflate'>;
 
 /** A small description of a body, from which it is made at any size. */
 export const recipeSchema = z.strictObject({

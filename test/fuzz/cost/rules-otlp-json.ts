@@ -1,8 +1,19 @@
+import type { ApplicationPipeline } from '../../../src/model/signals.ts';
 import { nanosAt } from '../../support/otlp/trace-source.ts';
 import { pushCredential, tokenKey } from './credentials.ts';
 import type { Part } from './parts.ts';
 import type { Grow, Rule, Rules } from './rules.ts';
 import { jsonRules } from './rules-json.ts';
+import { jsonItemRules } from './rules-otlp-json-items.ts';
+
+/** The names of the lists of a body, from the outermost. */
+export type Lists = { readonly resources: string; readonly scopes: string; readonly items: string };
+
+export const listsOf: Readonly<Record<ApplicationPipeline, Lists>> = {
+  traces: { resources: 'resourceSpans', scopes: 'scopeSpans', items: 'spans' },
+  logs: { resources: 'resourceLogs', scopes: 'scopeLogs', items: 'logRecords' },
+  otel_metrics: { resources: 'resourceMetrics', scopes: 'scopeMetrics', items: 'metrics' },
+};
 
 const tokenAttribute = `{"key":"${tokenKey}","value":{"stringValue":"${pushCredential.token}"}}`;
 
@@ -51,9 +62,10 @@ const body: Rule = (grow) => ({
   ],
 });
 
-const rules: Record<string, Rule> = {
+/** Rules of bodies of one signal up to its items, and of spans. */
+const rulesOf = ({ resources, scopes, items }: Lists): Record<string, Rule> => ({
   body,
-  'resourceSpans list': (grow) => member(grow, 'resourceSpans', () => listOf(grow, 'resourceSpans')),
+  'resourceSpans list': (grow) => member(grow, resources, () => listOf(grow, 'resourceSpans')),
   resourceSpans: (grow) =>
     grow.mostly(
       () => object(grow, 'resource', 'scopeSpans list'),
@@ -73,13 +85,13 @@ const rules: Record<string, Rule> = {
         }),
       ),
     ),
-  'scopeSpans list': (grow) => member(grow, 'scopeSpans', () => listOf(grow, 'scopeSpans')),
+  'scopeSpans list': (grow) => member(grow, scopes, () => listOf(grow, 'scopeSpans')),
   scopeSpans: (grow) => object(grow, 'scope', 'spans'),
   scope: (grow) =>
     member(grow, 'scope', () => ({
       all: ['{"name":', grow.of('string'), ',"version":', grow.of('string'), '}'],
     })),
-  spans: (grow) => member(grow, 'spans', () => listOf(grow, 'span')),
+  spans: (grow) => member(grow, items, () => listOf(grow, 'span')),
   span: (grow) =>
     grow.mostly(
       () => ({
@@ -224,10 +236,14 @@ const rules: Record<string, Rule> = {
       () => '{}',
       () => grow.of('value'),
     ),
-};
+});
 
-/** Bodies of OTLP in JSON, and what looks like them. */
-export const otlpJsonRules: Rules = {
-  all: { ...jsonRules, ...rules },
+/** Bodies of a signal of OTLP in JSON, and what looks like them. */
+export const otlpJsonRules = (pipeline: ApplicationPipeline): Rules => ({
+  all: {
+    ...jsonRules,
+    ...rulesOf(listsOf[pipeline]),
+    ...(pipeline === 'traces' ? {} : jsonItemRules[pipeline]),
+  },
   leaf: (grow) => grow.pick('0', '""', 'null', '{}', '[]', '{"stringValue":"a"}'),
-};
+});

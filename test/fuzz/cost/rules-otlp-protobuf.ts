@@ -1,18 +1,13 @@
+import type { ApplicationPipeline } from '../../../src/model/signals.ts';
 import { nanosAt } from '../../support/otlp/trace-source.ts';
 import { pushCredential, tokenKey } from './credentials.ts';
 import type { Part } from './parts.ts';
+import { field, fixed64Hex, hex } from './protobuf-parts.ts';
 import type { Grow, Rule, Rules } from './rules.ts';
+import { protobufItemRules } from './rules-otlp-protobuf-items.ts';
 
-const fixed64 = (decimal: string): string => {
-  const bytes = Buffer.alloc(8);
-  bytes.writeBigUInt64LE(BigInt(decimal));
-  return bytes.toString('hex');
-};
-const now = fixed64(nanosAt(-1000));
-const late = fixed64('9000000000000000000');
-
-const field = (number: number, of: Part): Part => ({ fields: [number], of });
-const hex = (digits: string): Part => ({ hex: digits });
+const now = fixed64Hex(nanosAt(-1000));
+const late = fixed64Hex('9000000000000000000');
 
 const tokenAttribute = field(1, { all: [field(1, tokenKey), field(2, field(1, pushCredential.token))] });
 const tokens = field(1, { all: [field(1, tokenKey), field(2, field(1, 'token #'))] });
@@ -245,8 +240,8 @@ const rules: Record<string, Rule> = {
     )(),
 };
 
-/** Bodies of OTLP in protobuf, and what looks like them. */
-export const otlpProtobufRules: Rules = {
-  all: rules,
+/** Bodies of a signal of OTLP in protobuf, and what looks like them. */
+export const otlpProtobufRules = (pipeline: ApplicationPipeline): Rules => ({
+  all: { ...rules, ...(pipeline === 'traces' ? {} : protobufItemRules[pipeline]) },
   leaf: (grow) => grow.pick<Part>('', 'k', hex('1801'), hex('0a00')),
-};
+});

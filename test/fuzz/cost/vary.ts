@@ -11,8 +11,12 @@ import { pushRules } from './rules-push.ts';
 
 const rulesOf: Readonly<Record<TargetName, Rules>> = {
   push: pushRules,
-  'otlp-json': otlpJsonRules,
-  'otlp-protobuf': otlpProtobufRules,
+  'otlp-json': otlpJsonRules('traces'),
+  'otlp-protobuf': otlpProtobufRules('traces'),
+  'logs-json': otlpJsonRules('logs'),
+  'logs-protobuf': otlpProtobufRules('logs'),
+  'otel-metrics-json': otlpJsonRules('otel_metrics'),
+  'otel-metrics-protobuf': otlpProtobufRules('otel_metrics'),
   inflate: contentRules,
 };
 

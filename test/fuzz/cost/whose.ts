@@ -2,13 +2,13 @@ import { IncomingMessage } from 'node:http';
 import { Socket } from 'node:net';
 import { createBytesInFlight } from '../../../src/ingress/http/admission.ts';
 import { readBody, type SeeBody } from '../../../src/ingress/http/body.ts';
+import { otlpSignals } from '../../../src/ingress/otlp/signals.ts';
 import { problemWithoutPair } from '../../../src/ingress/push/decode.ts';
 import { HeadWatch } from '../../../src/ingress/push/head-watch.ts';
 import { Refused } from '../../../src/ingress/refused.ts';
-import { jsonTraces } from '../../../src/rules/spans/json-traces.ts';
-import { protobufTraces } from '../../../src/rules/spans/protobuf-traces.ts';
 import { TooManyElements, TooManyTokens } from '../../../src/wire/otlp/types.ts';
 import { bodyLimitsOf, pushLimits } from './limits.ts';
+import { type OtlpTarget, otlpTargetOf } from './otlp-targets.ts';
 import type { Packing } from './packing.ts';
 import type { TargetName } from './recipe.ts';
 
@@ -36,8 +36,8 @@ const read = (wire: Buffer, encoding: Packing['as'], target: TargetName, see: Se
     see,
   );
 
-const tokensIn = (bytes: Buffer, target: TargetName): string => {
-  const { collectTokens } = target === 'otlp-json' ? jsonTraces : protobufTraces;
+const tokensIn = (bytes: Buffer, { pipeline, encoding }: OtlpTarget): string => {
+  const { collectTokens } = otlpSignals[pipeline].readers[encoding];
   try {
     return collectTokens(bytes).length > 0 ? 'tokens' : 'no token';
   } catch (error) {
@@ -59,5 +59,6 @@ export const whose = async (wire: Buffer, encoding: Packing['as'], target: Targe
   if ('reason' in body && (target !== 'push' || body.reason !== 'unwanted')) return body.reason;
   const bytes = 'reason' in body ? undefined : body.bytes;
   if (target === 'push') return unauthorized(bytes, watch);
-  return target === 'inflate' || bytes === undefined ? 'unpacked' : tokensIn(bytes, target);
+  const otlp = otlpTargetOf(target);
+  return otlp === undefined || bytes === undefined ? 'unpacked' : tokensIn(bytes, otlp);
 };
