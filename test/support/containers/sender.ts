@@ -50,7 +50,7 @@ export const startProducer = (target: Target): Producer => {
       );
       if (answer.status === 200) {
         // Nothing may be dropped on the way: each of these items is valid.
-        // The answer to a repeat tells of 0 rejected spans.
+        // A repeat is answered with 0 rejected spans.
         if (/dropped|"rejectedSpans":"[1-9]/.test(answer.text)) throw new Error(answer.text);
         return;
       }
