@@ -1,6 +1,7 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { z } from 'zod';
 import { counted } from '../model/counted.ts';
+import { Fault } from '../model/fault.ts';
 import { pipelines } from '../model/signals.ts';
 import { adminClient, pageOf } from './client.ts';
 import { addYesOption, confirm, type YesOption } from './confirm.ts';
@@ -180,7 +181,12 @@ const show = async (sequence: number, options: JsonOption): Promise<void> => {
 
 type BulkOptions = JsonOption & YesOption & Filter & { limit?: number; all?: true; dryRun?: true };
 
-/** Calls until every matching dead letter is done, or `limit` of them. */
+const notThere = (sequences: readonly number[]): string =>
+  sequences.length === 1
+    ? `dead letter ${sequences[0]} does not exist`
+    : `none of the dead letters ${sequences.join(', ')} exists`;
+
+/** Calls until every matching dead letter is done, or `limit` of them. Permanent Fault `not_found` where named ones match nothing. */
 const bulk = async (
   action: 'redrive' | 'purge',
   sequences: readonly number[],
@@ -211,7 +217,10 @@ const bulk = async (
     if (value.next_cursor === null) break;
     cursor = value.next_cursor;
   }
-  if (total.matched === 0) await requireOwner(client, options);
+  if (total.matched === 0) {
+    await requireOwner(client, options);
+    if (sequences.length > 0) throw new Fault('permanent', 'not_found', notThere(sequences));
+  }
   return total;
 };
 

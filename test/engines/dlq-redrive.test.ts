@@ -257,6 +257,11 @@ describe('a dead letter that is purged', () => {
     expect(await cli.text(`dlq purge --app-id ${application.app_id}`)).toBe(
       '0 dead letters (0 items) purged\n',
     );
+    for (const command of [`purge ${sequence} --yes`, `purge ${sequence}`, `redrive ${sequence}`])
+      expect(await cli.run(`dlq ${command}`), command).toMatchObject({
+        code: 1,
+        stderr: `tidemark: dead letter ${sequence} does not exist\n`,
+      });
     await settled();
     expect(await lettersOf(application)).toEqual([]);
     expect((await stored(traceId)).plain).toEqual(['first', 'last']);
