@@ -34,7 +34,10 @@ export const differenceText = (difference: Difference): string => {
   const { kind, items, messages, stream, from, until, is_open: isOpen, reason } = difference;
   const name = textOfKind[kind] ?? kind;
   if (kind === 'not_known') return `${name} since ${timeText(from)}`;
-  const figures = [counted(items, 'item'), ...(messages === 0 ? [] : [counted(messages, 'message')])];
   const closed = isOpen ? '' : ` (closed: ${reason})`;
-  return `${name}: ${figures.join(' in ')} of ${stream}, ${timeText(from)} to ${timeText(until)}${closed}`;
+  const period = `${timeText(from)} to ${timeText(until)}${closed}`;
+  if (kind === 'not_counted' && items === 0 && messages === 0)
+    return `a receiver ended without its last line: nothing of ${stream} was found that it had not counted, ${period}`;
+  const figures = [counted(items, 'item'), ...(messages === 0 ? [] : [counted(messages, 'message')])];
+  return `${name}: ${figures.join(' in ')} of ${stream}, ${period}`;
 };
