@@ -46,8 +46,8 @@ export const withoutAccount = (url: string): string =>
 const pgUrl = (host: string, port: number): string => `postgresql://${host}:${port}/qdb`;
 
 const addressesOf = (plan: StackPlan): Addresses => {
-  const { urls, ports, roleHost, adminUrl, engineHost, enginePorts } = plan;
-  const at = ({ port }: { port: number }): string => `http://${roleHost}:${port}`;
+  const { urls, ports, receiverOrigin, adminUrl, engineHost, enginePorts } = plan;
+  const at = ({ port }: { port: number }): string => `${receiverOrigin}:${port}`;
   return {
     push_url: at(ports.push),
     otlp_url: at(ports.otlp),
@@ -102,9 +102,10 @@ const readAddresses = (settings: Settings): Addresses => {
     const { ingress, questdb } = settings;
     const { nats, questdb: questdbUrl, clickhouse } = engineUrls(settings);
     const { origin, hostname } = new URL(settings.admin.url);
+    const receiverOrigin = `${ingress.tlsCertFile === undefined ? 'http' : 'https'}://${hostname}`;
     return {
-      push_url: `http://${hostname}:${ingress.pushPort}`,
-      otlp_url: `http://${hostname}:${ingress.otlpPort}`,
+      push_url: `${receiverOrigin}:${ingress.pushPort}`,
+      otlp_url: `${receiverOrigin}:${ingress.otlpPort}`,
       admin_url: origin,
       questdb_url: withoutAccount(questdbUrl),
       questdb_pg_url: questdb.url === undefined ? pgUrl('127.0.0.1', questdb.pgPort) : null,

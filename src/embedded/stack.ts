@@ -20,6 +20,8 @@ export type StackPlan = {
   engineHost: string;
   /** The roles, from this machine. */
   roleHost: string;
+  /** Scheme and host of the receivers, from this machine. */
+  receiverOrigin: string;
   /** The admin API, from this machine; with a certificate, by the name that the settings have for it. */
   adminUrl: string;
   /** Configured addresses unchanged, those of the engines that are started here without their credentials. */
@@ -69,13 +71,14 @@ export const planStack = async (settings: Settings): Promise<StackPlan> => {
   const open = Object.values(ports).filter(({ port }) => port === 0);
   const free = await freePorts(open.length);
   for (const [index, entry] of open.entries()) entry.port = free[index] ?? 0;
-  const { nats, questdb, clickhouse, host, metadata, admin } = settings;
+  const { nats, questdb, clickhouse, host, ingress, metadata, admin } = settings;
   const roleHost = host === '0.0.0.0' || host === '::' ? loopback : host;
   const { push, otlp, grpc, ingressOps, transferOps, api, metadataOps } = ports;
   const receivers = grpc === undefined ? [push, otlp] : [push, otlp, grpc];
   return {
     engineHost: loopback,
     roleHost,
+    receiverOrigin: `${ingress.tlsCertFile === undefined ? 'http' : 'https'}://${roleHost}`,
     adminUrl:
       metadata.tlsCertFile === undefined ? `http://${roleHost}:${api.port}` : new URL(admin.url).origin,
     urls: {

@@ -85,8 +85,8 @@ export const summarise = (
   consoleLink: string | undefined,
   path = process.env.PATH ?? '',
 ): string => {
-  const { roleHost, adminUrl, ports } = plan;
-  const at = (port: { port: number }): string => `http://${roleHost}:${port.port}`;
+  const { receiverOrigin, adminUrl, ports } = plan;
+  const at = (port: { port: number }): string => `${receiverOrigin}:${port.port}`;
   const console = ['console          logs in once, within a minute; tidemark console prints another link'];
   return printed([
     [

@@ -46,6 +46,16 @@ describe('the summary of tidemark up', () => {
     expect(elsewhere).not.toMatch(/readonly|8812|secret/);
   });
 
+  it('has the receivers with https where they have a certificate', async () => {
+    expect(await summaryWith()).toContain(' http://127.0.0.1:4318 (HTTP), http://127.0.0.1:4317 (gRPC)');
+    const secure = await summaryWith({
+      TIDEMARK_INGRESS_TLS_CERT_FILE: '/etc/cert.pem',
+      TIDEMARK_INGRESS_TLS_KEY_FILE: '/etc/key.pem',
+    });
+    expect(secure).toContain(' https://127.0.0.1:4318 (HTTP), https://127.0.0.1:4317 (gRPC)');
+    expect(secure).toContain(' https://127.0.0.1:10205/v2/push/');
+  });
+
   it('names Grafana where it is set, else how to run one', async () => {
     expect(await summaryWith()).toContain('sh deploy/grafana/run.sh');
     expect(await summaryWith({ TIDEMARK_CONSOLE_GRAFANA_URL: 'https://grafana.example' })).toMatch(
