@@ -94,6 +94,10 @@ const lookAtStreams = async (deps: WatchDeps, { missing, trends }: StreamMemory)
     throw new Fault('permanent', 'stream_not_found', `missing: ${lost.map(({ name }) => name).join(', ')}`);
 };
 
+const lookForClickhouse = async ({ clickhouse }: WatchDeps): Promise<void> => {
+  await clickhouse.run('SELECT 1');
+};
+
 const lookAtParts = async ({ clickhouse, metrics }: WatchDeps): Promise<void> => {
   const { most, delayAt } = await readTableParts(clickhouse);
   metrics.parts.reset();
@@ -136,6 +140,8 @@ const storeShare = 0.05;
 const looks = [
   // The input of transfer's scaling: never older than its interval, and cheap for the server at any size of the stream.
   { what: 'streams', everyMs: 5_000, shareMax: 1, look: lookAtStreams },
+  // One statement without a table: an outage of ClickHouse is named soon, and its end, too.
+  { what: 'clickhouse', everyMs: 5_000, shareMax: 1, look: lookForClickhouse },
   { what: 'parts', everyMs: 30_000, shareMax: storeShare, look: lookAtParts },
   { what: 'outcomes', everyMs: 60_000, shareMax: storeShare, look: lookAtOutcomes },
   // Of days and hours: a minute more is nothing.
@@ -161,10 +167,10 @@ export const startWatch = (deps: WatchDeps): Watch => {
       try {
         await look(deps, { missing, trends });
         metrics.lastSuccess.set({ what }, Math.floor(now() / 1000));
-        if (what === 'parts') clickhouseProblem = '';
+        if (what === 'clickhouse') clickhouseProblem = '';
       } catch (error) {
         pauseMs = retryMs;
-        if (what === 'parts') clickhouseProblem = errorText(error);
+        if (what === 'clickhouse') clickhouseProblem = errorText(error);
         log.debug({ what, error: errorText(error) }, 'metrics of the dependencies were not read');
       }
       const restMs = Math.max(pauseMs, (performance.now() - startedAt) / shareMax);

@@ -58,7 +58,7 @@ export const createWatchMetrics = (registry: Registry) => {
     }),
     lastSuccess: new Gauge({
       name: 'tidemark_watch_last_success_timestamp_seconds',
-      help: 'Time of the last successful read of streams, parts, outcomes, usage by metadata; Unix seconds, 0 = never in this process',
+      help: 'Time of the last successful read of streams, ClickHouse, parts, outcomes, usage by metadata; Unix seconds, 0 = never in this process',
       labelNames: ['what'],
       registers,
     }),

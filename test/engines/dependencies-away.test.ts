@@ -197,6 +197,11 @@ describe('a dependency that is away', () => {
     await stack.engines.questdb.kill();
     await stack.engines.clickhouse.kill();
     const { metadata } = stack;
+    await waitFor(
+      'metadata names ClickHouse soon',
+      10_000,
+      async () => (await readyzOf(metadata)).degraded['clickhouse'] !== undefined,
+    );
     await metadata.stop();
     metadata.start();
     await until(
