@@ -20,7 +20,7 @@ export const createRoleLog = (role: string, level: string): Log => {
   const log = createLog(role, level);
   process.on('SIGUSR2', () => {
     log.level = log.level === level ? closerLevel : level;
-    log.info({ level: log.level }, 'the log level has changed');
+    log.info({ log_level: log.level }, 'the log level has changed');
   });
   return log;
 };
