@@ -198,7 +198,8 @@ const label = (series: string, name: string): string | undefined =>
 
 /** Waits until nothing of the cases is on its way any more, in any stream or in QuestDB's log. */
 const settled = async (stack: Stack): Promise<void> => {
-  await stack.waitForEmptyStream('METRICS');
+  // Hundreds of tables are made meanwhile.
+  await stack.waitForEmptyStream('METRICS', 300_000);
   await stack.waitForEmptyStream('TRACES');
   await stack.waitForEmptyStream('LOGS');
   await stack.waitForEmptyStream('OTEL_METRICS');
