@@ -304,6 +304,9 @@ export const labelBounds: Readonly<Record<string, { readonly pattern: RegExp; re
     pattern: /^\d{4}-\d\d-\d\dT\d\d:\d\d$/,
     text: 'end of the last minute of an open difference, UTC',
   },
-  what: { pattern: /^(streams|parts|outcomes|usage)$/, text: 'streams, parts, outcomes, usage' },
+  what: {
+    pattern: /^(streams|clickhouse|parts|outcomes|usage)$/,
+    text: 'streams, clickhouse, parts, outcomes, usage',
+  },
   le: { pattern: /^(\+Inf|[\d.]+)$/, text: 'upper bound of a bucket, seconds' },
 };
