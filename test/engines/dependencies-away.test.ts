@@ -199,7 +199,7 @@ describe('a dependency that is away', () => {
     const { metadata } = stack;
     await waitFor(
       'metadata names ClickHouse soon',
-      10_000,
+      20_000,
       async () => (await readyzOf(metadata)).degraded['clickhouse'] !== undefined,
     );
     await metadata.stop();
