@@ -300,7 +300,7 @@ const addNotCounted = ({ silent, settled, messages, published }: Evidence, found
 };
 
 /**
- * Compares the two books over whole minutes (architecture 10.4): pure, so that random histories can be run against a model. `published`
+ * Compares the two books over whole minutes (architecture 10.2): pure, so that random histories can be run against a model. `published`
  * and `settled` hold every line of these minutes. A difference is named once its messages have had their chance to settle; before that
  * their items are in flight.
  */

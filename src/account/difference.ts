@@ -1,6 +1,6 @@
 import { type Pipeline, pipelineOfStream, signals } from '../model/signals.ts';
 
-/** The name of a difference between the books, or between a book and a store (architecture 10.4). */
+/** The name of a difference between the books, or between a book and a store (architecture 10.2). */
 export const differenceKinds = [
   'lost_in_the_stream',
   'lost_by_the_engine',

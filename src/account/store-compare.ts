@@ -283,7 +283,7 @@ const compareOnce = async (
 };
 
 /**
- * Compares what the records say that the stores have taken with what the stores hold, by owner and event day (architecture 10.5).
+ * Compares what the records say that the stores have taken with what the stores hold, by owner and event day (architecture 10.2).
  * Days on which something is on its way are compared again, up to three times. Left out: event days whose rows or records may have
  * expired, and the owners that `isLeftOut` names. Throws the Faults of ClickHouse; a QuestDB that does not answer makes its owners
  * `not_known`.

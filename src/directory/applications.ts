@@ -22,7 +22,7 @@ export type ApplicationSource = {
   /** As recorded: requests per second, < -1 none, -1 the default, 0 unlimited. */
   readonly maxRate: number;
   readonly rules: ApplicationRules;
-  /** A byte-identical request is stored once (architecture 5.3); false = as often as it is sent. */
+  /** A byte-identical request is stored once (architecture 5.2); false = as often as it is sent. */
   readonly deduplicate: boolean;
   /** The first token, which identifies repeats, where it differs from the present one. */
   readonly identityCredential: string | undefined;

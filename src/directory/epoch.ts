@@ -32,7 +32,7 @@ export const raiseNumber = async (
 };
 
 /**
- * A number no process start has had before (architecture 5.2): the larger of stored + 1 and the minutes since 2024, so that
+ * A number no process start has had before (architecture 5.1): the larger of stored + 1 and the minutes since 2024, so that
  * it rises even if the store was lost. Throws a transient Fault when KV does not answer.
  */
 export const takeEpoch = (system: KvBucket, nowMs: number): Promise<number> =>

@@ -25,7 +25,7 @@ export type Source = {
   readonly previousToken: PreviousToken | undefined;
   /** The first token, which identifies repeats, where it differs from the present one. */
   readonly identityCredential: string | undefined;
-  /** All flags of architecture 8.2 together; a purged data id is never enabled. */
+  /** All flags of architecture 8.1 together; a purged data id is never enabled. */
   readonly isEnabled: boolean;
   readonly typeLabel: string;
   readonly tableId: string;

@@ -3,7 +3,7 @@ import { setImmediate } from 'node:timers/promises';
 import { errorText } from '../model/fault.ts';
 import { countedBase, counterEnd, hashedBase, type UidBase } from '../model/uid.ts';
 
-/** Hands out uid bases for requests without an identity: epoch and counter (architecture 5.2). */
+/** Hands out uid bases for requests without an identity: epoch and counter (architecture 5.1). */
 export type BaseCounter = {
   /** False until the counter has an epoch. */
   readonly isReady: boolean;

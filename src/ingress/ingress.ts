@@ -323,7 +323,7 @@ const startIngress = async (given: Given, parts: Parts, stop: AbortSignal): Prom
 };
 
 /**
- * The receivers (architecture 2.1): sender -> push on 10205 -> METRICS, exporter -> OTLP on 4318 and 4317 -> TRACES, LOGS, OTEL_METRICS. Runs until SIGTERM or
+ * The receivers (architecture 2): sender -> push on 10205 -> METRICS, exporter -> OTLP on 4318 and 4317 -> TRACES, LOGS, OTEL_METRICS. Runs until SIGTERM or
  * SIGINT, then answers the requests in hand and ends. Throws a permanent Fault for unusable settings and occupied ports.
  */
 export const runIngress = async (settings: Settings): Promise<void> => {

@@ -22,7 +22,7 @@ export type Example = Pick<Sample, 'reason' | 'ordinal' | 'field' | 'value' | 'd
 export type Sampled = { readonly request: Incoming; readonly requestId: RequestId };
 
 /**
- * Records requests and values outside the balance (architecture 10.2): in the metrics of the process and the rows of LEDGER, with
+ * Records requests and values outside the balance (architecture 10.1): in the metrics of the process and the rows of LEDGER, with
  * one call per occurrence. `owner` is a data id or an application that the request has shown a right to, else 0.
  */
 export type RefusalRecorder = {

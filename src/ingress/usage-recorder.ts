@@ -8,7 +8,7 @@ import { senderName } from './sender.ts';
 /** What usage keeps of a request. */
 export type UsedBy = { readonly request: Incoming; readonly secrets: readonly string[] };
 
-/** Counts the usage of requests that are answered with success (architecture 10.6): once each, not for repeats. */
+/** Counts the usage of requests that are answered with success (architecture 10.1): once each, not for repeats. */
 export type UsageRecorder = {
   /**
    * `owners` are the owners with items that go on, with the number of those items. A request of several owners counts for each of

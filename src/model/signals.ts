@@ -1,6 +1,6 @@
 /**
  * A signal: what its items are called, who owns them and the stream that carries them. Its decoder, rules and table are named where they
- * are used; everything else asks this declaration (architecture 1.4).
+ * are used; everything else asks this declaration (architecture 1.3).
  */
 export type Signal = {
   /** The stream of its messages. Further QuestDB instances have streams of their own, called `<stream>-<instance>`. */

@@ -39,7 +39,7 @@ export type BookFlush = {
 };
 
 /**
- * The publishers' book of one process (architecture 10.4), in memory: no message is ever published without it or a count in
+ * The publishers' book of one process (architecture 10.2), in memory: no message is ever published without it or a count in
  * `onUnbooked`.
  */
 export type PublishersBook = {

@@ -1,7 +1,7 @@
 import type { Pipeline } from '../model/signals.ts';
 
 /**
- * The content of LEDGER (architecture 10.3): lines of JSON, each a row of the ClickHouse table that the message's
+ * The content of LEDGER (architecture 10.1): lines of JSON, each a row of the ClickHouse table that the message's
  * subject names. Times are text that ClickHouse reads: `YYYY-MM-DD hh:mm:ss[.mmm]`, UTC.
  */
 export const ledgerSubjects = {
@@ -61,7 +61,7 @@ export type OutcomeRow = {
 };
 
 /**
- * The settlers' book (architecture 10.4): the outcomes of the items of one message for one owner, with the message's place in its stream
+ * The settlers' book (architecture 10.2): the outcomes of the items of one message for one owner, with the message's place in its stream
  * and in the publishers' book. A message without an owner has one line, with owner 0 and no items. ClickHouse divides a line: the
  * outcomes go to `ingest_outcomes`, the place to `ingest_settled`.
  */
@@ -91,7 +91,7 @@ export type SettledLine = OutcomeRow & {
 };
 
 /**
- * The publishers' book (architecture 10.4): what one life published to one stream in messages of one minute, for one owner. The line with
+ * The publishers' book (architecture 10.2): what one life published to one stream in messages of one minute, for one owner. The line with
  * owner 0 counts messages, regardless of their owners. Counts are cumulative: the line with the highest `version` stands. A message counts once
  * every earlier serial has its final result.
  */

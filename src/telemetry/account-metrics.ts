@@ -1,6 +1,6 @@
 import { Gauge, type Registry } from 'prom-client';
 
-/** Figures of the account, as metadata's looks find it (architecture 10.4). */
+/** Figures of the account, as metadata's looks find it (architecture 10.2). */
 export const createAccountMetrics = (registry: Registry) => {
   const registers = [registry];
   return {

@@ -26,7 +26,7 @@ export type SettlerDependencies<E> = {
   readonly isStopping: () => boolean;
 };
 
-/** Settles messages: store confirmed -> dead letters confirmed -> outcome recorded -> ack (architecture 6.4). */
+/** Settles messages: store confirmed -> dead letters confirmed -> outcome recorded -> ack (architecture 6.3). */
 export type Settler<E> = {
   /**
    * Validates the deferred items of the written messages, and settles the messages. A message whose dead letter is not confirmed

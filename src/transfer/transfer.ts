@@ -357,7 +357,7 @@ const startTransfer = async (given: Given, parts: Parts, stop: AbortSignal): Pro
 };
 
 /**
- * A consumer process (architecture 2.2): METRICS to QuestDB, TRACES, LOGS and OTEL_METRICS to ClickHouse, dead letters and outcomes beside them. Any
+ * A consumer process (architecture 2): METRICS to QuestDB, TRACES, LOGS and OTEL_METRICS to ClickHouse, dead letters and outcomes beside them. Any
  * number of them share the consumers. Runs until SIGTERM or SIGINT, then writes and settles the held messages. Throws a permanent
  * Fault for unusable settings.
  */

@@ -53,7 +53,7 @@ export type WorkerDependencies<E> = {
   readonly traces?: BatchTraces | undefined;
 };
 
-/** The line of one consumer (architecture 2.2): reads and gathers deliveries; writes, validates deferred items, settles. */
+/** The line of one consumer (architecture 2): reads and gathers deliveries; writes, validates deferred items, settles. */
 export type Worker = {
   take(delivery: Delivery): void;
   readonly hasRoom: boolean;

@@ -1,5 +1,5 @@
 /**
- * The place of a message in the publishers' book (architecture 10.4): the publisher's life, the number of the message in this life and
+ * The place of a message in the publishers' book (architecture 10.2): the publisher's life, the number of the message in this life and
  * stream, from 1, and the minute that the message counts under. Each message has its own; every try of a publish has the same. It is no
  * part of the identity of an item or of a message.
  */

@@ -95,7 +95,7 @@ describe('a data id', () => {
     });
   });
 
-  // Architecture 8.2: every one of these flags alone closes the door.
+  // Architecture 8.1: every one of these flags alone closes the door.
   it.each([
     ['data source', 'is_enable', false],
     ['group', 'is_enable', false],

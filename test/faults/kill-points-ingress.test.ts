@@ -30,7 +30,7 @@ const signals: [signal: string, make: Make][] = [
   ],
 ];
 
-/** Cut into two messages by the rule of architecture 5.5. */
+/** Cut into two messages by the rule of architecture 5.3. */
 const ofTwoMessages = { items: 3_000, length: 400 };
 
 const restart = async (role: 'ingress' | 'transfer'): Promise<void> => {

@@ -16,7 +16,7 @@ beforeAll(async () => {
 afterAll(() => stack?.stop());
 
 let batches = 0;
-/** 1.4 MB together, cut into two messages by the rule of architecture 5.5. */
+/** 1.4 MB together, cut into two messages by the rule of architecture 5.3. */
 const ofTwoMessages = (): Promise<PointsBatch> =>
   pointsBatch(stack, `whole ${++batches}`, { items: 3_000, targetLength: 400 });
 

@@ -138,7 +138,7 @@ const notation =
   'nanoseconds), `$data_id` and `$token` are those of the data id or application, `$absent` is a field that the request lacks. Where ' +
   'a case has a table, the other `$names` are its columns, and each row is one request. A rule cites the section of the ' +
   '[specification](../specification.md) or of the [architecture](../architecture.md) that demands it; H1 to H18 are the requirements ' +
-  'in section 4.5 of the architecture. "original" means that the original collector gives this answer, "differs" means that it gives ' +
+  'of [OTLP/HTTP](otlp.md#requirements-of-otlphttp). "original" means that the original collector gives this answer, "differs" means that it gives ' +
   'another one. [Reasons](../reasons.md) lists the reasons with their meaning and remedy.';
 
 /** docs/receivers/<receiver>.md: the files under schemas/examples as a reference for those who send. */

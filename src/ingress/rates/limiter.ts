@@ -125,6 +125,6 @@ export const createRateLimiter = (
   };
 };
 
-/** The effective rate for a recorded max_rate (architecture 11.3): -1 the default, 0 unlimited, below -1 nothing. */
+/** The effective rate for a recorded max_rate (architecture 11.2): -1 the default, 0 unlimited, below -1 nothing. */
 export const effectiveRate = (maxRate: number, defaultRate: number): number =>
   maxRate === -1 ? defaultRate : maxRate;

@@ -193,5 +193,5 @@ const stores = ({ account }: ApiDeps): Endpoint =>
     },
   });
 
-/** The differences of the account, and the account against the stores (architecture 10.4, 10.5). */
+/** The differences of the account, and the account against the stores (architecture 10.2). */
 export const accountEndpoints = (deps: ApiDeps): Endpoint[] => [differences(deps), close(deps), stores(deps)];

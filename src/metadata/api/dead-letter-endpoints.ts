@@ -317,7 +317,7 @@ const act = async (
   return { body: view(letter) };
 };
 
-/** The dead letters (architecture 6.5): read, redrive, purge. */
+/** The dead letters (architecture 6.4): read, redrive, purge. */
 // biome-ignore lint/complexity/noExcessiveLinesPerFunction: a table of endpoints.
 export const deadLetterEndpoints = (deps: ApiDeps): Endpoint[] => {
   const { deadLetters: admin } = deps;

@@ -8,7 +8,7 @@ import { type Endpoint, endpoint, none } from './endpoint.ts';
 
 const tag = 'Line';
 
-/** The line and its processes, as their pulses tell (architecture 2.5). */
+/** The line and its processes, as their pulses tell (architecture 2). */
 export const lineEndpoints = ({ pulse }: Pick<ApiDeps, 'pulse'>): Endpoint[] => [
   endpoint({
     method: 'GET',

@@ -32,7 +32,7 @@ const tableDeleted =
       ? modified(table, operator, { is_enable: false, is_deleted: true })
       : table;
 
-/** Sets the flags of a deleted data id on those of its records that exist (architecture 8.5). May be repeated. */
+/** Sets the flags of a deleted data id on those of its records that exist (architecture 8.3). May be repeated. */
 export const flagDeleted = async (records: Records, dataId: number, operator: string): Promise<void> => {
   await changeIfThere(records.groups, dataId, groupDeleted(operator));
   await changeIfThere(records.tables, dataId, tableDeleted(operator));

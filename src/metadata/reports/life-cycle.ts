@@ -131,7 +131,7 @@ export const setReportEnabled = async (
 };
 
 /**
- * Deletes a report: its state first, which frees the name, then the flags of its records (architecture 8.5). The data
+ * Deletes a report: its state first, which frees the name, then the flags of its records (architecture 8.3). The data
  * id is never used again; rows stay, and transfer still stores the points in the stream. A repeat of the call finishes
  * an interrupted one. Permanent Faults `not_found`, `precondition_failed`.
  */

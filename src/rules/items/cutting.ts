@@ -1,5 +1,5 @@
 /**
- * The cutting rule (architecture 5.5): the runs depend only on the request, so that a retry is divided alike even if settings
+ * The cutting rule (architecture 5.3): the runs depend only on the request, so that a retry is divided alike even if settings
  * changed in between. Named in message ids: a change of this rule changes them.
  */
 export const itemCuttingRuleVersion = 1;

@@ -1,5 +1,5 @@
 /**
- * The cutting rule (architecture 5.5): the cut of a request into messages depends on the request alone, so that a retry is cut the
+ * The cutting rule (architecture 5.3): the cut of a request into messages depends on the request alone, so that a retry is cut the
  * same way even if settings changed in between. Sizes are lengths of decoded values, regardless of their encoding.
  */
 

@@ -32,7 +32,7 @@ export type Messages = {
 };
 
 /**
- * Writes one table of items (architecture 7.2). Every call throws the Faults of `toFault`; after a transient one of an insert any part of it may
+ * Writes one table of items (architecture 7.1). Every call throws the Faults of `toFault`; after a transient one of an insert any part of it may
  * be stored, now or later: kill the inserts that cover it and insert with the guard.
  */
 export type BlockWriter = {

@@ -14,7 +14,7 @@ export type InsertAttempt = {
 /** The common prefix of the ids of all inserts of a stream. Stream names hold no `-`. */
 export const insertIdPrefix = (stream: string): string => `tm-${stream}-`;
 
-/** `tm-<stream>-<first>-<last>-<boot>-<attempt>` (architecture 7.2). */
+/** `tm-<stream>-<first>-<last>-<boot>-<attempt>` (architecture 7.1). */
 export const insertId = ({ stream, first, last, boot, attempt }: InsertAttempt): string =>
   `${insertIdPrefix(stream)}${first}-${last}-${boot}-${attempt}`;
 

@@ -34,7 +34,7 @@ const triesTogetherMax = 6;
 const loneAttemptsMax = 5;
 
 /**
- * The items of one signal: its stream -> its tables in ClickHouse (architecture 7.2). Fresh messages are inserted without a guard; messages
+ * The items of one signal: its stream -> its tables in ClickHouse (architecture 7.1). Fresh messages are inserted without a guard; messages
  * that may have been inserted before go through the guard, after inserts of an earlier attempt were killed.
  */
 export const createBlocksSink = (

@@ -2,7 +2,7 @@ import type { Bus } from '../../bus/connection.ts';
 import { inTime } from '../../bus/in-time.ts';
 
 /**
- * Knows which messages may have been delivered before (architecture 7.2): a message is fresh only when the stream
+ * Knows which messages may have been delivered before (architecture 7.1): a message is fresh only when the stream
  * got it after this process last connected, and only once a duplicate window has passed since then. A server that was killed
  * may have forgotten deliveries and acknowledgements, so neither flag nor count shows it.
  */

@@ -71,7 +71,7 @@ const passedItem = (item: string, { owner, base, ordinal, arrivedAt, text }: Pas
   arrivedAt,
 });
 
-/** Validates the deferred items with the arrival and the windows that travel with them (architecture 6.3). */
+/** Validates the deferred items with the arrival and the windows that travel with them (architecture 6.2). */
 export const validateItems = ({ header, deferredBytes }: BlocksEnvelope): Validated => {
   const { item: called, reasonOf } = deferredKinds[header.kind];
   const verdicts = noVerdicts();

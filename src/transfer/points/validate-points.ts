@@ -20,7 +20,7 @@ const timestampOf = (item: unknown): unknown =>
   typeof item === 'object' && item !== null ? Reflect.get(item, 'timestamp') : undefined;
 
 /**
- * Validates the deferred points with the arrival and the windows that travel with them (architecture 6.3), so that a redelivery
+ * Validates the deferred points with the arrival and the windows that travel with them (architecture 6.2), so that a redelivery
  * gets the same result. Items of a purged data id are always dropped for the purge.
  */
 export const validateDeferredPoints = (

@@ -6,7 +6,7 @@ const attributes = 'Map(LowCardinality(String), String)';
 
 /**
  * The columns of `otel.otel_logs` in order: those of the OpenTelemetry ClickHouse exporter, then those of Tidemark
- * (architecture 9.2). The table follows this list and the blocks carry it; a block may have a column in another type
+ * (architecture 9). The table follows this list and the blocks carry it; a block may have a column in another type
  * that ClickHouse casts.
  */
 export const logColumns = [

@@ -74,7 +74,7 @@ const ours = [
 
 /**
  * The columns of `otel.otel_metrics_gauge` in order: those of the OpenTelemetry ClickHouse exporter, then those of Tidemark
- * (architecture 9.2); so are the lists below. The table follows the list and the blocks carry it; a block may have a column in
+ * (architecture 9); so are the lists below. The table follows the list and the blocks carry it; a block may have a column in
  * another type that ClickHouse casts.
  */
 export const gaugeColumns = [...head, ...number, ...numberExtra, ...ours] as const;

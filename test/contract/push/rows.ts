@@ -290,7 +290,7 @@ describe.each(layouts)('the same request again (%s)', (layout) => {
     const report = await reportOf(layout);
     await on.push(report, data, key);
     const first = await on.storedRows(report);
-    // With bit 62 the uid comes from the identity (architecture 5.2).
+    // With bit 62 the uid comes from the identity (architecture 5.1).
     for (const { uid } of first) expect(BigInt(String(uid)) >= 2n ** 62n).toBe(true);
     await on.push(report, data, key);
     expect(await on.storedRows(report)).toEqual(first);

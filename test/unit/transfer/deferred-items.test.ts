@@ -54,7 +54,7 @@ describe('deferred points', () => {
     expect([verdicts.passed, verdicts.unreadableItems]).toEqual([[], 0]);
   });
 
-  // Architecture 6.3: arrival and windows travel, so that a redelivery hours later is not judged by another clock.
+  // Architecture 6.2: arrival and windows travel, so that a redelivery hours later is not judged by another clock.
   it('are judged by the arrival and the windows in the message, each group by its own', () => {
     const text = points(arrivedAt + 10);
     const verdicts = validateDeferredPoints(

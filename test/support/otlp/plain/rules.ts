@@ -22,7 +22,7 @@ const order: readonly SpanReason[] = [
   'too_many_links',
 ];
 
-/** What fits into one message (architecture 5.5). */
+/** What fits into one message (architecture 5.3). */
 export const runBudget = 2 * 1024 * 1024;
 
 /** What one request may make: one block a run, application and day. */

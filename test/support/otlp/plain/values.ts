@@ -49,7 +49,7 @@ export const cutsIn = (value: PlainValue): number => {
 export const sum = <T>(items: readonly T[], amount: (item: T) => number): number =>
   items.reduce((total, item) => total + amount(item), 0);
 
-// Architecture 5.5: what an item costs is a pure function of the item as decoded.
+// Architecture 5.3: what an item costs is a pure function of the item as decoded.
 
 const valueSize = (value: PlainValue): number => {
   if (value.kind === 'none') return 0;

@@ -16,7 +16,7 @@ import { readRows } from '../../../support/push/line-protocol-reader.ts';
 import { ageMsMax } from '../../../support/push/point-cases.ts';
 import { arrivedAt, contextWith, sourceWith } from '../../../support/push/source.ts';
 
-/** The largest message the bus takes (architecture 5.5). */
+/** The largest message the bus takes (architecture 5.3). */
 const payloadMax = 8 * 2 ** 20;
 
 const time = arrivedAt - 1000;
@@ -308,7 +308,7 @@ describe('publishing requests without identity', () => {
     expect(settled).toEqual([1, 2, 3]);
   });
 
-  // Architecture 6.4: an answer before its own message's PubAck would acknowledge what may never be stored.
+  // Architecture 6.3: an answer before its own message's PubAck would acknowledge what may never be stored.
   it('rejects every request of a message that was refused, and no other', async () => {
     const { push, sent } = setUp();
     const first = push.share(only([good], { base: 1n }));

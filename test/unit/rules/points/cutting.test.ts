@@ -11,7 +11,7 @@ const point = {
 };
 
 describe('the cost of a point', () => {
-  // The sums are part of message ids (architecture 5.5): another sum under the same rule version stores retries twice.
+  // The sums are part of message ids (architecture 5.3): another sum under the same rule version stores retries twice.
   it.each([
     ['an empty object, in a wide table', {}, false, 256],
     ['an empty object, in a narrow table', {}, true, 256],

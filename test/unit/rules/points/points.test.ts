@@ -60,7 +60,7 @@ describe.each(layouts)('a point that breaks a rule (%s)', (layout) => {
 });
 
 describe.each(layouts)('a point with an invalid time (%s)', (layout) => {
-  // Architecture 6.3: transfer validates time, so every point that it may store must travel.
+  // Architecture 6.2: transfer validates time, so every point that it may store must travel.
   it('travels as sent, with its ordinal, and only with members that the specification names', () => {
     const late = {
       metrics: { cpu: 1, mem: 2 },
