@@ -57,11 +57,15 @@ describe('every command that a document names', () => {
     ).toEqual([]);
   });
 
-  it("is one in README's table of commands", () => {
-    const rows = read('README.md').split('## Commands')[1]?.split('\n## ')[0]?.split('\n') ?? [];
+  it.each([
+    ['README.md', 10],
+    ['docs/commands.md', 30],
+  ])('is one in the table of commands: %s', (path, least) => {
+    const [, below = ''] = read(path).split(/^##? Commands$/m);
+    const rows = below.split('\n## ')[0]?.split('\n') ?? [];
     const firsts = rows.flatMap((row) => /^\| (`.*?`) \| /.exec(row)?.[1] ?? []);
     const named = firsts.flatMap((cell) => codeOf(cell)).filter((each) => !each.startsWith('<'));
-    expect(named.length).toBeGreaterThan(20);
+    expect(named.length).toBeGreaterThan(least);
     // `admin-token create …`, `list`: the second goes on with the first one's command.
     const found = firsts.flatMap((cell) => {
       let parent = '';
@@ -73,6 +77,11 @@ describe('every command that a document names', () => {
       });
     });
     expect(found).toEqual([]);
+  });
+
+  it('has its row in docs/commands.md where the program has it', () => {
+    const listed = codeOf(read('docs/commands.md')).flatMap((each) => each.split(' ')[0]?.split('|') ?? []);
+    expect(program.commands.map((command) => command.name()).filter((name) => !listed.includes(name))).toEqual([]);
   });
 
   it('is checked: a missing one is found', () => {
