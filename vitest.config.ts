@@ -172,6 +172,8 @@ export default defineConfig({
           globalSetup: [builtProgram],
           include: ['test/{engines,contract,faults}/**/*.test.ts'],
           exclude: [...alone, ...long],
+          // Files share processes: each would load the same modules again.
+          isolate: false,
           // Each file starts engines of its own and waits for more than half of its time: four at once keep two cores busy.
           maxWorkers: 4,
           sequence: { groupOrder: 1 },
