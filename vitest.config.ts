@@ -16,7 +16,7 @@ const alone = [
 // What is promised to senders, and exactly once: on engines in containers too, by `make test-containers`.
 const inContainers = [
   'test/contract/*.test.ts',
-  'test/faults/{exact,exact-spans,exactly-once,kill-points-*,whole-requests,rolling-restart}.test.ts',
+  'test/faults/{exact,exact-spans,exactly-once,kill-points{,-worker},whole-requests,rolling-restart}.test.ts',
 ];
 
 /** Turns without work after which a worker of QuestDB gives way, naps for a millisecond, and sleeps. */
@@ -172,6 +172,8 @@ export default defineConfig({
           globalSetup: [builtProgram],
           include: ['test/{engines,contract,faults}/**/*.test.ts'],
           exclude: [...alone, ...long],
+          // Files share processes: each would load the same modules again.
+          isolate: false,
           // Each file starts engines of its own and waits for more than half of its time: four at once keep two cores busy.
           maxWorkers: 4,
           sequence: { groupOrder: 1 },

@@ -14,7 +14,6 @@ import { createQuestdbTables } from '../src/stores/questdb/tables.ts';
 import { createQuestdbWriter } from '../src/stores/questdb/writer.ts';
 import { envelopeVersion } from '../src/wire/frame.ts';
 import { makeTables, startEngines, type TestEngines } from '../test/support/stack/engines.ts';
-import { waitFor } from '../test/support/wait.ts';
 import { startUsage } from './processes.ts';
 import type { Row } from './report.ts';
 import { rounded } from './statistics.ts';
@@ -123,6 +122,7 @@ const busRows = async (
     return published * itemsPerMessage;
   });
   let taken = 0;
+  const all = Promise.withResolvers<void>();
   const received = await timed(engines.nats.pid, async () => {
     const puller = startPuller(bus, {
       stream,
@@ -130,12 +130,12 @@ const busRows = async (
       bytesMax: 2 ** 24,
       hasRoom: () => true,
       onDelivery: (delivery: Delivery) => {
-        taken++;
         delivery.ack();
+        if (++taken === published) all.resolve();
       },
       onFault: () => {},
     });
-    await waitFor('everything is taken', 60_000, () => taken >= published);
+    await all.promise;
     void puller.stop();
     return taken * itemsPerMessage;
   });

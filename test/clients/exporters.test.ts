@@ -1,10 +1,10 @@
 import { join } from 'node:path';
-import { afterAll, beforeAll } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { buildGo, buildJava, installNpm, missingTool, pinnedIn } from '../support/clients/builds.ts';
 import { describeBuilt, pythonPrograms, startJava } from '../support/clients/built-client.ts';
 import { startClient } from '../support/clients/process.ts';
 import { traces } from '../support/clients/signal.ts';
-import { startClientStack } from '../support/clients/suite.ts';
+import { describeClient, expectStored, startClientStack } from '../support/clients/suite.ts';
 import type { TraceStack } from '../support/otlp/trace-stack.ts';
 import { installPython, pinnedVersion, whyNoPython } from '../support/python/python.ts';
 
@@ -78,4 +78,45 @@ await describeBuilt(() => on, {
   repeats429: false,
   repeatsLostConnection: false,
   logsPartialSuccess: false,
+});
+
+/**
+ * How long an export may take in all: a receiver that restarts on a busy machine needs more than the ten seconds of the
+ * SDKs.
+ */
+const patience = { OTEL_EXPORTER_OTLP_TRACES_TIMEOUT: '60' };
+
+const missing = await whyNoPython();
+const leftOut = missing === undefined ? '' : ` (left out: ${missing})`;
+
+describe.skipIf(missing !== undefined).each([
+  ['opentelemetry-exporter-otlp-proto-http', 'protobuf', 'python-requirements.txt'],
+  ['opentelemetry-exporter-otlp-json-http', 'json', 'python-json-requirements.txt'],
+])(`Python SDK${leftOut}`, (name, encoding, requirements) => {
+  let python: string;
+  beforeAll(async () => {
+    python = await installPython(requirements);
+  });
+
+  describeClient(() => on, {
+    name: `${name} ${pinnedVersion(requirements, name)} (${encoding})`,
+    start: (target) => startClient(python, [pythonPrograms.traces, encoding], target, patience),
+    heedsRetryAfter: true,
+    repeats429: true,
+    repeatsLostConnection: true,
+    logsPartialSuccess: false,
+  });
+
+  it.each(['gzip', 'deflate'])(
+    'exports spans with compression %s, and every row equals its span',
+    async (compression) => {
+      const application = await on.application();
+      const env = { ...patience, OTEL_EXPORTER_OTLP_TRACES_COMPRESSION: compression };
+      const target = { url: on.url, token: application.token };
+      const client = startClient(python, [pythonPrograms.traces, encoding], target, env);
+      const { ok, rows } = await client.export({ first: 0, count: 300 });
+      expect(ok, client.log()).toBe(true);
+      await expectStored(on, application, rows);
+    },
+  );
 });

@@ -93,7 +93,7 @@ const notRun: Readonly<Record<string, string>> = {
   'tidemark ledger --data-id N': 'named: with an id above',
   'tidemark drops --tail': 'has no end: test/engines/drops.test.ts',
   'tidemark top': 'has no end: test/engines/line.test.ts',
-  'tidemark ingress --processes 4': 'test/engines/ingress-processes.test.ts',
+  'tidemark ingress --processes 4': 'test/engines/transfer/ingress-processes.ts',
   'tidemark backup': 'named: its options stand elsewhere in the document',
   'tidemark restore': 'named: its options stand in the block of the restore',
   'tidemark export': 'named: its options stand elsewhere in the document',

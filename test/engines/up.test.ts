@@ -4,19 +4,21 @@ import { mkdir, readdir, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { engineLogFile } from '../../src/embedded/engine-logs.ts';
-import { startEngines } from '../support/stack/engines.ts';
+import { startEngines, type TestEngines } from '../support/stack/engines.ts';
 import { startImpostor } from '../support/stack/impostor.ts';
 import { takePorts } from '../support/stack/ports.ts';
-import { tempFolder } from '../support/stack/temp-folder.ts';
+import { openTempFolder, tempFolder } from '../support/stack/temp-folder.ts';
 import {
   addressOf,
   below,
   childrenOf,
   installationOn,
   isAlive,
+  killUp,
+  spawnUp,
   startUp,
   type Up,
   untilReady,
@@ -35,14 +37,26 @@ const pasteBelow = (up: Up, heading: string): Promise<string> => paste(up, below
 
 const pushed = '{"code":"200","result":"true","message":""}';
 
-describe('tidemark up', () => {
-  it('prints commands that work as pasted, and finds everything again at its second start', async () => {
-    const folder = await tempFolder();
-    const first = startUp(folder);
+describe('tidemark up, started twice on one folder', () => {
+  let first: Up;
+  let again: Up | undefined;
+  let folder: string;
+  let remove: () => Promise<void>;
+  beforeAll(async () => {
+    ({ path: folder, remove } = await openTempFolder());
+    first = spawnUp(folder);
     await untilReady(first);
+  });
+  afterAll(async () => {
+    for (const up of [first, again]) if (up !== undefined) await killUp(up);
+    await remove?.();
+  });
+
+  const count = async (up: Up): Promise<number> =>
+    (await pasteBelow(up, 'Read the points')).match(/ 10\.5\b/g)?.length ?? 0;
+
+  it('prints commands that work as pasted', async () => {
     expect(await pasteBelow(first, 'Push a point')).toBe(pushed);
-    const count = async (up: Up): Promise<number> =>
-      (await pasteBelow(up, 'Read the points')).match(/ 10\.5\b/g)?.length ?? 0;
     // Until its first row has made the column, the command says so and fails.
     await waitFor('the point is read', 60_000, async () => (await count(first)) === 1);
     expect(await pasteBelow(first, 'Export a span')).toBe('{}');
@@ -58,7 +72,9 @@ describe('tidemark up', () => {
     expect(await paste(first, 'tidemark env')).toContain('QUESTDB_READONLY_PASSWORD=');
     const disks = await paste(first, 'tidemark usage --disk');
     expect(disks).toMatch(/^data +questdb, clickhouse .*( days?|10 years)$/m);
+  });
 
+  it('runs once on a folder, writes the lines of engines to files, and leaves no process and no lock', async () => {
     const second = startUp(folder);
     expect(await second.exitCode).toBe(1);
     expect(second.lines).toEqual([
@@ -77,15 +93,32 @@ describe('tidemark up', () => {
     expect(await first.exitCode).toBe(0);
     expect(children.filter(isAlive)).toEqual([]);
     expect((await readdir(folder)).filter((name) => name.includes('lock'))).toEqual([]);
+  });
 
-    const third = startUp(folder);
-    await untilReady(third);
-    expect(third.lines).toContain(first.lines.find((line) => line.startsWith('  report demo')));
-    expect(third.lines).toContain(first.lines.find((line) => line.startsWith('  application shop')));
-    expect(await count(third)).toBe(1);
+  it('finds everything again at its second start', async () => {
+    again = spawnUp(folder);
+    await untilReady(again);
+    expect(again.lines).toContain(first.lines.find((line) => line.startsWith('  report demo')));
+    expect(again.lines).toContain(first.lines.find((line) => line.startsWith('  application shop')));
+    expect(await count(again)).toBe(1);
     expect(existsSync(`${engineLogFile(folder, 'nats')}.1`)).toBe(true);
   });
 
+  // Ports and data of the next start must not be held by what a killed one left behind.
+  it('restarts killed processes, and leaves nothing behind when it is killed itself', async () => {
+    const up = again ?? expect.fail('the second start failed');
+    for (const pid of childrenOf(up.child.pid)) process.kill(pid, 'SIGKILL');
+    const names = ['clickhouse', 'ingress', 'metadata', 'nats', 'questdb', 'transfer'];
+    const back = () => up.lines.flatMap((line) => /^(\w+) +\| is back after/.exec(line)?.[1] ?? []).sort();
+    await expect.poll(back).toEqual(names);
+    expect(await pasteBelow(up, 'Push a point')).toBe(pushed);
+    const children = childrenOf(up.child.pid);
+    up.child.kill('SIGKILL');
+    await expect.poll(() => children.filter(isAlive)).toEqual([]);
+  });
+});
+
+describe('tidemark up', () => {
   it('prints the last lines of an engine that does not start, and where the others are', async () => {
     const folder = await tempFolder();
     await mkdir(join(folder, 'questdb', 'conf'), { recursive: true });
@@ -96,20 +129,6 @@ describe('tidemark up', () => {
     expect(said[0]).toMatch(/^tidemark: questdb exited with code \d+ while starting; last lines of its log /);
     expect(said[0]).toContain(engineLogFile(folder, 'questdb'));
     expect(said.slice(1).join('\n')).toContain('many');
-  });
-
-  // Ports and data of the next start must not be held by what a killed one left behind.
-  it('restarts killed processes, and leaves nothing behind when it is killed itself', async () => {
-    const up = startUp(await tempFolder());
-    await untilReady(up);
-    for (const pid of childrenOf(up.child.pid)) process.kill(pid, 'SIGKILL');
-    const names = ['clickhouse', 'ingress', 'metadata', 'nats', 'questdb', 'transfer'];
-    const back = () => up.lines.flatMap((line) => /^(\w+) +\| is back after/.exec(line)?.[1] ?? []).sort();
-    await expect.poll(back).toEqual(names);
-    expect(await pasteBelow(up, 'Push a point')).toBe(pushed);
-    const children = childrenOf(up.child.pid);
-    up.child.kill('SIGKILL');
-    await expect.poll(() => children.filter(isAlive)).toEqual([]);
   });
 
   it('names the ports that are in use and the settings that move them, before anything starts', async () => {
@@ -129,7 +148,7 @@ describe('tidemark up', () => {
     expect(await readdir(folder)).toEqual([]);
   });
 
-  it('runs the engines alone, and the whole without records of a demo, where that is asked for', async () => {
+  it('runs the engines alone where that is asked for', async () => {
     const folder = await tempFolder();
     const engines = startUp(folder, {}, ['--engines-only']);
     await untilReady(engines);
@@ -144,16 +163,6 @@ describe('tidemark up', () => {
     );
     engines.child.kill('SIGTERM');
     expect(await engines.exitCode).toBe(0);
-
-    const up = startUp(folder, {}, ['--no-demo']);
-    await untilReady(up);
-    const { admin } = await installationOn(folder);
-    for (const path of ['custom-reports', 'applications']) {
-      const headers = { authorization: `Bearer ${admin.token}` };
-      const answer = await fetch(`${admin.url}/api/v1/${path}`, { headers });
-      expect([path, await answer.json()]).toEqual([path, { items: [], next_cursor: null }]);
-    }
-    expect(up.lines.join('\n')).not.toContain('Credentials of the demo');
   });
 
   it('takes the records of another installation in place of an unused demo, and not of one with items', async () => {
@@ -210,26 +219,6 @@ describe('tidemark up', () => {
     expect([refused.status, refused.text]).toEqual([409, expect.stringContaining('tidemark up --no-demo')]);
   });
 
-  it('starts no engine of its own where an address is configured', async () => {
-    const engines = await startEngines({ nats: true, questdb: true, clickhouse: true });
-    onTestFinished(() => engines.stop());
-    const up = startUp(await tempFolder(), engines.env);
-    await untilReady(up);
-    expect(childrenOf(up.child.pid)).toHaveLength(3);
-    // Addresses without what opens them.
-    expect(up.lines.join('\n')).toContain(`QuestDB          ${new URL(engines.questdb.url).origin}`);
-    expect(up.lines.join('\n')).not.toContain(new URL(engines.questdb.url).password);
-    expect(await pasteBelow(up, 'Push a point')).toBe(pushed);
-    // Each store has a disk of its own, and only one of them tells its space.
-    const disks = await paste(up, 'tidemark usage --disk');
-    expect(disks).toMatch(/^questdb +questdb .* not known$/m);
-    expect(disks).toMatch(/^clickhouse +clickhouse .*( days?|10 years)$/m);
-    expect(disks).toContain('questdb: QuestDB does not tell the space of its disk');
-    up.child.kill('SIGINT');
-    expect(await up.exitCode).toBe(0);
-    expect(engines.nats.running).toBe(true);
-  });
-
   it('refuses pipelines that cannot be used before anything starts, with the file', async () => {
     const folder = await tempFolder();
     const pipelines = await tempFolder();
@@ -248,5 +237,47 @@ describe('tidemark up', () => {
       /^tidemark: metadata exited with code 78 while starting/,
     );
     expect(up.lines.slice(-15).join('\n')).toContain('every now and then');
+  });
+});
+
+describe('tidemark up on engines that run already', () => {
+  let engines: TestEngines;
+  let folder: string;
+  beforeAll(async () => {
+    engines = await startEngines({ nats: true, questdb: true, clickhouse: true });
+    folder = join(engines.folder, 'up');
+  });
+  afterAll(() => engines?.stop());
+
+  it('makes no records of a demo where none is asked for', async () => {
+    const up = startUp(folder, engines.env, ['--no-demo']);
+    await untilReady(up);
+    const { admin } = await installationOn(folder);
+    for (const path of ['custom-reports', 'applications']) {
+      const headers = { authorization: `Bearer ${admin.token}` };
+      const answer = await fetch(`${admin.url}/api/v1/${path}`, { headers });
+      expect([path, await answer.json()]).toEqual([path, { items: [], next_cursor: null }]);
+    }
+    expect(up.lines.join('\n')).not.toContain('Credentials of the demo');
+    up.child.kill('SIGTERM');
+    expect(await up.exitCode).toBe(0);
+  });
+
+  it('starts none of its own', async () => {
+    const up = startUp(folder, engines.env);
+    await untilReady(up);
+    expect(childrenOf(up.child.pid)).toHaveLength(3);
+    // Addresses without what opens them.
+    expect(up.lines.join('\n')).toContain(`QuestDB          ${new URL(engines.questdb.url).origin}`);
+    expect(up.lines.join('\n')).not.toContain(new URL(engines.questdb.url).password);
+    expect(await pasteBelow(up, 'Push a point')).toBe(pushed);
+    // Each store has a disk of its own, and only one of them tells its space.
+    const disks = await paste(up, 'tidemark usage --disk');
+    expect(disks).toMatch(/^questdb +questdb .* not known$/m);
+    expect(disks).toMatch(/^clickhouse +clickhouse .*( days?|10 years)$/m);
+    expect(disks).toContain('questdb: QuestDB does not tell the space of its disk');
+    up.child.kill('SIGINT');
+    expect(await up.exitCode).toBe(0);
+    expect(engines.nats.running).toBe(true);
   });
 });

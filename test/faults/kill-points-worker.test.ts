@@ -23,7 +23,7 @@ import { until } from '../support/until.ts';
 import { waitFor } from '../support/wait.ts';
 
 // Transfer, killed at each instant between a delivery and its ack. What kills the databases themselves do is in
-// kill-points-stores, and at every rename of a part in test/engines/clickhouse-kills.test.ts.
+// kill-points/stores, and at every rename of a part in test/engines/clickhouse-kills.test.ts.
 
 let stack: GatedStack;
 beforeAll(async () => {

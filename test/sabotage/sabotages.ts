@@ -51,7 +51,7 @@ export const sabotages: readonly Sabotage[] = [
       },
     ],
     project: 'engines',
-    file: 'test/engines/settled-lines.test.ts',
+    file: 'test/engines/settling.test.ts',
     tests: 'a settled message > of two data ids has a line for each',
   },
   {
@@ -125,7 +125,7 @@ export const sabotages: readonly Sabotage[] = [
       },
     ],
     project: 'engines',
-    file: 'test/faults/kill-points-ingress.test.ts',
+    file: 'test/faults/kill-points.test.ts',
     tests: 'ingress killed with a request of spans > before publish',
   },
   {
@@ -151,7 +151,7 @@ export const sabotages: readonly Sabotage[] = [
       },
     ],
     project: 'engines',
-    file: 'test/faults/kill-points-ingress.test.ts',
+    file: 'test/faults/kill-points.test.ts',
     tests: 'ingress killed with a request of spans > after PubAck',
   },
   {
@@ -242,7 +242,7 @@ export const sabotages: readonly Sabotage[] = [
       },
     ],
     project: 'engines',
-    file: 'test/contract/repeats.test.ts',
+    file: 'test/faults/kill-points.test.ts',
     tests: 'an export of which nothing is kept',
   },
   {
@@ -273,7 +273,7 @@ export const sabotages: readonly Sabotage[] = [
       },
     ],
     project: 'engines',
-    file: 'test/contract/repeats.test.ts',
+    file: 'test/faults/kill-points.test.ts',
     tests: 'an export with several credentials > of which one was unknown',
   },
   {

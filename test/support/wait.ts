@@ -1,3 +1,6 @@
+/** The pause after a look grows: short waits end at once, and long ones ask the engines five times a second. */
+const pauses = { firstMs: 20, growth: 1.2, lastMs: 200 };
+
 /** Waits until `check` answers something other than undefined or false; throws with `what` when the bound has passed. */
 export const waitFor = async <T>(
   what: string,
@@ -6,6 +9,7 @@ export const waitFor = async <T>(
 ): Promise<T> => {
   const end = Date.now() + boundMs;
   let last: unknown;
+  let pauseMs = pauses.firstMs;
   for (;;) {
     try {
       const value = await check();
@@ -14,7 +18,9 @@ export const waitFor = async <T>(
     } catch (error) {
       last = error;
     }
-    if (Date.now() > end) throw new Error(`${what}: not within ${boundMs} ms (last: ${String(last)})`);
-    await new Promise((resolve) => setTimeout(resolve, 50));
+    if (Date.now() > end)
+      throw new Error(`${what}: not within ${boundMs} ms (last: ${String(last)})`, { cause: last });
+    await new Promise((resolve) => setTimeout(resolve, pauseMs));
+    pauseMs = Math.min(pauses.lastMs, pauseMs * pauses.growth);
   }
 };

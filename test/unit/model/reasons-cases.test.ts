@@ -12,9 +12,9 @@ const elsewhere: Readonly<Record<string, string>> = {
   unconfirmed: 'test/contract/push-admission.test.ts',
   aborted: 'test/contract/push/points.ts',
   too_many_failures: 'test/contract/hostile-bodies.test.ts',
-  data_source_purged: 'test/engines/transfer-purge.test.ts',
-  unreadable_message: 'test/engines/transfer.test.ts',
-  row_refused: 'test/engines/transfer.test.ts',
+  data_source_purged: 'test/engines/transfer/purge.ts',
+  unreadable_message: 'test/engines/transfer/messages.ts',
+  row_refused: 'test/engines/transfer/messages.ts',
   span_refused: 'test/engines/poison.test.ts',
   record_refused: 'test/unit/transfer/blocks/logs.test.ts',
   data_point_refused: 'test/unit/transfer/blocks/data-points.test.ts',
@@ -30,7 +30,7 @@ const elsewhere: Readonly<Record<string, string>> = {
   table_unavailable: 'test/engines/set-aside.test.ts',
   purged_by_operator: 'test/engines/dlq-redrive.test.ts',
   deferred_item_valid: 'test/unit/transfer/points/points-sink.test.ts',
-  ledger_line_refused: 'test/engines/outcomes-ledger.test.ts',
+  ledger_line_refused: 'test/engines/settling/ledger.ts',
 };
 
 /** Only a defect of Tidemark yields these: test/contract/examples.test.ts asserts that no case met one. */

@@ -1,16 +1,17 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type Bus, connectBus } from '../../src/bus/connection.ts';
-import { createPublisher, type Publisher } from '../../src/bus/publisher.ts';
-import { minuteText, momentText } from '../../src/outcomes/times.ts';
-import { createLog } from '../../src/telemetry/log.ts';
-import { startFillAlarm } from '../../src/transfer/ledger/ledger-alarm.ts';
-import { createOutcomeReader, type OutcomeReader } from '../support/outcomes/outcomes.ts';
-import { createPushClient, type PushClient } from '../support/push/client.ts';
-import { bodyOf } from '../support/push/stack.ts';
-import { readyzOf } from '../support/stack/readiness.ts';
-import { type Report, type Stack, startStack } from '../support/stack/stack.ts';
-import { limitStream } from '../support/stack/stream-limits.ts';
-import { until } from '../support/until.ts';
+import { type Bus, connectBus } from '../../../src/bus/connection.ts';
+import { createPublisher, type Publisher } from '../../../src/bus/publisher.ts';
+import { minuteText, momentText } from '../../../src/outcomes/times.ts';
+import { createLog } from '../../../src/telemetry/log.ts';
+import { startFillAlarm } from '../../../src/transfer/ledger/ledger-alarm.ts';
+import { createOutcomeReader, type OutcomeReader } from '../../support/outcomes/outcomes.ts';
+import { createPushClient, type PushClient } from '../../support/push/client.ts';
+import { bodyOf } from '../../support/push/stack.ts';
+import { readyzOf } from '../../support/stack/readiness.ts';
+import type { Report, Stack } from '../../support/stack/stack.ts';
+import { limitStream } from '../../support/stack/stream-limits.ts';
+import { until } from '../../support/until.ts';
+import { sharedStack } from './stack.ts';
 
 let stack: Stack;
 let bus: Bus;
@@ -19,7 +20,7 @@ let client: PushClient;
 let outcomes: OutcomeReader;
 
 beforeAll(async () => {
-  stack = await startStack({ traces: true });
+  stack = await sharedStack();
   bus = await connectBus(stack.engines.nats.url, 'test');
   publisher = createPublisher(bus, { deadlineMs: 10_000, awayMs: 5_000 });
   client = createPushClient(stack.ingress[0]?.ports['push'] ?? 0);
@@ -30,7 +31,6 @@ afterAll(async () => {
   publisher?.close();
   await outcomes?.close();
   await bus?.close();
-  await stack?.stop();
 });
 
 const dataIdOf = (report: Report): number => report.data_source.mon_data_id;
@@ -119,6 +119,8 @@ describe('during an outage of ClickHouse', () => {
 describe('the ledger', () => {
   // One bad record would otherwise stop all records behind it for good.
   it('sets a line aside that ClickHouse refuses, as ledger_line_refused, and stores those around it', async () => {
+    const manager = await bus.manager();
+    const lettersBefore = (await manager.streams.info('DEADLETTER')).state.last_seq;
     const publishedAt = Date.now();
     const line = (base: number, change: object = {}): string =>
       `${JSON.stringify({
@@ -142,10 +144,9 @@ describe('the ledger', () => {
     await publisher.publish('ledger.outcomes', 'lines-2', Buffer.from(line(7)), 1);
     await publisher.publish('ledger.nothing', 'lines-3', Buffer.from(line(8)), 1);
     expect(await outcomes.settled({ dataId: 1_999_999 })).toMatchObject([{ received: 10, stored: 5 }]);
-    const manager = await bus.manager();
     const { state } = await manager.streams.info('DEADLETTER');
     const found: string[] = [];
-    for (let sequence = state.first_seq; sequence <= state.last_seq; sequence++) {
+    for (let sequence = lettersBefore + 1; sequence <= state.last_seq; sequence++) {
       const message = await manager.streams.getMessage('DEADLETTER', { seq: sequence });
       const data = Buffer.from(message?.data ?? []);
       const end = 4 + data.readUInt32LE(0);

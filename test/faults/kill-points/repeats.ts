@@ -1,13 +1,14 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { Balance } from '../../src/outcomes/balance.ts';
-import { createOutcomeReader, type OutcomeReader } from '../support/outcomes/outcomes.ts';
-import { pointsBatch, settledOnce } from '../support/push/batches.ts';
-import type { Gate } from '../support/stack/gate.ts';
-import { type GatedStack, startGatedStack } from '../support/stack/gated-stack.ts';
-import { type LiveRecords, openLiveRecords } from '../support/stack/live-records.ts';
-import { pubAckOf } from '../support/steps.ts';
-import { waitFor } from '../support/wait.ts';
+import type { Balance } from '../../../src/outcomes/balance.ts';
+import { createOutcomeReader, type OutcomeReader } from '../../support/outcomes/outcomes.ts';
+import { pointsBatch, settledOnce } from '../../support/push/batches.ts';
+import type { Gate } from '../../support/stack/gate.ts';
+import type { GatedStack } from '../../support/stack/gated-stack.ts';
+import { type LiveRecords, openLiveRecords } from '../../support/stack/live-records.ts';
+import { pubAckOf } from '../../support/steps.ts';
+import { waitFor } from '../../support/wait.ts';
+import { sharedStack } from './stack.ts';
 
 // What a request leaves behind by which its repeat is recognised: a name for what was stored, and none for what was not.
 
@@ -16,7 +17,7 @@ let gate: Gate;
 let live: LiveRecords;
 let outcomes: OutcomeReader;
 beforeAll(async () => {
-  stack = await startGatedStack();
+  stack = await sharedStack();
   gate = stack.gate('ingress-0', 'nats');
   live = await openLiveRecords(stack);
   outcomes = createOutcomeReader(stack);
@@ -24,7 +25,6 @@ beforeAll(async () => {
 afterAll(async () => {
   await outcomes?.close();
   await live?.close();
-  await stack?.stop();
 });
 
 let appIds = 900_000;

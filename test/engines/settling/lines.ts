@@ -1,28 +1,28 @@
 import { headers as newHeaders } from '@nats-io/transport-node';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { envelopeVersionHeader, serialHeader } from '../../src/bus/message-headers.ts';
-import { minuteText } from '../../src/outcomes/times.ts';
-import { type BlocksHeader, encodeBlocksEnvelope } from '../../src/wire/blocks-envelope.ts';
-import { type MessageSerial, serialText } from '../../src/wire/message-serial.ts';
-import { encodeEnvelope, type MetricsHeader, type Part } from '../../src/wire/metrics-envelope.ts';
-import { createOutcomeReader, type OutcomeReader } from '../support/outcomes/outcomes.ts';
-import { type LiveRecords, openLiveRecords } from '../support/stack/live-records.ts';
-import { type Report, type Stack, startStack } from '../support/stack/stack.ts';
+import { envelopeVersionHeader, serialHeader } from '../../../src/bus/message-headers.ts';
+import { minuteText } from '../../../src/outcomes/times.ts';
+import { type BlocksHeader, encodeBlocksEnvelope } from '../../../src/wire/blocks-envelope.ts';
+import { type MessageSerial, serialText } from '../../../src/wire/message-serial.ts';
+import { encodeEnvelope, type MetricsHeader, type Part } from '../../../src/wire/metrics-envelope.ts';
+import { createOutcomeReader, type OutcomeReader } from '../../support/outcomes/outcomes.ts';
+import { type LiveRecords, openLiveRecords } from '../../support/stack/live-records.ts';
+import type { Report, Stack } from '../../support/stack/stack.ts';
+import { sharedStack } from './stack.ts';
 
 let stack: Stack;
 let live: LiveRecords;
 let outcomes: OutcomeReader;
 
 beforeAll(async () => {
-  stack = await startStack({ traces: true });
+  stack = await sharedStack();
   live = await openLiveRecords(stack);
   outcomes = createOutcomeReader(stack);
 });
 afterAll(async () => {
   await outcomes?.close();
   await live?.close();
-  await stack?.stop();
 });
 
 const lettersSchema = z.object({ items: z.array(z.object({ sequence: z.number() })) });

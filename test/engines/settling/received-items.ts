@@ -1,20 +1,21 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { type Bus, connectBus } from '../../src/bus/connection.ts';
-import { openKvBucket } from '../../src/bus/kv.ts';
-import { publishConfirmed } from '../../src/bus/outbox.ts';
-import { createStreamReader } from '../../src/bus/stream-reader.ts';
-import { readLetter } from '../../src/dead-letters/dead-letter.ts';
-import { createReceivedItemEncoder } from '../../src/dead-letters/received-item.ts';
-import { redriveMessage } from '../../src/dead-letters/redrive-message.ts';
-import { buckets } from '../../src/directory/keys.ts';
-import { createOwners } from '../../src/directory/owners.ts';
-import { type ApplicationPipeline, signals } from '../../src/model/signals.ts';
-import { encodeBlocksEnvelope } from '../../src/wire/blocks-envelope.ts';
-import { encodeEnvelope } from '../../src/wire/metrics-envelope.ts';
-import { type Cli, createCli } from '../support/clients/cli.ts';
-import { type Stack, startStack } from '../support/stack/stack.ts';
-import { until } from '../support/until.ts';
+import { type Bus, connectBus } from '../../../src/bus/connection.ts';
+import { openKvBucket } from '../../../src/bus/kv.ts';
+import { publishConfirmed } from '../../../src/bus/outbox.ts';
+import { createStreamReader } from '../../../src/bus/stream-reader.ts';
+import { readLetter } from '../../../src/dead-letters/dead-letter.ts';
+import { createReceivedItemEncoder } from '../../../src/dead-letters/received-item.ts';
+import { redriveMessage } from '../../../src/dead-letters/redrive-message.ts';
+import { buckets } from '../../../src/directory/keys.ts';
+import { createOwners } from '../../../src/directory/owners.ts';
+import { type ApplicationPipeline, signals } from '../../../src/model/signals.ts';
+import { encodeBlocksEnvelope } from '../../../src/wire/blocks-envelope.ts';
+import { encodeEnvelope } from '../../../src/wire/metrics-envelope.ts';
+import { type Cli, createCli } from '../../support/clients/cli.ts';
+import type { Stack } from '../../support/stack/stack.ts';
+import { until } from '../../support/until.ts';
+import { sharedStack } from './stack.ts';
 
 let stack: Stack;
 let bus: Bus;
@@ -22,7 +23,7 @@ let cli: Cli;
 let nextBase = 7_000_000_000_000n;
 
 beforeAll(async () => {
-  stack = await startStack({ traces: true });
+  stack = await sharedStack();
   bus = await connectBus(stack.engines.nats.url, 'test');
   cli = createCli(() => ({
     PATH: process.env['PATH'],
@@ -32,7 +33,6 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await bus?.close();
-  await stack?.stop();
 });
 
 const arrivedAt = Date.now();

@@ -1,16 +1,17 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createPublisher, type Publisher } from '../../src/bus/publisher.ts';
+import { createPublisher, type Publisher } from '../../../src/bus/publisher.ts';
 import {
   decodeEnvelope,
   encodeEnvelope,
   type MetricsHeader,
   type Part,
-} from '../../src/wire/metrics-envelope.ts';
-import { createPushClient, type PushClient } from '../support/push/client.ts';
-import { bodyOf } from '../support/push/stack.ts';
-import { type LiveRecords, openLiveRecords } from '../support/stack/live-records.ts';
-import { type Report, type Stack, startStack } from '../support/stack/stack.ts';
-import { waitFor } from '../support/wait.ts';
+} from '../../../src/wire/metrics-envelope.ts';
+import { createPushClient, type PushClient } from '../../support/push/client.ts';
+import { bodyOf } from '../../support/push/stack.ts';
+import { type LiveRecords, openLiveRecords } from '../../support/stack/live-records.ts';
+import type { Report, Stack } from '../../support/stack/stack.ts';
+import { waitFor } from '../../support/wait.ts';
+import { sharedStack } from './stack.ts';
 
 let stack: Stack;
 let live: LiveRecords;
@@ -19,7 +20,7 @@ let client: PushClient;
 let nextUid = 1;
 
 beforeAll(async () => {
-  stack = await startStack();
+  stack = await sharedStack();
   live = await openLiveRecords(stack);
   publisher = createPublisher(live.bus, { deadlineMs: 10_000, awayMs: 5_000 });
   client = createPushClient(stack.ingress[0]?.ports['push'] ?? 0);
@@ -28,7 +29,6 @@ afterAll(async () => {
   client?.close();
   publisher?.close();
   await live?.close();
-  await stack?.stop();
 });
 
 const dataIdOf = (report: Report): number => report.data_source.mon_data_id;

@@ -1,13 +1,14 @@
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createPublisher, type Publisher } from '../../src/bus/publisher.ts';
-import { type BlocksHeader, encodeBlocksEnvelope } from '../../src/wire/blocks-envelope.ts';
-import { encodeEnvelope, type MetricsHeader, type Part } from '../../src/wire/metrics-envelope.ts';
-import { createOutcomeReader, type OutcomeReader } from '../support/outcomes/outcomes.ts';
-import { createPushClient, type PushClient } from '../support/push/client.ts';
-import { bodyOf } from '../support/push/stack.ts';
-import { type LiveRecords, openLiveRecords } from '../support/stack/live-records.ts';
-import { type Report, type Stack, startStack } from '../support/stack/stack.ts';
+import { createPublisher, type Publisher } from '../../../src/bus/publisher.ts';
+import { type BlocksHeader, encodeBlocksEnvelope } from '../../../src/wire/blocks-envelope.ts';
+import { encodeEnvelope, type MetricsHeader, type Part } from '../../../src/wire/metrics-envelope.ts';
+import { createOutcomeReader, type OutcomeReader } from '../../support/outcomes/outcomes.ts';
+import { createPushClient, type PushClient } from '../../support/push/client.ts';
+import { bodyOf } from '../../support/push/stack.ts';
+import { type LiveRecords, openLiveRecords } from '../../support/stack/live-records.ts';
+import type { Report, Stack } from '../../support/stack/stack.ts';
+import { sharedStack } from './stack.ts';
 
 let stack: Stack;
 let live: LiveRecords;
@@ -17,7 +18,7 @@ let outcomes: OutcomeReader;
 let nextId = 1;
 
 beforeAll(async () => {
-  stack = await startStack({ traces: true });
+  stack = await sharedStack();
   live = await openLiveRecords(stack);
   publisher = createPublisher(live.bus, { deadlineMs: 10_000, awayMs: 5_000 });
   client = createPushClient(stack.ingress[0]?.ports['push'] ?? 0);
@@ -28,7 +29,6 @@ afterAll(async () => {
   publisher?.close();
   await outcomes?.close();
   await live?.close();
-  await stack?.stop();
 });
 
 const dataIdOf = (report: Report): number => report.data_source.mon_data_id;
@@ -346,7 +346,7 @@ describe('the balance of an application', () => {
 
 describe('docs/outcomes.md', () => {
   it('has queries that work, and no record that does not add up', async () => {
-    const text = readFileSync(new URL('../../docs/outcomes.md', import.meta.url), 'utf8');
+    const text = readFileSync(new URL('../../../docs/outcomes.md', import.meta.url), 'utf8');
     const [block] = /```sql\n([\s\S]*?)```/.exec(text)?.slice(1) ?? [];
     const queries = (block ?? '').split(';').filter((query) => query.trim() !== '');
     const answers = [];

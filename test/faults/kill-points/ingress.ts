@@ -1,19 +1,19 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type Batch, pointsBatch, settledOnce, spansBatch } from '../support/push/batches.ts';
-import type { Gate } from '../support/stack/gate.ts';
-import { type GatedStack, startGatedStack } from '../support/stack/gated-stack.ts';
-import { pubAckOf, publishTo, type StepMatch, second } from '../support/steps.ts';
-import { until } from '../support/until.ts';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { type Batch, pointsBatch, settledOnce, spansBatch } from '../../support/push/batches.ts';
+import type { Gate } from '../../support/stack/gate.ts';
+import type { GatedStack } from '../../support/stack/gated-stack.ts';
+import { pubAckOf, publishTo, type StepMatch, second } from '../../support/steps.ts';
+import { until } from '../../support/until.ts';
+import { sharedStack } from './stack.ts';
 
 // Ingress and NATS, killed at each instant between a request and its answer. The worker's instants are in kill-points-worker.
 
 let stack: GatedStack;
 let gate: Gate;
 beforeAll(async () => {
-  stack = await startGatedStack();
+  stack = await sharedStack();
   gate = stack.gate('ingress-0', 'nats');
 });
-afterAll(() => stack?.stop());
 
 let batches = 0;
 type Make = (options?: { items?: number; length?: number }) => Promise<Batch>;

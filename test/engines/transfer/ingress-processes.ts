@@ -1,16 +1,17 @@
 import { execFile } from 'node:child_process';
 import { join, resolve } from 'node:path';
 import { request } from 'undici';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { opsPortStep } from '../../src/cli/ingress-processes.ts';
-import { exitCodeConfig } from '../../src/config/settings.ts';
-import { type Child, spawnChild } from '../../src/embedded/child.ts';
-import { takePorts } from '../support/stack/ports.ts';
-import { type Report, type Stack, startStack } from '../support/stack/stack.ts';
-import { childrenOf } from '../support/stack/up-process.ts';
-import { until } from '../support/until.ts';
+import { beforeAll, expect, test } from 'vitest';
+import { opsPortStep } from '../../../src/cli/ingress-processes.ts';
+import { exitCodeConfig } from '../../../src/config/settings.ts';
+import { type Child, spawnChild } from '../../../src/embedded/child.ts';
+import { takePorts } from '../../support/stack/ports.ts';
+import type { Report, Stack } from '../../support/stack/stack.ts';
+import { childrenOf } from '../../support/stack/up-process.ts';
+import { until } from '../../support/until.ts';
+import { sharedStack } from './stack.ts';
 
-const root = resolve(import.meta.dirname, '../..');
+const root = resolve(import.meta.dirname, '../../..');
 const program = join(root, 'src/main.ts');
 const healthcheck = join(root, 'deploy/healthcheck.mjs');
 
@@ -18,11 +19,9 @@ let stack: Stack;
 let report: Report;
 
 beforeAll(async () => {
-  stack = await startStack();
+  stack = await sharedStack();
   report = await stack.createReport('processes');
 });
-
-afterAll(() => stack?.stop());
 
 type Ports = { readonly push: number; readonly otlp: number; readonly ops: readonly [number, number] };
 

@@ -1,10 +1,11 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type Bus, connectBus } from '../../src/bus/connection.ts';
-import { readBalances } from '../../src/outcomes/balance.ts';
-import { ledgerSubjects } from '../../src/outcomes/rows.ts';
-import { createOutcomeReader, type OutcomeReader } from '../support/outcomes/outcomes.ts';
-import { type GatedStack, startGatedStack } from '../support/stack/gated-stack.ts';
-import { ackOf, ackOfOutcomes, pubAckOf, publishTo, type StepMatch } from '../support/steps.ts';
+import { type Bus, connectBus } from '../../../src/bus/connection.ts';
+import { readBalances } from '../../../src/outcomes/balance.ts';
+import { ledgerSubjects } from '../../../src/outcomes/rows.ts';
+import { createOutcomeReader, type OutcomeReader } from '../../support/outcomes/outcomes.ts';
+import type { GatedStack } from '../../support/stack/gated-stack.ts';
+import { ackOf, ackOfOutcomes, pubAckOf, publishTo, type StepMatch } from '../../support/steps.ts';
+import { sharedStack } from './stack.ts';
 
 let stack: GatedStack;
 let bus: Bus;
@@ -12,14 +13,13 @@ let outcomes: OutcomeReader;
 let next = 1;
 
 beforeAll(async () => {
-  stack = await startGatedStack();
+  stack = await sharedStack();
   bus = await connectBus(stack.engines.nats.url, 'test');
   outcomes = createOutcomeReader(stack);
 });
 afterAll(async () => {
   await outcomes?.close();
   await bus?.close();
-  await stack?.stop();
 });
 
 type Sent = {

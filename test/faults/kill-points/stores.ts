@@ -1,19 +1,25 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { spanSelect } from '../support/otlp/span-rows.ts';
-import { pointsBatch, settledOnce, spansBatch, storedOnce } from '../support/push/batches.ts';
-import { fetchEngine } from '../support/stack/fetch-engine.ts';
-import { type GatedStack, startGatedStack } from '../support/stack/gated-stack.ts';
-import { insertOfSpans, pointsStored, type StepMatch, spansStored, writeOfPoints } from '../support/steps.ts';
-import { until } from '../support/until.ts';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { spanSelect } from '../../support/otlp/span-rows.ts';
+import { pointsBatch, settledOnce, spansBatch, storedOnce } from '../../support/push/batches.ts';
+import { fetchEngine } from '../../support/stack/fetch-engine.ts';
+import type { GatedStack } from '../../support/stack/gated-stack.ts';
+import {
+  insertOfSpans,
+  pointsStored,
+  type StepMatch,
+  spansStored,
+  writeOfPoints,
+} from '../../support/steps.ts';
+import { until } from '../../support/until.ts';
+import { sharedStack } from './stack.ts';
 
 // The databases, killed at each instant of a write. An insert cut at any byte, and what still runs of a killed worker, is in
 // test/engines/clickhouse-kills.test.ts.
 
 let stack: GatedStack;
 beforeAll(async () => {
-  stack = await startGatedStack();
+  stack = await sharedStack();
 });
-afterAll(() => stack?.stop());
 
 let batches = 0;
 const nextName = (): string => `stores ${++batches}`;

@@ -1,11 +1,12 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type Bus, connectBus } from '../../src/bus/connection.ts';
-import { buckets } from '../../src/directory/keys.ts';
-import { pointsBatch, settledOnce, spansBatch, storedOnce } from '../support/push/batches.ts';
-import { fetchEngine } from '../support/stack/fetch-engine.ts';
-import { type GatedStack, startGatedStack } from '../support/stack/gated-stack.ts';
-import { ackOf, pubAckOf, publishTo, putInto, type StepMatch, sqlStatement } from '../support/steps.ts';
-import { waitFor } from '../support/wait.ts';
+import { type Bus, connectBus } from '../../../src/bus/connection.ts';
+import { buckets } from '../../../src/directory/keys.ts';
+import { pointsBatch, settledOnce, spansBatch, storedOnce } from '../../support/push/batches.ts';
+import { fetchEngine } from '../../support/stack/fetch-engine.ts';
+import type { GatedStack } from '../../support/stack/gated-stack.ts';
+import { ackOf, pubAckOf, publishTo, putInto, type StepMatch, sqlStatement } from '../../support/steps.ts';
+import { waitFor } from '../../support/wait.ts';
+import { sharedStack } from './stack.ts';
 
 // Kills while something is made or brought back: a table, a column, a dead letter. Every gap between two writes of metadata is walked in
 // test/engines/metadata-gaps.test.ts (make test-long).
@@ -13,12 +14,11 @@ import { waitFor } from '../support/wait.ts';
 let stack: GatedStack;
 let bus: Bus;
 beforeAll(async () => {
-  stack = await startGatedStack();
+  stack = await sharedStack();
   bus = await connectBus(stack.engines.nats.url, 'test');
 });
 afterAll(async () => {
   await bus?.close();
-  await stack?.stop();
 });
 
 let batches = 0;
