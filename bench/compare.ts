@@ -5,10 +5,12 @@ import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { differencesOf, type RunFigures, readFigures } from './difference.ts';
 import { tableLines } from './table.ts';
+import { copyWithoutBooks } from './without-books.ts';
 
 /**
  * `make bench-compare BASE=<rev> ARGS="--only push --seconds 6"`: runs the benches of this tree on the sources of a revision and on
- * those of this tree, in turn, and prints the differences. Everything in ARGS but `--pairs` goes to the benches.
+ * those of this tree, in turn, and prints the differences. Everything in ARGS but `--pairs` goes to the benches. BASE=without-books is
+ * this tree without the two books of the account.
  */
 const { values, tokens } = parseArgs({
   options: { base: { type: 'string' }, pairs: { type: 'string', default: '3' } },
@@ -92,9 +94,10 @@ const run = (tree: string): Promise<RunFigures> =>
   });
 
 if (base === '') throw new Error('say what to compare with: make bench-compare BASE=<revision>');
-const revision = git('rev-parse', '--short', `${base}^{commit}`);
+const isWithoutBooks = base === 'without-books';
+const revision = isWithoutBooks ? base : git('rev-parse', '--short', `${base}^{commit}`);
 say(`base ${revision}, head this tree; ${pairs} pairs of: bench ${benchArguments.join(' ')}`);
-const tree = makeTree();
+const tree = isWithoutBooks ? copyWithoutBooks() : makeTree();
 const interrupted = (): never => {
   removeTree(tree);
   process.exit(130);

@@ -81,7 +81,7 @@ export const repeatLine = async (
 /** A line's row, and on request its latency at half the rate that it reached. */
 export type LineResult = { readonly row: Row; readonly latency: Latency | undefined };
 
-const interval = /write_interval_ms: \d+/;
+const interval = /write_interval_ms: \d+\n(?: *write_interval_ms_max: \d+\n)?/;
 
 /** Tests write outcomes at once; what is measured writes them as the shipped pipeline does. */
 const asShipped = (file: string, text: string): string => {

@@ -74,7 +74,7 @@ const transfer = {
   }),
   write_interval_ms_max: whole(0, 10_000).optional().meta({
     description:
-      'What write_interval_ms grows to while writes take most of the time, so that they become larger. Default: it does not grow',
+      'What write_interval_ms grows to while writes take most of the time, so that they become larger; of ledger.yaml also while lines come without a pause. Default: it does not grow',
   }),
   store_timeout_ms: whole(500, 600_000),
   breaker: breaker.prefault({}),

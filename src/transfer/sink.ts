@@ -72,6 +72,8 @@ export type Sink<E> = {
   readonly label?: string;
   /** The store's name in logs and readiness. */
   readonly store: string;
+  /** Nobody waits for its rows: while they come without a pause, writes are as far apart as they may be. */
+  readonly isUnhurried?: boolean;
   read(payload: Uint8Array, version: number | undefined): ReadResult<E>;
   /** The rows that it brings to the store. */
   rowsOf(envelope: E): number;

@@ -27,7 +27,7 @@ export type WorkerOptions = {
    * waiting; 0 = as soon as the last one is done.
    */
   readonly writeIntervalMs: number;
-  /** What that grows to while writes take most of the time. */
+  /** What that grows to while writes take most of the time; of an unhurried sink, also while rows come without a pause. */
   readonly writeIntervalMsMax: number;
   /** This many waiting messages are written at once: more might not be delivered before some are acknowledged. */
   readonly gatheredMax: number;
@@ -119,7 +119,8 @@ export const createWorker = <E>(options: WorkerOptions, deps: WorkerDependencies
     held.gathered.messages >= options.gatheredMax ||
     held.bytes >= options.heldBytesMax;
   const { writeIntervalMs: intervalMs, writeIntervalMsMax: intervalMsMax } = options;
-  const pace = createWritePace({ intervalMs, intervalMsMax, elapsed, isEnough });
+  const { isUnhurried = false } = deps.sink;
+  const pace = createWritePace({ intervalMs, intervalMsMax, isUnhurried, elapsed, isEnough });
   const loop = createWriteLoop({
     hasWork: () => held.gathered.messages > 0,
     round: async () => {

@@ -14,6 +14,8 @@ export type WritePaceOptions = {
   readonly intervalMs: number;
   /** The most that the interval grows to under load. Not above `intervalMs`: it stays. */
   readonly intervalMsMax: number;
+  /** Nobody waits for the rows: while they come without a pause, the interval is `intervalMsMax`. */
+  readonly isUnhurried?: boolean;
   /** The clock of `createElapsed`, ms. */
   readonly elapsed: () => number;
   /** Whether a longer wait before a write would have no use. */
@@ -27,13 +29,20 @@ export type WritePaceOptions = {
  */
 const busyShare = { grow: 0.6, shrink: 0.25 };
 
+/** Work comes without a pause when this number of writes in a row had to wait for the interval. */
+const steadyWrites = 6;
+
 export const createWritePace = ({
   intervalMs: least,
   intervalMsMax,
+  isUnhurried = false,
   elapsed,
   isEnough,
 }: WritePaceOptions): WritePace => {
   const most = Math.max(least, intervalMsMax);
+  /** Writes in a row that had to wait. */
+  let waited = 0;
+  const leastNow = (): number => (isUnhurried && waited >= steadyWrites ? most : least);
   let intervalMs = least;
   let lastAt = Number.NEGATIVE_INFINITY;
   /** Time from the beginning of the write before to that of the last one, ms. */
@@ -41,6 +50,9 @@ export const createWritePace = ({
   let hurry: (() => void) | undefined;
   return {
     untilDue: async () => {
+      waited = elapsed() - lastAt < least ? waited + 1 : 0;
+      // After a pause the next write is due at once, also where the interval was longer than the pause.
+      if (isUnhurried) intervalMs = waited === 0 ? least : Math.max(intervalMs, leastNow());
       const waitMs = lastAt + intervalMs - elapsed();
       if (waitMs > 0 && !isEnough()) {
         await new Promise<void>((resolve) => {
@@ -61,7 +73,7 @@ export const createWritePace = ({
       const tookMs = elapsed() - lastAt;
       const share = tookMs / Math.max(turnMs, tookMs);
       if (share > busyShare.grow && turnMs < 2 * intervalMs) intervalMs = Math.min(most, 2 * intervalMs);
-      else if (share < busyShare.shrink) intervalMs = Math.max(least, intervalMs / 2);
+      else if (share < busyShare.shrink) intervalMs = Math.max(leastNow(), intervalMs / 2);
     },
     get intervalMs() {
       return intervalMs;

@@ -1,16 +1,13 @@
 // Breaks the sources in one place at a time and runs the test that has to see it: node test/sabotage/main.ts [part of a name].
 // Ends with 1 when a sabotage goes unseen, or when the code it breaks has moved.
 import { spawnSync } from 'node:child_process';
-import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync, rmSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { z } from 'zod';
-import { type Edit, type Sabotage, sabotages } from './sabotages.ts';
+import { applyEdit, copyTree } from './edit.ts';
+import { type Sabotage, sabotages } from './sabotages.ts';
 
 const root = resolve(import.meta.dirname, '../..');
-const sources = ['src', 'test', 'bench', 'bin', 'deploy', 'docs', 'pipelines', 'schemas'];
-const files = ['package.json', 'tsconfig.json', 'vitest.config.ts'];
-
 const reportSchema = z.object({
   testResults: z.array(
     z.object({
@@ -20,23 +17,6 @@ const reportSchema = z.object({
     }),
   ),
 });
-
-const copyTree = (): string => {
-  const folder = mkdtempSync(join(tmpdir(), 'tidemark-sabotage-'));
-  for (const name of sources) cpSync(join(root, name), join(folder, name), { recursive: true });
-  for (const name of files) cpSync(join(root, name), join(folder, name));
-  symlinkSync(join(root, 'node_modules'), join(folder, 'node_modules'));
-  return folder;
-};
-
-const apply = (folder: string, { file, from, to }: Edit): void => {
-  const path = join(folder, file);
-  const [before = '', after, ...more] = readFileSync(path, 'utf8').split(from);
-  if (after === undefined || more.length > 0) {
-    throw new Error(`the code has moved: ${JSON.stringify(from)} does not stand once in ${file}`);
-  }
-  writeFileSync(path, before + to + after);
-};
 
 /** Runs the tests of a sabotage in this tree; answers their names by how they ended. */
 const runTests = (
@@ -70,7 +50,7 @@ const runTests = (
 const survived = (sabotage: Sabotage): string | undefined => {
   const folder = copyTree();
   try {
-    for (const edit of sabotage.edits) apply(folder, edit);
+    for (const edit of sabotage.edits) applyEdit(folder, edit);
     const { failed, passed, why } = runTests(folder, sabotage);
     if (failed.length > 0) {
       process.stdout.write(`seen      ${sabotage.name}: ${failed.join('; ')}\n`);

@@ -1,5 +1,4 @@
-/** A text in a source file, and its replacement. The file must have the text exactly once. */
-export type Edit = { readonly file: string; readonly from: string; readonly to: string };
+import type { Edit } from './edit.ts';
 
 /** A way to break the promise of exactly once, and the test that must fail then. */
 export type Sabotage = {

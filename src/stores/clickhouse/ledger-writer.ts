@@ -13,8 +13,14 @@ export const createLedgerWriter = (clickhouse: Clickhouse, timeoutMs: number): L
   insert: async (table, lines) => {
     await clickhouse.insert(`INSERT INTO ${database}.${table} FORMAT JSONEachRow`, lines, {
       timeoutMs,
-      // Late rows may belong to any number of months, or days of samples.
-      settings: { max_partitions_per_insert_block: 0, optimize_on_insert: 0 },
+      settings: {
+        // Late rows may belong to any number of months, or days of samples.
+        max_partitions_per_insert_block: 0,
+        optimize_on_insert: 0,
+        // Most inserts have few lines: threads to parse them cost the server as much as the rows.
+        input_format_parallel_parsing: 0,
+        max_threads: 1,
+      },
     });
   },
 });

@@ -117,6 +117,7 @@ export const createLedgerSink = (writer: LedgerWriter): Sink<LedgerLines> => {
   return {
     pipeline: 'ledger',
     store: 'ClickHouse',
+    isUnhurried: true,
     read: (payload, version) =>
       version !== undefined && version > ledgerVersion
         ? { kind: 'newer', version }

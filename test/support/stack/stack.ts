@@ -183,7 +183,7 @@ export const testPipelines = (
         .replace(/deadline_ms: (\d+)/, (_, own: string) => `deadline_ms: ${deadline(own)}`),
     );
   }
-  edit('ledger.yaml', (text) => text.replace(/write_interval_ms: \d+/, 'write_interval_ms: 100'));
+  edit('ledger.yaml', (text) => text.replace(/write_interval_ms(_max)?: \d+/g, 'write_interval_ms$1: 100'));
   for (const file of ['streams.yaml', ...pipelineFiles]) edit(file, (text) => change(file, text));
   return target;
 };

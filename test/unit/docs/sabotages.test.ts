@@ -1,6 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { withoutBooks } from '../../../bench/without-books.ts';
 import { sabotages } from '../../sabotage/sabotages.ts';
 
 const root = resolve(import.meta.dirname, '../../..');
@@ -16,3 +17,11 @@ describe('a sabotage', () => {
     },
   );
 });
+
+// `make bench-compare BASE=without-books` takes the books out of the sources.
+it.each(withoutBooks.map((edit) => [edit.file, edit] as const))(
+  'the bench without the books changes code that exists exactly once: %s',
+  (_name, { file, from }) => {
+    expect(readFileSync(resolve(root, file), 'utf8').split(from)).toHaveLength(2);
+  },
+);

@@ -1,4 +1,4 @@
-import { expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { createWritePace } from '../../../src/transfer/write-pace.ts';
 
 const [leastMs, mostMs] = [100, 600];
@@ -51,4 +51,43 @@ it('a lone write after a pause does not make the next one wait longer, however l
 it('without a greater bound the interval stays', async () => {
   const { write } = open(0);
   expect(await write(4, 100, 100)).toEqual([100, 100, 100, 100]);
+});
+
+describe('an unhurried pace', () => {
+  /** The time between the beginnings of writes, each of which finds work this long after the one before. */
+  const gaps = async (workAfterMs: readonly number[]): Promise<number[]> => {
+    vi.useFakeTimers();
+    try {
+      const elapsed = (): number => performance.now();
+      const limits = { intervalMs: leastMs, intervalMsMax: mostMs };
+      const pace = createWritePace({ ...limits, isUnhurried: true, elapsed, isEnough: () => false });
+      await pace.untilDue();
+      pace.done();
+      const found: number[] = [];
+      for (const afterMs of workAfterMs) {
+        const lastAt = elapsed();
+        await vi.advanceTimersByTimeAsync(afterMs);
+        const due = pace.untilDue();
+        await vi.runAllTimersAsync();
+        await due;
+        found.push(Math.round(elapsed() - lastAt));
+        pace.done();
+      }
+      return found;
+    } finally {
+      vi.useRealTimers();
+    }
+  };
+
+  // Each insert has its price, and nobody waits for the rows.
+  it('writes as seldom as it may while work comes without a pause', async () => {
+    expect(await gaps(Array(8).fill(10))).toEqual([100, 100, 100, 100, 100, 600, 600, 600]);
+  });
+
+  it('writes at once after a pause, and as often as at first after it', async () => {
+    expect(await gaps([...Array(7).fill(10), 150, 10, 10])).toEqual([
+      ...[100, 100, 100, 100, 100, 600, 600],
+      ...[150, 100, 100],
+    ]);
+  });
 });

@@ -1,0 +1,36 @@
+import { applyEdit, copyTree, type Edit } from '../test/sabotage/edit.ts';
+
+/**
+ * What the two books and usage do (architecture 10.4 to 10.6), taken out of the sources, for a measurement of their cost. Outcomes are
+ * recorded as before the books: one record for each message and owner.
+ */
+export const withoutBooks: readonly Edit[] = [
+  {
+    file: 'src/outcomes/publishers-book.ts',
+    from: '    this.life ??= this.options.life();\n    if (this.life === undefined ||',
+    to: '    this.life = undefined;\n    if (this.life === undefined ||',
+  },
+  {
+    file: 'src/transfer/record-outcomes.ts',
+    from: '  return settledLines(\n    pipeline,\n    records,',
+    to: '  if (records.length >= 0) return records;\n  return settledLines(\n    pipeline,\n    records,',
+  },
+  { file: 'src/outcomes/ledger.ts', from: 'ledgerSubjects.settled', to: 'ledgerSubjects.outcomes' },
+  {
+    file: 'src/outcomes/usage-book.ts',
+    from: '    const counted = this.countedOf(pipeline, owner, Math.floor(arrivedAt / minuteMs));',
+    to: '    if (owner >= 0) return;\n    const counted = this.countedOf(pipeline, owner, Math.floor(arrivedAt / minuteMs));',
+  },
+  {
+    file: 'src/metadata/account/account-watch.ts',
+    from: 'while (!stopping.signal.aborted) {',
+    to: 'while (false) {',
+  },
+];
+
+/** A copy of this tree without the books, in a new folder. */
+export const copyWithoutBooks = (): string => {
+  const folder = copyTree();
+  for (const edit of withoutBooks) applyEdit(folder, edit);
+  return folder;
+};
