@@ -3,8 +3,7 @@ import { cpSync, existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
-import { differencesOf, type RunFigures, readFigures } from './difference.ts';
-import { tableLines } from './table.ts';
+import { differenceLines, differencesOf, type RunFigures, readFigures } from './difference.ts';
 import { copyWithoutBooks } from './without-books.ts';
 
 /**
@@ -114,15 +113,7 @@ try {
     say(`  pair ${pair + 1} of ${pairs} is done`);
   }
   const differences = differencesOf(before, after);
-  const head = ['', 'figure', revision, 'this tree', 'change %', 'least', 'greatest', 'mean', '±95 %'];
-  const cells = differences.map((row) => [
-    row.stage,
-    row.figure,
-    ...[row.base, row.head, row.change_percent, row.change_percent_min, row.change_percent_max].map(String),
-    ...[row.change_percent_mean, row.change_percent_interval].map(String),
-  ]);
-  for (const line of tableLines(head, cells)) say(line);
-  for (const row of differences) say(JSON.stringify(row));
+  for (const line of differenceLines(revision, 'this tree', differences)) say(line);
 } finally {
   removeTree(tree);
 }

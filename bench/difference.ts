@@ -1,4 +1,5 @@
 import { changePercent, intervalOf, median, rounded, spreadOf } from './statistics.ts';
+import { tableLines } from './table.ts';
 
 /** The JSON lines of one run: figures by the name of their stage or latency. */
 export type RunFigures = ReadonlyMap<string, Readonly<Record<string, number>>>;
@@ -82,3 +83,19 @@ export const differencesOf = (base: readonly RunFigures[], head: readonly RunFig
       ];
     }),
   );
+
+/** A table of differences for people, then each as a JSON line. `base` and `head` name the two columns. */
+export const differenceLines = (
+  base: string,
+  head: string,
+  differences: readonly Difference[],
+): readonly string[] => {
+  const titles = ['', 'figure', base, head, 'change %', 'least', 'greatest', 'mean', '±95 %'];
+  const cells = differences.map((row) => [
+    row.stage,
+    row.figure,
+    ...[row.base, row.head, row.change_percent, row.change_percent_min, row.change_percent_max].map(String),
+    ...[row.change_percent_mean, row.change_percent_interval].map(String),
+  ]);
+  return [...tableLines(titles, cells), ...differences.map((row) => JSON.stringify(row))];
+};

@@ -13,13 +13,13 @@ const pacedConnections = 16;
 const warmSeconds = 10;
 
 /** With metadata, whose looks belong to the cost of the account. */
-const withMetadata = (subject: Subject, stack: Stack): Subject => ({
+export const withMetadata = (subject: Subject, stack: Stack): Subject => ({
   ...subject,
   processes: () => ({ ...subject.processes(), metadata: stack.metadata.pid }),
 });
 
 /** CPU seconds of every process of the line, of both stores and of NATS for a million items, by process and in all. */
-const costRow = (
+export const costRow = (
   stage: string,
   items: number,
   seconds: number,

@@ -1,4 +1,5 @@
 import { parseArgs } from 'node:util';
+import { differenceLines } from './difference.ts';
 import type { Latency } from './latency.ts';
 import { type LineResult, measurePush, measureSpans } from './line.ts';
 import { combineRows, printRows, type Row } from './report.ts';
@@ -23,6 +24,9 @@ const { values } = parseArgs({
     loads: { type: 'string', default: '' },
     /** Only levers of QuestDB that match this. */
     levers: { type: 'string', default: '' },
+    /** Pairs of turns without and with the console, and their pushes a second. */
+    pairs: { type: 'string', default: '10' },
+    requests: { type: 'string', default: '60' },
     'point-rows': { type: 'string', default: '50000000' },
     'span-rows': { type: 'string', default: '10000000' },
   },
@@ -128,6 +132,20 @@ const runPush = async (): Promise<void> => {
 const runCost = async (): Promise<void> => {
   const { measureCost } = await import('./line-cost.ts');
   printRows('The whole line and its engines, one point a request', 'points', await measureCost(options));
+};
+
+const runConsole = async (): Promise<void> => {
+  const { measureConsole } = await import('./console.ts');
+  say('\nThe line at an even load, one tab on Line closed and open by turns, CPU s per million points');
+  const wanted = { ...options, pairs: Number(values.pairs), requestsPerSecond: Number(values.requests) };
+  const { closed, open, differences } = await measureConsole(wanted, (before, after) =>
+    say(`  closed ${String(before['cpu_line'])}, open ${String(after['cpu_line'])}`),
+  );
+  for (const [side, rows] of Object.entries({ closed, open }))
+    for (const row of rows) say(JSON.stringify({ console: side, ...row, stage: undefined }));
+  for (const line of differenceLines('closed', 'open', differences)) say(line);
+  const line = differences.find(({ figure }) => figure === 'cpu_line');
+  figures['console_cpu_change'] = line?.change_percent_mean ?? Number.NaN;
 };
 
 const runSpans = async (): Promise<void> => {
@@ -244,6 +262,7 @@ if (parts.includes('stages')) await runStages();
 if (parts.includes('shapes')) await runShapes();
 if (parts.includes('push')) await runPush();
 if (parts.includes('cost')) await runCost();
+if (parts.includes('console')) await runConsole();
 if (parts.includes('spans')) await runSpans();
 if (latencies.length > 0) printLatencies();
 if (parts.includes('backlog')) await runBacklog();

@@ -52,6 +52,12 @@ export const targets: readonly Target[] = [
   { target: 'peak memory of ingress', figure: 'rss_ingress', unit: 'MiB', atMost: 300 },
   { target: 'peak memory of transfer', figure: 'rss_transfer', unit: 'MiB', atMost: 300 },
   { target: 'peak memory of transfer, backlog', figure: 'rss_backlog', unit: 'MiB', atMost: 300 },
+  {
+    target: 'CPU of the line with the console open',
+    figure: 'console_cpu_change',
+    unit: '% more',
+    atMost: 3,
+  },
   { target: 'memory of ingress, growth', figure: 'growth_ingress', unit: 'MiB/min', atMost: 1 },
   { target: 'memory of transfer, growth', figure: 'growth_transfer', unit: 'MiB/min', atMost: 1 },
 ];
@@ -94,6 +100,7 @@ export const missedWhy = (
 ): string => {
   if (figure.startsWith('first_row'))
     return 'downloads and builds where caches are empty, else starts of the engines';
+  if (figure.startsWith('console')) return 'the rows above name the processes that take more';
   const line = figure.slice(0, figure.indexOf('_'));
   const costs = Object.entries(spent[line] ?? {}).sort(([, a], [, b]) => b - a);
   if (costs.length === 0) return 'the peak or growth that the kernel noted, whatever the line';

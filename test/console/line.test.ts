@@ -106,3 +106,47 @@ it('a paused line stands, and continues', async () => {
   await page.getByRole('button', { name: 'Continue' }).click();
   await page.getByText('Paused.', { exact: false }).waitFor({ state: 'detached' });
 });
+
+/** In the page: texts of the drawing that leave their box, and what the drawing cuts off. */
+const outside = `(() => {
+  const drawing = document.querySelector('svg.drawing');
+  const view = drawing.viewBox.baseVal;
+  const found = [];
+  for (const box of drawing.querySelectorAll('g:has(> rect.box)')) {
+    const frame = box.querySelector('rect.box').getBBox();
+    const [x] = box.getAttribute('transform').match(/[\\d.]+/g).map(Number);
+    if (x < view.x + 1 || x + frame.width > view.x + view.width - 1) found.push('a box at ' + x + ' is cut');
+    for (const text of box.querySelectorAll('text')) {
+      const { x: left, width } = text.getBBox();
+      if (left < 2 || left + width > frame.width - 2) found.push(text.textContent);
+    }
+  }
+  return found;
+})()`;
+
+it('each text of the drawing stays in its box, also where a stream waits for days, and no box is cut', async () => {
+  const page = await browser.page();
+  await page.route('**/api/v1/live*', (route) => route.abort());
+  await page.route('**/api/v1/line', async (route) => {
+    const response = await route.fetch();
+    const line: { streams: object[] } = await response.json();
+    const long = { messages: 12_345, oldest_age_seconds: 29 * 86_400 + 23 * 3_600, fill: 1, state: 'read' };
+    await route.fulfill({ json: { ...line, streams: line.streams.map((each) => ({ ...each, ...long })) } });
+  });
+  await logInByLink(page);
+  await page.getByRole('img', { name: /^The line: / }).waitFor();
+  expect(await page.locator('.drawing').textContent()).toMatch(/oldest 29 d/);
+  expect(await page.evaluate(outside)).toEqual([]);
+});
+
+it('an account that cannot be read now is not said to add up', async () => {
+  const page = await browser.page();
+  await page.route('**/api/v1/live*', (route) => route.abort());
+  await page.route('**/api/v1/line', async (route) => {
+    const line: object = await (await route.fetch()).json();
+    await route.fulfill({ json: { ...line, account_why: 'no answer from ClickHouse' } });
+  });
+  await logInByLink(page);
+  await page.getByText('The books could not be read', { exact: false }).waitFor();
+  expect(await page.getByText('adds up', { exact: true }).count()).toBe(0);
+});

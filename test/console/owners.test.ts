@@ -239,3 +239,16 @@ describe('the parts of an owner', () => {
     },
   );
 });
+
+it('the list of sources says nothing of what it has not read yet', async () => {
+  const { id } = await createReport(newName());
+  const page = await browser.page();
+  await page.route(/\/api\/v1\/(usage|outcomes)\?/, () => undefined);
+  await logInByLink(page);
+  await page.goto(`/console/sources?q=${id}`);
+  const row = page.getByRole('row').filter({ hasText: String(id) });
+  await row.waitFor();
+  expect(await row.getByRole('cell').allTextContents()).toEqual([
+    ...[String(id), expect.stringContaining('journey'), '2', 'enabled', '–', '–', '–', '–'],
+  ]);
+});

@@ -34,7 +34,10 @@ export type HourAccount = {
 };
 
 export type HourAccountReader = {
-  /** The last reading, and why the last attempt failed. Begins another one where that is old; awaits only the very first one. */
+  /**
+   * The last reading, and why the last attempt failed. Begins another one where that is due, and awaits it for at most 1.5 s, once, where
+   * there is no reading of the last minute: nobody has asked for a while.
+   */
   read(): Promise<{ readonly account: HourAccount | undefined; readonly why: string | undefined }>;
 };
 
@@ -46,10 +49,12 @@ export type HourAccountOptions = {
   readonly elapsed: () => number;
 };
 
-const everyMs = 10_000;
+/** As often as the books are compared. */
+const everyMs = 15_000;
 /** A reading takes at most this share of the time, however many ask. */
 const shareMax = 0.05;
-const firstMsMax = 1_500;
+const oldMs = 60_000;
+const awaitedMsMax = 1_500;
 const hourSeconds = 3_600;
 const differencesMax = 20;
 
@@ -92,7 +97,9 @@ export const createHourAccount = ({
   let account: HourAccount | undefined;
   let why: string | undefined;
   let dueAt = Number.NEGATIVE_INFINITY;
+  let endedAt = Number.NEGATIVE_INFINITY;
   let reading: Promise<void> | undefined;
+  let awaited: Promise<void> | undefined;
 
   const readOnce = async (): Promise<void> => {
     const startedAt = elapsed();
@@ -116,16 +123,18 @@ export const createHourAccount = ({
     } catch (error) {
       why = errorText(error);
     }
-    dueAt = elapsed() + Math.max(everyMs, (elapsed() - startedAt) / shareMax);
+    endedAt = elapsed();
+    dueAt = endedAt + Math.max(everyMs, (endedAt - startedAt) / shareMax);
     reading = undefined;
   };
 
   return {
     read: async () => {
       if (elapsed() >= dueAt) reading ??= readOnce();
-      if (account === undefined && why === undefined && reading !== undefined) {
+      if (reading !== undefined && reading !== awaited && elapsed() - endedAt > oldMs) {
+        awaited = reading;
         const late = Promise.withResolvers<void>();
-        const timer = setTimeout(late.resolve, firstMsMax);
+        const timer = setTimeout(late.resolve, awaitedMsMax);
         await Promise.race([reading, late.promise]);
         clearTimeout(timer);
       }

@@ -117,6 +117,7 @@ describe('SDKs', () => {
         { sdk: 'go/1', at: 20, sender: 'b', reason: 'too_old' },
         { sdk: '__proto__', at: 15, sender: 'c', reason: 'too_old' },
         { sdk: 'go/1', at: 5, sender: 'd', reason: 'too_old' },
+        { sdk: '', at: 30, sender: '', reason: 'span_refused' },
       ],
     );
     expect(

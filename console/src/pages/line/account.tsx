@@ -32,7 +32,9 @@ const Equation = ({ name, terms }: { name: string; terms: HourAccount['metrics']
   </div>
 );
 
-const Verdict = ({ account }: { account: HourAccount }) => {
+/** `isOld`: the books were read before, and could not be read now. */
+const Verdict = ({ account, isOld }: { account: HourAccount; isOld: boolean }) => {
+  if (isOld) return <Badge tone="warn">not known now</Badge>;
   if (account.adds_up === true) return <Badge tone="good">adds up</Badge>;
   if (account.adds_up === null) return <Badge tone="warn">not known: the books cannot be compared now</Badge>;
   const owners = account.wrong_owners;
@@ -68,7 +70,9 @@ const Differences = ({ account }: { account: HourAccount }) => (
 /** The last hour of both books as an equation, and what they do not agree in. */
 export const Account = ({ account, why }: { account: Line['account']; why: Line['account_why'] }) => (
   <>
-    <h2 class="row">Account of the last hour {account !== null && <Verdict account={account} />}</h2>
+    <h2 class="row">
+      Account of the last hour {account !== null && <Verdict account={account} isOld={why !== null} />}
+    </h2>
     {why !== null && (
       <p class="state failed">
         The books could not be read{account === null ? '' : '; this is the last reading'}:{' '}

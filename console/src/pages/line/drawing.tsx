@@ -137,7 +137,7 @@ const streamColumns: readonly Column<Stream>[] = [
     title: 'State',
     cell: (each) => <Badge tone={streamTone(each)}>{streamLines(each)[0]}</Badge>,
   },
-  numberColumn('in', 'Messages in/s', (each) => each.messages_in_per_second ?? 0),
+  numberColumn('in', 'Messages in/s', (each) => each.messages_in_per_second),
   numberColumn('messages', 'Messages', ({ messages }) => messages),
   numberColumn('bytes', 'Size', ({ bytes }) => bytes, bytesText),
   numberColumn('pending', 'Pending', ({ pending }) => pending),
@@ -163,8 +163,8 @@ const EdgeTable = ({ line }: { line: Line }) => {
   const columnsOf: Column<Line['edges'][number]>[] = [
     textColumn('from', 'From', ({ from }) => nameOf(from)),
     textColumn('to', 'To', ({ to }) => nameOf(to)),
-    numberColumn('items', 'Items/s', (each) => each.items_per_second ?? 0),
-    numberColumn('bytes', 'Bytes/s', (each) => each.bytes_per_second ?? 0, byteRateText),
+    numberColumn('items', 'Items/s', (each) => each.items_per_second),
+    numberColumn('bytes', 'Bytes/s', (each) => each.bytes_per_second, byteRateText),
   ];
   return (
     <Table
@@ -190,7 +190,7 @@ export const LineDrawing = ({ line }: { line: Line }) => {
       </figcaption>
       <svg
         class="drawing"
-        viewBox={`0 0 ${width} ${height}`}
+        viewBox={`-1 0 ${width + 2} ${height}`}
         role="img"
         aria-label={`The line: ${lineSentence(line)} The button Table has all figures.`}
       >

@@ -46,10 +46,10 @@ export const columns: readonly {
   width: number;
 }[] = [
   { title: 'Producers', kinds: ['producers'], x: 0, width: 92 },
-  { title: 'Ingress', role: 'ingress', kinds: ['receiver'], x: 198, width: 92 },
-  { title: 'Streams of NATS', kinds: ['stream'], x: 396, width: 196 },
-  { title: 'Transfer', role: 'transfer', kinds: ['transfer'], x: 698, width: 92 },
-  { title: 'Stores', kinds: ['store', 'dead_letters'], x: 896, width: 144 },
+  { title: 'Ingress', role: 'ingress', kinds: ['receiver'], x: 186, width: 92 },
+  { title: 'Streams of NATS', kinds: ['stream'], x: 372, width: 196 },
+  { title: 'Transfer', role: 'transfer', kinds: ['transfer'], x: 668, width: 112 },
+  { title: 'Stores', kinds: ['store', 'dead_letters'], x: 880, width: 184 },
 ];
 
 const rowPx = 116;
@@ -114,7 +114,7 @@ export const drawingOf = ({ nodes, edges }: Pick<Line, 'nodes' | 'edges'>): Draw
     return from === undefined || to === undefined ? [] : [curveOf(edge, from, to, busiest)];
   });
   return {
-    width: 1040,
+    width: Math.max(...columns.map(({ x, width }) => x + width)),
     height: Math.max(...boxes.map(({ y, height }) => y + height)) + 8,
     boxes,
     curves,

@@ -86,7 +86,9 @@ export const Columns = ({ owner: { id, groupId } }: TabProps) => {
     <>
       <Cardinality id={id} />
       <h2>Columns</h2>
-      <Search value={search} onValue={setSearch} />
+      <div class="list-filters">
+        <Search value={search} onValue={setSearch} />
+      </div>
       <Await of={columns}>
         {(items) => (
           <Table

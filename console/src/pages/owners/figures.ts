@@ -151,6 +151,8 @@ export const sdksOf = (days: readonly Day[], samples: readonly Sample[]): SeenSd
   for (const { last_sdk, last_seen, last_sender } of days)
     if (last_seen !== null) note(last_sdk, last_seen, last_sender);
   for (const { sdk, at, sender, reason } of samples) {
+    // What a store refused comes from no sender that is known.
+    if (sdk === '' && sender === '') continue;
     const { reasons } = note(sdk, at, sender);
     reasons.set(reason, (reasons.get(reason) ?? 0) + 1);
   }

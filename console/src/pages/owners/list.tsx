@@ -29,8 +29,11 @@ const stateChoices = new Map<string, (owner: Owner) => boolean>([
 ]);
 const usualChoice = 'not deleted';
 
-const Seen = ({ at }: { at: number | undefined }) =>
-  at === undefined ? <span class="quiet">not in {daysOfUsage} days</span> : <Time at={at} seconds />;
+/** When an owner was last seen; `isKnown` false: the usage was not read. */
+const Seen = ({ at, isKnown }: { at: number | undefined; isKnown: boolean }) => {
+  if (at !== undefined) return <Time at={at} seconds />;
+  return <span class="quiet">{isKnown ? `not in ${daysOfUsage} days` : '–'}</span>;
+};
 
 const Count = ({ hour, isKnown, title }: { hour: Counts | undefined; isKnown: boolean; title: string }) => (
   <span class="with-spark">
@@ -44,7 +47,7 @@ const Count = ({ hour, isKnown, title }: { hour: Counts | undefined; isKnown: bo
 const columnsOf = (
   kind: Kind,
   hours: ReadonlyMap<number, Hour> | undefined,
-  seen: ReadonlyMap<number, number>,
+  seen: ReadonlyMap<number, number> | undefined,
 ): Column<Owner>[] => {
   const counts = (key: keyof Hour, title: string): Column<Owner> => ({
     ...numberColumn(key, title, ({ id }) => (hours === undefined ? null : (hours.get(id)?.[key].sum ?? 0))),
@@ -75,8 +78,8 @@ const columnsOf = (
     {
       key: 'seen',
       title: 'Last seen',
-      sortBy: ({ id }) => seen.get(id) ?? 0,
-      cell: ({ id }) => <Seen at={seen.get(id)} />,
+      sortBy: ({ id }) => seen?.get(id) ?? 0,
+      cell: ({ id }) => <Seen at={seen?.get(id)} isKnown={seen !== undefined} />,
     },
   ];
 };
@@ -104,11 +107,9 @@ export const OwnerList = ({ kind }: { kind: Kind }) => {
   const rows = outcomes.data?.items.filter(({ pipeline }) => kind.pipelines.includes(pipeline));
   const isWhole = (outcomes.data?.items.length ?? 0) < rowsMax;
   const hours = rows && isWhole ? hoursOf(rows, kind.idOf, outcomes.data?.until ?? 0) : undefined;
-  const seen = new Map(
-    usage.data?.items.flatMap((row) =>
-      kind.idOf(row) !== 0 && row.last_seen !== null ? [[kind.idOf(row), row.last_seen]] : [],
-    ),
-  );
+  const days = usage.data?.items.filter((row) => kind.idOf(row) !== 0);
+  const seen =
+    days && new Map(days.flatMap((row) => (row.last_seen === null ? [] : [[kind.idOf(row), row.last_seen]])));
   const failed = outcomes.error ?? usage.error;
   return (
     <>

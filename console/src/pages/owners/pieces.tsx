@@ -53,7 +53,7 @@ export const Gauge = ({
 }) => (
   <Tile
     title={title}
-    value={`${used === null ? '–' : numberText(used)} of ${limit === null ? 'no limit' : numberText(limit)}`}
+    value={`${used === null ? '–' : numberText(used)}${limit === null ? ', no limit' : ` of ${numberText(limit)}`}`}
   >
     {limit !== null && limit > 0 && (
       <meter

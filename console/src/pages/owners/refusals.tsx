@@ -37,7 +37,8 @@ const columns: readonly Column<GroupedRefusal>[] = [
     title: 'Sender',
     cell: ({ sender, sdk }) => (
       <>
-        <Hostile text={sender} max={60} /> {sdk !== '' && <Hostile text={sdk} max={60} />}
+        {sender === '' ? '–' : <Hostile text={sender} max={60} />}{' '}
+        {sdk !== '' && <Hostile text={sdk} max={60} />}
       </>
     ),
   },

@@ -48,7 +48,9 @@ export const SeriesTab = ({ owner }: TabProps) => {
   );
   return (
     <>
-      <TimeRangePicker />
+      <div class="row list-filters">
+        <TimeRangePicker />
+      </div>
       <Queried of={found}>
         {({ items, truncated, ...ran }) => (
           <>

@@ -71,7 +71,9 @@ export const UsageTab = ({ kind, owner }: TabProps) => {
   );
   return (
     <>
-      <TimeRangePicker fallback="30d" />
+      <div class="row list-filters">
+        <TimeRangePicker fallback="30d" />
+      </div>
       <Await of={loaded}>
         {([{ items: days }, { items: samples }, { items: accounts }, { items: reasons }]) => (
           <>

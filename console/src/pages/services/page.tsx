@@ -3,7 +3,7 @@ import { Chart } from '../../charts/chart.tsx';
 import type { Series } from '../../charts/model.ts';
 import { column, duration, number, share } from '../../parts/columns.tsx';
 import { Choice } from '../../parts/filters.tsx';
-import { durationText, numberText, percentText } from '../../parts/format.tsx';
+import { durationText, percentText } from '../../parts/format.tsx';
 import { plainText } from '../../parts/plain-text.ts';
 import { Queried, Ran, useQuery } from '../../parts/query.tsx';
 import { TooLarge } from '../../parts/states.tsx';
@@ -73,11 +73,7 @@ const columnsOf = (query: URLSearchParams, isOfService: boolean): readonly Colum
   ),
   number('Application', ({ app_id }) => app_id),
   number('Requests', ({ requests }) => requests),
-  column(
-    'Per second',
-    ({ per_second }) => numberText(per_second),
-    ({ per_second }) => per_second,
-  ),
+  number('Per second', ({ per_second }) => per_second),
   number('Errors', ({ errors }) => errors),
   share('Errors of all', ({ error_ratio }) => error_ratio),
   duration('P50', ({ p50_ms }) => p50_ms),
