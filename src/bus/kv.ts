@@ -1,4 +1,4 @@
-import { StorageType } from '@nats-io/jetstream';
+import { StorageType, type StreamInfo } from '@nats-io/jetstream';
 import { type KV, type KvEntry, Kvm } from '@nats-io/kv';
 import { Fault } from '../model/fault.ts';
 import type { Bus } from './connection.ts';
@@ -22,14 +22,23 @@ export type KvBucket = {
   delete(key: string, revision?: number): Promise<void>;
   /**
    * Calls `onChange` for every existing key and then for every change, until the caller calls `stop`. Calls `onSnapshot` with all
-   * keys each time a whole state was read: at first, and again after each reconnect. With `pattern` (`kind.*`) the server does not
-   * send the other keys.
+   * keys each time a whole state was read: at first, and again after each reconnect. A bucket that is being filled again (`fillingSince`)
+   * is read once it is whole. With `pattern` (`kind.*`) the server does not send the other keys.
    */
   watch(
     onChange: (change: Change) => void,
     onSnapshot: (keys: ReadonlySet<string>) => void,
     pattern?: string,
   ): { stop(): void };
+};
+
+/** A key in the metadata of a bucket that is filled again after a loss (`keepBucket`): since when, Unix milliseconds. */
+export const fillingKey = 'tidemark-filling';
+
+/** Since when a bucket is being filled, Unix milliseconds; undefined for one that is whole. */
+export const fillingSince = ({ config }: Pick<StreamInfo, 'config'>): number | undefined => {
+  const since = Number(config.metadata?.[fillingKey]);
+  return Number.isNaN(since) ? undefined : since;
 };
 
 /** True for a lost compare-and-set. */
@@ -105,7 +114,7 @@ const bucketOf = (bus: Bus, name: string, kv: KV): KvBucket => {
       startWatch(
         bus,
         {
-          isEmpty: () => (pattern === undefined ? isEmpty(kv) : hasNone(bus, name, pattern)),
+          look: (of) => lookAt(bus, name, of === 'bucket' ? '>' : (pattern ?? '>')),
           open: () => kv.watch(pattern === undefined ? {} : { key: pattern }),
         },
         onChange,
@@ -122,18 +131,26 @@ const bringToReplicas = async (bus: Bus, name: string): Promise<void> => {
     await streams.update(`KV_${name}`, { ...config, num_replicas: bus.replicas });
 };
 
-const isEmpty = async (kv: KV): Promise<boolean> => (await kv.status()).values === 0;
+/** A bucket before a watch begins. `created` tells it from another one of its name. */
+type Look = { readonly isEmpty: boolean; readonly created: string };
 
-/** Whether no key matches the pattern. */
-const hasNone = async (bus: Bus, name: string, pattern: string): Promise<boolean> => {
-  const filter = { subjects_filter: `$KV.${name}.${pattern}` };
-  const { state } = await (await bus.manager()).streams.info(`KV_${name}`, filter);
-  return Object.keys(state.subjects ?? {}).length === 0;
+/** Whether no key matches the pattern. Throws for a bucket that is being filled: a part of its keys is no state of it. */
+const lookAt = async (bus: Bus, name: string, pattern: string): Promise<Look> => {
+  const filter = pattern === '>' ? undefined : { subjects_filter: `$KV.${name}.${pattern}` };
+  const found = await (await bus.manager()).streams.info(`KV_${name}`, filter);
+  if (fillingSince(found) !== undefined)
+    throw new Fault('transient', 'bucket_filling', `bucket ${name} is being filled again`);
+  const { messages, subjects } = found.state;
+  const isEmpty = filter === undefined ? messages === 0 : Object.keys(subjects ?? {}).length === 0;
+  return { isEmpty, created: found.created };
 };
+
+/** How often a watch asks whether its bucket is still the same: one that was deleted ends no watch, and tells it nothing more. */
+const sameEveryMs = 5_000;
 
 /** The entries of a watch. A watch of an empty bucket sends nothing at first, not even a mark. */
 type Watched = {
-  readonly isEmpty: () => Promise<boolean>;
+  readonly look: (of: 'watched keys' | 'bucket') => Promise<Look>;
   readonly open: () => ReturnType<KV['watch']>;
 };
 
@@ -146,9 +163,11 @@ const startWatch = (
   let stopped = false;
   let round = 0;
   let current: { stop(): void } | undefined;
+  let created: string | undefined;
 
   const runRound = async (mine: number): Promise<void> => {
-    const startsEmpty = await watched.isEmpty();
+    const { isEmpty: startsEmpty, created: found } = await watched.look('watched keys');
+    created = found;
     const entries = await watched.open();
     if (mine !== round || stopped) return entries.stop();
     current = entries;
@@ -180,9 +199,22 @@ const startWatch = (
     if (!stopped) begin();
   });
   begin();
+  const beginWhereReplaced = async (): Promise<void> => {
+    if (created === undefined || !bus.connected) return;
+    const isSame = await watched.look('bucket').then(
+      // An empty one in the place of a lost one says nothing of what there was, and may be filled in a moment.
+      (found) => found.created === created || found.isEmpty,
+      // It is away, or being filled: the next look is soon.
+      () => true,
+    );
+    if (!isSame && !stopped) begin();
+  };
+  const timer = setInterval(() => void beginWhereReplaced(), sameEveryMs);
+  timer.unref();
   return {
     stop: () => {
       stopped = true;
+      clearInterval(timer);
       current?.stop();
     },
   };

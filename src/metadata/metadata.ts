@@ -1,6 +1,8 @@
 import type { Server } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
 import { type Bus, connectBusWhenUp } from '../bus/connection.ts';
+import { type KeptBucket, keepBucket } from '../bus/kept-bucket.ts';
+import type { KvBucket } from '../bus/kv.ts';
 import { mendingWith, type StreamWatch, streamProblemKinds, watchStreams } from '../bus/stream-watch.ts';
 import { ensureTopology, mendStream, type RefusedStreams, retryStreams } from '../bus/topology.ts';
 import { withInstances } from '../config/instance-streams.ts';
@@ -13,7 +15,8 @@ import {
 import { readerUrls } from '../config/reader-urls.ts';
 import { engineUrls, natsTarget, questdbInstances, type Settings } from '../config/settings.ts';
 import { createOrphans } from '../dead-letters/orphans.ts';
-import { dataIdRange } from '../directory/keys.ts';
+import { raiseAfterRestore } from '../directory/after-restore.ts';
+import { buckets, dataIdRange } from '../directory/keys.ts';
 import { errorText, Fault } from '../model/fault.ts';
 import { createOutcomeReads } from '../outcomes/reads.ts';
 import { createMessageAccountReader } from '../outcomes/record-reader.ts';
@@ -43,7 +46,7 @@ import { openReaders, type Readers } from './explore/explore.ts';
 import { createFirstSequences, type FirstSequences } from './first-sequences.ts';
 import { createInspected, type Inspected } from './inspect/inspected.ts';
 import { openPulse } from './pulse/open-pulse.ts';
-import { openRecords } from './records/store.ts';
+import { openRecords, type Records } from './records/store.ts';
 import { dataIdOfTableId } from './records/values.ts';
 import type { CollectorDefaults } from './refresh/document.ts';
 import type { AuthorizeNode } from './refresh/polling-endpoint.ts';
@@ -248,6 +251,30 @@ const keepStreams = (
   return watch;
 };
 
+/** Makes the buckets again that hold what nobody sends a second time. Those of demand and of sessions are made by those who write them. */
+const keepBuckets = (
+  { log, metrics }: Given,
+  bus: Bus,
+  records: Records,
+  parts: Parts,
+): readonly KeptBucket[] =>
+  [
+    { name: buckets.records, bucket: records.bucket },
+    { name: buckets.columns, bucket: records.columns },
+    // Numbers that were given out after the last one that was seen must not be given out again.
+    {
+      name: buckets.system,
+      bucket: records.system,
+      beforeUse: (bucket: KvBucket) => raiseAfterRestore(bucket, Date.now()),
+    },
+  ].map((each) => {
+    const onMade = (stream: string): void => metrics.streamsMended.inc({ stream, kind: 'stream_missing' });
+    metrics.streamsMended.inc({ stream: `KV_${each.name}`, kind: 'stream_missing' }, 0);
+    const kept = keepBucket({ ...each, bus, log, onMade });
+    parts.add(`watch of bucket ${each.name}`, () => kept.stop());
+    return kept;
+  });
+
 /** The connection with its streams, the records and the admin tokens. */
 const openState = async (given: Given, { checks, degraded }: Ready, parts: Parts, stop: AbortSignal) => {
   const { settings, log, instances, clickhouse } = given;
@@ -280,7 +307,10 @@ const openState = async (given: Given, { checks, degraded }: Ready, parts: Parts
     log,
   );
   parts.add('records', () => records.stop());
-  degraded.set({ placements: () => unknownPlacements(records, names) });
+  const kept = keepBuckets(given, bus, records, parts);
+  const streamProblem = (): string | undefined =>
+    [streamWatch, ...kept].flatMap(({ problem }) => problem ?? []).join('; ') || undefined;
+  degraded.set({ streams: streamProblem, placements: () => unknownPlacements(records, names) });
   const adminTokens = await untilItWorks(
     () => openAdminTokens(bus, records.system, settings.dataFolder, log),
     stop,

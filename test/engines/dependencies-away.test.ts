@@ -176,6 +176,47 @@ describe('a stream that was changed', () => {
   });
 });
 
+describe('buckets that are gone', () => {
+  const names = ['KV_tidemark-records', 'KV_tidemark-columns', 'KV_tidemark-system'];
+  const streamsGone = async (): Promise<void> => {
+    for (const name of names) await (await bus.manager()).streams.delete(name);
+  };
+
+  it('are made again by metadata with what they held; receivers take points all the time', async () => {
+    const { config } = await stateOf('KV_tidemark-records');
+    stack.metadata.signal('SIGSTOP');
+    try {
+      await streamsGone();
+      expect((await push()).status).toBe(200);
+      expect((await exportSpan()).status).toBe(200);
+    } finally {
+      stack.metadata.signal('SIGCONT');
+    }
+    const startedAt = performance.now();
+    for (const name of names)
+      await until(
+        `${name} is whole`,
+        () => linesWith(stack.metadata, 'a bucket is there again', name).length > 0,
+      );
+    expect(performance.now() - startedAt).toBeLessThan(5 * 10_000);
+    for (const name of names)
+      expect(linesWith(stack.metadata, 'a bucket is missing or empty', name)).toHaveLength(1);
+    await until(
+      'metadata is well',
+      async () => (await readyzOf(stack.metadata)).degraded['streams'] === undefined,
+    );
+    expect((await stateOf('KV_tidemark-records')).config.max_msgs_per_subject).toBe(
+      config.max_msgs_per_subject,
+    );
+    const reports = await stack.api('GET', '/api/v1/custom-reports');
+    expect(JSON.stringify(reports.body)).toContain('"away"');
+    expect((await push()).status).toBe(200);
+    const later = await stack.createReport('after the loss');
+    expect(later.data_source.mon_data_id).toBeGreaterThan(report.data_source.mon_data_id + 1);
+    await stack.waitForRows(report.result_table.table_id, points);
+  });
+});
+
 describe('a dependency that is away', () => {
   it('NATS: receivers refuse at once, every role stays ready and names it, and all continues by itself', async () => {
     await stack.engines.nats.kill();

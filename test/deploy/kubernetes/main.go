@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	serializer "k8s.io/apimachinery/pkg/runtime/serializer/json"
 	"k8s.io/client-go/kubernetes/scheme"
+	gateway "sigs.k8s.io/gateway-api/apis/v1"
 	"sigs.k8s.io/kustomize/api/krusty"
 	"sigs.k8s.io/kustomize/kyaml/filesys"
 	"sigs.k8s.io/yaml"
@@ -29,6 +30,9 @@ func decoder() runtime.Decoder {
 		panic(err)
 	}
 	if err := monitoring.AddToScheme(scheme.Scheme); err != nil {
+		panic(err)
+	}
+	if err := gateway.Install(scheme.Scheme); err != nil {
 		panic(err)
 	}
 	return serializer.NewSerializerWithOptions(serializer.DefaultMetaFactory, scheme.Scheme, scheme.Scheme,

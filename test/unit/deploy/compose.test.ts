@@ -83,6 +83,19 @@ describe('the compose stack', () => {
     ]);
   });
 
+  it('publishes a port of its own for each of several transfers, that nothing else has', () => {
+    const hostPorts = (port: string): number[] => {
+      const [first = 0, last = first] = (port.split(':').at(-2) ?? '').split('-').map(Number);
+      return Array.from({ length: last - first + 1 }, (_, index) => first + index);
+    };
+    const own = service('transfer').ports.flatMap(hostPorts);
+    expect(own.length).toBeGreaterThan(2);
+    const others = Object.entries(services).flatMap(([name, { ports }]) =>
+      name === 'transfer' ? [] : ports,
+    );
+    expect(others.flatMap(hostPorts).filter((port) => own.includes(port))).toEqual([]);
+  });
+
   it('scrapes each role on its operations port and the databases, under the jobs of the alarms', () => {
     const config = z
       .looseObject({

@@ -1,0 +1,194 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import type { JetStreamManager, StreamConfig, StreamInfo } from '@nats-io/jetstream';
+import { errorText } from '../model/fault.ts';
+import type { Log } from '../telemetry/log.ts';
+import type { Bus } from './connection.ts';
+import { fillingKey, fillingSince, type KvBucket } from './kv.ts';
+import { toFault, unlessMissing } from './nats-fault.ts';
+
+/** A bucket of which this process holds a copy, to make it again where it is lost. */
+export type KeptBucket = {
+  /** What is wrong with the bucket, for `/readyz`; undefined while it is there. */
+  readonly problem: string | undefined;
+  /** Whether it could be made again now. */
+  readonly hasCopy: boolean;
+  stop(): void;
+};
+
+export type KeepOptions = {
+  readonly bus: Bus;
+  readonly name: string;
+  readonly bucket: KvBucket;
+  readonly log: Pick<Log, 'error' | 'info' | 'warn'>;
+  readonly everyMs?: number;
+  /** Called for a bucket that was filled again, before anybody follows it. */
+  readonly beforeUse?: (bucket: KvBucket) => Promise<unknown>;
+  readonly onMade?: (stream: string) => void;
+};
+
+const everyMsDefault = 2_000;
+/** Beyond the last revision that was seen: writes that nobody has seen. */
+const unseenMax = 1_000_000;
+/** Writes that are on their way at a time. */
+const writesAtOnce = 256;
+/** A process that fills a bucket needs less, or has ended. */
+const fillingMsMax = 60_000;
+/** In the place of the time: the bucket is whole. */
+const filled = 'filled';
+
+const streamOf = (bucket: string): string => `KV_${bucket}`;
+
+type Kept = { readonly text: string; readonly revision: number };
+
+/** The bucket as it was seen last. */
+type Seen = { readonly config: StreamConfig; readonly created: string; readonly lastSequence: number };
+
+const seenIn = ({ config, created, state }: StreamInfo): Seen => ({
+  config,
+  created,
+  lastSequence: state.last_seq,
+});
+
+/** Keys that the server adds itself are not for a request. */
+const ownMetadata = ({ metadata }: StreamConfig): Record<string, string> =>
+  Object.fromEntries(Object.entries(metadata ?? {}).filter(([key]) => !key.startsWith('_nats.')));
+
+const fill = async (bucket: KvBucket, copy: ReadonlyMap<string, Kept>): Promise<void> => {
+  const entries = [...copy];
+  for (let from = 0; from < entries.length; from += writesAtOnce)
+    await Promise.all(
+      entries.slice(from, from + writesAtOnce).map(async ([key, { text }]) => {
+        try {
+          await bucket.create(key, JSON.parse(text));
+        } catch (error) {
+          // Another process fills it too, or has written the key since.
+          if (toFault(error).code !== 'kv_conflict') throw error;
+        }
+      }),
+    );
+};
+
+/** The copy, kept current by a watch. */
+const followBucket = (bucket: KvBucket, isSame: () => Promise<boolean>) => {
+  const copy = new Map<string, Kept>();
+  const state = { isComplete: false };
+  const forget = async (keys: ReadonlySet<string>): Promise<void> => {
+    const unseen = [...copy].filter(([key]) => !keys.has(key));
+    // An empty bucket in the place of a lost one says nothing of what there was.
+    if (unseen.length > 0 && !(await isSame())) return;
+    for (const [key, kept] of unseen) if (copy.get(key) === kept) copy.delete(key);
+    state.isComplete = true;
+  };
+  const watch = bucket.watch(
+    ({ key, value, revision }) => {
+      if (value === undefined) copy.delete(key);
+      else copy.set(key, { text: JSON.stringify(value), revision });
+    },
+    (keys) => void forget(keys).catch(() => {}),
+  );
+  return { copy, state, stop: () => watch.stop() };
+};
+
+type Lost = { readonly found: StreamInfo | undefined; readonly seen: Seen };
+
+/** Makes the bucket where it is missing, and fills it while nobody follows it. */
+const refill = async (
+  { bus, name, bucket, beforeUse }: KeepOptions,
+  { found, seen: { config, lastSequence } }: Lost,
+  copy: ReadonlyMap<string, Kept>,
+): Promise<void> => {
+  const stream = streamOf(name);
+  const { streams } = await bus.manager();
+  const metadata = { ...ownMetadata(config), [fillingKey]: String(Date.now()) };
+  if (found === undefined)
+    await streams.add({ ...config, metadata, first_seq: lastSequence + 1 + unseenMax });
+  else if (fillingSince(found) === undefined) await streams.update(stream, { metadata });
+  await fill(bucket, copy);
+  await beforeUse?.(bucket);
+  await streams.update(stream, { metadata: { ...metadata, [fillingKey]: filled } });
+};
+
+/** Without a copy: a bucket that its process left half filled is used as it is. */
+const release = async ({ bus, name, log }: KeepOptions, found: StreamInfo): Promise<void> => {
+  const since = fillingSince(found);
+  if (since === undefined || Date.now() - since < fillingMsMax) return;
+  const metadata = { ...ownMetadata(found.config), [fillingKey]: filled };
+  await (await bus.manager()).streams.update(streamOf(name), { metadata });
+  log.error({ bucket: name }, 'a bucket was left half filled: what it lacks is in the last backup alone');
+};
+
+const lossOf = (found: StreamInfo | undefined, seen: Seen | undefined): string | undefined => {
+  if (found === undefined) return 'it does not exist';
+  if (fillingSince(found) !== undefined) return 'it is being filled again';
+  const isFilled = found.config.metadata?.[fillingKey] === filled;
+  return seen === undefined || found.created === seen.created || isFilled
+    ? undefined
+    : 'somebody created it again, empty';
+};
+
+/**
+ * Looks at a bucket every other second, and makes one that was deleted again with all that it held: each value from this process's copy,
+ * under revisions above every number known. Others follow it only once it is whole (`fillingSince`), so that nobody takes a part for
+ * the whole. A loss is logged once when it begins and once when it is over. Several processes may keep one bucket.
+ */
+export const keepBucket = (options: KeepOptions): KeptBucket => {
+  const { bus, name, bucket, log, everyMs = everyMsDefault } = options;
+  const stream = streamOf(name);
+  const ending = new AbortController();
+  let seen: Seen | undefined;
+  let problem: string | undefined;
+
+  let manager: JetStreamManager | undefined;
+  const info = async () => {
+    // Kept, because a new one reads the abilities of the server each time.
+    manager ??= await bus.manager();
+    return unlessMissing(manager.streams.info(stream));
+  };
+  const isSame = async (): Promise<boolean> => seen === undefined || (await info())?.created === seen.created;
+  const { copy, state, stop: unfollow } = followBucket(bucket, isSame);
+
+  const note = (why: string | undefined): void => {
+    if (why !== undefined && problem === undefined)
+      log.error({ stream, why }, 'a bucket is missing or empty');
+    if (why === undefined && problem !== undefined) log.info({ stream }, 'a bucket is there again');
+    problem = why;
+  };
+
+  const look = async (): Promise<void> => {
+    const found = await info();
+    const lost = lossOf(found, seen);
+    note(lost);
+    if (lost === undefined) {
+      if (found !== undefined) seen = seenIn(found);
+    } else if (seen !== undefined && state.isComplete) {
+      await refill(options, { found, seen }, copy).catch((error: unknown) => {
+        problem = `${lost}; ${errorText(error)}`;
+        throw error;
+      });
+      log.warn({ stream, keys: copy.size }, 'a bucket was made again from the copy of this process');
+      options.onMade?.(stream);
+    } else if (found !== undefined) await release(options, found);
+  };
+
+  const follow = async (): Promise<void> => {
+    while (!ending.signal.aborted) {
+      // NATS does not answer: other checks report that.
+      if (bus.connected) await look().catch(() => {});
+      await delay(everyMs, undefined, { signal: ending.signal, ref: false }).catch(() => {});
+    }
+  };
+  void follow();
+
+  return {
+    get problem() {
+      return problem === undefined ? undefined : `${stream}: ${problem}`;
+    },
+    get hasCopy() {
+      return seen !== undefined && state.isComplete;
+    },
+    stop: () => {
+      ending.abort();
+      unfollow();
+    },
+  };
+};

@@ -1,0 +1,126 @@
+import { afterAll, beforeAll, beforeEach, expect, it, onTestFinished } from 'vitest';
+import { type Bus, connectBus } from '../../src/bus/connection.ts';
+import { type KeepOptions, type KeptBucket, keepBucket } from '../../src/bus/kept-bucket.ts';
+import { fillingKey, type KvBucket, openKvBucket } from '../../src/bus/kv.ts';
+import { startEngines, type TestEngines } from '../support/stack/engines.ts';
+import { until } from '../support/until.ts';
+
+let engines: TestEngines;
+let bus: Bus;
+beforeAll(async () => {
+  engines = await startEngines({ nats: true });
+  bus = await connectBus(engines.nats.url, 'test');
+});
+afterAll(async () => {
+  await bus?.close();
+  await engines?.stop();
+});
+
+const keys = Array.from({ length: 600 }, (_, index) => `record.${index}`);
+let count = 0;
+let name: string;
+let bucket: KvBucket;
+beforeEach(async () => {
+  name = `kept-${++count}`;
+  bucket = await openKvBucket(bus, name);
+  for (const key of keys) await bucket.put(key, { key });
+  await bucket.delete('record.0');
+});
+
+const streams = async () => (await bus.manager()).streams;
+const remove = async (): Promise<void> => void (await (await streams()).delete(`KV_${name}`));
+const infoOf = async () => (await streams()).info(`KV_${name}`);
+
+const keep = (options: Partial<KeepOptions> = {}) => {
+  const lines: string[] = [];
+  const tell = (_: object, line: string): void => void lines.push(line);
+  const log = { error: tell, warn: tell, info: tell };
+  const kept = keepBucket({ bus, name, bucket, log, everyMs: 20, ...options });
+  onTestFinished(() => kept.stop());
+  return { kept, lines };
+};
+
+/** What a reader of the bucket holds, the first value that it saw of each key, and the sizes of the whole states that it was given. */
+const follow = () => {
+  const held = new Map<string, number>();
+  const seen = new Map<string, unknown>();
+  const snapshots: number[] = [];
+  const watch = bucket.watch(
+    ({ key, value, revision }) => {
+      if (!seen.has(key)) seen.set(key, value);
+      if (value === undefined) held.delete(key);
+      else held.set(key, revision);
+    },
+    (all) => {
+      snapshots.push(all.size);
+      for (const key of held.keys()) if (!all.has(key)) held.delete(key);
+    },
+  );
+  onTestFinished(() => watch.stop());
+  return { held, seen, snapshots };
+};
+
+const isHeld = (kept: KeptBucket) => until('the keeper has a copy', () => kept.hasCopy);
+const isWell = (kept: KeptBucket) => until('the keeper sees it whole', () => kept.problem === undefined);
+
+it('a bucket that was deleted is made again with all it held, under higher revisions, and is told once', async () => {
+  const reader = follow();
+  const { kept, lines } = keep();
+  await isHeld(kept);
+  await until('the reader has it', () => reader.held.size === keys.length - 1);
+  const last = (await infoOf()).state.last_seq;
+  const { created } = await infoOf();
+  await remove();
+  await until('it is there again', async () => {
+    const found = await infoOf().catch(() => undefined);
+    return (
+      found !== undefined && found.created !== created && found.config.metadata?.[fillingKey] === 'filled'
+    );
+  });
+  await isWell(kept);
+  for (const key of keys.slice(1)) {
+    const stored = await bucket.get(key);
+    expect(stored?.value).toEqual({ key });
+    expect(stored?.revision).toBeGreaterThan(last);
+  }
+  expect(await bucket.get('record.0')).toBeUndefined();
+  expect(lines).toEqual([
+    'a bucket is missing or empty',
+    'a bucket was made again from the copy of this process',
+    'a bucket is there again',
+  ]);
+  // A reader hears of a change of the new bucket within seconds, and never took a part of it for the whole.
+  const revision = await bucket.put('record.1', { key: 'changed' });
+  await until('the reader has the change', () => reader.held.get('record.1') === revision, 30_000);
+  expect(reader.held.size).toBe(keys.length - 1);
+  expect(Math.min(...reader.snapshots)).toBe(keys.length - 1);
+});
+
+it('two processes that keep one bucket make one of it', async () => {
+  const both = [keep().kept, keep().kept];
+  for (const kept of both) await isHeld(kept);
+  await remove();
+  await until('it is whole', async () => (await infoOf()).config.metadata?.[fillingKey] === 'filled');
+  for (const kept of both) await isWell(kept);
+  expect((await infoOf()).state.messages).toBe(keys.length - 1);
+});
+
+it('one that somebody created again, empty, is filled again', async () => {
+  const { kept } = keep();
+  await isHeld(kept);
+  await remove();
+  await openKvBucket(bus, name);
+  await until('it is filled', async () => (await bucket.get('record.599')) !== undefined);
+  await isWell(kept);
+  expect((await bucket.get('record.1'))?.value).toEqual({ key: 'record.1' });
+});
+
+it('what is done before its use is done before a reader sees it', async () => {
+  const { kept } = keep({ beforeUse: (made) => made.put('record.1', 'raised') });
+  await isHeld(kept);
+  await remove();
+  await until('it is there', async () => (await infoOf()).config.metadata?.[fillingKey] === 'filled');
+  const { seen } = follow();
+  await until('a reader has it', () => seen.get('record.1') !== undefined);
+  expect(seen.get('record.1')).toBe('raised');
+});
