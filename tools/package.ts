@@ -119,6 +119,23 @@ const bundleInto = (folder: string): void => {
   writeFileSync(path, JSON.stringify(manifest, null, 2));
 };
 
+/**
+ * Asks npm which versions of the packages with binaries there are, so that its cache has the answers in the form that an installation
+ * of the package reads: without them `npm install -g --offline` leaves these packages out in silence, also where it has their tarballs.
+ */
+const warmCache = (folder: string): void => {
+  const args = ['--package-lock-only', '--ignore-scripts', '--prefer-offline', '--no-audit', '--no-fund'];
+  args.push('--loglevel=error');
+  execFileSync('npm', ['install', ...args], { cwd: folder, stdio: ['ignore', 'ignore', 'inherit'] });
+  const lock = join(folder, 'package-lock.json');
+  const { packages } = lockSchema.parse(JSON.parse(readFileSync(lock, 'utf8')));
+  const wanted = ['chdb', 'ffi-rs'].flatMap((name) => Object.keys(binariesOf(name)));
+  for (const name of wanted)
+    if (packages[`node_modules/${name}`] === undefined)
+      process.stderr.write(`npm finds no ${name}: an installation on that platform needs a network\n`);
+  rmSync(lock);
+};
+
 /** Writes the package into this folder and returns its path. */
 const writePackage = (target: string): string => {
   const folder = mkdtempSync(join(tmpdir(), 'tidemark-package-'));
@@ -127,6 +144,7 @@ const writePackage = (target: string): string => {
     for (const file of files) cpSync(join(root, file), join(folder, file), { recursive: true });
     const { name, version } = writeManifest(folder);
     bundleInto(folder);
+    warmCache(folder);
     const args = ['pack', '--ignore-scripts', '--loglevel=error', '--pack-destination', target];
     execFileSync('npm', args, { cwd: folder, stdio: ['ignore', 'ignore', 'inherit'] });
     return join(target, `${name}-${version}.tgz`);

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { open, readFile, rename, rm } from 'node:fs/promises';
 import { text } from 'node:stream/consumers';
-import type { Command } from 'commander';
+import { type Command, Option } from 'commander';
 import { z } from 'zod';
 import { errorText, Fault } from '../model/fault.ts';
 import { adminClient } from './client.ts';
@@ -83,7 +83,9 @@ export const registerBackup = (program: Command): void => {
     program
       .command('export')
       .description('print all records as one JSON document, with their tokens: keep it secret')
-      .option('--output <file>', 'write the document to this file; only its owner may read it'),
+      .option('--output <file>', 'write the document to this file; only its owner may read it')
+      // As every command has it; the document is JSON without it, too.
+      .addOption(new Option('--json').hideHelp()),
   ).action(runExport);
   addJsonOption(
     program

@@ -1,5 +1,5 @@
 import type { Command, Option } from 'commander';
-import { printCode } from './output.ts';
+import { helpText, printCode } from './output.ts';
 
 /** A command as a shell completes it: `path` is `tidemark report create`. */
 type Place = {
@@ -134,10 +134,11 @@ export const registerCompletion = (program: Command, whole: () => Promise<Comman
     .command('completion')
     .description('print the completion of this command line for a shell')
     .addArgument(program.createArgument('<shell>', 'name of the shell').choices(Object.keys(shells)))
-    .addHelpText(
-      'after',
-      '\nFor this session: eval "$(tidemark completion bash)", the same with zsh, or tidemark completion fish | source.\n' +
+    .addHelpText('after', () =>
+      helpText([
+        'For this session: eval "$(tidemark completion bash)", the same with zsh, or tidemark completion fish | source.',
         'For every session: add that line to ~/.bashrc, ~/.zshrc (after compinit), or ~/.config/fish/config.fish.',
+      ]),
     )
     .action(async (shell: string) => printCode(completionScript(await whole(), shell)));
 };

@@ -215,7 +215,7 @@ const reasonLines = (balance: Balance): string[] => {
   ] as const;
   return told.flatMap(([name, text]) => {
     const reasons = /\((.*)\)$/.exec(text)?.[1];
-    return reasons === undefined ? [] : [`${ownerText(balance)}: ${name}: ${reasons}`];
+    return reasons === undefined ? [] : [`${ownerText(balance)}, ${balance.pipeline}: ${name}: ${reasons}`];
   });
 };
 

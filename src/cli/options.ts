@@ -1,6 +1,6 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { dataIdRange } from '../directory/keys.ts';
-import { integerArgument } from './output.ts';
+import { helpText, integerArgument } from './output.ts';
 
 /** Option of every command: print the JSON of the admin API instead of text. */
 export type JsonOption = { json?: true };
@@ -107,8 +107,9 @@ export const addSubject = (command: Command): Command =>
     .argument('<mon_data_id|app_id>', 'data id or application id', idArgument)
     .addOption(new Option('--app', 'the id is of an application').conflicts('dataId'))
     .addOption(new Option('--data-id', 'the id is a data id'))
-    .addHelpText(
-      'after',
-      `\nData ids are ${dataIdRange.first} to ${dataIdRange.last}, applications count from 1: an id from ${dataIdRange.first} is` +
-        ' taken\nas a data id and a lower one as of an application, unless --app or --data-id says otherwise.',
+    .addHelpText('after', () =>
+      helpText([
+        `Data ids are ${dataIdRange.first} to ${dataIdRange.last}, applications count from 1: an id from ${dataIdRange.first} is ` +
+          'taken as a data id and a lower one as of an application, unless --app or --data-id says otherwise.',
+      ]),
     );

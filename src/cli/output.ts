@@ -116,6 +116,14 @@ export const tableLines = (
 export const terminalColumns = (): number =>
   process.stdout.isTTY ? Math.max(40, process.stdout.columns || 80) : Number.POSITIVE_INFINITY;
 
+/** The columns of a help: those of the terminal; without one the variable COLUMNS, else 80. */
+export const helpColumns = (): number =>
+  process.stdout.isTTY ? terminalColumns() : Math.max(40, Number(process.env['COLUMNS']) || 80);
+
+/** Paragraphs below a help, as wide as the help. */
+export const helpText = (paragraphs: readonly string[]): string =>
+  `\n${paragraphs.flatMap((text) => wrapped(text, helpColumns())).join('\n')}`;
+
 /** A sentence for people on stdout, broken at spaces where the terminal ends. Nothing that is pasted: it would be cut. */
 export const printSentence = (text: string): void => {
   process.stdout.write(`${wrapped(visible(text), terminalColumns()).join('\n')}\n`);

@@ -2,7 +2,7 @@ import { Command, Help } from 'commander';
 import { exitCodeConfig } from '../config/settings.ts';
 import { errorText, Fault } from '../model/fault.ts';
 import { programVersion } from '../telemetry/program-version.ts';
-import { sayLines } from './output.ts';
+import { helpColumns, sayLines } from './output.ts';
 
 /** The commands of a module, and how to load it. */
 export type CommandModule = {
@@ -76,16 +76,26 @@ export const createProgram = async (command?: string): Promise<Command> => {
       'Receives custom metrics, and traces, logs and metrics of OpenTelemetry, and stores them exactly once.',
     )
     .version(programVersion(), '--version', 'print the version')
+    // An option belongs to the command that it follows: one of an outer command would be taken in silence.
+    .enablePositionalOptions()
     // With their arguments, the names would leave no room for the texts in 80 columns.
     .configureHelp({
       subcommandTerm(command) {
         return command.parent?.parent ? Help.prototype.subcommandTerm.call(this, command) : command.name();
       },
+      // Beside long terms, too: what does not fit is cut off by the terminal in the middle of a word.
+      minWidthToWrap: 16,
     })
     // A wrong word is answered in one line: the help of all commands would bury it.
     .configureOutput({
+      getOutHelpWidth: helpColumns,
       outputError: (text, write) =>
-        write(`${text.trim().replaceAll(/\s*\n\s*/g, ' ')}; --help lists what there is\n`),
+        write(
+          `${text
+            .trim()
+            .replaceAll(/\s*\n\s*/g, ' ')
+            .replace(/\.$/, '')}; --help lists what there is\n`,
+        ),
     });
   const own = commandModules.filter(({ names }) => command !== undefined && names.includes(command));
   for (const { load } of own.length > 0 ? own : commandModules) (await load())(program);

@@ -3,10 +3,11 @@ import { z } from 'zod';
 import { Fault } from '../model/fault.ts';
 import { adminClient } from './client.ts';
 import { addJsonOption, durationArgument, idArgument, type JsonOption } from './options.ts';
-import { printAnswer, printFields, printLine, sayLines } from './output.ts';
+import { printAnswer, printFields, printLine, sayLines, terminalColumns } from './output.ts';
 import { logsSchema, printLogs } from './query-logs.ts';
 import { traceIdArgument } from './query-options.ts';
 import { type SendOptions, sendSpan } from './send-span.ts';
+import { cutTo, padTo } from './width.ts';
 
 const attribute = z.object({ key: z.string(), value: z.string() });
 
@@ -68,10 +69,11 @@ export const inTree = <S extends Pick<Span, 'span_id' | 'parent_span_id'>>(
   return placed;
 };
 
-const barWidth = 32;
+const barMax = 32;
+const barMin = 8;
 
-/** Where a span lies in its trace, as a bar: `··███····`. */
-export const barOf = (offset: number, duration: number, whole: number): string => {
+/** Where a span lies in its trace, as a bar of this width: `··███····`. */
+export const barOf = (offset: number, duration: number, whole: number, barWidth = barMax): string => {
   const scale = whole > 0 ? barWidth / whole : 0;
   const begin = Math.min(barWidth - 1, Math.max(0, Math.floor(offset * scale)));
   const length = Math.max(1, Math.min(barWidth - begin, Math.round(duration * scale)));
@@ -79,14 +81,26 @@ export const barOf = (offset: number, duration: number, whole: number): string =
 };
 
 const indentMax = 20;
-const nameWidth = 48;
+const nameMax = 48;
+/** The duration and the id of a span, and what is between the parts of its line. */
+const fixedColumns = 35;
 
-const lineOf = ({ span, depth }: PlacedSpan<Span>, whole: number): string => {
+/** The width of the bar and of the name, in lines of this many columns. */
+export const waterfallWidths = (columns: number): { readonly bar: number; readonly name: number } => {
+  const rest = Math.max(0, columns - fixedColumns);
+  const bar = Math.min(barMax, Math.max(barMin, Math.floor(rest / 3)));
+  return { bar, name: Math.max(barMin, Math.min(nameMax, rest - bar)) };
+};
+
+/** The line of a span. Without a terminal `columns` is infinite, and its name is whole. */
+export const lineOf = ({ span, depth }: PlacedSpan<Span>, whole: number, columns: number): string => {
+  const { bar, name: nameWidth } = waterfallWidths(columns);
   const indent = '  '.repeat(Math.min(depth, indentMax));
   const isError = span.status === 'Error';
   const name = `${indent}${isError ? '! ' : ''}${span.service} ${span.name}`;
   const milliseconds = (span.duration_ns / 1e6).toFixed(2).padStart(11);
-  return `${barOf(span.offset_ns, span.duration_ns, whole)} ${milliseconds} ms  ${name.padEnd(nameWidth)} ${span.span_id}`;
+  const shown = padTo(Number.isFinite(columns) ? cutTo(name, nameWidth) : name, nameWidth);
+  return `${barOf(span.offset_ns, span.duration_ns, whole, bar)} ${milliseconds} ms  ${shown} ${span.span_id}`;
 };
 
 const print = (trace: z.output<typeof traceSchema>, { attributes }: TraceOptions): void => {
@@ -97,11 +111,12 @@ const print = (trace: z.output<typeof traceSchema>, { attributes }: TraceOptions
     ['duration', `${(trace.duration_ns / 1e6).toFixed(2)} ms`],
     ['spans', String(trace.spans_total)],
   ]);
+  const columns = terminalColumns();
   for (const placed of inTree(trace.spans)) {
-    printLine(lineOf(placed, trace.duration_ns));
+    printLine(lineOf(placed, trace.duration_ns, columns));
     if (attributes === true)
       for (const { key, value } of placed.span.attributes)
-        printLine(`${' '.repeat(barWidth + 17)}${key} = ${value}`);
+        printLine(`${' '.repeat(waterfallWidths(columns).bar + 17)}${key} = ${value}`);
   }
   if (trace.truncated) sayLines(`the first ${trace.spans.length} of ${trace.spans_total} spans`);
 };

@@ -238,7 +238,10 @@ const locateClickhouse = async (progress: Progress): Promise<string> => {
   const label = `ClickHouse ${versions.clickhouse}`;
   const library = await findLibrary();
   if (library === undefined) {
-    const install = `run npm install (it brings chdb ${versions.chdb})`;
+    // npm leaves an optional package out in silence where it cannot fetch it.
+    const install = import.meta.url.endsWith('.js')
+      ? 'install the package of tidemark again, with a network and with its optional dependencies'
+      : `run npm install (it brings chdb ${versions.chdb})`;
     throw missing(`npm's chdb`, 'to run ClickHouse', install, 'TIDEMARK_CLICKHOUSE_URL', 'ClickHouse');
   }
   progress(`${label}: found at ${library} (chdb ${versions.chdb})`);

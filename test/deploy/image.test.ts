@@ -126,7 +126,7 @@ describe('the image', () => {
   it('runs as a user without rights, by number, with a check of its health', () => {
     expect(lastOf('USER')).toBe(`${user}:${user}`);
     expect(lastOf('HEALTHCHECK')).toContain('CMD ["node", "deploy/healthcheck.mjs"]');
-    expect(lastOf('ENTRYPOINT')).toBe('["node", "src/main.ts"]');
+    expect(lastOf('ENTRYPOINT')).toBe('["tidemark"]');
   });
 
   // A role that needs a test package, a file that is not copied, or a place to write fails first in production.

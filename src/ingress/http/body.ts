@@ -225,7 +225,7 @@ export const readBody = async (
   if (!inFlight.hasRoom(isOverLimit ? 0 : announced)) return noRoom;
   const encoding = encodingOf(request.headers['content-encoding']);
   if (encoding === undefined) {
-    return { reason: 'encoding_unsupported', detail: 'send identity, gzip, deflate or zstd' };
+    return { reason: 'encoding_unsupported', detail: '' };
   }
   if (isOverLimit) {
     return {

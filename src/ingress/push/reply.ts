@@ -32,15 +32,19 @@ export const repeatReply: Reply = {
   headers: { 'Idempotent-Replayed': 'true' },
 };
 
-/** The error, its place or its size, and the remedy: `<meaning>: <detail>; <remedy>`. */
-const refusalText = (reason: RefusalReason, detail: string): string => {
+/**
+ * The error, its place or its size, and the remedy: `<meaning>: <detail>; <remedy>`. A detail that says all of it stands alone: the
+ * remedy of a malformed request is not that of a wrong parameter.
+ */
+const refusalText = (reason: RefusalReason, detail: string, field: string): string => {
+  if (reason === 'protocol_error' && field !== 'body') return detail;
   const { meaning = reason, remedy = '' } = explain(reason) ?? {};
   return `${detail === '' ? meaning : `${meaning}: ${detail}`}; ${remedy}`;
 };
 
 /** The reply to a request that is refused whole: the envelope `{code, result, message}`, all strings, and the reason. */
 export const refusedReply = (
-  { reason, detail, status, headers }: Refused,
+  { reason, detail, field, status, headers }: Refused,
   links: ReasonLinks = noLinks,
 ): Reply => ({
   status,
@@ -49,7 +53,7 @@ export const refusedReply = (
   body: JSON.stringify({
     code: String(status),
     result: 'false',
-    message: refusalText(reason, detail) + links([reason]),
+    message: refusalText(reason, detail, field) + links([reason]),
     reason,
   }),
 });

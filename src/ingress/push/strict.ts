@@ -10,5 +10,11 @@ export const asksStrict = (url: string): boolean => {
   const asked = new URLSearchParams(url.slice(at + 1)).get('strict');
   if (asked === null || asked === 'false') return false;
   if (asked === 'true') return true;
-  throw new Refused('protocol_error', 'the query parameter strict takes true or false', { field: 'strict' });
+  throw new Refused(
+    'protocol_error',
+    'the query parameter strict takes true or false: send ?strict=true, or leave it out',
+    {
+      field: 'strict',
+    },
+  );
 };

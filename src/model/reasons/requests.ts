@@ -48,11 +48,7 @@ export const requestReasons = [
     'send smaller requests',
   ],
   ['too_many_points', 'the request holds more points than the limit', 'send fewer points per request'],
-  [
-    'encoding_unsupported',
-    'the Content-Encoding is not identity, gzip, deflate or zstd',
-    'send one of these encodings',
-  ],
+  ['encoding_unsupported', 'the Content-Encoding is not supported', 'send identity, gzip, deflate or zstd'],
   ['encoding_corrupt', 'the body cannot be decompressed', 'send a body that matches its Content-Encoding'],
   [
     'rate_limited',

@@ -128,10 +128,13 @@ export const composeStack = (command: readonly string[], checkout: Checkout, por
       throw new Error([error.message, ...last].join('\n'), { cause: error });
     }
   };
+  // Images of earlier versions have no command of that name.
+  const isNamed = readFileSync(join(deploy, 'Dockerfile'), 'utf8').includes('ENTRYPOINT ["tidemark"]');
+  const itself = isNamed ? ['tidemark'] : ['node', 'src/main.ts'];
   return {
     compose,
     container: (name) => compose('ps', '--all', '--quiet', name),
-    tidemark: (...args) => compose('exec', '-T', 'metadata', 'node', 'src/main.ts', ...args),
+    tidemark: (...args) => compose('exec', '-T', 'metadata', ...itself, ...args),
     secret: (name) => {
       const text = readFileSync(join(deploy, '.env'), 'utf8');
       const value = new RegExp(`^${name}=(.*)$`, 'm').exec(text)?.[1];

@@ -1,33 +1,72 @@
 import { execFile } from 'node:child_process';
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { promisify } from 'node:util';
 import type { Command } from 'commander';
 import { describe, expect, it } from 'vitest';
 import { completionScript } from '../../../src/cli/completion.ts';
 import { createProgram } from '../../../src/cli/program.ts';
+import { openTempFolder } from '../../support/stack/temp-folder.ts';
 
 const program = await createProgram();
 const run = promisify(execFile);
 
-/** What bash offers at the end of these words. */
-const offered = async (...words: string[]): Promise<string[]> => {
-  const line = words.map((word) => `'${word}'`).join(' ');
-  const script = `${completionScript(program, 'bash')}
-COMP_WORDS=(${line}); COMP_CWORD=${words.length - 1}; _tidemark; printf '%s\\n' "\${COMPREPLY[@]}"`;
-  const { stdout } = await run('bash', ['-c', script]);
-  return stdout.split('\n').filter((word) => word !== '');
+/** Lines that end with a word to complete, and what it becomes; null where there is nothing to offer. */
+const lines: readonly (readonly [string, string | null])[] = [
+  ['led', 'ledger'],
+  ['report pur', 'purge'],
+  ['report create --spl', '--split'],
+  ['dlq list --pipeline t', 'traces'],
+  ['dlq --json red', 'redrive'],
+  ['completion f', 'fish'],
+  ['report nothing-like-this', null],
+];
+
+/** What each shell makes of the last word of `tidemark <line>`. */
+const offers: Readonly<Record<string, (script: string, line: string) => Promise<string | null>>> = {
+  bash: async (script, line) => {
+    const words = ['tidemark', ...line.split(' ')].map((word) => `'${word}'`);
+    const asked = `${script}
+COMP_WORDS=(${words.join(' ')}); COMP_CWORD=${words.length - 1}; _tidemark; printf '%s\\n' "\${COMPREPLY[@]}"`;
+    const { stdout } = await run('bash', ['-c', asked]);
+    return stdout.trim() === '' ? null : stdout.trim();
+  },
+  // A terminal of its own, in which the word is typed and completed with the Tab key.
+  zsh: async (script, line) => {
+    const { path, remove } = await openTempFolder();
+    try {
+      await writeFile(join(path, 'script'), script);
+      const asked = `zmodload zsh/zpty
+zpty shell zsh -f -i
+zpty -w shell "PS1= PS2= HISTFILE=; autoload -Uz compinit; compinit -u -D; source ${path}/script"
+zpty -w shell 'tidemark() { print -r -- "typed=$((40 + 2)):$*" }'
+zpty -w shell $'tidemark ${line}\t'
+zpty -r shell shown $'*typed=42:*\n'
+print -r -- "\${\${shown##*typed=42:}%%$'\r'*}"`;
+      const { stdout } = await run('zsh', ['-f', '-c', asked], { timeout: 60_000 });
+      return stdout.trim() === line ? null : (stdout.trim().split(' ').at(-1) ?? null);
+    } finally {
+      await remove();
+    }
+  },
+  fish: async (script, line) => {
+    const { stdout } = await run('fish', ['-N', '-c', `${script}\ncomplete -C 'tidemark ${line}'`]);
+    return stdout === '' ? null : (stdout.trim().split('\t')[0] ?? null);
+  },
 };
 
-describe('the completion of bash', () => {
-  it.each([
-    [['tidemark', 'led'], ['ledger']],
-    [['tidemark', 'report', 'pur'], ['purge']],
-    [['tidemark', 'report', 'create', '--spl'], ['--split']],
-    [['tidemark', 'dlq', 'list', '--pipeline', 't'], ['traces']],
-    [['tidemark', 'dlq', '--json', 'red'], ['redrive']],
-    [['tidemark', 'completion', 'f'], ['fish']],
-    [['tidemark', 'report', 'nothing-like-this'], []],
-  ])('offers at the end of %j: %j', async (words, expected) => {
-    expect(await offered(...words)).toEqual(expected);
+const isInstalled = (shell: string): Promise<boolean> =>
+  run(shell, ['-c', 'true']).then(
+    () => true,
+    () => false,
+  );
+
+describe.each(Object.entries(offers))('the completion of %s', (shell, offered) => {
+  const script = completionScript(program, shell);
+
+  it.for(lines)('completes "tidemark %s" to %s', async ([line, expected], { skip }) => {
+    if (!(await isInstalled(shell))) skip(`${shell} is not installed`);
+    expect(await offered(script, line)).toBe(expected);
   });
 });
 
@@ -49,11 +88,7 @@ describe.each(['bash', 'zsh', 'fish'])('the completion of %s', (shell) => {
   });
 
   it('is valid for that shell, where it is installed', async ({ skip }) => {
-    const isInstalled = await run(shell, ['-c', 'true']).then(
-      () => true,
-      () => false,
-    );
-    if (!isInstalled) skip(`${shell} is not installed`);
+    if (!(await isInstalled(shell))) skip(`${shell} is not installed`);
     await expect(run(shell, ['-n', '-c', script])).resolves.toMatchObject({ stderr: '' });
   });
 });

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { barOf, inTree } from '../../../src/cli/trace.ts';
+import { barOf, inTree, lineOf, waterfallWidths } from '../../../src/cli/trace.ts';
+import { columnsFor } from '../../../src/cli/width.ts';
 import { always } from '../../support/properties.ts';
 
 const span = (span_id: string, parent_span_id: string) => ({ span_id, parent_span_id });
@@ -42,5 +43,33 @@ describe('the bar of a span', () => {
       [5, 900, 10],
     ] as const)
       expect(barOf(offset, duration, whole)).toMatch(/^(?=.{32}$)·*█+·*$/);
+  });
+});
+
+describe('the line of a span', () => {
+  const placed = {
+    depth: 1,
+    span: {
+      ...{
+        span_id: 'eee19b7ec3c1b174',
+        parent_span_id: '',
+        service: '支付 服务',
+        name: 'POST /a/long/path/of/a/request',
+      },
+      ...{ status: 'Error', offset_ns: 0, duration_ns: 5_000_000, attributes: [] },
+    },
+  };
+
+  it.each([60, 80, 100, 132])('is as wide as a terminal of %i columns, or less', (columns) => {
+    const line = lineOf(placed, 5_000_000, columns);
+    expect(columnsFor(line)).toBeLessThanOrEqual(columns);
+    expect(line).toMatch(/^█{8,32} +5\.00 ms .*! 支付.*eee19b7ec3c1b174$/);
+  });
+
+  it('has the whole name where a program reads it', () => {
+    expect(lineOf(placed, 5_000_000, Number.POSITIVE_INFINITY)).toContain(
+      '! 支付 服务 POST /a/long/path/of/a/request ',
+    );
+    expect(waterfallWidths(Number.POSITIVE_INFINITY)).toEqual({ bar: 32, name: 48 });
   });
 });

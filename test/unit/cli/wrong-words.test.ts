@@ -1,22 +1,25 @@
 import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
+import type { Command } from 'commander';
 import { expect, it } from 'vitest';
+import { createProgram } from '../../../src/cli/program.ts';
 
 const root = resolve(import.meta.dirname, '../../..');
 
 type Ended = { readonly code: unknown; readonly out: string; readonly error: string };
 
-const tidemark = (...args: string[]): Promise<Ended> =>
+const tidemark = (variables: Readonly<Record<string, string>>, ...args: string[]): Promise<Ended> =>
   new Promise((done) => {
-    execFile(process.execPath, [join(root, 'src/main.ts'), ...args], (error, out, text) =>
+    const env = { ...process.env, ...variables };
+    execFile(process.execPath, [join(root, 'src/main.ts'), ...args], { env }, (error, out, text) =>
       done({ code: error === null ? 0 : error.code, out, error: text }),
     );
   });
 
 it('--version prints the number alone', async () => {
   const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
-  expect(await tidemark('--version')).toEqual({ code: 0, out: `${version}\n`, error: '' });
+  expect(await tidemark({}, '--version')).toEqual({ code: 0, out: `${version}\n`, error: '' });
 });
 
 it.each([
@@ -29,13 +32,37 @@ it.each([
     ['ledger', '--snce', '1h'],
     "error: unknown option '--snce' (Did you mean --since?); --help lists what there is\n",
   ],
+  [
+    ['ledger', '--since', '1x'],
+    "error: option '--since <duration>' argument '1x' is invalid. It must be a duration: 30s, 15m, 1h, 7d, or 0; --help lists what there is\n",
+  ],
+  // An option of the command around it would be taken, and do nothing.
+  [
+    ['account', 'close', '--owner', '1', '--reason', 'known'],
+    "error: unknown option '--owner'; --help lists what there is\n",
+  ],
 ])('a wrong word is answered in one line: %j', async (args, error) => {
-  expect(await tidemark(...args)).toEqual({ code: 1, out: '', error });
+  expect(await tidemark({}, ...args)).toEqual({ code: 1, out: '', error });
 });
 
-it('the help of all commands fits 80 columns', async () => {
-  const { code, out } = await tidemark('--help');
+const program = await createProgram();
+const commandsOf = (command: Command): Command[] => [command, ...command.commands.flatMap(commandsOf)];
+
+it.each(commandsOf(program).map((command) => [command.name(), command] as const))(
+  'the help of %s fits 80 columns',
+  (_, command) => {
+    let help = '';
+    command.configureOutput({ writeOut: (text) => (help += text), getOutHelpWidth: () => 80 });
+    command.outputHelp();
+    expect(help).toMatch(/^Usage: /);
+    expect(help.split('\n').filter((line) => line.length > 80)).toEqual([]);
+  },
+);
+
+it('a help without a terminal is as wide as COLUMNS says', async () => {
+  const { code, out } = await tidemark({ COLUMNS: '60' }, 'token', 'show', '--help');
   expect(code).toBe(0);
-  expect(out).toMatch(/^ {2}push +send one point/m);
-  expect(out.split('\n').filter((line) => line.length > 80)).toEqual([]);
+  const widths = out.split('\n').map((line) => line.length);
+  expect(Math.max(...widths)).toBeGreaterThan(50);
+  expect(Math.max(...widths)).toBeLessThanOrEqual(60);
 });

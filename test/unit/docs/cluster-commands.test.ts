@@ -81,8 +81,8 @@ const program = await createProgram();
 
 /** The program in a container: its command with its options, and the services that it is sent to. */
 const inContainer = (text: string): string[] => {
-  const [node, main, name, ...rest] = text.split(' ');
-  if (node !== 'node' || !existsSync(join(root, main ?? ''))) return [`there is no ${node} ${main}`];
+  const [main, name, ...rest] = text.split(' ');
+  if (main !== 'tidemark') return [`there is no ${main}`];
   const command: Command | undefined = program.commands.find((each) => each.name() === name);
   if (command === undefined) return [`no command ${name}`];
   const options = [...command.options, ...program.options].map(({ long }) => long);
@@ -214,7 +214,7 @@ describe('every command for a cluster that a document names, which is not run', 
       'kubectl -n tidemark get deployment transfers',
       'kubectl -n tidemark rollout undo',
       'kubectl -n tidemark scale deployment/nobody --replicas=4',
-      'kubectl -n tidemark exec deploy/metadata -- node src/main.ts doctor --push http://ingress:10206',
+      'kubectl -n tidemark exec deploy/metadata -- tidemark doctor --push http://ingress:10206',
       'kubectl -n tidemark create secret generic tidemark-questdb --from-literal=pg-password=x',
       'kubectl apply -k deploy/kubernetes/overlays/medium',
       'helm upgrade --install nats nats/nats --values deploy/kubernetes/values/nats.yaml',
