@@ -119,7 +119,8 @@ export const createWorker = <E>(options: WorkerOptions, deps: WorkerDependencies
     held.gathered.messages >= options.gatheredMax ||
     held.bytes >= options.heldBytesMax;
   const { writeIntervalMs: intervalMs, writeIntervalMsMax: intervalMsMax } = options;
-  const pace = createWritePace({ intervalMs, intervalMsMax, elapsed, isEnough });
+  let arrived = 0;
+  const pace = createWritePace({ intervalMs, intervalMsMax, elapsed, isEnough, arrived: () => arrived });
   const loop = createWriteLoop({
     hasWork: () => held.gathered.messages > 0,
     round: async () => {
@@ -151,6 +152,7 @@ export const createWorker = <E>(options: WorkerOptions, deps: WorkerDependencies
   return {
     take: (delivery) => {
       if (!stages.take(delivery)) return;
+      arrived++;
       loop.start();
       if (isEnough()) pace.hurry();
     },
