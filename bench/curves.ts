@@ -5,6 +5,7 @@ import { waitFor } from '../test/support/wait.ts';
 import { columnBodies, pushBodies } from './bodies.ts';
 import { lineRow, withStack } from './line.ts';
 import { inTurnOfNow } from './load.ts';
+import { usualPoints } from './point-loads.ts';
 import { type MeasureOptions, measureRate, type Subject } from './rate.ts';
 import type { Row } from './report.ts';
 import { pushSubject, spansSubject } from './subjects.ts';
@@ -59,7 +60,7 @@ const dataIdsCurve = async (options: CurveOptions): Promise<Curve> => {
   const rows: Row[] = [];
   for (const count of [1, 10, 100, 1_000]) {
     const row = await withStack(options, async (stack) => {
-      const base = await pushSubject(stack, 'curve', pointsPerBody, connections);
+      const base = await pushSubject(stack, 'curve', usualPoints);
       const reports = await createReports(stack, count);
       const bodiesEach = Math.max(1, Math.ceil(100 / count));
       return measured(
@@ -91,7 +92,7 @@ const columnsCurve = async (options: CurveOptions): Promise<Curve> => {
   const rows: Row[] = [];
   for (const columns of [1, 10, 100, 500]) {
     const row = await withStack(options, async (stack) => {
-      const base = await pushSubject(stack, 'curve', pointsPerBody, connections);
+      const base = await pushSubject(stack, 'curve', usualPoints);
       const { dataId, token } = base.source;
       const load = () => ({
         ...base.load(),
@@ -133,7 +134,7 @@ const fullPointsCurve = async (options: CurveOptions): Promise<Curve> => {
   const rows: Row[] = [];
   for (const tableRows of [0, options.pointRows / 5, options.pointRows]) {
     const row = await withStack(options, async (stack) => {
-      const subject = await pushSubject(stack, 'curve', pointsPerBody, connections);
+      const subject = await pushSubject(stack, 'curve', usualPoints);
       // The columns are made by the first push.
       await measureRate(subject, 1, 0);
       await fillPoints(stack, subject.source.table, tableRows);
@@ -200,7 +201,7 @@ const processesCurve = async (options: CurveOptions): Promise<Curve> => {
   const rows: Row[] = [];
   for (const each of counts) {
     const row = await withStack({ ...options, ...each }, async (stack) =>
-      measured(stageOf(each), await pushSubject(stack, 'curve', pointsPerBody, connections), options),
+      measured(stageOf(each), await pushSubject(stack, 'curve', usualPoints), options),
     );
     rows.push(row);
   }

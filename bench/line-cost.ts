@@ -1,6 +1,7 @@
 import type { Stack } from '../test/support/stack/stack.ts';
 import { sendPaced } from './latency.ts';
 import { lineRow, withStack } from './line.ts';
+import { usualPoints } from './point-loads.ts';
 import { startUsage } from './processes.ts';
 import { type MeasureOptions, measureRate, type Subject, untilVisible } from './rate.ts';
 import type { Row } from './report.ts';
@@ -64,7 +65,13 @@ const measurePaced = async (subject: Subject, seconds: number): Promise<Row> => 
 /** What the whole line costs for single points, every process counted: at full load, and at a rate at which what runs by the clock shows. */
 export const measureCost = (options: MeasureOptions): Promise<Row[]> =>
   withStack(options, async (stack) => {
-    const paced = withMetadata(await pushSubject(stack, 'paced', 1, pacedConnections), stack);
-    const full = withMetadata(await pushSubject(stack, 'full', 1, 64), stack);
+    const paced = withMetadata(
+      await pushSubject(stack, 'paced', { ...usualPoints, points: 1, connections: pacedConnections }),
+      stack,
+    );
+    const full = withMetadata(
+      await pushSubject(stack, 'full', { ...usualPoints, points: 1, connections: 64 }),
+      stack,
+    );
     return [await measurePaced(paced, options.seconds), await measureFull(full, options.seconds)];
   });

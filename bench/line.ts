@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Stack, startStack } from '../test/support/stack/stack.ts';
 import { type Latency, measureLatency, type Probe, pointsProbe, spansProbe } from './latency.ts';
+import { usualPoints } from './point-loads.ts';
 import { cpuPerMillion, type MeasureOptions, measureRate, type Rate, type Subject } from './rate.ts';
 import type { Row } from './report.ts';
 import { median, rounded, spreadOf } from './statistics.ts';
@@ -84,7 +85,7 @@ export type LineResult = { readonly row: Row; readonly latency: Latency | undefi
 const interval = /write_interval_ms: \d+\n(?: *write_interval_ms_max: \d+\n)?/;
 
 /** Tests write outcomes at once; what is measured writes them as the shipped pipeline does. */
-const asShipped = (file: string, text: string): string => {
+export const asShipped = (file: string, text: string): string => {
   if (file !== 'ledger.yaml') return text;
   const shipped = readFileSync(join(import.meta.dirname, '../pipelines/ledger.yaml'), 'utf8');
   return text.replace(interval, interval.exec(shipped)?.[0] ?? '');
@@ -140,7 +141,7 @@ export const measurePush = (
   options: LineOptions,
 ): Promise<LineResult> =>
   withStack(options, async (stack) => {
-    const subject = await pushSubject(stack, 'bench', points, connections);
+    const subject = await pushSubject(stack, 'bench', { ...usualPoints, points, connections });
     const row = lineRow(stage, await repeatLine(subject, options));
     const probe = (): Probe => pointsProbe(stack, subject.source);
     return { row, latency: await latencyAtHalf(subject, probe, row, options) };

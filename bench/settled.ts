@@ -12,6 +12,9 @@ type Asked = {
   readonly spansQuery: Stack['spansQuery'];
 };
 
+/** A stack whose receivers write an account: its lines reach ClickHouse seconds after the items. */
+type AskedLine = Asked & Pick<Stack, 'streamState'>;
+
 const lookEveryMs = 200;
 /** So many looks one after the other: there are moments without a merge between two. */
 const quietLooks = 3;
@@ -34,7 +37,11 @@ const openWork = async (stack: Asked, store: Store): Promise<number> => {
  * Waits until these stores have nothing to do: QuestDB has applied its log, ClickHouse merges nothing, and both leave their core,
  * so that files are purged, too. False where that is not so after 20 s.
  */
-export const untilSettled = async (stack: Asked, stores: readonly Store[]): Promise<boolean> => {
+export const untilSettled = async (
+  stack: Asked,
+  stores: readonly Store[],
+  further: () => Promise<number> = async () => 0,
+): Promise<boolean> => {
   const deadline = performance.now() + settleMsMax;
   const used = (): number =>
     stores.reduce((sum, store) => sum + cpuSeconds(stack.engines[store].pid ?? process.pid), 0);
@@ -44,8 +51,12 @@ export const untilSettled = async (stack: Asked, stores: readonly Store[]): Prom
     const before = performance.now();
     await delay(lookEveryMs);
     const share = ((used() - usedBefore) * 1000) / (performance.now() - before);
-    const open = await Promise.all(stores.map((store) => openWork(stack, store)));
+    const open = await Promise.all([...stores.map((store) => openWork(stack, store)), further()]);
     quiet = share <= quietShare * stores.length && open.every((work) => work === 0) ? quiet + 1 : 0;
   }
   return true;
 };
+
+/** The same for Tidemark's own line: the lines of its account are in ClickHouse, too. */
+export const untilLineSettled = (stack: AskedLine, stores: readonly Store[]): Promise<boolean> =>
+  untilSettled(stack, stores, async () => (await stack.streamState('LEDGER')).messages);

@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { withStack } from './line.ts';
 import { runLoad } from './load.ts';
+import { usualPoints } from './point-loads.ts';
 import { peakMiB, residentMiB } from './processes.ts';
 import type { MeasureOptions } from './rate.ts';
 import { rounded, slopeOf } from './statistics.ts';
@@ -30,7 +31,7 @@ export const measureSoak = (
   say: (line: string) => void,
 ): Promise<Soak[]> =>
   withStack({ durability }, async (stack) => {
-    const push = await pushSubject(stack, 'soak', 1_000, 8);
+    const push = await pushSubject(stack, 'soak', usualPoints);
     const spans = await spansSubject(stack, 'soak', 'protobuf', 100, 8);
     const { ingress = 0, transfer = 0, nats = 0 } = push.processes();
     const roles = Object.entries({ ingress, transfer, nats });

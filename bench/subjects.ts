@@ -1,12 +1,12 @@
 import { signals } from '../src/model/signals.ts';
 import type { Stack } from '../test/support/stack/stack.ts';
-import { pushBodies } from './bodies.ts';
-import { allDifferent, inTurnOfNow, type Load } from './load.ts';
+import { allDifferent, type Load } from './load.ts';
 import { logBodies } from './log-bodies.ts';
 import { metricBodies } from './metric-bodies.ts';
+import { type PointLoad, pointRequests } from './point-loads.ts';
 import type { Processes } from './processes.ts';
 import type { Subject } from './rate.ts';
-import { untilSettled } from './settled.ts';
+import { untilLineSettled } from './settled.ts';
 import { spanBodies } from './span-bodies.ts';
 
 export type Encoding = 'json' | 'protobuf';
@@ -42,42 +42,28 @@ export const ownRoles = (usage: Readonly<Record<string, number>>): string[] =>
 /** The table of a load's points, and its credential. */
 export type PointSource = { readonly dataId: number; readonly token: string; readonly table: string };
 
-/** Points in the different bodies that a load goes through. */
-const pointsOfBodies = 100_000;
-const bodiesMax = 256;
-const spanBodiesCount = 64;
-
-/**
- * Push to visible in QuestDB; outcomes go into ClickHouse. The requests go to the ingress processes in turn. `lateMs`: how old points
- * are at most, in random order.
- */
+/** Push to visible in QuestDB; outcomes go into ClickHouse. The requests go to the ingress processes in turn. */
 export const pushSubject = async (
   stack: Stack,
   name: string,
-  points: number,
-  connections: number,
-  lateMs?: number,
+  load: PointLoad,
 ): Promise<Subject & { readonly source: PointSource }> => {
   const { data_source: source, result_table: table } = await stack.createReport(name);
   const own = { dataId: source.mon_data_id, token: source.token, table: table.table_id };
-  const bodies = Math.min(bodiesMax, Math.ceil(pointsOfBodies / points));
   return {
     load: () => ({
+      ...pointRequests(load, own.dataId, own.token),
       urls: stack.ingress.map(({ ports }) => `http://127.0.0.1:${ports['push']}/v2/push/`),
-      headers: {},
-      nextBody: inTurnOfNow((nowMs) =>
-        pushBodies(bodies, points, source.mon_data_id, source.token, nowMs, lateMs),
-      ),
-      itemsPerBody: points,
-      connections,
     }),
     visible: async () =>
       Number((await stack.query(`SELECT count() FROM "${table.table_id}"`)).dataset[0]?.[0]),
     processes: () => processesOf(stack, ['questdb', 'clickhouse']),
-    settled: () => untilSettled(stack, ['questdb', 'clickhouse']),
+    settled: () => untilLineSettled(stack, ['questdb', 'clickhouse']),
     source: own,
   };
 };
+
+const spanBodiesCount = 64;
 
 /** How OTLP's items travel: JSON or protobuf over HTTP, or protobuf over gRPC. */
 export type OtlpWay = Encoding | 'grpc';
@@ -157,7 +143,7 @@ export const otlpSubject = async (
     }),
     visible: () => countItems(stack, 'otel', signal),
     processes: () => processesOf(stack, ['clickhouse']),
-    settled: () => untilSettled(stack, ['clickhouse']),
+    settled: () => untilLineSettled(stack, ['clickhouse']),
     token,
   };
 };

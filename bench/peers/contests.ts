@@ -2,11 +2,12 @@ import { join } from 'node:path';
 import { freePorts } from '../../src/embedded/ports.ts';
 import { fetchEngine } from '../../test/support/stack/fetch-engine.ts';
 import type { Stack } from '../../test/support/stack/stack.ts';
-import { waitFor } from '../../test/support/wait.ts';
-import { pushBodies } from '../bodies.ts';
-import { inTurnOfNow } from '../load.ts';
+import type { Load } from '../load.ts';
+import { spanSubject } from '../loads.ts';
+import { type PointLoad, pointRequests, secondsOf, usualPoints } from '../point-loads.ts';
 import { measureRate, type Rate, type Subject } from '../rate.ts';
 import { untilSettled } from '../settled.ts';
+import { type SpanLoad, spanRequests } from '../span-loads.ts';
 import {
   countItems,
   type OtlpSignal,
@@ -37,10 +38,8 @@ export type Contestant = Pick<PeerRow, 'row' | 'ours' | 'contest' | 'item' | 'is
 };
 
 const connections = 8;
-const pointsPerRequest = 1_000;
 const otlpItemsPerRequest = 100;
 const warmSeconds = 1;
-const emptyMsMax = 10_000;
 
 /** Starts a peer on a free port for one use, and ends it. */
 export const withPeer = async <T>(
@@ -72,30 +71,51 @@ export const emptyPeerSpans = async (stack: Stack): Promise<void> => {
     for (const table of tables) await runClickhouse(stack, `TRUNCATE TABLE IF EXISTS peer.${table}`);
 };
 
-/** The table for Telegraf with nothing in it. */
-export const emptyPeerPoints = async (stack: Stack): Promise<void> => {
-  await stack.query(telegrafTableSql);
-  await stack.query(`TRUNCATE TABLE ${telegrafTable}`);
-  await waitFor('the table is empty', emptyMsMax, async () => (await countPeerPoints(stack)) === 0);
+/** A new table for Telegraf, with nothing in it. */
+export const emptyPeerPoints = async (stack: Stack, columns?: number): Promise<void> => {
+  await stack.query(`DROP TABLE IF EXISTS ${telegrafTable}`);
+  await stack.query(telegrafTableSql(columns));
 };
 
 const countPeerPoints = async (stack: Stack): Promise<number> =>
   Number((await stack.query(`SELECT count() FROM ${telegrafTable}`)).dataset[0]?.[0]);
+
+/** What a contest of OTLP sends, and how: the requests of `otlpLoad`, or these. */
+export type OtlpContest = {
+  readonly signal: OtlpSignal;
+  readonly way: OtlpWay;
+  readonly load?: SpanLoad;
+};
+
+/** Requests of such a contest, all of them new. */
+const otlpRequests = ({ signal, way, load }: OtlpContest): (() => Omit<Load, 'urls'>) => {
+  let salt = 0;
+  return () =>
+    load === undefined
+      ? {
+          headers: otlpHeaders(way),
+          ...otlpLoad(signal, way, otlpItemsPerRequest, Date.now()),
+          connections,
+        }
+      : spanRequests(load, 1_000 * salt++);
+};
 
 /** The Collector, restarted for each measurement. */
 export const collectorContestant = (
   stack: Stack,
   programs: Programs,
   queue: CollectorQueue,
-  { signal, way }: { readonly signal: OtlpSignal; readonly way: OtlpWay },
+  what: OtlpContest,
   contest: string,
 ): Contestant => {
+  const { signal, way } = what;
   const isStored = queue !== 'none';
   const isGrpc = way === 'grpc';
-  const what = isStored ? `${queue.replace('_', ', ')} queue` : 'receiver only';
+  const kind = isStored ? `${queue.replace('_', ', ')} queue` : 'receiver only';
   const { url } = stack.engines.clickhouse;
+  const requests = otlpRequests(what);
   return {
-    row: `Collector, ${what}, ${contest.replace(/, power$/, '')}`,
+    row: `Collector, ${kind}, ${contest.replace(/, power$/, '')}`,
     ours: false,
     contest,
     item: otlpSignals[signal].item,
@@ -108,12 +128,7 @@ export const collectorContestant = (
         async (peer, port) => {
           if (isStored) await emptyPeerSpans(stack);
           const subject: Subject = {
-            load: () => ({
-              urls: [otlpUrl(signal, way, port)],
-              headers: otlpHeaders(way),
-              ...otlpLoad(signal, way, otlpItemsPerRequest, Date.now()),
-              connections,
-            }),
+            load: () => ({ ...requests(), urls: [otlpUrl(signal, way, port)] }),
             ...(isStored ? { visible: () => countItems(stack, 'peer', signal) } : {}),
             processes: () => ({ peer: peer.pid, clickhouse: stack.engines.clickhouse.pid ?? 0 }),
             settled: () => untilSettled(stack, ['clickhouse']),
@@ -124,18 +139,20 @@ export const collectorContestant = (
   };
 };
 
-/** Telegraf, restarted for each measurement. */
+/** Telegraf, restarted for each measurement; `name`: that of the load in its row, empty for the usual one. */
 export const telegrafContestant = (
   stack: Stack,
   programs: Programs,
   buffer: TelegrafBuffer,
   contest: string,
-  lateMs?: number,
+  load = usualPoints,
+  name = '',
 ): Contestant => {
   const isStored = buffer !== 'none';
   const { url } = stack.engines.questdb;
+  const kind = isStored ? `${buffer} buffer` : 'receiver only';
   return {
-    row: `Telegraf, ${isStored ? `${buffer} buffer` : 'receiver only'}${lateMs === undefined ? '' : ', late'}`,
+    row: `Telegraf, ${kind}${name === '' ? '' : `, ${name}`}`,
     ours: false,
     contest,
     item: 'points',
@@ -146,47 +163,57 @@ export const telegrafContestant = (
         (port, folder) => telegrafCommand(programs.telegraf, buffer, port, url, folder),
         stack,
         async (peer, port) => {
-          if (isStored) await emptyPeerPoints(stack);
+          if (isStored) await emptyPeerPoints(stack, load.columns);
           const subject: Subject = {
             load: () => ({
+              ...pointRequests(load, 1_500_001, 'bench'),
               urls: [`http://127.0.0.1:${port}/push`],
-              headers: {},
-              nextBody: inTurnOfNow((nowMs) =>
-                pushBodies(100, pointsPerRequest, 1_500_001, 'bench', nowMs, lateMs),
-              ),
-              itemsPerBody: pointsPerRequest,
-              connections,
             }),
             ...(isStored ? { visible: () => countPeerPoints(stack) } : {}),
             processes: () => ({ peer: peer.pid, questdb: stack.engines.questdb.pid ?? 0 }),
             settled: () => untilSettled(stack, ['questdb']),
           };
-          return measureRate(subject, seconds, warmSeconds);
+          return measureRate(subject, secondsOf(load, seconds), warmSeconds);
         },
       ),
   };
 };
 
 /** Tidemark: the processes of the stack as they run. */
-export const ownContestant = async (
+const ownOf = (subject: Subject, contest: string, item: Contestant['item'], okMeans: string): Contestant => ({
+  row: `Tidemark, ${contest}`,
+  ours: true,
+  contest,
+  item,
+  is_stored: true,
+  ok_means: okMeans,
+  measure: (seconds) => measureRate(subject, seconds, warmSeconds),
+});
+
+const nameOf = (contest: string): string => contest.replace(/\W+/g, '_');
+
+/** Tidemark with points of this load. */
+export const ownPoints = async (
   stack: Stack,
-  what: 'push' | { readonly signal: OtlpSignal; readonly way: OtlpWay },
   contest: string,
   okMeans: string,
-  lateMs?: number,
+  load: PointLoad = usualPoints,
 ): Promise<Contestant> => {
-  const name = contest.replace(/\W+/g, '_');
+  const own = ownOf(await pushSubject(stack, nameOf(contest), load), contest, 'points', okMeans);
+  return { ...own, measure: (seconds) => own.measure(secondsOf(load, seconds)) };
+};
+
+/** Tidemark with items of OTLP. */
+export const ownItems = async (
+  stack: Stack,
+  what: OtlpContest,
+  contest: string,
+  okMeans: string,
+): Promise<Contestant> => {
+  const { signal, way, load } = what;
   const subject =
-    what === 'push'
-      ? await pushSubject(stack, name, pointsPerRequest, connections, lateMs)
-      : await otlpSubject(stack, name, what.signal, what.way, otlpItemsPerRequest, connections);
-  return {
-    row: `Tidemark, ${contest}`,
-    ours: true,
-    contest,
-    item: what === 'push' ? 'points' : otlpSignals[what.signal].item,
-    is_stored: true,
-    ok_means: okMeans,
-    measure: (seconds) => measureRate(subject, seconds, warmSeconds),
-  };
+    load === undefined
+      ? await otlpSubject(stack, nameOf(contest), signal, way, otlpItemsPerRequest, connections)
+      : await spanSubject(stack, nameOf(contest), load);
+  return ownOf(subject, contest, otlpSignals[signal].item, okMeans);
 };

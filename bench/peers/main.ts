@@ -2,8 +2,10 @@ import { parseArgs } from 'node:util';
 import type { Durability } from '../../src/config/settings.ts';
 import { type Stack, startStack } from '../../test/support/stack/stack.ts';
 import { slowOf } from '../calibration.ts';
-import { machineOf } from '../line.ts';
+import { asShipped, machineOf } from '../line.ts';
+import { pointLoads, usualPoints } from '../point-loads.ts';
 import { cpuPerMillion, type Rate } from '../rate.ts';
+import { spanLoads, usualSpans } from '../span-loads.ts';
 import { median, rounded } from '../statistics.ts';
 import { ownRoles } from '../subjects.ts';
 import { grouped, tableLines } from '../table.ts';
@@ -11,7 +13,8 @@ import { buildCollector, buildTelegraf, peerVersions } from './builds.ts';
 import {
   type Contestant,
   collectorContestant,
-  ownContestant,
+  ownItems,
+  ownPoints,
   type Programs,
   telegrafContestant,
 } from './contests.ts';
@@ -30,8 +33,8 @@ const { values } = parseArgs({
     rounds: { type: 'string', default: '2' },
     /** No round of a part begins that would end later than this after its first one began; one round is made in any case. */
     minutes: { type: 'string', default: '17' },
-    /** Parts: `process`, `late`, `power`, `kills`. */
-    only: { type: 'string', default: 'process,late,power,kills' },
+    /** Parts: `process`, `late`, `loads`, `power`, `kills`. */
+    only: { type: 'string', default: 'process,late,loads,power,kills' },
     /** Only rows that match this. */
     rows: { type: 'string', default: '' },
   },
@@ -102,6 +105,7 @@ const withStack = async <T>(durability: Durability, use: (stack: Stack) => Promi
     durability,
     duplicateWindowSeconds: 10,
     ackWaitSeconds: 20,
+    pipelines: asShipped,
   });
   try {
     return await use(stack);
@@ -133,7 +137,7 @@ const furtherContestants = async (stack: Stack, programs: Programs): Promise<Con
     ['data points, grpc', { signal: 'metrics', way: 'grpc' }],
   ] as const)
     contestants.push(
-      await ownContestant(stack, what, contest, 'in JetStream'),
+      await ownItems(stack, what, contest, 'in JetStream'),
       collectorContestant(stack, programs, 'memory', what, contest),
     );
   return contestants;
@@ -142,14 +146,14 @@ const furtherContestants = async (stack: Stack, programs: Programs): Promise<Con
 const measureProcess = (programs: Programs): Promise<PeerRow[]> =>
   withStack('process', async (stack) => {
     const contestants = [
-      await ownContestant(stack, 'push', 'push', 'in JetStream'),
+      await ownPoints(stack, 'push', 'in JetStream'),
       telegrafContestant(stack, programs, 'memory', 'push'),
       telegrafContestant(stack, programs, 'none', 'push'),
-      await ownContestant(stack, protobuf, 'protobuf', 'in JetStream'),
+      await ownItems(stack, protobuf, 'protobuf', 'in JetStream'),
       collectorContestant(stack, programs, 'memory', protobuf, 'protobuf'),
       collectorContestant(stack, programs, 'file', protobuf, 'protobuf'),
       collectorContestant(stack, programs, 'none', protobuf, 'protobuf'),
-      await ownContestant(stack, json, 'json', 'in JetStream'),
+      await ownItems(stack, json, 'json', 'in JetStream'),
       collectorContestant(stack, programs, 'memory', json, 'json'),
       collectorContestant(stack, programs, 'file', json, 'json'),
       collectorContestant(stack, programs, 'none', json, 'json'),
@@ -158,27 +162,50 @@ const measureProcess = (programs: Programs): Promise<PeerRow[]> =>
     return alternate(wantedOf(contestants));
   });
 
-const minuteMs = 60_000;
+const lateLoad = 'points up to 60 s late';
 
 /** Points of producers that send once a minute. The usual ones are up to five seconds old; both are of 64,000 hosts. */
 const measureLate = (programs: Programs): Promise<PeerRow[]> =>
   withStack('process', async (stack) => {
-    const contest = 'push, points up to 60 s late';
+    const contest = `push, ${lateLoad}`;
+    const load = pointLoads[lateLoad];
     const contestants = [
-      await ownContestant(stack, 'push', contest, 'in JetStream', minuteMs),
-      telegrafContestant(stack, programs, 'memory', contest, minuteMs),
+      await ownPoints(stack, contest, 'in JetStream', load),
+      telegrafContestant(stack, programs, 'memory', contest, load, 'late'),
     ];
+    return alternate(wantedOf(contestants));
+  });
+
+/** The loads of users that a peer takes as they are; it keeps them in memory. Usual loads and late points have rows of their own. */
+const measureLoads = (programs: Programs): Promise<PeerRow[]> =>
+  withStack('process', async (stack) => {
+    const contestants: Contestant[] = [];
+    for (const [name, load] of Object.entries(pointLoads)) {
+      if (load === usualPoints || name === lateLoad) continue;
+      const contest = `push, ${name}`;
+      contestants.push(
+        await ownPoints(stack, contest, 'in JetStream', load),
+        telegrafContestant(stack, programs, 'memory', contest, load, name),
+      );
+    }
+    for (const [contest, load] of Object.entries(spanLoads)) {
+      if (load === usualSpans) continue;
+      contestants.push(
+        await ownItems(stack, { ...protobuf, load }, contest, 'in JetStream'),
+        collectorContestant(stack, programs, 'memory', { ...protobuf, load }, contest),
+      );
+    }
     return alternate(wantedOf(contestants));
   });
 
 const measurePower = (programs: Programs): Promise<PeerRow[]> =>
   withStack('power', async (stack) => {
     const contestants = [
-      await ownContestant(stack, 'push', 'push, power', 'on disk (fsync)'),
+      await ownPoints(stack, 'push, power', 'on disk (fsync)'),
       telegrafContestant(stack, programs, 'disk', 'push, power'),
-      await ownContestant(stack, protobuf, 'protobuf, power', 'on disk (fsync)'),
+      await ownItems(stack, protobuf, 'protobuf, power', 'on disk (fsync)'),
       collectorContestant(stack, programs, 'file_fsync', protobuf, 'protobuf, power'),
-      await ownContestant(stack, json, 'json, power', 'on disk (fsync)'),
+      await ownItems(stack, json, 'json, power', 'on disk (fsync)'),
       collectorContestant(stack, programs, 'file_fsync', json, 'json, power'),
     ];
     return alternate(wantedOf(contestants));
@@ -247,6 +274,7 @@ const programs: Programs = { collector: await buildCollector(), telegraf: await 
 const rows = [
   ...(parts.includes('process') ? await measureProcess(programs) : []),
   ...(parts.includes('late') ? await measureLate(programs) : []),
+  ...(parts.includes('loads') ? await measureLoads(programs) : []),
   ...(parts.includes('power') ? await measurePower(programs) : []),
 ];
 const kills = parts.includes('kills') ? await measureKills(programs, (line) => say(`  ${line}`)) : [];

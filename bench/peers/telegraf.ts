@@ -13,10 +13,20 @@ export const telegrafMeaning: Readonly<Record<TelegrafBuffer, string>> = {
 
 export const telegrafTable = 'peer_points';
 
-/** Columns for Telegraf's flattened names; no upsert: it has no key that identifies a repeat. */
-export const telegrafTableSql = `CREATE TABLE IF NOT EXISTS ${telegrafTable} (
+const metricColumns = (columns: number | undefined): string[] =>
+  columns === undefined
+    ? ['metrics_cpu_load', 'metrics_memory_usage']
+    : Array.from({ length: columns }, (_, index) => `metrics_metric_${index}`);
+
+/**
+ * Columns for Telegraf's flattened names, of the usual metrics or of so many; no upsert: it has no key that identifies a
+ * repeat.
+ */
+export const telegrafTableSql = (columns?: number): string => `CREATE TABLE IF NOT EXISTS ${telegrafTable} (
   timestamp TIMESTAMP, target SYMBOL, dimension_module SYMBOL, dimension_location SYMBOL, dimension_host SYMBOL,
-  metrics_cpu_load DOUBLE, metrics_memory_usage DOUBLE
+  ${metricColumns(columns)
+    .map((name) => `${name} DOUBLE`)
+    .join(', ')}
 ) TIMESTAMP(timestamp) PARTITION BY DAY WAL`;
 
 const output = (buffer: TelegrafBuffer, questdbUrl: string): string => {

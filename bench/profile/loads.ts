@@ -1,4 +1,5 @@
 import type { Stack } from '../../test/support/stack/stack.ts';
+import { usualPoints } from '../point-loads.ts';
 import type { Subject } from '../rate.ts';
 import { type OtlpSignal, type OtlpWay, otlpSignals, otlpSubject, pushSubject } from '../subjects.ts';
 
@@ -7,7 +8,7 @@ export type NamedLoad = { readonly items: string; readonly open: (stack: Stack) 
 
 const pointsLoad = (points: number, connections: number): NamedLoad => ({
   items: 'points',
-  open: (stack) => pushSubject(stack, 'profile', points, connections),
+  open: (stack) => pushSubject(stack, 'profile', { ...usualPoints, points, connections }),
 });
 
 const ways: readonly OtlpWay[] = ['json', 'protobuf', 'grpc'];

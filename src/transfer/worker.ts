@@ -120,7 +120,15 @@ export const createWorker = <E>(options: WorkerOptions, deps: WorkerDependencies
     held.bytes >= options.heldBytesMax;
   const { writeIntervalMs: intervalMs, writeIntervalMsMax: intervalMsMax } = options;
   const { isUnhurried = false } = deps.sink;
-  const pace = createWritePace({ intervalMs, intervalMsMax, isUnhurried, elapsed, isEnough });
+  let arrived = 0;
+  const pace = createWritePace({
+    intervalMs,
+    intervalMsMax,
+    isUnhurried,
+    elapsed,
+    isEnough,
+    arrived: () => arrived,
+  });
   const loop = createWriteLoop({
     hasWork: () => held.gathered.messages > 0,
     round: async () => {
@@ -152,6 +160,7 @@ export const createWorker = <E>(options: WorkerOptions, deps: WorkerDependencies
   return {
     take: (delivery) => {
       if (!stages.take(delivery)) return;
+      arrived++;
       loop.start();
       if (isEnough()) pace.hurry();
     },

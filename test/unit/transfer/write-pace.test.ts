@@ -1,13 +1,13 @@
-import { describe, expect, it, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { createWritePace } from '../../../src/transfer/write-pace.ts';
 
-const [leastMs, mostMs] = [100, 600];
+const [leastMs, mostMs, tookMs] = [100, 600, 90];
 
 /** A pace whose writes are always whole, so that none waits, on a clock of the test. */
 const open = (intervalMsMax = mostMs) => {
   let now = 0;
   const pace = createWritePace({
-    ...{ intervalMs: leastMs, intervalMsMax, elapsed: () => now, isEnough: () => true },
+    ...{ intervalMs: leastMs, intervalMsMax, elapsed: () => now, isEnough: () => true, arrived: () => 0 },
   });
   /** Writes that begin this far apart and take this long; returns the interval after each. */
   const write = async (count: number, everyMs: number, tookMs: number): Promise<number[]> => {
@@ -60,7 +60,10 @@ describe('an unhurried pace', () => {
     try {
       const elapsed = (): number => performance.now();
       const limits = { intervalMs: leastMs, intervalMsMax: mostMs };
-      const pace = createWritePace({ ...limits, isUnhurried: true, elapsed, isEnough: () => false });
+      // Messages arrive all the time.
+      let count = 0;
+      const arrived = (): number => count++;
+      const pace = createWritePace({ ...limits, isUnhurried: true, elapsed, isEnough: () => false, arrived });
       await pace.untilDue();
       pace.done();
       const found: number[] = [];
@@ -89,5 +92,54 @@ describe('an unhurried pace', () => {
       ...[100, 100, 100, 100, 100, 600, 600],
       ...[150, 100, 100],
     ]);
+  });
+});
+
+describe('a grown interval', () => {
+  beforeEach(() => {
+    vi.useFakeTimers();
+  });
+  afterEach(() => {
+    vi.useRealTimers();
+  });
+
+  /** A pace with an interval of 600 ms, right after a write; returns how long the next one waits while a message arrives every so often. */
+  const waited = async (messageEveryMs: number): Promise<number> => {
+    let arrived = 0;
+    let isEnough = true;
+    const elapsed = (): number => Date.now();
+    const pace = createWritePace({
+      ...{
+        intervalMs: leastMs,
+        intervalMsMax: mostMs,
+        elapsed,
+        isEnough: () => isEnough,
+        arrived: () => arrived,
+      },
+    });
+    for (let write = 0; write < 6; write++) {
+      await pace.untilDue();
+      await vi.advanceTimersByTimeAsync(tookMs);
+      pace.done();
+    }
+    expect(pace.intervalMs).toBe(mostMs);
+    isEnough = false;
+    const messages = setInterval(() => arrived++, messageEveryMs);
+    const startedAt = elapsed();
+    let waitedMs: number | undefined;
+    void pace.untilDue().then(() => {
+      waitedMs = elapsed() - startedAt;
+    });
+    await vi.advanceTimersByTimeAsync(2 * mostMs);
+    clearInterval(messages);
+    return waitedMs ?? Number.NaN;
+  };
+
+  it('is waited for while messages arrive', async () => {
+    expect(await waited(20)).toBe(mostMs - tookMs);
+  });
+
+  it('ends once none has arrived for the least interval: nothing more would be written with it', async () => {
+    expect(await waited(10 * mostMs)).toBe(leastMs);
   });
 });
