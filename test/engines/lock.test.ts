@@ -1,7 +1,7 @@
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { closeSync } from 'node:fs';
-import { readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { readdir, readFile, readlink, rm, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { createInterface } from 'node:readline';
 import { describe, expect, it, onTestFinished } from 'vitest';
@@ -126,10 +126,16 @@ describe('the lock of a data folder', () => {
   it('leaves no open file where another process has it', async () => {
     const folder = await tempFolder();
     const lock = await lockFolder(folder);
-    const open = async (): Promise<number> => (await readdir('/proc/self/fd')).length;
+    const files = '/proc/self/fd';
+    /** Those of this folder: other files of tests share the process. */
+    const open = async (): Promise<string[]> => {
+      const targets = (await readdir(files)).map((name) => readlink(join(files, name)).catch(() => ''));
+      return (await Promise.all(targets)).filter((target) => target.startsWith(folder));
+    };
     const before = await open();
+    expect(before).toHaveLength(1);
     await expect(lockFolder(folder)).rejects.toThrow(FolderInUseError);
-    expect(await open()).toBe(before);
+    expect(await open()).toEqual(before);
     lock.release();
     expect(() => closeSync(lock.fd)).toThrow(/EBADF/);
   });

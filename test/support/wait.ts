@@ -1,5 +1,5 @@
-/** The pause after a look grows: short waits end at once, and long ones ask the engines five times a second. */
-const pauses = { firstMs: 20, growth: 1.2, lastMs: 200 };
+/** The pause after a look grows: short waits end at once, and long ones ask the engines ten times a second. */
+const pauses = { firstMs: 20, growth: 1.2, lastMs: 100 };
 
 /** Waits until `check` answers something other than undefined or false; throws with `what` when the bound has passed. */
 export const waitFor = async <T>(

@@ -8,7 +8,7 @@ import type { RoleName } from '../../../src/embedded/role.ts';
 import { pipelines } from '../../../src/model/signals.ts';
 import { waitFor } from '../wait.ts';
 import { type FolderHook, makeTables, startEngines, type TestEngines } from './engines.ts';
-import { fetchEngine } from './fetch-engine.ts';
+import { askEngine } from './fetch-engine.ts';
 import { takePorts } from './ports.ts';
 import { isWell, readyzOf } from './readiness.ts';
 
@@ -359,9 +359,8 @@ export const startStack = async (options: StackOptions = {}): Promise<Stack> => 
     return { status: response.status, body: await response.json() };
   };
   const query = async (sql: string): Promise<QueryAnswer> => {
-    const response = await fetchEngine(`${engines.questdb.url}/exec?query=${encodeURIComponent(sql)}`);
-    const text = await response.text();
-    if (!response.ok) throw new Error(`${sql}: ${text}`);
+    const { status, text } = await askEngine(`${engines.questdb.url}/exec?query=${encodeURIComponent(sql)}`);
+    if (status !== 200) throw new Error(`${sql}: ${text}`);
     const answer: QueryAnswer = JSON.parse(text);
     return answer;
   };
@@ -409,15 +408,9 @@ export const startStack = async (options: StackOptions = {}): Promise<Stack> => 
     ready,
     query,
     spansQuery: async (sql) => {
-      const response = await fetchEngine(
-        `${engines.clickhouse.url}/?output_format_json_quote_64bit_integers=1`,
-        {
-          method: 'POST',
-          body: `${sql} FORMAT JSONEachRow`,
-        },
-      );
-      const text = await response.text();
-      if (!response.ok) throw new Error(`${sql}: ${text}`);
+      const url = `${engines.clickhouse.url}/?output_format_json_quote_64bit_integers=1`;
+      const { status, text } = await askEngine(url, `${sql} FORMAT JSONEachRow`);
+      if (status !== 200) throw new Error(`${sql}: ${text}`);
       return text
         .split('\n')
         .filter((line) => line !== '')
