@@ -10,8 +10,8 @@ import { pushSubject } from './subjects.ts';
 
 const pacedPerSecond = 250;
 const pacedConnections = 16;
-/** A young process compiles its code, and metadata makes its first looks. */
-const warmSeconds = 10;
+/** A young process compiles its code, metadata makes its first looks, and LEDGER is written less often after half a minute. */
+const warmSeconds = { paced: 60, full: 5 };
 
 /** With metadata, whose looks belong to the cost of the account. */
 export const withMetadata = (subject: Subject, stack: Stack): Subject => ({
@@ -38,7 +38,7 @@ export const costRow = (
 };
 
 const measureFull = async (subject: Subject, seconds: number): Promise<Row> => {
-  const rate = await measureRate(subject, seconds, warmSeconds / 2);
+  const rate = await measureRate(subject, seconds, warmSeconds.full);
   return {
     ...lineRow('cost', [rate]),
     ...costRow('cost, full load of single points', rate.acknowledged, seconds, rate.usage.cpu),
@@ -48,7 +48,7 @@ const measureFull = async (subject: Subject, seconds: number): Promise<Row> => {
 const measurePaced = async (subject: Subject, seconds: number): Promise<Row> => {
   const { visible } = subject;
   if (visible === undefined) throw new Error('a line shows what it stores');
-  await sendPaced(subject.load(), pacedPerSecond, warmSeconds);
+  await sendPaced(subject.load(), pacedPerSecond, warmSeconds.paced);
   const before = await visible();
   const usageSince = startUsage(subject.processes());
   const { latencies, failed } = await sendPaced(subject.load(), pacedPerSecond, seconds);

@@ -295,26 +295,44 @@ export type MessagePlace = { readonly sequence: number; readonly life: number; r
 const nameOf = ({ life, serial, sequence }: MessagePlace): string =>
   life === 0 ? `sequence ${sequence}` : `${life}.${serial}`;
 
+/** Places that one query names: they travel in its address, whose length ClickHouse limits. */
+const placesMax = 5_000;
+
+const inParts = async <R>(
+  messages: readonly MessagePlace[],
+  read: (params: {
+    readonly lives: number[];
+    readonly serials: number[];
+    readonly sequences: number[];
+  }) => Promise<R[]>,
+): Promise<R[]> => {
+  const found: R[] = [];
+  for (let at = 0; at < messages.length; at += placesMax) {
+    const part = messages.slice(at, at + placesMax);
+    const params = {
+      lives: part.map(({ life }) => life),
+      serials: part.map(({ serial }) => serial),
+      sequences: part.map(({ sequence }) => sequence),
+    };
+    found.push(...(await read(params)));
+  }
+  return found;
+};
+
 /** Those of these messages that have no line. Throws the Faults of ClickHouse. */
 export const withoutLine = async <M extends MessagePlace>(
   clickhouse: Clickhouse,
   stream: string,
   messages: readonly M[],
 ): Promise<M[]> => {
-  if (messages.length === 0) return [];
-  const rows = await clickhouse.rows(
-    placeRow,
-    `SELECT DISTINCT life, serial, sequence FROM ${database}.ingest_settled
-     WHERE stream = {stream:String} AND ((life, serial) IN arrayZip({lives:Array(UInt32)}, {serials:Array(UInt64)})
-       OR (life = 0 AND sequence IN {sequences:Array(UInt64)}))`,
-    {
-      params: {
-        stream,
-        lives: messages.map(({ life }) => life),
-        serials: messages.map(({ serial }) => serial),
-        sequences: messages.map(({ sequence }) => sequence),
-      },
-    },
+  const rows = await inParts(messages, (places) =>
+    clickhouse.rows(
+      placeRow,
+      `SELECT DISTINCT life, serial, sequence FROM ${database}.ingest_settled
+       WHERE stream = {stream:String} AND ((life, serial) IN arrayZip({lives:Array(UInt32)}, {serials:Array(UInt64)})
+         OR (life = 0 AND sequence IN {sequences:Array(UInt64)}))`,
+      { params: { stream, ...places } },
+    ),
   );
   const settled = new Set(rows.map(nameOf));
   return messages.filter((message) => !settled.has(nameOf(message)));
@@ -328,18 +346,13 @@ export const readDoubtful = async (
   stream: string,
   messages: readonly MessagePlace[],
 ): Promise<(message: MessagePlace) => boolean> => {
-  if (messages.length === 0) return () => false;
-  const rows = await clickhouse.rows(
-    serialRow,
-    `SELECT DISTINCT life, serial FROM ${database}.ingest_doubtful
-     WHERE stream = {stream:String} AND (life, serial) IN arrayZip({lives:Array(UInt32)}, {serials:Array(UInt64)})`,
-    {
-      params: {
-        stream,
-        lives: messages.map(({ life }) => life),
-        serials: messages.map(({ serial }) => serial),
-      },
-    },
+  const rows = await inParts(messages, ({ lives, serials }) =>
+    clickhouse.rows(
+      serialRow,
+      `SELECT DISTINCT life, serial FROM ${database}.ingest_doubtful
+       WHERE stream = {stream:String} AND (life, serial) IN arrayZip({lives:Array(UInt32)}, {serials:Array(UInt64)})`,
+      { params: { stream, lives, serials } },
+    ),
   );
   const doubtful = new Set(rows.map(({ life, serial }) => `${life}.${serial}`));
   return ({ life, serial }) => doubtful.has(`${life}.${serial}`);

@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Bus } from '../bus/connection.ts';
 import { lookAtQueue } from '../bus/orphaned-messages.ts';
 import { createStreamReader, type StreamReader } from '../bus/stream-reader.ts';
-import { beginOf, isConsumerMissing, isStreamMissing, readStream } from '../bus/stream-state.ts';
+import { readStream } from '../bus/stream-state.ts';
 import type { Orphan } from '../dead-letters/orphans.ts';
 import { Fault } from '../model/fault.ts';
 import type { Clickhouse } from '../stores/clickhouse/client.ts';
@@ -30,14 +30,12 @@ import { type FoundDifferences, openFoundDifferences } from './found.ts';
 import { readHeldMessages } from './held-messages.ts';
 import { type MissingRecords, readMissingRecords } from './missing-records.ts';
 import { sumOrphans } from './orphan-sums.ts';
+import { type AccountedStream, queueOf } from './queue-state.ts';
 import { hasRefusedLines } from './refused-lines.ts';
 import type { StoreDifference } from './store-compare.ts';
 import { addStoreFindings, mergeFindings, type StoreLook } from './store-look.ts';
 import { readToldLosses } from './told-doubtful.ts';
 import { createUncounted, isOfGaps, type Uncounted } from './uncounted.ts';
-
-/** A stream whose messages are accounted for, and its consumer. */
-export type AccountedStream = { readonly name: string; readonly consumer: string };
 
 export type LookDependencies = {
   readonly bus: Bus;
@@ -61,8 +59,9 @@ export type Look = () => Promise<number>;
 const firstWindowSeconds = 48 * 3_600;
 const windowSeconds = 2 * 3_600;
 const quietSeconds = 60;
-/** Messages of a stream that are read one by one, to name those that wait. */
+/** Messages of a stream that are read one by one, to name those that wait: of a longer queue only where it lacks some. */
 const heldMax = 5_000;
+const heldOfLossMax = 100_000;
 const minutesPerLook = 240;
 /** Minutes with something on its way are compared again after this time, even without a change. */
 const pendingEveryMs = 30_000;
@@ -82,36 +81,13 @@ type StreamLook = {
 /** What the looks remember of a minute of a stream. */
 type MinuteState = { seen: string; compared: string; comparedAt: number; isPending: boolean };
 
-const gone: Queue = { exists: false, begin: 1, first: 0, last: 0, messages: 0, floor: 0, end: 0 };
-
-const queueOf = async (bus: Bus, { name, consumer }: AccountedStream): Promise<Queue> => {
-  try {
-    const look = await lookAtQueue(bus, name, consumer);
-    return {
-      exists: true,
-      begin: look.begin,
-      first: look.firstSequence,
-      last: look.lastSequence,
-      end: look.lastSequence,
-      messages: look.messages,
-      // A consumer of an empty stream may know no floor yet.
-      floor: Math.max(look.ackFloor, look.begin - 1),
-    };
-  } catch (error) {
-    if (isStreamMissing(error)) return gone;
-    if (!isConsumerMissing(error)) throw error;
-    const { stream } = await readStream(bus, name);
-    const { first_seq: first, last_seq: last, messages } = stream.state;
-    const begin = beginOf(stream.config);
-    return { exists: true, begin, first, last, messages, floor: begin - 1, end: last };
-  }
-};
-
 class Looks {
   private readonly deps: LookDependencies;
   private readonly reader: StreamReader;
   private readonly minutes = new Map<string, MinuteState>();
   private readonly queues = new Map<string, Queue>();
+  /** Streams with a long queue that does not move and that lacks messages. */
+  private readonly lacking = new Set<string>();
   private readonly uncounted: Uncounted;
   private readonly silent = new Map<
     string,
@@ -161,6 +137,7 @@ class Looks {
         held: held === undefined ? undefined : await withoutLine(clickhouse, name, held),
       };
       await this.compare(name, look, outlines, found);
+      await this.noteLacking(name, queue);
       this.queues.set(name, queue);
     }
     this.isFirst &&= this.isLimited;
@@ -200,11 +177,26 @@ class Looks {
     const stuck = isBelow
       ? await readHeldMessages(this.reader, name, queue.first, Math.min(before.floor, queue.floor), heldMax)
       : [];
-    const isHalted = before !== undefined && before.floor === queue.floor && queue.messages <= heldMax;
-    const held = isHalted
-      ? await readHeldMessages(this.reader, name, queue.first, queue.last, heldMax)
-      : undefined;
+    const isHalted = before !== undefined && before.floor === queue.floor;
+    const most = this.lacking.has(name) ? heldOfLossMax : heldMax;
+    const held =
+      isHalted && queue.messages <= most
+        ? await readHeldMessages(this.reader, name, queue.first, queue.last, most)
+        : undefined;
     return { queue, stuck: stuck ?? [], held };
+  }
+
+  /**
+   * Notes whether a long queue lacks messages: sequences beyond its floor that are neither there nor settled. To be called once all lines of
+   * before the look are in ClickHouse: it never finds one too many.
+   */
+  private async noteLacking(stream: string, queue: Queue): Promise<void> {
+    this.lacking.delete(stream);
+    const { exists, floor, last, messages } = queue;
+    const isHalted = this.queues.get(stream)?.floor === floor;
+    if (!exists || !isHalted || messages <= heldMax || messages > heldOfLossMax) return;
+    const settled = await countSequences(this.deps.clickhouse, stream, floor + 1, last);
+    if (messages + settled < last - floor) this.lacking.add(stream);
   }
 
   /** Waits until every line that LEDGER holds now is in ClickHouse. Returns how long, in ms. */

@@ -39,6 +39,9 @@ export type UncountedDependencies = {
   readonly now: () => number;
 };
 
+/** Sequences from one to another, both included, and what of them. */
+type Stretch = { readonly first: number; readonly last: number; readonly messages: number };
+
 type State = {
   /** Gaps are counted from here on. */
   readonly start: number;
@@ -48,14 +51,15 @@ type State = {
   last: number;
   /** Sequences that no message ever had, both included: between the last one of a stream and the first of the one made after it. */
   readonly never: { first: number; last: number };
-  /** Gaps up to here are in `gaps`. */
+  /** Gaps up to here are counted. */
   origin: number;
-  gaps: number;
+  /** Stretches that were counted at once and have gaps. */
+  readonly gaps: Stretch[];
   /** Messages that were reported, by the minute of their report, the latest last. */
   readonly reported: Map<number, number>;
   readonly floors: { at: number; floor: number }[];
-  /** By minute: messages that the comparison found lost, and the last sequence of its lines. */
-  readonly lost: Map<number, { readonly messages: number; readonly last: number }>;
+  /** By minute: messages that the comparison found lost, among the sequences of its lines. */
+  readonly lost: Map<number, Stretch>;
   readonly pendingFirst: Map<number, number>;
 };
 
@@ -70,15 +74,17 @@ const sum = (counts: Iterable<number>): number => {
 
 /** The losses and the waiting minutes that the comparison knows now. */
 const note = (state: State, { heads, minutes, pending, lost }: Compared): void => {
-  const lastOf = new Map<number, number>();
-  for (const { minute, sequenceLast } of heads)
-    lastOf.set(minute, Math.max(sequenceLast, lastOf.get(minute) ?? 0));
+  const stretchOf = new Map<number, { first: number; last: number }>();
+  for (const { minute, sequenceFirst, sequenceLast } of heads) {
+    const { first, last } = stretchOf.get(minute) ?? { first: sequenceFirst, last: 0 };
+    stretchOf.set(minute, { first: Math.min(first, sequenceFirst), last: Math.max(last, sequenceLast) });
+  }
   for (const minute of minutes) {
+    const { first, last } = stretchOf.get(minute) ?? { first: 0, last: 0 };
     // A loss of before the start has no gap among the counted ones: it would hide another.
-    const last = lastOf.get(minute) ?? 0;
     const messages = last > state.start ? (lost.get(minute) ?? 0) : 0;
     if (messages === 0) state.lost.delete(minute);
-    else state.lost.set(minute, { messages, last });
+    else state.lost.set(minute, { messages, first, last });
     state.pendingFirst.delete(minute);
   }
   for (const { minute, sequenceFirst } of heads) {
@@ -114,12 +120,24 @@ const endOf = (state: State, { floor }: Queue, now: number): number => {
   return Math.min(old.floor, floor, ...[...state.pendingFirst.values()].map((first) => first - 1));
 };
 
+/**
+ * How many gaps a loss explains. The line of a settled message may have been deleted after its sequence was counted: the comparison takes
+ * it for lost, and there is no gap.
+ */
+const explainedBy = ({ first, last, messages }: Stretch, { gaps, origin }: State): number => {
+  if (last > origin) return messages;
+  const near = gaps.filter((gap) => gap.first <= last && gap.last >= first);
+  return Math.min(messages, sum(near.map((gap) => gap.messages)));
+};
+
 /** Reports what no line explains; withdraws, the latest first, what a line explains by now. Returns the minutes that changed. */
-const report = ({ reported, gaps, lost, origin }: State, minute: number): Set<number> => {
+const report = (state: State, minute: number): Set<number> => {
+  const { reported, lost, origin } = state;
+  const gaps = sum(state.gaps.map(({ messages }) => messages));
   const losses = [...lost.values()];
-  const explained = sum(losses.map(({ messages }) => messages));
+  const explained = sum(losses.map((loss) => explainedBy(loss, state)));
   // A loss whose gaps are not counted yet explains none of the counted ones.
-  const inGaps = sum(losses.filter(({ last }) => last <= origin).map(({ messages }) => messages));
+  const inGaps = sum(losses.filter(({ last }) => last <= origin).map((loss) => explainedBy(loss, state)));
   const before = sum(reported.values());
   const changed = new Set<number>();
   const found = gaps - explained - before;
@@ -151,7 +169,7 @@ export const createUncounted = ({ countSequences, elapsed, now }: UncountedDepen
       last,
       never: { first: 0, last: -1 },
       origin: floor,
-      gaps: 0,
+      gaps: [],
       reported: new Map(),
       floors: [],
       lost: new Map(),
@@ -172,7 +190,8 @@ export const createUncounted = ({ countSequences, elapsed, now }: UncountedDepen
         const there = compared.stuck.filter(({ sequence }) => sequence >= first && sequence <= end).length;
         const known = await countSequences(stream, first, end);
         const never = countNever(state, first, end);
-        state.gaps += Math.max(0, end - state.origin - never - known - there);
+        const messages = end - state.origin - never - known - there;
+        if (messages > 0) state.gaps.push({ first, last: end, messages });
         state.origin = end;
       }
       const changed = report(state, 60 * Math.floor(now() / 60_000) + middleSeconds);

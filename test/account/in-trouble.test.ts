@@ -95,6 +95,27 @@ describe('a loss is seen with its number', () => {
     expect(await on.unexpected()).toEqual([]);
   });
 
+  it('in a long queue that does not move', async () => {
+    const report = await on.stack.createReport('in a long queue');
+    await on.settled();
+    const { streams, consumers } = await on.bus.manager();
+    await consumers.pause('METRICS', 'questdb', new Date(Date.now() + 3_600_000));
+    const load = startLoad(report, 16);
+    const waiting = async (): Promise<number> => (await on.stack.streamState('METRICS')).messages;
+    await waitFor('a long queue', 120_000, async () => (await waiting()) > 6_000);
+    const taken = await load.end();
+    await on.received(report, taken);
+    const { last_seq: last } = await on.stack.streamState('METRICS');
+    const startedAt = performance.now();
+    for (let back = 0; back < 7; back++) await streams.deleteMessage('METRICS', last - 3 * back);
+    const expected = [{ kind: 'lost_in_the_stream', stream: 'METRICS', items: 7, messages: 7 }];
+    await on.seen('7 messages deleted from a long queue', report, expected, startedAt);
+    await consumers.resume('METRICS', 'questdb');
+    await on.settled();
+    await on.seen('the same once it moves', report, expected, performance.now());
+    expect(await on.account(report)).toMatchObject({ stored: taken - 7, lost: 7, in_flight: 0 });
+  });
+
   it('at full load of single points, while transfer is stopped', async () => {
     const report = await on.stack.createReport('under load');
     await on.settled();

@@ -91,6 +91,20 @@ describe('the gaps of a stream', () => {
     expect(await look(105)).toBe(5);
   });
 
+  it('are not hidden by messages whose lines were deleted after they were counted', async () => {
+    const { settle, look } = open();
+    settle(1, 110);
+    await look(100);
+    await look(110);
+    await look(110);
+    // The comparison takes them for lost, until their records explain them.
+    const withoutLines = { heads: [lineOf(101, 110)], minutes: [minute], lost: new Map([[minute, 4]]) };
+    expect(await look(110, withoutLines)).toBe(0);
+    settle(112, 120);
+    await look(120);
+    expect(await look(120)).toBe(1);
+  });
+
   it('are not judged beyond the first PubAck of a minute that still waits', async () => {
     const { look } = open();
     await look(100);
