@@ -1,6 +1,6 @@
 import type { Page } from 'playwright-core';
 import { expect, it, onTestFinished } from 'vitest';
-import { axeFindings, logInByLink, useBrowser } from '../support/console/browser.ts';
+import { askAdmin, axeFindings, logInByLink, useBrowser } from '../support/console/browser.ts';
 import { changeRole } from '../support/console/console-stack.ts';
 import { newReport, pushPoints } from '../support/console/senders.ts';
 
@@ -107,6 +107,13 @@ it('a paused line stands, and continues', async () => {
   await page.getByText('Paused.', { exact: false }).waitFor({ state: 'detached' });
 });
 
+/** Shows the line of the stack as `change` makes it, and no other one after it. */
+const showLine = async (page: Page, change: (line: { streams: object[] }) => object): Promise<void> => {
+  const line = JSON.parse((await askAdmin('GET', '/api/v1/line')).body);
+  await page.route('**/api/v1/live*', (route) => route.abort());
+  await page.route('**/api/v1/line', (route) => route.fulfill({ json: change(line) }));
+};
+
 /** In the page: texts of the drawing that leave their box, and what the drawing cuts off. */
 const outside = `(() => {
   const drawing = document.querySelector('svg.drawing');
@@ -118,7 +125,7 @@ const outside = `(() => {
     if (x < view.x + 1 || x + frame.width > view.x + view.width - 1) found.push('a box at ' + x + ' is cut');
     for (const text of box.querySelectorAll('text')) {
       const { x: left, width } = text.getBBox();
-      if (left < 2 || left + width > frame.width - 2) found.push(text.textContent);
+      if (width > 0 && (left < 2 || left + width > frame.width - 2)) found.push(text.textContent);
     }
   }
   return found;
@@ -126,13 +133,8 @@ const outside = `(() => {
 
 it('each text of the drawing stays in its box, also where a stream waits for days, and no box is cut', async () => {
   const page = await browser.page();
-  await page.route('**/api/v1/live*', (route) => route.abort());
-  await page.route('**/api/v1/line', async (route) => {
-    const response = await route.fetch();
-    const line: { streams: object[] } = await response.json();
-    const long = { messages: 12_345, oldest_age_seconds: 29 * 86_400 + 23 * 3_600, fill: 1, state: 'read' };
-    await route.fulfill({ json: { ...line, streams: line.streams.map((each) => ({ ...each, ...long })) } });
-  });
+  const long = { messages: 12_345, oldest_age_seconds: 29 * 86_400 + 23 * 3_600, fill: 1, state: 'read' };
+  await showLine(page, (line) => ({ ...line, streams: line.streams.map((each) => ({ ...each, ...long })) }));
   await logInByLink(page);
   await page.getByRole('img', { name: /^The line: / }).waitFor();
   expect(await page.locator('.drawing').textContent()).toMatch(/oldest 29 d/);
@@ -141,11 +143,7 @@ it('each text of the drawing stays in its box, also where a stream waits for day
 
 it('an account that cannot be read now is not said to add up', async () => {
   const page = await browser.page();
-  await page.route('**/api/v1/live*', (route) => route.abort());
-  await page.route('**/api/v1/line', async (route) => {
-    const line: object = await (await route.fetch()).json();
-    await route.fulfill({ json: { ...line, account_why: 'no answer from ClickHouse' } });
-  });
+  await showLine(page, (line) => ({ ...line, account_why: 'no answer from ClickHouse' }));
   await logInByLink(page);
   await page.getByText('The books could not be read', { exact: false }).waitFor();
   expect(await page.getByText('adds up', { exact: true }).count()).toBe(0);

@@ -123,13 +123,7 @@ export const addressOf = <P extends PathOf<'get'>>(path: P, ...[input]: Rest<P, 
   return filled(path, values) + queryText(query);
 };
 
-/** Calls an operation: its JSON and its ETag. */
-export const call = async <M extends Method, P extends PathOf<M>>(
-  method: M,
-  path: P,
-  ...[input]: Rest<P, M>
-): Promise<{ data: Answer<P, M>; etag: string | undefined }> => {
-  const given = partsOf(input);
+const request = async (method: Method, path: string, given: Loose) => {
   const response = await send(filled(path, given.path ?? {}) + queryText(given.query), {
     method: method.toUpperCase(),
     ...(given.signal === undefined ? {} : { signal: given.signal }),
@@ -143,6 +137,20 @@ export const call = async <M extends Method, P extends PathOf<M>>(
   return { data: await response.json(), etag: response.headers.get('ETag') ?? undefined };
 };
 
+/** Calls an operation: its JSON and its ETag. */
+export const call = <M extends Method, P extends PathOf<M>>(
+  method: M,
+  path: P,
+  ...[input]: Rest<P, M>
+): Promise<{ data: Answer<P, M>; etag: string | undefined }> => request(method, path, partsOf(input));
+
 /** The JSON of a GET. */
-export const get = async <P extends PathOf<'get'>>(path: P, ...rest: Rest<P, 'get'>): Promise<Answer<P>> =>
-  (await call<'get', P>('get', path, ...rest)).data;
+export const get = async <P extends PathOf<'get'>>(path: P, ...[input]: Rest<P, 'get'>): Promise<Answer<P>> =>
+  (await request('get', path, partsOf(input))).data;
+
+/** The same until the signal aborts it. */
+export const read = async <P extends PathOf<'get'>>(
+  path: P,
+  input: Input<P, 'get'>,
+  signal: AbortSignal,
+): Promise<Answer<P>> => (await request('get', path, { ...partsOf(input), signal })).data;

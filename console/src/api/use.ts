@@ -1,5 +1,5 @@
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
-import { ApiError } from './client.ts';
+import { type Answer, ApiError, type Input, type PathOf, read } from './client.ts';
 
 /** What is loaded, being loaded or failed. While it is loaded again, the former data stays. */
 export type Resource<T> = {
@@ -17,7 +17,7 @@ const unreachableEveryMs = 5_000;
 
 /**
  * Loads by `load` when `key` changes, and again every `everyMs` while the tab is visible. A load that is no longer wanted is
- * aborted. For instance `useLoad(dataId, (signal) => get('/api/v1/…', { path, query, signal }))`.
+ * aborted. `useGet` does it for one path of the API.
  */
 export const useLoad = <T>(
   key: string,
@@ -68,6 +68,14 @@ export const useLoad = <T>(
     reload,
   };
 };
+
+/** Loads the JSON of a path, again when its input changes. For instance `useGet('/api/v1/stores', {}, 30_000)`. */
+export const useGet = <P extends PathOf<'get'>>(
+  path: P,
+  input: Input<P, 'get'>,
+  everyMs?: number,
+): Resource<Answer<P>> =>
+  useLoad(`${path} ${JSON.stringify(input)}`, (signal) => read(path, input, signal), everyMs);
 
 /** Runs an act of the user once at a time: its state, and how to begin it. */
 export const useAct = <A extends unknown[]>(

@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks';
-import { get } from '../../api/client.ts';
-import { useLoad } from '../../api/use.ts';
+
+import { useGet } from '../../api/use.ts';
 import { Figure, Time } from '../../parts/format.tsx';
 import { Hostile } from '../../parts/hostile.tsx';
 import { OwnerLink } from '../../parts/owner-link.tsx';
@@ -26,7 +26,7 @@ const orphanText = (orphan: boolean | null): string => {
 
 const History = ({ sequence, redrives }: { sequence: number; redrives: number }) => {
   const query = { target_kind: 'dead_letter', target_id: String(sequence), limit: 20 };
-  const loaded = useLoad(`history-${sequence}`, (signal) => get('/api/v1/audit', { query, signal }));
+  const loaded = useGet('/api/v1/audit', { query });
   return (
     <>
       <h2>History</h2>
@@ -108,9 +108,7 @@ const Facts = ({ letter }: { letter: Shown }) => (
 
 /** One dead letter: what it holds, why it is one, and what can be done. */
 export const Letter = ({ sequence }: { sequence: number }) => {
-  const loaded = useLoad(String(sequence), (signal) =>
-    get('/api/v1/dead-letters/{id}', { path: { id: sequence }, signal }),
-  );
+  const loaded = useGet('/api/v1/dead-letters/{id}', { path: { id: sequence } });
   const [act, setAct] = useState<Act>();
   const mayRedrive = useAllows('editor');
   const mayPurge = useAllows('admin');

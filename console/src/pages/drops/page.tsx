@@ -2,9 +2,9 @@ import { Choice } from '../../parts/filters.tsx';
 import { plainText } from '../../parts/plain-text.ts';
 import '../outcomes/outcomes.css';
 import { useEffect, useRef, useState } from 'preact/hooks';
-import { get } from '../../api/client.ts';
+
 import { useLive, useLiveState } from '../../api/live.ts';
-import { useLoad } from '../../api/use.ts';
+import { useGet } from '../../api/use.ts';
 import { numberText } from '../../parts/format.tsx';
 import { Failed, Loading } from '../../parts/states.tsx';
 import { TimeRangePicker, useTimeRange } from '../../parts/time-range.tsx';
@@ -36,11 +36,8 @@ const useIsSettling = (): boolean => {
 const useTail = (owner: string, isPaused: boolean) => {
   const [tail, setTail] = useState(emptyTail);
   const isSettling = useIsSettling();
-  const history = useLoad(
-    owner,
-    (signal) => get('/api/v1/drops', { query: { ...ownerQuery(owner), limit: 50 }, signal }),
-    isSettling ? againMs : undefined,
-  );
+  const query = { ...ownerQuery(owner), limit: 50 };
+  const history = useGet('/api/v1/drops', { query }, isSettling ? againMs : undefined);
   const { data } = history;
   const hasHistory = useRef(false);
   useEffect(() => {
@@ -103,9 +100,9 @@ const Past = ({ owner, reason }: { owner: string; reason: string }) => {
   const range = useTimeRange('24h');
   const query = {
     ...ownerQuery(owner),
-    ...(reason === '' ? {} : { reason }),
+    reason: reason || undefined,
     since: range.since,
-    ...(range.until === undefined ? {} : { until: range.until }),
+    until: range.until,
   };
   return <Samples key={`${owner} ${reason} ${range.key}`} query={query} />;
 };

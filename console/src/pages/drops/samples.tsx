@@ -2,8 +2,8 @@ import { useState } from 'preact/hooks';
 import { type Answer, get, type Input } from '../../api/client.ts';
 import { nowSeconds } from '../../api/clock.ts';
 import type { components } from '../../api/schema.d.ts';
-import { useAct, useLoad } from '../../api/use.ts';
-import { textColumn } from '../../parts/columns.tsx';
+import { useAct, useGet, useLoad } from '../../api/use.ts';
+import { column, textColumn } from '../../parts/columns.tsx';
 import { Dialog } from '../../parts/dialog.tsx';
 import { Time, timeText } from '../../parts/format.tsx';
 import { Hostile } from '../../parts/hostile.tsx';
@@ -93,15 +93,16 @@ const columnsOf = (open: (drop: Drop) => void): Column<Drop>[] => [
     cell: ({ at }) => <span class="nowrap">{timeText(at * 1000, { ms: true })}</span>,
     sortBy: ({ at }) => at,
   },
-  { key: 'owner', title: 'Owner', cell: (drop) => ownerText(drop) || '–', sortBy: ownerText },
-  {
-    ...{ key: 'reason', title: 'Reason', sortBy: ({ reason }) => reason },
-    cell: (drop) => (
+  column('Owner', (drop) => ownerText(drop) || '–', ownerText),
+  column(
+    'Reason',
+    (drop) => (
       <button type="button" class="more" aria-haspopup="dialog" onClick={() => open(drop)}>
         {drop.reason}
       </button>
     ),
-  },
+    ({ reason }) => reason,
+  ),
   textColumn('field', 'Field', ({ field }) => field || '–', 40),
   textColumn('value', 'Value', ({ value }) => value || '–', 40),
   textColumn('sender', 'Sender', ({ sender }) => sender || '–', 30),
@@ -139,7 +140,7 @@ type Page = Answer<'/api/v1/drops'>;
 
 /** The samples of a query, newest first, page by page. */
 export const Samples = ({ query }: { query: NonNullable<Input<'/api/v1/drops', 'get'>['query']> }) => {
-  const first = useLoad(JSON.stringify(query), (signal) => get('/api/v1/drops', { query, signal }));
+  const first = useGet('/api/v1/drops', { query });
   const [more, setMore] = useState<readonly Page[]>([]);
   const cursor = (more.at(-1) ?? first.data)?.next_cursor ?? undefined;
   const { run, isRunning, error } = useAct(async () => {

@@ -1,5 +1,5 @@
 import { TableButton } from '../../charts/table-button.tsx';
-import { numberColumn, textColumn } from '../../parts/columns.tsx';
+import { column, numberColumn, textColumn } from '../../parts/columns.tsx';
 import { bytesText, durationText } from '../../parts/figures.ts';
 import { Badge } from '../../parts/states.tsx';
 import { type Column, Table } from '../../parts/table.tsx';
@@ -132,11 +132,7 @@ const BoxOf = ({ box, line }: { box: Box; line: Line }) => {
 
 const streamColumns: readonly Column<Stream>[] = [
   textColumn('stream', 'Stream', ({ stream }) => stream),
-  {
-    key: 'state',
-    title: 'State',
-    cell: (each) => <Badge tone={streamTone(each)}>{streamLines(each)[0]}</Badge>,
-  },
+  column('State', (each) => <Badge tone={streamTone(each)}>{streamLines(each)[0]}</Badge>),
   numberColumn('in', 'Messages in/s', (each) => each.messages_in_per_second),
   numberColumn('messages', 'Messages', ({ messages }) => messages),
   numberColumn('bytes', 'Size', ({ bytes }) => bytes, bytesText),

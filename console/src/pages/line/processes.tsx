@@ -1,4 +1,4 @@
-import { numberColumn, textColumn } from '../../parts/columns.tsx';
+import { column, numberColumn, textColumn } from '../../parts/columns.tsx';
 import { bytesText, durationText, percentText } from '../../parts/format.tsx';
 import { Hostile } from '../../parts/hostile.tsx';
 import { Badge, type Tone } from '../../parts/states.tsx';
@@ -32,12 +32,11 @@ const State = ({ process }: { process: Process }) => {
 
 const processColumns = (at: number): Column<Process>[] => [
   textColumn('role', 'Role', ({ role }) => role),
-  {
-    key: 'state',
-    title: 'State',
-    cell: (process) => <State process={process} />,
-    sortBy: ({ state }) => state,
-  },
+  column(
+    'State',
+    (process) => <State process={process} />,
+    ({ state }) => state,
+  ),
   textColumn('host', 'Host and process', ({ host, pid }) => `${host}:${pid}`, 50),
   textColumn('version', 'Version', ({ version }) => version, 24),
   numberColumn('items', 'Items/s', (each) => (each.role === 'metadata' ? 0 : each.items_per_second)),

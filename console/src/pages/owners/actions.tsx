@@ -1,7 +1,7 @@
 import type { ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
-import { call, get } from '../../api/client.ts';
-import { useLoad } from '../../api/use.ts';
+import { call } from '../../api/client.ts';
+import { useGet } from '../../api/use.ts';
 import { Confirm } from '../../parts/dialog.tsx';
 import { FormDialog } from '../../parts/form.tsx';
 import { bytesText, numberText } from '../../parts/format.tsx';
@@ -113,9 +113,7 @@ const Delete = ({ kind, owner, reload, onClose }: ActProps) => (
 
 /** What a purge drops, read before it is asked for. */
 const PurgeFigures = ({ id }: { id: number }) => {
-  const table = useLoad(`purge ${id}`, (signal) =>
-    get('/api/v1/data-sources/{id}/table', { path: { id }, signal }),
-  );
+  const table = useGet('/api/v1/data-sources/{id}/table', { path: { id } });
   return (
     <Await of={table}>
       {({ rows, bytes, oldest_day, newest_day, instance }) => (

@@ -1,5 +1,5 @@
 import { type Answer, get } from '../../api/client.ts';
-import { useLoad } from '../../api/use.ts';
+import { useGet, useLoad } from '../../api/use.ts';
 import { numberColumn, textColumn, timeColumn } from '../../parts/columns.tsx';
 import { Search } from '../../parts/filters.tsx';
 import { Time } from '../../parts/format.tsx';
@@ -34,9 +34,7 @@ const columnColumns: readonly Column<Named>[] = [
 ];
 
 const Cardinality = ({ id }: { id: number }) => {
-  const counted = useLoad(`cardinality ${id}`, (signal) =>
-    get('/api/v1/data-sources/{id}/cardinality', { path: { id }, signal }),
-  );
+  const counted = useGet('/api/v1/data-sources/{id}/cardinality', { path: { id } });
   if (counted.data === undefined && counted.error === undefined)
     return <Loading what="Counting distinct values; this takes up to 8 s" />;
   return (

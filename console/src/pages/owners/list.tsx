@@ -1,9 +1,9 @@
 import { useState } from 'preact/hooks';
 import { get } from '../../api/client.ts';
 import { nowSeconds } from '../../api/clock.ts';
-import { useLoad } from '../../api/use.ts';
+import { useGet, useLoad } from '../../api/use.ts';
 import { Sparkline } from '../../charts/small.tsx';
-import { numberColumn } from '../../parts/columns.tsx';
+import { column, numberColumn } from '../../parts/columns.tsx';
 import { Search } from '../../parts/filters.tsx';
 import { numberText, Time } from '../../parts/format.tsx';
 import { Hostile } from '../../parts/hostile.tsx';
@@ -55,23 +55,21 @@ const columnsOf = (
   });
   return [
     numberColumn('id', 'Id', ({ id }) => id, String),
-    {
-      key: 'name',
-      title: 'Name',
-      sortBy: ({ name }) => name,
-      cell: ({ id, name }) => (
+    column(
+      'Name',
+      ({ id, name }) => (
         <a href={href(`${kind.path}/${id}`)}>
           <Hostile text={name} />
         </a>
       ),
-    },
+      ({ name }) => name,
+    ),
     numberColumn('biz', 'Business', ({ biz }) => biz, String),
-    {
-      key: 'state',
-      title: 'State',
-      sortBy: ({ state }) => state,
-      cell: ({ state }) => <Badge tone={toneOfState(state)[0]}>{toneOfState(state)[1]}</Badge>,
-    },
+    column(
+      'State',
+      ({ state }) => <Badge tone={toneOfState(state)[0]}>{toneOfState(state)[1]}</Badge>,
+      ({ state }) => state,
+    ),
     counts('received', 'Received'),
     counts('stored', 'Stored'),
     counts('dropped', 'Dropped'),
@@ -91,11 +89,7 @@ export const OwnerList = ({ kind }: { kind: Kind }) => {
   const [isCreating, setIsCreating] = useState(false);
   const mayCreate = useAllows('editor');
   const list = useLoad(kind.path, kind.list, 15_000);
-  const outcomes = useLoad(
-    'outcomes',
-    (signal) => get('/api/v1/outcomes', { query: { by: 'minute' }, signal }),
-    15_000,
-  );
+  const outcomes = useGet('/api/v1/outcomes', { query: { by: 'minute' } }, 15_000);
   const usage = useLoad(
     'usage',
     (signal) => {

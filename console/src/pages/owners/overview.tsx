@@ -1,6 +1,5 @@
-import { get } from '../../api/client.ts';
 import { now } from '../../api/clock.ts';
-import { useLoad } from '../../api/use.ts';
+import { useGet } from '../../api/use.ts';
 import { Sparkline } from '../../charts/small.tsx';
 import { agoText, bytesText, numberText, Time } from '../../parts/format.tsx';
 import { Hostile } from '../../parts/hostile.tsx';
@@ -45,11 +44,7 @@ const LastRequest = ({ last }: { last: Activity['last_request'] }) =>
   );
 
 const StoredTable = ({ id }: { id: number }) => {
-  const loaded = useLoad(
-    `table ${id}`,
-    (signal) => get('/api/v1/data-sources/{id}/table', { path: { id }, signal }),
-    15_000,
-  );
+  const loaded = useGet('/api/v1/data-sources/{id}/table', { path: { id } }, 15_000);
   return (
     <section>
       <h2>Table</h2>
@@ -108,12 +103,7 @@ const StoredTable = ({ id }: { id: number }) => {
 /** What the owner sends now, its limits, table, token and refusals. */
 export const Overview = (props: TabProps) => {
   const { kind, owner } = props;
-  const path = { id: owner.id };
-  const activity = useLoad(
-    `activity ${owner.id}`,
-    (signal) => get(`/api/v1/${kind.base}/{id}/activity`, { path, signal }),
-    5_000,
-  );
+  const activity = useGet(`/api/v1/${kind.base}/{id}/activity`, { path: { id: owner.id } }, 5_000);
   const query = { owner: `${kind.noun === 'source' ? '' : 'app:'}${owner.id}` };
   return (
     <>

@@ -1,4 +1,4 @@
-import { numberColumn, timeColumn } from '../../parts/columns.tsx';
+import { column, numberColumn, timeColumn } from '../../parts/columns.tsx';
 import { Hostile } from '../../parts/hostile.tsx';
 import { type Column, Table } from '../../parts/table.tsx';
 import { type GroupedRefusal, groupedRefusals, keyOfRefusal, type Refusal } from './figures.ts';
@@ -18,30 +18,25 @@ const What = ({ field, value, detail, sampled }: Refusal) => (
 const columns: readonly Column<GroupedRefusal>[] = [
   timeColumn('at', 'Newest', ({ at }) => at),
   numberColumn('times', 'Times', ({ times }) => times),
-  {
-    key: 'reason',
-    title: 'Reason',
-    sortBy: ({ reason }) => reason,
-    cell: ({ reason, meaning }) => (
+  column(
+    'Reason',
+    ({ reason, meaning }) => (
       <>
         <code>{reason}</code>
         <br />
         <span class="quiet">{meaning}</span>
       </>
     ),
-  },
-  { key: 'what', title: 'What came', cell: (item) => <What {...item} /> },
-  { key: 'remedy', title: 'What to do', cell: ({ remedy }) => remedy },
-  {
-    key: 'sender',
-    title: 'Sender',
-    cell: ({ sender, sdk }) => (
-      <>
-        {sender === '' ? '–' : <Hostile text={sender} max={60} />}{' '}
-        {sdk !== '' && <Hostile text={sdk} max={60} />}
-      </>
-    ),
-  },
+    ({ reason }) => reason,
+  ),
+  column('What came', (item) => <What {...item} />),
+  column('What to do', ({ remedy }) => remedy),
+  column('Sender', ({ sender, sdk }) => (
+    <>
+      {sender === '' ? '–' : <Hostile text={sender} max={60} />}{' '}
+      {sdk !== '' && <Hostile text={sdk} max={60} />}
+    </>
+  )),
 ];
 
 /** Refused and dropped items with what to do, the newest first. */

@@ -1,6 +1,6 @@
 import { useEffect, useState } from 'preact/hooks';
 import { call, get } from '../../api/client.ts';
-import { useAct, useLoad } from '../../api/use.ts';
+import { useAct, useGet, useLoad } from '../../api/use.ts';
 import { Code } from '../../parts/copy.tsx';
 import { Time } from '../../parts/format.tsx';
 import { Await, Badge, Failed } from '../../parts/states.tsx';
@@ -112,9 +112,7 @@ export const SetUp = (props: TabProps) => {
     keepToken(kind.path, owner.id, data.token);
     setToken(data.token);
   });
-  const loaded = useLoad(`snippets ${kind.path} ${owner.id}`, (signal) =>
-    get('/api/v1/snippets', { query: kind.queryOf(owner.id), signal }),
-  );
+  const loaded = useGet('/api/v1/snippets', { query: kind.queryOf(owner.id) });
   return (
     <>
       {owner.state !== 'enabled' && (

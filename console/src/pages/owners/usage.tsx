@@ -1,6 +1,6 @@
 import { type Answer, get } from '../../api/client.ts';
 import { useLoad } from '../../api/use.ts';
-import { numberColumn, textColumn, timeColumn } from '../../parts/columns.tsx';
+import { code, column, numberColumn, textColumn, timeColumn } from '../../parts/columns.tsx';
 import { bytesText, numberText } from '../../parts/format.tsx';
 import { Await } from '../../parts/states.tsx';
 import { type Column, Table } from '../../parts/table.tsx';
@@ -29,11 +29,7 @@ const sdkColumns: readonly Column<SeenSdk>[] = [
   textColumn('sdk', 'SDK', ({ sdk }) => sdk),
   timeColumn('seen', 'Last seen', ({ lastAt }) => lastAt),
   textColumn('sender', 'Sender', ({ sender }) => sender),
-  {
-    key: 'reasons',
-    title: 'Samples of what was refused, dropped or changed',
-    cell: ({ reasons }) => reasonsText(reasons),
-  },
+  column('Samples of what was refused, dropped or changed', ({ reasons }) => reasonsText(reasons)),
 ];
 
 type Leniency = Answer<'/api/v1/outcomes'>['items'][number]['refusals'][number];
@@ -46,13 +42,8 @@ const kinds: Readonly<Record<Leniency['kind'], string>> = {
 
 const leniencyColumns = (meanings: ReadonlyMap<string, string>): readonly Column<Leniency>[] => [
   textColumn('kind', 'What happened', ({ kind }) => kinds[kind]),
-  {
-    key: 'reason',
-    title: 'Reason',
-    cell: ({ reason }) => <code>{reason}</code>,
-    sortBy: ({ reason }) => reason,
-  },
-  { key: 'meaning', title: 'Meaning', cell: ({ reason }) => meanings.get(reason) },
+  code('Reason', ({ reason }) => reason),
+  column('Meaning', ({ reason }) => meanings.get(reason)),
   numberColumn('requests', 'Requests', ({ requests }) => requests),
   numberColumn('items', 'Items or values', ({ items }) => items),
 ];

@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks';
-import { type Answer, call, get } from '../../api/client.ts';
-import { useLoad } from '../../api/use.ts';
+import { type Answer, call } from '../../api/client.ts';
+import { useGet } from '../../api/use.ts';
 import { column, number, text, time, word } from '../../parts/columns.tsx';
 import { ChoiceFilter, TextFilter } from '../../parts/filters.tsx';
 import { type Filled, FormDialog } from '../../parts/form.tsx';
@@ -113,9 +113,7 @@ const comparedColumns: readonly Column<Answer<'/api/v1/account/stores'>['items']
 
 /** QuestDB and ClickHouse against the records, on demand: it reads all records of the owners. */
 const StoreComparison = ({ owner }: { owner: number | undefined }) => {
-  const loaded = useLoad(`compare-${owner}`, (signal) =>
-    get('/api/v1/account/stores', { query: owner === undefined ? {} : { owner }, signal }),
-  );
+  const loaded = useGet('/api/v1/account/stores', { query: { owner } });
   if (loaded.isLoading) return <Loading what="The stores are compared; this may take minutes" />;
   return (
     <Await of={loaded}>
@@ -148,9 +146,7 @@ export const AccountDifferences = () => {
   const text = query.get('owner') ?? '';
   const owner = /^\d{1,15}$/.test(text) ? Number(text) : undefined;
   const state = query.get('state') ?? '';
-  const loaded = useLoad(`differences-${owner}`, (signal) =>
-    get('/api/v1/account/differences', { query: owner === undefined ? {} : { owner }, signal }),
-  );
+  const loaded = useGet('/api/v1/account/differences', { query: { owner } });
   const [compare, setCompare] = useQueryState('compare');
   const [closing, setClosing] = useState<Difference>();
   const mayClose = useAllows('editor');

@@ -1,5 +1,5 @@
-import { type Answer, get } from '../../api/client.ts';
-import { useLoad } from '../../api/use.ts';
+import type { Answer } from '../../api/client.ts';
+import { useGet } from '../../api/use.ts';
 import { code, column, text, time, word } from '../../parts/columns.tsx';
 import { Pager, TextFilter } from '../../parts/filters.tsx';
 import { Hostile } from '../../parts/hostile.tsx';
@@ -93,20 +93,13 @@ const columns: readonly Column<Entry>[] = [
   column('Changed', (entry) => <Changes of={entry} />),
 ];
 
-const names = ['action', 'actor', 'target_kind', 'target_id'] as const;
+const names = ['action', 'actor', 'target_kind', 'target_id', 'cursor'] as const;
 
 /** Who changed what, and when. */
 export const AuditLog = () => {
   const { query } = useAddress();
-  const asked = Object.fromEntries(
-    [...names, 'cursor' as const].flatMap((name) => {
-      const value = query.get(name) ?? '';
-      return value === '' ? [] : [[name, value]];
-    }),
-  );
-  const loaded = useLoad(JSON.stringify(asked), (signal) =>
-    get('/api/v1/audit', { query: { ...asked, limit: 100 }, signal }),
-  );
+  const asked = Object.fromEntries(names.map((name) => [name, query.get(name) ?? undefined]));
+  const loaded = useGet('/api/v1/audit', { query: { ...asked, limit: 100 } });
   return (
     <>
       <div class="row list-filters">

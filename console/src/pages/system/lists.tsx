@@ -1,5 +1,5 @@
-import { type Answer, get } from '../../api/client.ts';
-import { useLoad } from '../../api/use.ts';
+import type { Answer } from '../../api/client.ts';
+import { useGet } from '../../api/use.ts';
 import { bytes, code, column, duration, share, text, time, word } from '../../parts/columns.tsx';
 import { ChoiceFilter, TextFilter } from '../../parts/filters.tsx';
 import { Hostile } from '../../parts/hostile.tsx';
@@ -29,7 +29,7 @@ export const Settings = () => {
   const { query } = useAddress();
   const search = query.get('search') ?? '';
   const isChanged = query.get('origin') === 'set';
-  const loaded = useLoad('settings', (signal) => get('/api/v1/settings', { signal }));
+  const loaded = useGet('/api/v1/settings', {});
   return (
     <>
       <div class="row list-filters">
@@ -81,7 +81,7 @@ export const Reasons = () => {
   const { query } = useAddress();
   const search = query.get('search') ?? '';
   const matches = (name: string, value: string): boolean => (query.get(name) ?? value) === value;
-  const loaded = useLoad('reasons', (signal) => get('/api/v1/reasons', { signal }));
+  const loaded = useGet('/api/v1/reasons', {});
   return (
     <>
       <div class="row list-filters">
@@ -150,7 +150,7 @@ const processColumns: readonly Column<Process>[] = [
 
 /** Every process that was heard in the last two minutes, with its version. */
 export const ProcessList = () => {
-  const loaded = useLoad('processes', (signal) => get('/api/v1/processes', { signal }), 5_000);
+  const loaded = useGet('/api/v1/processes', {}, 5_000);
   return (
     <Await of={loaded}>
       {({ items }) => {

@@ -1,5 +1,5 @@
-import { type Answer, call, get } from '../../api/client.ts';
-import { useAct, useLoad } from '../../api/use.ts';
+import { type Answer, call } from '../../api/client.ts';
+import { useAct, useGet } from '../../api/use.ts';
 import { column, duration, id, number, time, word } from '../../parts/columns.tsx';
 import { wholeText } from '../../parts/figures.ts';
 import { Pager, TextFilter } from '../../parts/filters.tsx';
@@ -83,15 +83,12 @@ const subscriptionColumns: readonly Column<Subscription>[] = [
 
 const Subscriptions = () => {
   const { query } = useAddress();
-  const cursor = query.get('cursor');
   const business = query.get('biz') ?? '';
   const asked = {
-    ...(cursor === null ? {} : { cursor }),
-    ...(/^-?\d{1,10}$/.test(business) ? { mon_biz_id: Number(business) } : {}),
+    cursor: query.get('cursor') ?? undefined,
+    mon_biz_id: /^-?\d{1,10}$/.test(business) ? Number(business) : undefined,
   };
-  const loaded = useLoad(JSON.stringify(asked), (signal) =>
-    get('/api/v1/subscriptions', { query: asked, signal }),
-  );
+  const loaded = useGet('/api/v1/subscriptions', { query: asked });
   return (
     <>
       <h2>Subscriptions</h2>
@@ -119,11 +116,7 @@ const Subscriptions = () => {
 
 /** The refresh job: its runs, and the subscriptions that they keep. */
 export const Refresh = () => {
-  const runs = useLoad(
-    'runs',
-    (signal) => get('/api/v1/refresh-runs', { query: { limit: 100 }, signal }),
-    10_000,
-  );
+  const runs = useGet('/api/v1/refresh-runs', { query: { limit: 100 } }, 10_000);
   const mayRun = useAllows('editor');
   const run = useAct(async () => {
     const path = '/operations/metadata.task.custom_report.refresh_custom_report_2_node_man';

@@ -1,5 +1,5 @@
-import { type Answer, get } from '../../api/client.ts';
-import { useLoad } from '../../api/use.ts';
+import type { Answer } from '../../api/client.ts';
+import { useGet } from '../../api/use.ts';
 import { bytes, column, number, text, word } from '../../parts/columns.tsx';
 import { durationText } from '../../parts/figures.ts';
 import { Figure } from '../../parts/format.tsx';
@@ -120,7 +120,7 @@ const Clickhouse = ({
 
 /** What QuestDB and ClickHouse hold, and what is wrong with them. */
 export const StoreList = () => {
-  const loaded = useLoad('stores', (signal) => get('/api/v1/stores', { signal }), 30_000);
+  const loaded = useGet('/api/v1/stores', {}, 30_000);
   return (
     <Await of={loaded}>
       {({ questdb, clickhouse }) => (

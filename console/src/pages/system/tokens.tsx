@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks';
-import { type Answer, call, get } from '../../api/client.ts';
+import { type Answer, call } from '../../api/client.ts';
 import { now, nowSeconds } from '../../api/clock.ts';
-import { useLoad } from '../../api/use.ts';
+import { useGet } from '../../api/use.ts';
 import { column, id, text, time, word } from '../../parts/columns.tsx';
 import { Code } from '../../parts/copy.tsx';
 import { Confirm, Dialog } from '../../parts/dialog.tsx';
@@ -105,9 +105,7 @@ const columnsOf = (own: number, revoke: (token: Token) => void): readonly Column
 export const Tokens = () => {
   const cursor = useAddress().query.get('cursor');
   const own = useSession()?.token_id ?? 0;
-  const loaded = useLoad(`tokens-${cursor}`, (signal) =>
-    get('/api/v1/admin-tokens', { query: cursor === null ? {} : { cursor }, signal }),
-  );
+  const loaded = useGet('/api/v1/admin-tokens', { query: { cursor: cursor ?? undefined } });
   const [isMaking, setIsMaking] = useState(false);
   const [made, setMade] = useState<Made>();
   const [revoking, setRevoking] = useState<Token>();

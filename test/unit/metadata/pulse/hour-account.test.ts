@@ -18,7 +18,7 @@ const readerAt = (clock: { ms: number }, answer: () => Promise<[]>) => {
   return { reader, rows };
 };
 
-it('whoever asks first after a while gets a new reading and not that of the last reader', async () => {
+it('the first reader after a while gets a new reading and not that of the last reader', async () => {
   const clock = { ms: 0 };
   const { reader } = readerAt(clock, async () => []);
   expect((await reader.read()).account?.until).toBe(startMs / 1000);
@@ -26,7 +26,7 @@ it('whoever asks first after a while gets a new reading and not that of the last
   expect((await reader.read()).account?.until).toBe(startMs / 1000 + 600);
 });
 
-it('one who asks within seconds gets the last reading, and ClickHouse is asked every fifteen seconds', async () => {
+it('a reader who asks within seconds gets the last reading, and ClickHouse is asked every fifteen seconds', async () => {
   const clock = { ms: 0 };
   const { reader, rows } = readerAt(clock, async () => []);
   await reader.read();
@@ -39,7 +39,7 @@ it('one who asks within seconds gets the last reading, and ClickHouse is asked e
   await vi.waitFor(() => expect(rows).toHaveBeenCalledTimes(2 * ofOne));
 });
 
-it('a slow ClickHouse delays only the first of those who ask', async () => {
+it('a slow ClickHouse delays only the first reader', async () => {
   const clock = { ms: 0 };
   const { reader } = readerAt(clock, () => new Promise(() => undefined));
   const first = reader.read();
