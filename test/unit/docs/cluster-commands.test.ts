@@ -77,6 +77,12 @@ const secret = ([name = '', ...options]: readonly string[]): string[] =>
     return isRead(name, key) ? [] : [`nobody reads ${key} of ${name}`];
   });
 
+/** A certificate: Kubernetes itself gives its two parts their keys. */
+const tlsSecret = ([name = '', ...options]: readonly string[]): string[] => [
+  ...(manifestText.includes(`secretName: ${name}`) ? [] : [`nobody reads ${name}`]),
+  ...(options.join(' ') === '--cert=tls.crt --key=tls.key' ? [] : ['it is no certificate']),
+];
+
 const program = await createProgram();
 
 /** The program in a container: its command with its options, and the services that it is sent to. */
@@ -148,6 +154,7 @@ const kubectlVerbs: Readonly<Record<string, (words: readonly string[], line: str
   create: ([what, ...rest]) => {
     if (what === 'namespace') return [];
     if (what === 'job') return workload(rest[1]?.replace('--from=', ''));
+    if (what === 'secret' && rest[0] === 'tls') return tlsSecret(rest.slice(1));
     return what === 'secret' && rest[0] === 'generic' ? secret(rest.slice(1)) : [`create ${what}`];
   },
 };
@@ -216,6 +223,7 @@ describe('every command for a cluster that a document names, which is not run', 
       'kubectl -n tidemark scale deployment/nobody --replicas=4',
       'kubectl -n tidemark exec deploy/metadata -- tidemark doctor --push http://ingress:10206',
       'kubectl -n tidemark create secret generic tidemark-questdb --from-literal=pg-password=x',
+      'kubectl -n tidemark create secret tls tidemark-nobody --cert=tls.crt --key=tls.key',
       'kubectl apply -k deploy/kubernetes/overlays/medium',
       'helm upgrade --install nats nats/nats --values deploy/kubernetes/values/nats.yaml',
       'docker build -f deploy/Dockerfile --build-arg NODE_IMAGE=node:1@sha256:x -t tidemark .',
@@ -228,6 +236,7 @@ describe('every command for a cluster that a document names, which is not run', 
       'there is no deployment/nobody',
       'no option --push',
       'nobody reads pg-password of tidemark-questdb',
+      'nobody reads tidemark-nobody',
       'there is no deploy/kubernetes/overlays/medium/kustomization.yaml',
       'there is no deploy/kubernetes/values/nats.yaml',
       'the base is not node:1',
