@@ -362,7 +362,7 @@ describe('tidemark policy', () => {
       ['--spans-max 5', /^tidemark: --spans-max cannot be set for \d+, which is a data id$/m],
       ['', /^tidemark: nothing to set: /],
       ['--points-max 0', /^tidemark: points_max: must be at least 1\. /],
-      ['--points-max many', /It must be an integer, true, false, off or default\./],
+      ['--points-max many', /It must be an integer, true, false, off or default;/],
     ] as const) {
       const { code, stderr } = await cli.run(`policy set ${dataId} ${options}`);
       expect(code).toBe(1);
