@@ -3,6 +3,7 @@ import type { Listening } from '../http/receiver-server.ts';
 import type { ReasonLinks } from '../reason-links.ts';
 import type { RefusalRecorder } from '../refusal-recorder.ts';
 import { Refused } from '../refused.ts';
+import { ownIdHeaders } from '../request-id.ts';
 import { answerHttp, answerStatus } from './answer.ts';
 import { createServeCall, type ExportMethod } from './call.ts';
 import type { Connection } from './connection.ts';
@@ -69,16 +70,16 @@ const countAnswers = ({ metrics }: Listening) => {
  */
 export const createGrpcServer = (options: GrpcOptions): Http2Listener => {
   const { listening, exports, recorder, unready } = options;
-  const { metrics, limits } = listening;
+  const { metrics, limits, bases } = listening;
   const answered = countAnswers(listening);
   const health = createHealth({ services: new Set([...exports.keys()].map(serviceOf)), unready });
-  const call = { ...options, answered, requestTimeoutMs: limits.requestTimeoutMs };
+  const call = { ...options, answered, bases, requestTimeoutMs: limits.requestTimeoutMs };
   const methods = new Map([...exports].map(([path, method]) => [path, createServeCall(call, method)]));
 
   const refuse = (stream: ServerHttp2Stream, refused: Refused): void => {
     recorder.refused(refused.reason);
     answered(refused.status, 0);
-    answerStatus(stream, statusOf(refused, options.links), refused.headers);
+    answerStatus(stream, statusOf(refused, options.links), { ...ownIdHeaders(bases), ...refused.headers });
   };
 
   const serve = async (
