@@ -58,8 +58,8 @@ const answerMsOf = (timeout: string | string[] | undefined): number => {
   return answerWithinMs(timeoutMs);
 };
 
-/** Reads a call up to its line, which reads the message. Rejects with Refused; undefined when the client has gone. */
-const openRequest = async (
+/** Reads a call up to its message, whose reader finds it as a request over HTTP. Rejects with Refused; undefined when the client has gone. */
+export const openRequest = async (
   stream: ServerHttp2Stream,
   headers: IncomingHttpHeaders,
   peer: Peer,

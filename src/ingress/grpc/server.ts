@@ -72,7 +72,11 @@ export const createGrpcServer = (options: GrpcOptions): Http2Listener => {
   const { listening, exports, recorder, unready } = options;
   const { metrics, limits, bases } = listening;
   const answered = countAnswers(listening);
-  const health = createHealth({ services: new Set([...exports.keys()].map(serviceOf)), unready });
+  const health = createHealth({
+    services: new Set([...exports.keys()].map(serviceOf)),
+    unready,
+    links: options.links,
+  });
   const call = { ...options, answered, bases, requestTimeoutMs: limits.requestTimeoutMs };
   const methods = new Map([...exports].map(([path, method]) => [path, createServeCall(call, method)]));
 
@@ -93,9 +97,10 @@ export const createGrpcServer = (options: GrpcOptions): Http2Listener => {
     if (!isGrpc(contentType)) return answerHttp(stream, 415, 'this port speaks gRPC: send application/grpc');
     if (sizeOf(fields) > limits.headerBytesMax) return refuse(stream, tooManyFields(limits.headerBytesMax));
     const serveCall = methods.get(path);
-    if (serveCall !== undefined) return serveCall(stream, headers, connection.peer);
-    if (path === healthPaths.check) return health.check(stream);
-    if (path === healthPaths.watch) return health.watch(stream, connection);
+    const { peer } = connection;
+    if (serveCall !== undefined) return serveCall(stream, headers, peer);
+    if (path === healthPaths.check) return health.check({ stream, headers, peer });
+    if (path === healthPaths.watch) return health.watch({ stream, headers, peer }, connection);
     refuse(stream, unimplemented(path, methods.keys()));
   };
 
