@@ -133,7 +133,7 @@ const listeningOf = (
   trustedProxies: TrustedProxies,
   metrics: IngressMetrics,
   log: Log,
-): Listening => {
+): Omit<Listening, 'bases'> => {
   const paths = tlsPathsOf('TIDEMARK_INGRESS_TLS', ingress);
   return {
     limits: ingress,
@@ -297,7 +297,7 @@ const startIngress = async (given: Given, parts: Parts, stop: AbortSignal): Prom
     large,
     series,
     metrics,
-    listening,
+    listening: { ...listening, bases },
     accounting: { ...feed, metrics, trustedProxies },
     usage,
     log,

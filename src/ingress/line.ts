@@ -1,10 +1,9 @@
 import type { Incoming } from '../http/incoming.ts';
 import { counted } from '../model/counted.ts';
-import { Fault } from '../model/fault.ts';
 import type { IngressMetrics } from '../telemetry/metrics.ts';
 import { type FailureLimit, isFailure } from './failures.ts';
 import type { BytesInFlight } from './http/admission.ts';
-import { type Body, type BodyLimits, readBody, type SeeBody } from './http/body.ts';
+import { type Body, type BodyLimits, readBody, refusedBody, type SeeBody } from './http/body.ts';
 import type { Reply } from './http/reply.ts';
 import type { BaseCounter } from './identity.ts';
 import { effectiveRate, type RateLimiter } from './rates/limiter.ts';
@@ -142,12 +141,8 @@ export const createLine = <S extends Sender, A>(
   const readWanted = async (sender: S): Promise<Body> => {
     const body = await readBody(sender.request, limits, inFlight, signal.watchBody?.(sender));
     if (!('reason' in body)) return body;
-    if (body.reason === 'unwanted') {
-      await signal.admitAbandoned?.(sender);
-      throw new Fault('internal', 'unwanted_body', 'a body with a valid credential was abandoned');
-    }
-    if (body instanceof Refused) throw body;
-    throw body.reason === 'not_stored' ? notStored(body.detail) : new Refused(body.reason, body.detail);
+    if (body.reason === 'unwanted') await signal.admitAbandoned?.(sender);
+    throw body instanceof Refused ? body : refusedBody(body);
   };
 
   const take = async (sender: S): Promise<Reply> => {

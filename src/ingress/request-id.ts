@@ -28,6 +28,9 @@ export const idOf = (request: Named, bases: BaseCounter): RequestId => {
 
 export const idHeaders = (id: RequestId): Headers => (id === '' ? {} : { [headerName]: id });
 
+/** The id of a request that never reaches its line. */
+export const ownIdHeaders = (bases: BaseCounter): Headers => idHeaders(bases.take(1)?.text ?? '');
+
 const ofDefects = new WeakMap<object, RequestId>();
 
 /** Remembers of which request a defect is, for the log and the answer. */

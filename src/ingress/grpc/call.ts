@@ -1,10 +1,11 @@
 import type { IncomingHttpHeaders, ServerHttp2Stream } from 'node:http2';
 import type { Incoming, Peer } from '../../http/incoming.ts';
 import type { Reply } from '../http/reply.ts';
+import type { BaseCounter } from '../identity.ts';
 import type { ReasonLinks } from '../reason-links.ts';
 import type { RefusalRecorder } from '../refusal-recorder.ts';
-import { Refused } from '../refused.ts';
-import { idHeaders, idOfDefect } from '../request-id.ts';
+import { type Headers, Refused } from '../refused.ts';
+import { idHeaders, idOfDefect, ownIdHeaders } from '../request-id.ts';
 import { answerMessage, answerStatus } from './answer.ts';
 import { CallRequest } from './call-request.ts';
 import { statusOf } from './status.ts';
@@ -28,6 +29,8 @@ export type CallDependencies = {
   /** The answer to a call, with its time in seconds. */
   readonly answered: (status: number, seconds: number) => void;
   readonly links: ReasonLinks;
+  /** The ids of calls that never reach their line. */
+  readonly bases: BaseCounter;
   readonly onDefect: (error: unknown) => void;
 };
 
@@ -55,8 +58,8 @@ const answerMsOf = (timeout: string | string[] | undefined): number => {
   return answerWithinMs(timeoutMs);
 };
 
-/** Reads a call up to its line, which reads the message. Rejects with Refused; undefined when the client has gone. */
-const openRequest = async (
+/** Reads a call up to its message, whose reader finds it as a request over HTTP. Rejects with Refused; undefined when the client has gone. */
+export const openRequest = async (
   stream: ServerHttp2Stream,
   headers: IncomingHttpHeaders,
   peer: Peer,
@@ -87,7 +90,7 @@ export const createServeCall =
   async (stream: ServerHttp2Stream, headers: IncomingHttpHeaders, peer: Peer): Promise<void> => {
     const startedAt = performance.now();
     const answered = (status: number): void => deps.answered(status, (performance.now() - startedAt) / 1000);
-    const refuse = (refused: Refused, metadata = refused.headers): void => {
+    const refuse = (refused: Refused, metadata: Headers): void => {
       answered(refused.status);
       answerStatus(stream, statusOf(refused, deps.links), metadata);
     };
@@ -101,11 +104,11 @@ export const createServeCall =
     } catch (error) {
       if (error instanceof Refused) {
         recorder.refused(error.reason);
-        return refuse(error);
+        return refuse(error, { ...ownIdHeaders(deps.bases), ...error.headers });
       }
       deps.onDefect(error);
       const defect = new Refused('internal');
       recorder.refused(defect.reason);
-      refuse(defect, idHeaders(idOfDefect(error)));
+      refuse(defect, { ...ownIdHeaders(deps.bases), ...idHeaders(idOfDefect(error)) });
     }
   };

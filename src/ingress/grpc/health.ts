@@ -1,8 +1,15 @@
-import type { ServerHttp2Stream } from 'node:http2';
-import { noHeaders } from '../refused.ts';
+import type { IncomingHttpHeaders, ServerHttp2Stream } from 'node:http2';
+import type { Peer } from '../../http/incoming.ts';
+import { ByteSource } from '../../wire/native/bytes.ts';
+import { ProtobufCursor } from '../../wire/otlp/protobuf-cursor.ts';
+import { MalformedBody } from '../../wire/otlp/types.ts';
+import { type BytesInFlight, createBytesInFlight } from '../http/admission.ts';
+import { readBody, refusedBody } from '../http/body.ts';
+import type { ReasonLinks } from '../reason-links.ts';
+import { noHeaders, Refused } from '../refused.ts';
 import { answerMessage, answerStatus, openMessages } from './answer.ts';
-import { prefixBytes, prefixOf } from './frame.ts';
-import { codes, type GrpcStatus } from './status.ts';
+import { openRequest } from './call.ts';
+import { codes, type GrpcStatus, statusOf } from './status.ts';
 
 export const healthPaths = {
   check: '/grpc.health.v1.Health/Check',
@@ -15,6 +22,13 @@ type Serving = (typeof serving)[keyof typeof serving];
 
 /** A HealthCheckRequest is the name of a service. */
 const requestBytesMax = 1024;
+const requestLimits = {
+  bodyBytesMax: requestBytesMax,
+  inflatedBytesMax: requestBytesMax,
+  inflateRatioMax: 1000,
+};
+/** Requests that arrive: they never wait for the bodies of exports. */
+const inFlightBytesMax = 2 ** 20;
 /** Until the request of a call has arrived, ms. */
 const requestMs = 10_000;
 /** Watching calls of the process; they hold memory for as long as their clients want. */
@@ -23,7 +37,7 @@ const lookMs = 500;
 
 const wrong: GrpcStatus = {
   code: codes.invalidArgument,
-  message: 'the message is not a HealthCheckRequest of one service name',
+  message: 'the message is not a HealthCheckRequest',
 };
 const unknown: GrpcStatus = { code: codes.notFound, message: 'there is no such service here' };
 const tooMany: GrpcStatus = { code: codes.resourceExhausted, message: 'too many calls watch the health' };
@@ -34,63 +48,73 @@ const ending: GrpcStatus = {
 
 const responseOf = (status: Serving): Uint8Array => Uint8Array.from([1 << 3, status]);
 
-/** The name of the service in a HealthCheckRequest (field 1); undefined for anything else. */
-const serviceOf = (message: Buffer): string | undefined => {
-  if (message.length === 0) return '';
-  const length = message[1] ?? 0;
-  if (message[0] !== 0x0a || length >= 0x80 || message.length !== 2 + length) return undefined;
-  return message.subarray(2).toString();
+const serviceTag = (1 << 3) | 2;
+
+/** The name of the service in a HealthCheckRequest (field 1). Throws MalformedBody. */
+const serviceOf = (message: Buffer): string => {
+  const cursor = new ProtobufCursor(new ByteSource(message));
+  const end = message.length;
+  let service = '';
+  while (cursor.at < end) {
+    const tag = cursor.tag();
+    if (tag !== serviceTag) {
+      cursor.skip(tag, end);
+      continue;
+    }
+    const stop = cursor.enter(end);
+    service = message.toString('utf8', cursor.at, stop);
+    cursor.at = stop;
+  }
+  cursor.expectEnd(end);
+  return service;
 };
 
-/** The service that a call asks for; undefined for a call that is none, null when the client has gone. */
-const readService = (stream: ServerHttp2Stream): Promise<string | undefined | null> =>
-  new Promise((resolve) => {
-    const chunks: Buffer[] = [];
-    let size = 0;
-    const timer = setTimeout(() => resolve(undefined), requestMs);
-    timer.unref();
-    stream
-      .on('data', (chunk: Buffer) => {
-        size += chunk.length;
-        if (size > requestBytesMax) resolve(undefined);
-        else chunks.push(chunk);
-      })
-      .once('end', () => {
-        clearTimeout(timer);
-        if (stream.aborted) return resolve(null);
-        const bytes = Buffer.concat(chunks);
-        if (bytes.length < prefixBytes) return resolve(undefined);
-        const { flags, length } = prefixOf(bytes);
-        const message = bytes.subarray(prefixBytes);
-        resolve(flags === 0 && message.length === length ? serviceOf(message) : undefined);
-      })
-      .once('close', () => {
-        clearTimeout(timer);
-        resolve(null);
-      });
-  });
+/** The service that a call asks for; undefined when the client has gone. Rejects with Refused or MalformedBody. */
+const readService = async (
+  { stream, headers, peer }: HealthCall,
+  inFlight: BytesInFlight,
+): Promise<string | undefined> => {
+  const request = await openRequest(stream, headers, peer, requestMs, requestBytesMax);
+  if (request === undefined) return undefined;
+  const body = await readBody(request, requestLimits, inFlight);
+  if ('reason' in body) {
+    if (body.reason === 'aborted') return undefined;
+    throw body instanceof Refused ? body : refusedBody(body);
+  }
+  body.release();
+  return serviceOf(body.bytes);
+};
 
 /** The end of the connection of a call, which ends the call. */
 type Ending = { readonly onEnding: Set<() => void> };
+
+/** A call of the service. */
+export type HealthCall = {
+  readonly stream: ServerHttp2Stream;
+  readonly headers: IncomingHttpHeaders;
+  readonly peer: Peer;
+};
 
 export type HealthDependencies = {
   /** The services that are served beside the whole, which has the empty name. */
   readonly services: ReadonlySet<string>;
   /** Why the receiver can accept nothing now, or undefined. */
   readonly unready: () => string | undefined;
+  readonly links: ReasonLinks;
 };
 
 /** grpc.health.v1.Health: the state of the receiver, without a credential, for probes and for clients that balance. */
 export type Health = {
   /** Answers the state now. */
-  check(stream: ServerHttp2Stream): Promise<void>;
+  check(call: HealthCall): Promise<void>;
   /** Answers the state now and after each change, until the client or the connection ends. */
-  watch(stream: ServerHttp2Stream, connection: Ending): Promise<void>;
+  watch(call: HealthCall, connection: Ending): Promise<void>;
   /** From now on nothing is served: the receiver stops. */
   stop(): void;
 };
 
-export const createHealth = ({ services, unready }: HealthDependencies): Health => {
+export const createHealth = ({ services, unready, links }: HealthDependencies): Health => {
+  const inFlight = createBytesInFlight(inFlightBytesMax, () => {});
   const watchers = new Set<() => void>();
   let isStopping = false;
   let timer: NodeJS.Timeout | undefined;
@@ -132,22 +156,30 @@ export const createHealth = ({ services, unready }: HealthDependencies): Health 
     });
   };
 
+  /** Answers a call for the service that it asks for. */
+  const answer = async (call: HealthCall, withService: (service: string) => void): Promise<void> => {
+    try {
+      const service = await readService(call, inFlight);
+      if (service !== undefined && !call.stream.destroyed) withService(service);
+    } catch (error) {
+      if (error instanceof MalformedBody) answerStatus(call.stream, wrong, noHeaders);
+      else if (error instanceof Refused) answerStatus(call.stream, statusOf(error, links), error.headers);
+      else throw error;
+    }
+  };
+
   return {
-    check: async (stream) => {
-      const service = await readService(stream);
-      if (service === null) return;
-      if (service === undefined) return answerStatus(stream, wrong, noHeaders);
-      const state = stateOf(service);
-      if (state === serving.unknownService) answerStatus(stream, unknown, noHeaders);
-      else answerMessage(stream, responseOf(state), noHeaders);
-    },
-    watch: async (stream, connection) => {
-      const service = await readService(stream);
-      if (service === null || stream.destroyed) return;
-      if (service === undefined) answerStatus(stream, wrong, noHeaders);
-      else if (watchers.size >= watchersMax) answerStatus(stream, tooMany, noHeaders);
-      else startWatch(stream, service, connection);
-    },
+    check: (call) =>
+      answer(call, (service) => {
+        const state = stateOf(service);
+        if (state === serving.unknownService) answerStatus(call.stream, unknown, noHeaders);
+        else answerMessage(call.stream, responseOf(state), noHeaders);
+      }),
+    watch: (call, connection) =>
+      answer(call, (service) => {
+        if (watchers.size >= watchersMax) answerStatus(call.stream, tooMany, noHeaders);
+        else startWatch(call.stream, service, connection);
+      }),
     stop: () => {
       isStopping = true;
       lookAll();

@@ -3,6 +3,7 @@ import type { Listening } from '../http/receiver-server.ts';
 import type { ReasonLinks } from '../reason-links.ts';
 import type { RefusalRecorder } from '../refusal-recorder.ts';
 import { Refused } from '../refused.ts';
+import { ownIdHeaders } from '../request-id.ts';
 import { answerHttp, answerStatus } from './answer.ts';
 import { createServeCall, type ExportMethod } from './call.ts';
 import type { Connection } from './connection.ts';
@@ -69,16 +70,20 @@ const countAnswers = ({ metrics }: Listening) => {
  */
 export const createGrpcServer = (options: GrpcOptions): Http2Listener => {
   const { listening, exports, recorder, unready } = options;
-  const { metrics, limits } = listening;
+  const { metrics, limits, bases } = listening;
   const answered = countAnswers(listening);
-  const health = createHealth({ services: new Set([...exports.keys()].map(serviceOf)), unready });
-  const call = { ...options, answered, requestTimeoutMs: limits.requestTimeoutMs };
+  const health = createHealth({
+    services: new Set([...exports.keys()].map(serviceOf)),
+    unready,
+    links: options.links,
+  });
+  const call = { ...options, answered, bases, requestTimeoutMs: limits.requestTimeoutMs };
   const methods = new Map([...exports].map(([path, method]) => [path, createServeCall(call, method)]));
 
   const refuse = (stream: ServerHttp2Stream, refused: Refused): void => {
     recorder.refused(refused.reason);
     answered(refused.status, 0);
-    answerStatus(stream, statusOf(refused, options.links), refused.headers);
+    answerStatus(stream, statusOf(refused, options.links), { ...ownIdHeaders(bases), ...refused.headers });
   };
 
   const serve = async (
@@ -92,9 +97,10 @@ export const createGrpcServer = (options: GrpcOptions): Http2Listener => {
     if (!isGrpc(contentType)) return answerHttp(stream, 415, 'this port speaks gRPC: send application/grpc');
     if (sizeOf(fields) > limits.headerBytesMax) return refuse(stream, tooManyFields(limits.headerBytesMax));
     const serveCall = methods.get(path);
-    if (serveCall !== undefined) return serveCall(stream, headers, connection.peer);
-    if (path === healthPaths.check) return health.check(stream);
-    if (path === healthPaths.watch) return health.watch(stream, connection);
+    const { peer } = connection;
+    if (serveCall !== undefined) return serveCall(stream, headers, peer);
+    if (path === healthPaths.check) return health.check({ stream, headers, peer });
+    if (path === healthPaths.watch) return health.watch({ stream, headers, peer }, connection);
     refuse(stream, unimplemented(path, methods.keys()));
   };
 

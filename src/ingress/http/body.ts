@@ -1,6 +1,7 @@
 import { sendContinue } from '../../http/expect-continue.ts';
 import type { Incoming } from '../../http/incoming.ts';
-import type { Refused } from '../refused.ts';
+import { Fault } from '../../model/fault.ts';
+import { notStored, Refused } from '../refused.ts';
 import type { BytesInFlight } from './admission.ts';
 import { type CompressedEncoding, freeBytes, type InflateLimits, inflate } from './inflate.ts';
 
@@ -16,6 +17,13 @@ export type BodyProblem = {
     /** The watcher of the body stopped it, and knows the reason. */
     | 'unwanted';
   readonly detail: string;
+};
+
+/** The refusal of a request whose body was not read. Throws for one that its watcher stopped: the watcher knows the refusal. */
+export const refusedBody = ({ reason, detail }: BodyProblem): Refused => {
+  if (reason === 'unwanted')
+    throw new Fault('internal', 'unwanted_body', 'a body with a valid credential was abandoned');
+  return reason === 'not_stored' ? notStored(detail) : new Refused(reason, detail);
 };
 
 /** Destroys a body that its transport cannot bring to its end: the request is refused like this. */

@@ -6,14 +6,20 @@ import { createLimitedServer, type Limits } from '../../http/limited-server.ts';
 import { hostResponse, type ProtocolStatus } from '../../http/protocol-errors.ts';
 import type { TlsFiles } from '../../runtime/tls-files.ts';
 import type { IngressMetrics } from '../../telemetry/metrics.ts';
+import type { BaseCounter } from '../identity.ts';
 import type { RefusalRecorder } from '../refusal-recorder.ts';
 import { type Headers, Refused, retryAfter } from '../refused.ts';
-import { idHeaders, idOfDefect } from '../request-id.ts';
+import { idHeaders, idOfDefect, ownIdHeaders } from '../request-id.ts';
 import { createHotRoute } from './hot-route.ts';
 import type { Reply } from './reply.ts';
 
 /** The options of both receivers for listening. */
-export type Listening = Limits & { readonly metrics: IngressMetrics; readonly tls: TlsFiles | undefined };
+export type Listening = Limits & {
+  readonly metrics: IngressMetrics;
+  readonly tls: TlsFiles | undefined;
+  /** The ids of requests that never reach the line. */
+  readonly bases: BaseCounter;
+};
 
 /** The requests of one signal. */
 export type Route = {
@@ -84,7 +90,7 @@ const send = async (
 };
 
 /** Gives every answer of a receiver its counters and its header fields. */
-const createAnswers = ({ name, refuse, headers }: Receiver, { metrics }: Listening) => {
+const createAnswers = ({ name, refuse, headers }: Receiver, { metrics, bases }: Listening) => {
   const stored = metrics.requests.labels(name, '200');
   const classes = ['2xx', '4xx', '5xx'] as const;
   const [succeeded, refused, failed] = classes.map((each) => metrics.requestSeconds.labels(name, each));
@@ -100,7 +106,7 @@ const createAnswers = ({ name, refuse, headers }: Receiver, { metrics }: Listeni
       recorder.refused(refused.reason);
       const reply = refuse(refused, request);
       count(reply);
-      return reply;
+      return { ...reply, headers: { ...ownIdHeaders(bases), ...reply.headers } };
     },
     count,
     /** `startedAt`: ms of `performance.now()`. */
@@ -134,7 +140,7 @@ const createPost =
       (error: unknown) => {
         onDefect(error);
         const reply = refusal(recorder, defect, env.incoming);
-        return { ...reply, headers: { ...idHeaders(idOfDefect(error)), ...reply.headers } };
+        return { ...reply, headers: { ...reply.headers, ...idHeaders(idOfDefect(error)) } };
       },
     );
     time(answer, startedAt);

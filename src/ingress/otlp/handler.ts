@@ -130,7 +130,7 @@ class OtlpSteps {
   async admitBody(sender: OtlpRequest, body: Body): Promise<Applications> {
     const { encoding, credential, own, deadlineAt } = sender;
     const tokens = await this.deps.read.tokens(body, encoding, deadlineAt).catch((error: unknown) => {
-      throw readerRefusal(this.deps.signal, error, encoding, body.bytes);
+      throw this.unreadable(error, sender, body);
     });
     sender.secrets = credential === undefined ? tokens : [credential, ...tokens];
     const applications = await this.authorize(own, tokens);
@@ -143,6 +143,11 @@ class OtlpSteps {
     return applications;
   }
 
+  private unreadable(error: unknown, { encoding }: OtlpRequest, { bytes }: Body): unknown {
+    const { receiver, signal } = this.deps;
+    return readerRefusal(signal, error, receiver === 'grpc' ? 'grpc' : encoding, bytes);
+  }
+
   private async encode(sender: OtlpRequest, body: Body, context: ReadContext): Promise<EncodedItems> {
     const { encoding, deadlineAt } = sender;
     try {
@@ -151,7 +156,7 @@ class OtlpSteps {
       sender.sdk = encoded.sdk;
       return encoded;
     } catch (error) {
-      throw readerRefusal(this.deps.signal, error, encoding, body.bytes);
+      throw this.unreadable(error, sender, body);
     }
   }
 

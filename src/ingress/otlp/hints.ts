@@ -28,17 +28,22 @@ const looksLikeProtobuf = (bytes: Uint8Array): boolean => {
   return length >= 0 && length <= bytes.length - at && (length === 0 || next === 0x0a || next === 0x12);
 };
 
+/** How a body came: `grpc` is protobuf, too, with other names for the remedies. */
+export type BodyForm = OtlpEncoding | 'grpc';
+
 /** The probable format of a body that could not be read; empty when no pattern matches. */
 export const bodyHint = (
   { listHint }: Pick<OtlpSignal, 'listHint'>,
-  encoding: OtlpEncoding,
+  form: BodyForm,
   bytes: Uint8Array,
 ): string => {
-  if (startsWith(bytes, 0x1f, 0x8b)) return 'it looks like gzip: send Content-Encoding: gzip';
-  if (startsWith(bytes, 0x28, 0xb5, 0x2f, 0xfd)) return 'it looks like zstd: send Content-Encoding: zstd';
+  const coding = form === 'grpc' ? 'the message flag 1 and grpc-encoding' : 'Content-Encoding';
+  if (startsWith(bytes, 0x1f, 0x8b)) return `it looks like gzip: send ${coding}: gzip`;
+  if (startsWith(bytes, 0x28, 0xb5, 0x2f, 0xfd)) return `it looks like zstd: send ${coding}: zstd`;
   const first = firstCharacter(bytes);
-  if (encoding === 'protobuf') {
-    if (first === '{' || first === '[') return 'it looks like JSON: send Content-Type: application/json';
+  if (form !== 'json') {
+    if (first === '{' || first === '[')
+      return `it looks like JSON: send ${form === 'grpc' ? 'protobuf, or JSON over HTTP' : 'Content-Type: application/json'}`;
     return bytes[0] === 0 && bytes.length >= 5
       ? 'it looks like a gRPC message: send it to the port for gRPC, or send OTLP/HTTP'
       : '';

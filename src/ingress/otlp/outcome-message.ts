@@ -11,6 +11,9 @@ export const repeatMessage =
 
 const shownExamples = 5;
 
+/** Wrong ids that cost no item: it is stored, and belongs to no trace. */
+const idKinds = ['record_id_invalid', 'exemplar_id_invalid'] as const;
+
 const listed = (counts: ReadonlyMap<string, number>): string =>
   [...counts].map(([reason, count]) => `${reason} ${count}`).join(', ');
 
@@ -47,7 +50,7 @@ const nothingFound = (signal: OtlpSignal, { unknownTopLevelKeys, misplacedKeys }
 
 /**
  * `partial_success` of a request (OTLP/HTTP, "Partial Success"): rejected items with their reasons. With 0 rejected it is a
- * warning: about items that transfer will drop for their time, about truncated values, about a body without items. An empty message
+ * warning: about items that transfer will drop for their time, about truncated values, about wrong ids, about a body without items. An empty message
  * means plain success.
  */
 export const outcomeMessage = (
@@ -72,6 +75,8 @@ export const outcomeMessage = (
   if (encoded.cutValues > 0) sentences.push(`${counted(encoded.cutValues, 'value')} truncated to the limit`);
   const unknown = encoded.leniencies.get('enum_unknown') ?? 0;
   if (unknown > 0) sentences.push(`${counted(unknown, ...signal.unknownEnum)} stored as unset`);
+  const ids = idKinds.reduce((sum, kind) => sum + (encoded.leniencies.get(kind) ?? 0), 0);
+  if (ids > 0) sentences.push(`${counted(ids, 'invalid trace or span id')} stored as empty`);
   if (encoded.items === 0) sentences.push(...nothingFound(signal, encoded));
   if (sentences.length > 0 && encoded.examples.length > 0) sentences.push(examplesOf(signal, encoded));
   const seen = links([...encoded.rejected.keys(), ...encoded.deferred.keys()]);

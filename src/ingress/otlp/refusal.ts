@@ -2,7 +2,7 @@ import { MalformedBody, TooManyElements, TooManyItems, TooManyTokens } from '../
 import type { Reply } from '../http/reply.ts';
 import { noLinks, type ReasonLinks } from '../reason-links.ts';
 import { type RefusalReason, Refused } from '../refused.ts';
-import { bodyHint } from './hints.ts';
+import { type BodyForm, bodyHint } from './hints.ts';
 import { type OtlpEncoding, statusReply } from './reply.ts';
 import { type OtlpSignal, otlpSignals } from './signals.ts';
 
@@ -55,10 +55,10 @@ export const refusedReply = (
 const malformed = (
   signal: OtlpSignal,
   { message, field }: MalformedBody,
-  encoding: OtlpEncoding,
+  form: BodyForm,
   bytes: Uint8Array,
 ): Refused => {
-  const hint = bodyHint(signal, encoding, bytes);
+  const hint = bodyHint(signal, form, bytes);
   const detail = hint === '' ? message : `${message}; ${hint}`;
   return new Refused('body_malformed', detail, { field: field || 'body' });
 };
@@ -67,10 +67,10 @@ const malformed = (
 export const readerRefusal = (
   signal: OtlpSignal,
   error: unknown,
-  encoding: OtlpEncoding,
+  form: BodyForm,
   bytes: Uint8Array,
 ): unknown => {
-  if (error instanceof MalformedBody) return malformed(signal, error, encoding, bytes);
+  if (error instanceof MalformedBody) return malformed(signal, error, form, bytes);
   if (error instanceof TooManyTokens) return new Refused('too_many_tokens', error.message);
   if (error instanceof TooManyElements) return new Refused('too_many_elements', error.message);
   if (error instanceof TooManyItems) return new Refused(signal.tooManyItems, error.message);

@@ -165,6 +165,8 @@ export const checkAnswer = (example: ExampleCase, answered: Answered): void => {
   const { exchange, answer, lookup } = answered;
   const { response } = exchange;
   expect([answer.status, answer.text.slice(0, 2000)]).toEqual([Number(response.status), expect.any(String)]);
+  // An answer to OPTIONS is one of no request that anybody would follow.
+  if (answer.status !== 204) expect(answer.headers['x-request-id']).toMatch(/^\d+$/);
   for (const [name, value] of Object.entries(response.headers ?? {})) {
     const wanted = expected(value, lookup);
     expect({ [name]: answer.headers[name] }).toEqual({ [name]: wanted });

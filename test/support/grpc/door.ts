@@ -12,6 +12,7 @@ import { otlpSignals } from '../../../src/ingress/otlp/signals.ts';
 import { noLinks } from '../../../src/ingress/reason-links.ts';
 import type { RefusalRecorder } from '../../../src/ingress/refusal-recorder.ts';
 import { Refused } from '../../../src/ingress/refused.ts';
+import { countedBase } from '../../../src/model/uid.ts';
 import { createIngressMetrics } from '../../../src/telemetry/metrics.ts';
 
 export const messageBytesMax = 65_536;
@@ -92,6 +93,7 @@ export const openDoor = async (options: DoorOptions = {}): Promise<Door> => {
     listening: {
       limits,
       metrics,
+      bases: { isReady: true, boot: 1, take: () => countedBase(1, 0) },
       tls: tls === undefined ? undefined : { ...tls, reload: () => {}, stop: () => {} },
       connections: createConnectionCount({ connectionsMax, addressConnectionsMax: 0, isExempt: () => false }),
     },

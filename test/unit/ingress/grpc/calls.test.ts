@@ -155,9 +155,12 @@ describe('bytes that are no call of one message', () => {
     ['unknown flags', Buffer.of(2, 0, 0, 0, 1, 1), /unknown flags 2/],
     ['compression without a name', Buffer.of(1, 0, 0, 0, 1, 1), /grpc-encoding names no compression/],
   ])('are INVALID_ARGUMENT: %s', async (_, raw, says) => {
+    const before = door.refused.length;
     const end = await send({ raw });
     expect(end).toMatchObject({ code: codes.invalidArgument, reset: 0 });
     expect(end.message).toMatch(says);
+    // The line, which gives the others theirs, is none here.
+    if (door.refused.length > before) expect(end.headers['x-request-id']).toMatch(/^\d+$/);
   });
 
   it('are INVALID_ARGUMENT at once when the prefix tells a length above the limit', async () => {
@@ -181,6 +184,7 @@ describe('a request for something else', () => {
       const end = await client.call(path, message);
       expect(end.code).toBe(codes.unimplemented);
       expect(end.message).toContain(traceExportPath);
+      expect(end.headers['x-request-id']).toMatch(/^\d+$/);
       expect(door.refused.at(-1)).toBe('path_unknown');
     },
   );

@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { constants } from 'node:http2';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { gzipSync } from 'node:zlib';
 import { afterEach, describe, expect, it } from 'vitest';
 import { codes } from '../../../../src/ingress/grpc/status.ts';
 import { successReply } from '../../../../src/ingress/otlp/reply.ts';
@@ -142,6 +143,32 @@ describe('grpc.health.v1.Health', () => {
     expect((await client.call(check, asks('other'))).code).toBe(codes.notFound);
     expect((await client.call(check, Buffer.of(1, 2, 3))).code).toBe(codes.invalidArgument);
     expect((await client.call('/grpc.health.v1.Health/List', asks(''))).code).toBe(codes.unimplemented);
+  });
+
+  it('a message that is compressed, has fields that are unknown, or a long name, is read like any other', async () => {
+    const client = await clientOf(await open());
+    const serving = { code: codes.ok, messages: [Buffer.of(8, 1)] };
+    const unknownField = Buffer.concat([Buffer.of(0x10, 1), asks(traces)]);
+    expect(await client.call(check, unknownField)).toMatchObject(serving);
+    for (const [encoding, bytes] of [
+      ['gzip', gzipSync(asks(traces))],
+      ['identity', asks(traces)],
+    ] as const) {
+      const options = { flags: encoding === 'gzip' ? 1 : 0, metadata: { 'grpc-encoding': encoding } };
+      expect(await client.call(check, bytes, options)).toMatchObject(serving);
+    }
+    const long = Buffer.concat([Buffer.of(0x0a, 0xc8, 1), Buffer.alloc(200, 'a')]);
+    expect((await client.call(check, long)).code).toBe(codes.notFound);
+    const options = { flags: 1, metadata: { 'grpc-encoding': 'snappy' } };
+    expect((await client.call(check, asks(''), options)).code).toBe(codes.unimplemented);
+  });
+
+  it('a call whose message does not arrive in its time is DEADLINE_EXCEEDED', async () => {
+    const client = await clientOf(await open());
+    for (const path of [check, watch]) {
+      const end = await client.call(path, asks(''), { isOpen: true, metadata: { 'grpc-timeout': '80m' } });
+      expect(end).toMatchObject({ code: codes.deadlineExceeded, reset: 0 });
+    }
   });
 
   it('Watch answers the state now and each change, and UNAVAILABLE when the connection ends', async () => {

@@ -83,6 +83,8 @@ describe('a hint about a body', () => {
     ['zstd', 'protobuf', Buffer.from([0x28, 0xb5, 0x2f, 0xfd]), 'zstd'],
     ['a byte order mark', 'json', Buffer.from('\ufeff{}'), 'byte order mark'],
     ['UTF-16', 'json', Buffer.from('\ufeff{}', 'utf16le'), 'UTF-16'],
+    ['JSON', 'grpc', Buffer.from('{"resourceSpans":[]}'), 'send protobuf, or JSON over HTTP'],
+    ['gzip', 'grpc', Buffer.from([0x1f, 0x8b, 8]), 'grpc-encoding: gzip'],
     ["Zipkin's list", 'json', Buffer.from('[{"traceId":"a"}]'), 'Zipkin'],
   ] as const)('recognises %s sent as %s', (_, encoding, body, word) => {
     expect(bodyHint(traces, encoding, body)).toContain(word);
