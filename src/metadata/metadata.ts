@@ -1,6 +1,7 @@
 import type { Server } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
-import { type Bus, connectBusWhenUp } from '../bus/connection.ts';
+import type { Bus } from '../bus/connection.ts';
+import { openRoleBus } from '../bus/role-bus.ts';
 import { mendingWith, type StreamWatch, streamProblemKinds, watchStreams } from '../bus/stream-watch.ts';
 import { ensureTopology, mendStream, type RefusedStreams, retryStreams } from '../bus/topology.ts';
 import { withInstances } from '../config/instance-streams.ts';
@@ -11,7 +12,7 @@ import {
   type StreamDefinition,
 } from '../config/pipelines.ts';
 import { readerUrls } from '../config/reader-urls.ts';
-import { engineUrls, natsTarget, questdbInstances, type Settings } from '../config/settings.ts';
+import { engineUrls, questdbInstances, type Settings } from '../config/settings.ts';
 import { createOrphans } from '../dead-letters/orphans.ts';
 import { dataIdRange } from '../directory/keys.ts';
 import { errorText, Fault } from '../model/fault.ts';
@@ -252,10 +253,7 @@ const keepStreams = (
 const openState = async (given: Given, { checks, degraded }: Ready, parts: Parts, stop: AbortSignal) => {
   const { settings, log, instances, clickhouse } = given;
   const names = instances.map(({ name }) => name);
-  const bus = await connectBusWhenUp(natsTarget(settings), 'tidemark-metadata', stop, (fault) =>
-    log.warn({}, `waiting: ${errorText(fault)}`),
-  );
-  parts.add('NATS connection', () => bus.close());
+  const bus = await openRoleBus('metadata', given, parts, stop);
   degraded.set({
     nats: () => (bus.connected ? undefined : 'the connection to NATS is lost'),
     nats_rights: () => bus.refused,
