@@ -31,7 +31,7 @@ const find = (operations: readonly Operation[], name: string): Operation => {
   const found = operations.find((each) => each.name === name || lastPart(each.name) === name);
   if (found !== undefined) return found;
   const names = operations.map((each) => lastPart(each.name)).join(', ');
-  throw new Fault('permanent', 'not_found', `there is no operation ${name}: there are ${names}`);
+  throw new Fault('permanent', 'not_found', `unknown operation ${name}; the operations are ${names}`);
 };
 
 const textOf = (body: string): string => {

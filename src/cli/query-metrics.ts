@@ -61,7 +61,7 @@ type MetricsOptions = QueryOptions & {
 };
 
 const sayMore = (truncated: boolean): void => {
-  if (truncated) sayLines('there are more: --limit');
+  if (truncated) sayLines('more follow: raise --limit');
 };
 
 const conditionsOf = (options: MetricsOptions) => ({

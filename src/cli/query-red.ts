@@ -62,7 +62,7 @@ const red = async (options: RedOptions): Promise<void> => {
         ...[item.p50_ms, item.p95_ms, item.p99_ms].map((ms) => ms.toFixed(1)),
       ]),
     );
-    if (truncated) sayLines('there are more: --limit');
+    if (truncated) sayLines('more follow: raise --limit');
   });
   sayStatements(answer.value, options);
 };

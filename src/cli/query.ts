@@ -141,7 +141,7 @@ const values = async (
       ['VALUE', 'ROWS'],
       found.map(({ value, rows }) => [value ?? nothing, String(rows)]),
     );
-    if (truncated) sayLines('there are more: --limit');
+    if (truncated) sayLines('more follow: raise --limit');
   });
   sayStatements(answer.value, options);
 };
@@ -228,7 +228,7 @@ const services = async (options: QueryOptions & { appId?: number }): Promise<voi
         names.map(({ name, spans }) => [service || nothing, name || nothing, String(spans)]),
       ),
     );
-    if (truncated) printLine('there are more');
+    if (truncated) printLine('more follow');
   });
   sayStatements(answer.value, options);
 };

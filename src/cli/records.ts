@@ -151,7 +151,7 @@ const kinds: readonly Kind[] = [
       maxRate,
     ],
     set: [label, maxRate],
-    deletion: 'delete a group without a report; its data id takes no pushes any more; cannot be undone',
+    deletion: 'delete a group without a report; pushes of its data id are refused; cannot be undone',
   },
   {
     command: 'result-table',

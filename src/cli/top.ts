@@ -141,6 +141,6 @@ export const registerTop = (program: Command): void => {
       .option('--once', 'print it once; the same where the output is no terminal'),
   ).action(top);
   addJsonOption(
-    program.command('processes').description('list the processes that were heard in the last two minutes'),
+    program.command('processes').description('list the processes that sent a pulse in the last two minutes'),
   ).action(processes);
 };

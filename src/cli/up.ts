@@ -249,7 +249,7 @@ export const registerUp = (program: Command): void => {
     .command('up')
     .description('run the engines and one process of each role on this machine until Ctrl-C')
     .option('--engines-only', 'run NATS, QuestDB and ClickHouse without the roles, as a restore needs it')
-    .option('--no-demo', 'make no records of the demo; those that are there stay')
+    .option('--no-demo', 'create no records of the demo; existing ones stay')
     .action(async (options: UpOptions) => {
       process.exitCode = await runUp(loadSettings(), options);
     });

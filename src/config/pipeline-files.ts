@@ -56,7 +56,7 @@ const breaker = z
   .meta({
     id: 'breaker',
     description:
-      'When so much goes to the dead letters, the consumer stops and tries one batch after each pause. Counted in items',
+      'The consumer stops when this many items go to the dead letters, and tries one batch after each pause',
   });
 
 /** What every file declares about its consumer. */
@@ -70,11 +70,11 @@ const transfer = {
   rows_per_write_max: whole(1, 500_000),
   write_interval_ms: whole(0, 10_000).meta({
     description:
-      "Writes begin at least so far apart, unless a whole one's rows are waiting; 0 = as soon as the last one is done",
+      'Least time between the starts of two writes, unless the rows of a whole write are waiting; 0 = none',
   }),
   write_interval_ms_max: whole(0, 10_000).optional().meta({
     description:
-      'What write_interval_ms grows to while writes take most of the time, so that they become larger; of ledger.yaml also while lines come without a pause. Default: it does not grow',
+      'Limit to which write_interval_ms grows while writes take most of the time, so that they become larger; that of ledger.yaml also while lines come without a pause. Default: it does not grow',
   }),
   store_timeout_ms: whole(500, 600_000),
   breaker: breaker.prefault({}),
@@ -122,7 +122,7 @@ export const metricsFileSchema = z
       }),
     }),
   })
-  .meta({ title: 'pipelines/metrics.yaml: what runs for custom metrics' });
+  .meta({ title: 'pipelines/metrics.yaml: the line of custom metrics' });
 
 /** What the transfer part of every signal in ClickHouse declares. */
 const clickhouseTransfer = {
@@ -153,7 +153,7 @@ export const tracesFileSchema = z
     }),
     transfer: z.strictObject(clickhouseTransfer),
   })
-  .meta({ title: 'pipelines/traces.yaml: what runs for traces' });
+  .meta({ title: 'pipelines/traces.yaml: the line of traces' });
 
 /** pipelines/logs.yaml. */
 export const logsFileSchema = z
@@ -171,7 +171,7 @@ export const logsFileSchema = z
     }),
     transfer: z.strictObject(clickhouseTransfer),
   })
-  .meta({ title: 'pipelines/logs.yaml: what runs for logs' });
+  .meta({ title: 'pipelines/logs.yaml: the line of logs' });
 
 const seriesText = 'must be off, or a whole number from 1 to 10000000';
 
@@ -197,7 +197,7 @@ export const otelMetricsFileSchema = z
     }),
     transfer: z.strictObject(clickhouseTransfer),
   })
-  .meta({ title: 'pipelines/otel_metrics.yaml: what runs for metrics of OpenTelemetry' });
+  .meta({ title: 'pipelines/otel_metrics.yaml: the line of metrics of OpenTelemetry' });
 
 /** pipelines/ledger.yaml. */
 export const ledgerFileSchema = z
@@ -208,11 +208,11 @@ export const ledgerFileSchema = z
       ...transfer,
       store: choice('clickhouse'),
       drain_ms: whole(0, 60_000).meta({
-        description: 'How long stopping waits for what is held to be written; the rest comes again',
+        description: 'How long a stop waits for the writes of held messages; NATS delivers the others again',
       }),
     }),
   })
-  .meta({ title: 'pipelines/ledger.yaml: what runs for outcomes, refusals and examples' });
+  .meta({ title: 'pipelines/ledger.yaml: the line of outcomes, refusals and samples' });
 
 const streamSubject = text.regex(
   /^[a-z]+(\.([a-z0-9]+|\*))*(\.>)?$/,

@@ -3,6 +3,8 @@ import type { Incoming, Peer } from '../http/incoming.ts';
 
 /** How many requests without a valid credential an address may send per second; further ones are refused before they are read. */
 export type FailureLimit = {
+  /** Requests per second; 0 = any number. */
+  readonly failuresMax: number;
   /** Whole seconds after which the address of this request may try again; 0: at once. */
   retryAfterSeconds(request: Incoming): number;
   /**
@@ -55,7 +57,12 @@ const remember = <V>(map: Map<string, V>, address: string, value: V): void => {
   }
 };
 
-const none: FailureLimit = { retryAfterSeconds: () => 0, failed: () => 0, passed: () => {} };
+const none: FailureLimit = {
+  failuresMax: 0,
+  retryAfterSeconds: () => 0,
+  failed: () => 0,
+  passed: () => {},
+};
 
 export const createFailureLimit = ({
   failuresMax,
@@ -79,6 +86,7 @@ export const createFailureLimit = ({
     isTrusted(trustedProxies, address);
 
   return {
+    failuresMax,
     retryAfterSeconds: (request) => {
       if (failures.size === 0) return 0;
       const address = clientAddress(request, trustedProxies);

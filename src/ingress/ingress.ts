@@ -1,13 +1,14 @@
 import { createBatchPublisher } from '../bus/batch-publisher.ts';
-import { type Bus, connectBusWhenUp } from '../bus/connection.ts';
+import type { Bus } from '../bus/connection.ts';
 import { findKvBucket, type KvBucket } from '../bus/kv.ts';
 import { createPublisher, type PublisherOptions } from '../bus/publisher.ts';
 import { startPulse } from '../bus/pulse-publisher.ts';
+import { openRoleBus } from '../bus/role-bus.ts';
 import { type StreamWatch, watchStreams } from '../bus/stream-watch.ts';
 import { checkBatches, findTopology, type RefusedStreams, retryStreams } from '../bus/topology.ts';
 import { withInstances } from '../config/instance-streams.ts';
 import { loadPipelines, type Pipelines, type StreamDefinition } from '../config/pipelines.ts';
-import { natsTarget, questdbInstances, type Settings } from '../config/settings.ts';
+import { questdbInstances, type Settings } from '../config/settings.ts';
 import { type Directory, startDirectory } from '../directory/directory.ts';
 import { takeEpoch } from '../directory/epoch.ts';
 import { buckets } from '../directory/keys.ts';
@@ -174,16 +175,6 @@ const openOps = async ({ settings }: Given, metrics: IngressMetrics, parts: Part
   return { checks, degraded, readiness, port: ops.port };
 };
 
-const openBus = async ({ settings, log }: Given, parts: Parts, stop: AbortSignal): Promise<Bus> => {
-  const bus = await connectBusWhenUp(natsTarget(settings), 'tidemark-ingress', stop, (error) =>
-    log.warn({ error: errorText(error) }, 'waiting for NATS'),
-  );
-  parts.add('NATS connection', () => bus.close());
-  bus.onDisconnect(() => log.warn({}, 'NATS connection lost'));
-  bus.onReconnect(() => log.info({}, 'NATS connection is back'));
-  return bus;
-};
-
 const openRates = (bus: Bus, log: Log, parts: Parts): RateLimiter => {
   const rates = startRateExchange(
     createReportChannel(bus, (error) =>
@@ -244,7 +235,7 @@ const startIngress = async (given: Given, parts: Parts, stop: AbortSignal): Prom
   const { checks, degraded, readiness, port: ops } = await openOps(given, metrics, parts);
   const tracing = await openTracing(settings, 'ingress', log);
   parts.add('tracing', () => tracing?.stop());
-  const bus = await openBus(given, parts, stop);
+  const bus = await openRoleBus('ingress', given, parts, stop);
   const pulse = { bus, readiness, figures: createIngressFigures(metrics) };
   parts.add('pulse', startPulse({ ...pulse, role: 'ingress' }).stop);
   checks.set({ nats: () => undefined });

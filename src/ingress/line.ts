@@ -107,14 +107,16 @@ export const limitRate = (
   });
 };
 
-const tooManyFailures = (waitSeconds: number): Refused =>
-  new Refused('too_many_failures', '', { headers: retryAfter(waitSeconds) });
+const tooManyFailures = (waitSeconds: number, { failuresMax }: FailureLimit): Refused =>
+  new Refused('too_many_failures', `the limit is ${counted(failuresMax, 'request')} per second`, {
+    headers: retryAfter(waitSeconds),
+  });
 
 /** Counts a failure of an address without any valid credential; many at once are refused for their number. */
 const judged = (refused: Refused, { isKnown, request }: Sender, failures: FailureLimit): Refused => {
   if (isKnown || !isFailure(refused.reason)) return refused;
   const waitSeconds = failures.failed(request);
-  return waitSeconds === 0 ? refused : tooManyFailures(waitSeconds);
+  return waitSeconds === 0 ? refused : tooManyFailures(waitSeconds, failures);
 };
 
 /** The answer with the id of its request and the rest of its rate. */
@@ -150,7 +152,7 @@ export const createLine = <S extends Sender, A>(
     if (why !== undefined) throw notStored(why);
     signal.checkHead(sender);
     const waitSeconds = failures.retryAfterSeconds(sender.request);
-    if (waitSeconds > 0) throw tooManyFailures(waitSeconds);
+    if (waitSeconds > 0) throw tooManyFailures(waitSeconds, failures);
     await signal.admitHead(sender);
     const body = await readWanted(sender);
     try {

@@ -1,8 +1,9 @@
 import type { Server } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
-import { type Bus, connectBusWhenUp } from '../bus/connection.ts';
+import type { Bus } from '../bus/connection.ts';
 import { type KeptBucket, keepBucket } from '../bus/kept-bucket.ts';
 import type { KvBucket } from '../bus/kv.ts';
+import { openRoleBus } from '../bus/role-bus.ts';
 import { mendingWith, type StreamWatch, streamProblemKinds, watchStreams } from '../bus/stream-watch.ts';
 import { ensureTopology, mendStream, type RefusedStreams, retryStreams } from '../bus/topology.ts';
 import { withInstances } from '../config/instance-streams.ts';
@@ -13,7 +14,7 @@ import {
   type StreamDefinition,
 } from '../config/pipelines.ts';
 import { readerUrls } from '../config/reader-urls.ts';
-import { engineUrls, natsTarget, questdbInstances, type Settings } from '../config/settings.ts';
+import { engineUrls, questdbInstances, type Settings } from '../config/settings.ts';
 import { createOrphans } from '../dead-letters/orphans.ts';
 import { raiseAfterRestore } from '../directory/after-restore.ts';
 import { buckets, dataIdRange } from '../directory/keys.ts';
@@ -279,10 +280,7 @@ const keepBuckets = (
 const openState = async (given: Given, { checks, degraded }: Ready, parts: Parts, stop: AbortSignal) => {
   const { settings, log, instances, clickhouse } = given;
   const names = instances.map(({ name }) => name);
-  const bus = await connectBusWhenUp(natsTarget(settings), 'tidemark-metadata', stop, (fault) =>
-    log.warn({}, `waiting: ${errorText(fault)}`),
-  );
-  parts.add('NATS connection', () => bus.close());
+  const bus = await openRoleBus('metadata', given, parts, stop);
   degraded.set({
     nats: () => (bus.connected ? undefined : 'the connection to NATS is lost'),
     nats_rights: () => bus.refused,

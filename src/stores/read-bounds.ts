@@ -18,4 +18,4 @@ export const queryCancelled = (): Fault =>
 
 /** Permanent Fault `query_too_large`. */
 export const queryTooLarge = (why: string): Fault =>
-  new Fault('permanent', 'query_too_large', `the query reads or answers more than a query may: ${why}`);
+  new Fault('permanent', 'query_too_large', `the query exceeds a limit: ${why}`);

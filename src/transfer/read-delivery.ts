@@ -49,7 +49,10 @@ export const createReader = <E>(
     if (breaker.state === 'trial' && !breaker.tried(1, 1)) return settler.giveBack(delivery, 0);
     breaker.note(1, 1);
     settler.settleUnreadable(delivery, why).catch((error: unknown) => {
-      log.error({ error: errorText(error) }, 'the dead letter was not confirmed; the message comes again');
+      log.error(
+        { error: errorText(error) },
+        'the dead letter was not confirmed; NATS delivers the message again',
+      );
     });
   };
 

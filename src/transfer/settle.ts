@@ -116,7 +116,10 @@ export const createSettler = <E>(deps: SettlerDependencies<E>): Settler<E> => {
       const lines = settledLinesOf(pipeline, { delivery, stream, validated, key, letters }, deps.now());
       return { message, validated, stored: validated.kept - refusedItems, lines };
     } catch (error) {
-      log.warn({ error: errorText(error) }, 'a dead letter was not confirmed; its message comes again');
+      log.warn(
+        { error: errorText(error) },
+        'a dead letter was not confirmed; NATS delivers its message again',
+      );
       return undefined;
     }
   };

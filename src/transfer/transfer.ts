@@ -1,7 +1,8 @@
-import { type Bus, connectBusWhenUp } from '../bus/connection.ts';
+import type { Bus } from '../bus/connection.ts';
 import { findKvBucket, type KvBucket } from '../bus/kv.ts';
 import { createPublisher } from '../bus/publisher.ts';
 import { startPulse } from '../bus/pulse-publisher.ts';
+import { openRoleBus } from '../bus/role-bus.ts';
 import { type StreamWatch, watchStreams } from '../bus/stream-watch.ts';
 import { findTopology, retryStreams } from '../bus/topology.ts';
 import { ofInstance, withInstances } from '../config/instance-streams.ts';
@@ -11,13 +12,7 @@ import {
   type Pipelines,
   type StreamDefinition,
 } from '../config/pipelines.ts';
-import {
-  engineUrls,
-  natsTarget,
-  type QuestdbAddress,
-  questdbInstances,
-  type Settings,
-} from '../config/settings.ts';
+import { engineUrls, type QuestdbAddress, questdbInstances, type Settings } from '../config/settings.ts';
 import { createDeadLetters, type DeadLetters } from '../dead-letters/dead-letters.ts';
 import { takeEpoch } from '../directory/epoch.ts';
 import { buckets, systemKeys } from '../directory/keys.ts';
@@ -200,12 +195,7 @@ const openBus = async (
   parts: Parts,
   stop: AbortSignal,
 ) => {
-  const bus = await connectBusWhenUp(natsTarget(settings), 'tidemark-transfer', stop, (error) =>
-    log.warn({ error: errorText(error) }, 'waiting for NATS'),
-  );
-  parts.add('NATS connection', () => bus.close());
-  bus.onDisconnect(() => log.warn({}, 'NATS connection lost'));
-  bus.onReconnect(() => log.info({}, 'NATS connection is back'));
+  const bus = await openRoleBus('transfer', { settings, log }, parts, stop);
   degraded.set({ nats_rights: () => bus.refused });
   const { boot, system, records, refused } = await untilDone(
     async () => {

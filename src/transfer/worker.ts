@@ -97,7 +97,10 @@ const createStages = <E>(options: WorkerOptions, deps: WorkerDependencies<E>, is
     trace?.written(written);
     if (written === undefined) return giveBack(batch);
     await settler.settle(batch, fitToSettle(breaker, batch, written)).catch((error: unknown) => {
-      log.warn({ error: errorText(error) }, 'a batch was not settled; what is unsettled comes again');
+      log.warn(
+        { error: errorText(error) },
+        'a batch was not settled; NATS delivers its unsettled messages again',
+      );
     });
     trace?.settled();
   };

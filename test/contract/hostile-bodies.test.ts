@@ -227,12 +227,13 @@ describe('failures of an address', () => {
     ...new Set(answers.map(({ status }) => status)),
   ];
 
-  it('are limited above 20 a second, and the answer names the time to wait', async () => {
+  it('are limited above 20 a second, and the answer names the limit and the time to wait', async () => {
     const from = strange();
     const answers = await failing(60, from);
     expect(statusesOf(answers).sort()).toEqual([401, 429]);
     const refused = answers.find(({ status }) => status === 429);
     expect(refused && reasonOf(refused)).toBe('too_many_failures');
+    expect(refused?.text).toContain('the limit is 20 requests per second; ');
     const spans = await send('otlp', Buffer.from('{}'), from, { 'content-type': 'application/json' });
     expect([spans.status, JSON.parse(spans.text).code]).toEqual([429, 8]);
     // Another address is none the wiser.

@@ -160,7 +160,7 @@ describe('tidemark operation', () => {
   });
 
   it.each([
-    [['Nothing'], 'there is no operation Nothing: there are CreateCustomTimeSeries,'],
+    [['Nothing'], 'unknown operation Nothing; the operations are CreateCustomTimeSeries,'],
     [[create, '--body', '/nowhere'], 'the body /nowhere is neither a JSON object nor a readable file'],
     [[create, '--body', '{]'], 'the body is not a JSON object'],
     [[create], 'data_name'],

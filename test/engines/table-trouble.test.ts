@@ -159,7 +159,7 @@ describe('a table of points in trouble', () => {
     await bus.close();
     await waitFor('readiness names it', 60_000, async () =>
       (await readiness())['questdb_tables']?.includes(
-        `takes no rows, its messages wait: ${table} (the table is not there; 3 messages, the oldest `,
+        `takes no rows, its messages wait: ${table} (the table does not exist; 3 messages, the oldest `,
       ),
     );
     const labels = { questdb: 'default', table_id: table };

@@ -275,7 +275,7 @@ describe('tidemark up on engines that run already', () => {
     const disks = await paste(up, 'tidemark usage --disk');
     expect(disks).toMatch(/^questdb +questdb .* not known$/m);
     expect(disks).toMatch(/^clickhouse +clickhouse .*( days?|10 years)$/m);
-    expect(disks).toContain('questdb: QuestDB does not tell the space of its disk');
+    expect(disks).toContain('questdb: QuestDB does not report the space of its disk');
     up.child.kill('SIGINT');
     expect(await up.exitCode).toBe(0);
     expect(engines.nats.running).toBe(true);

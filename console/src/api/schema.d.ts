@@ -1016,7 +1016,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Every process that was heard in the last two minutes, with its rates of each second
+         * Every process that sent a pulse in the last two minutes, with its rates of each second
          * @description Needs the role viewer.
          */
         get: operations["get_processes"];
@@ -2625,7 +2625,7 @@ export interface components {
                 /** @description The consumer waits: dead letters cannot be stored */
                 held_by_dead_letters: boolean;
             }[];
-            /** @description A value per second of the last 120, the newest last; null where it said nothing */
+            /** @description A value per second of the last 120, the newest last; null: no pulse */
             series: {
                 items_per_second: (number | null)[];
                 bytes_per_second: (number | null)[];

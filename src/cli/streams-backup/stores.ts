@@ -42,7 +42,7 @@ const requireFolder = async (folder: string, what: string): Promise<void> => {
     () => false,
   );
   if (isThere) return;
-  throw new Fault('permanent', 'file_unreadable', `${folder} is no folder that can be read: ${what}`);
+  throw new Fault('permanent', 'file_unreadable', `${folder} is not a readable folder: ${what}`);
 };
 
 /** Runs `work` with a signal that SIGINT and SIGTERM give: a checkpoint must not outlive its backup. */

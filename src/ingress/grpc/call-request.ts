@@ -24,7 +24,7 @@ const timerMsMax = 2 ** 31 - 1;
 type Events = { data: [chunk: Buffer]; end: []; close: []; error: [error: Error] };
 
 const tooLong = (length: number, lengthMax: number): Refused =>
-  new Refused('body_too_large', `its prefix tells ${length} bytes, the limit is ${lengthMax}`);
+  new Refused('body_too_large', `its length prefix is ${length} bytes, the limit is ${lengthMax}`);
 
 /**
  * The request of a unary call: the body is its one message. Destroyed with UnreadableBody when the message is longer than the limit or

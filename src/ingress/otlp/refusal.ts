@@ -25,8 +25,8 @@ const messages: Partial<Readonly<Record<RefusalReason, (detail: string) => strin
     'the write token is missing or wrong: send a valid one in the header X-MON-TOKEN, or in Authorization as a bearer token',
   application_disabled: () => 'the application is disabled: enable it, or stop sending',
   rate_limited: (detail) => `too many requests: ${detail}; send fewer, larger requests`,
-  too_many_failures: () =>
-    'this address sends more requests without a valid write token than the limit: check the token, and wait for the seconds in Retry-After',
+  too_many_failures: (detail) =>
+    `${withDetail('this address sends too many requests without a valid write token', detail)}; check the token, and wait for the seconds in Retry-After`,
   not_stored: (detail) => withDetail('nothing was stored, retry the request', detail),
   unconfirmed: () => 'published, but not confirmed in time: retry with the same bytes, they are stored once',
   path_unknown: () => `unknown path: send to ${paths}`,

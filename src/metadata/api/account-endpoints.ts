@@ -109,7 +109,7 @@ const storeItem = z
 const dayQuery = z
   .string()
   .regex(/^\d{4}-\d{2}-\d{2}$/, 'must be a date like 2026-11-22')
-  .refine((text) => !Number.isNaN(Date.parse(`${text}T00:00:00Z`)), 'is no date')
+  .refine((text) => !Number.isNaN(Date.parse(`${text}T00:00:00Z`)), 'is not a date of the calendar')
   .transform((text) => Math.floor(Date.parse(`${text}T00:00:00Z`) / dayMs))
   .optional()
   .meta({ description: 'Only this event day, UTC', examples: ['2026-11-22'] });

@@ -3,6 +3,7 @@ import { Fault } from '../../model/fault.ts';
 import type { AdminIdentity } from '../tokens/admin-tokens.ts';
 import type { ApiDeps } from './deps.ts';
 import { type Endpoint, endpoint, none } from './endpoint.ts';
+import { logsAnswer, logsRequest } from './explore-log-shapes.ts';
 import {
   lastValuesAnswer,
   lastValuesRequest,
@@ -11,8 +12,6 @@ import {
 } from './explore-metric-shapes.ts';
 import {
   dimensionName,
-  logsAnswer,
-  logsRequest,
   pointsAnswer,
   pointsRequest,
   redAnswer,

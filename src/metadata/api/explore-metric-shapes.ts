@@ -1,6 +1,16 @@
 import { z } from 'zod';
 import { metricKinds } from '../explore/metric-sql.ts';
-import { anyText, attributes, bodyPeriod, elapsed, idMax, period, rowsRead, sql } from './explore-shapes.ts';
+import {
+  anyText,
+  attributeConditions,
+  attributes,
+  bodyPeriod,
+  elapsed,
+  idMax,
+  period,
+  rowsRead,
+  sql,
+} from './explore-shapes.ts';
 
 const count = z.int();
 
@@ -66,17 +76,9 @@ export const lastValuesRequest = z
   .strictObject({
     ...conditions,
     name: metricName,
-    attributes: z
-      .array(
-        z.strictObject({
-          scope: z.enum(['data_point', 'resource'], 'must be data_point or resource').default('data_point'),
-          key: anyText.min(1),
-          value: anyText,
-        }),
-      )
-      .max(5)
-      .default([])
-      .meta({ description: 'Each equals exactly' }),
+    attributes: attributeConditions(
+      z.enum(['data_point', 'resource'], 'must be data_point or resource').default('data_point'),
+    ),
     ...bodyPeriod,
     limit: z.int().min(1).max(1000).default(100),
   })

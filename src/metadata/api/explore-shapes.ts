@@ -1,6 +1,5 @@
 import { z } from 'zod';
 import { nameLengthMax } from '../../wire/column-naming.ts';
-import { bodyMax, severityNames } from '../explore/log-sql.ts';
 import { aggregates, operators } from '../explore/point-sql.ts';
 import { redGroups, spanKinds } from '../explore/red-sql.ts';
 import { statuses } from '../explore/trace-sql.ts';
@@ -139,6 +138,14 @@ export const valuesAnswer = z
   .meta({ id: 'DimensionValues' });
 
 export const anyText = z.string().max(1024);
+
+/** Conditions on the attributes of an item or of its resource: `scope` says which of them. */
+export const attributeConditions = <S extends z.ZodType>(scope: S) =>
+  z
+    .array(z.strictObject({ scope, key: anyText.min(1), value: anyText }))
+    .max(5)
+    .default([])
+    .meta({ description: 'Each equals exactly' });
 const milliseconds = (description: string) =>
   z
     .number()
@@ -147,7 +154,7 @@ const milliseconds = (description: string) =>
     .optional()
     .meta({ description, examples: [250] });
 
-const pageCursor = z
+export const pageCursor = z
   .string()
   .regex(/^[A-Za-z0-9_-]{1,96}$/, 'is not a next_cursor of this list')
   .optional()
@@ -162,17 +169,7 @@ export const tracesRequest = z
     status: z.enum(statuses, `must be one of ${statuses.join(', ')}`).optional(),
     min_duration_ms: milliseconds('A span of at least this long'),
     max_duration_ms: milliseconds('A span of at most this long'),
-    attributes: z
-      .array(
-        z.strictObject({
-          scope: z.enum(['span', 'resource'], 'must be span or resource').default('span'),
-          key: anyText.min(1),
-          value: anyText,
-        }),
-      )
-      .max(5)
-      .default([])
-      .meta({ description: 'Each equals exactly' }),
+    attributes: attributeConditions(z.enum(['span', 'resource'], 'must be span or resource').default('span')),
     ...bodyPeriod,
     limit: z.int().min(1).max(200).default(20),
     cursor: pageCursor,
@@ -325,77 +322,6 @@ export const redAnswer = z
     rows_read: rowsRead,
   })
   .meta({ id: 'Red' });
-
-const severityText = `must be one of ${severityNames.join(', ')}`;
-
-/** The body of POST /api/v1/query/logs. */
-export const logsRequest = z
-  .strictObject({
-    app_id: z.int().min(1).max(idMax).optional().meta({ description: 'Only of this application' }),
-    service: anyText.optional().meta({ description: 'service.name', examples: ['cart'] }),
-    severity: z
-      .enum(severityNames, severityText)
-      .optional()
-      .meta({ description: 'At least this severe; log records without a severity are left out' }),
-    text: anyText
-      .min(1)
-      .optional()
-      .meta({
-        description: 'The body has this text, and each word of it as a whole word; letters as they are',
-        examples: ['payment failed'],
-      }),
-    trace_id: z
-      .string()
-      .regex(/^[0-9a-fA-F]{32}$/, 'must be a trace id: 32 hex digits')
-      .transform((id) => id.toLowerCase())
-      .pipe(z.string().meta({ description: 'Only of this trace' }))
-      .optional(),
-    attributes: z
-      .array(
-        z.strictObject({
-          scope: z.enum(['log', 'resource'], 'must be log or resource').default('log'),
-          key: anyText.min(1),
-          value: anyText,
-        }),
-      )
-      .max(5)
-      .default([])
-      .meta({ description: 'Each equals exactly' }),
-    ...bodyPeriod,
-    limit: z.int().min(1).max(200).default(50),
-    cursor: pageCursor,
-  })
-  .meta({ id: 'LogsQuery' });
-
-export const logsAnswer = z
-  .strictObject({
-    ...period,
-    items: z.array(
-      z
-        .strictObject({
-          time_unix_nano: z.string().meta({ description: 'Nanoseconds since 1970' }),
-          observed_time_unix_nano: z.string().nullable().meta({ description: 'null: the sender gave none' }),
-          app_id: count,
-          service: z.string(),
-          severity_number: count.meta({ description: '0: the sender gave none' }),
-          severity_text: z.string(),
-          body: z.string().meta({ description: `Its first ${bodyMax} characters` }),
-          body_bytes: count.meta({ description: 'Of the whole body' }),
-          event_name: z.string(),
-          trace_id: z.string().meta({ description: 'Empty: of no trace' }),
-          span_id: z.string(),
-          scope: z.strictObject({ name: z.string(), version: z.string() }),
-          attributes,
-          resource: attributes,
-        })
-        .meta({ id: 'LogRecord' }),
-    ),
-    next_cursor: z.string().nullable(),
-    sql,
-    elapsed_ms: elapsed,
-    rows_read: rowsRead,
-  })
-  .meta({ id: 'Logs' });
 
 export const servicesAnswer = z
   .strictObject({

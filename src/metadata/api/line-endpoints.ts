@@ -28,7 +28,7 @@ export const lineEndpoints = ({ pulse }: Pick<ApiDeps, 'pulse'>): Endpoint[] => 
     method: 'GET',
     path: '/api/v1/processes',
     tag,
-    summary: 'Every process that was heard in the last two minutes, with its rates of each second',
+    summary: 'Every process that sent a pulse in the last two minutes, with its rates of each second',
     role: 'viewer',
     params: none,
     query: none,

@@ -55,7 +55,7 @@ const sumOf = (numbers: readonly number[]): number => numbers.reduce((total, eac
 const volumeOf = (disk: string, stores: readonly StoreUse[], spaces: Spaces, today: number): Volume => {
   const stored = stores.flatMap((each) => each.stored);
   const growing = stored.map(growingOf);
-  const found = spaces.get(disk) ?? 'QuestDB does not tell the space of its disk';
+  const found = spaces.get(disk) ?? 'QuestDB does not report the space of its disk';
   const [space, whySpace] = typeof found === 'string' ? [undefined, found] : [found, ''];
   const why = stores.find((each) => each.why !== '')?.why || whySpace;
   return {

@@ -9,7 +9,7 @@ import {
 } from './log-sql.ts';
 import { type AskedPeriod, type Period, periodOf } from './period.ts';
 import {
-  firstWindow,
+  findNewest,
   type ItemSource,
   type Run,
   requireWellFormed,
@@ -18,7 +18,6 @@ import {
   wrongCursor,
 } from './run.ts';
 import { attributesOf } from './spans.ts';
-import { nanosOf } from './statement.ts';
 
 /** A search as a caller asks it. */
 export type AskedLogs = AskedPeriod & {
@@ -84,38 +83,20 @@ const placeOf = (cursor: string | undefined): LogPlace | undefined => {
   return { at: BigInt(at), uid };
 };
 
-/** The newest log records of a period behind `from`, at most `max`: the newest part of the period first, as a list of traces does. */
-const findLogs = async (
+/** The newest log records of a period behind `from`, at most `max`. */
+const findLogs = (
   run: Run,
   conditions: LogConditions,
   period: Period,
   from: LogPlace | undefined,
   max: number,
-): Promise<Row[]> => {
-  const since = nanosOf(period.since);
-  const until = nanosOf(period.until);
-  const found: Row[] = [];
-  let before = from;
-  let upper = from === undefined || from.at >= until ? until : from.at + 1n;
-  let width = firstWindow(since, until);
-  while (found.length < max && upper > since) {
-    const lower = upper - since > width ? upper - width : since;
-    const wanted = max - found.length;
-    const rows = await run.rows(rowSchema, logsSql(conditions, [lower, upper], before, wanted));
+): Promise<Row[]> =>
+  findNewest<LogPlace, Row>(period, from, max, async (window, before, found) => {
+    const rows = await run.rows(rowSchema, logsSql(conditions, window, before, max - found.length));
     // Rows of one log record, delivered more than once, follow each other; the place behind them is behind all of them.
     for (const row of rows) if (found.at(-1)?.uid !== row.uid) found.push(row);
-    const last = rows.at(-1);
-    if (rows.length === wanted && last !== undefined) {
-      before = last;
-      upper = last.at + 1n;
-    } else {
-      before = undefined;
-      upper = lower;
-      width *= 8n;
-    }
-  }
-  return found;
-};
+    return rows;
+  });
 
 const shown = (row: Row) => ({
   time_unix_nano: String(row.at),

@@ -3,7 +3,8 @@ import { inlined } from '../../stores/clickhouse/literals.ts';
 import type { ClickhouseReader } from '../../stores/clickhouse/reader.ts';
 import { fieldFault } from '../problem.ts';
 import type { NextBounds } from './gate.ts';
-import type { Statement } from './statement.ts';
+import type { Period } from './period.ts';
+import { nanosOf, type Statement } from './statement.ts';
 
 /** Where the queries go. */
 export type ItemSource = { readonly reader: ClickhouseReader; readonly now: () => number };
@@ -46,10 +47,42 @@ export const requireWellFormedAttributes = (
 /** Throws likewise for a `cursor` of another list. */
 export const wrongCursor = () => fieldFault('invalid_value', 'cursor', 'is not a next_cursor of this list');
 
-/** The newest part of a period that a list looks at first, in nanoseconds; each next one is eight times as long. */
-export const firstWindow = (since: bigint, until: bigint): bigint => {
-  const width = (until - since) / 64n;
-  return width < windowMin ? windowMin : width;
-};
-
 const windowMin = 60_000_000_000n;
+
+/**
+ * The newest rows of a period, at most `max`, those behind the place `from` if there is one. A page seldom needs the whole period: `read`
+ * reads the newest sixty-fourth of it, a minute at least, then windows eight times as long each, in nanoseconds: the newest rows of
+ * [lower, upper) behind `before`, at most `max` − `found.length`. It returns these rows, and adds to `found` those that the list has.
+ */
+export const findNewest = async <P extends { readonly at: bigint }, R extends P>(
+  { since, until }: Period,
+  from: P | undefined,
+  max: number,
+  read: (
+    window: readonly [lower: bigint, upper: bigint],
+    before: P | undefined,
+    found: R[],
+  ) => Promise<readonly R[]>,
+): Promise<R[]> => {
+  const [first, end] = [nanosOf(since), nanosOf(until)];
+  const found: R[] = [];
+  let before = from;
+  let upper = from === undefined || from.at >= end ? end : from.at + 1n;
+  let width = (end - first) / 64n;
+  if (width < windowMin) width = windowMin;
+  while (found.length < max && upper > first) {
+    const lower = upper - first > width ? upper - width : first;
+    const wanted = max - found.length;
+    const rows = await read([lower, upper], before, found);
+    const last = rows.at(-1);
+    if (rows.length === wanted && last !== undefined) {
+      before = last;
+      upper = last.at + 1n;
+    } else {
+      before = undefined;
+      upper = lower;
+      width *= 8n;
+    }
+  }
+  return found;
+};

@@ -3,7 +3,7 @@ import { notFound } from '../problem.ts';
 import type { NextBounds } from './gate.ts';
 import { type AskedPeriod, type Period, periodOf } from './period.ts';
 import {
-  firstWindow,
+  findNewest,
   type ItemSource,
   type Run,
   requireWellFormed,
@@ -90,27 +90,18 @@ const placeOf = (cursor: string | undefined): TracePlace | undefined => {
   return { at: BigInt(at), id };
 };
 
-/**
- * The newest traces of a period behind `from`, at most `max`. It looks at the newest part of the period first, and at eight times
- * as much each time that this does not suffice: a page seldom needs all of it.
- */
-const findTraces = async (
+/** The newest traces of a period behind `from`, at most `max`. */
+const findTraces = (
   run: Run,
   conditions: SpanConditions,
-  { since: sinceSeconds, until: untilSeconds }: Period,
+  period: Period,
   from: TracePlace | undefined,
   max: number,
-): Promise<TracePlace[]> => {
-  const since = nanosOf(sinceSeconds);
-  const until = nanosOf(untilSeconds);
-  const found: TracePlace[] = [];
-  let before = from;
-  let upper = from === undefined || from.at >= until ? until : from.at + 1n;
-  let width = firstWindow(since, until);
-  while (found.length < max && upper > since) {
-    const lower = upper - since > width ? upper - width : since;
-    const wanted = max - found.length;
-    const rows = await run.rows(foundSchema, findSql(conditions, [lower, upper], before, wanted));
+): Promise<TracePlace[]> =>
+  findNewest<TracePlace, TracePlace>(period, from, max, async (window, before, found) => {
+    const rows = await run.rows(foundSchema, findSql(conditions, window, before, max - found.length));
+    const [, upper] = window;
+    const until = nanosOf(period.until);
     // A trace with a match after this window belongs there: it was found, or is on an earlier page.
     const later =
       upper >= until || rows.length === 0
@@ -125,18 +116,8 @@ const findTraces = async (
           );
     const known = new Set(later.map(({ id }) => id));
     found.push(...rows.filter(({ id }) => !known.has(id)));
-    const last = rows.at(-1);
-    if (rows.length === wanted && last !== undefined) {
-      before = last;
-      upper = last.at + 1n;
-    } else {
-      before = undefined;
-      upper = lower;
-      width *= 8n;
-    }
-  }
-  return found;
-};
+    return rows;
+  });
 
 const milliseconds = (nanos: bigint): number => Number(nanos) / 1e6;
 

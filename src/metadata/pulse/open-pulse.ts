@@ -59,7 +59,7 @@ const follow = (bus: Bus, processes: Processes, log: Log): { stop(): void } => {
         if (isStopped) end();
       },
       (error: unknown) => {
-        log.debug({ error: errorText(error) }, 'no pulses are heard yet');
+        log.debug({ error: errorText(error) }, 'no pulses have arrived yet');
         if (!isStopped) timer = setTimeout(begin, listenAgainMs).unref();
       },
     );

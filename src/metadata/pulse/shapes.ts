@@ -77,7 +77,7 @@ export const processWithSeries = processShape
         event_loop_p99_ms: points,
       })
       .meta({
-        description: 'A value per second of the last 120, the newest last; null where it said nothing',
+        description: 'A value per second of the last 120, the newest last; null: no pulse',
       }),
   })
   .meta({ id: 'ProcessWithSeries' });

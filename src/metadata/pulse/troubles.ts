@@ -22,7 +22,7 @@ export const troubleKinds = {
   ),
   breaker_open: page(
     'TidemarkBreakerOpen',
-    'Read the reasons with tidemark dlq list, mend the cause, then tidemark dlq resume.',
+    'Read the reasons with tidemark dlq list, repair the cause, then tidemark dlq resume.',
   ),
   dead_letters_held: page(
     'TidemarkDeadLettersHeld',
@@ -34,11 +34,11 @@ export const troubleKinds = {
   ),
   stream_nearly_full: page(
     'TidemarkStreamNearlyFull',
-    'Mend what keeps the stream from draining, or raise its bytes_max.',
+    'Repair what keeps the stream from draining, or raise its bytes_max.',
   ),
   stream_full_soon: page(
     'TidemarkStreamFullSoon',
-    'Mend what keeps the stream from draining, or raise its bytes_max.',
+    'Repair what keeps the stream from draining, or raise its bytes_max.',
   ),
   no_workers: page('TidemarkNoWorkers', 'Start transfer.'),
   store_away: page('TidemarkWritesFail', 'Repair the store; its rows wait in the stream.'),
@@ -67,7 +67,7 @@ export const troubleKinds = {
   ),
   dead_letters_fill: ticket(
     'TidemarkDeadLetters',
-    'tidemark dlq list has the reasons; mend the cause, then tidemark dlq redrive.',
+    'tidemark dlq list has the reasons; repair the cause, then tidemark dlq redrive.',
   ),
   stream_half_full: ticket(
     'TidemarkStreamHalfFull',
@@ -142,13 +142,13 @@ const processTroubles = (processes: readonly SeenProcess[], isSettled: boolean):
   const missing = pulseRoles.filter((role) => isSettled && !there.some((each) => each.role === role));
   const slow = there.filter(({ pulse }) => pulse.loopP99Ms > 200);
   return [
-    ...missing.map((role) => trouble('role_missing', `no process of ${role} says that it runs`)),
+    ...missing.map((role) => trouble('role_missing', `no process of ${role} reports that it runs`)),
     ...processes
       .filter(({ isGone }) => isGone)
       .map((each) =>
         trouble(
           'process_gone',
-          `${nameOf(each)} was last heard ${counted(each.silentSeconds, 'second')} ago`,
+          `${nameOf(each)} sent its last pulse ${counted(each.silentSeconds, 'second')} ago`,
         ),
       ),
     ...checkTroubles(there),
@@ -223,7 +223,10 @@ const streamTroubles = (streams: readonly LineStream[], deadLettered: number): T
     if (each.consumer === null) return found;
     if (each.pending > 0 && each.waiting_pulls === 0 && each.ack_pending === 0)
       found.push(
-        trouble('no_workers', `${stream}: ${counted(each.pending, 'message')} wait, and nobody takes them`),
+        trouble(
+          'no_workers',
+          `${stream}: ${counted(each.pending, 'message')} wait, and no worker reads them`,
+        ),
       );
     if (each.oldest_age_seconds >= lagSeconds && each.messages > 0)
       found.push(trouble('lag', `${stream}: the oldest message is ${each.oldest_age_seconds} s old`));

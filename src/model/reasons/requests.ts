@@ -99,7 +99,7 @@ export const traceRequestReasons = [
     'the resources of the request have more different tokens than the limit',
     'send the items of fewer applications per request',
   ],
-  ['application_disabled', 'all applications of the request are disabled', 'enable it, or stop sending'],
+  ['application_disabled', 'all applications of the request are disabled', 'enable them, or stop sending'],
   ['internal', 'internal error of the receiver', 'report the error with the log of ingress'],
 ] as const;
 

@@ -53,7 +53,7 @@ export const toResult = (status: number, text: string): SqlResult => {
     throw new Fault('permanent', 'questdb_rejected', `QuestDB refused: ${why}`);
   }
   const answer = answerSchema.safeParse(body);
-  if (!answer.success) throw unavailable('answered something that is no result');
+  if (!answer.success) throw unavailable('answered something other than a result');
   return { columns: answer.data.columns.map((column) => column.name), dataset: answer.data.dataset };
 };
 

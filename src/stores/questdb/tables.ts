@@ -52,7 +52,7 @@ const checkTable = async (sql: QuestdbSql, layout: Layout, tableId: string): Pro
     `SELECT walEnabled, dedup, partitionBy FROM tables() WHERE table_name = ${name}`,
   );
   const row = table.dataset[0];
-  if (row === undefined) throw unusable(tableId, 'is not there under exactly this name');
+  if (row === undefined) throw unusable(tableId, 'does not exist under exactly this name');
   const [walEnabled, dedup, partitionBy] = row;
   if (walEnabled !== true) throw unusable(tableId, 'is not a WAL table');
   if (dedup !== true) throw unusable(tableId, 'does not deduplicate');
@@ -63,7 +63,7 @@ const checkTable = async (sql: QuestdbSql, layout: Layout, tableId: string): Pro
     if (types.get(column) !== type) throw unusable(tableId, `has no ${type} column ${column}`);
   }
   if (!columns.dataset.some(([column, , designated]) => column === 'timestamp' && designated === true)) {
-    throw unusable(tableId, 'has not timestamp as its designated timestamp');
+    throw unusable(tableId, 'does not have timestamp as its designated timestamp');
   }
   const keys = columns.dataset.filter(([, , , upsertKey]) => upsertKey === true).map(([column]) => column);
   if (keys.toSorted().join() !== 'timestamp,uid') {

@@ -118,7 +118,7 @@ export const createPartitionedSink = (
     if (isAway(instance)) return waiting('it does not answer');
     if (failures.has(instance)) {
       tryAgain(instance, sink, messages, onWrite);
-      return waiting('it did not take rows lately');
+      return waiting('it refused rows in the last ten seconds');
     }
     try {
       return await writeThere(instance, sink, messages, onWrite);

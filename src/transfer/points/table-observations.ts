@@ -44,7 +44,7 @@ export const ofWrite = ({ failing, missingTables, brokenTables }: TriedTables): 
   const observed = new Map<string, Observation>();
   for (const [table, { why, scope }] of failing) observed.set(table, { state: 'failing', scope, why });
   for (const table of missingTables)
-    observed.set(table, { state: 'missing', scope: 'table', why: 'the table is not there' });
+    observed.set(table, { state: 'missing', scope: 'table', why: 'the table does not exist' });
   for (const [table, why] of brokenTables) observed.set(table, { state: 'broken', scope: 'table', why });
   return observed;
 };

@@ -42,7 +42,7 @@ const everyMsDefault = 5_000;
 /** After this many looks without it a table is dropped: QuestDB does not list a broken one for a while after its start. */
 const missesMax = 60;
 
-const keylessWhy = 'its upsert keys are off: rows could be there twice';
+const keylessWhy = 'its upsert keys are off: rows could be stored twice';
 
 const isOurs = ({ name }: TableState): boolean => name.endsWith('.__default__');
 

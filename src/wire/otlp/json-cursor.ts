@@ -364,7 +364,7 @@ export class JsonCursor {
     }
     if (name !== 0x75) {
       this.at = at;
-      throw this.malformed('there is no such escape');
+      throw this.malformed('unknown escape');
     }
     const first = this.codeUnit(at + 2);
     if (first >= 0xd800 && first < 0xdc00 && body[at + 6] === backslash && body[at + 7] === 0x75) {

@@ -50,7 +50,7 @@ export class JsonMetricReader implements JsonItemReader {
     const { point } = state;
     const { metric } = point;
     if (cursor.kind() !== 'object')
-      throw new MalformedBody('metrics holds something that is not an object', 'metrics');
+      throw new MalformedBody('an element of metrics is not an object', 'metrics');
     metric.clear();
     value.cutValues = 0;
     this.waiting = -1;

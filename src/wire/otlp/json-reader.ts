@@ -267,8 +267,7 @@ export class JsonReader {
     if (kind === 'null') return cursor.literal('null');
     if (kind !== 'array') throw noArray(name, kind);
     for (let has = cursor.open(); has; has = cursor.nextItem()) {
-      if (cursor.kind() !== 'object')
-        throw new MalformedBody(`${name} holds something that is not an object`, name);
+      if (cursor.kind() !== 'object') throw new MalformedBody(`an element of ${name} is not an object`, name);
       read();
     }
   }

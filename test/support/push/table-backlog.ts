@@ -47,7 +47,7 @@ export const holdTableBacklog = async (
   }
   transfer.start();
   await stack.waitForRows(other.result_table.table_id, 10, boundMs);
-  expect((await missedByTransfer(stack))['questdb_tables']).toContain(`${table} (the table is not there`);
+  expect((await missedByTransfer(stack))['questdb_tables']).toContain(`${table} (the table does not exist`);
   await stack.waitForEmptyStream('METRICS', boundMs);
   expect((await letters()) - lettersBefore).toBe(messages);
   await stack.query(createTableSql(table));

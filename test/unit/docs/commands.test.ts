@@ -81,7 +81,9 @@ describe('every command that a document names', () => {
 
   it('has its row in docs/commands.md where the program has it', () => {
     const listed = codeOf(read('docs/commands.md')).flatMap((each) => each.split(' ')[0]?.split('|') ?? []);
-    expect(program.commands.map((command) => command.name()).filter((name) => !listed.includes(name))).toEqual([]);
+    expect(
+      program.commands.map((command) => command.name()).filter((name) => !listed.includes(name)),
+    ).toEqual([]);
   });
 
   it('is checked: a missing one is found', () => {

@@ -56,7 +56,7 @@ export const Processes = ({ processes, at }: { processes: readonly Process[]; at
       sortName="processes"
       rows={processes}
       keyOf={({ id }) => id}
-      empty="No process says that it runs. Start ingress, transfer and metadata, and check their connection to NATS."
+      empty="No process reports that it runs. Start ingress, transfer and metadata, and check their connection to NATS."
       columns={processColumns(at)}
     />
   </>

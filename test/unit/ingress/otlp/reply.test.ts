@@ -3,7 +3,7 @@ import { bodyHint, shownKey } from '../../../../src/ingress/otlp/hints.ts';
 import { readerRefusal, refusedReply } from '../../../../src/ingress/otlp/refusal.ts';
 import { partialReply, statusReply } from '../../../../src/ingress/otlp/reply.ts';
 import { otlpSignals } from '../../../../src/ingress/otlp/signals.ts';
-import { refusalOf } from '../../../../src/ingress/refused.ts';
+import { Refused, refusalOf } from '../../../../src/ingress/refused.ts';
 import { createSenderNames } from '../../../../src/ingress/sender.ts';
 import { MalformedBody } from '../../../../src/wire/otlp/types.ts';
 import { encodings, partialOf, wholeStatusOf } from '../../../support/otlp/client.ts';
@@ -26,6 +26,15 @@ describe.each(encodings)('an answer in %s', (encoding) => {
       message: 'no',
       details: [{ '@type': 'type.googleapis.com/google.rpc.BadRequest', fieldViolations: violations }],
     });
+  });
+
+  it('that refuses an address for its failures names their limit and the remedy', () => {
+    const refused = new Refused('too_many_failures', 'the limit is 20 requests per second');
+    const { message } = wholeStatusOf(encoding, asAnswer(refusedReply(encoding, refused)));
+    expect(message).toBe(
+      'this address sends too many requests without a valid write token: the limit is 20 requests per second; ' +
+        'check the token, and wait for the seconds in Retry-After',
+    );
   });
 
   // OTLP/HTTP bounds answers to 4 MiB, and clients read less of them.

@@ -41,7 +41,7 @@ describe('the disks', () => {
       false,
     );
     expect(volumes).toMatchObject([
-      { disk: 'questdb', daysLeft: undefined, why: 'QuestDB does not tell the space of its disk' },
+      { disk: 'questdb', daysLeft: undefined, why: 'QuestDB does not report the space of its disk' },
       { disk: 'clickhouse', daysLeft: 12, why: '' },
     ]);
   });

@@ -8,7 +8,7 @@ import type { Observation } from '../../../../src/transfer/points/table-observat
 import { createWaitingMessages } from '../../../../src/transfer/points/waiting-messages.ts';
 import { firstDelivery } from '../../../support/outcomes/deliveries.ts';
 
-const gone: Observation = { state: 'missing', scope: 'table', why: 'the table is not there' };
+const gone: Observation = { state: 'missing', scope: 'table', why: 'the table does not exist' };
 const full: Observation = { state: 'suspended', scope: 'store', why: 'suspended: DISK FULL' };
 const unclear: Observation = { state: 'failing', scope: 'unclear', why: 'QuestDB answered 500' };
 const behind: Observation = { state: 'late', scope: 'table', why: 'behind' };
@@ -225,7 +225,7 @@ it('of what is observed of a table the gravest counts, wherever it was observed'
     ['a', 'dead_letter'],
     ['b', 'wait'],
   ]);
-  expect([why('a'), why('b'), problem]).toEqual(['damaged', 'the table is not there', undefined]);
+  expect([why('a'), why('b'), problem]).toEqual(['damaged', 'the table does not exist', undefined]);
   expect(broken).toEqual(['a']);
 });
 

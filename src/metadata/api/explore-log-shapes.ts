@@ -1,0 +1,77 @@
+import { z } from 'zod';
+import { bodyMax, severityNames } from '../explore/log-sql.ts';
+import {
+  anyText,
+  attributeConditions,
+  attributes,
+  bodyPeriod,
+  elapsed,
+  idMax,
+  pageCursor,
+  period,
+  rowsRead,
+  sql,
+} from './explore-shapes.ts';
+
+const count = z.int();
+
+const severityText = `must be one of ${severityNames.join(', ')}`;
+
+/** The body of POST /api/v1/query/logs. */
+export const logsRequest = z
+  .strictObject({
+    app_id: z.int().min(1).max(idMax).optional().meta({ description: 'Only of this application' }),
+    service: anyText.optional().meta({ description: 'service.name', examples: ['cart'] }),
+    severity: z
+      .enum(severityNames, severityText)
+      .optional()
+      .meta({ description: 'At least this severe; log records without a severity are left out' }),
+    text: anyText
+      .min(1)
+      .optional()
+      .meta({
+        description: 'The body has this text, and each word of it as a whole word; letters as they are',
+        examples: ['payment failed'],
+      }),
+    trace_id: z
+      .string()
+      .regex(/^[0-9a-fA-F]{32}$/, 'must be a trace id: 32 hex digits')
+      .transform((id) => id.toLowerCase())
+      .pipe(z.string().meta({ description: 'Only of this trace' }))
+      .optional(),
+    attributes: attributeConditions(z.enum(['log', 'resource'], 'must be log or resource').default('log')),
+    ...bodyPeriod,
+    limit: z.int().min(1).max(200).default(50),
+    cursor: pageCursor,
+  })
+  .meta({ id: 'LogsQuery' });
+
+export const logsAnswer = z
+  .strictObject({
+    ...period,
+    items: z.array(
+      z
+        .strictObject({
+          time_unix_nano: z.string().meta({ description: 'Nanoseconds since 1970' }),
+          observed_time_unix_nano: z.string().nullable().meta({ description: 'null: the sender gave none' }),
+          app_id: count,
+          service: z.string(),
+          severity_number: count.meta({ description: '0: the sender gave none' }),
+          severity_text: z.string(),
+          body: z.string().meta({ description: `Its first ${bodyMax} characters` }),
+          body_bytes: count.meta({ description: 'Of the whole body' }),
+          event_name: z.string(),
+          trace_id: z.string().meta({ description: 'Empty: of no trace' }),
+          span_id: z.string(),
+          scope: z.strictObject({ name: z.string(), version: z.string() }),
+          attributes,
+          resource: attributes,
+        })
+        .meta({ id: 'LogRecord' }),
+    ),
+    next_cursor: z.string().nullable(),
+    sql,
+    elapsed_ms: elapsed,
+    rows_read: rowsRead,
+  })
+  .meta({ id: 'Logs' });
