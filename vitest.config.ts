@@ -121,6 +121,8 @@ export default defineConfig({
         test: {
           name: 'console',
           include: ['test/console/**/*.test.ts'],
+          // As those on engines do: each would load the driver of the browser again.
+          isolate: false,
           globalSetup: ['test/support/console/console-stack.ts'],
           fileParallelism: false,
           sequence: { groupOrder: 6 },
