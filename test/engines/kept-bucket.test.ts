@@ -63,7 +63,7 @@ const follow = () => {
 const isHeld = (kept: KeptBucket) => until('the keeper has a copy', () => kept.hasCopy);
 const isWell = (kept: KeptBucket) => until('the keeper sees it whole', () => kept.problem === undefined);
 
-it('a bucket that was deleted is made again with all it held, under higher revisions, and is told once', async () => {
+it('a bucket that was deleted is made again with all it held, under higher revisions, and is reported once', async () => {
   const reader = follow();
   const { kept, lines } = keep();
   await isHeld(kept);
@@ -89,7 +89,7 @@ it('a bucket that was deleted is made again with all it held, under higher revis
     'a bucket was made again from the copy of this process',
     'a bucket is there again',
   ]);
-  // A reader hears of a change of the new bucket within seconds, and never took a part of it for the whole.
+  // A reader receives a change of the new bucket within seconds, and never took a part of it for the whole.
   const revision = await bucket.put('record.1', { key: 'changed' });
   await until('the reader has the change', () => reader.held.get('record.1') === revision, 30_000);
   expect(reader.held.size).toBe(keys.length - 1);
