@@ -98,6 +98,12 @@ const failing: Readonly<Record<string, string>> = {
     'Node makes the error of the stream one of the connection, since its memory leaked otherwise (CVE-2026-21714)',
 };
 
+/**
+ * The cases of DATA that does not fit its content-length. h2spec sends no gRPC, so the receiver refuses the request for its head: where
+ * that answer leaves before the DATA has come, nothing is left to be malformed.
+ */
+const raced = /^http2\/8\.1\.2\.6 .*content-length/;
+
 /** The cases in a report, and whether each passed. Its texts are not escaped: it is no XML. */
 const casesIn = (report: string): { readonly name: string; readonly hasPassed: boolean }[] =>
   [...report.matchAll(/<testcase package="([^"]*)" classname="(.*)" time="[\d.]+">\s*(.*)/g)].map(
@@ -115,7 +121,10 @@ describe.skipIf('why' in prepared)(`h2spec ${h2specVersion}${leftOut}`, () => {
     const cases = casesIn(await readFile(report, 'latin1'));
     expect(text).toContain(`${cases.length} tests, `);
     expect(cases.length).toBeGreaterThanOrEqual(146);
-    const failed = cases.filter(({ hasPassed }) => !hasPassed).map(({ name }) => name);
+    const failed = cases
+      .filter(({ name, hasPassed }) => !hasPassed && !raced.test(name))
+      .map(({ name }) => name);
+    expect(cases.filter(({ name }) => raced.test(name))).toHaveLength(2);
     expect(failed.toSorted(), text).toEqual(Object.keys(failing).toSorted());
   });
 });
