@@ -272,20 +272,25 @@ describe('the compose stack', () => {
   });
 
   it('runs two transfers beside each other, each with a port of its own, and one again', async () => {
+    const scale = (count: number) =>
+      stack.compose('up', '--detach', '--no-deps', '--scale', `transfer=${count}`, 'transfer');
     await told(async () => {
-      await stack.compose('up', '--detach', '--no-deps', '--scale', 'transfer=2', 'transfer');
-      const ids = (await stack.container('transfer')).split('\n');
-      expect(ids).toHaveLength(2);
-      await waitFor('both are healthy', 180_000, async () =>
-        (await Promise.all(ids.map(healthOf))).every((health) => health === 'healthy'),
-      );
-      const ports = await Promise.all(
-        [1, 2].map((index) => stack.compose('port', '--index', String(index), 'transfer', '10311')),
-      );
-      expect(new Set(ports).size).toBe(2);
-      for (const port of ports) expect((await fetch(`http://${port}/readyz`)).status).toBe(200);
-      await producer.more(10);
-      await stack.compose('up', '--detach', '--no-deps', '--scale', 'transfer=1', 'transfer');
+      try {
+        await scale(2);
+        const ids = (await stack.container('transfer')).split('\n');
+        expect(ids).toHaveLength(2);
+        await waitFor('both are healthy', 180_000, async () =>
+          (await Promise.all(ids.map(healthOf))).every((health) => health === 'healthy'),
+        );
+        const addresses = await Promise.all(
+          [1, 2].map((index) => stack.compose('port', '--index', String(index), 'transfer', '10311')),
+        );
+        expect(new Set(addresses).size).toBe(2);
+        for (const address of addresses) expect((await fetch(`http://${address}/readyz`)).status).toBe(200);
+        await producer.more(10);
+      } finally {
+        await scale(1);
+      }
       await untilHealthy();
     });
   });
