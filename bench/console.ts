@@ -6,6 +6,7 @@ import { type Difference, differencesOf, type RunFigures } from './difference.ts
 import { sendPaced } from './latency.ts';
 import { withStack } from './line.ts';
 import { costRow, withMetadata } from './line-cost.ts';
+import { usualPoints } from './point-loads.ts';
 import { startUsage } from './processes.ts';
 import { type MeasureOptions, type Subject, untilVisible } from './rate.ts';
 import type { Row } from './report.ts';
@@ -94,7 +95,10 @@ export const measureConsole = (
   onPair: (closed: Row, open: Row) => void,
 ): Promise<ConsoleCost> =>
   withStack(options, async (stack) => {
-    const subject = withMetadata(await pushSubject(stack, 'console', pointsOfPush, connections), stack);
+    const subject = withMetadata(
+      await pushSubject(stack, 'console', { ...usualPoints, points: pointsOfPush, connections }),
+      stack,
+    );
     const browser = await launch();
     try {
       const tab = await logIn(browser, stack);

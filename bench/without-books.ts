@@ -1,7 +1,7 @@
 import { applyEdit, copyTree, type Edit } from '../test/sabotage/edit.ts';
 
 /**
- * What the two books and usage do (architecture 10.4 to 10.6), taken out of the sources, for a measurement of their cost. Outcomes are
+ * What the two books and usage do (architecture 10.1, 10.2), taken out of the sources, for a measurement of their cost. Outcomes are
  * recorded as before the books: one record for each message and owner.
  */
 export const withoutBooks: readonly Edit[] = [

@@ -13,8 +13,8 @@ export type HeldMessagesOptions = {
 export type HeldMessages<E> = {
   /** The bytes of all of them. */
   readonly bytes: number;
-  /** Messages and rows that wait for a write. */
-  readonly gathered: { readonly messages: number; readonly rows: number };
+  /** Messages and rows that wait for a write, and how many messages were ever added. */
+  readonly gathered: { readonly messages: number; readonly rows: number; readonly arrived: number };
   add(message: HeldMessage<E>): void;
   /**
    * The next write: whole messages up to the rows of one write. A message that was not kept alive for half its ack wait is
@@ -39,6 +39,7 @@ export const createHeldMessages = <E>({
   let rows = 0;
   let inWrite: readonly HeldMessage<E>[] = [];
   let bytes = 0;
+  let arrived = 0;
 
   const addBytes = (added: number): void => {
     bytes += added;
@@ -46,9 +47,7 @@ export const createHeldMessages = <E>({
   };
 
   const letGo = (messages: readonly HeldMessage<E>[]): void => {
-    let released = 0;
-    for (const message of messages) released += message.bytes;
-    addBytes(-released);
+    addBytes(-messages.reduce((sum, message) => sum + message.bytes, 0));
   };
 
   return {
@@ -56,9 +55,10 @@ export const createHeldMessages = <E>({
       return bytes;
     },
     get gathered() {
-      return { messages: gathered.length, rows };
+      return { messages: gathered.length, rows, arrived };
     },
     add: (message) => {
+      arrived++;
       gathered.push(message);
       rows += message.rows;
       addBytes(message.bytes);

@@ -7,14 +7,14 @@ import type { TransferMetrics } from '../telemetry/metrics.ts';
 import type { BatchTraces } from './batch-traces.ts';
 import { type Breaker, fitToSettle } from './breaker.ts';
 import type { HeldMessage } from './held-message.ts';
-import { createHeldMessages } from './held-messages.ts';
+import { createHeldMessages, type HeldMessages } from './held-messages.ts';
 import { createReader } from './read-delivery.ts';
 import type { TransferSamples } from './samples.ts';
 import { createSettler } from './settle.ts';
 import type { Sink } from './sink.ts';
 import { createStoreWriter } from './store-writer.ts';
 import { createWriteLoop } from './write-loop.ts';
-import { createWritePace } from './write-pace.ts';
+import { createWritePace, type WritePace } from './write-pace.ts';
 
 export type WorkerOptions = {
   readonly stream: string;
@@ -109,8 +109,23 @@ const createStages = <E>(options: WorkerOptions, deps: WorkerDependencies<E>, is
   return { settler, reader, held, writer, take, writeAndSettle, giveBackGathered };
 };
 
+const paceOf = <E>(
+  { writeIntervalMs: intervalMs, writeIntervalMsMax: intervalMsMax }: WorkerOptions,
+  { sink: { isUnhurried = false }, elapsed }: WorkerDependencies<E>,
+  held: HeldMessages<E>,
+  isEnough: () => boolean,
+): WritePace =>
+  createWritePace({
+    intervalMs,
+    intervalMsMax,
+    isUnhurried,
+    elapsed,
+    isEnough,
+    arrived: () => held.gathered.arrived,
+  });
+
 export const createWorker = <E>(options: WorkerOptions, deps: WorkerDependencies<E>): Worker => {
-  const { breaker, elapsed, log, onRoom } = deps;
+  const { breaker, log, onRoom } = deps;
   let isStopping = false;
   let isDraining = false;
   const stages = createStages(options, deps, () => isStopping);
@@ -121,17 +136,7 @@ export const createWorker = <E>(options: WorkerOptions, deps: WorkerDependencies
     held.gathered.rows >= options.rowsPerWriteMax ||
     held.gathered.messages >= options.gatheredMax ||
     held.bytes >= options.heldBytesMax;
-  const { writeIntervalMs: intervalMs, writeIntervalMsMax: intervalMsMax } = options;
-  const { isUnhurried = false } = deps.sink;
-  let arrived = 0;
-  const pace = createWritePace({
-    intervalMs,
-    intervalMsMax,
-    isUnhurried,
-    elapsed,
-    isEnough,
-    arrived: () => arrived,
-  });
+  const pace = paceOf(options, deps, held, isEnough);
   const loop = createWriteLoop({
     hasWork: () => held.gathered.messages > 0,
     round: async () => {
@@ -163,7 +168,6 @@ export const createWorker = <E>(options: WorkerOptions, deps: WorkerDependencies
   return {
     take: (delivery) => {
       if (!stages.take(delivery)) return;
-      arrived++;
       loop.start();
       if (isEnough()) pace.hurry();
     },
