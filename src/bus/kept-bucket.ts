@@ -110,8 +110,6 @@ const refill = async (
 
 /** Without a copy: a bucket that its process left half filled is used as it is. */
 const release = async ({ bus, name, log }: KeepOptions, found: StreamInfo): Promise<void> => {
-  const since = fillingSince(found);
-  if (since === undefined || Date.now() - since < fillingMsMax) return;
   const metadata = { ...ownMetadata(found.config), [fillingKey]: filled };
   await (await bus.manager()).streams.update(streamOf(name), { metadata });
   log.error({ bucket: name }, 'a bucket was left half filled: what it lacks is in the last backup alone');
@@ -154,6 +152,16 @@ export const keepBucket = (options: KeepOptions): KeptBucket => {
     problem = why;
   };
 
+  /** The mark of the process that fills the bucket, and since when it is seen here, ms of elapsed time. */
+  let filling: { readonly mark: number; readonly seenAt: number } | undefined;
+  /** Whether the process that fills the bucket needs longer than any does. */
+  const isLeft = (found: StreamInfo): boolean => {
+    const mark = fillingSince(found);
+    if (mark === undefined) return false;
+    if (filling?.mark !== mark) filling = { mark, seenAt: performance.now() };
+    return performance.now() - filling.seenAt >= fillingMsMax;
+  };
+
   const look = async (): Promise<void> => {
     const found = await info();
     const lost = lossOf(found, seen);
@@ -167,7 +175,7 @@ export const keepBucket = (options: KeepOptions): KeptBucket => {
       });
       log.warn({ stream, keys: copy.size }, 'a bucket was made again from the copy of this process');
       options.onMade?.(stream);
-    } else if (found !== undefined) await release(options, found);
+    } else if (found !== undefined && isLeft(found)) await release(options, found);
   };
 
   const follow = async (): Promise<void> => {

@@ -74,7 +74,9 @@ export const openKvBucket = async (bus: Bus, name: string, fleeting?: FleetingBu
           ttl: fleeting.ttlMs,
           max_bytes: fleeting.bytesMax,
         };
-  const kv: KV = await guarded(() => new Kvm(bus.js).create(name, options));
+  const open = (): Promise<KV> => guarded(() => new Kvm(bus.js).create(name, options));
+  // Another process may have created it at the same moment, with a definition of its own: it exists by the second try.
+  const kv = await open().catch(open);
   await guarded(() => bringToReplicas(bus, name));
   return bucketOf(bus, name, kv);
 };

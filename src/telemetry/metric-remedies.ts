@@ -285,8 +285,9 @@ export const labelBounds: Readonly<Record<string, { readonly pattern: RegExp; re
   trigger: { pattern: /^(schedule|manual)$/, text: 'schedule, manual' },
   code: { pattern: /^[A-Za-z0-9_]{1,40}$/, text: 'error numbers of a store that Tidemark does not classify' },
   stream: {
-    pattern: /^(METRICS(-[a-z][a-z0-9_-]{0,31})?|TRACES|LOGS|OTEL_METRICS|LEDGER|DEADLETTER|AUDIT)$/,
-    text: 'streams of pipelines/streams.yaml, and METRICS-<name> of each further QuestDB instance',
+    pattern:
+      /^(METRICS(-[a-z][a-z0-9_-]{0,31})?|TRACES|LOGS|OTEL_METRICS|LEDGER|DEADLETTER|AUDIT|KV_tidemark-(records|columns|system))$/,
+    text: 'streams of pipelines/streams.yaml, METRICS-<name> of each further QuestDB instance, KV_<name> of buckets that metadata makes again',
   },
   engine: {
     pattern: /^(nats|clickhouse|questdb(-[a-z][a-z0-9_-]{0,31})?)$/,
