@@ -68,14 +68,14 @@ const measureTurn = async (
 ): Promise<Row> => {
   const { visible, settled = async () => true } = subject;
   if (visible === undefined) throw new Error('a line shows what it stores');
-  await settled();
+  await settled('before');
   const before = await visible();
   const usageSince = startUsage(subject.processes());
   const { latencies, failed } = await sendPaced(subject.load(), requestsPerSecond, seconds);
   if (failed > 0) throw new Error(`${failed} requests failed`);
   const items = latencies.length * pointsOfPush;
   await untilVisible(visible, before + items);
-  await settled();
+  await settled('end');
   return costRow(stage, items, seconds, usageSince().cpu);
 };
 

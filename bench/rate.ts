@@ -15,8 +15,11 @@ export type Subject = {
   readonly visible?: () => Promise<number>;
   /** Every process that takes part in it. */
   readonly processes: () => Processes;
-  /** Resolves when its stores have no work left in the background: true; or false where they did not end it in time. */
-  readonly settled?: () => Promise<boolean>;
+  /**
+   * Resolves when its stores have no work left in the background: true; or false where they did not end it in time. At the end also
+   * what is written seconds after the items.
+   */
+  readonly settled?: (when: 'before' | 'end') => Promise<boolean>;
 };
 
 export type Rate = {
@@ -68,7 +71,7 @@ export const measureRate = async (subject: Subject, seconds: number, warmSeconds
   const warm = warmSeconds > 0 ? (await runLoad(subject.load(), warmSeconds)).acknowledged : 0;
   const before = visible === undefined ? 0 : await untilVisible(visible, shown + warm);
   const load = subject.load();
-  const wasSettled = await settled();
+  const wasSettled = await settled('before');
   const calibratedBefore = calibrate();
   const usageSince = startUsage(subject.processes());
   const ownBefore = process.cpuUsage();
@@ -79,7 +82,7 @@ export const measureRate = async (subject: Subject, seconds: number, warmSeconds
   const missing = visible === undefined ? 0 : Math.max(0, owed - (await untilVisible(visible, owed)));
   // The wait for missing items was in vain: that time counts for no rate.
   const elapsed = performance.now() - start - (missing > 0 ? quietMsMax : 0);
-  const isSettled = await settled();
+  const isSettled = await settled('end');
   const usage = usageSince();
   return {
     acknowledged: result.acknowledged,

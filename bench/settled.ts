@@ -57,6 +57,10 @@ export const untilSettled = async (
   return true;
 };
 
-/** The same for Tidemark's own line: the lines of its account are in ClickHouse, too. */
-export const untilLineSettled = (stack: AskedLine, stores: readonly Store[]): Promise<boolean> =>
-  untilSettled(stack, stores, async () => (await stack.streamState('LEDGER')).messages);
+/** The same for Tidemark's own line: at the end the lines of its account are in ClickHouse, too, seconds after the items. */
+export const untilLineSettled =
+  (stack: AskedLine, stores: readonly Store[]) =>
+  (when: 'before' | 'end'): Promise<boolean> =>
+    when === 'before'
+      ? untilSettled(stack, stores)
+      : untilSettled(stack, stores, async () => (await stack.streamState('LEDGER')).messages);

@@ -58,7 +58,7 @@ export const pushSubject = async (
     visible: async () =>
       Number((await stack.query(`SELECT count() FROM "${table.table_id}"`)).dataset[0]?.[0]),
     processes: () => processesOf(stack, ['questdb', 'clickhouse']),
-    settled: () => untilLineSettled(stack, ['questdb', 'clickhouse']),
+    settled: untilLineSettled(stack, ['questdb', 'clickhouse']),
     source: own,
   };
 };
@@ -143,7 +143,7 @@ export const otlpSubject = async (
     }),
     visible: () => countItems(stack, 'otel', signal),
     processes: () => processesOf(stack, ['clickhouse']),
-    settled: () => untilLineSettled(stack, ['clickhouse']),
+    settled: untilLineSettled(stack, ['clickhouse']),
     token,
   };
 };
