@@ -6,6 +6,7 @@ import type { MessageKey } from '../wire/message-key.ts';
 import type { OwnerDays } from '../wire/part-days.ts';
 import type { Redrive } from '../wire/redrive.ts';
 import type { HeldMessage } from './held-message.ts';
+import type { BusyShares } from './write-pace.ts';
 
 /** Bytes of a message that go to the dead letters, and the items they stand for. */
 export type DeadLettered = {
@@ -74,6 +75,8 @@ export type Sink<E> = {
   readonly store: string;
   /** Nobody waits for its rows: while they come without a pause, writes are as far apart as they may be. */
   readonly isUnhurried?: boolean;
+  /** When its writes come further apart, and when closer again; default: `busyShares`. */
+  readonly busyShares?: BusyShares;
   read(payload: Uint8Array, version: number | undefined): ReadResult<E>;
   /** The rows that it brings to the store. */
   rowsOf(envelope: E): number;

@@ -14,7 +14,7 @@ import { createSettler } from './settle.ts';
 import type { Sink } from './sink.ts';
 import { createStoreWriter } from './store-writer.ts';
 import { createWriteLoop } from './write-loop.ts';
-import { createWritePace, type WritePace } from './write-pace.ts';
+import { busyShares, createWritePace, type WritePace } from './write-pace.ts';
 
 export type WorkerOptions = {
   readonly stream: string;
@@ -111,7 +111,7 @@ const createStages = <E>(options: WorkerOptions, deps: WorkerDependencies<E>, is
 
 const paceOf = <E>(
   { writeIntervalMs: intervalMs, writeIntervalMsMax: intervalMsMax }: WorkerOptions,
-  { sink: { isUnhurried = false }, elapsed }: WorkerDependencies<E>,
+  { sink: { isUnhurried = false, busyShares: shares = busyShares }, elapsed }: WorkerDependencies<E>,
   held: HeldMessages<E>,
   isEnough: () => boolean,
 ): WritePace =>
@@ -119,6 +119,7 @@ const paceOf = <E>(
     intervalMs,
     intervalMsMax,
     isUnhurried,
+    shares,
     elapsed,
     isEnough,
     arrived: () => held.gathered.arrived,

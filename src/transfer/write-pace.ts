@@ -19,6 +19,7 @@ export type WritePaceOptions = {
   readonly intervalMsMax: number;
   /** Nobody waits for the rows: while they come without a pause, the interval is `intervalMsMax`. */
   readonly isUnhurried?: boolean;
+  readonly shares?: BusyShares;
   /** The clock of `createElapsed`, ms. */
   readonly elapsed: () => number;
   /** Whether a longer wait before a write would have no use. */
@@ -28,11 +29,13 @@ export type WritePaceOptions = {
 };
 
 /**
- * Shares of time that a writer writes. Above the first the interval doubles: the store is loaded, and a row of a large write costs it
- * a fraction of one of a small write. Below the second it halves. A doubled interval about halves the share, so between the two lies
- * more than a factor of two, or the interval would swing.
+ * Shares of time that a writer writes. Above `grow` the interval doubles: the store is loaded, and a row of a large write costs it
+ * a fraction of one of a small write. Below `shrink` it halves: the store has time, and items are visible sooner.
  */
-const busyShare = { grow: 0.6, shrink: 0.25 };
+export type BusyShares = { readonly grow: number; readonly shrink: number };
+
+/** A doubled interval about halves the share, so between the two lies more than a factor of two, or the interval would swing. */
+export const busyShares: BusyShares = { grow: 0.6, shrink: 0.25 };
 
 /** Work comes without a pause when this number of writes in a row had to wait for the interval. */
 const steadyWrites = 6;
@@ -44,6 +47,7 @@ export const createWritePace = ({
   intervalMs: least,
   intervalMsMax,
   isUnhurried = false,
+  shares = busyShares,
   elapsed,
   isEnough,
   arrived,
@@ -97,8 +101,8 @@ export const createWritePace = ({
     done: () => {
       const tookMs = elapsed() - lastAt;
       const share = tookMs / Math.max(turnMs, tookMs);
-      if (share > busyShare.grow && turnMs < 2 * intervalMs) intervalMs = Math.min(most, 2 * intervalMs);
-      else if (share < busyShare.shrink) intervalMs = Math.max(leastNow(), intervalMs / 2);
+      if (share > shares.grow && turnMs < 2 * intervalMs) intervalMs = Math.min(most, 2 * intervalMs);
+      else if (share < shares.shrink) intervalMs = Math.max(leastNow(), intervalMs / 2);
     },
     get intervalMs() {
       return intervalMs;

@@ -82,6 +82,9 @@ const writtenOf = (
   return { deadLettered, retryLater, purged, ...(problem === undefined ? {} : { problem }) };
 };
 
+/** Above what spans have: an interval that full load had grown would stay at half load, and points be visible twice as late. */
+const pointShares = { grow: 0.75, shrink: 0.45 } as const;
+
 export type PointsSinkEvents = {
   /** QuestDB answered with a status and a text that Tidemark does not know. */
   readonly onUnclassified: (status: string) => void;
@@ -101,6 +104,7 @@ export const createPointsSink = (
 ): Sink<MetricsEnvelope> => ({
   pipeline: 'metrics',
   store: 'QuestDB',
+  busyShares: pointShares,
   read: decodeEnvelope,
   rowsOf: ({ header }) => rowsOf(header),
   write: async (batch, onWrite) => {
