@@ -293,8 +293,11 @@ describe('a size', () => {
 });
 
 describe('the engines', () => {
+  // A folder that does not exist: the default one has the credentials of `tidemark up` once it ran here.
+  const withoutData = { TIDEMARK_DATA: '/nonexistent' };
+
   const urls = (env: NodeJS.ProcessEnv): Settings['admin']['url'][] => {
-    const settings = loadSettings(env);
+    const settings = loadSettings({ ...withoutData, ...env });
     return [...Object.values(engineUrls(settings)), settings.admin.url];
   };
 
@@ -333,6 +336,8 @@ describe('the engines', () => {
       { name: 'b', url: 'http://q-b:2' },
       { name: 'a-1', url: 'https://user:pass@q-a:3/' },
     ]);
-    expect(questdbInstances(loadSettings({}))).toEqual([{ name: 'default', url: 'http://127.0.0.1:9000' }]);
+    expect(questdbInstances(loadSettings(withoutData))).toEqual([
+      { name: 'default', url: 'http://127.0.0.1:9000' },
+    ]);
   });
 });
