@@ -46,6 +46,17 @@ const messagesIn = async (stream: string): Promise<number> =>
 
 const readiness = () => readyzOf(stack.transfer[0]);
 
+/** Pushes until transfer reports that LEDGER is full; returns the number of pushes. */
+const fillLedger = async (report: Report): Promise<number> => {
+  let pushes = 0;
+  await until('LEDGER to be full', async () => {
+    await push(report);
+    pushes++;
+    return (await readiness()).degraded['ledger'] !== undefined;
+  });
+  return pushes;
+};
+
 describe('during an outage of ClickHouse', () => {
   it('points are stored and acknowledged, readiness says so, and the balance is exact afterwards', async () => {
     const report = await stack.createReport('clickhouse-away');
@@ -72,12 +83,7 @@ describe('during an outage of ClickHouse', () => {
     const report = await stack.createReport('ledger-full');
     await stack.engines.clickhouse.kill();
     const restore = await limitStream(bus, 'LEDGER', 4_096);
-    let pushes = 0;
-    await until('LEDGER to be full', async () => {
-      await push(report);
-      pushes++;
-      return (await readiness()).degraded['ledger'] !== undefined;
-    });
+    let pushes = await fillLedger(report);
     const { status, degraded } = await readiness();
     expect([status, degraded['ledger']]).toEqual([200, expect.stringContaining('the stream is full')]);
     // Points are in QuestDB, their messages are kept.
@@ -98,12 +104,7 @@ describe('during an outage of ClickHouse', () => {
     await stack.engines.clickhouse.kill();
     // Room for the records of all the pushes that wait at the end: transfer publishes them as one message.
     const restore = await limitStream(bus, 'LEDGER', 4_096);
-    let pushes = 0;
-    await until('LEDGER to be full', async () => {
-      await push(report);
-      pushes++;
-      return (await readiness()).degraded['ledger'] !== undefined;
-    });
+    const pushes = await fillLedger(report);
     await stack.transfer[0]?.kill();
     stack.transfer[0]?.start();
     await stack.engines.clickhouse.start();
