@@ -76,7 +76,10 @@ export const openKvBucket = async (bus: Bus, name: string, fleeting?: FleetingBu
         };
   const open = (): Promise<KV> => guarded(() => new Kvm(bus.js).create(name, options));
   // Another process may have created it at the same moment, with a definition of its own: it exists by the second try.
-  const kv = await open().catch(open);
+  const kv = await open().catch((error: unknown) => {
+    if (error instanceof Fault && error.code === 'stream_name_in_use') return open();
+    throw error;
+  });
   await guarded(() => bringToReplicas(bus, name));
   return bucketOf(bus, name, kv);
 };
