@@ -191,7 +191,8 @@ describe('tidemark up', () => {
     // An installation elsewhere has a demo, too, with the same ids and other tokens.
     const elsewhere = (start: string): string =>
       tokens.reduce((all, token) => all.replaceAll(token, start + token.slice(1)), text);
-    const [first, second] = ['0', '1', '2'].filter(
+    // Two digits remain whatever the two tokens begin with.
+    const [first, second] = ['0', '1', '2', '3'].filter(
       (start) => !tokens.some((token) => token.startsWith(start)),
     );
     const imported = await ask('POST', 'import', elsewhere(first ?? ''));
