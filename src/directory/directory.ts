@@ -3,7 +3,7 @@ import type { Change, KvBucket } from '../bus/kv.ts';
 import type { ColumnRegistry } from '../model/records.ts';
 import { type ApplicationSource, createApplications } from './applications.ts';
 import { createFindOnce } from './find-once.ts';
-import { columnsKey, recordKeys } from './keys.ts';
+import { columnsKey, identityKeySchema, recordKeys } from './keys.ts';
 import type { RuleDefaults } from './rules.ts';
 import { createSources, type LastSeen, type Source, takesToken } from './sources.ts';
 import { tokenMatches } from './tokens.ts';
@@ -25,6 +25,8 @@ export type Directory = {
   authorizeApplication(token: string): Promise<ApplicationSource | undefined>;
   /** The same from memory alone. */
   application(token: string): ApplicationSource | undefined;
+  /** The key of the digests of large bodies; undefined in an installation without one. An owner is never known before it. */
+  readonly identityKey: Buffer | undefined;
   /** Whether this is a token of any data id or application, from memory; for the removal of secrets from samples. */
   isCredential(text: string): boolean;
   /** Adds a registry that this process has just written, before the watch delivers it. */
@@ -109,6 +111,7 @@ const createLookUps = (bucket: Pick<KvBucket, 'get'>, records: Followed, columns
         recordKeys.sourcePolicy(dataId),
         recordKeys.sourceIdentity(dataId),
         recordKeys.purge(dataId),
+        recordKeys.identityKey,
       ]),
       columns.read([columnsKey(dataId)]),
     ]);
@@ -125,6 +128,7 @@ const createLookUps = (bucket: Pick<KvBucket, 'get'>, records: Followed, columns
         recordKeys.applicationPolicy(appId),
         recordKeys.previousApplicationToken(appId),
         recordKeys.applicationIdentity(appId),
+        recordKeys.identityKey,
       ]),
     );
   };
@@ -145,10 +149,14 @@ export const startDirectory = ({
   const applications = createApplications(defaults.application);
   const { findOnce, forgetMisses } = createFindOnce(now);
   const ready = { records: false, columns: false };
+  let identityKey: Buffer | undefined;
 
   const apply = ({ key, value }: Change): void => {
     try {
-      if (!applications.apply(key, value)) sources.apply(key, value);
+      if (key === recordKeys.identityKey)
+        identityKey =
+          value === undefined ? undefined : Buffer.from(identityKeySchema.parse(value).key, 'hex');
+      else if (!applications.apply(key, value)) sources.apply(key, value);
     } catch (error) {
       onInvalid(key, error);
     }
@@ -160,6 +168,7 @@ export const startDirectory = ({
     (seen) => {
       sources.keepOnly('records', seen);
       applications.keepOnly(seen);
+      if (!seen.has(recordKeys.identityKey)) identityKey = undefined;
       ready.records = true;
     },
     ({ key }) => {
@@ -205,6 +214,9 @@ export const startDirectory = ({
         () => lookUps.application(token),
       ),
     application,
+    get identityKey() {
+      return identityKey;
+    },
     isCredential: (text) => sources.holdsToken(text) || applications.holdsToken(text),
     applyRegistry: (registry) => {
       sources.apply(columnsKey(registry.mon_data_id), registry);

@@ -37,6 +37,8 @@ export const recordKeys = {
   sourceIdentity: (dataId: number): string => `source_identity.${dataId}`,
   applicationIdentity: (appId: number): string => `application_identity.${appId}`,
   purge: (dataId: number): string => `purge.${dataId}`,
+  /** The key of the digests of large bodies: `identityKeySchema`. */
+  identityKey: 'identity_key',
   subscription: (dataId: number): string => `subscription.${dataId}`,
   /** Index: report name within a business -> custom_report_id. */
   reportName: (bizId: number, name: string): string => `report_name.${sha256Hex(`${bizId}:${name}`)}`,
@@ -69,6 +71,15 @@ export const systemKeys = {
    */
   owedMerge: (day: string): string => `merge.${day}`,
 } as const;
+
+/**
+ * The secret key with which the receivers digest large bodies for the identity of their requests (architecture 5.2), as hexadecimal
+ * digits. An installation has it before its first owner or never: so all receivers agree on the identity of each request.
+ */
+export const identityKeySchema = z.object({
+  algorithm: z.literal('aes-256-gcm'),
+  key: z.hex().length(64),
+});
 
 /** What a backup of the streams leaves behind; Unix seconds. */
 export const backupRecordSchema = z.object({ finished_at: z.int().nonnegative() });

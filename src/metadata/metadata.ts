@@ -47,6 +47,7 @@ import { openReaders, type Readers } from './explore/explore.ts';
 import { createFirstSequences, type FirstSequences } from './first-sequences.ts';
 import { createInspected, type Inspected } from './inspect/inspected.ts';
 import { openPulse } from './pulse/open-pulse.ts';
+import { giveIdentityKey } from './records/identity-key.ts';
 import { openRecords, type Records } from './records/store.ts';
 import { dataIdOfTableId } from './records/values.ts';
 import type { CollectorDefaults } from './refresh/document.ts';
@@ -465,6 +466,7 @@ const startMetadata = async (
   // A watch that is closed while it starts keeps the process alive: the API answers once all have begun.
   await Promise.race([Promise.all([records.ready, views.ready, refresh.ready]), whenStopped(stop)]);
   if (stop.aborted) return;
+  await untilItWorks(() => giveIdentityKey(records), stop, log);
   audit.start();
   refresh.start();
   const { consumer, storeTimeoutMs } = pipelines.metrics;

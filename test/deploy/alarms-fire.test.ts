@@ -295,14 +295,17 @@ describe.skipIf(missing !== undefined)(
     }, 300_000);
 
     it('fires for a process that is started again and again', async () => {
-      for (let starts = 0; starts < 3; starts++) {
+      const isFiring = async (): Promise<boolean> =>
+        (await query('ALERTS{alertname="TidemarkRestarts",alertstate="firing"}')).length > 0;
+      // The short window is half a minute: where starts are slow, more of them are needed until three lie within it.
+      for (let starts = 1; starts <= 3 || (starts <= 10 && !(await isFiring())); starts++) {
+        if (starts > 1) await stack.transfer[0]?.kill();
         stack.transfer[0]?.start();
         await transferIsReady();
         await waitFor('it is scraped', 30_000, async () => {
           const rows = await query('up{job="tidemark-transfer"} == 1');
           return rows.length === 1;
         });
-        if (starts < 2) await stack.transfer[0]?.kill();
       }
       await watch.fires('TidemarkRestarts');
       await watch.ends('TidemarkNotStored', 'TidemarkRoleGone', 'TidemarkRoleMissing');

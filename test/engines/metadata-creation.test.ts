@@ -1,8 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Bus, connectBus } from '../../src/bus/connection.ts';
 import { openKvBucket } from '../../src/bus/kv.ts';
-import { buckets, dataIdRange, systemKeys } from '../../src/directory/keys.ts';
+import { buckets, dataIdRange, recordKeys, systemKeys } from '../../src/directory/keys.ts';
 import type { CustomReport } from '../../src/directory/records.ts';
+import { giveIdentityKey } from '../../src/metadata/records/identity-key.ts';
 import {
   applicationRequestSchema,
   dataSourceRequestSchema,
@@ -51,6 +52,30 @@ afterAll(async () => {
   await bus?.close();
   await sql?.close();
   await engines?.stop();
+});
+
+// An installation that began without a key must never get one: a repeat of a request of before would be another request.
+describe('the key of the digests of large bodies', () => {
+  it('is given to an installation without owners, and is one for all processes that start at once', async () => {
+    const others = await Promise.all([openDeps(), openDeps()]);
+    await Promise.all([deps, ...others].map(({ records }) => giveIdentityKey(records)));
+    const given = await deps.records.bucket.get(recordKeys.identityKey);
+    expect(given?.value).toEqual({ algorithm: 'aes-256-gcm', key: expect.stringMatching(/^[0-9a-f]{64}$/) });
+    await giveIdentityKey(deps.records);
+    expect(await deps.records.bucket.get(recordKeys.identityKey)).toEqual(given);
+    for (const { records } of others) records.stop();
+  });
+
+  it('is not given to one that has an owner', async () => {
+    await deps.records.bucket.delete(recordKeys.identityKey);
+    await createDataSource(
+      deps,
+      authored(dataSourceRequestSchema, { mon_biz_id: 2, data_name: '2_custom_time_series_an_owner' }),
+    );
+    await until('the owner is known', () => deps.records.dataSources.list().length > 0);
+    await giveIdentityKey(deps.records);
+    expect(await deps.records.bucket.get(recordKeys.identityKey)).toBeUndefined();
+  });
 });
 
 const request = (name: string, more: object = {}): ReportRequest =>

@@ -192,7 +192,12 @@ class OtlpSteps {
     const isDeduplicated = [...applications.values()].every(({ deduplicate }) => deduplicate);
     const identityCredential = own?.identityCredential ?? credential ?? '';
     const identity = isDeduplicated
-      ? await requestIdentity(`${signal.identityPrefix}:${identityCredential}`, '', body.bytes)
+      ? await requestIdentity(
+          this.deps.directory,
+          `${signal.identityPrefix}:${identityCredential}`,
+          '',
+          body.bytes,
+        )
       : undefined;
     const limits = widestLimits([...applications.values()].map(({ rules }) => rules[pipeline].limits));
     const base = named(sender, identity?.base ?? this.takeBase(limits.itemsMax));

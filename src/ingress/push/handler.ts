@@ -169,7 +169,7 @@ class PushSteps {
     const isStrict = asksStrict(sender.request.url ?? '');
     const key = sender.request.headers['idempotency-key'];
     const isKeyed = typeof key === 'string' && key !== '';
-    const identity = isKeyed ? await pushIdentity(source, pair, key, bytes) : undefined;
+    const identity = isKeyed ? await pushIdentity(this.deps.directory, source, pair, key, bytes) : undefined;
     const base = named(sender, identity?.base ?? this.takeBase(source, bytes.length));
     const task = {
       ...{ pair, caps: rules, policy: rules.time, arrivedAt, base, isKeyed },

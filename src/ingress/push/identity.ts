@@ -1,5 +1,5 @@
 import type { Source } from '../../directory/directory.ts';
-import { type RequestIdentity, requestIdentity } from '../identity.ts';
+import { type IdentityKey, type RequestIdentity, requestIdentity } from '../identity.ts';
 import { type PushPair, scanBody } from './decode.ts';
 
 /** The body with the first token of its data id, in pieces. */
@@ -14,12 +14,14 @@ const withFirstToken = (bytes: Buffer, { token }: PushPair, first: string | unde
  * one. So a repeat under a new token is recognised, too, and before a rotation all programs agree.
  */
 export const pushIdentity = (
+  installation: IdentityKey,
   { dataId, identityCredential }: Source,
   pair: PushPair,
   key: string,
   bytes: Buffer,
 ): Promise<RequestIdentity> =>
   requestIdentity(
+    installation,
     `${dataId}:${identityCredential ?? pair.token}`,
     key,
     ...withFirstToken(bytes, pair, identityCredential),

@@ -95,17 +95,20 @@ export const startTap = async (port: number, path: string): Promise<Tap> => {
 };
 
 /**
- * Listens on the port of a stopped process and cuts the first connection, as a dying process does. Resolves once that
- * has happened and the port is free again.
+ * Listens on the port of a stopped process and cuts the first connection, as a dying process does. `cut` resolves once that has happened
+ * and the port is free again; `free` frees it without a connection.
  */
-export const cutFirstConnection = async (port: number): Promise<{ readonly cut: Promise<void> }> => {
+export const cutFirstConnection = async (
+  port: number,
+): Promise<{ readonly cut: Promise<void>; readonly free: () => void }> => {
   const server = createTcpServer();
   await once(server.listen(port, '127.0.0.1'), 'listening');
   const cut = new Promise<void>((resolve) => {
+    server.once('close', resolve);
     server.once('connection', (socket) => {
       socket.resetAndDestroy();
-      server.close(() => resolve());
+      server.close();
     });
   });
-  return { cut };
+  return { cut, free: () => server.close() };
 };

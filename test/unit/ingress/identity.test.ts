@@ -63,6 +63,19 @@ describe('bases of requests without identity', () => {
   });
 });
 
+/** Bytes of a fixed seed. */
+const randomBytesOf = (length: number): Buffer => {
+  let state = 20261124;
+  return Buffer.from(
+    Array.from({ length }, () => {
+      state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
+      return state >>> 24;
+    }),
+  );
+};
+
+const keyless = { identityKey: undefined };
+
 describe('the identity of a request', () => {
   const text = fc.string({ maxLength: 12 });
   const parts = fc.tuple(text, text, fc.uint8Array({ maxLength: 12 }));
@@ -72,7 +85,7 @@ describe('the identity of a request', () => {
       fc.asyncProperty(parts, parts, async (one, other) => {
         const isSame = JSON.stringify(one) === JSON.stringify(other);
         const identities = await Promise.all(
-          [one, other].map(([credential, key, body]) => requestIdentity(credential, key, body)),
+          [one, other].map(([credential, key, body]) => requestIdentity(keyless, credential, key, body)),
         );
         expect(identities[0]?.sha256Hex === identities[1]?.sha256Hex).toBe(isSame);
         expect(identities[0]?.base.text === identities[1]?.base.text).toBe(isSame);
@@ -80,7 +93,7 @@ describe('the identity of a request', () => {
       { seed: 20261121, numRuns: 2_000 },
     );
     const id = async (credential: string, key: string, body: string) =>
-      (await requestIdentity(credential, key, Buffer.from(body))).sha256Hex;
+      (await requestIdentity(keyless, credential, key, Buffer.from(body))).sha256Hex;
     const shifted = await Promise.all([
       id('ab', 'c', 'd'),
       id('a', 'bc', 'd'),
@@ -89,6 +102,39 @@ describe('the identity of a request', () => {
       id('', '1:a', ''),
     ]);
     expect(new Set(shifted).size).toBe(shifted.length);
+  });
+});
+
+describe('the identity of a request with a large body, in an installation with a key', () => {
+  const keyed = { identityKey: Buffer.alloc(32, 7) };
+  const id = async (given: typeof keyed | typeof keyless, credential: string, ...body: Uint8Array[]) =>
+    (await requestIdentity(given, credential, '', ...body)).sha256Hex;
+  const large = randomBytesOf(40_000);
+
+  it('is one, in any pieces of the body', async () => {
+    const whole = await id(keyed, 'a', large);
+    expect(await id(keyed, 'a', large.subarray(0, 12_345), large.subarray(12_345))).toBe(whole);
+    expect(await id(keyed, 'a', large.subarray(0, 1), large.subarray(1, 2), large.subarray(2))).toBe(whole);
+  });
+
+  it('is another one for any byte, length, owner and key of an installation', async () => {
+    const changed = Buffer.from(large);
+    changed[20_000] = (changed[20_000] ?? 0) ^ 1;
+    const all = await Promise.all([
+      id(keyed, 'a', large),
+      id(keyed, 'a', changed),
+      id(keyed, 'a', Buffer.concat([large, Buffer.alloc(1)])),
+      id(keyed, 'a', large.subarray(1)),
+      id(keyed, 'b', large),
+      id({ identityKey: Buffer.alloc(32, 8) }, 'a', large),
+      id(keyless, 'a', large),
+    ]);
+    expect(new Set(all).size).toBe(all.length);
+  });
+
+  it('is that of an installation without a key for a small body', async () => {
+    const small = large.subarray(0, 1_000);
+    expect(await id(keyed, 'a', small)).toBe(await id(keyless, 'a', small));
   });
 });
 
@@ -107,6 +153,7 @@ describe('the identity of a request, as programs before had it', () => {
 
   it('is the same for an export', async () => {
     const { sha256Hex, base } = await requestIdentity(
+      keyless,
       `otlp:${token}`,
       '',
       Buffer.from('{"resourceSpans":[]}'),
@@ -123,7 +170,13 @@ describe('the identity of a request, as programs before had it', () => {
     ['with a later token', token, before],
   ])('is the same for a push %s', async (_, identityCredential, written) => {
     const pair = { dataId: 1500001, token: written };
-    const identity = await pushIdentity({ ...source, identityCredential }, pair, 'a key', pushBody(written));
+    const identity = await pushIdentity(
+      keyless,
+      { ...source, identityCredential },
+      pair,
+      'a key',
+      pushBody(written),
+    );
     expect({ sha256Hex: identity.sha256Hex, base: identity.base.text }).toEqual(pushed);
   });
 });

@@ -1,0 +1,24 @@
+import { randomBytes } from 'node:crypto';
+import { isConflict } from '../../bus/kv.ts';
+import { recordKeys } from '../../directory/keys.ts';
+import type { Records } from './store.ts';
+
+/**
+ * Gives a new installation its key for the digests of large bodies (architecture 5.2). One that has owners keeps what it began with:
+ * a repeat of a request of theirs has to have the same identity. To be called before the first owner can be created, with records that
+ * have been read. Transient Faults.
+ */
+export const giveIdentityKey = async ({
+  bucket,
+  reports,
+  dataSources,
+  applications,
+}: Pick<Records, 'bucket' | 'reports' | 'dataSources' | 'applications'>): Promise<void> => {
+  if ([reports, dataSources, applications].some((owners) => owners.list().length > 0)) return;
+  try {
+    const key = randomBytes(32).toString('hex');
+    await bucket.create(recordKeys.identityKey, { algorithm: 'aes-256-gcm', key });
+  } catch (error) {
+    if (!isConflict(error)) throw error;
+  }
+};
