@@ -273,6 +273,18 @@ describe('two receivers', () => {
       );
       expect(row).toEqual({ rows: '3000', uids: '3000' });
     });
+
+    // Its body is digested with the key of the installation, which the next process reads again.
+    it('with a large body is the same for a receiver that was started again', async () => {
+      const batch = await spansBatch(stack, nextName(), { items: 100, attributeLength: 400 });
+      await batch.sendUntilTaken(0);
+      await stack.ingress[1]?.kill();
+      stack.ingress[1]?.start();
+      await stack.ingress[1]?.ready();
+      const repeat = await post(1, { 'x-mon-token': batch.token }, batch.body);
+      expect(await repeat.text()).toContain('duplicate_request');
+      expect(await batch.settled()).toEqual(settledOnce(batch.items));
+    });
   });
 });
 

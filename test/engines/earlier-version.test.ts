@@ -1,6 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { connectBus } from '../../src/bus/connection.ts';
+import { openKvBucket } from '../../src/bus/kv.ts';
+import { buckets, recordKeys } from '../../src/directory/keys.ts';
 import {
   type Batch,
   dataPointsBatch,
@@ -32,6 +35,10 @@ describe('a receiver of the version before beside one of this', () => {
       roleEnv: async (role): Promise<Record<string, string>> =>
         role === 'ingress-1' ? { TIDEMARK_PIPELINES: join(earlier.folder, 'pipelines') } : {},
     });
+    // An installation that began with the earlier version has owners, and so no key (architecture 5.2).
+    const bus = await connectBus(stack.engines.nats.url, 'test');
+    await (await openKvBucket(bus, buckets.records)).delete(recordKeys.identityKey);
+    await bus.close();
   });
   afterAll(() => stack?.stop());
 
