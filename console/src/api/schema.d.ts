@@ -7826,8 +7826,8 @@ export interface operations {
                 /** @description The next_cursor of the page before */
                 cursor?: string;
                 target_kind?: string;
-                target_id?: string;
                 action?: string;
+                target_id?: string;
                 actor?: string;
             };
             header?: never;
