@@ -81,7 +81,10 @@ describe('tidemark up, started twice on one folder', () => {
       `tidemark: tidemark up already runs on ${folder} (process ${first.child.pid}): stop it first, or set TIDEMARK_DATA to another folder.`,
     ]);
 
-    // The terminal has the lines of the roles; those of the engines are files.
+    // The terminal has the lines of the roles; those of the engines are files, and a new folder has forty migrations.
+    expect(first.lines.filter((line) => /^migrate +\|/.test(line))).toEqual([
+      expect.stringMatching(/the tables of ClickHouse are up to date applied=\d+$/),
+    ]);
     expect(first.lines.filter((line) => /^(nats|questdb|clickhouse) +\|/.test(line))).toEqual([]);
     const logOf = (name: 'nats' | 'questdb'): string => readFileSync(engineLogFile(folder, name), 'utf8');
     expect(logOf('nats')).toContain('Server is ready');
@@ -191,7 +194,7 @@ describe('tidemark up', () => {
     // An installation elsewhere has a demo, too, with the same ids and other tokens.
     const elsewhere = (start: string): string =>
       tokens.reduce((all, token) => all.replaceAll(token, start + token.slice(1)), text);
-    // Two digits remain whatever the two tokens begin with.
+    // Two digits remain: the two tokens begin with two others at most.
     const [first, second] = ['0', '1', '2', '3'].filter(
       (start) => !tokens.some((token) => token.startsWith(start)),
     );
