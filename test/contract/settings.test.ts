@@ -141,6 +141,18 @@ it('a dimension with too many values keeps further ones in more_dimensions, and 
     return names.length > 0 && names;
   });
   expect(full).toEqual(['module']);
+  // Which dimension of which table is full, with the number of its values beside the bound.
+  expect(await stack.api('GET', `/api/v1/data-sources/${dataId}/cardinality`)).toMatchObject({
+    body: {
+      table_id: table,
+      dimension_values_max: valuesMax,
+      dimensions: [
+        { name: 'target', values_known: 1, full_since: null },
+        { name: 'module', values_known: valuesMax, full_since: expect.any(Number) },
+        { name: 'zone', values_known: 1, full_since: null },
+      ],
+    },
+  });
 
   let tries = 0;
   await waitFor('receivers follow', 60_000, async () => {
@@ -151,14 +163,17 @@ it('a dimension with too many values keeps further ones in more_dimensions, and 
   const before = Number(await countOf('module IS NULL'));
   // The second request is so large that the thread beside the event loop reads it.
   await push(['later']);
+  // Also a value that the column has.
+  await push(['early 0']);
   const manyRows = 2_000;
   await push(
     Array.from({ length: manyRows }, (_, index) => `latest ${index}`),
     'x'.repeat(300),
   );
   await stack.waitForRows(table, sent);
-  expect(await countOf('module IS NULL')).toBe(before + 1 + manyRows);
+  expect(await countOf('module IS NULL')).toBe(before + 2 + manyRows);
   expect(await countOf(`more_dimensions = '{"module":"later"}' AND zone = 'z'`)).toBe(1);
+  expect(await countOf(`more_dimensions = '{"module":"early 0"}'`)).toBe(1);
   expect(await countOf(`more_dimensions LIKE '{"module":"latest %'`)).toBe(manyRows);
   expect(await countOf("module LIKE 'early %'")).toBe(valuesMax);
   const { dataset } = await stack.query(

@@ -23,6 +23,8 @@ const dimensionColumns: readonly Column<Dimension>[] = [
     cell: ({ values, values_before }) => changeText(values, values_before),
     sortBy: ({ values, values_before }) => (values ?? 0) - (values_before ?? 0),
   },
+  numberColumn('known', 'Ever', ({ values_known }) => values_known),
+  timeColumn('full', 'Full since', ({ full_since }) => full_since),
 ];
 
 const columnColumns: readonly Column<Named>[] = [
@@ -51,8 +53,10 @@ const Cardinality = ({ id }: { id: number }) => {
           </ul>
           <h2>Cardinality</h2>
           <p class="quiet">
-            Distinct values in the last 24 hours of event time, and the change to the 24 hours before; counted{' '}
-            <Time at={at} seconds />.
+            Distinct values in the last 24 hours of event time, the change to the 24 hours before, and those
+            that the column has ever had; counted <Time at={at} seconds />.
+            {caps.dimension_values_max !== null &&
+              ` A dimension is full at ${caps.dimension_values_max} of them: more_dimensions has its values from then on.`}
           </p>
           {why !== '' && (
             <p class="state failed">
