@@ -2957,7 +2957,7 @@ export interface components {
                 values: number | null;
                 /** @description The same in the 24 hours before */
                 values_before: number | null;
-                /** @description Distinct values that the column has ever had, which QuestDB keeps as long as the table; null: not read */
+                /** @description Distinct values that the column has ever had, and one where rows lack it; QuestDB keeps them as long as the table; null: not read */
                 values_known: number | null;
                 /** @description The dimension has too many values: they go to more_dimensions since then, Unix seconds; null: they do not */
                 full_since: number | null;

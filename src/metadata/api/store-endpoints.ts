@@ -123,7 +123,7 @@ const cardinalityAnswer = z
         values_before: count.nullable().meta({ description: 'The same in the 24 hours before' }),
         values_known: count.nullable().meta({
           description:
-            'Distinct values that the column has ever had, which QuestDB keeps as long as the table; null: not read',
+            'Distinct values that the column has ever had, and one where rows lack it; QuestDB keeps them as long as the table; null: not read',
         }),
         full_since: count.nullable().meta({
           description:

@@ -11,7 +11,6 @@ import { changeText } from './figures.ts';
 import { Gauge, type TabProps } from './pieces.tsx';
 
 type Dimension = Answer<'/api/v1/data-sources/{id}/cardinality'>['dimensions'][number];
-type Named = Answer<'/api/v1/time-series-groups/{id}/columns'>['items'][number];
 
 const dimensionColumns: readonly Column<Dimension>[] = [
   textColumn('name', 'Dimension', ({ name }) => name),
@@ -27,7 +26,7 @@ const dimensionColumns: readonly Column<Dimension>[] = [
   timeColumn('full', 'Full since', ({ full_since }) => full_since),
 ];
 
-const columnColumns: readonly Column<Named>[] = [
+const columnColumns: readonly Column<Answer<'/api/v1/time-series-groups/{id}/columns'>['items'][number]>[] = [
   textColumn('name', 'Name', ({ name }) => name),
   textColumn('kind', 'Kind', ({ kind }) => kind),
   textColumn('column', 'Column', ({ column }) => column),
@@ -53,10 +52,8 @@ const Cardinality = ({ id }: { id: number }) => {
           </ul>
           <h2>Cardinality</h2>
           <p class="quiet">
-            Distinct values in the last 24 hours of event time, the change to the 24 hours before, and those
-            that the column has ever had; counted <Time at={at} seconds />.
-            {caps.dimension_values_max !== null &&
-              ` A dimension is full at ${caps.dimension_values_max} of them: more_dimensions has its values from then on.`}
+            Distinct values in the last 24 hours of event time, the change to the day before, and those ever,{' '}
+            {caps.dimension_values_max ?? 'any number'} at most; counted <Time at={at} seconds />.
           </p>
           {why !== '' && (
             <p class="state failed">
