@@ -76,7 +76,7 @@ export const registerAudit = (program: Command): void => {
     .option(
       '--kind <kind>',
       'only this kind: report, data_source, group, table, application, source_policy, application_policy, ' +
-        'admin_token, records, refresh_run, dead_letter, consumer',
+        'admin_token, console_session, records, refresh_run, dead_letter, consumer, account',
     )
     .option('--id <id>', 'only this id: custom_report_id for a report, table_id for a table');
   addPageOptions(audit).action(list);

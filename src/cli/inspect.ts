@@ -108,8 +108,15 @@ const cardinalitySchema = z.object({
   dimension_columns: z.number(),
   dimension_columns_max: z.number().nullable(),
   dimensions: z.array(
-    z.object({ name: z.string(), values: z.number().nullable(), values_before: z.number().nullable() }),
+    z.object({
+      name: z.string(),
+      values: z.number().nullable(),
+      values_before: z.number().nullable(),
+      values_known: z.number().nullable(),
+      full_since: z.number().nullable(),
+    }),
   ),
+  dimension_values_max: z.number().nullable(),
   why: z.string(),
 });
 
@@ -125,9 +132,16 @@ const table = async (id: number, options: JsonOption & { cardinality?: true }): 
       printLine(`metric columns: ${shown.metric_columns} of ${countText(shown.metric_columns_max)}`);
       printLine(`dimension columns: ${shown.dimension_columns} of ${countText(shown.dimension_columns_max)}`);
       printTable(
-        ['DIMENSION', 'VALUES IN A DAY', 'THE DAY BEFORE'],
-        shown.dimensions.map((each) => [each.name, countText(each.values), countText(each.values_before)]),
+        ['DIMENSION', 'VALUES IN A DAY', 'THE DAY BEFORE', 'EVER', 'FULL SINCE'],
+        shown.dimensions.map((each) => [
+          each.name,
+          countText(each.values),
+          countText(each.values_before),
+          countText(each.values_known),
+          each.full_since === null ? nothing : timeText(each.full_since),
+        ]),
       );
+      printLine(`a dimension is full at: ${countText(shown.dimension_values_max)} values`);
       if (shown.why !== '') printLine(`not counted: ${shown.why}`);
     });
   }

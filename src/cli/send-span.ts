@@ -5,7 +5,7 @@ import { Fault } from '../model/fault.ts';
 import { parseJson } from '../model/json.ts';
 import { type AdminClient, createAdminClient } from './client.ts';
 import type { JsonOption } from './options.ts';
-import { accountStage, receiverUrls, send, waitUntil } from './sending.ts';
+import { accountStage, receiverUrls, send, tokenHeaders, waitUntil } from './sending.ts';
 import { followStages, type Stage } from './stations.ts';
 
 /** The options of a span that is sent to try the line. */
@@ -72,7 +72,7 @@ export const sendSpan = async (appId: number, options: SendOptions): Promise<voi
   const traceId = randomBytes(16).toString('hex');
   const body = bodyOf(options, traceId);
   const stages: Stage[] = [
-    ['receiver', async () => accepted(await send(`${otlpUrl}/v1/traces`, { 'X-MON-TOKEN': token }, body))],
+    ['receiver', async () => accepted(await send(`${otlpUrl}/v1/traces`, tokenHeaders(token), body))],
     [
       'ClickHouse',
       async () => {

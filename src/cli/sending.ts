@@ -25,6 +25,9 @@ export const waitUntil = async (
   }
 };
 
+/** The write token in both places: a deployment may have given its header another name. */
+export const tokenHeaders = (token: string) => ({ 'x-mon-token': token, authorization: `Bearer ${token}` });
+
 /** A POST of JSON. Throws a transient Fault `receiver_unreachable`. */
 export const send = async (url: string, headers: Record<string, string>, body: object): Promise<Response> => {
   try {

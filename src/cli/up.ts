@@ -74,15 +74,18 @@ const makeTables = async (
 ): Promise<void> => {
   const { migrateWhenUp } = await import('../stores/clickhouse/migrate.ts');
   const tell = tellTo(log);
-  await migrateWhenUp({
+  const { applied, restored } = await migrateWhenUp({
     url,
     folder: join(settings.schemasFolder, 'sql', 'clickhouse'),
     retentionDays,
     isPowerSafe: settings.durability === 'power',
     cluster: settings.clickhouse.cluster,
-    log: { debug: () => {}, info: tell, warn: tell, error: tell },
+    // A line for each of forty steps would hide the banner.
+    log: { debug: () => {}, info: () => {}, warn: tell, error: tell },
     signal,
   });
+  const steps = applied.length + restored.length;
+  if (steps > 0) tell({ applied: steps }, 'the tables of ClickHouse are up to date');
 };
 
 /** The tables and the records come first: the other two roles need them. */

@@ -1,5 +1,8 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { z } from 'zod';
+import { tokenHeaders } from '../../src/cli/sending.ts';
+import { otlpSignals } from '../../src/ingress/otlp/signals.ts';
+import { connectGrpc } from '../support/grpc/client.ts';
 import { type Stack, startStack } from '../support/stack/stack.ts';
 import { waitFor } from '../support/wait.ts';
 
@@ -15,6 +18,7 @@ beforeAll(async () => {
     env: {
       TIDEMARK_INGRESS_PUSH_CORS_ORIGIN: origin,
       TIDEMARK_DOCS_URL: docsUrl,
+      TIDEMARK_INGRESS_TOKEN_HEADERS: 'X-Shop-Token, X-Second',
       TIDEMARK_METADATA_DIMENSION_VALUES_MAX: String(valuesMax),
     },
   });
@@ -66,12 +70,37 @@ it('answers link to the page of reasons that TIDEMARK_DOCS_URL names: refusals a
     const span = { traceId: 'a'.repeat(32), spanId: 'b'.repeat(16), name: 'linked', ...times };
     return messageOf(
       `http://127.0.0.1:${otlp}/v1/traces`,
-      { 'x-mon-token': accessToken },
+      { 'x-shop-token': accessToken },
       { resourceSpans: [{ scopeSpans: [{ spans: [span] }] }] },
     );
   };
   expect(await exported('x')).toContain(`; see ${docsUrl}#unauthorized"`);
   expect(await exported(application.token)).toContain(`; see ${docsUrl}#timestamp_not_numeric"`);
+});
+
+it('a refusal for its token names the headers that the setting names, over HTTP and over gRPC', async () => {
+  const { otlp, grpc } = stack.ingress[0]?.ports ?? {};
+  const headers = { 'content-type': 'application/json', 'x-mon-token': 'x' };
+  const answered = await fetch(`http://127.0.0.1:${otlp}/v1/traces`, { method: 'POST', headers, body: '{}' });
+  expect(answered.status).toBe(401);
+  expect(answered.headers.get('www-authenticate')).toBe('Bearer realm="tidemark"');
+  expect(await answered.json()).toMatchObject({
+    message: expect.stringContaining(
+      'in the header X-SHOP-TOKEN or X-SECOND, or in Authorization as a bearer',
+    ),
+  });
+  const client = await connectGrpc(`http://127.0.0.1:${grpc}`);
+  const { code, message } = await client.call(otlpSignals.traces.exportPath, new Uint8Array());
+  client.close();
+  expect(code).toBe(16);
+  expect(message).toContain('in the metadata as x-shop-token or x-second, or as authorization: Bearer');
+});
+
+it('doctor and `trace --send` are let in where the header has another name', async () => {
+  const { token } = await stack.createApplication('sent');
+  const headers = { 'content-type': 'application/json', ...tokenHeaders(token) };
+  const url = `http://127.0.0.1:${stack.ingress[0]?.ports['otlp']}/v1/traces`;
+  expect((await fetch(url, { method: 'POST', headers, body: '{"resourceSpans":[]}' })).status).toBe(200);
 });
 
 const columnsSchema = z.object({
@@ -112,6 +141,18 @@ it('a dimension with too many values keeps further ones in more_dimensions, and 
     return names.length > 0 && names;
   });
   expect(full).toEqual(['module']);
+  // Which dimension of which table is full, with the number of its values beside the bound.
+  expect(await stack.api('GET', `/api/v1/data-sources/${dataId}/cardinality`)).toMatchObject({
+    body: {
+      table_id: table,
+      dimension_values_max: valuesMax,
+      dimensions: [
+        { name: 'target', values_known: 1, full_since: null },
+        { name: 'module', values_known: valuesMax, full_since: expect.any(Number) },
+        { name: 'zone', values_known: 1, full_since: null },
+      ],
+    },
+  });
 
   let tries = 0;
   await waitFor('receivers follow', 60_000, async () => {
@@ -122,14 +163,17 @@ it('a dimension with too many values keeps further ones in more_dimensions, and 
   const before = Number(await countOf('module IS NULL'));
   // The second request is so large that the thread beside the event loop reads it.
   await push(['later']);
+  // Also a value that the column has.
+  await push(['early 0']);
   const manyRows = 2_000;
   await push(
     Array.from({ length: manyRows }, (_, index) => `latest ${index}`),
     'x'.repeat(300),
   );
   await stack.waitForRows(table, sent);
-  expect(await countOf('module IS NULL')).toBe(before + 1 + manyRows);
+  expect(await countOf('module IS NULL')).toBe(before + 2 + manyRows);
   expect(await countOf(`more_dimensions = '{"module":"later"}' AND zone = 'z'`)).toBe(1);
+  expect(await countOf(`more_dimensions = '{"module":"early 0"}'`)).toBe(1);
   expect(await countOf(`more_dimensions LIKE '{"module":"latest %'`)).toBe(manyRows);
   expect(await countOf("module LIKE 'early %'")).toBe(valuesMax);
   const { dataset } = await stack.query(

@@ -212,6 +212,24 @@ describe('tidemark audit', () => {
     expect(stdout.trim().split('\n')).toHaveLength(2);
     expect(stderr).toMatch(/^more: --cursor \d+\n$/);
   });
+
+  it.each([
+    ['audit --kind custom_report', /^tidemark: target_kind: there is no "custom_report"; there are report, /],
+    [
+      'audit --action report.creat',
+      /there is no "report.creat" \(did you mean report.create\?\); there are report/,
+    ],
+    ['placement list --questdb nope', /^tidemark: questdb: must be one of default/],
+  ])('%s is an error that names what exists, in one line', async (command, text) => {
+    const { code, stdout, stderr } = await cli.run(command);
+    expect([code, stdout]).toEqual([1, '']);
+    expect(stderr).toMatch(text);
+    expect(stderr.trim().split('\n')).toHaveLength(1);
+  });
+
+  it('and a list of placements by an instance that exists has its tables', async () => {
+    expect(await cli.text('placement list --questdb default')).toContain('mon_time_series');
+  });
 });
 
 describe('tidemark admin-token', () => {

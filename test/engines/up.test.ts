@@ -81,7 +81,10 @@ describe('tidemark up, started twice on one folder', () => {
       `tidemark: tidemark up already runs on ${folder} (process ${first.child.pid}): stop it first, or set TIDEMARK_DATA to another folder.`,
     ]);
 
-    // The terminal has the lines of the roles; those of the engines are files.
+    // The terminal has the lines of the roles; those of the engines are files, and a new folder has forty migrations.
+    expect(first.lines.filter((line) => /^migrate +\|/.test(line))).toEqual([
+      expect.stringMatching(/the tables of ClickHouse are up to date applied=\d+$/),
+    ]);
     expect(first.lines.filter((line) => /^(nats|questdb|clickhouse) +\|/.test(line))).toEqual([]);
     const logOf = (name: 'nats' | 'questdb'): string => readFileSync(engineLogFile(folder, name), 'utf8');
     expect(logOf('nats')).toContain('Server is ready');

@@ -2957,7 +2957,13 @@ export interface components {
                 values: number | null;
                 /** @description The same in the 24 hours before */
                 values_before: number | null;
+                /** @description Distinct values that the column has ever had, and one where rows lack it; QuestDB keeps them as long as the table; null: not read */
+                values_known: number | null;
+                /** @description The dimension has too many values: they go to more_dimensions since then, Unix seconds; null: they do not */
+                full_since: number | null;
             }[];
+            /** @description Values from which on a dimension is full; null: no limit. It does not apply to target */
+            dimension_values_max: number | null;
             /** @description Why a column has no count; empty where all have */
             why: string;
         };
@@ -7826,8 +7832,8 @@ export interface operations {
                 /** @description The next_cursor of the page before */
                 cursor?: string;
                 target_kind?: string;
-                target_id?: string;
                 action?: string;
+                target_id?: string;
                 actor?: string;
             };
             header?: never;

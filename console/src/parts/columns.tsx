@@ -91,7 +91,7 @@ export const numberColumn = <T,>(
 ): Column<T> => ({ ...figures(shown)(title, of), key });
 
 /** Unix seconds. */
-export const timeColumn = <T,>(key: string, title: string, of: Of<T, number>): Column<T> => ({
+export const timeColumn = <T,>(key: string, title: string, of: Of<T, number | null>): Column<T> => ({
   ...time(title, of),
   key,
 });

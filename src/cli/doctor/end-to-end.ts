@@ -14,7 +14,7 @@ import { readBalances } from '../../outcomes/balance.ts';
 import { type Clickhouse, database } from '../../stores/clickhouse/client.ts';
 import { type QuestdbSql, quoteIdentifier } from '../../stores/questdb/sql.ts';
 import type { AdminClient } from '../client.ts';
-import { send, waitUntil } from '../sending.ts';
+import { send, tokenHeaders, waitUntil } from '../sending.ts';
 import { exportOverGrpc } from './grpc-export.ts';
 
 export type EndToEndDeps = {
@@ -298,9 +298,7 @@ const tryItem = async (
     [
       `${name}: acknowledged`,
       () =>
-        sendUntilTaken(timeoutMs, () =>
-          send(`${otlpUrl}${path}`, { 'X-MON-TOKEN': application().token }, body),
-        ),
+        sendUntilTaken(timeoutMs, () => send(`${otlpUrl}${path}`, tokenHeaders(application().token), body)),
     ],
     ...viaGrpc,
     [

@@ -3,6 +3,7 @@ import { frameOf } from '../../ingress/grpc/frame.ts';
 import { joined, lengthField, textField } from '../../ingress/otlp/reply.ts';
 import { otlpSignals } from '../../ingress/otlp/signals.ts';
 import { Fault } from '../../model/fault.ts';
+import { tokenHeaders } from '../sending.ts';
 
 /** A span of a trial: ids in hex, its beginning in nanoseconds. */
 export type TrialSpan = {
@@ -55,7 +56,7 @@ export const exportOverGrpc = (url: string, token: string, span: TrialSpan): Pro
       ':path': otlpSignals.traces.exportPath,
       'content-type': 'application/grpc',
       te: 'trailers',
-      'x-mon-token': token,
+      ...tokenHeaders(token),
     });
     let last: IncomingHttpHeaders = {};
     const note = (fields: IncomingHttpHeaders): void => {

@@ -43,8 +43,8 @@ const messages: Partial<Readonly<Record<RefusalReason, (detail: string) => strin
   inflate_ratio_exceeded: (detail) =>
     `the message inflates too much: ${detail}; send smaller requests, or no compression`,
   body_too_large: (detail) => `the message is too large: ${detail}; send smaller requests`,
-  unauthorized: () =>
-    'the write token is missing or wrong: send a valid one in the metadata as x-mon-token, or as authorization: Bearer',
+  unauthorized: (headers) =>
+    `the write token is missing or wrong: send a valid one in the metadata as ${headers.toLowerCase()}, or as authorization: Bearer`,
   too_many_failures: (detail) =>
     `this address sends too many requests without a valid write token: ${detail}; check the token, and wait for the delay of RetryInfo`,
   path_unknown: (detail) => detail,

@@ -1,4 +1,5 @@
 import type { Incoming } from '../../http/incoming.ts';
+import { Refused } from '../refused.ts';
 
 /** The places of credentials in a request. */
 export type CredentialNames = {
@@ -7,6 +8,10 @@ export type CredentialNames = {
   /** Resource attributes. */
   readonly attributes: readonly string[];
 };
+
+/** The refusal of a request without a valid credential: its detail is the headers that may hold one. */
+export const noCredential = ({ headers }: CredentialNames): Refused =>
+  new Refused('unauthorized', headers.map((name) => name.toUpperCase()).join(' or '));
 
 /** The length of the longest credential. */
 const lengthMax = 1024;

@@ -12,7 +12,7 @@ import { notStored, Refused } from '../refused.ts';
 import { named } from '../request-id.ts';
 import { createSenderNames, type SenderNames } from '../sender.ts';
 import type { SeriesMax } from '../series/series-gate.ts';
-import { type CredentialNames, credentialOf } from './credential.ts';
+import { type CredentialNames, credentialOf, noCredential } from './credential.ts';
 import { keptByApplication } from './kept.ts';
 import { widestLimits } from './limits.ts';
 import { outcomeMessage, repeatMessage } from './outcome-message.ts';
@@ -68,11 +68,11 @@ const seriesMaxOf = (applications: Applications, pipeline: OtlpSignal['pipeline'
   new Map([...applications.values()].map(({ appId, rules }) => [appId, rules[pipeline].seriesMax]));
 
 /** When no item is left to any application, the request as a whole is refused like one with a wrong credential. */
-const refuseIfNobodys = ({ items, rejected }: EncodedItems): void => {
+const refuseIfNobodys = ({ items, rejected }: EncodedItems, names: CredentialNames): void => {
   const invalid = rejected.get('token_invalid') ?? 0;
   const disabled = rejected.get('application_disabled') ?? 0;
   if (items === 0 || invalid + disabled < items) return;
-  throw new Refused(invalid > 0 ? 'unauthorized' : 'application_disabled');
+  throw invalid > 0 ? noCredential(names) : new Refused('application_disabled');
 };
 
 /** The steps of the line for an OTLP export (specification 4.2). */
@@ -122,7 +122,7 @@ class OtlpSteps {
       const application = await this.deps.directory.authorizeApplication(token);
       if (application !== undefined) applications.set(token, application);
     }
-    if (applications.size === 0) throw new Refused('unauthorized');
+    if (applications.size === 0) throw noCredential(this.deps.credentialNames);
     return applications;
   }
 
@@ -210,7 +210,7 @@ class OtlpSteps {
       seriesMax: seriesMaxOf(applications, pipeline),
       ...{ base, arrivedAt, limits },
     });
-    refuseIfNobodys(encoded);
+    refuseIfNobodys(encoded, this.deps.credentialNames);
     if (!body.reserve(2 * encodedLength(encoded))) throw notStored(noRoom.detail);
     // A request without any kept item leaves no name behind: once its policy is fixed, a retry stores its items.
     const name = encoded.accepted > 0 ? identity : undefined;

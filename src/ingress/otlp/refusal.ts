@@ -21,8 +21,8 @@ const messages: Partial<Readonly<Record<RefusalReason, (detail: string) => strin
     `the Content-Encoding is not supported: ${detail === '' ? 'send identity, gzip, deflate or zstd' : detail}`,
   content_type_unsupported: () =>
     'the Content-Type is neither JSON nor protobuf: send application/json or application/x-protobuf',
-  unauthorized: () =>
-    'the write token is missing or wrong: send a valid one in the header X-MON-TOKEN, or in Authorization as a bearer token',
+  unauthorized: (headers) =>
+    `the write token is missing or wrong: send a valid one in the header ${headers}, or in Authorization as a bearer token`,
   application_disabled: () => 'the application is disabled: enable it, or stop sending',
   rate_limited: (detail) => `too many requests: ${detail}; send fewer, larger requests`,
   too_many_failures: (detail) =>

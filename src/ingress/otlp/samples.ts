@@ -53,7 +53,8 @@ export const sampleRefusedOtlp = (recorder: RefusalRecorder, sender: OtlpSender,
     field: field === 'body' ? '' : field,
     value: undefined,
     detail: refusalMessage(refused),
-    isOwnDetail: refused.detail === '',
+    // The detail of `unauthorized` is names of headers.
+    isOwnDetail: refused.detail === '' || reason === 'unauthorized',
     payload: undefined,
     secrets,
   });

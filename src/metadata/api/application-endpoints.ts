@@ -36,7 +36,7 @@ const changed = {
 } as const;
 
 const audit =
-  (verb: string) =>
+  (verb: 'change' | 'enable' | 'disable' | 'delete') =>
   ({ id }: { id: number }): AuditTarget => ({
     action: `application.${verb}`,
     kind: 'application',

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { Fault } from '../../model/fault.ts';
+import type { AuditAction, AuditKind } from '../audit/actions.ts';
 import { parseInput } from '../problem.ts';
 import { preconditionFailed, type Records } from '../records/store.ts';
 import { authorOf } from '../records/texts.ts';
@@ -31,7 +32,11 @@ export type Input<P, Q, B> = {
 export type Answer = { readonly body: unknown; readonly revision?: number; readonly csv?: () => string };
 
 /** The audit's description of a call; `id` is undefined where a creation has none yet. */
-export type AuditTarget = { readonly action: string; readonly kind: string; readonly id: string | undefined };
+export type AuditTarget = {
+  readonly action: AuditAction;
+  readonly kind: AuditKind;
+  readonly id: string | undefined;
+};
 
 /** The schema of an input that an endpoint does not have. */
 export const none = z.undefined();

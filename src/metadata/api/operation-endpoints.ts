@@ -16,7 +16,7 @@ type Operation<B extends z.ZodType<object>> = {
   readonly name: string;
   readonly summary: string;
   /** The kind of the created record, in the audit. */
-  readonly kind: string;
+  readonly kind: 'report' | 'data_source' | 'group' | 'table';
   readonly body: B;
   readonly answer: z.ZodType;
   readonly run: (records: Records, request: z.output<B> & { readonly operator: string }) => Promise<object>;

@@ -16,7 +16,7 @@ import { idParams } from './params.ts';
 
 type Policies<B extends z.ZodType> = {
   readonly path: string;
-  readonly kind: string;
+  readonly kind: 'source_policy' | 'application_policy';
   readonly body: B;
   readonly show: (records: Records, id: number) => Promise<EffectivePolicy>;
   readonly set: (

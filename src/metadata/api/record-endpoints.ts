@@ -3,6 +3,7 @@ import { columnsKey } from '../../directory/keys.ts';
 import type { DataSource, ResultTable, TimeSeriesGroup } from '../../directory/records.ts';
 import { columnRegistrySchema } from '../../directory/records.ts';
 import { systemOwners } from '../../directory/system-owners.ts';
+import type { AuditAction } from '../audit/actions.ts';
 import { type listQuerySchema, listRecords, recordQuerySchema } from '../records/listing.ts';
 import { hidden, masked } from '../records/masking.ts';
 import {
@@ -31,7 +32,7 @@ type Kind<T, P extends z.ZodType> = {
   /** Its name in a summary. */
   readonly noun: string;
   /** Its kind in the audit. */
-  readonly kind: string;
+  readonly kind: 'data_source' | 'group' | 'table';
   readonly answer: z.ZodType;
   readonly filters: Parameters<typeof listQuerySchema>[0];
   readonly derived?: Readonly<Record<string, (value: T, id: number) => unknown>>;
@@ -83,7 +84,7 @@ type Changing<T, P extends z.ZodType, B extends z.ZodType> = {
   readonly method: 'POST' | 'PATCH' | 'DELETE';
   /** After the record's path, as `/enable`. */
   readonly suffix: string;
-  readonly verb: string;
+  readonly action: AuditAction;
   readonly summary: string;
   readonly role?: 'admin';
   readonly needsProof?: true;
@@ -96,7 +97,7 @@ type Changing<T, P extends z.ZodType, B extends z.ZodType> = {
 const changing = <T extends object, P extends z.ZodType, B extends z.ZodType>({
   of: kind,
   suffix,
-  verb,
+  action,
   change,
   role = undefined,
   ...rest
@@ -111,7 +112,7 @@ const changing = <T extends object, P extends z.ZodType, B extends z.ZodType>({
     answer: kind.answer,
     revisionOf: async (params, records) =>
       (await versioned(kind.setOf(records), await kind.dataIdOf(records, params))).revision,
-    audit: (params) => ({ action: `${kind.kind}.${verb}`, kind: kind.kind, id: kind.idOf(params) }),
+    audit: (params) => ({ action, kind: kind.kind, id: kind.idOf(params) }),
     run: async ({ params, body, revision, author, records }) => {
       const by = { operator: author, revision };
       return shown(await change(records, await kind.dataIdOf(records, params), body, by));
@@ -127,7 +128,7 @@ const switchEndpoints = <T extends Flagged, P extends z.ZodType>(kind: Kind<T, P
       of: kind,
       method: 'POST',
       suffix: `/${verb}`,
-      verb,
+      action: `${kind.kind}.${verb}`,
       summary: `Sets is_enable of only this ${kind.noun} to ${isEnabled}`,
       body: actionRequestSchema,
       change: (records, dataId, _, by) =>
@@ -215,7 +216,7 @@ const dataSourceEndpoints = (): Endpoint[] => [
     of: dataSources,
     method: 'PATCH',
     suffix: '',
-    verb: 'change',
+    action: 'data_source.change',
     summary: 'Changes fields of a data source (JSON merge patch)',
     body: z.looseObject(dataSourceChangeSchema.shape),
     change: patchDataSource,
@@ -224,7 +225,7 @@ const dataSourceEndpoints = (): Endpoint[] => [
     of: dataSources,
     method: 'POST',
     suffix: '/purge',
-    verb: 'purge',
+    action: 'data_source.purge',
     summary: 'Drops the table of a data source without a report, with all rows',
     role: 'admin',
     needsProof: true,
@@ -264,7 +265,7 @@ const groupEndpoints = (): Endpoint[] => [
     of: groups,
     method: 'PATCH',
     suffix: '',
-    verb: 'change',
+    action: 'group.change',
     summary: 'Changes fields of a group (JSON merge patch)',
     body: z.looseObject(groupChangeSchema.shape),
     change: patchGroup,
@@ -273,7 +274,7 @@ const groupEndpoints = (): Endpoint[] => [
     of: groups,
     method: 'DELETE',
     suffix: '',
-    verb: 'delete',
+    action: 'group.delete',
     summary: 'Deletes a group without a report; cannot be undone',
     body: actionRequestSchema,
     change: (records, dataId, _, by) => deleteGroup(records, dataId, by),
@@ -287,7 +288,7 @@ const tableEndpoints = (): Endpoint[] => [
     of: tables,
     method: 'PATCH',
     suffix: '',
-    verb: 'change',
+    action: 'table.change',
     summary: "Changes fields of a result table's record (JSON merge patch)",
     body: z.looseObject(resultTableChangeSchema.shape),
     change: patchResultTable,
@@ -296,7 +297,7 @@ const tableEndpoints = (): Endpoint[] => [
     of: tables,
     method: 'DELETE',
     suffix: '',
-    verb: 'delete',
+    action: 'table.delete',
     summary: 'Deletes the record of a table without a report; the rows stay; cannot be undone',
     body: actionRequestSchema,
     change: (records, dataId, _, by) => deleteTable(records, dataId, by),

@@ -34,7 +34,7 @@ const shown = ({ value, revision }: Versioned<ReportWithRecords>): Answer => ({
 });
 
 const audit =
-  (verb: string) =>
+  (verb: 'change' | 'enable' | 'disable' | 'delete' | 'purge') =>
   ({ id }: { id: number }): AuditTarget => ({
     action: `custom_report.${verb}`,
     kind: 'report',

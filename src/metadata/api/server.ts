@@ -51,7 +51,7 @@ export const endpointsOf = (deps: ApiDeps): Endpoint[] => [
   ...operationEndpoints(deps),
   ...reportEndpoints(),
   ...recordEndpoints(),
-  ...placementEndpoints(),
+  ...placementEndpoints(deps),
   ...applicationEndpoints(deps),
   ...allTokenEndpoints(),
   ...allPolicyEndpoints(deps),

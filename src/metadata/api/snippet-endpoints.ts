@@ -74,7 +74,7 @@ const shownEndpoint = (deps: ApiDeps): Endpoint =>
 type Revealing = {
   readonly path: string;
   readonly tag: string;
-  readonly kind: string;
+  readonly kind: 'data_source' | 'application';
   readonly ownerOf: (id: number) => Owner;
   readonly tokenOf: (records: Records, id: number) => Promise<string>;
 };

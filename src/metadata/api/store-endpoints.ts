@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { columnsKey } from '../../directory/keys.ts';
 import { columnRegistrySchema } from '../../directory/records.ts';
 import { errorText } from '../../model/fault.ts';
-import type { ColumnRegistry } from '../../model/records.ts';
+import type { ColumnRegistry, RegisteredName } from '../../model/records.ts';
 import { type ClickhouseFigures, readClickhouseFigures } from '../../stores/clickhouse/store-figures.ts';
 import type { QuestdbSql } from '../../stores/questdb/sql.ts';
 import { readInstanceFigures, readTableFigures } from '../../stores/questdb/table-figures.ts';
@@ -121,8 +121,19 @@ const cardinalityAnswer = z
           description: 'Distinct values in the last 24 hours of event time; null: not counted in time',
         }),
         values_before: count.nullable().meta({ description: 'The same in the 24 hours before' }),
+        values_known: count.nullable().meta({
+          description:
+            'Distinct values that the column has ever had, and one where rows lack it; QuestDB keeps them as long as the table; null: not read',
+        }),
+        full_since: count.nullable().meta({
+          description:
+            'The dimension has too many values: they go to more_dimensions since then, Unix seconds; null: they do not',
+        }),
       }),
     ),
+    dimension_values_max: cap.meta({
+      description: 'Values from which on a dimension is full; null: no limit. It does not apply to target',
+    }),
     why: z.string().meta({ description: 'Why a column has no count; empty where all have' }),
   })
   .meta({ id: 'Cardinality' });
@@ -147,9 +158,13 @@ const cardinalityEndpoint = (deps: ApiDeps): Endpoint =>
     run: async ({ params, records }) => {
       const { table_id, layout, sql, policy } = await tableOf(deps, records, params.id);
       const { metrics, dimensions } = await registryOf(records, params.id);
-      const named = [{ name: 'target', column: 'target' }, ...dimensions];
+      const named: readonly Pick<RegisteredName, 'name' | 'column' | 'full_since'>[] = [
+        { name: 'target', column: 'target' },
+        ...dimensions,
+      ];
       const columns = named.map(({ column }) => column);
-      const { at, columns: counted, why } = await deps.inspected.cardinality.read(sql, table_id, columns);
+      const { cardinality, dimensionValuesMax } = deps.inspected;
+      const { at, columns: counted, known, why } = await cardinality.read(sql, table_id, columns);
       const counts = new Map(counted.map((each) => [each.column, each]));
       return {
         body: {
@@ -160,12 +175,15 @@ const cardinalityEndpoint = (deps: ApiDeps): Endpoint =>
           metric_columns_max: capOf(policy['metric_columns_max']),
           dimension_columns: dimensions.length,
           dimension_columns_max: capOf(policy['dimension_columns_max']),
-          dimensions: named.map(({ name, column }) => ({
+          dimensions: named.map(({ name, column, full_since }) => ({
             name,
             column,
             values: counts.get(column)?.lastDay ?? null,
             values_before: counts.get(column)?.dayBefore ?? null,
+            values_known: known.get(column.toLowerCase()) ?? null,
+            full_since: full_since ?? null,
           })),
+          dimension_values_max: dimensionValuesMax === 0 ? null : dimensionValuesMax,
           why,
         },
       };

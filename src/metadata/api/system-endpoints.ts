@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { auditFilters } from '../audit/actions.ts';
 import { auditEntrySchema } from '../audit/entry.ts';
 import { notFound } from '../problem.ts';
 import { listQuerySchema, pageOf as page, pageQuery } from '../records/listing.ts';
@@ -46,9 +47,8 @@ const auditEndpoints = ({ audit }: ApiDeps): Endpoint[] => [
     params: none,
     query: z.strictObject({
       ...pageQuery,
-      target_kind: z.string().max(64).optional(),
+      ...auditFilters,
       target_id: z.string().max(256).optional(),
-      action: z.string().max(128).optional(),
       actor: z.string().max(64).optional(),
     }),
     body: none,

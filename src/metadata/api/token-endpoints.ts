@@ -12,7 +12,7 @@ type Tokened = {
   readonly path: string;
   readonly tag: string;
   /** The kind of the record with the token, in the audit. */
-  readonly kind: string;
+  readonly kind: 'data_source' | 'application';
   /** From the id in the path to the id of the record. */
   readonly recordId: (records: Records, id: number) => Promise<number>;
   readonly setOf: (records: Records) => RecordSet<{ token: string }>;

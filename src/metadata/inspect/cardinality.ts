@@ -1,9 +1,12 @@
 import { Fault } from '../../model/fault.ts';
 import type { QuestdbSql } from '../../stores/questdb/sql.ts';
-import { type Cardinality, readCardinality } from '../../stores/questdb/table-figures.ts';
+import { type Cardinality, readCardinality, readDistinctValues } from '../../stores/questdb/table-figures.ts';
 
-/** A count and when it began, ms since the epoch. */
-export type CountedCardinality = Cardinality & { readonly at: number };
+/** A count and when it began, ms since the epoch; `known`: the values that each column has ever had, by its name in lower case. */
+export type CountedCardinality = Cardinality & {
+  readonly at: number;
+  readonly known: ReadonlyMap<string, number>;
+};
 
 /** Counts distinct values, one table at a time: a count reads columns of two days. */
 export type CardinalityReads = {
@@ -34,7 +37,10 @@ export const createCardinalityReads = (now: () => number): CardinalityReads => {
     try {
       await before;
       const at = now();
-      return { at, ...(await readCardinality(sql, table, columns, at)) };
+      const counted = await readCardinality(sql, table, columns, at);
+      // Where QuestDB is away, `why` says so already.
+      const known = await readDistinctValues(sql, table).catch(() => new Map<string, number>());
+      return { at, known, ...counted };
     } finally {
       waiting--;
       resolve();

@@ -37,6 +37,8 @@ export type Inspected = {
   readonly schemasFolder: string;
   /** Requests per second where a record has none of its own. */
   readonly maxRateDefault: number;
+  /** Values from which on a dimension is full; 0: no bound. */
+  readonly dimensionValuesMax: number;
   /** Runs the checks of the dependencies, or waits for the run that is under way. */
   examine(): Promise<Examination>;
 };
@@ -96,6 +98,7 @@ export const createInspected = (deps: InspectedDeps): Inspected => {
     receivers: receiversOf(settings),
     schemasFolder: settings.schemasFolder,
     maxRateDefault: settings.maxRateDefault,
+    dimensionValuesMax: settings.metadata.dimensionValuesMax,
     examine: () => {
       running ??= examineAll(deps).finally(() => {
         running = undefined;

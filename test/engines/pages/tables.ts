@@ -35,6 +35,8 @@ const cardinalitySchema = z.looseObject({
       column: z.string(),
       values: z.number().nullable(),
       values_before: z.number().nullable(),
+      values_known: z.number().nullable(),
+      full_since: z.number().nullable(),
     }),
   ),
   why: z.string(),
@@ -97,15 +99,16 @@ describe.each([
         metric_columns_max: 512,
         dimension_columns: 1,
         dimension_columns_max: 64,
+        dimension_values_max: 1_000_000,
       },
       dimensions: [
-        { name: 'target', column: 'target', values: 1, values_before: 1 },
-        { name: 'module', column: 'module', values: 4, values_before: 2 },
+        { name: 'target', column: 'target', values: 1, values_before: 1, values_known: 1, full_since: null },
+        { name: 'module', column: 'module', values: 4, values_before: 2, values_known: 5, full_since: null },
       ],
       why: '',
     });
     const text = await cli.text(`table ${report.data_source.mon_data_id} --cardinality`);
-    expect(text).toMatch(/module\s+4\s+2/);
+    expect(text).toMatch(/module +4 +2 +5 +–\na dimension is full at: 1000000 values/);
   });
 });
 

@@ -11,7 +11,6 @@ import { changeText } from './figures.ts';
 import { Gauge, type TabProps } from './pieces.tsx';
 
 type Dimension = Answer<'/api/v1/data-sources/{id}/cardinality'>['dimensions'][number];
-type Named = Answer<'/api/v1/time-series-groups/{id}/columns'>['items'][number];
 
 const dimensionColumns: readonly Column<Dimension>[] = [
   textColumn('name', 'Dimension', ({ name }) => name),
@@ -23,9 +22,11 @@ const dimensionColumns: readonly Column<Dimension>[] = [
     cell: ({ values, values_before }) => changeText(values, values_before),
     sortBy: ({ values, values_before }) => (values ?? 0) - (values_before ?? 0),
   },
+  numberColumn('known', 'Ever', ({ values_known }) => values_known),
+  timeColumn('full', 'Full since', ({ full_since }) => full_since),
 ];
 
-const columnColumns: readonly Column<Named>[] = [
+const columnColumns: readonly Column<Answer<'/api/v1/time-series-groups/{id}/columns'>['items'][number]>[] = [
   textColumn('name', 'Name', ({ name }) => name),
   textColumn('kind', 'Kind', ({ kind }) => kind),
   textColumn('column', 'Column', ({ column }) => column),
@@ -51,8 +52,8 @@ const Cardinality = ({ id }: { id: number }) => {
           </ul>
           <h2>Cardinality</h2>
           <p class="quiet">
-            Distinct values in the last 24 hours of event time, and the change to the 24 hours before; counted{' '}
-            <Time at={at} seconds />.
+            Distinct values in the last 24 hours of event time, the change to the day before, and those ever,{' '}
+            {caps.dimension_values_max ?? 'any number'} at most; counted <Time at={at} seconds />.
           </p>
           {why !== '' && (
             <p class="state failed">
