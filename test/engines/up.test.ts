@@ -191,7 +191,7 @@ describe('tidemark up', () => {
     // An installation elsewhere has a demo, too, with the same ids and other tokens.
     const elsewhere = (start: string): string =>
       tokens.reduce((all, token) => all.replaceAll(token, start + token.slice(1)), text);
-    // Two digits remain whatever the two tokens begin with.
+    // Two tokens leave two digits.
     const [first, second] = ['0', '1', '2', '3'].filter(
       (start) => !tokens.some((token) => token.startsWith(start)),
     );
