@@ -4,7 +4,7 @@ import type { Clickhouse } from '../stores/clickhouse/client.ts';
 import type { Owner } from './difference.ts';
 import type { FoundDifferences } from './found.ts';
 import { createLetterReads } from './letter-reads.ts';
-import { createLostLetters, isOfLetters, sumLostLetters } from './lost-letters.ts';
+import { createLostLetters, isOfLetters, itemsIn, sumLostLetters, textOfOwnLetter } from './lost-letters.ts';
 import type { AccountedStream } from './queue-state.ts';
 
 export type LettersLookDependencies = {
@@ -18,12 +18,15 @@ export type LettersLookDependencies = {
 };
 
 /**
- * Searches for lost dead letters, in a fortieth of the time at most, and stores what it finds. Returns how long it waited for LEDGER, in ms.
+ * Searches for lost dead letters, in a fortieth of the time at most, a tenth while it misses some, and stores what it finds. Returns how
+ * long it waited for LEDGER, in ms.
  * Throws the Faults of NATS and ClickHouse.
  */
 export type LettersLook = (found: FoundDifferences) => Promise<number>;
 
 const restFactor = 39;
+/** While letters are missed: so that a loss shows within two minutes. */
+const searchingRestFactor = 9;
 
 export const createLettersLook = (deps: LettersLookDependencies): LettersLook => {
   const { bus, clickhouse, streams, untilRecorded, unrecordedRows } = deps;
@@ -44,14 +47,21 @@ export const createLettersLook = (deps: LettersLookDependencies): LettersLook =>
     strayItems: ({ pipeline, dataId, appId }: Owner) =>
       readStrayItems(clickhouse, { pipeline, data_id: dataId, app_id: appId }),
   };
+  let shown: string | undefined;
   return async (found) => {
     const startedAt = performance.now();
     if (startedAt < dueAt) return 0;
     waitedMs = 0;
     const lost = await letters.find();
-    if (lost !== undefined) await found.replace(isOfLetters, await sumLostLetters(lost, explained));
-    const now = performance.now();
-    dueAt = now + (now - startedAt - waitedMs) * restFactor;
+    const searchedMs = performance.now() - startedAt - waitedMs;
+    const text = lost?.map(textOfOwnLetter).toSorted().join('\n');
+    if (lost !== undefined && text !== shown) {
+      const differences = await sumLostLetters(lost, explained);
+      await found.replace(isOfLetters, differences);
+      // What explains a letter may be gone at the next search.
+      shown = itemsIn(differences) === itemsIn(lost) ? text : undefined;
+    }
+    dueAt = performance.now() + searchedMs * (letters.isSearching ? searchingRestFactor : restFactor);
     return waitedMs;
   };
 };

@@ -43,6 +43,8 @@ export type LostLetters = {
    * searches miss it.
    */
   find(): Promise<readonly OpenLetterOf[] | undefined>;
+  /** Whether the last search missed letters that are not judged yet. */
+  readonly isSearching: boolean;
 };
 
 /** A letter that DEADLETTER did not hold; `ends`: where the streams ended after that, so its redrive is not beyond. */
@@ -92,6 +94,9 @@ export const createLostLetters = (deps: LostLettersDependencies): LostLetters =>
   let undecided: Set<string> | undefined;
 
   return {
+    get isSearching() {
+      return missed.size > 0;
+    },
     find: async () => {
       let waiting: ReadonlySet<string> | undefined = new Set();
       if (missed.size > 0) {
@@ -142,7 +147,7 @@ export type LettersExplained = {
   readonly strayItems: (owner: Owner) => Promise<number>;
 };
 
-const itemsIn = (letters: readonly OpenLetterOf[]): number =>
+export const itemsIn = (letters: readonly { readonly items: number }[]): number =>
   letters.reduce((sum, { items }) => sum + items, 0);
 
 /** Lost letters by owner and minute of arrival, less what is explained. */
