@@ -5,6 +5,7 @@ import { type Bucket, startOfBucket } from '../outcomes/buckets.ts';
 import type { Clickhouse } from '../stores/clickhouse/client.ts';
 import { type FoundDifference, isOfStore, isOpen, isWrong, type Owner } from './difference.ts';
 import { readDifferences } from './difference-table.ts';
+import { isOfLetters } from './lost-letters.ts';
 import { type Received, readReceived } from './received.ts';
 
 /** Differences of one kind, stream and owner, over all their minutes. */
@@ -47,7 +48,8 @@ const minuteSeconds = 60;
 export const sumDifferences = (found: readonly FoundDifference[]): DifferenceSum[] => {
   const sums = new Map<string, DifferenceSum>();
   for (const each of found) {
-    const { kind, stream, pipeline, dataId, appId, minute, items, messages, reason } = each;
+    const { kind, stream, pipeline, dataId, appId, items, messages, reason } = each;
+    const minute = startOfBucket(each.minute, 'minute');
     const open = isOpen(each);
     const key = `${kind} ${stream} ${dataId} ${appId} ${open} ${isOfStore(each)}`;
     const known = sums.get(key);
@@ -108,12 +110,18 @@ export const accountOf = (
   const placed = ofBooks.reduce((sum, { placedItems = 0 }) => sum + placedItems, 0);
   const withoutRecord = Math.min(settledAgain, itemsOf(ofStore, 'unrecorded') + placed);
   const withoutBoth = Math.max(0, itemsOf(ofBooks, 'unrecorded') - placed - withoutPlace);
-  const unsettled = lost + stuck + withoutBoth;
+  // The records still have these as dead-lettered.
+  const ofLetters = Math.min(
+    balance.deadLettered,
+    itemsOf(ofWindow.filter(isOfLetters), 'lost_in_the_stream'),
+  );
+  const unsettled = lost - ofLetters + stuck + withoutBoth;
   return {
     ...balance,
     // Records of earlier programs have no place in the books: they count as received by themselves. Stuck items are received too, where
     // no publisher has counted them.
     received: balance.received - recorded + Math.max(published, settled + unsettled) + uncounted,
+    deadLettered: balance.deadLettered - ofLetters,
     repeated: settledAgain - withoutRecord,
     lost,
     stuck,

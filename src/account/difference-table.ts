@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { minuteText } from '../outcomes/times.ts';
+import { secondText } from '../outcomes/times.ts';
 import { type Clickhouse, database } from '../stores/clickhouse/client.ts';
 import { type Difference, differenceKinds, type FoundDifference, pipelineOf } from './difference.ts';
 
@@ -90,7 +90,7 @@ const keyOf = ({ kind, stream, dataId, appId, minute }: Difference) => ({
   stream,
   data_id: dataId,
   app_id: appId,
-  minute: minuteText(minute * 1_000),
+  minute: secondText(minute * 1_000),
 });
 
 const insert = async (clickhouse: Clickhouse, table: string, rows: readonly object[]): Promise<void> => {

@@ -28,6 +28,7 @@ import { type Difference, isOfStore, type Owner, pipelineOf } from './difference
 import { explainLosses, type LossEvidence, mergeEqual, ownerText } from './explain-losses.ts';
 import { type FoundDifferences, openFoundDifferences } from './found.ts';
 import { readHeldMessages } from './held-messages.ts';
+import { createLettersLook, type LettersLook } from './letters-look.ts';
 import { type MissingRecords, readMissingRecords } from './missing-records.ts';
 import { sumOrphans } from './orphan-sums.ts';
 import { type AccountedStream, queueOf } from './queue-state.ts';
@@ -89,6 +90,7 @@ class Looks {
   /** Streams with a long queue that does not move and that lacks messages. */
   private readonly lacking = new Set<string>();
   private readonly uncounted: Uncounted;
+  private readonly lookAtLetters: LettersLook;
   private readonly silent = new Map<
     string,
     { readonly at: number; readonly lives: ReadonlyMap<number, number> }
@@ -116,6 +118,11 @@ class Looks {
       elapsed: performance.now.bind(performance),
       now: Date.now,
     });
+    this.lookAtLetters = createLettersLook({
+      ...{ bus: deps.bus, clickhouse: deps.clickhouse, streams: deps.streams },
+      untilRecorded: () => this.untilRecorded(),
+      unrecordedRows: (owner) => this.rowsBeyond(owner),
+    });
   }
 
   /** The order matters: what was acknowledged when the streams were read has its line in ClickHouse when the books are read. */
@@ -142,7 +149,7 @@ class Looks {
     }
     this.isFirst &&= this.isLimited;
     await this.lookAtStores(found);
-    return waitedMs;
+    return waitedMs + (await this.lookAtLetters(found));
   }
 
   /** At most a fortieth of the time goes into the stores. In between, what the books name by now is taken off what was found there. */

@@ -4,8 +4,9 @@ import { pipelines } from '../model/signals.ts';
 import { type Clickhouse, database } from '../stores/clickhouse/client.ts';
 import { isDecimal } from '../wire/message-key.ts';
 import { messageKeyColumns } from './corrections-query.ts';
-import { accountOf, type MessageAccount, type MessageRecord } from './message-account.ts';
+import { accountOf, type MessageAccount, type MessageRecord, type OpenLetter } from './message-account.ts';
 import { ledgerTables, type OutcomeCounts, type OutcomeRow } from './rows.ts';
+import { deadLetteredOutcome } from './tally.ts';
 
 /** The key of a record of outcomes. */
 export type RecordKey = Pick<
@@ -59,6 +60,7 @@ const messageRow = z.object({
   outcomes: z.record(z.string(), z.coerce.number()),
   letters: z.array(z.coerce.number()),
   letter_items: z.array(z.coerce.number()),
+  minute_at: z.coerce.number(),
 });
 
 /** As text of a query: numbers alone, so that nothing in a stored header is taken for SQL. */
@@ -69,6 +71,39 @@ const literalOf = ({ pipeline, data_id, app_id, base, first }: MessageOfOwner): 
   return `('${pipeline}', ${data_id}, ${app_id}, ${base}, ${first})`;
 };
 
+const outcomesTable = `${database}.${ledgerTables.outcomes}`;
+
+/** What the records of some messages add up to, and the minute of the message's own record (Unix seconds). */
+type KnownMessage = {
+  readonly message: MessageOfOwner;
+  readonly minute: number;
+  readonly account: MessageAccount;
+};
+
+const readMessages = async (
+  clickhouse: Clickhouse,
+  keys: string,
+  options: { readonly timeoutMs?: number; readonly params?: Readonly<Record<string, number>> },
+): Promise<Map<string, KnownMessage>> => {
+  const rows = await clickhouse.rows(
+    messageRow,
+    `SELECT ${messageKeyColumns.replace('base', 'toString(base) AS base')}, ordinal, redrive, received, outcomes, letters, letter_items,
+         toUnixTimestamp(minute) AS minute_at
+       FROM (SELECT * FROM ${outcomesTable} FINAL WHERE (${messageKeyColumns}) IN (${keys}))`,
+    options,
+  );
+  const known = new Map<string, KnownMessage>();
+  for (const [text, records] of Map.groupBy(rows, textOfMessage)) {
+    const message = records.find(({ redrive }) => redrive === 0) ?? records[0];
+    if (message === undefined) continue;
+    const account = accountOf(
+      records.map(({ letter_items: letterItems, ...each }): MessageRecord => ({ ...each, letterItems })),
+    );
+    known.set(text, { message, minute: message.minute_at, account });
+  }
+  return known;
+};
+
 const messagesTimeoutMs = 3_000;
 
 export const createMessageAccountReader =
@@ -76,19 +111,56 @@ export const createMessageAccountReader =
   async (messages) => {
     const keys = new Set(messages.map(literalOf));
     if (keys.size === 0) return new Map();
-    const rows = await clickhouse.rows(
-      messageRow,
-      `SELECT ${messageKeyColumns.replace('base', 'toString(base) AS base')}, ordinal, redrive, received, outcomes, letters, letter_items
-         FROM (SELECT * FROM ${database}.${ledgerTables.outcomes} FINAL WHERE (${messageKeyColumns}) IN (${[...keys].join(', ')}))`,
-      { timeoutMs: messagesTimeoutMs },
-    );
-    const records = new Map<string, MessageRecord[]>();
-    for (const { letter_items: letterItems, ...row } of rows) {
-      const text = textOfMessage(row);
-      const record = { ...row, letterItems };
-      const known = records.get(text);
-      if (known === undefined) records.set(text, [record]);
-      else known.push(record);
-    }
-    return new Map([...records].map(([text, each]) => [text, accountOf(each)]));
+    const known = await readMessages(clickhouse, [...keys].join(', '), { timeoutMs: messagesTimeoutMs });
+    return new Map([...known].map(([text, { account }]) => [text, account]));
   };
+
+/** A dead letter that the records of its message name and that none of them has moved. */
+export type OpenLetterOf = MessageOfOwner &
+  OpenLetter & { /** Of the arrival, Unix seconds. */ readonly minute: number };
+
+const openMessages = `SELECT ${messageKeyColumns} FROM ${outcomesTable} FINAL
+  WHERE (${messageKeyColumns}) IN (SELECT ${messageKeyColumns} FROM ${outcomesTable} WHERE notEmpty(letters))
+  GROUP BY ${messageKeyColumns} HAVING sum(outcomes['${deadLetteredOutcome}']) > 0 LIMIT {most:UInt32}`;
+
+/**
+ * The open dead letters of all messages, those without items left out; undefined where more than `messagesMax` messages have some. Where
+ * later records of a message take more than it has, none of its letters is named. Throws the Faults of ClickHouse.
+ */
+export const readOpenLetters = async (
+  clickhouse: Clickhouse,
+  messagesMax: number,
+): Promise<OpenLetterOf[] | undefined> => {
+  const known = await readMessages(clickhouse, openMessages, { params: { most: messagesMax + 1 } });
+  if (known.size > messagesMax) return undefined;
+  return [...known.values()].flatMap(({ message, minute, account }) => {
+    if (!account.isStanding) return [];
+    const { pipeline, data_id, app_id, base, first } = message;
+    return account.open
+      .filter(({ items }) => items > 0)
+      .map((letter) => ({ pipeline, data_id, app_id, base, first, minute, ...letter }));
+  });
+};
+
+const strayRow = z.object({ removed: z.coerce.number() });
+
+/**
+ * Items that redrives and purges of this owner took out of the dead letters, of messages that have no record themselves. Throws the
+ * Faults of ClickHouse.
+ */
+export const readStrayItems = async (
+  clickhouse: Clickhouse,
+  owner: Pick<MessageOfOwner, 'pipeline' | 'data_id' | 'app_id'>,
+): Promise<number> => {
+  const isOwner = 'pipeline = {pipeline:String} AND data_id = {data_id:Int64} AND app_id = {app_id:Int64}';
+  const [row] = await clickhouse.rows(
+    strayRow,
+    `SELECT sum(taken) AS removed FROM (
+       SELECT sum(greatest(toInt64(0), -toInt64(outcomes['${deadLetteredOutcome}']))) AS taken
+       FROM ${outcomesTable} FINAL
+       WHERE ${isOwner} AND (base, first) IN (SELECT base, first FROM ${outcomesTable} WHERE ${isOwner} AND redrive > 0)
+       GROUP BY base, first HAVING countIf(redrive = 0) = 0)`,
+    { params: { pipeline: owner.pipeline, data_id: owner.data_id, app_id: owner.app_id } },
+  );
+  return row?.removed ?? 0;
+};

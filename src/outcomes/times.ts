@@ -7,5 +7,8 @@ const text = (ms: number, characters: number): string =>
 /** `YYYY-MM-DD hh:mm:00`, UTC: the minute in which this moment (ms since the epoch) lies. */
 export const minuteText = (ms: number): string => `${text(ms, 16)}:00`;
 
+/** `YYYY-MM-DD hh:mm:ss`, UTC, of a moment in ms since the epoch. */
+export const secondText = (ms: number): string => text(ms, 19);
+
 /** `YYYY-MM-DD hh:mm:ss.mmm`, UTC, of a moment in ms since the epoch. */
 export const momentText = (ms: number): string => text(ms, 23);

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { addsUp, type Balance, balancesQuery, readBalances } from '../../src/outcomes/balance.ts';
-import { accountOf, removedBy, withStrays } from '../../src/outcomes/message-account.ts';
+import { accountOf, type OpenLetter, removedBy, withStrays } from '../../src/outcomes/message-account.ts';
+import { readOpenLetters, readStrayItems } from '../../src/outcomes/record-reader.ts';
 import { momentText } from '../../src/outcomes/times.ts';
 import { type Clickhouse, createClickhouse } from '../../src/stores/clickhouse/client.ts';
 import { randomOf } from '../support/otlp/plain/mutations.ts';
@@ -175,5 +176,36 @@ describe('the balance of redriven and purged items', () => {
       byOwner.set(balance.appId, (byOwner.get(balance.appId) ?? 0) + balance.received);
     }
     for (const [owner, received] of byOwner) expect(received).toBe(expectedOf(owner).received);
+  });
+
+  it('has the open dead letters and the stray items of the arithmetic in memory', async () => {
+    const textOf = (owner: number, base: string, { redrive, ordinal, items }: OpenLetter): string =>
+      `${owner} ${base} ${redrive} ${ordinal} ${items}`;
+    const expected = owners.flatMap((owner) =>
+      messagesOf(owner).flatMap(({ records }, message) => {
+        const last = lastRecords(records);
+        const account = accountOf(last);
+        const dead = last.reduce((sum, { outcomes }) => sum + (outcomes['dead_lettered'] ?? 0), 0);
+        if (!account.isStanding || dead <= 0) return [];
+        return account.open
+          .filter(({ items }) => items > 0)
+          .map((letter) => textOf(owner, String(message), letter));
+      }),
+    );
+    const open = await readOpenLetters(clickhouse, 100_000);
+    expect(open?.map((letter) => textOf(letter.app_id, letter.base, letter)).toSorted()).toEqual(
+      expected.toSorted(),
+    );
+    expect(expected.length).toBeGreaterThan(owners.length / 4);
+    expect(await readOpenLetters(clickhouse, 10)).toBeUndefined();
+    for (const owner of owners.slice(0, 20)) {
+      const strays = messagesOf(owner)
+        .map(({ records }) => lastRecords(records))
+        .filter((records) => !accountOf(records).isStanding)
+        .flatMap((records) => records.map(({ outcomes }) => removedBy(outcomes)));
+      expect(await readStrayItems(clickhouse, { pipeline: 'traces', data_id: 0, app_id: owner })).toBe(
+        strays.reduce((sum, items) => sum + items, 0),
+      );
+    }
   });
 });

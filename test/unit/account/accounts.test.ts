@@ -52,6 +52,14 @@ describe('an account', () => {
     expect(accountOf(balance(10, 10), books, [], true)).toMatchObject({ received: 20, repeated: 10 });
   });
 
+  it('has lost dead letters as lost, no longer as dead-lettered, and received is the same', () => {
+    const books = [{ published: 20, counted: 20, uncounted: 0 }];
+    const ofLetters = found({ kind: 'lost_in_the_stream', minute: minute + 15, items: 3 });
+    const account = accountOf(balance(20, 20, [12, 3, 5]), books, [ofLetters], true);
+    expect(account).toMatchObject({ received: 20, deadLettered: 2, lost: 3, inFlight: 0, addsUp: false });
+    expect(account.differences).toMatchObject([{ from: minute, until: minute + 60, items: 3 }]);
+  });
+
   it('has it as unrecorded instead, as far as the store has rows without a record', () => {
     const books = [{ published: 20, counted: 20, uncounted: 0 }];
     const ofStore = found({ kind: 'unrecorded', items: 8, messages: 0 });

@@ -1,0 +1,110 @@
+import type { Bus } from '../bus/connection.ts';
+import { redriveHeader } from '../bus/message-headers.ts';
+import { createStreamReader, type StoredMessage } from '../bus/stream-reader.ts';
+import { isStreamMissing, readStream } from '../bus/stream-state.ts';
+import { deadLetterStream, itemsOf, messageOf, readLetter } from '../dead-letters/dead-letter.ts';
+import { readOpenLetters } from '../outcomes/record-reader.ts';
+import type { Clickhouse } from '../stores/clickhouse/client.ts';
+import { decodeFrame } from '../wire/frame.ts';
+import { isRedrive } from '../wire/redrive.ts';
+import { pipelineOf } from './difference.ts';
+import { type LostLettersDependencies, textOfLetter, textOfOwnLetter } from './lost-letters.ts';
+
+/** Messages with open letters in the records. More are there only where a whole DEADLETTER was lost. */
+const openMax = 100_000;
+const keptMax = 10_000;
+const waitingMax = 5_000;
+const pageMax = 256;
+
+/** The letter whose redrive this message is; undefined where this program cannot tell. */
+const redriveIn = (stream: string, { payload }: StoredMessage): string | undefined => {
+  const frame = decodeFrame(payload, undefined);
+  const redrive = frame.kind === 'frame' ? frame.header['redrive'] : undefined;
+  if (!isRedrive(redrive) || redrive.outcome === undefined) return undefined;
+  const { outcome, number } = redrive;
+  return textOfLetter({ ...outcome, pipeline: pipelineOf(stream), redrive: number - 1 });
+};
+
+type LetterReads = Omit<LostLettersDependencies, 'untilRecorded'>;
+
+/** The reads of the search for lost dead letters; each is bounded. They throw the Faults of NATS and ClickHouse. */
+export const createLetterReads = (
+  bus: Bus,
+  clickhouse: Clickhouse,
+  streams: readonly string[],
+): LetterReads => {
+  const reader = createStreamReader(bus);
+  let known: { readonly state: string; readonly kept: ReadonlySet<string> | undefined } | undefined;
+
+  /** Undefined where there is a letter that this program cannot read. */
+  const readAll = async (): Promise<ReadonlySet<string> | undefined> => {
+    const kept = new Set<string>();
+    for (let from: number | undefined = 1; from !== undefined; ) {
+      const { entries, next } = await reader.readForwards(deadLetterStream, {
+        fromSequence: from,
+        limit: pageMax,
+      });
+      for (const entry of entries) {
+        const letter = readLetter(entry);
+        if (letter === undefined) return undefined;
+        const message = messageOf(letter);
+        const { ordinal = -1, redrive } = letter.header;
+        if (message === undefined || itemsOf(letter) === 0) continue;
+        kept.add(textOfOwnLetter({ ...message, ordinal, redrive }));
+        // A message of which a part cannot be read: its letter names no owner, and its next settlement writes the first record again.
+        if (letter.header.reason === 'unreadable_message')
+          for (let earlier = 0; earlier <= redrive; earlier++)
+            kept.add(textOfLetter({ ...message, ordinal, redrive: earlier }));
+      }
+      from = next;
+    }
+    return kept;
+  };
+
+  return {
+    readOpen: () => readOpenLetters(clickhouse, openMax),
+    readKept: async () => {
+      const { created, state } = (await readStream(bus, deadLetterStream)).stream;
+      if (state.messages > keptMax) return undefined;
+      const text = `${created} ${state.first_seq} ${state.last_seq} ${state.messages}`;
+      // A letter never changes: the same numbers are the same letters.
+      if (known?.state !== text) known = { state: text, kept: await readAll() };
+      return known.kept;
+    },
+    readEnds: async () => {
+      const ends = new Map<string, number>();
+      for (const stream of streams) ends.set(stream, await endOf(bus, stream));
+      return ends;
+    },
+    readRedrives: async (stream, last) => {
+      const redrives = new Set<string>();
+      try {
+        let read = 0;
+        for (let from: number | undefined = 1; from !== undefined && from <= last; ) {
+          const page = await reader.readForwards(stream, { fromSequence: from, limit: pageMax });
+          for (const entry of page.entries) {
+            if (!entry.headers.has(redriveHeader)) continue;
+            const letter = redriveIn(stream, entry);
+            if (letter === undefined) return undefined;
+            redrives.add(letter);
+          }
+          read += page.entries.length;
+          if (read > waitingMax) return undefined;
+          from = page.next;
+        }
+      } catch (error) {
+        if (!isStreamMissing(error)) throw error;
+      }
+      return redrives;
+    },
+  };
+};
+
+const endOf = async (bus: Bus, stream: string): Promise<number> => {
+  try {
+    return (await readStream(bus, stream)).stream.state.last_seq;
+  } catch (error) {
+    if (isStreamMissing(error)) return 0;
+    throw error;
+  }
+};

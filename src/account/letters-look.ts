@@ -1,0 +1,67 @@
+import type { Bus } from '../bus/connection.ts';
+import { readStrayItems } from '../outcomes/record-reader.ts';
+import type { Clickhouse } from '../stores/clickhouse/client.ts';
+import type { Owner } from './difference.ts';
+import type { FoundDifferences } from './found.ts';
+import { createLetterReads } from './letter-reads.ts';
+import { createLostLetters, isOfLetters, itemsIn, sumLostLetters, textOfOwnLetter } from './lost-letters.ts';
+import type { AccountedStream } from './queue-state.ts';
+
+export type LettersLookDependencies = {
+  readonly bus: Bus;
+  readonly clickhouse: Clickhouse;
+  readonly streams: readonly AccountedStream[];
+  /** Waits until what transfer has acknowledged is in the records. Returns how long, in ms. */
+  readonly untilRecorded: () => Promise<number>;
+  /** Rows that the store has of an owner and no record names. */
+  readonly unrecordedRows: (owner: Owner) => Promise<number>;
+};
+
+/**
+ * Searches for lost dead letters, in a fortieth of the time at most, a tenth while it misses some, and stores what it finds. Returns how
+ * long it waited for LEDGER, in ms.
+ * Throws the Faults of NATS and ClickHouse.
+ */
+export type LettersLook = (found: FoundDifferences) => Promise<number>;
+
+const restFactor = 39;
+/** While letters are missed: so that a loss shows within two minutes. */
+const searchingRestFactor = 9;
+
+export const createLettersLook = (deps: LettersLookDependencies): LettersLook => {
+  const { bus, clickhouse, streams, untilRecorded, unrecordedRows } = deps;
+  let waitedMs = 0;
+  let dueAt = 0;
+  const letters = createLostLetters({
+    ...createLetterReads(
+      bus,
+      clickhouse,
+      streams.map(({ name }) => name),
+    ),
+    untilRecorded: async () => {
+      waitedMs += await untilRecorded();
+    },
+  });
+  const explained = {
+    unrecordedRows,
+    strayItems: ({ pipeline, dataId, appId }: Owner) =>
+      readStrayItems(clickhouse, { pipeline, data_id: dataId, app_id: appId }),
+  };
+  let shown: string | undefined;
+  return async (found) => {
+    const startedAt = performance.now();
+    if (startedAt < dueAt) return 0;
+    waitedMs = 0;
+    const lost = await letters.find();
+    const searchedMs = performance.now() - startedAt - waitedMs;
+    const text = lost?.map(textOfOwnLetter).toSorted().join('\n');
+    if (lost !== undefined && text !== shown) {
+      const differences = await sumLostLetters(lost, explained);
+      await found.replace(isOfLetters, differences);
+      // What explains a letter may be gone at the next search.
+      shown = itemsIn(differences) === itemsIn(lost) ? text : undefined;
+    }
+    dueAt = performance.now() + searchedMs * (letters.isSearching ? searchingRestFactor : restFactor);
+    return waitedMs;
+  };
+};

@@ -1,0 +1,179 @@
+import type { OpenLetterOf } from '../outcomes/record-reader.ts';
+import { type Difference, type Owner, streamOfStore } from './difference.ts';
+
+/** The losses of dead letters are dated by this second of the minute of arrival, so that no comparison of the minute replaces them. */
+const lettersSecond = 15;
+
+/** Whether it names dead letters that are gone: their items count as dead-lettered in the records. */
+export const isOfLetters = ({ kind, minute }: Pick<Difference, 'kind' | 'minute'>): boolean =>
+  kind === 'lost_in_the_stream' && minute % 60 === lettersSecond;
+
+/** A dead letter, by its message and its place there; without its owner, as the message of a redrive names it. */
+type NamedLetter = Pick<OpenLetterOf, 'pipeline' | 'base' | 'first' | 'ordinal' | 'redrive'>;
+
+export const textOfLetter = ({ pipeline, base, first, ordinal, redrive }: NamedLetter): string =>
+  `${pipeline} ${base} ${first} ${ordinal} ${redrive}`;
+
+/** The same with its owner. */
+export const textOfOwnLetter = (letter: Omit<OpenLetterOf, 'items' | 'minute'>): string =>
+  `${letter.data_id} ${letter.app_id} ${textOfLetter(letter)}`;
+
+export type LostLettersDependencies = {
+  /** Open dead letters in the records; undefined where they are too many. */
+  readonly readOpen: () => Promise<readonly OpenLetterOf[] | undefined>;
+  /** `textOfOwnLetter` of the letters in DEADLETTER, of one without an owner `textOfLetter`; undefined where they are too many. */
+  readonly readKept: () => Promise<ReadonlySet<string> | undefined>;
+  /** The last sequence of each stream of items. */
+  readonly readEnds: () => Promise<ReadonlyMap<string, number>>;
+  /**
+   * `textOfLetter` of the redrives that wait in a stream, up to a sequence; undefined where too many messages do.
+   */
+  readonly readRedrives: (stream: string, last: number) => Promise<ReadonlySet<string> | undefined>;
+  /** Resolves once what transfer has acknowledged is in the records. */
+  readonly untilRecorded: () => Promise<unknown>;
+};
+
+/**
+ * Finds dead letters that are gone: the records name them, DEADLETTER does not hold them, and no redrive of them is on its way. Throws
+ * what its dependencies throw; nothing has changed then.
+ */
+export type LostLetters = {
+  /**
+   * The letters that are lost; undefined where that cannot be said now: nothing that was found earlier is to change. A letter is lost where two
+   * searches miss it.
+   */
+  find(): Promise<readonly OpenLetterOf[] | undefined>;
+  /** Whether the last search missed letters that are not judged yet. */
+  readonly isSearching: boolean;
+};
+
+/** A letter that DEADLETTER did not hold; `ends`: where the streams ended after that, so its redrive is not beyond. */
+type Missed = { readonly ends: ReadonlyMap<string, number> };
+
+/**
+ * Items far from the base of their message have a letter under their own uid, with first and ordinal 0, and the message's record names
+ * them with ordinal 0 (`itemKeyOf`). While such a letter is there, those of its owner with ordinal 0 cannot be distinguished.
+ */
+const farOwners = (texts: Iterable<string>, open: ReadonlySet<string>): Set<string> => {
+  const owners = new Set<string>();
+  for (const text of texts) {
+    const parts = text.split(' ');
+    const [pipeline, , first, ordinal] = parts.slice(-5);
+    if (first !== '0' || ordinal !== '0' || open.has(parts.slice(-5).join(' '))) continue;
+    owners.add(parts.length === 5 ? `${pipeline}` : `${pipeline} ${parts[0]} ${parts[1]}`);
+  }
+  return owners;
+};
+
+/** The redrives that wait; undefined where a stream holds too many messages to be read. */
+const readWaiting = async (
+  { readRedrives }: LostLettersDependencies,
+  missed: Iterable<Missed>,
+): Promise<ReadonlySet<string> | undefined> => {
+  const last = new Map<string, number>();
+  for (const { ends } of missed)
+    for (const [stream, end] of ends) last.set(stream, Math.max(end, last.get(stream) ?? 0));
+  const waiting = new Set<string>();
+  for (const [stream, end] of last) {
+    const redrives = await readRedrives(stream, end);
+    if (redrives === undefined) return undefined;
+    for (const each of redrives) waiting.add(each);
+  }
+  return waiting;
+};
+
+/**
+ * The order matters. A letter is stored before its record, its redrive and its purge record before it is removed: what DEADLETTER does not
+ * hold has a redrive below the ends that are read then, or a record. A redrive that a later search does not find there is
+ * recorded, or lost.
+ */
+export const createLostLetters = (deps: LostLettersDependencies): LostLetters => {
+  let missed = new Map<string, Missed>();
+  let lost = new Set<string>();
+  /** Letters that the first search missed and that are not judged yet: an earlier process may have found them lost. */
+  let undecided: Set<string> | undefined;
+
+  return {
+    get isSearching() {
+      return missed.size > 0;
+    },
+    find: async () => {
+      let waiting: ReadonlySet<string> | undefined = new Set();
+      if (missed.size > 0) {
+        waiting = await readWaiting(deps, new Set(missed.values()));
+        await deps.untilRecorded();
+      }
+      const open = await deps.readOpen();
+      if (open === undefined) return undefined;
+      const kept = open.length === 0 ? new Set<string>() : await deps.readKept();
+      if (kept === undefined) return undefined;
+      const missing = new Map(
+        open
+          .filter((letter) => !kept.has(textOfOwnLetter(letter)) && !kept.has(textOfLetter(letter)))
+          .map((letter) => [textOfOwnLetter(letter), letter]),
+      );
+      const far = farOwners([...kept, ...(waiting ?? [])], new Set(open.map(textOfLetter)));
+      const isAmbiguous = ({ ordinal, pipeline, data_id, app_id }: OpenLetterOf): boolean =>
+        ordinal === 0 && (far.has(pipeline) || far.has(`${pipeline} ${data_id} ${app_id}`));
+      const isNew = [...missing.keys()].some((text) => !missed.has(text) && !lost.has(text));
+      const here: Missed = { ends: isNew ? await deps.readEnds() : new Map() };
+      const nowMissed = new Map<string, Missed>();
+      const nowLost = new Set<string>();
+      for (const [text, letter] of missing) {
+        const before = missed.get(text);
+        const isGone =
+          before !== undefined &&
+          waiting !== undefined &&
+          !waiting.has(textOfLetter(letter)) &&
+          !isAmbiguous(letter);
+        if (lost.has(text) || isGone) nowLost.add(text);
+        else nowMissed.set(text, before ?? here);
+      }
+      missed = nowMissed;
+      lost = nowLost;
+      undecided = new Set([...(undecided ?? missed.keys())].filter((text) => missed.has(text)));
+      return undecided.size > 0
+        ? undefined
+        : [...missing].filter(([text]) => lost.has(text)).map(([, each]) => each);
+    },
+  };
+};
+
+/** What explains that letters of an owner are open and gone, in items. */
+export type LettersExplained = {
+  /** Rows that the store has and no record names: they are stored, and only the record of their redrive is gone. */
+  readonly unrecordedRows: (owner: Owner) => Promise<number>;
+  /** Items that redrives and purges took whose message has no record: those of letters with ordinal 0 that are far from its base. */
+  readonly strayItems: (owner: Owner) => Promise<number>;
+};
+
+export const itemsIn = (letters: readonly { readonly items: number }[]): number =>
+  letters.reduce((sum, { items }) => sum + items, 0);
+
+/** Lost letters by owner and minute of arrival, less what is explained. */
+export const sumLostLetters = async (
+  letters: readonly OpenLetterOf[],
+  { unrecordedRows, strayItems }: LettersExplained,
+): Promise<Difference[]> => {
+  const owners = Map.groupBy(letters, ({ pipeline, data_id, app_id }) => `${pipeline} ${data_id} ${app_id}`);
+  const differences: Difference[] = [];
+  for (const ofOwner of owners.values()) {
+    const [one] = ofOwner;
+    if (one === undefined) continue;
+    const owner = { pipeline: one.pipeline, dataId: one.data_id, appId: one.app_id };
+    const stream = streamOfStore(owner.pipeline);
+    const ofFirstItems = itemsIn(ofOwner.filter(({ ordinal }) => ordinal === 0));
+    const strays = ofFirstItems === 0 ? 0 : Math.min(ofFirstItems, await strayItems(owner));
+    let explained = strays + (await unrecordedRows(owner));
+    for (const [minute, own] of Map.groupBy(ofOwner, (letter) => letter.minute)) {
+      const all = itemsIn(own);
+      const items = Math.max(0, all - explained);
+      explained -= all - items;
+      if (items === 0) continue;
+      const at = Math.floor(minute / 60) * 60 + lettersSecond;
+      const messages = own.length;
+      differences.push({ ...owner, kind: 'lost_in_the_stream', stream, minute: at, items, messages });
+    }
+  }
+  return differences;
+};
