@@ -16,7 +16,7 @@ export type Checkout = { readonly folder: string; readonly image: string };
 /** What the image is made of, and deploy/ beside it: what `docker compose` reads. */
 const checkoutPaths = [
   ...['package.json', 'package-lock.json', 'LICENSE', 'tsconfig.json', 'src', 'console', 'docs/runbook.md'],
-  ...['schemas', 'pipelines', 'deploy'],
+  ...['bin', 'schemas', 'pipelines', 'deploy'],
 ];
 
 /** This program, as a folder that may be written. */
