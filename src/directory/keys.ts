@@ -81,6 +81,8 @@ export const identityKeySchema = z.object({
   key: z.hex().length(64),
 });
 
+export type IdentityKeyRecord = z.infer<typeof identityKeySchema>;
+
 /** What a backup of the streams leaves behind; Unix seconds. */
 export const backupRecordSchema = z.object({ finished_at: z.int().nonnegative() });
 

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { isConflict } from '../../bus/kv.ts';
-import { recordKeys } from '../../directory/keys.ts';
+import { type IdentityKeyRecord, recordKeys } from '../../directory/keys.ts';
 import type { Records } from './store.ts';
 
 /**
@@ -16,8 +16,8 @@ export const giveIdentityKey = async ({
 }: Pick<Records, 'bucket' | 'reports' | 'dataSources' | 'applications'>): Promise<void> => {
   if ([reports, dataSources, applications].some((owners) => owners.list().length > 0)) return;
   try {
-    const key = randomBytes(32).toString('hex');
-    await bucket.create(recordKeys.identityKey, { algorithm: 'aes-256-gcm', key });
+    const record: IdentityKeyRecord = { algorithm: 'aes-256-gcm', key: randomBytes(32).toString('hex') };
+    await bucket.create(recordKeys.identityKey, record);
   } catch (error) {
     if (!isConflict(error)) throw error;
   }

@@ -6,6 +6,7 @@ import { counterEnd, uidText } from '../../../src/model/uid.ts';
 import type { Run } from '../../../src/rules/points/encoded-points.ts';
 import { protobufTraces } from '../../../src/rules/spans/protobuf-traces.ts';
 import type { EncodedItems, ItemLimits, ItemsOwner } from '../../../src/wire/otlp/types.ts';
+import { randomOf } from '../../support/otlp/plain/mutations.ts';
 import { encodeOtlpProtobuf } from '../../support/otlp/protobuf.ts';
 import { rowsOfTraces } from '../../support/otlp/span-blocks.ts';
 import * as traces from '../../support/otlp/trace-source.ts';
@@ -63,17 +64,6 @@ describe('bases of requests without identity', () => {
   });
 });
 
-/** Bytes of a fixed seed. */
-const randomBytesOf = (length: number): Buffer => {
-  let state = 20261124;
-  return Buffer.from(
-    Array.from({ length }, () => {
-      state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
-      return state >>> 24;
-    }),
-  );
-};
-
 const keyless = { identityKey: undefined };
 
 describe('the identity of a request', () => {
@@ -109,7 +99,8 @@ describe('the identity of a request with a large body, in an installation with a
   const keyed = { identityKey: Buffer.alloc(32, 7) };
   const id = async (given: typeof keyed | typeof keyless, credential: string, ...body: Uint8Array[]) =>
     (await requestIdentity(given, credential, '', ...body)).sha256Hex;
-  const large = randomBytesOf(40_000);
+  const random = randomOf(20261124);
+  const large = Buffer.from(Array.from({ length: 40_000 }, () => random(256)));
 
   it('is one, in any pieces of the body', async () => {
     const whole = await id(keyed, 'a', large);
