@@ -2,9 +2,9 @@ import { execFile } from 'node:child_process';
 import { cpSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
-import { filesMax } from '../../../src/embedded/open-files.ts';
 import { takePorts } from '../stack/ports.ts';
 import { docker, inspected } from './docker.ts';
+import { containerFilesMax } from './docker-engine.ts';
 import { imagesOfRun } from './stand-ins.ts';
 
 const run = promisify(execFile);
@@ -73,19 +73,18 @@ const buildNetwork = process.env['TIDEMARK_TEST_DOCKER'] === 'own' ? 'network: h
 /** What differs from deploy/compose.yaml here: images that are there, free ports, and no more open files than the daemon has. */
 const overrides = (checkout: Checkout, ports: Ports): string => {
   const images = imagesOfRun();
-  const files = Math.min(filesMax() || 10_000, 10_000);
   const published = (...pairs: readonly [number, number][]): string =>
     `ports: !override [${pairs.map(([from, to]) => `"127.0.0.1:${from}:${to}"`).join(', ')}]`;
   const lines: Readonly<Record<string, readonly string[]>> = {
     nats: [`image: ${images.nats}`],
     questdb: [
       `image: ${images.questdb}`,
-      `ulimits: { nofile: ${files} }`,
+      `ulimits: { nofile: ${containerFilesMax} }`,
       published([ports.questdb, 9000], [ports.questdbPg, 8812]),
     ],
     clickhouse: [
       `image: ${images.clickhouse}`,
-      `ulimits: { nofile: ${files} }`,
+      `ulimits: { nofile: ${containerFilesMax} }`,
       published([ports.clickhouse, 8123]),
     ],
     migrate: [`image: ${checkout.image}`, `build: { ${buildNetwork}args: { NODE_IMAGE: ${images.node} } }`],

@@ -12,11 +12,13 @@ import type { LogLine } from '../../../src/embedded/child.ts';
 import { createPassword } from '../../../src/embedded/credentials.ts';
 import type { Engine } from '../../../src/embedded/engine.ts';
 import type { NatsAccount } from '../../../src/embedded/nats.ts';
+import { restingTables } from '../../../src/embedded/questdb.ts';
 import { service } from '../deploy/compose.ts';
 import { deployFolder } from '../deploy/dashboards.ts';
 import { fetchEngine } from '../stack/fetch-engine.ts';
 import { waitFor } from '../wait.ts';
 import { docker, firstProcessOf, processesOf } from './docker.ts';
+import { containerFilesMax } from './docker-engine.ts';
 import { imagesOfRun } from './stand-ins.ts';
 
 /** An engine in a container; `remove` ends the container with its data. */
@@ -207,6 +209,8 @@ const questdb = (
     environment: {
       ...service('questdb').environment,
       ...paceOfTests(),
+      // The cases of the receivers have some three hundred tables.
+      ...restingTables(containerFilesMax),
       QDB_CAIRO_COMMIT_MODE: durability === 'power' ? 'sync' : 'nosync',
       QDB_HTTP_USER: accounts.user,
       QDB_HTTP_PASSWORD: accounts.password,
