@@ -23,9 +23,9 @@ const mainClass = 'tidemark.QuestdbGuard';
 const workers = String(Math.max(1, Math.min(4, Math.floor(availableParallelism() / 2))));
 
 /**
- * Settings of a QuestDB that may have this many open files. An active table holds about seventy. Where the limit is low, QuestDB closes those of a resting table within two
- * seconds: with its defaults (two to ten minutes) some hundred tables would take 20,000, and QuestDB suspends tables
- * whose files it cannot open.
+ * Settings of a QuestDB that may have this many open files. An active table holds about seventy. Where the limit is low,
+ * QuestDB closes those of a resting table within two seconds: with its defaults (two to ten minutes) some hundred tables
+ * would take 20,000, and QuestDB suspends tables whose files it cannot open.
  */
 export const restingTables = (files: number): Record<string, string> =>
   files >= filesAmple

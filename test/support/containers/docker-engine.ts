@@ -101,17 +101,13 @@ const leftBridges = async (env: Readonly<Record<string, string>>): Promise<strin
 
 /** Open files of a container at most: the daemon may not raise the limit that it has itself. */
 export const containerFilesMax = Math.min(filesMax() || 10_000, 10_000);
+const filesLimit = `nofile=${containerFilesMax}:${containerFilesMax}`;
 
 const start = (folder: string, socket: string, group: string): ChildProcess => {
   const flags = [
     ...['--data-root', join(folder, 'data'), '--exec-root', join(folder, 'exec')],
     ...['--pidfile', join(folder, 'dockerd.pid'), '--host', socket, '--log-level', 'warn'],
-    ...[
-      '--default-ulimit',
-      `nofile=${containerFilesMax}:${containerFilesMax}`,
-      '--cgroup-parent',
-      `/${group}`,
-    ],
+    ...['--default-ulimit', filesLimit, '--cgroup-parent', `/${group}`],
     // It changes nothing of the machine's network but its own bridges: containers reach each other, and nothing outside.
     ...['--iptables=false', '--ip-masq=false', '--ip-forward=false'],
     // A port without an address is one of loopback.
