@@ -1,5 +1,6 @@
 import type { readerUrls } from '../../config/reader-urls.ts';
 import type { Settings } from '../../config/settings.ts';
+import { systemOwners } from '../../directory/system-owners.ts';
 import { type ClickhouseReader, createClickhouseReader } from '../../stores/clickhouse/reader.ts';
 import { createQuestdbReader, type QuestdbReader } from '../../stores/questdb/reader.ts';
 import type { Records } from '../records/store.ts';
@@ -46,7 +47,11 @@ type Deps = {
 export const createExplore = ({ role, records, readers, now }: Deps) => {
   const gate = createGate();
   const points = { records, readers: readers.questdb, now };
-  const items = { reader: readers.clickhouse, now };
+  const items = {
+    reader: readers.clickhouse,
+    now,
+    systemApps: () => systemOwners(records).appIds,
+  };
   return {
     /** The least role that may query; off = nobody. */
     role,

@@ -1,6 +1,7 @@
 import {
+  type Applications,
   type AttributeMatch,
-  appPart,
+  appParts,
   attributeParts,
   type Part,
   pairs,
@@ -25,7 +26,7 @@ export type LogAttributeCondition = AttributeMatch & { readonly scope: 'log' | '
 
 /** Conditions that a log record fulfils together. */
 export type LogConditions = {
-  readonly appId?: number | undefined;
+  readonly applications: Applications;
   readonly service?: string | undefined;
   /** At least this severe; records without a severity are not. */
   readonly severity?: Severity | undefined;
@@ -52,8 +53,8 @@ const textParts = (text: string): Part[] => [
 ];
 
 const conditionParts = (conditions: LogConditions): Part[] => {
-  const { appId, service, severity, text, traceId, attributes } = conditions;
-  const parts = appPart(appId);
+  const { applications, service, severity, text, traceId, attributes } = conditions;
+  const parts = appParts(applications);
   if (service !== undefined) parts.push(['ServiceName = {service:String}', { service }]);
   if (severity !== undefined)
     parts.push(['SeverityNumber >= {severity:Int64}', { severity: String(severities[severity]) }]);

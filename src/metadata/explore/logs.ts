@@ -9,6 +9,7 @@ import {
 } from './log-sql.ts';
 import { type AskedPeriod, type Period, periodOf } from './period.ts';
 import {
+  applicationsOf,
   findNewest,
   type ItemSource,
   type Run,
@@ -59,12 +60,12 @@ const rowSchema = z.object({
 
 type Row = z.output<typeof rowSchema>;
 
-const conditionsOf = (asked: AskedLogs): LogConditions => {
+const conditionsOf = (source: ItemSource, asked: AskedLogs): LogConditions => {
   requireWellFormed(asked.service, 'service');
   requireWellFormed(asked.text, 'text');
   requireWellFormedAttributes(asked.attributes);
   return {
-    appId: asked.app_id,
+    applications: applicationsOf(source, asked.app_id),
     service: asked.service,
     severity: asked.severity,
     text: asked.text,
@@ -116,10 +117,16 @@ const shown = (row: Row) => ({
 });
 
 /** A page of log records that fulfil all conditions, the newest first. Throws the Faults of `ClickhouseReader`. */
-export const queryLogs = async ({ reader, now }: ItemSource, asked: AskedLogs, bounds: NextBounds) => {
-  const period = periodOf(asked, now());
-  const run = startRun(reader, bounds);
-  const rows = await findLogs(run, conditionsOf(asked), period, placeOf(asked.cursor), asked.limit + 1);
+export const queryLogs = async (source: ItemSource, asked: AskedLogs, bounds: NextBounds) => {
+  const period = periodOf(asked, source.now());
+  const run = startRun(source.reader, bounds);
+  const rows = await findLogs(
+    run,
+    conditionsOf(source, asked),
+    period,
+    placeOf(asked.cursor),
+    asked.limit + 1,
+  );
   const page = rows.slice(0, asked.limit);
   const last = page.at(-1);
   return {

@@ -1,7 +1,8 @@
 import { dateTimesOf, type Period } from './period.ts';
 import {
+  type Applications,
   type AttributeMatch,
-  appPart,
+  appParts,
   attributeParts,
   type Part,
   type Statement,
@@ -17,7 +18,7 @@ export const isDistribution = (kind: MetricKind): boolean => kind !== 'gauge' &&
 
 /** Conditions that a metric fulfils together. */
 export type MetricConditions = {
-  readonly appId?: number | undefined;
+  readonly applications: Applications;
   readonly service?: string | undefined;
   readonly name?: string | undefined;
   readonly kind?: MetricKind | undefined;
@@ -28,8 +29,8 @@ export type MetricAttributeCondition = AttributeMatch & { readonly scope: 'data_
 
 const columnOfScope = { data_point: 'Attributes', resource: 'ResourceAttributes' } as const;
 
-const conditionParts = ({ appId, service, name, kind }: MetricConditions): Part[] => {
-  const parts = appPart(appId);
+const conditionParts = ({ applications, service, name, kind }: MetricConditions): Part[] => {
+  const parts = appParts(applications);
   if (service !== undefined) parts.push(['ServiceName = {service:String}', { service }]);
   if (name !== undefined) parts.push(['MetricName = {name:String}', { name }]);
   if (kind !== undefined) parts.push(['Kind = {kind:String}', { kind }]);

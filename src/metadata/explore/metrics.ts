@@ -10,7 +10,13 @@ import {
   metricsSql,
 } from './metric-sql.ts';
 import { type AskedPeriod, periodOf } from './period.ts';
-import { type ItemSource, requireWellFormed, requireWellFormedAttributes, startRun } from './run.ts';
+import {
+  applicationsOf,
+  type ItemSource,
+  requireWellFormed,
+  requireWellFormedAttributes,
+  startRun,
+} from './run.ts';
 import { attributesOf } from './spans.ts';
 
 /** A list of metrics as a caller asks it. */
@@ -87,17 +93,22 @@ const temporalities = ['unspecified', 'delta', 'cumulative'] as const;
 const temporalityOf = (kind: string, value: number) =>
   kind === 'gauge' || kind === 'summary' ? null : (temporalities[value] ?? 'unspecified');
 
-const conditionsOf = (asked: AskedMetrics): MetricConditions => {
+const conditionsOf = (source: ItemSource, asked: AskedMetrics): MetricConditions => {
   requireWellFormed(asked.service, 'service');
   requireWellFormed(asked.name, 'name');
-  return { appId: asked.app_id, service: asked.service, name: asked.name, kind: asked.kind };
+  return {
+    applications: applicationsOf(source, asked.app_id),
+    service: asked.service,
+    name: asked.name,
+    kind: asked.kind,
+  };
 };
 
 /** Metrics and how many series they have, those with most first. Throws the Faults of `ClickhouseReader`. */
-export const queryMetrics = async ({ reader, now }: ItemSource, asked: AskedMetrics, bounds: NextBounds) => {
-  const period = periodOf(asked, now());
-  const run = startRun(reader, bounds);
-  const rows = await run.rows(metricSchema, metricsSql(conditionsOf(asked), period, asked.limit + 1));
+export const queryMetrics = async (source: ItemSource, asked: AskedMetrics, bounds: NextBounds) => {
+  const period = periodOf(asked, source.now());
+  const run = startRun(source.reader, bounds);
+  const rows = await run.rows(metricSchema, metricsSql(conditionsOf(source, asked), period, asked.limit + 1));
   return {
     ...period,
     items: rows
@@ -114,15 +125,11 @@ export const queryMetrics = async ({ reader, now }: ItemSource, asked: AskedMetr
 };
 
 /** The last value, or distribution, of each series of a metric. Throws the Faults of `ClickhouseReader`. */
-export const queryLastValues = async (
-  { reader, now }: ItemSource,
-  asked: AskedLastValues,
-  bounds: NextBounds,
-) => {
-  const period = periodOf(asked, now());
-  const run = startRun(reader, bounds);
+export const queryLastValues = async (source: ItemSource, asked: AskedLastValues, bounds: NextBounds) => {
+  const period = periodOf(asked, source.now());
+  const run = startRun(source.reader, bounds);
   requireWellFormedAttributes(asked.attributes);
-  const conditions = { ...conditionsOf(asked), name: asked.name };
+  const conditions = { ...conditionsOf(source, asked), name: asked.name };
   const askedOf = [conditions, asked.attributes, period, asked.limit + 1] as const;
   const hasValues = asked.kind === undefined || !isDistribution(asked.kind);
   const hasDistributions = asked.kind === undefined || isDistribution(asked.kind);

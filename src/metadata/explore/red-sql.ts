@@ -1,5 +1,5 @@
 import { dateTimesOf, type Period } from './period.ts';
-import { appPart, type Part, type Statement, viewStatement } from './statement.ts';
+import { type Applications, appParts, type Part, type Statement, viewStatement } from './statement.ts';
 
 /** What a row of requests, errors and durations stands for. */
 export const redGroups = ['service', 'operation'] as const;
@@ -26,7 +26,7 @@ export const spanKinds = [
 
 /** The spans that count as requests, and how they are grouped. */
 export type RedConditions = {
-  readonly appId?: number | undefined;
+  readonly applications: Applications;
   readonly service?: string | undefined;
   readonly operation?: string | undefined;
   readonly kinds: readonly SpanKind[];
@@ -39,13 +39,13 @@ const columns =
 
 /** The view reads the spans of its conditions alone: ClickHouse moves them to the table. */
 const redSql = (
-  { appId, service, operation, kinds, by }: RedConditions,
+  { applications, service, operation, kinds, by }: RedConditions,
   period: Period,
   step: number,
   more: readonly Part[],
   after: string,
 ): Statement => {
-  const parts: Part[] = [...appPart(appId), ...more];
+  const parts: Part[] = [...appParts(applications), ...more];
   if (service !== undefined) parts.push(['ServiceName = {service:String}', { service }]);
   if (operation !== undefined) parts.push(['Operation = {operation:String}', { operation }]);
   return viewStatement(

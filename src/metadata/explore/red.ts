@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { NextBounds } from './gate.ts';
 import { type AskedPeriod, bucketsOf, type Period, periodOf } from './period.ts';
 import { type RedConditions, type RedGroup, redSeriesSql, redTotalsSql, type SpanKind } from './red-sql.ts';
-import { type ItemSource, type Run, requireWellFormed, startRun } from './run.ts';
+import { applicationsOf, type ItemSource, type Run, requireWellFormed, startRun } from './run.ts';
 
 /** The most series of one answer. */
 export const redSeriesMax = 20;
@@ -35,11 +35,11 @@ const rowSchema = z.object({
 
 type Row = z.output<typeof rowSchema>;
 
-const conditionsOf = (asked: AskedRed): RedConditions => {
+const conditionsOf = (source: ItemSource, asked: AskedRed): RedConditions => {
   requireWellFormed(asked.service, 'service');
   requireWellFormed(asked.operation, 'operation');
   return {
-    appId: asked.app_id,
+    applications: applicationsOf(source, asked.app_id),
     service: asked.service,
     operation: asked.operation,
     kinds: asked.kinds,
@@ -87,10 +87,10 @@ const readSeries = async (
 };
 
 /** Requests, errors and durations of services or operations, those with most requests first. Throws the Faults of `ClickhouseReader`. */
-export const queryRed = async ({ reader, now }: ItemSource, asked: AskedRed, bounds: NextBounds) => {
-  const period = periodOf(asked, now());
-  const run = startRun(reader, bounds);
-  const conditions = conditionsOf(asked);
+export const queryRed = async (source: ItemSource, asked: AskedRed, bounds: NextBounds) => {
+  const period = periodOf(asked, source.now());
+  const run = startRun(source.reader, bounds);
+  const conditions = conditionsOf(source, asked);
   const rows = await run.rows(rowSchema, redTotalsSql(conditions, period, asked.limit + 1));
   const items = rows.slice(0, asked.limit);
   const { step, buckets, of } = await readSeries(run, conditions, period, asked, items);

@@ -4,10 +4,19 @@ import type { ClickhouseReader } from '../../stores/clickhouse/reader.ts';
 import { fieldFault } from '../problem.ts';
 import type { NextBounds } from './gate.ts';
 import type { Period } from './period.ts';
-import { nanosOf, type Statement } from './statement.ts';
+import { type Applications, nanosOf, type Statement } from './statement.ts';
 
 /** Where the queries go. */
-export type ItemSource = { readonly reader: ClickhouseReader; readonly now: () => number };
+export type ItemSource = {
+  readonly reader: ClickhouseReader;
+  readonly now: () => number;
+  /** Applications that Tidemark made for itself. */
+  readonly systemApps: () => ReadonlySet<number>;
+};
+
+/** What a query reads: the application it names, or all but those that Tidemark made for itself. */
+export const applicationsOf = ({ systemApps }: ItemSource, appId: number | undefined): Applications =>
+  appId === undefined ? { without: [...systemApps()] } : { only: appId };
 
 /** The queries of one call, in their order, with their values in them. */
 export const startRun = (reader: ClickhouseReader, bounds: NextBounds) => {

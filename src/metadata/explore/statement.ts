@@ -34,8 +34,16 @@ export const periodPart = (since: bigint, until: bigint): Part => [
   { since: String(since), until: String(until) },
 ];
 
-export const appPart = (appId: number | undefined): Part[] =>
-  appId === undefined ? [] : [['AppId = {app:Int64}', { app: String(appId) }]];
+/** Items of one application, or of all without these. */
+export type Applications = { readonly only: number } | { readonly without: readonly number[] };
+
+export const appParts = (applications: Applications): Part[] =>
+  'only' in applications
+    ? [['AppId = {app:Int64}', { app: String(applications.only) }]]
+    : applications.without.map((id, index) => [
+        `AppId != {app${index}:Int64}`,
+        { [`app${index}`]: String(id) },
+      ]);
 
 /** `columnOf`: the map in which an attribute is looked for. */
 export const attributeParts = <A extends AttributeMatch>(

@@ -1,7 +1,8 @@
 import type { Period } from './period.ts';
 import {
+  type Applications,
   type AttributeMatch,
-  appPart,
+  appParts,
   attributeParts,
   nanosOf,
   type Part,
@@ -18,7 +19,7 @@ export type AttributeCondition = AttributeMatch & { readonly scope: 'span' | 're
 
 /** Conditions that one span of a trace fulfils together. Durations are nanoseconds. */
 export type SpanConditions = {
-  readonly appId?: number | undefined;
+  readonly applications: Applications;
   readonly service?: string | undefined;
   readonly spanName?: string | undefined;
   readonly status?: (typeof statuses)[number] | undefined;
@@ -34,8 +35,8 @@ const statusTexts = { unset: 'Unset', ok: 'Ok', error: 'Error' } as const;
 const columnOfScope = { span: 'SpanAttributes', resource: 'ResourceAttributes' } as const;
 
 const conditionParts = (conditions: SpanConditions): Part[] => {
-  const { appId, service, spanName, status, durationMin, durationMax, attributes } = conditions;
-  const parts = appPart(appId);
+  const { applications, service, spanName, status, durationMin, durationMax, attributes } = conditions;
+  const parts = appParts(applications);
   if (service !== undefined) parts.push(['ServiceName = {service:String}', { service }]);
   if (spanName !== undefined) parts.push(['SpanName = {span:String}', { span: spanName }]);
   if (status !== undefined) parts.push(['StatusCode = {status:String}', { status: statusTexts[status] }]);
@@ -129,9 +130,9 @@ export const spansSql = (id: string, limit: number): Statement =>
   );
 
 /** Services and the names of their spans, those with most spans first. */
-export const servicesSql = ({ since, until }: Period, appId: number | undefined, limit: number): Statement =>
+export const servicesSql = ({ since, until }: Period, applications: Applications, limit: number): Statement =>
   statement(
     'SELECT ServiceName AS service, SpanName AS name, count() AS spans FROM otel.otel_traces',
-    [periodPart(nanosOf(since), nanosOf(until)), ...appPart(appId)],
+    [periodPart(nanosOf(since), nanosOf(until)), ...appParts(applications)],
     ` GROUP BY ServiceName, SpanName ORDER BY spans DESC, service, name LIMIT ${limit}`,
   );

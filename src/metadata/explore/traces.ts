@@ -3,6 +3,7 @@ import { notFound } from '../problem.ts';
 import type { NextBounds } from './gate.ts';
 import { type AskedPeriod, type Period, periodOf } from './period.ts';
 import {
+  applicationsOf,
   findNewest,
   type ItemSource,
   type Run,
@@ -65,12 +66,12 @@ const serviceSchema = z.object({ service: z.string(), name: z.string(), spans: c
 const nanosOfMs = (ms: number | undefined): bigint | undefined =>
   ms === undefined ? undefined : BigInt(Math.round(ms * 1_000_000));
 
-const conditionsOf = (asked: AskedTraces): SpanConditions => {
+const conditionsOf = (source: ItemSource, asked: AskedTraces): SpanConditions => {
   requireWellFormed(asked.service, 'service');
   requireWellFormed(asked.span_name, 'span_name');
   requireWellFormedAttributes(asked.attributes);
   return {
-    appId: asked.app_id,
+    applications: applicationsOf(source, asked.app_id),
     service: asked.service,
     spanName: asked.span_name,
     status: asked.status,
@@ -122,10 +123,16 @@ const findTraces = (
 const milliseconds = (nanos: bigint): number => Number(nanos) / 1e6;
 
 /** A page of traces that have a span with all of these conditions, newest such span first. Throws the Faults of `ClickhouseReader`. */
-export const queryTraces = async ({ reader, now }: ItemSource, asked: AskedTraces, bounds: NextBounds) => {
-  const period = periodOf(asked, now());
-  const run = startRun(reader, bounds);
-  const places = await findTraces(run, conditionsOf(asked), period, placeOf(asked.cursor), asked.limit + 1);
+export const queryTraces = async (source: ItemSource, asked: AskedTraces, bounds: NextBounds) => {
+  const period = periodOf(asked, source.now());
+  const run = startRun(source.reader, bounds);
+  const places = await findTraces(
+    run,
+    conditionsOf(source, asked),
+    period,
+    placeOf(asked.cursor),
+    asked.limit + 1,
+  );
   const page = places.slice(0, asked.limit);
   const ids = page.map(({ id }) => id);
   const summaries = ids.length === 0 ? [] : await run.rows(summarySchema, summarySql(ids));
@@ -175,13 +182,16 @@ export const readTrace = async ({ reader }: ItemSource, id: string, bounds: Next
 
 /** Services and the names of their spans in a period, those with most spans first. Throws the Faults of `ClickhouseReader`. */
 export const readServices = async (
-  { reader, now }: ItemSource,
+  source: ItemSource,
   asked: AskedPeriod & Pick<AskedTraces, 'app_id'>,
   bounds: NextBounds,
 ) => {
-  const period = periodOf(asked, now());
-  const run = startRun(reader, bounds);
-  const rows = await run.rows(serviceSchema, servicesSql(period, asked.app_id, servicesMax + 1));
+  const period = periodOf(asked, source.now());
+  const run = startRun(source.reader, bounds);
+  const rows = await run.rows(
+    serviceSchema,
+    servicesSql(period, applicationsOf(source, asked.app_id), servicesMax + 1),
+  );
   const services = new Map<
     string,
     { service: string; spans: number; span_names: { name: string; spans: number }[] }

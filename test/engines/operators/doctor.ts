@@ -97,6 +97,25 @@ describe('tidemark doctor', () => {
     expect(stdout).toContain('tidemark_doctor');
   });
 
+  it('leaves its own items out of queries of all applications', async () => {
+    const applications = z.object({ items: z.array(z.object({ app_id: z.number() })) });
+    const { body } = await stack.api('GET', '/api/v1/applications?app_name=tidemark_doctor');
+    const [own] = applications.parse(body).items;
+    const items = z.object({ items: z.array(z.unknown()) });
+    const itemsOf = async (path: string, ofOne: boolean): Promise<string> => {
+      const app = ofOne ? { app_id: own?.app_id } : {};
+      const { status, body: answer } = path.endsWith('services')
+        ? await stack.api('GET', ofOne ? `${path}?app_id=${own?.app_id}` : path)
+        : await stack.api('POST', path, path.endsWith('red') ? { ...app, kinds: ['unspecified'] } : app);
+      expect([path, status]).toEqual([path, 200]);
+      return JSON.stringify(items.parse(answer).items);
+    };
+    for (const path of ['query/traces', 'query/logs', 'query/metrics', 'query/red', 'traces/services']) {
+      expect(await itemsOf(`/api/v1/${path}`, true), path).toContain('tidemark_doctor');
+      expect(await itemsOf(`/api/v1/${path}`, false), path).not.toContain('tidemark_doctor');
+    }
+  });
+
   it('names a dependency that is down, and continues with the others', async () => {
     const { code, findings } = await doctor({ TIDEMARK_QUESTDB_URL: 'http://127.0.0.1:1' }, '--no-trial');
     expect(code).toBe(1);

@@ -20,6 +20,7 @@ import { clickhouseLiteral, inlined } from '../../../../src/stores/clickhouse/li
 import { quoteLiteral } from '../../../../src/stores/questdb/sql.ts';
 import { always, anyText, trickyText, validName } from '../../../support/properties.ts';
 
+const everyone = { without: [1, 2] };
 const hostile = fc.oneof(anyText(40), trickyText(`'"\\;-/*(){}[]$%?\n\r\t\u0000\u202e=`, 30));
 
 /** The statement with each literal and each quoted identifier as one mark: what is left was written by the program. */
@@ -137,8 +138,7 @@ describe('a statement for ClickHouse', () => {
     always(
       fc.property(hostile, hostile, fc.array(hostile, { maxLength: 3 }), (key, text, ids) => {
         const conditions = (one: string, other: string) => ({
-          service: other,
-          spanName: other,
+          ...{ applications: everyone, service: other, spanName: other },
           attributes: [{ scope: 'span', key: one, value: other } as const],
         });
         const window = [nanosOf(1), nanosOf(2)] as const;
@@ -160,11 +160,12 @@ describe('a statement for ClickHouse', () => {
 
   it('for log records has a value in its text as little', () => {
     const words = (text: string): number =>
-      logsSql({ text, attributes: [] }, [1n, 2n], undefined, 1).sql.split('hasToken').length;
+      logsSql({ applications: everyone, text, attributes: [] }, [1n, 2n], undefined, 1).sql.split('hasToken')
+        .length;
     always(
       fc.property(hostile, hostile, (key, text) => {
         const conditions = (one: string, other: string) => ({
-          ...{ service: other, traceId: other, text: other },
+          ...{ applications: everyone, service: other, traceId: other, text: other },
           attributes: [{ scope: 'log', key: one, value: other } as const],
         });
         const window = [nanosOf(1), nanosOf(2)] as const;
@@ -182,7 +183,12 @@ describe('a statement for ClickHouse', () => {
     always(
       fc.property(hostile, hostile, (one, other) => {
         const statements = (first: string, second: string) => {
-          const conditions = { service: first, name: second, kind: 'sum', appId: 7 } as const;
+          const conditions = {
+            service: first,
+            name: second,
+            kind: 'sum',
+            applications: { only: 7 },
+          } as const;
           const period = { since: 1, until: 2 };
           const attributes = [{ scope: 'data_point', key: first, value: second } as const];
           return [metricsSql(conditions, period, 9), lastValuesSql(conditions, attributes, period, 9)];
@@ -198,7 +204,13 @@ describe('a statement for ClickHouse', () => {
     always(
       fc.property(hostile, hostile, (service, operation) => {
         const conditions = (one: string, other: string) =>
-          ({ service: one, operation: other, kinds: ['server'], by: 'operation', appId: 7 }) as const;
+          ({
+            service: one,
+            operation: other,
+            kinds: ['server'],
+            by: 'operation',
+            applications: { only: 7 },
+          }) as const;
         const period = { since: 1, until: 2 };
         for (const sqlOf of [
           (given: ReturnType<typeof conditions>) => redTotalsSql(given, period, 10),
@@ -214,7 +226,12 @@ describe('a statement for ClickHouse', () => {
   });
 
   it('looks for the words of a text as the index of bodies has them', () => {
-    const { sql, params } = logsSql({ text: "can't pay: Übung_7", attributes: [] }, [1n, 2n], undefined, 1);
+    const { sql, params } = logsSql(
+      { applications: everyone, text: "can't pay: Übung_7", attributes: [] },
+      [1n, 2n],
+      undefined,
+      1,
+    );
     expect(inlined(sql, params)).toContain(
       "hasToken(Body, 'can') AND hasToken(Body, 't') AND hasToken(Body, 'pay') AND hasToken(Body, 'Übung') AND hasToken(Body, '7') AND position(Body, 'can\\'t pay: Übung_7') > 0",
     );
