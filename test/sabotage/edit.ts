@@ -7,7 +7,7 @@ export type Edit = { readonly file: string; readonly from: string; readonly to: 
 
 const root = resolve(import.meta.dirname, '../..');
 const sources = ['src', 'test', 'bench', 'bin', 'deploy', 'docs', 'pipelines', 'schemas'];
-const files = ['package.json', 'tsconfig.json', 'vitest.config.ts'];
+const files = ['package.json', 'package-lock.json', 'tsconfig.json', 'vitest.config.ts'];
 
 /** A copy of this tree in a new folder, with the packages of this one. */
 export const copyTree = (): string => {

@@ -35,14 +35,21 @@ const runTests = (
     '--reporter=json',
     `--outputFile=${output}`,
   ];
-  spawnSync(join(root, 'node_modules/.bin/vitest'), args, { cwd: folder, stdio: 'ignore' });
+  const { stderr } = spawnSync(join(root, 'node_modules/.bin/vitest'), args, {
+    cwd: folder,
+    stdio: ['ignore', 'ignore', 'pipe'],
+    encoding: 'utf8',
+  });
   const report = reportSchema.parse(JSON.parse(readFileSync(output, 'utf8')));
   const ended = (status: string): string[] =>
     report.testResults
       .flatMap(({ assertionResults }) => assertionResults)
       .filter((result) => result.status === status)
       .map(({ fullName }) => fullName);
-  const why = report.testResults.map(({ message }) => message.split('\n')[0]).join('; ');
+  // A run that fails before its files names none of them.
+  const messages =
+    report.testResults.length > 0 ? report.testResults.map(({ message }) => message) : [stderr];
+  const why = messages.map((message) => message.trim().split('\n')[0]).join('; ');
   return { failed: ended('failed'), passed: ended('passed'), why };
 };
 
