@@ -75,7 +75,8 @@ export const dataSourceSchema = z.object({
   token: field(token(), {
     default: newToken,
     changedBy: ['rotate_token'],
-    effect: 'The write token of its pushes. Shown in full by its creation, its rotation and reveal-token.',
+    effect:
+      'The write token of its pushes. Shown in full by its creation, its rotation and reveal-token; the view of one record has its first four digits, a list has none.',
     example: tokenExample,
   }),
   data_name: field(z.string(), {
@@ -291,7 +292,8 @@ export const applicationSchema = z.object({
   token: field(token(), {
     default: newToken,
     changedBy: ['rotate_token'],
-    effect: 'The write token of its exporters. Shown in full by its creation, its rotation and reveal-token.',
+    effect:
+      'The write token of its exporters. Shown in full by its creation, its rotation and reveal-token; the view of one record has its first four digits, a list has none.',
     example: tokenExample,
   }),
   is_enable: field(z.boolean(), {

@@ -90,14 +90,18 @@ export const lookAtStreams = async (bus: Bus, streams: readonly StreamDefinition
   return findings;
 };
 
-/** A QuestDB instance, its clock, and the state of its tables of points. Findings call it `what`. */
-export const lookAtQuestdb = async (what: string, sql: QuestdbSql): Promise<Finding[]> => [
-  await look(what, async () => {
-    await sql.exec('SELECT 1');
+/** A store that does not answer within this is named; its clock and tables would take as long, and say the same. */
+const storeAnswerMs = 5_000;
+
+/** A QuestDB instance, its clock, and the state of its tables of points; one that does not answer, alone. Findings call it `what`. */
+export const lookAtQuestdb = async (what: string, sql: QuestdbSql): Promise<Finding[]> => {
+  const answers = await look(what, async () => {
+    await sql.exec('SELECT 1', storeAnswerMs);
     return 'answers';
-  }),
-  await look(`clock of ${what}`, () => skewText(() => readQuestdbTimeMs(sql))),
-  await look(`tables of ${what}`, async () => {
+  });
+  if (!answers.ok) return [answers];
+  const clock = await look(`clock of ${what}`, () => skewText(() => readQuestdbTimeMs(sql)));
+  const tables = await look(`tables of ${what}`, async () => {
     const states = (await readTableStates(sql)).filter(({ name }) => name.endsWith('.__default__'));
     const bad = states.filter(({ isSuspended, deduplicates }) => isSuspended || !deduplicates);
     const most = states.reduce((behind, { pendingCommits }) => Math.max(behind, pendingCommits), 0);
@@ -105,8 +109,9 @@ export const lookAtQuestdb = async (what: string, sql: QuestdbSql): Promise<Find
       return `${counted(states.length, 'table')}, at most ${counted(most, 'commit')} behind`;
     const names = bad.map(({ name, why }) => (why === '' ? name : `${name}: ${why}`)).join(', ');
     throw new Fault('permanent', 'tables_in_trouble', `suspended or without upsert keys: ${names}`);
-  }),
-];
+  });
+  return [answers, clock, tables];
+};
 
 const millisecondsRow = z.object({ ms: z.coerce.number() });
 const tableRow = z.object({ name: z.string() });
@@ -117,14 +122,15 @@ const wantedTables = [
   'ingest_samples',
 ];
 
-/** ClickHouse, its clock, and whether its tables exist. */
-export const lookAtClickhouse = async (clickhouse: Clickhouse): Promise<Finding[]> => [
-  await look('clickhouse', async () => {
-    await clickhouse.rows(millisecondsRow, 'SELECT 1 AS ms');
+/** ClickHouse, its clock, and whether its tables exist; where it does not answer, that alone. */
+export const lookAtClickhouse = async (clickhouse: Clickhouse): Promise<Finding[]> => {
+  const answers = await look('clickhouse', async () => {
+    await clickhouse.rows(millisecondsRow, 'SELECT 1 AS ms', { timeoutMs: storeAnswerMs });
     return 'answers';
-  }),
-  await look('clock of clickhouse', () => skewText(() => readClickhouseTimeMs(clickhouse))),
-  await look('tables of clickhouse', async () => {
+  });
+  if (!answers.ok) return [answers];
+  const clock = await look('clock of clickhouse', () => skewText(() => readClickhouseTimeMs(clickhouse)));
+  const tables = await look('tables of clickhouse', async () => {
     const rows = await clickhouse.rows(
       tableRow,
       `SELECT name FROM system.tables WHERE database = '${database}'`,
@@ -132,5 +138,6 @@ export const lookAtClickhouse = async (clickhouse: Clickhouse): Promise<Finding[
     const missing = wantedTables.filter((wanted) => !rows.some(({ name }) => name === wanted));
     if (missing.length === 0) return 'all exist';
     throw new Fault('permanent', 'tables_missing', `${missing.join(', ')} missing: run tidemark migrate`);
-  }),
-];
+  });
+  return [answers, clock, tables];
+};

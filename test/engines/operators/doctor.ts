@@ -1,3 +1,5 @@
+import { once } from 'node:events';
+import { createServer } from 'node:net';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { runCli } from '../../support/clients/cli.ts';
@@ -119,7 +121,22 @@ describe('tidemark doctor', () => {
   it('names a dependency that is down, and continues with the others', async () => {
     const { code, findings } = await doctor({ TIDEMARK_QUESTDB_URL: 'http://127.0.0.1:1' }, '--no-trial');
     expect(code).toBe(1);
-    expect(failing(findings)).toEqual(['questdb', 'clock of questdb', 'tables of questdb']);
+    expect(failing(findings)).toEqual(['questdb']);
+    expect(findings.map(({ name }) => name)).toContain('tables of clickhouse');
+  });
+
+  it('names a store that accepts connections and does not answer once, after five seconds', async () => {
+    const frozen = createServer(() => undefined).listen(0, '127.0.0.1');
+    await once(frozen, 'listening');
+    const { port } = z.object({ port: z.number() }).parse(frozen.address());
+    const url = `http://127.0.0.1:${port}`;
+    const { findings } = await doctor(
+      { TIDEMARK_QUESTDB_URL: url, TIDEMARK_CLICKHOUSE_URL: url },
+      '--no-trial',
+    );
+    frozen.close();
+    expect(failing(findings)).toEqual(['questdb', 'clickhouse']);
+    for (const { ok, ms } of findings) if (!ok) expect(ms).toBeGreaterThan(4_000);
   });
 
   it('names the receiver over gRPC when nothing answers there', async () => {
