@@ -158,13 +158,17 @@ describe('the balance', () => {
     expect(text).toMatch(/^in flight +METRICS 0, TRACES 0, LOGS 0, OTEL_METRICS 0, LEDGER \d/m);
     expect(text).toMatch(/^refused +1 request, 1 item \(metrics_empty 1\)$/m);
     expect(text).toMatch(/^repeated +1 request, 1 item$/m);
-    expect(await cli.text('ledger')).toMatch(new RegExp(`^data id ${dataId} +metrics +5 +3 +2 .*yes`, 'm'));
+    const overview = await cli.text('ledger');
+    expect(overview).toMatch(new RegExp(`^data id ${dataId} +metrics +5 +3 +2 .*yes`, 'm'));
+    expect(overview).toMatch(/^from \d{4}-.* until \d{4}-/m);
   });
 
   it('is listed minute by minute, and for a time without items it is empty', async () => {
     const { items } = await cli.json(balancesSchema, `ledger --data-id ${ofReport().data_id} --by-minute`);
     expect(items.reduce((sum, { received }) => sum + received, 0)).toBe(5);
     for (const { minute } of items) expect(Number(minute) % 60).toBe(0);
+    const minutes = items.map(({ minute }) => Number(minute));
+    expect(minutes).toEqual(minutes.toSorted((a, b) => b - a));
     const { body } = await stack.api('GET', '/api/v1/outcomes?since=1000&until=2000');
     expect(balancesSchema.parse(body)).toMatchObject({ since: 1000, until: 2000, items: [] });
     const dataId = ofReport().data_id;

@@ -235,6 +235,7 @@ describe('examples', () => {
     expect(rejected).toMatchObject({
       ordinal: 1,
       field: 'traceId',
+      value: 'nothex',
       sdk: 'opentelemetry',
       sender: '127.0.0.1',
     });

@@ -146,6 +146,10 @@ describe('tidemark report', () => {
 
   it('delete is one way and frees the name for another data id', async () => {
     const { mon_data_id: dataId } = await newReport('again');
+    expect(await cli.run(`report delete ${dataId}`)).toMatchObject({
+      code: 1,
+      stderr: expect.stringMatching(/--yes/),
+    });
     const deleted = await cli.json(recordsSchema, `report delete ${dataId} --yes`);
     expect(deleted.custom_report.state).toBe('deleted');
     expect(deleted.data_source.is_enable).toBe(false);
@@ -182,6 +186,10 @@ describe('tidemark app', () => {
     });
     expect((await cli.json(applicationSchema, `app enable ${appId}`)).application).toMatchObject({
       is_enable: true,
+    });
+    expect(await cli.run(`app delete ${appId}`)).toMatchObject({
+      code: 1,
+      stderr: expect.stringMatching(/--yes/),
     });
     expect((await cli.json(applicationSchema, `app delete ${appId} --yes`)).application).toMatchObject({
       is_delete: true,
