@@ -111,7 +111,7 @@ export default defineConfig({
           include: ['test/account/**/*.test.ts'],
           fileParallelism: false,
           sequence: { groupOrder: 5 },
-          testTimeout: 600_000,
+          testTimeout: 900_000,
           hookTimeout: 300_000,
         },
       },

@@ -37,8 +37,8 @@ export type ShownAccount = z.output<typeof accountSchema>;
 /** A difference as a test expects it; the owner is the account's own. */
 export type ExpectedDifference = Pick<ShownDifference, 'kind' | 'stream' | 'items' | 'messages'>;
 
-/** An account is to show within this time what was provoked, ms. */
-export const seenMsMax = 120_000;
+/** An account shows within two minutes what was provoked; on a busy machine a test gives it five times as long, ms. */
+export const seenMsMax = 5 * 120_000;
 
 /** Kinds that make an account false. */
 const wrongKinds = new Set([
