@@ -12,6 +12,8 @@ export type StoreWriterDependencies<E> = {
   readonly metrics: TransferMetrics;
   readonly log: Log;
   readonly isStopping: () => boolean;
+  /** Elapsed time, ms. */
+  readonly elapsed: () => number;
 };
 
 export type StoreWriter<E> = {
@@ -20,21 +22,31 @@ export type StoreWriter<E> = {
    * where the worker stops before.
    */
   write(batch: readonly HeldMessage<E>[], trace: BatchTrace | undefined): Promise<Written<E> | undefined>;
-  /** Why the store cannot be written to now, or undefined. */
+  /** Why the store cannot be written to now, or undefined: a try failed, or has had no answer for `silentMs`. */
   readonly problem: string | undefined;
 };
 
 const backOff = { firstMs: 100, mostMs: 2_000 };
+
+/** A store that is silent for this long is reported before the time-out of its write, which is several times as long. */
+const silentMs = 5_000;
 
 export const createStoreWriter = <E>({
   sink,
   metrics,
   log,
   isStopping,
+  elapsed,
 }: StoreWriterDependencies<E>): StoreWriter<E> => {
   const pipeline = sink.label ?? sink.pipeline;
   const { store } = sink;
   let problem: string | undefined;
+  let triedAt: number | undefined;
+
+  const silence = (): string | undefined => {
+    const ms = triedAt === undefined ? 0 : elapsed() - triedAt;
+    return ms < silentMs ? undefined : `has not answered a write for ${Math.floor(ms / 1000)} s`;
+  };
 
   const note = (why: string | undefined): void => {
     if (why !== undefined && problem === undefined)
@@ -46,6 +58,7 @@ export const createStoreWriter = <E>({
   return {
     write: async (batch, trace) => {
       for (let failures = 1; ; failures++) {
+        triedAt = elapsed();
         try {
           const written = await sink.write(batch, (outcome, seconds) => {
             metrics.writes.inc({ pipeline, outcome });
@@ -58,11 +71,13 @@ export const createStoreWriter = <E>({
           note(errorText(error));
           if (isStopping()) return undefined;
           await delay(backOffMs(backOff, failures));
+        } finally {
+          triedAt = undefined;
         }
       }
     },
     get problem() {
-      return problem;
+      return problem ?? silence();
     },
   };
 };

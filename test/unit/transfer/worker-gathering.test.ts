@@ -131,6 +131,19 @@ describe('writes at an interval', () => {
     expect(writes).toEqual([1, 1]);
   });
 
+  it('a store that is silent for five seconds is named before its time-out, until it answers', async () => {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const { worker, bring } = startWorker({ untilStored: promise });
+    bring(1);
+    await vi.advanceTimersByTimeAsync(4_900);
+    expect(worker.storeProblem).toBeUndefined();
+    await vi.advanceTimersByTimeAsync(1_200);
+    expect(worker.storeProblem).toBe('has not answered a write for 6 s');
+    resolve();
+    await turn();
+    expect(worker.storeProblem).toBeUndefined();
+  });
+
   it('messages within the interval are written together at its end, and acknowledged', async () => {
     const bench = startWorker();
     bench.bring(1);
