@@ -234,8 +234,15 @@ describe('failures of an address', () => {
     const refused = answers.find(({ status }) => status === 429);
     expect(refused && reasonOf(refused)).toBe('too_many_failures');
     expect(refused?.text).toContain('the limit is 20 requests per second; ');
-    const spans = await send('otlp', Buffer.from('{}'), from, { 'content-type': 'application/json' });
-    expect([spans.status, JSON.parse(spans.text).code]).toEqual([429, 8]);
+    // One at a time could find the failure that is allowed every twentieth of a second.
+    const exports = await Promise.all(
+      Array.from({ length: 60 }, () =>
+        send('otlp', Buffer.from('{}'), from, { 'content-type': 'application/json' }),
+      ),
+    );
+    const limited = exports.filter(({ status }) => status === 429);
+    expect(limited.length).toBeGreaterThan(0);
+    expect(new Set(limited.map(({ text }) => JSON.parse(text).code))).toEqual(new Set([8]));
     // Another address is none the wiser.
     expect(statusesOf(await failing(1, strange()))).toEqual([401]);
     await waitFor('the address to be let in again', 60_000, async () =>
