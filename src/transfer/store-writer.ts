@@ -28,7 +28,7 @@ export type StoreWriter<E> = {
 
 const backOff = { firstMs: 100, mostMs: 2_000 };
 
-/** A store that is silent for this long is reported before the time-out of its write, which is several times as long. */
+/** A store that is silent for this long is reported before the timeout of its write, which is several times as long. */
 const silentMs = 5_000;
 
 export const createStoreWriter = <E>({

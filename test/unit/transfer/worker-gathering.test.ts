@@ -131,7 +131,7 @@ describe('writes at an interval', () => {
     expect(writes).toEqual([1, 1]);
   });
 
-  it('a store that is silent for five seconds is named before its time-out, until it answers', async () => {
+  it('a store that is silent for five seconds is named before its timeout, until it answers', async () => {
     const { promise, resolve } = Promise.withResolvers<void>();
     const { worker, bring } = startWorker({ untilStored: promise });
     bring(1);
