@@ -108,7 +108,10 @@ it('a paused line stands, and continues', async () => {
 });
 
 /** Shows the line of the stack as `change` makes it, and no other one after it. */
-const showLine = async (page: Page, change: (line: { streams: object[] }) => object): Promise<void> => {
+const showLine = async (
+  page: Page,
+  change: (line: { streams: object[]; account: object }) => object,
+): Promise<void> => {
   const line = JSON.parse((await askAdmin('GET', '/api/v1/line')).body);
   await page.route('**/api/v1/live*', (route) => route.abort());
   await page.route('**/api/v1/line', (route) => route.fulfill({ json: change(line) }));
@@ -147,4 +150,22 @@ it('an account that cannot be read now is not said to add up', async () => {
   await logInByLink(page);
   await page.getByText('The books could not be read', { exact: false }).waitFor();
   expect(await page.getByText('adds up', { exact: true }).count()).toBe(0);
+});
+
+it.each([
+  ['adds up', true, 0],
+  ['does not add up for 12345 owners', false, 12_345],
+  ['not known: the books cannot be compared now', null, 0],
+] as const)('an account that %s fits a screen of 320 pixels', async (words, addsUp, wrongOwners) => {
+  const page = await browser.page({ width: 320 });
+  const verdict = { adds_up: addsUp, wrong_owners: wrongOwners };
+  await showLine(page, ({ account, ...line }) => ({
+    ...line,
+    account: { ...account, ...verdict },
+    account_why: null,
+  }));
+  await logInByLink(page);
+  await page.getByText(words, { exact: true }).waitFor();
+  const overflow = 'document.documentElement.scrollWidth - document.documentElement.clientWidth';
+  expect(await page.evaluate(overflow)).toBe(0);
 });

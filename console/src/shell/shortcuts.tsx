@@ -4,7 +4,7 @@ import { Dialog } from '../parts/dialog.tsx';
 import { href, navigate } from './router.ts';
 
 const key = 'tidemark.shortcuts';
-const secondKeyMs = 1500;
+const secondKeyMs = 5_000;
 
 const isTyping = ({ target }: KeyboardEvent): boolean =>
   target instanceof HTMLElement &&
