@@ -92,10 +92,15 @@ const publishedRow = z.object({
   reach: count,
 });
 
-/** How far the lines of each life reach in the stream. */
+/**
+ * How far the lines of each life reach in the stream: its last line says it, which is no older than its lines of the minutes. The day before
+ * leaves room for clocks.
+ */
 const closedOfLives = `
     SELECT life, max(closed) AS closed FROM ${database}.ingest_published
-    WHERE stream = {stream:String} AND data_id = 0 AND app_id = 0 GROUP BY life`;
+    WHERE stream = {stream:String} AND data_id = 0 AND app_id = 0
+      AND at >= least(now(), toDateTime(arrayMin({minutes:Array(UInt32)}))) - INTERVAL 1 DAY
+    GROUP BY life`;
 
 const publishedQuery = `
   SELECT life, toUnixTimestamp(minute) AS minute_at, data_id, app_id, lines.messages AS messages, lines.items AS items,

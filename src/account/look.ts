@@ -25,6 +25,7 @@ import {
   type Queue,
 } from './compare.ts';
 import { type Difference, isOfStore, type Owner, pipelineOf } from './difference.ts';
+import { createDueMinutes, windowSeconds } from './due-minutes.ts';
 import { explainLosses, type LossEvidence, mergeEqual, ownerText } from './explain-losses.ts';
 import { type FoundDifferences, openFoundDifferences } from './found.ts';
 import { readHeldMessages } from './held-messages.ts';
@@ -56,16 +57,10 @@ export type LookDependencies = {
  */
 export type Look = () => Promise<number>;
 
-/** Lines of this long before the first look are compared, in case an earlier process left some undone. */
-const firstWindowSeconds = 48 * 3_600;
-const windowSeconds = 2 * 3_600;
 const quietSeconds = 60;
 /** Messages of a stream that are read one by one, to name those that wait: of a longer queue only where it lacks some. */
 const heldMax = 5_000;
 const heldOfLossMax = 100_000;
-const minutesPerLook = 240;
-/** Minutes with something on its way are compared again after this time, even without a change. */
-const pendingEveryMs = 30_000;
 const barrierMsMax = 60_000;
 /** Lines are written every few seconds: a closer watch only costs NATS. */
 const ledgerPollMs = 1_000;
@@ -79,13 +74,10 @@ type StreamLook = {
   readonly held: readonly HeldMessage[] | undefined;
 };
 
-/** What the looks remember of a minute of a stream. */
-type MinuteState = { seen: string; compared: string; comparedAt: number; isPending: boolean };
-
 class Looks {
   private readonly deps: LookDependencies;
   private readonly reader: StreamReader;
-  private readonly minutes = new Map<string, MinuteState>();
+  private readonly minutes = createDueMinutes({ now: Date.now, elapsed: performance.now.bind(performance) });
   private readonly queues = new Map<string, Queue>();
   /** Streams with a long queue that does not move and that lacks messages. */
   private readonly lacking = new Set<string>();
@@ -102,10 +94,6 @@ class Looks {
   private readonly told = new Map<string, readonly Difference[]>();
   /** By stream and minute: items of owners whose rows the store has without a record. */
   private readonly byStore = new Map<string, ReadonlyMap<string, number>>();
-  /** Until every minute of the first window was compared. */
-  private isFirst = true;
-  /** More minutes are due than one look compares. */
-  private isLimited = false;
   private storesDueAt = 0;
   /** What the stores differ in, before the books name some of it. */
   private ofStores: readonly StoreDifference[] = [];
@@ -129,14 +117,13 @@ class Looks {
   async look(): Promise<number> {
     const { clickhouse, streams } = this.deps;
     // Without ClickHouse LEDGER is not written either: a look that waited for that first would name the wrong cause, a minute late.
-    await clickhouse.run('SELECT 1');
+    await clickhouse.ping();
     this.found ??= await openFoundDifferences(clickhouse);
     const { found } = this;
     const looks = new Map<string, Omit<StreamLook, 'stuck'> & { stuck: HeldMessage[] }>();
     for (const stream of streams) looks.set(stream.name, await this.lookAt(stream));
     const waitedMs = await this.untilRecorded();
-    const outlines = await readOutlines(clickhouse, this.isFirst ? firstWindowSeconds : windowSeconds);
-    this.isLimited = false;
+    const outlines = await readOutlines(clickhouse, this.minutes.begin());
     for (const [name, { queue, held, stuck }] of looks) {
       const look: StreamLook = {
         queue,
@@ -147,7 +134,7 @@ class Looks {
       await this.noteLacking(name, queue);
       this.queues.set(name, queue);
     }
-    this.isFirst &&= this.isLimited;
+    this.minutes.end();
     await this.lookAtStores(found);
     return waitedMs + (await this.lookAtLetters(found));
   }
@@ -225,37 +212,6 @@ class Looks {
     return performance.now() - startedAt;
   }
 
-  /** The minutes of a stream that are to be compared now. */
-  private due(stream: string, outlines: readonly Outline[], queue: Queue): number[] {
-    const now = performance.now();
-    const texts = new Map<number, string>();
-    for (const { stream: name, minute, life, messages, items, ...sums } of outlines)
-      if (name === stream)
-        texts.set(
-          minute,
-          `${texts.get(minute) ?? ''} ${life}:${messages}:${items}:${sums.settledItems}:${sums.recordedItems}`,
-        );
-    const minutes: number[] = [];
-    for (const [minute, lives] of texts) {
-      const key = `${stream} ${minute}`;
-      const text = `${lives} ${queue.exists}`;
-      const state = this.minutes.get(key) ?? { seen: '', compared: '', comparedAt: 0, isPending: false };
-      this.minutes.set(key, state);
-      const isQuiet = state.seen === text;
-      const waitedMs = now - state.comparedAt;
-      state.seen = text;
-      const isChanged = state.compared !== text;
-      if (isQuiet ? isChanged || state.isPending : isChanged && waitedMs > pendingEveryMs)
-        minutes.push(minute);
-    }
-    // What left the window is not compared again, so nothing of it is remembered.
-    for (const key of this.minutes.keys())
-      if (key.startsWith(`${stream} `) && !texts.has(Number(key.slice(stream.length + 1))))
-        this.minutes.delete(key);
-    this.isLimited ||= minutes.length > minutesPerLook;
-    return minutes.toSorted((left, right) => left - right).slice(0, minutesPerLook);
-  }
-
   private async compare(
     stream: string,
     { queue, stuck, held }: StreamLook,
@@ -264,7 +220,7 @@ class Looks {
   ): Promise<void> {
     const { clickhouse } = this.deps;
     const silentLives = await this.silentOf(stream);
-    const due = new Set(this.due(stream, outlines, queue));
+    const due = new Set(this.minutes.of(stream, outlines, queue.exists));
     for (const each of found.all) if (each.stream === stream && each.kind === 'stuck') due.add(each.minute);
     for (const { minute } of stuck) due.add(minute);
     for (const [life, minute] of silentLives) {
@@ -309,14 +265,7 @@ class Looks {
         isOfBooks(each) && each.stream === stream && (isOfGaps(each) ? changedAt : due).has(each.minute),
       mergeEqual([...explained.differences, ...told, ...inGaps.filter(({ messages }) => messages > 0)]),
     );
-    const now = performance.now();
-    for (const minute of minutes) {
-      const state = this.minutes.get(`${stream} ${minute}`);
-      if (state === undefined) continue;
-      state.compared = state.seen;
-      state.comparedAt = now;
-      state.isPending = pending.has(minute);
-    }
+    this.minutes.compared(stream, minutes, pending);
   }
 
   /** The last sequence of the stream, read after the books: it tells messages that came meanwhile from a tail that was cut. */

@@ -13,10 +13,7 @@ export type MissingRecords = Owner & {
 const count = z.coerce.number();
 const row = z.object({ data_id: count, app_id: count, minute_at: count, items: count, messages: count });
 
-/**
- * One insert writes both, the record after the place: what is younger than this may still lack the other half. A repeat writes its record
- * again under a later minute of arrival, and a receiver's clock may be behind by an hour.
- */
+/** One insert writes both, the record after the place: what is younger than two seconds may still lack the other half. */
 const query = `
   SELECT data_id, app_id, toUnixTimestamp(minute) AS minute_at, sum(own_items) AS items, count() AS messages
   FROM
@@ -29,10 +26,15 @@ const query = `
   )
   WHERE (data_id, app_id, own_record) NOT IN
     (SELECT data_id, app_id, toUInt32(bitAnd(base + first, 4294967295)) FROM ${database}.ingest_outcomes
-     WHERE pipeline = {pipeline:String} AND redrive = 0 AND minute >= toDateTime({since:UInt32}))
+     WHERE pipeline = {pipeline:String} AND redrive = 0 AND minute BETWEEN toDateTime({since:UInt32}) AND toDateTime({until:UInt32}))
   GROUP BY data_id, app_id, minute`;
 
+/** Records are sought first in the minutes themselves and these before and after, where nearly all of them are. */
+const nearSeconds = 180;
+/** A repeat writes its record again under a later minute of arrival, and a receiver's clock may be behind by this. */
 const clockSecondsMax = 3_600;
+/** The last second that DateTime holds. */
+const secondMax = 4_294_967_295;
 
 /** The settled messages of these minutes (Unix seconds) without a record. Throws the Faults of ClickHouse. */
 export const readMissingRecords = async (
@@ -42,8 +44,11 @@ export const readMissingRecords = async (
 ): Promise<MissingRecords[]> => {
   if (minutes.length === 0) return [];
   const pipeline = pipelineOf(stream);
-  const since = Math.max(0, Math.min(...minutes) - clockSecondsMax);
-  const rows = await clickhouse.rows(row, query, { params: { stream, pipeline, minutes, since } });
+  const [first, last] = [Math.min(...minutes), Math.max(...minutes)];
+  const read = (since: number, until: number) =>
+    clickhouse.rows(row, query, { params: { stream, pipeline, minutes, since: Math.max(0, since), until } });
+  const near = await read(first - nearSeconds, Math.min(last + nearSeconds, secondMax));
+  const rows = near.length === 0 ? near : await read(first - clockSecondsMax, secondMax);
   return rows.map(({ data_id: dataId, app_id: appId, minute_at: minute, items, messages }) => ({
     ...{ pipeline, dataId, appId, minute, items, messages },
   }));

@@ -22,6 +22,8 @@ export type StatementOptions = {
 export type Clickhouse = {
   /** The rows of a query. Rows of another shape than `schema` are an internal Fault `clickhouse_answer_unexpected`. */
   rows<T>(schema: z.ZodType<T>, query: string, options?: StatementOptions): Promise<T[]>;
+  /** Resolves when the server answers, without a statement: it costs the server nothing. */
+  ping(): Promise<void>;
   /** A statement without rows. It is done once the promise resolves. */
   run(statement: string, options?: StatementOptions): Promise<void>;
   /**
@@ -118,6 +120,14 @@ export const createClickhouse = ({ url, connectionsMax = 10 }: ClickhouseOptions
       const why = `ClickHouse returned unexpected rows: ${z.prettifyError(checked.error).slice(0, 400)}`;
       throw new Fault('internal', 'clickhouse_answer_unexpected', why);
     },
+    ping: () =>
+      call({}, async ({ abort_signal }) => {
+        const result = await client.ping({
+          select: false,
+          ...(abort_signal === undefined ? {} : { abort_signal }),
+        });
+        if (!result.success) throw result.error;
+      }),
     run: async (statement, options = {}) => {
       await call(options, (common) => client.command({ ...common, query: statement }));
     },

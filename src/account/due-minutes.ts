@@ -1,0 +1,132 @@
+import type { Outline } from './books.ts';
+
+/**
+ * Which minutes of the streams are to be compared: those in which something has changed, once they are quiet. Most looks read the outlines
+ * of the last minutes alone, because those of two hours cost ClickHouse as much as all else of a look.
+ */
+export type DueMinutes = {
+  /** Begins a look. Returns how far back the lines are read that it needs, in seconds. */
+  begin(): number;
+  /** The minutes of a stream (Unix seconds) that are due by the outlines of this look. `exists`: whether the stream does. */
+  of(stream: string, outlines: readonly Outline[], exists: boolean): number[];
+  /** These minutes of the stream were compared; those of `pending` have something on its way. */
+  compared(stream: string, minutes: readonly number[], pending: ReadonlySet<number>): void;
+  /** Ends a look that compared what was due. */
+  end(): void;
+};
+
+export type DueMinutesOptions = {
+  /** Ms since the epoch. */
+  readonly now: () => number;
+  /** Ms of a clock that is never set. */
+  readonly elapsed: () => number;
+};
+
+/** What is remembered of a minute of a stream. */
+type MinuteState = { seen: string; compared: string; comparedAt: number; isPending: boolean };
+
+/** Lines of this long before the first look are compared, in case an earlier process left some undone. */
+const firstSeconds = 48 * 3_600;
+export const windowSeconds = 2 * 3_600;
+const recentSeconds = 600;
+/** The whole window is read this often, and again at once where one of its older minutes has changed. */
+const windowEveryMs = 60_000;
+const minutesPerLook = 240;
+/** Minutes with something on its way are compared again after this time, even without a change. */
+const pendingEveryMs = 30_000;
+
+/** What each minute of the stream contains, as text. */
+const textsOf = (stream: string, outlines: readonly Outline[]): Map<number, string> => {
+  const texts = new Map<number, string>();
+  for (const { stream: name, minute, life, messages, items, ...sums } of outlines) {
+    if (name !== stream) continue;
+    const before = texts.get(minute) ?? '';
+    texts.set(minute, `${before} ${life}:${messages}:${items}:${sums.settledItems}:${sums.recordedItems}`);
+  }
+  return texts;
+};
+
+class Minutes implements DueMinutes {
+  private readonly minutes = new Map<string, MinuteState>();
+  /** Until every minute of the first window was compared. */
+  private isFirst = true;
+  /** Whether this look reads the whole window. */
+  private isWhole = true;
+  /** A minute that only a whole look reads has changed, has something on its way, or was left for the next look. */
+  private isUnsettled = true;
+  /** False while a look goes on, and after one that failed. */
+  private isEnded = true;
+  private wholeDueAt = 0;
+  private readonly existed = new Map<string, boolean>();
+  private readonly options: DueMinutesOptions;
+
+  constructor(options: DueMinutesOptions) {
+    this.options = options;
+  }
+
+  begin(): number {
+    const now = this.options.elapsed();
+    this.isWhole = this.isUnsettled || !this.isEnded || now >= this.wholeDueAt;
+    this.isEnded = false;
+    if (!this.isWhole) return recentSeconds;
+    this.wholeDueAt = now + windowEveryMs;
+    this.isUnsettled = false;
+    return this.isFirst ? firstSeconds : windowSeconds;
+  }
+
+  of(stream: string, outlines: readonly Outline[], exists: boolean): number[] {
+    const now = this.options.elapsed();
+    // What its older minutes lack is due as soon as that of the present ones.
+    if (this.existed.get(stream) !== exists) this.isUnsettled = true;
+    this.existed.set(stream, exists);
+    const oldBefore = this.oldBefore();
+    const texts = textsOf(stream, outlines);
+    const minutes: number[] = [];
+    for (const [minute, lives] of texts) {
+      const key = `${stream} ${minute}`;
+      const text = `${lives} ${exists}`;
+      const state = this.minutes.get(key) ?? { seen: '', compared: '', comparedAt: 0, isPending: false };
+      this.minutes.set(key, state);
+      const isQuiet = state.seen === text;
+      state.seen = text;
+      const isChanged = state.compared !== text;
+      const isOverdue = now - state.comparedAt > pendingEveryMs;
+      if (isQuiet ? isChanged || state.isPending : isChanged && isOverdue) minutes.push(minute);
+      else if (isChanged && minute < oldBefore) this.isUnsettled = true;
+    }
+    if (this.isWhole) this.forget(stream, texts);
+    if (minutes.length > minutesPerLook) this.isUnsettled = true;
+    return minutes.toSorted((left, right) => left - right).slice(0, minutesPerLook);
+  }
+
+  /** Minutes before this one (Unix seconds) may be read by whole looks alone. */
+  private oldBefore(): number {
+    return this.options.now() / 1000 - recentSeconds;
+  }
+
+  /** What left the window is not compared again, so nothing of it is remembered. */
+  private forget(stream: string, texts: ReadonlyMap<number, string>): void {
+    for (const key of this.minutes.keys())
+      if (key.startsWith(`${stream} `) && !texts.has(Number(key.slice(stream.length + 1))))
+        this.minutes.delete(key);
+  }
+
+  compared(stream: string, minutes: readonly number[], pending: ReadonlySet<number>): void {
+    const now = this.options.elapsed();
+    for (const minute of minutes) {
+      const state = this.minutes.get(`${stream} ${minute}`);
+      if (state === undefined) continue;
+      state.compared = state.seen;
+      state.comparedAt = now;
+      state.isPending = pending.has(minute);
+      if (state.isPending && minute < this.oldBefore()) this.isUnsettled = true;
+    }
+  }
+
+  end(): void {
+    this.isEnded = true;
+    this.isFirst &&= this.isUnsettled;
+  }
+}
+
+export const createDueMinutes = (options: DueMinutesOptions): DueMinutes => new Minutes(options);
