@@ -16,6 +16,24 @@ export const withoutBooks: readonly Edit[] = [
     to: '  if (records.length >= 0) return records;\n  return settledLines(\n    pipeline,\n    records,',
   },
   { file: 'src/outcomes/ledger.ts', from: 'ledgerSubjects.settled', to: 'ledgerSubjects.outcomes' },
+  // The same short way to the text of a record, which has no place.
+  {
+    file: 'src/outcomes/ledger.ts',
+    from: `"at":"\${line.at}","stream":\${JSON.stringify(line.stream)}\` +`,
+    to: `"at":"\${line.at}"}\``,
+  },
+  {
+    file: 'src/outcomes/ledger.ts',
+    from: `
+    \`,"life":\${line.life},"serial":\${line.serial},"sent":"\${line.sent}","sequence":\${line.sequence}\` +
+    \`,"owners":\${line.owners},"items":\${line.items}\` +
+    numbersText('letters', line.letters) +
+    numbersText('letter_items', line.letter_items) +
+    numbersText('days', line.days) +
+    numbersText('day_rows', line.day_rows) +
+    \`\${sums}}\``,
+    to: '',
+  },
   {
     file: 'src/outcomes/usage-book.ts',
     from: '    const counted = this.countedOf(pipeline, owner, Math.floor(arrivedAt / minuteMs));',
