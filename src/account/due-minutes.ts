@@ -54,6 +54,8 @@ class Minutes implements DueMinutes {
   private isWhole = true;
   /** A minute that only a whole look reads has changed, has something on its way, or was left for the next look. */
   private isUnsettled = true;
+  /** An older minute was never compared. One that goes on changing was: it must not hold the first window open. */
+  private isIncomplete = false;
   /** False while a look goes on, and after one that failed. */
   private isEnded = true;
   private wholeDueAt = 0;
@@ -71,6 +73,7 @@ class Minutes implements DueMinutes {
     if (!this.isWhole) return recentSeconds;
     this.wholeDueAt = now + windowEveryMs;
     this.isUnsettled = false;
+    this.isIncomplete = false;
     return this.isFirst ? firstSeconds : windowSeconds;
   }
 
@@ -92,10 +95,16 @@ class Minutes implements DueMinutes {
       const isChanged = state.compared !== text;
       const isOverdue = now - state.comparedAt > pendingEveryMs;
       if (isQuiet ? isChanged || state.isPending : isChanged && isOverdue) minutes.push(minute);
-      else if (isChanged && minute < oldBefore) this.isUnsettled = true;
+      else if (isChanged && minute < oldBefore) {
+        this.isUnsettled = true;
+        this.isIncomplete ||= state.compared === '';
+      }
     }
     if (this.isWhole) this.forget(stream, texts);
-    if (minutes.length > minutesPerLook) this.isUnsettled = true;
+    if (minutes.length > minutesPerLook) {
+      this.isUnsettled = true;
+      this.isIncomplete = true;
+    }
     return minutes.toSorted((left, right) => left - right).slice(0, minutesPerLook);
   }
 
@@ -125,7 +134,7 @@ class Minutes implements DueMinutes {
 
   end(): void {
     this.isEnded = true;
-    this.isFirst &&= this.isUnsettled;
+    this.isFirst &&= this.isIncomplete;
   }
 }
 
