@@ -24,7 +24,8 @@ import {
   type Published,
   type Queue,
 } from './compare.ts';
-import { type Difference, isOfStore, type Owner, pipelineOf } from './difference.ts';
+import { comparedIn } from './compared-differences.ts';
+import { type Difference, type Owner, pipelineOf } from './difference.ts';
 import { createDueMinutes, windowSeconds } from './due-minutes.ts';
 import { explainLosses, type LossEvidence, mergeEqual, ownerText } from './explain-losses.ts';
 import { type FoundDifferences, openFoundDifferences } from './found.ts';
@@ -37,7 +38,7 @@ import { hasRefusedLines } from './refused-lines.ts';
 import type { StoreDifference } from './store-compare.ts';
 import { addStoreFindings, mergeFindings, type StoreLook } from './store-look.ts';
 import { readToldLosses } from './told-doubtful.ts';
-import { createUncounted, isOfGaps, type Uncounted } from './uncounted.ts';
+import { createUncounted, type Uncounted } from './uncounted.ts';
 
 export type LookDependencies = {
   readonly bus: Bus;
@@ -261,8 +262,7 @@ class Looks {
     });
     for (const [minute, owners] of explained.byMinute) this.byStore.set(`${stream} ${minute}`, owners);
     await found.replace(
-      (each) =>
-        isOfBooks(each) && each.stream === stream && (isOfGaps(each) ? changedAt : due).has(each.minute),
+      comparedIn({ stream, minutes: due, gapMinutes: changedAt }),
       mergeEqual([...explained.differences, ...told, ...inGaps.filter(({ messages }) => messages > 0)]),
     );
     this.minutes.compared(stream, minutes, pending);
@@ -341,21 +341,6 @@ class Looks {
     return gaps;
   }
 }
-
-/** Kinds that a comparison of the books finds, in the minutes that it compares. */
-const booksKinds = new Set([
-  'lost_in_the_stream',
-  'lost_by_the_engine',
-  'not_counted',
-  'stuck',
-  'unrecorded',
-]);
-
-/** Without an owner it stays: nothing that is compared again would show it. */
-const isOfBooks = (each: Difference): boolean =>
-  booksKinds.has(each.kind) &&
-  !isOfStore(each) &&
-  (each.dataId !== 0 || each.appId !== 0 || each.kind === 'stuck');
 
 export const createLook = (deps: LookDependencies): Look => {
   const looks = new Looks(deps);

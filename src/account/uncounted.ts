@@ -121,11 +121,10 @@ const endOf = (state: State, { floor }: Queue, now: number): number => {
 };
 
 /**
- * How many gaps a loss explains. The line of a settled message may have been deleted after its sequence was counted: the comparison takes
- * it for lost, and there is no gap.
+ * How many counted gaps a loss explains. The line of a settled message may have been deleted after its sequence was counted: the comparison
+ * takes it for lost, and there is no gap.
  */
-const explainedBy = ({ first, last, messages }: Stretch, { gaps, origin }: State): number => {
-  if (last > origin) return messages;
+const countedGapsOf = ({ first, last, messages }: Stretch, { gaps }: State): number => {
   const near = gaps.filter((gap) => gap.first <= last && gap.last >= first);
   return Math.min(messages, sum(near.map((gap) => gap.messages)));
 };
@@ -135,9 +134,11 @@ const report = (state: State, minute: number): Set<number> => {
   const { reported, lost, origin } = state;
   const gaps = sum(state.gaps.map(({ messages }) => messages));
   const losses = [...lost.values()];
-  const explained = sum(losses.map((loss) => explainedBy(loss, state)));
-  // A loss whose gaps are not counted yet explains none of the counted ones.
-  const inGaps = sum(losses.filter(({ last }) => last <= origin).map((loss) => explainedBy(loss, state)));
+  // A loss whose gaps are not all counted yet may explain none of the counted ones: they are not reported, and not withdrawn.
+  const inGaps = sum(losses.map((loss) => countedGapsOf(loss, state)));
+  const explained = sum(
+    losses.map((loss) => (loss.last > origin ? loss.messages : countedGapsOf(loss, state))),
+  );
   const before = sum(reported.values());
   const changed = new Set<number>();
   const found = gaps - explained - before;

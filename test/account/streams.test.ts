@@ -1,6 +1,12 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type AccountStack, startAccountStack } from '../support/account/account-stack.ts';
+import {
+  type AccountStack,
+  seenMsMax,
+  startAccountStack,
+  wrongIn,
+} from '../support/account/account-stack.ts';
 import { messagesOf } from '../support/outcomes/books.ts';
+import { createPointMessages } from '../support/push/point-messages.ts';
 import type { RoleProcess } from '../support/stack/stack.ts';
 import { waitFor } from '../support/wait.ts';
 
@@ -168,5 +174,41 @@ describe('what befalls a stream', () => {
     );
     await (await on.bus.manager()).consumers.reset('METRICS', 'questdb', third);
     await waitFor('none is left', 60_000, async () => (await on.stack.streamState('METRICS')).messages === 0);
+  });
+
+  it('messages without a line are those of nobody, and their owner’s once a line comes', async () => {
+    const dataId = 2_950_001;
+    const publish = createPointMessages(on.bus);
+    await on.settled();
+    await transfer().kill();
+    for (let count = 0; count < 6; count++) await publish(dataId, count);
+    const sequences = (await messagesOf(on.bus, 'METRICS')).map(({ sequence }) => sequence);
+    expect(sequences).toHaveLength(6);
+    await (await on.bus.manager()).streams.purge('METRICS');
+    transfer().start();
+    const lossesOf = async (owner: number): Promise<string[]> =>
+      (await on.accounts())
+        .filter((each) => each.data_id === owner && each.app_id === 0)
+        .flatMap(wrongIn)
+        .map(({ kind, items, messages }) => `${kind} ${items} ${messages}`);
+    await waitFor('a loss of nobody', seenMsMax, async () => {
+      const found = await lossesOf(0);
+      if (String(found) !== 'lost_in_the_stream 0 6') throw new Error(found.join());
+      return true;
+    });
+    const [first, last] = [Math.min(...sequences), Math.max(...sequences)];
+    const line = (owner: number): string =>
+      `('METRICS', 7, toStartOfMinute(now()), ${owner}, 6, 6, ${first}, ${last}, 6, 1)`;
+    await on.change(
+      `INSERT INTO otel.ingest_published
+        (stream, life, minute, data_id, messages, items, sequence_first, sequence_last, closed, version)
+        VALUES ${line(0)}, ${line(dataId)}`,
+    );
+    await waitFor('it is the loss of its owner, and of nobody else', seenMsMax, async () => {
+      const found = [await lossesOf(dataId), await lossesOf(0)];
+      if (JSON.stringify(found) !== JSON.stringify([['lost_in_the_stream 6 6'], []]))
+        throw new Error(JSON.stringify(found));
+      return true;
+    });
   });
 });

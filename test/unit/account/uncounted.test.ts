@@ -84,6 +84,18 @@ describe('the gaps of a stream', () => {
     expect(await look(111)).toBe(0);
   });
 
+  it('are withdrawn when a line explains them whose later messages are not counted yet', async () => {
+    const { settle, look } = open();
+    settle(1, 100);
+    await look(100);
+    await look(108);
+    expect(await look(108)).toBe(8);
+    const line = { heads: [lineOf(101, 112)], minutes: [minute], lost: new Map([[minute, 12]]) };
+    expect(await look(112, line)).toBe(-8);
+    expect(await look(112)).toBe(0);
+    expect(await look(112)).toBe(0);
+  });
+
   it('are not hidden by losses of before the first look', async () => {
     const { look } = open();
     await look(100);
