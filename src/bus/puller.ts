@@ -4,6 +4,7 @@ import { backOffMs } from '../runtime/back-off.ts';
 import { type MessageSerial, readSerial } from '../wire/message-serial.ts';
 import type { Bus } from './connection.ts';
 import { envelopeVersionHeader, redriveHeader, serialHeader, traceHeader } from './message-headers.ts';
+import { freeOwnBytes, ownBytes } from './owned-bytes.ts';
 
 /** A message as a worker holds it until it is settled. */
 export type Delivery = {
@@ -24,6 +25,8 @@ export type Delivery = {
   nak(delayMs: number): void;
   /** Reports that the work continues, so that the ack wait restarts. */
   working(): void;
+  /** Frees the payload at once. No code may read it afterwards. */
+  free(): void;
 };
 
 /** Takes messages from a durable consumer for as long as the worker has room for them. */
@@ -74,8 +77,9 @@ const toDelivery = (bus: Bus, message: Msg): Delivery => {
   const reply = message.reply ?? '';
   const { deliveries, streamSequence } = readAckSubject(reply);
   const version = message.headers?.get(envelopeVersionHeader);
+  const payload = ownBytes(message.data);
   return {
-    payload: message.data,
+    payload,
     subject: message.subject,
     version: version === undefined || version === '' ? undefined : Number(version),
     streamSequence,
@@ -86,6 +90,7 @@ const toDelivery = (bus: Bus, message: Msg): Delivery => {
     ack: () => bus.nc.publish(reply, '+ACK'),
     nak: (delayMs) => bus.nc.publish(reply, `-NAK ${JSON.stringify({ delay: nanos(delayMs) })}`),
     working: () => bus.nc.publish(reply, '+WPI'),
+    free: () => freeOwnBytes(payload),
   };
 };
 

@@ -1,4 +1,5 @@
 import { DenoBuffer, Parser } from '@nats-io/nats-core/internal';
+import { ownBuffer } from './owned-bytes.ts';
 
 const parse = Parser.prototype.parse;
 
@@ -12,7 +13,7 @@ export const gatherMessagesInPlace = (): void => {
     parse.call(this, bytes);
     const { msgBuf } = this;
     if (msgBuf === undefined || msgBuf === before || msgBuf.capacity >= this.ma.size) return;
-    const whole = new DenoBuffer(new ArrayBuffer(this.ma.size));
+    const whole = new DenoBuffer(ownBuffer(this.ma.size));
     whole.truncate(0);
     whole.write(msgBuf.bytes({ copy: false }));
     this.msgBuf = whole;

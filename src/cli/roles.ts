@@ -30,6 +30,12 @@ const parseProcesses = (text: string): number => {
 const countBuffersInHeapLimit = (): void => setFlagsFromString('--external-memory-accounted-in-global-limit');
 
 /**
+ * Transfer holds many MiB of messages, which the engine takes for a reason to let garbage wait. Its own objects are few: to mark them
+ * more often costs little, and holds 50 MiB less.
+ */
+const collectOften = (): void => setFlagsFromString('--heap-growing-percent=30');
+
+/**
  * The three roles, one process each. They run until SIGTERM or SIGINT and then finish their work in progress. Each
  * loads only its own modules, to save memory.
  */
@@ -61,6 +67,7 @@ export const registerRoles = (program: Command): void => {
     .command('transfer')
     .description('run the workers: validate time, write to the databases, settle')
     .action(async () => {
+      collectOften();
       const { runTransfer } = await import('../transfer/transfer.ts');
       await runTransfer(loadSettings()).catch(endOnceTold);
       endProcess();

@@ -127,6 +127,7 @@ export const createSettler = <E>(deps: SettlerDependencies<E>): Settler<E> => {
   const acknowledge = (settled: readonly Settled<E>[]): void => {
     for (const { message, validated } of settled) {
       message.delivery.ack();
+      message.delivery.free();
       count.message(validated.unreadableItems > 0 ? 'dead_letter' : 'ack');
     }
     count.stored(settled);

@@ -31,17 +31,16 @@ export const boundsOf = (pieces: readonly Piece[], keys: readonly BlockKeys[]): 
 
 /** Least and greatest start of each trace in these blocks. */
 export const traceTimesOf = (keys: readonly BlockKeys[]): TraceTimes[] => {
-  const traces = new Map<string, { min: bigint; max: bigint }>();
-  for (const { traceIds, times } of keys) {
-    for (const [row, traceId] of traceIds.entries()) {
-      const time = times[row] ?? 0n;
-      const known = traces.get(traceId);
-      if (known === undefined) traces.set(traceId, { min: time, max: time });
-      else {
-        if (time < known.min) known.min = time;
-        if (time > known.max) known.max = time;
-      }
+  const all = new Map<string, TraceTimes>();
+  for (const { traces } of keys)
+    for (const [traceId, { min, max }] of traces) {
+      const known = all.get(traceId);
+      if (known === undefined || min < known.min || max > known.max)
+        all.set(traceId, {
+          traceId,
+          min: known !== undefined && known.min < min ? known.min : min,
+          max: known !== undefined && known.max > max ? known.max : max,
+        });
     }
-  }
-  return [...traces].map(([traceId, { min, max }]) => ({ traceId, min, max }));
+  return [...all.values()];
 };

@@ -1,3 +1,4 @@
+import { freeBuffer } from '../../bus/owned-bytes.ts';
 import { Fault } from '../../model/fault.ts';
 import type { BatchBounds } from '../../stores/clickhouse/block-statements.ts';
 import type { BlockWriter } from '../../stores/clickhouse/block-writer.ts';
@@ -80,11 +81,14 @@ export const createPieceInserts = (
       boot: options.boot,
       attempt: ++attempts,
     });
-    const blocks = mergeBlocks(
-      pieces.map(({ block }) => block),
-      mergeBounds,
-    );
-    return { queryId, sequences, blocks };
+    const single = pieces.map(({ block }) => block);
+    const blocks = mergeBlocks(single, mergeBounds);
+    const merged = new Set(blocks).difference(new Set(single));
+    /** After a failure they may still be on their way to the server: then they are left to the garbage collector. */
+    const free = (): void => {
+      for (const { buffer } of merged) freeBuffer(buffer);
+    };
+    return { queryId, sequences, blocks, free };
   };
 
   /** Another worker may have the message by now: this process was paused, and did not keep it alive. */
@@ -97,6 +101,7 @@ export const createPieceInserts = (
     await into.writer.insertPlain(attempt);
     if (pieces.some(isOverdue))
       await reportOverlap(into, pieces, boundsOf(pieces, keysOf(into.table, attempt.blocks)));
+    attempt.free();
   };
 
   const guarded: PieceInsert = async (pieces) => {
@@ -115,6 +120,7 @@ export const createPieceInserts = (
         return delivery.redelivered || envelope.header.mayOverlap === true;
       });
     if (isTakeover || pieces.some(isOverdue)) await reportOverlap(into, pieces, bounds);
+    attempt.free();
   };
 
   return { plain, guarded };

@@ -8,17 +8,12 @@ export type KeyColumns = {
   readonly hasTraces: boolean;
 };
 
-/**
- * The keys that the guard compares, and the rows of the lookup of traces. Times are nanoseconds since the epoch, one
- * for each row, as trace ids are.
- */
+/** The keys that the guard compares, and the rows of the lookup of traces. */
 export type BlockKeys = {
   /** The different texts of the columns `names`; of columns without dictionaries one a row. */
   readonly names: readonly (readonly string[])[];
-  /** Empty without a lookup. */
-  readonly times: bigint[];
-  /** Empty without a lookup. */
-  readonly traceIds: string[];
+  /** Least and greatest start of each trace, nanoseconds since the epoch. Empty without a lookup. */
+  readonly traces: ReadonlyMap<string, { readonly min: bigint; readonly max: bigint }>;
 };
 
 /** Those of a block. Throws UnreadableBlock. */
@@ -34,7 +29,6 @@ export const readBlockKeys = (
   const block = readBlock(bytes, new Set(wanted));
   return {
     names: other === undefined ? block.pairs(one, one).map(([text]) => [text]) : block.pairs(one, other),
-    times: hasTraces ? block.words('Timestamp') : [],
-    traceIds: hasTraces ? block.texts('TraceId') : [],
+    traces: hasTraces ? block.extremes('TraceId', 'Timestamp') : new Map(),
   };
 };

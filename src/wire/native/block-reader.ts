@@ -182,6 +182,58 @@ export class NativeBlock {
     return [...pairs.values()];
   }
 
+  /**
+   * For each text of the column `texts`, the least and the greatest number that its rows have in the column `words`; throws
+   * UnreadableBlock when there is no such column of text, or of signed 64-bit numbers. It makes nothing for each row.
+   */
+  extremes(texts: string, words: string): Map<string, { readonly min: bigint; readonly max: bigint }> {
+    const [text, word] = [this.columns.get(texts), this.columns.get(words)];
+    if (text?.kind !== 'texts' || word?.kind !== 'words' || word.width !== 8)
+      throw new UnreadableBlock(`${texts} or ${words} is missing, or of another type`);
+    const rowsOf = new Map<string, { min: number; max: number }>();
+    let known: { min: number; max: number } | undefined;
+    for (let row = 0; row < this.rows; row++) {
+      if (known === undefined || !this.isSameText(text.texts, row - 1, row)) {
+        const name = this.text(text.texts, row);
+        known = rowsOf.get(name);
+        if (known === undefined) {
+          known = { min: row, max: row };
+          rowsOf.set(name, known);
+          continue;
+        }
+      }
+      if (this.isLess(word, row, known.min)) known.min = row;
+      else if (this.isLess(word, known.max, row)) known.max = row;
+    }
+    return new Map(
+      [...rowsOf].map(([name, { min, max }]) => [
+        name,
+        { min: this.signed(word, min), max: this.signed(word, max) },
+      ]),
+    );
+  }
+
+  private isSameText({ starts, ends }: Texts, one: number, other: number): boolean {
+    const [from, end] = [starts[one] ?? 0, ends[one] ?? 0];
+    const at = starts[other] ?? 0;
+    if ((ends[other] ?? 0) - at !== end - from) return false;
+    return this.bytes.compare(this.bytes, at, at + end - from, from, end) === 0;
+  }
+
+  private signed({ width, start }: Words, row: number): bigint {
+    return this.bytes.readBigInt64LE(start + width * row);
+  }
+
+  /** Whether the signed number of 64 bits in one row is below that in the other. */
+  private isLess({ width, start }: Words, one: number, other: number): boolean {
+    const [left, right] = [start + width * one, start + width * other];
+    const [high, otherHigh] = [this.bytes.readInt32LE(left + 4), this.bytes.readInt32LE(right + 4)];
+    return (
+      high < otherHigh ||
+      (high === otherHigh && this.bytes.readUInt32LE(left) < this.bytes.readUInt32LE(right))
+    );
+  }
+
   private columnOf(name: string): NativeValue[] {
     const values = this.column(name);
     if (values === undefined) throw new UnreadableBlock(`column ${name} is missing`);

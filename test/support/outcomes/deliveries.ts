@@ -11,4 +11,5 @@ export const firstDelivery: Delivery = {
   ack: () => {},
   nak: () => {},
   working: () => {},
+  free: () => {},
 };

@@ -18,6 +18,8 @@ type Bench = {
   acknowledged: number;
   /** How often the ack wait of a message was extended. */
   workedOn: number;
+  /** Messages whose bytes were freed. */
+  freed: number;
   /** Delivers this many messages, each of this many rows, as if they arrived together. */
   bring(messages: number, rows?: number): void;
 };
@@ -83,6 +85,7 @@ const startWorker = (bounds: Bounds = {}): Bench => {
     writes,
     acknowledged: 0,
     workedOn: 0,
+    freed: 0,
     bring: (messages, rows = 1) => {
       for (let index = 0; index < messages; index++) {
         const delivery: Delivery = {
@@ -96,6 +99,9 @@ const startWorker = (bounds: Bounds = {}): Bench => {
             bench.acknowledged++;
           },
           nak: () => {},
+          free: () => {
+            bench.freed++;
+          },
           working: () => {
             bench.workedOn++;
           },
@@ -156,6 +162,17 @@ describe('writes at an interval', () => {
     await vi.advanceTimersByTimeAsync(intervalMs);
     expect(bench.writes).toEqual([1, 9]);
     expect(bench.acknowledged).toBe(10);
+  });
+
+  it('the bytes of a message are freed with its acknowledgement and not before', async () => {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const bench = startWorker({ untilStored: promise });
+    bench.bring(3);
+    await turn();
+    expect([bench.writes, bench.freed]).toEqual([[3], 0]);
+    resolve();
+    await turn();
+    expect([bench.acknowledged, bench.freed]).toEqual([3, 3]);
   });
 
   it('the rows of a whole write do not wait', async () => {

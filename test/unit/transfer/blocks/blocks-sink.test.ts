@@ -62,6 +62,7 @@ const messageOf = (
       ack: () => {},
       nak: () => {},
       working: () => {},
+      free: () => {},
     },
     envelope: read.envelope,
     rows: daysBefore.length,
@@ -140,6 +141,19 @@ const recordingWriter = (fail: (kind: string) => void = () => {}, repeats = 0) =
   return { writer, calls };
 };
 
+/** A writer that keeps the blocks of each insert; `fail` throws for a plain one. */
+const keepingWriter = (fail: boolean) => {
+  const kept: Uint8Array[] = [];
+  const writer: BlockWriter = {
+    ...recordingWriter().writer,
+    insertPlain: async ({ blocks }) => {
+      kept.push(...blocks);
+      if (fail) throw new Fault('transient', 'clickhouse_unavailable', 'away');
+    },
+  };
+  return { writer, kept };
+};
+
 const sinkOf = (
   writer: BlockWriter,
   freshAbove: number,
@@ -173,6 +187,23 @@ const unavailable = (): never => {
 };
 
 // A row that may be stored and is inserted again without the guard is stored twice.
+describe('the merged blocks of an insert', () => {
+  it('are freed once it is done, and those of the messages are not', async () => {
+    const { writer, kept } = keepingWriter(false);
+    const batch = [messageOf(10, [0]), messageOf(11, [0])];
+    await sinkOf(writer, 1).write(batch, () => {});
+    expect(kept.map(({ length }) => length)).toEqual([0]);
+    for (const { envelope } of batch) expect(rowsIn(envelope.partBytes[0] ?? new Uint8Array())).toBe(1);
+  });
+
+  it('are left alone where it failed: they may be on their way', async () => {
+    const { writer, kept } = keepingWriter(true);
+    const sink = sinkOf(writer, 1);
+    await expect(sink.write([messageOf(10, [0]), messageOf(11, [0])], () => {})).rejects.toThrow('away');
+    expect(kept.map(rowsIn)).toEqual([2]);
+  });
+});
+
 describe('the line of spans', () => {
   it('inserts fresh messages without a guard, all of a day as one block of one insert', async () => {
     const { writer, calls } = recordingWriter();

@@ -30,7 +30,7 @@ const point = (table: DataPointRow['table'], metric: string, at = arrivedAt): Da
 const heldOf = (payload: Buffer, redelivered = false): HeldMessage<BlocksEnvelope> => {
   const message = read(payload, 1);
   if (message.kind !== 'envelope') throw new Error(message.kind);
-  const settle = { ack: () => {}, nak: () => {}, working: () => {} };
+  const settle = { ack: () => {}, nak: () => {}, working: () => {}, free: () => {} };
   return {
     delivery: {
       ...{ payload, subject: 'otelmetrics.0', version: 1, streamSequence: 3, redelivered, redrive: 0 },

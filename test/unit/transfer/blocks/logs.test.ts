@@ -25,7 +25,7 @@ const messageOf = (
   const payload = logsMessage(rows, { base, appId, arrivedAt, deferred });
   const read = blocksReaderOf('logs')(payload, 1);
   if (read.kind !== 'envelope') throw new Error(read.kind);
-  const settle = { ack: () => {}, nak: () => {}, working: () => {} };
+  const settle = { ack: () => {}, nak: () => {}, working: () => {}, free: () => {} };
   return {
     delivery: {
       ...{ payload, subject: 'logs.0', version: 1, streamSequence: 3, redelivered, redrive: 0 },

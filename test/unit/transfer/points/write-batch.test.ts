@@ -29,6 +29,7 @@ const messageOf = (...parts: [table: string, uids: number[]][]): HeldMessage => 
       ack: () => {},
       nak: () => {},
       working: () => {},
+      free: () => {},
     },
     envelope: {
       header: {

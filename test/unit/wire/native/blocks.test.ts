@@ -9,13 +9,14 @@ import {
   UnreadableBlock,
   withoutRows,
 } from '../../../../src/wire/native/block-reader.ts';
-import { ByteSource } from '../../../../src/wire/native/bytes.ts';
+import { ByteSource, sourceOf } from '../../../../src/wire/native/bytes.ts';
 import {
   encodeBlock,
   LowTextColumn,
   MapColumn,
   nameColumn,
   TextColumn,
+  WordColumn,
 } from '../../../../src/wire/native/columns.ts';
 import { anyRow, blockOf, push, rowOf } from '../../../support/otlp/native-rows.ts';
 import { encodeOtlpProtobuf } from '../../../support/otlp/protobuf.ts';
@@ -146,9 +147,41 @@ describe('a block of FORMAT Native', () => {
         ['cart', 'GET /'],
         ['cart', 'other'],
       ],
-      times: Array(3).fill(BigInt(goodSpan.startTimeUnixNano)),
-      traceIds: Array(3).fill(goodSpan.traceId),
+      traces: new Map([
+        [
+          goodSpan.traceId,
+          { min: BigInt(goodSpan.startTimeUnixNano), max: BigInt(goodSpan.startTimeUnixNano) },
+        ],
+      ]),
     });
+  });
+
+  it('give the least and the greatest number of each text, also of negative numbers and of any order', () => {
+    fc.assert(
+      fc.property(
+        fc.array(fc.tuple(fc.constantFrom('', 'a', 'b', 'ä'), fc.bigInt(-(2n ** 63n), 2n ** 63n - 1n)), {
+          maxLength: 40,
+        }),
+        (rows) => {
+          const [texts, words] = [new TextColumn(), new WordColumn('Int64')];
+          for (const [text, word] of rows) {
+            const source = sourceOf(text);
+            texts.push(source, 0, source.bytes.length);
+            words.push(Number(BigInt.asUintN(32, word)), Number(BigInt.asUintN(32, word >> 32n)));
+          }
+          const block = readBlock(encodeBlock([nameColumn('t', texts), nameColumn('w', words)], rows.length));
+          const expected = new Map<string, { min: bigint; max: bigint }>();
+          for (const [text, word] of rows) {
+            const known = expected.get(text);
+            if (known === undefined) expected.set(text, { min: word, max: word });
+            else if (word < known.min) known.min = word;
+            else if (word > known.max) known.max = word;
+          }
+          if (rows.length > 0) expect(block.extremes('t', 'w')).toEqual(expected);
+        },
+      ),
+      { seed: 20_261_126, numRuns: 300 },
+    );
   });
 });
 
