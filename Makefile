@@ -9,7 +9,7 @@ ARGS ?=
 ITEMS ?= 2000000
 
 .DEFAULT_GOAL := help
-.PHONY: help setup up test test-console test-long test-clients test-deploy test-containers test-cluster test-account faults sabotage test-package fuzz test-random fuzz-api check docs package bench bench-peers bench-compare profile backlog guard-cost format clean
+.PHONY: help setup up test test-load test-console test-long test-clients test-deploy test-containers test-cluster test-account faults sabotage test-package fuzz test-random fuzz-api check docs package bench bench-peers bench-compare profile backlog guard-cost format clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST)
@@ -30,7 +30,10 @@ up: setup ## run the whole stack on this machine until Ctrl-C
 	@bin/tidemark up $(ARGS)
 
 test: setup ## run all tests, on real engines (ARGS="test/unit" for some)
-	@vitest run --project '!clients' --project '!deploy' --project '!long' --project '!cluster' --project '!account' --project '!console' --project '!containers' --project '!in-containers' --project '!package' $(ARGS)
+	@vitest run --project '!clients' --project '!deploy' --project '!long' --project '!cluster' --project '!account' --project '!console' --project '!containers' --project '!in-containers' --project '!package' --project '!kills' --project '!load' $(ARGS)
+
+test-load: setup ## kill a process at each instant between two steps, fill the receivers, and let hostile clients at them
+	@vitest run --project kills --project load $(ARGS)
 
 test-console: setup ## drive the console in a real Chromium, which is installed where it is missing (ARGS="test/console/log-in.test.ts" for some)
 	@vitest run --project console $(ARGS)

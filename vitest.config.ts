@@ -7,11 +7,14 @@ const long = [
   'test/faults/{kills-under-load*,{full,read-only}-disk,broken-table,backup-restore}.test.ts',
 ];
 
-// Under load or with promised rates: beside another file they would measure the machine and not the guarantee.
-const alone = [
-  'test/contract/{rate-limit,overload,hostile,hostile-bodies}.test.ts',
-  'test/faults/{exactly-once,ctrl-c}.test.ts',
-];
+// A kill at each instant between two steps, and tables of every earlier form: `make test-load`.
+const kills = ['test/faults/kill-points{,-worker}.test.ts', 'test/engines/clickhouse-migrations.test.ts'];
+
+// Hostile clients and full receivers, which take the machine for themselves: `make test-load`.
+const load = ['test/contract/{overload,hostile,hostile-bodies}.test.ts'];
+
+// With promised rates or under load: beside another file they would measure the machine and not the guarantee.
+const alone = ['test/contract/rate-limit.test.ts', 'test/faults/{exactly-once,ctrl-c}.test.ts'];
 
 // What is promised to senders, and exactly once: on engines in containers too, by `make test-containers`.
 const inContainers = [
@@ -173,12 +176,37 @@ export default defineConfig({
           name: 'engines',
           globalSetup: [builtProgram],
           include: ['test/{engines,contract,faults}/**/*.test.ts'],
-          exclude: [...alone, ...long],
+          exclude: [...alone, ...long, ...kills, ...load],
           // Files share processes: each would load the same modules again.
           isolate: false,
           // Each file starts engines of its own and waits for more than half of its time: four at once keep two cores busy.
           maxWorkers: 4,
           sequence: { groupOrder: 1 },
+          testTimeout: 600_000,
+          hookTimeout: 300_000,
+        },
+      },
+      {
+        extends: true,
+        test: {
+          name: 'kills',
+          globalSetup: [builtProgram],
+          include: kills,
+          isolate: false,
+          maxWorkers: 3,
+          sequence: { groupOrder: 10 },
+          testTimeout: 600_000,
+          hookTimeout: 300_000,
+        },
+      },
+      {
+        extends: true,
+        test: {
+          name: 'load',
+          globalSetup: [builtProgram],
+          include: load,
+          fileParallelism: false,
+          sequence: { groupOrder: 11 },
           testTimeout: 600_000,
           hookTimeout: 300_000,
         },

@@ -19,7 +19,7 @@ const booksKinds = new Set([
   'unrecorded',
 ]);
 
-/** A receiver that ended without a last line was one, whatever was compared later. */
+/** A receiver that ended without a last line was one, also where its minutes are compared again. */
 const isOfEndedLife = ({ kind, dataId, appId }: Difference): boolean =>
   kind === 'not_counted' && dataId === 0 && appId === 0;
 

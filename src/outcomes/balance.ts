@@ -109,13 +109,24 @@ const table = `${database}.${ledgerTables.outcomes}`;
 const mapOf = (names: string, items: string): string =>
   `CAST(sumMap(${names}, ${items}), 'Map(String, Int64)')`;
 
-/** The standing records, the last one of each message. Within a window of time that is the last one in the window. */
+/** The key of a message's own record. */
+const place = 'pipeline, data_id, app_id, base, first, ordinal';
+/** What the balances read of a record. */
+const counted = 'pipeline, data_id, app_id, minute, received, outcomes, book';
+
+/**
+ * The standing records, the last one of each message. Within a window of time that is the last one in the window. Few messages have two:
+ * only their records are sorted. A hash that two messages share only makes more of them sorted.
+ */
 const standingOf = ({ sinceMs }: BalanceFilter, conditions: readonly string[]): string => {
   const where = whereOf([...conditions, 'redrive = 0']);
   if (sinceMs === undefined || Date.now() - sinceMs > shortWindowMs)
     return `SELECT * FROM ${table} FINAL ${where}`;
-  return `SELECT * FROM ${table} ${where}
-    ORDER BY at DESC LIMIT 1 BY pipeline, data_id, app_id, base, first, ordinal, redrive`;
+  const isRepeated = `cityHash64(${place}) IN (
+    SELECT hash FROM (SELECT cityHash64(${place}) AS hash FROM ${table} ${where}) GROUP BY hash HAVING count() > 1)`;
+  return `SELECT ${counted} FROM ${table} ${where} AND NOT ${isRepeated}
+    UNION ALL SELECT ${counted} FROM (
+      SELECT * FROM ${table} ${where} AND ${isRepeated} ORDER BY at DESC LIMIT 1 BY ${place})`;
 };
 
 /**

@@ -4,7 +4,7 @@ import type { Edit } from './edit.ts';
 export type Sabotage = {
   readonly name: string;
   readonly edits: readonly Edit[];
-  readonly project: 'unit' | 'engines';
+  readonly project: 'unit' | 'engines' | 'kills';
   readonly file: string;
   /** A part of the names of the tests to run; ` > ` separates a group and its test. */
   readonly tests: string;
@@ -23,7 +23,7 @@ export const sabotages: readonly Sabotage[] = [
         to: 'if (message !== undefined) held.add(message);\n    if (message !== undefined) delivery.ack();',
       },
     ],
-    project: 'engines',
+    project: 'kills',
     file: worker,
     tests: 'transfer killed with points > after delivery',
   },
@@ -36,7 +36,7 @@ export const sabotages: readonly Sabotage[] = [
         to: 'acknowledge(settled);\n      const isRecorded = await outcomes.record(settled.flatMap(({ lines }) => lines));\n      if (!isRecorded) for',
       },
     ],
-    project: 'engines',
+    project: 'kills',
     file: worker,
     tests: 'transfer killed with points > after database success',
   },
@@ -89,7 +89,7 @@ export const sabotages: readonly Sabotage[] = [
         to: 'fresh.push(message)',
       },
     ],
-    project: 'engines',
+    project: 'kills',
     file: worker,
     tests: 'transfer killed with spans > between database success and outcome',
   },
@@ -110,7 +110,7 @@ export const sabotages: readonly Sabotage[] = [
         to: 'if (state.name === "")',
       },
     ],
-    project: 'engines',
+    project: 'kills',
     file: worker,
     tests: 'transfer killed with points > between database success and outcome',
   },
@@ -123,7 +123,7 @@ export const sabotages: readonly Sabotage[] = [
         to: 'if (awaySince === undefined) send(entry, now);\n        resolve({ duplicate: false, wasKnown: false, tries: 1, sequence: 0 });',
       },
     ],
-    project: 'engines',
+    project: 'kills',
     file: 'test/faults/kill-points.test.ts',
     tests: 'ingress killed with a request of spans > before publish',
   },
@@ -149,7 +149,7 @@ export const sabotages: readonly Sabotage[] = [
         to: 'messageId: messageId + Math.random(), version, serial, traceparent };',
       },
     ],
-    project: 'engines',
+    project: 'kills',
     file: 'test/faults/kill-points.test.ts',
     tests: 'ingress killed with a request of spans > after PubAck',
   },
@@ -240,7 +240,7 @@ export const sabotages: readonly Sabotage[] = [
         to: 'const name = identity;',
       },
     ],
-    project: 'engines',
+    project: 'kills',
     file: 'test/faults/kill-points.test.ts',
     tests: 'an export of which nothing is kept',
   },
@@ -271,7 +271,7 @@ export const sabotages: readonly Sabotage[] = [
         to: 'if (owners.length >= 0)',
       },
     ],
-    project: 'engines',
+    project: 'kills',
     file: 'test/faults/kill-points.test.ts',
     tests: 'an export with several credentials > of which one was unknown',
   },
@@ -341,7 +341,7 @@ export const sabotages: readonly Sabotage[] = [
         to: 'if (now.delivered < 0) {',
       },
     ],
-    project: 'engines',
+    project: 'kills',
     file: worker,
     tests: 'a consumer that is deleted and created again by hand',
   },
