@@ -1,5 +1,5 @@
 import { ByteSource } from './bytes.ts';
-import { numberWidths } from './columns.ts';
+import { numberWidths } from './number-columns.ts';
 
 /** Texts of a column: where each begins and ends in the block. */
 export type Texts = { readonly starts: Uint32Array; readonly ends: Uint32Array };

@@ -12,18 +12,12 @@ import {
   takeLowWidth,
   UnreadableBlock,
 } from './block-cursor.ts';
+import { encodeBlock, nameColumn } from './block-writer.ts';
 import { ByteSource } from './bytes.ts';
-import {
-  ArrayColumn,
-  type Column,
-  encodeBlock,
-  LowTextColumn,
-  MapColumn,
-  NumberColumn,
-  nameColumn,
-  TextColumn,
-  WordColumn,
-} from './columns.ts';
+import type { Column } from './column.ts';
+import { ArrayColumn, MapColumn } from './nested-columns.ts';
+import { NumberColumn, WordColumn } from './number-columns.ts';
+import { LowTextColumn, TextColumn } from './text-columns.ts';
 import { NullableColumn } from './value-columns.ts';
 
 type Words = {

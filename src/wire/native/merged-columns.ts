@@ -9,7 +9,8 @@ import {
   UnreadableBlock,
 } from './block-cursor.ts';
 import { sourceOf, writeCount } from './bytes.ts';
-import { LowTextColumn, type WritableColumn } from './columns.ts';
+import type { WritableColumn } from './column.ts';
+import { LowTextColumn } from './text-columns.ts';
 
 /**
  * A column that joins the same column of several blocks. Bytes that are the same in the result are not decoded: numbers

@@ -1,4 +1,5 @@
-import { type Column, type NamedColumn, nameColumn, type OmittableColumn } from './columns.ts';
+import { nameColumn } from './block-writer.ts';
+import type { Column, NamedColumn, OmittableColumn } from './column.ts';
 
 /**
  * The columns that a block of items leaves out where every row has the default of its type: most senders never set them. A block

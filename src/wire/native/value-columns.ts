@@ -1,4 +1,5 @@
-import { type Column, keptBytesMax, NumberColumn, rowsStart, WordColumn } from './columns.ts';
+import { type Column, keptBytesMax, rowsStart } from './column.ts';
+import { NumberColumn, WordColumn } from './number-columns.ts';
 
 /** Doubles. */
 export class FloatColumn implements Column {

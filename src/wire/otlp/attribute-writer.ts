@@ -1,4 +1,5 @@
-import { LowTextColumn, MapColumn, TextColumn } from '../native/columns.ts';
+import { MapColumn } from '../native/nested-columns.ts';
+import { LowTextColumn, TextColumn } from '../native/text-columns.ts';
 import { type ItemTally, PlaceReader } from './place.ts';
 import type { ReadState } from './read-state.ts';
 import type { AttributeSlots } from './slots.ts';

@@ -1,6 +1,7 @@
 import { type ItemTableName, signals } from '../../model/signals.ts';
-import { type Column, type NamedColumn, NumberColumn, WordColumn } from '../native/columns.ts';
+import type { Column, NamedColumn } from '../native/column.ts';
 import type { MetricColumnName } from '../native/metric-columns.ts';
+import { NumberColumn, WordColumn } from '../native/number-columns.ts';
 import { nameItemColumn } from '../native/omitted-columns.ts';
 import { AttributeWriter } from './attribute-writer.ts';
 import type { DataPointSlots } from './data-point-slots.ts';

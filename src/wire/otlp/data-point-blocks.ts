@@ -1,4 +1,5 @@
-import { ArrayColumn, NumberColumn, WordColumn } from '../native/columns.ts';
+import { ArrayColumn } from '../native/nested-columns.ts';
+import { NumberColumn, WordColumn } from '../native/number-columns.ts';
 import { FloatColumn, NullableColumn } from '../native/value-columns.ts';
 import { DataPointBlock, namedColumns } from './data-point-block.ts';
 import { type DataPointSlots, kindIs } from './data-point-slots.ts';

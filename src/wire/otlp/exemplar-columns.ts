@@ -1,4 +1,8 @@
-import { ArrayColumn, type NamedColumn, nameColumn, TextColumn, WordColumn } from '../native/columns.ts';
+import { nameColumn } from '../native/block-writer.ts';
+import type { NamedColumn } from '../native/column.ts';
+import { ArrayColumn } from '../native/nested-columns.ts';
+import { WordColumn } from '../native/number-columns.ts';
+import { TextColumn } from '../native/text-columns.ts';
 import { FloatColumn, NullableColumn } from '../native/value-columns.ts';
 import { AttributeWriter } from './attribute-writer.ts';
 import { exemplarIdPlaces } from './data-point-slots.ts';

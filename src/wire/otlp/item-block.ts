@@ -1,13 +1,9 @@
 import type { ItemTableName } from '../../model/signals.ts';
-import {
-  ConstantColumn,
-  encodeBlock,
-  LowTextColumn,
-  MapColumn,
-  type NamedColumn,
-  type TextColumn,
-  WordColumn,
-} from '../native/columns.ts';
+import { encodeBlock } from '../native/block-writer.ts';
+import type { NamedColumn } from '../native/column.ts';
+import { MapColumn } from '../native/nested-columns.ts';
+import { ConstantColumn, WordColumn } from '../native/number-columns.ts';
+import { LowTextColumn, type TextColumn } from '../native/text-columns.ts';
 import { pushTime, setInteger, timeText } from './numbers.ts';
 import { type ItemTally, PlaceReader } from './place.ts';
 import type { ReadState } from './read-state.ts';

@@ -1,13 +1,8 @@
-import {
-  type Column,
-  LowTextColumn,
-  type NamedColumn,
-  NumberColumn,
-  TextColumn,
-  WordColumn,
-} from '../native/columns.ts';
+import type { Column, NamedColumn } from '../native/column.ts';
 import type { LogColumnName } from '../native/log-columns.ts';
+import { NumberColumn, WordColumn } from '../native/number-columns.ts';
 import { nameItemColumn } from '../native/omitted-columns.ts';
+import { LowTextColumn, TextColumn } from '../native/text-columns.ts';
 import { AttributeWriter } from './attribute-writer.ts';
 import { ItemBlock, pushAnyTime, SharedAttributes, SharedText } from './item-block.ts';
 import { type LogSlots, logIdPlaces } from './log-slots.ts';

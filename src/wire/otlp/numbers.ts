@@ -1,4 +1,4 @@
-import type { ConstantColumn, WordColumn } from '../native/columns.ts';
+import type { ConstantColumn, WordColumn } from '../native/number-columns.ts';
 import type { TimeSlot } from './slots.ts';
 
 const word = 2 ** 32;

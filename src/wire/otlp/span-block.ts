@@ -1,15 +1,11 @@
 import { type SpanTimePolicy, validateSpanInstant } from '../../model/span-time.ts';
 import { type ByteSource, sourceOf } from '../native/bytes.ts';
-import {
-  ArrayColumn,
-  type Column,
-  LowTextColumn,
-  type NamedColumn,
-  TextColumn,
-  WordColumn,
-} from '../native/columns.ts';
+import type { Column, NamedColumn } from '../native/column.ts';
+import { ArrayColumn } from '../native/nested-columns.ts';
+import { WordColumn } from '../native/number-columns.ts';
 import { nameItemColumn } from '../native/omitted-columns.ts';
 import type { SpanColumnName } from '../native/span-columns.ts';
+import { LowTextColumn, TextColumn } from '../native/text-columns.ts';
 import { AttributeWriter } from './attribute-writer.ts';
 import { endArray, ItemBlock } from './item-block.ts';
 import { pushTime } from './numbers.ts';

@@ -1,15 +1,10 @@
 import fc from 'fast-check';
 import type { NativeBlock } from '../../../src/wire/native/block-reader.ts';
+import { encodeBlock, nameColumn } from '../../../src/wire/native/block-writer.ts';
 import { sourceOf } from '../../../src/wire/native/bytes.ts';
-import {
-  ArrayColumn,
-  encodeBlock,
-  LowTextColumn,
-  MapColumn,
-  nameColumn,
-  TextColumn,
-  WordColumn,
-} from '../../../src/wire/native/columns.ts';
+import { ArrayColumn, MapColumn } from '../../../src/wire/native/nested-columns.ts';
+import { WordColumn } from '../../../src/wire/native/number-columns.ts';
+import { LowTextColumn, TextColumn } from '../../../src/wire/native/text-columns.ts';
 import { anyText } from '../properties.ts';
 
 /** Appends a text to a column. */

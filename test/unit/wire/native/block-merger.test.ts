@@ -2,13 +2,9 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { mergeBlocks } from '../../../../src/wire/native/block-merger.ts';
 import { readBlock } from '../../../../src/wire/native/block-reader.ts';
-import {
-  encodeBlock,
-  LowTextColumn,
-  nameColumn,
-  TextColumn,
-  WordColumn,
-} from '../../../../src/wire/native/columns.ts';
+import { encodeBlock, nameColumn } from '../../../../src/wire/native/block-writer.ts';
+import { WordColumn } from '../../../../src/wire/native/number-columns.ts';
+import { LowTextColumn, TextColumn } from '../../../../src/wire/native/text-columns.ts';
 import { anyRow, blockOf, push, type Row, rowOf } from '../../../support/otlp/native-rows.ts';
 import { always } from '../../../support/properties.ts';
 

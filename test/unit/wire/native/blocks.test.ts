@@ -9,15 +9,11 @@ import {
   UnreadableBlock,
   withoutRows,
 } from '../../../../src/wire/native/block-reader.ts';
+import { encodeBlock, nameColumn } from '../../../../src/wire/native/block-writer.ts';
 import { ByteSource, sourceOf } from '../../../../src/wire/native/bytes.ts';
-import {
-  encodeBlock,
-  LowTextColumn,
-  MapColumn,
-  nameColumn,
-  TextColumn,
-  WordColumn,
-} from '../../../../src/wire/native/columns.ts';
+import { MapColumn } from '../../../../src/wire/native/nested-columns.ts';
+import { WordColumn } from '../../../../src/wire/native/number-columns.ts';
+import { LowTextColumn, TextColumn } from '../../../../src/wire/native/text-columns.ts';
 import { anyRow, blockOf, push, rowOf } from '../../../support/otlp/native-rows.ts';
 import { encodeOtlpProtobuf } from '../../../support/otlp/protobuf.ts';
 import { anyRequest } from '../../../support/otlp/requests.ts';
