@@ -1,6 +1,6 @@
 import type { Incoming } from '../http/incoming.ts';
 import { counted } from '../model/counted.ts';
-import type { IngressMetrics } from '../telemetry/metrics.ts';
+import type { IngressMetrics } from '../telemetry/ingress-metrics.ts';
 import { type FailureLimit, isFailure } from './failures.ts';
 import type { BytesInFlight } from './http/admission.ts';
 import { type Body, type BodyLimits, readBody, refusedBody, type SeeBody } from './http/body.ts';

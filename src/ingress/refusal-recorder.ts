@@ -4,7 +4,7 @@ import { authorisationReasons } from '../model/authorisation.ts';
 import type { Pipeline } from '../model/signals.ts';
 import type { Refusals } from '../outcomes/refusals.ts';
 import type { Sample, Samples } from '../outcomes/samples.ts';
-import type { IngressMetrics } from '../telemetry/metrics.ts';
+import type { IngressMetrics } from '../telemetry/ingress-metrics.ts';
 import { createFailingSenders } from './failing-senders.ts';
 import type { RequestId } from './request-id.ts';
 import { senderName } from './sender.ts';

@@ -3,7 +3,7 @@ import type { Publisher } from '../bus/publisher.ts';
 import { Fault } from '../model/fault.ts';
 import type { Pipeline } from '../model/signals.ts';
 import type { BookEntry, Posting, PublishersBook } from '../outcomes/publishers-book.ts';
-import type { IngressMetrics } from '../telemetry/metrics.ts';
+import type { IngressMetrics } from '../telemetry/ingress-metrics.ts';
 import type { TraceSpan } from '../telemetry/tracing.ts';
 import { envelopeVersion, type Section, sectionsLength } from '../wire/frame.ts';
 import { bookFailed, bookPublished } from './booking.ts';

@@ -1,6 +1,6 @@
 import { reasonCodes } from '../model/reasons.ts';
 import { pipelines } from '../model/signals.ts';
-import type { IngressMetrics } from '../telemetry/metrics.ts';
+import type { IngressMetrics } from '../telemetry/ingress-metrics.ts';
 import { startAtZero } from '../telemetry/zero.ts';
 import { receiverNames } from './refusal-recorder.ts';
 import { refusalStatuses } from './refused.ts';

@@ -32,7 +32,7 @@ import { type Clickhouse, createClickhouse } from '../stores/clickhouse/client.t
 import type { QuestdbSql } from '../stores/questdb/sql.ts';
 import { createAccountMetrics } from '../telemetry/account-metrics.ts';
 import { createRoleLog, type Log } from '../telemetry/log.ts';
-import { createMetadataMetrics, type MetadataMetrics } from '../telemetry/metrics.ts';
+import { createMetadataMetrics, type MetadataMetrics } from '../telemetry/metadata-metrics.ts';
 import { openTracing } from '../telemetry/open-tracing.ts';
 import type { Tracing } from '../telemetry/tracing.ts';
 import { createUpkeepMetrics } from '../telemetry/upkeep-metrics.ts';

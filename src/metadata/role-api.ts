@@ -10,7 +10,7 @@ import type { OutcomeReads } from '../outcomes/reads.ts';
 import { createRecordReader } from '../outcomes/record-reader.ts';
 import type { Clickhouse } from '../stores/clickhouse/client.ts';
 import type { Log } from '../telemetry/log.ts';
-import type { MetadataMetrics } from '../telemetry/metrics.ts';
+import type { MetadataMetrics } from '../telemetry/metadata-metrics.ts';
 import type { Tracing } from '../telemetry/tracing.ts';
 import type { Account } from './account/account.ts';
 import type { ApiDeps } from './api/deps.ts';

@@ -1,4 +1,4 @@
-import type { MetadataMetrics } from '../telemetry/metrics.ts';
+import type { MetadataMetrics } from '../telemetry/metadata-metrics.ts';
 import { startAtZero } from '../telemetry/zero.ts';
 
 /** Starts the counters of metadata at 0, for all values of their closed labels. */

@@ -2,7 +2,7 @@ import type { Bus } from '../bus/connection.ts';
 import { createPublisher } from '../bus/publisher.ts';
 import { streamState } from '../bus/stream-state.ts';
 import type { Log } from '../telemetry/log.ts';
-import type { LedgerFeedMetrics } from '../telemetry/metrics.ts';
+import type { LedgerFeedMetrics } from '../telemetry/shared-metrics.ts';
 import { startFeed } from './feed.ts';
 import { createRedaction } from './redaction.ts';
 import { createRefusals, type Refusals } from './refusals.ts';

@@ -1,8 +1,8 @@
 import type { Bus } from '../bus/connection.ts';
 import { createPublisher, type Publisher } from '../bus/publisher.ts';
 import { errorText } from '../model/fault.ts';
+import type { PublishersBookMetrics } from '../telemetry/ingress-metrics.ts';
 import type { Log } from '../telemetry/log.ts';
-import type { PublishersBookMetrics } from '../telemetry/metrics.ts';
 import { encodeLines } from './ledger.ts';
 import { type BookFlush, createPublishersBook, type PublishersBook } from './publishers-book.ts';
 import { createRedaction } from './redaction.ts';

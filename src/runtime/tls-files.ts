@@ -5,7 +5,7 @@ import { settingFault } from '../config/settings.ts';
 import type { Certificate } from '../http/limited-server.ts';
 import { errorText } from '../model/fault.ts';
 import type { Log } from '../telemetry/log.ts';
-import type { TlsMetrics } from '../telemetry/metrics.ts';
+import type { TlsMetrics } from '../telemetry/shared-metrics.ts';
 
 /** The beginning of the settings' names of a server with certificate files. */
 export type TlsSettings = 'TIDEMARK_INGRESS_TLS' | 'TIDEMARK_METADATA_TLS';

@@ -1,7 +1,9 @@
 import type { Counter, Gauge, Histogram } from 'prom-client';
 import { byPipeline } from '../model/signals.ts';
-import type { IngressMetrics, MetadataMetrics, TransferMetrics } from './metrics.ts';
+import type { IngressMetrics } from './ingress-metrics.ts';
+import type { MetadataMetrics } from './metadata-metrics.ts';
 import { type ActPulse, actsMax, type PipelinePulse, type RolePulse, reasonsMax } from './pulse.ts';
+import type { TransferMetrics } from './transfer-metrics.ts';
 
 // The figures of a pulse are differences of what the metrics count anyway: no request and no item does more for them.
 

@@ -6,7 +6,7 @@ import { retryingDeadLetters } from '../dead-letters/retrying.ts';
 import { errorText } from '../model/fault.ts';
 import type { Ledger } from '../outcomes/ledger.ts';
 import type { Log } from '../telemetry/log.ts';
-import type { TransferMetrics } from '../telemetry/metrics.ts';
+import type { TransferMetrics } from '../telemetry/transfer-metrics.ts';
 import type { BatchTraces } from './batch-traces.ts';
 import { type Breaker, createBreaker } from './breaker.ts';
 import type { TransferSamples } from './samples.ts';

@@ -1,7 +1,7 @@
 import type { Delivery } from '../bus/puller.ts';
 import { errorText } from '../model/fault.ts';
 import type { Log } from '../telemetry/log.ts';
-import type { TransferMetrics } from '../telemetry/metrics.ts';
+import type { TransferMetrics } from '../telemetry/transfer-metrics.ts';
 import type { Breaker } from './breaker.ts';
 import type { HeldMessage } from './held-message.ts';
 import type { Settler } from './settle.ts';

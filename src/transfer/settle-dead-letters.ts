@@ -6,7 +6,7 @@ import type { Letters } from '../outcomes/settled-lines.ts';
 import { deadLetteredOutcome, moveToDeadLetters, type Tally } from '../outcomes/tally.ts';
 import { minuteText } from '../outcomes/times.ts';
 import type { Log } from '../telemetry/log.ts';
-import type { TransferMetrics } from '../telemetry/metrics.ts';
+import type { TransferMetrics } from '../telemetry/transfer-metrics.ts';
 import type { MessageKey } from '../wire/message-key.ts';
 import type { TransferSamples } from './samples.ts';
 import type { DeadLettered, Sink, Validated } from './sink.ts';

@@ -5,7 +5,7 @@ import type { Ledger } from '../outcomes/ledger.ts';
 import { keyOfBytes } from '../outcomes/outcome-rows.ts';
 import type { SettledLine } from '../outcomes/rows.ts';
 import type { Log } from '../telemetry/log.ts';
-import type { TransferMetrics } from '../telemetry/metrics.ts';
+import type { TransferMetrics } from '../telemetry/transfer-metrics.ts';
 import type { HeldMessage } from './held-message.ts';
 import { createOutcomeRecorder, settledLinesOf, unreadableLineOf } from './record-outcomes.ts';
 import type { TransferSamples } from './samples.ts';

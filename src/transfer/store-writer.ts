@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { errorText } from '../model/fault.ts';
 import { backOffMs } from '../runtime/back-off.ts';
 import type { Log } from '../telemetry/log.ts';
-import type { TransferMetrics } from '../telemetry/metrics.ts';
+import type { TransferMetrics } from '../telemetry/transfer-metrics.ts';
 import type { BatchTrace } from './batch-traces.ts';
 import type { HeldMessage } from './held-message.ts';
 import type { Sink, Written } from './sink.ts';

@@ -3,7 +3,7 @@ import type { DeadLetters } from '../dead-letters/dead-letters.ts';
 import { errorText } from '../model/fault.ts';
 import type { Ledger } from '../outcomes/ledger.ts';
 import type { Log } from '../telemetry/log.ts';
-import type { TransferMetrics } from '../telemetry/metrics.ts';
+import type { TransferMetrics } from '../telemetry/transfer-metrics.ts';
 import type { BatchTraces } from './batch-traces.ts';
 import { type Breaker, fitToSettle } from './breaker.ts';
 import type { HeldMessage } from './held-message.ts';

@@ -1,6 +1,6 @@
 import { reasonCodes } from '../model/reasons.ts';
 import { applicationPipelines } from '../model/signals.ts';
-import type { TransferMetrics } from '../telemetry/metrics.ts';
+import type { TransferMetrics } from '../telemetry/transfer-metrics.ts';
 import { startAtZero } from '../telemetry/zero.ts';
 
 /** Starts the counters of transfer, and the gauges that are set by an event, at 0, for all values of their closed labels; `points` are the pipelines of the QuestDB instances. */

@@ -1,13 +1,11 @@
 import { startOpsServer } from '../../src/runtime/ops-server.ts';
 import { createAccountMetrics } from '../../src/telemetry/account-metrics.ts';
+import { createIngressMetrics } from '../../src/telemetry/ingress-metrics.ts';
+import { createMetadataMetrics } from '../../src/telemetry/metadata-metrics.ts';
 import { labelBounds, type MetricRemedy, metricRemedies } from '../../src/telemetry/metric-remedies.ts';
-import {
-  createIngressMetrics,
-  createMetadataMetrics,
-  createTransferMetrics,
-  type Registry,
-} from '../../src/telemetry/metrics.ts';
 import { createRefreshMetrics } from '../../src/telemetry/refresh-metrics.ts';
+import type { Registry } from '../../src/telemetry/shared-metrics.ts';
+import { createTransferMetrics } from '../../src/telemetry/transfer-metrics.ts';
 import { createUpkeepMetrics } from '../../src/telemetry/upkeep-metrics.ts';
 import { createWatchMetrics } from '../../src/telemetry/watch-metrics.ts';
 

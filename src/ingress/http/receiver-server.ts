@@ -5,7 +5,7 @@ import { Hono } from 'hono';
 import { createLimitedServer, type Limits } from '../../http/limited-server.ts';
 import { hostResponse, type ProtocolStatus } from '../../http/protocol-errors.ts';
 import type { TlsFiles } from '../../runtime/tls-files.ts';
-import type { IngressMetrics } from '../../telemetry/metrics.ts';
+import type { IngressMetrics } from '../../telemetry/ingress-metrics.ts';
 import type { BaseCounter } from '../identity.ts';
 import type { RefusalRecorder } from '../refusal-recorder.ts';
 import { type Headers, Refused, retryAfter } from '../refused.ts';

@@ -1,6 +1,6 @@
 import type { UidBase } from '../../model/uid.ts';
 import { itemCuttingRuleVersion } from '../../rules/items/cutting.ts';
-import type { IngressMetrics } from '../../telemetry/metrics.ts';
+import type { IngressMetrics } from '../../telemetry/ingress-metrics.ts';
 import type { EncodedItems, ItemsRun } from '../../wire/otlp/types.ts';
 import { createRequestPublisher, type Outgoing, type Publishers } from '../request-publisher.ts';
 import type { RequestTraces } from '../request-traces.ts';

@@ -2,7 +2,7 @@ import { ofInstance } from '../../config/instance-streams.ts';
 import { Fault } from '../../model/fault.ts';
 import { defaultInstance } from '../../model/instances.ts';
 import { cuttingRuleVersion } from '../../rules/points/cutting.ts';
-import type { IngressMetrics } from '../../telemetry/metrics.ts';
+import type { IngressMetrics } from '../../telemetry/ingress-metrics.ts';
 import {
   createRequestPublisher,
   type Outgoing,

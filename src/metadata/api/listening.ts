@@ -6,7 +6,7 @@ import { type Certificate, createLimitedServer, type HttpLimits } from '../../ht
 import { hostResponse, type ProtocolAnswer, type ProtocolStatus } from '../../http/protocol-errors.ts';
 import { openTlsFiles, type TlsFiles, tlsPathsOf } from '../../runtime/tls-files.ts';
 import type { Log } from '../../telemetry/log.ts';
-import type { TlsMetrics } from '../../telemetry/metrics.ts';
+import type { TlsMetrics } from '../../telemetry/shared-metrics.ts';
 import type { Problem } from '../problem.ts';
 
 /** The limits of one client of the admin API, also of a TLS handshake. The longest call, an import, sends nothing while it creates tables. */

@@ -7,7 +7,7 @@ import type { Readiness } from '../../runtime/checks.ts';
 import type { Parts } from '../../runtime/run-role.ts';
 import type { Clickhouse } from '../../stores/clickhouse/client.ts';
 import type { Log } from '../../telemetry/log.ts';
-import type { MetadataMetrics } from '../../telemetry/metrics.ts';
+import type { MetadataMetrics } from '../../telemetry/metadata-metrics.ts';
 import { pulseSubjects } from '../../telemetry/pulse.ts';
 import { createMetadataFigures } from '../../telemetry/pulse-figures.ts';
 import type { AccountState } from '../account/account-watch.ts';

@@ -8,7 +8,7 @@ import { createAppliedCheck } from '../../stores/questdb/applied.ts';
 import { createQuestdbSql } from '../../stores/questdb/sql.ts';
 import { listed } from '../../stores/questdb/table-states.ts';
 import { createQuestdbWriter } from '../../stores/questdb/writer.ts';
-import type { TransferMetrics } from '../../telemetry/metrics.ts';
+import type { TransferMetrics } from '../../telemetry/transfer-metrics.ts';
 import type { MetricsEnvelope } from '../../wire/metrics-envelope.ts';
 import { type ConsumerDependencies, type RunningConsumer, startConsumer } from '../consumer.ts';
 import type { Sink } from '../sink.ts';

@@ -8,7 +8,7 @@ import {
   readTableStates,
   type TableState,
 } from '../../stores/questdb/table-states.ts';
-import type { TransferMetrics } from '../../telemetry/metrics.ts';
+import type { TransferMetrics } from '../../telemetry/transfer-metrics.ts';
 import type { Observation } from './table-observations.ts';
 
 /** Watches the tables of points for states that a confirmed write does not show. The metadata role repairs them. */

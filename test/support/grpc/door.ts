@@ -13,7 +13,7 @@ import { noLinks } from '../../../src/ingress/reason-links.ts';
 import type { RefusalRecorder } from '../../../src/ingress/refusal-recorder.ts';
 import { Refused } from '../../../src/ingress/refused.ts';
 import { countedBase } from '../../../src/model/uid.ts';
-import { createIngressMetrics } from '../../../src/telemetry/metrics.ts';
+import { createIngressMetrics } from '../../../src/telemetry/ingress-metrics.ts';
 
 export const messageBytesMax = 65_536;
 

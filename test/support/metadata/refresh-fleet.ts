@@ -7,7 +7,7 @@ import { openRecords, type Records } from '../../../src/metadata/records/store.t
 import { newDataSource, newGroup, newReport, newResultTable } from '../../../src/metadata/records/values.ts';
 import { createRefresh, type Refresh, type RefreshDeps } from '../../../src/metadata/refresh/refresh.ts';
 import { createLog } from '../../../src/telemetry/log.ts';
-import { createMetadataMetrics } from '../../../src/telemetry/metrics.ts';
+import { createMetadataMetrics } from '../../../src/telemetry/metadata-metrics.ts';
 import { authored } from '../authored.ts';
 
 /** Short enough for a test's patience, long enough for a loaded machine. */

@@ -4,7 +4,7 @@ import { createRefusalRecorder } from '../../../src/ingress/refusal-recorder.ts'
 import { createRedaction } from '../../../src/outcomes/redaction.ts';
 import { createRefusals } from '../../../src/outcomes/refusals.ts';
 import { createSamples } from '../../../src/outcomes/samples.ts';
-import { createIngressMetrics } from '../../../src/telemetry/metrics.ts';
+import { createIngressMetrics } from '../../../src/telemetry/ingress-metrics.ts';
 
 it('a connection that never became a request is counted, and an example has its address and the remedy', async () => {
   const metrics = createIngressMetrics();

@@ -35,7 +35,7 @@ import { jsonTraces } from '../../../src/rules/spans/json-traces.ts';
 import { protobufTraces } from '../../../src/rules/spans/protobuf-traces.ts';
 import { quoteIdentifier } from '../../../src/stores/questdb/sql.ts';
 import { readBrokenTable, readRefusal } from '../../../src/stores/questdb/writer.ts';
-import { createIngressMetrics } from '../../../src/telemetry/metrics.ts';
+import { createIngressMetrics } from '../../../src/telemetry/ingress-metrics.ts';
 import { looksLikeToken } from '../../../src/transfer/samples.ts';
 import { escapeTag, quoteText, uidOfRow } from '../../../src/wire/line-protocol.ts';
 import { MalformedBody } from '../../../src/wire/otlp/types.ts';

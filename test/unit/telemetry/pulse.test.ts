@@ -1,8 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { createIngressMetrics, createTransferMetrics } from '../../../src/telemetry/metrics.ts';
+import { createIngressMetrics } from '../../../src/telemetry/ingress-metrics.ts';
 import { pulseBytesMax, pulseOrigin, pulseSubject, readPulse } from '../../../src/telemetry/pulse.ts';
 import { createIngressFigures, createTransferFigures } from '../../../src/telemetry/pulse-figures.ts';
+import { createTransferMetrics } from '../../../src/telemetry/transfer-metrics.ts';
 import { bytesOf, ingressOf, pipelineOf, pulseOf } from '../../support/pulses.ts';
 
 const id = '0123456789abcdef';

@@ -2,12 +2,10 @@ import { describe, expect, it } from 'vitest';
 import { startIngressAtZero } from '../../../src/ingress/zero-counters.ts';
 import { startMetadataAtZero } from '../../../src/metadata/zero-counters.ts';
 import { reasons } from '../../../src/model/reasons.ts';
-import {
-  createIngressMetrics,
-  createMetadataMetrics,
-  createTransferMetrics,
-  type Registry,
-} from '../../../src/telemetry/metrics.ts';
+import { createIngressMetrics } from '../../../src/telemetry/ingress-metrics.ts';
+import { createMetadataMetrics } from '../../../src/telemetry/metadata-metrics.ts';
+import type { Registry } from '../../../src/telemetry/shared-metrics.ts';
+import { createTransferMetrics } from '../../../src/telemetry/transfer-metrics.ts';
 import { startTransferAtZero } from '../../../src/transfer/zero-counters.ts';
 import { readExposition, sumOf } from '../../support/deploy/prometheus-text.ts';
 

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { Delivery } from '../../../src/bus/puller.ts';
 import { createElapsed } from '../../../src/model/elapsed.ts';
-import { createTransferMetrics } from '../../../src/telemetry/metrics.ts';
+import { createTransferMetrics } from '../../../src/telemetry/transfer-metrics.ts';
 import { createBreaker } from '../../../src/transfer/breaker.ts';
 import type { Sink } from '../../../src/transfer/sink.ts';
 import { createWorker, type Worker } from '../../../src/transfer/worker.ts';

@@ -7,7 +7,7 @@ import { Fault } from '../../../../src/model/fault.ts';
 import type { Layout } from '../../../../src/model/records.ts';
 import { uidBase } from '../../../../src/model/uid.ts';
 import { createPublishersBook } from '../../../../src/outcomes/publishers-book.ts';
-import { createIngressMetrics } from '../../../../src/telemetry/metrics.ts';
+import { createIngressMetrics } from '../../../../src/telemetry/ingress-metrics.ts';
 import { decodeEnvelope, type MetricsEnvelope } from '../../../../src/wire/metrics-envelope.ts';
 import { partDays } from '../../../../src/wire/part-days.ts';
 import { always } from '../../../support/properties.ts';

@@ -1,5 +1,5 @@
 import { expect, it, onTestFinished } from 'vitest';
-import { createTransferMetrics } from '../../../../src/telemetry/metrics.ts';
+import { createTransferMetrics } from '../../../../src/telemetry/transfer-metrics.ts';
 import { startTableWatch, type TableWatch } from '../../../../src/transfer/points/table-watch.ts';
 import { until } from '../../../support/until.ts';
 
