@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { exportRecords } from '../../src/metadata/backup.ts';
+import { exportRecords } from '../../src/metadata/backup/export.ts';
 import { reservedNames } from '../../src/metadata/records/store.ts';
 import type { CreationDeps } from '../../src/metadata/reports/creation.ts';
 import { startKeeper } from '../../src/metadata/reports/keeper.ts';

@@ -1,5 +1,7 @@
 import { z } from 'zod';
-import { backupSchema, exportRecords, importRecords } from '../backup.ts';
+import { backupSchema } from '../backup/document.ts';
+import { exportRecords } from '../backup/export.ts';
+import { importRecords } from '../backup/import.ts';
 import { systemQuery } from '../records/listing.ts';
 import { createHasItems } from '../unused-records.ts';
 import type { ApiDeps } from './deps.ts';

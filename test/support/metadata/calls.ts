@@ -1,7 +1,8 @@
 import { z } from 'zod';
 import type { Bus } from '../../../src/bus/connection.ts';
 import { dataIdRange } from '../../../src/directory/keys.ts';
-import { backupSchema, importRecords } from '../../../src/metadata/backup.ts';
+import { backupSchema } from '../../../src/metadata/backup/document.ts';
+import { importRecords } from '../../../src/metadata/backup/import.ts';
 import {
   applicationRequestSchema,
   dataSourceRequestSchema,

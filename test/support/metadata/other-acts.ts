@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect } from 'vitest';
 import { z } from 'zod';
-import { backupSchema } from '../../../src/metadata/backup.ts';
+import { backupSchema } from '../../../src/metadata/backup/document.ts';
 import { operations } from './admin-api.ts';
 import {
   act,

@@ -1,6 +1,7 @@
 import { recordKeys } from '../../../src/directory/keys.ts';
 import type { CustomReport } from '../../../src/directory/records.ts';
-import { type Backup, exportRecords } from '../../../src/metadata/backup.ts';
+import type { Backup } from '../../../src/metadata/backup/document.ts';
+import { exportRecords } from '../../../src/metadata/backup/export.ts';
 import { type Records, type ReservedName, reservedNames } from '../../../src/metadata/records/store.ts';
 import { dataIdOfTableId, owningBusiness, tableIdOf } from '../../../src/metadata/records/values.ts';
 import type { QuestdbSql } from '../../../src/stores/questdb/sql.ts';

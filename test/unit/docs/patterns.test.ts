@@ -126,7 +126,7 @@ const reviewed: Readonly<Record<string, readonly string[]>> = {
     'metadata/refresh/polling-endpoint.ts /^\\d{1,4}$/',
     'metadata/refresh/polling-endpoint.ts /^\\d{1,15}\\.[0-9a-f]{32}$/',
     'metadata/api/dead-letter-endpoints.ts /^\\d{1,15}-\\d{1,15}$/',
-    'metadata/backup.ts /^[1-9]\\d{0,14}$/',
+    'metadata/backup/document.ts /^[1-9]\\d{0,14}$/',
     'directory/records.ts /^[0-9a-f]{32}$/',
     'metadata/records/requests.ts /^([a-zA-Z][a-zA-Z0-9_.]*(,[a-zA-Z][a-zA-Z0-9_.]*)*)?$/',
     'metadata/records/requests.ts /^[a-zA-Z][a-zA-Z0-9-]*__[^\\s_][^\\s]*$/',

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { consumerOfInstance, ofInstance, withInstances } from '../../../../src/config/instance-streams.ts';
 import { loadPipelines } from '../../../../src/config/pipelines.ts';
-import { backupSchema } from '../../../../src/metadata/backup.ts';
+import { backupSchema } from '../../../../src/metadata/backup/document.ts';
 import { Fault } from '../../../../src/model/fault.ts';
 import type { HeldMessage } from '../../../../src/transfer/held-message.ts';
 import { createPartitionedSink } from '../../../../src/transfer/points/partitioned-sink.ts';

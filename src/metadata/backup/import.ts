@@ -1,167 +1,19 @@
 import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
-import type { KvBucket } from '../bus/kv.ts';
-import { isConflict } from '../bus/kv.ts';
-import { columnsKey, dataIdRange, recordKeys, systemKeys } from '../directory/keys.ts';
-import { applicationPolicySchema, retentionDaysOf, sourcePolicySchema } from '../directory/policies.ts';
-import {
-  applicationSchema,
-  columnRegistrySchema,
-  customReportSchema,
-  dataSourceSchema,
-  identityCredentialSchema,
-  placementSchema,
-  previousTokenSchema,
-  purgeSchema,
-  resultTableSchema,
-  timeSeriesGroupSchema,
-} from '../directory/records.ts';
-import { type SystemOwners, systemOwners } from '../directory/system-owners.ts';
-import { Fault } from '../model/fault.ts';
-import { nowSeconds } from '../model/time.ts';
-import type { QuestdbTables } from '../stores/questdb/tables.ts';
-import { type RecordSet, type Records, type ReservedName, reservedNames } from './records/store.ts';
-import { dataIdOfTableId } from './records/values.ts';
-import { heldSubscriptionSchema } from './refresh/subscriptions.ts';
-import { isGone } from './reports/deletion.ts';
-import type { Placing } from './tables/placement.ts';
-import { type HasItems, isOnlyOwn, removeUnused } from './unused-records.ts';
+import type { KvBucket } from '../../bus/kv.ts';
+import { isConflict } from '../../bus/kv.ts';
+import { columnsKey, dataIdRange, recordKeys, systemKeys } from '../../directory/keys.ts';
+import { retentionDaysOf } from '../../directory/policies.ts';
+import { Fault } from '../../model/fault.ts';
+import type { QuestdbTables } from '../../stores/questdb/tables.ts';
+import { type RecordSet, type Records, type ReservedName, reservedNames } from '../records/store.ts';
+import { dataIdOfTableId } from '../records/values.ts';
+import { isGone } from '../reports/deletion.ts';
+import type { Placing } from '../tables/placement.ts';
+import { type HasItems, isOnlyOwn, removeUnused } from '../unused-records.ts';
+import type { Backup, Counter } from './document.ts';
 
-const byId = <T extends z.ZodType>(schema: T) =>
-  z
-    .record(z.string().regex(/^[1-9]\d{0,14}$/), schema)
-    .meta({ propertyNames: { pattern: '^[1-9]\\d{0,14}$' } });
-
-const counters = z.strictObject({
-  data_id: z.int().nonnegative(),
-  custom_report_id: z.int().nonnegative(),
-  time_series_group_id: z.int().nonnegative(),
-  app_id: z.int().nonnegative(),
-});
-
-/**
- * All records of a deployment as one document, each kind by its id: `custom_reports` by custom_report_id, applications and their
- * records by app_id, all others by mon_data_id. It holds the tokens. Admin tokens, the audit log and run records are not in it.
- */
-export const backupSchema = z.strictObject({
-  format: z.literal('tidemark-records'),
-  version: z.literal(1),
-  /** Unix seconds. */
-  exported_at: z.int(),
-  /** The last assigned ids. */
-  counters,
-  custom_reports: byId(customReportSchema),
-  data_sources: byId(dataSourceSchema),
-  time_series_groups: byId(timeSeriesGroupSchema),
-  result_tables: byId(resultTableSchema),
-  /** Missing in documents from before several QuestDB instances: every table is on the first one then. */
-  placements: byId(placementSchema).default({}),
-  source_policies: byId(sourcePolicySchema),
-  previous_tokens: byId(previousTokenSchema),
-  /** Missing in documents from before identities outlived tokens. */
-  source_identities: byId(identityCredentialSchema).default({}),
-  purges: byId(purgeSchema),
-  applications: byId(applicationSchema),
-  application_policies: byId(applicationPolicySchema),
-  previous_application_tokens: byId(previousTokenSchema),
-  application_identities: byId(identityCredentialSchema).default({}),
-  /** The subscriptions in node management, so that a deployment that was moved continues with them. */
-  subscriptions: byId(heldSubscriptionSchema),
-  /** The column registries: the column of each name in its table. */
-  columns: byId(columnRegistrySchema),
-});
-
-export type Backup = z.output<typeof backupSchema>;
-
-type Counter = keyof Backup['counters'];
 const counterNames: readonly Counter[] = ['data_id', 'custom_report_id', 'time_series_group_id', 'app_id'];
-
-const allOf = <T>(set: RecordSet<T>): Record<string, T> =>
-  Object.fromEntries(set.list().map(({ id, value }) => [String(id), value]));
-
-const registriesOf = async (records: Records): Promise<Backup['columns']> => {
-  const registries: Backup['columns'] = {};
-  for (const { id } of records.dataSources.list()) {
-    const stored = await records.columns.get(columnsKey(id));
-    if (stored !== undefined) registries[String(id)] = columnRegistrySchema.parse(stored.value);
-  }
-  return registries;
-};
-
-const subscriptionsOf = async (records: Records): Promise<Backup['subscriptions']> => {
-  const subscriptions: Backup['subscriptions'] = {};
-  for (const { value } of records.reports.list()) {
-    const stored = await records.bucket.get(recordKeys.subscription(value.mon_data_id));
-    if (stored === undefined) continue;
-    subscriptions[String(value.mon_data_id)] = heldSubscriptionSchema.parse(stored.value);
-  }
-  return subscriptions;
-};
-
-const counterOf = async (records: Records, name: Counter): Promise<number> =>
-  z.int().parse((await records.system.get(systemKeys.counter(name)))?.value ?? 0);
-
-/** Removes the records of `tidemark doctor`: another deployment makes its own. */
-const withoutSystem = (backup: Backup, { dataIds, appIds }: SystemOwners): Backup => {
-  const without = <T>(values: Record<string, T>, ids: ReadonlySet<number>): Record<string, T> =>
-    Object.fromEntries(Object.entries(values).filter(([id]) => !ids.has(Number(id))));
-  return {
-    ...backup,
-    custom_reports: Object.fromEntries(
-      Object.entries(backup.custom_reports).filter(([, { mon_data_id: id }]) => !dataIds.has(id)),
-    ),
-    data_sources: without(backup.data_sources, dataIds),
-    time_series_groups: without(backup.time_series_groups, dataIds),
-    result_tables: without(backup.result_tables, dataIds),
-    placements: without(backup.placements, dataIds),
-    source_policies: without(backup.source_policies, dataIds),
-    previous_tokens: without(backup.previous_tokens, dataIds),
-    source_identities: without(backup.source_identities, dataIds),
-    purges: without(backup.purges, dataIds),
-    applications: without(backup.applications, appIds),
-    application_policies: without(backup.application_policies, appIds),
-    previous_application_tokens: without(backup.previous_application_tokens, appIds),
-    application_identities: without(backup.application_identities, appIds),
-    subscriptions: without(backup.subscriptions, dataIds),
-    columns: without(backup.columns, dataIds),
-  };
-};
-
-/** All records, from this process's copies; those of `tidemark doctor` only where they are wanted. Transient Faults. */
-export const exportRecords = async (records: Records, isSystemWanted = true): Promise<Backup> => {
-  const backup = await readRecords(records);
-  return isSystemWanted ? backup : withoutSystem(backup, systemOwners(records));
-};
-
-const readRecords = async (records: Records): Promise<Backup> => {
-  const last: Backup['counters'] = {
-    data_id: await counterOf(records, 'data_id'),
-    custom_report_id: await counterOf(records, 'custom_report_id'),
-    time_series_group_id: await counterOf(records, 'time_series_group_id'),
-    app_id: await counterOf(records, 'app_id'),
-  };
-  return {
-    format: 'tidemark-records',
-    version: 1,
-    exported_at: nowSeconds(),
-    counters: last,
-    custom_reports: allOf(records.reports),
-    data_sources: allOf(records.dataSources),
-    time_series_groups: allOf(records.groups),
-    result_tables: allOf(records.tables),
-    placements: allOf(records.placements),
-    source_policies: allOf(records.sourcePolicies),
-    previous_tokens: allOf(records.previousTokens),
-    source_identities: allOf(records.sourceIdentities),
-    purges: allOf(records.purges),
-    applications: allOf(records.applications),
-    application_policies: allOf(records.applicationPolicies),
-    previous_application_tokens: allOf(records.previousApplicationTokens),
-    application_identities: allOf(records.applicationIdentities),
-    subscriptions: await subscriptionsOf(records),
-    columns: await registriesOf(records),
-  };
-};
 
 /** One record that the import creates. */
 type Wanted = {
