@@ -1,7 +1,7 @@
 import { BlockCursor, readVersion, UnreadableBlock } from './block-cursor.ts';
-import { encodeBlock } from './block-writer.ts';
 import { ByteSource, isSame } from './bytes.ts';
 import type { NamedColumn } from './column.ts';
+import { encodeBlock } from './encode-block.ts';
 import { type MergedColumn, mergedColumn } from './merged-columns.ts';
 import { mayLack } from './omitted-columns.ts';
 

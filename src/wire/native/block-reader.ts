@@ -12,9 +12,9 @@ import {
   takeLowWidth,
   UnreadableBlock,
 } from './block-cursor.ts';
-import { encodeBlock, nameColumn } from './block-writer.ts';
 import { ByteSource } from './bytes.ts';
 import type { Column } from './column.ts';
+import { encodeBlock, nameColumn } from './encode-block.ts';
 import { ArrayColumn, MapColumn } from './nested-columns.ts';
 import { NumberColumn, WordColumn } from './number-columns.ts';
 import { LowTextColumn, TextColumn } from './text-columns.ts';

@@ -1,5 +1,5 @@
-import { nameColumn } from './block-writer.ts';
 import type { Column, NamedColumn, OmittableColumn } from './column.ts';
+import { nameColumn } from './encode-block.ts';
 
 /**
  * The columns that a block of items leaves out where every row has the default of its type: most senders never set them. A block

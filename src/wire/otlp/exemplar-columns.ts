@@ -1,5 +1,5 @@
-import { nameColumn } from '../native/block-writer.ts';
 import type { NamedColumn } from '../native/column.ts';
+import { nameColumn } from '../native/encode-block.ts';
 import { ArrayColumn } from '../native/nested-columns.ts';
 import { WordColumn } from '../native/number-columns.ts';
 import { TextColumn } from '../native/text-columns.ts';

@@ -1,6 +1,6 @@
 import type { ItemTableName } from '../../model/signals.ts';
-import { encodeBlock } from '../native/block-writer.ts';
 import type { NamedColumn } from '../native/column.ts';
+import { encodeBlock } from '../native/encode-block.ts';
 import { MapColumn } from '../native/nested-columns.ts';
 import { ConstantColumn, WordColumn } from '../native/number-columns.ts';
 import { LowTextColumn, type TextColumn } from '../native/text-columns.ts';

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import type { NativeBlock } from '../../../src/wire/native/block-reader.ts';
-import { encodeBlock, nameColumn } from '../../../src/wire/native/block-writer.ts';
 import { sourceOf } from '../../../src/wire/native/bytes.ts';
+import { encodeBlock, nameColumn } from '../../../src/wire/native/encode-block.ts';
 import { ArrayColumn, MapColumn } from '../../../src/wire/native/nested-columns.ts';
 import { WordColumn } from '../../../src/wire/native/number-columns.ts';
 import { LowTextColumn, TextColumn } from '../../../src/wire/native/text-columns.ts';

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { mergeBlocks } from '../../../../src/wire/native/block-merger.ts';
 import { readBlock } from '../../../../src/wire/native/block-reader.ts';
-import { encodeBlock, nameColumn } from '../../../../src/wire/native/block-writer.ts';
+import { encodeBlock, nameColumn } from '../../../../src/wire/native/encode-block.ts';
 import { WordColumn } from '../../../../src/wire/native/number-columns.ts';
 import { LowTextColumn, TextColumn } from '../../../../src/wire/native/text-columns.ts';
 import { anyRow, blockOf, push, type Row, rowOf } from '../../../support/otlp/native-rows.ts';

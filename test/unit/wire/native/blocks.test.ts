@@ -9,8 +9,8 @@ import {
   UnreadableBlock,
   withoutRows,
 } from '../../../../src/wire/native/block-reader.ts';
-import { encodeBlock, nameColumn } from '../../../../src/wire/native/block-writer.ts';
 import { ByteSource, sourceOf } from '../../../../src/wire/native/bytes.ts';
+import { encodeBlock, nameColumn } from '../../../../src/wire/native/encode-block.ts';
 import { MapColumn } from '../../../../src/wire/native/nested-columns.ts';
 import { WordColumn } from '../../../../src/wire/native/number-columns.ts';
 import { LowTextColumn, TextColumn } from '../../../../src/wire/native/text-columns.ts';
