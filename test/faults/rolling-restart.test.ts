@@ -5,7 +5,7 @@ import { waitFor } from '../support/wait.ts';
 let stack: Stack;
 let report: Report;
 beforeAll(async () => {
-  // A request may be on its way on a kept connection when its receiver is told to stop: without the drain that connection is cut.
+  // A request may be on its way on a kept connection when its receiver gets the signal to stop: without the drain that connection is cut.
   stack = await startStack({ ingress: 2, transfer: 2, env: { TIDEMARK_INGRESS_DRAIN_MS: '3000' } });
   report = await stack.createReport('rolling');
 });
