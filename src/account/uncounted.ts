@@ -134,7 +134,7 @@ const report = (state: State, minute: number): Set<number> => {
   const { reported, lost, origin } = state;
   const gaps = sum(state.gaps.map(({ messages }) => messages));
   const losses = [...lost.values()];
-  // A loss whose gaps are not all counted yet may explain none of the counted ones: they are not reported, and not withdrawn.
+  // A loss whose gaps are not all counted yet explains as many messages as it has: none of them is reported. Withdrawn is what is counted.
   const inGaps = sum(losses.map((loss) => countedGapsOf(loss, state)));
   const explained = sum(
     losses.map((loss) => (loss.last > origin ? loss.messages : countedGapsOf(loss, state))),

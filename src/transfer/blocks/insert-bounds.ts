@@ -31,16 +31,16 @@ export const boundsOf = (pieces: readonly Piece[], keys: readonly BlockKeys[]): 
 
 /** Least and greatest start of each trace in these blocks. */
 export const traceTimesOf = (keys: readonly BlockKeys[]): TraceTimes[] => {
-  const all = new Map<string, TraceTimes>();
-  for (const { traces } of keys)
+  const all = new Map<string, { min: bigint; max: bigint }>();
+  for (const { traces } of keys) {
     for (const [traceId, { min, max }] of traces) {
       const known = all.get(traceId);
-      if (known === undefined || min < known.min || max > known.max)
-        all.set(traceId, {
-          traceId,
-          min: known !== undefined && known.min < min ? known.min : min,
-          max: known !== undefined && known.max > max ? known.max : max,
-        });
+      if (known === undefined) all.set(traceId, { min, max });
+      else {
+        if (min < known.min) known.min = min;
+        if (max > known.max) known.max = max;
+      }
     }
-  return [...all.values()];
+  }
+  return [...all].map(([traceId, { min, max }]) => ({ traceId, min, max }));
 };
