@@ -7,6 +7,11 @@ export const redacted = '[redacted]';
 export type Redaction = {
   /** A text of at most this many bytes; `secrets` are the credentials of the request, valid or not. */
   text(text: string, bytesMax: number, secrets?: readonly string[]): string;
+  /**
+   * The name that a sender gives itself, as `text`. Whatever has the form of a token is masked in it, too: a header that was set in the
+   * wrong place may hold a token of another deployment, which nobody here knows.
+   */
+  name(text: string, bytesMax: number, secrets?: readonly string[]): string;
   /** A value as JSON of at most this many bytes (if truncated, it ends in `…`); each text in it is truncated, too. The cost has a limit, too. */
   json(value: unknown, bytesMax: number, secrets?: readonly string[]): string;
 };
@@ -28,6 +33,7 @@ const words = /[A-Za-z0-9_.~+/=-]{8,}/g;
 const plainWords = /[A-Za-z0-9]{8,}/g;
 const hexRuns = /[0-9a-f]{32,}/gi;
 const tokenLength = 32;
+const tokenForm = /(?<![0-9a-f])[0-9a-f]{32}(?![0-9a-f])/gi;
 /** Length of admin tokens in digits. Only their digests are stored, so every text of this form counts as one. */
 const adminTokenLength = 64;
 
@@ -187,6 +193,8 @@ export const createRedaction = (isCredential: (text: string) => boolean): Redact
 
   return {
     text: (text, bytesMax, secrets = []) => cutTo(clean(text, secrets), bytesMax),
+    name: (text, bytesMax, secrets = []) =>
+      cutTo(clean(text, secrets).replace(tokenForm, redacted), bytesMax),
     json: (value, bytesMax, secrets = []) => cutTo(write(value, secrets, { left: bytesMax }, 0), bytesMax),
   };
 };

@@ -154,7 +154,7 @@ export const createSamples = ({ now, redaction, onLost }: SampleOptions): Sample
         payload: payloadOf(sample),
         request: sample.request ?? '',
         sender: redaction.text(sender, sampleBytesMax.sender, secrets),
-        sdk: redaction.text(sdk, sampleBytesMax.sdk, secrets),
+        sdk: redaction.name(sdk, sampleBytesMax.sdk, secrets),
         seq: seq++,
       });
     },

@@ -91,7 +91,7 @@ class Counted {
       const { address, sdk, secrets } = now;
       this.shown = {
         sender: redaction.text(address, sampleBytesMax.sender, secrets),
-        sdk: redaction.text(sdk, sampleBytesMax.sdk, secrets),
+        sdk: redaction.name(sdk, sampleBytesMax.sdk, secrets),
       };
     }
     this.shownOf = now;

@@ -82,13 +82,19 @@ beforeAll(async () => {
   traffic = await openTokenTraffic(stack);
   notePasswords();
   await allKnown(stack);
-  plainTable = await sendPushes(traffic);
+  const pushes = await sendPushes(traffic);
+  plainTable = pushes.plainTable;
   await sendExports(traffic);
   await administer(traffic);
   await stack.waitForEmptyStream('METRICS');
   await stack.waitForEmptyStream('TRACES');
   await waitFor('a dead letter', 60_000, () =>
     published.some(({ subject }) => subject.startsWith('deadletter.')),
+  );
+  await waitFor('the usage of a sender that calls itself by a token', 60_000, () =>
+    published.some(
+      ({ subject, text }) => subject === 'ledger.usage' && text.includes(`"data_id":${pushes.namedByToken},`),
+    ),
   );
   await untilApplied(stack);
   await bus.nc.flush();

@@ -5,6 +5,7 @@ import { createQuestdbSql } from '../../../src/stores/questdb/sql.ts';
 import { createCli } from '../../support/clients/cli.ts';
 import type { Report, Stack } from '../../support/stack/stack.ts';
 import { until } from '../../support/until.ts';
+import { untilApplied } from '../../support/until-applied.ts';
 import { push, sharedStack } from './stack.ts';
 
 let stack: Stack;
@@ -71,6 +72,8 @@ describe.each([
     ];
     expect(await push(stack, report, report.data_source.token, data)).toBe(200);
     await stack.waitForRows(report.result_table.table_id, rows);
+    // Rows are seen before QuestDB has written down that their commit is applied.
+    await untilApplied(stack);
   });
 
   it('has the rows, bytes and days of QuestDB', async () => {

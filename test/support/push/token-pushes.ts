@@ -5,14 +5,14 @@ import type { TokenTraffic } from '../outcomes/token-traffic.ts';
 import { waitFor } from '../wait.ts';
 import { createPushClient, type PushRequest } from './client.ts';
 
-/** Pushes of every kind: taken, refused as a whole, in part, and what is no push at all. Answers the table whose dimension holds a token. */
+/** Pushes of every kind: taken, refused as a whole, in part, and what is no push at all. Answers the table whose dimension holds a token, and the data id whose one sender calls itself by a token. */
 export const sendPushes = async ({
   stack,
   secrets,
   answers,
   misplace,
   newReport,
-}: TokenTraffic): Promise<string> => {
+}: TokenTraffic): Promise<{ plainTable: string; namedByToken: number }> => {
   const port = stack.ingress[0]?.ports['push'] ?? 0;
   const client = createPushClient(port);
   const send = async (request: PushRequest): Promise<number> => {
@@ -68,6 +68,15 @@ export const sendPushes = async ({
     expect(await send({ body: bodyOf(), headers })).toBe(200);
   }
 
+  // Usage names the last sender of a minute: here it is the only one.
+  const calling = (await newReport('of a sender that calls itself by a token')).data_source;
+  expect(
+    await send({
+      body: bodyOf({ data_id: calling.mon_data_id, access_token: calling.token }),
+      headers: { 'user-agent': secrets.invent('the name of a sender') },
+    }),
+  ).toBe(200);
+
   // Points that are dropped, deferred, and refused by the database: the token among them is the sender's own.
   const odd = [
     misplace('a point that is a text'),
@@ -109,5 +118,5 @@ export const sendPushes = async ({
     `POST /v2/push/ HTTP/1.1\r\nHost: a\r\nContent-Length: ${raw}\r\n\r\n`,
   ])
     answers.push(await sendRaw(port, bytes));
-  return report.result_table.table_id;
+  return { plainTable: report.result_table.table_id, namedByToken: calling.mon_data_id };
 };

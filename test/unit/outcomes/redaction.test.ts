@@ -4,8 +4,10 @@ import { createRedaction, redacted } from '../../../src/outcomes/redaction.ts';
 import { contextWith, encodeJson, goodSpan, requestOf } from '../../support/otlp/trace-source.ts';
 
 const token = '0123456789abcdef0123456789abcdef';
+/** Of another deployment. */
+const unknownToken = 'fedcba9876543210fedcba9876543210';
 const own = 'the senders own wrong one';
-const { text, json } = createRedaction((word) => word === token);
+const { text, name, json } = createRedaction((word) => word === token);
 
 const attribute = (key: string, value: string) => ({ key, value: { stringValue: value } });
 
@@ -40,6 +42,23 @@ describe('a known credential', () => {
     ['in a list of attributes', { attributes: [{ key: 'k', value: { stringValue: token } }] }],
   ])('is taken out of a value that holds it %s', (_, given) => {
     expect(jsonOf(given)).not.toContain(token.slice(0, 8));
+  });
+
+  it.each([
+    ['a token', unknownToken],
+    ['a token in capitals', unknownToken.toUpperCase()],
+    ['a token and a version', `${unknownToken}/1.2`],
+    ['a token within others', `agent/1 ${unknownToken}; x`],
+    ['the token of an admin', unknownToken.repeat(2)],
+  ])('that nobody here knows is taken out of the name of a sender: %s', (_, given) => {
+    expect(name(given, 1024)).not.toMatch(/[0-9a-f]{16}/i);
+    expect(name(given, 1024)).toContain(redacted);
+  });
+
+  it('leaves the names of senders as they are', () => {
+    const commit = `agent/${'0123456789'.repeat(4)}`;
+    for (const given of ['opentelemetry', 'OTel-OTLP-Exporter-Python/1.30.0', commit, 'deadbeef/1'])
+      expect(name(given, 1024)).toBe(given);
   });
 
   it('is never cut in two so that its beginning stays', () => {
