@@ -8,18 +8,24 @@ import { copyWithoutBooks } from './without-books.ts';
 
 /**
  * `make bench-compare BASE=<rev> ARGS="--only push --seconds 6"`: runs the benches of this tree on the sources of a revision and on
- * those of this tree, in turn, and prints the differences. Everything in ARGS but `--pairs` goes to the benches. BASE=without-books is
- * this tree without the two books of the account.
+ * those of this tree, in turn, and prints the differences. Everything in ARGS but `--pairs` and `--together` goes to the benches.
+ * BASE=without-books is this tree without the two books of the account. With `--together` both of a pair run at the same time: the
+ * machine is as fast for one as for the other, so small differences of CPU per item show. Rates then say nothing.
  */
 const { values, tokens } = parseArgs({
-  options: { base: { type: 'string' }, pairs: { type: 'string', default: '3' } },
+  options: {
+    base: { type: 'string' },
+    pairs: { type: 'string', default: '3' },
+    together: { type: 'boolean', default: false },
+  },
   strict: false,
   tokens: true,
 });
 const root = resolve(import.meta.dirname, '..');
 const base = typeof values.base === 'string' ? values.base : '';
 const pairs = Number(values.pairs);
-const ownOptions = ['base', 'pairs'];
+const isTogether = values.together === true;
+const ownOptions = ['base', 'pairs', 'together'];
 
 /** The arguments for the benches, unchanged. */
 const passedOn = tokens.flatMap((token): string[] => {
@@ -95,7 +101,8 @@ const run = (tree: string): Promise<RunFigures> =>
 if (base === '') throw new Error('say what to compare with: make bench-compare BASE=<revision>');
 const isWithoutBooks = base === 'without-books';
 const revision = isWithoutBooks ? base : git('rev-parse', '--short', `${base}^{commit}`);
-say(`base ${revision}, head this tree; ${pairs} pairs of: bench ${benchArguments.join(' ')}`);
+const turns = isTogether ? 'at the same time' : 'in turn';
+say(`base ${revision}, head this tree; ${pairs} pairs, ${turns}, of: bench ${benchArguments.join(' ')}`);
 const tree = isWithoutBooks ? copyWithoutBooks() : makeTree();
 const interrupted = (): never => {
   removeTree(tree);
@@ -109,7 +116,12 @@ try {
   for (let pair = 0; pair < pairs; pair++) {
     // The order changes, so that the state that one run leaves behind harms both trees alike.
     const order = pair % 2 === 0 ? [tree, root] : [root, tree];
-    for (const each of order) (each === tree ? before : after).push(await run(each));
+    const note = (each: string, figures: RunFigures): unknown =>
+      (each === tree ? before : after).push(figures);
+    if (isTogether) {
+      const both = await Promise.all(order.map(async (each) => ({ each, figures: await run(each) })));
+      for (const { each, figures } of both) note(each, figures);
+    } else for (const each of order) note(each, await run(each));
     say(`  pair ${pair + 1} of ${pairs} is done`);
   }
   const differences = differencesOf(before, after);

@@ -1,5 +1,5 @@
 import { beforeAll, expect, it } from 'vitest';
-import { askAdmin, axeFindings, logInByLink, useBrowser } from '../support/console/browser.ts';
+import { askAdmin, axeFindings, logInByLink, overflowOf, useBrowser } from '../support/console/browser.ts';
 import { newReport, pushPoints } from '../support/console/senders.ts';
 import { waitFor } from '../support/wait.ts';
 
@@ -67,7 +67,7 @@ it.each(['light', 'dark'] as const)('series and rows leave nothing to axe in %s'
       await page.goto(`/console/points?source=${source}&metric=cpu&metric=change${rest}`);
       await page.getByRole('button', { name: 'Run again' }).waitFor();
       expect(await axeFindings(page)).toEqual([]);
-      expect(await page.evaluate('document.documentElement.scrollWidth - innerWidth')).toBeLessThanOrEqual(0);
+      expect(await overflowOf(page)).toBe(0);
     }
     expect(await page.getByRole('table').getByRole('row').count()).toBe(51);
   }

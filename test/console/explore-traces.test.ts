@@ -1,6 +1,6 @@
 import type { Page } from 'playwright-core';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { askAdmin, axeFindings, logInByLink, useBrowser } from '../support/console/browser.ts';
+import { askAdmin, axeFindings, logInByLink, overflowOf, useBrowser } from '../support/console/browser.ts';
 import {
   exportLogs,
   exportSpans,
@@ -219,9 +219,7 @@ describe('odd and hostile spans', () => {
         const panel = page.getByRole('region', { name: 'Span' });
         await panel.getByText('Attributes (2)').waitFor();
         expect(await axeFindings(page)).toEqual([]);
-        expect(await page.evaluate('document.documentElement.scrollWidth - innerWidth')).toBeLessThanOrEqual(
-          0,
-        );
+        expect(await overflowOf(page)).toBe(0);
         expect(await page.locator('main img, main script').count()).toBe(0);
       }
     },

@@ -1,6 +1,6 @@
 import type { Page } from 'playwright-core';
 import { expect, it, onTestFinished } from 'vitest';
-import { askAdmin, axeFindings, logInByLink, useBrowser } from '../support/console/browser.ts';
+import { askAdmin, axeFindings, logInByLink, overflowOf, useBrowser } from '../support/console/browser.ts';
 import { changeRole } from '../support/console/console-stack.ts';
 import { newReport, pushPoints } from '../support/console/senders.ts';
 
@@ -166,6 +166,5 @@ it.each([
   }));
   await logInByLink(page);
   await page.getByText(words, { exact: true }).waitFor();
-  const overflow = 'document.documentElement.scrollWidth - document.documentElement.clientWidth';
-  expect(await page.evaluate(overflow)).toBe(0);
+  expect(await overflowOf(page)).toBe(0);
 });

@@ -3,7 +3,14 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import type { Page } from 'playwright-core';
 import { describe, expect, it } from 'vitest';
-import { askAdmin, axeFindings, issueToken, logInByLink, useBrowser } from '../support/console/browser.ts';
+import {
+  askAdmin,
+  axeFindings,
+  issueToken,
+  logInByLink,
+  overflowOf,
+  useBrowser,
+} from '../support/console/browser.ts';
 import { consoleStack } from '../support/console/console-stack.ts';
 import { pressByKey, typeByKey } from '../support/console/keyboard.ts';
 import { waitFor } from '../support/wait.ts';
@@ -233,8 +240,7 @@ describe('the parts of an owner', () => {
           .poll(() => page.locator('main p.state[role=status]').count(), { timeout: soonMs })
           .toBe(0);
         expect(await axeFindings(page), part).toEqual([]);
-        const overflow = 'document.documentElement.scrollWidth - document.documentElement.clientWidth';
-        expect(await page.evaluate(overflow), `${part} is wider than the screen`).toBe(0);
+        expect(await overflowOf(page), `${part} is wider than the screen`).toBe(0);
       }
     },
   );

@@ -3,9 +3,9 @@ import { mkdirSync, mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
-import type { Page, Request } from 'playwright-core';
+import type { Request } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { askAdmin, axeFindings, logInByLink, useBrowser } from '../support/console/browser.ts';
+import { askAdmin, axeFindings, logInByLink, overflowOf, useBrowser } from '../support/console/browser.ts';
 import { consoleStack } from '../support/console/console-stack.ts';
 import { everyAddress, settled } from '../support/console/every-page.ts';
 import { exportSpans, newApplication, newReport, pushPoints, span } from '../support/console/senders.ts';
@@ -133,9 +133,6 @@ const fileOf = (address: string, suffix: string): string => {
     .replaceAll(/^-|-$/g, '');
   return join(folder, `${name === '' ? 'line' : name}-${suffix}.png`);
 };
-
-const overflowOf = (page: Page): Promise<number> =>
-  page.evaluate('document.documentElement.scrollWidth - document.documentElement.clientWidth');
 
 /** In the page: heads of tables that do not stand on one line, and codes of a cell that are broken within a word. */
 const crooked = `(() => {

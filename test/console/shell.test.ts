@@ -1,6 +1,6 @@
 import type { Page } from 'playwright-core';
 import { describe, expect, it } from 'vitest';
-import { axeFindings, logInByLink, useBrowser } from '../support/console/browser.ts';
+import { axeFindings, logInByLink, overflowOf, useBrowser } from '../support/console/browser.ts';
 import { consoleStack } from '../support/console/console-stack.ts';
 
 const browser = useBrowser();
@@ -35,8 +35,7 @@ describe('every page', () => {
           expect(await page.getByRole('heading', { level: 1 }).count(), path).toBe(1);
           expect(await page.title()).toContain(title);
           expect(await axeFindings(page), `${path} ${scheme} ${width}`).toEqual([]);
-          const overflow = 'document.documentElement.scrollWidth - document.documentElement.clientWidth';
-          expect(await page.evaluate(overflow), `${path} is wider than ${width} pixels`).toBe(0);
+          expect(await overflowOf(page), `${path} is wider than ${width} pixels`).toBe(0);
         }
       }
     },

@@ -1,6 +1,6 @@
 import type { Page } from 'playwright-core';
 import { describe, expect, it } from 'vitest';
-import { askAdmin, issueToken, logInByLink, useBrowser } from '../support/console/browser.ts';
+import { askAdmin, issueToken, logInByLink, overflowOf, useBrowser } from '../support/console/browser.ts';
 import { everyAddress, settled } from '../support/console/every-page.ts';
 import { newApplication, newReport, pushPoints } from '../support/console/senders.ts';
 import { waitFor } from '../support/wait.ts';
@@ -79,9 +79,7 @@ describe('a wrong state in the address', () => {
         await goWithin(page, `${path}?${query}`);
         await settled(page);
         const heads = await page.getByRole('heading', { level: 1 }).allTextContents();
-        const width = await page.evaluate<number>(
-          'document.documentElement.scrollWidth - document.documentElement.clientWidth',
-        );
+        const width = await overflowOf(page);
         if (heads.length !== 1 || /failed|Log in/.test(heads[0] ?? '') || width !== 0)
           wrong.push(`${path} ${value.slice(0, 20)}: ${heads}, ${width} pixels too wide`);
       }

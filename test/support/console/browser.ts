@@ -138,3 +138,7 @@ export const axeFindings = async (page: Page): Promise<string[]> => {
     nodes.map(({ html, failureSummary }) => `${id}: ${help}: ${html}: ${failureSummary ?? ''}`),
   );
 };
+
+/** By how many pixels the page is wider than the screen. */
+export const overflowOf = (page: Page): Promise<number> =>
+  page.evaluate<number>('document.documentElement.scrollWidth - document.documentElement.clientWidth');
