@@ -8,6 +8,7 @@ import {
   summaryColumns,
 } from '../../../src/wire/native/metric-columns.ts';
 import { spanColumns } from '../../../src/wire/native/span-columns.ts';
+import { withPatientReceivers } from '../stack/patient-receivers.ts';
 import { type Application, type Stack, startStack } from '../stack/stack.ts';
 import {
   contentTypes,
@@ -101,7 +102,12 @@ export const startTraceStack = async (
     ackWaitSeconds: 30,
     pipelines: (file, text) =>
       file === 'traces.yaml' || file === 'logs.yaml' || file === 'otel_metrics.yaml'
-        ? change(text.replace('age_seconds_max: off', `age_seconds_max: ${spanAgeSecondsMax}`))
+        ? change(
+            withPatientReceivers(text).replace(
+              'age_seconds_max: off',
+              `age_seconds_max: ${spanAgeSecondsMax}`,
+            ),
+          )
         : text,
     env: { TIDEMARK_LOG_LEVEL: 'trace', TIDEMARK_INGRESS_TRUSTED_PROXIES: '127.0.0.1' },
   });

@@ -1,3 +1,4 @@
+import { withPatientReceivers } from '../stack/patient-receivers.ts';
 import { type Report, type Stack, startStack } from '../stack/stack.ts';
 import { waitFor } from '../wait.ts';
 import { createPushClient, looseJson, type PushAnswer, type PushClient, type PushRequest } from './client.ts';
@@ -33,7 +34,7 @@ export const bodyOf = (report: Report, data: unknown, change: Record<string, unk
 
 const sentinel = 'sentinel_of_the_test';
 
-/** `deadlineMs`: how long a request waits for the bus. */
+/** `deadlineMs`: how long a request waits for the bus; default long. */
 export const startPushStack = async ({ deadlineMs }: { deadlineMs?: number } = {}): Promise<PushStack> => {
   const stack = await startStack({
     ackWaitSeconds: 30,
@@ -42,7 +43,7 @@ export const startPushStack = async ({ deadlineMs }: { deadlineMs?: number } = {
         ? text
             .replace('age_seconds_max: off', `age_seconds_max: ${ageMsMax / 1000}`)
             .replace(/deadline_ms: \d+/, (own) =>
-              deadlineMs === undefined ? own : `deadline_ms: ${deadlineMs}`,
+              deadlineMs === undefined ? withPatientReceivers(own) : `deadline_ms: ${deadlineMs}`,
             )
         : text,
     env: { TIDEMARK_LOG_LEVEL: 'trace' },

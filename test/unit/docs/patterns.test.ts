@@ -57,6 +57,7 @@ const reviewed: Readonly<Record<string, readonly string[]>> = {
     'outcomes/redaction.ts /[A-Za-z0-9_.~+/=-]{8,}/g',
     'outcomes/redaction.ts /[A-Za-z0-9]{8,}/g',
     'outcomes/redaction.ts /[0-9a-f]{32,}/gi',
+    'outcomes/redaction.ts /(?<![0-9a-f])[0-9a-f]{32}(?![0-9a-f])/gi',
     'stores/questdb/sql.ts /["\\u0000-\\u001f\\u007f\\ufeff]/',
     'stores/questdb/table-states.ts /unexpected new WAL structure version|getColumnMetadata\\(int\\)|corruption in transaction metadata/',
     'stores/questdb/writer.ts /table: (.+); table does not exist, creating new tables is disabled/',
