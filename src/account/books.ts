@@ -151,12 +151,15 @@ const settledRow = z.object({
   counted: count,
   beyond: count,
   counted_messages: count,
+  beyond_messages: count,
+  owners_most: count,
   doubtful: count,
 });
 
 const settledQuery = `
   SELECT life, toUnixTimestamp(minute) AS minute_at, data_id, app_id, sumIf(items, is_counted) AS counted,
     sumIf(items, NOT is_counted AND NOT is_doubtful) AS beyond, countIf(is_counted) AS counted_messages,
+    countIf(NOT is_counted AND NOT is_doubtful) AS beyond_messages, max(owners) AS owners_most,
     sumIf(items, is_doubtful) AS doubtful
   FROM (${settledSerials(listed)}) GROUP BY life, minute, data_id, app_id`;
 
@@ -179,6 +182,27 @@ const messagesQuery = `
   )
   GROUP BY life, minute`;
 
+/** The messages of lines each of which is all of its message. */
+const messagesOfLines = (settled: readonly z.output<typeof settledRow>[]): SettledMessages[] =>
+  [...Map.groupBy(settled, ({ life, minute_at }) => `${life} ${minute_at}`).values()].flatMap((lines) => {
+    const [first] = lines;
+    if (first === undefined) return [];
+    const sum = { life: first.life, minute: first.minute_at, counted: 0, beyond: 0, short: 0 };
+    for (const line of lines) {
+      sum.counted += line.counted_messages;
+      sum.beyond += line.beyond_messages;
+    }
+    return [sum];
+  });
+
+const readMessages = async (
+  clickhouse: Clickhouse,
+  params: { readonly stream: string; readonly minutes: readonly number[] },
+): Promise<SettledMessages[]> => {
+  const rows = await clickhouse.rows(messagesRow, messagesQuery, { params });
+  return rows.map(({ minute_at: minute, ...row }) => ({ ...row, minute }));
+};
+
 /** Both books of these minutes (Unix seconds). Throws the Faults of ClickHouse. */
 export const readBooks = async (
   clickhouse: Clickhouse,
@@ -186,11 +210,13 @@ export const readBooks = async (
   minutes: readonly number[],
 ): Promise<Books> => {
   const params = { stream, minutes };
-  const [published, settled, messages] = await Promise.all([
+  const [published, settled] = await Promise.all([
     clickhouse.rows(publishedRow, publishedQuery, { params }),
     clickhouse.rows(settledRow, settledQuery, { params }),
-    clickhouse.rows(messagesRow, messagesQuery, { params }),
   ]);
+  // Most messages have one owner: then the second pass over their lines would say the same.
+  const isOneOwnerEach = settled.every(({ owners_most: owners }) => owners <= 1);
+  const messages = isOneOwnerEach ? messagesOfLines(settled) : await readMessages(clickhouse, params);
   return {
     published: published.map(({ minute_at: minute, data_id, app_id, sequence_first, ...row }) => ({
       life: row.life,
@@ -203,14 +229,12 @@ export const readBooks = async (
       sequenceLast: row.sequence_last,
       reach: row.reach,
     })),
-    settled: settled.map(({ minute_at: minute, data_id, app_id, counted_messages, ...row }) => ({
-      ...row,
-      minute,
-      dataId: data_id,
-      appId: app_id,
-      countedMessages: counted_messages,
+    settled: settled.map((row) => ({
+      ...{ life: row.life, minute: row.minute_at, dataId: row.data_id, appId: row.app_id },
+      ...{ counted: row.counted, beyond: row.beyond, doubtful: row.doubtful },
+      countedMessages: row.counted_messages,
     })),
-    messages: messages.map(({ minute_at: minute, ...row }) => ({ ...row, minute })),
+    messages,
   };
 };
 

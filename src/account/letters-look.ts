@@ -6,6 +6,7 @@ import type { FoundDifferences } from './found.ts';
 import { createLetterReads } from './letter-reads.ts';
 import { createLostLetters, isOfLetters, itemsIn, sumLostLetters, textOfOwnLetter } from './lost-letters.ts';
 import type { AccountedStream } from './queue-state.ts';
+import type { Stretch } from './uncounted.ts';
 
 export type LettersLookDependencies = {
   readonly bus: Bus;
@@ -17,12 +18,16 @@ export type LettersLookDependencies = {
   readonly unrecordedRows: (owner: Owner) => Promise<number>;
 };
 
-/**
- * Searches for lost dead letters, in a fortieth of the time at most, a tenth while it misses some, and stores what it finds. Returns how
- * long it waited for LEDGER, in ms.
- * Throws the Faults of NATS and ClickHouse.
- */
-export type LettersLook = (found: FoundDifferences) => Promise<number>;
+export type LettersLook = {
+  /**
+   * Searches for lost dead letters, in a fortieth of the time at most, a tenth while it misses some, and stores what it finds. Returns how
+   * long it waited for LEDGER, in ms.
+   * Throws the Faults of NATS and ClickHouse.
+   */
+  look(found: FoundDifferences): Promise<number>;
+  /** As in `LostLetters`. */
+  redrivesIn(stream: string): readonly Stretch[];
+};
 
 const restFactor = 39;
 /** While letters are missed: so that a loss shows within two minutes. */
@@ -48,7 +53,7 @@ export const createLettersLook = (deps: LettersLookDependencies): LettersLook =>
       readStrayItems(clickhouse, { pipeline, data_id: dataId, app_id: appId }),
   };
   let shown: string | undefined;
-  return async (found) => {
+  const look = async (found: FoundDifferences): Promise<number> => {
     const startedAt = performance.now();
     if (startedAt < dueAt) return 0;
     waitedMs = 0;
@@ -64,4 +69,5 @@ export const createLettersLook = (deps: LettersLookDependencies): LettersLook =>
     dueAt = performance.now() + searchedMs * (letters.isSearching ? searchingRestFactor : restFactor);
     return waitedMs;
   };
+  return { look, redrivesIn: letters.redrivesIn };
 };

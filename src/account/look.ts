@@ -37,7 +37,7 @@ import { type AccountedStream, queueOf } from './queue-state.ts';
 import { hasRefusedLines } from './refused-lines.ts';
 import type { StoreDifference } from './store-compare.ts';
 import { addStoreFindings, mergeFindings, type StoreLook } from './store-look.ts';
-import { readToldLosses } from './told-doubtful.ts';
+import { readToldLosses, readToldStreams } from './told-doubtful.ts';
 import { createUncounted, type Uncounted } from './uncounted.ts';
 
 export type LookDependencies = {
@@ -83,7 +83,7 @@ class Looks {
   /** Streams with a long queue that does not move and that lacks messages. */
   private readonly lacking = new Set<string>();
   private readonly uncounted: Uncounted;
-  private readonly lookAtLetters: LettersLook;
+  private readonly letters: LettersLook;
   private readonly silent = new Map<
     string,
     { readonly at: number; readonly lives: ReadonlyMap<number, number> }
@@ -93,6 +93,8 @@ class Looks {
   private found: FoundDifferences | undefined;
   /** By stream: losses whose senders were answered 2xx. */
   private readonly told = new Map<string, readonly Difference[]>();
+  /** Streams that may have such losses now. */
+  private toldStreams: ReadonlySet<string> = new Set();
   /** By stream and minute: items of owners whose rows the store has without a record. */
   private readonly byStore = new Map<string, ReadonlyMap<string, number>>();
   private storesDueAt = 0;
@@ -107,7 +109,7 @@ class Looks {
       elapsed: performance.now.bind(performance),
       now: Date.now,
     });
-    this.lookAtLetters = createLettersLook({
+    this.letters = createLettersLook({
       ...{ bus: deps.bus, clickhouse: deps.clickhouse, streams: deps.streams },
       untilRecorded: () => this.untilRecorded(),
       unrecordedRows: (owner) => this.rowsBeyond(owner),
@@ -125,6 +127,7 @@ class Looks {
     for (const stream of streams) looks.set(stream.name, await this.lookAt(stream));
     const waitedMs = await this.untilRecorded();
     const outlines = await readOutlines(clickhouse, this.minutes.begin());
+    this.toldStreams = await readToldStreams(clickhouse, windowSeconds);
     for (const [name, { queue, held, stuck }] of looks) {
       const look: StreamLook = {
         queue,
@@ -137,7 +140,7 @@ class Looks {
     }
     this.minutes.end();
     await this.lookAtStores(found);
-    return waitedMs + (await this.lookAtLetters(found));
+    return waitedMs + (await this.letters.look(found));
   }
 
   /** At most a fortieth of the time goes into the stores. In between, what the books name by now is taken off what was found there. */
@@ -228,7 +231,10 @@ class Looks {
       if (!this.noted.has(`${stream} ${life}`)) due.add(minute);
       this.noted.add(`${stream} ${life}`);
     }
-    if (queue.messages === 0) this.told.set(stream, await readToldLosses(clickhouse, stream, windowSeconds));
+    if (queue.messages === 0) {
+      const isTold = this.toldStreams.has(stream);
+      this.told.set(stream, isTold ? await readToldLosses(clickhouse, stream, windowSeconds) : []);
+    }
     const told = this.told.get(stream) ?? [];
     for (const { minute } of told) due.add(minute);
     const minutes = [...due];
@@ -251,7 +257,10 @@ class Looks {
       gapsOf: (head) => gaps.get(head) ?? 0,
     };
     const { differences, pending, lost } = compareBooks(evidence);
-    const inGaps = await this.uncounted.find(stream, queue, { heads, minutes, pending, lost, stuck });
+    const redrives = this.letters.redrivesIn(stream);
+    const inGaps = await this.uncounted.find(stream, queue, {
+      ...{ heads, minutes, pending, lost, stuck, redrives },
+    });
     const changedAt = new Set(inGaps.map(({ minute }) => minute));
     for (const minute of minutes) this.byStore.delete(`${stream} ${minute}`);
     const withoutRecord = await readMissingRecords(clickhouse, stream, minutes);

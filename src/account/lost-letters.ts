@@ -1,5 +1,6 @@
 import type { OpenLetterOf } from '../outcomes/record-reader.ts';
 import { type Difference, type Owner, streamOfStore } from './difference.ts';
+import type { Stretch } from './uncounted.ts';
 
 /** The losses of dead letters are dated by this second of the minute of arrival, so that no comparison of the minute replaces them. */
 const lettersSecond = 15;
@@ -45,10 +46,18 @@ export type LostLetters = {
   find(): Promise<readonly OpenLetterOf[] | undefined>;
   /** Whether the last search missed letters that are not judged yet. */
   readonly isSearching: boolean;
+  /** Where in a stream the redrives of the lost letters were, if that is how they were lost: at most these messages of these sequences. */
+  redrivesIn(stream: string): readonly Stretch[];
 };
 
-/** A letter that DEADLETTER did not hold; `ends`: where the streams ended after that, so its redrive is not beyond. */
-type Missed = { readonly ends: ReadonlyMap<string, number> };
+/** Last sequences by stream. */
+type Ends = ReadonlyMap<string, number>;
+
+/**
+ * Letters that one search was the first to miss. Their redrives are beyond where the streams ended at the start of the search before, which
+ * found them in DEADLETTER, and not beyond where they ended after this one.
+ */
+type Missed = { readonly begin: Ends | undefined; readonly ends: Ends };
 
 /**
  * Items far from the base of their message have a letter under their own uid, with first and ordinal 0, and the message's record names
@@ -89,7 +98,8 @@ const readWaiting = async (
  */
 export const createLostLetters = (deps: LostLettersDependencies): LostLetters => {
   let missed = new Map<string, Missed>();
-  let lost = new Set<string>();
+  let lost = new Map<string, { readonly letter: OpenLetterOf; readonly missed: Missed }>();
+  let begin: Ends | undefined;
   /** Letters that the first search missed and that are not judged yet: an earlier process may have found them lost. */
   let undecided: Set<string> | undefined;
 
@@ -97,7 +107,16 @@ export const createLostLetters = (deps: LostLettersDependencies): LostLetters =>
     get isSearching() {
       return missed.size > 0;
     },
+    redrivesIn: (stream) => {
+      const ofStream = [...lost.values()].filter(({ letter }) => streamOfStore(letter.pipeline) === stream);
+      return [...Map.groupBy(ofStream, (each) => each.missed)].flatMap(([search, letters]) => {
+        const first = search.begin?.get(stream);
+        if (first === undefined) return [];
+        return [{ first: first + 1, last: search.ends.get(stream) ?? 0, messages: letters.length }];
+      });
+    },
     find: async () => {
+      const beginNow = await deps.readEnds();
       let waiting: ReadonlySet<string> | undefined = new Set();
       if (missed.size > 0) {
         waiting = await readWaiting(deps, new Set(missed.values()));
@@ -116,9 +135,9 @@ export const createLostLetters = (deps: LostLettersDependencies): LostLetters =>
       const isAmbiguous = ({ ordinal, pipeline, data_id, app_id }: OpenLetterOf): boolean =>
         ordinal === 0 && (far.has(pipeline) || far.has(`${pipeline} ${data_id} ${app_id}`));
       const isNew = [...missing.keys()].some((text) => !missed.has(text) && !lost.has(text));
-      const here: Missed = { ends: isNew ? await deps.readEnds() : new Map() };
+      const here: Missed = { begin, ends: isNew ? await deps.readEnds() : new Map() };
       const nowMissed = new Map<string, Missed>();
-      const nowLost = new Set<string>();
+      const nowLost: typeof lost = new Map();
       for (const [text, letter] of missing) {
         const before = missed.get(text);
         const isGone =
@@ -126,11 +145,14 @@ export const createLostLetters = (deps: LostLettersDependencies): LostLetters =>
           waiting !== undefined &&
           !waiting.has(textOfLetter(letter)) &&
           !isAmbiguous(letter);
-        if (lost.has(text) || isGone) nowLost.add(text);
+        const known = lost.get(text);
+        if (known !== undefined) nowLost.set(text, known);
+        else if (isGone) nowLost.set(text, { letter, missed: before });
         else nowMissed.set(text, before ?? here);
       }
       missed = nowMissed;
       lost = nowLost;
+      begin = beginNow;
       undecided = new Set([...(undecided ?? missed.keys())].filter((text) => missed.has(text)));
       return undecided.size > 0
         ? undefined

@@ -7,7 +7,17 @@ const keyRow = z.object({ base: z.string(), first: count });
 const lostRow = z.object({ minute_at: count, data_id: count, app_id: count, items: count, messages: count });
 
 /** A minute after the end of its publish, a message that arrived at all is in its stream. */
-const doubtfulWhere = `stream = {stream:String} AND told = 1 AND at >= now() - {seconds:UInt32} AND at < now() - 60`;
+const toldWhere = 'told = 1 AND at >= now() - {seconds:UInt32} AND at < now() - 60';
+const doubtfulWhere = `stream = {stream:String} AND ${toldWhere}`;
+
+const streamRow = z.object({ stream: z.string() });
+
+/** The streams that may have losses of this kind. Throws the Faults of ClickHouse. */
+export const readToldStreams = async (clickhouse: Clickhouse, seconds: number): Promise<Set<string>> => {
+  const sql = `SELECT DISTINCT stream FROM ${database}.ingest_doubtful WHERE ${toldWhere}`;
+  const rows = await clickhouse.rows(streamRow, sql, { params: { seconds } });
+  return new Set(rows.map(({ stream }) => stream));
+};
 
 /**
  * Messages without an answer whose senders were answered 2xx, because an earlier message seemed to have the name, and of which neither

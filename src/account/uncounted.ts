@@ -2,8 +2,7 @@ import type { HeldMessage, Published, Queue } from './compare.ts';
 import { type Difference, pipelineOf } from './difference.ts';
 
 /**
- * Finds messages that were lost in a stream and that no publisher's line has: of a receiver that was killed, of an earlier version, of a
- * redrive. The sequences of a stream have no gaps: one at or below the floor that is neither settled nor there was lost.
+ * Finds messages that were lost in a stream and that no publisher's line has: of a receiver that was killed, or of an earlier version. The sequences of a stream have no gaps: one at or below the floor that is neither settled nor there was lost.
  */
 export type Uncounted = {
   /**
@@ -28,6 +27,8 @@ export type Compared = {
   /** Messages that the comparison found lost in the stream, by minute. */
   readonly lost: ReadonlyMap<number, number>;
   readonly stuck: readonly HeldMessage[];
+  /** Where the redrives of lost dead letters were: the letters are a difference already. */
+  readonly redrives: readonly Stretch[];
 };
 
 export type UncountedDependencies = {
@@ -39,8 +40,8 @@ export type UncountedDependencies = {
   readonly now: () => number;
 };
 
-/** Sequences from one to another, both included, and what of them. */
-type Stretch = { readonly first: number; readonly last: number; readonly messages: number };
+/** Sequences from one to another, both included, and how many of them are meant. */
+export type Stretch = { readonly first: number; readonly last: number; readonly messages: number };
 
 type State = {
   /** Gaps are counted from here on. */
@@ -130,10 +131,10 @@ const countedGapsOf = ({ first, last, messages }: Stretch, { gaps }: State): num
 };
 
 /** Reports what no line explains; withdraws, the latest first, what a line explains by now. Returns the minutes that changed. */
-const report = (state: State, minute: number): Set<number> => {
+const report = (state: State, redrives: readonly Stretch[], minute: number): Set<number> => {
   const { reported, lost, origin } = state;
   const gaps = sum(state.gaps.map(({ messages }) => messages));
-  const losses = [...lost.values()];
+  const losses = [...lost.values(), ...redrives];
   // A loss whose gaps are not all counted yet explains as many messages as it has: none of them is reported. Withdrawn is what is counted.
   const inGaps = sum(losses.map((loss) => countedGapsOf(loss, state)));
   const explained = sum(
@@ -195,7 +196,7 @@ export const createUncounted = ({ countSequences, elapsed, now }: UncountedDepen
         if (messages > 0) state.gaps.push({ first, last: end, messages });
         state.origin = end;
       }
-      const changed = report(state, 60 * Math.floor(now() / 60_000) + middleSeconds);
+      const changed = report(state, compared.redrives, 60 * Math.floor(now() / 60_000) + middleSeconds);
       return [...changed].map((minute) => {
         const messages = state.reported.get(minute) ?? 0;
         if (messages === 0) state.reported.delete(minute);

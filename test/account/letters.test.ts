@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type AccountStack, startAccountStack } from '../support/account/account-stack.ts';
+import { type AccountStack, seenMsMax, startAccountStack } from '../support/account/account-stack.ts';
 import { messagesOf } from '../support/outcomes/books.ts';
 import type { Application } from '../support/stack/stack.ts';
 import { waitFor } from '../support/wait.ts';
@@ -130,5 +130,13 @@ describe('a dead letter that is gone', () => {
     expect(wrong).toEqual([]);
     await resume();
     await shows(application, { received: 6, stored: 6, dead_lettered: 0, lost: 0, adds_up: true });
+  });
+
+  // Metadata has looked for more than a minute since the last redrive was lost.
+  it('stands in one difference: its redrive is no further message that is lost', async () => {
+    await waitFor('no difference beside those of the letters', seenMsMax, async () => {
+      expect(await on.unexpected()).toEqual([]);
+      return true;
+    });
   });
 });

@@ -48,6 +48,32 @@ describe('lost dead letters', () => {
     expect(await search.find()).toBeUndefined();
   });
 
+  it('name the sequences that their redrives had, if they were lost there', async () => {
+    let end = 10;
+    let kept = new Set([letter(), letter({ base: '6' })].map(textOfOwnLetter));
+    const dependencies = {
+      readOpen: async () => [letter(), letter({ base: '6' })],
+      readKept: async () => kept,
+      readEnds: async () => new Map([['METRICS', end++]]),
+      readRedrives: async () => new Set<string>(),
+      untilRecorded: async () => undefined,
+    };
+    const search = createLostLetters(dependencies);
+    await search.find();
+    end = 15;
+    kept = new Set();
+    await search.find();
+    expect(search.redrivesIn('METRICS'), 'missed once').toEqual([]);
+    expect(await search.find()).toHaveLength(2);
+    expect(search.redrivesIn('METRICS')).toEqual([{ first: 11, last: 16, messages: 2 }]);
+    expect(search.redrivesIn('TRACES')).toEqual([]);
+    // Of letters that were gone before the first search it is not known.
+    const later = createLostLetters(dependencies);
+    await later.find();
+    expect(await later.find()).toHaveLength(2);
+    expect(later.redrivesIn('METRICS')).toEqual([]);
+  });
+
   it('are a difference of each owner and minute, less the items whose rows the store has', async () => {
     const letters = [
       letter(),

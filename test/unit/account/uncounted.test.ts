@@ -31,7 +31,14 @@ const open = () => {
       begin = 1,
     ): Promise<number> => {
       clock += 60_000;
-      const known = { heads: [], minutes: [], pending: new Set<number>(), lost: new Map(), stuck: [] };
+      const known = {
+        heads: [],
+        minutes: [],
+        pending: new Set<number>(),
+        lost: new Map(),
+        stuck: [],
+        redrives: [],
+      };
       const queue = { exists: true, begin, first: begin, last, end: last, messages: 0, floor };
       const [found, ...others] = await uncounted.find('METRICS', queue, { ...known, ...compared });
       expect(others).toEqual([]);
@@ -94,6 +101,20 @@ describe('the gaps of a stream', () => {
     expect(await look(112, line)).toBe(-8);
     expect(await look(112)).toBe(0);
     expect(await look(112)).toBe(0);
+  });
+
+  it('are not those of lost redrives, whose letters are a difference already, and no fewer elsewhere', async () => {
+    const { settle, look } = open();
+    settle(1, 100);
+    await look(100);
+    await look(104);
+    expect(await look(104)).toBe(4);
+    const redrives = [{ first: 90, last: 110, messages: 3 }];
+    expect(await look(104, { redrives })).toBe(-3);
+    settle(105, 120);
+    await look(123, { redrives });
+    expect(await look(123, { redrives }), 'beyond them').toBe(3);
+    expect(await look(123)).toBe(3);
   });
 
   it('are not hidden by losses of before the first look', async () => {
