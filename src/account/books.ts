@@ -214,7 +214,7 @@ export const readBooks = async (
     clickhouse.rows(publishedRow, publishedQuery, { params }),
     clickhouse.rows(settledRow, settledQuery, { params }),
   ]);
-  // Most messages have one owner: then the second pass over their lines would say the same.
+  // Most messages have one owner: to read their lines a second time would say the same.
   const isOneOwnerEach = settled.every(({ owners_most: owners }) => owners <= 1);
   const messages = isOneOwnerEach ? messagesOfLines(settled) : await readMessages(clickhouse, params);
   return {

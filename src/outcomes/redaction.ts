@@ -8,7 +8,7 @@ export type Redaction = {
   /** A text of at most this many bytes; `secrets` are the credentials of the request, valid or not. */
   text(text: string, bytesMax: number, secrets?: readonly string[]): string;
   /**
-   * The name that a sender gives itself, as `text`. Whatever has the form of a token is masked in it, too: a header that was set in the
+   * The name that a sender gives itself, as `text`. What has the form of a token is masked in it, too: a header that was set in the
    * wrong place may hold a token of another deployment, which nobody here knows.
    */
   name(text: string, bytesMax: number, secrets?: readonly string[]): string;
