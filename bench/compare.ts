@@ -116,12 +116,9 @@ try {
   for (let pair = 0; pair < pairs; pair++) {
     // The order changes, so that the state that one run leaves behind harms both trees alike.
     const order = pair % 2 === 0 ? [tree, root] : [root, tree];
-    const note = (each: string, figures: RunFigures): unknown =>
-      (each === tree ? before : after).push(figures);
-    if (isTogether) {
-      const both = await Promise.all(order.map(async (each) => ({ each, figures: await run(each) })));
-      for (const { each, figures } of both) note(each, figures);
-    } else for (const each of order) note(each, await run(each));
+    const runs = isTogether ? await Promise.all(order.map(run)) : [];
+    if (!isTogether) for (const each of order) runs.push(await run(each));
+    for (const [place, figures] of runs.entries()) (order[place] === tree ? before : after).push(figures);
     say(`  pair ${pair + 1} of ${pairs} is done`);
   }
   const differences = differencesOf(before, after);

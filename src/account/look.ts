@@ -93,8 +93,6 @@ class Looks {
   private found: FoundDifferences | undefined;
   /** By stream: losses whose senders were answered 2xx. */
   private readonly told = new Map<string, readonly Difference[]>();
-  /** Streams that may have such losses now. */
-  private toldStreams: ReadonlySet<string> = new Set();
   /** By stream and minute: items of owners whose rows the store has without a record. */
   private readonly byStore = new Map<string, ReadonlyMap<string, number>>();
   private storesDueAt = 0;
@@ -127,8 +125,12 @@ class Looks {
     for (const stream of streams) looks.set(stream.name, await this.lookAt(stream));
     const waitedMs = await this.untilRecorded();
     const outlines = await readOutlines(clickhouse, this.minutes.begin());
-    this.toldStreams = await readToldStreams(clickhouse, windowSeconds);
+    const toldStreams = await readToldStreams(clickhouse, windowSeconds);
     for (const [name, { queue, held, stuck }] of looks) {
+      if (queue.messages === 0) {
+        const isTold = toldStreams.has(name);
+        this.told.set(name, isTold ? await readToldLosses(clickhouse, name, windowSeconds) : []);
+      }
       const look: StreamLook = {
         queue,
         stuck: await withoutLine(clickhouse, name, stuck),
@@ -231,10 +233,6 @@ class Looks {
       if (!this.noted.has(`${stream} ${life}`)) due.add(minute);
       this.noted.add(`${stream} ${life}`);
     }
-    if (queue.messages === 0) {
-      const isTold = this.toldStreams.has(stream);
-      this.told.set(stream, isTold ? await readToldLosses(clickhouse, stream, windowSeconds) : []);
-    }
     const told = this.told.get(stream) ?? [];
     for (const { minute } of told) due.add(minute);
     const minutes = [...due];
@@ -258,9 +256,8 @@ class Looks {
     };
     const { differences, pending, lost } = compareBooks(evidence);
     const redrives = this.letters.redrivesIn(stream);
-    const inGaps = await this.uncounted.find(stream, queue, {
-      ...{ heads, minutes, pending, lost, stuck, redrives },
-    });
+    const compared = { heads, minutes, pending, lost, stuck, redrives };
+    const inGaps = await this.uncounted.find(stream, queue, compared);
     const changedAt = new Set(inGaps.map(({ minute }) => minute));
     for (const minute of minutes) this.byStore.delete(`${stream} ${minute}`);
     const withoutRecord = await readMissingRecords(clickhouse, stream, minutes);

@@ -2,7 +2,8 @@ import type { HeldMessage, Published, Queue } from './compare.ts';
 import { type Difference, pipelineOf } from './difference.ts';
 
 /**
- * Finds messages that were lost in a stream and that no publisher's line has: of a receiver that was killed, or of an earlier version. The sequences of a stream have no gaps: one at or below the floor that is neither settled nor there was lost.
+ * Finds messages that were lost in a stream and that no publisher's line has: of a receiver that was killed, or of an earlier version.
+ * The sequences of a stream have no gaps: one at or below the floor that is neither settled nor there was lost.
  */
 export type Uncounted = {
   /**

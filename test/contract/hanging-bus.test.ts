@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type PointsBatch, pointsBatch, spansBatch } from '../support/push/batches.ts';
+import { withDeadline } from '../support/stack/receiver-deadline.ts';
 import { type Stack, startStack } from '../support/stack/stack.ts';
 import { untilPaused } from '../support/stack/until-paused.ts';
 
@@ -14,7 +15,7 @@ let stack: Stack;
 beforeAll(async () => {
   stack = await startStack({
     traces: true,
-    pipelines: (_file, text) => text.replace(/deadline_ms: \d+/, `deadline_ms: ${deadlineMs}`),
+    pipelines: (_file, text) => withDeadline(text, deadlineMs),
   });
 });
 afterAll(() => stack?.stop());

@@ -13,7 +13,7 @@ import {
   pushesOfNobody,
   pushesOfOwner,
 } from '../support/push/costly-bodies.ts';
-import { withPatientReceivers } from '../support/stack/patient-receivers.ts';
+import { withDeadline } from '../support/stack/receiver-deadline.ts';
 import { type Stack, startStack } from '../support/stack/stack.ts';
 import { waitFor } from '../support/wait.ts';
 
@@ -107,7 +107,7 @@ beforeAll(async () => {
   // A quarter of its memory is the heap that the engine takes in a pod of 1 GiB; a test has no such bound of its own.
   const env = { TIDEMARK_INGRESS_TRUSTED_PROXIES: proxyAddress, NODE_OPTIONS: '--max-old-space-size=256' };
   // On a slow machine a body of 30 MiB takes longer than exporters wait: this is about the others that wait meanwhile.
-  const pipelines = (_file: string, text: string) => withPatientReceivers(text);
+  const pipelines = (_file: string, text: string) => withDeadline(text);
   stack = await startStack({ env, pipelines });
   const wide = (await stack.createReport('costly')).data_source;
   const split = (await stack.createReport('costlysplit', { is_split_measurement: true })).data_source;

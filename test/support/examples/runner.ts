@@ -1,6 +1,6 @@
 import { sendRaw } from '../otlp/client.ts';
 import { createPushClient, type PushAnswer, type PushClient } from '../push/client.ts';
-import { withPatientReceivers } from '../stack/patient-receivers.ts';
+import { withDeadline } from '../stack/receiver-deadline.ts';
 import { type Stack, startStack } from '../stack/stack.ts';
 import { untilApplied } from '../until-applied.ts';
 import type { Encoding, ExampleCase, Exchange, Outcome, Receiver } from './examples.ts';
@@ -211,7 +211,7 @@ const settled = async (stack: Stack): Promise<void> => {
 export const runExamples = async (cases: readonly ExampleCase[]): Promise<RanExamples> => {
   const stack = await startStack({
     traces: true,
-    pipelines: (_file, text) => withPatientReceivers(text),
+    pipelines: (_file, text) => withDeadline(text),
     env: { TIDEMARK_INGRESS_TRUSTED_PROXIES: '127.0.0.1', TIDEMARK_LOG_LEVEL: 'trace' },
   });
   const senderOf = (name: 'push' | 'otlp'): Sender => {

@@ -8,7 +8,7 @@ import {
   summaryColumns,
 } from '../../../src/wire/native/metric-columns.ts';
 import { spanColumns } from '../../../src/wire/native/span-columns.ts';
-import { withPatientReceivers } from '../stack/patient-receivers.ts';
+import { withDeadline } from '../stack/receiver-deadline.ts';
 import { type Application, type Stack, startStack } from '../stack/stack.ts';
 import {
   contentTypes,
@@ -102,12 +102,7 @@ export const startTraceStack = async (
     ackWaitSeconds: 30,
     pipelines: (file, text) =>
       file === 'traces.yaml' || file === 'logs.yaml' || file === 'otel_metrics.yaml'
-        ? change(
-            withPatientReceivers(text).replace(
-              'age_seconds_max: off',
-              `age_seconds_max: ${spanAgeSecondsMax}`,
-            ),
-          )
+        ? change(withDeadline(text).replace('age_seconds_max: off', `age_seconds_max: ${spanAgeSecondsMax}`))
         : text,
     env: { TIDEMARK_LOG_LEVEL: 'trace', TIDEMARK_INGRESS_TRUSTED_PROXIES: '127.0.0.1' },
   });

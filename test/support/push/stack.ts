@@ -1,4 +1,4 @@
-import { withPatientReceivers } from '../stack/patient-receivers.ts';
+import { withDeadline } from '../stack/receiver-deadline.ts';
 import { type Report, type Stack, startStack } from '../stack/stack.ts';
 import { waitFor } from '../wait.ts';
 import { createPushClient, looseJson, type PushAnswer, type PushClient, type PushRequest } from './client.ts';
@@ -40,11 +40,10 @@ export const startPushStack = async ({ deadlineMs }: { deadlineMs?: number } = {
     ackWaitSeconds: 30,
     pipelines: (file, text) =>
       file === 'metrics.yaml'
-        ? text
-            .replace('age_seconds_max: off', `age_seconds_max: ${ageMsMax / 1000}`)
-            .replace(/deadline_ms: \d+/, (own) =>
-              deadlineMs === undefined ? withPatientReceivers(own) : `deadline_ms: ${deadlineMs}`,
-            )
+        ? withDeadline(text, deadlineMs).replace(
+            'age_seconds_max: off',
+            `age_seconds_max: ${ageMsMax / 1000}`,
+          )
         : text,
     env: { TIDEMARK_LOG_LEVEL: 'trace' },
   });

@@ -5,7 +5,10 @@ import type { TokenTraffic } from '../outcomes/token-traffic.ts';
 import { waitFor } from '../wait.ts';
 import { createPushClient, type PushRequest } from './client.ts';
 
-/** Pushes of every kind: taken, refused as a whole, in part, and what is no push at all. Answers the table whose dimension holds a token, and the data id whose one sender calls itself by a token. */
+/**
+ * Pushes of every kind: taken, refused as a whole, in part, and what is no push at all. Answers the table whose dimension holds a token,
+ * and the data id whose one sender calls itself by a token.
+ */
 export const sendPushes = async ({
   stack,
   secrets,
