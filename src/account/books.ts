@@ -271,32 +271,6 @@ export const readRecorded = async (
   }));
 };
 
-const lifeRow = z.object({ life: count, minute_at: count });
-
-const silentQuery = `
-  SELECT life, toUnixTimestamp(max(minute)) AS minute_at
-  FROM
-  (
-    SELECT life, minute, at, ended FROM ${database}.ingest_published
-    WHERE stream = {stream:String} AND at >= now() - {seconds:UInt32}
-    UNION ALL
-    SELECT life, minute, at, 0 FROM ${database}.ingest_settled
-    WHERE stream = {stream:String} AND life > 0 AND at >= now() - {seconds:UInt32}
-  )
-  GROUP BY life HAVING max(ended) = 0 AND max(at) < now() - {quiet:UInt32}`;
-
-/** Lives that wrote in the last `seconds`, but nothing in the last `quietSeconds` and no last line; each with its newest minute (Unix seconds). */
-export const readSilentLives = async (
-  clickhouse: Clickhouse,
-  stream: string,
-  seconds: number,
-  quietSeconds: number,
-): Promise<Map<number, number>> => {
-  const params = { stream, seconds, quiet: quietSeconds };
-  const rows = await clickhouse.rows(lifeRow, silentQuery, { params });
-  return new Map(rows.map(({ life, minute_at }) => [life, minute_at]));
-};
-
 const numberRow = z.object({ found: count });
 
 /** The number of different sequences between these two that have a line. */

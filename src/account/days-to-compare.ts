@@ -33,17 +33,18 @@ export type SeenDay = {
   readonly pipeline: Pipeline;
   readonly owner: number;
   readonly day: number;
-  /** Rows in the store, rows and sum in the records: the same state has the same text. */
+  /** Rows in the store, and in the records. */
+  readonly stored: number;
+  readonly recorded: number;
+  /** These numbers and the sum of the records: the same state has the same text. */
   readonly state: string;
-  /** The numbers of rows differ. */
-  readonly differs: boolean;
 };
 
 const seenDay = (
   place: Pick<SeenDay, 'pipeline' | 'owner' | 'day'>,
   stored: number,
   { rows, sum }: { readonly rows: number; readonly sum: bigint },
-): SeenDay => ({ ...place, state: `${stored} ${rows} ${sum}`, differs: stored !== rows });
+): SeenDay => ({ ...place, stored, recorded: rows, state: `${stored} ${rows} ${sum}` });
 
 const none = { rows: 0, sum: 0n };
 
@@ -91,7 +92,7 @@ export const createDaysToCompare = (againMs: (day: SeenDay) => number): DaysToCo
         if (last !== undefined) kept.set(keyOf(day), last);
         const isNew = last?.state !== day.state;
         if (!isNew && nowMs - last.at < againMs(day)) continue;
-        due.push({ day, rank: isNew ? (day.differs ? 0 : 1) : 2, at: last?.at ?? 0 });
+        due.push({ day, rank: isNew ? (day.stored === day.recorded ? 1 : 0) : 2, at: last?.at ?? 0 });
       }
       known = kept;
       return due

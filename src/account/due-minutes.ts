@@ -32,8 +32,10 @@ const recentSeconds = 600;
 /** The whole window is read this often, and again at once where one of its older minutes has changed. */
 const windowEveryMs = 60_000;
 const minutesPerLook = 240;
+/** The lines of these messages are read at once. */
+const messagesPerLook = 1_000_000;
 /** Minutes with something on its way are compared again after this time, even without a change. */
-const pendingEveryMs = 30_000;
+const pendingEveryMs = 25_000;
 
 /** What each minute of the stream contains, as text. */
 const textsOf = (stream: string, outlines: readonly Outline[]): Map<number, string> => {
@@ -44,6 +46,26 @@ const textsOf = (stream: string, outlines: readonly Outline[]): Map<number, stri
     texts.set(minute, `${before} ${life}:${messages}:${items}:${sums.settledItems}:${sums.recordedItems}`);
   }
   return texts;
+};
+
+/** The messages of each minute of the stream. */
+const messagesIn = (stream: string, outlines: readonly Outline[]): Map<number, number> => {
+  const sums = new Map<number, number>();
+  for (const { stream: name, minute, messages } of outlines)
+    if (name === stream) sums.set(minute, messages + (sums.get(minute) ?? 0));
+  return sums;
+};
+
+/** As many as one look compares, the newest first: what is lost now shows before a backlog is worked off. At least one. */
+const firstOf = (minutes: readonly number[], messages: ReadonlyMap<number, number>): number[] => {
+  const taken: number[] = [];
+  let sum = 0;
+  for (const minute of minutes.toSorted((left, right) => right - left)) {
+    sum += messages.get(minute) ?? 0;
+    if (taken.length === minutesPerLook || (taken.length > 0 && sum > messagesPerLook)) break;
+    taken.push(minute);
+  }
+  return taken.toSorted((left, right) => left - right);
 };
 
 class Minutes implements DueMinutes {
@@ -101,11 +123,12 @@ class Minutes implements DueMinutes {
       }
     }
     if (this.isWhole) this.forget(stream, texts);
-    if (minutes.length > minutesPerLook) {
+    const taken = firstOf(minutes, messagesIn(stream, outlines));
+    if (taken.length < minutes.length) {
       this.isUnsettled = true;
       this.isIncomplete = true;
     }
-    return minutes.toSorted((left, right) => left - right).slice(0, minutesPerLook);
+    return taken;
   }
 
   /** Minutes before this one (Unix seconds) may be read by whole looks alone. */

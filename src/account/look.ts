@@ -13,7 +13,6 @@ import {
   readDoubtful,
   readOutlines,
   readRecorded,
-  readSilentLives,
   withoutLine,
 } from './books.ts';
 import {
@@ -31,10 +30,12 @@ import { explainLosses, type LossEvidence, mergeEqual, ownerText } from './expla
 import { type FoundDifferences, openFoundDifferences } from './found.ts';
 import { readHeldMessages } from './held-messages.ts';
 import { createLettersLook, type LettersLook } from './letters-look.ts';
+import { createLookAside, type LookAside } from './look-aside.ts';
 import { type MissingRecords, readMissingRecords } from './missing-records.ts';
 import { sumOrphans } from './orphan-sums.ts';
 import { type AccountedStream, queueOf } from './queue-state.ts';
 import { hasRefusedLines } from './refused-lines.ts';
+import { createSilentLives, readLives, type SilentLivesWatch } from './silent-lives.ts';
 import type { StoreDifference } from './store-compare.ts';
 import { addStoreFindings, mergeFindings, type StoreLook } from './store-look.ts';
 import { readToldLosses, readToldStreams } from './told-doubtful.ts';
@@ -58,15 +59,12 @@ export type LookDependencies = {
  */
 export type Look = () => Promise<number>;
 
-const quietSeconds = 60;
 /** Messages of a stream that are read one by one, to name those that wait: of a longer queue only where it lacks some. */
 const heldMax = 5_000;
 const heldOfLossMax = 100_000;
 const barrierMsMax = 60_000;
 /** Lines are written every few seconds: a closer watch only costs NATS. */
 const ledgerPollMs = 1_000;
-const storesEveryMs = 30_000;
-const silentEveryMs = 30_000;
 
 /** A stream as the look found it. */
 type StreamLook = {
@@ -84,10 +82,7 @@ class Looks {
   private readonly lacking = new Set<string>();
   private readonly uncounted: Uncounted;
   private readonly letters: LettersLook;
-  private readonly silent = new Map<
-    string,
-    { readonly at: number; readonly lives: ReadonlyMap<number, number> }
-  >();
+  private readonly silent: SilentLivesWatch;
   /** Lives whose end without a last line was compared. */
   private readonly noted = new Set<string>();
   private found: FoundDifferences | undefined;
@@ -95,13 +90,25 @@ class Looks {
   private readonly told = new Map<string, readonly Difference[]>();
   /** By stream and minute: items of owners whose rows the store has without a record. */
   private readonly byStore = new Map<string, ReadonlyMap<string, number>>();
-  private storesDueAt = 0;
+  private readonly storeLook: LookAside;
+  /** How long this look has waited for what is on its way to the stores, ms. */
+  private storesWaitedMs = 0;
   /** What the stores differ in, before the books name some of it. */
   private ofStores: readonly StoreDifference[] = [];
 
   constructor(deps: LookDependencies) {
     this.deps = deps;
     this.reader = createStreamReader(deps.bus);
+    this.storeLook = createLookAside({
+      look: () => deps.stores.look(),
+      elapsed: performance.now.bind(performance),
+      rest: (ms) => delay(ms, undefined, { signal: deps.stop }),
+    });
+    this.silent = createSilentLives(
+      (seconds) => readLives(deps.clickhouse, seconds),
+      windowSeconds,
+      performance.now.bind(performance),
+    );
     this.uncounted = createUncounted({
       countSequences: (stream, first, last) => countSequences(deps.clickhouse, stream, first, last),
       elapsed: performance.now.bind(performance),
@@ -120,6 +127,7 @@ class Looks {
     // Without ClickHouse LEDGER is not written either: a look that waited for that first would name the wrong cause, a minute late.
     await clickhouse.ping();
     this.found ??= await openFoundDifferences(clickhouse);
+    this.storesWaitedMs = 0;
     const { found } = this;
     const looks = new Map<string, Omit<StreamLook, 'stuck'> & { stuck: HeldMessage[] }>();
     for (const stream of streams) looks.set(stream.name, await this.lookAt(stream));
@@ -142,27 +150,27 @@ class Looks {
     }
     this.minutes.end();
     await this.lookAtStores(found);
-    return waitedMs + (await this.letters.look(found));
+    const lettersWaitedMs = await this.letters.look(found);
+    return waitedMs + lettersWaitedMs + this.storesWaitedMs;
   }
 
-  /** At most a fortieth of the time goes into the stores. In between, what the books name by now is taken off what was found there. */
+  /** Between two looks at the stores, what the books name by now is taken off what was found there. */
   private async lookAtStores(found: FoundDifferences): Promise<void> {
     const startedAt = performance.now();
+    const findings = await this.storeLook.take();
+    this.storesWaitedMs += performance.now() - startedAt;
     const byStore = [...this.byStore.values()];
-    if (startedAt < this.storesDueAt) {
+    if (findings === undefined) {
       if (this.ofStores.length > 0)
         await addStoreFindings(found, { differences: this.ofStores, compared: [] }, byStore);
       return;
     }
-    const findings = await this.deps.stores.look();
     this.ofStores = mergeFindings(this.ofStores, findings);
     await addStoreFindings(found, { differences: this.ofStores, compared: findings.compared }, byStore);
     await found.replace(
       ({ kind }) => kind === 'orphan',
       sumOrphans(await this.deps.findOrphans(), Date.now()),
     );
-    const tookMs = performance.now() - startedAt;
-    this.storesDueAt = performance.now() + Math.max(storesEveryMs, tookMs * 39);
   }
 
   private async lookAt(
@@ -225,7 +233,7 @@ class Looks {
     found: FoundDifferences,
   ): Promise<void> {
     const { clickhouse } = this.deps;
-    const silentLives = await this.silentOf(stream);
+    const silentLives = await this.silent.of(stream);
     const due = new Set(this.minutes.of(stream, outlines, queue.exists));
     for (const each of found.all) if (each.stream === stream && each.kind === 'stuck') due.add(each.minute);
     for (const { minute } of stuck) due.add(minute);
@@ -281,20 +289,12 @@ class Looks {
     return now.state.last_seq;
   }
 
-  /** A silent life stays silent: the question is repeated at leisure. */
-  private async silentOf(stream: string): Promise<ReadonlyMap<number, number>> {
-    const known = this.silent.get(stream);
-    const now = performance.now();
-    if (known !== undefined && now - known.at < silentEveryMs) return known.lives;
-    const lives = await readSilentLives(this.deps.clickhouse, stream, windowSeconds, quietSeconds);
-    this.silent.set(stream, { at: now, lives });
-    return lives;
-  }
-
   /** Rows of the owner that the store has without a record, less those that explain other minutes. */
   private async rowsBeyond(owner: Owner): Promise<number> {
     const { pipeline, dataId, appId } = owner;
-    let rows = await this.deps.stores.unrecorded(pipeline, dataId || appId);
+    const unrecorded = await this.deps.stores.unrecorded(pipeline, dataId || appId);
+    this.storesWaitedMs += unrecorded.waitedMs;
+    let { rows } = unrecorded;
     for (const owners of this.byStore.values()) rows -= owners.get(ownerText(owner)) ?? 0;
     return Math.max(0, rows);
   }

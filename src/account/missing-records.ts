@@ -30,7 +30,7 @@ const query = `
   GROUP BY data_id, app_id, minute`;
 
 /** Records are sought first in the minutes themselves and these before and after, where nearly all of them are. */
-const nearSeconds = 180;
+const nearSeconds = 60;
 /** A repeat writes its record again under a later minute of arrival, and a receiver's clock may be behind by this. */
 const clockSecondsMax = 3_600;
 /** The last second that DateTime holds. */

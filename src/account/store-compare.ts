@@ -81,7 +81,7 @@ type Unknown = { readonly pipeline: Pipeline; readonly owner: number; readonly w
 type Stores = { readonly known: readonly OwnerStore[]; readonly unknown: readonly Unknown[] };
 
 const roundsMax = 3;
-const pauseMs = 2_000;
+export const pauseMs = 2_000;
 
 const ownerOf = (pipeline: Pipeline, owner: number): Omit<Place, 'day'> => ({
   pipeline,
@@ -284,20 +284,21 @@ const compareOnce = async (
 
 /**
  * Compares what the records say that the stores have taken with what the stores hold, by owner and event day (architecture 10.2).
- * Days on which something is on its way are compared again, up to three times. Left out: event days whose rows or records may have
+ * Days on which something is on its way are compared again, up to `rounds` times in all. Left out: event days whose rows or records may have
  * expired, and the owners that `isLeftOut` names. Throws the Faults of ClickHouse; a QuestDB that does not answer makes its owners
  * `not_known`.
  */
 export const compareStores = async (
   targets: StoreTargets,
   filter: DayFilter = {},
+  rounds = roundsMax,
 ): Promise<StoreComparison> => {
   const { clickhouse, now = Date.now, pause = () => delay(pauseMs) } = targets;
   const recordsFrom = dayFirst(now(), await readRetentionDays(clickhouse, ledgerTables.outcomes));
   const first = await compareOnce(targets, filter, recordsFrom);
   const differences = [...first.differences];
   let { inFlight } = first;
-  for (let round = 1; round < roundsMax && inFlight.length > 0; round++) {
+  for (let round = 1; round < rounds && inFlight.length > 0; round++) {
     await pause();
     const again = new Set(inFlight.map(({ store, day }) => `${store.pipeline} ${store.owner} ${day}`));
     const isAgain = ({ pipeline, dataId, appId, day }: Place): boolean =>

@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { z } from 'zod';
 import { type Pipeline, pipelines } from '../model/signals.ts';
 import { type Clickhouse, database } from '../stores/clickhouse/client.ts';
@@ -6,14 +7,17 @@ import { type Difference, isOfStore, streamOfStore } from './difference.ts';
 import { ownerText } from './explain-losses.ts';
 import type { FoundDifferences } from './found.ts';
 import type { SettledDays, SettledOwner } from './settled-days.ts';
-import { compareStores, type StoreDifference, type StoreTargets } from './store-compare.ts';
+import { compareStores, pauseMs, type StoreDifference, type StoreTargets } from './store-compare.ts';
 
 /** Compares the stores with the records at a bounded cost: sizes of partitions first, and row by row only what they do not explain. */
 export type StoreLook = {
   /** Compares the days that have changed or differ, and in turn the others. Throws the Faults of ClickHouse. */
   look(): Promise<StoreFindings>;
   /** Rows of the last days that the store has of this owner and no record names; of the last 20 s. */
-  unrecorded(pipeline: Pipeline, owner: number): Promise<number>;
+  unrecorded(
+    pipeline: Pipeline,
+    owner: number,
+  ): Promise<{ readonly rows: number; readonly waitedMs: number }>;
 };
 
 /** An event day (days since 1970) of one owner, or of all owners of a signal (0). */
@@ -23,6 +27,8 @@ export type StoreFindings = {
   readonly differences: readonly StoreDifference[];
   /** What was compared row by row: what it had before and is not among the differences is gone. */
   readonly compared: readonly StorePlace[];
+  /** How long the look only waited for what was on its way, ms. */
+  readonly waitedMs: number;
 };
 
 const count = z.coerce.number();
@@ -53,8 +59,8 @@ const readNamedDays = async (clickhouse: Clickhouse): Promise<SettledDays> => {
 const daysPerLook = 200;
 /** More owners than these are compared together: the records of all are read once. */
 const ownersApartMax = 8;
-/** The present days are compared again soon, older ones in turn. */
-const againMs = { busy: 90_000, recent: 60_000, older: 3_600_000 };
+/** The present days are compared again soon, older ones in turn; one whose numbers agree while it is written to, seldom. */
+const againMs = { contradicting: 45_000, busy: 600_000, recent: 60_000, older: 3_600_000 };
 const cachedMs = 20_000;
 const dayMs = 86_400_000;
 
@@ -71,52 +77,87 @@ const callsOf = (days: readonly SeenDay[]): { pipeline: Pipeline; owner?: number
     return [...owners].map(([owner, each]) => ({ pipeline, owner, days: each.map(({ day }) => day) }));
   });
 
+/** The same targets, with a clock for the waits. */
+const timed = (given: StoreTargets): { readonly targets: StoreTargets; readonly waitedMs: () => number } => {
+  let waitedMs = 0;
+  const waiting = async <T>(wait: () => Promise<T>): Promise<T> => {
+    const since = performance.now();
+    const result = await wait();
+    waitedMs += performance.now() - since;
+    return result;
+  };
+  const targets: StoreTargets = {
+    ...given,
+    caughtUp: () => waiting(given.caughtUp),
+    pause: () => waiting(given.pause ?? (() => delay(pauseMs))),
+  };
+  return { targets, waitedMs: () => waitedMs };
+};
+
+/**
+ * Whether the rows of a day are to be read: it is quiet, or its numbers contradict each other while it is written to, or that went on for
+ * long. The records are read before the store: what they name must be there, and what was there at the look before must be named now.
+ */
+export const isToBeRead = (day: SeenDay, before: SeenDay | undefined, sinceComparedMs: number): boolean => {
+  if (before === undefined || before.state === day.state) return true;
+  const agrees = day.recorded <= day.stored && before.stored <= day.recorded;
+  return sinceComparedMs >= (agrees ? againMs.busy : againMs.contradicting);
+};
+
 export const createStoreLook = (targets: () => StoreTargets): StoreLook => {
   const today = (): number => Math.floor(Date.now() / dayMs);
   const toCompare = createDaysToCompare(({ day }) => (day >= today() - 1 ? againMs.recent : againMs.older));
   const cache = new Map<string, { readonly at: number; readonly rows: number }>();
-  let before = new Map<string, string>();
+  let before = new Map<string, SeenDay>();
   const comparedAt = new Map<string, number>();
 
-  /** While a day is written to, its counts differ by what is on its way: it is compared once it is quiet, and else now and then. */
-  const isQuietOrOverdue = (day: SeenDay): boolean =>
-    before.get(textOf(day)) === day.state ||
-    performance.now() - (comparedAt.get(textOf(day)) ?? Number.NEGATIVE_INFINITY) >= againMs.busy;
+  /** The days whose rows this look compares. */
+  const dueOf = (seen: readonly SeenDay[]): SeenDay[] => {
+    const now = performance.now();
+    const sinceCompared = (key: string): number => now - (comparedAt.get(key) ?? Number.NEGATIVE_INFINITY);
+    const readable = seen.filter((day) => {
+      const key = textOf(day);
+      return isToBeRead(day, before.get(key), sinceCompared(key));
+    });
+    const due = toCompare.next(readable, daysPerLook, now);
+    before = new Map(seen.map((day) => [textOf(day), day]));
+    for (const day of due) comparedAt.set(textOf(day), now);
+    for (const key of comparedAt.keys()) if (!before.has(key)) comparedAt.delete(key);
+    return due;
+  };
 
   return {
     look: async () => {
-      const now = targets();
+      const { targets: now, waitedMs } = timed(targets());
       const points = now.points.filter(({ dataId }) => !now.isLeftOut('metrics', dataId));
-      const sizes = await readStoreSizes(now.clickhouse, points);
-      const seen = seenDays(await readNamedDays(now.clickhouse), sizes);
-      const due = toCompare.next(seen.filter(isQuietOrOverdue), daysPerLook, performance.now());
-      before = new Map(seen.map((day) => [textOf(day), day.state]));
-      for (const day of due) comparedAt.set(textOf(day), performance.now());
-      for (const key of comparedAt.keys()) if (!before.has(key)) comparedAt.delete(key);
+      const named = await readNamedDays(now.clickhouse);
+      const due = dueOf(seenDays(named, await readStoreSizes(now.clickhouse, points)));
       const differences: StoreDifference[] = [];
       const inFlight = new Set<string>();
       const compared: StorePlace[] = [];
       for (const { pipeline, owner = 0, days } of callsOf(due)) {
         const filter = owner === 0 ? { pipeline, days } : { pipeline, owner, days };
-        const result = await compareStores(now, filter);
+        // What is on its way is compared again by a later look.
+        const result = await compareStores(now, filter, 1);
         for (const { day } of result.inFlight) inFlight.add(`${pipeline} ${day}`);
         differences.push(...result.differences);
         for (const day of days) compared.push({ pipeline, owner, day });
       }
       const isSettled = ({ pipeline, day }: StorePlace): boolean => !inFlight.has(`${pipeline} ${day}`);
       for (const day of due) if (isSettled(day)) toCompare.compared(day, performance.now());
-      return { differences, compared: compared.filter(isSettled) };
+      return { differences, compared: compared.filter(isSettled), waitedMs: waitedMs() };
     },
     unrecorded: async (pipeline, owner) => {
       const key = `${pipeline} ${owner}`;
       const known = cache.get(key);
-      const now = performance.now();
-      if (known !== undefined && now - known.at < cachedMs) return known.rows;
+      if (known !== undefined && performance.now() - known.at < cachedMs)
+        return { rows: known.rows, waitedMs: 0 };
       const days = [today() - 1, today(), today() + 1];
-      const { differences } = await compareStores(targets(), { pipeline, owner, days });
+      const { targets: now, waitedMs } = timed(targets());
+      const { differences } = await compareStores(now, { pipeline, owner, days });
       const rows = differences.reduce((sum, { kind, items }) => sum + (kind === 'unrecorded' ? items : 0), 0);
-      cache.set(key, { at: now, rows });
-      return rows;
+      cache.set(key, { at: performance.now(), rows });
+      return { rows, waitedMs: waitedMs() };
     },
   };
 };
@@ -134,7 +175,10 @@ const placesOf = ({ pipeline, dataId, appId, day }: StoreDifference): StorePlace
   day === undefined ? [] : [{ pipeline, owner: dataId || appId, day }];
 
 /** What differs after another look: of the days that it did not compare, what was found before stands. */
-export const mergeFindings = (before: readonly StoreDifference[], now: StoreFindings): StoreDifference[] => {
+export const mergeFindings = (
+  before: readonly StoreDifference[],
+  now: Pick<StoreFindings, 'differences' | 'compared'>,
+): StoreDifference[] => {
   const isCompared = isAmong(now.compared);
   return [...before.filter((each) => !placesOf(each).some(isCompared)), ...now.differences];
 };
@@ -145,7 +189,7 @@ export const mergeFindings = (before: readonly StoreDifference[], now: StoreFind
  */
 export const addStoreFindings = async (
   found: FoundDifferences,
-  { differences, compared }: StoreFindings,
+  { differences, compared }: Pick<StoreFindings, 'differences' | 'compared'>,
   byStore: readonly ReadonlyMap<string, number>[],
 ): Promise<void> => {
   const named = new Map<string, number>();

@@ -119,8 +119,9 @@ export const createMessageAccountReader =
 export type OpenLetterOf = MessageOfOwner &
   OpenLetter & { /** Of the arrival, Unix seconds. */ readonly minute: number };
 
+/** The index `idx_letters` knows the length. */
 const openMessages = `SELECT ${messageKeyColumns} FROM ${outcomesTable} FINAL
-  WHERE (${messageKeyColumns}) IN (SELECT ${messageKeyColumns} FROM ${outcomesTable} WHERE notEmpty(letters))
+  WHERE (${messageKeyColumns}) IN (SELECT ${messageKeyColumns} FROM ${outcomesTable} WHERE length(letters) > 0)
   GROUP BY ${messageKeyColumns} HAVING sum(outcomes['${deadLetteredOutcome}']) > 0 LIMIT {most:UInt32}`;
 
 /**

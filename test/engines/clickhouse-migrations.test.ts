@@ -61,6 +61,8 @@ const names = [
   '040_otel_metrics_histogram_quantiles_days',
   '041_otel_metrics_exponential_histogram_quantiles_days',
   '042_otel_traces_red_error',
+  '043_ingest_outcomes_indexes',
+  '044_ingest_settled_index',
 ];
 const version = names.length;
 const log = createLog('test', 'silent');

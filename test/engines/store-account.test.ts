@@ -378,7 +378,9 @@ describe('the records beside the stores', () => {
     const differing = async (): Promise<unknown[]> => {
       const seen = seenDays(await readSettledDays(clickhouse, {}), await readStoreSizes(clickhouse, [wide]));
       expect(seen.length).toBe(4);
-      return seen.filter(({ differs }) => differs).map(({ owner, day }) => [owner, today - day]);
+      return seen
+        .filter(({ stored, recorded }) => stored !== recorded)
+        .map(({ owner, day }) => [owner, today - day]);
     };
     await expect.poll(differing).toEqual([]);
     await sql.exec(`ALTER TABLE "${wide.table}" DROP PARTITION LIST '${dateOf(1)}'`);

@@ -25,7 +25,7 @@ export type AccountWatchDependencies = {
   readonly log: Log;
 };
 
-const everyMs = 15_000;
+const everyMs = 20_000;
 
 /** The work of a look takes at most this share of the time, so that long books do not keep ClickHouse busy. A wait is no work. */
 const shareMax = 0.25;

@@ -57,7 +57,7 @@ const streamsOf = ({ streams }: Pipelines) => {
 
 /** Whether the streams and LEDGER have passed, within a while, what they held at the call. */
 const createCaughtUp =
-  (bus: Bus, { accounted, ledger }: ReturnType<typeof streamsOf>) =>
+  (bus: Bus, { accounted, ledger }: ReturnType<typeof streamsOf>, signal: AbortSignal) =>
   async (): Promise<boolean> => {
     const until = performance.now() + caughtUpMsMax;
     for (const { name, consumer } of [...accounted, ledger]) {
@@ -66,7 +66,7 @@ const createCaughtUp =
         const { ackFloor, messages } = await lookAtQueue(bus, name, consumer);
         if (messages === 0 || ackFloor >= lastSequence) break;
         if (performance.now() > until) return false;
-        await delay(250);
+        await delay(250, undefined, { signal });
       }
     }
     return true;
@@ -75,9 +75,10 @@ const createCaughtUp =
 const createTargets = (
   { bus, clickhouse, instances, records }: AccountDependencies,
   streams: ReturnType<typeof streamsOf>,
+  stop: AbortSignal,
 ): (() => StoreTargets) => {
   const sqls = new Map(instances.map(({ name, sql }) => [name, sql]));
-  const caughtUp = createCaughtUp(bus, streams);
+  const caughtUp = createCaughtUp(bus, streams, stop);
   return () => ({
     clickhouse,
     points: records.tables.list().flatMap(({ id, value }) => {
@@ -103,14 +104,30 @@ const findOrphans = async (orphans: Orphans): Promise<Orphan[]> => {
   return found;
 };
 
+const lookTimeoutMs = 60_000;
+
+/**
+ * The same ClickHouse for the looks at the books: each query has one thread, so that their share of the time is one of a core, and a
+ * minute, because there may be many lines.
+ */
+const forLooks = (clickhouse: Clickhouse): Clickhouse => ({
+  ...clickhouse,
+  rows: (schema, query, options = {}) =>
+    clickhouse.rows(schema, query, {
+      timeoutMs: lookTimeoutMs,
+      ...options,
+      settings: { ...options.settings, max_threads: 1 },
+    }),
+});
+
 /** Looks at the account from now on, and shows in the metrics what it finds. */
 export const openAccount = (deps: AccountDependencies): Account => {
   const { bus, clickhouse, pipelines, metrics, log } = deps;
   const streams = streamsOf(pipelines);
-  const targets = createTargets(deps, streams);
   const stop = new AbortController();
+  const targets = createTargets(deps, streams, stop.signal);
   const look = createLook({
-    ...{ bus, clickhouse, stop: stop.signal },
+    ...{ bus, clickhouse: forLooks(clickhouse), stop: stop.signal },
     streams: streams.accounted,
     ledger: streams.ledger,
     stores: createStoreLook(targets),

@@ -35,11 +35,11 @@ describe('the days whose rows are read', () => {
   const seen = seenDays(settled, sizes);
 
   it('are those of the records and of the stores, with the numbers of both', () => {
-    expect(seen.map((day) => [...shown([day]), day.state, day.differs])).toEqual([
-      ['metrics 1 10', '3 3 6', false],
-      ['metrics 1 12', '1 0 0', true],
-      ['metrics 1 11', '0 2 5', true],
-      ['traces 0 10', '5 5 0', false],
+    expect(seen.map((day) => [...shown([day]), day.state, day.stored, day.recorded])).toEqual([
+      ['metrics 1 10', '3 3 6', 3, 3],
+      ['metrics 1 12', '1 0 0', 1, 0],
+      ['metrics 1 11', '0 2 5', 0, 2],
+      ['traces 0 10', '5 5 0', 5, 5],
     ]);
   });
 

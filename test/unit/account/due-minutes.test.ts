@@ -14,7 +14,7 @@ const outline = (minute: number, items: number): Outline => ({
   ...{ stream, life: 7, minute, messages: items, items, settledItems: items, recordedItems: items },
 });
 
-/** Looks every 15 seconds, as metadata does. */
+/** Looks every 15 seconds: metadata rests for at least that long between two. */
 const startLooks = () => {
   let elapsedMs = 0;
   const due = createDueMinutes({ now: () => startMs + elapsedMs, elapsed: () => elapsedMs });
@@ -105,5 +105,15 @@ describe('the minutes that are due', () => {
     for (let turn = 0; turn < 3; turn++) look([]);
     const compared = Array.from({ length: 8 }, (_, turn) => look([outline(present, turn)]).minutes.length);
     expect(compared.reduce((sum, each) => sum + each, 0)).toBe(3);
+  });
+
+  it('are as many as one look can read: the newest first, then the others, and one of any size', () => {
+    const look = startLooks();
+    const outlines = [outline(old, 600_000), outline(old + 60, 1_500_000), outline(present, 500_000)];
+    expect(look(outlines).minutes).toEqual([]);
+    expect(look(outlines)).toEqual({ seconds: first, minutes: [present] });
+    expect(look(outlines)).toEqual({ seconds: first, minutes: [old + 60] });
+    expect(look(outlines)).toEqual({ seconds: first, minutes: [old] });
+    expect(look(outlines)).toEqual({ seconds: recent, minutes: [] });
   });
 });

@@ -1,0 +1,60 @@
+import type { StoreFindings } from './store-look.ts';
+
+/**
+ * Looks at the stores beside the looks at the books, one at a time: a look at the stores may wait long for what is on its way, and the
+ * books must not.
+ */
+export type LookAside = {
+  /**
+   * Starts a look where one is due, gives it a moment, and returns what has ended since the last call: undefined where nothing has.
+   * Throws what that look threw.
+   */
+  take(): Promise<StoreFindings | undefined>;
+};
+
+export type LookAsideDependencies = {
+  readonly look: () => Promise<StoreFindings>;
+  /** Ms of a clock that is never set. */
+  readonly elapsed: () => number;
+  /** Resolves after this time, or rejects when the process stops. */
+  readonly rest: (ms: number) => Promise<void>;
+};
+
+const everyMs = 30_000;
+/** A look works for a fortieth of the time at most. */
+const restFactor = 39;
+/** Most looks end within this time, so that what they find need not wait for the next call. */
+const patienceMs = 5_000;
+
+export const createLookAside = ({ look, elapsed, rest }: LookAsideDependencies): LookAside => {
+  let running: Promise<void> | undefined;
+  let ended: (() => StoreFindings) | undefined;
+  let dueAt = 0;
+
+  const run = async (): Promise<void> => {
+    const startedAt = elapsed();
+    let waitedMs = 0;
+    try {
+      const findings = await look();
+      ({ waitedMs } = findings);
+      ended = () => findings;
+    } catch (error) {
+      ended = () => {
+        throw error;
+      };
+    }
+    const now = elapsed();
+    dueAt = now + Math.max(everyMs, (now - startedAt - waitedMs) * restFactor);
+    running = undefined;
+  };
+
+  return {
+    take: async () => {
+      if (running === undefined && ended === undefined && elapsed() >= dueAt) running = run();
+      if (running !== undefined) await Promise.race([running, rest(patienceMs)]);
+      const take = ended;
+      ended = undefined;
+      return take?.();
+    },
+  };
+};

@@ -1,0 +1,87 @@
+import { z } from 'zod';
+import { type Clickhouse, database } from '../stores/clickhouse/client.ts';
+
+/** Lives of a stream that have fallen silent, each with its newest minute (Unix seconds). */
+export type SilentLives = ReadonlyMap<number, number>;
+
+/** A life that wrote lines of late. */
+export type SeenLife = {
+  readonly stream: string;
+  readonly life: number;
+  /** The newest minute of its lines, Unix seconds. */
+  readonly minute: number;
+  /** It wrote nothing for a while, and no last line. */
+  readonly isSilent: boolean;
+};
+
+const count = z.coerce.number();
+const lifeRow = z.object({ stream: z.string(), life: count, minute_at: count, is_silent: count });
+
+const query = `
+  SELECT stream, life, toUnixTimestamp(max(minute)) AS minute_at, max(ended) = 0 AND max(at) < now() - {quiet:UInt32} AS is_silent
+  FROM
+  (
+    SELECT stream, life, minute, at, ended FROM ${database}.ingest_published
+    WHERE at >= now() - {published:UInt32}
+    UNION ALL
+    SELECT stream, life, minute, at, 0 FROM ${database}.ingest_settled
+    WHERE life > 0 AND at >= now() - {settled:UInt32}
+  )
+  GROUP BY stream, life`;
+
+/** After this time without a line and without a last one, a life is silent. */
+const quietSeconds = 60;
+
+/** The lives with lines of the publishers in the last `published` seconds, or of the settlers in the last `settled`. Throws the Faults of ClickHouse. */
+export const readLives = async (
+  clickhouse: Clickhouse,
+  seconds: { readonly published: number; readonly settled: number },
+): Promise<SeenLife[]> => {
+  const params = { ...seconds, quiet: quietSeconds };
+  const rows = await clickhouse.rows(lifeRow, query, { params });
+  return rows.map(({ minute_at: minute, is_silent, ...each }) => ({
+    ...each,
+    minute,
+    isSilent: is_silent === 1,
+  }));
+};
+
+/** Knows the lives that have fallen silent. */
+export type SilentLivesWatch = {
+  /** Those of a stream. Asks ClickHouse twice a minute at most, because a silent life stays silent. Throws its Faults. */
+  of(stream: string): Promise<SilentLives>;
+};
+
+const everyMs = 30_000;
+/** A line of the settlers shows that its life is at work, which that of a few minutes ago does not: there are many of them. */
+const settledSeconds = 600;
+
+/** `windowSeconds`: how far back lines are compared. `elapsed`: ms of a clock that is never set. */
+export const createSilentLives = (
+  read: (seconds: { readonly published: number; readonly settled: number }) => Promise<readonly SeenLife[]>,
+  windowSeconds: number,
+  elapsed: () => number,
+): SilentLivesWatch => {
+  const silent = new Map<string, Map<number, number>>();
+  let readAt: number | undefined;
+
+  const note = ({ stream, life, minute, isSilent }: SeenLife): void => {
+    const lives = silent.get(stream) ?? new Map<number, number>();
+    silent.set(stream, lives);
+    if (isSilent) lives.set(life, minute);
+    else lives.delete(life);
+  };
+
+  return {
+    of: async (stream) => {
+      const now = elapsed();
+      if (readAt === undefined || now - readAt >= everyMs) {
+        // At first all lines that are compared; later on what fell silent before is remembered.
+        const settled = readAt === undefined ? windowSeconds : settledSeconds;
+        for (const life of await read({ published: windowSeconds, settled })) note(life);
+        readAt = now;
+      }
+      return silent.get(stream) ?? new Map();
+    },
+  };
+};

@@ -1,0 +1,85 @@
+import { describe, expect, it } from 'vitest';
+import { createLookAside } from '../../../src/account/look-aside.ts';
+import type { StoreFindings } from '../../../src/account/store-look.ts';
+
+/** A look that ends at a call, under a clock and a patience of our own. */
+const aside = () => {
+  let elapsedMs = 0;
+  let endPatience = (): void => undefined;
+  const begun: PromiseWithResolvers<StoreFindings>[] = [];
+  const looks = createLookAside({
+    look: () => {
+      const look = Promise.withResolvers<StoreFindings>();
+      begun.push(look);
+      return look.promise;
+    },
+    elapsed: () => elapsedMs,
+    rest: () =>
+      new Promise((done) => {
+        endPatience = done;
+      }),
+  });
+  const findings = (waitedMs: number): StoreFindings => ({ differences: [], compared: [], waitedMs });
+  return {
+    take: looks.take,
+    impatient: () => {
+      const taken = looks.take();
+      endPatience();
+      return taken;
+    },
+    begun,
+    pass: (ms: number) => {
+      elapsedMs += ms;
+    },
+    end: (waitedMs = 0) => begun.at(-1)?.resolve(findings(waitedMs)),
+    fail: (error: Error) => begun.at(-1)?.reject(error),
+  };
+};
+
+describe('a look at the stores', () => {
+  it('that ends at once is taken up by the call that began it, and the next one comes after half a minute', async () => {
+    const looks = aside();
+    const first = looks.take();
+    looks.end();
+    expect(await first).toMatchObject({ compared: [] });
+    looks.pass(29_999);
+    expect(await looks.take()).toBeUndefined();
+    expect(looks.begun).toHaveLength(1);
+    looks.pass(1);
+    const second = looks.take();
+    looks.end();
+    expect(await second).toBeDefined();
+  });
+
+  it('that takes long holds no call up, is the only one, and is taken up once', async () => {
+    const looks = aside();
+    expect(await looks.impatient()).toBeUndefined();
+    looks.pass(60_000);
+    expect(await looks.impatient()).toBeUndefined();
+    expect(looks.begun).toHaveLength(1);
+    looks.end(59_000);
+    expect(await looks.take()).toMatchObject({ waitedMs: 59_000 });
+    expect(await looks.take()).toBeUndefined();
+  });
+
+  it('rests for 39 times its work, to which its waits do not belong', async () => {
+    const looks = aside();
+    const first = looks.take();
+    looks.pass(12_000);
+    looks.end(10_000);
+    await first;
+    looks.pass(77_999);
+    expect(await looks.take()).toBeUndefined();
+    looks.pass(1);
+    void looks.impatient();
+    expect(looks.begun).toHaveLength(2);
+  });
+
+  it('that fails fails the call that takes it up, and no other', async () => {
+    const looks = aside();
+    const first = looks.take();
+    looks.fail(new Error('no ClickHouse'));
+    await expect(first).rejects.toThrow('no ClickHouse');
+    expect(await looks.take()).toBeUndefined();
+  });
+});

@@ -1,0 +1,61 @@
+import { describe, expect, it } from 'vitest';
+import { createSilentLives, type SeenLife } from '../../../src/account/silent-lives.ts';
+
+const life = (number: number, isSilent: boolean, stream = 'METRICS'): SeenLife => ({
+  ...{ stream, life: number, minute: 60 * number, isSilent },
+});
+
+/** What ClickHouse answers, call by call, and what it was asked. */
+const watch = (...answers: SeenLife[][]) => {
+  let elapsedMs = 0;
+  const asked: object[] = [];
+  const lives = createSilentLives(
+    async (seconds) => {
+      asked.push(seconds);
+      return answers[asked.length - 1] ?? [];
+    },
+    7_200,
+    () => elapsedMs,
+  );
+  const of = async (stream = 'METRICS') => [...(await lives.of(stream))];
+  return { of, asked, pass: (ms: number) => (elapsedMs += ms) };
+};
+
+describe('lives that have fallen silent', () => {
+  it('cost one query for all streams twice a minute, after the first time over the lines of the last minutes', async () => {
+    const lives = watch([life(1, true), life(2, false), life(3, true, 'TRACES')], []);
+    expect([await lives.of(), await lives.of('TRACES'), await lives.of('LOGS')]).toEqual([
+      [[1, 60]],
+      [[3, 180]],
+      [],
+    ]);
+    lives.pass(29_999);
+    await lives.of();
+    expect(lives.asked).toEqual([{ published: 7_200, settled: 7_200 }]);
+    lives.pass(1);
+    await lives.of();
+    expect(lives.asked[1]).toEqual({ published: 7_200, settled: 600 });
+  });
+
+  it('stay silent when their lines are older than what is read, and are so no more once they write again', async () => {
+    const lives = watch([life(1, true), life(2, true)], [life(2, true)], [life(1, false)]);
+    await lives.of();
+    lives.pass(30_000);
+    expect(await lives.of()).toEqual([
+      [1, 60],
+      [2, 120],
+    ]);
+    lives.pass(30_000);
+    expect(await lives.of()).toEqual([[2, 120]]);
+  });
+
+  it('are read again after a failure', async () => {
+    const lives = createSilentLives(
+      () => Promise.reject(new Error('no ClickHouse')),
+      7_200,
+      () => 0,
+    );
+    await expect(lives.of('METRICS')).rejects.toThrow('no ClickHouse');
+    await expect(lives.of('METRICS')).rejects.toThrow('no ClickHouse');
+  });
+});
