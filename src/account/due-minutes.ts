@@ -34,34 +34,33 @@ const windowEveryMs = 60_000;
 const minutesPerLook = 240;
 /** The lines of these messages are read at once. */
 const messagesPerLook = 1_000_000;
+/** Lines are in ClickHouse after this time, unless something is late. */
+const lineSeconds = 15;
 /** Minutes with something on its way are compared again after this time, even without a change. */
 const pendingEveryMs = 25_000;
 
-/** What each minute of the stream contains, as text. */
-const textsOf = (stream: string, outlines: readonly Outline[]): Map<number, string> => {
-  const texts = new Map<number, string>();
-  for (const { stream: name, minute, life, messages, items, ...sums } of outlines) {
-    if (name !== stream) continue;
-    const before = texts.get(minute) ?? '';
-    texts.set(minute, `${before} ${life}:${messages}:${items}:${sums.settledItems}:${sums.recordedItems}`);
-  }
-  return texts;
-};
+/** A minute of a stream, as the outlines of its lives have it. */
+type SeenMinute = { text: string; messages: number; isCovered: boolean };
 
-/** The messages of each minute of the stream. */
-const messagesIn = (stream: string, outlines: readonly Outline[]): Map<number, number> => {
-  const sums = new Map<number, number>();
-  for (const { stream: name, minute, messages } of outlines)
-    if (name === stream) sums.set(minute, messages + (sums.get(minute) ?? 0));
-  return sums;
+const seenMinutes = (stream: string, outlines: readonly Outline[]): Map<number, SeenMinute> => {
+  const seen = new Map<number, SeenMinute>();
+  for (const { stream: name, minute, life, messages, items, settledItems, recordedItems } of outlines) {
+    if (name !== stream) continue;
+    const lives = seen.get(minute) ?? { text: '', messages: 0, isCovered: true };
+    seen.set(minute, lives);
+    lives.text += ` ${life}:${messages}:${items}:${settledItems}:${recordedItems}`;
+    lives.messages += messages;
+    lives.isCovered &&= settledItems >= items;
+  }
+  return seen;
 };
 
 /** As many as one look compares, the newest first: what is lost now shows before a backlog is worked off. At least one. */
-const firstOf = (minutes: readonly number[], messages: ReadonlyMap<number, number>): number[] => {
+const firstOf = (minutes: readonly number[], seen: ReadonlyMap<number, SeenMinute>): number[] => {
   const taken: number[] = [];
   let sum = 0;
   for (const minute of minutes.toSorted((left, right) => right - left)) {
-    sum += messages.get(minute) ?? 0;
+    sum += seen.get(minute)?.messages ?? 0;
     if (taken.length === minutesPerLook || (taken.length > 0 && sum > messagesPerLook)) break;
     taken.push(minute);
   }
@@ -105,9 +104,9 @@ class Minutes implements DueMinutes {
     if (this.existed.get(stream) !== exists) this.isUnsettled = true;
     this.existed.set(stream, exists);
     const oldBefore = this.oldBefore();
-    const texts = textsOf(stream, outlines);
+    const seen = seenMinutes(stream, outlines);
     const minutes: number[] = [];
-    for (const [minute, lives] of texts) {
+    for (const [minute, { text: lives, isCovered }] of seen) {
       const key = `${stream} ${minute}`;
       const text = `${lives} ${exists}`;
       const state = this.minutes.get(key) ?? { seen: '', compared: '', comparedAt: 0, isPending: false };
@@ -116,14 +115,16 @@ class Minutes implements DueMinutes {
       state.seen = text;
       const isChanged = state.compared !== text;
       const isOverdue = now - state.comparedAt > pendingEveryMs;
-      if (isQuiet ? isChanged || state.isPending : isChanged && isOverdue) minutes.push(minute);
+      // While a minute goes on, what is settled of it covers what is counted, unless something is lost or late.
+      const isWorth = isChanged && isOverdue && (!isCovered || this.isOver(minute));
+      if (isQuiet ? isChanged || state.isPending : isWorth) minutes.push(minute);
       else if (isChanged && minute < oldBefore) {
         this.isUnsettled = true;
         this.isIncomplete ||= state.compared === '';
       }
     }
-    if (this.isWhole) this.forget(stream, texts);
-    const taken = firstOf(minutes, messagesIn(stream, outlines));
+    if (this.isWhole) this.forget(stream, seen);
+    const taken = firstOf(minutes, seen);
     if (taken.length < minutes.length) {
       this.isUnsettled = true;
       this.isIncomplete = true;
@@ -136,10 +137,15 @@ class Minutes implements DueMinutes {
     return this.options.now() / 1000 - recentSeconds;
   }
 
+  /** Whether the lines of this minute (Unix seconds) have come, by the clock of this process. */
+  private isOver(minute: number): boolean {
+    return this.options.now() / 1000 >= minute + 60 + lineSeconds;
+  }
+
   /** What left the window is not compared again, so nothing of it is remembered. */
-  private forget(stream: string, texts: ReadonlyMap<number, string>): void {
+  private forget(stream: string, seen: ReadonlyMap<number, SeenMinute>): void {
     for (const key of this.minutes.keys())
-      if (key.startsWith(`${stream} `) && !texts.has(Number(key.slice(stream.length + 1))))
+      if (key.startsWith(`${stream} `) && !seen.has(Number(key.slice(stream.length + 1))))
         this.minutes.delete(key);
   }
 

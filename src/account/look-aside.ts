@@ -7,7 +7,7 @@ import type { StoreFindings } from './store-look.ts';
 export type LookAside = {
   /**
    * Starts a look where one is due, gives it a moment, and returns what has ended since the last call: undefined where nothing has.
-   * Throws what that look threw.
+   * After one that failed it throws the same at each call, until one succeeds.
    */
   take(): Promise<StoreFindings | undefined>;
 };
@@ -28,23 +28,20 @@ const patienceMs = 5_000;
 
 export const createLookAside = ({ look, elapsed, rest }: LookAsideDependencies): LookAside => {
   let running: Promise<void> | undefined;
-  let ended: (() => StoreFindings) | undefined;
+  let ended: StoreFindings | undefined;
+  let failure: { readonly error: unknown } | undefined;
   let dueAt = 0;
 
   const run = async (): Promise<void> => {
     const startedAt = elapsed();
-    let waitedMs = 0;
     try {
-      const findings = await look();
-      ({ waitedMs } = findings);
-      ended = () => findings;
+      ended = await look();
+      failure = undefined;
+      const workMs = elapsed() - startedAt - ended.waitedMs;
+      dueAt = elapsed() + Math.max(everyMs, workMs * restFactor);
     } catch (error) {
-      ended = () => {
-        throw error;
-      };
+      failure = { error };
     }
-    const now = elapsed();
-    dueAt = now + Math.max(everyMs, (now - startedAt - waitedMs) * restFactor);
     running = undefined;
   };
 
@@ -52,9 +49,10 @@ export const createLookAside = ({ look, elapsed, rest }: LookAsideDependencies):
     take: async () => {
       if (running === undefined && ended === undefined && elapsed() >= dueAt) running = run();
       if (running !== undefined) await Promise.race([running, rest(patienceMs)]);
-      const take = ended;
+      if (failure !== undefined) throw failure.error;
+      const findings = ended;
       ended = undefined;
-      return take?.();
+      return findings;
     },
   };
 };

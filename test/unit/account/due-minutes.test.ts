@@ -9,9 +9,16 @@ const recent = 600;
 const stream = 'METRICS';
 const old = startMs / 1000 - 3_600;
 const present = startMs / 1000;
+const later = present + 600;
 
 const outline = (minute: number, items: number): Outline => ({
   ...{ stream, life: 7, minute, messages: items, items, settledItems: items, recordedItems: items },
+});
+
+/** Not all that is counted is settled. */
+const short = (minute: number, items: number, settledItems: number): Outline => ({
+  ...outline(minute, items),
+  settledItems,
 });
 
 /** Looks every 15 seconds: metadata rests for at least that long between two. */
@@ -50,7 +57,7 @@ describe('the minutes that are due', () => {
   it('are not those of two days for as long as an old one goes on changing', () => {
     const look = startLooks();
     const windows = Array.from({ length: 6 }, (_, turn) => look([outline(old, turn)]).seconds);
-    expect(windows).toEqual([first, first, first, first, recent, whole]);
+    expect(windows).toEqual([first, first, first, recent, whole, recent]);
   });
 
   it('are read in a window of minutes, and each minute of time in the whole one', () => {
@@ -88,7 +95,6 @@ describe('the minutes that are due', () => {
     const look = startLooks();
     for (let turn = 0; turn < 2; turn++) look([outline(old, 5)]);
     expect(look([], { exists: false }).seconds).toBe(recent);
-    look([outline(old, 5)], { exists: false });
     expect(look([outline(old, 5)], { exists: false })).toEqual({ seconds: whole, minutes: [old] });
   });
 
@@ -100,11 +106,22 @@ describe('the minutes that are due', () => {
     expect(look([outline(old, 4)])).toEqual({ seconds: whole, minutes: [old] });
   });
 
-  it('are, of a minute that goes on changing, compared twice a minute of time', () => {
+  it('are not one that goes on while what is settled covers what is counted, and are it once its lines have come', () => {
     const look = startLooks();
     for (let turn = 0; turn < 3; turn++) look([]);
-    const compared = Array.from({ length: 8 }, (_, turn) => look([outline(present, turn)]).minutes.length);
-    expect(compared.reduce((sum, each) => sum + each, 0)).toBe(3);
+    const compared = Array.from({ length: 6 }, (_, turn) => look([outline(present, turn)]).minutes.length);
+    // The looks after 45, 60 and 75 seconds, and so on.
+    expect(compared).toEqual([0, 0, 1, 0, 1, 0]);
+  });
+
+  it('are, of a minute that goes on and of which not all is settled, compared twice a minute of time', () => {
+    const look = startLooks();
+    for (let turn = 0; turn < 3; turn++) look([]);
+    const compared = Array.from(
+      { length: 8 },
+      (_, turn) => look([short(later, turn + 1, turn)]).minutes.length,
+    );
+    expect(compared).toEqual([1, 0, 1, 0, 1, 0, 1, 0]);
   });
 
   it('are as many as one look can read: the newest first, then the others, and one of any size', () => {

@@ -75,11 +75,16 @@ describe('a look at the stores', () => {
     expect(looks.begun).toHaveLength(2);
   });
 
-  it('that fails fails the call that takes it up, and no other', async () => {
+  it('that fails fails this call and the next ones, and each of them tries again, until one succeeds', async () => {
     const looks = aside();
     const first = looks.take();
-    looks.fail(new Error('no ClickHouse'));
-    await expect(first).rejects.toThrow('no ClickHouse');
+    looks.fail(new Error('no QuestDB'));
+    await expect(first).rejects.toThrow('no QuestDB');
+    await expect(looks.impatient()).rejects.toThrow('no QuestDB');
+    expect(looks.begun).toHaveLength(2);
+    const third = looks.take();
+    looks.end();
+    expect(await third).toMatchObject({ compared: [] });
     expect(await looks.take()).toBeUndefined();
   });
 });
