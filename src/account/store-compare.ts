@@ -81,7 +81,9 @@ type Unknown = { readonly pipeline: Pipeline; readonly owner: number; readonly w
 type Stores = { readonly known: readonly OwnerStore[]; readonly unknown: readonly Unknown[] };
 
 const roundsMax = 3;
-export const pauseMs = 2_000;
+const pauseMs = 2_000;
+/** Between two rounds, where the targets name no other. */
+export const usualPause = (): Promise<void> => delay(pauseMs);
 
 const ownerOf = (pipeline: Pipeline, owner: number): Omit<Place, 'day'> => ({
   pipeline,
@@ -293,7 +295,7 @@ export const compareStores = async (
   filter: DayFilter = {},
   rounds = roundsMax,
 ): Promise<StoreComparison> => {
-  const { clickhouse, now = Date.now, pause = () => delay(pauseMs) } = targets;
+  const { clickhouse, now = Date.now, pause = usualPause } = targets;
   const recordsFrom = dayFirst(now(), await readRetentionDays(clickhouse, ledgerTables.outcomes));
   const first = await compareOnce(targets, filter, recordsFrom);
   const differences = [...first.differences];

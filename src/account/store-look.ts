@@ -1,4 +1,3 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import { z } from 'zod';
 import { type Pipeline, pipelines } from '../model/signals.ts';
 import { type Clickhouse, database } from '../stores/clickhouse/client.ts';
@@ -7,7 +6,7 @@ import { type Difference, isOfStore, streamOfStore } from './difference.ts';
 import { ownerText } from './explain-losses.ts';
 import type { FoundDifferences } from './found.ts';
 import type { SettledDays, SettledOwner } from './settled-days.ts';
-import { compareStores, pauseMs, type StoreDifference, type StoreTargets } from './store-compare.ts';
+import { compareStores, type StoreDifference, type StoreTargets, usualPause } from './store-compare.ts';
 
 /** Compares the stores with the records at a bounded cost: sizes of partitions first, and row by row only what they do not explain. */
 export type StoreLook = {
@@ -23,10 +22,14 @@ export type StoreLook = {
 /** An event day (days since 1970) of one owner, or of all owners of a signal (0). */
 export type StorePlace = { readonly pipeline: Pipeline; readonly owner: number; readonly day: number };
 
-export type StoreFindings = {
+/** What differs, and where it was looked for. */
+export type Compared = {
   readonly differences: readonly StoreDifference[];
   /** What was compared row by row: what it had before and is not among the differences is gone. */
   readonly compared: readonly StorePlace[];
+};
+
+export type StoreFindings = Compared & {
   /** How long the look only waited for what was on its way, ms. */
   readonly waitedMs: number;
 };
@@ -89,7 +92,7 @@ const timed = (given: StoreTargets): { readonly targets: StoreTargets; readonly 
   const targets: StoreTargets = {
     ...given,
     caughtUp: () => waiting(given.caughtUp),
-    pause: () => waiting(given.pause ?? (() => delay(pauseMs))),
+    pause: () => waiting(given.pause ?? usualPause),
   };
   return { targets, waitedMs: () => waitedMs };
 };
@@ -175,10 +178,7 @@ const placesOf = ({ pipeline, dataId, appId, day }: StoreDifference): StorePlace
   day === undefined ? [] : [{ pipeline, owner: dataId || appId, day }];
 
 /** What differs after another look: of the days that it did not compare, what was found before stands. */
-export const mergeFindings = (
-  before: readonly StoreDifference[],
-  now: Pick<StoreFindings, 'differences' | 'compared'>,
-): StoreDifference[] => {
+export const mergeFindings = (before: readonly StoreDifference[], now: Compared): StoreDifference[] => {
   const isCompared = isAmong(now.compared);
   return [...before.filter((each) => !placesOf(each).some(isCompared)), ...now.differences];
 };
@@ -189,7 +189,7 @@ export const mergeFindings = (
  */
 export const addStoreFindings = async (
   found: FoundDifferences,
-  { differences, compared }: Pick<StoreFindings, 'differences' | 'compared'>,
+  { differences, compared }: Compared,
   byStore: readonly ReadonlyMap<string, number>[],
 ): Promise<void> => {
   const named = new Map<string, number>();
