@@ -47,8 +47,8 @@ const look = (
   });
 
 describe('the looks at the account', () => {
-  it('rest for fifteen seconds', async () => {
-    expect((await look(1_000, 40_000)).beginsMs).toEqual([0, 16_000, 32_000]);
+  it('rest for twenty seconds', async () => {
+    expect((await look(1_000, 42_000)).beginsMs).toEqual([0, 21_000, 42_000]);
   });
 
   it('that are long rest four times as long as they took', async () => {
@@ -56,8 +56,8 @@ describe('the looks at the account', () => {
   });
 
   it('that waited for LEDGER rest as if they had not, so that a loss meanwhile shows soon after it', async () => {
-    const { beginsMs } = await look(46_000, 122_000, Number.POSITIVE_INFINITY, 45_000);
-    expect(beginsMs).toEqual([0, 61_000, 122_000]);
+    const { beginsMs } = await look(46_000, 132_000, Number.POSITIVE_INFINITY, 45_000);
+    expect(beginsMs).toEqual([0, 66_000, 132_000]);
   });
 
   it('that fail are repeated within half a minute, however long they waited', async () => {
@@ -65,10 +65,10 @@ describe('the looks at the account', () => {
   });
 
   it('make it not known after three failures in a row, since the first of them', async () => {
-    const { beginsMs, states } = await look(1_000, 64_000, 30_000);
-    expect(beginsMs).toEqual([0, 16_000, 32_000, 48_000, 64_000]);
+    const { beginsMs, states } = await look(1_000, 84_000, 30_000);
+    expect(beginsMs).toEqual([0, 21_000, 42_000, 63_000, 84_000]);
     const known = { notKnownSince: undefined, why: undefined };
-    const notKnown = { notKnownSince: start + 32_000, why: behind.message };
+    const notKnown = { notKnownSince: start + 42_000, why: behind.message };
     expect(states.slice(1)).toEqual([known, known, known, notKnown]);
   });
 });
