@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { type Pipeline, streamOfPipeline } from '../model/signals.ts';
+import type { Pipeline } from '../model/signals.ts';
 import { type Clickhouse, database } from '../stores/clickhouse/client.ts';
 import type { Published, Settled, SettledMessages } from './compare.ts';
 
@@ -10,75 +10,9 @@ export type Books = {
   readonly messages: readonly SettledMessages[];
 };
 
-/** One life in one minute of a stream, as far as both books have it; without regard to doubled rows. */
-export type Outline = {
-  readonly stream: string;
-  readonly life: number;
-  /** Unix seconds. */
-  readonly minute: number;
-  readonly messages: number;
-  readonly items: number;
-  /** Sum over the settled rows, doubled ones included. */
-  readonly settledItems: number;
-  /** The same of the records of the signal that arrived in this minute, whichever life published them. */
-  readonly recordedItems: number;
-};
-
 const count = z.coerce.number();
 
-const outlineRow = z.object({
-  stream: z.string(),
-  life: count,
-  minute_at: count,
-  messages: count,
-  items: count,
-  settled_items: count,
-  recorded_items: count,
-});
-
-/**
- * Lines are cumulative and written again whenever they change, so `at`, the clock of ClickHouse, tells which minutes had traffic;
- * the minutes themselves come from the clocks of the receivers.
- */
-const outlineQuery = `
-  SELECT stream, life, toUnixTimestamp(minute) AS minute_at, messages, items, settled_items, recorded_items
-  FROM
-  (
-  SELECT stream, life, minute,
-    sum(messages) AS messages, sum(items) AS items, sum(settled_items) AS settled_items
-  FROM
-  (
-    SELECT stream, life, minute, if(data_id = 0 AND app_id = 0, argMax(messages, version), 0) AS messages,
-      argMax(items, version) AS items, 0 AS settled_items
-    FROM ${database}.ingest_published
-    WHERE at >= now() - {seconds:UInt32}
-    GROUP BY stream, life, minute, data_id, app_id
-    UNION ALL
-    SELECT stream, life, minute, 0, 0, sum(items)
-    FROM ${database}.ingest_settled
-    WHERE life > 0 AND redrive = 0 AND (stream, life, minute) IN
-      (SELECT stream, life, minute FROM ${database}.ingest_published WHERE at >= now() - {seconds:UInt32})
-    GROUP BY stream, life, minute
-  )
-  GROUP BY stream, life, minute
-  ) AS lives
-  LEFT JOIN
-  (
-    SELECT ${streamOfPipeline} AS stream, minute, sum(received) AS recorded_items
-    FROM ${database}.ingest_outcomes
-    WHERE redrive = 0 AND minute IN (SELECT minute FROM ${database}.ingest_published WHERE at >= now() - {seconds:UInt32})
-    GROUP BY stream, minute
-  ) AS records USING (stream, minute)`;
-
-/** What both books say of the lives and minutes whose lines were written in the last `seconds`. Throws the Faults of ClickHouse. */
-export const readOutlines = async (clickhouse: Clickhouse, seconds: number): Promise<Outline[]> => {
-  const rows = await clickhouse.rows(outlineRow, outlineQuery, { params: { seconds } });
-  return rows.map(({ minute_at: minute, settled_items, recorded_items, ...outline }) => ({
-    ...{ ...outline, minute, settledItems: settled_items, recordedItems: recorded_items },
-  }));
-};
-
-const listed = 'minute IN (SELECT toDateTime(arrayJoin({minutes:Array(UInt32)})))';
+const listed = "minute IN {minutes:Array(DateTime('UTC'))}";
 
 const publishedRow = z.object({
   life: count,
@@ -89,59 +23,46 @@ const publishedRow = z.object({
   items: count,
   sequence_first: count,
   sequence_last: count,
-  reach: count,
+  closed: count,
 });
+
+const publishedQuery = `
+  SELECT life, toUnixTimestamp(minute) AS minute_at, data_id, app_id, argMax(lines.messages, version) AS messages,
+    argMax(lines.items, version) AS items, argMax(lines.sequence_first, version) AS sequence_first,
+    argMax(lines.sequence_last, version) AS sequence_last, max(lines.closed) AS closed
+  FROM ${database}.ingest_published AS lines
+  WHERE stream = {stream:String} AND ${listed}
+  GROUP BY life, minute, data_id, app_id`;
+
+const lifeRow = z.object({ life: count, closed: count });
 
 /**
  * How far the lines of each life reach in the stream: its last line says it, which is no older than its lines of the minutes. The day before
  * leaves room for clocks.
  */
-const closedOfLives = `
-    SELECT life, max(closed) AS closed FROM ${database}.ingest_published
-    WHERE stream = {stream:String} AND data_id = 0 AND app_id = 0
-      AND at >= least(now(), toDateTime(arrayMin({minutes:Array(UInt32)}))) - INTERVAL 1 DAY
-    GROUP BY life`;
+const livesQuery = `
+  SELECT life, max(lines.closed) AS closed FROM ${database}.ingest_published AS lines
+  WHERE stream = {stream:String} AND data_id = 0 AND app_id = 0
+    AND at >= least(now(), arrayMin({minutes:Array(DateTime('UTC'))})) - INTERVAL 1 DAY
+  GROUP BY life`;
 
-const publishedQuery = `
-  SELECT life, toUnixTimestamp(minute) AS minute_at, data_id, app_id, lines.messages AS messages, lines.items AS items,
-    lines.sequence_first AS sequence_first, lines.sequence_last AS sequence_last,
-    greatest(lives.closed, lines.closed) AS reach
-  FROM
-  (
-    SELECT life, minute, data_id, app_id, argMax(messages, version) AS messages, argMax(items, version) AS items,
-      argMax(sequence_first, version) AS sequence_first, argMax(sequence_last, version) AS sequence_last,
-      max(closed) AS closed
-    FROM ${database}.ingest_published
-    WHERE stream = {stream:String} AND ${listed}
-    GROUP BY life, minute, data_id, app_id
-  ) AS lines
-  LEFT JOIN (${closedOfLives}) AS lives USING (life)`;
+/** How far the lines of a life reach, and those of an owner in a minute where only that line arrived. */
+const reach = `greatest(transform(life, {lives:Array(UInt32)}, {closed:Array(UInt64)}, toUInt64(0)),
+    arrayElement({own_closed:Array(UInt64)}, 1 + indexOf({own_lines:Array(String)},
+      concat(toString(life), ' ', toString(toUnixTimestamp(minute)), ' ', toString(data_id), ' ', toString(app_id)))))`;
 
 /**
  * The settled serials of these minutes, each owner of each message once. A serial is counted where its life's lines reach: up to the
- * last `closed` of the life, or of the owner's own line where only that one arrived; but a doubtful one never.
+ * last `closed` of the life, or of the owner's own line where only that one arrived; but a doubtful one never. What is known of the lives
+ * and lines comes with the query: to join them would cost ClickHouse more than the rows.
  */
-export const settledSerials = (where: string): string => `
-  SELECT life, minute, serial, data_id, app_id, items, owners, doubtful.serial > 0 AS is_doubtful,
-    NOT is_doubtful AND serial <= greatest(lives.closed, lines.closed) AS is_counted
-  FROM
-  (
-    SELECT life, minute, serial, data_id, app_id, any(items) AS items, any(owners) AS owners
-    FROM ${database}.ingest_settled
-    WHERE stream = {stream:String} AND life > 0 AND redrive = 0 AND ${where}
-    GROUP BY life, minute, serial, data_id, app_id
-  ) AS settled
-  LEFT JOIN (${closedOfLives}) AS lives USING (life)
-  LEFT JOIN
-  (
-    SELECT life, minute, data_id, app_id, max(closed) AS closed FROM ${database}.ingest_published
-    WHERE stream = {stream:String} AND ${where}
-    GROUP BY life, minute, data_id, app_id
-  ) AS lines USING (life, minute, data_id, app_id)
-  LEFT JOIN
-  (
-    SELECT DISTINCT life, serial FROM ${database}.ingest_doubtful WHERE stream = {stream:String}
-  ) AS doubtful USING (life, serial)`;
+const settledSerials = `
+  SELECT life, minute, serial, data_id, app_id, any(lines.items) AS items, any(lines.owners) AS owners,
+    (life, serial) IN (SELECT life, serial FROM ${database}.ingest_doubtful WHERE stream = {stream:String}) AS is_doubtful,
+    NOT is_doubtful AND serial <= ${reach} AS is_counted
+  FROM ${database}.ingest_settled AS lines
+  WHERE stream = {stream:String} AND life > 0 AND redrive = 0 AND ${listed}
+  GROUP BY life, minute, serial, data_id, app_id`;
 
 const settledRow = z.object({
   life: count,
@@ -161,7 +82,7 @@ const settledQuery = `
     sumIf(items, NOT is_counted AND NOT is_doubtful) AS beyond, countIf(is_counted) AS counted_messages,
     countIf(NOT is_counted AND NOT is_doubtful) AS beyond_messages, max(owners) AS owners_most,
     sumIf(items, is_doubtful) AS doubtful
-  FROM (${settledSerials(listed)}) GROUP BY life, minute, data_id, app_id`;
+  FROM (${settledSerials}) GROUP BY life, minute, data_id, app_id`;
 
 const messagesRow = z.object({
   life: count,
@@ -178,7 +99,7 @@ const messagesQuery = `
   (
     SELECT life, minute, serial, max(is_counted) AS is_in, max(is_doubtful) AS is_open, count() AS lines,
       max(owners) AS owners_most
-    FROM (${settledSerials(listed)}) GROUP BY life, minute, serial
+    FROM (${settledSerials}) GROUP BY life, minute, serial
   )
   GROUP BY life, minute`;
 
@@ -195,11 +116,8 @@ const messagesOfLines = (settled: readonly z.output<typeof settledRow>[]): Settl
     return [sum];
   });
 
-const readMessages = async (
-  clickhouse: Clickhouse,
-  params: { readonly stream: string; readonly minutes: readonly number[] },
-): Promise<SettledMessages[]> => {
-  const rows = await clickhouse.rows(messagesRow, messagesQuery, { params });
+const readMessages = async (clickhouse: Clickhouse, params: object): Promise<SettledMessages[]> => {
+  const rows = await clickhouse.rows(messagesRow, messagesQuery, { params: { ...params } });
   return rows.map(({ minute_at: minute, ...row }) => ({ ...row, minute }));
 };
 
@@ -209,25 +127,29 @@ export const readBooks = async (
   stream: string,
   minutes: readonly number[],
 ): Promise<Books> => {
-  const params = { stream, minutes };
-  const [published, settled] = await Promise.all([
-    clickhouse.rows(publishedRow, publishedQuery, { params }),
-    clickhouse.rows(settledRow, settledQuery, { params }),
+  const [lines, lives] = await Promise.all([
+    clickhouse.rows(publishedRow, publishedQuery, { params: { stream, minutes } }),
+    clickhouse.rows(lifeRow, livesQuery, { params: { stream, minutes } }),
   ]);
+  const closed = new Map(lives.map((each) => [each.life, each.closed]));
+  const own = lines.filter((line) => line.closed > (closed.get(line.life) ?? 0));
+  const params = {
+    ...{ stream, minutes },
+    // Life 0 has no lines: ClickHouse takes no empty list here.
+    ...{ lives: [0, ...closed.keys()], closed: [0, ...closed.values()] },
+    own_lines: own.map(({ life, minute_at, data_id, app_id }) => `${life} ${minute_at} ${data_id} ${app_id}`),
+    own_closed: [0, ...own.map((line) => line.closed)],
+  };
+  const settled = await clickhouse.rows(settledRow, settledQuery, { params });
   // Most messages have one owner: to read their lines a second time would say the same.
   const isOneOwnerEach = settled.every(({ owners_most: owners }) => owners <= 1);
   const messages = isOneOwnerEach ? messagesOfLines(settled) : await readMessages(clickhouse, params);
   return {
-    published: published.map(({ minute_at: minute, data_id, app_id, sequence_first, ...row }) => ({
-      life: row.life,
-      minute,
-      dataId: data_id,
-      appId: app_id,
-      messages: row.messages,
-      items: row.items,
-      sequenceFirst: sequence_first,
-      sequenceLast: row.sequence_last,
-      reach: row.reach,
+    published: lines.map((line) => ({
+      ...{ life: line.life, minute: line.minute_at, dataId: line.data_id, appId: line.app_id },
+      ...{ messages: line.messages, items: line.items },
+      ...{ sequenceFirst: line.sequence_first, sequenceLast: line.sequence_last },
+      reach: Math.max(line.closed, closed.get(line.life) ?? 0),
     })),
     settled: settled.map((row) => ({
       ...{ life: row.life, minute: row.minute_at, dataId: row.data_id, appId: row.app_id },

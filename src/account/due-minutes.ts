@@ -1,12 +1,12 @@
-import type { Outline } from './books.ts';
+import type { Outline, OutlineScope } from './outlines.ts';
 
 /**
  * Which minutes of the streams are to be compared: those in which something has changed, once they are quiet. Most looks read the outlines
- * of the last minutes alone, because those of two hours cost ClickHouse as much as all else of a look.
+ * of what was written since the one before, and of minutes that are open: those of two hours may be tens of millions of lines.
  */
 export type DueMinutes = {
-  /** Begins a look. Returns how far back the lines are read that it needs, in seconds. */
-  begin(): number;
+  /** Begins a look. `isTouched`: lines were changed or removed in ClickHouse. Returns which outlines it needs. */
+  begin(isTouched: boolean): OutlineScope;
   /** The minutes of a stream (Unix seconds) that are due by the outlines of this look. `exists`: whether the stream does. */
   of(stream: string, outlines: readonly Outline[], exists: boolean): number[];
   /** These minutes of the stream were compared; those of `pending` have something on its way. */
@@ -23,14 +23,29 @@ export type DueMinutesOptions = {
 };
 
 /** What is remembered of a minute of a stream. */
-type MinuteState = { seen: string; compared: string; comparedAt: number; isPending: boolean };
+type MinuteState = {
+  readonly stream: string;
+  readonly minute: number;
+  seen: string;
+  /** Its records when they were read last. */
+  recorded: string | undefined;
+  compared: string;
+  comparedAt: number;
+  isPending: boolean;
+};
+
+/** Whether something is left to compare. */
+const isOpen = ({ seen, compared, isPending }: MinuteState): boolean => seen !== compared || isPending;
 
 /** Lines of this long before the first look are compared, in case an earlier process left some undone. */
 const firstSeconds = 48 * 3_600;
 export const windowSeconds = 2 * 3_600;
-const recentSeconds = 600;
-/** The whole window is read this often, and again at once where one of its older minutes has changed. */
-const windowEveryMs = 60_000;
+/** An insert that began at the time of a look may end this much later, and still be stamped with its begin. */
+const insertSecondsMax = 120;
+/** The whole window is read this often, in case lines are gone of which ClickHouse says nothing. */
+const windowEveryMs = 600_000;
+/** And no more often than this where lines were changed or removed. */
+const touchedEveryMs = 60_000;
 const minutesPerLook = 240;
 /** The lines of these messages are read at once. */
 const messagesPerLook = 1_000_000;
@@ -40,15 +55,15 @@ const lineSeconds = 15;
 const pendingEveryMs = 25_000;
 
 /** A minute of a stream, as the outlines of its lives have it. */
-type SeenMinute = { text: string; messages: number; isCovered: boolean };
+type SeenMinute = { text: string; recorded: string | undefined; messages: number; isCovered: boolean };
 
 const seenMinutes = (stream: string, outlines: readonly Outline[]): Map<number, SeenMinute> => {
   const seen = new Map<number, SeenMinute>();
-  for (const { stream: name, minute, life, messages, items, settledItems, recordedItems } of outlines) {
+  for (const { stream: name, minute, life, messages, items, settledItems, recorded } of outlines) {
     if (name !== stream) continue;
-    const lives = seen.get(minute) ?? { text: '', messages: 0, isCovered: true };
+    const lives = seen.get(minute) ?? { text: '', recorded, messages: 0, isCovered: true };
     seen.set(minute, lives);
-    lives.text += ` ${life}:${messages}:${items}:${settledItems}:${recordedItems}`;
+    lives.text += ` ${life}:${messages}:${items}:${settledItems}`;
     lives.messages += messages;
     lives.isCovered &&= settledItems >= items;
   }
@@ -69,17 +84,18 @@ const firstOf = (minutes: readonly number[], seen: ReadonlyMap<number, SeenMinut
 
 class Minutes implements DueMinutes {
   private readonly minutes = new Map<string, MinuteState>();
-  /** Until every minute of the first window was compared. */
+  /** Until the first window was read by a look that ended. */
   private isFirst = true;
   /** Whether this look reads the whole window. */
-  private isWhole = true;
-  /** A minute that only a whole look reads has changed, has something on its way, or was left for the next look. */
-  private isUnsettled = true;
-  /** An older minute was never compared. One that goes on changing was: it must not hold the first window open. */
-  private isIncomplete = false;
-  /** False while a look goes on, and after one that failed. */
-  private isEnded = true;
-  private wholeDueAt = 0;
+  private isWhole = false;
+  /** The next look is to read the whole window. */
+  private isWholeDue = true;
+  private isTouched = false;
+  private wholeAt = 0;
+  private beganAt = 0;
+  /** When the last look began that ended. */
+  private endedAt = 0;
+  private asked: ReadonlySet<number> = new Set();
   private readonly existed = new Map<string, boolean>();
   private readonly options: DueMinutesOptions;
 
@@ -87,54 +103,92 @@ class Minutes implements DueMinutes {
     this.options = options;
   }
 
-  begin(): number {
+  begin(isTouched: boolean): OutlineScope {
     const now = this.options.elapsed();
-    this.isWhole = this.isUnsettled || !this.isEnded || now >= this.wholeDueAt;
-    this.isEnded = false;
-    if (!this.isWhole) return recentSeconds;
-    this.wholeDueAt = now + windowEveryMs;
-    this.isUnsettled = false;
-    this.isIncomplete = false;
-    return this.isFirst ? firstSeconds : windowSeconds;
+    this.beganAt = now;
+    this.isTouched ||= isTouched;
+    const sinceWholeMs = now - this.wholeAt;
+    const seconds = Math.ceil((now - this.endedAt) / 1000) + insertSecondsMax;
+    this.isWhole =
+      this.isWholeDue ||
+      seconds >= windowSeconds ||
+      sinceWholeMs >= (this.isTouched ? touchedEveryMs : windowEveryMs);
+    const minutes = this.openMinutes();
+    this.asked = new Set(minutes);
+    if (!this.isWhole) return { seconds, minutes, withRecords: false };
+    // Until the look has ended.
+    this.isWholeDue = true;
+    return { seconds: this.isFirst ? firstSeconds : windowSeconds, minutes, withRecords: true };
   }
 
   of(stream: string, outlines: readonly Outline[], exists: boolean): number[] {
     const now = this.options.elapsed();
-    // What its older minutes lack is due as soon as that of the present ones.
-    if (this.existed.get(stream) !== exists) this.isUnsettled = true;
+    const hadExisted = this.existed.get(stream);
     this.existed.set(stream, exists);
-    const oldBefore = this.oldBefore();
     const seen = seenMinutes(stream, outlines);
     const minutes: number[] = [];
-    for (const [minute, { text: lives, isCovered }] of seen) {
-      const key = `${stream} ${minute}`;
+    for (const [minute, { text: lives, recorded, isCovered }] of seen) {
       const text = `${lives} ${exists}`;
-      const state = this.minutes.get(key) ?? { seen: '', compared: '', comparedAt: 0, isPending: false };
-      this.minutes.set(key, state);
+      const state = this.stateOf(stream, minute);
       const isQuiet = state.seen === text;
       state.seen = text;
+      // Records are gone, or have come, although the lines stayed as they were.
+      if (recorded !== undefined && recorded !== (state.recorded ?? recorded)) state.compared = '';
+      state.recorded = recorded ?? state.recorded;
       const isChanged = state.compared !== text;
       const isOverdue = now - state.comparedAt > pendingEveryMs;
       // While a minute goes on, what is settled of it covers what is counted, unless something is lost or late.
       const isWorth = isChanged && isOverdue && (!isCovered || this.isOver(minute));
-      if (isQuiet ? isChanged || state.isPending : isWorth) minutes.push(minute);
-      else if (isChanged && minute < oldBefore) {
-        this.isUnsettled = true;
-        this.isIncomplete ||= state.compared === '';
-      }
+      if (isQuiet ? isOpen(state) : isWorth) minutes.push(minute);
     }
-    if (this.isWhole) this.forget(stream, seen);
-    const taken = firstOf(minutes, seen);
-    if (taken.length < minutes.length) {
-      this.isUnsettled = true;
-      this.isIncomplete = true;
-    }
-    return taken;
+    this.forget(stream, seen);
+    // What its older minutes lack is due as soon as that of the present ones.
+    if (hadExisted !== undefined && hadExisted !== exists) this.reopen(stream);
+    return firstOf(minutes, seen);
   }
 
-  /** Minutes before this one (Unix seconds) may be read by whole looks alone. */
-  private oldBefore(): number {
-    return this.options.now() / 1000 - recentSeconds;
+  compared(stream: string, minutes: readonly number[], pending: ReadonlySet<number>): void {
+    const now = this.options.elapsed();
+    for (const minute of minutes) {
+      const state = this.minutes.get(keyOf(stream, minute));
+      if (state === undefined) continue;
+      state.compared = state.seen;
+      state.comparedAt = now;
+      state.isPending = pending.has(minute);
+    }
+  }
+
+  end(): void {
+    this.endedAt = this.beganAt;
+    if (!this.isWhole) return;
+    this.wholeAt = this.beganAt;
+    this.isFirst = false;
+    this.isWholeDue = false;
+    this.isTouched = false;
+  }
+
+  private stateOf(stream: string, minute: number): MinuteState {
+    const key = keyOf(stream, minute);
+    const known = this.minutes.get(key);
+    if (known !== undefined) return known;
+    const state: MinuteState = {
+      ...{ stream, minute, seen: '', compared: '' },
+      ...{ recorded: undefined, comparedAt: 0, isPending: false },
+    };
+    this.minutes.set(key, state);
+    return state;
+  }
+
+  /** The newest of those with something left to compare: as many as one look compares. */
+  private openMinutes(): number[] {
+    const open = new Set<number>();
+    for (const state of this.minutes.values()) if (isOpen(state)) open.add(state.minute);
+    return [...open].toSorted((left, right) => right - left).slice(0, minutesPerLook);
+  }
+
+  /** Every known minute of the stream is to be compared. */
+  private reopen(stream: string): void {
+    for (const state of this.minutes.values()) if (state.stream === stream) state.compared = '';
   }
 
   /** Whether the lines of this minute (Unix seconds) have come, by the clock of this process. */
@@ -142,29 +196,15 @@ class Minutes implements DueMinutes {
     return this.options.now() / 1000 >= minute + 60 + lineSeconds;
   }
 
-  /** What left the window is not compared again, so nothing of it is remembered. */
+  /** What has left the window, and what is no longer there, is not compared again, so nothing of it is remembered. */
   private forget(stream: string, seen: ReadonlyMap<number, SeenMinute>): void {
-    for (const key of this.minutes.keys())
-      if (key.startsWith(`${stream} `) && !seen.has(Number(key.slice(stream.length + 1))))
-        this.minutes.delete(key);
-  }
-
-  compared(stream: string, minutes: readonly number[], pending: ReadonlySet<number>): void {
-    const now = this.options.elapsed();
-    for (const minute of minutes) {
-      const state = this.minutes.get(`${stream} ${minute}`);
-      if (state === undefined) continue;
-      state.compared = state.seen;
-      state.comparedAt = now;
-      state.isPending = pending.has(minute);
-      if (state.isPending && minute < this.oldBefore()) this.isUnsettled = true;
+    for (const [key, state] of this.minutes) {
+      if (state.stream !== stream || seen.has(state.minute)) continue;
+      if (this.asked.has(state.minute) || (this.isWhole && !isOpen(state))) this.minutes.delete(key);
     }
   }
-
-  end(): void {
-    this.isEnded = true;
-    this.isFirst &&= this.isIncomplete;
-  }
 }
+
+const keyOf = (stream: string, minute: number): string => `${stream} ${minute}`;
 
 export const createDueMinutes = (options: DueMinutesOptions): DueMinutes => new Minutes(options);

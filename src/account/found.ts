@@ -5,6 +5,8 @@ import { readDifferences, writeDifferences } from './difference-table.ts';
 /** The differences that the looks of any process have found and stored, as this process knows them. */
 export type FoundDifferences = {
   readonly all: Iterable<Difference>;
+  /** How many of them have come, changed or gone so far. */
+  readonly changes: number;
   /** Of those in the scope, exactly these are there now. Throws the Faults of ClickHouse; nothing has changed then. */
   replace(isInScope: (difference: Difference) => boolean, now: readonly Difference[]): Promise<void>;
 };
@@ -14,9 +16,13 @@ export const openFoundDifferences = async (clickhouse: Clickhouse): Promise<Foun
   const stored = new Map<string, Difference>();
   for (const each of await readDifferences(clickhouse, {})) stored.set(differenceKey(each), each);
 
+  let changes = 0;
   return {
     get all() {
       return stored.values();
+    },
+    get changes() {
+      return changes;
     },
     replace: async (isInScope, now) => {
       const keys = new Set(now.map(differenceKey));
@@ -30,6 +36,7 @@ export const openFoundDifferences = async (clickhouse: Clickhouse): Promise<Foun
         .filter(([key, each]) => isInScope(each) && !keys.has(key))
         .map(([, each]) => each);
       await writeDifferences(clickhouse, changed, gone);
+      changes += changed.length + gone.length;
       for (const each of gone) stored.delete(differenceKey(each));
       for (const each of changed) stored.set(differenceKey(each), each);
     },

@@ -25,10 +25,14 @@ export type LettersLook = {
    * Throws the Faults of NATS and ClickHouse.
    */
   look(found: FoundDifferences): Promise<number>;
+  /** Whether letters are missed that may yet be found. */
+  readonly isSearching: boolean;
   /** As in `LostLetters`. */
   redrivesIn(stream: string): readonly Stretch[];
 };
 
+/** The search rests at least this long while nothing is missed. */
+const restMsMin = 45_000;
 const restFactor = 39;
 /** While letters are missed: so that a loss shows within two minutes. */
 const searchingRestFactor = 9;
@@ -66,8 +70,17 @@ export const createLettersLook = (deps: LettersLookDependencies): LettersLook =>
       // What explains a letter may be gone at the next search.
       shown = itemsIn(differences) === itemsIn(lost) ? text : undefined;
     }
-    dueAt = performance.now() + searchedMs * (letters.isSearching ? searchingRestFactor : restFactor);
+    const restMs = letters.isSearching
+      ? searchedMs * searchingRestFactor
+      : Math.max(restMsMin, searchedMs * restFactor);
+    dueAt = performance.now() + restMs;
     return waitedMs;
   };
-  return { look, redrivesIn: letters.redrivesIn };
+  return {
+    look,
+    redrivesIn: letters.redrivesIn,
+    get isSearching() {
+      return letters.isSearching;
+    },
+  };
 };

@@ -6,15 +6,7 @@ import { readStream } from '../bus/stream-state.ts';
 import type { Orphan } from '../dead-letters/orphans.ts';
 import { Fault } from '../model/fault.ts';
 import type { Clickhouse } from '../stores/clickhouse/client.ts';
-import {
-  countSequences,
-  type Outline,
-  readBooks,
-  readDoubtful,
-  readOutlines,
-  readRecorded,
-  withoutLine,
-} from './books.ts';
+import { countSequences, readBooks, readDoubtful, readRecorded, withoutLine } from './books.ts';
 import {
   compareBooks,
   countThere,
@@ -33,12 +25,15 @@ import { createLettersLook, type LettersLook } from './letters-look.ts';
 import { createLookAside, type LookAside } from './look-aside.ts';
 import { type MissingRecords, readMissingRecords } from './missing-records.ts';
 import { sumOrphans } from './orphan-sums.ts';
+import { type Outline, readOutlines } from './outlines.ts';
 import { type AccountedStream, queueOf } from './queue-state.ts';
+import { minuteKey, noRecords, readRecordSums } from './record-sums.ts';
 import { hasRefusedLines } from './refused-lines.ts';
 import { createSilentLives, readLives, type SilentLivesWatch } from './silent-lives.ts';
 import type { StoreDifference } from './store-compare.ts';
 import { addStoreFindings, mergeFindings, type StoreLook } from './store-look.ts';
 import { readToldLosses, readToldStreams } from './told-doubtful.ts';
+import { createTouchedTables, type TouchedTables } from './touched-tables.ts';
 import { createUncounted, type Uncounted } from './uncounted.ts';
 
 export type LookDependencies = {
@@ -53,18 +48,22 @@ export type LookDependencies = {
   readonly stop: AbortSignal;
 };
 
-/**
- * Compares the books, again and again. Returns how long it waited for LEDGER, in ms. Throws the Faults of NATS and ClickHouse: then the
- * account is not known.
- */
-export type Look = () => Promise<number>;
+export type LookResult = {
+  /** How long the look only waited, ms. */
+  readonly waitedMs: number;
+  /** It found what the one before had found, and nothing halts: what is lost from now on shows in one look. */
+  readonly isCalm: boolean;
+};
+
+/** Compares the books, again and again. Throws the Faults of NATS and ClickHouse: then the account is not known. */
+export type Look = () => Promise<LookResult>;
 
 /** Messages of a stream that are read one by one, to name those that wait: of a longer queue only where it lacks some. */
 const heldMax = 5_000;
 const heldOfLossMax = 100_000;
 const barrierMsMax = 60_000;
 /** Lines are written every few seconds: a closer watch only costs NATS. */
-const ledgerPollMs = 1_000;
+const ledgerPollMs = 2_000;
 
 /** A stream as the look found it. */
 type StreamLook = {
@@ -77,6 +76,7 @@ class Looks {
   private readonly deps: LookDependencies;
   private readonly reader: StreamReader;
   private readonly minutes = createDueMinutes({ now: Date.now, elapsed: performance.now.bind(performance) });
+  private readonly touched: TouchedTables;
   private readonly queues = new Map<string, Queue>();
   /** Streams with a long queue that does not move and that lacks messages. */
   private readonly lacking = new Set<string>();
@@ -91,6 +91,8 @@ class Looks {
   /** By stream and minute: items of owners whose rows the store has without a record. */
   private readonly byStore = new Map<string, ReadonlyMap<string, number>>();
   private readonly storeLook: LookAside;
+  /** Whether messages of a stream wait and none was settled since the look before. */
+  private isHalted = false;
   /** How long this look has waited for what is on its way to the stores, ms. */
   private storesWaitedMs = 0;
   /** What the stores differ in, before the books name some of it. */
@@ -99,6 +101,7 @@ class Looks {
   constructor(deps: LookDependencies) {
     this.deps = deps;
     this.reader = createStreamReader(deps.bus);
+    this.touched = createTouchedTables(deps.clickhouse);
     this.storeLook = createLookAside({
       look: () => deps.stores.look(),
       elapsed: performance.now.bind(performance),
@@ -122,17 +125,19 @@ class Looks {
   }
 
   /** The order matters: what was acknowledged when the streams were read has its line in ClickHouse when the books are read. */
-  async look(): Promise<number> {
+  async look(): Promise<LookResult> {
     const { clickhouse, streams } = this.deps;
     // Without ClickHouse LEDGER is not written either: a look that waited for that first would name the wrong cause, a minute late.
     await clickhouse.ping();
     this.found ??= await openFoundDifferences(clickhouse);
     this.storesWaitedMs = 0;
     const { found } = this;
+    const changesBefore = found.changes;
+    this.isHalted = false;
     const looks = new Map<string, Omit<StreamLook, 'stuck'> & { stuck: HeldMessage[] }>();
     for (const stream of streams) looks.set(stream.name, await this.lookAt(stream));
     const waitedMs = await this.untilRecorded();
-    const outlines = await readOutlines(clickhouse, this.minutes.begin());
+    const outlines = await readOutlines(clickhouse, this.minutes.begin(await this.touched.look()));
     const toldStreams = await readToldStreams(clickhouse, windowSeconds);
     for (const [name, { queue, held, stuck }] of looks) {
       if (queue.messages === 0) {
@@ -151,7 +156,8 @@ class Looks {
     this.minutes.end();
     await this.lookAtStores(found);
     const lettersWaitedMs = await this.letters.look(found);
-    return waitedMs + lettersWaitedMs + this.storesWaitedMs;
+    const isCalm = !this.isHalted && !this.letters.isSearching && found.changes === changesBefore;
+    return { waitedMs: waitedMs + lettersWaitedMs + this.storesWaitedMs, isCalm };
   }
 
   /** Between two looks at the stores, what the books name by now is taken off what was found there. */
@@ -186,6 +192,7 @@ class Looks {
       ? await readHeldMessages(this.reader, name, queue.first, Math.min(before.floor, queue.floor), heldMax)
       : [];
     const isHalted = before !== undefined && before.floor === queue.floor;
+    this.isHalted ||= isHalted;
     const most = this.lacking.has(name) ? heldOfLossMax : heldMax;
     const held =
       isHalted && queue.messages <= most
@@ -268,7 +275,7 @@ class Looks {
     const inGaps = await this.uncounted.find(stream, queue, compared);
     const changedAt = new Set(inGaps.map(({ minute }) => minute));
     for (const minute of minutes) this.byStore.delete(`${stream} ${minute}`);
-    const withoutRecord = await readMissingRecords(clickhouse, stream, minutes);
+    const withoutRecord = await this.missingRecords(stream, minutes, outlines);
     const explained = await explainLosses(differences, {
       recorded: await this.recordsBeyond(stream, differences, books.settled, withoutRecord),
       unrecordedRows: (owner) => this.rowsBeyond(owner),
@@ -280,6 +287,22 @@ class Looks {
       mergeEqual([...explained.differences, ...told, ...inGaps.filter(({ messages }) => messages > 0)]),
     );
     this.minutes.compared(stream, minutes, pending);
+  }
+
+  /** Messages of these minutes without a record. The records of most minutes are, by number and sum, those that their lines name. */
+  private async missingRecords(
+    stream: string,
+    minutes: readonly number[],
+    outlines: readonly Outline[],
+  ): Promise<MissingRecords[]> {
+    const { clickhouse } = this.deps;
+    const placed = new Map(outlines.map((each) => [minuteKey(each.stream, each.minute), each.placed]));
+    const recorded = await readRecordSums(clickhouse, minutes);
+    const unequal = minutes.filter((minute) => {
+      const key = minuteKey(stream, minute);
+      return placed.get(key) !== (recorded.get(key) ?? noRecords);
+    });
+    return readMissingRecords(clickhouse, stream, unequal);
   }
 
   /** The last sequence of the stream, read after the books: it tells messages that came meanwhile from a tail that was cut. */

@@ -21,7 +21,7 @@ const query = `
     SELECT life, minute, serial, data_id, app_id, any(items) AS own_items, any(record) AS own_record
     FROM ${database}.ingest_settled
     WHERE stream = {stream:String} AND redrive = 0 AND items > 0 AND record > 0 AND at < now() - 2
-      AND minute IN (SELECT toDateTime(arrayJoin({minutes:Array(UInt32)})))
+      AND minute IN {minutes:Array(DateTime('UTC'))}
     GROUP BY life, minute, serial, if(life = 0, sequence, 0), data_id, app_id
   )
   WHERE (data_id, app_id, own_record) NOT IN

@@ -54,7 +54,7 @@ export type SilentLivesWatch = {
 
 const everyMs = 30_000;
 /** A line of the settlers shows that its life is at work, which that of a few minutes ago does not: there are many of them. */
-const settledSeconds = 600;
+const settledSeconds = 150;
 
 /** `windowSeconds`: how far back lines are compared. `elapsed`: ms of a clock that is never set. */
 export const createSilentLives = (

@@ -100,9 +100,11 @@ const timed = (given: StoreTargets): { readonly targets: StoreTargets; readonly 
 /**
  * Whether the rows of a day are to be read: it is quiet, or its numbers contradict each other while it is written to, or that went on for
  * long. The records are read before the store: what they name must be there, and what was there at the look before must be named now.
+ * Whether a day is written to shows when it is seen for the second time. `sinceComparedMs`: since it was compared or first seen.
  */
 export const isToBeRead = (day: SeenDay, before: SeenDay | undefined, sinceComparedMs: number): boolean => {
-  if (before === undefined || before.state === day.state) return true;
+  if (before === undefined) return false;
+  if (before.state === day.state) return true;
   const agrees = day.recorded <= day.stored && before.stored <= day.recorded;
   return sinceComparedMs >= (agrees ? againMs.busy : againMs.contradicting);
 };
@@ -112,15 +114,17 @@ export const createStoreLook = (targets: () => StoreTargets): StoreLook => {
   const toCompare = createDaysToCompare(({ day }) => (day >= today() - 1 ? againMs.recent : againMs.older));
   const cache = new Map<string, { readonly at: number; readonly rows: number }>();
   let before = new Map<string, SeenDay>();
+  /** Or first seen. */
   const comparedAt = new Map<string, number>();
 
   /** The days whose rows this look compares. */
   const dueOf = (seen: readonly SeenDay[]): SeenDay[] => {
     const now = performance.now();
-    const sinceCompared = (key: string): number => now - (comparedAt.get(key) ?? Number.NEGATIVE_INFINITY);
     const readable = seen.filter((day) => {
       const key = textOf(day);
-      return isToBeRead(day, before.get(key), sinceCompared(key));
+      const at = comparedAt.get(key) ?? now;
+      comparedAt.set(key, at);
+      return isToBeRead(day, before.get(key), now - at);
     });
     const due = toCompare.next(readable, daysPerLook, now);
     before = new Map(seen.map((day) => [textOf(day), day]));

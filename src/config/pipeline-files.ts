@@ -72,7 +72,7 @@ const transfer = {
     description:
       'Least time between the starts of two writes, unless the rows of a whole write are waiting; 0 = none',
   }),
-  write_interval_ms_max: whole(0, 10_000).optional().meta({
+  write_interval_ms_max: whole(0, 20_000).optional().meta({
     description:
       'Limit to which write_interval_ms grows while writes take most of the time, so that they become larger; that of ledger.yaml also while lines come without a pause. Default: it does not grow',
   }),

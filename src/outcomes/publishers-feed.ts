@@ -11,7 +11,7 @@ import { createUsageBook, type UsageBook } from './usage-book.ts';
 
 type Kind = 'published' | 'doubtful' | 'usage';
 
-/** Writes the publishers' book, and the usage beside it, to LEDGER, once a second. No request waits for it. */
+/** Writes the publishers' book, and the usage beside it, to LEDGER, every two and a half seconds. No request waits for it. */
 export type PublishersFeed = {
   /** Ends the book and writes its last lines, within two seconds; to be called once the publishers are closed. */
   stop(): Promise<void>;
@@ -25,7 +25,8 @@ export type PublishersFeedDependencies = {
   readonly log: Pick<Log, 'debug' | 'info' | 'warn' | 'error'>;
 };
 
-const everyMs = 1_000;
+/** A killed receiver takes this much of its book with it; each flush costs it, NATS and transfer a message. */
+const everyMs = 2_500;
 /** Lines that are made into text at once. */
 const linesPerTurn = 1_000;
 const stopMsMax = 2_000;

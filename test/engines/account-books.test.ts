@@ -1,7 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { readBooks, readDoubtful, readOutlines, withoutLine } from '../../src/account/books.ts';
+import { readBooks, readDoubtful, withoutLine } from '../../src/account/books.ts';
 import { readMissingRecords } from '../../src/account/missing-records.ts';
+import { type Outline, readOutlines } from '../../src/account/outlines.ts';
 import { readReceived } from '../../src/account/received.ts';
+import { minuteKey, readRecordSums } from '../../src/account/record-sums.ts';
+import { createTouchedTables } from '../../src/account/touched-tables.ts';
 import { type Clickhouse, createClickhouse } from '../../src/stores/clickhouse/client.ts';
 import { BookHistory, firstMinute, type SettledRow } from '../support/account/book-history.ts';
 import { distinctLines, newestLines, plainBooks, standingIn } from '../support/account/plain-books.ts';
@@ -158,7 +161,7 @@ describe('the books as ClickHouse gives them', () => {
   });
 
   it('are outlined by life and minute: the last version of each line, and every settled row', async () => {
-    const outlines = await readOutlines(clickhouse, 3_600);
+    const outlines = await readOutlines(clickhouse, { seconds: 3_600, minutes: [], withRecords: false });
     const expected = cases.flatMap(({ stream, history }) => {
       const lines = Map.groupBy(newestLines(history.published), ({ life, minute }) => `${life} ${minute}`);
       return [...lines.values()].map((group) => ({
@@ -167,9 +170,10 @@ describe('the books as ClickHouse gives them', () => {
         items: total(group.map(({ items }) => items)),
       }));
     });
-    expect(sorted(outlines.map(({ settledItems: _rows, recordedItems: _records, ...each }) => each))).toEqual(
-      sorted(expected),
-    );
+    const lines = ({ stream, life, minute, messages, items }: Outline) => ({
+      ...{ stream, life, minute, messages, items },
+    });
+    expect(sorted(outlines.map(lines))).toEqual(sorted(expected));
     for (const { stream, life, minute, settledItems } of outlines) {
       const settled = cases.find((each) => each.stream === stream)?.history.settled ?? [];
       const ofPlace = settled.filter((line) => line.life === life && line.minute === minute);
@@ -223,5 +227,95 @@ describe('the books as ClickHouse gives them', () => {
       ]),
     );
     expect(await readMissingRecords(clickhouse, 'METRICS', [])).toEqual([]);
+  });
+
+  it('say by number and sum whether the records of a minute are those that its lines name', async () => {
+    const minute = firstMinute + 1_200;
+    const stream = 'TRACES';
+    const line = { life: 9, minute, sequence: 0, owners: 1, items: 4, redrive: 0 };
+    const settled = [
+      { ...named({ ...line, owner: 1 }, stream), serial: 1, record: 7 },
+      // Of a message without a serial.
+      { ...named({ ...line, owner: 2 }, stream), life: 0, serial: 0, record: 8 },
+      // None of them has a record of its own.
+      { ...named({ ...line, owner: 0 }, stream), serial: 2, items: 0, record: 9 },
+      { ...named({ ...line, owner: 3 }, stream), serial: 3, record: 0 },
+      { ...named({ ...line, owner: 3 }, stream), serial: 4, record: 10, redrive: 1 },
+    ];
+    const head = { sequence_first: 1, sequence_last: 4, rows: 0, bytes: 0, dropped: {}, closed: 4, ended: 0 };
+    const published = { stream, life: 9, minute, data_id: 0, app_id: 1, messages: 4, items: 16, version: 1 };
+    const record = {
+      ...{ pipeline: 'traces', data_id: 0, app_id: 1, ordinal: -1, redrive: 0, minute, received: 4 },
+      ...{ outcomes: { stored: 4 }, at: firstMinute, book: 1 },
+    };
+    const insertOne = (table: string, rows: readonly object[]) =>
+      clickhouse.insert(`INSERT INTO otel.${table} FORMAT JSONEachRow`, [
+        Buffer.from(rows.map((row) => JSON.stringify(row)).join('\n')),
+      ]);
+    await insertOne('ingest_settled', settled);
+    const heads = { ...published, app_id: 0, items: 0 };
+    await insertOne('ingest_published', [
+      { ...published, ...head },
+      { ...heads, ...head },
+    ]);
+    await insertOne('ingest_outcomes', [
+      { ...record, base: String(2n ** 32n), first: 7 },
+      { ...record, base: '8', first: 0 },
+      { ...record, base: '10', first: 0, redrive: 1 },
+    ]);
+    expect((await readRecordSums(clickhouse, [minute, minute + 60])).get(minuteKey(stream, minute))).toBe(
+      '2 15',
+    );
+    const outlines = await readOutlines(clickhouse, { seconds: 60, minutes: [minute], withRecords: true });
+    expect(outlines.filter((each) => each.stream === stream && each.minute === minute)).toEqual([
+      {
+        ...{ stream, life: 9, minute, messages: 4, items: 16, settledItems: 8 },
+        ...{ placed: '2 15', recorded: '2 15' },
+      },
+    ]);
+  });
+
+  it('are outlined also for an old minute of which a message was settled just now', async () => {
+    const minute = firstMinute + 1_800;
+    const stream = 'LOGS';
+    const line = { stream, life: 9, minute, data_id: 0, app_id: 5 };
+    const published = { ...line, messages: 2, items: 6, closed: 2, ended: 0, version: 1, at: minute };
+    const settled = { ...line, owners: 1, items: 3, redrive: 0, record: 1 };
+    const insertRow = (table: string, row: object) =>
+      clickhouse.insert(`INSERT INTO otel.${table} FORMAT JSONEachRow`, [Buffer.from(JSON.stringify(row))]);
+    await insertRow('ingest_published', published);
+    await insertRow('ingest_settled', { ...settled, serial: 1, sequence: 1, at: minute });
+    const outlined = async (minutes: readonly number[]) => {
+      const outlines = await readOutlines(clickhouse, { seconds: 600, minutes, withRecords: false });
+      return outlines
+        .filter((each) => each.stream === stream)
+        .map(({ items, settledItems }) => ({ items, settledItems }));
+    };
+    expect(await outlined([])).toEqual([]);
+    expect(await outlined([minute])).toEqual([{ items: 6, settledItems: 3 }]);
+    await insertRow('ingest_settled', { ...settled, serial: 2, sequence: 2 });
+    expect(await outlined([])).toEqual([{ items: 6, settledItems: 6 }]);
+  });
+
+  it('say that lines were changed or removed, and not that some came', async () => {
+    const touched = createTouchedTables(clickhouse);
+    const row = { stream: 'OTEL_METRICS', life: 9, minute: firstMinute, serial: 1, data_id: 0, app_id: 7 };
+    const insertAt = (at: number) =>
+      clickhouse.insert('INSERT INTO otel.ingest_settled FORMAT JSONEachRow', [
+        Buffer.from(JSON.stringify({ ...row, at })),
+      ]);
+    const [day, other] = [firstMinute - 7 * 86_400, firstMinute - 8 * 86_400];
+    await insertAt(day);
+    expect([await touched.look(), await touched.look()]).toEqual([true, false]);
+    await insertAt(day);
+    await insertAt(other);
+    expect(await touched.look()).toBe(false);
+    await clickhouse.run(
+      'ALTER TABLE otel.ingest_outcomes DELETE WHERE data_id = 1900001 SETTINGS mutations_sync = 1',
+    );
+    expect([await touched.look(), await touched.look()]).toEqual([true, false]);
+    const partition = new Date(other * 1000).toISOString().slice(0, 10);
+    await clickhouse.run(`ALTER TABLE otel.ingest_settled DROP PARTITION '${partition}'`);
+    expect([await touched.look(), await touched.look()]).toEqual([true, false]);
   });
 });

@@ -1,4 +1,4 @@
-import type { Look } from '../../account/look.ts';
+import type { Look, LookResult } from '../../account/look.ts';
 import { errorText } from '../../model/fault.ts';
 import type { Log } from '../../telemetry/log.ts';
 
@@ -25,7 +25,9 @@ export type AccountWatchDependencies = {
   readonly log: Log;
 };
 
+/** A look rests for this time, and longer where the one before has found nothing new: a loss shows within two minutes all the same. */
 const everyMs = 20_000;
+const calmEveryMs = 40_000;
 
 /** The work of a look takes at most this share of the time, so that long books do not keep ClickHouse busy. A wait is no work. */
 const shareMax = 0.25;
@@ -49,12 +51,11 @@ export const startAccountWatch = ({
   let failures = 0;
   let failingSince = 0;
 
-  /** Returns how long the look only waited, in ms. */
-  const once = async (): Promise<number> => {
+  const once = async (): Promise<LookResult> => {
     const startedAt = now();
-    let waitedMs = 0;
+    let result: LookResult = { waitedMs: 0, isCalm: false };
     try {
-      waitedMs = await look();
+      result = await look();
       if (failures >= failuresMax) log.info({}, 'the account is known again');
       failures = 0;
       state = { notKnownSince: undefined, why: undefined };
@@ -70,16 +71,16 @@ export const startAccountWatch = ({
     await onLook(state).catch((error: unknown) =>
       log.debug({ error: errorText(error) }, 'the figures of the account were not read'),
     );
-    return waitedMs;
+    return result;
   };
 
   const run = async (): Promise<void> => {
     while (!stopping.signal.aborted) {
       const startedAt = elapsed();
-      const waitedMs = await once();
+      const { waitedMs, isCalm } = await once();
       const longestMs = failures === 0 ? Number.POSITIVE_INFINITY : failedRestMsMax;
       const workMs = elapsed() - startedAt - waitedMs;
-      const restMs = Math.max(everyMs, Math.min(workMs / shareMax, longestMs));
+      const restMs = Math.max(isCalm ? calmEveryMs : everyMs, Math.min(workMs / shareMax, longestMs));
       await rest(restMs, stopping.signal);
     }
   };

@@ -73,7 +73,8 @@ const createCaughtUp =
   };
 
 const createTargets = (
-  { bus, clickhouse, instances, records }: AccountDependencies,
+  { bus, instances, records }: AccountDependencies,
+  clickhouse: Clickhouse,
   streams: ReturnType<typeof streamsOf>,
   stop: AbortSignal,
 ): (() => StoreTargets) => {
@@ -107,8 +108,8 @@ const findOrphans = async (orphans: Orphans): Promise<Orphan[]> => {
 const lookTimeoutMs = 60_000;
 
 /**
- * The same ClickHouse for the looks at the books: each query has one thread, so that their share of the time is one of a core, and a
- * minute, because there may be many lines.
+ * The same ClickHouse for the looks: each query has one thread, so that their share of the time is one of a core, and a
+ * minute, because there may be many lines. Most of them read few lines, which machine code would not make up for its compilation.
  */
 const forLooks = (clickhouse: Clickhouse): Clickhouse => ({
   ...clickhouse,
@@ -116,7 +117,12 @@ const forLooks = (clickhouse: Clickhouse): Clickhouse => ({
     clickhouse.rows(schema, query, {
       timeoutMs: lookTimeoutMs,
       ...options,
-      settings: { ...options.settings, max_threads: 1 },
+      settings: {
+        ...options.settings,
+        max_threads: 1,
+        compile_expressions: 0,
+        compile_aggregate_expressions: 0,
+      },
     }),
 });
 
@@ -125,12 +131,13 @@ export const openAccount = (deps: AccountDependencies): Account => {
   const { bus, clickhouse, pipelines, metrics, log } = deps;
   const streams = streamsOf(pipelines);
   const stop = new AbortController();
-  const targets = createTargets(deps, streams, stop.signal);
+  const targets = createTargets(deps, clickhouse, streams, stop.signal);
+  const ofLooks = forLooks(clickhouse);
   const look = createLook({
-    ...{ bus, clickhouse: forLooks(clickhouse), stop: stop.signal },
+    ...{ bus, clickhouse: ofLooks, stop: stop.signal },
     streams: streams.accounted,
     ledger: streams.ledger,
-    stores: createStoreLook(targets),
+    stores: createStoreLook(createTargets(deps, ofLooks, streams, stop.signal)),
     findOrphans: () => findOrphans(deps.orphans),
   });
   const report = async ({ notKnownSince }: AccountState): Promise<void> => {

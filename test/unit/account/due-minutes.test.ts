@@ -1,18 +1,19 @@
 import { describe, expect, it } from 'vitest';
-import type { Outline } from '../../../src/account/books.ts';
 import { createDueMinutes } from '../../../src/account/due-minutes.ts';
+import type { Outline } from '../../../src/account/outlines.ts';
 
 const startMs = Date.UTC(2026, 1, 3, 4, 0);
 const first = 48 * 3_600;
 const whole = 2 * 3_600;
-const recent = 600;
+/** What was written since the look before, which began 15 s earlier; an insert may take two minutes. */
+const recent = 15 + 120;
 const stream = 'METRICS';
 const old = startMs / 1000 - 3_600;
 const present = startMs / 1000;
 const later = present + 600;
 
-const outline = (minute: number, items: number): Outline => ({
-  ...{ stream, life: 7, minute, messages: items, items, settledItems: items, recordedItems: items },
+const outline = (minute: number, items: number, recorded?: string): Outline => ({
+  ...{ stream, life: 7, minute, messages: items, items, settledItems: items, placed: '0 0', recorded },
 });
 
 /** Not all that is counted is settled. */
@@ -21,7 +22,7 @@ const short = (minute: number, items: number, settledItems: number): Outline => 
   settledItems,
 });
 
-/** Looks every 15 seconds: metadata rests for at least that long between two. */
+/** Looks every 15 seconds. */
 const startLooks = () => {
   let elapsedMs = 0;
   const due = createDueMinutes({ now: () => startMs + elapsedMs, elapsed: () => elapsedMs });
@@ -32,78 +33,105 @@ const startLooks = () => {
       pending = [],
       exists = true,
       isFailed = false,
-    }: { pending?: number[]; exists?: boolean; isFailed?: boolean } = {},
+      isTouched = false,
+    }: { pending?: number[]; exists?: boolean; isFailed?: boolean; isTouched?: boolean } = {},
   ) => {
-    const seconds = due.begin();
+    const { seconds, minutes: asked } = due.begin(isTouched);
     const minutes = due.of(stream, outlines, exists);
     if (!isFailed) {
       due.compared(stream, minutes, new Set(pending));
       due.end();
     }
     elapsedMs += 15_000;
-    return { seconds, minutes };
+    return { seconds, asked, minutes };
   };
   return look;
 };
 
+/** Looks whose first two have compared an old minute. */
+const startedLooks = () => {
+  const look = startLooks();
+  for (let turn = 0; turn < 2; turn++) look([outline(old, 5, '5 5')]);
+  return look;
+};
+
 describe('the minutes that are due', () => {
-  it('are those of two days until each of them was compared once', () => {
+  it('are those of two days, and once they are quiet', () => {
     const look = startLooks();
-    expect(look([outline(old, 5)])).toEqual({ seconds: first, minutes: [] });
-    expect(look([outline(old, 5)])).toEqual({ seconds: first, minutes: [old] });
-    expect(look([])).toEqual({ seconds: recent, minutes: [] });
+    expect(look([outline(old, 5)])).toEqual({ seconds: first, asked: [], minutes: [] });
+    expect(look([outline(old, 5)])).toEqual({ seconds: recent, asked: [old], minutes: [old] });
+    expect(look([])).toEqual({ seconds: recent, asked: [], minutes: [] });
   });
 
-  it('are not those of two days for as long as an old one goes on changing', () => {
+  it('are those of two days again after a first look that failed', () => {
     const look = startLooks();
-    const windows = Array.from({ length: 6 }, (_, turn) => look([outline(old, turn)]).seconds);
-    expect(windows).toEqual([first, first, first, recent, whole, recent]);
-  });
-
-  it('are read in a window of minutes, and each minute of time in the whole one', () => {
-    const look = startLooks();
-    for (let turn = 0; turn < 2; turn++) look([outline(old, 5)]);
-    const windows = Array.from({ length: 8 }, () => look([outline(old, 5)]).seconds);
-    expect(windows).toEqual([recent, recent, recent, whole, recent, recent, recent, whole]);
-  });
-
-  it('are not forgotten by a look that does not read them', () => {
-    const look = startLooks();
-    for (let turn = 0; turn < 2; turn++) look([outline(old, 5)]);
-    for (let turn = 0; turn < 3; turn++) expect(look([]).minutes).toEqual([]);
-    expect(look([outline(old, 5)])).toEqual({ seconds: whole, minutes: [] });
-  });
-
-  it('are, where an old one has changed, compared by the whole look that sees it', () => {
-    const look = startLooks();
-    for (let turn = 0; turn < 2; turn++) look([outline(old, 5)]);
-    for (let turn = 0; turn < 3; turn++) look([]);
-    expect(look([outline(old, 4)])).toEqual({ seconds: whole, minutes: [old] });
+    expect(look([outline(old, 5)], { isFailed: true }).seconds).toBe(first);
+    expect(look([outline(old, 5)]).seconds).toBe(first);
     expect(look([]).seconds).toBe(recent);
+  });
+
+  it('are those of a window every ten minutes', () => {
+    const look = startedLooks();
+    const windows = Array.from({ length: 79 }, () => look([]).seconds);
+    expect(windows.flatMap((seconds, index) => (seconds === whole ? [index] : []))).toEqual([38, 78]);
+  });
+
+  it('are those of the window where lines were changed, once a minute at most', () => {
+    const look = startedLooks();
+    const windows = Array.from({ length: 6 }, () => look([], { isTouched: true }).seconds);
+    expect(windows).toEqual([recent, recent, whole, recent, recent, recent]);
+    expect(look([]).seconds).toBe(whole);
+    expect(look([]).seconds).toBe(recent);
+  });
+
+  it('are an old one whose lines have changed, in the look that sees it', () => {
+    const look = startedLooks();
+    for (let turn = 0; turn < 2; turn++) look([]);
+    expect(look([outline(old, 4)], { isTouched: true })).toEqual({
+      ...{ seconds: whole, asked: [], minutes: [old] },
+    });
+    expect(look([])).toEqual({ seconds: recent, asked: [], minutes: [] });
+  });
+
+  it('are one whose records have changed although its lines have not', () => {
+    const look = startedLooks();
+    for (let turn = 0; turn < 2; turn++) look([]);
+    expect(look([outline(old, 5, '4 4')], { isTouched: true }).minutes).toEqual([old]);
   });
 
   it('are, while an old one has something on its way, compared by each look', () => {
     const look = startLooks();
     look([outline(old, 5)]);
     for (let turn = 0; turn < 4; turn++)
-      expect(look([outline(old, 5)], { pending: [old] }).minutes).toEqual([old]);
-    expect(look([outline(old, 5)]).minutes).toEqual([old]);
-    expect(look([]).seconds).toBe(recent);
+      expect(look([outline(old, 5)], { pending: [old] })).toEqual({
+        ...{ seconds: recent, asked: [old], minutes: [old] },
+      });
+    expect(look([outline(old, 5)])).toEqual({ seconds: recent, asked: [old], minutes: [old] });
+    expect(look([]).asked).toEqual([]);
   });
 
   it('are all of them once the stream is gone', () => {
-    const look = startLooks();
-    for (let turn = 0; turn < 2; turn++) look([outline(old, 5)]);
-    expect(look([], { exists: false }).seconds).toBe(recent);
-    expect(look([outline(old, 5)], { exists: false })).toEqual({ seconds: whole, minutes: [old] });
+    const look = startedLooks();
+    for (let turn = 0; turn < 2; turn++) look([]);
+    expect(look([], { exists: false }).asked).toEqual([]);
+    expect(look([outline(old, 5)], { exists: false })).toEqual({
+      ...{ seconds: recent, asked: [old], minutes: [old] },
+    });
   });
 
-  it('stay due after a look that failed', () => {
-    const look = startLooks();
-    for (let turn = 0; turn < 2; turn++) look([outline(old, 5)]);
-    look([], { isFailed: true });
-    expect(look([outline(old, 4)], { isFailed: true }).seconds).toBe(whole);
-    expect(look([outline(old, 4)])).toEqual({ seconds: whole, minutes: [old] });
+  it('stay due after looks that failed, with all that was written since the last one that ended', () => {
+    const look = startedLooks();
+    look([outline(old, 4)], { isFailed: true });
+    expect(look([outline(old, 4)], { isFailed: true })).toMatchObject({ seconds: recent + 15, asked: [old] });
+    expect(look([outline(old, 4)])).toEqual({ seconds: recent + 30, asked: [old], minutes: [old] });
+    expect(look([])).toMatchObject({ seconds: recent, asked: [] });
+  });
+
+  it('are forgotten where they are no longer there', () => {
+    const look = startedLooks();
+    look([outline(old, 4)], { isFailed: true });
+    expect(look([]).asked).toEqual([old]);
+    expect(look([]).asked).toEqual([]);
   });
 
   it('are not one that goes on while what is settled covers what is counted, and are it once its lines have come', () => {
@@ -128,9 +156,19 @@ describe('the minutes that are due', () => {
     const look = startLooks();
     const outlines = [outline(old, 600_000), outline(old + 60, 1_500_000), outline(present, 500_000)];
     expect(look(outlines).minutes).toEqual([]);
-    expect(look(outlines)).toEqual({ seconds: first, minutes: [present] });
-    expect(look(outlines)).toEqual({ seconds: first, minutes: [old + 60] });
-    expect(look(outlines)).toEqual({ seconds: first, minutes: [old] });
-    expect(look(outlines)).toEqual({ seconds: recent, minutes: [] });
+    for (const minutes of [[present], [old + 60], [old], []])
+      expect(look(outlines)).toMatchObject({ seconds: recent, minutes });
+  });
+
+  it('are named to a look as far as it can compare them, the newest first', () => {
+    const look = startLooks();
+    const outlines = Array.from({ length: 300 }, (_, index) => outline(old - index * 60, 1));
+    look(outlines);
+    const { asked, minutes } = look(outlines);
+    expect(asked).toHaveLength(240);
+    expect(asked).toContain(old);
+    expect(asked).not.toContain(old - 299 * 60);
+    expect(minutes).toHaveLength(240);
+    expect(look(outlines).minutes).toHaveLength(60);
   });
 });

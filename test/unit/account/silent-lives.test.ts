@@ -34,7 +34,7 @@ describe('lives that have fallen silent', () => {
     expect(lives.asked).toEqual([{ published: 7_200, settled: 7_200 }]);
     lives.pass(1);
     await lives.of();
-    expect(lives.asked[1]).toEqual({ published: 7_200, settled: 600 });
+    expect(lives.asked[1]).toEqual({ published: 7_200, settled: 150 });
   });
 
   it('stay silent when their lines are older than what is read, and are so no more once they write again', async () => {

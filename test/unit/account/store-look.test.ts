@@ -9,7 +9,7 @@ const day = (recorded: number, stored: number): SeenDay => ({
 
 describe('the rows of a day are read', () => {
   it.each([
-    ['when it was never seen', undefined, day(100, 90), 0, true],
+    ['not when it is seen for the first time', undefined, day(100, 90), 0, false],
     ['when it is quiet', day(100, 100), day(100, 100), 0, true],
     [
       'not while the store is ahead of the records and they follow',

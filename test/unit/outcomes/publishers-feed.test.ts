@@ -61,7 +61,7 @@ describe('the way of the book into LEDGER', () => {
       book
         .open('METRICS', 'metrics', { arrivedAt: 60_000, key: { base: '1', first: 0 }, owners: [] })
         ?.doubtful(false);
-      await vi.advanceTimersByTimeAsync(1_000);
+      await vi.advanceTimersByTimeAsync(2_500);
       expect(sent[0]?.subject).toBe('ledger.doubtful');
       expect(sent.length).toBeGreaterThan(3);
       expect(sent.slice(1).every(({ subject }) => subject === 'ledger.published')).toBe(true);
@@ -85,7 +85,7 @@ describe('the way of the book into LEDGER', () => {
     try {
       store(5_000);
       bus.answer = ({ messageId }) => (messageId.endsWith(':1') ? full() : Promise.resolve(stored));
-      await vi.advanceTimersByTimeAsync(1_000);
+      await vi.advanceTimersByTimeAsync(2_500);
       expect(sent.map(({ messageId }) => messageId)).toEqual(['published:77:1:0', 'published:77:1:1']);
       await vi.advanceTimersByTimeAsync(5_000);
       expect(log.warn).toHaveBeenCalledTimes(1);
@@ -108,7 +108,7 @@ describe('the way of the book into LEDGER', () => {
     try {
       store(3);
       bus.answer = answer;
-      await vi.advanceTimersByTimeAsync(1_000);
+      await vi.advanceTimersByTimeAsync(2_500);
       const stopping = feed.stop();
       let isStopped = false;
       stopping.then(() => {
@@ -126,7 +126,7 @@ describe('the way of the book into LEDGER', () => {
     const { sent, feed, store } = setUp();
     try {
       store(2);
-      await vi.advanceTimersByTimeAsync(1_000);
+      await vi.advanceTimersByTimeAsync(2_500);
       await feed.stop();
       const ended = sent.flatMap(({ lines }) => lines.map((line) => JSON.parse(line).ended));
       expect(ended).toEqual([0, 0, 0, 1, 1, 1]);

@@ -17,6 +17,7 @@ const look = (
   untilMs: number,
   failsFromMs = Number.POSITIVE_INFINITY,
   waitedMs = 0,
+  isCalm = false,
 ): Promise<Seen> =>
   new Promise((resolve) => {
     const beginsMs: number[] = [];
@@ -28,7 +29,7 @@ const look = (
         beginsMs.push(ms);
         ms += lookMs;
         if (fails) throw behind;
-        return waitedMs;
+        return { waitedMs, isCalm };
       },
       onLook: async (state) => {
         states.push(state);
@@ -49,6 +50,11 @@ const look = (
 describe('the looks at the account', () => {
   it('rest for twenty seconds', async () => {
     expect((await look(1_000, 42_000)).beginsMs).toEqual([0, 21_000, 42_000]);
+  });
+
+  it('rest for forty where they find nothing new', async () => {
+    const { beginsMs } = await look(1_000, 82_000, Number.POSITIVE_INFINITY, 0, true);
+    expect(beginsMs).toEqual([0, 41_000, 82_000]);
   });
 
   it('that are long rest four times as long as they took', async () => {
