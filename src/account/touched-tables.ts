@@ -10,8 +10,8 @@ export type TouchedTables = {
 const row = z.object({ name: z.string(), lines: z.coerce.number() });
 
 /**
- * Merges of ingest_published drop the earlier versions of its lines, so their number says nothing. A mutation is told twice: when it begins, and when
- * it is done.
+ * Merges of ingest_published drop the earlier versions of its lines, so their number says nothing. A mutation counts twice: when it
+ * begins, and when it is done.
  */
 const query = `
   SELECT concat(table, ' ', partition) AS name, sum(rows) AS lines FROM system.parts

@@ -136,6 +136,8 @@ const lookAtUsage = async ({ clickhouse, metrics, now, ...deps }: WatchDeps): Pr
 
 /** A look at ClickHouse takes at most this share of the time, so that a long table of outcomes does not keep it busy. */
 const storeShare = 0.05;
+/** That at the outcomes of an hour reads all of them: with a million it takes a second. */
+const outcomesShare = 0.01;
 
 const looks = [
   // The input of transfer's scaling: never older than its interval, and cheap for the server at any size of the stream.
@@ -143,7 +145,7 @@ const looks = [
   // One statement without a table: an outage of ClickHouse is named soon, and its end, too.
   { what: 'clickhouse', everyMs: 5_000, shareMax: 1, look: lookForClickhouse },
   { what: 'parts', everyMs: 30_000, shareMax: storeShare, look: lookAtParts },
-  { what: 'outcomes', everyMs: 60_000, shareMax: storeShare, look: lookAtOutcomes },
+  { what: 'outcomes', everyMs: 60_000, shareMax: outcomesShare, look: lookAtOutcomes },
   // Of days and hours: a minute more is nothing.
   { what: 'usage', everyMs: 120_000, shareMax: storeShare, look: lookAtUsage },
 ] as const;
