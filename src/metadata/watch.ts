@@ -136,18 +136,19 @@ const lookAtUsage = async ({ clickhouse, metrics, now, ...deps }: WatchDeps): Pr
 
 /** A look at ClickHouse takes at most this share of the time, so that a long table of outcomes does not keep it busy. */
 const storeShare = 0.05;
-/** That at the outcomes of an hour reads all of them: with a million it takes a second. */
+/** That at the outcomes of an hour reads all of them, with a million for a second: its share is smaller, as long as the figures stay young. */
 const outcomesShare = 0.01;
+const youngMsMax = 300_000;
 
 const looks = [
   // The input of transfer's scaling: never older than its interval, and cheap for the server at any size of the stream.
-  { what: 'streams', everyMs: 5_000, shareMax: 1, look: lookAtStreams },
+  { what: 'streams', everyMs: 5_000, share: 1, shareMax: 1, look: lookAtStreams },
   // One statement without a table: an outage of ClickHouse is named soon, and its end, too.
-  { what: 'clickhouse', everyMs: 5_000, shareMax: 1, look: lookForClickhouse },
-  { what: 'parts', everyMs: 30_000, shareMax: storeShare, look: lookAtParts },
-  { what: 'outcomes', everyMs: 60_000, shareMax: outcomesShare, look: lookAtOutcomes },
+  { what: 'clickhouse', everyMs: 5_000, share: 1, shareMax: 1, look: lookForClickhouse },
+  { what: 'parts', everyMs: 30_000, share: storeShare, shareMax: storeShare, look: lookAtParts },
+  { what: 'outcomes', everyMs: 60_000, share: outcomesShare, shareMax: storeShare, look: lookAtOutcomes },
   // Of days and hours: a minute more is nothing.
-  { what: 'usage', everyMs: 120_000, shareMax: storeShare, look: lookAtUsage },
+  { what: 'usage', everyMs: 120_000, share: storeShare, shareMax: storeShare, look: lookAtUsage },
 ] as const;
 
 /** The wait before a failed read is repeated. */
@@ -161,7 +162,7 @@ export const startWatch = (deps: WatchDeps): Watch => {
   const trends = createStreamTrends(() => performance.now());
   let clickhouseProblem: string | undefined;
 
-  const follow = async ({ what, everyMs, shareMax, look }: (typeof looks)[number]): Promise<void> => {
+  const follow = async ({ what, everyMs, share, shareMax, look }: (typeof looks)[number]): Promise<void> => {
     metrics.lastSuccess.set({ what }, 0);
     while (!stopping.signal.aborted) {
       const startedAt = performance.now();
@@ -175,7 +176,8 @@ export const startWatch = (deps: WatchDeps): Watch => {
         if (what === 'clickhouse') clickhouseProblem = errorText(error);
         log.debug({ what, error: errorText(error) }, 'metrics of the dependencies were not read');
       }
-      const restMs = Math.max(pauseMs, (performance.now() - startedAt) / shareMax);
+      const tookMs = performance.now() - startedAt;
+      const restMs = Math.max(pauseMs, tookMs / shareMax, Math.min(tookMs / share, youngMsMax));
       await delay(restMs, undefined, { signal: stopping.signal }).catch(() => undefined);
     }
   };
