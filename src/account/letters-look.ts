@@ -31,8 +31,8 @@ export type LettersLook = {
   redrivesIn(stream: string): readonly Stretch[];
 };
 
-/** The search rests at least this long while nothing is missed. */
-const restMsMin = 45_000;
+/** The search rests at least this long while nothing is missed: less than a calm look, so that each of those searches. */
+const restMsMin = 30_000;
 const restFactor = 39;
 /** While letters are missed: so that a loss shows within two minutes. */
 const searchingRestFactor = 9;

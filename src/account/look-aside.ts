@@ -20,7 +20,8 @@ export type LookAsideDependencies = {
   readonly rest: (ms: number) => Promise<void>;
 };
 
-const everyMs = 45_000;
+/** Less than a calm look at the books rests, so that each of those takes one up. */
+const everyMs = 35_000;
 /** A look works for a fortieth of the time at most. */
 const restFactor = 39;
 /** Most looks end within this time, so that what they find need not wait for the next call. */

@@ -37,12 +37,12 @@ const aside = () => {
 };
 
 describe('a look at the stores', () => {
-  it('that ends at once is taken up by the call that began it, and the next one comes after 45 seconds', async () => {
+  it('that ends at once is taken up by the call that began it, and the next one comes after 35 seconds', async () => {
     const looks = aside();
     const first = looks.take();
     looks.end();
     expect(await first).toMatchObject({ compared: [] });
-    looks.pass(44_999);
+    looks.pass(34_999);
     expect(await looks.take()).toBeUndefined();
     expect(looks.begun).toHaveLength(1);
     looks.pass(1);
