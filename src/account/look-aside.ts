@@ -39,7 +39,7 @@ export const createLookAside = ({ look, elapsed, rest }: LookAsideDependencies):
       ended = await look();
       failure = undefined;
       const workMs = elapsed() - startedAt - ended.waitedMs;
-      dueAt = elapsed() + Math.max(everyMs, workMs * restFactor);
+      dueAt = elapsed() + Math.max(ended.hasNewlyWritten ? 0 : everyMs, workMs * restFactor);
     } catch (error) {
       failure = { error };
     }

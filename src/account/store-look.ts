@@ -32,6 +32,8 @@ export type Compared = {
 export type StoreFindings = Compared & {
   /** How long the look only waited for what was on its way, ms. */
   readonly waitedMs: number;
+  /** A day is new, or changes after it was quiet: the next look, which may read its rows, is to come soon. */
+  readonly hasNewlyWritten: boolean;
 };
 
 const count = z.coerce.number();
@@ -114,12 +116,22 @@ export const createStoreLook = (targets: () => StoreTargets): StoreLook => {
   const toCompare = createDaysToCompare(({ day }) => (day >= today() - 1 ? againMs.recent : againMs.older));
   const cache = new Map<string, { readonly at: number; readonly rows: number }>();
   let before = new Map<string, SeenDay>();
+  /** Days that were the same in the last two looks. */
+  let quiet = new Set<string>();
   /** Or first seen. */
   const comparedAt = new Map<string, number>();
 
   /** The days whose rows this look compares. */
-  const dueOf = (seen: readonly SeenDay[]): SeenDay[] => {
+  const dueOf = (
+    seen: readonly SeenDay[],
+  ): { readonly due: SeenDay[]; readonly hasNewlyWritten: boolean } => {
     const now = performance.now();
+    const isQuiet = (day: SeenDay): boolean => before.get(textOf(day))?.state === day.state;
+    const hasNewlyWritten = seen.some((day) => {
+      const key = textOf(day);
+      return !isQuiet(day) && (quiet.has(key) || !before.has(key));
+    });
+    quiet = new Set(seen.filter(isQuiet).map(textOf));
     const readable = seen.filter((day) => {
       const key = textOf(day);
       const at = comparedAt.get(key) ?? now;
@@ -130,7 +142,7 @@ export const createStoreLook = (targets: () => StoreTargets): StoreLook => {
     before = new Map(seen.map((day) => [textOf(day), day]));
     for (const day of due) comparedAt.set(textOf(day), now);
     for (const key of comparedAt.keys()) if (!before.has(key)) comparedAt.delete(key);
-    return due;
+    return { due, hasNewlyWritten };
   };
 
   return {
@@ -138,7 +150,7 @@ export const createStoreLook = (targets: () => StoreTargets): StoreLook => {
       const { targets: now, waitedMs } = timed(targets());
       const points = now.points.filter(({ dataId }) => !now.isLeftOut('metrics', dataId));
       const named = await readNamedDays(now.clickhouse);
-      const due = dueOf(seenDays(named, await readStoreSizes(now.clickhouse, points)));
+      const { due, hasNewlyWritten } = dueOf(seenDays(named, await readStoreSizes(now.clickhouse, points)));
       const differences: StoreDifference[] = [];
       const inFlight = new Set<string>();
       const compared: StorePlace[] = [];
@@ -152,7 +164,7 @@ export const createStoreLook = (targets: () => StoreTargets): StoreLook => {
       }
       const isSettled = ({ pipeline, day }: StorePlace): boolean => !inFlight.has(`${pipeline} ${day}`);
       for (const day of due) if (isSettled(day)) toCompare.compared(day, performance.now());
-      return { differences, compared: compared.filter(isSettled), waitedMs: waitedMs() };
+      return { differences, compared: compared.filter(isSettled), waitedMs: waitedMs(), hasNewlyWritten };
     },
     unrecorded: async (pipeline, owner) => {
       const key = `${pipeline} ${owner}`;

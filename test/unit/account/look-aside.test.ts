@@ -19,7 +19,9 @@ const aside = () => {
         endPatience = done;
       }),
   });
-  const findings = (waitedMs: number): StoreFindings => ({ differences: [], compared: [], waitedMs });
+  const findings = (waitedMs: number, hasNewlyWritten: boolean): StoreFindings => ({
+    ...{ differences: [], compared: [], waitedMs, hasNewlyWritten },
+  });
   return {
     take: looks.take,
     impatient: () => {
@@ -31,7 +33,8 @@ const aside = () => {
     pass: (ms: number) => {
       elapsedMs += ms;
     },
-    end: (waitedMs = 0) => begun.at(-1)?.resolve(findings(waitedMs)),
+    end: (waitedMs = 0, hasNewlyWritten = false) =>
+      begun.at(-1)?.resolve(findings(waitedMs, hasNewlyWritten)),
     fail: (error: Error) => begun.at(-1)?.reject(error),
   };
 };
@@ -49,6 +52,17 @@ describe('a look at the stores', () => {
     const second = looks.take();
     looks.end();
     expect(await second).toBeDefined();
+  });
+
+  it('that sees a day begin to change is followed by another one at the next call', async () => {
+    const looks = aside();
+    const first = looks.take();
+    looks.end(0, true);
+    expect(await first).toBeDefined();
+    const second = looks.take();
+    looks.end();
+    expect(await second).toBeDefined();
+    expect(looks.begun).toHaveLength(2);
   });
 
   it('that takes long holds no call up, is the only one, and is taken up once', async () => {
