@@ -66,6 +66,8 @@ const daysPerLook = 200;
 const ownersApartMax = 8;
 /** The present days are compared again soon, older ones in turn; one whose numbers agree while it is written to, seldom. */
 const againMs = { contradicting: 45_000, busy: 600_000, recent: 60_000, older: 3_600_000 };
+/** The rows of a write are seen at one look, and its records may come before the next one: a day that changes more often is written to. */
+const newChangesMax = 2;
 const cachedMs = 20_000;
 const dayMs = 86_400_000;
 
@@ -111,13 +113,29 @@ export const isToBeRead = (day: SeenDay, before: SeenDay | undefined, sinceCompa
   return sinceComparedMs >= (agrees ? againMs.busy : againMs.contradicting);
 };
 
+/** Whether one of the days of each look is new, or began to change. */
+const createNewlyWritten = (): ((seen: readonly SeenDay[]) => boolean) => {
+  let before = new Map<string, { readonly state: string; readonly changes: number }>();
+  return (seen) => {
+    const now = new Map(
+      seen.map((day) => {
+        const key = textOf(day);
+        const known = before.get(key);
+        const changes = known?.state === day.state ? 0 : 1 + (known?.changes ?? 0);
+        return [key, { state: day.state, changes }];
+      }),
+    );
+    before = now;
+    return [...now.values()].some(({ changes }) => changes > 0 && changes <= newChangesMax);
+  };
+};
+
 export const createStoreLook = (targets: () => StoreTargets): StoreLook => {
   const today = (): number => Math.floor(Date.now() / dayMs);
   const toCompare = createDaysToCompare(({ day }) => (day >= today() - 1 ? againMs.recent : againMs.older));
   const cache = new Map<string, { readonly at: number; readonly rows: number }>();
   let before = new Map<string, SeenDay>();
-  /** Days that were the same in the last two looks. */
-  let quiet = new Set<string>();
+  const areNewlyWritten = createNewlyWritten();
   /** Or first seen. */
   const comparedAt = new Map<string, number>();
 
@@ -126,12 +144,7 @@ export const createStoreLook = (targets: () => StoreTargets): StoreLook => {
     seen: readonly SeenDay[],
   ): { readonly due: SeenDay[]; readonly hasNewlyWritten: boolean } => {
     const now = performance.now();
-    const isQuiet = (day: SeenDay): boolean => before.get(textOf(day))?.state === day.state;
-    const hasNewlyWritten = seen.some((day) => {
-      const key = textOf(day);
-      return !isQuiet(day) && (quiet.has(key) || !before.has(key));
-    });
-    quiet = new Set(seen.filter(isQuiet).map(textOf));
+    const hasNewlyWritten = areNewlyWritten(seen);
     const readable = seen.filter((day) => {
       const key = textOf(day);
       const at = comparedAt.get(key) ?? now;
