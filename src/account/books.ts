@@ -2,6 +2,7 @@ import { z } from 'zod';
 import type { Pipeline } from '../model/signals.ts';
 import { type Clickhouse, database } from '../stores/clickhouse/client.ts';
 import type { Published, Settled, SettledMessages } from './compare.ts';
+import { inMinutes, sinceMinutes } from './listed-minutes.ts';
 
 /** Both books of one stream over some minutes. */
 export type Books = {
@@ -11,8 +12,6 @@ export type Books = {
 };
 
 const count = z.coerce.number();
-
-const listed = "minute IN {minutes:Array(DateTime('UTC'))}";
 
 const publishedRow = z.object({
   life: count,
@@ -31,19 +30,18 @@ const publishedQuery = `
     argMax(lines.items, version) AS items, argMax(lines.sequence_first, version) AS sequence_first,
     argMax(lines.sequence_last, version) AS sequence_last, max(lines.closed) AS closed
   FROM ${database}.ingest_published AS lines
-  WHERE stream = {stream:String} AND ${listed}
+  WHERE stream = {stream:String} AND ${inMinutes}
   GROUP BY life, minute, data_id, app_id`;
 
 const lifeRow = z.object({ life: count, closed: count });
 
 /**
- * How far the lines of each life reach in the stream: its last line says it, which is no older than its lines of the minutes. The day before
- * leaves room for clocks.
+ * How far the lines of each life reach in the stream: its last line says it, which is no older than its lines of the minutes.
  */
 const livesQuery = `
   SELECT life, max(lines.closed) AS closed FROM ${database}.ingest_published AS lines
   WHERE stream = {stream:String} AND data_id = 0 AND app_id = 0
-    AND at >= least(now(), arrayMin({minutes:Array(DateTime('UTC'))})) - INTERVAL 1 DAY
+    AND ${sinceMinutes}
   GROUP BY life`;
 
 /** How far the lines of a life reach, and those of an owner in a minute where only that line arrived. */
@@ -61,7 +59,7 @@ const settledSerials = `
     (life, serial) IN (SELECT life, serial FROM ${database}.ingest_doubtful WHERE stream = {stream:String}) AS is_doubtful,
     NOT is_doubtful AND serial <= ${reach} AS is_counted
   FROM ${database}.ingest_settled AS lines
-  WHERE stream = {stream:String} AND life > 0 AND redrive = 0 AND ${listed}
+  WHERE stream = {stream:String} AND life > 0 AND redrive = 0 AND ${inMinutes}
   GROUP BY life, minute, serial, data_id, app_id`;
 
 const settledRow = z.object({
@@ -116,8 +114,11 @@ const messagesOfLines = (settled: readonly z.output<typeof settledRow>[]): Settl
     return [sum];
   });
 
-const readMessages = async (clickhouse: Clickhouse, params: object): Promise<SettledMessages[]> => {
-  const rows = await clickhouse.rows(messagesRow, messagesQuery, { params: { ...params } });
+const readMessages = async (
+  clickhouse: Clickhouse,
+  params: Readonly<Record<string, unknown>>,
+): Promise<SettledMessages[]> => {
+  const rows = await clickhouse.rows(messagesRow, messagesQuery, { params });
   return rows.map(({ minute_at: minute, ...row }) => ({ ...row, minute }));
 };
 
@@ -180,7 +181,7 @@ export const readRecorded = async (
     recordedRow,
     `SELECT data_id, app_id, toUnixTimestamp(minute) AS minute_at, sum(received) AS items
      FROM (SELECT * FROM ${database}.ingest_outcomes
-       WHERE pipeline = {pipeline:String} AND book = 1 AND redrive = 0 AND ${listed}
+       WHERE pipeline = {pipeline:String} AND book = 1 AND redrive = 0 AND ${inMinutes}
        ORDER BY at DESC LIMIT 1 BY pipeline, data_id, app_id, base, first, ordinal)
      GROUP BY data_id, app_id, minute`,
     { params: { pipeline, minutes } },

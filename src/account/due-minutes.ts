@@ -1,3 +1,4 @@
+import { minuteKey } from './listed-minutes.ts';
 import type { Outline, OutlineScope } from './outlines.ts';
 
 /**
@@ -150,7 +151,7 @@ class Minutes implements DueMinutes {
   compared(stream: string, minutes: readonly number[], pending: ReadonlySet<number>): void {
     const now = this.options.elapsed();
     for (const minute of minutes) {
-      const state = this.minutes.get(keyOf(stream, minute));
+      const state = this.minutes.get(minuteKey(stream, minute));
       if (state === undefined) continue;
       state.compared = state.seen;
       state.comparedAt = now;
@@ -168,7 +169,7 @@ class Minutes implements DueMinutes {
   }
 
   private stateOf(stream: string, minute: number): MinuteState {
-    const key = keyOf(stream, minute);
+    const key = minuteKey(stream, minute);
     const known = this.minutes.get(key);
     if (known !== undefined) return known;
     const state: MinuteState = {
@@ -204,7 +205,5 @@ class Minutes implements DueMinutes {
     }
   }
 }
-
-const keyOf = (stream: string, minute: number): string => `${stream} ${minute}`;
 
 export const createDueMinutes = (options: DueMinutesOptions): DueMinutes => new Minutes(options);

@@ -22,12 +22,13 @@ import { explainLosses, type LossEvidence, mergeEqual, ownerText } from './expla
 import { type FoundDifferences, openFoundDifferences } from './found.ts';
 import { readHeldMessages } from './held-messages.ts';
 import { createLettersLook, type LettersLook } from './letters-look.ts';
+import { minuteKey } from './listed-minutes.ts';
 import { createLookAside, type LookAside } from './look-aside.ts';
 import { type MissingRecords, readMissingRecords } from './missing-records.ts';
 import { sumOrphans } from './orphan-sums.ts';
 import { type Outline, readOutlines } from './outlines.ts';
 import { type AccountedStream, queueOf } from './queue-state.ts';
-import { minuteKey, noRecords, readRecordSums } from './record-sums.ts';
+import { noRecords, readRecordSums } from './record-sums.ts';
 import { hasRefusedLines } from './refused-lines.ts';
 import { createSilentLives, readLives, type SilentLivesWatch } from './silent-lives.ts';
 import type { StoreDifference } from './store-compare.ts';

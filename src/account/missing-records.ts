@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { type Clickhouse, database } from '../stores/clickhouse/client.ts';
 import { type Owner, pipelineOf } from './difference.ts';
+import { inMinutes } from './listed-minutes.ts';
 
 /** Settled messages of an owner whose record is gone although their place is there. */
 export type MissingRecords = Owner & {
@@ -21,7 +22,7 @@ const query = `
     SELECT life, minute, serial, data_id, app_id, any(items) AS own_items, any(record) AS own_record
     FROM ${database}.ingest_settled
     WHERE stream = {stream:String} AND redrive = 0 AND items > 0 AND record > 0 AND at < now() - 2
-      AND minute IN {minutes:Array(DateTime('UTC'))}
+      AND ${inMinutes}
     GROUP BY life, minute, serial, if(life = 0, sequence, 0), data_id, app_id
   )
   WHERE (data_id, app_id, own_record) NOT IN

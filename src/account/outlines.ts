@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { type Clickhouse, database } from '../stores/clickhouse/client.ts';
-import { minuteKey, noRecords, readRecordSums, recordSumText } from './record-sums.ts';
+import { inMinutes, minuteKey, sinceMinutes } from './listed-minutes.ts';
+import { noRecords, readRecordSums, recordSumText } from './record-sums.ts';
 
 /** Which outlines a look reads. */
 export type OutlineScope = {
@@ -35,10 +36,6 @@ const settledSecondsMax = 3_600;
 /** Lines of one minute are written within this time. */
 const writtenSeconds = 600;
 
-const minutesList = "{minutes:Array(DateTime('UTC'))}";
-/** A day leaves room for clocks. */
-const sinceListed = `at >= least(now(), arrayMin(${minutesList})) - INTERVAL 1 DAY`;
-
 const publishedRow = z.object({
   stream: z.string(),
   life: count,
@@ -59,11 +56,11 @@ const publishedQuery = (hasMinutes: boolean): string => `
     SELECT stream, life, minute, data_id, app_id, argMax(messages, version) AS line_messages, argMax(items, version) AS line_items,
       max(at) AS written_at
     FROM ${database}.ingest_published
-    WHERE at >= now() - {seconds:UInt32} - ${writtenSeconds} ${hasMinutes ? `OR (minute IN ${minutesList} AND ${sinceListed})` : ''}
+    WHERE at >= now() - {seconds:UInt32} - ${writtenSeconds} ${hasMinutes ? `OR (${inMinutes} AND ${sinceMinutes})` : ''}
     GROUP BY stream, life, minute, data_id, app_id
   )
   GROUP BY stream, life, minute
-  HAVING max(written_at) >= now() - {seconds:UInt32} ${hasMinutes ? `OR minute IN ${minutesList}` : ''}`;
+  HAVING max(written_at) >= now() - {seconds:UInt32} ${hasMinutes ? `OR ${inMinutes}` : ''}`;
 
 const settledRow = z.object({
   stream: z.string(),
@@ -79,7 +76,7 @@ const settledQuery = `
   SELECT stream, life, toUnixTimestamp(minute) AS minute_at, sum(settled.items) AS items,
     countIf(settled.items > 0 AND record > 0) AS records, toString(sumIf(record, settled.items > 0)) AS record_sum
   FROM ${database}.ingest_settled AS settled
-  WHERE redrive = 0 AND ((minute IN ${minutesList} AND ${sinceListed}) OR at >= now() - {seconds:UInt32})
+  WHERE redrive = 0 AND ((${inMinutes} AND ${sinceMinutes}) OR at >= now() - {seconds:UInt32})
   GROUP BY stream, life, minute`;
 
 /** By stream and minute: number and sum of what names the records. */

@@ -1,14 +1,12 @@
 import { z } from 'zod';
 import { streamOfPipeline } from '../model/signals.ts';
 import { type Clickhouse, database } from '../stores/clickhouse/client.ts';
+import { inMinutes, minuteKey } from './listed-minutes.ts';
 
 /** Number and sum of records, as a text: two sets of records with the same text are the same set. */
 export const recordSumText = (records: number, sum: bigint): string => `${records} ${sum}`;
 
 export const noRecords = recordSumText(0, 0n);
-
-/** Names a minute (Unix seconds) of a stream. */
-export const minuteKey = (stream: string, minute: number): string => `${stream} ${minute}`;
 
 const count = z.coerce.number();
 const row = z.object({ stream: z.string(), minute_at: count, records: count, record_sum: z.string() });
@@ -17,7 +15,7 @@ const row = z.object({ stream: z.string(), minute_at: count, records: count, rec
 const query = `
   SELECT ${streamOfPipeline} AS stream, toUnixTimestamp(minute) AS minute_at, count() AS records,
     toString(sum(bitAnd(base + first, 4294967295))) AS record_sum
-  FROM ${database}.ingest_outcomes WHERE minute IN {minutes:Array(DateTime('UTC'))} AND redrive = 0
+  FROM ${database}.ingest_outcomes WHERE ${inMinutes} AND redrive = 0
   GROUP BY stream, minute`;
 
 /**

@@ -1,9 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { readBooks, readDoubtful, withoutLine } from '../../src/account/books.ts';
+import { minuteKey } from '../../src/account/listed-minutes.ts';
 import { readMissingRecords } from '../../src/account/missing-records.ts';
 import { type Outline, readOutlines } from '../../src/account/outlines.ts';
 import { readReceived } from '../../src/account/received.ts';
-import { minuteKey, readRecordSums } from '../../src/account/record-sums.ts';
+import { readRecordSums } from '../../src/account/record-sums.ts';
 import { createTouchedTables } from '../../src/account/touched-tables.ts';
 import { type Clickhouse, createClickhouse } from '../../src/stores/clickhouse/client.ts';
 import { BookHistory, firstMinute, type SettledRow } from '../support/account/book-history.ts';

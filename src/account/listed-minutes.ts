@@ -1,0 +1,11 @@
+/** The minutes that a query names, in its parameter `minutes` (Unix seconds); not empty. */
+const minutes = "{minutes:Array(DateTime('UTC'))}";
+
+/** The rows of these minutes. */
+export const inMinutes = `minute IN ${minutes}`;
+
+/** The rows that ClickHouse may have stamped (`at`) with these minutes or later; a day leaves room for clocks. */
+export const sinceMinutes = `at >= least(now(), arrayMin(${minutes})) - INTERVAL 1 DAY`;
+
+/** Names a minute (Unix seconds) of a stream. */
+export const minuteKey = (stream: string, minute: number): string => `${stream} ${minute}`;
