@@ -1,7 +1,7 @@
 import type { Stack } from '../test/support/stack/stack.ts';
 import { sendPaced } from './latency.ts';
 import { lineRow, withStack } from './line.ts';
-import { usualPoints } from './point-loads.ts';
+import { type PointLoad, usualPoints } from './point-loads.ts';
 import { startUsage } from './processes.ts';
 import { type MeasureOptions, measureRate, type Subject, untilVisible } from './rate.ts';
 import type { Row } from './report.ts';
@@ -37,12 +37,9 @@ export const costRow = (
   };
 };
 
-const measureFull = async (subject: Subject, seconds: number): Promise<Row> => {
+const measureFull = async (stage: string, subject: Subject, seconds: number): Promise<Row> => {
   const rate = await measureRate(subject, seconds, warmSeconds.full);
-  return {
-    ...lineRow('cost', [rate]),
-    ...costRow('cost, full load of single points', rate.acknowledged, seconds, rate.usage.cpu),
-  };
+  return { ...lineRow(stage, [rate]), ...costRow(stage, rate.acknowledged, seconds, rate.usage.cpu) };
 };
 
 const measurePaced = async (subject: Subject, seconds: number): Promise<Row> => {
@@ -62,16 +59,22 @@ const measurePaced = async (subject: Subject, seconds: number): Promise<Row> => 
   );
 };
 
-/** What the whole line costs for single points, every process counted: at full load, and at a rate at which what runs by the clock shows. */
+/**
+ * What the whole line costs, every process counted: for single points at a rate at which what runs by the clock shows and at full load,
+ * and at full load of the usual requests.
+ */
 export const measureCost = (options: MeasureOptions): Promise<Row[]> =>
   withStack(options, async (stack) => {
-    const paced = withMetadata(
-      await pushSubject(stack, 'paced', { ...usualPoints, points: 1, connections: pacedConnections }),
-      stack,
-    );
-    const full = withMetadata(
-      await pushSubject(stack, 'full', { ...usualPoints, points: 1, connections: 64 }),
-      stack,
-    );
-    return [await measurePaced(paced, options.seconds), await measureFull(full, options.seconds)];
+    const subjectOf = async (name: string, load: PointLoad): Promise<Subject> =>
+      withMetadata(await pushSubject(stack, name, load), stack);
+    const single = { ...usualPoints, points: 1 };
+    const paced = await subjectOf('paced', { ...single, connections: pacedConnections });
+    const full = await subjectOf('full', { ...single, connections: 64 });
+    const usual = await subjectOf('usual', usualPoints);
+    const { seconds } = options;
+    return [
+      await measurePaced(paced, seconds),
+      await measureFull('cost, full load of single points', full, seconds),
+      await measureFull('cost, full load of 1000 points a request', usual, seconds),
+    ];
   });

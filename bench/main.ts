@@ -131,7 +131,7 @@ const runPush = async (): Promise<void> => {
 
 const runCost = async (): Promise<void> => {
   const { measureCost } = await import('./line-cost.ts');
-  printRows('The whole line and its engines, one point a request', 'points', await measureCost(options));
+  printRows('The whole line and its engines, every process counted', 'points', await measureCost(options));
 };
 
 const runConsole = async (): Promise<void> => {
