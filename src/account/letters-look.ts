@@ -6,6 +6,7 @@ import type { FoundDifferences } from './found.ts';
 import { createLetterReads } from './letter-reads.ts';
 import { createLostLetters, isOfLetters, itemsIn, sumLostLetters, textOfOwnLetter } from './lost-letters.ts';
 import type { AccountedStream } from './queue-state.ts';
+import { restAfter, searchShare } from './rest.ts';
 import type { Stretch } from './uncounted.ts';
 
 export type LettersLookDependencies = {
@@ -33,9 +34,8 @@ export type LettersLook = {
 
 /** The search rests at least this long while nothing is missed: less than a calm look, so that each of those searches. */
 const restMsMin = 30_000;
-const restFactor = 39;
 /** While letters are missed: so that a loss shows within two minutes. */
-const searchingRestFactor = 9;
+const searchingShare = 0.1;
 
 export const createLettersLook = (deps: LettersLookDependencies): LettersLook => {
   const { bus, clickhouse, streams, untilRecorded, unrecordedRows } = deps;
@@ -71,8 +71,8 @@ export const createLettersLook = (deps: LettersLookDependencies): LettersLook =>
       shown = itemsIn(differences) === itemsIn(lost) ? text : undefined;
     }
     const restMs = letters.isSearching
-      ? searchedMs * searchingRestFactor
-      : Math.max(restMsMin, searchedMs * restFactor);
+      ? restAfter(searchedMs, searchingShare)
+      : Math.max(restMsMin, restAfter(searchedMs, searchShare));
     dueAt = performance.now() + restMs;
     return waitedMs;
   };

@@ -1,3 +1,4 @@
+import { restAfter, searchShare } from './rest.ts';
 import type { StoreFindings } from './store-look.ts';
 
 /**
@@ -22,8 +23,6 @@ export type LookAsideDependencies = {
 
 /** Less than a calm look at the books rests, so that each of those takes one up. */
 const everyMs = 35_000;
-/** A look works for a fortieth of the time at most. */
-const restFactor = 39;
 /** Most looks end within this time, so that what they find need not wait for the next call. */
 const patienceMs = 5_000;
 
@@ -39,7 +38,7 @@ export const createLookAside = ({ look, elapsed, rest }: LookAsideDependencies):
       ended = await look();
       failure = undefined;
       const workMs = elapsed() - startedAt - ended.waitedMs;
-      dueAt = elapsed() + Math.max(ended.hasNewlyWritten ? 0 : everyMs, workMs * restFactor);
+      dueAt = elapsed() + Math.max(ended.hasNewlyWritten ? 0 : everyMs, restAfter(workMs, searchShare));
     } catch (error) {
       failure = { error };
     }

@@ -113,48 +113,46 @@ export const isToBeRead = (day: SeenDay, before: SeenDay | undefined, sinceCompa
   return sinceComparedMs >= (agrees ? againMs.busy : againMs.contradicting);
 };
 
-/** Whether one of the days of each look is new, or began to change. */
-const createNewlyWritten = (): ((seen: readonly SeenDay[]) => boolean) => {
-  let before = new Map<string, { readonly state: string; readonly changes: number }>();
-  return (seen) => {
-    const now = new Map(
-      seen.map((day) => {
-        const key = textOf(day);
-        const known = before.get(key);
-        const changes = known?.state === day.state ? 0 : 1 + (known?.changes ?? 0);
-        return [key, { state: day.state, changes }];
-      }),
-    );
-    before = now;
-    return [...now.values()].some(({ changes }) => changes > 0 && changes <= newChangesMax);
-  };
+/** What the looks remember of a day. */
+type WatchedDay = {
+  readonly seen: SeenDay;
+  /** Looks in a row at which it was new, or other than at the one before. */
+  readonly changes: number;
+  /** When it was compared last, or first seen. */
+  readonly comparedAt: number;
 };
+
+const seenAgain = (seen: SeenDay, before: WatchedDay | undefined, now: number): WatchedDay => ({
+  seen,
+  changes: before?.seen.state === seen.state ? 0 : 1 + (before?.changes ?? 0),
+  comparedAt: before?.comparedAt ?? now,
+});
+
+const beganToChange = ({ changes }: WatchedDay): boolean => changes > 0 && changes <= newChangesMax;
 
 export const createStoreLook = (targets: () => StoreTargets): StoreLook => {
   const today = (): number => Math.floor(Date.now() / dayMs);
   const toCompare = createDaysToCompare(({ day }) => (day >= today() - 1 ? againMs.recent : againMs.older));
   const cache = new Map<string, { readonly at: number; readonly rows: number }>();
-  let before = new Map<string, SeenDay>();
-  const areNewlyWritten = createNewlyWritten();
-  /** Or first seen. */
-  const comparedAt = new Map<string, number>();
+  let watched = new Map<string, WatchedDay>();
 
   /** The days whose rows this look compares. */
   const dueOf = (
     seen: readonly SeenDay[],
   ): { readonly due: SeenDay[]; readonly hasNewlyWritten: boolean } => {
     const now = performance.now();
-    const hasNewlyWritten = areNewlyWritten(seen);
+    const before = watched;
+    watched = new Map(seen.map((day) => [textOf(day), seenAgain(day, before.get(textOf(day)), now)]));
     const readable = seen.filter((day) => {
-      const key = textOf(day);
-      const at = comparedAt.get(key) ?? now;
-      comparedAt.set(key, at);
-      return isToBeRead(day, before.get(key), now - at);
+      const known = before.get(textOf(day));
+      return isToBeRead(day, known?.seen, now - (known?.comparedAt ?? now));
     });
+    const hasNewlyWritten = [...watched.values()].some(beganToChange);
     const due = toCompare.next(readable, daysPerLook, now);
-    before = new Map(seen.map((day) => [textOf(day), day]));
-    for (const day of due) comparedAt.set(textOf(day), now);
-    for (const key of comparedAt.keys()) if (!before.has(key)) comparedAt.delete(key);
+    for (const day of due) {
+      const known = watched.get(textOf(day));
+      if (known !== undefined) watched.set(textOf(day), { ...known, comparedAt: now });
+    }
     return { due, hasNewlyWritten };
   };
 

@@ -140,16 +140,26 @@ const storeShare = 0.05;
 const outcomesShare = 0.01;
 const youngMsMax = 300_000;
 
-const looks = [
+type WatchedLook = {
+  readonly what: string;
+  readonly everyMs: number;
+  /** Of the time; 1 where the interval alone bounds it. */
+  readonly shareMax: number;
+  /** The smaller share that it takes as long as its figures stay young. */
+  readonly share?: number;
+  readonly look: (deps: WatchDeps, memory: StreamMemory) => Promise<void>;
+};
+
+const looks: readonly WatchedLook[] = [
   // The input of transfer's scaling: never older than its interval, and cheap for the server at any size of the stream.
-  { what: 'streams', everyMs: 5_000, share: 1, shareMax: 1, look: lookAtStreams },
+  { what: 'streams', everyMs: 5_000, shareMax: 1, look: lookAtStreams },
   // One statement without a table: an outage of ClickHouse is named soon, and its end, too.
-  { what: 'clickhouse', everyMs: 5_000, share: 1, shareMax: 1, look: lookForClickhouse },
-  { what: 'parts', everyMs: 30_000, share: storeShare, shareMax: storeShare, look: lookAtParts },
-  { what: 'outcomes', everyMs: 60_000, share: outcomesShare, shareMax: storeShare, look: lookAtOutcomes },
+  { what: 'clickhouse', everyMs: 5_000, shareMax: 1, look: lookForClickhouse },
+  { what: 'parts', everyMs: 30_000, shareMax: storeShare, look: lookAtParts },
+  { what: 'outcomes', everyMs: 60_000, shareMax: storeShare, share: outcomesShare, look: lookAtOutcomes },
   // Of days and hours: a minute more is nothing.
-  { what: 'usage', everyMs: 120_000, share: storeShare, shareMax: storeShare, look: lookAtUsage },
-] as const;
+  { what: 'usage', everyMs: 120_000, shareMax: storeShare, look: lookAtUsage },
+];
 
 /** The wait before a failed read is repeated. */
 const retryMs = 5_000;
@@ -162,11 +172,11 @@ export const startWatch = (deps: WatchDeps): Watch => {
   const trends = createStreamTrends(() => performance.now());
   let clickhouseProblem: string | undefined;
 
-  const follow = async ({ what, everyMs, share, shareMax, look }: (typeof looks)[number]): Promise<void> => {
+  const follow = async ({ what, everyMs, shareMax, share = shareMax, look }: WatchedLook): Promise<void> => {
     metrics.lastSuccess.set({ what }, 0);
     while (!stopping.signal.aborted) {
       const startedAt = performance.now();
-      let pauseMs: number = everyMs;
+      let pauseMs = everyMs;
       try {
         await look(deps, { missing, trends });
         metrics.lastSuccess.set({ what }, Math.floor(now() / 1000));

@@ -1,0 +1,5 @@
+/** How long to rest after this work, ms, so that it takes no more than this share of the time. */
+export const restAfter = (workMs: number, share: number): number => workMs * (1 / share - 1);
+
+/** The share of the searches beside the looks at the books: at the stores, and for dead letters. */
+export const searchShare = 1 / 40;
