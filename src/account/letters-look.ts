@@ -6,7 +6,7 @@ import type { FoundDifferences } from './found.ts';
 import { createLetterReads } from './letter-reads.ts';
 import { createLostLetters, isOfLetters, itemsIn, sumLostLetters, textOfOwnLetter } from './lost-letters.ts';
 import type { AccountedStream } from './queue-state.ts';
-import { restAfter, searchShare } from './rest.ts';
+import { restAfter, searchShare, urgentShare } from './rest.ts';
 import type { Stretch } from './uncounted.ts';
 
 export type LettersLookDependencies = {
@@ -34,8 +34,6 @@ export type LettersLook = {
 
 /** The search rests at least this long while nothing is missed: less than a calm look, so that each of those searches. */
 const restMsMin = 30_000;
-/** While letters are missed: so that a loss shows within two minutes. */
-const searchingShare = 0.1;
 
 export const createLettersLook = (deps: LettersLookDependencies): LettersLook => {
   const { bus, clickhouse, streams, untilRecorded, unrecordedRows } = deps;
@@ -71,7 +69,7 @@ export const createLettersLook = (deps: LettersLookDependencies): LettersLook =>
       shown = itemsIn(differences) === itemsIn(lost) ? text : undefined;
     }
     const restMs = letters.isSearching
-      ? restAfter(searchedMs, searchingShare)
+      ? restAfter(searchedMs, urgentShare)
       : Math.max(restMsMin, restAfter(searchedMs, searchShare));
     dueAt = performance.now() + restMs;
     return waitedMs;

@@ -1,4 +1,4 @@
-import { restAfter, searchShare } from './rest.ts';
+import { restAfter, searchShare, urgentShare } from './rest.ts';
 import type { StoreFindings } from './store-look.ts';
 
 /**
@@ -11,6 +11,8 @@ export type LookAside = {
    * After one that failed it throws the same at each call, until one succeeds.
    */
   take(): Promise<StoreFindings | undefined>;
+  /** Whether a look has begun and not ended. */
+  readonly isRunning: boolean;
 };
 
 export type LookAsideDependencies = {
@@ -38,7 +40,10 @@ export const createLookAside = ({ look, elapsed, rest }: LookAsideDependencies):
       ended = await look();
       failure = undefined;
       const workMs = elapsed() - startedAt - ended.waitedMs;
-      dueAt = elapsed() + Math.max(ended.hasNewlyWritten ? 0 : everyMs, restAfter(workMs, searchShare));
+      const restMs = ended.hasNewlyWritten
+        ? restAfter(workMs, urgentShare)
+        : Math.max(everyMs, restAfter(workMs, searchShare));
+      dueAt = elapsed() + restMs;
     } catch (error) {
       failure = { error };
     }
@@ -53,6 +58,9 @@ export const createLookAside = ({ look, elapsed, rest }: LookAsideDependencies):
       const findings = ended;
       ended = undefined;
       return findings;
+    },
+    get isRunning() {
+      return running !== undefined;
     },
   };
 };

@@ -94,8 +94,8 @@ class Looks {
   private readonly storeLook: LookAside;
   /** Whether messages of a stream wait and none was settled since the look before. */
   private isHalted = false;
-  /** The last look at the stores saw a day begin to change. */
-  private isNewlyWritten = false;
+  /** The last look at the stores saw a day begin to change, or has not ended. */
+  private isStoreSearched = false;
   /** How long this look has waited for what is on its way to the stores, ms. */
   private storesWaitedMs = 0;
   /** What the stores differ in, before the books name some of it. */
@@ -159,8 +159,8 @@ class Looks {
     this.minutes.end();
     await this.lookAtStores(found);
     const lettersWaitedMs = await this.letters.look(found);
-    const isCalm =
-      !this.isHalted && !this.isNewlyWritten && !this.letters.isSearching && found.changes === changesBefore;
+    const isSearching = this.isStoreSearched || this.letters.isSearching;
+    const isCalm = !this.isHalted && !isSearching && found.changes === changesBefore;
     return { waitedMs: waitedMs + lettersWaitedMs + this.storesWaitedMs, isCalm };
   }
 
@@ -168,7 +168,7 @@ class Looks {
   private async lookAtStores(found: FoundDifferences): Promise<void> {
     const startedAt = performance.now();
     const findings = await this.storeLook.take();
-    this.isNewlyWritten = findings?.hasNewlyWritten === true;
+    this.isStoreSearched = this.storeLook.isRunning || findings?.hasNewlyWritten === true;
     this.storesWaitedMs += performance.now() - startedAt;
     const byStore = [...this.byStore.values()];
     if (findings === undefined) {

@@ -3,3 +3,6 @@ export const restAfter = (workMs: number, share: number): number => workMs * (1 
 
 /** The share of the searches beside the looks at the books: at the stores, and for dead letters. */
 export const searchShare = 1 / 40;
+
+/** While there is something to find: so that a loss shows within two minutes. */
+export const urgentShare = 1 / 10;

@@ -24,6 +24,7 @@ const aside = () => {
   });
   return {
     take: looks.take,
+    isRunning: () => looks.isRunning,
     impatient: () => {
       const taken = looks.take();
       endPatience();
@@ -70,9 +71,11 @@ describe('a look at the stores', () => {
     expect(await looks.impatient()).toBeUndefined();
     looks.pass(60_000);
     expect(await looks.impatient()).toBeUndefined();
+    expect(looks.isRunning()).toBe(true);
     expect(looks.begun).toHaveLength(1);
     looks.end(59_000);
     expect(await looks.take()).toMatchObject({ waitedMs: 59_000 });
+    expect(looks.isRunning()).toBe(false);
     expect(await looks.take()).toBeUndefined();
   });
 
@@ -83,6 +86,19 @@ describe('a look at the stores', () => {
     looks.end(10_000);
     await first;
     looks.pass(77_999);
+    expect(await looks.take()).toBeUndefined();
+    looks.pass(1);
+    void looks.impatient();
+    expect(looks.begun).toHaveLength(2);
+  });
+
+  it('that sees a day begin to change rests for nine times its work, so that a slow machine finds a loss in time too', async () => {
+    const looks = aside();
+    const first = looks.take();
+    looks.pass(2_000);
+    looks.end(0, true);
+    await first;
+    looks.pass(17_999);
     expect(await looks.take()).toBeUndefined();
     looks.pass(1);
     void looks.impatient();
