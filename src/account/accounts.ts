@@ -166,7 +166,7 @@ const grouped = <T extends Place>(rows: readonly T[], by: Bucket | undefined): M
 /**
  * The accounts of all owners with items, refusals or differences, points first; `by`: of each minute, hour or day, the newest first. An owner
  * with a difference has an account although nothing of it was settled. A difference that was found within the time is shown although its
- * items arrived at another one, by the clock of their receiver. `isKnown` false: the looks are behind, and nothing adds up. Throws
+ * items arrived at another one, by the clock of their receiver; an open one that makes the account false, however old it is. `isKnown` false: the looks are behind, and nothing adds up. Throws
  * the Faults of the ClickHouse client.
  */
 export const readOwnerAccounts = async (
@@ -185,6 +185,8 @@ export const readOwnerAccounts = async (
       appId,
       since: sinceMs === undefined ? undefined : Math.floor(sinceMs / 1000),
       until: untilMs === undefined ? undefined : Math.floor(untilMs / 1000),
+      // A row for each minute, hour or day is of that time alone.
+      withOpen: by === undefined,
     }),
   ]);
   const ofPipeline = differences.filter(({ pipeline }) =>

@@ -44,21 +44,37 @@ const livesQuery = `
     AND ${sinceMinutes}
   GROUP BY life`;
 
-/** How far the lines of a life reach, and those of an owner in a minute where only that line arrived. */
-const reach = `greatest(transform(life, {lives:Array(UInt32)}, {closed:Array(UInt64)}, toUInt64(0)),
-    arrayElement({own_closed:Array(UInt64)}, 1 + indexOf({own_lines:Array(String)},
-      concat(toString(life), ' ', toString(toUnixTimestamp(minute)), ' ', toString(data_id), ' ', toString(app_id)))))`;
+/** How far the lines of a life reach. */
+const reachOfLife = 'transform(life, {lives:Array(UInt32)}, {closed:Array(UInt64)}, toUInt64(0))';
+
+/** Lines of owners that reach further than their life, named in the query. */
+const namedLines = {
+  join: '',
+  reach: `arrayElement({own_closed:Array(UInt64)}, 1 + indexOf({own_lines:Array(String)},
+    concat(toString(life), ' ', toString(toUnixTimestamp(minute)), ' ', toString(data_id), ' ', toString(app_id))))`,
+};
+
+/** The same where they are too many: they would make the address of the query too long, and each row would search all of them. */
+const joinedLines = {
+  join: `LEFT JOIN
+    (
+      SELECT life, minute, data_id, app_id, max(closed) AS line_closed FROM ${database}.ingest_published
+      WHERE stream = {stream:String} AND ${inMinutes} GROUP BY life, minute, data_id, app_id
+    ) AS own USING (life, minute, data_id, app_id)`,
+  reach: 'any(own.line_closed)',
+};
+const namedLinesMax = 200;
 
 /**
  * The settled serials of these minutes, each owner of each message once. A serial is counted where its life's lines reach: up to the
  * last `closed` of the life, or of the owner's own line where only that one arrived; but a doubtful one never. What is known of the lives
  * and lines comes with the query: to join them would cost ClickHouse more than the rows.
  */
-const settledSerials = `
+const settledSerials = ({ join, reach }: typeof namedLines): string => `
   SELECT life, minute, serial, data_id, app_id, any(lines.items) AS items, any(lines.owners) AS owners,
     (life, serial) IN (SELECT life, serial FROM ${database}.ingest_doubtful WHERE stream = {stream:String}) AS is_doubtful,
-    NOT is_doubtful AND serial <= ${reach} AS is_counted
-  FROM ${database}.ingest_settled AS lines
+    NOT is_doubtful AND serial <= greatest(${reachOfLife}, ${reach}) AS is_counted
+  FROM ${database}.ingest_settled AS lines ${join}
   WHERE stream = {stream:String} AND life > 0 AND redrive = 0 AND ${inMinutes}
   GROUP BY life, minute, serial, data_id, app_id`;
 
@@ -75,12 +91,12 @@ const settledRow = z.object({
   doubtful: count,
 });
 
-const settledQuery = `
+const settledQuery = (own: typeof namedLines): string => `
   SELECT life, toUnixTimestamp(minute) AS minute_at, data_id, app_id, sumIf(items, is_counted) AS counted,
     sumIf(items, NOT is_counted AND NOT is_doubtful) AS beyond, countIf(is_counted) AS counted_messages,
     countIf(NOT is_counted AND NOT is_doubtful) AS beyond_messages, max(owners) AS owners_most,
     sumIf(items, is_doubtful) AS doubtful
-  FROM (${settledSerials}) GROUP BY life, minute, data_id, app_id`;
+  FROM (${settledSerials(own)}) GROUP BY life, minute, data_id, app_id`;
 
 const messagesRow = z.object({
   life: count,
@@ -90,14 +106,14 @@ const messagesRow = z.object({
   short: count,
 });
 
-const messagesQuery = `
+const messagesQuery = (own: typeof namedLines): string => `
   SELECT life, toUnixTimestamp(minute) AS minute_at, countIf(is_in) AS counted,
     countIf(NOT is_in AND NOT is_open) AS beyond, countIf(is_in AND lines < owners_most) AS short
   FROM
   (
     SELECT life, minute, serial, max(is_counted) AS is_in, max(is_doubtful) AS is_open, count() AS lines,
       max(owners) AS owners_most
-    FROM (${settledSerials}) GROUP BY life, minute, serial
+    FROM (${settledSerials(own)}) GROUP BY life, minute, serial
   )
   GROUP BY life, minute`;
 
@@ -116,9 +132,10 @@ const messagesOfLines = (settled: readonly z.output<typeof settledRow>[]): Settl
 
 const readMessages = async (
   clickhouse: Clickhouse,
+  own: typeof namedLines,
   params: Readonly<Record<string, unknown>>,
 ): Promise<SettledMessages[]> => {
-  const rows = await clickhouse.rows(messagesRow, messagesQuery, { params });
+  const rows = await clickhouse.rows(messagesRow, messagesQuery(own), { params });
   return rows.map(({ minute_at: minute, ...row }) => ({ ...row, minute }));
 };
 
@@ -128,23 +145,29 @@ export const readBooks = async (
   stream: string,
   minutes: readonly number[],
 ): Promise<Books> => {
-  const [lines, lives] = await Promise.all([
-    clickhouse.rows(publishedRow, publishedQuery, { params: { stream, minutes } }),
-    clickhouse.rows(lifeRow, livesQuery, { params: { stream, minutes } }),
-  ]);
+  // Before the lines: a flush that comes in between must not count serials that the lines do not hold yet.
+  const lives = await clickhouse.rows(lifeRow, livesQuery, { params: { stream, minutes } });
+  const lines = await clickhouse.rows(publishedRow, publishedQuery, { params: { stream, minutes } });
   const closed = new Map(lives.map((each) => [each.life, each.closed]));
   const own = lines.filter((line) => line.closed > (closed.get(line.life) ?? 0));
+  const isNamed = own.length <= namedLinesMax;
+  const named = isNamed ? own : [];
   const params = {
     ...{ stream, minutes },
     // Life 0 has no lines: ClickHouse takes no empty list here.
     ...{ lives: [0, ...closed.keys()], closed: [0, ...closed.values()] },
-    own_lines: own.map(({ life, minute_at, data_id, app_id }) => `${life} ${minute_at} ${data_id} ${app_id}`),
-    own_closed: [0, ...own.map((line) => line.closed)],
+    own_lines: named.map(
+      ({ life, minute_at, data_id, app_id }) => `${life} ${minute_at} ${data_id} ${app_id}`,
+    ),
+    own_closed: [0, ...named.map((line) => line.closed)],
   };
-  const settled = await clickhouse.rows(settledRow, settledQuery, { params });
+  const ownLines = isNamed ? namedLines : joinedLines;
+  const settled = await clickhouse.rows(settledRow, settledQuery(ownLines), { params });
   // Most messages have one owner: to read their lines a second time would say the same.
   const isOneOwnerEach = settled.every(({ owners_most: owners }) => owners <= 1);
-  const messages = isOneOwnerEach ? messagesOfLines(settled) : await readMessages(clickhouse, params);
+  const messages = isOneOwnerEach
+    ? messagesOfLines(settled)
+    : await readMessages(clickhouse, ownLines, params);
   return {
     published: lines.map((line) => ({
       ...{ life: line.life, minute: line.minute_at, dataId: line.data_id, appId: line.app_id },

@@ -75,6 +75,8 @@ export type Evidence = {
   readonly stuck: readonly HeldMessage[];
   /** All messages of the stream without a line, where they were read; undefined where they were not. */
   readonly held: readonly HeldMessage[] | undefined;
+  /** Messages without a line that the floor has passed just now: they are there. */
+  readonly passed?: readonly HeldMessage[];
   /** Whether the publish of a message ended without an answer: then no line of a publisher has it. */
   readonly isDoubtful: (message: HeldMessage) => boolean;
   /** Lives that ended without a last line. */
@@ -89,6 +91,8 @@ export type Comparison = {
   readonly inFlight: number;
   /** Minutes (Unix seconds) in which something is on its way: to be compared again. */
   readonly pending: ReadonlySet<number>;
+  /** Of these, minutes of which it is not known what else waits: what was found of them before stands. */
+  readonly unjudged: ReadonlySet<number>;
   /** Messages that were lost in the stream, by minute. */
   readonly lost: ReadonlyMap<number, number>;
 };
@@ -218,7 +222,7 @@ const comparePlace = (
   messages: SettledMessages | undefined,
   waiting: Waiting,
   found: Differences,
-): { readonly onTheWay: number; readonly isDue: boolean } => {
+): { readonly onTheWay: number; readonly isDue: boolean; readonly isWhole: boolean } => {
   const { queue, held } = evidence;
   const end = endOf(head, lines, queue);
   const hasSettled = isDue(end, queue);
@@ -270,7 +274,7 @@ const comparePlace = (
   // Messages without items, or whose items no line of the publisher names.
   if (named === 0 && inStream > 0) found.add('lost_in_the_stream', head.minute, nobody, 0, inStream);
   if (named === 0 && byEngine > 0) found.add('lost_by_the_engine', head.minute, nobody, 0, byEngine);
-  return { onTheWay, isDue: hasSettled };
+  return { onTheWay, isDue: hasSettled, isWhole };
 };
 
 /**
@@ -316,11 +320,14 @@ export const compareBooks = (evidence: Evidence): Comparison => {
   const settledAt = grouped(settled, placeOf);
   const messagesAt = new Map(messages.map((each) => [placeOf(each), each]));
   const stuckNames = new Set(stuck.map(nameOf));
-  const onlyHeld = distinct(held ?? []).filter((each) => !stuckNames.has(nameOf(each)));
+  const onlyHeld = distinct([...(held ?? []), ...(evidence.passed ?? [])]).filter(
+    (each) => !stuckNames.has(nameOf(each)),
+  );
   const isBooked = (each: HeldMessage): boolean => !isDoubtful(each);
   const stuckAt = grouped(stuck.filter(isBooked), placeOf);
   const heldAt = grouped(onlyHeld.filter(isBooked), placeOf);
   const pending = new Set<number>();
+  const unjudged = new Set<number>();
   let inFlight = 0;
   for (const head of heads) {
     const place = placeOf(head);
@@ -329,10 +336,11 @@ export const compareBooks = (evidence: Evidence): Comparison => {
     const result = comparePlace(evidence, head, ...ofPlace, messagesAt.get(place), waiting, found);
     inFlight += result.onTheWay;
     if (result.onTheWay > 0 || !result.isDue) pending.add(head.minute);
+    if (!result.isWhole) unjudged.add(head.minute);
   }
   for (const { minute, items } of stuck)
     for (const { items: count, ...owner } of items.length > 0 ? items : [{ ...nobody, items: 0 }])
       found.add('stuck', minute, owner, count, 1);
   addNotCounted(evidence, found);
-  return { differences: found.all, inFlight, pending, lost: found.lost };
+  return { differences: found.all, inFlight, pending, unjudged, lost: found.lost };
 };

@@ -78,7 +78,9 @@ export type DaysToCompare = {
   compared(day: SeenDay, nowMs: number): void;
 };
 
-const keyOf = ({ pipeline, owner, day }: SeenDay): string => `${pipeline} ${owner} ${day}`;
+/** Names a day. */
+export const dayKey = ({ pipeline, owner, day }: Pick<SeenDay, 'pipeline' | 'owner' | 'day'>): string =>
+  `${pipeline} ${owner} ${day}`;
 
 /** `againMs`: a day that stays as it was is compared again after this time, because rows can change without their number. */
 export const createDaysToCompare = (againMs: (day: SeenDay) => number): DaysToCompare => {
@@ -88,8 +90,8 @@ export const createDaysToCompare = (againMs: (day: SeenDay) => number): DaysToCo
       const kept = new Map<string, { readonly state: string; readonly at: number }>();
       const due: { readonly day: SeenDay; readonly rank: number; readonly at: number }[] = [];
       for (const day of seen) {
-        const last = known.get(keyOf(day));
-        if (last !== undefined) kept.set(keyOf(day), last);
+        const last = known.get(dayKey(day));
+        if (last !== undefined) kept.set(dayKey(day), last);
         const isNew = last?.state !== day.state;
         if (!isNew && nowMs - last.at < againMs(day)) continue;
         due.push({ day, rank: isNew ? (day.stored === day.recorded ? 1 : 0) : 2, at: last?.at ?? 0 });
@@ -101,7 +103,7 @@ export const createDaysToCompare = (againMs: (day: SeenDay) => number): DaysToCo
         .map(({ day }) => day);
     },
     compared: (day, nowMs) => {
-      known.set(keyOf(day), { state: day.state, at: nowMs });
+      known.set(dayKey(day), { state: day.state, at: nowMs });
     },
   };
 };

@@ -1,7 +1,14 @@
 import { z } from 'zod';
 import { secondText } from '../outcomes/times.ts';
 import { type Clickhouse, database } from '../stores/clickhouse/client.ts';
-import { type Difference, differenceKinds, type FoundDifference, pipelineOf } from './difference.ts';
+import {
+  type Difference,
+  differenceKey,
+  differenceKinds,
+  type FoundDifference,
+  isWrong,
+  pipelineOf,
+} from './difference.ts';
 
 const count = z.coerce.number();
 
@@ -17,6 +24,7 @@ const row = z.object({
   closed_items: count,
   closed_messages: count,
   reason: z.string(),
+  is_within: z.coerce.boolean(),
 });
 
 /** Which differences: of minutes (Unix seconds) from `since` on and before `until`, or found within that time; of one owner, of one kind. */
@@ -26,13 +34,16 @@ export type DifferenceFilter = {
   readonly kind?: string | undefined;
   readonly since?: number | undefined;
   readonly until?: number | undefined;
+  /** Also those of before `since` that are open and make the account false. */
+  readonly withOpen?: boolean;
 };
 
 /** The last second of a DateTime. */
 const timeMax = 4_294_967_295;
 
-const conditionsOf = ({ dataId, appId, kind, since, until }: DifferenceFilter) => {
+const conditionsOf = ({ dataId, appId, kind, since, until, withOpen = false }: DifferenceFilter) => {
   const conditions = ['is_found = 1'];
+  let within = 'true';
   const params: Record<string, number | string> = {};
   const add = (condition: string, name: string, value: number | string | undefined): void => {
     if (value === undefined) return;
@@ -46,13 +57,14 @@ const conditionsOf = ({ dataId, appId, kind, since, until }: DifferenceFilter) =
     const isWithin = (time: string): string =>
       `(${time} >= toDateTime({since:UInt32}) AND ${time} < toDateTime({until:UInt32}))`;
     // The minute of a difference with a store is the start of its day.
-    const day =
-      "(kind IN ('missing_in_the_store', 'unmerged', 'unrecorded') AND minute < toDateTime({until:UInt32}) AND minute + 86400 > toDateTime({since:UInt32}))";
-    conditions.push(`(${isWithin('minute')} OR ${isWithin('at')} OR ${day})`);
+    const day = `((kind IN ('missing_in_the_store', 'unmerged') OR (kind = 'unrecorded' AND messages = 0))
+      AND minute < toDateTime({until:UInt32}) AND minute + 86400 > toDateTime({since:UInt32}))`;
+    within = `(${isWithin('minute')} OR ${isWithin('at')} OR ${day})`;
     params['since'] = since ?? 0;
     params['until'] = until ?? timeMax;
+    conditions.push(withOpen ? 'minute < toDateTime({until:UInt32})' : within);
   }
-  return { where: conditions.join(' AND '), params };
+  return { where: conditions.join(' AND '), within, params };
 };
 
 /** The differences that were found and are still there, the newest minute first. Throws the Faults of ClickHouse. */
@@ -60,28 +72,31 @@ export const readDifferences = async (
   clickhouse: Clickhouse,
   filter: DifferenceFilter,
 ): Promise<FoundDifference[]> => {
-  const { where, params } = conditionsOf(filter);
+  const { where, within, params } = conditionsOf(filter);
   const rows = await clickhouse.rows(
     row,
     `SELECT kind, stream, data_id, app_id, toUnixTimestamp(minute) AS minute_at, found.items AS items,
-       found.messages AS messages, found.placed_items AS placed_items, closed.items AS closed_items, closed.messages AS closed_messages, closed.reason AS reason
-     FROM (SELECT * FROM ${database}.ingest_differences FINAL WHERE ${where}) AS found
+       found.messages AS messages, found.placed_items AS placed_items, closed.items AS closed_items, closed.messages AS closed_messages, closed.reason AS reason, is_within
+     FROM (SELECT *, ${within} AS is_within FROM ${database}.ingest_differences FINAL WHERE ${where}) AS found
      LEFT JOIN (SELECT * FROM ${database}.ingest_closings FINAL) AS closed
        USING (kind, stream, data_id, app_id, minute)
      ORDER BY minute DESC, kind, stream, data_id, app_id`,
     { params },
   );
-  return rows.map(
-    ({ data_id, app_id, minute_at, placed_items, closed_items, closed_messages, ...found }) => ({
-      ...found,
-      pipeline: pipelineOf(found.stream),
-      dataId: data_id,
-      appId: app_id,
-      minute: minute_at,
-      placedItems: placed_items,
-      closedItems: closed_items,
-      closedMessages: closed_messages,
-    }),
+  return rows.flatMap(
+    ({ data_id, app_id, minute_at, placed_items, closed_items, closed_messages, is_within, ...found }) => {
+      const difference = {
+        ...found,
+        pipeline: pipelineOf(found.stream),
+        dataId: data_id,
+        appId: app_id,
+        minute: minute_at,
+        placedItems: placed_items,
+        closedItems: closed_items,
+        closedMessages: closed_messages,
+      };
+      return is_within || isWrong(difference) ? [difference] : [];
+    },
   );
 };
 
@@ -101,13 +116,60 @@ const insert = async (clickhouse: Clickhouse, table: string, rows: readonly obje
   });
 };
 
-/** Stores what a look found, and that `gone` is not there any more. Throws the Faults of ClickHouse. */
-export const writeDifferences = (
+const closingRow = z.object({
+  kind: z.enum(differenceKinds),
+  stream: z.string(),
+  data_id: count,
+  app_id: count,
+  minute_at: count,
+  items: count,
+  messages: count,
+  reason: z.string(),
+  closed_by: z.string(),
+});
+
+/** A closing is of the figure that there was: of what is gone it ends, and it falls with what has become less. */
+const lowerClosings = async (
   clickhouse: Clickhouse,
   found: readonly Difference[],
   gone: readonly Difference[],
-): Promise<void> =>
-  insert(clickhouse, 'ingest_differences', [
+): Promise<void> => {
+  if (found.length === 0 && gone.length === 0) return;
+  const closings = await clickhouse.rows(
+    closingRow,
+    `SELECT kind, stream, data_id, app_id, toUnixTimestamp(minute) AS minute_at, items, messages, reason, closed_by
+     FROM ${database}.ingest_closings FINAL WHERE reason != ''`,
+  );
+  if (closings.length === 0) return;
+  const now = new Map(found.map((each) => [differenceKey(each), each]));
+  const ended = new Set(gone.map(differenceKey));
+  const lowered = closings.flatMap(({ data_id, app_id, minute_at, ...closing }) => {
+    const { kind, stream } = closing;
+    const place = { kind, stream, pipeline: pipelineOf(stream), dataId: data_id, appId: app_id };
+    const closed: Difference = {
+      ...place,
+      minute: minute_at,
+      items: closing.items,
+      messages: closing.messages,
+    };
+    const key = differenceKey(closed);
+    if (ended.has(key)) return [{ ...closing, ...keyOf(closed), items: 0, messages: 0, reason: '' }];
+    const items = Math.min(closing.items, now.get(key)?.items ?? closing.items);
+    const messages = Math.min(closing.messages, now.get(key)?.messages ?? closing.messages);
+    if (items === closing.items && messages === closing.messages) return [];
+    return [{ ...closing, ...keyOf(closed), items, messages }];
+  });
+  await insert(clickhouse, 'ingest_closings', lowered);
+};
+
+/** Stores what a look found, and that `gone` is not there any more. Throws the Faults of ClickHouse. */
+export const writeDifferences = async (
+  clickhouse: Clickhouse,
+  found: readonly Difference[],
+  gone: readonly Difference[],
+): Promise<void> => {
+  await lowerClosings(clickhouse, found, gone);
+  await insert(clickhouse, 'ingest_differences', [
     ...found.map((each) => ({
       ...keyOf(each),
       items: each.items,
@@ -117,6 +179,7 @@ export const writeDifferences = (
     })),
     ...gone.map((each) => ({ ...keyOf(each), items: 0, messages: 0, is_found: 0 })),
   ]);
+};
 
 /** Stores that an operator has closed these differences with their present figures. Throws the Faults of ClickHouse. */
 export const closeDifferences = (

@@ -56,13 +56,19 @@ const lineSeconds = 15;
 const pendingEveryMs = 25_000;
 
 /** A minute of a stream, as the outlines of its lives have it. */
-type SeenMinute = { text: string; recorded: string | undefined; messages: number; isCovered: boolean };
+type SeenMinute = {
+  text: string;
+  readonly placed: string;
+  readonly recorded: string | undefined;
+  messages: number;
+  isCovered: boolean;
+};
 
 const seenMinutes = (stream: string, outlines: readonly Outline[]): Map<number, SeenMinute> => {
   const seen = new Map<number, SeenMinute>();
-  for (const { stream: name, minute, life, messages, items, settledItems, recorded } of outlines) {
+  for (const { stream: name, minute, life, messages, items, settledItems, placed, recorded } of outlines) {
     if (name !== stream) continue;
-    const lives = seen.get(minute) ?? { text: '', recorded, messages: 0, isCovered: true };
+    const lives = seen.get(minute) ?? { text: '', placed, recorded, messages: 0, isCovered: true };
     seen.set(minute, lives);
     lives.text += ` ${life}:${messages}:${items}:${settledItems}`;
     lives.messages += messages;
@@ -71,11 +77,23 @@ const seenMinutes = (stream: string, outlines: readonly Outline[]): Map<number, 
   return seen;
 };
 
-/** As many as one look compares, the newest first: what is lost now shows before a backlog is worked off. At least one. */
-const firstOf = (minutes: readonly number[], seen: ReadonlyMap<number, SeenMinute>): number[] => {
+/**
+ * As many as one look compares: changed ones, the newest first, so that what is lost now shows before a backlog is worked off; then those that
+ * only wait, in turn. At least one.
+ */
+const firstOf = (
+  minutes: readonly number[],
+  seen: ReadonlyMap<number, SeenMinute>,
+  stateOf: (minute: number) => MinuteState,
+): number[] => {
+  const isWaiting = (minute: number): boolean => stateOf(minute).seen === stateOf(minute).compared;
+  const inOrder = (left: number, right: number): number =>
+    Number(isWaiting(left)) - Number(isWaiting(right)) ||
+    (isWaiting(left) ? stateOf(left).comparedAt - stateOf(right).comparedAt : 0) ||
+    right - left;
   const taken: number[] = [];
   let sum = 0;
-  for (const minute of minutes.toSorted((left, right) => right - left)) {
+  for (const minute of minutes.toSorted(inOrder)) {
     sum += seen.get(minute)?.messages ?? 0;
     if (taken.length === minutesPerLook || (taken.length > 0 && sum > messagesPerLook)) break;
     taken.push(minute);
@@ -119,7 +137,9 @@ class Minutes implements DueMinutes {
     if (!this.isWhole) return { seconds, minutes, withRecords: false };
     // Until the look has ended.
     this.isWholeDue = true;
-    return { seconds: this.isFirst ? firstSeconds : windowSeconds, minutes, withRecords: true };
+    // Looks that failed for long have left more than a window.
+    const windowOrMore = Math.min(firstSeconds, Math.max(windowSeconds, seconds));
+    return { seconds: this.isFirst ? firstSeconds : windowOrMore, minutes, withRecords: true };
   }
 
   of(stream: string, outlines: readonly Outline[], exists: boolean): number[] {
@@ -128,13 +148,13 @@ class Minutes implements DueMinutes {
     this.existed.set(stream, exists);
     const seen = seenMinutes(stream, outlines);
     const minutes: number[] = [];
-    for (const [minute, { text: lives, recorded, isCovered }] of seen) {
-      const text = `${lives} ${exists}`;
+    for (const [minute, { text: lives, placed, recorded, isCovered }] of seen) {
+      const text = `${lives} ${placed} ${exists}`;
       const state = this.stateOf(stream, minute);
       const isQuiet = state.seen === text;
       state.seen = text;
-      // Records are gone, or have come, although the lines stayed as they were.
-      if (recorded !== undefined && recorded !== (state.recorded ?? recorded)) state.compared = '';
+      // Records are gone, or have come, although the lines stayed as they were. Those of a minute that no whole look has seen are what its lines name.
+      if (recorded !== undefined && recorded !== (state.recorded ?? placed)) state.compared = '';
       state.recorded = recorded ?? state.recorded;
       const isChanged = state.compared !== text;
       const isOverdue = now - state.comparedAt > pendingEveryMs;
@@ -145,7 +165,7 @@ class Minutes implements DueMinutes {
     this.forget(stream, seen);
     // What its older minutes lack is due as soon as that of the present ones.
     if (hadExisted !== undefined && hadExisted !== exists) this.reopen(stream);
-    return firstOf(minutes, seen);
+    return firstOf(minutes, seen, (minute) => this.stateOf(stream, minute));
   }
 
   compared(stream: string, minutes: readonly number[], pending: ReadonlySet<number>): void {

@@ -18,6 +18,9 @@ export type ExplainedLosses = {
   readonly byMinute: ReadonlyMap<number, ReadonlyMap<string, number>>;
 };
 
+/** Owners whose stores are compared at the same time. */
+const ownersAtOnce = 8;
+
 const isLoss = ({ kind }: Difference): boolean =>
   kind === 'lost_in_the_stream' || kind === 'lost_by_the_engine';
 
@@ -57,6 +60,17 @@ export const explainLosses = async (
     const owners = byMinute.get(minute) ?? new Map<string, number>();
     byMinute.set(minute, owners.set(owner, items + (owners.get(owner) ?? 0)));
   };
+  // Each answer may wait for what is on its way, under steady writing for a while: they wait together.
+  const asked = new Map<string, Difference>();
+  for (const each of found)
+    if (isLoss(each) && each.items > recorded(each, each.minute)) asked.set(ownerText(each), each);
+  const owners = [...asked];
+  for (let at = 0; at < owners.length; at += ownersAtOnce)
+    await Promise.all(
+      owners.slice(at, at + ownersAtOnce).map(async ([owner, each]) => {
+        rowsLeft.set(owner, await unrecordedRows(each));
+      }),
+    );
   for (const each of found) {
     if (!isLoss(each) || each.items === 0) {
       differences.push(each);
@@ -65,7 +79,7 @@ export const explainLosses = async (
     const owner = ownerText(each);
     const ofRecords = Math.min(each.items, recorded(each, each.minute));
     const left = each.items - ofRecords;
-    const rows = left === 0 ? 0 : (rowsLeft.get(owner) ?? (await unrecordedRows(each)));
+    const rows = left === 0 ? 0 : (rowsLeft.get(owner) ?? 0);
     const ofStore = Math.min(left, rows);
     if (left > 0) rowsLeft.set(owner, rows - ofStore);
     if (ofStore > 0) addToStore(owner, each.minute, ofStore);

@@ -33,7 +33,7 @@ export type LettersLook = {
 };
 
 /** The search rests at least this long while nothing is missed: less than a calm look, so that each of those searches. */
-const restMsMin = 30_000;
+const restMsMin = 25_000;
 
 export const createLettersLook = (deps: LettersLookDependencies): LettersLook => {
   const { bus, clickhouse, streams, untilRecorded, unrecordedRows } = deps;

@@ -24,7 +24,7 @@ export type LookAsideDependencies = {
 };
 
 /** Less than a calm look at the books rests, so that each of those takes one up. */
-const everyMs = 35_000;
+const everyMs = 25_000;
 /** Most looks end within this time, so that what they find need not wait for the next call. */
 const patienceMs = 5_000;
 
@@ -39,7 +39,8 @@ export const createLookAside = ({ look, elapsed, rest }: LookAsideDependencies):
     try {
       ended = await look();
       failure = undefined;
-      const workMs = elapsed() - startedAt - ended.waitedMs;
+      // The reading of rows has a share of its own.
+      const workMs = elapsed() - startedAt - ended.waitedMs - ended.readMs;
       const restMs = ended.hasNewlyWritten
         ? restAfter(workMs, urgentShare)
         : Math.max(everyMs, restAfter(workMs, searchShare));

@@ -16,23 +16,29 @@ import {
   type Queue,
 } from './compare.ts';
 import { comparedIn } from './compared-differences.ts';
-import { type Difference, type Owner, pipelineOf } from './difference.ts';
+import { type Difference, type Owner, pipelineOf, streamOfStore } from './difference.ts';
 import { createDueMinutes, windowSeconds } from './due-minutes.ts';
 import { explainLosses, type LossEvidence, mergeEqual, ownerText } from './explain-losses.ts';
 import { type FoundDifferences, openFoundDifferences } from './found.ts';
-import { readHeldMessages } from './held-messages.ts';
 import { createLettersLook, type LettersLook } from './letters-look.ts';
 import { minuteKey } from './listed-minutes.ts';
 import { createLookAside, type LookAside } from './look-aside.ts';
 import { type MissingRecords, readMissingRecords } from './missing-records.ts';
 import { sumOrphans } from './orphan-sums.ts';
 import { type Outline, readOutlines } from './outlines.ts';
-import { type AccountedStream, queueOf } from './queue-state.ts';
+import type { AccountedStream } from './queue-state.ts';
 import { noRecords, readRecordSums } from './record-sums.ts';
 import { hasRefusedLines } from './refused-lines.ts';
 import { createSilentLives, readLives, type SilentLivesWatch } from './silent-lives.ts';
 import type { StoreDifference } from './store-compare.ts';
 import { addStoreFindings, mergeFindings, type StoreLook } from './store-look.ts';
+import {
+  heldOfLossMax,
+  heldOfMovingMax,
+  isHaltedSince,
+  lookAtStream,
+  type StreamLook,
+} from './stream-look.ts';
 import { readToldLosses, readToldStreams } from './told-doubtful.ts';
 import { createTouchedTables, type TouchedTables } from './touched-tables.ts';
 import { createUncounted, type Uncounted } from './uncounted.ts';
@@ -59,19 +65,9 @@ export type LookResult = {
 /** Compares the books, again and again. Throws the Faults of NATS and ClickHouse: then the account is not known. */
 export type Look = () => Promise<LookResult>;
 
-/** Messages of a stream that are read one by one, to name those that wait: of a longer queue only where it lacks some. */
-const heldMax = 5_000;
-const heldOfLossMax = 100_000;
 const barrierMsMax = 60_000;
 /** Lines are written every few seconds: a closer watch only costs NATS. */
 const ledgerPollMs = 2_000;
-
-/** A stream as the look found it. */
-type StreamLook = {
-  readonly queue: Queue;
-  readonly stuck: readonly HeldMessage[];
-  readonly held: readonly HeldMessage[] | undefined;
-};
 
 class Looks {
   private readonly deps: LookDependencies;
@@ -129,7 +125,7 @@ class Looks {
 
   /** The order matters: what was acknowledged when the streams were read has its line in ClickHouse when the books are read. */
   async look(): Promise<LookResult> {
-    const { clickhouse, streams } = this.deps;
+    const { bus, clickhouse, streams } = this.deps;
     // Without ClickHouse LEDGER is not written either: a look that waited for that first would name the wrong cause, a minute late.
     await clickhouse.ping();
     this.found ??= await openFoundDifferences(clickhouse);
@@ -137,21 +133,33 @@ class Looks {
     const { found } = this;
     const changesBefore = found.changes;
     this.isHalted = false;
-    const looks = new Map<string, Omit<StreamLook, 'stuck'> & { stuck: HeldMessage[] }>();
-    for (const stream of streams) looks.set(stream.name, await this.lookAt(stream));
+    const looks = new Map<string, StreamLook>();
+    for (const stream of streams) {
+      const { name } = stream;
+      const isLacking = this.lacking.has(name);
+      const hasStuck = [...found.all].some((each) => each.stream === name && each.kind === 'stuck');
+      const before = this.queues.get(name);
+      const from = { bus, reader: this.reader };
+      const look = await lookAtStream(from, stream, before, isLacking, hasStuck);
+      this.isHalted ||= look.isHalted;
+      looks.set(name, look);
+    }
     const waitedMs = await this.untilRecorded();
     const outlines = await readOutlines(clickhouse, this.minutes.begin(await this.touched.look()));
     const toldStreams = await readToldStreams(clickhouse, windowSeconds);
-    for (const [name, { queue, held, stuck }] of looks) {
+    for (const [name, { queue, isHalted, ...waiting }] of looks) {
       if (queue.messages === 0) {
         const isTold = toldStreams.has(name);
         this.told.set(name, isTold ? await readToldLosses(clickhouse, name, windowSeconds) : []);
       }
+      const { held } = waiting;
       const look: StreamLook = {
-        queue,
-        stuck: await withoutLine(clickhouse, name, stuck),
+        ...{ queue, isHalted },
+        stuck: await withoutLine(clickhouse, name, waiting.stuck),
         held: held === undefined ? undefined : await withoutLine(clickhouse, name, held),
+        passed: await withoutLine(clickhouse, name, waiting.passed),
       };
+      this.isHalted ||= look.passed.length > 0;
       await this.compare(name, look, outlines, found);
       await this.noteLacking(name, queue);
       this.queues.set(name, queue);
@@ -176,34 +184,15 @@ class Looks {
         await addStoreFindings(found, { differences: this.ofStores, compared: [] }, byStore);
       return;
     }
-    this.ofStores = mergeFindings(this.ofStores, findings);
-    await addStoreFindings(found, { differences: this.ofStores, compared: findings.compared }, byStore);
+    const { compared, isLeftOut } = findings;
+    this.ofStores = mergeFindings(this.ofStores, findings).filter(
+      ({ pipeline, dataId, appId }) => !isLeftOut(pipeline, dataId || appId),
+    );
+    await addStoreFindings(found, { differences: this.ofStores, compared }, byStore, isLeftOut);
     await found.replace(
       ({ kind }) => kind === 'orphan',
       sumOrphans(await this.deps.findOrphans(), Date.now()),
     );
-  }
-
-  private async lookAt(
-    stream: AccountedStream,
-  ): Promise<Omit<StreamLook, 'stuck'> & { stuck: HeldMessage[] }> {
-    const { name } = stream;
-    const before = this.queues.get(name);
-    const queue = await queueOf(this.deps.bus, stream);
-    if (!queue.exists || queue.messages === 0) return { queue, stuck: [], held: [] };
-    // A message below the floor is about to be removed, unless two looks find it there.
-    const isBelow = before !== undefined && queue.first <= Math.min(before.floor, queue.floor);
-    const stuck = isBelow
-      ? await readHeldMessages(this.reader, name, queue.first, Math.min(before.floor, queue.floor), heldMax)
-      : [];
-    const isHalted = before !== undefined && before.floor === queue.floor;
-    this.isHalted ||= isHalted;
-    const most = this.lacking.has(name) ? heldOfLossMax : heldMax;
-    const held =
-      isHalted && queue.messages <= most
-        ? await readHeldMessages(this.reader, name, queue.first, queue.last, most)
-        : undefined;
-    return { queue, stuck: stuck ?? [], held };
   }
 
   /**
@@ -213,8 +202,8 @@ class Looks {
   private async noteLacking(stream: string, queue: Queue): Promise<void> {
     this.lacking.delete(stream);
     const { exists, floor, last, messages } = queue;
-    const isHalted = this.queues.get(stream)?.floor === floor;
-    if (!exists || !isHalted || messages <= heldMax || messages > heldOfLossMax) return;
+    const isHalted = isHaltedSince(this.queues.get(stream), queue);
+    if (!exists || !isHalted || messages <= heldOfMovingMax || messages > heldOfLossMax) return;
     const settled = await countSequences(this.deps.clickhouse, stream, floor + 1, last);
     if (messages + settled < last - floor) this.lacking.add(stream);
   }
@@ -240,7 +229,7 @@ class Looks {
 
   private async compare(
     stream: string,
-    { queue, stuck, held }: StreamLook,
+    { queue, stuck, passed, ...look }: StreamLook,
     outlines: readonly Outline[],
     found: FoundDifferences,
   ): Promise<void> {
@@ -249,10 +238,7 @@ class Looks {
     const due = new Set(this.minutes.of(stream, outlines, queue.exists));
     for (const each of found.all) if (each.stream === stream && each.kind === 'stuck') due.add(each.minute);
     for (const { minute } of stuck) due.add(minute);
-    for (const [life, minute] of silentLives) {
-      if (!this.noted.has(`${stream} ${life}`)) due.add(minute);
-      this.noted.add(`${stream} ${life}`);
-    }
+    for (const [life, minute] of silentLives) if (!this.noted.has(`${stream} ${life}`)) due.add(minute);
     const told = this.told.get(stream) ?? [];
     for (const { minute } of told) due.add(minute);
     const minutes = [...due];
@@ -261,7 +247,8 @@ class Looks {
         ? { published: [], settled: [], messages: [] }
         : await readBooks(clickhouse, stream, minutes);
     const heads = books.published.filter(({ dataId, appId }) => dataId === 0 && appId === 0);
-    const waiting = [...stuck, ...(held ?? [])];
+    const held = await this.stillHeld(stream, look.held);
+    const waiting = [...stuck, ...passed, ...(held ?? [])];
     const gaps = await this.gapsOf(stream, queue, heads, books.messages, waiting);
     const isDoubtful = await readDoubtful(clickhouse, stream, waiting);
     const evidence: Evidence = {
@@ -271,10 +258,11 @@ class Looks {
       isDoubtful,
       stuck: stuck.filter(({ minute }) => due.has(minute)),
       held,
+      passed,
       silent: new Set(silentLives.keys()),
       gapsOf: (head) => gaps.get(head) ?? 0,
     };
-    const { differences, pending, lost } = compareBooks(evidence);
+    const { differences, pending, unjudged, lost } = compareBooks(evidence);
     const redrives = this.letters.redrivesIn(stream);
     const compared = { heads, minutes, pending, lost, stuck, redrives };
     const inGaps = await this.uncounted.find(stream, queue, compared);
@@ -288,10 +276,21 @@ class Looks {
     });
     for (const [minute, owners] of explained.byMinute) this.byStore.set(`${stream} ${minute}`, owners);
     await found.replace(
-      comparedIn({ stream, minutes: due, gapMinutes: changedAt }),
+      comparedIn({ stream, minutes: due.difference(unjudged), gapMinutes: changedAt }),
       mergeEqual([...explained.differences, ...told, ...inGaps.filter(({ messages }) => messages > 0)]),
     );
     this.minutes.compared(stream, minutes, pending);
+    for (const life of silentLives.keys()) this.noted.add(`${stream} ${life}`);
+  }
+
+  /** The same messages; undefined where lines of some came while the books were read, which may have them: the next look knows. */
+  private async stillHeld(
+    stream: string,
+    held: readonly HeldMessage[] | undefined,
+  ): Promise<readonly HeldMessage[] | undefined> {
+    if (held === undefined) return undefined;
+    const left = await withoutLine(this.deps.clickhouse, stream, held);
+    return left.length === held.length ? held : undefined;
   }
 
   /** Messages of these minutes without a record. The records of most minutes are, by number and sum, those that their lines name. */
@@ -305,7 +304,8 @@ class Looks {
     const recorded = await readRecordSums(clickhouse, minutes);
     const unequal = minutes.filter((minute) => {
       const key = minuteKey(stream, minute);
-      return placed.get(key) !== (recorded.get(key) ?? noRecords);
+      const ofRecords = recorded.get(minuteKey(streamOfStore(pipelineOf(stream)), minute));
+      return placed.get(key) !== (ofRecords ?? noRecords);
     });
     return readMissingRecords(clickhouse, stream, unequal);
   }

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { type Clickhouse, database } from '../stores/clickhouse/client.ts';
+import { pipelineOf, streamOfStore } from './difference.ts';
 import { inMinutes, minuteKey, sinceMinutes } from './listed-minutes.ts';
 import { noRecords, readRecordSums, recordSumText } from './record-sums.ts';
 
@@ -83,7 +84,7 @@ const settledQuery = `
 const placedOf = (rows: readonly z.output<typeof settledRow>[]): Map<string, string> => {
   const sums = new Map<string, { records: number; sum: bigint }>();
   for (const { stream, minute_at, records, record_sum } of rows) {
-    const key = minuteKey(stream, minute_at);
+    const key = minuteKey(streamOfStore(pipelineOf(stream)), minute_at);
     const known = sums.get(key) ?? { records: 0, sum: 0n };
     sums.set(key, { records: known.records + records, sum: known.sum + BigInt(record_sum) });
   }
@@ -110,10 +111,11 @@ const read = async (
     settled.map((row) => [`${row.life} ${minuteKey(row.stream, row.minute_at)}`, row.items]),
   );
   const outlines = published.map(({ minute_at: minute, ...line }) => {
-    const key = minuteKey(line.stream, minute);
+    // Records have no stream: those of a signal are compared with the lines of all of its streams.
+    const key = minuteKey(streamOfStore(pipelineOf(line.stream)), minute);
     return {
       ...{ ...line, minute },
-      settledItems: items.get(`${line.life} ${key}`) ?? 0,
+      settledItems: items.get(`${line.life} ${minuteKey(line.stream, minute)}`) ?? 0,
       placed: placed.get(key) ?? noRecords,
       recorded: recorded === undefined ? undefined : (recorded.get(key) ?? noRecords),
     };

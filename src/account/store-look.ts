@@ -1,12 +1,13 @@
 import { z } from 'zod';
 import { type Pipeline, pipelines } from '../model/signals.ts';
 import { type Clickhouse, database } from '../stores/clickhouse/client.ts';
-import { createDaysToCompare, readStoreSizes, type SeenDay, seenDays } from './days-to-compare.ts';
+import { dayKey, readStoreSizes, type SeenDay, seenDays } from './days-to-compare.ts';
 import { type Difference, isOfStore, streamOfStore } from './difference.ts';
 import { ownerText } from './explain-losses.ts';
 import type { FoundDifferences } from './found.ts';
 import type { SettledDays, SettledOwner } from './settled-days.ts';
 import { compareStores, type StoreDifference, type StoreTargets, usualPause } from './store-compare.ts';
+import { createWatchedDays } from './watched-days.ts';
 
 /** Compares the stores with the records at a bounded cost: sizes of partitions first, and row by row only what they do not explain. */
 export type StoreLook = {
@@ -32,6 +33,10 @@ export type Compared = {
 export type StoreFindings = Compared & {
   /** How long the look only waited for what was on its way, ms. */
   readonly waitedMs: number;
+  /** How long it read rows, ms: of that it takes its share by itself, so that the sizes are looked at often however many rows there are. */
+  readonly readMs: number;
+  /** Whether an owner is not compared any more: what differed of it is no difference. */
+  readonly isLeftOut: (pipeline: Pipeline, owner: number) => boolean;
   /** A day is new, or changes after it was quiet: the next look, which may read its rows, is to come soon. */
   readonly hasNewlyWritten: boolean;
 };
@@ -60,18 +65,12 @@ const readNamedDays = async (clickhouse: Clickhouse): Promise<SettledDays> => {
   return named;
 };
 
-/** Days that one look compares row by row. */
-const daysPerLook = 200;
 /** More owners than these are compared together: the records of all are read once. */
 const ownersApartMax = 8;
-/** The present days are compared again soon, older ones in turn; one whose numbers agree while it is written to, seldom. */
-const againMs = { contradicting: 45_000, busy: 600_000, recent: 60_000, older: 3_600_000 };
-/** The rows of a write are seen at one look, and its records may come before the next one: a day that changes more often is written to. */
-const newChangesMax = 2;
 const cachedMs = 20_000;
 const dayMs = 86_400_000;
 
-const textOf = ({ pipeline, owner, day }: StorePlace): string => `${pipeline} ${owner} ${day}`;
+const today = (): number => Math.floor(Date.now() / dayMs);
 
 /** What to compare in one call each: an owner with its days, or all owners of a signal. */
 const callsOf = (days: readonly SeenDay[]): { pipeline: Pipeline; owner?: number; days: number[] }[] =>
@@ -101,90 +100,45 @@ const timed = (given: StoreTargets): { readonly targets: StoreTargets; readonly 
   return { targets, waitedMs: () => waitedMs };
 };
 
-/**
- * Whether the rows of a day are to be read: it is quiet, or its numbers contradict each other while it is written to, or that went on for
- * long. The records are read before the store: what they name must be there, and what was there at the look before must be named now.
- * Whether a day is written to shows when it is seen for the second time. `sinceComparedMs`: since it was compared or first seen.
- */
-export const isToBeRead = (day: SeenDay, before: SeenDay | undefined, sinceComparedMs: number): boolean => {
-  if (before === undefined) return false;
-  if (before.state === day.state) return true;
-  const agrees = day.recorded <= day.stored && before.stored <= day.recorded;
-  return sinceComparedMs >= (agrees ? againMs.busy : againMs.contradicting);
-};
-
-/** What the looks remember of a day. */
-type WatchedDay = {
-  readonly seen: SeenDay;
-  /** Looks in a row at which it was new, or other than at the one before. */
-  readonly changes: number;
-  /** When it was compared last, or first seen. */
-  readonly comparedAt: number;
-};
-
-const seenAgain = (seen: SeenDay, before: WatchedDay | undefined, now: number): WatchedDay => ({
-  seen,
-  changes: before?.seen.state === seen.state ? 0 : 1 + (before?.changes ?? 0),
-  comparedAt: before?.comparedAt ?? now,
-});
-
-const beganToChange = ({ changes }: WatchedDay): boolean => changes > 0 && changes <= newChangesMax;
-
 export const createStoreLook = (targets: () => StoreTargets): StoreLook => {
-  const today = (): number => Math.floor(Date.now() / dayMs);
-  const toCompare = createDaysToCompare(({ day }) => (day >= today() - 1 ? againMs.recent : againMs.older));
   const cache = new Map<string, { readonly at: number; readonly rows: number }>();
-  let watched = new Map<string, WatchedDay>();
-
-  /** The days whose rows this look compares. */
-  const dueOf = (
-    seen: readonly SeenDay[],
-  ): { readonly due: SeenDay[]; readonly hasNewlyWritten: boolean } => {
-    const now = performance.now();
-    const before = watched;
-    watched = new Map(seen.map((day) => [textOf(day), seenAgain(day, before.get(textOf(day)), now)]));
-    const readable = seen.filter((day) => {
-      const known = before.get(textOf(day));
-      return isToBeRead(day, known?.seen, now - (known?.comparedAt ?? now));
-    });
-    const hasNewlyWritten = [...watched.values()].some(beganToChange);
-    const due = toCompare.next(readable, daysPerLook, now);
-    for (const day of due) {
-      const known = watched.get(textOf(day));
-      if (known !== undefined) watched.set(textOf(day), { ...known, comparedAt: now });
-    }
-    return { due, hasNewlyWritten };
-  };
+  const days = createWatchedDays({ today, elapsed: performance.now.bind(performance) });
 
   return {
     look: async () => {
       const { targets: now, waitedMs } = timed(targets());
       const points = now.points.filter(({ dataId }) => !now.isLeftOut('metrics', dataId));
       const named = await readNamedDays(now.clickhouse);
-      const { due, hasNewlyWritten } = dueOf(seenDays(named, await readStoreSizes(now.clickhouse, points)));
+      const { due, hasNewlyWritten } = days.next(
+        seenDays(named, await readStoreSizes(now.clickhouse, points)),
+      );
       const differences: StoreDifference[] = [];
       const inFlight = new Set<string>();
       const compared: StorePlace[] = [];
-      for (const { pipeline, owner = 0, days } of callsOf(due)) {
-        const filter = owner === 0 ? { pipeline, days } : { pipeline, owner, days };
+      const waitedBeforeMs = waitedMs();
+      const readSince = performance.now();
+      for (const { pipeline, owner = 0, days: of } of callsOf(due)) {
+        const filter = owner === 0 ? { pipeline, days: of } : { pipeline, owner, days: of };
         // What is on its way is compared again by a later look.
         const result = await compareStores(now, filter, 1);
         for (const { day } of result.inFlight) inFlight.add(`${pipeline} ${day}`);
         differences.push(...result.differences);
-        for (const day of days) compared.push({ pipeline, owner, day });
+        for (const day of of) compared.push({ pipeline, owner, day });
       }
       const isSettled = ({ pipeline, day }: StorePlace): boolean => !inFlight.has(`${pipeline} ${day}`);
-      for (const day of due) if (isSettled(day)) toCompare.compared(day, performance.now());
-      return { differences, compared: compared.filter(isSettled), waitedMs: waitedMs(), hasNewlyWritten };
+      const readMs = performance.now() - readSince - (waitedMs() - waitedBeforeMs);
+      days.compared(due.filter(isSettled), readMs);
+      const found = { differences, compared: compared.filter(isSettled) };
+      return { ...found, isLeftOut: now.isLeftOut, waitedMs: waitedMs(), readMs, hasNewlyWritten };
     },
     unrecorded: async (pipeline, owner) => {
       const key = `${pipeline} ${owner}`;
       const known = cache.get(key);
       if (known !== undefined && performance.now() - known.at < cachedMs)
         return { rows: known.rows, waitedMs: 0 };
-      const days = [today() - 1, today(), today() + 1];
       const { targets: now, waitedMs } = timed(targets());
-      const { differences } = await compareStores(now, { pipeline, owner, days });
+      const filter = { pipeline, owner, days: [today() - 1, today(), today() + 1] };
+      const { differences } = await compareStores(now, filter);
       const rows = differences.reduce((sum, { kind, items }) => sum + (kind === 'unrecorded' ? items : 0), 0);
       cache.set(key, { at: performance.now(), rows });
       return { rows, waitedMs: waitedMs() };
@@ -196,9 +150,9 @@ const secondsOfDay = 86_400;
 
 /** Whether a place was compared: by itself, or its day for all owners of the signal. */
 const isAmong = (compared: readonly StorePlace[]): ((place: StorePlace) => boolean) => {
-  const places = new Set(compared.map(textOf));
+  const places = new Set(compared.map(dayKey));
   return ({ pipeline, owner, day }) =>
-    [owner, 0].some((each) => places.has(textOf({ pipeline, owner: each, day })));
+    [owner, 0].some((each) => places.has(dayKey({ pipeline, owner: each, day })));
 };
 
 const placesOf = ({ pipeline, dataId, appId, day }: StoreDifference): StorePlace[] =>
@@ -206,7 +160,7 @@ const placesOf = ({ pipeline, dataId, appId, day }: StoreDifference): StorePlace
 
 /** What differs after another look: of the days that it did not compare, what was found before stands. */
 export const mergeFindings = (before: readonly StoreDifference[], now: Compared): StoreDifference[] => {
-  const isCompared = isAmong(now.compared);
+  const isCompared = isAmong([...now.compared, ...now.differences.flatMap(placesOf)]);
   return [...before.filter((each) => !placesOf(each).some(isCompared)), ...now.differences];
 };
 
@@ -218,6 +172,7 @@ export const addStoreFindings = async (
   found: FoundDifferences,
   { differences, compared }: Compared,
   byStore: readonly ReadonlyMap<string, number>[],
+  isLeftOut: StoreFindings['isLeftOut'] = () => false,
 ): Promise<void> => {
   const named = new Map<string, number>();
   for (const owners of byStore)
@@ -234,6 +189,7 @@ export const addStoreFindings = async (
   });
   const isInScope = isAmong([...compared, ...differences.flatMap(placesOf)]);
   const isCompared = ({ pipeline, dataId, appId, minute }: Difference): boolean =>
+    isLeftOut(pipeline, dataId || appId) ||
     isInScope({ pipeline, owner: dataId || appId, day: minute / secondsOfDay });
   await found.replace((each) => isOfStore(each) && isCompared(each), now);
 };

@@ -39,7 +39,8 @@ type AccountOptions = JsonOption & { stores?: true; owner?: number; day?: string
 
 const ownerText = ({ stream, owners }: Difference): string => {
   const [owner] = owners;
-  if (owner === undefined) return nothing;
+  // The whole account is not known, not that of this owner.
+  if (owner === undefined || stream === '') return nothing;
   return isStreamOfApplications(stream) ? `application ${owner}` : `data id ${owner}`;
 };
 

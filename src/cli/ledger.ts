@@ -264,7 +264,7 @@ type By = 'minute' | 'hour' | 'day';
 
 type LedgerOptions = JsonOption & OwnerOptions & SystemOption & { since?: number; by?: By; byReason?: true };
 
-const emptyOf = ({ dataId, appId }: OwnerOptions, { not_known_since: since }: Answer): Balance => ({
+const emptyOf = ({ dataId, appId }: OwnerOptions, { not_known_since: since, until }: Answer): Balance => ({
   pipeline: dataId === undefined ? applicationPipelines[0] : 'metrics',
   data_id: dataId ?? 0,
   app_id: appId ?? 0,
@@ -279,7 +279,15 @@ const emptyOf = ({ dataId, appId }: OwnerOptions, { not_known_since: since }: An
   unrecorded: 0,
   in_flight: 0,
   adds_up: since === null ? true : null,
-  differences: [],
+  differences:
+    since === null
+      ? []
+      : [
+          {
+            ...{ kind: 'not_known', items: 0, messages: 0, stream: '', owners: [dataId ?? appId ?? 0] },
+            ...{ from: since, until: Math.max(since, until), is_open: true, reason: '' },
+          },
+        ],
   refusals: [],
 });
 

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { z } from 'zod';
 import { readBooks, readDoubtful, withoutLine } from '../../src/account/books.ts';
 import { minuteKey } from '../../src/account/listed-minutes.ts';
 import { readMissingRecords } from '../../src/account/missing-records.ts';
@@ -298,6 +299,32 @@ describe('the books as ClickHouse gives them', () => {
     expect(await outlined([])).toEqual([{ items: 6, settledItems: 6 }]);
   });
 
+  it('count what the own line of an owner reaches, for few such owners and for thousands', async () => {
+    const ownersOf = (count: number): number[] =>
+      Array.from({ length: count }, (_, index) => 1_700_000 + index);
+    for (const [index, count] of [3, 5_000].entries()) {
+      const [stream, minute] = [`METRICS-own${index}`, firstMinute + 2_400];
+      const line = {
+        ...{ stream, life: 9, minute, app_id: 0, messages: 1, rows: 0, bytes: 0, dropped: {} },
+        ...{ sequence_first: 1, sequence_last: 1, ended: 0, version: 1 },
+      };
+      // A receiver was killed while it sent its lines: those of the owners reach to 2, and the line of all messages to 1.
+      const lines = ownersOf(count).map((owner) => ({ ...line, data_id: owner, items: 3, closed: 2 }));
+      const settled = ownersOf(count).flatMap((owner) =>
+        [1, 2, 3].map((serial) => ({
+          ...{ stream, life: 9, minute, serial, sequence: serial, data_id: owner, app_id: 0 },
+          ...{ owners: count, items: 1, redrive: 0, record: 1 },
+        })),
+      );
+      await insert('ingest_published', [{ ...line, data_id: 0, items: 0, closed: 1 }, ...lines]);
+      await insert('ingest_settled', settled);
+      const books = await readBooks(clickhouse, stream, [minute]);
+      expect(books.settled).toHaveLength(count);
+      expect(books.settled.filter(({ counted, beyond }) => counted !== 2 || beyond !== 1)).toEqual([]);
+      expect(books.messages).toMatchObject([{ counted: 2, beyond: 1, short: 0 }]);
+    }
+  });
+
   it('say that lines were changed or removed, and not that some came', async () => {
     const touched = createTouchedTables(clickhouse);
     const row = { stream: 'OTEL_METRICS', life: 9, minute: firstMinute, serial: 1, data_id: 0, app_id: 7 };
@@ -318,5 +345,32 @@ describe('the books as ClickHouse gives them', () => {
     const partition = new Date(other * 1000).toISOString().slice(0, 10);
     await clickhouse.run(`ALTER TABLE otel.ingest_settled DROP PARTITION '${partition}'`);
     expect([await touched.look(), await touched.look()]).toEqual([true, false]);
+  });
+
+  it('say that a part was dropped although more lines came since, and not that parts were merged', async () => {
+    const touched = createTouchedTables(clickhouse);
+    const row = { stream: 'OTEL_METRICS', life: 9, minute: firstMinute, data_id: 0, app_id: 7 };
+    const at = firstMinute - 9 * 86_400;
+    const insertSerials = (serials: readonly number[]) =>
+      clickhouse.insert('INSERT INTO otel.ingest_settled FORMAT JSONEachRow', [
+        Buffer.from(serials.map((serial) => JSON.stringify({ ...row, serial, at })).join('\n')),
+      ]);
+    const partition = new Date(at * 1000).toISOString().slice(0, 10);
+    const partOf = z.object({ name: z.string() });
+    await insertSerials([1, 2]);
+    await insertSerials([3]);
+    await touched.look();
+    const [part] = await clickhouse.rows(
+      partOf,
+      `SELECT name FROM system.parts WHERE active AND database = 'otel' AND table = 'ingest_settled' AND partition = '${partition}'
+       ORDER BY rows DESC LIMIT 1`,
+    );
+    await clickhouse.run(`ALTER TABLE otel.ingest_settled DROP PART '${part?.name}'`);
+    await insertSerials([4, 5, 6]);
+    expect([await touched.look(), await touched.look()]).toEqual([true, false]);
+    await clickhouse.run('SYSTEM START MERGES otel.ingest_settled');
+    await clickhouse.run(`OPTIMIZE TABLE otel.ingest_settled PARTITION '${partition}' FINAL`);
+    await clickhouse.run('SYSTEM STOP MERGES otel.ingest_settled');
+    expect(await touched.look()).toBe(false);
   });
 });

@@ -1,13 +1,13 @@
 import { z } from 'zod';
-import { type DifferenceSum, sumDifferences } from '../../account/accounts.ts';
-import { differenceKinds, isOpen, type Owner } from '../../account/difference.ts';
+import { sumDifferences } from '../../account/accounts.ts';
+import { differenceKey, differenceKinds, isOpen, type Owner } from '../../account/difference.ts';
 import { closeDifferences, readDifferences } from '../../account/difference-table.ts';
-import type { StoreComparison, StoreDifference } from '../../account/store-compare.ts';
-import { applicationPipelines, ownerIds, pipelines, signals } from '../../model/signals.ts';
+import { applicationPipelines, ownerIds } from '../../model/signals.ts';
 import { fieldFault, notFound } from '../problem.ts';
 import { operator } from '../records/requests.ts';
 import type { Records } from '../records/store.ts';
-import { differenceSchema, shownDifference } from './account-shapes.ts';
+import { differenceSchema, notKnown, shownDifference } from './account-shapes.ts';
+import { shownStores, storeItem } from './account-stores.ts';
 import type { ApiDeps } from './deps.ts';
 import { type Endpoint, endpoint, none } from './endpoint.ts';
 import { ownerOf, ownerQuery, refuseUnknownOwner, timeQuery } from './outcome-endpoints.ts';
@@ -15,7 +15,6 @@ import { ownerOf, ownerQuery, refuseUnknownOwner, timeQuery } from './outcome-en
 const tag = 'Account';
 const count = z.int();
 const dayMs = 86_400_000;
-const daySeconds = 86_400;
 
 /** The owner with this id: a data id, else an application. */
 const namedOwner = async (records: Pick<Records, 'dataSources' | 'applications'>, id: number) => {
@@ -24,7 +23,7 @@ const namedOwner = async (records: Pick<Records, 'dataSources' | 'applications'>
   throw notFound(`data id or application ${id}`);
 };
 
-const differences = ({ outcomes }: ApiDeps): Endpoint =>
+const differences = ({ outcomes, account }: ApiDeps): Endpoint =>
   endpoint({
     method: 'GET',
     path: '/api/v1/account/differences',
@@ -41,7 +40,12 @@ const differences = ({ outcomes }: ApiDeps): Endpoint =>
       const { since, until } = query;
       const owner = ownerOf(query.owner === undefined ? query : await namedOwner(records, query.owner));
       const found = await readDifferences(outcomes.clickhouse, { ...owner, since, until });
-      return { body: { items: sumDifferences(found).map(shownDifference) } };
+      const items = sumDifferences(found).map(shownDifference);
+      const { notKnownSince } = account.state;
+      if (notKnownSince === undefined) return { body: { items } };
+      const owners = [owner.dataId ?? owner.appId ?? 0].filter((id) => id !== 0);
+      const now = Math.floor(outcomes.now() / 1000);
+      return { body: { items: [notKnown(Math.floor(notKnownSince / 1000), now, owners), ...items] } };
     },
   });
 
@@ -93,19 +97,6 @@ const close = ({ outcomes }: ApiDeps): Endpoint =>
     },
   });
 
-const storeItem = z
-  .strictObject({
-    pipeline: z.enum(pipelines),
-    data_id: count.meta({ description: '0 for an application' }),
-    app_id: count.meta({ description: '0 for points' }),
-    adds_up: z.boolean().nullable().meta({
-      description: 'Whether the store holds exactly the recorded rows; null where that is not known',
-    }),
-    why: z.string().meta({ description: 'Why it is not known; else empty' }),
-    differences: z.array(differenceSchema),
-  })
-  .meta({ id: 'StoreAccount' });
-
 const dayQuery = z
   .string()
   .regex(/^\d{4}-\d{2}-\d{2}$/, 'must be a date like 2026-11-22')
@@ -114,45 +105,7 @@ const dayQuery = z
   .optional()
   .meta({ description: 'Only this event day, UTC', examples: ['2026-11-22'] });
 
-const wrong = new Set(['missing_in_the_store', 'unrecorded']);
-
-const sumOf = ({ pipeline, dataId, appId, day, kind, items }: StoreDifference): DifferenceSum => {
-  const from = (day ?? 0) * daySeconds;
-  return {
-    ...{ pipeline, dataId, appId, kind, items, messages: 0, from },
-    stream: signals[pipeline].stream,
-    until: from + daySeconds,
-    isOpen: true,
-    reason: '',
-  };
-};
-
-const textOf = ({ pipeline, dataId, appId }: Owner): string => `${pipeline} ${dataId} ${appId}`;
-
-/** The owners that were compared, each with what its store and its records differ in. */
-const shownStores = (
-  { differences: found, inFlight }: StoreComparison,
-  compared: readonly Owner[],
-): z.output<typeof storeItem>[] => {
-  const owners = new Map<string, Owner>();
-  for (const each of [...compared, ...found, ...inFlight]) owners.set(textOf(each), each);
-  return [...owners.values()].map((owner) => {
-    const own = found.filter((each) => textOf(each) === textOf(owner));
-    const isInFlight = inFlight.some((each) => textOf(each) === textOf(owner));
-    const unknown = own.find(({ kind }) => kind === 'not_known');
-    const isWrong = own.some(({ kind }) => wrong.has(kind));
-    return {
-      pipeline: owner.pipeline,
-      data_id: owner.dataId,
-      app_id: owner.appId,
-      adds_up: isWrong ? false : unknown === undefined && !isInFlight ? true : null,
-      why: unknown?.why ?? (isInFlight ? 'rows were on their way in every reading' : ''),
-      differences: own.map((each) => shownDifference(sumOf(each))),
-    };
-  });
-};
-
-const stores = ({ account }: ApiDeps): Endpoint =>
+const stores = ({ account, outcomes }: ApiDeps): Endpoint =>
   endpoint({
     method: 'GET',
     path: '/api/v1/account/stores',
@@ -177,9 +130,12 @@ const stores = ({ account }: ApiDeps): Endpoint =>
       );
       const days = query.day === undefined ? {} : { days: [query.day] };
       const owner = dataId ?? appId;
+      const closed = await readDifferences(outcomes.clickhouse, { dataId, appId });
+      const closings = new Map(closed.map((each) => [differenceKey(each), each]));
+      const isPurged = ({ dataId: id }: Owner): boolean => id !== 0 && records.purges.known(id) !== undefined;
       if (owner === undefined) {
         const all = await account.compareStores(days);
-        return { body: { compared: all.compared, items: shownStores(all, all.owners) } };
+        return { body: { compared: all.compared, items: shownStores(all, all.owners, closings, isPurged) } };
       }
       const compared = { days: 0, rows: 0 };
       const items: z.output<typeof storeItem>[] = [];
@@ -187,7 +143,7 @@ const stores = ({ account }: ApiDeps): Endpoint =>
         const own = await account.compareStores({ pipeline, owner, ...days });
         compared.days += own.compared.days;
         compared.rows += own.compared.rows;
-        items.push(...shownStores(own, [{ pipeline, ...ownerIds(pipeline, owner) }]));
+        items.push(...shownStores(own, [{ pipeline, ...ownerIds(pipeline, owner) }], closings, isPurged));
       }
       return { body: { compared, items } };
     },

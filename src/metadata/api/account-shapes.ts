@@ -89,7 +89,11 @@ export const shownDifference = ({
 });
 
 /** The difference that says that the looks fail; times in Unix seconds. */
-const notKnown = (from: number, until: number, owners: number[]): z.output<typeof differenceSchema> => ({
+export const notKnown = (
+  from: number,
+  until: number,
+  owners: number[],
+): z.output<typeof differenceSchema> => ({
   kind: 'not_known',
   items: 0,
   messages: 0,

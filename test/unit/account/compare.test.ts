@@ -54,7 +54,9 @@ const lacking = { settled: [settledOf(a, 20, 2)], messages: [messagesOf(2)] };
 
 describe('the two books', () => {
   it('of which one has what the other has differ in nothing', () => {
-    expect(compared({})).toEqual({ named: [], inFlight: 0, pending: new Set(), lost: new Map() });
+    expect(compared({})).toEqual({
+      ...{ named: [], inFlight: 0, pending: new Set(), unjudged: new Set(), lost: new Map() },
+    });
   });
 
   it('count the sequence of a message once that is stuck and was held too', () => {
@@ -90,7 +92,13 @@ describe('the two books', () => {
 
   it('name nothing before the floor has passed the last PubAck: it is in flight, and compared again', () => {
     expect(compared({ ...lacking, gapsOf: () => 2 }, { floor: 13 })).toEqual({
-      ...{ named: [], inFlight: 20, pending: new Set([minute]), lost: new Map() },
+      ...{
+        named: [],
+        inFlight: 20,
+        pending: new Set([minute]),
+        unjudged: new Set([minute]),
+        lost: new Map(),
+      },
     });
   });
 
@@ -123,7 +131,7 @@ describe('the two books', () => {
     const held = [waitingOf(3)];
     expect(compared({ ...lacking, held, gapsOf: () => 1 }, { floor: 12 })).toEqual({
       named: [['lost_in_the_stream', a.dataId, 10, 1]],
-      ...{ inFlight: 10, pending: new Set([minute]), lost: new Map([[minute, 1]]) },
+      ...{ inFlight: 10, pending: new Set([minute]), unjudged: new Set(), lost: new Map([[minute, 1]]) },
     });
   });
 

@@ -171,4 +171,42 @@ describe('the minutes that are due', () => {
     expect(minutes).toHaveLength(240);
     expect(look(outlines).minutes).toHaveLength(60);
   });
+
+  it('are compared again where a record is gone before a whole window was read since they were compared', () => {
+    const look = startLooks();
+    look([]);
+    const compared = { ...outline(old, 5), placed: '5 500' };
+    expect([look([compared]).minutes, look([compared]).minutes]).toEqual([[], [old]]);
+    for (let turn = 0; turn < 5; turn++) look([]);
+    const gone = { ...compared, recorded: '4 400' };
+    expect(look([gone], { isTouched: true }).minutes).toEqual([old]);
+    expect(look([{ ...gone, recorded: undefined }]).minutes).toEqual([]);
+  });
+
+  it('are compared again where one settled line is gone and another one of as many items has come', () => {
+    const look = startedLooks();
+    const swapped = { ...outline(old, 5, '5 5'), placed: '5 6' };
+    expect([look([swapped]).minutes, look([swapped]).minutes]).toEqual([[], [old]]);
+  });
+
+  it('take their turn, however many messages wait', () => {
+    const look = startLooks();
+    const waiting = Array.from({ length: 12 }, (_, index) => ({
+      ...short(present + 60 * index, 180_000, 179_000),
+      messages: 180_000,
+    }));
+    const all = waiting.map(({ minute }) => minute);
+    const seen = new Set<number>();
+    for (let turn = 0; turn < 20; turn++)
+      for (const minute of look(waiting, { pending: all }).minutes) seen.add(minute);
+    expect([...seen].toSorted((a, b) => a - b)).toEqual(all);
+  });
+
+  it('are those of the whole time in which the looks failed', () => {
+    const look = startLooks();
+    look([]);
+    const turns = (4 * 5 * 3_600) / 60;
+    for (let turn = 0; turn < turns; turn++) look([], { isFailed: true });
+    expect(look([]).seconds).toBeGreaterThanOrEqual(5 * 3_600);
+  });
 });

@@ -108,4 +108,27 @@ describe('items that seem lost', () => {
         expect(Math.min(items, messages)).toBeGreaterThanOrEqual(0);
     }
   });
+
+  it('of several owners are sought in the stores at the same time, each owner once, eight of them at most', async () => {
+    const found = Array.from({ length: 24 }, (_, index) => difference({ dataId: 1 + (index % 12) }));
+    let [running, most] = [0, 0];
+    const asked: number[] = [];
+    const { differences } = await explainLosses(found, {
+      recorded: () => 0,
+      unrecordedRows: async ({ dataId }) => {
+        asked.push(dataId);
+        most = Math.max(most, ++running);
+        await new Promise((resolve) => setImmediate(resolve));
+        running--;
+        return dataId;
+      },
+      withoutRecord: [],
+    });
+    expect(asked.toSorted((a, b) => a - b)).toEqual(Array.from({ length: 12 }, (_, index) => 1 + index));
+    expect(most).toBe(8);
+    const unrecorded = differences.filter(({ kind }) => kind === 'unrecorded');
+    expect(unrecorded.map(({ dataId, items }) => items - dataId)).toEqual(
+      Array.from({ length: 12 }, () => 0),
+    );
+  });
 });

@@ -19,8 +19,8 @@ const aside = () => {
         endPatience = done;
       }),
   });
-  const findings = (waitedMs: number, hasNewlyWritten: boolean): StoreFindings => ({
-    ...{ differences: [], compared: [], waitedMs, hasNewlyWritten },
+  const findings = (waitedMs: number, hasNewlyWritten: boolean, readMs: number): StoreFindings => ({
+    ...{ differences: [], compared: [], isLeftOut: () => false, waitedMs, hasNewlyWritten, readMs },
   });
   return {
     take: looks.take,
@@ -34,19 +34,19 @@ const aside = () => {
     pass: (ms: number) => {
       elapsedMs += ms;
     },
-    end: (waitedMs = 0, hasNewlyWritten = false) =>
-      begun.at(-1)?.resolve(findings(waitedMs, hasNewlyWritten)),
+    end: (waitedMs = 0, hasNewlyWritten = false, readMs = 0) =>
+      begun.at(-1)?.resolve(findings(waitedMs, hasNewlyWritten, readMs)),
     fail: (error: Error) => begun.at(-1)?.reject(error),
   };
 };
 
 describe('a look at the stores', () => {
-  it('that ends at once is taken up by the call that began it, and the next one comes after 35 seconds', async () => {
+  it('that ends at once is taken up by the call that began it, and the next one comes after 25 seconds', async () => {
     const looks = aside();
     const first = looks.take();
     looks.end();
     expect(await first).toMatchObject({ compared: [] });
-    looks.pass(34_999);
+    looks.pass(24_999);
     expect(await looks.take()).toBeUndefined();
     expect(looks.begun).toHaveLength(1);
     looks.pass(1);
@@ -88,6 +88,17 @@ describe('a look at the stores', () => {
     looks.pass(77_999);
     expect(await looks.take()).toBeUndefined();
     looks.pass(1);
+    void looks.impatient();
+    expect(looks.begun).toHaveLength(2);
+  });
+
+  it('that read many rows looks at the sizes again as soon as one that read none', async () => {
+    const looks = aside();
+    const first = looks.take();
+    looks.pass(4_000);
+    looks.end(0, false, 4_000);
+    await first;
+    looks.pass(25_000);
     void looks.impatient();
     expect(looks.begun).toHaveLength(2);
   });

@@ -1,6 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import type { SeenDay } from '../../../src/account/days-to-compare.ts';
-import { isToBeRead } from '../../../src/account/store-look.ts';
+import type { StoreDifference } from '../../../src/account/store-compare.ts';
+import { mergeFindings } from '../../../src/account/store-look.ts';
+import { createWatchedDays, isToBeRead, isUrgent } from '../../../src/account/watched-days.ts';
 
 const day = (recorded: number, stored: number): SeenDay => ({
   ...{ pipeline: 'metrics', owner: 1, day: 20_000, recorded, stored },
@@ -24,5 +26,48 @@ describe('the rows of a day are read', () => {
     ['but not twice within 45 seconds', day(100, 120), day(130, 129), 44_999, false],
   ])('%s', (_, before, now, sinceComparedMs, isRead) => {
     expect(isToBeRead(now, before, sinceComparedMs)).toBe(isRead);
+  });
+});
+
+describe('the rows of a day are read although others were read just now', () => {
+  it.each([
+    ['where the store lacks rows that the records name', day(100, 100), undefined, day(100, 80), true],
+    ['where the records do not name what was there', day(100, 140), undefined, day(130, 150), true],
+    ['where more are missing than when it was compared', day(100, 80), -20, day(100, 70), true],
+    ['but not where as many are missing as then', day(100, 80), -20, day(120, 100), false],
+    ['and not where its numbers agree', day(100, 100), 0, day(120, 120), false],
+  ])('%s', (_, seen, comparedExcess, now, isNow) => {
+    const watched = { seen, changes: 0, comparedAt: 0, comparedExcess };
+    expect(isUrgent(now, watched)).toBe(isNow);
+  });
+});
+
+describe('however long it takes to read rows', () => {
+  it('a truncated table is read at the next look, and a day that agrees once the reading has its share', () => {
+    let elapsedMs = 0;
+    const days = createWatchedDays({ today: () => 20_000, elapsed: () => elapsedMs });
+    const other = { ...day(50, 50), owner: 2 };
+    const look = (seen: SeenDay[], readMs: number) => {
+      elapsedMs += 25_000;
+      const { due } = days.next(seen);
+      days.compared(due, due.length === 0 ? 0 : readMs);
+      return due.map(({ owner }) => owner);
+    };
+    expect(look([day(100, 100), other], 4_000)).toEqual([]);
+    expect(look([day(100, 100), other], 4_000)).toEqual([1, 2]);
+    expect(look([day(100, 0), { ...other, state: 'changed' }], 4_000)).toEqual([]);
+    expect(look([day(100, 0), { ...other, state: 'changed' }], 4_000)).toEqual([1]);
+    const later = [...Array(7).keys()].map(() => look([day(100, 0), { ...other, state: 'changed' }], 4_000));
+    expect(later.findIndex((due) => due.includes(2))).toBe(6);
+  });
+});
+
+describe('what differs in a day', () => {
+  it('stands once, also while another owner of the day is on its way', () => {
+    const difference: StoreDifference = {
+      ...{ pipeline: 'traces', dataId: 0, appId: 2, day: 20_000, kind: 'unrecorded', items: 50, why: '' },
+    };
+    const found = { differences: [difference], compared: [] };
+    expect(mergeFindings(mergeFindings([], found), found)).toEqual([difference]);
   });
 });

@@ -1,0 +1,102 @@
+import { createDaysToCompare, dayKey, type SeenDay } from './days-to-compare.ts';
+import { restAfter, searchShare, urgentShare } from './rest.ts';
+
+/** Which days of the stores a look reads row by row, while others say enough by the sizes of their parts. */
+export type WatchedDays = {
+  /** The days whose rows this look compares, from all that it saw; and whether one is new, or changes after it was quiet. */
+  next(seen: readonly SeenDay[]): { readonly due: SeenDay[]; readonly hasNewlyWritten: boolean };
+  /** These were equal, or their difference is known; it took `readMs` to read the rows of all that were due. */
+  compared(days: readonly SeenDay[], readMs: number): void;
+};
+
+export type WatchedDaysOptions = {
+  /** Days since 1970. */
+  readonly today: () => number;
+  /** Ms of a clock that is never set. */
+  readonly elapsed: () => number;
+};
+
+/** Days that one look compares row by row. */
+const daysPerLook = 200;
+/** The present days are compared again soon, older ones in turn; one whose numbers agree while it is written to, seldom. */
+const againMs = { contradicting: 45_000, busy: 600_000, recent: 60_000, older: 3_600_000 };
+/** The rows of a write are seen at one look, and its records may come before the next one: a day that changes more often is written to. */
+const newChangesMax = 2;
+
+const isContradicting = (day: SeenDay, before: SeenDay): boolean =>
+  day.recorded > day.stored || before.stored > day.recorded;
+
+/**
+ * Whether the rows of a day are to be read: it is quiet, or its numbers contradict each other while it is written to, or that went on for
+ * long. The records are read before the store: what they name must be there, and what was there at the look before must be named now.
+ * Whether a day is written to shows when it is seen for the second time. `sinceComparedMs`: since it was compared or first seen.
+ */
+export const isToBeRead = (day: SeenDay, before: SeenDay | undefined, sinceComparedMs: number): boolean => {
+  if (before === undefined) return false;
+  if (before.state === day.state) return true;
+  return sinceComparedMs >= (isContradicting(day, before) ? againMs.contradicting : againMs.busy);
+};
+
+/** What the looks remember of a day. */
+export type WatchedDay = {
+  readonly seen: SeenDay;
+  /** Looks in a row at which it was new, or other than at the one before. */
+  readonly changes: number;
+  /** When it was compared last, or first seen. */
+  readonly comparedAt: number;
+  /** Rows that the store had beyond the records when the day was compared last. */
+  readonly comparedExcess: number | undefined;
+};
+
+const excessOf = ({ stored, recorded }: SeenDay): number => stored - recorded;
+
+/** Whether its numbers contradict each other, and otherwise than when it was compared: then rows are missing, or nobody's. */
+export const isUrgent = (day: SeenDay, { seen, comparedExcess }: WatchedDay): boolean =>
+  isContradicting(day, seen) && comparedExcess !== excessOf(day);
+
+const seenAgain = (seen: SeenDay, before: WatchedDay | undefined, now: number): WatchedDay => ({
+  seen,
+  changes: before?.seen.state === seen.state ? 0 : 1 + (before?.changes ?? 0),
+  comparedAt: before?.comparedAt ?? now,
+  comparedExcess: before?.comparedExcess,
+});
+
+const beganToChange = ({ changes }: WatchedDay): boolean => changes > 0 && changes <= newChangesMax;
+
+export const createWatchedDays = ({ today, elapsed }: WatchedDaysOptions): WatchedDays => {
+  const toCompare = createDaysToCompare(({ day }) => (day >= today() - 1 ? againMs.recent : againMs.older));
+  let watched = new Map<string, WatchedDay>();
+  /** When rows may be read again: of days that contradict their records, and of others. */
+  let urgentAt = 0;
+  let calmAt = 0;
+
+  const change = (day: SeenDay, changed: Partial<WatchedDay>): void => {
+    const known = watched.get(dayKey(day));
+    if (known !== undefined) watched.set(dayKey(day), { ...known, ...changed });
+  };
+
+  return {
+    next: (seen) => {
+      const now = elapsed();
+      const before = watched;
+      watched = new Map(seen.map((day) => [dayKey(day), seenAgain(day, before.get(dayKey(day)), now)]));
+      const readable = seen.filter((day) => {
+        const known = before.get(dayKey(day));
+        if (known === undefined || now < (isUrgent(day, known) ? urgentAt : calmAt)) return false;
+        return isToBeRead(day, known.seen, now - known.comparedAt);
+      });
+      const due = toCompare.next(readable, daysPerLook, now);
+      for (const day of due) change(day, { comparedAt: now });
+      return { due, hasNewlyWritten: [...watched.values()].some(beganToChange) };
+    },
+    compared: (days, readMs) => {
+      const now = elapsed();
+      for (const day of days) {
+        toCompare.compared(day, now);
+        change(day, { comparedExcess: excessOf(day) });
+      }
+      urgentAt = Math.max(urgentAt, now + restAfter(readMs, urgentShare));
+      calmAt = Math.max(calmAt, now + restAfter(readMs, searchShare));
+    },
+  };
+};

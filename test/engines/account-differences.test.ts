@@ -1,0 +1,110 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { readOwnerAccounts } from '../../src/account/accounts.ts';
+import { type Difference, isOpen } from '../../src/account/difference.ts';
+import { closeDifferences, readDifferences } from '../../src/account/difference-table.ts';
+import { type FoundDifferences, openFoundDifferences } from '../../src/account/found.ts';
+import { addStoreFindings } from '../../src/account/store-look.ts';
+import { type Clickhouse, createClickhouse } from '../../src/stores/clickhouse/client.ts';
+import { makeTables, startEngines, type TestEngines } from '../support/stack/engines.ts';
+
+let engines: TestEngines;
+let clickhouse: Clickhouse;
+let found: FoundDifferences;
+
+const now = Math.floor(Date.now() / 1_000);
+const daySeconds = 86_400;
+
+beforeAll(async () => {
+  engines = await startEngines({ clickhouse: true });
+  await makeTables(engines.clickhouse.url);
+  clickhouse = createClickhouse({ url: engines.clickhouse.url });
+  found = await openFoundDifferences(clickhouse);
+});
+afterAll(async () => {
+  await clickhouse?.close();
+  await engines?.stop();
+});
+
+/** Rows that the store lacks of an application, today. */
+const missing = (appId: number, items: number): Difference => ({
+  ...{ kind: 'missing_in_the_store', stream: 'LOGS', pipeline: 'logs', dataId: 0, appId, items, messages: 0 },
+  minute: now - (now % daySeconds),
+});
+
+/** A look has found exactly these of an owner. */
+const look = (appId: number, ...differences: Difference[]): Promise<void> =>
+  found.replace((each) => each.appId === appId, differences);
+
+const close = async (appId: number): Promise<void> =>
+  closeDifferences(clickhouse, await readDifferences(clickhouse, { appId }), 'restored soon', 'an operator');
+
+const shown = async (appId: number): Promise<unknown[]> => {
+  const differences = await readDifferences(clickhouse, { appId });
+  return differences.map((each) => [each.items, isOpen(each), each.reason]);
+};
+
+describe('a difference that an operator has closed', () => {
+  it('is open when it comes again after it was gone, however small', async () => {
+    await look(1, missing(1, 3));
+    await close(1);
+    expect(await shown(1)).toEqual([[3, false, 'restored soon']]);
+    await look(1);
+    expect(await shown(1)).toEqual([]);
+    await look(1, missing(1, 2));
+    expect(await shown(1)).toEqual([[2, true, '']]);
+  });
+
+  it('stays closed while it becomes less, and is open when it grows from there', async () => {
+    await look(2, missing(2, 5));
+    await close(2);
+    await look(2, missing(2, 1));
+    expect(await shown(2)).toEqual([[1, false, 'restored soon']]);
+    await look(2, missing(2, 4));
+    expect(await shown(2)).toEqual([[4, true, 'restored soon']]);
+  });
+
+  it('stays closed when another one goes', async () => {
+    await look(3, missing(3, 5));
+    await close(3);
+    await look(4, missing(4, 1));
+    await look(4);
+    expect(await shown(3)).toEqual([[5, false, 'restored soon']]);
+  });
+});
+
+describe('an old difference', () => {
+  const old = now - 30 * 3_600;
+  const lost = (appId: number): Difference => ({
+    ...{ kind: 'lost_in_the_stream', stream: 'LOGS', pipeline: 'logs', dataId: 0, appId },
+    ...{ minute: old - (old % 60), items: 6, messages: 2 },
+  });
+  /** The account of the last hour; both differences were found then. */
+  const account = async (appId: number, by?: 'minute') => {
+    const accounts = await readOwnerAccounts(clickhouse, { appId, sinceMs: (now + 60) * 1_000 }, by, true);
+    return accounts.map(({ addsUp, received, differences }) => [addsUp, received, differences.length]);
+  };
+
+  it('makes the account of the last hour false as long as it is open, and belongs to none of its minutes', async () => {
+    await look(5, lost(5));
+    expect(await account(5)).toEqual([[false, 0, 1]]);
+    expect(await account(5, 'minute')).toEqual([]);
+    await close(5);
+    expect(await account(5)).toEqual([]);
+  });
+
+  it('that makes no account false is shown in its own time alone', async () => {
+    await look(6, { ...lost(6), kind: 'not_counted' });
+    expect(await account(6)).toEqual([]);
+    expect(await shown(6)).toHaveLength(1);
+  });
+});
+
+describe('what a look at the stores found', () => {
+  it('is gone once its owner is left out', async () => {
+    await look(7, missing(7, 3));
+    const nothing = { differences: [], compared: [] };
+    await addStoreFindings(found, nothing, [], (pipeline, owner) => pipeline === 'logs' && owner === 7);
+    expect(await shown(7)).toEqual([]);
+    expect(await shown(3)).toHaveLength(1);
+  });
+});

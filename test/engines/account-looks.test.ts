@@ -1,0 +1,217 @@
+import { AckPolicy, RetentionPolicy } from '@nats-io/jetstream';
+import { headers as newHeaders } from '@nats-io/transport-node';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { z } from 'zod';
+import { createLook, type Look } from '../../src/account/look.ts';
+import { type Bus, connectBus } from '../../src/bus/connection.ts';
+import { serialHeader } from '../../src/bus/message-headers.ts';
+import { type Clickhouse, createClickhouse } from '../../src/stores/clickhouse/client.ts';
+import { encodeEnvelope } from '../../src/wire/metrics-envelope.ts';
+import { makeTables, startEngines, type TestEngines } from '../support/stack/engines.ts';
+
+const dataId = 1_500_001;
+const itemsPerMessage = 2;
+const consumer = 'c';
+const minute = 60 * Math.floor(Date.now() / 60_000);
+
+let engines: TestEngines;
+let bus: Bus;
+let clickhouse: Clickhouse;
+const stop = new AbortController();
+
+const elapsed = performance.now.bind(performance);
+let aheadMs = 0;
+vi.spyOn(performance, 'now').mockImplementation(() => elapsed() + aheadMs);
+
+/** A stream for each test; the lines of each are of a life of its own. */
+const streams = ['METRICS-a', 'METRICS-b', 'METRICS-c'] as const;
+const lives: Readonly<Record<string, number>> = {
+  'METRICS-a': 7,
+  'METRICS-b': 8,
+  'METRICS-c': 9,
+  METRICS: 10,
+};
+
+beforeAll(async () => {
+  engines = await startEngines({ nats: true, clickhouse: true });
+  await makeTables(engines.clickhouse.url);
+  clickhouse = createClickhouse({ url: engines.clickhouse.url });
+  bus = await connectBus(engines.nats.url, 'looks');
+  const manager = await bus.manager();
+  for (const name of [...streams, 'METRICS', 'LEDGER']) {
+    const retention = RetentionPolicy.Workqueue;
+    await manager.streams.add({ name, subjects: [`${name}.>`], allow_direct: true, retention });
+    await manager.consumers.add(name, { durable_name: consumer, ack_policy: AckPolicy.Explicit });
+  }
+  await manager.streams.add({ name: 'DEADLETTER', subjects: ['deadletter.>'], allow_direct: true });
+});
+afterAll(async () => {
+  vi.restoreAllMocks();
+  stop.abort();
+  await clickhouse?.close();
+  await bus?.close();
+  await engines?.stop();
+});
+
+/** Looks at one stream every 40 seconds, whose stores say nothing. */
+const looksAt = (name: string): Look => {
+  const look = createLook({
+    ...{ bus, clickhouse, streams: [{ name, consumer }], ledger: { name: 'LEDGER', consumer } },
+    stores: {
+      look: async () => ({
+        ...{ differences: [], compared: [], isLeftOut: () => false },
+        ...{ waitedMs: 0, readMs: 0, hasNewlyWritten: false },
+      }),
+      unrecorded: async () => ({ rows: 0, waitedMs: 0 }),
+    },
+    findOrphans: async () => [],
+    stop: stop.signal,
+  });
+  return () => {
+    aheadMs += 40_000;
+    return look();
+  };
+};
+
+/** The name of the record of a message. */
+const recordOf = (stream: string, serial: number): number => 10_000 * (lives[stream] ?? 0) + serial;
+
+/** Publishes messages of one owner with these serials. */
+const publish = async (stream: string, serials: readonly number[]): Promise<void> => {
+  const send = async (serial: number): Promise<void> => {
+    const now = Date.now();
+    const part = {
+      ...{ dataId, table: 't', layout: 'wide' as const, rows: itemsPerMessage, points: itemsPerMessage },
+      ...{ base: String(recordOf(stream, serial)), first: 0, last: 1, timeMin: now, timeMax: now, bytes: 2 },
+    };
+    const header = {
+      version: 1,
+      kind: 'metrics' as const,
+      arrivedAt: now,
+      parts: [part],
+      deferred: [],
+      outcomes: [],
+    };
+    const headers = newHeaders();
+    headers.set(serialHeader, `${lives[stream]}.${serial}.${minute / 60}`);
+    headers.set('Tidemark-Envelope', '1');
+    await bus.js.publish(`${stream}.0`, encodeEnvelope(header, [Buffer.from('ab')]), { headers });
+  };
+  const together = 200;
+  for (let at = 0; at < serials.length; at += together)
+    await Promise.all(serials.slice(at, at + together).map(send));
+};
+
+const insert = (table: string, rows: readonly object[]) =>
+  clickhouse.insert(`INSERT INTO otel.${table} FORMAT JSONEachRow`, [
+    Buffer.from(rows.map((row) => JSON.stringify(row)).join('\n')),
+  ]);
+
+/** The publishers' book has this many messages of the stream. */
+const book = (stream: string, messages: number) =>
+  insert(
+    'ingest_published',
+    [0, dataId].map((owner) => ({
+      ...{ stream, life: lives[stream], minute, data_id: owner, app_id: 0, messages, rows: 0, bytes: 0 },
+      ...{ items: owner === 0 ? 0 : itemsPerMessage * messages, dropped: {}, sequence_first: 1 },
+      ...{ sequence_last: messages, closed: messages, ended: 0, version: 1 },
+    })),
+  );
+
+const settle = async (stream: string, serials: readonly number[]): Promise<void> => {
+  // Lines younger than two seconds may still lack their record.
+  const writtenAt = Math.floor(Date.now() / 1_000) - 10;
+  const owner = { data_id: dataId, app_id: 0, redrive: 0, minute, at: writtenAt };
+  await insert(
+    'ingest_settled',
+    serials.map((serial) => ({
+      ...{ ...owner, stream, life: lives[stream], serial, sequence: serial, owners: 1 },
+      ...{ items: itemsPerMessage, record: recordOf(stream, serial) },
+    })),
+  );
+  await insert(
+    'ingest_outcomes',
+    serials.map((serial) => ({
+      ...{
+        ...owner,
+        pipeline: 'metrics',
+        base: String(recordOf(stream, serial)),
+        first: 0,
+        ordinal: -1,
+        at: minute,
+      },
+      ...{ received: itemsPerMessage, outcomes: { 'dropped/metrics_empty': itemsPerMessage }, book: 1 },
+    })),
+  );
+};
+
+const row = z.object({ kind: z.string(), items: z.coerce.number(), messages: z.coerce.number() });
+
+const found = async (stream: string): Promise<string[]> => {
+  const rows = await clickhouse.rows(
+    row,
+    'SELECT kind, items, messages FROM otel.ingest_differences FINAL WHERE is_found = 1 AND stream = {stream:String}',
+    { params: { stream } },
+  );
+  return rows.map(({ kind, items, messages }) => `${kind} ${items} ${messages}`);
+};
+
+const range = (count: number): number[] => Array.from({ length: count }, (_, index) => index + 1);
+
+describe('the looks at a stream', () => {
+  it('take messages that the consumer was moved past for stuck ones, and at no look for lost', async () => {
+    const [stream] = streams;
+    const count = 5_200;
+    await publish(stream, range(count));
+    await book(stream, count);
+    const look = looksAt(stream);
+    for (let turn = 0; turn < 3; turn++) await look();
+    expect(await found(stream)).toEqual([]);
+    await (await bus.manager()).consumers.reset(stream, consumer, count + 1);
+    await look();
+    expect(await found(stream)).toEqual([]);
+    for (let turn = 0; turn < 2; turn++) await look();
+    const stuck = [`stuck ${itemsPerMessage * count} ${count}`];
+    expect(await found(stream)).toEqual(stuck);
+    // As another process does, or this one after a restart.
+    await looksAt(stream)();
+    expect(await found(stream)).toEqual(stuck);
+  });
+
+  it('do not rest for long, and find what is lost, from the first one at which a message waits', async () => {
+    const [, stream] = streams;
+    await publish(stream, range(10));
+    await book(stream, 10);
+    const look = looksAt(stream);
+    for (let turn = 0; turn < 2; turn++) await look();
+    const pulled = await bus.js.consumers.get(stream, consumer);
+    // The fourth waits for its table, the last two are deleted.
+    const settled = [1, 2, 3, 5, 6, 7, 8];
+    await settle(stream, settled);
+    for await (const message of await pulled.fetch({ max_messages: 10, expires: 2_000 }))
+      if (settled.includes(message.seq)) await message.ackAck();
+    const { streams: manager } = await bus.manager();
+    for (const sequence of [9, 10]) await manager.deleteMessage(stream, sequence);
+    const { isCalm } = await look();
+    expect(isCalm).toBe(false);
+    expect(await found(stream)).toEqual([`lost_in_the_stream ${2 * itemsPerMessage} 2`]);
+  });
+
+  it.each(['METRICS', 'METRICS-c'])(
+    'find a record that is deleted after its minute was compared: %s',
+    async (stream) => {
+      await book(stream, 3);
+      await settle(stream, [1, 2, 3]);
+      await publish(stream, [1, 2, 3]);
+      await (await bus.manager()).streams.purge(stream);
+      const look = looksAt(stream);
+      for (let turn = 0; turn < 3; turn++) await look();
+      expect(await found(stream)).toEqual([]);
+      await clickhouse.run(
+        `ALTER TABLE otel.ingest_outcomes DELETE WHERE base = ${recordOf(stream, 2)} SETTINGS mutations_sync = 2`,
+      );
+      for (let turn = 0; turn < 3; turn++) await look();
+      expect(await found(stream)).toEqual([`unrecorded ${itemsPerMessage} 1`]);
+    },
+  );
+});
