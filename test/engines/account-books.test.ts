@@ -357,20 +357,23 @@ describe('the books as ClickHouse gives them', () => {
       ]);
     const partition = new Date(at * 1000).toISOString().slice(0, 10);
     const partOf = z.object({ name: z.string() });
+    await clickhouse.run('SYSTEM START MERGES otel.ingest_settled');
+    // Without the doubled lines of above, which a merge removes.
+    await clickhouse.run('OPTIMIZE TABLE otel.ingest_settled FINAL');
+    await touched.look();
     await insertSerials([1, 2]);
     await insertSerials([3]);
-    await touched.look();
+    expect(await touched.look()).toBe(false);
+    await clickhouse.run(`OPTIMIZE TABLE otel.ingest_settled PARTITION '${partition}' FINAL`);
+    expect(await touched.look()).toBe(false);
+    await clickhouse.run('SYSTEM STOP MERGES otel.ingest_settled');
     const [part] = await clickhouse.rows(
       partOf,
       `SELECT name FROM system.parts WHERE active AND database = 'otel' AND table = 'ingest_settled' AND partition = '${partition}'
-       ORDER BY rows DESC LIMIT 1`,
+       AND rows > 0`,
     );
     await clickhouse.run(`ALTER TABLE otel.ingest_settled DROP PART '${part?.name}'`);
-    await insertSerials([4, 5, 6]);
+    await insertSerials([4, 5, 6, 7]);
     expect([await touched.look(), await touched.look()]).toEqual([true, false]);
-    await clickhouse.run('SYSTEM START MERGES otel.ingest_settled');
-    await clickhouse.run(`OPTIMIZE TABLE otel.ingest_settled PARTITION '${partition}' FINAL`);
-    await clickhouse.run('SYSTEM STOP MERGES otel.ingest_settled');
-    expect(await touched.look()).toBe(false);
   });
 });
