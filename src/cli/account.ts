@@ -1,6 +1,8 @@
 import { type Command, InvalidArgumentError } from 'commander';
 import { z } from 'zod';
 import { counted } from '../model/counted.ts';
+import { eventDayOf } from '../model/event-day.ts';
+import { Fault } from '../model/fault.ts';
 import { isOfApplications, isStreamOfApplications, pipelines } from '../model/signals.ts';
 import type { ExportBookOptions } from './account-book.ts';
 import { adminClient } from './client.ts';
@@ -30,8 +32,8 @@ const path = '/api/v1/account';
 const storesTimeoutMs = 300_000;
 
 const dayArgument = (text: string): string => {
-  if (!/^\d{4}-\d{2}-\d{2}$/.test(text) || Number.isNaN(Date.parse(text)))
-    throw new InvalidArgumentError('It must be a date: 2026-11-22.');
+  const day = eventDayOf(text, Date.now());
+  if (typeof day === 'string') throw new InvalidArgumentError(`It ${day}.`);
   return text;
 };
 
@@ -44,6 +46,7 @@ const ownerText = ({ stream, owners }: Difference): string => {
 };
 
 const showDifferences = async (options: AccountOptions): Promise<void> => {
+  if (options.day !== undefined) throw new Fault('permanent', 'invalid_value', '--day needs --stores');
   const answered = await adminClient().ask(
     differencesSchema,
     'GET',

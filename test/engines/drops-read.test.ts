@@ -206,6 +206,37 @@ describe('the balance', () => {
   });
 });
 
+describe('a comparison of one event day', () => {
+  const stores = '/api/v1/account/stores';
+
+  it.each([
+    ['2026-02-30', 'is not a date of the calendar'],
+    ['1960-01-01', 'must not be before 1970-01-01'],
+    ['9999-12-31', 'must not be after'],
+  ])('refuses %s, over the API and as a command', async (day, why) => {
+    expect(await stack.api('GET', `${stores}?day=${day}`)).toMatchObject({
+      status: 422,
+      body: { code: 'invalid_value', field: 'day', detail: expect.stringContaining(why) },
+    });
+    const ended = await cli.run(`account --stores --day ${day}`);
+    expect(ended).toMatchObject({ code: 1, stderr: expect.stringContaining(`It ${why}`) });
+  });
+
+  it('takes the first and the last day that there can be', async () => {
+    const tomorrow = new Date(Date.now() + 86_400_000).toISOString().slice(0, 10);
+    for (const day of ['1970-01-01', tomorrow])
+      expect(await stack.api('GET', `${stores}?day=${day}`)).toMatchObject({
+        status: 200,
+        body: { compared: { rows: 0 } },
+      });
+  });
+
+  it('is refused where no stores are compared', async () => {
+    const ended = await cli.run('account --day 2026-11-22');
+    expect(ended).toMatchObject({ code: 1, stdout: '', stderr: 'tidemark: --day needs --stores\n' });
+  });
+});
+
 describe('samples of dropped items', () => {
   it('are listed newest first, by owner and reason, page by page', async () => {
     const dataId = report.data_source.mon_data_id;

@@ -3,6 +3,7 @@ import { type DifferenceSum, sumDifferences } from '../../account/accounts.ts';
 import { differenceKinds, isOpen, type Owner } from '../../account/difference.ts';
 import { closeDifferences, readDifferences } from '../../account/difference-table.ts';
 import type { StoreComparison, StoreDifference } from '../../account/store-compare.ts';
+import { eventDayForm, eventDayFormText, eventDayOf } from '../../model/event-day.ts';
 import { applicationPipelines, ownerIds, pipelines, signals } from '../../model/signals.ts';
 import { fieldFault, notFound } from '../problem.ts';
 import { operator } from '../records/requests.ts';
@@ -14,7 +15,6 @@ import { ownerOf, ownerQuery, refuseUnknownOwner, timeQuery } from './outcome-en
 
 const tag = 'Account';
 const count = z.int();
-const dayMs = 86_400_000;
 const daySeconds = 86_400;
 
 /** The owner with this id: a data id, else an application. */
@@ -108,11 +108,15 @@ const storeItem = z
 
 const dayQuery = z
   .string()
-  .regex(/^\d{4}-\d{2}-\d{2}$/, 'must be a date like 2026-11-22')
-  .refine((text) => !Number.isNaN(Date.parse(`${text}T00:00:00Z`)), 'is not a date of the calendar')
-  .transform((text) => Math.floor(Date.parse(`${text}T00:00:00Z`) / dayMs))
+  .regex(eventDayForm, eventDayFormText)
+  .transform((text, context) => {
+    const day = eventDayOf(text, Date.now());
+    if (typeof day === 'number') return day;
+    context.addIssue({ code: 'custom', message: day });
+    return z.NEVER;
+  })
   .optional()
-  .meta({ description: 'Only this event day, UTC', examples: ['2026-11-22'] });
+  .meta({ description: 'Only this event day, UTC; tomorrow at the latest', examples: ['2026-11-22'] });
 
 const wrong = new Set(['missing_in_the_store', 'unrecorded']);
 
