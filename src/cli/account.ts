@@ -89,7 +89,7 @@ const showStores = async (options: AccountOptions): Promise<void> => {
 };
 
 type CloseOptions = JsonOption &
-  YesOption & { dataId?: number; appId?: number; kind?: string; reason: string };
+  YesOption & { dataId?: number; appId?: number; kind?: string; stream?: string; reason: string };
 
 const closedSchema = z.object({ closed: z.array(differenceSchema) });
 
@@ -106,7 +106,10 @@ const confirmClose = async (options: CloseOptions): Promise<void> => {
   const { value } = await adminClient().ask(differencesSchema, 'GET', `${path}/differences`);
   const open = value.items.filter(
     (each) =>
-      each.is_open && (options.kind === undefined || each.kind === options.kind) && isOf(each, options),
+      each.is_open &&
+      (options.kind === undefined || each.kind === options.kind) &&
+      (options.stream === undefined || each.stream === options.stream) &&
+      isOf(each, options),
   );
   if (open.length === 0) return;
   const named = open.map((each) => `${ownerText(each)}: ${differenceText(each)}`);
@@ -114,10 +117,10 @@ const confirmClose = async (options: CloseOptions): Promise<void> => {
 };
 
 const close = async (options: CloseOptions): Promise<void> => {
-  const { dataId, appId, kind, reason } = options;
+  const { dataId, appId, kind, stream, reason } = options;
   await confirmClose(options);
   const answered = await adminClient().ask(closedSchema, 'POST', `${path}/differences/close`, {
-    body: { data_id: dataId, app_id: appId, kind, reason },
+    body: { data_id: dataId, app_id: appId, kind, stream, reason },
   });
   printAnswer(answered, options, ({ closed }) => {
     for (const each of closed) printLine(`closed: ${ownerText(each)}: ${differenceText(each)}`);
@@ -141,6 +144,7 @@ export const registerAccount = (program: Command): void => {
     .option('--data-id <id>', 'of this data id; 0: without a known owner', idArgument)
     .option('--app-id <id>', 'of this application', idArgument)
     .option('--kind <kind>', 'only of this kind, such as lost_in_the_stream')
+    .option('--stream <name>', 'only in this stream, such as METRICS')
     .requiredOption('--reason <text>', 'why');
   addJsonOption(addYesOption(closing)).action((_: CloseOptions, each: Command) =>
     close(each.optsWithGlobals<CloseOptions>()),

@@ -1,10 +1,12 @@
 import { z } from 'zod';
 import { type DifferenceSum, sumDifferences } from '../../account/accounts.ts';
-import { differenceKinds, isOpen, type Owner } from '../../account/difference.ts';
+import { differenceKinds, type Owner } from '../../account/difference.ts';
 import { closeDifferences, readDifferences } from '../../account/difference-table.ts';
 import type { StoreComparison, StoreDifference } from '../../account/store-compare.ts';
 import { eventDayForm, eventDayFormText, eventDayOf } from '../../model/event-day.ts';
+import { Fault } from '../../model/fault.ts';
 import { applicationPipelines, ownerIds, pipelines, signals } from '../../model/signals.ts';
+import { notedClosing, nothingOpenText, openOf } from '../account/closing.ts';
 import { fieldFault, notFound } from '../problem.ts';
 import { operator } from '../records/requests.ts';
 import type { Records } from '../records/store.ts';
@@ -50,9 +52,18 @@ const closeRequest = z
     data_id: count.min(0).optional().meta({ description: '0: those without a known owner' }),
     app_id: count.min(0).optional(),
     kind: z.enum(differenceKinds).optional().meta({ description: 'Only this kind' }),
-    reason: z.string('must be text').min(1, 'must not be empty').max(500).meta({
-      description: 'Why it is closed; it stays visible',
-    }),
+    stream: z
+      .string('must be text')
+      .min(1, 'must not be empty')
+      .max(64, 'must have at most 64 characters')
+      .optional()
+      .meta({ description: 'Only in this stream', examples: ['METRICS'] }),
+    reason: z
+      .string('must be text')
+      .trim()
+      .min(1, 'must not be empty')
+      .max(500, 'must have at most 500 characters')
+      .meta({ description: 'Why it is closed; it stays visible. White space at its ends is removed' }),
     operator,
   })
   .meta({ examples: [{ data_id: 1500001, kind: 'lost_in_the_stream', reason: 'purged by hand' }] });
@@ -71,20 +82,20 @@ const close = ({ outcomes }: ApiDeps): Endpoint =>
     body: closeRequest,
     answer: z.strictObject({ closed: z.array(differenceSchema) }),
     audit: () => ({ action: 'account.close', kind: 'account', id: undefined }),
-    run: async ({ body, author }) => {
-      const { kind, reason } = body;
-      const owner = ownerOf(body);
-      if (owner.dataId === undefined && owner.appId === undefined)
+    run: async ({ body, author, records, note }) => {
+      const { kind, stream, reason } = body;
+      const closing = { ...ownerOf(body), kind, stream };
+      const { dataId, appId } = closing;
+      if (dataId === undefined && appId === undefined)
         throw fieldFault('invalid_value', 'data_id', 'or app_id must name the owner');
-      const found = await readDifferences(outcomes.clickhouse, { ...owner, kind });
-      const open = found.filter(
-        (each) =>
-          isOpen(each) &&
-          (owner.dataId === undefined || each.appId === 0) &&
-          (owner.appId === undefined || each.dataId === 0),
-      );
-      if (open.length === 0) throw notFound('open difference of this owner');
+      const open = openOf(closing, await readDifferences(outcomes.clickhouse, { dataId, appId, kind }));
+      // After the differences: an owner of an installation that was restored without its record may have some.
+      if (open.length === 0) {
+        if ((dataId ?? appId) !== 0) await refuseUnknownOwner(records, body);
+        throw new Fault('permanent', 'not_found', nothingOpenText(closing));
+      }
       await closeDifferences(outcomes.clickhouse, open, reason, author);
+      note(notedClosing(closing, open, reason));
       const closed = open.map((each) => ({
         ...each,
         ...{ closedItems: each.items, closedMessages: each.messages, reason },
