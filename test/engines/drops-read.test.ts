@@ -237,6 +237,22 @@ describe('a comparison of one event day', () => {
   });
 });
 
+describe('a query of the account', () => {
+  it.each([
+    ['differences?owner=1999999&data_id=1999999', 'owner'],
+    ['differences?owner=1999999&app_id=1999999', 'owner'],
+    ['differences?data_id=1999999&app_id=1999999', 'app_id'],
+    ['differences?since=9&until=5', 'since'],
+    ['stores?owner=1999999&data_id=1999999', 'owner'],
+    ['stores?owner=1999999&app_id=1999999', 'owner'],
+  ])('refuses %s and names the field', async (query, field) => {
+    expect(await stack.api('GET', `/api/v1/account/${query}`)).toMatchObject({
+      status: 422,
+      body: { code: 'invalid_value', field },
+    });
+  });
+});
+
 describe('samples of dropped items', () => {
   it('are listed newest first, by owner and reason, page by page', async () => {
     const dataId = report.data_source.mon_data_id;

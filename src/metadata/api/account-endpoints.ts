@@ -13,7 +13,7 @@ import type { Records } from '../records/store.ts';
 import { differenceSchema, shownDifference } from './account-shapes.ts';
 import type { ApiDeps } from './deps.ts';
 import { type Endpoint, endpoint, none } from './endpoint.ts';
-import { ownerOf, ownerQuery, refuseUnknownOwner, timeQuery } from './outcome-endpoints.ts';
+import { ownerOf, ownerQuery, refuseReversed, refuseUnknownOwner, timeQuery } from './outcome-endpoints.ts';
 
 const tag = 'Account';
 const count = z.int();
@@ -24,6 +24,23 @@ const namedOwner = async (records: Pick<Records, 'dataSources' | 'applications'>
   if ((await records.dataSources.get(id)) !== undefined) return { data_id: id };
   if ((await records.applications.get(id)) !== undefined) return { app_id: id };
   throw notFound(`data id or application ${id}`);
+};
+
+type Asked = { readonly owner?: number | undefined } & Parameters<typeof ownerOf>[0];
+
+/** The owner that a query names in one of the three ways. Permanent Faults `invalid_value` and `not_found`. */
+const askedOwner = async (
+  records: Pick<Records, 'dataSources' | 'applications'>,
+  { owner, data_id, app_id }: Asked,
+): Promise<ReturnType<typeof ownerOf>> => {
+  const named = ownerOf({ data_id, app_id });
+  if (owner === undefined) {
+    await refuseUnknownOwner(records, { data_id, app_id });
+    return named;
+  }
+  if (named.dataId !== undefined || named.appId !== undefined)
+    throw fieldFault('invalid_value', 'owner', 'cannot be combined with data_id or app_id');
+  return ownerOf(await namedOwner(records, owner));
 };
 
 const differences = ({ outcomes }: ApiDeps): Endpoint =>
@@ -39,9 +56,9 @@ const differences = ({ outcomes }: ApiDeps): Endpoint =>
     body: none,
     answer: z.strictObject({ items: z.array(differenceSchema) }),
     run: async ({ query, records }) => {
-      await refuseUnknownOwner(records, query);
       const { since, until } = query;
-      const owner = ownerOf(query.owner === undefined ? query : await namedOwner(records, query.owner));
+      refuseReversed(query);
+      const owner = await askedOwner(records, query);
       const found = await readDifferences(outcomes.clickhouse, { ...owner, since, until });
       return { body: { items: sumDifferences(found).map(shownDifference) } };
     },
@@ -186,10 +203,7 @@ const stores = ({ account }: ApiDeps): Endpoint =>
       items: z.array(storeItem),
     }),
     run: async ({ query, records }) => {
-      await refuseUnknownOwner(records, query);
-      const { dataId, appId } = ownerOf(
-        query.owner === undefined ? query : await namedOwner(records, query.owner),
-      );
+      const { dataId, appId } = await askedOwner(records, query);
       const days = query.day === undefined ? {} : { days: [query.day] };
       const owner = dataId ?? appId;
       if (owner === undefined) {
