@@ -1,6 +1,8 @@
 import { type Command, InvalidArgumentError } from 'commander';
 import { z } from 'zod';
 import { counted } from '../model/counted.ts';
+import { eventDayOf } from '../model/event-day.ts';
+import { Fault } from '../model/fault.ts';
 import { isOfApplications, isStreamOfApplications, pipelines } from '../model/signals.ts';
 import type { ExportBookOptions } from './account-book.ts';
 import { adminClient } from './client.ts';
@@ -30,8 +32,8 @@ const path = '/api/v1/account';
 const storesTimeoutMs = 300_000;
 
 const dayArgument = (text: string): string => {
-  if (!/^\d{4}-\d{2}-\d{2}$/.test(text) || Number.isNaN(Date.parse(text)))
-    throw new InvalidArgumentError('It must be a date: 2026-11-22.');
+  const day = eventDayOf(text, Date.now());
+  if (typeof day === 'string') throw new InvalidArgumentError(`It ${day}.`);
   return text;
 };
 
@@ -45,6 +47,7 @@ const ownerText = ({ stream, owners }: Difference): string => {
 };
 
 const showDifferences = async (options: AccountOptions): Promise<void> => {
+  if (options.day !== undefined) throw new Fault('permanent', 'invalid_value', '--day needs --stores');
   const answered = await adminClient().ask(
     differencesSchema,
     'GET',
@@ -87,7 +90,7 @@ const showStores = async (options: AccountOptions): Promise<void> => {
 };
 
 type CloseOptions = JsonOption &
-  YesOption & { dataId?: number; appId?: number; kind?: string; reason: string };
+  YesOption & { dataId?: number; appId?: number; kind?: string; stream?: string; reason: string };
 
 const closedSchema = z.object({ closed: z.array(differenceSchema) });
 
@@ -104,7 +107,10 @@ const confirmClose = async (options: CloseOptions): Promise<void> => {
   const { value } = await adminClient().ask(differencesSchema, 'GET', `${path}/differences`);
   const open = value.items.filter(
     (each) =>
-      each.is_open && (options.kind === undefined || each.kind === options.kind) && isOf(each, options),
+      each.is_open &&
+      (options.kind === undefined || each.kind === options.kind) &&
+      (options.stream === undefined || each.stream === options.stream) &&
+      isOf(each, options),
   );
   if (open.length === 0) return;
   const named = open.map((each) => `${ownerText(each)}: ${differenceText(each)}`);
@@ -112,10 +118,10 @@ const confirmClose = async (options: CloseOptions): Promise<void> => {
 };
 
 const close = async (options: CloseOptions): Promise<void> => {
-  const { dataId, appId, kind, reason } = options;
+  const { dataId, appId, kind, stream, reason } = options;
   await confirmClose(options);
   const answered = await adminClient().ask(closedSchema, 'POST', `${path}/differences/close`, {
-    body: { data_id: dataId, app_id: appId, kind, reason },
+    body: { data_id: dataId, app_id: appId, kind, stream, reason },
   });
   printAnswer(answered, options, ({ closed }) => {
     for (const each of closed) printLine(`closed: ${ownerText(each)}: ${differenceText(each)}`);
@@ -139,6 +145,7 @@ export const registerAccount = (program: Command): void => {
     .option('--data-id <id>', 'of this data id; 0: without a known owner', idArgument)
     .option('--app-id <id>', 'of this application', idArgument)
     .option('--kind <kind>', 'only of this kind, such as lost_in_the_stream')
+    .option('--stream <name>', 'only in this stream, such as METRICS')
     .requiredOption('--reason <text>', 'why');
   addJsonOption(addYesOption(closing)).action((_: CloseOptions, each: Command) =>
     close(each.optsWithGlobals<CloseOptions>()),

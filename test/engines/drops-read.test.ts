@@ -206,6 +206,53 @@ describe('the balance', () => {
   });
 });
 
+describe('a comparison of one event day', () => {
+  const stores = '/api/v1/account/stores';
+
+  it.each([
+    ['2026-02-30', 'is not a date of the calendar'],
+    ['1960-01-01', 'must not be before 1970-01-01'],
+    ['9999-12-31', 'must not be after'],
+  ])('refuses %s, over the API and as a command', async (day, why) => {
+    expect(await stack.api('GET', `${stores}?day=${day}`)).toMatchObject({
+      status: 422,
+      body: { code: 'invalid_value', field: 'day', detail: expect.stringContaining(why) },
+    });
+    const ended = await cli.run(`account --stores --day ${day}`);
+    expect(ended).toMatchObject({ code: 1, stderr: expect.stringContaining(`It ${why}`) });
+  });
+
+  it('takes the first and the last day that there can be', async () => {
+    const tomorrow = new Date(Date.now() + 86_400_000).toISOString().slice(0, 10);
+    for (const day of ['1970-01-01', tomorrow])
+      expect(await stack.api('GET', `${stores}?day=${day}`)).toMatchObject({
+        status: 200,
+        body: { compared: { rows: 0 } },
+      });
+  });
+
+  it('is refused where no stores are compared', async () => {
+    const ended = await cli.run('account --day 2026-11-22');
+    expect(ended).toMatchObject({ code: 1, stdout: '', stderr: 'tidemark: --day needs --stores\n' });
+  });
+});
+
+describe('a query of the account', () => {
+  it.each([
+    ['differences?owner=1999999&data_id=1999999', 'owner'],
+    ['differences?owner=1999999&app_id=1999999', 'owner'],
+    ['differences?data_id=1999999&app_id=1999999', 'app_id'],
+    ['differences?since=9&until=5', 'since'],
+    ['stores?owner=1999999&data_id=1999999', 'owner'],
+    ['stores?owner=1999999&app_id=1999999', 'owner'],
+  ])('refuses %s and names the field', async (query, field) => {
+    expect(await stack.api('GET', `/api/v1/account/${query}`)).toMatchObject({
+      status: 422,
+      body: { code: 'invalid_value', field },
+    });
+  });
+});
+
 describe('samples of dropped items', () => {
   it('are listed newest first, by owner and reason, page by page', async () => {
     const dataId = report.data_source.mon_data_id;
@@ -334,7 +381,7 @@ describe('tidemark account close', () => {
   it('names what no longer counts and asks, unless there is nothing to close', async () => {
     const { mon_data_id: dataId } = (await stack.createReport('differs')).data_source;
     const close = `account close --data-id ${dataId} --reason "purged by hand"`;
-    expect((await cli.run(close)).stderr).toContain('open difference of this owner does not exist');
+    expect((await cli.run(close)).stderr).toContain(`data id ${dataId} has no open difference`);
     // Of a day that no look compares any more.
     const insert = `INSERT INTO otel.ingest_differences (kind, stream, data_id, app_id, minute, items, messages, is_found, at)
       VALUES ('lost_in_the_stream', 'METRICS', ${dataId}, 0, toStartOfMinute(now() - 864000), 7, 2, 1, now() - 864000)`;
@@ -351,9 +398,29 @@ describe('tidemark account close', () => {
     const isOpen = async (): Promise<unknown> =>
       (await cli.json(differencesSchema, `account --owner ${dataId}`)).items.map((each) => each.is_open);
     expect(await isOpen()).toEqual([true]);
-    expect((await cli.run(`${close} --kind stuck`)).stderr).toContain('does not exist');
-    expect(await cli.text(`${close} --yes`)).toMatch(/^closed: .*7 items in 2 messages/);
+    for (const option of ['--kind stuck', '--stream TRACES'])
+      expect((await cli.run(`${close} ${option}`)).stderr).toContain(
+        `data id ${dataId} has no open difference`,
+      );
+    for (const reason of ['"   "', `"${'x'.repeat(501)}"`])
+      expect((await cli.run(`account close --data-id ${dataId} --yes --reason ${reason}`)).stderr).toMatch(
+        /reason: must (not be empty|have at most 500 characters)/,
+      );
+    expect(await isOpen()).toEqual([true]);
+    expect(await cli.text(`${close} --yes --stream METRICS`)).toMatch(/^closed: .*7 items in 2 messages/);
     expect(await isOpen()).toEqual([false]);
+    expect(await cli.text(`audit --kind account --id "data id ${dataId}"`)).toMatch(
+      new RegExp(`account\\.close +account data id ${dataId} +done +account: lost_in_the_stream$`, 'm'),
+    );
+  });
+
+  it.each([
+    ['--data-id 1999999', 'data id 1999999 does not exist'],
+    ['--app-id 1999999', 'application 1999999 does not exist'],
+    ['--data-id 0', 'there is no open difference without a known owner'],
+  ])('%s is an error: %s', async (owner, why) => {
+    const ended = await cli.run(`account close ${owner} --yes --reason known`);
+    expect(ended).toMatchObject({ code: 1, stderr: expect.stringContaining(why) });
   });
 });
 

@@ -39,7 +39,7 @@ const runs: Readonly<Record<string, { readonly prints: RegExp; readonly code?: n
   'tidemark account --stores --owner <id>': { prints: /^WHOSE .*\n.* yes / },
   // Nothing is lost here.
   'tidemark account close --data-id <id> --kind <kind> --reason "…"': {
-    prints: /open difference of this owner/,
+    prints: /data id \d+ has no open difference of kind/,
     code: 1,
   },
   'tidemark dlq list': { prints: /unreadable_message/ },

@@ -6663,7 +6663,9 @@ export interface operations {
                      * @enum {string}
                      */
                     kind?: "lost_in_the_stream" | "lost_by_the_engine" | "not_counted" | "stuck" | "orphan" | "missing_in_the_store" | "unrecorded" | "unmerged" | "not_known";
-                    /** @description Why it is closed; it stays visible */
+                    /** @description Only in this stream */
+                    stream?: string;
+                    /** @description Why it is closed; it stays visible. White space at its ends is removed */
                     reason: string;
                     /** @description Name of the requester: records have `<operator> via <name of the admin token>`, or only the name of the token where this is omitted */
                     operator?: string;

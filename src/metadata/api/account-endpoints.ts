@@ -1,8 +1,11 @@
 import { z } from 'zod';
 import { sumDifferences } from '../../account/accounts.ts';
-import { differenceKey, differenceKinds, isOpen, type Owner } from '../../account/difference.ts';
+import { differenceKey, differenceKinds, type Owner } from '../../account/difference.ts';
 import { closeDifferences, readDifferences } from '../../account/difference-table.ts';
+import { eventDayForm, eventDayFormText, eventDayOf } from '../../model/event-day.ts';
+import { Fault } from '../../model/fault.ts';
 import { applicationPipelines, ownerIds } from '../../model/signals.ts';
+import { notedClosing, nothingOpenText, openOf } from '../account/closing.ts';
 import { fieldFault, notFound } from '../problem.ts';
 import { operator } from '../records/requests.ts';
 import type { Records } from '../records/store.ts';
@@ -10,17 +13,33 @@ import { differenceSchema, notKnown, shownDifference } from './account-shapes.ts
 import { shownStores, storeItem } from './account-stores.ts';
 import type { ApiDeps } from './deps.ts';
 import { type Endpoint, endpoint, none } from './endpoint.ts';
-import { ownerOf, ownerQuery, refuseUnknownOwner, timeQuery } from './outcome-endpoints.ts';
+import { ownerOf, ownerQuery, refuseReversed, refuseUnknownOwner, timeQuery } from './outcome-endpoints.ts';
 
 const tag = 'Account';
 const count = z.int();
-const dayMs = 86_400_000;
 
 /** The owner with this id: a data id, else an application. */
 const namedOwner = async (records: Pick<Records, 'dataSources' | 'applications'>, id: number) => {
   if ((await records.dataSources.get(id)) !== undefined) return { data_id: id };
   if ((await records.applications.get(id)) !== undefined) return { app_id: id };
   throw notFound(`data id or application ${id}`);
+};
+
+type Asked = { readonly owner?: number | undefined } & Parameters<typeof ownerOf>[0];
+
+/** The owner that a query names in one of the three ways. Permanent Faults `invalid_value` and `not_found`. */
+const askedOwner = async (
+  records: Pick<Records, 'dataSources' | 'applications'>,
+  { owner, data_id, app_id }: Asked,
+): Promise<ReturnType<typeof ownerOf>> => {
+  const named = ownerOf({ data_id, app_id });
+  if (owner === undefined) {
+    await refuseUnknownOwner(records, { data_id, app_id });
+    return named;
+  }
+  if (named.dataId !== undefined || named.appId !== undefined)
+    throw fieldFault('invalid_value', 'owner', 'cannot be combined with data_id or app_id');
+  return ownerOf(await namedOwner(records, owner));
 };
 
 const differences = ({ outcomes, account }: ApiDeps): Endpoint =>
@@ -36,9 +55,9 @@ const differences = ({ outcomes, account }: ApiDeps): Endpoint =>
     body: none,
     answer: z.strictObject({ items: z.array(differenceSchema) }),
     run: async ({ query, records }) => {
-      await refuseUnknownOwner(records, query);
       const { since, until } = query;
-      const owner = ownerOf(query.owner === undefined ? query : await namedOwner(records, query.owner));
+      refuseReversed(query);
+      const owner = await askedOwner(records, query);
       const found = await readDifferences(outcomes.clickhouse, { ...owner, since, until });
       const items = sumDifferences(found).map(shownDifference);
       const { notKnownSince } = account.state;
@@ -54,9 +73,18 @@ const closeRequest = z
     data_id: count.min(0).optional().meta({ description: '0: those without a known owner' }),
     app_id: count.min(0).optional(),
     kind: z.enum(differenceKinds).optional().meta({ description: 'Only this kind' }),
-    reason: z.string('must be text').min(1, 'must not be empty').max(500).meta({
-      description: 'Why it is closed; it stays visible',
-    }),
+    stream: z
+      .string('must be text')
+      .min(1, 'must not be empty')
+      .max(64, 'must have at most 64 characters')
+      .optional()
+      .meta({ description: 'Only in this stream', examples: ['METRICS'] }),
+    reason: z
+      .string('must be text')
+      .trim()
+      .min(1, 'must not be empty')
+      .max(500, 'must have at most 500 characters')
+      .meta({ description: 'Why it is closed; it stays visible. White space at its ends is removed' }),
     operator,
   })
   .meta({ examples: [{ data_id: 1500001, kind: 'lost_in_the_stream', reason: 'purged by hand' }] });
@@ -75,20 +103,20 @@ const close = ({ outcomes }: ApiDeps): Endpoint =>
     body: closeRequest,
     answer: z.strictObject({ closed: z.array(differenceSchema) }),
     audit: () => ({ action: 'account.close', kind: 'account', id: undefined }),
-    run: async ({ body, author }) => {
-      const { kind, reason } = body;
-      const owner = ownerOf(body);
-      if (owner.dataId === undefined && owner.appId === undefined)
+    run: async ({ body, author, records, note }) => {
+      const { kind, stream, reason } = body;
+      const closing = { ...ownerOf(body), kind, stream };
+      const { dataId, appId } = closing;
+      if (dataId === undefined && appId === undefined)
         throw fieldFault('invalid_value', 'data_id', 'or app_id must name the owner');
-      const found = await readDifferences(outcomes.clickhouse, { ...owner, kind });
-      const open = found.filter(
-        (each) =>
-          isOpen(each) &&
-          (owner.dataId === undefined || each.appId === 0) &&
-          (owner.appId === undefined || each.dataId === 0),
-      );
-      if (open.length === 0) throw notFound('open difference of this owner');
+      const open = openOf(closing, await readDifferences(outcomes.clickhouse, { dataId, appId, kind }));
+      // After the differences: an owner of an installation that was restored without its record may have some.
+      if (open.length === 0) {
+        if ((dataId ?? appId) !== 0) await refuseUnknownOwner(records, body);
+        throw new Fault('permanent', 'not_found', nothingOpenText(closing));
+      }
       await closeDifferences(outcomes.clickhouse, open, reason, author);
+      note(notedClosing(closing, open, reason));
       const closed = open.map((each) => ({
         ...each,
         ...{ closedItems: each.items, closedMessages: each.messages, reason },
@@ -99,11 +127,15 @@ const close = ({ outcomes }: ApiDeps): Endpoint =>
 
 const dayQuery = z
   .string()
-  .regex(/^\d{4}-\d{2}-\d{2}$/, 'must be a date like 2026-11-22')
-  .refine((text) => !Number.isNaN(Date.parse(`${text}T00:00:00Z`)), 'is not a date of the calendar')
-  .transform((text) => Math.floor(Date.parse(`${text}T00:00:00Z`) / dayMs))
+  .regex(eventDayForm, eventDayFormText)
+  .transform((text, context) => {
+    const day = eventDayOf(text, Date.now());
+    if (typeof day === 'number') return day;
+    context.addIssue({ code: 'custom', message: day });
+    return z.NEVER;
+  })
   .optional()
-  .meta({ description: 'Only this event day, UTC', examples: ['2026-11-22'] });
+  .meta({ description: 'Only this event day, UTC; tomorrow at the latest', examples: ['2026-11-22'] });
 
 const stores = ({ account, outcomes }: ApiDeps): Endpoint =>
   endpoint({
@@ -124,10 +156,7 @@ const stores = ({ account, outcomes }: ApiDeps): Endpoint =>
       items: z.array(storeItem),
     }),
     run: async ({ query, records }) => {
-      await refuseUnknownOwner(records, query);
-      const { dataId, appId } = ownerOf(
-        query.owner === undefined ? query : await namedOwner(records, query.owner),
-      );
+      const { dataId, appId } = await askedOwner(records, query);
       const days = query.day === undefined ? {} : { days: [query.day] };
       const owner = dataId ?? appId;
       const closed = await readDifferences(outcomes.clickhouse, { dataId, appId });

@@ -49,6 +49,14 @@ export const timeQuery = {
   until: number(/^\d{1,10}$/, timeText, secondsMax, 'Up to this time, Unix seconds', 1_800_003_600),
 };
 
+type Times = { readonly since?: number | undefined; readonly until?: number | undefined };
+
+/** Throws the permanent Fault `invalid_value` where the period ends before it begins. */
+export const refuseReversed = ({ since, until }: Times): void => {
+  if (since !== undefined && until !== undefined && since > until)
+    throw fieldFault('invalid_value', 'since', 'must not be after until');
+};
+
 const count = z.int();
 const stream = z
   .strictObject({
@@ -177,7 +185,7 @@ const balances = ({ outcomes, account }: ApiDeps): Endpoint =>
     run: async ({ query, records }) => {
       const until = query.until ?? Math.floor(outcomes.now() / 1000);
       const since = query.since ?? Math.max(0, until - hourSeconds);
-      if (since > until) throw fieldFault('invalid_value', 'since', 'must not be after until');
+      refuseReversed({ since, until });
       const { dataId, appId } = ownerOf(query);
       await refuseUnknownOwner(records, query);
       const { notKnownSince } = account.state;

@@ -17,7 +17,14 @@ import type { Records } from '../records/store.ts';
 import { bizOfOwner, ownersOfBiz, silentProducers } from '../usage.ts';
 import type { ApiDeps } from './deps.ts';
 import { type Endpoint, endpoint, none } from './endpoint.ts';
-import { number, ownerOf, ownerQuery, refuseUnknownOwner, timeQuery } from './outcome-endpoints.ts';
+import {
+  number,
+  ownerOf,
+  ownerQuery,
+  refuseReversed,
+  refuseUnknownOwner,
+  timeQuery,
+} from './outcome-endpoints.ts';
 
 const tag = 'Outcomes';
 const count = z.int();
@@ -149,7 +156,7 @@ type Period = { readonly since?: number | undefined; readonly until?: number | u
 const periodOf = (asked: Period, nowMs: number, defaultSeconds: number) => {
   const until = asked.until ?? Math.floor(nowMs / 1000);
   const since = asked.since ?? Math.max(0, until - defaultSeconds);
-  if (since > until) throw fieldFault('invalid_value', 'since', 'must not be after until');
+  refuseReversed({ since, until });
   return { since, until };
 };
 
