@@ -50,7 +50,7 @@ export type WatchedDay = {
 
 const excessOf = ({ stored, recorded }: SeenDay): number => stored - recorded;
 
-/** Whether its numbers contradict each other, and otherwise than when it was compared: then rows are missing, or nobody's. */
+/** Whether its numbers contradict each other, and otherwise than when it was compared: then rows are missing, or have no record. */
 export const isUrgent = (day: SeenDay, { seen, comparedExcess }: WatchedDay): boolean =>
   isContradicting(day, seen) && comparedExcess !== excessOf(day);
 
