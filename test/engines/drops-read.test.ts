@@ -174,6 +174,12 @@ describe('the balance', () => {
     const dataId = ofReport().data_id;
     const { body: own } = await stack.api('GET', `/api/v1/outcomes?data_id=${dataId}&since=1000&until=2000`);
     expect(balancesSchema.parse(own).items).toEqual([]);
+    const moments = '--since 1970-01-01T00:16:40Z --until 1970-01-01T00:33:20Z';
+    const answer = await cli.json(balancesSchema, `ledger --data-id ${dataId} ${moments}`);
+    expect(answer).toMatchObject({ since: 1000, until: 2000, items: [] });
+    const ages = await cli.json(balancesSchema, 'ledger --since 3h --until 2h');
+    // Each age is of the second in which it is read.
+    expect([3_600, 3_601]).toContain(ages.until - ages.since);
   });
 
   // An owner that never was would read like one without items.
