@@ -66,6 +66,8 @@ const answerSchema = z.object({
   until: z.number(),
   not_known_since: z.number().nullable(),
   items: z.array(balanceSchema),
+  // A metadata of an earlier version does not answer it.
+  truncated: z.boolean().default(false),
   buckets: z.array(bucketSchema),
   in_flight: z.array(
     z.object({ stream: z.string(), messages: z.number(), bytes: z.number(), ack_pending: z.number() }),
@@ -251,6 +253,10 @@ const printMany = (answer: Answer, by: By | undefined): void => {
       countText(balance, 'value_lost'),
     ]),
   );
+  if (answer.truncated)
+    printSentence(
+      `only the first ${answer.items.length} are shown, and those with an open difference: narrow it with --data-id, --app-id or --since`,
+    );
   // By time the reasons of a line would be far from it: --by-reason has them.
   if (by === undefined) for (const line of answer.items.flatMap(reasonLines)) printSentence(line);
   for (const { differences, ...balance } of answer.items)
