@@ -1,4 +1,4 @@
-import { type Command, InvalidArgumentError, Option } from 'commander';
+import { type Command, Option } from 'commander';
 import { z } from 'zod';
 import { counted } from '../model/counted.ts';
 import { Fault } from '../model/fault.ts';
@@ -11,6 +11,7 @@ import {
   addPageOptions,
   idArgument,
   type JsonOption,
+  momentArgument,
   type PageOptions,
   queryText,
 } from './options.ts';
@@ -70,19 +71,6 @@ const path = '/api/v1/dead-letters';
 
 /** A call processes up to a thousand dead letters, one after the other. */
 const callTimeoutMs = 300_000;
-
-const secondsOf = { s: 1, m: 60, h: 3_600, d: 86_400 } as const;
-
-/** A moment as Unix seconds: `2h` or `7d` ago, or an ISO time. */
-const momentArgument = (text: string): number => {
-  const [, digits, unit] = /^(\d{1,9})([smhd])$/.exec(text) ?? [];
-  if (digits !== undefined && (unit === 's' || unit === 'm' || unit === 'h' || unit === 'd'))
-    return Math.max(0, Math.floor(Date.now() / 1000) - Number(digits) * secondsOf[unit]);
-  const ms = /^\d{4}-\d{2}-\d{2}/.test(text) ? Date.parse(text) : Number.NaN;
-  if (Number.isNaN(ms))
-    throw new InvalidArgumentError('It must be an age (30m, 2h, 7d) or a time (2026-11-20T13:30:00Z).');
-  return Math.floor(ms / 1000);
-};
 
 type Filter = {
   pipeline?: string;

@@ -8,10 +8,11 @@ import { requireOwner } from './lookups.ts';
 import {
   addJsonOption,
   addOwnerOptions,
+  addPeriodOptions,
   addSystemOption,
-  durationArgument,
   type JsonOption,
   type OwnerOptions,
+  type PeriodOptions,
   queryText,
   type SystemOption,
 } from './options.ts';
@@ -65,6 +66,8 @@ const answerSchema = z.object({
   until: z.number(),
   not_known_since: z.number().nullable(),
   items: z.array(balanceSchema),
+  // A metadata of an earlier version does not answer it.
+  truncated: z.boolean().default(false),
   buckets: z.array(bucketSchema),
   in_flight: z.array(
     z.object({ stream: z.string(), messages: z.number(), bytes: z.number(), ack_pending: z.number() }),
@@ -250,6 +253,10 @@ const printMany = (answer: Answer, by: By | undefined): void => {
       countText(balance, 'value_lost'),
     ]),
   );
+  if (answer.truncated)
+    printSentence(
+      `only the first ${answer.items.length} are shown, and those with an open difference: narrow it with --data-id, --app-id or --since`,
+    );
   // By time the reasons of a line would be far from it: --by-reason has them.
   if (by === undefined) for (const line of answer.items.flatMap(reasonLines)) printSentence(line);
   for (const { differences, ...balance } of answer.items)
@@ -262,7 +269,7 @@ const printMany = (answer: Answer, by: By | undefined): void => {
 
 type By = 'minute' | 'hour' | 'day';
 
-type LedgerOptions = JsonOption & OwnerOptions & SystemOption & { since?: number; by?: By; byReason?: true };
+type LedgerOptions = JsonOption & OwnerOptions & PeriodOptions & SystemOption & { by?: By; byReason?: true };
 
 const emptyOf = ({ dataId, appId }: OwnerOptions, { not_known_since: since, until }: Answer): Balance => ({
   pipeline: dataId === undefined ? applicationPipelines[0] : 'metrics',
@@ -291,15 +298,14 @@ const emptyOf = ({ dataId, appId }: OwnerOptions, { not_known_since: since, unti
   refusals: [],
 });
 
-const hourSeconds = 3_600;
-
 const ledger = async (options: LedgerOptions): Promise<void> => {
-  const { dataId, appId, since = hourSeconds, by, byReason, system } = options;
+  const { dataId, appId, since, until, by, byReason, system } = options;
   const query = queryText({
     system,
     data_id: dataId,
     app_id: appId,
-    since: Math.max(0, Math.floor(Date.now() / 1_000) - since),
+    since,
+    until,
     by,
     group: byReason ? 'reason' : undefined,
   });
@@ -334,11 +340,11 @@ export const registerLedger = (program: Command): void => {
     .description(
       'print the account of each owner: what NATS confirmed against what was stored, dropped and dead-lettered; and refusals',
     )
-    .option('--since <duration>', 'of the last 15m, 1h (default), 7d', durationArgument)
     .option('--by-minute', 'one line per minute of arrival')
     .option('--by-hour', 'one line per hour of arrival, UTC')
     .option('--by-day', 'one line per day of arrival, UTC')
     .option('--by-reason', 'of all owners together, by reason and time');
+  addPeriodOptions(command, '15m, 1h (default), 7d');
   addJsonOption(addSystemOption(addOwnerOptions(command))).action(
     ({ byMinute, byHour, byDay, ...options }: LedgerOptions & Steps) =>
       ledger({ ...options, ...stepOf({ byMinute, byHour, byDay }) }),

@@ -1,5 +1,7 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { dataIdRange } from '../directory/keys.ts';
+import { isCalendarDate } from '../model/event-day.ts';
+import { nowSeconds } from '../model/time.ts';
 import { helpText, integerArgument } from './output.ts';
 
 /** Option of every command: print the JSON of the admin API instead of text. */
@@ -55,15 +57,39 @@ export const listQuery = ({ biz, name, limit, cursor, system }: ListOptions): st
 
 const secondsOf = { s: 1, m: 60, h: 3_600, d: 86_400 } as const;
 
-/** A duration as seconds: `30s`, `15m`, `1h`, `7d`, or `0`. */
-export const durationArgument = (text: string): number => {
+/** `0` and `30s`, `15m`, `1h`, `7d` as seconds; undefined for another text. */
+const durationOf = (text: string): number | undefined => {
   if (text === '0') return 0;
   const [, digits, unit] = /^(\d{1,9})([smhd])$/.exec(text) ?? [];
-  if (digits === undefined || (unit !== 's' && unit !== 'm' && unit !== 'h' && unit !== 'd')) {
-    throw new InvalidArgumentError('It must be a duration: 30s, 15m, 1h, 7d, or 0.');
-  }
+  if (unit !== 's' && unit !== 'm' && unit !== 'h' && unit !== 'd') return undefined;
   return Number(digits) * secondsOf[unit];
 };
+
+/** A duration as seconds: `30s`, `15m`, `1h`, `7d`, or `0`. */
+export const durationArgument = (text: string): number => {
+  const seconds = durationOf(text);
+  if (seconds === undefined) throw new InvalidArgumentError('It must be a duration: 30s, 15m, 1h, 7d, or 0.');
+  return seconds;
+};
+
+/** A moment as Unix seconds: `2h` or `7d` ago, or an ISO time. */
+export const momentArgument = (text: string): number => {
+  const age = durationOf(text);
+  if (age !== undefined) return Math.max(0, nowSeconds() - age);
+  const ms = isCalendarDate(text.slice(0, 10)) ? Date.parse(text) : Number.NaN;
+  if (Number.isNaN(ms) || ms < 0)
+    throw new InvalidArgumentError('It must be an age (30m, 2h, 7d) or a time (2026-11-20T13:30:00Z).');
+  return Math.floor(ms / 1000);
+};
+
+/** The period of a query, Unix seconds. */
+export type PeriodOptions = { since?: number; until?: number };
+
+/** Gives a command `--since` with this description of its ages, and `--until`. */
+export const addPeriodOptions = (command: Command, ages: string): Command =>
+  command
+    .option('--since <when>', `of the last ${ages}, or since a time`, momentArgument)
+    .option('--until <when>', 'until 15m, 1h, 7d ago, or a time; default now', momentArgument);
 
 /** An id of a record. */
 export const idArgument = (text: string): number => {

@@ -8,10 +8,13 @@ import { requireOwner } from './lookups.ts';
 import {
   addJsonOption,
   addOwnerOptions,
-  durationArgument,
+  addPeriodOptions,
+  addSystemOption,
   type JsonOption,
   type OwnerOptions,
+  type PeriodOptions,
   queryText,
+  type SystemOption,
 } from './options.ts';
 import { integerArgument, nothing, printAnswer, printCsv, printTable, timeText } from './output.ts';
 import { printDiskUsage } from './usage-disk.ts';
@@ -64,9 +67,10 @@ const groups = ['owner', 'business', 'day', 'signal', 'owner_signal'] as const;
 type By = (typeof groups)[number];
 
 type UsageOptions = JsonOption &
-  OwnerOptions & {
+  OwnerOptions &
+  PeriodOptions &
+  SystemOption & {
     by: By;
-    since?: number;
     biz?: number;
     csv?: true;
     silent?: true;
@@ -128,17 +132,14 @@ const printUsage = (by: By, items: readonly Usage[]): void =>
     ]),
   );
 
-const sinceOf = (since: number | undefined): number | undefined =>
-  since === undefined ? undefined : Math.max(0, Math.floor(Date.now() / 1_000) - since);
-
 const rowsOf = <T extends Readonly<Record<string, string | number | null>>>(
   names: readonly (keyof T & string)[],
   items: readonly T[],
 ) => items.map((item) => names.map((name) => item[name] ?? null));
 
 const usage = async (options: UsageOptions): Promise<void> => {
-  const { by, biz, dataId, appId, since } = options;
-  const query = queryText({ by, mon_biz_id: biz, data_id: dataId, app_id: appId, since: sinceOf(since) });
+  const { by, biz, dataId, appId, since, until, system } = options;
+  const query = queryText({ by, mon_biz_id: biz, data_id: dataId, app_id: appId, since, until, system });
   const client = adminClient();
   const answered = await client.ask(answerOf(usageSchema), 'GET', `/api/v1/usage${query}`);
   if (answered.value.items.length === 0) await requireOwner(client, options);
@@ -167,7 +168,8 @@ const silent = async (options: UsageOptions): Promise<void> => {
 };
 
 const failing = async (options: UsageOptions): Promise<void> => {
-  const query = queryText({ since: sinceOf(options.since), hours: options.hours });
+  const { since, until, hours } = options;
+  const query = queryText({ since, until, hours });
   const answered = await adminClient().ask(answerOf(failingSchema), 'GET', `/api/v1/usage/failing${query}`);
   const names = failingSchema.keyof().options;
   printAnswer(answered, options, ({ items }) => {
@@ -211,9 +213,9 @@ export const registerUsage = (program: Command): void => {
         'one line per data id or application, per business, per day (UTC), per signal, or per signal of each owner',
       )
         .choices(groups)
-        .default('owner'),
+        .default('owner')
+        .conflicts(['silent', 'failing']),
     )
-    .option('--since <duration>', 'of the last 1h, 1d (default; --failing: 7d), 30d', durationArgument)
     .addOption(
       new Option('--biz <id>', 'only the owners of this business')
         .argParser(integerArgument)
@@ -221,7 +223,7 @@ export const registerUsage = (program: Command): void => {
     )
     .addOption(
       new Option('--silent', 'who was seen on seven days in a row, and then not for a day or more').conflicts(
-        ['failing', 'since', 'biz', 'dataId', 'appId'],
+        ['failing', 'since', 'until', 'biz', 'dataId', 'appId', 'system'],
       ),
     )
     .addOption(
@@ -229,13 +231,14 @@ export const registerUsage = (program: Command): void => {
         'biz',
         'dataId',
         'appId',
+        'system',
       ]),
     )
     .addOption(
       new Option(
         '--disk',
         'bytes on the disks by owner or day, what a day adds, and when each disk is full',
-      ).conflicts(['silent', 'failing', 'since']),
+      ).conflicts(['silent', 'failing', 'since', 'until', 'system']),
     )
     .option(
       '--hours <n>',
@@ -243,7 +246,10 @@ export const registerUsage = (program: Command): void => {
       integerArgument,
     )
     .addOption(new Option('--csv', 'print CSV, with the field names of the admin API').conflicts('json'));
-  addJsonOption(addOwnerOptions(command)).action((options: UsageOptions) => {
+  addPeriodOptions(command, '1h, 1d (default; --failing: 7d), 30d');
+  addJsonOption(addSystemOption(addOwnerOptions(command))).action((options: UsageOptions) => {
+    if (options.hours !== undefined && !options.failing)
+      throw new Fault('permanent', 'invalid_value', '--hours needs --failing');
     if (options.disk) return disk(options);
     if (options.silent) return silent(options);
     return options.failing ? failing(options) : usage(options);

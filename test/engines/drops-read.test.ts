@@ -32,6 +32,12 @@ const good = { metrics: { cpu: 1 }, target: 'a' };
 const late = { ...good, timestamp: 'N' };
 const wrong = { metrics: { cpu: 'high' }, target: 'a\u001b[31m' };
 
+const insertInto = async (what: string): Promise<void> => {
+  const query = encodeURIComponent(`INSERT INTO ${what}`);
+  const { status } = await fetchEngine(`${stack.engines.clickhouse.url}/?query=${query}`, { method: 'POST' });
+  expect(status).toBe(200);
+};
+
 beforeAll(async () => {
   stack = await startStack({ traces: true });
   report = await stack.createReport('read');
@@ -174,6 +180,12 @@ describe('the balance', () => {
     const dataId = ofReport().data_id;
     const { body: own } = await stack.api('GET', `/api/v1/outcomes?data_id=${dataId}&since=1000&until=2000`);
     expect(balancesSchema.parse(own).items).toEqual([]);
+    const moments = '--since 1970-01-01T00:16:40Z --until 1970-01-01T00:33:20Z';
+    const answer = await cli.json(balancesSchema, `ledger --data-id ${dataId} ${moments}`);
+    expect(answer).toMatchObject({ since: 1000, until: 2000, items: [] });
+    const ages = await cli.json(balancesSchema, 'ledger --since 3h --until 2h');
+    // Each age is of the second in which it is read.
+    expect([3_600, 3_601]).toContain(ages.until - ages.since);
   });
 
   // An owner that never was would read like one without items.
@@ -190,6 +202,26 @@ describe('the balance', () => {
     expect(await cli.text('account')).toMatch(/^no differences: the books agree$/m);
     const text = await cli.text(`account --stores --owner ${ofReport().data_id}`);
     expect(text).toMatch(new RegExp(`^data id ${ofReport().data_id} +metrics +yes`, 'm'));
+  });
+
+  it('says where it is truncated, and keeps the account with an open difference', async () => {
+    const { mon_data_id: dataId } = (await stack.createReport('many minutes')).data_source;
+    const minute = `toDateTime(${Math.floor(Date.now() / 60_000) * 60 - 86_400}) - 60`;
+    await insertInto(`otel.ingest_refusals (pipeline, data_id, app_id, minute, kind, reason, requests, items, boot, seq)
+      SELECT 'metrics', ${dataId}, 0, ${minute} * number, 'refused', 'metrics_empty', 1, 1, 1, number FROM numbers(10001)`);
+    expect(await stack.api('GET', '/api/v1/outcomes')).toMatchObject({ body: { truncated: false } });
+    await insertInto(`otel.ingest_differences (kind, stream, data_id, app_id, minute, items, messages, is_found, at)
+      SELECT 'lost_in_the_stream', 'METRICS', ${dataId}, 0, ${minute} * 10000, 7, 2, 1, ${minute} * 10000`);
+    const since = Math.floor(Date.now() / 1000) - 30 * 86_400;
+    const query = `data_id=${dataId}&by=minute&since=${since}`;
+    const { body } = await stack.api('GET', `/api/v1/outcomes?${query}`);
+    const { items } = balancesSchema.parse(body);
+    expect(body).toMatchObject({ truncated: true });
+    expect(items).toHaveLength(10_000);
+    expect(items.filter((item) => item.adds_up === false)).toEqual([items.at(-1)]);
+    expect(await cli.text(`ledger --data-id ${dataId} --since 30d --by-minute`)).toMatch(
+      /^only the first 10000 are shown/m,
+    );
   });
 
   it.each([
@@ -383,11 +415,8 @@ describe('tidemark account close', () => {
     const close = `account close --data-id ${dataId} --reason "purged by hand"`;
     expect((await cli.run(close)).stderr).toContain(`data id ${dataId} has no open difference`);
     // Of a day that no look compares any more.
-    const insert = `INSERT INTO otel.ingest_differences (kind, stream, data_id, app_id, minute, items, messages, is_found, at)
-      VALUES ('lost_in_the_stream', 'METRICS', ${dataId}, 0, toStartOfMinute(now() - 864000), 7, 2, 1, now() - 864000)`;
-    const { url } = stack.engines.clickhouse;
-    const inserted = await fetchEngine(`${url}/?query=${encodeURIComponent(insert)}`, { method: 'POST' });
-    expect(inserted.status).toBe(200);
+    await insertInto(`otel.ingest_differences (kind, stream, data_id, app_id, minute, items, messages, is_found, at)
+      VALUES ('lost_in_the_stream', 'METRICS', ${dataId}, 0, toStartOfMinute(now() - 864000), 7, 2, 1, now() - 864000)`);
     expect(await cli.run(close)).toMatchObject({
       code: 1,
       stdout: '',

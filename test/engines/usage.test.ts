@@ -296,6 +296,9 @@ describe('tidemark doctor', () => {
       const shown = await usage(`?by=${by}&mon_biz_id=13&since=${since}&system=true`);
       expect(shown.reduce((sum, row) => sum + row.requests, 0)).toBe(8);
     }
+    const printed = new RegExp(`^data id ${id} `, 'm');
+    expect(await cli.text('usage --since 10d')).not.toMatch(printed);
+    expect(await cli.text('usage --since 10d --system')).toMatch(printed);
     expect((await usage(`?since=${since}`)).some((row) => row.data_id === id)).toBe(false);
     expect(await usage(`?data_id=${id}&since=${since}`)).toMatchObject([{ data_id: id, requests: 8 }]);
     expect((await itemsOf('/api/v1/usage/silent')).some((row) => row.data_id === id)).toBe(false);

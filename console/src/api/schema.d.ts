@@ -6501,6 +6501,8 @@ export interface operations {
                         /** @description Unix seconds: since when the books cannot be compared; null while they are */
                         not_known_since: number | null;
                         items: components["schemas"]["Balance"][];
+                        /** @description There are more than 10000 items: these are the first, and those with an open difference */
+                        truncated: boolean;
                         /** @description By time, those with items or refusals */
                         buckets: components["schemas"]["OutcomeBucket"][];
                         /** @description Sum over all data ids and applications */

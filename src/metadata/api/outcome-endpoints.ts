@@ -13,7 +13,7 @@ import { accountSchema, shownAccount } from './account-shapes.ts';
 import { pageOf } from './contract.ts';
 import type { ApiDeps } from './deps.ts';
 import { type Endpoint, endpoint, none } from './endpoint.ts';
-import { outcomeBucket, outcomesCsv, shownBuckets } from './outcome-shapes.ts';
+import { keptAccounts, outcomeBucket, outcomesCsv, shownBuckets } from './outcome-shapes.ts';
 import { reasonFilter } from './reason-filter.ts';
 
 const tag = 'Outcomes';
@@ -160,6 +160,20 @@ const stepOf = ({ since, until }: Window, by: Bucket | undefined): Bucket => {
   );
 };
 
+const balancesAnswer = z.strictObject({
+  since: count,
+  until: count,
+  not_known_since: count.nullable().meta({
+    description: 'Unix seconds: since when the books cannot be compared; null while they are',
+  }),
+  items: z.array(accountSchema),
+  truncated: z.boolean().meta({
+    description: `There are more than ${accountsMax} items: these are the first, and those with an open difference`,
+  }),
+  buckets: z.array(outcomeBucket).meta({ description: 'By time, those with items or refusals' }),
+  in_flight: z.array(stream).meta({ description: 'Sum over all data ids and applications' }),
+});
+
 const balances = ({ outcomes, account }: ApiDeps): Endpoint =>
   endpoint({
     method: 'GET',
@@ -172,16 +186,7 @@ const balances = ({ outcomes, account }: ApiDeps): Endpoint =>
     query: outcomesQuery,
     body: none,
     hasCsv: true,
-    answer: z.strictObject({
-      since: count,
-      until: count,
-      not_known_since: count.nullable().meta({
-        description: 'Unix seconds: since when the books cannot be compared; null while they are',
-      }),
-      items: z.array(accountSchema),
-      buckets: z.array(outcomeBucket).meta({ description: 'By time, those with items or refusals' }),
-      in_flight: z.array(stream).meta({ description: 'Sum over all data ids and applications' }),
-    }),
+    answer: balancesAnswer,
     run: async ({ query, records }) => {
       const until = query.until ?? Math.floor(outcomes.now() / 1000);
       const since = query.since ?? Math.max(0, until - hourSeconds);
@@ -207,10 +212,11 @@ const balances = ({ outcomes, account }: ApiDeps): Endpoint =>
       ]);
       const isShown = dataId !== undefined || appId !== undefined || query.system === true;
       const own = isShown ? undefined : systemOwners(records);
-      const items = accounts
-        .filter((each) => own?.dataIds.has(each.dataId) !== true && own?.appIds.has(each.appId) !== true)
-        .slice(0, accountsMax)
-        .map((account) => shownAccount(account, notKnownSince, until));
+      const shown = accounts.filter(
+        (each) => own?.dataIds.has(each.dataId) !== true && own?.appIds.has(each.appId) !== true,
+      );
+      const items = keptAccounts(shown, accountsMax).map((each) => shownAccount(each, notKnownSince, until));
+      const truncated = shown.length > accountsMax;
       const buckets = shownBuckets(sums);
       const inFlight = streams.map(({ name, messages, bytes, bytesMax, ackPending }) => ({
         stream: name,
@@ -221,7 +227,7 @@ const balances = ({ outcomes, account }: ApiDeps): Endpoint =>
       }));
       const notKnown = notKnownSince === undefined ? null : Math.floor(notKnownSince / 1000);
       return {
-        body: { since, until, not_known_since: notKnown, items, buckets, in_flight: inFlight },
+        body: { since, until, not_known_since: notKnown, items, truncated, buckets, in_flight: inFlight },
         csv: () => outcomesCsv(items, buckets),
       };
     },

@@ -35,6 +35,15 @@ export const shownBuckets = (sums: readonly AccountOf[]): OutcomeBucket[] =>
     }))
     .toSorted((left, right) => left.at - right.at || left.pipeline.localeCompare(right.pipeline));
 
+type Kept = { readonly differences: readonly { readonly isOpen: boolean }[] };
+
+/** At most `max` accounts, in their order. Where there are more, those with an open difference go before the others. */
+export const keptAccounts = <T extends Kept>(accounts: readonly T[], max: number): T[] => {
+  const isUrgent = ({ differences }: T): boolean => differences.some(({ isOpen }) => isOpen);
+  let room = max - accounts.filter(isUrgent).length;
+  return accounts.filter((account) => isUrgent(account) || room-- > 0).slice(0, max);
+};
+
 const columns = ['time', 'pipeline', 'data_id', 'app_id', 'kind', 'reason', 'requests', 'items'] as const;
 
 const otherKinds = ['repeated', 'lost', 'stuck', 'unrecorded', 'in_flight'] as const;

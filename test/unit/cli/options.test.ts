@@ -1,5 +1,12 @@
 import { describe, expect, it } from 'vitest';
-import { durationArgument, idArgument, queryText, subjectOf, subjectPath } from '../../../src/cli/options.ts';
+import {
+  durationArgument,
+  idArgument,
+  momentArgument,
+  queryText,
+  subjectOf,
+  subjectPath,
+} from '../../../src/cli/options.ts';
 
 describe('durations', () => {
   it.each([
@@ -16,6 +23,45 @@ describe('durations', () => {
   // A bare number could be meant in any unit.
   it.each(['', '5', '-1h', '1.5h', '1w', '1 h', 'h', '1H', '1h30m', '1e3s'])('%j is refused', (text) => {
     expect(() => durationArgument(text)).toThrow('It must be a duration: 30s, 15m, 1h, 7d, or 0.');
+  });
+});
+
+describe('moments', () => {
+  it.each([
+    ['0', 0],
+    ['30s', 30],
+    ['2h', 7_200],
+    ['7d', 604_800],
+  ])('%s is %d seconds ago', (text, seconds) => {
+    const ago = Date.now() / 1000 - momentArgument(text);
+    expect(ago).toBeGreaterThanOrEqual(seconds);
+    expect(ago).toBeLessThan(seconds + 5);
+  });
+
+  it.each([
+    ['2026-11-20', 1_795_132_800],
+    ['2026-11-20T13:30:00Z', 1_795_181_400],
+    ['2026-11-20T13:30:00.900Z', 1_795_181_400],
+    ['2026-11-20T13:30:00+02:00', 1_795_174_200],
+    ['2026-11-20 13:30:00Z', 1_795_181_400],
+  ])('%s is second %d', (text, seconds) => {
+    expect(momentArgument(text)).toBe(seconds);
+  });
+
+  it.each([
+    '',
+    '5',
+    '-1h',
+    '1w',
+    'yesterday',
+    '2026-02-30',
+    '2026-02-30T10:00:00Z',
+    '2026-11-20x',
+    '1960-01-01',
+  ])('%j is refused', (text) => {
+    expect(() => momentArgument(text)).toThrow(
+      'It must be an age (30m, 2h, 7d) or a time (2026-11-20T13:30:00Z).',
+    );
   });
 });
 

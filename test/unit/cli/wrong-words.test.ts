@@ -34,13 +34,27 @@ it.each([
   ],
   [
     ['ledger', '--since', '1x'],
-    "error: option '--since <duration>' argument '1x' is invalid. It must be a duration: 30s, 15m, 1h, 7d, or 0; --help lists what there is\n",
+    "error: option '--since <when>' argument '1x' is invalid. It must be an age (30m, 2h, 7d) or a time (2026-11-20T13:30:00Z); --help lists what there is\n",
   ],
   // An option of the command around it would be taken, and do nothing.
   [
     ['account', 'close', '--owner', '1', '--reason', 'known'],
     "error: unknown option '--owner'; --help lists what there is\n",
   ],
+  // Options that would do nothing.
+  [
+    ['usage', '--silent', '--by', 'day'],
+    "error: option '--by <group>' cannot be used with option '--silent'; --help lists what there is\n",
+  ],
+  [
+    ['usage', '--failing', '--by', 'day'],
+    "error: option '--by <group>' cannot be used with option '--failing'; --help lists what there is\n",
+  ],
+  [
+    ['usage', '--failing', '--system'],
+    "error: option '--failing' cannot be used with option '--system'; --help lists what there is\n",
+  ],
+  [['usage', '--hours', '3'], 'tidemark: --hours needs --failing\n'],
 ])('a wrong word is answered in one line: %j', async (args, error) => {
   expect(await tidemark({}, ...args)).toEqual({ code: 1, out: '', error });
 });

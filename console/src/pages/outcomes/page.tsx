@@ -265,6 +265,11 @@ const Page = () => {
             <>
               <OutcomeCharts charts={charts} choice={choice} />
               <Reasons charts={charts} choice={choice} />
+              {owners.truncated && (
+                <p>
+                  Only the first {owners.items.length} owners are listed, and those with an open difference.
+                </p>
+              )}
               <Owners
                 items={owners.items}
                 which={which}
