@@ -37,7 +37,7 @@ const reviewed: Readonly<Record<string, readonly string[]>> = {
     'metadata/explore/log-sql.ts /[0-9A-Za-z\\u0080-\\u{10ffff}]+/gu',
     'outcomes/arrivals.ts /(?:^|; )data id ([0-9]{1,15})$/',
     'metadata/records/values.ts /^(-?\\d{1,10})_/',
-    'metadata/api/account-endpoints.ts /^\\d{4}-\\d{2}-\\d{2}$/',
+    'model/event-day.ts /^\\d{4}-\\d{2}-\\d{2}$/',
     'metadata/api/server.ts /^"\\d{1,15}"$/',
     'metadata/audit/entry.ts /(token|secret|password|document)s?$/',
     'metadata/audit/entry.ts /[^a-z0-9]/g',
