@@ -20,7 +20,7 @@ export const OrphanBadge = ({ orphan }: { orphan: boolean | null }) => {
 const orphanText = (orphan: boolean | null): string => {
   if (orphan === null) return 'Not known while ClickHouse does not answer';
   return orphan
-    ? 'Yes: no record counts its items as dead-lettered; they have another outcome already. Its redrive and its purge change no count. Purge it.'
+    ? 'Yes: its items have another outcome already. Its redrive and its purge change no count. Purge it.'
     : 'No';
 };
 

@@ -8,7 +8,7 @@ import { BarList } from '../../charts/small.tsx';
 import { Choice } from '../../parts/filters.tsx';
 import { numberText, percentText, Time } from '../../parts/format.tsx';
 import { itemsOf, pipelines } from '../../parts/signals.ts';
-import { Await, Empty } from '../../parts/states.tsx';
+import { Await, Empty, TooLarge } from '../../parts/states.tsx';
 import { setTimeRange, type TimeRange, TimeRangePicker, useTimeRange } from '../../parts/time-range.tsx';
 import { href, setQuery, useAddress } from '../../shell/router.ts';
 import { Samples } from '../drops/samples.tsx';
@@ -265,11 +265,7 @@ const Page = () => {
             <>
               <OutcomeCharts charts={charts} choice={choice} />
               <Reasons charts={charts} choice={choice} />
-              {owners.truncated && (
-                <p>
-                  Only the first {owners.items.length} owners are listed, and those with an open difference.
-                </p>
-              )}
+              {owners.truncated && <TooLarge shown={owners.items.length} how="Take a shorter time." />}
               <Owners
                 items={owners.items}
                 which={which}

@@ -77,10 +77,7 @@ export const LogsOfTrace = ({ trace }: { trace: TraceAnswer }) => {
               empty="No log record names this trace."
             />
             {next_cursor !== null && (
-              <TooLarge
-                shown={items.length}
-                how="They are the last ones. tidemark query logs --trace has the others."
-              />
+              <TooLarge shown={items.length} how="tidemark query logs --trace has the others." />
             )}
             <Ran of={ran} onAgain={found.reload} store="clickhouse" label="Query of log records" />
           </>

@@ -37,7 +37,7 @@ const Facts = ({ trace }: { trace: TraceAnswer }) => {
         <TooLarge
           shown={spans.length}
           total={spans_total}
-          how="They began first; a parent that is not among them counts as missing. The others are in ClickHouse."
+          how="They began first; parents beyond them count as missing. The others are in ClickHouse."
         />
       )}
     </>
