@@ -12,7 +12,7 @@ import {
 
 const count = z.coerce.number();
 
-const row = z.object({
+const differenceRow = z.object({
   kind: z.enum(differenceKinds),
   stream: z.string(),
   data_id: count,
@@ -20,6 +20,21 @@ const row = z.object({
   minute_at: count,
   items: count,
   messages: count,
+});
+
+const differenceOf = ({
+  kind,
+  stream,
+  data_id: dataId,
+  app_id: appId,
+  minute_at: minute,
+  items,
+  messages,
+}: z.output<typeof differenceRow>): Difference => ({
+  ...{ kind, stream, pipeline: pipelineOf(stream), dataId, appId, minute, items, messages },
+});
+
+const row = differenceRow.extend({
   placed_items: count,
   closed_items: count,
   closed_messages: count,
@@ -83,21 +98,16 @@ export const readDifferences = async (
      ORDER BY minute DESC, kind, stream, data_id, app_id`,
     { params },
   );
-  return rows.flatMap(
-    ({ data_id, app_id, minute_at, placed_items, closed_items, closed_messages, is_within, ...found }) => {
-      const difference = {
-        ...found,
-        pipeline: pipelineOf(found.stream),
-        dataId: data_id,
-        appId: app_id,
-        minute: minute_at,
-        placedItems: placed_items,
-        closedItems: closed_items,
-        closedMessages: closed_messages,
-      };
-      return is_within || isWrong(difference) ? [difference] : [];
-    },
-  );
+  return rows.flatMap((found) => {
+    const difference = {
+      ...differenceOf(found),
+      placedItems: found.placed_items,
+      closedItems: found.closed_items,
+      closedMessages: found.closed_messages,
+      reason: found.reason,
+    };
+    return found.is_within || isWrong(difference) ? [difference] : [];
+  });
 };
 
 const keyOf = ({ kind, stream, dataId, appId, minute }: Difference) => ({
@@ -116,17 +126,7 @@ const insert = async (clickhouse: Clickhouse, table: string, rows: readonly obje
   });
 };
 
-const closingRow = z.object({
-  kind: z.enum(differenceKinds),
-  stream: z.string(),
-  data_id: count,
-  app_id: count,
-  minute_at: count,
-  items: count,
-  messages: count,
-  reason: z.string(),
-  closed_by: z.string(),
-});
+const closingRow = differenceRow.extend({ reason: z.string(), closed_by: z.string() });
 
 /** A closing is of the figure that there was: of what is gone it ends, and it falls with what has become less. */
 const lowerClosings = async (
@@ -143,21 +143,15 @@ const lowerClosings = async (
   if (closings.length === 0) return;
   const now = new Map(found.map((each) => [differenceKey(each), each]));
   const ended = new Set(gone.map(differenceKey));
-  const lowered = closings.flatMap(({ data_id, app_id, minute_at, ...closing }) => {
-    const { kind, stream } = closing;
-    const place = { kind, stream, pipeline: pipelineOf(stream), dataId: data_id, appId: app_id };
-    const closed: Difference = {
-      ...place,
-      minute: minute_at,
-      items: closing.items,
-      messages: closing.messages,
-    };
+  const lowered = closings.flatMap((closing) => {
+    const { reason, closed_by } = closing;
+    const closed = differenceOf(closing);
     const key = differenceKey(closed);
-    if (ended.has(key)) return [{ ...closing, ...keyOf(closed), items: 0, messages: 0, reason: '' }];
-    const items = Math.min(closing.items, now.get(key)?.items ?? closing.items);
-    const messages = Math.min(closing.messages, now.get(key)?.messages ?? closing.messages);
-    if (items === closing.items && messages === closing.messages) return [];
-    return [{ ...closing, ...keyOf(closed), items, messages }];
+    if (ended.has(key)) return [{ ...keyOf(closed), items: 0, messages: 0, reason: '', closed_by }];
+    const items = Math.min(closed.items, now.get(key)?.items ?? closed.items);
+    const messages = Math.min(closed.messages, now.get(key)?.messages ?? closed.messages);
+    if (items === closed.items && messages === closed.messages) return [];
+    return [{ ...keyOf(closed), items, messages, reason, closed_by }];
   });
   await insert(clickhouse, 'ingest_closings', lowered);
 };

@@ -16,18 +16,17 @@ import {
   type Queue,
 } from './compare.ts';
 import { comparedIn } from './compared-differences.ts';
-import { type Difference, type Owner, pipelineOf, streamOfStore } from './difference.ts';
+import { type Difference, type Owner, pipelineOf } from './difference.ts';
 import { createDueMinutes, windowSeconds } from './due-minutes.ts';
 import { explainLosses, type LossEvidence, mergeEqual, ownerText } from './explain-losses.ts';
 import { type FoundDifferences, openFoundDifferences } from './found.ts';
 import { createLettersLook, type LettersLook } from './letters-look.ts';
-import { minuteKey } from './listed-minutes.ts';
 import { createLookAside, type LookAside } from './look-aside.ts';
 import { type MissingRecords, readMissingRecords } from './missing-records.ts';
 import { sumOrphans } from './orphan-sums.ts';
 import { type Outline, readOutlines } from './outlines.ts';
 import type { AccountedStream } from './queue-state.ts';
-import { noRecords, readRecordSums } from './record-sums.ts';
+import { noRecords, readRecordSums, recordsKey } from './record-sums.ts';
 import { hasRefusedLines } from './refused-lines.ts';
 import { createSilentLives, readLives, type SilentLivesWatch } from './silent-lives.ts';
 import type { StoreDifference } from './store-compare.ts';
@@ -300,12 +299,11 @@ class Looks {
     outlines: readonly Outline[],
   ): Promise<MissingRecords[]> {
     const { clickhouse } = this.deps;
-    const placed = new Map(outlines.map((each) => [minuteKey(each.stream, each.minute), each.placed]));
+    const placed = new Map(outlines.map((each) => [recordsKey(each.stream, each.minute), each.placed]));
     const recorded = await readRecordSums(clickhouse, minutes);
     const unequal = minutes.filter((minute) => {
-      const key = minuteKey(stream, minute);
-      const ofRecords = recorded.get(minuteKey(streamOfStore(pipelineOf(stream)), minute));
-      return placed.get(key) !== (ofRecords ?? noRecords);
+      const key = recordsKey(stream, minute);
+      return placed.get(key) !== (recorded.get(key) ?? noRecords);
     });
     return readMissingRecords(clickhouse, stream, unequal);
   }

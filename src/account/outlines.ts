@@ -1,8 +1,7 @@
 import { z } from 'zod';
 import { type Clickhouse, database } from '../stores/clickhouse/client.ts';
-import { pipelineOf, streamOfStore } from './difference.ts';
 import { inMinutes, minuteKey, sinceMinutes } from './listed-minutes.ts';
-import { noRecords, readRecordSums, recordSumText } from './record-sums.ts';
+import { noRecords, readRecordSums, recordSumText, recordsKey } from './record-sums.ts';
 
 /** Which outlines a look reads. */
 export type OutlineScope = {
@@ -24,7 +23,7 @@ export type Outline = {
   readonly items: number;
   /** Sum over the settled rows, doubled ones included. */
   readonly settledItems: number;
-  /** The records that the settled rows of the stream name in this minute, of all lives: a text of their number and sum. */
+  /** The records that the settled rows of the signal name in this minute, of all streams and lives: a text of their number and sum. */
   readonly placed: string;
   /** The records of the signal that arrived in this minute, in the same form; undefined where they were not read. */
   readonly recorded: string | undefined;
@@ -80,11 +79,11 @@ const settledQuery = `
   WHERE redrive = 0 AND ((${inMinutes} AND ${sinceMinutes}) OR at >= now() - {seconds:UInt32})
   GROUP BY stream, life, minute`;
 
-/** By stream and minute: number and sum of what names the records. */
+/** By `recordsKey`: number and sum of what names the records. */
 const placedOf = (rows: readonly z.output<typeof settledRow>[]): Map<string, string> => {
   const sums = new Map<string, { records: number; sum: bigint }>();
   for (const { stream, minute_at, records, record_sum } of rows) {
-    const key = minuteKey(streamOfStore(pipelineOf(stream)), minute_at);
+    const key = recordsKey(stream, minute_at);
     const known = sums.get(key) ?? { records: 0, sum: 0n };
     sums.set(key, { records: known.records + records, sum: known.sum + BigInt(record_sum) });
   }
@@ -111,8 +110,7 @@ const read = async (
     settled.map((row) => [`${row.life} ${minuteKey(row.stream, row.minute_at)}`, row.items]),
   );
   const outlines = published.map(({ minute_at: minute, ...line }) => {
-    // Records have no stream: those of a signal are compared with the lines of all of its streams.
-    const key = minuteKey(streamOfStore(pipelineOf(line.stream)), minute);
+    const key = recordsKey(line.stream, minute);
     return {
       ...{ ...line, minute },
       settledItems: items.get(`${line.life} ${minuteKey(line.stream, minute)}`) ?? 0,

@@ -6,7 +6,7 @@ import { createLook, type Look } from '../../src/account/look.ts';
 import { type Bus, connectBus } from '../../src/bus/connection.ts';
 import { serialHeader } from '../../src/bus/message-headers.ts';
 import { type Clickhouse, createClickhouse } from '../../src/stores/clickhouse/client.ts';
-import { encodeEnvelope } from '../../src/wire/metrics-envelope.ts';
+import { pointPayload } from '../support/push/point-messages.ts';
 import { makeTables, startEngines, type TestEngines } from '../support/stack/engines.ts';
 
 const dataId = 1_500_001;
@@ -79,23 +79,12 @@ const recordOf = (stream: string, serial: number): number => 10_000 * (lives[str
 /** Publishes messages of one owner with these serials. */
 const publish = async (stream: string, serials: readonly number[]): Promise<void> => {
   const send = async (serial: number): Promise<void> => {
-    const now = Date.now();
-    const part = {
-      ...{ dataId, table: 't', layout: 'wide' as const, rows: itemsPerMessage, points: itemsPerMessage },
-      ...{ base: String(recordOf(stream, serial)), first: 0, last: 1, timeMin: now, timeMax: now, bytes: 2 },
-    };
-    const header = {
-      version: 1,
-      kind: 'metrics' as const,
-      arrivedAt: now,
-      parts: [part],
-      deferred: [],
-      outcomes: [],
-    };
+    const base = recordOf(stream, serial);
+    const payload = pointPayload({ dataId, table: 't', rows: itemsPerMessage, base }, Buffer.from('ab'));
     const headers = newHeaders();
     headers.set(serialHeader, `${lives[stream]}.${serial}.${minute / 60}`);
     headers.set('Tidemark-Envelope', '1');
-    await bus.js.publish(`${stream}.0`, encodeEnvelope(header, [Buffer.from('ab')]), { headers });
+    await bus.js.publish(`${stream}.0`, payload, { headers });
   };
   const together = 200;
   for (let at = 0; at < serials.length; at += together)

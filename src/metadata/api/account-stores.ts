@@ -5,16 +5,17 @@ import {
   differenceKey,
   type FoundDifference,
   isOpen,
+  isWrong,
   type Owner,
   streamOfStore,
 } from '../../account/difference.ts';
 import type { StoreComparison, StoreDifference } from '../../account/store-compare.ts';
 import { pipelines } from '../../model/signals.ts';
+import { dayMs } from '../../model/time.ts';
 import { differenceSchema, shownDifference } from './account-shapes.ts';
 
 const count = z.int();
-const dayMs = 86_400_000;
-const daySeconds = 86_400;
+const daySeconds = dayMs / 1_000;
 
 /** What the store of an owner and its records differ in, in the answers of the admin API. */
 export const storeItem = z
@@ -30,30 +31,27 @@ export const storeItem = z
   })
   .meta({ id: 'StoreAccount' });
 
-const wrong = new Set(['missing_in_the_store', 'unrecorded']);
-
 /** What operators have closed, by `differenceKey`. */
 export type Closings = ReadonlyMap<string, FoundDifference>;
 
-const sumOf = (
+/** A difference with a store, and what an operator has closed of it. */
+const foundOf = (
   { pipeline, dataId, appId, day = Math.floor(Date.now() / dayMs), kind, items }: StoreDifference,
   closings: Closings,
-): DifferenceSum => {
-  const from = day * daySeconds;
-  const stream = streamOfStore(pipeline);
-  const difference: Difference = {
-    ...{ pipeline, dataId, appId, kind, items, stream },
-    minute: from,
-    messages: 0,
-  };
-  const closed = closings.get(differenceKey(difference));
-  return {
-    ...{ pipeline, dataId, appId, kind, items, messages: 0, from, stream },
-    until: from + daySeconds,
-    isOpen: closed === undefined || isOpen({ ...closed, items }),
-    reason: closed?.reason ?? '',
-  };
+): FoundDifference => {
+  const place = { pipeline, dataId, appId, stream: streamOfStore(pipeline), minute: day * daySeconds };
+  const difference: Difference = { ...place, kind, items, messages: 0 };
+  const closed = closings.get(differenceKey(difference)) ?? { closedItems: 0, closedMessages: 0, reason: '' };
+  const { closedItems, closedMessages, reason } = closed;
+  return { ...difference, closedItems, closedMessages, reason };
 };
+
+const sumOf = (found: FoundDifference): DifferenceSum => ({
+  ...found,
+  from: found.minute,
+  until: found.minute + daySeconds,
+  isOpen: isOpen(found),
+});
 
 const textOf = ({ pipeline, dataId, appId }: Owner): string => `${pipeline} ${dataId} ${appId}`;
 
@@ -70,8 +68,7 @@ export const shownStores = (
     const own = found.filter((each) => textOf(each) === textOf(owner));
     const isInFlight = inFlight.some((each) => textOf(each) === textOf(owner));
     const unknown = own.find(({ kind }) => kind === 'not_known');
-    const sums = own.map((each) => sumOf(each, closings));
-    const hasOpen = sums.some((each) => each.isOpen && wrong.has(each.kind));
+    const differences = own.map((each) => foundOf(each, closings));
     const why = isPurged(owner)
       ? 'it was purged, and is not compared'
       : (unknown?.why ?? (isInFlight ? 'rows were on their way in every reading' : ''));
@@ -79,9 +76,9 @@ export const shownStores = (
       pipeline: owner.pipeline,
       data_id: owner.dataId,
       app_id: owner.appId,
-      adds_up: hasOpen ? false : why === '' ? true : null,
+      adds_up: differences.some(isWrong) ? false : why === '' ? true : null,
       why,
-      differences: sums.map(shownDifference),
+      differences: differences.map((each) => shownDifference(sumOf(each))),
     };
   });
 };
