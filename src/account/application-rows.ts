@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { ApplicationPipeline } from '../model/signals.ts';
+import { type ApplicationPipeline, applicationPipelines } from '../model/signals.ts';
 import { type Clickhouse, database } from '../stores/clickhouse/client.ts';
 import { itemTablesOf } from '../stores/clickhouse/item-tables.ts';
 import type { RowSum } from './day-difference.ts';
@@ -91,19 +91,25 @@ export const readDistinctRows = async (
   return all;
 };
 
-const partRow = z.object({ day: z.coerce.number(), rows: z.coerce.number() });
+const partRow = z.object({ name: z.string(), day: z.coerce.number(), rows: z.coerce.number() });
+const pipelineOfTable: ReadonlyMap<string, ApplicationPipeline> = new Map(
+  applicationPipelines.flatMap((pipeline) => itemTablesOf(pipeline).map(({ name }) => [name, pipeline])),
+);
+/** One statement for all signals: ClickHouse takes longer to plan it than to read the sizes. */
+const partSizesQuery = `
+  SELECT table AS name, toUInt32(toDate(partition)) AS day, sum(rows) AS rows FROM system.parts
+  WHERE database = '${database}' AND table IN (${[...pipelineOfTable.keys()].map((name) => `'${name}'`).join(', ')}) AND active
+  GROUP BY name, day`;
 
-/** Rows of all applications by event day, from the sizes of the parts: no row is read. Only where the server's zone is UTC. */
+/** Rows of all applications of each signal by event day, from the sizes of the parts: no row is read. Only where the server's zone is UTC. */
 export const readPartSizes = async (
   clickhouse: Clickhouse,
-  pipeline: ApplicationPipeline,
-): Promise<Map<number, number>> => {
-  const found = await clickhouse.rows(
-    partRow,
-    `SELECT toUInt32(toDate(partition)) AS day, sum(rows) AS rows FROM system.parts
-      WHERE database = '${database}' AND table IN (${itemTablesOf(pipeline)
-        .map(({ name }) => `'${name}'`)
-        .join(', ')}) AND active GROUP BY day`,
-  );
-  return new Map(found.map(({ day, rows }) => [day, rows]));
+): Promise<Map<ApplicationPipeline, Map<number, number>>> => {
+  const sizes = new Map(applicationPipelines.map((pipeline) => [pipeline, new Map<number, number>()]));
+  for (const { name, day, rows } of await clickhouse.rows(partRow, partSizesQuery)) {
+    const pipeline = pipelineOfTable.get(name);
+    const days = pipeline === undefined ? undefined : sizes.get(pipeline);
+    days?.set(day, (days.get(day) ?? 0) + rows);
+  }
+  return sizes;
 };

@@ -1,4 +1,4 @@
-import { type ApplicationPipeline, applicationPipelines, type Pipeline } from '../model/signals.ts';
+import type { ApplicationPipeline, Pipeline } from '../model/signals.ts';
 import type { Clickhouse } from '../stores/clickhouse/client.ts';
 import { readTtls } from '../stores/questdb/tables.ts';
 import { readPartSizes } from './application-rows.ts';
@@ -22,10 +22,7 @@ export const readStoreSizes = async (
     for (const each of tables)
       sizes.set(each.dataId, existing.has(each.table) ? await readPointPartitions(each) : new Map());
   }
-  const applications = new Map<ApplicationPipeline, ReadonlyMap<number, number>>();
-  for (const pipeline of applicationPipelines)
-    applications.set(pipeline, await readPartSizes(clickhouse, pipeline));
-  return { points: sizes, applications };
+  return { points: sizes, applications: await readPartSizes(clickhouse) };
 };
 
 /** A day of one data id, or of all applications of a signal (owner 0), and the state in which it was seen. */

@@ -5,6 +5,7 @@ import { readDifferences, writeDifferences } from './difference-table.ts';
 /** The differences that the looks of any process have found and stored, as this process knows them. */
 export type FoundDifferences = {
   readonly all: Iterable<Difference>;
+  readonly isEmpty: boolean;
   /** How many of them have come, changed or gone so far. */
   readonly changes: number;
   /** Of those in the scope, exactly these are there now. Throws the Faults of ClickHouse; nothing has changed then. */
@@ -20,6 +21,9 @@ export const openFoundDifferences = async (clickhouse: Clickhouse): Promise<Foun
   return {
     get all() {
       return stored.values();
+    },
+    get isEmpty() {
+      return stored.size === 0;
     },
     get changes() {
       return changes;

@@ -59,6 +59,8 @@ export type LookResult = {
   readonly waitedMs: number;
   /** It found what the one before had found, and nothing halts: what is lost from now on shows in one look. */
   readonly isCalm: boolean;
+  /** A difference is there. */
+  readonly hasFound: boolean;
 };
 
 /** Compares the books, again and again. Throws the Faults of NATS and ClickHouse: then the account is not known. */
@@ -144,8 +146,9 @@ class Looks {
       looks.set(name, look);
     }
     const waitedMs = await this.untilRecorded();
-    const outlines = await readOutlines(clickhouse, this.minutes.begin(await this.touched.look()));
-    const toldStreams = await readToldStreams(clickhouse, windowSeconds);
+    const { isTouched, hasDoubtful } = await this.touched.look();
+    const outlines = await readOutlines(clickhouse, this.minutes.begin(isTouched));
+    const toldStreams = hasDoubtful ? await readToldStreams(clickhouse, windowSeconds) : new Set();
     for (const [name, { queue, isHalted, ...waiting }] of looks) {
       if (queue.messages === 0) {
         const isTold = toldStreams.has(name);
@@ -168,7 +171,7 @@ class Looks {
     const lettersWaitedMs = await this.letters.look(found);
     const isSearching = this.isStoreSearched || this.letters.isSearching;
     const isCalm = !this.isHalted && !isSearching && found.changes === changesBefore;
-    return { waitedMs: waitedMs + lettersWaitedMs + this.storesWaitedMs, isCalm };
+    return { waitedMs: waitedMs + lettersWaitedMs + this.storesWaitedMs, isCalm, hasFound: !found.isEmpty };
   }
 
   /** Between two looks at the stores, what the books name by now is taken off what was found there. */

@@ -327,6 +327,7 @@ describe('the books as ClickHouse gives them', () => {
 
   it('say that lines were changed or removed, and not that some came', async () => {
     const touched = createTouchedTables(clickhouse);
+    const isTouched = async () => (await touched.look()).isTouched;
     const row = { stream: 'OTEL_METRICS', life: 9, minute: firstMinute, serial: 1, data_id: 0, app_id: 7 };
     const insertAt = (at: number) =>
       clickhouse.insert('INSERT INTO otel.ingest_settled FORMAT JSONEachRow', [
@@ -334,21 +335,34 @@ describe('the books as ClickHouse gives them', () => {
       ]);
     const [day, other] = [firstMinute - 7 * 86_400, firstMinute - 8 * 86_400];
     await insertAt(day);
-    expect([await touched.look(), await touched.look()]).toEqual([true, false]);
+    expect([await isTouched(), await isTouched()]).toEqual([true, false]);
     await insertAt(day);
     await insertAt(other);
-    expect(await touched.look()).toBe(false);
+    expect(await isTouched()).toBe(false);
     await clickhouse.run(
       'ALTER TABLE otel.ingest_outcomes DELETE WHERE data_id = 1900001 SETTINGS mutations_sync = 1',
     );
-    expect([await touched.look(), await touched.look()]).toEqual([true, false]);
+    expect([await isTouched(), await isTouched()]).toEqual([true, false]);
     const partition = new Date(other * 1000).toISOString().slice(0, 10);
     await clickhouse.run(`ALTER TABLE otel.ingest_settled DROP PARTITION '${partition}'`);
-    expect([await touched.look(), await touched.look()]).toEqual([true, false]);
+    expect([await isTouched(), await isTouched()]).toEqual([true, false]);
+  });
+
+  it('say whether a message is known whose publish ended without an answer', async () => {
+    const touched = createTouchedTables(clickhouse);
+    await clickhouse.run('TRUNCATE TABLE otel.ingest_doubtful');
+    await touched.look();
+    expect(await touched.look()).toEqual({ isTouched: false, hasDoubtful: false });
+    const line = { stream: 'OTEL_METRICS', life: 9, serial: 1, minute: firstMinute, told: 1 };
+    await clickhouse.insert('INSERT INTO otel.ingest_doubtful FORMAT JSONEachRow', [
+      Buffer.from(JSON.stringify(line)),
+    ]);
+    expect(await touched.look()).toEqual({ isTouched: false, hasDoubtful: true });
   });
 
   it('say that a part was dropped although more lines came since, and not that parts were merged', async () => {
     const touched = createTouchedTables(clickhouse);
+    const isTouched = async () => (await touched.look()).isTouched;
     const row = { stream: 'OTEL_METRICS', life: 9, minute: firstMinute, data_id: 0, app_id: 7 };
     const at = firstMinute - 9 * 86_400;
     const insertSerials = (serials: readonly number[]) =>
@@ -363,9 +377,9 @@ describe('the books as ClickHouse gives them', () => {
     await touched.look();
     await insertSerials([1, 2]);
     await insertSerials([3]);
-    expect(await touched.look()).toBe(false);
+    expect(await isTouched()).toBe(false);
     await clickhouse.run(`OPTIMIZE TABLE otel.ingest_settled PARTITION '${partition}' FINAL`);
-    expect(await touched.look()).toBe(false);
+    expect(await isTouched()).toBe(false);
     await clickhouse.run('SYSTEM STOP MERGES otel.ingest_settled');
     const [part] = await clickhouse.rows(
       partOf,
@@ -374,6 +388,6 @@ describe('the books as ClickHouse gives them', () => {
     );
     await clickhouse.run(`ALTER TABLE otel.ingest_settled DROP PART '${part?.name}'`);
     await insertSerials([4, 5, 6, 7]);
-    expect([await touched.look(), await touched.look()]).toEqual([true, false]);
+    expect([await isTouched(), await isTouched()]).toEqual([true, false]);
   });
 });

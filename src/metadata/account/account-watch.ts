@@ -15,8 +15,8 @@ export type AccountWatch = { readonly state: AccountState; stop(): Promise<void>
 
 export type AccountWatchDependencies = {
   readonly look: Look;
-  /** Called after each look, with the state. */
-  readonly onLook: (state: AccountState) => Promise<void>;
+  /** Called after each look, with the state, and with what the look returned unless it failed. */
+  readonly onLook: (state: AccountState, result: LookResult | undefined) => Promise<void>;
   readonly now: () => number;
   /** Ms of a clock that is never set. */
   readonly elapsed: () => number;
@@ -51,9 +51,9 @@ export const startAccountWatch = ({
   let failures = 0;
   let failingSince = 0;
 
-  const once = async (): Promise<LookResult> => {
+  const once = async (): Promise<LookResult | undefined> => {
     const startedAt = now();
-    let result: LookResult = { waitedMs: 0, isCalm: false };
+    let result: LookResult | undefined;
     try {
       result = await look();
       if (failures >= failuresMax) log.info({}, 'the account is known again');
@@ -68,7 +68,7 @@ export const startAccountWatch = ({
       if (failures >= failuresMax || state.notKnownSince !== undefined)
         state = { notKnownSince: state.notKnownSince ?? failingSince, why };
     }
-    await onLook(state).catch((error: unknown) =>
+    await onLook(state, result).catch((error: unknown) =>
       log.debug({ error: errorText(error) }, 'the figures of the account were not read'),
     );
     return result;
@@ -77,7 +77,7 @@ export const startAccountWatch = ({
   const run = async (): Promise<void> => {
     while (!stopping.signal.aborted) {
       const startedAt = elapsed();
-      const { waitedMs, isCalm } = await once();
+      const { waitedMs = 0, isCalm = false } = (await once()) ?? {};
       const longestMs = failures === 0 ? Number.POSITIVE_INFINITY : failedRestMsMax;
       const workMs = elapsed() - startedAt - waitedMs;
       const restMs = Math.max(isCalm ? calmEveryMs : everyMs, Math.min(workMs / shareMax, longestMs));

@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { sumDifferences } from '../../account/accounts.ts';
 import { isWrong } from '../../account/difference.ts';
 import { readDifferences } from '../../account/difference-table.ts';
-import { createLook } from '../../account/look.ts';
+import { createLook, type LookResult } from '../../account/look.ts';
 import type { DayFilter } from '../../account/settled-days.ts';
 import { compareStores, type StoreComparison, type StoreTargets } from '../../account/store-compare.ts';
 import { createStoreLook } from '../../account/store-look.ts';
@@ -41,6 +41,8 @@ export type AccountDependencies = {
 
 /** Open differences that the metrics name one by one. */
 const namedMax = 50;
+/** Where looks find nothing, another process may have. */
+const readEveryMs = 300_000;
 const caughtUpMsMax = 15_000;
 
 const timeText = (seconds: number): string => new Date(seconds * 1000).toISOString().slice(0, 16);
@@ -140,12 +142,19 @@ export const openAccount = (deps: AccountDependencies): Account => {
     stores: createStoreLook(createTargets(deps, ofLooks, streams, stop.signal)),
     findOrphans: () => findOrphans(deps.orphans),
   });
-  const report = async ({ notKnownSince }: AccountState): Promise<void> => {
+  let hasShown = true;
+  let readAt = 0;
+  const report = async ({ notKnownSince }: AccountState, result: LookResult | undefined): Promise<void> => {
     metrics.notKnown.set(notKnownSince === undefined ? 0 : Math.max(0, (Date.now() - notKnownSince) / 1000));
+    // Without a difference the statement would say so, look after look.
+    const isDue = performance.now() - readAt >= readEveryMs;
+    if (result?.hasFound === false && !hasShown && !isDue) return;
+    readAt = performance.now();
     const open = (await readDifferences(clickhouse, {})).filter(isWrong);
     const owners = new Set(open.map(({ pipeline, dataId, appId }) => `${pipeline} ${dataId} ${appId}`));
     metrics.unbalanced.set(owners.size);
     metrics.openItems.reset();
+    hasShown = open.length > 0;
     for (const { kind, stream, dataId, appId, from, until, items } of sumDifferences(open).slice(0, namedMax))
       metrics.openItems.set(
         { kind, stream, owner: String(dataId || appId), from: timeText(from), until: timeText(until) },

@@ -29,7 +29,7 @@ const look = (
         beginsMs.push(ms);
         ms += lookMs;
         if (fails) throw behind;
-        return { waitedMs, isCalm };
+        return { waitedMs, isCalm, hasFound: false };
       },
       onLook: async (state) => {
         states.push(state);
