@@ -64,7 +64,6 @@ export type PublisherOptions = {
 type Entry = {
   readonly command: Command;
   readonly subject: string;
-  readonly startedAt: number;
   readonly deadlineAt: number;
   readonly resolve: (published: Published) => void;
   readonly reject: (fault: Fault) => void;
@@ -232,7 +231,6 @@ export const createPublisher = (bus: Bus, options: PublisherOptions): Publisher 
         const entry: Entry = {
           command: publishCommand(fields, parts, pool),
           subject,
-          startedAt: now,
           deadlineAt: deadlineAt ?? now + options.deadlineMs,
           resolve,
           reject,

@@ -9,7 +9,6 @@ export type {
   DataPointReason,
   ItemReason,
   RecordReason,
-  SpanPartReason,
   SpanReason,
 } from './reasons/items.ts';
 export type { PointReason, ValueReason } from './reasons/points.ts';

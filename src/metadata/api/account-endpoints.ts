@@ -12,7 +12,7 @@ import type { Records } from '../records/store.ts';
 import { differenceSchema, notKnown, shownDifference } from './account-shapes.ts';
 import { shownStores, storeItem } from './account-stores.ts';
 import type { ApiDeps } from './deps.ts';
-import { type Endpoint, endpoint, none } from './endpoint.ts';
+import { type Endpoint, endpoint } from './endpoint.ts';
 import { ownerOf, ownerQuery, refuseReversed, refuseUnknownOwner, timeQuery } from './outcome-endpoints.ts';
 
 const tag = 'Account';
@@ -50,9 +50,7 @@ const differences = ({ outcomes, account }: ApiDeps): Endpoint =>
     summary: 'Differences between the books, and between the books and the stores, the newest first',
     role: 'viewer',
     namesRecord: true,
-    params: none,
     query: z.strictObject({ ...ownerQuery, ...timeQuery, owner: ownerQuery.data_id }),
-    body: none,
     answer: z.strictObject({ items: z.array(differenceSchema) }),
     run: async ({ query, records }) => {
       const { since, until } = query;
@@ -98,8 +96,6 @@ const close = ({ outcomes }: ApiDeps): Endpoint =>
       'Closes the open differences of an owner with their present figures; a larger figure opens one again',
     role: 'editor',
     namesRecord: true,
-    params: none,
-    query: none,
     body: closeRequest,
     answer: z.strictObject({ closed: z.array(differenceSchema) }),
     audit: () => ({ action: 'account.close', kind: 'account', id: undefined }),
@@ -145,9 +141,7 @@ const stores = ({ account, outcomes }: ApiDeps): Endpoint =>
     summary: 'Compares QuestDB and ClickHouse with the records: rows and sums of uids by owner and event day',
     role: 'viewer',
     namesRecord: true,
-    params: none,
     query: z.strictObject({ ...ownerQuery, owner: ownerQuery.data_id, day: dayQuery }),
-    body: none,
     answer: z.strictObject({
       compared: z.strictObject({
         days: count.meta({ description: 'Owners and event days that were compared' }),

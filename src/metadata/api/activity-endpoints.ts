@@ -4,7 +4,7 @@ import type { UsageOwner } from '../../outcomes/usage.ts';
 import { readLimits, readMinutes, readRefusals, readWaiting, stateOf } from '../inspect/activity.ts';
 import type { Records } from '../records/store.ts';
 import type { ApiDeps } from './deps.ts';
-import { type Endpoint, endpoint, none } from './endpoint.ts';
+import { type Endpoint, endpoint } from './endpoint.ts';
 import { number, timeQuery } from './outcome-endpoints.ts';
 import { idParams, versioned } from './params.ts';
 
@@ -108,7 +108,6 @@ const activityEndpoint = (deps: ApiDeps, { path, tag, noun, ownerOf, isEnabled }
     role: 'viewer',
     params: idParams,
     query: activityQuery,
-    body: none,
     answer: activity,
     run: async ({ params, query, records }) => {
       const { outcomes, inspected, policyDefaults } = deps;

@@ -14,7 +14,7 @@ import { deleteApplication, setApplicationEnabled } from '../reports/life-cycle.
 import { createApplication } from '../reports/operations.ts';
 import { application, createdApplication, pageOf } from './contract.ts';
 import type { ApiDeps } from './deps.ts';
-import { type Answer, type AuditTarget, type Endpoint, endpoint, none } from './endpoint.ts';
+import { type Answer, type AuditTarget, type Endpoint, endpoint } from './endpoint.ts';
 import { idParams, versioned } from './params.ts';
 
 const tag = 'Applications';
@@ -29,7 +29,6 @@ const changed = {
   tag,
   role: 'editor',
   params: idParams,
-  query: none,
   answer: z.strictObject({ application }),
   revisionOf: async ({ id }: { id: number }, records: Records): Promise<number> =>
     (await versioned(records.applications, id)).revision,
@@ -68,7 +67,6 @@ export const applicationEndpoints = (deps: ApiDeps): Endpoint[] => [
     tag,
     summary: 'Lists applications by ascending id',
     role: 'viewer',
-    params: none,
     query: recordQuerySchema({
       mon_biz_id: 'integer',
       app_id: 'integer',
@@ -77,7 +75,6 @@ export const applicationEndpoints = (deps: ApiDeps): Endpoint[] => [
       is_enable: 'flag',
       is_delete: 'flag',
     }),
-    body: none,
     answer: pageOf(application),
     run: async ({ query, records }) => ({
       body: listRecords(records.applications, query, {
@@ -93,8 +90,6 @@ export const applicationEndpoints = (deps: ApiDeps): Endpoint[] => [
     tag,
     summary: 'Creates an application with its write token',
     role: 'editor',
-    params: none,
-    query: none,
     body: applicationRequestSchema,
     answer: z.strictObject({ application: createdApplication }),
     audit: () => ({ action: 'application.create', kind: 'application', id: undefined }),
@@ -110,8 +105,6 @@ export const applicationEndpoints = (deps: ApiDeps): Endpoint[] => [
     hasEtag: true,
     role: 'viewer',
     params: idParams,
-    query: none,
-    body: none,
     answer: application,
     run: async ({ params, records }) => {
       const { value, revision } = await versioned(records.applications, params.id);

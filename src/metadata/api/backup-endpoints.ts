@@ -5,7 +5,7 @@ import { importRecords } from '../backup/import.ts';
 import { systemQuery } from '../records/listing.ts';
 import { createHasItems } from '../unused-records.ts';
 import type { ApiDeps } from './deps.ts';
-import { type Endpoint, endpoint, none } from './endpoint.ts';
+import { type Endpoint, endpoint } from './endpoint.ts';
 
 const tag = 'Backup';
 const backup = backupSchema.meta({ id: 'Backup' });
@@ -22,9 +22,7 @@ export const backupEndpoints = (deps: ApiDeps): Endpoint[] => [
     summary: 'All records as one document, with their tokens',
     role: 'admin',
     needsProof: true,
-    params: none,
     query: z.strictObject(systemQuery),
-    body: none,
     answer: backup,
     audit: () => ({ action: 'records.export', kind: 'records', id: 'all' }),
     run: async ({ query, records }) => ({ body: await exportRecords(records, query.system === true) }),
@@ -37,8 +35,6 @@ export const backupEndpoints = (deps: ApiDeps): Endpoint[] => [
       'Imports the records of an exported document; refused as a whole if other records have the same ids; an unused demo gives way',
     role: 'admin',
     needsProof: true,
-    params: none,
-    query: none,
     body: backup,
     bodyBytesMax: importBytesMax,
     answer: z.strictObject({ created: z.int().nonnegative(), unchanged: z.int().nonnegative() }),

@@ -2,7 +2,7 @@ import { Fault } from '../../model/fault.ts';
 import { actionRequestSchema } from '../records/requests.ts';
 import { consoleLink } from './contract.ts';
 import type { ApiDeps } from './deps.ts';
-import { type Endpoint, endpoint, none } from './endpoint.ts';
+import { type Endpoint, endpoint } from './endpoint.ts';
 
 /** The way into the console for the holder of a token. */
 export const consoleEndpoints = (deps: ApiDeps): Endpoint[] => [
@@ -13,8 +13,6 @@ export const consoleEndpoints = (deps: ApiDeps): Endpoint[] => [
     summary: 'Makes a link that logs in to the console as the caller, once, within 60 s',
     role: 'viewer',
     needsProof: true,
-    params: none,
-    query: none,
     body: actionRequestSchema,
     answer: consoleLink,
     audit: () => ({ action: 'console.link', kind: 'console_session', id: 'link' }),

@@ -9,7 +9,7 @@ import { pageQuery } from '../records/listing.ts';
 import { actionRequestSchema, operator } from '../records/requests.ts';
 import { pageOf } from './contract.ts';
 import type { ApiDeps } from './deps.ts';
-import { type Endpoint, endpoint, type Input, none } from './endpoint.ts';
+import { type Endpoint, endpoint, type Input } from './endpoint.ts';
 import type { Note } from './noting.ts';
 import { idParams } from './params.ts';
 import { reasonFilter } from './reason-filter.ts';
@@ -269,9 +269,7 @@ const readingEndpoints = (deps: ApiDeps, { deadLetters: admin, orphans } = deps)
     tag,
     summary: 'Lists the dead letters, newest first; a short page may have a cursor, too',
     role: 'viewer',
-    params: none,
     query: listQuery,
-    body: none,
     answer: pageOf(listedSchema),
     run: async ({ query }) => {
       const before =
@@ -298,8 +296,6 @@ const readingEndpoints = (deps: ApiDeps, { deadLetters: admin, orphans } = deps)
       'Shows a dead letter with its bytes in readable form, truncated; values under names of secrets are masked',
     role: 'viewer',
     params: idParams,
-    query: none,
-    body: none,
     answer: shownSchema,
     run: async ({ params }) => ({ body: await shownView(deps, await letterOf(admin, params.id)) }),
   }),
@@ -329,8 +325,6 @@ export const deadLetterEndpoints = (deps: ApiDeps): Endpoint[] => {
       tag,
       summary: 'Redrives matching dead letters, oldest first; each is removed once its stream has stored it',
       role: 'editor',
-      params: none,
-      query: none,
       body: bulkRequest,
       answer: bulkAnswer,
       audit: () => ({ action: 'dead_letter.redrive', kind: 'dead_letter', id: undefined }),
@@ -344,8 +338,6 @@ export const deadLetterEndpoints = (deps: ApiDeps): Endpoint[] => {
       summary: 'Purges matching dead letters for ever; their items count as dropped by purged_by_operator',
       role: 'admin',
       needsProof: true,
-      params: none,
-      query: none,
       body: bulkRequest,
       answer: bulkAnswer,
       audit: () => ({ action: 'dead_letter.purge', kind: 'dead_letter', id: undefined }),
@@ -358,7 +350,6 @@ export const deadLetterEndpoints = (deps: ApiDeps): Endpoint[] => {
       summary: 'Redrives a dead letter; it is removed once its stream has stored it',
       role: 'editor',
       params: idParams,
-      query: none,
       body: actionRequestSchema,
       answer: letterSchema,
       audit: ({ id }) => ({ action: 'dead_letter.redrive', kind: 'dead_letter', id: String(id) }),
@@ -372,7 +363,6 @@ export const deadLetterEndpoints = (deps: ApiDeps): Endpoint[] => {
       role: 'admin',
       needsProof: true,
       params: idParams,
-      query: none,
       body: actionRequestSchema,
       answer: letterSchema,
       audit: ({ id }) => ({ action: 'dead_letter.purge', kind: 'dead_letter', id: String(id) }),
@@ -386,7 +376,6 @@ export const deadLetterEndpoints = (deps: ApiDeps): Endpoint[] => {
         'Resumes a stopped consumer (too many items went to the dead letters) in every transfer process',
       role: 'editor',
       params: z.strictObject({ pipeline: z.enum(letterPipelines) }),
-      query: none,
       body: actionRequestSchema,
       answer: z.strictObject({ pipeline: z.string() }),
       audit: ({ pipeline }) => ({ action: 'consumer.resume', kind: 'consumer', id: pipeline }),

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { type ApplicationPipeline, applicationPipelines } from '../../model/signals.ts';
 import { bySignal, type PolicyDefaults, valuesOfAll } from '../reports/policies.ts';
 import type { ApiDeps } from './deps.ts';
-import { type Endpoint, endpoint, none } from './endpoint.ts';
+import { type Endpoint, endpoint } from './endpoint.ts';
 
 const value = z
   .union([z.number(), z.boolean(), z.enum(['off', bySignal])])
@@ -73,9 +73,6 @@ export const defaultEndpoints = ({ inspected, policyDefaults }: ApiDeps): Endpoi
       summary:
         'Shows what holds where a record has no value of its own: the rate behind max_rate -1, and the fields of policies but their retention',
       role: 'viewer',
-      params: none,
-      query: none,
-      body: none,
       answer: z.strictObject({
         max_rate: deploymentDefault.meta({ description: 'Requests per second; 0 is unlimited' }),
         data_id: z.record(z.string(), deploymentDefault),

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { reasons } from '../../model/reasons.ts';
 import type { ApiDeps } from './deps.ts';
-import { type Endpoint, endpoint, none } from './endpoint.ts';
+import { type Endpoint, endpoint } from './endpoint.ts';
 
 const tag = 'System';
 
@@ -24,9 +24,6 @@ const reasonsEndpoint = (): Endpoint =>
     summary:
       'Lists every reason with its stage, meaning, remedy and who can fix it; a code may have several rows',
     role: 'viewer',
-    params: none,
-    query: none,
-    body: none,
     answer: z.strictObject({ items: z.array(reason) }),
     run: async () => ({
       body: { items: reasons.map(({ fixableBy, ...row }) => ({ ...row, fixable_by: fixableBy })) },
@@ -51,9 +48,6 @@ const doctorEndpoint = ({ inspected }: ApiDeps): Endpoint =>
     summary:
       'Checks the dependencies that metadata reaches: NATS with its streams, QuestDB, ClickHouse, clocks, the books. It changes nothing and sends no items; `tidemark doctor` does. Calls at the same time share one run',
     role: 'viewer',
-    params: none,
-    query: none,
-    body: none,
     answer: z.strictObject({
       at: z.int().meta({ description: 'Unix seconds: when the checks began' }),
       well: z.boolean(),
@@ -80,9 +74,6 @@ const settingsEndpoint = ({ inspected }: ApiDeps): Endpoint =>
     tag,
     summary: 'Lists the settings of this metadata process with the source of each; secrets are hidden',
     role: 'admin',
-    params: none,
-    query: none,
-    body: none,
     answer: z.strictObject({ items: z.array(setting) }),
     run: async () => ({ body: { items: inspected.settings } }),
   });

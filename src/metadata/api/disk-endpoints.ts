@@ -9,7 +9,7 @@ import { fieldFault } from '../problem.ts';
 import type { Records } from '../records/store.ts';
 import { bizOfOwner } from '../usage.ts';
 import type { ApiDeps } from './deps.ts';
-import { type Endpoint, endpoint, none } from './endpoint.ts';
+import { type Endpoint, endpoint } from './endpoint.ts';
 import { ownerOf, ownerQuery, refuseUnknownOwner } from './outcome-endpoints.ts';
 import { bizQuery, formatQuery } from './usage-endpoints.ts';
 
@@ -147,9 +147,7 @@ export const diskEndpoint = ({ inspected }: ApiDeps): Endpoint =>
     summary: 'Bytes on the disks by owner or day, what a day adds, and when each disk is full',
     role: 'viewer',
     namesRecord: true,
-    params: none,
     query: diskQuery,
-    body: none,
     hasCsv: true,
     answer: z.strictObject({
       at: z.number().meta({ description: 'Unix seconds: when it was read, at most a minute ago' }),

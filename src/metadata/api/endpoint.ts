@@ -39,7 +39,8 @@ export type AuditTarget = {
 };
 
 /** The schema of an input that an endpoint does not have. */
-export const none = z.undefined();
+const none = z.undefined();
+type None = typeof none;
 
 type Description = {
   readonly method: 'GET' | 'POST' | 'PATCH' | 'DELETE';
@@ -66,9 +67,10 @@ type Description = {
 };
 
 type Definition<P extends z.ZodType, Q extends z.ZodType, B extends z.ZodType> = Description & {
-  readonly params: P;
-  readonly query: Q;
-  readonly body: B;
+  /** Without one of these three, the endpoint has no such input. */
+  readonly params?: P;
+  readonly query?: Q;
+  readonly body?: B;
   /** The record's current revision: If-Match is compared with it before the body is read. Throws `not_found`. */
   readonly revisionOf?: (params: z.output<P>, records: Records) => Promise<number>;
   /** Present on every endpoint that writes. */
@@ -112,7 +114,7 @@ const noQuery = z.strictObject({});
 
 const isTaken = (schema: z.ZodType): boolean => !(schema instanceof z.ZodUndefined);
 
-const parseParams = <P extends z.ZodType>(schema: P, raw: RawInput['params'], path: string): z.output<P> => {
+const parseParams = (schema: z.ZodType, raw: RawInput['params'], path: string): unknown => {
   const result = schema.safeParse(isTaken(schema) ? raw : undefined);
   if (result.success) return result.data;
   const what = path.split('/').findLast((part) => !part.startsWith('{')) ?? '';
@@ -126,14 +128,17 @@ export const operatorOf = (body: unknown): string | undefined => {
   return typeof operator === 'string' ? operator : undefined;
 };
 
+type AnyDefinition = Definition<z.ZodType, z.ZodType, z.ZodType>;
+
 /** Ties the schemas and the function of an endpoint together. */
-export const endpoint = <P extends z.ZodType, Q extends z.ZodType, B extends z.ZodType>(
+export function endpoint<P extends z.ZodType = None, Q extends z.ZodType = None, B extends z.ZodType = None>(
   definition: Definition<P, Q, B>,
-): Endpoint => {
+): Endpoint;
+export function endpoint(definition: AnyDefinition): Endpoint {
   const {
-    params: paramsSchema,
-    query: querySchema,
-    body: bodySchema,
+    params: paramsSchema = none,
+    query: querySchema = none,
+    body: bodySchema = none,
     run,
     audit,
     revisionOf,
@@ -167,4 +172,4 @@ export const endpoint = <P extends z.ZodType, Q extends z.ZodType, B extends z.Z
       };
     },
   };
-};
+}

@@ -1,8 +1,9 @@
 import { z } from 'zod';
 import { Fault } from '../../model/fault.ts';
+import type { Asker } from '../explore/explore.ts';
 import type { AdminIdentity } from '../tokens/admin-tokens.ts';
 import type { ApiDeps } from './deps.ts';
-import { type Endpoint, endpoint, none } from './endpoint.ts';
+import { type Endpoint, endpoint } from './endpoint.ts';
 import { logsAnswer, logsRequest } from './explore-log-shapes.ts';
 import {
   lastValuesAnswer,
@@ -24,13 +25,13 @@ import {
   valuesAnswer,
   wideQuery,
 } from './explore-shapes.ts';
-import { ownerQuery, refuseUnknownOwner, timeQuery } from './outcome-endpoints.ts';
+import { type Owners, ownerQuery, refuseUnknownOwner, timeQuery } from './outcome-endpoints.ts';
 
 const tag = 'Explore';
 
 type Called = { readonly identity: AdminIdentity; readonly signal: () => AbortSignal };
 
-const askerOf = ({ identity, signal }: Called) => ({ tokenId: identity.token_id, signal: signal() });
+const askerOf = ({ identity, signal }: Called): Asker => ({ tokenId: identity.token_id, signal: signal() });
 
 const limitText = 'must be an integer from 1 to 1000';
 
@@ -48,6 +49,28 @@ const valuesQuery = z.strictObject({
     .default(100),
 });
 
+type Search<B extends z.ZodType> = {
+  readonly path: string;
+  readonly summary: string;
+  readonly body: B;
+  readonly answer: z.ZodType;
+  readonly run: (asker: Asker, asked: z.output<B>) => Promise<unknown>;
+};
+
+/** A search in the items of applications: an unknown application is refused. */
+const search = <B extends z.ZodType<Owners>>(
+  role: Endpoint['role'],
+  { run, ...described }: Search<B>,
+): Endpoint =>
+  endpoint({
+    ...described,
+    ...{ method: 'POST', tag, role, isQuery: true },
+    run: async (call) => {
+      await refuseUnknownOwner(call.records, call.body);
+      return { body: await run(askerOf(call), call.body) };
+    },
+  });
+
 const ofPoints = ({ explore }: ApiDeps, role: Endpoint['role']): Endpoint[] => [
   endpoint({
     method: 'POST',
@@ -57,8 +80,6 @@ const ofPoints = ({ explore }: ApiDeps, role: Endpoint['role']): Endpoint[] => [
       'Series of stored metrics, at most 20 of 600 buckets, or the last 50 rows; by default of the last hour',
     role,
     isQuery: true,
-    params: none,
-    query: none,
     body: pointsRequest,
     answer: pointsAnswer,
     run: async (call) => ({ body: await explore.points(askerOf(call), call.body) }),
@@ -70,9 +91,7 @@ const ofPoints = ({ explore }: ApiDeps, role: Endpoint['role']): Endpoint[] => [
     summary: 'Values of a dimension, those with most rows first; by default of the last hour',
     role,
     isQuery: true,
-    params: none,
     query: valuesQuery,
-    body: none,
     answer: valuesAnswer,
     run: async (call) => ({ body: await explore.values(askerOf(call), call.query) }),
   }),
@@ -92,22 +111,13 @@ const traceParams = z.strictObject({
 });
 
 const ofTraces = ({ explore }: ApiDeps, role: Endpoint['role']): Endpoint[] => [
-  endpoint({
-    method: 'POST',
+  search(role, {
     path: '/api/v1/query/traces',
-    tag,
     summary:
       'Traces with a span that fulfils all conditions together, the newest such span first; by default of the last hour',
-    role,
-    isQuery: true,
-    params: none,
-    query: none,
     body: tracesRequest,
     answer: tracesAnswer,
-    run: async (call) => {
-      await refuseUnknownOwner(call.records, call.body);
-      return { body: await explore.traces(askerOf(call), call.body) };
-    },
+    run: explore.traces,
   }),
   endpoint({
     method: 'GET',
@@ -117,9 +127,7 @@ const ofTraces = ({ explore }: ApiDeps, role: Endpoint['role']): Endpoint[] => [
       'Services and the names of their spans, those with most spans first; by default of the last hour',
     role,
     isQuery: true,
-    params: none,
     query: z.strictObject({ app_id: ownerQuery.app_id, ...timeQuery, wide: wideQuery }),
-    body: none,
     answer: servicesAnswer,
     run: async (call) => {
       await refuseUnknownOwner(call.records, call.query);
@@ -134,86 +142,42 @@ const ofTraces = ({ explore }: ApiDeps, role: Endpoint['role']): Endpoint[] => [
     role,
     isQuery: true,
     params: traceParams,
-    query: none,
-    body: none,
     answer: traceAnswer,
     run: async (call) => ({ body: await explore.trace(askerOf(call), call.params.id) }),
   }),
 ];
 
-const ofLogs = ({ explore }: ApiDeps, role: Endpoint['role']): Endpoint[] => [
-  endpoint({
-    method: 'POST',
-    path: '/api/v1/query/logs',
-    tag,
-    summary: 'Log records that fulfil all conditions, the newest first; by default of the last hour',
-    role,
-    isQuery: true,
-    params: none,
-    query: none,
-    body: logsRequest,
-    answer: logsAnswer,
-    run: async (call) => {
-      await refuseUnknownOwner(call.records, call.body);
-      return { body: await explore.logs(askerOf(call), call.body) };
-    },
-  }),
-];
-
-const ofRed = ({ explore }: ApiDeps, role: Endpoint['role']): Endpoint[] => [
-  endpoint({
-    method: 'POST',
+const ofOthers = ({ explore }: ApiDeps, role: Endpoint['role']): Endpoint[] => [
+  search(role, {
     path: '/api/v1/query/red',
-    tag,
     summary:
       'Requests, errors and durations of services or operations, computed from spans; by default of the last hour',
-    role,
-    isQuery: true,
-    params: none,
-    query: none,
     body: redRequest,
     answer: redAnswer,
-    run: async (call) => {
-      await refuseUnknownOwner(call.records, call.body);
-      return { body: await explore.red(askerOf(call), call.body) };
-    },
+    run: explore.red,
   }),
-];
-
-const ofMetrics = ({ explore }: ApiDeps, role: Endpoint['role']): Endpoint[] => [
-  endpoint({
-    method: 'POST',
+  search(role, {
+    path: '/api/v1/query/logs',
+    summary: 'Log records that fulfil all conditions, the newest first; by default of the last hour',
+    body: logsRequest,
+    answer: logsAnswer,
+    run: explore.logs,
+  }),
+  search(role, {
     path: '/api/v1/query/metrics',
-    tag,
     summary:
       'Metrics of OpenTelemetry with the number of their series, those with most first; by default of the last hour',
-    role,
-    isQuery: true,
-    params: none,
-    query: none,
     body: metricsRequest,
     answer: metricsAnswer,
-    run: async (call) => {
-      await refuseUnknownOwner(call.records, call.body);
-      return { body: await explore.metrics(askerOf(call), call.body) };
-    },
+    run: explore.metrics,
   }),
-  endpoint({
-    method: 'POST',
+  search(role, {
     path: '/api/v1/query/metrics/last',
-    tag,
     summary:
       'The last value of each series of a gauge or a sum, the latest first; by default of the last hour',
-    role,
-    isQuery: true,
-    params: none,
-    query: none,
     body: lastValuesRequest,
     answer: lastValuesAnswer,
-    run: async (call) => {
-      await refuseUnknownOwner(call.records, call.body);
-      return { body: await explore.lastValues(askerOf(call), call.body) };
-    },
+    run: explore.lastValues,
   }),
 ];
 
@@ -223,7 +187,7 @@ const switchedOff = (): Promise<never> =>
 /** Queries of stored points, spans, log records and data points (docs/explore.md). */
 export const exploreEndpoints = (deps: ApiDeps): Endpoint[] => {
   const { role } = deps.explore;
-  const endpoints = [ofPoints, ofTraces, ofRed, ofLogs, ofMetrics].flatMap((of) =>
+  const endpoints = [ofPoints, ofTraces, ofOthers].flatMap((of) =>
     of(deps, role === 'off' ? 'viewer' : role),
   );
   return role === 'off' ? endpoints.map((each) => ({ ...each, prepare: switchedOff })) : endpoints;

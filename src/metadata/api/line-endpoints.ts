@@ -4,7 +4,7 @@ import { parseTopics } from '../pulse/live-topics.ts';
 import type { PulseReads } from '../pulse/open-pulse.ts';
 import { lineShape, processWithSeries } from '../pulse/shapes.ts';
 import type { ApiDeps } from './deps.ts';
-import { type Endpoint, endpoint, none } from './endpoint.ts';
+import { type Endpoint, endpoint } from './endpoint.ts';
 
 const tag = 'Line';
 
@@ -18,9 +18,6 @@ export const lineEndpoints = ({ pulse }: Pick<ApiDeps, 'pulse'>): Endpoint[] => 
       'The line with its rates, streams, stores, processes, troubles and the account of the last hour. /api/v1/live?topics=line,' +
       'drops:<data_id>,drops:app:<app_id>,dead_letters streams it each second as server-sent events, without an end',
     role: 'viewer',
-    params: none,
-    query: none,
-    body: none,
     answer: lineShape,
     run: async () => ({ body: await pulse.line() }),
   }),
@@ -30,9 +27,6 @@ export const lineEndpoints = ({ pulse }: Pick<ApiDeps, 'pulse'>): Endpoint[] => 
     tag,
     summary: 'Every process that sent a pulse in the last two minutes, with its rates of each second',
     role: 'viewer',
-    params: none,
-    query: none,
-    body: none,
     answer: z.strictObject({ items: z.array(processWithSeries) }),
     run: async () => ({ body: { items: pulse.processes() } }),
   }),

@@ -10,7 +10,7 @@ import { createCustomTimeSeries } from '../reports/creation.ts';
 import { createDataSource, createGroup, createResultTable } from '../reports/operations.ts';
 import { createdDataSource, createdReport, resultTable, timeSeriesGroup } from './contract.ts';
 import type { ApiDeps } from './deps.ts';
-import { type Endpoint, endpoint, none } from './endpoint.ts';
+import { type Endpoint, endpoint } from './endpoint.ts';
 
 type Operation<B extends z.ZodType<object>> = {
   readonly name: string;
@@ -29,8 +29,6 @@ const operation = <B extends z.ZodType<object>>({ name, kind, run, ...rest }: Op
     path: `/operations/${name}`,
     tag: 'Operations',
     role: 'editor',
-    params: none,
-    query: none,
     audit: () => ({ action: `${kind}.create`, kind, id: undefined }),
     run: async ({ body, author, records }) => ({ body: await run(records, { ...body, operator: author }) }),
   });

@@ -12,7 +12,7 @@ import type { Records } from '../records/store.ts';
 import { accountSchema, shownAccount } from './account-shapes.ts';
 import { pageOf } from './contract.ts';
 import type { ApiDeps } from './deps.ts';
-import { type Endpoint, endpoint, none } from './endpoint.ts';
+import { type Endpoint, endpoint } from './endpoint.ts';
 import { keptAccounts, outcomeBucket, outcomesCsv, shownBuckets } from './outcome-shapes.ts';
 import { reasonFilter } from './reason-filter.ts';
 
@@ -87,7 +87,7 @@ const drop = z
   })
   .meta({ id: 'Drop' });
 
-type Owners = { readonly data_id?: number | undefined; readonly app_id?: number | undefined };
+export type Owners = { readonly data_id?: number | undefined; readonly app_id?: number | undefined };
 
 /** Throws the permanent Fault `invalid_value` where both are given. */
 export const ownerOf = ({ data_id: dataId, app_id: appId }: Owners) => {
@@ -182,9 +182,7 @@ const balances = ({ outcomes, account }: ApiDeps): Endpoint =>
     summary: 'Outcomes of acknowledged items; by default of the last hour',
     role: 'viewer',
     namesRecord: true,
-    params: none,
     query: outcomesQuery,
-    body: none,
     hasCsv: true,
     answer: balancesAnswer,
     run: async ({ query, records }) => {
@@ -242,9 +240,7 @@ const drops = ({ outcomes }: ApiDeps): Endpoint =>
       'Samples of dropped items and refused requests, newest first. /api/v1/drops/live streams them without an end: ' +
       'newline-delimited JSON, filtered by data_id, app_id and reason',
     role: 'viewer',
-    params: none,
     query: z.strictObject({ ...pageQuery, ...ownerQuery, ...timeQuery, reason: reasonFilter }),
-    body: none,
     answer: pageOf(drop),
     run: async ({ query }) => {
       const { since, until, limit, cursor } = query;

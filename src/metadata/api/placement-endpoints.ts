@@ -8,7 +8,7 @@ import { dataIdOfTableId } from '../records/values.ts';
 import { knownInstanceOf } from '../tables/placement.ts';
 import { pageOf } from './contract.ts';
 import type { ApiDeps } from './deps.ts';
-import { type Endpoint, endpoint, none } from './endpoint.ts';
+import { type Endpoint, endpoint } from './endpoint.ts';
 
 const idOf = ({ table_id }: ResultTable): number => dataIdOfTableId(table_id) ?? 0;
 
@@ -28,9 +28,7 @@ export const placementEndpoints = ({ placing }: ApiDeps): Endpoint[] => [
     tag: 'Placements',
     summary: 'Lists the QuestDB instance of each table, by ascending data id',
     role: 'viewer',
-    params: none,
     query: recordQuerySchema({ mon_data_id: 'integer', table_id: 'text', questdb: 'text' }),
-    body: none,
     answer: pageOf(placementSchema.strict().meta({ id: 'Placement' })),
     run: async ({ query, records }) => {
       refuseUnknownInstance(Reflect.get(query, 'questdb'), placing.names, records);

@@ -11,7 +11,7 @@ import {
 } from '../reports/policies.ts';
 import { policy } from './contract.ts';
 import type { ApiDeps } from './deps.ts';
-import { type Answer, type Endpoint, endpoint, none } from './endpoint.ts';
+import { type Answer, type Endpoint, endpoint } from './endpoint.ts';
 import { idParams } from './params.ts';
 
 type Policies<B extends z.ZodType> = {
@@ -43,8 +43,6 @@ const policyEndpoints = <B extends z.ZodType>({ path, kind, body, show, set }: P
     hasEtag: true,
     role: 'viewer',
     params: idParams,
-    query: none,
-    body: none,
     answer: policy,
     run: async ({ params, records }) => shown(await show(records, params.id)),
   }),
@@ -55,7 +53,6 @@ const policyEndpoints = <B extends z.ZodType>({ path, kind, body, show, set }: P
     summary: 'Changes a policy (JSON merge patch): "off" = no limit, null = the value of the pipeline file',
     role: 'editor',
     params: idParams,
-    query: none,
     body,
     answer: policy,
     revisionOf: async ({ id }, records) => (await show(records, id)).revision,

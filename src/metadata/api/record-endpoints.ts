@@ -18,7 +18,7 @@ import { bizOfDataSource } from '../records/values.ts';
 import { patchDataSource, patchGroup, patchResultTable } from '../reports/changes.ts';
 import { deleteGroup, deleteTable, purgeDataSource, setRecordEnabled } from '../reports/life-cycle.ts';
 import { column, dataSource, pageOf, resultTable, timeSeriesGroup } from './contract.ts';
-import { type Answer, type Endpoint, endpoint, none } from './endpoint.ts';
+import { type Answer, type Endpoint, endpoint } from './endpoint.ts';
 import { dataIdOfGroup, dataIdOfTable, idParams, tableIdParams, versioned } from './params.ts';
 
 const shown = <T extends object>({ value, revision }: Versioned<T>): Answer => ({
@@ -49,9 +49,7 @@ const readEndpoints = <T extends object, P extends z.ZodType>(kind: Kind<T, P>):
     tag: kind.tag,
     summary: `Lists ${kind.tag.toLowerCase()} by ascending data id`,
     role: 'viewer',
-    params: none,
     query: recordQuerySchema({ ...kind.filters, has_report: 'flag' }),
-    body: none,
     answer: pageOf(kind.answer),
     run: async ({ query, records }) => ({
       body: listRecords(kind.setOf(records), query, {
@@ -69,8 +67,6 @@ const readEndpoints = <T extends object, P extends z.ZodType>(kind: Kind<T, P>):
     hasEtag: true,
     role: 'viewer',
     params: kind.params,
-    query: none,
-    body: none,
     answer: kind.answer,
     run: async ({ params, records }) =>
       shown(await versioned(kind.setOf(records), await kind.dataIdOf(records, params))),
@@ -108,7 +104,6 @@ const changing = <T extends object, P extends z.ZodType, B extends z.ZodType>({
     tag: kind.tag,
     role: role ?? 'editor',
     params: kind.params,
-    query: none,
     answer: kind.answer,
     revisionOf: async (params, records) =>
       (await versioned(kind.setOf(records), await kind.dataIdOf(records, params))).revision,
@@ -253,8 +248,6 @@ const groupEndpoints = (): Endpoint[] => [
     summary: 'Lists received metrics and dimensions, with their columns',
     role: 'viewer',
     params: idParams,
-    query: none,
-    body: none,
     answer: pageOf(column),
     run: async ({ params, records }) => ({
       body: { items: await columnsOf(records, params.id), next_cursor: null },

@@ -6,7 +6,7 @@ import { refreshRunSchema } from '../refresh/runs.ts';
 import { type SubscriptionView, subscriptionSchema } from '../refresh/subscriptions.ts';
 import { pageOf } from './contract.ts';
 import type { ApiDeps } from './deps.ts';
-import { type Endpoint, endpoint, none } from './endpoint.ts';
+import { type Endpoint, endpoint } from './endpoint.ts';
 import { idParams } from './params.ts';
 
 const tag = 'Refresh job';
@@ -27,8 +27,6 @@ export const refreshEndpoints = ({ refresh }: ApiDeps): Endpoint[] => [
     tag: 'Operations',
     summary: 'Runs the refresh job, or waits for the current run, and returns its record',
     role: 'editor',
-    params: none,
-    query: none,
     body: actionRequestSchema,
     answer: runSchema,
     audit: () => ({ action: 'refresh.run', kind: 'refresh_run', id: undefined }),
@@ -44,9 +42,7 @@ export const refreshEndpoints = ({ refresh }: ApiDeps): Endpoint[] => [
     tag,
     summary: 'Lists the last hundred runs, newest first',
     role: 'viewer',
-    params: none,
     query: listQuerySchema({}),
-    body: none,
     answer: pageOf(runSchema),
     run: async ({ query }) => {
       // Pages go by ascending ids: negative ones put the newest first.
@@ -66,8 +62,6 @@ export const refreshEndpoints = ({ refresh }: ApiDeps): Endpoint[] => [
     summary: 'Shows a run',
     role: 'viewer',
     params: idParams,
-    query: none,
-    body: none,
     answer: runSchema,
     run: async ({ params }) => ({
       body: found(await refresh.runs.get(params.id), `refresh run ${params.id}`),
@@ -79,9 +73,7 @@ export const refreshEndpoints = ({ refresh }: ApiDeps): Endpoint[] => [
     tag,
     summary: 'Lists the subscriptions of node management by ascending data id, without their tokens',
     role: 'viewer',
-    params: none,
     query: listQuerySchema({ mon_biz_id: 'integer', mon_data_id: 'integer' }),
-    body: none,
     answer: pageOf(viewSchema),
     run: async ({ query }) => {
       const isWanted = (view: SubscriptionView): boolean =>
@@ -105,8 +97,6 @@ export const refreshEndpoints = ({ refresh }: ApiDeps): Endpoint[] => [
     summary: 'Shows the subscription of a data id, its token masked',
     role: 'viewer',
     params: idParams,
-    query: none,
-    body: none,
     answer: viewSchema,
     run: async ({ params }) => ({
       body: found(await refresh.subscriptions.get(params.id), `subscription of data id ${params.id}`),

@@ -13,7 +13,7 @@ import {
   setReportEnabled,
 } from '../reports/life-cycle.ts';
 import { customReport, pageOf, reportRecords } from './contract.ts';
-import { type Answer, type AuditTarget, type Endpoint, endpoint, none } from './endpoint.ts';
+import { type Answer, type AuditTarget, type Endpoint, endpoint } from './endpoint.ts';
 import { idParams, versioned } from './params.ts';
 
 /** By custom_report_id. */
@@ -44,7 +44,7 @@ const audit =
 const revisionOf = async ({ id }: { id: number }, records: Records): Promise<number> =>
   (await versioned(records.reports, id)).revision;
 
-const common = { tag, params: idParams, query: none, revisionOf, answer: reportRecords } as const;
+const common = { tag, params: idParams, revisionOf, answer: reportRecords } as const;
 
 const switchTo = (isEnabled: boolean): Endpoint => {
   const verb = isEnabled ? 'enable' : 'disable';
@@ -70,7 +70,6 @@ export const reportEndpoints = (): Endpoint[] => [
     tag,
     summary: 'Lists reports by ascending id',
     role: 'viewer',
-    params: none,
     query: recordQuerySchema({
       mon_biz_id: 'integer',
       mon_data_id: 'integer',
@@ -82,7 +81,6 @@ export const reportEndpoints = (): Endpoint[] => [
       is_platform: 'flag',
       is_split_measurement: 'flag',
     }),
-    body: none,
     answer: pageOf(customReport),
     run: async ({ query, records }) => ({
       body: listRecords(records.reports, query, {
@@ -99,8 +97,6 @@ export const reportEndpoints = (): Endpoint[] => [
     hasEtag: true,
     role: 'viewer',
     params: idParams,
-    query: none,
-    body: none,
     answer: customReport,
     run: async ({ params, records }) => {
       const { value, revision } = await versioned(records.reports, params.id);
@@ -115,8 +111,6 @@ export const reportEndpoints = (): Endpoint[] => [
     hasEtag: true,
     role: 'viewer',
     params: idParams,
-    query: none,
-    body: none,
     answer: reportRecords,
     run: async ({ params, records }) => shown(await readReport(records, params.id)),
   }),

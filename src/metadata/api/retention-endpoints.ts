@@ -7,7 +7,7 @@ import { readTableFigures } from '../../stores/questdb/table-figures.ts';
 import type { Records } from '../records/store.ts';
 import { knownInstanceOf, unknownInstance } from '../tables/placement.ts';
 import type { ApiDeps } from './deps.ts';
-import { type Endpoint, endpoint, none } from './endpoint.ts';
+import { type Endpoint, endpoint } from './endpoint.ts';
 import { idParams, versioned } from './params.ts';
 
 const count = z.int();
@@ -143,7 +143,6 @@ const common = {
   role: 'viewer',
   params: idParams,
   query,
-  body: none,
   answer,
 } as const;
 

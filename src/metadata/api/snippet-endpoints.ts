@@ -4,7 +4,7 @@ import { isOfApplications, pipelines } from '../../model/signals.ts';
 import { actionRequestSchema } from '../records/requests.ts';
 import type { Records } from '../records/store.ts';
 import type { ApiDeps } from './deps.ts';
-import { type Endpoint, endpoint, none } from './endpoint.ts';
+import { type Endpoint, endpoint } from './endpoint.ts';
 import { ownerOf, ownerQuery, refuseUnknownOwner } from './outcome-endpoints.ts';
 import { idParams, versioned } from './params.ts';
 
@@ -60,9 +60,7 @@ const shownEndpoint = (deps: ApiDeps): Endpoint =>
       'Shows what a producer runs to send its first item, with addresses and id, and <token> for the token',
     role: 'viewer',
     namesRecord: true,
-    params: none,
     query: z.strictObject(ownerQuery),
-    body: none,
     answer,
     run: async ({ query, records, host }) => {
       const owner = ownerOf(query);
@@ -87,7 +85,6 @@ const revealedEndpoint = (deps: ApiDeps, { path, tag, kind, ...owner }: Revealin
     summary: 'Shows the same snippets with the token; the audit log records it like reveal-token',
     role: 'editor',
     params: idParams,
-    query: none,
     body: actionRequestSchema,
     answer,
     audit: ({ id }) => ({ action: `${kind}.reveal_token`, kind, id: String(id) }),

@@ -12,7 +12,7 @@ import type { Records } from '../records/store.ts';
 import { showSourcePolicy } from '../reports/policies.ts';
 import { knownInstanceOf, unknownInstance } from '../tables/placement.ts';
 import type { ApiDeps } from './deps.ts';
-import { type Endpoint, endpoint, none } from './endpoint.ts';
+import { type Endpoint, endpoint } from './endpoint.ts';
 import { idParams, versioned } from './params.ts';
 
 const count = z.int();
@@ -77,8 +77,6 @@ const tableEndpoint = (deps: ApiDeps): Endpoint =>
       'Shows the table of a data source in QuestDB: rows, bytes, days, lag, and whether it is suspended',
     role: 'viewer',
     params: idParams,
-    query: none,
-    body: none,
     answer: tableAnswer,
     run: async ({ params, records }) => {
       const { sql, policy, ...table } = await tableOf(deps, records, params.id);
@@ -152,8 +150,6 @@ const cardinalityEndpoint = (deps: ApiDeps): Endpoint =>
       'Counts the distinct values of each dimension, today and the day before, and the columns against their limits. A count takes 8 seconds at most',
     role: 'viewer',
     params: idParams,
-    query: none,
-    body: none,
     answer: cardinalityAnswer,
     run: async ({ params, records }) => {
       const { table_id, layout, sql, policy } = await tableOf(deps, records, params.id);
@@ -288,9 +284,6 @@ const storesEndpoint = ({ inspected, outcomes }: ApiDeps): Endpoint =>
     summary:
       'Shows the QuestDB instances with their suspended tables, and parts, merges and disks of ClickHouse',
     role: 'viewer',
-    params: none,
-    query: none,
-    body: none,
     answer: storesAnswer,
     run: async () => {
       // One store that is away does not hide the others.

@@ -9,7 +9,7 @@ import { adminTokenSchema } from '../tokens/admin-tokens.ts';
 import { adminRoles } from '../tokens/roles.ts';
 import { pageOf } from './contract.ts';
 import type { ApiDeps } from './deps.ts';
-import { type Endpoint, endpoint, none } from './endpoint.ts';
+import { type Endpoint, endpoint } from './endpoint.ts';
 import { idParams } from './params.ts';
 
 const adminToken = adminTokenSchema.meta({ id: 'AdminToken' });
@@ -44,14 +44,12 @@ const auditEndpoints = ({ audit }: ApiDeps): Endpoint[] => [
     tag: 'Audit',
     summary: 'Lists changes with their actors, newest first; a short page may have a cursor, too',
     role: 'viewer',
-    params: none,
     query: z.strictObject({
       ...pageQuery,
       ...auditFilters,
       target_id: z.string().max(256).optional(),
       actor: z.string().max(64).optional(),
     }),
-    body: none,
     answer: pageOf(auditEntry),
     run: async ({ query }) => ({ body: await audit.list(query) }),
   }),
@@ -62,8 +60,6 @@ const auditEndpoints = ({ audit }: ApiDeps): Endpoint[] => [
     summary: 'Shows one entry of the audit log',
     role: 'viewer',
     params: auditIdParams,
-    query: none,
-    body: none,
     answer: auditEntry,
     run: async ({ params }) => {
       const entry = await audit.get(params.id);
@@ -80,9 +76,7 @@ const readAdminTokens = ({ adminTokens }: ApiDeps): Endpoint[] => [
     tag: 'Admin tokens',
     summary: 'Lists the tokens of this API, without their values',
     role: 'admin',
-    params: none,
     query: listQuerySchema({}),
-    body: none,
     answer: pageOf(adminToken),
     run: async ({ query }) => {
       const tokens = await adminTokens.list();
@@ -101,8 +95,6 @@ const readAdminTokens = ({ adminTokens }: ApiDeps): Endpoint[] => [
     summary: 'Shows a token of this API, without its value',
     role: 'admin',
     params: idParams,
-    query: none,
-    body: none,
     answer: adminToken,
     run: async ({ params }) => ({ body: await adminTokens.get(params.id) }),
   }),
@@ -116,8 +108,6 @@ const changeAdminTokens = ({ adminTokens }: ApiDeps): Endpoint[] => [
     summary: 'Issues a token of this API, shown only once; a node token only polls subscriptions',
     role: 'admin',
     needsProof: true,
-    params: none,
-    query: none,
     body: adminTokenRequestSchema,
     answer: z.strictObject({ admin_token: adminToken, token: issuedToken }),
     audit: () => ({ action: 'admin_token.create', kind: 'admin_token', id: undefined }),
@@ -135,7 +125,6 @@ const changeAdminTokens = ({ adminTokens }: ApiDeps): Endpoint[] => [
     role: 'admin',
     needsProof: true,
     params: idParams,
-    query: none,
     body: actionRequestSchema,
     answer: adminToken,
     audit: ({ id }) => ({ action: 'admin_token.revoke', kind: 'admin_token', id: String(id) }),

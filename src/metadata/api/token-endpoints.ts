@@ -5,7 +5,7 @@ import { actionRequestSchema, rotationRequestSchema } from '../records/requests.
 import type { RecordSet, Records } from '../records/store.ts';
 import { rotateApplicationToken, rotateDataSourceToken } from '../reports/rotation.ts';
 import { revealedToken, rotatedToken } from './contract.ts';
-import { type Endpoint, endpoint, none } from './endpoint.ts';
+import { type Endpoint, endpoint } from './endpoint.ts';
 import { idParams, versioned } from './params.ts';
 
 type Tokened = {
@@ -29,7 +29,6 @@ const tokenEndpoints = ({ path, tag, kind, recordId, setOf, previousOf, rotate }
     role: 'editor',
     needsProof: true,
     params: idParams,
-    query: none,
     body: rotationRequestSchema,
     answer: rotatedToken,
     revisionOf: async ({ id }, records) =>
@@ -54,7 +53,6 @@ const tokenEndpoints = ({ path, tag, kind, recordId, setOf, previousOf, rotate }
     role: 'editor',
     needsProof: true,
     params: idParams,
-    query: none,
     body: actionRequestSchema,
     answer: revealedToken,
     audit: ({ id }) => ({ action: `${kind}.reveal_token`, kind, id: String(id) }),

@@ -115,5 +115,3 @@ export type DataPointReason =
   | Extract<SpanReason, (typeof sharedReasons)[number]>;
 /** Why an item of an application was rejected. */
 export type ItemReason = SpanReason | RecordReason | DataPointReason;
-/** Why an event or a link of a kept span was dropped. */
-export type SpanPartReason = 'event_time_invalid' | 'link_id_invalid';
