@@ -172,6 +172,14 @@ describe('usage', () => {
     }
     const plain = await fetch(`${url}&format=json`, { headers: { ...authorization, Accept: 'text/csv' } });
     expect(plain.headers.get('content-type')).toBe('application/json');
+    const ofSenders = {
+      silent: 'mon_biz_id,data_id,app_id,last_seen,last_sender,last_sdk',
+      failing: 'pipeline,sender,sdk,reason,data_id,app_id,hours,samples,first_seen,last_seen',
+    };
+    for (const [list, columns] of Object.entries(ofSenders)) {
+      const answer = await fetch(url.replace(/\?.*/, `/${list}?format=csv`), { headers: authorization });
+      expect((await answer.text()).split('\r\n')[0]).toBe(columns);
+    }
   });
 
   it('is printed by tidemark usage', async () => {

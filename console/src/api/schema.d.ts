@@ -6783,7 +6783,9 @@ export interface operations {
     };
     get_usage_silent: {
         parameters: {
-            query?: never;
+            query?: {
+                format?: "json" | "csv";
+            };
             header?: never;
             path?: never;
             cookie?: never;
@@ -6799,6 +6801,7 @@ export interface operations {
                     "application/json": {
                         items: components["schemas"]["SilentOwner"][];
                     };
+                    "text/csv": string;
                 };
             };
             401: components["responses"]["Problem401"];
@@ -6816,6 +6819,7 @@ export interface operations {
                 until?: number;
                 /** @description In at least this many different hours; default 6 */
                 hours?: number;
+                format?: "json" | "csv";
             };
             header?: never;
             path?: never;
@@ -6834,6 +6838,7 @@ export interface operations {
                         until: number;
                         items: components["schemas"]["FailingSender"][];
                     };
+                    "text/csv": string;
                 };
             };
             401: components["responses"]["Problem401"];

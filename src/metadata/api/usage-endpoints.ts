@@ -16,7 +16,7 @@ import { systemQuery } from '../records/listing.ts';
 import type { Records } from '../records/store.ts';
 import { bizOfOwner, ownersOfBiz, silentProducers } from '../usage.ts';
 import type { ApiDeps } from './deps.ts';
-import { type Endpoint, endpoint, none } from './endpoint.ts';
+import { type Endpoint, endpoint } from './endpoint.ts';
 import {
   number,
   ownerOf,
@@ -226,9 +226,7 @@ const usage = ({ outcomes }: ApiDeps): Endpoint =>
     summary: 'Usage of the receivers in a period; by default of the last day',
     role: 'viewer',
     namesRecord: true,
-    params: none,
     query: usageQuery,
-    body: none,
     hasCsv: true,
     answer: z.strictObject({ since: count, until: count, items: z.array(usageRow) }),
     run: async ({ query, records }) => {
@@ -267,9 +265,8 @@ const silent = ({ outcomes }: ApiDeps): Endpoint =>
     summary:
       'Enabled data ids and applications that were seen on seven days in a row, and then not for a day or more',
     role: 'viewer',
-    params: none,
-    query: none,
-    body: none,
+    query: z.strictObject({ format: formatQuery }),
+    hasCsv: true,
     answer: z.strictObject({ items: z.array(silentOwner) }),
     run: async ({ records }) => {
       const found = await silentProducers(outcomes.clickhouse, records, Math.floor(outcomes.now() / 1000));
@@ -281,7 +278,7 @@ const silent = ({ outcomes }: ApiDeps): Endpoint =>
         last_sender: owner.sender,
         last_sdk: owner.sdk,
       }));
-      return { body: { items } };
+      return { body: { items }, csv: () => csvOf(silentOwner.keyof().options, items) };
     },
   });
 
@@ -319,12 +316,12 @@ const failing = ({ outcomes }: ApiDeps): Endpoint =>
     tag,
     summary: 'Senders whose requests failed authorisation in several hours; by default of the last week',
     role: 'viewer',
-    params: none,
     query: z.strictObject({
       ...timeQuery,
       hours: number(/^[1-9]\d{0,2}$/, hoursText, 720, 'In at least this many different hours; default 6', 6),
+      format: formatQuery,
     }),
-    body: none,
+    hasCsv: true,
     answer: z.strictObject({ since: count, until: count, items: z.array(failingSender) }),
     run: async ({ query }) => {
       const { since, until } = periodOf(query, outcomes.now(), 7 * daySeconds);
@@ -333,7 +330,8 @@ const failing = ({ outcomes }: ApiDeps): Endpoint =>
         until,
         hoursMin: query.hours ?? 6,
       });
-      return { body: { since, until, items: found.map(shownFailing) } };
+      const items = found.map(shownFailing);
+      return { body: { since, until, items }, csv: () => csvOf(failingSender.keyof().options, items) };
     },
   });
 
