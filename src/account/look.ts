@@ -21,6 +21,7 @@ import { createDueMinutes, windowSeconds } from './due-minutes.ts';
 import { explainLosses, type LossEvidence, mergeEqual, ownerText } from './explain-losses.ts';
 import { type FoundDifferences, openFoundDifferences } from './found.ts';
 import { createLettersLook, type LettersLook } from './letters-look.ts';
+import { minuteKey } from './listed-minutes.ts';
 import { createLookAside, type LookAside } from './look-aside.ts';
 import { type MissingRecords, readMissingRecords } from './missing-records.ts';
 import { sumOrphans } from './orphan-sums.ts';
@@ -86,7 +87,7 @@ class Looks {
   private found: FoundDifferences | undefined;
   /** By stream: losses whose senders were answered 2xx. */
   private readonly told = new Map<string, readonly Difference[]>();
-  /** By stream and minute: items of owners whose rows the store has without a record. */
+  /** By stream and minute, of those with something unrecorded: items of owners whose rows the store has without a record. */
   private readonly byStore = new Map<string, ReadonlyMap<string, number>>();
   private readonly storeLook: LookAside;
   /** Whether messages of a stream wait and none was settled since the look before. */
@@ -180,21 +181,17 @@ class Looks {
     const findings = await this.storeLook.take();
     this.isStoreSearched = this.storeLook.isRunning || findings?.hasNewlyWritten === true;
     this.storesWaitedMs += performance.now() - startedAt;
-    const byStore = [...this.byStore.values()];
     if (findings === undefined) {
       if (this.ofStores.length > 0)
-        await addStoreFindings(found, { differences: this.ofStores, compared: [] }, byStore);
+        await addStoreFindings(found, { differences: this.ofStores, compared: [] }, this.byStore);
       return;
     }
     const { compared, isLeftOut } = findings;
     this.ofStores = mergeFindings(this.ofStores, findings).filter(
       ({ pipeline, dataId, appId }) => !isLeftOut(pipeline, dataId || appId),
     );
-    await addStoreFindings(found, { differences: this.ofStores, compared }, byStore, isLeftOut);
-    await found.replace(
-      ({ kind }) => kind === 'orphan',
-      sumOrphans(await this.deps.findOrphans(), Date.now()),
-    );
+    await addStoreFindings(found, { differences: this.ofStores, compared }, this.byStore, isLeftOut);
+    await found.replace(({ kind }) => kind === 'orphan', sumOrphans(await this.deps.findOrphans()));
   }
 
   /**
@@ -269,14 +266,16 @@ class Looks {
     const compared = { heads, minutes, pending, lost, stuck, redrives };
     const inGaps = await this.uncounted.find(stream, queue, compared);
     const changedAt = new Set(inGaps.map(({ minute }) => minute));
-    for (const minute of minutes) this.byStore.delete(`${stream} ${minute}`);
+    for (const minute of minutes) this.byStore.delete(minuteKey(stream, minute));
     const withoutRecord = await this.missingRecords(stream, minutes, outlines);
     const explained = await explainLosses(differences, {
       recorded: await this.recordsBeyond(stream, differences, books.settled, withoutRecord),
       unrecordedRows: (owner) => this.rowsBeyond(owner),
       withoutRecord: withoutRecord.map((each) => ({ ...each, kind: 'unrecorded', stream })),
     });
-    for (const [minute, owners] of explained.byMinute) this.byStore.set(`${stream} ${minute}`, owners);
+    for (const { kind, minute } of explained.differences)
+      if (kind === 'unrecorded') this.byStore.set(minuteKey(stream, minute), new Map());
+    for (const [minute, owners] of explained.byMinute) this.byStore.set(minuteKey(stream, minute), owners);
     await found.replace(
       comparedIn({ stream, minutes: due.difference(unjudged), gapMinutes: changedAt }),
       mergeEqual([...explained.differences, ...told, ...inGaps.filter(({ messages }) => messages > 0)]),

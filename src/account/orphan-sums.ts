@@ -1,11 +1,11 @@
 import type { Orphan } from '../dead-letters/orphans.ts';
 import { type Difference, pipelineOf, streamOfStore } from './difference.ts';
 
-const dayMs = 86_400_000;
-
-/** Orphaned dead letters by owner: a difference of the present day, because a letter that nobody counts belongs to no minute. */
-export const sumOrphans = (orphans: readonly Orphan[], nowMs: number): Difference[] => {
-  const minute = (Math.floor(nowMs / dayMs) * dayMs) / 1000;
+/**
+ * Orphaned dead letters by owner. A letter that no record counts belongs to no minute of the books: they stand in that of the oldest one,
+ * so that what an operator closes stays closed.
+ */
+export const sumOrphans = (orphans: readonly Orphan[]): Difference[] => {
   const owners = Map.groupBy(
     orphans,
     ({ stream, dataId, appId }) => `${pipelineOf(stream)} ${dataId} ${appId}`,
@@ -16,6 +16,8 @@ export const sumOrphans = (orphans: readonly Orphan[], nowMs: number): Differenc
     const pipeline = pipelineOf(first.stream);
     const items = letters.reduce((sum, letter) => sum + letter.items, 0);
     const { dataId = 0, appId = 0 } = first;
+    const oldestMs = Math.min(...letters.map(({ at }) => at));
+    const minute = Math.floor(oldestMs / 60_000) * 60;
     const stream = streamOfStore(pipeline);
     return [{ kind: 'orphan', pipeline, dataId, appId, stream, minute, items, messages: letters.length }];
   });

@@ -5,6 +5,7 @@ import { dayKey, readStoreSizes, type SeenDay, seenDays } from './days-to-compar
 import { type Difference, isOfStore, streamOfStore } from './difference.ts';
 import { ownerText } from './explain-losses.ts';
 import type { FoundDifferences } from './found.ts';
+import { minuteKey } from './listed-minutes.ts';
 import type { SettledDays, SettledOwner } from './settled-days.ts';
 import { compareStores, type StoreDifference, type StoreTargets, usualPause } from './store-compare.ts';
 import { createWatchedDays } from './watched-days.ts';
@@ -164,19 +165,34 @@ export const mergeFindings = (before: readonly StoreDifference[], now: Compared)
   return [...before.filter((each) => !placesOf(each).some(isCompared)), ...now.differences];
 };
 
+/** By owner: items that the books call unrecorded, and whose rows the store has: by minutes that were compared, else as they are stored. */
+const namedByBooks = (
+  found: FoundDifferences,
+  byStore: ReadonlyMap<string, ReadonlyMap<string, number>>,
+): Map<string, number> => {
+  const named = new Map<string, number>();
+  const add = (owner: string, items: number): void => {
+    named.set(owner, items + (named.get(owner) ?? 0));
+  };
+  for (const owners of byStore.values()) for (const [owner, items] of owners) add(owner, items);
+  // A later process compares old minutes no more.
+  for (const each of found.all)
+    if (each.kind === 'unrecorded' && !isOfStore(each) && !byStore.has(minuteKey(each.stream, each.minute)))
+      add(ownerText(each), each.items);
+  return named;
+};
+
 /**
- * Adds what looks at the stores found. Rows whose missing line the books have noticed already (`byStore`) are not named twice; a day that is not
- * known for its records of earlier programs is no difference.
+ * Adds what looks at the stores found. Rows whose missing line the books have noticed already are not named twice (`byStore`: by stream and
+ * minute, those of minutes that this process compared); a day that is not known for its records of earlier programs is no difference.
  */
 export const addStoreFindings = async (
   found: FoundDifferences,
   { differences, compared }: Compared,
-  byStore: readonly ReadonlyMap<string, number>[],
+  byStore: ReadonlyMap<string, ReadonlyMap<string, number>>,
   isLeftOut: StoreFindings['isLeftOut'] = () => false,
 ): Promise<void> => {
-  const named = new Map<string, number>();
-  for (const owners of byStore)
-    for (const [owner, items] of owners) named.set(owner, items + (named.get(owner) ?? 0));
+  const named = namedByBooks(found, byStore);
   const now = differences.flatMap(({ pipeline, dataId, appId, day, kind, items }): Difference[] => {
     if (day === undefined || kind === 'not_known') return [];
     const owner = ownerText({ pipeline, dataId, appId });

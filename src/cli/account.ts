@@ -80,7 +80,8 @@ const showStores = async (options: AccountOptions): Promise<void> => {
         isOfApplications(item.pipeline) ? `application ${item.app_id}` : `data id ${item.data_id}`,
         item.pipeline,
         verdicts[`${item.adds_up}`],
-        item.why || item.differences.map(differenceText).join('; ') || nothing,
+        [...item.differences.map(differenceText), item.why].filter((text) => text !== '').join('; ') ||
+          nothing,
       ]),
     );
     printLine(

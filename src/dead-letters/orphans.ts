@@ -9,9 +9,11 @@ import { deadLetterStream, itemsOf, type Letter, messageOf, readLetter } from '.
 /** A dead letter whose items no record counts as dead-lettered. */
 export type Orphan = {
   readonly sequence: number;
-  /** Undefined for the other signal. */
+  /** When it was dead-lettered, ms since 1970. */
+  readonly at: number;
   /** The stream that it came from. */
   readonly stream: string;
+  /** Undefined for the other signal. */
   readonly dataId: number | undefined;
   readonly appId: number | undefined;
   readonly items: number;
@@ -122,7 +124,8 @@ export const createOrphans = ({ bus, readAccounts, now }: OrphansDependencies): 
             break;
           }
           const { stream, dataId, appId } = letter.header;
-          orphans.push({ sequence: letter.sequence, stream, dataId, appId, items: itemsOf(letter) });
+          const { sequence, at } = letter;
+          orphans.push({ sequence, at, stream, dataId, appId, items: itemsOf(letter) });
         }
       }
       return { orphans, next };

@@ -100,10 +100,39 @@ describe('an old difference', () => {
 });
 
 describe('what a look at the stores found', () => {
+  it('names no row again that the books of an earlier process call unrecorded, also a closed one', async () => {
+    const minute = now - (now % 60) - 60;
+    await look(8, { ...missing(8, 6), kind: 'unrecorded', minute, messages: 2 });
+    await close(8);
+    const later = await openFoundDifferences(clickhouse);
+    const findRows = async (items: number): Promise<unknown[]> => {
+      const owner = { pipeline: 'logs', dataId: 0, appId: 8 } as const;
+      const rows = {
+        ...owner,
+        day: Math.floor(now / daySeconds),
+        kind: 'unrecorded',
+        items,
+        why: '',
+      } as const;
+      await addStoreFindings(later, { differences: [rows], compared: [] }, new Map());
+      return shown(8);
+    };
+    expect(await findRows(6)).toEqual([[6, false, 'restored soon']]);
+    expect(await findRows(8)).toEqual([
+      [6, false, 'restored soon'],
+      [2, true, ''],
+    ]);
+  });
+
   it('is gone once its owner is left out', async () => {
     await look(7, missing(7, 3));
     const nothing = { differences: [], compared: [] };
-    await addStoreFindings(found, nothing, [], (pipeline, owner) => pipeline === 'logs' && owner === 7);
+    await addStoreFindings(
+      found,
+      nothing,
+      new Map(),
+      (pipeline, owner) => pipeline === 'logs' && owner === 7,
+    );
     expect(await shown(7)).toEqual([]);
     expect(await shown(3)).toHaveLength(1);
   });

@@ -354,6 +354,18 @@ describe('samples of dropped items', () => {
     });
   });
 
+  it.each([{ reason: 'row_refused' }, { data_id: 7 }, { all: true }, { limit: 1 }])(
+    'refuses to act on dead letters by sequence beside %o, which they would ignore',
+    async (beside) => {
+      const body = { sequences: [1, 2], ...beside };
+      for (const act of ['redrive', 'purge'])
+        expect(await stack.api('POST', `/api/v1/dead-letters/${act}`, body)).toMatchObject({
+          status: 422,
+          body: { field: 'sequences' },
+        });
+    },
+  );
+
   it('refuses a cursor that no list answered', async () => {
     expect(await stack.api('GET', '/api/v1/drops?cursor=abc')).toMatchObject({
       status: 422,

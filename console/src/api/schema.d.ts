@@ -7016,7 +7016,7 @@ export interface operations {
                     since?: number;
                     /** @description Dead-lettered before this time, Unix seconds */
                     until?: number;
-                    /** @description Only these */
+                    /** @description Exactly these; without a filter, `all` or a cursor */
                     sequences?: number[];
                     /** @description Required as true when no filter is given */
                     all?: boolean;
@@ -7074,7 +7074,7 @@ export interface operations {
                     since?: number;
                     /** @description Dead-lettered before this time, Unix seconds */
                     until?: number;
-                    /** @description Only these */
+                    /** @description Exactly these; without a filter, `all` or a cursor */
                     sequences?: number[];
                     /** @description Required as true when no filter is given */
                     all?: boolean;

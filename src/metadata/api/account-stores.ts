@@ -4,6 +4,7 @@ import {
   type Difference,
   differenceKey,
   type FoundDifference,
+  isOfStore,
   isOpen,
   isWrong,
   type Owner,
@@ -31,18 +32,38 @@ export const storeItem = z
   })
   .meta({ id: 'StoreAccount' });
 
+const textOf = ({ pipeline, dataId, appId }: Owner): string => `${pipeline} ${dataId} ${appId}`;
+
 /** What operators have closed, by `differenceKey`. */
 export type Closings = ReadonlyMap<string, FoundDifference>;
 
-/** A difference with a store, and what an operator has closed of it. */
+/** What an operator has closed of rows that the books call unrecorded, and that the store has therefore without a record. */
+type Credit = { items: number; readonly reason: string };
+
+const creditOf = (closings: Closings, owner: Owner): Credit => {
+  const closed = [...closings.values()].filter(
+    (each) =>
+      each.kind === 'unrecorded' && !isOfStore(each) && textOf(each) === textOf(owner) && !isOpen(each),
+  );
+  const items = closed.reduce((sum, { closedItems }) => sum + closedItems, 0);
+  return { items, reason: closed[0]?.reason ?? '' };
+};
+
+/** A difference with a store, and what an operator has closed of it, also under its minute in the books. */
 const foundOf = (
   { pipeline, dataId, appId, day = Math.floor(Date.now() / dayMs), kind, items }: StoreDifference,
   closings: Closings,
+  credit: Credit,
 ): FoundDifference => {
   const place = { pipeline, dataId, appId, stream: streamOfStore(pipeline), minute: day * daySeconds };
   const difference: Difference = { ...place, kind, items, messages: 0 };
   const closed = closings.get(differenceKey(difference)) ?? { closedItems: 0, closedMessages: 0, reason: '' };
-  const { closedItems, closedMessages, reason } = closed;
+  const { closedMessages } = closed;
+  const credited =
+    kind === 'unrecorded' ? Math.min(credit.items, Math.max(0, items - closed.closedItems)) : 0;
+  credit.items -= credited;
+  const closedItems = closed.closedItems + credited;
+  const reason = closed.reason === '' && credited > 0 ? credit.reason : closed.reason;
   return { ...difference, closedItems, closedMessages, reason };
 };
 
@@ -52,8 +73,6 @@ const sumOf = (found: FoundDifference): DifferenceSum => ({
   until: found.minute + daySeconds,
   isOpen: isOpen(found),
 });
-
-const textOf = ({ pipeline, dataId, appId }: Owner): string => `${pipeline} ${dataId} ${appId}`;
 
 /** The owners that were compared, each with what its store and its records differ in. */
 export const shownStores = (
@@ -68,7 +87,8 @@ export const shownStores = (
     const own = found.filter((each) => textOf(each) === textOf(owner));
     const isInFlight = inFlight.some((each) => textOf(each) === textOf(owner));
     const unknown = own.find(({ kind }) => kind === 'not_known');
-    const differences = own.map((each) => foundOf(each, closings));
+    const credit = creditOf(closings, owner);
+    const differences = own.map((each) => foundOf(each, closings, credit));
     const why = isPurged(owner)
       ? 'it was purged, and is not compared'
       : (unknown?.why ?? (isInFlight ? 'rows were on their way in every reading' : ''));

@@ -142,7 +142,7 @@ const bulkRequest = z
       .array(count, 'must be a list')
       .max(sequencesMax)
       .optional()
-      .meta({ description: 'Only these' }),
+      .meta({ description: 'Exactly these; without a filter, `all` or a cursor' }),
     all: z.boolean().optional().meta({ description: 'Required as true when no filter is given' }),
     dry_run: z.boolean().optional().meta({ description: 'Report the effect, change nothing' }),
     limit: z.int('must be an integer').min(1).max(limitMax).default(limitMax),
@@ -187,13 +187,26 @@ const filterOf = (
   until: query.until === undefined ? undefined : query.until * 1000,
 });
 
+/** Named ones are those that are meant: what would narrow or widen them is refused, because a purge is for ever. */
+const refuseBesideSequences = ({ all, cursor, ...request }: BulkRequest, named: number): void => {
+  const others = { all, cursor, ...filterOf(request), limit: request.limit < named ? true : undefined };
+  if (Object.values(others).every((value) => value === undefined)) return;
+  throw fieldFault(
+    'invalid_value',
+    'sequences',
+    'cannot be combined with a filter, all, cursor, or a limit below their number',
+  );
+};
+
 /** The matching dead letters: those of the sequences, or from the oldest up to the newest one at the first call. */
 const matchingLetters = async (
   admin: DeadLetterAdmin,
   request: BulkRequest,
 ): Promise<{ letters: readonly Letter[]; next: string | null }> => {
   if (request.sequences !== undefined) {
-    const found = await Promise.all([...new Set(request.sequences)].map((sequence) => admin.get(sequence)));
+    const sequences = [...new Set(request.sequences)];
+    refuseBesideSequences(request, sequences.length);
+    const found = await Promise.all(sequences.map((sequence) => admin.get(sequence)));
     return { letters: found.filter((letter) => letter !== undefined), next: null };
   }
   const filter = filterOf(request);

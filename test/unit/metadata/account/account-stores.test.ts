@@ -39,6 +39,36 @@ describe('an owner whose store lacks rows', () => {
     expect(shown(4, closed(3))).toEqual([{ adds_up: false, why: '', differences: [[true, reason]] }]);
   });
 
+  it('adds up where the rows without a record were closed in the books, as far as they go', () => {
+    const reason = 'LEDGER was purged';
+    const unrecorded: FoundDifference = {
+      ...{
+        ...owner,
+        kind: 'unrecorded',
+        stream: 'METRICS',
+        minute: day * 86_400 + 60,
+        items: 5,
+        messages: 2,
+      },
+      ...{ closedItems: 5, closedMessages: 2, reason },
+    };
+    const closings = new Map([[differenceKey(unrecorded), unrecorded]]);
+    const rows = (items: readonly number[]) => ({
+      ...found(0),
+      differences: items.map((each, index) => ({
+        ...{ ...owner, day: day + index, kind: 'unrecorded' as const, items: each, why: '' },
+      })),
+    });
+    const shownOf = (items: readonly number[]) =>
+      shownStores(rows(items), [owner], closings, () => false).map(({ adds_up, differences }) => [
+        adds_up,
+        ...differences.map(({ is_open, reason: why }) => [is_open, why]),
+      ]);
+    expect(shownOf([5])).toEqual([[true, [false, reason]]]);
+    expect(shownOf([3, 2])).toEqual([[true, [false, reason], [false, reason]]]);
+    expect(shownOf([3, 3])).toEqual([[false, [false, reason], [true, reason]]]);
+  });
+
   it('is not known once it was purged', () => {
     const why = 'it was purged, and is not compared';
     const nothing = { ...found(0), differences: [] };
