@@ -36,7 +36,7 @@ export type Account = AccountOf & {
   readonly stuck: number;
   readonly unrecorded: number;
   readonly inFlight: number;
-  /** False while a loss, an excess or a stuck difference is open; null while it is not known. */
+  /** False while a loss, an excess or a stuck difference is open; else null while it is not known. */
   readonly addsUp: boolean | null;
   readonly differences: readonly DifferenceSum[];
 };
@@ -78,6 +78,12 @@ const placeOf = ({ pipeline, dataId, appId, minute }: Place): string =>
 
 const itemsOf = (differences: readonly FoundDifference[], ...kinds: readonly string[]): number =>
   differences.reduce((sum, { kind, items }) => sum + (kinds.includes(kind) ? items : 0), 0);
+
+/** Whether an account adds up: what was found wrong stays so while the books cannot be compared. */
+export const verdictOf = (isFoundWrong: boolean, isKnown: boolean): boolean | null => {
+  if (isFoundWrong) return false;
+  return isKnown ? true : null;
+};
 
 /** The account of one owner; `received`: of each of its streams. `isKnown` false: the looks are behind. */
 export const accountOf = (
@@ -127,7 +133,7 @@ export const accountOf = (
     stuck,
     unrecorded: withoutBoth + withoutRecord,
     inFlight: Math.max(0, published - settled - unsettled),
-    addsUp: isKnown ? !differences.some(isWrong) : null,
+    addsUp: verdictOf(differences.some(isWrong), isKnown),
     differences: sumDifferences(differences),
   };
 };

@@ -2,6 +2,7 @@ import {
   type DifferenceSum,
   type Account as OwnerAccount,
   readOwnerAccounts,
+  verdictOf,
 } from '../../account/accounts.ts';
 import { errorText } from '../../model/fault.ts';
 import { byPipeline, type Pipeline } from '../../model/signals.ts';
@@ -115,7 +116,7 @@ export const createHourAccount = ({
         since,
         until,
         terms: byPipeline((name) => termsOf(accounts.filter(({ pipeline }) => pipeline === name))),
-        addsUp: isKnown ? wrongOwners === 0 : null,
+        addsUp: verdictOf(wrongOwners > 0, isKnown),
         wrongOwners,
         differences: open.slice(0, differencesMax),
       };

@@ -9,7 +9,7 @@ const letter = (sequence: number, at: number) => ({
 });
 
 describe('orphaned dead letters', () => {
-  it('stand in one difference of their owner, in the minute of the oldest, whatever comes later', () => {
+  it('stand in one difference of their owner, in the minute of the oldest, also when others come later', () => {
     const before = sumOrphans([letter(1, noon + 1)]);
     const after = sumOrphans([letter(2, noon + dayMs), letter(1, noon + 1)]);
     expect(before).toMatchObject([
