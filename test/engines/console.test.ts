@@ -264,10 +264,15 @@ describe('a session of the console', () => {
     await using bus = await connectForAWhile();
     await bus.age(visitor, 300_000);
     expect(await reveal()).toMatchObject({ status: 403, body: { code: 'step_up_required' } });
-    expect(await visitor.ask('POST', '/api/v1/console-links', {})).toMatchObject({
-      status: 403,
-      body: { code: 'step_up_required' },
-    });
+    for (const path of [
+      'console-links',
+      `data-sources/${report.mon_data_id}/reveal-snippets`,
+      'applications/1/reveal-snippets',
+    ])
+      expect(await visitor.ask('POST', `/api/v1/${path}`, {}), path).toMatchObject({
+        status: 403,
+        body: { code: 'step_up_required' },
+      });
     expect(await visitor.ask('GET', '/api/v1/audit')).toMatchObject({ status: 200 });
     expect(await reveal({ authorization: `Bearer ${token}` })).toMatchObject({ status: 200 });
     const { token: another } = await issue('admin');
