@@ -118,25 +118,33 @@ describe('a session of the console', () => {
 });
 
 describe('failed attempts to log in', () => {
-  it('are ten a minute of one address; others are not held up', () => {
+  it('are ten a minute of one address, those under way too; others are not held up', () => {
     let now = 0;
     const attempts = createAttempts(() => now);
-    for (let count = 0; count < 10; count++) {
-      expect(attempts.mayTry('10.0.0.1')).toBe(true);
-      attempts.failed('10.0.0.1');
-    }
-    expect(attempts.mayTry('10.0.0.1')).toBe(false);
-    expect(attempts.mayTry('10.0.0.2')).toBe(true);
+    for (let count = 0; count < 10; count++) expect(attempts.begin('10.0.0.1')).toBeDefined();
+    expect(attempts.begin('10.0.0.1')).toBeUndefined();
+    expect(attempts.begin('10.0.0.2')).toBeDefined();
     now += 60_000;
-    expect(attempts.mayTry('10.0.0.1')).toBe(true);
+    expect(attempts.begin('10.0.0.1')).toBeDefined();
+  });
+
+  it('are not those that are taken back, and one of the minute before frees none of this minute', () => {
+    let now = 0;
+    const attempts = createAttempts(() => now);
+    for (let count = 0; count < 30; count++) attempts.begin('10.0.0.1')?.takeBack();
+    const early = attempts.begin('10.0.0.1');
+    now += 60_000;
+    for (let count = 0; count < 10; count++) expect(attempts.begin('10.0.0.1')).toBeDefined();
+    early?.takeBack();
+    expect(attempts.begin('10.0.0.1')).toBeUndefined();
   });
 
   it('of many addresses get sixty entries of the audit log in a minute, and a bounded memory', () => {
     let now = 0;
     const attempts = createAttempts(() => now);
-    const noted = Array.from({ length: 20_000 }, (_, index) => attempts.failed(`address ${index}`));
+    const noted = Array.from({ length: 20_000 }, (_, index) => attempts.begin(`address ${index}`)?.isNoted());
     expect(noted.filter(Boolean)).toHaveLength(60);
     now += 60_000;
-    expect(attempts.failed('address 0')).toBe(true);
+    expect(attempts.begin('address 0')?.isNoted()).toBe(true);
   });
 });
