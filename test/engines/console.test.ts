@@ -252,6 +252,32 @@ describe('a session of the console', () => {
     expect(await other.ask('GET', '/console/session')).toMatchObject({ status: 200 });
   });
 
+  it('is one of a hundred of its token, on all metadata processes; one more ends the one that was unused for longest', async () => {
+    const { token, id } = await issue('viewer');
+    const { token: foreign } = await issue('viewer');
+    const [first, next, third, other] = [
+      await visitorWith(token),
+      await visitorWith(token),
+      await visitorWith(token),
+      await visitorWith(foreign),
+    ];
+    expect(await first.ask('POST', '/console/session/step-up', { token })).toMatchObject({ status: 200 });
+    for (let count = 3; count <= 100; count++) {
+      const visitor = createVisitor(count % 2 === 0 ? metadata.url : second.url);
+      expect(await visitor.logIn({ token })).toMatchObject({ status: 200 });
+      // A log-out leaves nothing that takes the room of a session.
+      if (count === 50) {
+        expect(await visitor.ask('DELETE', '/console/session')).toMatchObject({ status: 200 });
+        expect(await visitor.logIn({ token })).toMatchObject({ status: 200 });
+      }
+    }
+    expect(await next.ask('GET', '/console/session')).toMatchObject({ status: 401 });
+    for (const visitor of [first, third, other])
+      expect(await visitor.ask('GET', '/console/session')).toMatchObject({ status: 200 });
+    await using bus = await connectForAWhile();
+    expect(await bus.keysOf(id)).toHaveLength(100);
+  });
+
   it('wants the token again after five minutes for acts on secrets, which no call by bearer needs', async () => {
     const { token } = await issue('admin');
     const visitor = await visitorWith(token);
@@ -284,19 +310,25 @@ describe('a session of the console', () => {
   });
 });
 
-/** Makes the sessions older, as time would. */
 const connectForAWhile = async () => {
   const bus = await connectBus(stack.engines.nats.url, 'test');
   const { streams } = await bus.manager();
   const bucket = await openKvBucket(bus, buckets.sessions);
+  /** Of all sessions of a token. */
+  const keysOf = async (tokenId: number | string): Promise<string[]> => {
+    const { state } = await streams.info(`KV_${buckets.sessions}`, {
+      subjects_filter: `$KV.${buckets.sessions}.session.${tokenId}.*`,
+    });
+    return Object.keys(state.subjects ?? {}).map((subject) =>
+      subject.replace(`$KV.${buckets.sessions}.`, ''),
+    );
+  };
   return {
+    keysOf,
+    /** Makes the sessions older, as time would. */
     age: async (visitor: Visitor, ms: number): Promise<void> => {
-      const [tokenId] = visitor.cookie.split('=')[1]?.split('.') ?? [];
-      const { state } = await streams.info(`KV_${buckets.sessions}`, {
-        subjects_filter: `$KV.${buckets.sessions}.session.${tokenId}.*`,
-      });
-      for (const subject of Object.keys(state.subjects ?? {})) {
-        const key = subject.replace(`$KV.${buckets.sessions}.`, '');
+      const [tokenId = ''] = visitor.cookie.split('=')[1]?.split('.') ?? [];
+      for (const key of await keysOf(tokenId)) {
         const value = z.looseObject({ proven_at: z.int() }).parse((await bucket.get(key))?.value);
         await bucket.put(key, { ...value, proven_at: value.proven_at - ms });
       }

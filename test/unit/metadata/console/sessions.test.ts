@@ -16,6 +16,19 @@ describe('a session of the console', () => {
   let stored: string[];
   let sessions: Sessions;
 
+  /** The one that was written last is the last. */
+  const keysOf = (pattern: string): string[] => {
+    const keys: string[] = [];
+    const watch = bucket.watch(
+      ({ key }) => keys.push(key),
+      () => undefined,
+      pattern,
+    );
+    bucket.snapshot();
+    watch.stop();
+    return keys;
+  };
+
   beforeEach(() => {
     now = 1_795_000_000_000;
     known = new Map([[owner.token_id, owner]]);
@@ -27,7 +40,10 @@ describe('a session of the console', () => {
         stored.push(`${key} ${JSON.stringify(value)}`);
         return bucket.create(key, value);
       },
-      eraseAll: async () => undefined,
+      eraseAll: async (pattern: string, keep = 0) => {
+        const keys = keysOf(pattern);
+        for (const key of keys.slice(0, Math.max(0, keys.length - keep))) await bucket.delete(key);
+      },
     };
     sessions = createSessions(store, { identityOf: async (id) => known.get(id) }, () => now);
   });
@@ -93,6 +109,21 @@ describe('a session of the console', () => {
     expect(await sessions.find(other)).toBeDefined();
   });
 
+  it('is one of a hundred of its token: one more ends the one that was unused for longest', async () => {
+    const other = { ...owner, token_id: 77 };
+    known.set(77, other);
+    const { cookie: foreign } = await sessions.open(other);
+    const cookies: string[] = [];
+    for (let count = 0; count < 100; count++) cookies.push((await sessions.open(owner)).cookie);
+    const [first = '', second = '', third = ''] = cookies;
+    now += minute;
+    expect(await sessions.find(first)).toBeDefined();
+    await sessions.open(owner);
+    expect(await sessions.find(second)).toBeUndefined();
+    for (const cookie of [first, third, foreign]) expect(await sessions.find(cookie)).toBeDefined();
+    expect(keysOf('session.7.*')).toHaveLength(100);
+  });
+
   it('notes when the token was presented again', async () => {
     const { cookie } = await sessions.open(owner);
     const openedAt = now;
@@ -114,6 +145,13 @@ describe('a session of the console', () => {
     known.clear();
     expect(await sessions.takeCode(orphan)).toBeUndefined();
     expect(stored.join()).not.toContain(code);
+  });
+
+  it('has a bounded number of codes beside it', async () => {
+    for (let count = 0; count < 1_010; count++) await sessions.makeCode(owner);
+    const { code } = await sessions.makeCode(owner);
+    expect(keysOf('code.*')).toHaveLength(1_000);
+    expect(await sessions.takeCode(code)).toEqual(owner);
   });
 });
 
