@@ -23,6 +23,8 @@ export type LogInDeps = {
   readonly audit: Pick<Audit, 'run'>;
   readonly trustedProxies: TrustedProxies;
   readonly links: ConsoleLinks;
+  /** Of this program. */
+  readonly version: string;
   readonly now: () => number;
 };
 
@@ -48,12 +50,13 @@ const requestOf = (context: Context<ApiEnv>): IncomingMessage => {
 };
 
 const shownWith =
-  (links: ConsoleLinks) =>
+  ({ links, version }: Pick<LogInDeps, 'links' | 'version'>) =>
   ({ identity: { token_id, name, role }, expiresAt }: Session): object => ({
     token_id,
     name,
     role,
     expires_at: Math.floor(expiresAt / 1000),
+    version,
     links,
   });
 
@@ -163,7 +166,7 @@ type Current = { readonly visitor: Visitor; readonly cookie: string; readonly se
 
 export const createLogIn = (deps: LogInDeps): LogIn => {
   const { sessions, audit, trustedProxies } = deps;
-  const shown = shownWith(deps.links);
+  const shown = shownWith(deps);
   const ownerOf = createProofs(deps);
   /** The session of the request. Permanent Fault `unauthorized` without one. */
   const current = async (context: Context<ApiEnv>): Promise<Current> => {
