@@ -24,11 +24,14 @@ export const publishOnce = async (
   }
 };
 
-/** Removes a key from a bucket without leaving a marker: watchers do not see it. Transient Faults. */
-export const eraseKey = async (bus: Bus, bucket: string, key: string): Promise<void> => {
+/**
+ * Removes a key, or all that match a pattern, from a bucket without leaving a marker: watchers do not see it. The `keep` keys that
+ * were written last stay. Transient Faults.
+ */
+export const eraseKey = async (bus: Bus, bucket: string, key: string, keep = 0): Promise<void> => {
   try {
     const manager = await bus.manager();
-    await manager.streams.purge(`KV_${bucket}`, { filter: `$KV.${bucket}.${key}` });
+    await manager.streams.purge(`KV_${bucket}`, { filter: `$KV.${bucket}.${key}`, keep });
   } catch (error) {
     throw toFault(error);
   }

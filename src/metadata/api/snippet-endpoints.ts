@@ -84,6 +84,7 @@ const revealedEndpoint = (deps: ApiDeps, { path, tag, kind, ...owner }: Revealin
     tag,
     summary: 'Shows the same snippets with the token; the audit log records it like reveal-token',
     role: 'editor',
+    needsProof: true,
     params: idParams,
     body: actionRequestSchema,
     answer,

@@ -5,12 +5,17 @@ const addressesMax = 10_000;
 /** Refused attempts of all addresses that get an audit entry, in a minute. */
 const notedMax = 60;
 
-/** The failed attempts to log in. */
+/** An attempt to log in that is under way. It counts as failed until it is taken back. */
+export type Attempt = {
+  takeBack(): void;
+  /** Whether its refusal should be in the audit log, which an attack must not flood. */
+  isNoted(): boolean;
+};
+
+/** The attempts to log in. */
 export type Attempts = {
-  /** False after ten failures of this address within a minute. */
-  mayTry(address: string): boolean;
-  /** Counts a failure; returns whether it should be in the audit log, which an attack must not flood. */
-  failed(address: string): boolean;
+  /** Undefined after ten attempts of this address within a minute that failed or are under way. */
+  begin(address: string): Attempt | undefined;
 };
 
 type Window = { since: number; count: number };
@@ -22,16 +27,23 @@ export const createAttempts = (now: () => number): Attempts => {
   const current = (window: Window | undefined): Window =>
     window === undefined || now() >= window.since + windowMs ? { since: now(), count: 0 } : window;
   return {
-    mayTry: (address) => current(byAddress.get(address)).count < perAddressMax,
-    failed: (address) => {
+    begin: (address) => {
       const window = current(byAddress.get(address));
+      if (window.count >= perAddressMax) return undefined;
       window.count++;
       byAddress.delete(address);
       byAddress.set(address, window);
       const [oldest] = byAddress.keys();
       if (byAddress.size > addressesMax && oldest !== undefined) byAddress.delete(oldest);
-      noted = current(noted);
-      return ++noted.count <= notedMax;
+      return {
+        takeBack: () => {
+          window.count--;
+        },
+        isNoted: () => {
+          noted = current(noted);
+          return ++noted.count <= notedMax;
+        },
+      };
     },
   };
 };

@@ -8,7 +8,7 @@ import type { ApiEnv } from '../api/env.ts';
 import type { Audit } from '../audit/audit.ts';
 import { parseInput } from '../problem.ts';
 import type { AdminIdentity, AdminTokens } from '../tokens/admin-tokens.ts';
-import { createAttempts } from './attempts.ts';
+import { type Attempt, createAttempts } from './attempts.ts';
 import { protection } from './files.ts';
 import type { Session, Sessions } from './sessions.ts';
 import { cookieText, requireSameOrigin, type Visitor, visitorOf } from './transport.ts';
@@ -23,6 +23,8 @@ export type LogInDeps = {
   readonly audit: Pick<Audit, 'run'>;
   readonly trustedProxies: TrustedProxies;
   readonly links: ConsoleLinks;
+  /** Of this program. */
+  readonly version: string;
   readonly now: () => number;
 };
 
@@ -48,12 +50,13 @@ const requestOf = (context: Context<ApiEnv>): IncomingMessage => {
 };
 
 const shownWith =
-  (links: ConsoleLinks) =>
+  ({ links, version }: Pick<LogInDeps, 'links' | 'version'>) =>
   ({ identity: { token_id, name, role }, expiresAt }: Session): object => ({
     token_id,
     name,
     role,
     expires_at: Math.floor(expiresAt / 1000),
+    version,
     links,
   });
 
@@ -65,17 +68,12 @@ const actorOf = ({ token_id, name, role }: AdminIdentity) => ({ token_id, name, 
 const createProofs = ({ sessions, adminTokens, audit, now }: LogInDeps) => {
   const attempts = createAttempts(now);
   const refuse = async (
-    visitor: Visitor,
-    proof: Proof,
+    { address, proof, attempt }: { address: string; proof: Proof; attempt: Attempt },
     owner: AdminIdentity | undefined,
     fault: Fault,
   ): Promise<never> => {
-    if (attempts.failed(visitor.address)) {
-      const request = {
-        address: visitor.address,
-        by: 'token' in proof ? 'token' : 'link',
-        code: fault.code,
-      };
+    if (attempt.isNoted()) {
+      const request = { address, by: 'token' in proof ? 'token' : 'link', code: fault.code };
       const actor =
         owner === undefined ? { token_id: null, name: 'unknown', role: 'none' as const } : actorOf(owner);
       const target = { kind: 'console_session' };
@@ -84,20 +82,26 @@ const createProofs = ({ sessions, adminTokens, audit, now }: LogInDeps) => {
     throw fault;
   };
   /** The owner of a token or a code. Permanent Faults `too_many_attempts`, `login_refused`, `forbidden`. */
-  return async (visitor: Visitor, proof: Proof): Promise<AdminIdentity> => {
-    if (!attempts.mayTry(visitor.address))
-      throw refused('too_many_attempts', `too many failed attempts from ${visitor.address}`);
-    const owner = await ('token' in proof
-      ? adminTokens.authorize(proof.token)
-      : sessions.takeCode(proof.code));
+  return async ({ address }: Visitor, proof: Proof): Promise<AdminIdentity> => {
+    // It counts before its proof is looked at: of many at once, too, no more than ten are.
+    const attempt = attempts.begin(address);
+    if (attempt === undefined) throw refused('too_many_attempts', `too many failed attempts from ${address}`);
+    const look = 'token' in proof ? adminTokens.authorize(proof.token) : sessions.takeCode(proof.code);
+    const owner = await look.catch((error: unknown) => {
+      attempt.takeBack();
+      throw error;
+    });
     if (owner === undefined) {
       const what =
         'token' in proof ? 'the admin token is not valid' : 'the link was used, or is older than a minute';
-      return refuse(visitor, proof, owner, refused('login_refused', what));
+      return refuse({ address, proof, attempt }, owner, refused('login_refused', what));
     }
-    if (owner.role !== 'node') return owner;
-    const name = JSON.stringify(owner.name);
-    return refuse(visitor, proof, owner, refused('forbidden', `the token ${name} of a node cannot log in`));
+    if (owner.role !== 'node') {
+      attempt.takeBack();
+      return owner;
+    }
+    const why = `the token ${JSON.stringify(owner.name)} of a node cannot log in`;
+    return refuse({ address, proof, attempt }, owner, refused('forbidden', why));
   };
 };
 
@@ -162,7 +166,7 @@ type Current = { readonly visitor: Visitor; readonly cookie: string; readonly se
 
 export const createLogIn = (deps: LogInDeps): LogIn => {
   const { sessions, audit, trustedProxies } = deps;
-  const shown = shownWith(deps.links);
+  const shown = shownWith(deps);
   const ownerOf = createProofs(deps);
   /** The session of the request. Permanent Fault `unauthorized` without one. */
   const current = async (context: Context<ApiEnv>): Promise<Current> => {

@@ -14,6 +14,11 @@ const idleMs = 3_600_000;
 const renewMs = 60_000;
 const codeLifeMs = 60_000;
 
+/** Of one token, on all metadata processes: one token alone cannot fill the bucket, which would end all log-ins. */
+const ofTokenMax = 100;
+/** Of all tokens; with the markers of used ones. */
+const codesMax = 1_000;
+
 /** A few hundred bytes each: ten thousand sessions. */
 const bucketLimits = { ttlMs: lifeMs, bytesMax: 4 * 2 ** 20 };
 
@@ -43,7 +48,10 @@ export type Session = {
 
 /** The sessions of the console: a random secret in the browser, its SHA-256 in KV, each bound to one token and its role. */
 export type Sessions = {
-  /** A new session; `cookie` is its secret, which only this call returns. */
+  /**
+   * A new session; `cookie` is its secret, which only this call returns. Beyond 100 sessions of its token, the one that was
+   * unused for longest ends.
+   */
   open(identity: AdminIdentity): Promise<{ cookie: string; session: Session }>;
   /**
    * The session of a cookie: undefined for an unknown one, after 12 h, after 1 h without a request, and from the moment on when
@@ -63,8 +71,8 @@ export type Sessions = {
 
 /** What the sessions need of their bucket. */
 export type SessionStore = Pick<KvBucket, 'get' | 'create' | 'update' | 'delete'> & {
-  /** Removes every key that matches. */
-  eraseAll(pattern: string): Promise<void>;
+  /** Removes every key that matches but the `keep` (none by default) that were written last. No marker takes their room. */
+  eraseAll(pattern: string, keep?: number): Promise<void>;
 };
 
 /**
@@ -91,7 +99,7 @@ export const openSessionStore = (bus: Bus): SessionStore => {
     create: (key, value) => call((bucket) => bucket.create(key, value)),
     update: (key, value, revision) => call((bucket) => bucket.update(key, value, revision)),
     delete: (key, revision) => call((bucket) => bucket.delete(key, revision)),
-    eraseAll: (pattern) => eraseKey(bus, buckets.sessions, pattern),
+    eraseAll: (pattern, keep) => eraseKey(bus, buckets.sessions, pattern, keep),
   };
 };
 
@@ -143,6 +151,7 @@ export const createSessions = (
         throw new Fault('internal', 'internal_error', 'the id of the token has no session');
       const { token_id, role } = identity;
       await store.create(place.key, { token_id, role, created_at: at, seen_at: at, proven_at: at });
+      await store.eraseAll(`session.${token_id}.*`, ofTokenMax);
       return { cookie, session: { identity, id: place.id, expiresAt: at + lifeMs, provenAt: at } };
     },
     find: async (cookie) => {
@@ -153,7 +162,7 @@ export const createSessions = (
       const isOver = at >= value.created_at + lifeMs || at >= value.seen_at + idleMs;
       const identity = isOver ? undefined : await ownerOf(value);
       if (identity === undefined) {
-        await store.delete(key);
+        await store.eraseAll(key);
         return undefined;
       }
       if (at >= value.seen_at + renewMs)
@@ -174,13 +183,14 @@ export const createSessions = (
     },
     end: async (cookie) => {
       const place = placeOf(cookie);
-      if (place !== undefined) await store.delete(place.key);
+      if (place !== undefined) await store.eraseAll(place.key);
     },
     endAll: (tokenId) => store.eraseAll(`session.${tokenId}.*`),
     makeCode: async ({ token_id, role }) => {
       const code = newCode();
       const expiresAt = now() + codeLifeMs;
       await store.create(`code.${hashOf(code)}`, { token_id, role, expires_at: expiresAt });
+      await store.eraseAll('code.*', codesMax);
       return { code, expiresAt };
     },
     takeCode: async (code) => {

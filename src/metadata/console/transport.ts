@@ -29,6 +29,15 @@ const isLoopbackHost = (host: string): boolean => {
   return name === 'localhost' || name === '[::1]' || isLoopbackAddress(name);
 };
 
+/**
+ * Whether the page that a browser names, if it names one, came in plain text from this machine: a proxy may put its own Host into a
+ * request, but leaves the origin of the page.
+ */
+const isLocalOrigin = (origin: string | undefined): boolean => {
+  const page = origin !== undefined && URL.canParse(origin) ? new URL(origin) : undefined;
+  return origin === undefined || (page?.protocol === 'http:' && isLoopbackHost(page.host));
+};
+
 /** The last entry: a client can write those before it. */
 const forwardedProtocol = (request: IncomingMessage): string =>
   String(request.headers['x-forwarded-proto'] ?? '')
@@ -42,7 +51,9 @@ const transportOf = (request: IncomingMessage, proxies: TrustedProxies): Transpo
   if (socket instanceof TLSSocket) return 'encrypted';
   const peer = socket.remoteAddress ?? '';
   if (isTrusted(proxies, peer)) return forwardedProtocol(request) === 'https' ? 'encrypted' : 'open';
-  return isLoopbackAddress(peer) && isLoopbackHost(headers.host ?? '') ? 'local' : 'open';
+  const isLocal =
+    isLoopbackAddress(peer) && isLoopbackHost(headers.host ?? '') && isLocalOrigin(headers.origin);
+  return isLocal ? 'local' : 'open';
 };
 
 /** Cookies have no port: without TLS, the name tells the consoles of one machine from each other. */

@@ -16,6 +16,19 @@ describe('a session of the console', () => {
   let stored: string[];
   let sessions: Sessions;
 
+  /** The one that was written last is the last. */
+  const keysOf = (pattern: string): string[] => {
+    const keys: string[] = [];
+    const watch = bucket.watch(
+      ({ key }) => keys.push(key),
+      () => undefined,
+      pattern,
+    );
+    bucket.snapshot();
+    watch.stop();
+    return keys;
+  };
+
   beforeEach(() => {
     now = 1_795_000_000_000;
     known = new Map([[owner.token_id, owner]]);
@@ -27,7 +40,10 @@ describe('a session of the console', () => {
         stored.push(`${key} ${JSON.stringify(value)}`);
         return bucket.create(key, value);
       },
-      eraseAll: async () => undefined,
+      eraseAll: async (pattern: string, keep = 0) => {
+        const keys = keysOf(pattern);
+        for (const key of keys.slice(0, Math.max(0, keys.length - keep))) await bucket.delete(key);
+      },
     };
     sessions = createSessions(store, { identityOf: async (id) => known.get(id) }, () => now);
   });
@@ -93,6 +109,21 @@ describe('a session of the console', () => {
     expect(await sessions.find(other)).toBeDefined();
   });
 
+  it('is one of a hundred of its token: one more ends the one that was unused for longest', async () => {
+    const other = { ...owner, token_id: 77 };
+    known.set(77, other);
+    const { cookie: foreign } = await sessions.open(other);
+    const cookies: string[] = [];
+    for (let count = 0; count < 100; count++) cookies.push((await sessions.open(owner)).cookie);
+    const [first = '', second = '', third = ''] = cookies;
+    now += minute;
+    expect(await sessions.find(first)).toBeDefined();
+    await sessions.open(owner);
+    expect(await sessions.find(second)).toBeUndefined();
+    for (const cookie of [first, third, foreign]) expect(await sessions.find(cookie)).toBeDefined();
+    expect(keysOf('session.7.*')).toHaveLength(100);
+  });
+
   it('notes when the token was presented again', async () => {
     const { cookie } = await sessions.open(owner);
     const openedAt = now;
@@ -115,28 +146,43 @@ describe('a session of the console', () => {
     expect(await sessions.takeCode(orphan)).toBeUndefined();
     expect(stored.join()).not.toContain(code);
   });
+
+  it('has a bounded number of codes beside it', async () => {
+    for (let count = 0; count < 1_010; count++) await sessions.makeCode(owner);
+    const { code } = await sessions.makeCode(owner);
+    expect(keysOf('code.*')).toHaveLength(1_000);
+    expect(await sessions.takeCode(code)).toEqual(owner);
+  });
 });
 
 describe('failed attempts to log in', () => {
-  it('are ten a minute of one address; others are not held up', () => {
+  it('are ten a minute of one address, those under way too; others are not held up', () => {
     let now = 0;
     const attempts = createAttempts(() => now);
-    for (let count = 0; count < 10; count++) {
-      expect(attempts.mayTry('10.0.0.1')).toBe(true);
-      attempts.failed('10.0.0.1');
-    }
-    expect(attempts.mayTry('10.0.0.1')).toBe(false);
-    expect(attempts.mayTry('10.0.0.2')).toBe(true);
+    for (let count = 0; count < 10; count++) expect(attempts.begin('10.0.0.1')).toBeDefined();
+    expect(attempts.begin('10.0.0.1')).toBeUndefined();
+    expect(attempts.begin('10.0.0.2')).toBeDefined();
     now += 60_000;
-    expect(attempts.mayTry('10.0.0.1')).toBe(true);
+    expect(attempts.begin('10.0.0.1')).toBeDefined();
+  });
+
+  it('are not those that are taken back, and one of the minute before frees none of this minute', () => {
+    let now = 0;
+    const attempts = createAttempts(() => now);
+    for (let count = 0; count < 30; count++) attempts.begin('10.0.0.1')?.takeBack();
+    const early = attempts.begin('10.0.0.1');
+    now += 60_000;
+    for (let count = 0; count < 10; count++) expect(attempts.begin('10.0.0.1')).toBeDefined();
+    early?.takeBack();
+    expect(attempts.begin('10.0.0.1')).toBeUndefined();
   });
 
   it('of many addresses get sixty entries of the audit log in a minute, and a bounded memory', () => {
     let now = 0;
     const attempts = createAttempts(() => now);
-    const noted = Array.from({ length: 20_000 }, (_, index) => attempts.failed(`address ${index}`));
+    const noted = Array.from({ length: 20_000 }, (_, index) => attempts.begin(`address ${index}`)?.isNoted());
     expect(noted.filter(Boolean)).toHaveLength(60);
     now += 60_000;
-    expect(attempts.failed('address 0')).toBe(true);
+    expect(attempts.begin('address 0')?.isNoted()).toBe(true);
   });
 });

@@ -35,6 +35,14 @@ describe('the transport of a visitor', () => {
       { headers: { host: 'tidemark.example' } },
       'open',
     ],
+    [
+      'a proxy on this machine that puts its own Host there, to a page over TLS',
+      { headers: { origin: 'https://tidemark.example' } },
+      'open',
+    ],
+    ['such a proxy, to a page in plain text', { headers: { origin: 'http://tidemark.example' } }, 'open'],
+    ['such a proxy, to a page without an origin', { headers: { origin: 'null' } }, 'open'],
+    ['a tunnel to this machine', { headers: { origin: 'http://localhost:8080' } }, 'local'],
     ['a name that begins like this machine', { headers: { host: '127.0.0.1.example' } }, 'open'],
     [
       'a trusted proxy over https',
