@@ -112,16 +112,10 @@ const Previews = ({ sequences }: { sequences: readonly number[] }) => {
   );
 };
 
+type ActsProps = { filter: Filter; listed: readonly Listed[]; onDone: () => void };
+
 /** What can be done with the selected ones, or with all that match. */
-const Acts = ({
-  filter,
-  listed,
-  onDone,
-}: {
-  filter: Filter;
-  listed: readonly Listed[];
-  onDone: () => void;
-}) => {
+const Acts = ({ filter, listed, onDone }: ActsProps) => {
   const [text, setPick] = useQueryState('pick');
   const [preview, setPreview] = useQueryState('preview');
   const [act, setAct] = useState<{ act: Act; target: Target; what: string }>();

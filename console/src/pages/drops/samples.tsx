@@ -109,14 +109,10 @@ const columnsOf = (open: (drop: Drop) => void): Column<Drop>[] => [
   textColumn('sdk', 'SDK', ({ sdk }) => sdk || '–', 40),
 ];
 
+type SampleTableProps = { drops: readonly Drop[]; empty: preact.ComponentChildren };
+
 /** Samples as a table; the reason of a row opens it. */
-export const SampleTable = ({
-  drops,
-  empty,
-}: {
-  drops: readonly Drop[];
-  empty: preact.ComponentChildren;
-}) => {
+export const SampleTable = ({ drops, empty }: SampleTableProps) => {
   const [opened, setOpened] = useState<Drop>();
   return (
     <>

@@ -71,16 +71,10 @@ const useScroll = () => {
   return { frame, ...scroll };
 };
 
+type FindProps = { rows: readonly Row[]; active: number; onMove: (move: Move) => void };
+
 /** The search among the spans of the trace. */
-const Find = ({
-  rows,
-  active,
-  onMove,
-}: {
-  rows: readonly Row[];
-  active: number;
-  onMove: (move: Move) => void;
-}) => {
+const Find = ({ rows, active, onMove }: FindProps) => {
   const [find, setFind] = useQueryState('find');
   const found = useMemo(() => rows.filter((row) => matches(row, find)).length, [rows, find]);
   const failed = useMemo(() => rows.filter(({ isFailed }) => isFailed).length, [rows]);
@@ -250,17 +244,9 @@ const Rows = ({ tree, active, top, height }: { tree: Tree; active: number; top: 
   );
 };
 
-const Tools = ({
-  tree,
-  active,
-  onMove,
-  durationNs,
-}: {
-  tree: Tree;
-  active: number;
-  onMove: (move: Move) => void;
-  durationNs: number;
-}) => {
+type ToolsProps = { tree: Tree; active: number; onMove: (move: Move) => void; durationNs: number };
+
+const Tools = ({ tree, active, onMove, durationNs }: ToolsProps) => {
   const { rows, zoom, fold } = tree;
   return (
     <div class="row list-filters">
