@@ -173,6 +173,28 @@ describe('a source', () => {
     expect(JSON.parse(body)).toMatchObject({ state: 'deleted' });
   });
 
+  it('keeps its dialog while the deletion runs, and leaves the focus in the page after it', async () => {
+    const name = newName();
+    const report = await createReport(name);
+    const page = await open(`/sources/${report.id}`);
+    const { promise: held, resolve: goOn } = Promise.withResolvers<void>();
+    await page.route('**/api/v1/custom-reports/*', async (route) => {
+      if (route.request().method() === 'DELETE') await held;
+      await route.continue();
+    });
+    await button(page, 'Delete …').click();
+    const dialog = page.getByRole('dialog', { name: 'Delete this source' });
+    await dialog.getByRole('textbox').fill(name);
+    await dialog.getByRole('button', { name: 'Delete' }).click();
+    await dialog.getByRole('button', { name: 'Delete …' }).waitFor();
+    expect(await dialog.getByRole('button', { name: 'Cancel' }).isDisabled()).toBe(true);
+    for (let presses = 0; presses < 3; presses++) await page.keyboard.press('Escape');
+    await dialog.getByText('Receivers refuse its requests for ever').waitFor();
+    goOn();
+    await page.getByText('deleted', { exact: true }).waitFor();
+    await expect.poll(() => page.evaluate('document.activeElement.id')).toBe('main');
+  });
+
   it('shows rows and size before a purge, which wants the name of its table', async () => {
     const report = await createReport(newName());
     const page = await open(`/sources/${report.id}`);
@@ -192,6 +214,7 @@ describe('a source', () => {
     await askAdmin('PATCH', `/api/v1/custom-reports/${report.reportId}`, { max_rate: 50 });
     await button(page, 'Set').click();
     await page.getByText('Another call changed this record after the page had read it').waitFor();
+    expect(await button(page, 'Set').isDisabled()).toBe(true);
     await page.getByRole('dialog').getByRole('button', { name: 'Cancel' }).click();
     await page.getByText('50 requests a second').waitFor();
     await button(page, 'Limit …').click();
