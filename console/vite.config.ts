@@ -6,6 +6,11 @@ export default defineConfig({
   base: '/console/',
   publicDir: false,
   logLevel: 'warn',
+  // Elements as calls with their children as arguments compress to 1 % less than as objects of the JSX runtime.
+  oxc: {
+    jsx: { runtime: 'classic', pragma: 'createElement', pragmaFrag: 'Fragment' },
+    jsxInject: `import { createElement, Fragment } from 'preact';`,
+  },
   build: {
     outDir: 'dist',
     emptyOutDir: true,

@@ -173,6 +173,59 @@ describe('a source', () => {
     expect(JSON.parse(body)).toMatchObject({ state: 'deleted' });
   });
 
+  it('keeps its dialog while the deletion runs, and leaves the focus in the page after it', async () => {
+    const name = newName();
+    const report = await createReport(name);
+    const page = await open(`/sources/${report.id}`);
+    const { promise: held, resolve: goOn } = Promise.withResolvers<void>();
+    await page.route('**/api/v1/custom-reports/*', async (route) => {
+      if (route.request().method() === 'DELETE') await held;
+      await route.continue();
+    });
+    await button(page, 'Delete …').click();
+    const dialog = page.getByRole('dialog', { name: 'Delete this source' });
+    await dialog.getByRole('textbox').fill(name);
+    await dialog.getByRole('button', { name: 'Delete' }).click();
+    await dialog.getByRole('button', { name: 'Delete …' }).waitFor();
+    expect(await dialog.getByRole('button', { name: 'Cancel' }).isDisabled()).toBe(true);
+    for (let presses = 0; presses < 3; presses++) await page.keyboard.press('Escape');
+    await dialog.getByText('Receivers refuse its requests for ever').waitFor();
+    goOn();
+    await page.getByText('deleted', { exact: true }).waitFor();
+    await expect.poll(() => page.evaluate('document.activeElement.id')).toBe('main');
+  });
+
+  it('names what a shorter retention removes, and changes it at the second press', async () => {
+    const report = await createReport(newName());
+    const page = await open(`/sources/${report.id}/policy`);
+    const change = { retention_days: 1, kept_from: '2026-11-26', days: 2, rows: 3, bytes: 2048 };
+    await page.route('**/retention?days=1', (route) => route.fulfill({ json: { change } }));
+    const own = async (): Promise<string[]> =>
+      JSON.parse((await askAdmin('GET', `/api/v1/data-sources/${report.id}/policy`)).body).own;
+    await button(page, 'Change …').click();
+    const dialog = page.getByRole('dialog');
+    await dialog.getByLabel('retention_days').fill('1');
+    await button(page, 'Save').click();
+    await dialog.getByText('3 rows of 2 days, 2 KiB, all before 2026-11-26, are removed for ever.').waitFor();
+    expect(await own()).not.toContain('retention_days');
+    await button(page, 'Save').click();
+    await dialog.waitFor({ state: 'detached' });
+    expect(await own()).toContain('retention_days');
+  });
+
+  it('says that a token without an overlap is refused at once before it rotates it', async () => {
+    const report = await createReport(newName());
+    const page = await open(`/sources/${report.id}`);
+    await button(page, 'Rotate …').click();
+    const dialog = page.getByRole('dialog');
+    await dialog.getByRole('combobox').selectOption('0');
+    await button(page, 'Rotate').click();
+    await dialog.getByText('The present token is refused at once, and so is any before it.').waitFor();
+    await button(page, 'Rotate').click();
+    await dialog.waitFor({ state: 'detached' });
+    await page.getByText('The token before it is accepted until').waitFor();
+  });
+
   it('shows rows and size before a purge, which wants the name of its table', async () => {
     const report = await createReport(newName());
     const page = await open(`/sources/${report.id}`);
@@ -192,6 +245,7 @@ describe('a source', () => {
     await askAdmin('PATCH', `/api/v1/custom-reports/${report.reportId}`, { max_rate: 50 });
     await button(page, 'Set').click();
     await page.getByText('Another call changed this record after the page had read it').waitFor();
+    expect(await button(page, 'Set').isDisabled()).toBe(true);
     await page.getByRole('dialog').getByRole('button', { name: 'Cancel' }).click();
     await page.getByText('50 requests a second').waitFor();
     await button(page, 'Limit …').click();

@@ -97,15 +97,9 @@ const Bars = ({
   </>
 );
 
-const Lines = ({
-  series,
-  slot,
-  y,
-}: {
-  series: readonly Series[];
-  slot: number;
-  y: (value: number) => number;
-}) => (
+type LinesProps = { series: readonly Series[]; slot: number; y: (value: number) => number };
+
+const Lines = ({ series, slot, y }: LinesProps) => (
   <>
     {series.map(({ key, mark, values }) => (
       <path key={key} class={`curve mark-${mark}`} d={linePath(values, (index) => (index + 0.5) * slot, y)} />
@@ -136,17 +130,9 @@ const ValueAxis = ({
   </>
 );
 
-const TimeAxis = ({
-  times,
-  step,
-  width,
-  height,
-}: {
-  times: readonly number[];
-  step: number;
-  width: number;
-  height: number;
-}) => {
+type TimeAxisProps = { times: readonly number[]; step: number; width: number; height: number };
+
+const TimeAxis = ({ times, step, width, height }: TimeAxisProps) => {
   const [utc] = useUtc();
   const since = times[0] ?? 0;
   const until = (times.at(-1) ?? since) + step;

@@ -42,16 +42,10 @@ export type BarListRow = {
   readonly value: number;
 };
 
+type BarListProps = { label: string; rows: readonly BarListRow[]; text?: (value: number) => string };
+
 /** Values as bars below each other, the largest first as the rows come; the figure stands beside its bar. */
-export const BarList = ({
-  label,
-  rows,
-  text = numberText,
-}: {
-  label: string;
-  rows: readonly BarListRow[];
-  text?: (value: number) => string;
-}) => {
+export const BarList = ({ label, rows, text = numberText }: BarListProps) => {
   const max = Math.max(0, ...rows.map(({ value }) => value));
   return (
     <ul class="bar-list" aria-label={label}>

@@ -4,10 +4,10 @@ import type { ApiError } from '../api/client.ts';
 import { useAct } from '../api/use.ts';
 import { Failed } from './states.tsx';
 
-type DialogProps = { title: string; onClose: () => void; children: ComponentChildren };
+type DialogProps = { title: string; onClose: () => void; isHeld?: boolean; children: ComponentChildren };
 
-/** A modal dialog; the browser keeps the focus in it, closes it by Escape, and gives the focus back. */
-export const Dialog = ({ title, onClose, children }: DialogProps) => {
+/** A modal dialog; the browser keeps the focus in it, closes it by Escape unless it is held, and gives the focus back. */
+export const Dialog = ({ title, onClose, isHeld = false, children }: DialogProps) => {
   const element = useRef<HTMLDialogElement>(null);
   const id = useId();
   useEffect(() => {
@@ -16,7 +16,13 @@ export const Dialog = ({ title, onClose, children }: DialogProps) => {
     return () => dialog?.close();
   }, []);
   return (
-    <dialog ref={element} aria-labelledby={id} onClose={onClose}>
+    <dialog
+      ref={element}
+      aria-labelledby={id}
+      closedby={isHeld ? 'none' : 'closerequest'}
+      // Where a browser does not know `closedby`, Escape has closed it all the same.
+      onClose={() => (isHeld ? element.current?.showModal() : onClose())}
+    >
       <h2 id={id}>{title}</h2>
       {children}
     </dialog>
@@ -36,23 +42,23 @@ type ActDialogProps = {
   readonly children: (error: ApiError | undefined) => ComponentChildren;
 };
 
-/** A dialog whose button acts; it closes when the act is done. */
-export const ActDialog = ({
-  title,
-  verb,
-  act,
-  onClose,
-  isDanger = false,
-  isBlocked = false,
-  children,
-}: ActDialogProps) => {
+/** A dialog whose button acts; it closes when the act is done, and not before: an act under way cannot be taken back. */
+export const ActDialog = ({ title, verb, act, onClose, isDanger, isBlocked, children }: ActDialogProps) => {
+  const form = useRef<HTMLFormElement>(null);
   const { run, isRunning, error } = useAct(async () => {
     await act();
+    // The page may have gone meanwhile.
+    if (form.current === null) return;
     onClose();
+    // What was removed takes its button along, so the focus cannot go back there.
+    if (isDanger) setTimeout(() => document.getElementById('main')?.focus());
   });
+  // What another call has changed is looked at first.
+  const isStale = error?.status === 412;
   return (
-    <Dialog title={title} onClose={onClose}>
+    <Dialog title={title} onClose={onClose} isHeld={isRunning}>
       <form
+        ref={form}
         onSubmit={(event) => {
           event.preventDefault();
           void run();
@@ -60,10 +66,14 @@ export const ActDialog = ({
       >
         {children(error)}
         <p class="row">
-          <button type="submit" class={isDanger ? 'danger' : undefined} disabled={isRunning || isBlocked}>
+          <button
+            type="submit"
+            class={isDanger ? 'danger' : undefined}
+            disabled={isRunning || isBlocked || isStale}
+          >
             {isRunning ? `${verb} …` : verb}
           </button>
-          <button type="button" onClick={onClose}>
+          <button type="button" disabled={isRunning} onClick={onClose}>
             Cancel
           </button>
         </p>

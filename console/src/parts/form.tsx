@@ -1,6 +1,6 @@
 import type { ComponentChildren } from 'preact';
 import { useEffect, useId, useRef, useState } from 'preact/hooks';
-import type { ApiError } from '../api/client.ts';
+import { ApiError } from '../api/client.ts';
 import { ActDialog } from './dialog.tsx';
 import { Hostile } from './hostile.tsx';
 import { Failed } from './states.tsx';
@@ -104,7 +104,8 @@ type FormProps = {
   readonly title: string;
   readonly fields: readonly Field[];
   readonly verb: string;
-  readonly act: (filled: Filled) => Promise<void>;
+  /** `warn` stops an act that cannot be undone with words on what it does, until the reader begins it again. */
+  readonly act: (filled: Filled, warn: (words: string) => void) => Promise<void>;
   readonly onClose: () => void;
   /** Words above the fields. */
   readonly children?: ComponentChildren;
@@ -115,8 +116,14 @@ export const FormDialog = ({ title, fields, verb, act, onClose, children }: Form
   const [values, setValues] = useState<ReadonlyMap<string, string | boolean>>(
     () => new Map(fields.map(({ name, kind, value }) => [name, value ?? (kind === 'check' ? false : '')])),
   );
+  const said = useRef('');
+  const warn = (detail: string): void => {
+    if (said.current === detail) return;
+    said.current = detail;
+    throw new ApiError(0, { code: 'not_confirmed', detail, remedy: `To go on, press ${verb} again.` });
+  };
   return (
-    <ActDialog title={title} verb={verb} act={() => act(filledOf(values))} onClose={onClose}>
+    <ActDialog title={title} verb={verb} act={() => act(filledOf(values), warn)} onClose={onClose}>
       {(error) => (
         <>
           {children}

@@ -105,7 +105,7 @@ export const ActDialog = ({ act, target, what, onClose }: Props) => {
   }, []);
   const verb = act === 'redrive' ? 'Redrive' : 'Purge';
   const isChecked = wouldDo !== undefined && !dryRun.isRunning && dryRun.error === undefined;
-  const hasActed = did !== undefined || real.error !== undefined;
+  const hasActed = did !== undefined || real.isRunning || real.error !== undefined;
   const error = dryRun.error ?? real.error;
   return (
     <Dialog title={`${verb} ${what}`} onClose={() => onClose(hasActed)}>
@@ -149,7 +149,7 @@ export const ActDialog = ({ act, target, what, onClose }: Props) => {
           <button
             type="button"
             class={act === 'purge' ? 'danger' : 'main'}
-            disabled={!isChecked || wouldDo.done === 0 || real.isRunning}
+            disabled={!isChecked || wouldDo.done === 0}
             onClick={() => void real.run()}
           >
             {isChecked

@@ -3,9 +3,9 @@ import { useState } from 'preact/hooks';
 import { get } from '../../api/client.ts';
 import { useLoad } from '../../api/use.ts';
 import { column, number, text, time } from '../../parts/columns.tsx';
-import { ChoiceFilter, Pager, TextFilter } from '../../parts/filters.tsx';
+import { ChoiceFilter, emptyText, Pager, TextFilter } from '../../parts/filters.tsx';
 import { OwnerLink } from '../../parts/owner-link.tsx';
-import { Await, Badge, Empty } from '../../parts/states.tsx';
+import { Await, Badge, Empty, Unreadable, unreadableOwner } from '../../parts/states.tsx';
 import { type Column, Table } from '../../parts/table.tsx';
 import { anyTime, TimeRangePicker, useTimeRange } from '../../parts/time-range.tsx';
 import { href, useAddress, useQueryState } from '../../shell/router.ts';
@@ -112,16 +112,10 @@ const Previews = ({ sequences }: { sequences: readonly number[] }) => {
   );
 };
 
+type ActsProps = { filter: Filter; listed: readonly Listed[]; onDone: () => void };
+
 /** What can be done with the selected ones, or with all that match. */
-const Acts = ({
-  filter,
-  listed,
-  onDone,
-}: {
-  filter: Filter;
-  listed: readonly Listed[];
-  onDone: () => void;
-}) => {
+const Acts = ({ filter, listed, onDone }: ActsProps) => {
   const [text, setPick] = useQueryState('pick');
   const [preview, setPreview] = useQueryState('preview');
   const [act, setAct] = useState<{ act: Act; target: Target; what: string }>();
@@ -199,12 +193,7 @@ const List = () => {
       <RunningActs />
       <Filters />
       {filter === undefined ? (
-        <div class="state failed" role="alert">
-          <p>
-            The filter cannot be read: an owner is a data id such as 1500001, or app: and an application, such
-            as app:7.
-          </p>
-        </div>
+        <Unreadable>{unreadableOwner}</Unreadable>
       ) : (
         <Await of={loaded}>
           {(page) =>
@@ -216,13 +205,12 @@ const List = () => {
                   columns={columns}
                   rows={page.items}
                   keyOf={({ sequence }) => sequence}
-                  empty={
-                    page.next_cursor !== null
-                      ? 'None among those that this page looked at: go to the next page.'
-                      : Object.keys(filter).length === 0
-                        ? 'No dead letters: the stores have refused nothing.'
-                        : 'No dead letter matches the filter.'
-                  }
+                  empty={emptyText(
+                    page.next_cursor,
+                    Object.keys(filter).length === 0
+                      ? 'No dead letters: the stores have refused nothing.'
+                      : 'No dead letter matches the filter.',
+                  )}
                 />
                 <Pager next={page.next_cursor} />
               </>

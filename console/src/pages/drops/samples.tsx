@@ -109,14 +109,10 @@ const columnsOf = (open: (drop: Drop) => void): Column<Drop>[] => [
   textColumn('sdk', 'SDK', ({ sdk }) => sdk || '–', 40),
 ];
 
+type SampleTableProps = { drops: readonly Drop[]; empty: preact.ComponentChildren };
+
 /** Samples as a table; the reason of a row opens it. */
-export const SampleTable = ({
-  drops,
-  empty,
-}: {
-  drops: readonly Drop[];
-  empty: preact.ComponentChildren;
-}) => {
+export const SampleTable = ({ drops, empty }: SampleTableProps) => {
   const [opened, setOpened] = useState<Drop>();
   return (
     <>
@@ -140,12 +136,14 @@ type Page = Answer<'/api/v1/drops'>;
 
 /** The samples of a query, newest first, page by page. */
 export const Samples = ({ query }: { query: NonNullable<Input<'/api/v1/drops', 'get'>['query']> }) => {
-  const first = useGet('/api/v1/drops', { query });
+  // A range that ends now moves with each drawing of the page: the pages below each other are of one range.
+  const [asked] = useState(query);
+  const first = useGet('/api/v1/drops', { query: asked });
   const [more, setMore] = useState<readonly Page[]>([]);
   const cursor = (more.at(-1) ?? first.data)?.next_cursor ?? undefined;
   const { run, isRunning, error } = useAct(async () => {
     if (cursor === undefined) return;
-    const page = await get('/api/v1/drops', { query: { ...query, cursor } });
+    const page = await get('/api/v1/drops', { query: { ...asked, cursor } });
     setMore([...more, page]);
   });
   return (

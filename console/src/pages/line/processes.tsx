@@ -64,18 +64,10 @@ export const Processes = ({ processes, at }: { processes: readonly Process[]; at
 
 const roles = ['ingress', 'transfer', 'metadata'] as const;
 
+type DotsProps = { processes: readonly Process[]; role: (typeof roles)[number]; x: number; y: number };
+
 /** The processes of a role as dots; the shape is the state too. */
-export const Dots = ({
-  processes,
-  role,
-  x,
-  y,
-}: {
-  processes: readonly Process[];
-  role: (typeof roles)[number];
-  x: number;
-  y: number;
-}) => (
+export const Dots = ({ processes, role, x, y }: DotsProps) => (
   <>
     {processes
       .filter((each) => each.role === role)

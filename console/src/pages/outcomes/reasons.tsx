@@ -24,16 +24,10 @@ const what: Readonly<Record<Reason['of'], string>> = {
   value: 'the item is stored without the value',
 };
 
+type ExplanationProps = { code: string; count?: number | undefined; span?: string };
+
 /** What a reason means, who can mend it and how; `count` of it in `span`, for instance `the last hour`. */
-export const Explanation = ({
-  code,
-  count,
-  span,
-}: {
-  code: string;
-  count?: number | undefined;
-  span?: string;
-}) => {
+export const Explanation = ({ code, count, span }: ExplanationProps) => {
   const reasons = useReasons();
   return (
     <div class="explanation">

@@ -41,16 +41,10 @@ export const Facts = ({ of }: { of: readonly (readonly [string, ComponentChildre
   </dl>
 );
 
+type GaugeProps = { title: string; used: number | null; limit: number | null };
+
 /** How much of a limit is used, as a meter with its figures. */
-export const Gauge = ({
-  title,
-  used,
-  limit,
-}: {
-  title: string;
-  used: number | null;
-  limit: number | null;
-}) => (
+export const Gauge = ({ title, used, limit }: GaugeProps) => (
   <Tile
     title={title}
     value={`${used === null ? '–' : numberText(used)}${limit === null ? ', no limit' : ` of ${numberText(limit)}`}`}

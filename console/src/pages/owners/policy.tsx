@@ -1,9 +1,9 @@
 import { useState } from 'preact/hooks';
-import { call } from '../../api/client.ts';
+import { call, get } from '../../api/client.ts';
 import { useLoad } from '../../api/use.ts';
 import { textColumn } from '../../parts/columns.tsx';
 import { type Field, FormDialog } from '../../parts/form.tsx';
-import { numberText } from '../../parts/format.tsx';
+import { bytesText, numberText } from '../../parts/format.tsx';
 import { Await } from '../../parts/states.tsx';
 import { type Column, Table } from '../../parts/table.tsx';
 import { announce } from '../../shell/announce.tsx';
@@ -68,8 +68,21 @@ const columnsOf = (policy: Policy): Column<[string, PolicyValue]>[] => [
   { key: 'meaning', title: 'Meaning', cell: ([name]) => meanings[name] },
 ];
 
+/** What a change of the retention removes for ever, in the words of the CLI; nothing where it removes nothing. */
+const removedText = async (
+  { kind, owner }: TabProps,
+  days: PolicyValue | null,
+): Promise<string | undefined> => {
+  const input = { path: { id: owner.id }, query: { days: String(days ?? 'default') } };
+  const { change } = await get(`/api/v1/${kind.base}/{id}/retention`, input);
+  if (change === null || change.rows === 0) return undefined;
+  const stored = `${numberText(change.rows)} rows of ${numberText(change.days)} days, ${bytesText(change.bytes)}`;
+  return `${stored}, all before ${change.kept_from}, are removed for ever.`;
+};
+
 /** Windows of time, limits and retention; those that were set here can be changed, and returned to the default. */
-export const PolicyTab = ({ kind, owner }: TabProps) => {
+export const PolicyTab = (props: TabProps) => {
+  const { kind, owner } = props;
   const [isChanging, setIsChanging] = useState(false);
   const isEditor = useAllows('editor');
   const path = { id: owner.id };
@@ -101,8 +114,11 @@ export const PolicyTab = ({ kind, owner }: TabProps) => {
               verb="Save"
               fields={fieldsOf(data).map(([name, value]) => fieldOf(data, name, value))}
               onClose={() => setIsChanging(false)}
-              act={async (filled) => {
+              act={async (filled, warn) => {
                 const body = policyChange(data, filled);
+                const { retention_days: days } = body;
+                const removed = days === undefined ? days : await removedText(props, days);
+                if (removed !== undefined) warn(removed);
                 await changing(loaded.reload, () =>
                   call('patch', `/api/v1/${kind.base}/{id}/policy`, { path, body, etag }),
                 );

@@ -84,11 +84,9 @@ const tableColumns = (delayAt: number): readonly Column<Stores['clickhouse']['ta
   ),
 ];
 
-const Clickhouse = ({
-  of: { version, parts_delay_at: delayAt, tables, disks, merges },
-}: {
-  of: Stores['clickhouse'];
-}) => (
+type ClickhouseProps = { of: Stores['clickhouse'] };
+
+const Clickhouse = ({ of: { version, parts_delay_at: delayAt, tables, disks, merges } }: ClickhouseProps) => (
   <>
     <p>
       Version {version}. It slows down inserts from <Figure value={delayAt} /> parts of a partition on.

@@ -71,16 +71,10 @@ const useScroll = () => {
   return { frame, ...scroll };
 };
 
+type FindProps = { rows: readonly Row[]; active: number; onMove: (move: Move) => void };
+
 /** The search among the spans of the trace. */
-const Find = ({
-  rows,
-  active,
-  onMove,
-}: {
-  rows: readonly Row[];
-  active: number;
-  onMove: (move: Move) => void;
-}) => {
+const Find = ({ rows, active, onMove }: FindProps) => {
   const [find, setFind] = useQueryState('find');
   const found = useMemo(() => rows.filter((row) => matches(row, find)).length, [rows, find]);
   const failed = useMemo(() => rows.filter(({ isFailed }) => isFailed).length, [rows]);
@@ -171,6 +165,8 @@ const useActive = (tree: Tree, trace: TraceAnswer, { frame, height }: ReturnType
   const [active, setActive] = useState(Math.max(0, open));
   /** The row to bring in sight once it is drawn. */
   const wanted = useRef(open);
+  /** A move to the row that is active already brings it in sight, too. */
+  const [moves, setMoves] = useState(0);
   // The header row stands above the rows.
   const heightPx = height - rowPx;
   const move = ({ active: next, fold: folds }: Move): void => {
@@ -180,6 +176,7 @@ const useActive = (tree: Tree, trace: TraceAnswer, { frame, height }: ReturnType
     if (free !== fold) tree.setFold(free);
     wanted.current = next;
     setActive(next);
+    setMoves(moves + 1);
   };
   useLayoutEffect(() => {
     const place = shown.indexOf(active);
@@ -190,7 +187,7 @@ const useActive = (tree: Tree, trace: TraceAnswer, { frame, height }: ReturnType
       frame.current.scrollTop = scrollTo(place, scrollTop, clientHeight - rowPx);
       wanted.current = -1;
     }
-  }, [active, shown]);
+  }, [active, shown, moves]);
   const show = (at: number): void => {
     tree.setOpen(at);
     announce(`Details of ${plainText(rows[at]?.span.name ?? '')} are shown after the spans.`);
@@ -250,17 +247,9 @@ const Rows = ({ tree, active, top, height }: { tree: Tree; active: number; top: 
   );
 };
 
-const Tools = ({
-  tree,
-  active,
-  onMove,
-  durationNs,
-}: {
-  tree: Tree;
-  active: number;
-  onMove: (move: Move) => void;
-  durationNs: number;
-}) => {
+type ToolsProps = { tree: Tree; active: number; onMove: (move: Move) => void; durationNs: number };
+
+const Tools = ({ tree, active, onMove, durationNs }: ToolsProps) => {
   const { rows, zoom, fold } = tree;
   return (
     <div class="row list-filters">
