@@ -168,6 +168,28 @@ describe('the page of dead letters', () => {
   });
 });
 
+describe('the time of a list', () => {
+  it('begins at the first page when it is changed, and stays while a year is typed', async () => {
+    const page = await browser.page();
+    await logInByLink(page);
+    await page.route('**/api/v1/dead-letters?*', (route) =>
+      route.fulfill({ json: { items: [], next_cursor: null } }),
+    );
+    await page.goto('/console/dead-letters?since=1790000000&until=1800000000&cursor=last');
+    await page.getByText('No more: go back to the first page.').waitFor();
+    const from = page.getByLabel('From', { exact: true });
+    await from.fill('0002-09-21T00:00');
+    await from.blur();
+    const query = () => new URL(page.url()).searchParams;
+    expect(query().get('since')).toBe('1790000000');
+    await from.fill('2026-09-21T00:00');
+    await from.blur();
+    await expect.poll(() => query().get('cursor')).toBeNull();
+    expect(query().get('since')).not.toBe('1790000000');
+    await page.getByText('No dead letter matches the filter.').waitFor();
+  });
+});
+
 describe('a consumer that is stopped', () => {
   it('is resumed by keyboard alone, with what waits before and after it; what waited is stored', async () => {
     const { id, token } = await newApplication('a stopped consumer');

@@ -134,26 +134,26 @@ export const Search = ({ value, onValue, placeholder }: SearchProps) => (
   </label>
 );
 
+/** Words for a page without items: only a first page without a next one may speak for the whole list. */
+export const emptyText = (next: string | null, all: string): string => {
+  if (next !== null) return 'None among those that this page looked at: go to the next page.';
+  const isFirst = !new URLSearchParams(location.search).has('cursor');
+  return isFirst ? all : 'No more: go back to the first page.';
+};
+
 /** Goes through a list by the cursors of its answers; nothing for a list of one page. The browser's Back goes back. */
 export const Pager = ({ next }: { next: string | null | undefined }) => {
   const [cursor] = useQueryState('cursor');
   const kept = useRef<string>(undefined);
   if (next !== undefined) kept.current = next ?? undefined;
   if (cursor === '' && kept.current === undefined) return null;
+  const go = (to: string | undefined): void => setQuery({ cursor: to }, { replace: false });
   return (
     <p class="row">
-      <button
-        type="button"
-        disabled={cursor === ''}
-        onClick={() => setQuery({ cursor: undefined }, { replace: false })}
-      >
+      <button type="button" disabled={cursor === ''} onClick={() => go(undefined)}>
         First page
       </button>
-      <button
-        type="button"
-        disabled={kept.current === undefined}
-        onClick={() => setQuery({ cursor: kept.current }, { replace: false })}
-      >
+      <button type="button" disabled={kept.current === undefined} onClick={() => go(kept.current)}>
         Next page
       </button>
     </p>

@@ -37,10 +37,13 @@ export const useTimeRange = (fallback = '1h'): TimeRange => {
   return { since: nowSeconds() - seconds, until: undefined, key: preset };
 };
 
+/** What another range makes void. */
+const restarted = { range: undefined, cursor: undefined };
+
 /** Writes a range into the address, for instance of a chart that was zoomed. */
 export const setTimeRange = (since: number, until: number): void =>
   setQuery(
-    { since: String(Math.floor(since)), until: String(Math.ceil(until)), range: undefined },
+    { since: String(Math.floor(since)), until: String(Math.ceil(until)), ...restarted },
     { replace: false },
   );
 
@@ -61,7 +64,8 @@ const Moment = ({ label, name, value }: { label: string; name: 'since' | 'until'
         value={inputText(value, utc)}
         onChange={({ currentTarget }) => {
           const seconds = inputSeconds(currentTarget.value, utc);
-          if (Number.isFinite(seconds)) setQuery({ [name]: String(seconds) });
+          // While a year is typed it is one of the first centuries.
+          if (seconds >= 0) setQuery({ [name]: String(seconds), cursor: undefined });
         }}
       />
     </label>
@@ -77,7 +81,7 @@ export const TimeRangePicker = ({ fallback = '1h' }: { fallback?: string }) => {
     if (preset === 'own') setTimeRange(range.since || now - 86_400, range.until ?? now);
     else
       setQuery(
-        { range: preset === fallback ? undefined : preset, since: undefined, until: undefined },
+        { ...restarted, range: preset === fallback ? undefined : preset, since: undefined, until: undefined },
         { replace: false },
       );
   };

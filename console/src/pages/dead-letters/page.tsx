@@ -3,7 +3,7 @@ import { useState } from 'preact/hooks';
 import { get } from '../../api/client.ts';
 import { useLoad } from '../../api/use.ts';
 import { column, number, text, time } from '../../parts/columns.tsx';
-import { ChoiceFilter, Pager, TextFilter } from '../../parts/filters.tsx';
+import { ChoiceFilter, emptyText, Pager, TextFilter } from '../../parts/filters.tsx';
 import { OwnerLink } from '../../parts/owner-link.tsx';
 import { Await, Badge, Empty } from '../../parts/states.tsx';
 import { type Column, Table } from '../../parts/table.tsx';
@@ -210,13 +210,12 @@ const List = () => {
                   columns={columns}
                   rows={page.items}
                   keyOf={({ sequence }) => sequence}
-                  empty={
-                    page.next_cursor !== null
-                      ? 'None among those that this page looked at: go to the next page.'
-                      : Object.keys(filter).length === 0
-                        ? 'No dead letters: the stores have refused nothing.'
-                        : 'No dead letter matches the filter.'
-                  }
+                  empty={emptyText(
+                    page.next_cursor,
+                    Object.keys(filter).length === 0
+                      ? 'No dead letters: the stores have refused nothing.'
+                      : 'No dead letter matches the filter.',
+                  )}
                 />
                 <Pager next={page.next_cursor} />
               </>

@@ -1,7 +1,7 @@
 import type { Answer } from '../../api/client.ts';
 import { useGet } from '../../api/use.ts';
 import { code, column, text, time, word } from '../../parts/columns.tsx';
-import { Pager, TextFilter } from '../../parts/filters.tsx';
+import { emptyText, Pager, TextFilter } from '../../parts/filters.tsx';
 import { Hostile } from '../../parts/hostile.tsx';
 import { Await, Badge, type Tone } from '../../parts/states.tsx';
 import { type Column, Table } from '../../parts/table.tsx';
@@ -116,11 +116,10 @@ export const AuditLog = () => {
               columns={columns}
               rows={items}
               keyOf={({ audit_id: id }) => id}
-              empty={
-                next !== null
-                  ? 'None among the entries that this page looked at: go to the next page.'
-                  : 'No entry matches: the audit log keeps each change by the admin API and the CLI.'
-              }
+              empty={emptyText(
+                next,
+                'No entry matches: the audit log keeps each change by the admin API and the CLI.',
+              )}
             />
             <Pager next={next} />
           </>
