@@ -75,6 +75,25 @@ it('a click on a part of a bar leads to the reason, and from there to the sample
   expect(await axeFindings(page)).toEqual([]);
 });
 
+it('a sample that is open stays so when the figures are read again', async () => {
+  const id = await withDrop();
+  const page = await browser.page();
+  await page.clock.install();
+  await logInByLink(page);
+  await page.goto(`/console/outcomes?range=15m&owner=app:${id}&reason=end_before_start`);
+  await page
+    .getByRole('table', { name: 'Samples' })
+    .getByRole('button', { name: 'end_before_start' })
+    .click();
+  const sample = page.getByRole('dialog', { name: 'end_before_start' });
+  await sample.getByText('1 of this reason in the last hour, of this owner.').waitFor();
+  const again = page.waitForResponse(/outcomes\?.*group=reason/);
+  await page.clock.runFor(31_000);
+  await again;
+  await page.clock.runFor(2_000);
+  expect(await sample.isVisible()).toBe(true);
+});
+
 it('the same way is open to the keyboard alone: crosshair, bar, reason, sample', async () => {
   const id = await withDrop();
   const page = await browser.page();

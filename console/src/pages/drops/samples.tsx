@@ -136,12 +136,14 @@ type Page = Answer<'/api/v1/drops'>;
 
 /** The samples of a query, newest first, page by page. */
 export const Samples = ({ query }: { query: NonNullable<Input<'/api/v1/drops', 'get'>['query']> }) => {
-  const first = useGet('/api/v1/drops', { query });
+  // A range that ends now moves with each drawing of the page: the pages below each other are of one range.
+  const [asked] = useState(query);
+  const first = useGet('/api/v1/drops', { query: asked });
   const [more, setMore] = useState<readonly Page[]>([]);
   const cursor = (more.at(-1) ?? first.data)?.next_cursor ?? undefined;
   const { run, isRunning, error } = useAct(async () => {
     if (cursor === undefined) return;
-    const page = await get('/api/v1/drops', { query: { ...query, cursor } });
+    const page = await get('/api/v1/drops', { query: { ...asked, cursor } });
     setMore([...more, page]);
   });
   return (

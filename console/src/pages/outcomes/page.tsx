@@ -211,7 +211,7 @@ const Reasons = ({ charts, choice }: { charts: Charts; choice: Chosen }) => {
             span={at === undefined ? 'this time' : `this ${choice.step}`}
           />
           <Samples
-            key={`${reason} ${at} ${choice.range.key} ${choice.owner}`}
+            key={`${reason} ${at} ${choice.range.key} ${choice.step} ${choice.owner}`}
             query={{
               ...ownerQuery(choice.owner),
               reason,
