@@ -69,6 +69,30 @@ it('a tab that was hidden for half a minute reads nothing, and begins again when
   await isSaid(page, 'Live');
 });
 
+it('a tab that was opened in the background reads nothing after half a minute', async () => {
+  const proxy = await startLiveProxy();
+  const page = await browser.page({ origin: proxy.origin });
+  await page.clock.install();
+  await logInByLink(page);
+  await isSaid(page, 'Live');
+  await page.addInitScript("Object.defineProperty(document, 'hidden', { get: () => true })");
+  await page.reload();
+  await isSaid(page, 'Live');
+  await page.clock.runFor(31_000);
+  await expect.poll(() => proxy.open).toEqual([]);
+});
+
+it('a page whose events have no endpoint of their own does not take silence for an answer', async () => {
+  const proxy = await startLiveProxy();
+  proxy.answer = 'busy';
+  const page = await browser.page({ origin: proxy.origin });
+  await logInByLink(page);
+  await page.getByRole('link', { name: 'Dead letters' }).click();
+  await isSaid(page, 'Every 5 s: too many live readers');
+  await page.route('**/console/session', (route) => route.abort());
+  await isSaid(page, 'No answer; reconnecting …');
+});
+
 it('a page without live figures opens no stream', async () => {
   const proxy = await startLiveProxy();
   const page = await browser.page({ origin: proxy.origin });

@@ -92,7 +92,9 @@ const poll = async (topics: string, since: number): Promise<void> => {
   try {
     for (const event of eventsOf(topics)) {
       const path = polls[event];
-      if (path !== undefined) spread(event, await (await send(path)).json(), true);
+      // Without data to read, whether metadata answers at all, and the session lives.
+      const answer = await send(path ?? '/console/session');
+      if (path !== undefined) spread(event, await answer.json(), true);
     }
     if (sourceTopics === topics) spreadState('polling');
   } catch (error) {
@@ -188,11 +190,14 @@ export const startLive = (): void => {
     isPaused = paused;
     update();
   };
-  document.addEventListener('visibilitychange', () => {
+  const follow = (): void => {
     clearTimeout(hidden);
     if (document.hidden) hidden = setTimeout(() => pause(true), hiddenMs);
     else pause(false);
-  });
+  };
+  document.addEventListener('visibilitychange', follow);
+  // A tab may be opened in the background.
+  follow();
   addEventListener('pagehide', resign);
   addEventListener('pageshow', update);
   setInterval(() => own.size > 0 && !isPaused && tellWants(), tellMs);
