@@ -104,4 +104,22 @@ describe('the page System', () => {
     await page.getByLabel('State').selectOption('closed');
     await row.getByText('purged <b>by hand</b>').waitFor();
   });
+
+  it('takes a filter that it cannot read for a mistake, and an empty last page for no empty list', async () => {
+    const page = await browser.page();
+    await logInByLink(page);
+    for (const address of ['account?owner=everyone', 'refresh?biz=2a']) {
+      await page.goto(`/console/system/${address}`);
+      expect(await page.getByRole('alert').textContent(), address).toContain('The filter cannot be read');
+    }
+    const { id } = await newApplication(`asked ${randomUUID()}`);
+    const asked = page.waitForRequest(`**/api/v1/account/differences?app_id=${id}`);
+    await page.goto(`/console/system/account?owner=app:${id}`);
+    await asked;
+    await page.route('**/api/v1/audit?*', (route) =>
+      route.fulfill({ json: { items: [], next_cursor: null } }),
+    );
+    await page.goto('/console/system/audit?cursor=last');
+    await page.getByText('No more: go back to the first page.').waitFor();
+  });
 });

@@ -31,6 +31,16 @@ export const Failed = ({ error, onRetry }: { error: ApiError; onRetry?: (() => v
   </div>
 );
 
+/** Why nothing is asked: a filter that cannot be read is not taken for none. */
+export const Unreadable = ({ children }: { children: ComponentChildren }) => (
+  <div class="state failed" role="alert">
+    <p>{children}</p>
+  </div>
+);
+
+export const unreadableOwner =
+  'The filter cannot be read: an owner is a data id such as 1500001, or app: and an application, such as app:7.';
+
 /** Says that more exists than is shown, and how to narrow it. */
 export const TooLarge = ({ shown, total, how }: { shown: number; total?: number; how: string }) => (
   <p class="state">

@@ -5,7 +5,7 @@ import { useLoad } from '../../api/use.ts';
 import { column, number, text, time } from '../../parts/columns.tsx';
 import { ChoiceFilter, emptyText, Pager, TextFilter } from '../../parts/filters.tsx';
 import { OwnerLink } from '../../parts/owner-link.tsx';
-import { Await, Badge, Empty } from '../../parts/states.tsx';
+import { Await, Badge, Empty, Unreadable, unreadableOwner } from '../../parts/states.tsx';
 import { type Column, Table } from '../../parts/table.tsx';
 import { anyTime, TimeRangePicker, useTimeRange } from '../../parts/time-range.tsx';
 import { href, useAddress, useQueryState } from '../../shell/router.ts';
@@ -193,12 +193,7 @@ const List = () => {
       <RunningActs />
       <Filters />
       {filter === undefined ? (
-        <div class="state failed" role="alert">
-          <p>
-            The filter cannot be read: an owner is a data id such as 1500001, or app: and an application, such
-            as app:7.
-          </p>
-        </div>
+        <Unreadable>{unreadableOwner}</Unreadable>
       ) : (
         <Await of={loaded}>
           {(page) =>

@@ -7,7 +7,7 @@ import { type Filled, FormDialog } from '../../parts/form.tsx';
 import { Figure } from '../../parts/format.tsx';
 import { Hostile } from '../../parts/hostile.tsx';
 import { isOfApplications, isStreamOfApplications, itemsOf } from '../../parts/signals.ts';
-import { Await, Badge, Loading } from '../../parts/states.tsx';
+import { Await, Badge, Loading, Unreadable, unreadableOwner } from '../../parts/states.tsx';
 import { type Column, Table } from '../../parts/table.tsx';
 import { announce } from '../../shell/announce.tsx';
 import { href, useAddress, useQueryState } from '../../shell/router.ts';
@@ -111,9 +111,18 @@ const comparedColumns: readonly Column<Answer<'/api/v1/account/stores'>['items']
   ),
 ];
 
+type OwnerQuery = { readonly owner?: number } | { readonly app_id: number };
+
+/** The owner in the address; undefined where it cannot be read, so that it is not taken for all. */
+const ownerQuery = (text: string): OwnerQuery | undefined => {
+  const [, app, id] = /^(app:)?(\d{1,15})$/.exec(text) ?? [];
+  if (id === undefined) return text === '' ? {} : undefined;
+  return app === undefined ? { owner: Number(id) } : { app_id: Number(id) };
+};
+
 /** QuestDB and ClickHouse against the records, on demand: it reads all records of the owners. */
-const StoreComparison = ({ owner }: { owner: number | undefined }) => {
-  const loaded = useGet('/api/v1/account/stores', { query: { owner } });
+const StoreComparison = ({ owner }: { owner: OwnerQuery }) => {
+  const loaded = useGet('/api/v1/account/stores', { query: owner });
   if (loaded.isLoading) return <Loading what="The stores are compared; this may take minutes" />;
   return (
     <Await of={loaded}>
@@ -140,30 +149,14 @@ const StoreComparison = ({ owner }: { owner: number | undefined }) => {
   );
 };
 
-/** What the books, and the books and the stores, do not agree in. */
-export const AccountDifferences = () => {
-  const { query } = useAddress();
-  const text = query.get('owner') ?? '';
-  const owner = /^\d{1,15}$/.test(text) ? Number(text) : undefined;
-  const state = query.get('state') ?? '';
-  const loaded = useGet('/api/v1/account/differences', { query: { owner } });
+const Differences = ({ owner }: { owner: OwnerQuery }) => {
+  const [state] = useQueryState('state');
+  const loaded = useGet('/api/v1/account/differences', { query: owner });
   const [compare, setCompare] = useQueryState('compare');
   const [closing, setClosing] = useState<Difference>();
   const mayClose = useAllows('editor');
   return (
     <>
-      <div class="row list-filters">
-        <TextFilter label="Owner" name="owner" hint="data id or application" />
-        <ChoiceFilter
-          label="State"
-          name="state"
-          any="all"
-          choices={[
-            ['open', 'open'],
-            ['closed', 'closed'],
-          ]}
-        />
-      </div>
       <h2>Differences</h2>
       <Await of={loaded}>
         {({ items }) => (
@@ -194,6 +187,25 @@ export const AccountDifferences = () => {
           onClosed={loaded.reload}
         />
       )}
+    </>
+  );
+};
+
+/** What the books, and the books and the stores, do not agree in. */
+export const AccountDifferences = () => {
+  const owner = ownerQuery(useAddress().query.get('owner') ?? '');
+  return (
+    <>
+      <div class="row list-filters">
+        <TextFilter label="Owner" name="owner" hint="1500001 or app:7" />
+        <ChoiceFilter
+          label="State"
+          name="state"
+          any="all"
+          choices={['open', 'closed'].map((each) => [each, each] as const)}
+        />
+      </div>
+      {owner === undefined ? <Unreadable>{unreadableOwner}</Unreadable> : <Differences owner={owner} />}
     </>
   );
 };

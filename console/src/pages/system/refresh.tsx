@@ -2,9 +2,9 @@ import { type Answer, call } from '../../api/client.ts';
 import { useAct, useGet } from '../../api/use.ts';
 import { column, duration, id, number, time, word } from '../../parts/columns.tsx';
 import { wholeText } from '../../parts/figures.ts';
-import { Pager, TextFilter } from '../../parts/filters.tsx';
+import { emptyText, Pager, TextFilter } from '../../parts/filters.tsx';
 import { Hostile } from '../../parts/hostile.tsx';
-import { Await, Badge, Failed, type Tone } from '../../parts/states.tsx';
+import { Await, Badge, Failed, type Tone, Unreadable } from '../../parts/states.tsx';
 import { type Column, Table } from '../../parts/table.tsx';
 import { announce } from '../../shell/announce.tsx';
 import { href, useAddress } from '../../shell/router.ts';
@@ -81,41 +81,37 @@ const subscriptionColumns: readonly Column<Subscription>[] = [
   )),
 ];
 
-const Subscriptions = () => {
-  const { query } = useAddress();
-  const business = query.get('biz') ?? '';
-  const asked = {
-    cursor: query.get('cursor') ?? undefined,
-    mon_biz_id: /^-?\d{1,10}$/.test(business) ? Number(business) : undefined,
-  };
-  const loaded = useGet('/api/v1/subscriptions', { query: asked });
+const Subscriptions = ({ business, cursor }: { business: string; cursor: string | undefined }) => {
+  const query = { cursor, mon_biz_id: business === '' ? undefined : Number(business) };
+  const loaded = useGet('/api/v1/subscriptions', { query });
   return (
-    <>
-      <h2>Subscriptions</h2>
-      <div class="row list-filters">
-        <TextFilter label="Business" name="biz" hint="2" />
-      </div>
-      <Await of={loaded}>
-        {({ items, next_cursor: next }) => (
-          <>
-            <Table
-              caption="Subscriptions of node management"
-              sortName="subscriptions"
-              columns={subscriptionColumns}
-              rows={items}
-              keyOf={(each) => each.mon_data_id}
-              empty="No subscriptions: the refresh job makes one for each enabled report."
-            />
-            <Pager next={next} />
-          </>
-        )}
-      </Await>
-    </>
+    <Await of={loaded}>
+      {({ items, next_cursor: next }) => (
+        <>
+          <Table
+            caption="Subscriptions of node management"
+            sortName="subscriptions"
+            columns={subscriptionColumns}
+            rows={items}
+            keyOf={(each) => each.mon_data_id}
+            empty={emptyText(
+              next,
+              business === ''
+                ? 'No subscriptions: the refresh job makes one for each enabled report.'
+                : 'No subscription of this business.',
+            )}
+          />
+          <Pager next={next} />
+        </>
+      )}
+    </Await>
   );
 };
 
 /** The refresh job: its runs, and the subscriptions that they keep. */
 export const Refresh = () => {
+  const { query } = useAddress();
+  const business = query.get('biz') ?? '';
   const runs = useGet('/api/v1/refresh-runs', { query: { limit: 100 } }, 10_000);
   const mayRun = useAllows('editor');
   const run = useAct(async () => {
@@ -147,7 +143,15 @@ export const Refresh = () => {
           />
         )}
       </Await>
-      <Subscriptions />
+      <h2>Subscriptions</h2>
+      <div class="row list-filters">
+        <TextFilter label="Business" name="biz" hint="2" />
+      </div>
+      {/^(-?\d{1,10})?$/.test(business) ? (
+        <Subscriptions business={business} cursor={query.get('cursor') ?? undefined} />
+      ) : (
+        <Unreadable>The filter cannot be read: a business is a whole number such as 2.</Unreadable>
+      )}
     </>
   );
 };

@@ -8,7 +8,7 @@ import { durationText, numberText } from '../../parts/format.tsx';
 import { Hostile } from '../../parts/hostile.tsx';
 import { plainText } from '../../parts/plain-text.ts';
 import { Queried, Ran, useQuery } from '../../parts/query.tsx';
-import { Badge, Empty } from '../../parts/states.tsx';
+import { Badge, Empty, Unreadable } from '../../parts/states.tsx';
 import { type Column, Table } from '../../parts/table.tsx';
 import { TimeRangePicker, useTimeRange } from '../../parts/time-range.tsx';
 import { href, navigate, setQuery, useAddress } from '../../shell/router.ts';
@@ -202,12 +202,7 @@ const Found = () => {
       ? undefined
       : (await call('post', '/api/v1/query/traces', { body, signal })).data,
   );
-  if (typeof body === 'string')
-    return (
-      <div class="state failed" role="alert">
-        <p>{body}</p>
-      </div>
-    );
+  if (typeof body === 'string') return <Unreadable>{body}</Unreadable>;
   return (
     <Queried of={found}>
       {(page) =>
