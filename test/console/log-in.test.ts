@@ -94,4 +94,21 @@ describe('a session in the browser', () => {
     await page.getByRole('heading', { name: 'Log in to Tidemark' }).waitFor();
     expect(await page.context().cookies()).toEqual([]);
   });
+
+  it('that ends or begins in one tab does so in the others, and a log-out that fails says so', async () => {
+    const page = await browser.page();
+    await logInByLink(page);
+    const other = await page.context().newPage();
+    await other.goto(new URL('/console', page.url()).href);
+    await other.locator('summary').waitFor();
+    await page.locator('summary').click();
+    await page.route('**/console/session', (route) => route.abort());
+    await page.getByRole('button', { name: 'Log out' }).click();
+    await page.getByText('The admin API does not answer.').waitFor();
+    await page.unroute('**/console/session');
+    await page.getByRole('button', { name: 'Log out' }).click();
+    await other.getByRole('heading', { name: 'Log in to Tidemark' }).waitFor();
+    await logInByLink(page);
+    await other.locator('summary').waitFor();
+  });
 });

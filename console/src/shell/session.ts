@@ -7,13 +7,14 @@ export type Session = {
   readonly name: string;
   readonly role: 'viewer' | 'editor' | 'admin';
   readonly expires_at: number;
-  readonly version: string;
   /** Addresses of other programs that show the stored data, where they are set. */
   readonly links: Readonly<Record<'grafana' | 'questdb' | 'clickhouse', string | null>>;
 };
 
 const path = '/console/session';
 const listeners = new Set<() => void>();
+/** Other tabs have the same cookie: they read their session again after a log-in or log-out. */
+const tabs = new BroadcastChannel('tidemark-session');
 /** undefined: not known yet; null: none. */
 let current: Session | null | undefined;
 
@@ -27,6 +28,7 @@ export const readSession = async (): Promise<void> => {
   hooks.onEnded = () => set(null);
   // Another tab may have logged in as another user.
   hooks.onForbidden = () => void readSession().catch(() => undefined);
+  tabs.onmessage = hooks.onForbidden;
   await send(path)
     .then(async (response) => set(await response.json()))
     .catch((error: { status?: number }) => {
@@ -39,8 +41,10 @@ const post = (to: string, body: object): Promise<Response> =>
   send(to, { method: 'POST', body: JSON.stringify(body), headers: { 'Content-Type': 'application/json' } });
 
 /** Logs in by a token, or by the code of a link. Throws an ApiError. */
-export const logIn = async (proof: { token: string } | { code: string }): Promise<void> =>
+export const logIn = async (proof: { token: string } | { code: string }): Promise<void> => {
   set(await (await post(path, proof)).json());
+  tabs.postMessage(null);
+};
 
 /** Gives the token again, for acts that want it. Throws an ApiError. */
 export const stepUp = async (token: string): Promise<void> => void (await post(`${path}/step-up`, { token }));
@@ -49,6 +53,7 @@ export const stepUp = async (token: string): Promise<void> => void (await post(`
 export const logOut = async (all = false): Promise<void> => {
   await send(all ? '/console/sessions' : path, { method: 'DELETE' });
   set(null);
+  tabs.postMessage(null);
 };
 
 /** The session as it is now, beside a component. */

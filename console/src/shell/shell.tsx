@@ -10,8 +10,9 @@ import { plainText } from '../parts/plain-text.ts';
 import { Badge, Failed, Loading, type Tone } from '../parts/states.tsx';
 import { announce, LiveRegion } from './announce.tsx';
 import { LogIn, StepUp } from './log-in.tsx';
+import { LogOut } from './log-out.tsx';
 import { href, useAddress } from './router.ts';
-import { logOut, readSession, type Session, useSession } from './session.ts';
+import { readSession, type Session, useSession } from './session.ts';
 import { Shortcuts } from './shortcuts.tsx';
 import { currentTheme, setTheme, type Theme } from './theme.ts';
 
@@ -76,14 +77,7 @@ const Header = ({ session }: { session: Session }) => (
         <summary>
           <Hostile text={session.name} max={24} /> ({session.role})
         </summary>
-        <p class="row">
-          <button type="button" onClick={() => void logOut()}>
-            Log out
-          </button>
-          <button type="button" onClick={() => void logOut(true)}>
-            End all my sessions
-          </button>
-        </p>
+        <LogOut />
       </details>
     </div>
   </header>

@@ -1,11 +1,11 @@
 import './system.css';
 import type { ComponentType } from 'preact';
-import { useAct } from '../../api/use.ts';
 import { Time } from '../../parts/format.tsx';
 import { Hostile } from '../../parts/hostile.tsx';
-import { Empty, Failed } from '../../parts/states.tsx';
+import { Empty } from '../../parts/states.tsx';
+import { LogOut } from '../../shell/log-out.tsx';
 import { href } from '../../shell/router.ts';
-import { logOut, useAllows, useSession } from '../../shell/session.ts';
+import { useAllows, useSession } from '../../shell/session.ts';
 import type { PageProps } from '../page-props.ts';
 import { AccountDifferences } from './account.tsx';
 import { AuditLog } from './audit.tsx';
@@ -18,7 +18,6 @@ import { Tokens } from './tokens.tsx';
 /** The session of this browser, and the end of all sessions of its token. */
 const Sessions = () => {
   const session = useSession();
-  const end = useAct((all: boolean) => logOut(all));
   if (session == null) return null;
   return (
     <>
@@ -33,18 +32,8 @@ const Sessions = () => {
         <dd>
           <Time at={session.expires_at} seconds />, and earlier after an hour without a request
         </dd>
-        <dt>Version</dt>
-        <dd>{session.version}</dd>
       </dl>
-      {end.error !== undefined && <Failed error={end.error} />}
-      <p class="row">
-        <button type="button" disabled={end.isRunning} onClick={() => void end.run(false)}>
-          Log out
-        </button>
-        <button type="button" class="danger" disabled={end.isRunning} onClick={() => void end.run(true)}>
-          End all my sessions
-        </button>
-      </p>
+      <LogOut />
       <p class="quiet">
         All sessions that were begun with this token end, in every browser. The token itself stays valid.
       </p>
