@@ -169,6 +169,11 @@ describe('a trace of 10,000 spans', () => {
       .poll(() => page.evaluate("document.querySelector('[role=treegrid]').scrollTop"))
       .toBeGreaterThan(200_000);
     await page.keyboard.press('Home');
+    const scrollTop = () => page.evaluate("document.querySelector('[role=treegrid]').scrollTop");
+    await expect.poll(scrollTop).toBe(0);
+    await page.evaluate("document.querySelector('[role=treegrid]').scrollTop = 5000");
+    await page.keyboard.press('Home');
+    await expect.poll(scrollTop).toBe(0);
     await page.keyboard.press('e');
     await expect.poll(() => activeRow(page)).toContain('error');
     await page.keyboard.press('/');

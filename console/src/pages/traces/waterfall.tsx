@@ -165,6 +165,8 @@ const useActive = (tree: Tree, trace: TraceAnswer, { frame, height }: ReturnType
   const [active, setActive] = useState(Math.max(0, open));
   /** The row to bring in sight once it is drawn. */
   const wanted = useRef(open);
+  /** A move to the row that is active already brings it in sight, too. */
+  const [moves, setMoves] = useState(0);
   // The header row stands above the rows.
   const heightPx = height - rowPx;
   const move = ({ active: next, fold: folds }: Move): void => {
@@ -174,6 +176,7 @@ const useActive = (tree: Tree, trace: TraceAnswer, { frame, height }: ReturnType
     if (free !== fold) tree.setFold(free);
     wanted.current = next;
     setActive(next);
+    setMoves(moves + 1);
   };
   useLayoutEffect(() => {
     const place = shown.indexOf(active);
@@ -184,7 +187,7 @@ const useActive = (tree: Tree, trace: TraceAnswer, { frame, height }: ReturnType
       frame.current.scrollTop = scrollTo(place, scrollTop, clientHeight - rowPx);
       wanted.current = -1;
     }
-  }, [active, shown]);
+  }, [active, shown, moves]);
   const show = (at: number): void => {
     tree.setOpen(at);
     announce(`Details of ${plainText(rows[at]?.span.name ?? '')} are shown after the spans.`);
