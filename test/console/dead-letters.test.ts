@@ -177,12 +177,13 @@ describe('the time of a list', () => {
     );
     await page.goto('/console/dead-letters?since=1790000000&until=1800000000&cursor=last');
     await page.getByText('No more: go back to the first page.').waitFor();
-    await page.getByLabel('From').fill('0002-09-21T00:00');
-    await page.getByLabel('From').blur();
+    const from = page.getByLabel('From', { exact: true });
+    await from.fill('0002-09-21T00:00');
+    await from.blur();
     const query = () => new URL(page.url()).searchParams;
     expect(query().get('since')).toBe('1790000000');
-    await page.getByLabel('From').fill('2026-09-21T00:00');
-    await page.getByLabel('From').blur();
+    await from.fill('2026-09-21T00:00');
+    await from.blur();
     await expect.poll(() => query().get('cursor')).toBeNull();
     expect(query().get('since')).not.toBe('1790000000');
     await page.getByText('No dead letter matches the filter.').waitFor();

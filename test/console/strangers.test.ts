@@ -158,6 +158,8 @@ describe('a browser with several readers', () => {
     const report = await newReport('a changed reader');
     const { token: ofViewer } = await issueToken('viewer');
     const page = await browser.page();
+    // As if the message of the log-in in the other tab did not arrive here.
+    await page.addInitScript('BroadcastChannel = class { postMessage() {} }');
     await logInByLink(page);
     await page.goto(`/console/sources/${report.id}`);
     await page.getByRole('button', { name: 'Disable …' }).click();
