@@ -23,8 +23,6 @@ export type LogInDeps = {
   readonly audit: Pick<Audit, 'run'>;
   readonly trustedProxies: TrustedProxies;
   readonly links: ConsoleLinks;
-  /** Of this program. */
-  readonly version: string;
   readonly now: () => number;
 };
 
@@ -50,13 +48,12 @@ const requestOf = (context: Context<ApiEnv>): IncomingMessage => {
 };
 
 const shownWith =
-  ({ links, version }: Pick<LogInDeps, 'links' | 'version'>) =>
+  (links: ConsoleLinks) =>
   ({ identity: { token_id, name, role }, expiresAt }: Session): object => ({
     token_id,
     name,
     role,
     expires_at: Math.floor(expiresAt / 1000),
-    version,
     links,
   });
 
@@ -166,7 +163,7 @@ type Current = { readonly visitor: Visitor; readonly cookie: string; readonly se
 
 export const createLogIn = (deps: LogInDeps): LogIn => {
   const { sessions, audit, trustedProxies } = deps;
-  const shown = shownWith(deps);
+  const shown = shownWith(deps.links);
   const ownerOf = createProofs(deps);
   /** The session of the request. Permanent Fault `unauthorized` without one. */
   const current = async (context: Context<ApiEnv>): Promise<Current> => {

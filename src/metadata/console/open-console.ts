@@ -1,7 +1,6 @@
 import type { Bus } from '../../bus/connection.ts';
 import type { Settings } from '../../config/settings.ts';
 import { trustedProxiesOf } from '../../runtime/trusted-proxies.ts';
-import { programVersion } from '../../telemetry/program-version.ts';
 import type { Audit } from '../audit/audit.ts';
 import type { AdminTokens } from '../tokens/admin-tokens.ts';
 import { type Console, createConsole } from './console.ts';
@@ -30,7 +29,6 @@ export const openConsole = (
       questdb: settings.links.questdb ?? null,
       clickhouse: settings.links.clickhouse ?? null,
     },
-    version: programVersion(),
     now: Date.now,
   });
 };
