@@ -58,7 +58,8 @@ const usageRow = z
     wire_bytes: count.meta({ description: 'Of the bodies as sent' }),
     inflated_bytes: count.meta({ description: 'Of the bodies after decompression' }),
     requests_per_second_max: count.meta({
-      description: 'Of one owner, in its busiest second at one receiver',
+      description:
+        'Of one owner, all its signals together, in its busiest second at one receiver; also in the row of one signal',
     }),
     refused_requests: count.meta({ description: 'Answered with an error; not part of `requests`' }),
     repeated_requests: count.meta({ description: 'Repeats of stored requests; not part of `requests`' }),
