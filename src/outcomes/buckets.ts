@@ -1,3 +1,5 @@
+import { secondsMax } from './times.ts';
+
 /** Steps of time that accounts are read by, in seconds. Hours and days are those of UTC. */
 export const bucketSeconds = { minute: 60, hour: 3_600, day: 86_400 } as const;
 
@@ -11,3 +13,6 @@ export const bucketOf = (by: Bucket): string => {
   const step = bucketSeconds[by];
   return by === 'minute' ? 'toUnixTimestamp(minute)' : `intDiv(toUnixTimestamp(minute), ${step}) * ${step}`;
 };
+
+/** The second before which the minutes of a period begin that ends with this one; both Unix seconds. */
+export const endOfPeriod = (until: number): number => Math.min(secondsMax, until + 1);

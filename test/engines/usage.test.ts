@@ -143,6 +143,13 @@ describe('usage', () => {
     expect(await usage('?by=owner&until=1000')).toEqual([]);
   });
 
+  it('has all of a period that ends with the last second of a DateTime', async () => {
+    const last = 'since=0&until=4294967295';
+    expect(await usage(`?by=owner&${last}`)).toHaveLength(3);
+    expect((await itemsOf(`/api/v1/outcomes?${last}`)).map((row) => row.data_id)).toContain(dataId());
+    expect((await stack.api('GET', '/api/v1/usage?until=4294967296')).status).toBe(422);
+  });
+
   it('keeps the business of a deleted owner', async () => {
     const path = `/api/v1/applications/${other?.app_id}`;
     expect((await stack.api('DELETE', path, {})).status).toBe(200);

@@ -3,9 +3,10 @@ import { readOwnerAccounts } from '../../account/accounts.ts';
 import { systemOwners } from '../../directory/system-owners.ts';
 import { pipelines } from '../../model/signals.ts';
 import { readAccounts } from '../../outcomes/accounts.ts';
-import { type Bucket, bucketSeconds, startOfBucket } from '../../outcomes/buckets.ts';
+import { type Bucket, bucketSeconds, endOfPeriod, startOfBucket } from '../../outcomes/buckets.ts';
 import { type DropPlace, readDrops } from '../../outcomes/drops.ts';
 import type { OutcomeReads } from '../../outcomes/reads.ts';
+import { secondsMax } from '../../outcomes/times.ts';
 import { fieldFault, notFound, parseInput } from '../problem.ts';
 import { pageQuery, systemQuery } from '../records/listing.ts';
 import type { Records } from '../records/store.ts';
@@ -41,8 +42,6 @@ export const ownerQuery = {
   app_id: number(/^\d{1,15}$/, idText, 999_999_999_999_999, 'Only this application', 1),
 };
 
-/** The largest value of a DateTime. */
-const secondsMax = 4_294_967_295;
 /** The period of a query. */
 export const timeQuery = {
   since: number(/^\d{1,10}$/, timeText, secondsMax, 'At or after this time, Unix seconds', 1_800_000_000),
@@ -198,7 +197,7 @@ const balances = ({ outcomes, account }: ApiDeps): Endpoint =>
         ...(appId === undefined ? {} : { appId }),
         // A bucket that the window cuts counts whole.
         sinceMs: 1000 * startOfBucket(since, by ?? 'minute'),
-        untilMs: 1000 * (until + 1),
+        untilMs: 1000 * endOfPeriod(until),
       };
       const { clickhouse } = outcomes;
       const [accounts, sums, streams] = await Promise.all([

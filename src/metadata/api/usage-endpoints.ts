@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { systemOwners } from '../../directory/system-owners.ts';
 import { csvOf } from '../../model/csv.ts';
 import { type Pipeline, pipelines } from '../../model/signals.ts';
+import { endOfPeriod } from '../../outcomes/buckets.ts';
 import { type FailingSender, readFailingSenders } from '../../outcomes/failing-senders.ts';
 import {
   addUsage,
@@ -237,7 +238,7 @@ const usage = ({ outcomes }: ApiDeps): Endpoint =>
       // A minute that the period cuts counts whole.
       const filter = {
         since: since - (since % 60),
-        until: until + 1,
+        until: endOfPeriod(until),
         owners,
         except: exceptOf(records, query),
       };
