@@ -14,5 +14,9 @@ export const bucketOf = (by: Bucket): string => {
   return by === 'minute' ? 'toUnixTimestamp(minute)' : `intDiv(toUnixTimestamp(minute), ${step}) * ${step}`;
 };
 
-/** The second before which the minutes of a period begin that ends with this one; both Unix seconds. */
-export const endOfPeriod = (until: number): number => Math.min(secondsMax, until + 1);
+/**
+ * Before which second the minutes of a period begin, all in Unix seconds: a minute that `until` cuts counts whole, and one that begins
+ * there is of the next period. Without `until` the period ends with the second `now`.
+ */
+export const endOfPeriod = (until: number | undefined, now: number): number =>
+  Math.min(secondsMax, bucketSeconds.minute * Math.ceil((until ?? now + 1) / bucketSeconds.minute));

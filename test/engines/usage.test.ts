@@ -199,14 +199,16 @@ describe('usage', () => {
   });
 });
 
-const hoursAgo = (hours: number): string =>
-  new Date(Date.now() - hours * 3_600_000).toISOString().slice(0, 19).replace('T', ' ');
+const textOf = (ms: number): string => new Date(ms).toISOString().slice(0, 19).replace('T', ' ');
 
 type Owner = { readonly data_id?: number; readonly app_id?: number };
 
-/** A row of usage that came this many hours ago; without a pipeline it is one of an earlier version. */
+/** A row of usage of this arrival; without a pipeline it is one of an earlier version. */
+const usedOn = (owner: Owner, ms: number, pipeline = ''): string =>
+  `(${owner.data_id ?? 0}, ${owner.app_id ?? 0}, toStartOfMinute(toDateTime('${textOf(ms)}', 'UTC')), 1, 1, 1, 1, 1, 1, toDateTime64('${textOf(ms)}', 3, 'UTC'), '10.0.0.9', 'job', 1, '${pipeline}')`;
+
 const usedAt = (owner: Owner, hours: number, pipeline = ''): string =>
-  `(${owner.data_id ?? 0}, ${owner.app_id ?? 0}, toStartOfMinute(toDateTime('${hoursAgo(hours)}', 'UTC')), 1, 1, 1, 1, 1, 1, toDateTime64('${hoursAgo(hours)}', 3, 'UTC'), '10.0.0.9', 'job', 1, '${pipeline}')`;
+  usedOn(owner, Date.now() - hours * 3_600_000, pipeline);
 
 const daily = (from: number, days: number): number[] =>
   Array.from({ length: days }, (_, day) => from + 24 * day + (day % 2 === 0 ? 0 : 0.5));
@@ -256,6 +258,44 @@ describe('usage by signal', () => {
     expect(await usage('?by=signal&mon_biz_id=12')).toMatchObject([{ pipeline: 'metrics', requests: 1 }]);
     expect(await cli.text('usage --by signal')).toMatch(/^metrics +3 +52 /m);
     expect(await cli.text('usage --by signal --csv --biz 12')).toMatch(/\r\n,metrics,0,0,,1,0,/);
+  });
+});
+
+describe('adjacent periods', () => {
+  const refusals = z.object({
+    items: z.array(z.object({ refusals: z.array(z.object({ requests: z.number() })) })),
+  });
+
+  it('have no minute in common, and by day the first day counts whole', async () => {
+    const { app_id: appId } = await stack.createApplication('adjacent', { mon_biz_id: 14 });
+    const day = 86_400;
+    const first = (Math.floor(Date.now() / 1000 / day) - 3) * day;
+    const minutes = [first, first + day - 60, first + day];
+    const rows = minutes.map((minute) => usedOn({ app_id: appId }, minute * 1000, 'traces'));
+    await run(`INSERT INTO otel.ingest_usage VALUES ${rows.join(', ')}`);
+    const refused = minutes.map(
+      (minute) =>
+        `('traces', 0, ${appId}, toDateTime(${minute}), 'refused', 'rate_limited', 1, 1, 1, ${minute})`,
+    );
+    await run(
+      `INSERT INTO otel.ingest_refusals (pipeline, data_id, app_id, minute, kind, reason, requests, items, boot, seq)
+         VALUES ${refused.join(', ')}`,
+    );
+    const countsOf = async (since: number, until: number) => {
+      const query = `app_id=${appId}&since=${since}&until=${until}`;
+      const { body } = await stack.api('GET', `/api/v1/outcomes?${query}`);
+      const [account] = refusals.parse(body).items;
+      return {
+        owner: (await usage(`?${query}`)).map(({ requests }) => requests),
+        day: (await usage(`?by=day&${query}`)).map(({ requests }) => requests),
+        refused: account?.refusals.map(({ requests }) => requests) ?? [],
+      };
+    };
+    expect(await countsOf(first, first + day)).toEqual({ owner: [2], day: [2], refused: [2] });
+    expect(await countsOf(first + day, first + 2 * day)).toEqual({ owner: [1], day: [1], refused: [1] });
+    // A minute that the end cuts counts whole.
+    expect(await countsOf(first, first + day + 1)).toEqual({ owner: [3], day: [2, 1], refused: [3] });
+    expect(await countsOf(first + 61, first + day)).toEqual({ owner: [1], day: [2], refused: [1] });
   });
 });
 

@@ -143,12 +143,13 @@ const outcomesQuery = z.strictObject({
     .meta({ description: 'Wins over Accept; default json' }),
 });
 
-type Window = { readonly since: number; readonly until: number };
+/** From `since` on and before `end`, Unix seconds. */
+type Window = { readonly since: number; readonly end: number };
 
 /** The smallest step that the window has room for, unless one is asked for. Permanent Fault `invalid_value`. */
-const stepOf = ({ since, until }: Window, by: Bucket | undefined): Bucket => {
+const stepOf = ({ since, end }: Window, by: Bucket | undefined): Bucket => {
   const countOf = (step: Bucket): number =>
-    Math.floor(until / bucketSeconds[step]) - Math.floor(since / bucketSeconds[step]) + 1;
+    Math.ceil(end / bucketSeconds[step]) - Math.floor(since / bucketSeconds[step]);
   const steps = by === undefined ? (['minute', 'hour', 'day'] as const) : [by];
   const step = steps.find((each) => countOf(each) <= bucketsMax);
   if (step !== undefined) return step;
@@ -185,19 +186,21 @@ const balances = ({ outcomes, account }: ApiDeps): Endpoint =>
     hasCsv: true,
     answer: balancesAnswer,
     run: async ({ query, records }) => {
-      const until = query.until ?? Math.floor(outcomes.now() / 1000);
+      const now = Math.floor(outcomes.now() / 1000);
+      const until = query.until ?? now;
       const since = query.since ?? Math.max(0, until - hourSeconds);
       refuseReversed({ since, until });
       const { dataId, appId } = ownerOf(query);
       await refuseUnknownOwner(records, query);
       const { notKnownSince } = account.state;
-      const by = query.group === undefined ? query.by : stepOf({ since, until }, query.by);
+      const end = endOfPeriod(query.until, now);
+      const by = query.group === undefined ? query.by : stepOf({ since, end }, query.by);
       const filter = {
         ...(dataId === undefined ? {} : { dataId }),
         ...(appId === undefined ? {} : { appId }),
         // A bucket that the window cuts counts whole.
         sinceMs: 1000 * startOfBucket(since, by ?? 'minute'),
-        untilMs: 1000 * endOfPeriod(until),
+        untilMs: 1000 * end,
       };
       const { clickhouse } = outcomes;
       const [accounts, sums, streams] = await Promise.all([
