@@ -439,6 +439,7 @@ describe('what owners have on the disk', () => {
   });
 
   it('comes as CSV, from the command and the API alike', async () => {
+    expect(await stack.api('GET', '/api/v1/usage/disk')).toMatchObject({ body: { missing: [] } });
     const printed = await cli.text(`usage --disk --csv --data-id ${dataId()}`);
     const [head, row] = printed.split('\r\n');
     expect(head).toBe(
@@ -448,5 +449,28 @@ describe('what owners have on the disk', () => {
     const url = `http://127.0.0.1:${stack.metadata.ports['api']}/api/v1/usage/disk?data_id=${dataId()}&format=csv`;
     const answer = await fetch(url, { headers: { Authorization: `Bearer ${stack.adminToken()}` } });
     expect((await answer.text()).trim()).toBe(printed.trim());
+  });
+});
+
+// Last: it stops QuestDB.
+describe('while a store does not answer', () => {
+  it('CSV of the disks is an error that names the store, beside the rows of the others', async () => {
+    await stack.engines.questdb.stop();
+    // The last read serves for a minute.
+    await stack.metadata.stop();
+    stack.metadata.start();
+    const path = '/api/v1/usage/disk';
+    // It is not ready without the store.
+    await until('metadata to answer', async () => (await stack.api('GET', path)).status === 200);
+    const missing = [{ store: 'questdb', why: expect.stringContaining('QuestDB') }];
+    expect(await stack.api('GET', path)).toMatchObject({ status: 200, body: { missing } });
+    expect(await stack.api('GET', `${path}?format=csv`)).toMatchObject({
+      status: 503,
+      body: { code: 'store_unavailable', detail: expect.stringContaining('questdb: QuestDB') },
+    });
+    const { code, stdout, stderr } = await cli.run('usage --disk --csv');
+    expect(code).toBe(1);
+    expect(stdout).toMatch(new RegExp(`\r\nclickhouse,7,traces,0,${one?.app_id},`));
+    expect(stderr).toMatch(/^the rows of questdb are missing: QuestDB/);
   });
 });

@@ -6876,6 +6876,11 @@ export interface operations {
                         at: number;
                         volumes: components["schemas"]["DiskVolume"][];
                         items: components["schemas"]["DiskUsage"][];
+                        /** @description Stores that did not answer: their rows are not in `items` */
+                        missing: {
+                            store: string;
+                            why: string;
+                        }[];
                     };
                     "text/csv": string;
                 };

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { readOwnerAccounts } from '../../account/accounts.ts';
 import { systemOwners } from '../../directory/system-owners.ts';
+import type { Fault } from '../../model/fault.ts';
 import { pipelines } from '../../model/signals.ts';
 import { readAccounts } from '../../outcomes/accounts.ts';
 import { type Bucket, bucketSeconds, endOfPeriod, startOfBucket } from '../../outcomes/buckets.ts';
@@ -174,6 +175,14 @@ const balancesAnswer = z.strictObject({
   in_flight: z.array(stream).meta({ description: 'Sum over all data ids and applications' }),
 });
 
+/** A table of CSV has no place that says that it is cut. */
+const tooManyForCsv = (found: number): Fault =>
+  fieldFault(
+    'invalid_value',
+    'since',
+    `the period has ${found} accounts, the limit of CSV is ${accountsMax}; choose a shorter period, a longer step, or one owner with data_id or app_id`,
+  );
+
 const balances = ({ outcomes, account }: ApiDeps): Endpoint =>
   endpoint({
     method: 'GET',
@@ -228,7 +237,10 @@ const balances = ({ outcomes, account }: ApiDeps): Endpoint =>
       const notKnown = notKnownSince === undefined ? null : Math.floor(notKnownSince / 1000);
       return {
         body: { since, until, not_known_since: notKnown, items, truncated, buckets, in_flight: inFlight },
-        csv: () => outcomesCsv(items, buckets),
+        csv: () => {
+          if (truncated) throw tooManyForCsv(shown.length);
+          return outcomesCsv(items, buckets);
+        },
       };
     },
   });
