@@ -358,6 +358,20 @@ describe('tidemark doctor', () => {
     expect(await usage(`?data_id=${id}&since=${since}`)).toMatchObject([{ data_id: id, requests: 8 }]);
     expect((await itemsOf('/api/v1/usage/silent')).some((row) => row.data_id === id)).toBe(false);
   });
+
+  it('is not in the sums by reason, unless it is asked for', async () => {
+    const { app_id: id } = await stack.createApplication('tidemark_doctor', { mon_biz_id: 13 });
+    await run(
+      `INSERT INTO otel.ingest_outcomes (pipeline, data_id, app_id, base, first, ordinal, redrive, minute, received, outcomes, at)
+         SELECT 'logs', 0, ${id}, 1, 0, -1, 0, toStartOfMinute(now()), 9, map('dropped/body_too_long', 9), now64(3)`,
+    );
+    const query = '/api/v1/outcomes?group=reason';
+    const ofLogs = expect.objectContaining({ pipeline: 'logs', received: 9 });
+    const buckets = async (path: string) =>
+      z.object({ buckets: z.array(z.unknown()) }).parse((await stack.api('GET', path)).body).buckets;
+    expect(await buckets(`${query}&system=true`)).toContainEqual(ofLogs);
+    expect(await buckets(query)).not.toContainEqual(ofLogs);
+  });
 });
 
 describe('a sender that fails authorisation', () => {

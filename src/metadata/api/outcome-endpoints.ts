@@ -211,16 +211,20 @@ const balances = ({ outcomes, account }: ApiDeps): Endpoint =>
         sinceMs: 1000 * startOfBucket(since, by ?? 'minute'),
         untilMs: 1000 * end,
       };
+      const isShown = dataId !== undefined || appId !== undefined || query.system === true;
+      const own = isShown ? undefined : systemOwners(records);
+      const others =
+        own === undefined
+          ? filter
+          : { ...filter, except: { dataIds: [...own.dataIds], appIds: [...own.appIds] } };
       const { clickhouse } = outcomes;
       const [accounts, sums, streams] = await Promise.all([
         query.group === undefined
           ? readOwnerAccounts(clickhouse, filter, by, notKnownSince === undefined)
           : [],
-        query.group === undefined ? [] : readAccounts(clickhouse, filter, by, false),
+        query.group === undefined ? [] : readAccounts(clickhouse, others, by, false),
         outcomes.inFlight(),
       ]);
-      const isShown = dataId !== undefined || appId !== undefined || query.system === true;
-      const own = isShown ? undefined : systemOwners(records);
       const shown = accounts.filter(
         (each) => own?.dataIds.has(each.dataId) !== true && own?.appIds.has(each.appId) !== true,
       );
