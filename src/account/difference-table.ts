@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { secondText } from '../outcomes/times.ts';
+import { secondsMax, secondText } from '../outcomes/times.ts';
 import { type Clickhouse, database } from '../stores/clickhouse/client.ts';
 import {
   type Difference,
@@ -53,9 +53,6 @@ export type DifferenceFilter = {
   readonly withOpen?: boolean;
 };
 
-/** The last second of a DateTime. */
-const timeMax = 4_294_967_295;
-
 const conditionsOf = ({ dataId, appId, kind, since, until, withOpen = false }: DifferenceFilter) => {
   const conditions = ['is_found = 1'];
   let within = 'true';
@@ -76,7 +73,7 @@ const conditionsOf = ({ dataId, appId, kind, since, until, withOpen = false }: D
       AND minute < toDateTime({until:UInt32}) AND minute + 86400 > toDateTime({since:UInt32}))`;
     within = `(${isWithin('minute')} OR ${isWithin('at')} OR ${day})`;
     params['since'] = since ?? 0;
-    params['until'] = until ?? timeMax;
+    params['until'] = until ?? secondsMax;
     conditions.push(withOpen ? 'minute < toDateTime({until:UInt32})' : within);
   }
   return { where: conditions.join(' AND '), within, params };

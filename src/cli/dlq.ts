@@ -91,8 +91,12 @@ const addFilter = (command: Command): Command =>
     .option('--data-id <id>', 'only of this data id', idArgument)
     .option('--app-id <id>', 'only of this application', idArgument)
     .option('--table <name>', 'only for this table')
-    .option('--since <when>', 'only those dead-lettered since: 30m, 2h, 7d, or a time', momentArgument)
-    .option('--until <when>', 'only those dead-lettered before: 30m, 2h, 7d ago, or a time', momentArgument);
+    .option('--since <when>', 'only those dead-lettered since: 30m, 2h, 7d, or a time (UTC)', momentArgument)
+    .option(
+      '--until <when>',
+      'only those dead-lettered before: 30m, 2h, 7d ago, or a time (UTC)',
+      momentArgument,
+    );
 
 const filterOf = ({ pipeline, reason, dataId, appId, table, since, until }: Filter) => ({
   pipeline,

@@ -72,11 +72,20 @@ export const durationArgument = (text: string): number => {
   return seconds;
 };
 
+const timeForm =
+  /^(\d{4}-\d{2}-\d{2})(?:[T ](\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?) ?(?:Z|([+-]\d{2}):?(\d{2}))?)?$/i;
+
+/** An ISO time in ms since the epoch, of UTC where it names no zone, as every time that the commands print; NaN for another text. */
+const timeOf = (text: string): number => {
+  const [, date = '', time = '00:00', hours = '+00', minutes = '00'] = timeForm.exec(text) ?? [];
+  return isCalendarDate(date) ? Date.parse(`${date}T${time}${hours}:${minutes}`) : Number.NaN;
+};
+
 /** A moment as Unix seconds: `2h` or `7d` ago, or an ISO time. */
 export const momentArgument = (text: string): number => {
   const age = durationOf(text);
   if (age !== undefined) return Math.max(0, nowSeconds() - age);
-  const ms = isCalendarDate(text.slice(0, 10)) ? Date.parse(text) : Number.NaN;
+  const ms = timeOf(text);
   if (Number.isNaN(ms) || ms < 0)
     throw new InvalidArgumentError('It must be an age (30m, 2h, 7d) or a time (2026-11-20T13:30:00Z).');
   return Math.floor(ms / 1000);
@@ -88,8 +97,8 @@ export type PeriodOptions = { since?: number; until?: number };
 /** Gives a command `--since` with this description of its ages, and `--until`. */
 export const addPeriodOptions = (command: Command, ages: string): Command =>
   command
-    .option('--since <when>', `of the last ${ages}, or since a time`, momentArgument)
-    .option('--until <when>', 'until 15m, 1h, 7d ago, or a time; default now', momentArgument);
+    .option('--since <when>', `of the last ${ages}, or since a time (UTC)`, momentArgument)
+    .option('--until <when>', 'until 15m, 1h, 7d ago, or a time (UTC); default now', momentArgument);
 
 /** An id of a record. */
 export const idArgument = (text: string): number => {

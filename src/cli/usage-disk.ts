@@ -4,7 +4,7 @@ import { pipelines } from '../model/signals.ts';
 import { bytesText } from './bytes-text.ts';
 import { adminClient } from './client.ts';
 import { type JsonOption, type OwnerOptions, queryText } from './options.ts';
-import { nothing, printAnswer, printCsv, printLine, printTable } from './output.ts';
+import { nothing, printAnswer, printCsv, printLine, printTable, sayLines } from './output.ts';
 
 const volumeSchema = z.object({
   disk: z.string(),
@@ -31,7 +31,12 @@ const rowSchema = z.object({
   retention_days: z.number().nullable(),
 });
 
-const diskSchema = z.object({ at: z.number(), volumes: z.array(volumeSchema), items: z.array(rowSchema) });
+const diskSchema = z.object({
+  at: z.number(),
+  volumes: z.array(volumeSchema),
+  items: z.array(rowSchema),
+  missing: z.array(z.object({ store: z.string(), why: z.string() })).default([]),
+});
 
 type Volume = z.output<typeof volumeSchema>;
 type Row = z.output<typeof rowSchema>;
@@ -96,6 +101,17 @@ const printDays = (items: readonly Row[]): void =>
     items.map((row) => [row.day ?? nothing, row.store, bytesText(row.bytes), String(row.rows)]),
   );
 
+/** The rows there are; where a store did not answer, the command fails: a program that reads them sees no difference. */
+const printDiskCsv = ({ items, missing }: z.output<typeof diskSchema>): void => {
+  const names = rowSchema.keyof().options;
+  printCsv(
+    names,
+    items.map((row) => names.map((name) => row[name])),
+  );
+  for (const { store, why } of missing) sayLines(`the rows of ${store} are missing: ${why}`);
+  if (missing.length > 0) process.exitCode = 1;
+};
+
 /** A look at all tables and spans. */
 const timeoutMs = 90_000;
 
@@ -108,16 +124,11 @@ export const printDiskUsage = async (
   const query = queryText({ by, mon_biz_id: biz, data_id: dataId, app_id: appId });
   const path = `/api/v1/usage/disk${query}`;
   const answered = await adminClient().ask(diskSchema, 'GET', path, { timeoutMs });
-  printAnswer(answered, options, ({ volumes, items }) => {
-    const names = rowSchema.keyof().options;
-    if (options.csv)
-      return printCsv(
-        names,
-        items.map((row) => names.map((name) => row[name])),
-      );
-    printVolumes(volumes);
+  printAnswer(answered, options, (answer) => {
+    if (options.csv) return printDiskCsv(answer);
+    printVolumes(answer.volumes);
     printLine('');
-    if (by === 'day') printDays(items);
-    else printOwners(items);
+    if (by === 'day') printDays(answer.items);
+    else printOwners(answer.items);
   });
 };

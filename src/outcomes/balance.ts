@@ -30,6 +30,8 @@ export type BalanceFilter = {
   readonly appId?: number;
   readonly sinceMs?: number;
   readonly untilMs?: number;
+  /** Without these owners. */
+  readonly except?: { readonly dataIds: readonly number[]; readonly appIds: readonly number[] };
 };
 
 const balanceRow = z.object({
@@ -51,11 +53,11 @@ const whereOf = (conditions: readonly string[]): string =>
 
 /** The filter on the columns that all tables by the minute have; `ofOwner`: the conditions on an owner, where a table has no pipeline. */
 export const conditionsOf = (
-  { dataId, appId, sinceMs, untilMs }: BalanceFilter,
+  { dataId, appId, sinceMs, untilMs, except }: BalanceFilter,
   ofOwner: OwnerConditions = ownerConditions,
 ) => {
   const conditions: string[] = [];
-  const params: Record<string, number> = {};
+  const params: Record<string, number | readonly number[]> = {};
   if (dataId !== undefined) {
     conditions.push(ofOwner.dataId);
     params['dataId'] = dataId;
@@ -71,6 +73,14 @@ export const conditionsOf = (
   if (untilMs !== undefined) {
     conditions.push('minute < toDateTime({until:UInt32})');
     params['until'] = seconds(untilMs);
+  }
+  if (except !== undefined) {
+    conditions.push(
+      'data_id NOT IN {exceptDataIds:Array(Int64)}',
+      'app_id NOT IN {exceptAppIds:Array(Int64)}',
+    );
+    params['exceptDataIds'] = except.dataIds;
+    params['exceptAppIds'] = except.appIds;
   }
   return { where: whereOf(conditions), conditions, params };
 };

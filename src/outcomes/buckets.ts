@@ -1,3 +1,5 @@
+import { secondsMax } from './times.ts';
+
 /** Steps of time that accounts are read by, in seconds. Hours and days are those of UTC. */
 export const bucketSeconds = { minute: 60, hour: 3_600, day: 86_400 } as const;
 
@@ -11,3 +13,10 @@ export const bucketOf = (by: Bucket): string => {
   const step = bucketSeconds[by];
   return by === 'minute' ? 'toUnixTimestamp(minute)' : `intDiv(toUnixTimestamp(minute), ${step}) * ${step}`;
 };
+
+/**
+ * Before which second the minutes of a period begin, all in Unix seconds: a minute that `until` cuts counts whole, and one that begins
+ * there is of the next period. Without `until` the period ends with the second `now`.
+ */
+export const endOfPeriod = (until: number | undefined, now: number): number =>
+  Math.min(secondsMax, bucketSeconds.minute * Math.ceil((until ?? now + 1) / bucketSeconds.minute));

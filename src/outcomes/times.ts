@@ -1,5 +1,6 @@
-/** Last second that ClickHouse's DateTime holds. */
-const timeMsMax = 4_294_967_295_000;
+/** Last second that ClickHouse's DateTime holds: a larger parameter begins again at 0. */
+export const secondsMax = 4_294_967_295;
+const timeMsMax = secondsMax * 1_000;
 const minuteMs = 60_000;
 
 const text = (ms: number, characters: number): string =>

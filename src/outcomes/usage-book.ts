@@ -1,4 +1,11 @@
-import { byPipeline, ownerColumns, type Pipeline, pipelines } from '../model/signals.ts';
+import {
+  applicationPipelines,
+  byPipeline,
+  isOfApplications,
+  ownerColumns,
+  type Pipeline,
+  pipelines,
+} from '../model/signals.ts';
 import type { Redaction } from './redaction.ts';
 import type { UsageLine } from './rows.ts';
 import { sampleBytesMax } from './samples.ts';
@@ -66,15 +73,17 @@ class Counted {
   lastAt = 0;
   sender = nobody;
   isChanged = false;
-  private readonly seconds = new Uint32Array(60);
+  /** Requests of the owner by second, of all its pipelines together: its lines of a minute share them. */
+  readonly seconds: Uint32Array;
   private shownOf = nobody;
   private shown = { sender: '', sdk: '' };
 
-  constructor(pipeline: Pipeline, owner: number, minute: number, line: number) {
+  constructor(pipeline: Pipeline, owner: number, minute: number, line: number, seconds: Uint32Array) {
     this.pipeline = pipeline;
     this.owner = owner;
     this.minute = minute;
     this.line = line;
+    this.seconds = seconds;
   }
 
   countSecond(arrivedAt: number): void {
@@ -100,6 +109,16 @@ class Counted {
 }
 
 type Minute = Record<Pipeline, Map<number, Counted>>;
+
+/** Those that the owner's other pipelines count in. */
+const secondsOf = (minute: Minute, pipeline: Pipeline, owner: number): Uint32Array => {
+  const others = isOfApplications(pipeline) ? applicationPipelines : [];
+  for (const other of others) {
+    const known = minute[other].get(owner);
+    if (known !== undefined) return known.seconds;
+  }
+  return new Uint32Array(60);
+};
 
 class Book implements UsageBook {
   private readonly options: Required<UsageBookOptions>;
@@ -179,11 +198,13 @@ class Book implements UsageBook {
   }
 
   private countedOf(pipeline: Pipeline, owner: number, number: number): Counted {
-    const owners = this.minuteOf(number)[pipeline];
+    const minute = this.minuteOf(number);
+    const owners = minute[pipeline];
     const known = owners.get(owner);
     if (known !== undefined) return known;
     if (this.held >= this.options.linesMax && owner !== 0) return this.countedOf(pipeline, 0, number);
-    const counted = new Counted(pipeline, owner, number, ++this.lines);
+    const seconds = secondsOf(minute, pipeline, owner);
+    const counted = new Counted(pipeline, owner, number, ++this.lines, seconds);
     owners.set(owner, counted);
     this.held++;
     return counted;

@@ -12,7 +12,10 @@ export type Usage = {
   /** Bytes of the bodies as sent, and after decompression. */
   readonly wireBytes: number;
   readonly inflatedBytes: number;
-  /** Most requests of one owner within one second at one receiver: to add up receivers, every second would have to be kept. */
+  /**
+   * Most requests of one owner, of all its signals together, within one second at one receiver: to add up receivers, every second would have
+   * to be kept.
+   */
   readonly secondMax: number;
   /** Requests that count beside: answered with an error, and repeats of stored ones. */
   readonly refusedRequests: number;

@@ -222,6 +222,13 @@ describe('the balance', () => {
     expect(await cli.text(`ledger --data-id ${dataId} --since 30d --by-minute`)).toMatch(
       /^only the first 10000 are shown/m,
     );
+    expect(await stack.api('GET', `/api/v1/outcomes?${query}&format=csv`)).toMatchObject({
+      status: 422,
+      body: {
+        ...{ code: 'invalid_value', field: 'since' },
+        detail: expect.stringMatching(/1000\d accounts, the limit of CSV is 10000; choose a shorter period/),
+      },
+    });
   });
 
   it.each([

@@ -143,6 +143,13 @@ describe('usage', () => {
     expect(await usage('?by=owner&until=1000')).toEqual([]);
   });
 
+  it('has all of a period that ends with the last second of a DateTime', async () => {
+    const last = 'since=0&until=4294967295';
+    expect(await usage(`?by=owner&${last}`)).toHaveLength(3);
+    expect((await itemsOf(`/api/v1/outcomes?${last}`)).map((row) => row.data_id)).toContain(dataId());
+    expect((await stack.api('GET', '/api/v1/usage?until=4294967296')).status).toBe(422);
+  });
+
   it('keeps the business of a deleted owner', async () => {
     const path = `/api/v1/applications/${other?.app_id}`;
     expect((await stack.api('DELETE', path, {})).status).toBe(200);
@@ -192,14 +199,16 @@ describe('usage', () => {
   });
 });
 
-const hoursAgo = (hours: number): string =>
-  new Date(Date.now() - hours * 3_600_000).toISOString().slice(0, 19).replace('T', ' ');
+const textOf = (ms: number): string => new Date(ms).toISOString().slice(0, 19).replace('T', ' ');
 
 type Owner = { readonly data_id?: number; readonly app_id?: number };
 
-/** A row of usage that came this many hours ago; without a pipeline it is one of an earlier version. */
+/** A row of usage of this arrival; without a pipeline it is one of an earlier version. */
+const usedOn = (owner: Owner, ms: number, pipeline = ''): string =>
+  `(${owner.data_id ?? 0}, ${owner.app_id ?? 0}, toStartOfMinute(toDateTime('${textOf(ms)}', 'UTC')), 1, 1, 1, 1, 1, 1, toDateTime64('${textOf(ms)}', 3, 'UTC'), '10.0.0.9', 'job', 1, '${pipeline}')`;
+
 const usedAt = (owner: Owner, hours: number, pipeline = ''): string =>
-  `(${owner.data_id ?? 0}, ${owner.app_id ?? 0}, toStartOfMinute(toDateTime('${hoursAgo(hours)}', 'UTC')), 1, 1, 1, 1, 1, 1, toDateTime64('${hoursAgo(hours)}', 3, 'UTC'), '10.0.0.9', 'job', 1, '${pipeline}')`;
+  usedOn(owner, Date.now() - hours * 3_600_000, pipeline);
 
 const daily = (from: number, days: number): number[] =>
   Array.from({ length: days }, (_, day) => from + 24 * day + (day % 2 === 0 ? 0 : 0.5));
@@ -249,6 +258,44 @@ describe('usage by signal', () => {
     expect(await usage('?by=signal&mon_biz_id=12')).toMatchObject([{ pipeline: 'metrics', requests: 1 }]);
     expect(await cli.text('usage --by signal')).toMatch(/^metrics +3 +52 /m);
     expect(await cli.text('usage --by signal --csv --biz 12')).toMatch(/\r\n,metrics,0,0,,1,0,/);
+  });
+});
+
+describe('adjacent periods', () => {
+  const refusals = z.object({
+    items: z.array(z.object({ refusals: z.array(z.object({ requests: z.number() })) })),
+  });
+
+  it('have no minute in common, and by day the first day counts whole', async () => {
+    const { app_id: appId } = await stack.createApplication('adjacent', { mon_biz_id: 14 });
+    const day = 86_400;
+    const first = (Math.floor(Date.now() / 1000 / day) - 3) * day;
+    const minutes = [first, first + day - 60, first + day];
+    const rows = minutes.map((minute) => usedOn({ app_id: appId }, minute * 1000, 'traces'));
+    await run(`INSERT INTO otel.ingest_usage VALUES ${rows.join(', ')}`);
+    const refused = minutes.map(
+      (minute) =>
+        `('traces', 0, ${appId}, toDateTime(${minute}), 'refused', 'rate_limited', 1, 1, 1, ${minute})`,
+    );
+    await run(
+      `INSERT INTO otel.ingest_refusals (pipeline, data_id, app_id, minute, kind, reason, requests, items, boot, seq)
+         VALUES ${refused.join(', ')}`,
+    );
+    const countsOf = async (since: number, until: number) => {
+      const query = `app_id=${appId}&since=${since}&until=${until}`;
+      const { body } = await stack.api('GET', `/api/v1/outcomes?${query}`);
+      const [account] = refusals.parse(body).items;
+      return {
+        owner: (await usage(`?${query}`)).map(({ requests }) => requests),
+        day: (await usage(`?by=day&${query}`)).map(({ requests }) => requests),
+        refused: account?.refusals.map(({ requests }) => requests) ?? [],
+      };
+    };
+    expect(await countsOf(first, first + day)).toEqual({ owner: [2], day: [2], refused: [2] });
+    expect(await countsOf(first + day, first + 2 * day)).toEqual({ owner: [1], day: [1], refused: [1] });
+    // A minute that the end cuts counts whole.
+    expect(await countsOf(first, first + day + 1)).toEqual({ owner: [3], day: [2, 1], refused: [3] });
+    expect(await countsOf(first + 61, first + day)).toEqual({ owner: [1], day: [2], refused: [1] });
   });
 });
 
@@ -310,6 +357,20 @@ describe('tidemark doctor', () => {
     expect((await usage(`?since=${since}`)).some((row) => row.data_id === id)).toBe(false);
     expect(await usage(`?data_id=${id}&since=${since}`)).toMatchObject([{ data_id: id, requests: 8 }]);
     expect((await itemsOf('/api/v1/usage/silent')).some((row) => row.data_id === id)).toBe(false);
+  });
+
+  it('is not in the sums by reason, unless it is asked for', async () => {
+    const { app_id: id } = await stack.createApplication('tidemark_doctor', { mon_biz_id: 13 });
+    await run(
+      `INSERT INTO otel.ingest_outcomes (pipeline, data_id, app_id, base, first, ordinal, redrive, minute, received, outcomes, at)
+         SELECT 'logs', 0, ${id}, 1, 0, -1, 0, toStartOfMinute(now()), 9, map('dropped/body_too_long', 9), now64(3)`,
+    );
+    const query = '/api/v1/outcomes?group=reason';
+    const ofLogs = expect.objectContaining({ pipeline: 'logs', received: 9 });
+    const buckets = async (path: string) =>
+      z.object({ buckets: z.array(z.unknown()) }).parse((await stack.api('GET', path)).body).buckets;
+    expect(await buckets(`${query}&system=true`)).toContainEqual(ofLogs);
+    expect(await buckets(query)).not.toContainEqual(ofLogs);
   });
 });
 
@@ -392,6 +453,7 @@ describe('what owners have on the disk', () => {
   });
 
   it('comes as CSV, from the command and the API alike', async () => {
+    expect(await stack.api('GET', '/api/v1/usage/disk')).toMatchObject({ body: { missing: [] } });
     const printed = await cli.text(`usage --disk --csv --data-id ${dataId()}`);
     const [head, row] = printed.split('\r\n');
     expect(head).toBe(
@@ -401,5 +463,28 @@ describe('what owners have on the disk', () => {
     const url = `http://127.0.0.1:${stack.metadata.ports['api']}/api/v1/usage/disk?data_id=${dataId()}&format=csv`;
     const answer = await fetch(url, { headers: { Authorization: `Bearer ${stack.adminToken()}` } });
     expect((await answer.text()).trim()).toBe(printed.trim());
+  });
+});
+
+// Last: it stops QuestDB.
+describe('while a store does not answer', () => {
+  it('CSV of the disks is an error that names the store, beside the rows of the others', async () => {
+    await stack.engines.questdb.stop();
+    // The last read serves for a minute.
+    await stack.metadata.stop();
+    stack.metadata.start();
+    const path = '/api/v1/usage/disk';
+    // It is not ready without the store.
+    await until('metadata to answer', async () => (await stack.api('GET', path)).status === 200);
+    const missing = [{ store: 'questdb', why: expect.stringContaining('QuestDB') }];
+    expect(await stack.api('GET', path)).toMatchObject({ status: 200, body: { missing } });
+    expect(await stack.api('GET', `${path}?format=csv`)).toMatchObject({
+      status: 503,
+      body: { code: 'store_unavailable', detail: expect.stringContaining('questdb: QuestDB') },
+    });
+    const { code, stdout, stderr } = await cli.run('usage --disk --csv');
+    expect(code).toBe(1);
+    expect(stdout).toMatch(new RegExp(`\r\nclickhouse,7,traces,0,${one?.app_id},`));
+    expect(stderr).toMatch(/^the rows of questdb are missing: QuestDB/);
   });
 });

@@ -2671,7 +2671,7 @@ export interface components {
             wire_bytes: number;
             /** @description Of the bodies after decompression */
             inflated_bytes: number;
-            /** @description Of one owner, in its busiest second at one receiver */
+            /** @description Of one owner, all its signals together, in its busiest second at one receiver; also in the row of one signal */
             requests_per_second_max: number;
             /** @description Answered with an error; not part of `requests` */
             refused_requests: number;
@@ -6876,6 +6876,11 @@ export interface operations {
                         at: number;
                         volumes: components["schemas"]["DiskVolume"][];
                         items: components["schemas"]["DiskUsage"][];
+                        /** @description Stores that did not answer: their rows are not in `items` */
+                        missing: {
+                            store: string;
+                            why: string;
+                        }[];
                     };
                     "text/csv": string;
                 };

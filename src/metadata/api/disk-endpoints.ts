@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { csvOf } from '../../model/csv.ts';
+import { Fault } from '../../model/fault.ts';
 import { pipelines } from '../../model/signals.ts';
 import { dayMs } from '../../model/time.ts';
 import type { DiskUse, StoreUse, Volume } from '../disk/disk-use.ts';
@@ -138,6 +139,14 @@ const asked = (records: Records, query: DiskQuery, { stores }: DiskUse): StoreUs
   return stores.map((store) => ({ ...store, stored: store.stored.filter(isAsked) }));
 };
 
+/** A table of CSV has no place that says that rows are missing. */
+const incomplete = (missing: readonly { readonly store: string; readonly why: string }[]): Fault =>
+  new Fault(
+    'transient',
+    'store_unavailable',
+    `rows are missing: ${missing.map(({ store, why }) => `${store}: ${why}`).join('; ')}`,
+  );
+
 /** What owners have on the disks, and when those are full (docs/usage.md). */
 export const diskEndpoint = ({ inspected }: ApiDeps): Endpoint =>
   endpoint({
@@ -153,6 +162,9 @@ export const diskEndpoint = ({ inspected }: ApiDeps): Endpoint =>
       at: z.number().meta({ description: 'Unix seconds: when it was read, at most a minute ago' }),
       volumes: z.array(volume),
       items: z.array(diskRow),
+      missing: z
+        .array(z.strictObject({ store: z.string(), why: z.string() }))
+        .meta({ description: 'Stores that did not answer: their rows are not in `items`' }),
     }),
     run: async ({ query, records }) => {
       await refuseUnknownOwner(records, query);
@@ -163,10 +175,14 @@ export const diskEndpoint = ({ inspected }: ApiDeps): Endpoint =>
         query.by === 'day'
           ? stores.flatMap(byDay).toSorted((a, b) => (a.day ?? '').localeCompare(b.day ?? ''))
           : stores.flatMap((store) => byOwner(records, store, today)).toSorted((a, b) => b.bytes - a.bytes);
+      const missing = use.stores.flatMap(({ store, why }) => (why === '' ? [] : [{ store, why }]));
       return {
-        body: { at: use.at / 1000, volumes: use.volumes.map(shownVolume), items },
+        body: { at: use.at / 1000, volumes: use.volumes.map(shownVolume), items, missing },
         // The disks are rows of another kind.
-        csv: () => csvOf(columns, items),
+        csv: () => {
+          if (missing.length > 0) throw incomplete(missing);
+          return csvOf(columns, items);
+        },
       };
     },
   });

@@ -1,11 +1,13 @@
 import { z } from 'zod';
 import { readOwnerAccounts } from '../../account/accounts.ts';
 import { systemOwners } from '../../directory/system-owners.ts';
+import type { Fault } from '../../model/fault.ts';
 import { pipelines } from '../../model/signals.ts';
 import { readAccounts } from '../../outcomes/accounts.ts';
-import { type Bucket, bucketSeconds, startOfBucket } from '../../outcomes/buckets.ts';
+import { type Bucket, bucketSeconds, endOfPeriod, startOfBucket } from '../../outcomes/buckets.ts';
 import { type DropPlace, readDrops } from '../../outcomes/drops.ts';
 import type { OutcomeReads } from '../../outcomes/reads.ts';
+import { secondsMax } from '../../outcomes/times.ts';
 import { fieldFault, notFound, parseInput } from '../problem.ts';
 import { pageQuery, systemQuery } from '../records/listing.ts';
 import type { Records } from '../records/store.ts';
@@ -41,8 +43,6 @@ export const ownerQuery = {
   app_id: number(/^\d{1,15}$/, idText, 999_999_999_999_999, 'Only this application', 1),
 };
 
-/** The largest value of a DateTime. */
-const secondsMax = 4_294_967_295;
 /** The period of a query. */
 export const timeQuery = {
   since: number(/^\d{1,10}$/, timeText, secondsMax, 'At or after this time, Unix seconds', 1_800_000_000),
@@ -144,12 +144,13 @@ const outcomesQuery = z.strictObject({
     .meta({ description: 'Wins over Accept; default json' }),
 });
 
-type Window = { readonly since: number; readonly until: number };
+/** From `since` on and before `end`, Unix seconds. */
+type Window = { readonly since: number; readonly end: number };
 
 /** The smallest step that the window has room for, unless one is asked for. Permanent Fault `invalid_value`. */
-const stepOf = ({ since, until }: Window, by: Bucket | undefined): Bucket => {
+const stepOf = ({ since, end }: Window, by: Bucket | undefined): Bucket => {
   const countOf = (step: Bucket): number =>
-    Math.floor(until / bucketSeconds[step]) - Math.floor(since / bucketSeconds[step]) + 1;
+    Math.ceil(end / bucketSeconds[step]) - Math.floor(since / bucketSeconds[step]);
   const steps = by === undefined ? (['minute', 'hour', 'day'] as const) : [by];
   const step = steps.find((each) => countOf(each) <= bucketsMax);
   if (step !== undefined) return step;
@@ -174,6 +175,14 @@ const balancesAnswer = z.strictObject({
   in_flight: z.array(stream).meta({ description: 'Sum over all data ids and applications' }),
 });
 
+/** A table of CSV has no place that says that it is cut. */
+const tooManyForCsv = (found: number): Fault =>
+  fieldFault(
+    'invalid_value',
+    'since',
+    `the period has ${found} accounts, the limit of CSV is ${accountsMax}; choose a shorter period, a longer step, or one owner with data_id or app_id`,
+  );
+
 const balances = ({ outcomes, account }: ApiDeps): Endpoint =>
   endpoint({
     method: 'GET',
@@ -186,30 +195,36 @@ const balances = ({ outcomes, account }: ApiDeps): Endpoint =>
     hasCsv: true,
     answer: balancesAnswer,
     run: async ({ query, records }) => {
-      const until = query.until ?? Math.floor(outcomes.now() / 1000);
+      const now = Math.floor(outcomes.now() / 1000);
+      const until = query.until ?? now;
       const since = query.since ?? Math.max(0, until - hourSeconds);
       refuseReversed({ since, until });
       const { dataId, appId } = ownerOf(query);
       await refuseUnknownOwner(records, query);
       const { notKnownSince } = account.state;
-      const by = query.group === undefined ? query.by : stepOf({ since, until }, query.by);
+      const end = endOfPeriod(query.until, now);
+      const by = query.group === undefined ? query.by : stepOf({ since, end }, query.by);
       const filter = {
         ...(dataId === undefined ? {} : { dataId }),
         ...(appId === undefined ? {} : { appId }),
         // A bucket that the window cuts counts whole.
         sinceMs: 1000 * startOfBucket(since, by ?? 'minute'),
-        untilMs: 1000 * (until + 1),
+        untilMs: 1000 * end,
       };
+      const isShown = dataId !== undefined || appId !== undefined || query.system === true;
+      const own = isShown ? undefined : systemOwners(records);
+      const others =
+        own === undefined
+          ? filter
+          : { ...filter, except: { dataIds: [...own.dataIds], appIds: [...own.appIds] } };
       const { clickhouse } = outcomes;
       const [accounts, sums, streams] = await Promise.all([
         query.group === undefined
           ? readOwnerAccounts(clickhouse, filter, by, notKnownSince === undefined)
           : [],
-        query.group === undefined ? [] : readAccounts(clickhouse, filter, by, false),
+        query.group === undefined ? [] : readAccounts(clickhouse, others, by, false),
         outcomes.inFlight(),
       ]);
-      const isShown = dataId !== undefined || appId !== undefined || query.system === true;
-      const own = isShown ? undefined : systemOwners(records);
       const shown = accounts.filter(
         (each) => own?.dataIds.has(each.dataId) !== true && own?.appIds.has(each.appId) !== true,
       );
@@ -226,7 +241,10 @@ const balances = ({ outcomes, account }: ApiDeps): Endpoint =>
       const notKnown = notKnownSince === undefined ? null : Math.floor(notKnownSince / 1000);
       return {
         body: { since, until, not_known_since: notKnown, items, truncated, buckets, in_flight: inFlight },
-        csv: () => outcomesCsv(items, buckets),
+        csv: () => {
+          if (truncated) throw tooManyForCsv(shown.length);
+          return outcomesCsv(items, buckets);
+        },
       };
     },
   });

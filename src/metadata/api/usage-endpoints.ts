@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { systemOwners } from '../../directory/system-owners.ts';
 import { csvOf } from '../../model/csv.ts';
 import { type Pipeline, pipelines } from '../../model/signals.ts';
+import { endOfPeriod, startOfBucket } from '../../outcomes/buckets.ts';
 import { type FailingSender, readFailingSenders } from '../../outcomes/failing-senders.ts';
 import {
   addUsage,
@@ -58,7 +59,8 @@ const usageRow = z
     wire_bytes: count.meta({ description: 'Of the bodies as sent' }),
     inflated_bytes: count.meta({ description: 'Of the bodies after decompression' }),
     requests_per_second_max: count.meta({
-      description: 'Of one owner, in its busiest second at one receiver',
+      description:
+        'Of one owner, all its signals together, in its busiest second at one receiver; also in the row of one signal',
     }),
     refused_requests: count.meta({ description: 'Answered with an error; not part of `requests`' }),
     repeated_requests: count.meta({ description: 'Repeats of stored requests; not part of `requests`' }),
@@ -153,8 +155,8 @@ export const bizQuery = z
 
 type Period = { readonly since?: number | undefined; readonly until?: number | undefined };
 
-const periodOf = (asked: Period, nowMs: number, defaultSeconds: number) => {
-  const until = asked.until ?? Math.floor(nowMs / 1000);
+const periodOf = (asked: Period, now: number, defaultSeconds: number) => {
+  const until = asked.until ?? now;
   const since = asked.since ?? Math.max(0, until - defaultSeconds);
   refuseReversed({ since, until });
   return { since, until };
@@ -177,7 +179,8 @@ const usageQuery = z.strictObject({
     .default('owner')
     .meta({
       description:
-        'One row per data id or application, per business, per day of UTC, per signal, or per signal of each owner',
+        'One row per data id or application, per business, per day of UTC (the first one counts whole), per signal, or per signal of ' +
+        'each owner',
     }),
   mon_biz_id: bizQuery,
   format: formatQuery,
@@ -230,13 +233,14 @@ const usage = ({ outcomes }: ApiDeps): Endpoint =>
     hasCsv: true,
     answer: z.strictObject({ since: count, until: count, items: z.array(usageRow) }),
     run: async ({ query, records }) => {
-      const { since, until } = periodOf(query, outcomes.now(), daySeconds);
+      const now = Math.floor(outcomes.now() / 1000);
+      const { since, until } = periodOf(query, now, daySeconds);
       await refuseUnknownOwner(records, query);
       const owners = ownersAsked(records, query);
-      // A minute that the period cuts counts whole.
+      // A minute or day that the start of the period cuts counts whole.
       const filter = {
-        since: since - (since % 60),
-        until: until + 1,
+        since: startOfBucket(since, query.by === 'day' ? 'day' : 'minute'),
+        until: endOfPeriod(query.until, now),
         owners,
         except: exceptOf(records, query),
       };
@@ -324,7 +328,7 @@ const failing = ({ outcomes }: ApiDeps): Endpoint =>
     hasCsv: true,
     answer: z.strictObject({ since: count, until: count, items: z.array(failingSender) }),
     run: async ({ query }) => {
-      const { since, until } = periodOf(query, outcomes.now(), 7 * daySeconds);
+      const { since, until } = periodOf(query, Math.floor(outcomes.now() / 1000), 7 * daySeconds);
       const found = await readFailingSenders(outcomes.clickhouse, {
         since,
         until,

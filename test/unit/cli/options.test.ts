@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it, vi } from 'vitest';
 import {
   durationArgument,
   idArgument,
@@ -27,6 +27,10 @@ describe('durations', () => {
 });
 
 describe('moments', () => {
+  afterEach(() => {
+    vi.unstubAllEnvs();
+  });
+
   it.each([
     ['0', 0],
     ['30s', 30],
@@ -44,7 +48,13 @@ describe('moments', () => {
     ['2026-11-20T13:30:00.900Z', 1_795_181_400],
     ['2026-11-20T13:30:00+02:00', 1_795_174_200],
     ['2026-11-20 13:30:00Z', 1_795_181_400],
-  ])('%s is second %d', (text, seconds) => {
+    ['2026-11-20 15:30:00 +0200', 1_795_181_400],
+    ['2026-11-20T13:30:00.9', 1_795_181_400],
+    ['2026-11-20 13:30', 1_795_181_400],
+    ['2026-07-20T13:30:00', 1_784_554_200],
+  ])('%s is second %d, in any zone of the terminal', (text, seconds) => {
+    vi.stubEnv('TZ', 'Europe/Berlin');
+    expect(new Date(0).getHours()).toBe(1);
     expect(momentArgument(text)).toBe(seconds);
   });
 
@@ -57,6 +67,9 @@ describe('moments', () => {
     '2026-02-30',
     '2026-02-30T10:00:00Z',
     '2026-11-20x',
+    '2026-11-20T25:00',
+    '2026-11-20T13:30+99:00',
+    '2026-11-20 1:30 PM',
     '1960-01-01',
   ])('%j is refused', (text) => {
     expect(() => momentArgument(text)).toThrow(

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { ownerColumns, pipelines } from '../../../src/model/signals.ts';
+import { applicationPipelines, ownerColumns, type Pipeline, pipelines } from '../../../src/model/signals.ts';
 import { createRedaction } from '../../../src/outcomes/redaction.ts';
+import type { UsageLine } from '../../../src/outcomes/rows.ts';
 import { createUsageBook, type UsageBookOptions } from '../../../src/outcomes/usage-book.ts';
 
 const minuteAt = 29_668_400 * 60_000;
@@ -46,6 +47,27 @@ describe('the usage of an owner', () => {
         inflated_bytes: 2,
       }),
     ]);
+  });
+
+  // The rate limit counts the signals of an application together.
+  it('has the busiest second of all signals of an application together, and no request of a data id with its number', () => {
+    const { book, add, flush } = setUp();
+    const sender = { address: '::1', sdk: '', secrets: [] };
+    const send = (pipeline: Pipeline, owner: number): void =>
+      book.add(pipeline, owner, minuteAt + 1_000, 1, 2, sender);
+    for (let count = 0; count < 400; count++) for (const pipeline of applicationPipelines) send(pipeline, 7);
+    add(7, 1_000);
+    send('traces', 8);
+    const maxOf = (lines: readonly UsageLine[], id: Partial<UsageLine>): number =>
+      Math.max(
+        ...lines
+          .filter((line) => line.data_id === (id.data_id ?? 0) && line.app_id === (id.app_id ?? 0))
+          .map(({ second_max }) => second_max),
+      );
+    const lines = flush();
+    expect(maxOf(lines, { app_id: 7 })).toBe(1_200);
+    expect(maxOf(lines, { data_id: 7 })).toBe(1);
+    expect(maxOf(lines, { app_id: 8 })).toBe(1);
   });
 
   it('is written when it changed, cumulative under a higher version, and not more often than every five seconds', () => {
