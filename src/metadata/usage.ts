@@ -9,11 +9,13 @@ export type UsageRecords = {
   readonly reports: Pick<Records['reports'], 'list'>;
   readonly dataSources: Pick<Records['dataSources'], 'known' | 'list'>;
   readonly applications: Pick<Records['applications'], 'known' | 'list'>;
+  readonly groups: Pick<Records['groups'], 'known'>;
+  readonly tables: Pick<Records['tables'], 'known'>;
 };
 
 /** The business of an owner, deleted ones too; null for an owner without a record. */
 export const bizOfOwner = (
-  { dataSources, applications }: Omit<UsageRecords, 'reports'>,
+  { dataSources, applications }: Pick<UsageRecords, 'dataSources' | 'applications'>,
   { dataId, appId }: UsageOwner,
 ): number | null => {
   const source = dataSources.known(dataId)?.value;
@@ -27,9 +29,22 @@ export const ownersOfBiz = ({ dataSources, applications }: UsageRecords, biz: nu
   appIds: applications.list().flatMap(({ id, value }) => (value.mon_biz_id === biz ? [id] : [])),
 });
 
+/** Whether receivers take points of a data id: they want its group and its table enabled, too. */
+export const areGroupAndTableEnabled = (
+  { groups, tables }: Pick<UsageRecords, 'groups' | 'tables'>,
+  dataId: number,
+): boolean => {
+  const group = groups.known(dataId)?.value;
+  const table = tables.known(dataId)?.value;
+  return group?.is_enable === true && !group.is_delete && table?.is_enable === true && !table.is_deleted;
+};
+
 /** A deleted or disabled owner is silent for a reason. */
-const isExpected = ({ dataSources, applications }: UsageRecords, { dataId, appId }: UsageOwner): boolean =>
-  (dataSources.known(dataId)?.value ?? applications.known(appId)?.value)?.is_enable === true;
+const isExpected = (records: UsageRecords, { dataId, appId }: UsageOwner): boolean => {
+  const source = records.dataSources.known(dataId)?.value;
+  if (source === undefined) return records.applications.known(appId)?.value.is_enable === true;
+  return source.is_enable && areGroupAndTableEnabled(records, dataId);
+};
 
 /** Enabled owners that were seen daily and are silent, without those of `tidemark doctor`. `now` in Unix seconds. */
 export const silentProducers = async (

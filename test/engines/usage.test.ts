@@ -320,6 +320,7 @@ const gaugeAfterRestart = async (name: string): Promise<number> => {
 
 describe('a producer that was seen daily', () => {
   it('and is silent for a day is listed and counted; others are not', async () => {
+    const withoutTable = await stack.createReport('without table');
     const [gone, young, present, disabled] = [
       await stack.createReport('gone', { mon_biz_id: 9 }),
       await stack.createReport('young'),
@@ -332,6 +333,13 @@ describe('a producer that was seen daily', () => {
     await insertUsage({ data_id: disabled ?? 0 }, daily(25, 8));
     await insertUsage({ app_id: one?.app_id ?? 0 }, daily(8 * 24, 9));
     expect((await stack.api('POST', `/api/v1/data-sources/${disabled}/disable`, {})).status).toBe(200);
+    const { mon_data_id: refused } = withoutTable.data_source;
+    await insertUsage({ data_id: refused }, daily(25, 8));
+    const table = `/api/v1/result-tables/${withoutTable.time_series_group.table_id}`;
+    expect((await stack.api('POST', `${table}/disable`, {})).status).toBe(200);
+    expect((await stack.api('GET', `/api/v1/data-sources/${refused}/activity`)).body).toMatchObject({
+      state: 'disabled',
+    });
     expect(await itemsOf('/api/v1/usage/silent')).toMatchObject([
       { mon_biz_id: 9, data_id: gone, app_id: 0, last_sender: '10.0.0.9', last_sdk: 'job' },
     ]);

@@ -3,6 +3,7 @@ import { readLastRequest } from '../../outcomes/arrivals.ts';
 import type { UsageOwner } from '../../outcomes/usage.ts';
 import { readLimits, readMinutes, readRefusals, readWaiting, stateOf } from '../inspect/activity.ts';
 import type { Records } from '../records/store.ts';
+import { areGroupAndTableEnabled } from '../usage.ts';
 import type { ApiDeps } from './deps.ts';
 import { type Endpoint, endpoint } from './endpoint.ts';
 import { number, timeQuery } from './outcome-endpoints.ts';
@@ -143,7 +144,8 @@ export const activityEndpoints = (deps: ApiDeps): Endpoint[] => [
     tag: 'Data sources',
     noun: 'a data source',
     ownerOf: (dataId) => ({ dataId, appId: 0 }),
-    isEnabled: async (records, id) => (await versioned(records.dataSources, id)).value.is_enable,
+    isEnabled: async (records, id) =>
+      (await versioned(records.dataSources, id)).value.is_enable && areGroupAndTableEnabled(records, id),
   }),
   activityEndpoint(deps, {
     path: '/api/v1/applications',
