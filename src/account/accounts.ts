@@ -173,7 +173,7 @@ const grouped = <T extends Place>(rows: readonly T[], by: Bucket | undefined): M
  * The accounts of all owners with items, refusals or differences, points first; `by`: of each minute, hour or day, the newest first. An owner
  * with a difference has an account although nothing of it was settled. A difference that was found within the time is shown although its
  * items arrived at another one, by the clock of their receiver; an open one that makes the account false, however old it is. `isKnown`
- * false: the looks are behind, and nothing adds up. Throws the Faults of the ClickHouse client.
+ * false: the looks are behind, and nothing is known to add up. Throws the Faults of the ClickHouse client.
  */
 export const readOwnerAccounts = async (
   clickhouse: Clickhouse,

@@ -31,7 +31,7 @@ export type BalanceFilter = {
   readonly sinceMs?: number;
   readonly untilMs?: number;
   /** Without these owners. */
-  readonly except?: { readonly dataIds: readonly number[]; readonly appIds: readonly number[] };
+  readonly except?: { readonly dataIds: readonly number[]; readonly appIds: readonly number[] } | undefined;
 };
 
 const balanceRow = z.object({

@@ -2,6 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { sumDifferences } from '../../account/accounts.ts';
 import { isWrong } from '../../account/difference.ts';
 import { readDifferences } from '../../account/difference-table.ts';
+import { ownerText } from '../../account/explain-losses.ts';
 import { createLook, type LookResult } from '../../account/look.ts';
 import type { DayFilter } from '../../account/settled-days.ts';
 import { compareStores, type StoreComparison, type StoreTargets } from '../../account/store-compare.ts';
@@ -151,7 +152,7 @@ export const openAccount = (deps: AccountDependencies): Account => {
     if (result?.hasFound === false && !hasShown && !isDue) return;
     readAt = performance.now();
     const open = (await readDifferences(clickhouse, {})).filter(isWrong);
-    const owners = new Set(open.map(({ pipeline, dataId, appId }) => `${pipeline} ${dataId} ${appId}`));
+    const owners = new Set(open.map(ownerText));
     metrics.unbalanced.set(owners.size);
     metrics.openItems.reset();
     hasShown = open.length > 0;

@@ -10,6 +10,7 @@ import {
   type Owner,
   streamOfStore,
 } from '../../account/difference.ts';
+import { ownerText } from '../../account/explain-losses.ts';
 import type { StoreComparison, StoreDifference } from '../../account/store-compare.ts';
 import { pipelines } from '../../model/signals.ts';
 import { dayMs } from '../../model/time.ts';
@@ -32,8 +33,6 @@ export const storeItem = z
   })
   .meta({ id: 'StoreAccount' });
 
-const textOf = ({ pipeline, dataId, appId }: Owner): string => `${pipeline} ${dataId} ${appId}`;
-
 /** What operators have closed, by `differenceKey`. */
 export type Closings = ReadonlyMap<string, FoundDifference>;
 
@@ -43,7 +42,7 @@ type Credit = { items: number; readonly reason: string };
 const creditOf = (closings: Closings, owner: Owner): Credit => {
   const closed = [...closings.values()].filter(
     (each) =>
-      each.kind === 'unrecorded' && !isOfStore(each) && textOf(each) === textOf(owner) && !isOpen(each),
+      each.kind === 'unrecorded' && !isOfStore(each) && ownerText(each) === ownerText(owner) && !isOpen(each),
   );
   const items = closed.reduce((sum, { closedItems }) => sum + closedItems, 0);
   return { items, reason: closed[0]?.reason ?? '' };
@@ -82,10 +81,10 @@ export const shownStores = (
   isPurged: (owner: Owner) => boolean,
 ): z.output<typeof storeItem>[] => {
   const owners = new Map<string, Owner>();
-  for (const each of [...compared, ...found, ...inFlight]) owners.set(textOf(each), each);
+  for (const each of [...compared, ...found, ...inFlight]) owners.set(ownerText(each), each);
   return [...owners.values()].map((owner) => {
-    const own = found.filter((each) => textOf(each) === textOf(owner));
-    const isInFlight = inFlight.some((each) => textOf(each) === textOf(owner));
+    const own = found.filter((each) => ownerText(each) === ownerText(owner));
+    const isInFlight = inFlight.some((each) => ownerText(each) === ownerText(owner));
     const unknown = own.find(({ kind }) => kind === 'not_known');
     const credit = creditOf(closings, owner);
     const differences = own.map((each) => foundOf(each, closings, credit));

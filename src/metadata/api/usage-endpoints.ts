@@ -1,5 +1,4 @@
 import { z } from 'zod';
-import { systemOwners } from '../../directory/system-owners.ts';
 import { csvOf } from '../../model/csv.ts';
 import { type Pipeline, pipelines } from '../../model/signals.ts';
 import { endOfPeriod, startOfBucket } from '../../outcomes/buckets.ts';
@@ -19,6 +18,7 @@ import { bizOfOwner, ownersOfBiz, silentProducers } from '../usage.ts';
 import type { ApiDeps } from './deps.ts';
 import { type Endpoint, endpoint } from './endpoint.ts';
 import {
+  exceptOf,
   number,
   ownerOf,
   ownerQuery,
@@ -197,14 +197,6 @@ const ownersAsked = (records: Records, query: z.output<typeof usageQuery>) => {
   if (dataId !== undefined || appId !== undefined)
     throw fieldFault('invalid_value', 'mon_biz_id', 'cannot be combined with data_id or app_id');
   return ownersOfBiz(records, biz);
-};
-
-/** The owners that Tidemark made for itself, where the query names no owner and does not ask for them. */
-const exceptOf = (records: Records, query: z.output<typeof usageQuery>) => {
-  const { dataId, appId } = ownerOf(query);
-  if (query.system === true || dataId !== undefined || appId !== undefined) return undefined;
-  const own = systemOwners(records);
-  return { dataIds: [...own.dataIds], appIds: [...own.appIds] };
 };
 
 /** What is read for each `by`, and its rows. */
