@@ -189,15 +189,18 @@ describe.each(endings)('transfer %s between a dead letter and its record', (_, e
       await stack.transfer[0]?.ready();
       expect(await sent.balance()).toEqual(allStored);
       const sequence = await sent.letter();
-      expect(await orphans().findOrphans(10, sequence)).toEqual({
-        orphans: [
-          {
-            ...{ sequence, stream: 'TRACES', dataId: undefined, appId: sent.appId, items: 1 },
-            at: expect.any(Number),
-          },
-        ],
-        next: undefined,
-      });
+      // A line that is in LEDGER just now seems to wait since before the letter: only the clock of the search is ahead.
+      await expect
+        .poll(() => orphans().findOrphans(10, sequence), { timeout: 10_000 })
+        .toEqual({
+          orphans: [
+            {
+              ...{ sequence, stream: 'TRACES', dataId: undefined, appId: sent.appId, items: 1 },
+              at: expect.any(Number),
+            },
+          ],
+          next: undefined,
+        });
       const list = await stack.api('GET', `/api/v1/dead-letters?app_id=${sent.appId}`);
       expect(listed.parse(list.body).items).toEqual([{ sequence, orphan: false }]);
       await act(action, sequence);

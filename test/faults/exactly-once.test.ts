@@ -19,8 +19,9 @@ it('eight kills over all six kinds of process, with faults of links between them
     msMax: 300_000,
     say: () => {},
   });
-  if (violationsOf(result).length > 0) keepRun(result, '.faults/test');
-  expect(violationsOf(result)).toEqual([]);
+  const violations = violationsOf(result);
+  if (violations.length > 0) keepRun(result, '.faults/test');
+  expect(violations, violations.join('\n')).toEqual([]);
   const done = result.rounds.flatMap((round) => round.done);
   expect(killsOf(done)).toBeGreaterThanOrEqual(8);
   const kinds = new Set(done.flatMap(({ fault }) => (isProcessFault(fault) ? [fault.processKind] : [])));
