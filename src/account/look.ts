@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Bus } from '../bus/connection.ts';
-import { lookAtQueue } from '../bus/orphaned-messages.ts';
+import { lookAtQueue, readAckFloor } from '../bus/orphaned-messages.ts';
 import { createStreamReader, type StreamReader } from '../bus/stream-reader.ts';
 import { readStream } from '../bus/stream-state.ts';
 import type { Orphan } from '../dead-letters/orphans.ts';
@@ -216,9 +216,13 @@ class Looks {
         'ledger_lines_refused',
         'ClickHouse refused lines of the books: see tidemark dlq list --reason ledger_line_refused, and redrive them',
       );
-    const { lastSequence } = await lookAtQueue(bus, ledger.name, ledger.consumer);
+    const { lastSequence, ackFloor } = await lookAtQueue(bus, ledger.name, ledger.consumer);
     const startedAt = performance.now();
-    while ((await lookAtQueue(bus, ledger.name, ledger.consumer)).ackFloor < lastSequence) {
+    for (
+      let floor = ackFloor;
+      floor < lastSequence;
+      floor = await readAckFloor(bus, ledger.name, ledger.consumer)
+    ) {
       if (performance.now() > startedAt + barrierMsMax)
         throw new Fault('transient', 'ledger_behind', `${ledger.name} is not written to ClickHouse in time`);
       await delay(ledgerPollMs, undefined, { signal: stop });

@@ -13,7 +13,7 @@ import type { NatsTarget } from '../config/settings.ts';
 import { Fault } from '../model/fault.ts';
 import { retry } from '../runtime/back-off.ts';
 import { commandSender } from './command-sender.ts';
-import { notPermittedText, toFault } from './nats-fault.ts';
+import { notPermittedText } from './nats-fault.ts';
 import { inboxPrefixOf } from './nats-users.ts';
 import type { Command } from './publish-command.ts';
 import { gatherMessagesInPlace } from './roomy-parser.ts';
@@ -28,6 +28,7 @@ export type Bus = {
   /** The number of copies of a bucket; undefined leaves it unchanged. */
   readonly replicas: number | undefined;
   readonly js: JetStreamClient;
+  /** The same one each time. Its calls throw errors of the client: `toFault` maps them. */
   manager(): Promise<JetStreamManager>;
   readonly connected: boolean;
   /** The last thing on this connection that the user of NATS may not do; undefined while nothing was refused. */
@@ -122,15 +123,14 @@ export const connectBus = async (target: NatsTarget | string, name: string): Pro
     }
   };
   void follow();
+  // Without its check of the account: the first request says where JetStream is off.
+  const manager = jetstreamManager(nc, { checkAPI: false });
   return {
     nc,
     sendCommand: commandSender(nc),
     replicas: to.replicas,
     js: jetstream(nc),
-    manager: () =>
-      jetstreamManager(nc).catch((error: unknown) => {
-        throw toFault(error);
-      }),
+    manager: () => manager,
     get connected() {
       return disconnectedSince === undefined && !nc.isClosed();
     },

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import type { JetStreamManager, StreamConfig, StreamInfo } from '@nats-io/jetstream';
+import type { StreamConfig, StreamInfo } from '@nats-io/jetstream';
 import { errorText } from '../model/fault.ts';
 import type { Log } from '../telemetry/log.ts';
 import type { Bus } from './connection.ts';
@@ -136,12 +136,7 @@ export const keepBucket = (options: KeepOptions): KeptBucket => {
   let seen: Seen | undefined;
   let problem: string | undefined;
 
-  let manager: JetStreamManager | undefined;
-  const info = async () => {
-    // Kept, because a new one reads the abilities of the server each time.
-    manager ??= await bus.manager();
-    return unlessMissing(manager.streams.info(stream));
-  };
+  const info = async () => unlessMissing((await bus.manager()).streams.info(stream));
   const isSame = async (): Promise<boolean> => seen === undefined || (await info())?.created === seen.created;
   const { copy, state, stop: unfollow } = followBucket(bucket, isSame);
 

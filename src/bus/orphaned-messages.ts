@@ -28,6 +28,16 @@ export const lookAtQueue = async (bus: Bus, name: string, consumerName: string):
   };
 };
 
+/** The sequence up to which the consumer has acknowledged every message. Throws as `readStream` does. */
+export const readAckFloor = async (bus: Bus, stream: string, consumer: string): Promise<number> => {
+  try {
+    const { consumers } = await bus.manager();
+    return (await consumers.info(stream, consumer)).ack_floor.stream_seq;
+  } catch (error) {
+    throw toFault(error);
+  }
+};
+
 /**
  * The sequence up to which a work queue keeps messages that its consumer has passed, or undefined when it keeps none: they are never
  * delivered again and take up room for ever. A nats-server that is killed can forget the removal and remember the acknowledgement; a

@@ -1,4 +1,3 @@
-import type { JetStreamManager } from '@nats-io/jetstream';
 import type { Msg } from '@nats-io/transport-node';
 import { Fault } from '../model/fault.ts';
 import type { Bus } from './connection.ts';
@@ -134,11 +133,10 @@ const sizeOf = (entries: readonly StoredMessage[]): number =>
   entries.reduce((sum, { payload, subject }) => sum + payload.length + subject.length + 256, 0);
 
 export const createStreamReader = (bus: Bus): StreamReader => {
-  let manager: JetStreamManager | undefined;
   const bounds = async (stream: string): Promise<{ first: number; last: number }> => {
     try {
-      manager ??= await bus.manager();
-      const { state } = await manager.streams.info(stream);
+      const { streams } = await bus.manager();
+      const { state } = await streams.info(stream);
       return { first: Math.max(state.first_seq, 1), last: state.last_seq };
     } catch (error) {
       throw toFault(error);

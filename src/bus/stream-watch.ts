@@ -73,7 +73,6 @@ const problemOf = async (
 export const watchStreams = (bus: Bus, options: StreamWatchOptions): StreamWatch => {
   const { streams, log, everyMs = everyMsDefault } = options;
   const problems = new Map<string, StreamProblem>();
-  let manager: JetStreamManager | undefined;
   let looking: Promise<void> | undefined;
   let timer: NodeJS.Timeout | undefined;
   let isStopped = false;
@@ -88,8 +87,7 @@ export const watchStreams = (bus: Bus, options: StreamWatchOptions): StreamWatch
   };
 
   const lookAt = async (definition: StreamDefinition): Promise<void> => {
-    if (manager === undefined) return;
-    const problem = await problemOf(manager, definition, options);
+    const problem = await problemOf(await bus.manager(), definition, options);
     note(definition.name, problem);
     if (problem === undefined || problem.isHeld || options.mend === undefined) return;
     const why = await options.mend(definition, problem);
@@ -99,8 +97,6 @@ export const watchStreams = (bus: Bus, options: StreamWatchOptions): StreamWatch
   const lookAtAll = async (): Promise<void> => {
     if (!bus.connected) return;
     try {
-      // Kept, because a new one reads the abilities of the server each time.
-      manager ??= await bus.manager();
       await Promise.all(
         streams.filter(({ name }) => options.isLeftOut?.(name) !== true).map((each) => lookAt(each)),
       );

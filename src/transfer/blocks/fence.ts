@@ -28,8 +28,6 @@ const retryMs = 500;
 /** Without an answer in this time everything is guarded. */
 const holdsMsMax = 1_000;
 
-type Manager = Awaited<ReturnType<Bus['manager']>>;
-
 /** When a consumer was created, and how much it had delivered. */
 type Known = { readonly created: string; readonly delivered: number };
 
@@ -39,15 +37,8 @@ export const createFence = (bus: Bus, options: FenceOptions): Fence => {
   let known: Known | undefined;
   let round = 0;
 
-  /** Kept, because a new one reads the abilities of the server each time. */
-  let manager: Manager | undefined;
-  const openManager = async (): Promise<Manager> => {
-    manager ??= await bus.manager();
-    return manager;
-  };
-
   const readConsumer = async (): Promise<Known> => {
-    const { consumers } = await openManager();
+    const { consumers } = await bus.manager();
     const { created, delivered } = await consumers.info(options.stream, options.consumer);
     return { created, delivered: delivered.consumer_seq };
   };
@@ -55,7 +46,7 @@ export const createFence = (bus: Bus, options: FenceOptions): Fence => {
   const readAll = async (mine: number): Promise<void> => {
     // The consumer first: later deliveries are of this consumer, or `holds` returns false.
     const consumer = await readConsumer();
-    const { streams } = await openManager();
+    const { streams } = await bus.manager();
     const info = await streams.info(options.stream);
     if (mine !== round) return;
     known = consumer;
