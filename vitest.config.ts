@@ -3,7 +3,8 @@ import LongestFirstSequencer from './test/support/vitest/longest-first-sequencer
 
 // Minutes of kills, of random walks, of full disks or of backlogs: `make test-long`.
 const long = [
-  'test/engines/{metadata-{gaps,model},moving,table-backlog}.test.ts',
+  'test/operations/metadata-{gaps,model}.test.ts',
+  'test/engines/{moving,table-backlog}.test.ts',
   'test/faults/{kills-under-load*,{full,read-only}-disk,broken-table,backup-restore}.test.ts',
 ];
 
@@ -182,6 +183,22 @@ export default defineConfig({
           // Each file starts engines of its own and waits for more than half of its time: four at once keep two cores busy.
           maxWorkers: 4,
           sequence: { groupOrder: 1 },
+          testTimeout: 600_000,
+          hookTimeout: 300_000,
+        },
+      },
+      {
+        extends: true,
+        // What operators and readers of the stores use: `tidemark up` and its commands, the admin API, the documents: `make test-operations`.
+        test: {
+          name: 'operations',
+          globalSetup: [builtProgram],
+          include: ['test/operations/**/*.test.ts'],
+          exclude: long,
+          // As those on engines do.
+          isolate: false,
+          maxWorkers: 4,
+          sequence: { groupOrder: 12 },
           testTimeout: 600_000,
           hookTimeout: 300_000,
         },

@@ -9,7 +9,7 @@ import { waitFor } from '../../support/wait.ts';
 import { sharedStack } from './stack.ts';
 
 // Kills while something is made or brought back: a table, a column, a dead letter. Every gap between two writes of metadata is walked in
-// test/engines/metadata-gaps.test.ts (make test-long).
+// test/operations/metadata-gaps.test.ts (make test-long).
 
 let stack: GatedStack;
 let bus: Bus;
