@@ -3,8 +3,8 @@ import LongestFirstSequencer from './test/support/vitest/longest-first-sequencer
 
 // Minutes of kills, of random walks, of full disks or of backlogs: `make test-long`.
 const long = [
-  'test/operations/metadata-{gaps,model}.test.ts',
-  'test/engines/{moving,table-backlog}.test.ts',
+  'test/operations/{metadata-{gaps,model},moving}.test.ts',
+  'test/engines/table-backlog.test.ts',
   'test/faults/{kills-under-load*,{full,read-only}-disk,broken-table,backup-restore}.test.ts',
 ];
 
@@ -189,7 +189,7 @@ export default defineConfig({
       },
       {
         extends: true,
-        // What operators and readers of the stores use: `tidemark up` and its commands, the admin API, the documents: `make test-operations`.
+        // What operators and readers of the stores use: `tidemark up` and its commands, the admin API, backups: `make test-operations`.
         test: {
           name: 'operations',
           globalSetup: [builtProgram],
