@@ -154,6 +154,30 @@ describe('the retention of spans', () => {
     });
   });
 
+  it.each([20_000, 36_500])(
+    'of %d days removes nothing of today, by the TTL or of an application',
+    async (days) => {
+      await run(days);
+      await storeDays([1, 2], 3);
+      await clickhouse.run('OPTIMIZE TABLE otel.otel_traces FINAL');
+      const nothing = { days: 0, items: 0 };
+      expect(await removeExpiredItems(clickhouse, spansTable, new Map([[1, days]]), Date.now())).toEqual(
+        nothing,
+      );
+      const beside = new Map([
+        [1, days],
+        [2, 1],
+      ]);
+      expect(await removeExpiredItems(clickhouse, spansTable, beside, Date.now())).toEqual({
+        days: 1,
+        items: 1,
+      });
+      const stored = await readItemDays(clickhouse, spansTable, { appId: 1 });
+      expect(stored.map(({ day }) => ageOf(day)).toSorted((x, y) => x - y)).toEqual(range(3));
+      expect(await changedBy(days)).toEqual([]);
+    },
+  );
+
   it('removes the stored rows that are older, and nothing else', async () => {
     await run();
     await clickhouse.run(

@@ -64,6 +64,9 @@ const mutationRow = z.object({ why: z.string() });
 /** Older days wait for the next call: each is a mutation, and a server slows down with hundreds of them. */
 const partitionsMax = 50;
 
+/** A date before 1970 would wrap into the future, and every item would count as expired. */
+const daysBefore = (days: string): string => `current - least(${days}, toUInt32(current))`;
+
 /** Items that were given up for deletion. */
 export type RemovedItems = { readonly days: number; readonly items: number };
 
@@ -102,8 +105,8 @@ export const removeExpiredItems = async (
     expiredRow,
     `WITH least(today(), {today:Date}) AS current
      SELECT _partition_id AS part, groupUniqArray(AppId) AS apps, count() AS items FROM ${database}.${table}
-     WHERE toDate(${time}) < current - {fewest:UInt32} AND has({apps:Array(Int64)}, AppId)
-       AND toDate(${time}) < current - transform(AppId, {apps:Array(Int64)}, {days:Array(UInt32)}, toUInt32(0))
+     WHERE toDate(${time}) < ${daysBefore('{fewest:UInt32}')} AND has({apps:Array(Int64)}, AppId)
+       AND toDate(${time}) < ${daysBefore('transform(AppId, {apps:Array(Int64)}, {days:Array(UInt32)}, toUInt32(0))')}
      GROUP BY part ORDER BY part LIMIT ${partitionsMax}`,
     { params, timeoutMs: 60_000 },
   );

@@ -14,6 +14,12 @@ const tableRow = z.object({ name: z.string(), engine_full: z.string() });
 /** The TTL at the end of a table's engine, as the server writes it; empty for none. */
 const ttlIn = (engine: string): string => / TTL (.+?)(?: SETTINGS |$)/.exec(engine)?.[1] ?? '';
 
+/** A DateTime ends in 2106 and would wrap: every row would expire at once. A Date ends in 2149. */
+const dateTimeDaysMax = 20_000;
+
+const ttlOf = (time: string, days: number): string =>
+  `${days > dateTimeDaysMax ? time.replace('toDateTime(', 'toDate(') : time} + toIntervalDay(${days})`;
+
 /**
  * Sets the TTL of the tables of items to these numbers of days where it differs; returns the changed tables. Without a number the TTL
  * stays as it is, because a file of another machine must not take it off. Stored rows follow in the background: the server drops a part
@@ -35,7 +41,7 @@ export const alignTtl = async (
     if (days === undefined) continue;
     for (const [table, time] of Object.entries(times)) {
       const engine = tables.find(({ name }) => name === table)?.engine_full;
-      const wanted = `${time} + toIntervalDay(${days})`;
+      const wanted = ttlOf(time, days);
       if (engine === undefined || ttlIn(engine) === wanted) continue;
       await clickhouse.run(`ALTER TABLE ${database}.${table} MODIFY TTL ${wanted}`, { timeoutMs: 60_000 });
       changed.push({ table, days });
