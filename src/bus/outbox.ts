@@ -68,15 +68,21 @@ export const publishConfirmed = async (
   }
 };
 
+/** Whether a stream has this message, by its leader: a replica may not have the newest yet. Throws a Fault. */
+export const hasMessage = async (bus: Bus, stream: string, sequence: number): Promise<boolean> => {
+  const { streams } = await bus.manager();
+  const found = await streams.getMessage(stream, { seq: sequence }).catch((error: unknown) => {
+    throw toFault(error);
+  });
+  return found !== null;
+};
+
 /** Removes one message of a stream; a missing one counts as removed. Transient Faults. */
 export const deleteMessage = async (bus: Bus, stream: string, sequence: number): Promise<void> => {
   const manager = await bus.manager();
   try {
     await manager.streams.deleteMessage(stream, sequence, false);
   } catch (error) {
-    const found = await manager.streams.getMessage(stream, { seq: sequence }).catch((again: unknown) => {
-      throw toFault(again);
-    });
-    if (found !== null) throw toFault(error);
+    if (await hasMessage(bus, stream, sequence)) throw toFault(error);
   }
 };

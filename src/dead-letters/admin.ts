@@ -1,6 +1,6 @@
 import type { Bus } from '../bus/connection.ts';
 import { isConflict, type KvBucket } from '../bus/kv.ts';
-import { deleteMessage, eraseKey, publishConfirmed } from '../bus/outbox.ts';
+import { deleteMessage, eraseKey, hasMessage, publishConfirmed } from '../bus/outbox.ts';
 import { createStreamReader } from '../bus/stream-reader.ts';
 import { Fault } from '../model/fault.ts';
 import { keyOfBytes } from '../outcomes/outcome-rows.ts';
@@ -218,7 +218,7 @@ export const createDeadLetterAdmin = (deps: DeadLetterAdminDependencies): DeadLe
     await eraseKey(bus, claimsBucket, keyOf(sequence));
   };
 
-  const isThere = async ({ sequence }: Letter): Promise<boolean> => (await reads.get(sequence)) !== undefined;
+  const isThere = ({ sequence }: Letter): Promise<boolean> => hasMessage(bus, deadLetterStream, sequence);
 
   return {
     ...reads,
