@@ -105,6 +105,17 @@ describe('a plain insert', () => {
     },
   );
 
+  it('is merged once by any number of calls, and a day without rows by none', async () => {
+    await plain(batch);
+    await plain({ ...batch, first: batch.first + 1_000_000n });
+    await writer.optimizeDay(day);
+    const names = () => textOf("SELECT name AS uid FROM system.parts WHERE active AND table = 'otel_traces'");
+    const merged = await names();
+    await writer.optimizeDay(day);
+    expect(await names()).toBe(merged);
+    await writer.optimizeDay(day - 400);
+  });
+
   it('takes text and maps declared with and without LowCardinality, also side by side', async () => {
     const types = 'SELECT * FROM otel.otel_traces';
     await plain(batch);

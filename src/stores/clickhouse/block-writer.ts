@@ -121,12 +121,14 @@ const findCovering = async (
     .map(({ query_id: id }) => id);
 };
 
-/** Partitions are days in the server's time zone, and a UTC day may lie in two of them. */
-const partitionsOf = async (clickhouse: Clickhouse, day: number): Promise<string[]> => {
+/** Partitions are days in the server's time zone, and a UTC day may lie in two of them. One without rows, whose TTL is over, is none. */
+const partitionsOf = async (clickhouse: Clickhouse, table: string, day: number): Promise<string[]> => {
   const bounds = [day * secondsPerDay, (day + 1) * secondsPerDay - 1];
   const days = await clickhouse.rows(
     dayRow,
-    'SELECT DISTINCT toString(toDate(toDateTime(arrayJoin({bounds:Array(UInt32)})))) AS day',
+    `SELECT DISTINCT partition AS day FROM system.parts
+     WHERE database = '${database}' AND table = '${table}' AND active
+       AND partition IN (SELECT toString(toDate(toDateTime(arrayJoin({bounds:Array(UInt32)})))))`,
     { params: { bounds } },
   );
   return days.map((row) => row.day);
@@ -199,10 +201,11 @@ export const createBlockWriter = (
       return row?.repeats ?? 0;
     },
     optimizeDay: async (day) => {
-      for (const partition of await partitionsOf(clickhouse, day)) {
+      for (const partition of await partitionsOf(clickhouse, table.name, day)) {
         await clickhouse.run(`OPTIMIZE TABLE ${database}.${table.name} PARTITION '${partition}' FINAL`, {
           timeoutMs: optimizeMsMax,
-          settings: { optimize_throw_if_noop: 1 },
+          // A merge that took longer than the limit goes on in the server: the next call must not begin it anew.
+          settings: { optimize_throw_if_noop: 1, optimize_skip_merged_partitions: 1 },
         });
       }
     },
