@@ -119,7 +119,8 @@ const defaults = {
   stalledMsMax: 3_000,
   waitMsMax: 30_000,
   stillMsMax: 60_000,
-  now: Date.now,
+  /** Never set back: a wait would last as long. */
+  now: () => performance.now(),
   pause: (ms: number): Promise<void> => delay(ms),
 };
 

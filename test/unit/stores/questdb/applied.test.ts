@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { Fault } from '../../../../src/model/fault.ts';
 import { createAppliedCheck } from '../../../../src/stores/questdb/applied.ts';
 
@@ -143,6 +143,30 @@ describe('rows that QuestDB has confirmed', () => {
     expect(await unapplied('t2')).toEqual({ ...allShown, late: ['t2'] });
     expect(clock.now).toBeGreaterThanOrEqual(30_000);
     expect(clock.now).toBeLessThan(31_000);
+  });
+
+  it('of a stalled table are given up in time although the clock of the machine is set back', async () => {
+    vi.useFakeTimers({ toFake: ['Date', 'performance'] });
+    let pauses = 0;
+    const check = createAppliedCheck({
+      sql: {
+        exec: async (statement) => {
+          const isStart = statement.includes('pg_postmaster_start_time');
+          return { columns: [], dataset: isStart ? [['first']] : [['t1', 5, 4, false, '', '']] };
+        },
+      },
+      connections: () => 1,
+      pause: async (ms) => {
+        if (++pauses > 1_000) throw new Error('it waits on');
+        vi.advanceTimersByTime(ms);
+        vi.setSystemTime(Date.now() - 3_600_000);
+      },
+    });
+    try {
+      expect([...(await check.unapplied(['t1'])).late.keys()]).toEqual(['t1']);
+    } finally {
+      vi.useRealTimers();
+    }
   });
 
   // One table that is behind must not hold up the others at each of its tries.
