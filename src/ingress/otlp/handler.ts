@@ -99,6 +99,11 @@ class OtlpSteps {
     sender.owner = owner;
   }
 
+  knowsHead({ request }: OtlpRequest): boolean {
+    const credential = credentialOf(request, this.deps.credentialNames);
+    return credential !== undefined && this.deps.directory.application(credential) !== undefined;
+  }
+
   /** The application of the credential of the header fields, counted against its max_rate before the body is read. */
   async admitHead(sender: OtlpRequest): Promise<void> {
     const { directory, credentialNames } = this.deps;
@@ -258,6 +263,7 @@ export const createOtlpHandler = (deps: OtlpDependencies): ((request: Incoming) 
       if (request.headers['x-prometheus-remote-write-version'] !== undefined)
         throw new Refused('encoding_unsupported', remoteWriteHint);
     },
+    knowsHead: (sender) => steps.knowsHead(sender),
     admitHead: (sender) => steps.admitHead(sender),
     admitBody: (sender, body) => steps.admitBody(sender, body),
     take: (sender, body, applications, arrivedAt) => steps.take(sender, body, applications, arrivedAt),
