@@ -7,6 +7,9 @@ export const holdContinue = (request: IncomingMessage, response: ServerResponse)
   waiting.set(request, response);
 };
 
+/** Whether the client asked for `100 Continue` before the body of this request, and has not had it. */
+export const awaitsContinue = (request: object): boolean => waiting.has(request);
+
 /** Sends 100 Continue to a client that waits for it. A request refused before this costs no body at all. */
 export const sendContinue = (request: object): void => {
   const response = waiting.get(request);

@@ -71,6 +71,8 @@ export type Signal<S extends Sender, A> = {
   open(request: Incoming): S;
   /** Validates the header fields. */
   checkHead(sender: S): void;
+  /** Whether memory alone knows the credential of the header fields: it passes where its address has too many failures. */
+  knowsHead?(sender: S): boolean;
   /** The credential of the header fields: its owner, and max_rate. */
   admitHead(sender: S): Promise<void> | undefined;
   /** Looks for the credential in the body while the body arrives; false stops the reading. */
@@ -152,7 +154,8 @@ export const createLine = <S extends Sender, A>(
     if (why !== undefined) throw notStored(why);
     signal.checkHead(sender);
     const waitSeconds = failures.retryAfterSeconds(sender.request);
-    if (waitSeconds > 0) throw tooManyFailures(waitSeconds, failures);
+    // Many senders may share an address, as that of a node: the wrong token of one must not shut out the others.
+    if (waitSeconds > 0 && signal.knowsHead?.(sender) !== true) throw tooManyFailures(waitSeconds, failures);
     await signal.admitHead(sender);
     const body = await readWanted(sender);
     try {

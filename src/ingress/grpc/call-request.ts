@@ -2,6 +2,7 @@ import { EventEmitter } from 'node:events';
 import type { IncomingHttpHeaders, ServerHttp2Stream } from 'node:http2';
 import type { Incoming, Peer } from '../../http/incoming.ts';
 import { UnreadableBody } from '../http/body.ts';
+import { Pieces } from '../http/pieces.ts';
 import { Refused } from '../refused.ts';
 import { type Prefix, prefixBytes, prefixOf } from './frame.ts';
 
@@ -20,6 +21,8 @@ export type CallHead = {
 const waitingBytesMax = 65_536;
 /** The longest time that a timer of Node takes. */
 const timerMsMax = 2 ** 31 - 1;
+
+const noBytes = Buffer.alloc(0);
 
 type Events = { data: [chunk: Buffer]; end: []; close: []; error: [error: Error] };
 
@@ -47,9 +50,10 @@ export class CallRequest extends EventEmitter<Events> implements Incoming {
   /** Bytes of the message, as its prefix tells; -1 before that. */
   private length = -1;
   private received = 0;
-  /** What waits for the rest of the prefix, or for a reader. */
-  private waiting: Buffer[] = [];
-  private waitingBytes = 0;
+  /** What has arrived of the prefix. */
+  private begun: Buffer = noBytes;
+  /** What waits for a reader. */
+  private waiting = new Pieces();
   /** Whether somebody reads, or nobody wants to. */
   private isFlowing = false;
   /** Whether the whole message has arrived, and the end of the call with it. */
@@ -89,7 +93,7 @@ export class CallRequest extends EventEmitter<Events> implements Incoming {
     if (this.destroyed) return;
     this.destroyed = true;
     this.errored = error;
-    this.waiting = [];
+    this.waiting = new Pieces();
     clearTimeout(this.timer);
     // Without a reader, an error has nobody to tell.
     if (error !== null && this.listenerCount('error') > 0) this.emit('error', error);
@@ -103,10 +107,9 @@ export class CallRequest extends EventEmitter<Events> implements Incoming {
   }
 
   private readPrefix(chunk: Buffer): void {
-    this.waiting.push(chunk);
-    const bytes = this.waiting.length === 1 ? chunk : Buffer.concat(this.waiting);
+    const bytes = this.begun.length === 0 ? chunk : Buffer.concat([this.begun, chunk]);
+    this.begun = bytes.length < prefixBytes ? bytes : noBytes;
     if (bytes.length < prefixBytes) return;
-    this.waiting = [];
     const prefix = prefixOf(bytes);
     this.length = prefix.length;
     this.begin(prefix);
@@ -124,9 +127,8 @@ export class CallRequest extends EventEmitter<Events> implements Incoming {
       this.emit('data', chunk);
       return;
     }
-    this.waiting.push(chunk);
-    this.waitingBytes += chunk.length;
-    if (this.waitingBytes >= waitingBytesMax) this.stream.pause();
+    this.waiting.add(chunk);
+    if (this.waiting.length >= waitingBytesMax) this.stream.pause();
   }
 
   private finish(): void {
@@ -154,10 +156,10 @@ export class CallRequest extends EventEmitter<Events> implements Incoming {
     if (this.isFlowing || this.destroyed) return;
     this.isFlowing = true;
     const { waiting } = this;
-    this.waiting = [];
-    for (const chunk of waiting) if (!this.destroyed) this.emit('data', chunk);
+    this.waiting = new Pieces();
+    for (const chunk of waiting.buffers()) if (!this.destroyed) this.emit('data', chunk);
     if (this.destroyed) return;
     if (this.isComplete) this.emit('end');
-    else if (this.waitingBytes >= waitingBytesMax) this.stream.resume();
+    else if (waiting.length >= waitingBytesMax) this.stream.resume();
   }
 }

@@ -4,6 +4,7 @@ import { Fault } from '../../model/fault.ts';
 import { notStored, Refused } from '../refused.ts';
 import type { BytesInFlight } from './admission.ts';
 import { type CompressedEncoding, freeBytes, type InflateLimits, inflate } from './inflate.ts';
+import { Pieces } from './pieces.ts';
 
 /** Why a body was not read: `detail` names limit and size, or the encoding. `aborted`: the client disconnected. */
 export type BodyProblem = {
@@ -119,21 +120,20 @@ const collect = (
   see: SeeBody,
 ): Promise<Buffer | BodyProblem | Refused> =>
   new Promise((resolve) => {
-    const chunks: Buffer[] = [];
-    let size = 0;
+    let pieces = new Pieces();
     const pace = createPace(performance.now());
     const finish = (result: Buffer | BodyProblem | Refused): void => {
       unwatch();
       request.off('data', onData).off('end', onEnd).off('error', onError).off('close', onGone);
       if (isProblem(result)) {
-        chunks.length = 0;
+        pieces = new Pieces();
         room.release();
         request.resume();
       }
       resolve(result);
     };
     const onData = (chunk: Buffer): void => {
-      size += chunk.length;
+      const size = pieces.length + chunk.length;
       pace.add(chunk.length, performance.now());
       if (size > bytesMax) {
         finish({
@@ -141,13 +141,10 @@ const collect = (
           detail: `more than ${bytesMax} bytes as sent, the limit is ${bytesMax}`,
         });
       } else if (!room.take(chunk.length)) finish(noRoom);
-      else if (see(chunk)) chunks.push(chunk);
+      else if (see(chunk)) pieces.add(chunk);
       else finish(unwanted);
     };
-    const onEnd = (): void => {
-      const only = chunks[0];
-      finish(chunks.length === 1 && only !== undefined ? only : Buffer.concat(chunks, size));
-    };
+    const onEnd = (): void => finish(pieces.whole());
     const onGone = (): void => finish({ reason: 'aborted', detail: 'the client closed the connection' });
     const onError = (error: unknown): void =>
       error instanceof UnreadableBody ? finish(error.refused) : onGone();

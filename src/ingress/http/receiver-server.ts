@@ -2,6 +2,7 @@ import { type IncomingMessage, type Server, type ServerResponse, STATUS_CODES } 
 import { getRequestListener, type HttpBindings } from '@hono/node-server';
 import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response';
 import { Hono } from 'hono';
+import { awaitsContinue } from '../../http/expect-continue.ts';
 import { createLimitedServer, type Limits } from '../../http/limited-server.ts';
 import { hostResponse, type ProtocolStatus } from '../../http/protocol-errors.ts';
 import type { TlsFiles } from '../../runtime/tls-files.ts';
@@ -67,6 +68,10 @@ const bodyIsThere = (request: IncomingMessage): Promise<void> =>
     request.once('end', done).once('close', done).resume();
   });
 
+/** Whether the rest of the body comes: a client may wait for 100 Continue before it sends any, but it need not. */
+const isOnItsWay = (request: IncomingMessage): boolean =>
+  !request.complete && (request.readableLength > 0 || !awaitsContinue(request));
+
 const write = (
   response: ServerResponse,
   { status, contentType, headers, body }: Reply,
@@ -85,7 +90,7 @@ const send = async (
   reply: Reply,
   fixed: readonly string[],
 ): Promise<void> => {
-  if (!incoming.complete && !outgoing.shouldKeepAlive) await bodyIsThere(incoming);
+  if (!outgoing.shouldKeepAlive && isOnItsWay(incoming)) await bodyIsThere(incoming);
   write(outgoing, reply, fixed);
 };
 

@@ -1,3 +1,4 @@
+import { inTime } from '../../bus/in-time.ts';
 import type { ApplicationSource } from '../../directory/applications.ts';
 import type { Directory } from '../../directory/directory.ts';
 import { clientAddress, type TrustedProxies } from '../../http/client-address.ts';
@@ -99,6 +100,11 @@ class OtlpSteps {
     sender.owner = owner;
   }
 
+  knowsHead({ request }: OtlpRequest): boolean {
+    const credential = credentialOf(request, this.deps.credentialNames);
+    return credential !== undefined && this.deps.directory.application(credential) !== undefined;
+  }
+
   /** The application of the credential of the header fields, counted against its max_rate before the body is read. */
   async admitHead(sender: OtlpRequest): Promise<void> {
     const { directory, credentialNames } = this.deps;
@@ -112,14 +118,28 @@ class OtlpSteps {
     if (own.isEnabled) this.limit(sender, own);
   }
 
+  /** The application of each token; the lookups of those that memory does not know run together. Throws a transient Fault. */
+  private async applicationsOf(
+    tokens: readonly string[],
+    deadlineAt: number,
+  ): Promise<(ApplicationSource | undefined)[]> {
+    const { directory } = this.deps;
+    const known = tokens.map((token) => directory.application(token));
+    if (!known.includes(undefined)) return known;
+    const looking = tokens.map((token, index) => known[index] ?? directory.authorizeApplication(token));
+    return inTime('the records', Promise.all(looking), deadlineAt);
+  }
+
   private async authorize(
     own: ApplicationSource | undefined,
     tokens: readonly string[],
+    deadlineAt: number,
   ): Promise<Applications> {
     const applications = new Map<string | undefined, ApplicationSource>();
     if (own !== undefined) applications.set(undefined, own);
-    for (const token of tokens) {
-      const application = await this.deps.directory.authorizeApplication(token);
+    const found = await this.applicationsOf(tokens, deadlineAt);
+    for (const [index, token] of tokens.entries()) {
+      const application = found[index];
       if (application !== undefined) applications.set(token, application);
     }
     if (applications.size === 0) throw noCredential(this.deps.credentialNames);
@@ -133,7 +153,7 @@ class OtlpSteps {
       throw this.unreadable(error, sender, body);
     });
     sender.secrets = credential === undefined ? tokens : [credential, ...tokens];
-    const applications = await this.authorize(own, tokens);
+    const applications = await this.authorize(own, tokens, deadlineAt);
     this.pass(sender, soleOwner(applications.values()));
     const all = [...applications.values()];
     if (all.every(({ isEnabled }) => !isEnabled)) throw new Refused('application_disabled');
@@ -258,6 +278,7 @@ export const createOtlpHandler = (deps: OtlpDependencies): ((request: Incoming) 
       if (request.headers['x-prometheus-remote-write-version'] !== undefined)
         throw new Refused('encoding_unsupported', remoteWriteHint);
     },
+    knowsHead: (sender) => steps.knowsHead(sender),
     admitHead: (sender) => steps.admitHead(sender),
     admitBody: (sender, body) => steps.admitBody(sender, body),
     take: (sender, body, applications, arrivedAt) => steps.take(sender, body, applications, arrivedAt),
