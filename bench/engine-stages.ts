@@ -5,6 +5,7 @@ import { type Delivery, startPuller } from '../src/bus/puller.ts';
 import { ensureTopology } from '../src/bus/topology.ts';
 import { loadPipelines } from '../src/config/pipelines.ts';
 import { inflate } from '../src/ingress/http/inflate.ts';
+import { createElapsed } from '../src/model/elapsed.ts';
 import { createBlockWriter } from '../src/stores/clickhouse/block-writer.ts';
 import { createClickhouse } from '../src/stores/clickhouse/client.ts';
 import { spansTable } from '../src/stores/clickhouse/item-tables.ts';
@@ -128,6 +129,8 @@ const busRows = async (
       stream,
       consumer: stream === 'METRICS' ? 'questdb' : 'clickhouse',
       bytesMax: 2 ** 24,
+      ackWaitMs: 30_000,
+      elapsed: createElapsed(),
       hasRoom: () => true,
       onDelivery: (delivery: Delivery) => {
         delivery.ack();

@@ -13,6 +13,10 @@ export type Delivery = {
   /** Envelope version from the NATS header, where there is one. */
   readonly version: number | undefined;
   readonly streamSequence: number;
+  /**
+   * Another worker may have or have had it: NATS delivered it before, or it was read so late that NATS may have delivered it again
+   * meanwhile. Where this is false, at most half of its ack wait had passed when it was read.
+   */
   readonly redelivered: boolean;
   /** The number of redrives from the dead letters: 0 on its first way. */
   readonly redrive: number;
@@ -41,6 +45,10 @@ export type PullerOptions = {
   readonly stream: string;
   readonly consumer: string;
   readonly bytesMax: number;
+  /** The ack wait of the consumer. */
+  readonly ackWaitMs: number;
+  /** The clock of `createElapsed`, ms. */
+  readonly elapsed: () => number;
   /** Checked before each pull: false = wait for `roomMade`. */
   readonly hasRoom: () => boolean;
   readonly onDelivery: (delivery: Delivery) => void;
@@ -73,7 +81,7 @@ const countOf = (text: string | undefined): number => {
   return Number.isSafeInteger(count) && count > 0 ? count : 0;
 };
 
-const toDelivery = (bus: Bus, message: Msg): Delivery => {
+const toDelivery = (bus: Bus, message: Msg, isLate: boolean): Delivery => {
   const reply = message.reply ?? '';
   const { deliveries, streamSequence } = readAckSubject(reply);
   const version = message.headers?.get(envelopeVersionHeader);
@@ -83,7 +91,7 @@ const toDelivery = (bus: Bus, message: Msg): Delivery => {
     subject: message.subject,
     version: version === undefined || version === '' ? undefined : Number(version),
     streamSequence,
-    redelivered: deliveries > 1,
+    redelivered: isLate || deliveries > 1,
     redrive: countOf(message.headers?.get(redriveHeader)),
     serial: readSerial(message.headers?.get(serialHeader)),
     traceparent: message.headers?.get(traceHeader),
@@ -126,9 +134,11 @@ const createFailing = ({ onFault, onWell }: PullerOptions) => {
  */
 // biome-ignore lint/complexity/noExcessiveLinesPerFunction: one pull after the other, and its end.
 export const startPuller = (bus: Bus, options: PullerOptions): Puller => {
-  const { stream, consumer, bytesMax } = options;
+  const { stream, consumer, bytesMax, ackWaitMs, elapsed } = options;
   const request = JSON.stringify({ batch: messagesMax, max_bytes: bytesMax, expires: nanos(pullExpiresMs) });
   const subject = `$JS.API.CONSUMER.MSG.NEXT.${stream}.${consumer}`;
+  // No pull lasts longer, so only a process that was paused reads later: the ack wait may have begun when the pull was sent.
+  const lateAfterMs = Math.min(pullExpiresMs + graceMs, ackWaitMs / 2);
   let stopping = false;
   let wake: (() => void) | undefined;
   let endPull: ((code: number, description: string) => void) | undefined;
@@ -136,6 +146,7 @@ export const startPuller = (bus: Bus, options: PullerOptions): Puller => {
   const pullOnce = (): Promise<PullEnd> =>
     new Promise((resolve) => {
       let deliveries = 0;
+      const sentAt = elapsed();
       const end = (code: number, description: string): void => {
         clearTimeout(timer);
         subscription.unsubscribe();
@@ -152,7 +163,7 @@ export const startPuller = (bus: Bus, options: PullerOptions): Puller => {
             message.headers.code === 0
           ) {
             deliveries++;
-            options.onDelivery(toDelivery(bus, message));
+            options.onDelivery(toDelivery(bus, message, elapsed() - sentAt > lateAfterMs));
           } else end(message.headers.code, message.headers.description);
         },
       });

@@ -103,7 +103,7 @@ const ofTransfer: Readonly<Record<string, MetricRemedy>> = {
   ),
   tidemark_transfer_message_bytes_total: say('for planning: bytes per second that leave each stream'),
   tidemark_transfer_messages_redelivered_total: say(
-    'a steady rate: workers are killed or writes outlast the ack wait; check the times of writes',
+    'a steady rate: workers are killed or paused, or writes outlast the ack wait; check the times of writes',
   ),
   tidemark_transfer_newer_envelope_version: say('upgrade transfer to the version of ingress'),
   tidemark_transfer_items_stored_total: say(

@@ -17,7 +17,7 @@ const messageMetrics = (registers: Registry[]) => ({
   }),
   redelivered: new Counter({
     name: 'tidemark_transfer_messages_redelivered_total',
-    help: 'Redelivered messages; a second write changes nothing',
+    help: 'Messages that were redelivered, or read so late that they may have been; a second write changes nothing',
     labelNames: ['pipeline'],
     registers,
   }),

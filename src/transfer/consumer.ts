@@ -134,6 +134,8 @@ export const startConsumer = <E>(
     stream: consumer.stream,
     consumer: consumer.name,
     bytesMax: options.pullBytesMax,
+    ackWaitMs: consumer.ackWaitMs,
+    elapsed,
     hasRoom: () => worker.hasRoom,
     onDelivery: (delivery) => worker.take(delivery),
     onFault: (error) => log.warn({ consumer: consumer.name, error: errorText(error) }, 'pulls fail'),

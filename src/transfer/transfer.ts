@@ -1,5 +1,5 @@
 import type { Bus } from '../bus/connection.ts';
-import { findKvBucket, type KvBucket } from '../bus/kv.ts';
+import { findKvBucket } from '../bus/kv.ts';
 import { createPublisher } from '../bus/publisher.ts';
 import { startPulse } from '../bus/pulse-publisher.ts';
 import { openRoleBus } from '../bus/role-bus.ts';
@@ -15,7 +15,7 @@ import {
 import { engineUrls, type QuestdbAddress, questdbInstances, type Settings } from '../config/settings.ts';
 import { createDeadLetters, type DeadLetters } from '../dead-letters/dead-letters.ts';
 import { takeEpoch } from '../directory/epoch.ts';
-import { buckets, systemKeys } from '../directory/keys.ts';
+import { buckets } from '../directory/keys.ts';
 import { startPlacements } from '../directory/placements.ts';
 import { startPurges } from '../directory/purges.ts';
 import { createElapsed } from '../model/elapsed.ts';
@@ -42,6 +42,7 @@ import { type FillAlarm, startFillAlarm } from './ledger/ledger-alarm.ts';
 import { createLedgerSink } from './ledger/ledger-sink.ts';
 import { type OrphanSweep, startOrphanSweep } from './orphan-sweep.ts';
 import { openPointsLine, type PointsLine } from './points/points-consumers.ts';
+import { watchResumes } from './resumes.ts';
 import { createTransferSamples, looksLikeToken, type TransferSamples } from './samples.ts';
 import { startTransferAtZero } from './zero-counters.ts';
 
@@ -223,18 +224,13 @@ const openBus = async (
   return { bus, boot, system, records, refusedStreams };
 };
 
-/** An operator lets consumers continue in every process by putting a key. */
-const watchResumes = (system: KvBucket, { points, blocks, outcomes }: Consumers) =>
-  system.watch(
-    ({ key }) => {
-      if (key === systemKeys.resume('metrics')) points.resetBreaker();
-      for (const { pipeline, consumer } of blocks)
-        if (key === systemKeys.resume(pipeline)) consumer.resetBreaker();
-      if (key === systemKeys.resume('ledger')) outcomes.resetBreaker();
-    },
-    () => {},
-    systemKeys.resume('*'),
-  );
+/** By pipeline: what a resume by hand does. */
+const resetsOf = ({ points, blocks, outcomes }: Consumers): ReadonlyMap<string, () => void> =>
+  new Map([
+    ['metrics', () => points.resetBreaker()],
+    ...blocks.map(({ pipeline, consumer }) => [pipeline, () => consumer.resetBreaker()] as const),
+    ['ledger', () => outcomes.resetBreaker()],
+  ]);
 
 const startSweep = (
   bus: Bus,
@@ -327,7 +323,7 @@ const startTransfer = async (given: Given, parts: Parts, stop: AbortSignal): Pro
     return line;
   });
   const running: Consumers = { points, blocks, outcomes };
-  const resumes = watchResumes(system, running);
+  const resumes = watchResumes(system, resetsOf(running));
   parts.add('watch of resumed consumers', () => resumes.stop());
   const streams = followStreams(given, { bus, refusedStreams }, parts);
   checks.set({

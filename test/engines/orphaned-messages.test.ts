@@ -10,6 +10,7 @@ import { type Delivery, startPuller } from '../../src/bus/puller.ts';
 import { createStreamReader } from '../../src/bus/stream-reader.ts';
 import { ensureTopology } from '../../src/bus/topology.ts';
 import { loadPipelines } from '../../src/config/pipelines.ts';
+import { createElapsed } from '../../src/model/elapsed.ts';
 import { type Clickhouse, createClickhouse } from '../../src/stores/clickhouse/client.ts';
 import { startOrphanSweep } from '../../src/transfer/orphan-sweep.ts';
 import { serialText } from '../../src/wire/message-serial.ts';
@@ -66,6 +67,7 @@ const sweepIn = ({ bus, clickhouse, publisher }: Setting) => {
 const take = (bus: Bus, onDelivery: (delivery: Delivery) => void) =>
   startPuller(bus, {
     ...{ stream: consumer.stream, consumer: consumer.name, bytesMax: 2 ** 24 },
+    ...{ ackWaitMs: consumer.ackWaitMs, elapsed: createElapsed() },
     ...{ hasRoom: () => true, onDelivery, onFault: () => {} },
   });
 

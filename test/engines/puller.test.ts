@@ -2,6 +2,7 @@ import { AckPolicy, RetentionPolicy } from '@nats-io/jetstream';
 import { expect, it, onTestFinished } from 'vitest';
 import { connectBus } from '../../src/bus/connection.ts';
 import { type Delivery, startPuller } from '../../src/bus/puller.ts';
+import { createElapsed } from '../../src/model/elapsed.ts';
 import { startEngines } from '../support/stack/engines.ts';
 import { until } from '../support/until.ts';
 
@@ -30,6 +31,8 @@ it('a worker that lets go of one message at a time never holds more than its bou
     stream: 'S',
     consumer: 'c',
     bytesMax: pullBytesMax,
+    ackWaitMs: 30_000,
+    elapsed: createElapsed(),
     hasRoom: () => held.length * messageBytes < heldBytesMax,
     onDelivery: (delivery) => {
       held.push(delivery);

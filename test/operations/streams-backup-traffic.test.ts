@@ -8,6 +8,7 @@ import { ensureTopology } from '../../src/bus/topology.ts';
 import { putBack } from '../../src/cli/streams-backup/put-back.ts';
 import { takeBackup } from '../../src/cli/streams-backup/take.ts';
 import { loadPipelines } from '../../src/config/pipelines.ts';
+import { createElapsed } from '../../src/model/elapsed.ts';
 import { startEngines } from '../support/stack/engines.ts';
 import { tempFolder } from '../support/stack/temp-folder.ts';
 import { until } from '../support/until.ts';
@@ -66,6 +67,8 @@ const createWorker = (bus: Bus) => {
     stream: 'METRICS',
     consumer: 'questdb',
     bytesMax: 8 * messageBytes,
+    ackWaitMs: 30_000,
+    elapsed: createElapsed(),
     hasRoom: () => stored.size < storedMax,
     onDelivery: (delivery) => {
       stored.add(delivery.streamSequence);

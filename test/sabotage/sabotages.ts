@@ -320,6 +320,19 @@ export const sabotages: readonly Sabotage[] = [
     tests: 'a message that was held over half its ack wait',
   },
   {
+    name: 'a late delivery taken for the only one',
+    edits: [
+      {
+        file: 'src/bus/puller.ts',
+        from: 'redelivered: isLate || deliveries > 1',
+        to: 'redelivered: deliveries > 1',
+      },
+    ],
+    project: 'unit',
+    file: 'test/unit/bus/puller.test.ts',
+    tests: 'later than its pull lasts',
+  },
+  {
     name: 'a merge that is owed and forgotten',
     edits: [
       {

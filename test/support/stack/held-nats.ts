@@ -3,10 +3,14 @@ import { createServer, type Socket } from 'node:net';
 /** What a client published: the header fields' bytes and the payload. */
 export type HeldMessage = { reply: string; line: string; fields: string; payload: Buffer };
 
+/** A pull of a consumer, and the subscription that waits for its messages. */
+export type HeldPull = { readonly inbox: string; readonly sid: string };
+
 /** A NATS server of a few lines that stores nothing: it reads on request, and sends the given answers. */
 export type HeldNats = {
   readonly url: string;
   readonly messages: readonly HeldMessage[];
+  readonly pulls: readonly HeldPull[];
   /** From now on what comes stays in the client and in the system's buffers. */
   hold(): void;
   release(): void;
@@ -17,6 +21,8 @@ export type HeldNats = {
   confirm(message: HeldMessage, answer?: { readonly seq: number; readonly duplicate?: boolean }): void;
   /** Answers as a server does for a subject without a subscriber. */
   denyResponders(message: HeldMessage): void;
+  /** Sends an empty message to a pull: its sequence in the stream, and for the how manieth time it is delivered. */
+  deliver(pull: HeldPull, sequence: number, deliveries: number): void;
   /** Ends every connection; clients come back. */
   disconnect(): void;
   stop(): Promise<void>;
@@ -26,6 +32,7 @@ const info = `INFO ${JSON.stringify({ server_id: 'held', version: '2.12.0', head
 
 export const startHeldNats = async (): Promise<HeldNats> => {
   const messages: HeldMessage[] = [];
+  const pulls: HeldPull[] = [];
   const sockets = new Set<Socket>();
   let socketInUse: Socket | undefined;
   let inboxSid = '';
@@ -44,6 +51,7 @@ export const startHeldNats = async (): Promise<HeldNats> => {
       holdsNext = false;
     }
     if (verb === 'SUB') inboxSid = second;
+    if (verb === 'PUB' && line.includes('.MSG.NEXT.')) pulls.push({ inbox: second, sid: inboxSid });
     if (verb !== 'HPUB') return bytes.subarray(start);
     const end = start + Number(size);
     if (bytes.length < end + 2) return undefined;
@@ -72,6 +80,7 @@ export const startHeldNats = async (): Promise<HeldNats> => {
   return {
     url: `nats://127.0.0.1:${port}`,
     messages,
+    pulls,
     hold: () => socketInUse?.pause(),
     release: () => socketInUse?.resume(),
     holdNext: () => {
@@ -87,6 +96,10 @@ export const startHeldNats = async (): Promise<HeldNats> => {
     denyResponders: ({ reply }) => {
       const head = 'NATS/1.0 503\r\n\r\n';
       socketInUse?.write(`HMSG ${reply} ${inboxSid} ${head.length} ${head.length}\r\n${head}\r\n`);
+    },
+    deliver: ({ sid }, sequence, deliveries) => {
+      const reply = `$JS.ACK.S.c.${deliveries}.${sequence}.${sequence}.0.0`;
+      socketInUse?.write(`MSG s ${sid} ${reply} 0\r\n\r\n`);
     },
     disconnect: () => {
       for (const socket of sockets) socket.destroy();
