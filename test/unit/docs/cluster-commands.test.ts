@@ -192,16 +192,24 @@ const dockerfile = readFileSync(join(root, 'deploy/Dockerfile'), 'utf8');
 const baseImage = (name: string): string[] =>
   dockerfile.includes(`ARG NODE_IMAGE=${name}\n`) ? [] : [`the base is not ${name}`];
 
+const natsUsers = 'deploy/kubernetes/values/nats-users.yaml';
+
+/** Without its users NATS lets everybody in. */
+const wrongValues = (chart: string, line: string): string[] => {
+  const named = [...line.matchAll(/--values (\S+)/g)].map(([, path = '']) => path);
+  const isOpen = chart === 'nats/nats' && !named.includes(natsUsers);
+  return [...named.flatMap(file), ...(isOpen ? [`NATS has no users without ${natsUsers}`] : [])];
+};
+
 const wrongWithOthers = (line: string): string[] => {
   const [, looked, , pinned] =
     /^docker (?:buildx imagetools inspect (\S+)|build -f (\S+) --build-arg NODE_IMAGE=(\S+)@sha256:\S+ -t tidemark \.)$/.exec(
       line,
     ) ?? [];
   if (looked !== undefined || pinned !== undefined) return baseImage(looked ?? pinned ?? '');
-  const values = /--values (\S+)/.exec(line)?.[1];
   if (/^helm repo (?:update|add [a-z-]+ https:\/\/\S+)$/.test(line)) return [];
   const [, chart] = /^helm upgrade --install \S+ (\S+)/.exec(line) ?? [];
-  if (chart !== undefined) return [...chartFrom(chart), ...(values === undefined ? [] : file(values))];
+  if (chart !== undefined) return [...chartFrom(chart), ...wrongValues(chart, line)];
   const [, recipe] = /^docker build -f (\S+) -t \S+ \.$/.exec(line) ?? [];
   if (recipe !== undefined) return file(recipe);
   if (/^docker push registry\.example\.com\/tidemark:\d+\.\d+\.\d+$/.test(line)) return [];
@@ -234,6 +242,7 @@ describe('every command for a cluster that a document names, which is not run', 
       'kubectl -n tidemark create secret tls tidemark-nobody --cert=tls.crt --key=tls.key',
       'kubectl apply -k deploy/kubernetes/overlays/medium',
       'helm upgrade --install nats nats/nats --values deploy/kubernetes/values/nats.yaml',
+      'helm upgrade --install nats nats/nats --values deploy/kubernetes/values/nats-large.yaml',
       'docker build -f deploy/Dockerfile --build-arg NODE_IMAGE=node:1@sha256:x -t tidemark .',
     ];
     expect(wrong.map(wrongWith).map(([first]) => first)).toEqual([
@@ -248,6 +257,7 @@ describe('every command for a cluster that a document names, which is not run', 
       'nobody reads tidemark-nobody',
       'there is no deploy/kubernetes/overlays/medium/kustomization.yaml',
       'there is no deploy/kubernetes/values/nats.yaml',
+      'NATS has no users without deploy/kubernetes/values/nats-users.yaml',
       'the base is not node:1',
     ]);
   });
