@@ -1,10 +1,16 @@
 import type { Command } from 'commander';
 import { z } from 'zod';
+import { parseCron } from '../config/cron.ts';
 import { withInstances } from '../config/instance-streams.ts';
+import { requireNodeManagement } from '../config/node-management.ts';
 import { loadPipelines } from '../config/pipelines.ts';
+import { givenReaders } from '../config/reader-urls.ts';
 import { defaultSource } from '../config/setting-texts.ts';
-import { loadSettings, questdbInstances, settingDefinitions } from '../config/settings.ts';
+import { loadSettings, questdbInstances, type Settings, settingDefinitions } from '../config/settings.ts';
 import { shownSettings } from '../config/shown-settings.ts';
+import { tlsPathsOf } from '../runtime/tls-files.ts';
+import { trustedProxiesOf } from '../runtime/trusted-proxies.ts';
+import { tracingHeadersOf } from '../telemetry/open-tracing.ts';
 import { adminClient } from './client.ts';
 import type { JsonOption } from './options.ts';
 import { nothing, printJson, printLine, printLines, printTable, sayLines } from './output.ts';
@@ -30,9 +36,23 @@ const print = async ({ json, remote }: JsonOption & { remote?: true }): Promise<
   );
 };
 
+/** What the roles ask of settings beyond their form. Throws the Fault with which a role would end. */
+const requireWhatRolesRequire = (settings: Settings): void => {
+  const { ingress, metadata, tracing, refresh, nodeManagement } = settings;
+  trustedProxiesOf('TIDEMARK_INGRESS_TRUSTED_PROXIES', ingress.trustedProxies);
+  trustedProxiesOf('TIDEMARK_METADATA_TRUSTED_PROXIES', metadata.trustedProxies);
+  tlsPathsOf('TIDEMARK_INGRESS_TLS', ingress);
+  tlsPathsOf('TIDEMARK_METADATA_TLS', { ...metadata, tlsClientCaFile: undefined });
+  if (tracing.headers !== undefined) tracingHeadersOf(tracing.headers);
+  givenReaders(settings);
+  parseCron(refresh.cron);
+  requireNodeManagement(nodeManagement);
+};
+
 /** Settings, the settings file and the pipeline files, as every role reads them at its start. */
 const check = ({ json }: JsonOption): void => {
   const settings = loadSettings();
+  requireWhatRolesRequire(settings);
   loadPipelines(settings.pipelinesFolder, undefined, (warning) => sayLines(`warning: ${warning}`));
   const changed = shownSettings(process.env).filter(
     ({ value, source }) => value !== null && source !== defaultSource,

@@ -9,6 +9,7 @@ import { nowSeconds } from '../model/time.ts';
 import type { JsonOption } from './options.ts';
 import { printFields, printJson, printLine, sayLines } from './output.ts';
 import type { BackupEntry } from './streams-backup/folder.ts';
+import type { NamedFolder } from './streams-backup/named-folder.ts';
 import type { Restored } from './streams-backup/restore-all.ts';
 import { withBus } from './streams-backup/with-bus.ts';
 
@@ -85,13 +86,32 @@ const backUpTo = async (settings: Settings, path: string, options: BackupOptions
   printFields([['written to', path]]);
 };
 
+/** Fills the folder, or removes it again where that fails. */
+const fillOrDiscard = async (
+  settings: Settings,
+  folder: NamedFolder,
+  options: BackupOptions,
+): Promise<BackupEntry[]> => {
+  try {
+    return await fill(settings, folder, options);
+  } catch (error) {
+    await folder
+      .discard()
+      .catch((left: unknown) => sayLines(`tidemark: what is there of the backup stays: ${errorText(left)}`));
+    throw error;
+  }
+};
+
 const backUpInto = async (settings: Settings, into: string, options: BackupOptions): Promise<void> => {
-  const { createNamedFolder, keepNewest } = await import('./streams-backup/named-folder.ts');
+  const { createNamedFolder, keepNewest, removeAbandoned } = await import('./streams-backup/named-folder.ts');
+  const { keep } = options;
+  // Before the copy, which may need the room.
+  const abandoned = keep === undefined ? [] : await removeAbandoned(into, new Date());
   const folder = await createNamedFolder(into, new Date());
-  const entries = await fill(settings, folder, options);
+  const entries = await fillOrDiscard(settings, folder, options);
   const path = await folder.finish();
   await noteBackup(settings);
-  const removed = options.keep === undefined ? [] : await keepNewest(into, options.keep, new Date());
+  const removed = [...abandoned, ...(keep === undefined ? [] : await keepNewest(into, keep))];
   if (options.json) return printJson({ folder: path, streams: entries.map(plain), removed });
   printFields([['written to', path], ...removed.map((name): [string, string] => ['removed', name])]);
 };

@@ -42,14 +42,19 @@ const readerUrl = (
   return { url: withAccount(target.toString(), reader), isReader: true };
 };
 
+/** The readonly users of the settings. Throws a permanent Fault `config_invalid` for a user without a password, and the reverse. */
+export const givenReaders = ({ questdb, clickhouse }: Settings) => ({
+  questdb: givenReader(questdb, 'QUESTDB'),
+  clickhouse: givenReader(clickhouse, 'CLICKHOUSE'),
+});
+
 /**
  * Where queries of readers go, of each QuestDB instance and of ClickHouse: with the readonly users of the settings, else with those
  * of the embedded engines, else with the users of the roles. Throws a permanent Fault `config_invalid` for a user without a password.
  */
 export const readerUrls = (settings: Settings) => {
   const own = readCredentials(settings.dataFolder);
-  const questdb = givenReader(settings.questdb, 'QUESTDB');
-  const clickhouse = givenReader(settings.clickhouse, 'CLICKHOUSE');
+  const { questdb, clickhouse } = givenReaders(settings);
   return {
     questdb: questdbInstances(settings).map(({ name, url }) => ({
       name,

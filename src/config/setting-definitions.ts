@@ -39,6 +39,7 @@ const replicas = settingsOf(kinds.replicas);
 const port = settingsOf(kinds.port);
 const portOrOff = settingsOf(kinds.portOrOff);
 const url = settingsOf(kinds.url);
+const bareUrl = settingsOf(kinds.bareUrl);
 const publicUrl = settingsOf(kinds.publicUrl);
 const origin = settingsOf(kinds.origin);
 const instances = settingsOf(kinds.instances);
@@ -335,9 +336,9 @@ export const settingsTable = z.object({
     ),
   }),
   nodeManagement: z.object({
-    url: url.optional(
+    url: bareUrl.optional(
       'TIDEMARK_NODE_MANAGEMENT_URL',
-      'node management API, up to the path before /subscription/; default none: nodes poll the metadata role',
+      'node management API, up to the path before /subscription/, its token in TIDEMARK_NODE_MANAGEMENT_TOKEN; default none: nodes poll the metadata role',
     ),
     token: secret.optional('TIDEMARK_NODE_MANAGEMENT_TOKEN', 'token for the node management API'),
     tokenFile: path.optional(
@@ -379,7 +380,10 @@ export const settingsTable = z.object({
     ),
   }),
   admin: z.object({
-    url: url.optional('TIDEMARK_ADMIN_URL', 'admin API for the command line, default the local one'),
+    url: bareUrl.optional(
+      'TIDEMARK_ADMIN_URL',
+      'admin API for the command line, its token in TIDEMARK_ADMIN_TOKEN; default the local one',
+    ),
     token: secret.optional(
       'TIDEMARK_ADMIN_TOKEN',
       'bearer token of the command line, default from admin.token in the data folder',

@@ -16,6 +16,11 @@ const parseNames = (text: string): string[] => text.split(',').map((name) => nam
 /** `localhost:4222` parses too: as the scheme `localhost`. */
 const isAddress = (text: string): boolean => /^[a-z]+:\/\/[^/]/i.test(text) && URL.canParse(text);
 
+const hasNoUser = (text: string): boolean => {
+  const { username, password } = new URL(text);
+  return username === '' && password === '';
+};
+
 /** A QuestDB instance and its HTTP address: `http://[user:password@]host:port`. */
 export type QuestdbAddress = { readonly name: string; readonly url: string };
 
@@ -96,6 +101,15 @@ export const kinds = {
     shown: 'address',
     isSecret: true,
     schema: z.string().refine(isAddress, 'is not an address like http://host:port'),
+  },
+  /** Called by fetch, which takes no user in an address, and shown in errors and records. */
+  bareUrl: {
+    shown: 'address without user and password',
+    isSecret: true,
+    schema: z
+      .string()
+      .refine(isAddress, { error: 'is not an address like http://host:port', abort: true })
+      .refine(hasNoUser, 'has a user or a password, which this address does not take'),
   },
   /** Becomes a part of commands that people copy, so without credentials and without anything that a shell obeys. */
   publicUrl: {

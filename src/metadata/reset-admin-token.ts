@@ -13,21 +13,24 @@ const actor: AuditActor = { token_id: null, name: 'cli', role: 'admin' };
  * Writes a new admin token into the data folder without the API, for operators who lost all of them; `revokeOthers` revokes every
  * other one in the same step. The audit log records it. Transient Faults.
  */
-export const resetAdminTokenOf = async (settings: Settings, revokeOthers: boolean): Promise<ResetTokens> => {
+export const resetAdminTokenOf = async (
+  settings: Settings,
+  revokeOthers: boolean,
+): Promise<ResetTokens & { readonly file: string }> => {
   const bus = await connectBus(natsTarget(settings), 'tidemark-cli');
   try {
     const system = await openKvBucket(bus, buckets.system);
     // Metadata publishes an entry later that cannot be stored now.
     const audit = openAudit(bus, system, createLog('admin-token', 'silent'));
     const target = { kind: 'admin_token' };
-    return await audit.run({ actor, action: 'admin_token.reset', target }, async (note) => {
-      const done = await resetAdminToken(system, settings.dataFolder, revokeOthers);
-      note({ target: { ...target, id: done.record.token_id }, after: done.record });
-      for (const after of done.revoked) {
-        note({ target: { ...target, id: after.token_id }, before: { ...after, is_revoked: false }, after });
-      }
-      return done;
-    });
+    return await audit.run({ actor, action: 'admin_token.reset', target }, (note) =>
+      resetAdminToken(system, settings.dataFolder, revokeOthers, ({ record, revoked }) => {
+        note({ target: { ...target, id: record.token_id }, after: record });
+        for (const after of revoked) {
+          note({ target: { ...target, id: after.token_id }, before: { ...after, is_revoked: false }, after });
+        }
+      }),
+    );
   } finally {
     await bus.close();
   }

@@ -11,8 +11,11 @@ const withPath = (address: string): string => {
   return url.href;
 };
 
-/** `name=value` pairs separated by commas, the values percent-encoded where needed: the form of OTEL_EXPORTER_OTLP_HEADERS. */
-const headersOf = (text: string): Record<string, string> => {
+/**
+ * `name=value` pairs separated by commas, the values percent-encoded where needed: the form of OTEL_EXPORTER_OTLP_HEADERS. Throws a
+ * permanent Fault `config_invalid`.
+ */
+export const tracingHeadersOf = (text: string): Record<string, string> => {
   const headers: Record<string, string> = {};
   for (const pair of text.split(',')) {
     const at = pair.indexOf('=');
@@ -42,6 +45,6 @@ export const openTracing = async (
 ): Promise<Tracing | undefined> => {
   if (url === undefined) return undefined;
   const { createTracing } = await import('./open-telemetry.ts');
-  const pairs = headers === undefined ? {} : headersOf(headers);
+  const pairs = headers === undefined ? {} : tracingHeadersOf(headers);
   return createTracing({ role, url: withPath(url), headers: pairs, sampleRatio, log });
 };

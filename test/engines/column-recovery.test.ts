@@ -69,12 +69,22 @@ it('names that were first seen after the copy of NATS are taken out of the table
   await putRecords(1500002, 'narrow', []);
   // A report whose table QuestDB does not have.
   await putRecords(1500003, 'wide', ['up']);
+  // Tables of an instance that the settings do not name: nothing is read of them, which is not to pass without a word.
+  for (const dataId of [1500004, 1500005]) {
+    await putRecords(dataId, 'wide', ['up']);
+    const records = await openKvBucket(bus, buckets.records);
+    const placement = { mon_data_id: dataId, table_id: tableOf(dataId), questdb: 'b' };
+    await records.put(recordKeys.placement(dataId), placement);
+  }
+  const told: string[] = [];
+  const tell = (why: string): void => void told.push(why);
 
   const instances = [{ name: 'default', url: engines.questdb.url }];
-  expect(await recoverColumns(bus, instances)).toBe(4);
+  expect(await recoverColumns(bus, instances, tell)).toBe(4);
+  expect(told).toEqual([expect.stringMatching(/^2 tables .* QuestDB b, .*TIDEMARK_QUESTDB_URLS/)]);
   expect(await registryOf(1500001)).toEqual([['cpu -> cpu', 'host -> host'], ['zone -> zone']]);
   expect(await registryOf(1500002)).toEqual([['load -> load'], ['zone -> zone']]);
   expect(await registryOf(1500003)).toEqual([['up -> up'], []]);
   // Interrupted and repeated it adds nothing.
-  expect(await recoverColumns(bus, instances)).toBe(0);
+  expect(await recoverColumns(bus, instances, tell)).toBe(0);
 });

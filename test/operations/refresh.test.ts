@@ -3,6 +3,7 @@ import { parse } from 'yaml';
 import { z } from 'zod';
 import type { Bus } from '../../src/bus/connection.ts';
 import { buckets, recordKeys } from '../../src/directory/keys.ts';
+import { exportRecords } from '../../src/metadata/backup/export.ts';
 import { md5Of } from '../../src/metadata/refresh/document.ts';
 import {
   type nodeSubscriptionSchema,
@@ -195,6 +196,9 @@ describe('a run with polling nodes', () => {
     expect(await refresh.runNow()).toMatchObject({ created: 1, failed: [] });
     expect(await readAll(opened, 2, 10)).toHaveLength(1);
     expect(await refresh.subscriptions.get(1_500_001)).toMatchObject({ custom_report_id: null });
+    // A deployment that is moved goes on with it.
+    const { subscriptions } = await exportRecords(records);
+    expect(subscriptions).toMatchObject({ '1500001': { custom_report_id: null } });
     await disable(opened, 1, 'tables');
     expect(await refresh.runNow()).toMatchObject({ deleted: 1 });
     expect(await readAll(opened, 2, 10)).toEqual([]);

@@ -24,8 +24,8 @@ export const settingsDocument = (): string =>
     '',
     '`tidemark config check` checks all of them; `tidemark config print` prints each value and its origin.',
     '',
-    'An address may contain a user and a password. Addresses and secrets can be in files instead; the line feed at the end of such a file',
-    'does not count. These variables name the files:',
+    'An address may contain a user and a password where its value does not say otherwise. Addresses and secrets can be in files instead; the',
+    'line feed at the end of such a file does not count. These variables name the files:',
     `${settingDefinitions
       .flatMap((definition) => fileVariable(definition) ?? [])
       .map((name) => `\`${name}\``)

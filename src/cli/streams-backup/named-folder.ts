@@ -1,5 +1,5 @@
 import { mkdir, readdir, rename, rm, stat } from 'node:fs/promises';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { errorText, Fault } from '../../model/fault.ts';
 
 /** In the order of their names they are in that of their times. */
@@ -30,6 +30,8 @@ export type NamedFolder = {
   readonly path: string;
   /** Gives it its name: a folder with such a name is a whole backup. Answers the path from then on. */
   finish(): Promise<string>;
+  /** Removes it, so that a backup that failed takes no room from the next one. Permanent Fault `file_unwritable`. */
+  discard(): Promise<void>;
 };
 
 /** Makes a folder for one backup among others. Permanent Fault `file_unwritable`. */
@@ -57,6 +59,7 @@ export const createNamedFolder = async (parent: string, now: Date): Promise<Name
           await rename(path, whole);
           return whole;
         },
+        discard: () => removeAll(parent, [basename(path)]),
       };
     }
   } catch (error) {
@@ -64,25 +67,47 @@ export const createNamedFolder = async (parent: string, now: Date): Promise<Name
   }
 };
 
-/**
- * Removes all but the newest `count` whole backups, and those that were begun more than a day ago and never finished. Other entries
- * stay. Answers the removed names. Permanent Fault `file_unwritable`.
- */
-export const keepNewest = async (parent: string, count: number, now: Date): Promise<string[]> => {
+const removeAll = async (parent: string, names: readonly string[]): Promise<void> => {
   try {
-    const entries = (await readdir(parent)).toSorted();
-    const whole = entries.filter((name) => named.test(name));
-    const begun = entries.filter(
-      (name) => name.endsWith(incomplete) && named.test(name.slice(0, -incomplete.length)),
-    );
-    const removed = whole.slice(0, Math.max(0, whole.length - count));
-    for (const name of begun) {
-      const { birthtimeMs, mtimeMs } = await stat(join(parent, name));
-      if (now.getTime() - Math.max(birthtimeMs, mtimeMs) > abandonedMs) removed.push(name);
-    }
-    for (const name of removed) await rm(join(parent, name), { recursive: true, force: true });
-    return removed;
+    for (const name of names) await rm(join(parent, name), { recursive: true, force: true });
   } catch (error) {
     throw unwritable(parent, error);
   }
+};
+
+/** The entries of the folder in the order of their names; none where it is not there. */
+const entriesOf = async (parent: string): Promise<string[]> => {
+  try {
+    return (await readdir(parent)).toSorted();
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return [];
+    throw unwritable(parent, error);
+  }
+};
+
+/** Removes all but the newest `count` whole backups. Other entries stay. Answers the removed names. Permanent Fault `file_unwritable`. */
+export const keepNewest = async (parent: string, count: number): Promise<string[]> => {
+  const whole = (await entriesOf(parent)).filter((name) => named.test(name));
+  const removed = whole.slice(0, Math.max(0, whole.length - count));
+  await removeAll(parent, removed);
+  return removed;
+};
+
+/**
+ * Removes backups that were begun more than a day ago and never finished. Answers the removed names. Permanent Fault
+ * `file_unwritable`.
+ */
+export const removeAbandoned = async (parent: string, now: Date): Promise<string[]> => {
+  const begun = (await entriesOf(parent)).filter(
+    (name) => name.endsWith(incomplete) && named.test(name.slice(0, -incomplete.length)),
+  );
+  const removed: string[] = [];
+  for (const name of begun) {
+    // Another process may have finished or removed it meanwhile.
+    const stats = await stat(join(parent, name)).catch(() => undefined);
+    if (stats === undefined) continue;
+    if (now.getTime() - Math.max(stats.birthtimeMs, stats.mtimeMs) > abandonedMs) removed.push(name);
+  }
+  await removeAll(parent, removed);
+  return removed;
 };

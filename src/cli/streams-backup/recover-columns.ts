@@ -2,6 +2,7 @@ import type { Bus } from '../../bus/connection.ts';
 import { openKvBucket } from '../../bus/kv.ts';
 import { recoverColumnNames } from '../../directory/column-recovery.ts';
 import { buckets } from '../../directory/keys.ts';
+import { counted } from '../../model/counted.ts';
 import { createQuestdbSql, type QuestdbSql, quoteLiteral } from '../../stores/questdb/sql.ts';
 import { viewPrefix } from '../../wire/column-naming.ts';
 import type { FoundColumns } from '../../wire/column-recovery.ts';
@@ -25,10 +26,14 @@ const columnsOf = async (sql: QuestdbSql, tableId: string, isSplit: boolean): Pr
   return { metrics: views.map((name) => name.slice(prefix.length)), dimensions };
 };
 
-/** `recoverColumnNames` with the tables of these QuestDB instances. Throws their Faults and those of NATS. */
+/**
+ * `recoverColumnNames` with the tables of these QuestDB instances. `onSkipped` gets each further instance that the records name, and
+ * whose tables are not read. Throws their Faults and those of NATS.
+ */
 export const recoverColumns = async (
   bus: Bus,
   instances: readonly { readonly name: string; readonly url: string }[],
+  onSkipped: (why: string) => void,
 ): Promise<number> => {
   const sqls = new Map(instances.map(({ name, url }) => [name, createQuestdbSql({ url })]));
   try {
@@ -39,15 +44,20 @@ export const recoverColumns = async (
       await openKvBucket(bus, buckets.records),
       await openKvBucket(bus, buckets.columns),
     ];
-    return await recoverColumnNames(
+    const skipped = new Map<string, number>();
+    const recovered = await recoverColumnNames(
       { records, columns },
       async ({ tableId, layout, questdb }) => {
         const sql = sqls.get(questdb);
+        if (sql === undefined) skipped.set(questdb, (skipped.get(questdb) ?? 0) + 1);
         if (sql === undefined || tables.get(questdb)?.has(tableId) !== true) return undefined;
         return columnsOf(sql, tableId, layout === 'narrow');
       },
       Date.now(),
     );
+    for (const [name, count] of skipped)
+      onSkipped(`${counted(count, 'table')} in QuestDB ${name}, which TIDEMARK_QUESTDB_URLS does not name`);
+    return recovered;
   } finally {
     for (const sql of sqls.values()) await sql.close();
   }

@@ -47,7 +47,7 @@ export const restoreStreams = async (
   let names: number | undefined;
   const recover = async (bus: Bus): Promise<void> => {
     try {
-      names = await recoverColumns(bus, questdbInstances(settings));
+      names = await recoverColumns(bus, questdbInstances(settings), onColumnsLost);
     } catch (error) {
       onColumnsLost(errorText(error));
     }

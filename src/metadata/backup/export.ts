@@ -21,10 +21,10 @@ const registriesOf = async (records: Records): Promise<Backup['columns']> => {
 
 const subscriptionsOf = async (records: Records): Promise<Backup['subscriptions']> => {
   const subscriptions: Backup['subscriptions'] = {};
-  for (const { value } of records.reports.list()) {
-    const stored = await records.bucket.get(recordKeys.subscription(value.mon_data_id));
-    if (stored === undefined) continue;
-    subscriptions[String(value.mon_data_id)] = heldSubscriptionSchema.parse(stored.value);
+  // Not the reports: those that were made step by step have no record of one.
+  for (const { id } of records.dataSources.list()) {
+    const stored = await records.bucket.get(recordKeys.subscription(id));
+    if (stored !== undefined) subscriptions[String(id)] = heldSubscriptionSchema.parse(stored.value);
   }
   return subscriptions;
 };

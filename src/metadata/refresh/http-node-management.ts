@@ -1,30 +1,10 @@
 import { z } from 'zod';
-import { type Settings, settingFault } from '../../config/settings.ts';
+import { type Hosts, parseHosts, requireTimeout } from '../../config/node-management.ts';
+import type { Settings } from '../../config/settings.ts';
 import { Fault } from '../../model/fault.ts';
 import type { CollectorValues } from './document.ts';
 import type { NodeManagement, SubscriptionParams } from './node-management.ts';
 import { createClient } from './node-management-client.ts';
-
-/** Host ids by business; those of business 0 get the files of every business. */
-export type Hosts = ReadonlyMap<number, readonly number[]>;
-
-/** Reads `<biz>:<host_id>,…`. Throws a permanent Fault `config_invalid`. */
-export const parseHosts = (text: string | undefined): Hosts => {
-  const hosts = new Map<number, number[]>();
-  for (const pair of (text ?? '').split(',')) {
-    const match = /^\s*(-?\d{1,10}):(\d{1,15})\s*$/.exec(pair);
-    if (match === null) {
-      throw settingFault(
-        'environment variable TIDEMARK_NODE_MANAGEMENT_HOSTS',
-        `the value ${JSON.stringify(pair)} is not <biz>:<host_id>`,
-        'Set at least one host for the node management API, like 0:101 or 0:101,2:205',
-      );
-    }
-    const bizId = Number(match[1]);
-    hosts.set(bizId, [...(hosts.get(bizId) ?? []), Number(match[2])]);
-  }
-  return hosts;
-};
 
 /** The platform prefix in the names of calls, where no setting names another. */
 const callPrefixDefault = 'mon';
@@ -102,13 +82,7 @@ export const createHttpNodeManagement = ({
   signal,
 }: HttpNodeManagementOptions): NodeManagement => {
   const { url, token, tokenFile, tokenHeader, timeoutMs, prefix = callPrefixDefault } = settings;
-  if (timeoutMs < 1) {
-    throw settingFault(
-      'environment variable TIDEMARK_NODE_MANAGEMENT_TIMEOUT_MS',
-      `the value ${timeoutMs} is not a timeout`,
-      'Set milliseconds, at least 1',
-    );
-  }
+  requireTimeout(timeoutMs);
   const hosts = parseHosts(settings.hosts);
   const call = createClient({ url, token, tokenFile, tokenHeader, timeoutMs, backOffMs, signal });
 

@@ -1,12 +1,12 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { z } from 'zod';
+import type { TimeTable } from '../../config/cron.ts';
 import { errorText, Fault } from '../../model/fault.ts';
 import { whenStopped } from '../../runtime/stop-signal.ts';
 import type { RefreshMetrics } from '../../telemetry/refresh-metrics.ts';
 import type { HeldLease, Lease } from './lease.ts';
 import { type RunDeps, runOnce } from './run.ts';
 import type { RefreshRun } from './runs.ts';
-import type { TimeTable } from './schedule.ts';
 
 /** `run`: the last run that was begun. `tick`: the latest time of the table a run was begun for, ms since the epoch. */
 export const noteSchema = z.object({ run: z.int().nonnegative(), tick: z.number() });

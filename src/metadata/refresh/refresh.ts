@@ -1,8 +1,9 @@
 import type { Hono } from 'hono';
 import type { KvBucket } from '../../bus/kv.ts';
-import { type Settings, settingFault } from '../../config/settings.ts';
+import { parseCron } from '../../config/cron.ts';
+import { requirePrefix } from '../../config/node-management.ts';
+import type { Settings } from '../../config/settings.ts';
 import { errorText, Fault } from '../../model/fault.ts';
-import { hasForm } from '../../model/text-forms.ts';
 import type { Log } from '../../telemetry/log.ts';
 import { createRefreshMetrics, type RefreshMetrics } from '../../telemetry/refresh-metrics.ts';
 import type { Registry } from '../../telemetry/shared-metrics.ts';
@@ -15,7 +16,7 @@ import { type AuthorizeNode, createPollingApp } from './polling-endpoint.ts';
 import type { RefreshRecords } from './reports.ts';
 import type { RunDeps } from './run.ts';
 import { createRuns, type RefreshRun, type Runs } from './runs.ts';
-import { parseCron, startSchedule } from './schedule.ts';
+import { startSchedule } from './schedule.ts';
 import { openSubscriptions, type SubscriptionView, viewSubscription } from './subscriptions.ts';
 
 /** The operation's name, specification 4.4. */
@@ -82,17 +83,6 @@ const nodeManagementOf = (deps: RefreshDeps, signal: AbortSignal): NodeManagemen
   });
 };
 
-/** It becomes a key of YAML and a part of file names. */
-const documentPrefixOf = (prefix: string | undefined): string => {
-  if (prefix === undefined || hasForm(/^[A-Za-z][\w-]{0,62}$/, prefix))
-    return prefix ?? collectorPrefixDefault;
-  throw settingFault(
-    'environment variable TIDEMARK_NODE_MANAGEMENT_PREFIX',
-    `the value ${JSON.stringify(prefix)} is not a prefix`,
-    'Set up to 63 letters, digits, _ and -, beginning with a letter',
-  );
-};
-
 /** A run by hand, with the bound of a call. */
 const runInTime = async (leader: Leader, waitMsMax: number, log: Log): Promise<RefreshRun> => {
   let isWaiting = true;
@@ -122,7 +112,9 @@ export const createRefresh = (deps: RefreshDeps): Refresh => {
   const waitMsMax = deps.waitMsMax ?? waitMsMaxDefault;
   const lookEveryMs = Math.min(1_000, leaseTimes.renewMs / 4);
   const table = parseCron(deps.settings.refresh.cron);
-  const documentPrefix = documentPrefixOf(deps.settings.nodeManagement.prefix);
+  const { prefix } = deps.settings.nodeManagement;
+  requirePrefix(prefix);
+  const documentPrefix = prefix ?? collectorPrefixDefault;
   const stopping = new AbortController();
   const nodeManagement = nodeManagementOf(deps, stopping.signal);
   const metrics = createRefreshMetrics(deps.registry);

@@ -65,14 +65,36 @@ export const tokenOfFolder = async (dataFolder: string, newToken: () => string):
   return (await readTokenFile(file)) ?? token;
 };
 
-/** Writes the token into the folder's file, whole at any moment, and returns its path. Permanent Fault. */
-export const replaceTokenFile = async (dataFolder: string, token: string): Promise<string> => {
+/** A token beside the folder's file, which `put` makes the file; `drop` removes it. */
+export type TokenDraft = {
+  /** Returns the path of the file. Permanent Fault, which names the draft: it stays, as all that has the token. */
+  put(): Promise<string>;
+  drop(): Promise<void>;
+};
+
+/** Writes the token beside the folder's file, so that a folder that cannot be written shows before anything changes. Permanent Fault. */
+export const draftTokenFile = async (dataFolder: string, token: string): Promise<TokenDraft> => {
   const file = adminTokenPath(dataFolder);
   try {
     await mkdir(dataFolder, { recursive: true });
-    await rename(await writeDraft(file, token), file);
+    const draft = await writeDraft(file, token);
+    return {
+      put: async () => {
+        try {
+          await rename(draft, file);
+        } catch (error) {
+          throw new Fault(
+            'permanent',
+            'admin_token_unwritable',
+            `${file} cannot be replaced: ${errorText(error)}. The new token is in ${draft}; move it there`,
+            error,
+          );
+        }
+        return file;
+      },
+      drop: () => unlink(draft),
+    };
   } catch (error) {
     throw unwritable(file, error);
   }
-  return file;
 };

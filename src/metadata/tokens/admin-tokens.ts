@@ -7,7 +7,7 @@ import { Fault } from '../../model/fault.ts';
 import { nowSeconds } from '../../model/time.ts';
 import type { Log } from '../../telemetry/log.ts';
 import { notFound } from '../problem.ts';
-import { adminTokenPath, readTokenFile, replaceTokenFile, tokenOfFolder } from './admin-token-file.ts';
+import { adminTokenPath, draftTokenFile, readTokenFile, tokenOfFolder } from './admin-token-file.ts';
 import { type AdminRole, adminRoles } from './roles.ts';
 import { createSharedReads } from './shared-reads.ts';
 
@@ -356,24 +356,37 @@ export const openAdminTokens = async (
   };
 };
 
-/** The new token's record, those that were revoked, and the file that has the token. */
-export type ResetTokens = {
-  readonly record: AdminToken;
-  readonly revoked: readonly AdminToken[];
-  readonly file: string;
-};
+/** The new token's record, and those that were revoked. */
+export type ResetTokens = { readonly record: AdminToken; readonly revoked: readonly AdminToken[] };
 
 /**
  * The way back when every admin token is lost: registers a new one and puts it into `<dataFolder>/admin.token` in place of
  * what is there. It needs no token, only the bus and the folder. With `revokeOthers`, all other admin tokens are revoked in the
- * same step. A call that ends in between leaves the old file and a token that nobody knows; the same call again helps.
+ * same step. `onChanged` gets what is done, once KV has it and before the file has the token. Permanent Fault, with nothing changed,
+ * where the folder cannot be written. A call that is killed leaves the old file and perhaps a token that nobody knows; the same call
+ * again helps.
  */
 export const resetAdminToken = async (
   system: KvBucket,
   dataFolder: string,
   revokeOthers: boolean,
-): Promise<ResetTokens> => {
+  onChanged: (done: ResetTokens) => void = () => undefined,
+): Promise<ResetTokens & { readonly file: string }> => {
   const token = newToken();
+  const draft = await draftTokenFile(dataFolder, token);
+  const done = await registerReset(system, token, revokeOthers).catch(async (error: unknown) => {
+    await draft.drop();
+    throw error;
+  });
+  onChanged(done);
+  return { ...done, file: await draft.put() };
+};
+
+const registerReset = async (
+  system: KvBucket,
+  token: string,
+  revokeOthers: boolean,
+): Promise<ResetTokens> => {
   const now = nowSeconds();
   const former = await system.get(formerKey);
   let others: AdminToken[] = [];
@@ -390,6 +403,5 @@ export const resetAdminToken = async (
     const wanted = { name: 'reset', role: 'admin', creator: 'cli' } as const;
     return added({ ...before, tokens }, wanted, hashOf(token), now);
   });
-  const file = await replaceTokenFile(dataFolder, token);
-  return { record: shown(lastOf(state)), revoked: others, file };
+  return { record: shown(lastOf(state)), revoked: others };
 };

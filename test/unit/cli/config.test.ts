@@ -102,6 +102,39 @@ describe('tidemark config check', () => {
       'TIDEMARK_ADMIN_TOKEN is set, too',
     ],
     ['pipelines', { TIDEMARK_PIPELINES: '/nowhere' }, '/nowhere'],
+    ['a schedule', { TIDEMARK_REFRESH_CRON: 'every-five' }, 'TIDEMARK_REFRESH_CRON'],
+    [
+      'a network of proxies',
+      { TIDEMARK_INGRESS_TRUSTED_PROXIES: '10.0.0.0/99' },
+      'TIDEMARK_INGRESS_TRUSTED_PROXIES',
+    ],
+    [
+      'a name of a proxy',
+      { TIDEMARK_METADATA_TRUSTED_PROXIES: 'proxy.example.com' },
+      'TIDEMARK_METADATA_TRUSTED_PROXIES',
+    ],
+    ['headers of tracing', { TIDEMARK_TRACING_HEADERS: 'broken' }, 'TIDEMARK_TRACING_HEADERS'],
+    [
+      'a certificate without a key',
+      { TIDEMARK_INGRESS_TLS_CERT_FILE: '/tls.crt' },
+      'TIDEMARK_INGRESS_TLS_KEY_FILE',
+    ],
+    [
+      'a key without a certificate',
+      { TIDEMARK_METADATA_TLS_KEY_FILE: '/tls.key' },
+      'TIDEMARK_METADATA_TLS_CERT_FILE',
+    ],
+    [
+      'a reader without a password',
+      { TIDEMARK_QUESTDB_READONLY_USER: 'readonly' },
+      'TIDEMARK_QUESTDB_READONLY_PASSWORD',
+    ],
+    ['a platform prefix', { TIDEMARK_NODE_MANAGEMENT_PREFIX: '9x' }, 'TIDEMARK_NODE_MANAGEMENT_PREFIX'],
+    [
+      'node management without a host',
+      { TIDEMARK_NODE_MANAGEMENT_URL: 'http://nodes:1' },
+      'TIDEMARK_NODE_MANAGEMENT_HOSTS',
+    ],
   ])('ends with code 78 and names the invalid setting: %s', async (_, env, named) => {
     await expect(tidemark(['check'], env)).rejects.toMatchObject({
       code: 78,

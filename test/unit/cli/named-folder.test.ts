@@ -1,7 +1,11 @@
 import { mkdirSync, readdirSync, utimesSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { createNamedFolder, keepNewest } from '../../../src/cli/streams-backup/named-folder.ts';
+import {
+  createNamedFolder,
+  keepNewest,
+  removeAbandoned,
+} from '../../../src/cli/streams-backup/named-folder.ts';
 import { tempFolder } from '../../support/stack/temp-folder.ts';
 
 const now = new Date('2026-11-23T02:10:00.500Z');
@@ -25,18 +29,33 @@ describe('the folders of backups', () => {
     expect(path).toBe(join(parent, `${name}.incomplete`));
   });
 
-  it('are removed but for the newest, with those that were given up a day ago; anything else stays', async () => {
+  it('are removed but for the newest; anything else stays', async () => {
     const parent = await tempFolder();
     const whole = ['2026-11-20T02-10-00Z', '2026-11-20T02-10-00Z-1', '2026-11-22T02-10-00Z'];
+    const others = ['2026-11-19T02-10-00Z.incomplete', 'admin', '2026-11-18'];
+    for (const name of [...whole, ...others]) mkdirSync(join(parent, name));
+    expect(await keepNewest(parent, 2)).toEqual(['2026-11-20T02-10-00Z']);
+    expect(readdirSync(parent).toSorted()).toEqual([...whole.slice(1), ...others].toSorted());
+  });
+
+  it('are removed a day after they were given up; anything else stays', async () => {
+    const parent = await tempFolder();
     const [abandoned, running] = ['2026-11-19T02-10-00Z.incomplete', '2026-11-23T02-10-00Z.incomplete'];
-    for (const name of [...whole, abandoned, running, 'admin', '2026-11-18'])
-      mkdirSync(join(parent, name), { recursive: true });
+    const others = ['2026-11-20T02-10-00Z', 'admin.incomplete'];
+    for (const name of [...others, abandoned, running]) mkdirSync(join(parent, name));
     // A folder of a test is made now, also that of years to come.
     const late = new Date(Date.now() + 25 * 3_600_000);
     utimesSync(join(parent, running), late, late);
-    expect(await keepNewest(parent, 2, late)).toEqual(['2026-11-20T02-10-00Z', abandoned]);
-    expect(readdirSync(parent).toSorted()).toEqual(
-      [...whole.slice(1), running, 'admin', '2026-11-18'].toSorted(),
-    );
+    expect(await removeAbandoned(parent, late)).toEqual([abandoned]);
+    expect(readdirSync(parent).toSorted()).toEqual([...others, running].toSorted());
+    expect(await removeAbandoned(join(parent, 'nowhere'), late)).toEqual([]);
+  });
+
+  it('take no room once their backup has failed', async () => {
+    const parent = await tempFolder();
+    const { path, discard } = await createNamedFolder(parent, now);
+    mkdirSync(join(path, 'nats'));
+    await discard();
+    expect(readdirSync(parent)).toEqual([]);
   });
 });

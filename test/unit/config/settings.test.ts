@@ -85,6 +85,7 @@ describe('settings', () => {
     level: 'debug',
     text: 'sample',
     url: 'http://sample:1',
+    bareUrl: 'http://sample:1',
     publicUrl: 'https://sample.example.com/in',
     origin: 'https://sample.example.com',
     urls: 'nats://sample:1,nats://other:2',
@@ -168,6 +169,9 @@ describe('a setting that cannot be used', () => {
     ['TIDEMARK_QUESTDB_URLS', 'b=http://b:1,', 'in place 2 of its list, is not like name'],
     ['TIDEMARK_QUESTDB_URLS', 'b=http://b:1,b=http://c:1', 'repeats the name b'],
     ['TIDEMARK_QUESTDB_URLS', 'default=http://b:1', 'repeats the name default'],
+    ['TIDEMARK_ADMIN_URL', 'localhost', 'is not an address'],
+    ['TIDEMARK_ADMIN_URL', 'http://someone@a:1', 'has a user or a password'],
+    ['TIDEMARK_NODE_MANAGEMENT_URL', 'https://:hidden@a:1/api', 'has a user or a password'],
     ['TIDEMARK_BIND_HOST', '', 'is empty'],
     ['TIDEMARK_DATA', '', 'is empty'],
     ['TIDEMARK_LOG_LEVEL', 'verbose', '"verbose" is not one of trace'],
@@ -190,6 +194,17 @@ describe('a setting that cannot be used', () => {
       const message = refusalOf(env);
       expect(message).toContain(`${file}:${tail === undefined ? 2 : 3}:`);
       expect(message).toContain(why);
+    },
+  );
+
+  // fetch refuses them, and its error would put the password into records and the terminal.
+  it.each(['TIDEMARK_ADMIN', 'TIDEMARK_NODE_MANAGEMENT'])(
+    'is refused without its password, and with the setting for the token: %s_URL',
+    (name) => {
+      const message = refusalOf({ [`${name}_URL`]: 'https://someone:hidden@a:1' });
+      expect(message).toContain(`${name}_URL`);
+      expect(message).toContain(`${name}_TOKEN`);
+      expect(message).not.toMatch(/someone|hidden/);
     },
   );
 

@@ -143,13 +143,20 @@ describe('the compose stack', () => {
   });
 
   // A budget of a stream is raised while the stack runs, and the root of an image cannot be written.
-  it('gives the roles the pipelines of the repository', () => {
-    for (const role of [...roles, 'migrate']) {
-      const { environment, volumes: mounts } = service(role);
+  it('gives the roles and the operator the pipelines of the repository, where a setting names them', () => {
+    const named = Object.entries(services).flatMap(([name, { environment, volumes: mounts }]) => {
       const folder = environment['TIDEMARK_PIPELINES'];
-      expect(folder).toBeDefined();
-      expect(mounts, role).toContain(`../pipelines:${folder}:ro`);
-    }
+      return folder === undefined ? [] : [{ name, isThere: mounts.includes(`../pipelines:${folder}:ro`) }];
+    });
+    expect(named.filter(({ isThere }) => !isThere)).toEqual([]);
+    expect(named.map(({ name }) => name).toSorted()).toEqual([...roles, 'migrate', 'operator'].toSorted());
+  });
+
+  it('gives the operator the data folder of metadata, in which admin-token reset writes', () => {
+    const folder = (name: string): string | undefined =>
+      service(name).volumes.find((mount) => mount.startsWith('metadata:'));
+    expect(folder('operator')).toBe('metadata:/data');
+    expect(folder('metadata')).toBe('metadata:/data');
   });
 
   // A user without its rights in the file would have all of them.

@@ -11,8 +11,11 @@ import { tempFolder } from '../../support/stack/temp-folder.ts';
 const root = resolve(import.meta.dirname, '../../..');
 const overlay = join(root, 'deploy/kubernetes/overlays/large');
 
-const { configMapGenerator: maps } = z
+const { configMapGenerator: maps, patches } = z
   .looseObject({
+    patches: z.array(
+      z.looseObject({ target: z.looseObject({ kind: z.string(), name: z.string() }), patch: z.string() }),
+    ),
     configMapGenerator: z.array(
       z.looseObject({
         name: z.string(),
@@ -32,7 +35,23 @@ const pipelinesFolder = async (): Promise<string> => {
   return folder;
 };
 
+const operations = z.array(z.looseObject({ path: z.string(), value: z.unknown() }));
+
+/** The bytes of the disk that a patch gives to this object. */
+const diskOf = (kind: string, name: string): number => {
+  const patch = patches.find(({ target }) => target.kind === kind && target.name === name)?.patch ?? '[]';
+  const found = operations.parse(parse(patch)).find(({ path }) => path.endsWith('/requests/storage'))?.value;
+  const [, count = '', unit = ''] = /^(\d+)([GT])i$/.exec(String(found)) ?? [];
+  return Number(count) * 2 ** (unit === 'T' ? 40 : 30);
+};
+
 describe('the large overlay', () => {
+  it('gives backups twice the disk of QuestDB, as the small one does', () => {
+    const own = diskOf('StatefulSet', 'questdb');
+    expect(own).toBeGreaterThan(0);
+    expect(diskOf('PersistentVolumeClaim', 'backup')).toBe(2 * own);
+  });
+
   it('has every stream and bucket on three servers, and every insert of spans guarded', async () => {
     const variables = Object.fromEntries(
       maps.flatMap(({ literals }) => literals.map((literal) => literal.split('='))),

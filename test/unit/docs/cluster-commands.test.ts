@@ -69,12 +69,15 @@ const isRead = (name: string, key: string): boolean => {
   return isMounted && (manifestText.includes(`/${key}\n`) || tokenFile.includes(`'${key}'`));
 };
 
+const unread = (name: string, key: string): string[] =>
+  isRead(name, key) ? [] : [`nobody reads ${key} of ${name}`];
+
 /** A secret is of use only where a manifest names it, with these keys. */
 const secret = ([name = '', ...options]: readonly string[]): string[] =>
   options.flatMap((option) => {
     const [, key = ''] = /^--from-literal=([A-Za-z_.-]+)=\S+$/.exec(option) ?? [];
     if (key === '') return [`${option} is no literal`];
-    return isRead(name, key) ? [] : [`nobody reads ${key} of ${name}`];
+    return unread(name, key);
   });
 
 /** A certificate: Kubernetes itself gives its two parts their keys. */
@@ -145,8 +148,12 @@ const kubectlVerbs: Readonly<Record<string, (words: readonly string[], line: str
       label === '!tidemark/step' || step === undefined || manifestText.includes(`{ ${label}: ${step} }`);
     return [...(isStep ? [] : [`nothing has ${label}=${step}`]), ...overlay(path)];
   },
-  'port-forward': ([target]) => workload(target),
-  patch: ([kind = '', name]) => workload(`${kind}/${name}`),
+  // The chart makes that of NATS, whose host is in the secrets.
+  'port-forward': ([target]) => (target === 'service/nats' ? [] : workload(target)),
+  patch: ([kind = '', name = ''], line) =>
+    kind === 'secret'
+      ? [...line.matchAll(/\\"([a-z.-]+)\\":\\"/g)].flatMap(([, key = '']) => unread(name, key))
+      : workload(`${kind}/${name}`),
   wait: ([condition, target]) => [
     ...workload(target),
     ...(condition === '--for=condition=complete' ? [] : [`wait ${condition}`]),
@@ -185,16 +192,24 @@ const dockerfile = readFileSync(join(root, 'deploy/Dockerfile'), 'utf8');
 const baseImage = (name: string): string[] =>
   dockerfile.includes(`ARG NODE_IMAGE=${name}\n`) ? [] : [`the base is not ${name}`];
 
+const natsUsers = 'deploy/kubernetes/values/nats-users.yaml';
+
+/** Without its users NATS lets everybody in. */
+const wrongValues = (chart: string, line: string): string[] => {
+  const named = [...line.matchAll(/--values (\S+)/g)].map(([, path = '']) => path);
+  const isOpen = chart === 'nats/nats' && !named.includes(natsUsers);
+  return [...named.flatMap(file), ...(isOpen ? [`NATS has no users without ${natsUsers}`] : [])];
+};
+
 const wrongWithOthers = (line: string): string[] => {
   const [, looked, , pinned] =
     /^docker (?:buildx imagetools inspect (\S+)|build -f (\S+) --build-arg NODE_IMAGE=(\S+)@sha256:\S+ -t tidemark \.)$/.exec(
       line,
     ) ?? [];
   if (looked !== undefined || pinned !== undefined) return baseImage(looked ?? pinned ?? '');
-  const values = /--values (\S+)/.exec(line)?.[1];
   if (/^helm repo (?:update|add [a-z-]+ https:\/\/\S+)$/.test(line)) return [];
   const [, chart] = /^helm upgrade --install \S+ (\S+)/.exec(line) ?? [];
-  if (chart !== undefined) return [...chartFrom(chart), ...(values === undefined ? [] : file(values))];
+  if (chart !== undefined) return [...chartFrom(chart), ...wrongValues(chart, line)];
   const [, recipe] = /^docker build -f (\S+) -t \S+ \.$/.exec(line) ?? [];
   if (recipe !== undefined) return file(recipe);
   if (/^docker push registry\.example\.com\/tidemark:\d+\.\d+\.\d+$/.test(line)) return [];
@@ -223,9 +238,11 @@ describe('every command for a cluster that a document names, which is not run', 
       'kubectl -n tidemark scale deployment/nobody --replicas=4',
       'kubectl -n tidemark exec deploy/metadata -- tidemark doctor --push http://ingress:10206',
       'kubectl -n tidemark create secret generic tidemark-questdb --from-literal=pg-password=x',
+      'kubectl -n tidemark patch secret tidemark-admin -p "{\\"stringData\\":{\\"token\\":\\"x\\"}}"',
       'kubectl -n tidemark create secret tls tidemark-nobody --cert=tls.crt --key=tls.key',
       'kubectl apply -k deploy/kubernetes/overlays/medium',
       'helm upgrade --install nats nats/nats --values deploy/kubernetes/values/nats.yaml',
+      'helm upgrade --install nats nats/nats --values deploy/kubernetes/values/nats-large.yaml',
       'docker build -f deploy/Dockerfile --build-arg NODE_IMAGE=node:1@sha256:x -t tidemark .',
     ];
     expect(wrong.map(wrongWith).map(([first]) => first)).toEqual([
@@ -236,9 +253,11 @@ describe('every command for a cluster that a document names, which is not run', 
       'there is no deployment/nobody',
       'no option --push',
       'nobody reads pg-password of tidemark-questdb',
+      'nobody reads token of tidemark-admin',
       'nobody reads tidemark-nobody',
       'there is no deploy/kubernetes/overlays/medium/kustomization.yaml',
       'there is no deploy/kubernetes/values/nats.yaml',
+      'NATS has no users without deploy/kubernetes/values/nats-users.yaml',
       'the base is not node:1',
     ]);
   });

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { parseCron, startSchedule } from '../../../../src/metadata/refresh/schedule.ts';
+import { parseCron } from '../../../../src/config/cron.ts';
+import { startSchedule } from '../../../../src/metadata/refresh/schedule.ts';
 
 const at = (time: string): number => Date.parse(`2026-03-01T${time}Z`);
 
