@@ -3,7 +3,7 @@ import type { Directory } from '../../directory/directory.ts';
 import { clientAddress, type TrustedProxies } from '../../http/client-address.ts';
 import type { Incoming } from '../../http/incoming.ts';
 import type { UidBase } from '../../model/uid.ts';
-import { type EncodedItems, encodedLength, type ItemsOwner } from '../../wire/otlp/types.ts';
+import { type EncodedItems, encodedLength, type ItemsOwner, TooManyItems } from '../../wire/otlp/types.ts';
 import { type Body, noRoom } from '../http/body.ts';
 import type { Reply } from '../http/reply.ts';
 import { type BaseCounter, requestIdentity } from '../identity.ts';
@@ -156,6 +156,7 @@ class OtlpSteps {
       sender.sdk = encoded.sdk;
       return encoded;
     } catch (error) {
+      if (error instanceof TooManyItems) sender.items = error.items;
       throw this.unreadable(error, sender, body);
     }
   }
