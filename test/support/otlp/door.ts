@@ -119,10 +119,17 @@ export const openOtlpDoor = async ({ seriesMax, publish, limits }: OtlpDoorOptio
   const grpc = new Map<OtlpPipeline, (request: Incoming) => Promise<Reply>>(
     otlpPipelines.map((pipeline) => [pipeline, handlerOf(pipeline, 'grpc')]),
   );
+  const handled: Promise<unknown>[] = [];
   const server = createOtlpServer(
-    otlpPipelines.map((pipeline) => ({
-      ...{ signal: otlpSignals[pipeline], handle: handlerOf(pipeline, 'otlp'), recorder },
-    })),
+    otlpPipelines.map((pipeline) => {
+      const line = handlerOf(pipeline, 'otlp');
+      const handle = (request: Incoming): Promise<Reply> => {
+        const reply = line(request);
+        handled.push(reply);
+        return reply;
+      };
+      return { signal: otlpSignals[pipeline], handle, recorder };
+    }),
     {
       limits: {
         ...{ headersTimeoutMs: 0, requestTimeoutMs: 0, idleTimeoutMs: 0, stallTimeoutMs: 0 },
@@ -159,9 +166,11 @@ export const openOtlpDoor = async ({ seriesMax, publish, limits }: OtlpDoorOptio
         headers: { 'Content-Type': 'application/json', 'X-MON-TOKEN': doorToken },
         body: typeof body === 'string' ? body : JSON.stringify(body),
       }),
+    /** Resolves once each line is through with its requests, those among them whose connections it ends. */
     close: async (): Promise<void> => {
       server.closeAllConnections();
       await new Promise((resolve) => server.close(resolve));
+      await Promise.allSettled(handled);
       await large.close();
     },
   };
