@@ -15,10 +15,11 @@ import { holdContinue } from './expect-continue.ts';
 import { createOpenRequests, type OpenRequests } from './open-requests.ts';
 import {
   answerProtocolErrors,
+  type Broken,
   endWith,
   type Http2Answer,
   type OverloadAnswer,
-  type ProtocolAnswer,
+  type ProtocolAnswers,
   type ProtocolStatus,
 } from './protocol-errors.ts';
 import { isNormalTarget, unknownTarget } from './request-target.ts';
@@ -50,9 +51,8 @@ export type Limits = {
   readonly tls?: Certificate | undefined;
 };
 
-export type LimitedServer = {
+export type LimitedServer = ProtocolAnswers & {
   readonly listener: RequestListener;
-  readonly protocolAnswer: ProtocolAnswer;
   readonly overloadAnswer: OverloadAnswer;
   /** Without it, HTTP/2 is answered like any malformed request. */
   readonly http2Answer?: Http2Answer;
@@ -225,7 +225,7 @@ const createServe = (
     // This request arrived in the same read as the error that closed the connection.
     if (socket.destroyed) return;
     if (room.isRefused(socket)) return answerAndClose(response, 503, overloadAnswer(request));
-    if (hostsOf(request) > 1) return answerAndClose(response, 400, protocolAnswer(400));
+    if (hostsOf(request) > 1) return answerAndClose(response, 400, protocolAnswer(400, { request }));
     checkTarget(request);
     // HTTP/1.0 has no Host, and the adapter accepts no request without one.
     if (request.httpVersionMinor === 0) request.headers.host ??= 'localhost';
@@ -246,13 +246,18 @@ const createServe = (
  * normal form reaches the listener as one for an unknown path.
  */
 export const createLimitedServer = (owner: LimitedServer, { limits, connections, tls }: Limits): Server => {
-  const { protocolAnswer, holdsContinue, makesRoom, onEnded: ended = () => {}, onConnections } = owner;
+  const { holdsContinue, makesRoom, onEnded: ended = () => {}, onConnections } = owner;
   const open = createOpenRequests();
   const room = createRoom(connections, open, makesRoom === true, ended);
   const serve = createServe(owner, room, open, ended);
-  const end = (socket: Duplex, reason: string, status: ProtocolStatus | undefined): void => {
+  const end = (
+    socket: Duplex,
+    reason: string,
+    status: ProtocolStatus | undefined,
+    fault?: Broken['fault'],
+  ): void => {
     ended(reason);
-    endWith(socket, status, open, protocolAnswer);
+    endWith(socket, status, open, owner, fault);
   };
 
   const server = createHttpServer(limits, tls, serve);
@@ -278,12 +283,12 @@ export const createLimitedServer = (owner: LimitedServer, { limits, connections,
     const requests = open.count(socket);
     const isInBody = open.isInBody(socket);
     if (open.isEnding(socket)) socket.destroy();
-    else if (!open.hasServed(socket)) end(socket, 'header_timeout', 408);
+    else if (!open.hasServed(socket)) end(socket, 'header_timeout', 408, 'stalled');
     else if (requests === 0) end(socket, 'idle', undefined);
     // Earlier responses are still unread, so the client would never see a 408.
-    else end(socket, 'stalled', isInBody && requests === 1 ? 408 : undefined);
+    else end(socket, 'stalled', isInBody && requests === 1 ? 408 : undefined, 'stalled');
   });
-  answerProtocolErrors(server, protocolAnswer, open, ended, owner.http2Answer);
+  answerProtocolErrors(server, owner, open, ended, owner.http2Answer);
   endings.set(server, open.endWithAnswers);
   return server;
 };

@@ -12,6 +12,8 @@ export type OpenRequests = {
   hasServed(socket: Duplex): boolean;
   /** Whether the body of the last request is still coming in. */
   isInBody(socket: Duplex): boolean;
+  /** The last request, where its body is still coming in and it has no answer. */
+  unread(socket: Duplex): IncomingMessage | undefined;
   /** Whether the connection waits for its last answers. */
   isEnding(socket: Duplex): boolean;
   /**
@@ -80,6 +82,11 @@ export const createOpenRequests = (): OpenRequests => {
     isInBody: (socket) => {
       const connection = connections.get(socket);
       return connection !== undefined && isInBody(connection);
+    },
+    unread: (socket) => {
+      const connection = connections.get(socket);
+      if (connection?.last === undefined || !isInBody(connection)) return undefined;
+      return connection.last.response.headersSent ? undefined : connection.last.request;
     },
     isEnding: (socket) => connections.get(socket)?.ending !== undefined,
     afterAnswers: (socket, then) => {

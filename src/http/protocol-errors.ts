@@ -12,8 +12,30 @@ type Content = {
   readonly headers: Readonly<Record<string, string>>;
 };
 
+type Answer = Content & { readonly status: number };
+
+/** What is known of such bytes: why they are refused, and the request whose head was read before them. */
+export type Broken = {
+  readonly fault?: WireFault | 'stalled' | 'expectation' | undefined;
+  readonly request?: IncomingMessage | undefined;
+};
+
 /** The answer of a receiver to bytes that are not a request: body and headers of a status. */
-export type ProtocolAnswer = (status: ProtocolStatus) => Content;
+export type ProtocolAnswer = (status: ProtocolStatus, broken?: Broken) => Content;
+
+/** How a server answers bytes that are not a request. */
+export type ProtocolAnswers = {
+  readonly protocolAnswer: ProtocolAnswer;
+  /**
+   * Tells the reader of a body that it breaks off, so that the request is refused once, and by what is known of it. Resolves with its
+   * answer; undefined where nobody reads it now.
+   */
+  readonly breakOff?: (
+    request: IncomingMessage,
+    status: ProtocolStatus,
+    fault: Broken['fault'],
+  ) => Promise<Answer> | undefined;
+};
 
 /** The 503 of a receiver to a request on a connection beyond the limit. */
 export type OverloadAnswer = (request: IncomingMessage) => Content;
@@ -52,8 +74,7 @@ const statuses: Readonly<Record<WireFault, ProtocolStatus | undefined>> = {
   reset: undefined,
 };
 
-const writeRaw = (socket: Duplex, status: ProtocolStatus, answer: ProtocolAnswer): void => {
-  const { body, headers } = answer(status);
+const writeRaw = (socket: Duplex, { status, body, headers }: Answer): void => {
   const lines = [
     `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}`,
     ...Object.entries({
@@ -62,7 +83,8 @@ const writeRaw = (socket: Duplex, status: ProtocolStatus, answer: ProtocolAnswer
       Connection: 'close',
     }).map(([name, value]) => `${name}: ${value}`),
   ];
-  socket.end(`${lines.join('\r\n')}\r\n\r\n${body}`);
+  socket.write(`${lines.join('\r\n')}\r\n\r\n`);
+  socket.end(body);
 };
 
 const cutAfter = (socket: Duplex, ms: number): void => {
@@ -79,16 +101,22 @@ export const endWith = (
   socket: Duplex,
   status: ProtocolStatus | undefined,
   open: OpenRequests,
-  answer: ProtocolAnswer,
+  { protocolAnswer, breakOff }: ProtocolAnswers,
+  fault: Broken['fault'],
 ): void => {
   if (status === undefined || !socket.writable) {
     socket.destroy();
     return;
   }
   cutAfter(socket, answersMs);
-  open.afterAnswers(socket, (isAnswered) => {
-    if (!isAnswered && socket.writable) writeRaw(socket, status, answer);
-    else socket.end();
+  const request = open.unread(socket);
+  const told = request === undefined ? undefined : breakOff?.(request, status, fault);
+  open.afterAnswers(socket, async (isAnswered) => {
+    if (isAnswered || !socket.writable) socket.end();
+    else {
+      const content = (await told) ?? { status, ...protocolAnswer(status, { fault, request }) };
+      if (socket.writable) writeRaw(socket, content);
+    }
     cutAfter(socket, lingerMs);
   });
 };
@@ -102,7 +130,7 @@ export type Http2Answer = (address: string) => string;
  */
 export const answerProtocolErrors = (
   server: Server,
-  answer: ProtocolAnswer,
+  answers: ProtocolAnswers,
   open: OpenRequests,
   onFault: (fault: WireFault) => void,
   http2Answer?: Http2Answer,
@@ -121,10 +149,10 @@ export const answerProtocolErrors = (
       cutAfter(socket, lingerMs);
       return;
     }
-    endWith(socket, statuses[fault], open, answer);
+    endWith(socket, statuses[fault], open, answers, fault);
   });
-  const refuseExpectation: RequestListener = (_request, response) => {
-    const { body, headers } = answer(417);
+  const refuseExpectation: RequestListener = (request, response) => {
+    const { body, headers } = answers.protocolAnswer(417, { fault: 'expectation', request });
     response.writeHead(417, { ...headers, 'Content-Length': Buffer.byteLength(body) }).end(body);
   };
   server.on('checkExpectation', refuseExpectation);

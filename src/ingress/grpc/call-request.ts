@@ -5,6 +5,7 @@ import { UnreadableBody } from '../http/body.ts';
 import { Pieces } from '../http/pieces.ts';
 import { Refused } from '../refused.ts';
 import { type Prefix, prefixBytes, prefixOf } from './frame.ts';
+import { codes, RefusedCall } from './status.ts';
 
 /** What is known of a call before its message. */
 export type CallHead = {
@@ -28,6 +29,9 @@ type Events = { data: [chunk: Buffer]; end: []; close: []; error: [error: Error]
 
 const tooLong = (length: number, lengthMax: number): Refused =>
   new Refused('body_too_large', `its length prefix is ${length} bytes, the limit is ${lengthMax}`);
+
+/** The code for another number of messages than the method takes (gRPC, "Status codes"). */
+const notOne = (text: string): Refused => new RefusedCall(codes.unimplemented, text);
 
 /**
  * The request of a unary call: the body is its one message. Destroyed with UnreadableBody when the message is longer than the limit or
@@ -120,7 +124,7 @@ export class CallRequest extends EventEmitter<Events> implements Incoming {
   private take(chunk: Buffer): void {
     this.received += chunk.length;
     if (this.received > this.length) {
-      this.refuse(new Refused('protocol_error', 'the call has more bytes than its one message'));
+      this.refuse(notOne('the call has more bytes than its one message'));
       return;
     }
     if (this.isFlowing) {
@@ -135,7 +139,7 @@ export class CallRequest extends EventEmitter<Events> implements Incoming {
     // A reset ends the stream, too.
     if (this.destroyed || this.stream.aborted) return;
     if (this.length < 0) {
-      this.refuse(new Refused('protocol_error', 'the call has no message: a message begins with five bytes'));
+      this.refuse(notOne('the call has no message: a message begins with five bytes'));
     } else if (this.received < this.length) {
       const told = `the message ends after ${this.received} of ${this.length} bytes`;
       this.refuse(new Refused('protocol_error', told));

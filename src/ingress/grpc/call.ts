@@ -8,7 +8,7 @@ import { type Headers, Refused } from '../refused.ts';
 import { idHeaders, idOfDefect, ownIdHeaders } from '../request-id.ts';
 import { answerMessage, answerStatus } from './answer.ts';
 import { CallRequest } from './call-request.ts';
-import { statusOf } from './status.ts';
+import { codes, RefusedCall, statusOf } from './status.ts';
 import { answerWithinMs, parseTimeoutMs } from './timeout.ts';
 
 /** Answers an export; rejects for a defect of the program. The answer is that of OTLP/HTTP in protobuf. */
@@ -39,8 +39,9 @@ const encodingOf = (flags: number, header: string | string[] | undefined): strin
   if (flags === 0) return 'identity';
   if (flags !== 1) throw new Refused('protocol_error', `the message has the unknown flags ${flags}`);
   if (typeof header === 'string' && header !== 'identity') return header;
-  throw new Refused(
-    'protocol_error',
+  // The code for it (gRPC, "Compression").
+  throw new RefusedCall(
+    codes.internal,
     'the message is marked as compressed, but grpc-encoding names no compression',
   );
 };

@@ -1,7 +1,7 @@
 import { refusalMessage } from '../otlp/refusal.ts';
 import { joined, lengthField, textField, varintField } from '../otlp/reply.ts';
 import type { ReasonLinks } from '../reason-links.ts';
-import type { ReceiverStatus, RefusalReason, Refused } from '../refused.ts';
+import { type ReceiverStatus, type RefusalReason, Refused } from '../refused.ts';
 
 /** The codes of gRPC that this receiver answers with. */
 export const codes = {
@@ -12,6 +12,7 @@ export const codes = {
   permissionDenied: 7,
   resourceExhausted: 8,
   unimplemented: 12,
+  internal: 13,
   unavailable: 14,
   unauthenticated: 16,
 } as const;
@@ -37,9 +38,26 @@ const codeOfStatus: Readonly<Record<Exclude<ReceiverStatus, 200>, GrpcCode>> = {
   503: codes.unavailable,
 };
 
+/** A refusal with a code of gRPC's own, for what HTTP does not have; its status is what it is counted by. */
+export class RefusedCall extends Refused {
+  readonly code: GrpcCode;
+  constructor(code: GrpcCode, detail: string) {
+    super('protocol_error', detail);
+    this.code = code;
+  }
+}
+
+const codeOf = (refused: Refused): GrpcCode => {
+  if (refused instanceof RefusedCall) return refused.code;
+  // The code for a supported compression that fails (gRPC, "Compression").
+  return refused.reason === 'encoding_corrupt' ? codes.internal : codeOfStatus[refused.status];
+};
+
 /** The messages that differ from those over HTTP. */
 const messages: Partial<Readonly<Record<RefusalReason, (detail: string) => string>>> = {
   encoding_unsupported: () => 'the grpc-encoding is not supported: send identity, gzip, deflate or zstd',
+  encoding_corrupt: () =>
+    'the message cannot be decompressed by its grpc-encoding: compress it so, or send it without compression',
   inflate_ratio_exceeded: (detail) =>
     `the message inflates too much: ${detail}; send smaller requests, or no compression`,
   body_too_large: (detail) => `the message is too large: ${detail}; send smaller requests`,
@@ -78,11 +96,13 @@ const badRequest = (field: string, description: string): Uint8Array =>
 
 const detailOf = (
   { status, reason, field }: Refused,
+  code: GrpcCode,
   message: string,
   retryInfo: Uint8Array | undefined,
 ): Uint8Array | undefined => {
   if (retryInfo !== undefined) return any('RetryInfo', retryInfo);
-  return status === 400 && reason !== 'protocol_error' ? badRequest(field, message) : undefined;
+  const isBadData = code === codes.invalidArgument && status === 400 && reason !== 'protocol_error';
+  return isBadData ? badRequest(field, message) : undefined;
 };
 
 /** Clients limit all header fields of an answer together, to 8 KiB at least; the details hold the message twice. */
@@ -98,11 +118,11 @@ const beginningOf = (message: string): string => {
 
 /** The status of a refused call, with RetryInfo where the sender should wait, and the faulty field where there is one. */
 export const statusOf = (refused: Refused, links: ReasonLinks): GrpcStatus => {
-  const { reason, detail, status } = refused;
-  const code = codeOfStatus[status];
+  const { reason, detail } = refused;
+  const code = codeOf(refused);
   const message = beginningOf(messages[reason]?.(detail) ?? refusalMessage(refused)) + links([reason]);
   const retryInfo = retryInfoOf(refused);
-  const said = detailOf(refused, message, retryInfo);
+  const said = detailOf(refused, code, message, retryInfo);
   if (said === undefined) return { code, message };
   const details = joined(varintField(1, code), textField(2, message), said);
   return { code, message, details, ...(retryInfo === undefined ? {} : { retryInfo }) };

@@ -1,16 +1,17 @@
-import { type IncomingMessage, type Server, type ServerResponse, STATUS_CODES } from 'node:http';
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import { getRequestListener, type HttpBindings } from '@hono/node-server';
 import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response';
 import { Hono } from 'hono';
 import { awaitsContinue } from '../../http/expect-continue.ts';
 import { createLimitedServer, type Limits } from '../../http/limited-server.ts';
-import { hostResponse, type ProtocolStatus } from '../../http/protocol-errors.ts';
+import { type Broken, hostResponse, type ProtocolStatus } from '../../http/protocol-errors.ts';
 import type { TlsFiles } from '../../runtime/tls-files.ts';
 import type { IngressMetrics } from '../../telemetry/ingress-metrics.ts';
 import type { BaseCounter } from '../identity.ts';
 import type { RefusalRecorder } from '../refusal-recorder.ts';
 import { type Headers, Refused, retryAfter } from '../refused.ts';
 import { idHeaders, idOfDefect, ownIdHeaders } from '../request-id.ts';
+import { type BrokenBodies, brokenRefusal, createBrokenBodies } from './broken-body.ts';
 import { createHotRoute } from './hot-route.ts';
 import type { Reply } from './reply.ts';
 
@@ -95,7 +96,11 @@ const send = async (
 };
 
 /** Gives every answer of a receiver its counters and its header fields. */
-const createAnswers = ({ name, refuse, headers }: Receiver, { metrics, bases }: Listening) => {
+const createAnswers = (
+  { name, refuse, headers }: Receiver,
+  { metrics, bases }: Listening,
+  brokenBodies: BrokenBodies,
+) => {
   const stored = metrics.requests.labels(name, '200');
   const classes = ['2xx', '4xx', '5xx'] as const;
   const [succeeded, refused, failed] = classes.map((each) => metrics.requestSeconds.labels(name, each));
@@ -119,7 +124,7 @@ const createAnswers = ({ name, refuse, headers }: Receiver, { metrics, bases }: 
       secondsOf(status)?.observe((performance.now() - startedAt) / 1000);
     },
     send: async (env: HttpBindings, reply: Reply): Promise<Response> => {
-      await send(env, reply, fixed);
+      if (!brokenBodies.take(env.incoming, reply)) await send(env, reply, fixed);
       return RESPONSE_ALREADY_SENT;
     },
   };
@@ -190,7 +195,8 @@ export const createReceiverServer = (
 ): Server => {
   const { name, routes, headers } = receiver;
   const { metrics } = listening;
-  const answers = createAnswers(receiver, listening);
+  const brokenBodies = createBrokenBodies();
+  const answers = createAnswers(receiver, listening, brokenBodies);
   const posts = new Map(
     routes.flatMap((route) => {
       const post = createPost(route, receiver, answers, onDefect);
@@ -198,12 +204,14 @@ export const createReceiverServer = (
     }),
   );
   const hotPost = createHotRoute(posts);
-  const contentOf = (refused: Refused, request?: IncomingMessage) => {
-    const { body, contentType, headers: own } = answers.refusal(recorder, refused, request);
-    return { body, headers: { 'Content-Type': contentType, ...headers, ...own } };
-  };
-  const protocolAnswer = (status: ProtocolStatus) =>
-    contentOf(new Refused('protocol_error', STATUS_CODES[status], { status }));
+  const contentOf = ({ status, body, contentType, headers: own }: Reply) => ({
+    ...{ status, body },
+    headers: { 'Content-Type': contentType, ...headers, ...own },
+  });
+  const refusedContent = (refused: Refused, request?: IncomingMessage) =>
+    contentOf(answers.refusal(recorder, refused, request));
+  const protocolAnswer = (status: ProtocolStatus, broken: Broken = {}) =>
+    refusedContent(brokenRefusal(status, broken, listening.limits), broken.request);
   const routed = getRequestListener(createRoutes(receiver, answers, posts, recorder).fetch, {
     overrideGlobalObjects: false,
     // Node reads a refused body to its end: a close in mid-body would cost the sender the answer.
@@ -217,8 +225,15 @@ export const createReceiverServer = (
         return post === undefined ? routed(incoming, outgoing) : post({ incoming, outgoing });
       },
       protocolAnswer,
+      breakOff: (request, status, fault) =>
+        brokenBodies
+          .end(request, brokenRefusal(status, { fault, request }, listening.limits))
+          ?.then(contentOf),
       overloadAnswer: (request) =>
-        contentOf(new Refused('not_stored', 'too many connections', { headers: retryAfter(2) }), request),
+        refusedContent(
+          new Refused('not_stored', 'too many connections', { headers: retryAfter(2) }),
+          request,
+        ),
       http2Answer: (address) => {
         const text = `this port takes HTTP/1.1, not HTTP/2 or gRPC: ${receiver.http2Remedy}`;
         recorder.refusedConnection('protocol_error', address, text);

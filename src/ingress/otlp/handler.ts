@@ -3,11 +3,12 @@ import type { ApplicationSource } from '../../directory/applications.ts';
 import type { Directory } from '../../directory/directory.ts';
 import { clientAddress, type TrustedProxies } from '../../http/client-address.ts';
 import type { Incoming } from '../../http/incoming.ts';
+import { Fault } from '../../model/fault.ts';
 import type { UidBase } from '../../model/uid.ts';
-import { type EncodedItems, encodedLength, type ItemsOwner } from '../../wire/otlp/types.ts';
+import { type EncodedItems, encodedLength, type ItemsOwner, TooManyItems } from '../../wire/otlp/types.ts';
 import { type Body, noRoom } from '../http/body.ts';
 import type { Reply } from '../http/reply.ts';
-import { type BaseCounter, requestIdentity } from '../identity.ts';
+import { type BaseCounter, type RequestIdentity, requestIdentity } from '../identity.ts';
 import { createLine, type LineDependencies, limitRate, newSender } from '../line.ts';
 import { notStored, Refused } from '../refused.ts';
 import { named } from '../request-id.ts';
@@ -18,7 +19,7 @@ import { keptByApplication } from './kept.ts';
 import { widestLimits } from './limits.ts';
 import { outcomeMessage, repeatMessage } from './outcome-message.ts';
 import type { ItemsPublisher } from './publish.ts';
-import type { ReadContext, ReadItems } from './read.ts';
+import type { ReadContext, ReadItems, ReadRequest } from './read.ts';
 import { readerRefusal, refusedReply } from './refusal.ts';
 import { encodingOf, type OtlpEncoding, partialReply, successReply } from './reply.ts';
 import { type OtlpSender, recordItems, sampleItems, sampleRefusedOtlp, soleOwner } from './samples.ts';
@@ -75,6 +76,19 @@ const refuseIfNobodys = ({ items, rejected }: EncodedItems, names: CredentialNam
   if (items === 0 || invalid + disabled < items) return;
   throw invalid > 0 ? noCredential(names) : new Refused('application_disabled');
 };
+
+/** A request that is read and not yet published. */
+type Unpublished = {
+  readonly encoded: EncodedItems;
+  readonly identity: RequestIdentity | undefined;
+  readonly base: UidBase;
+  readonly itemsMax: number;
+  readonly arrivedAt: number;
+};
+
+/** Whether nothing of a request is stored, after this error of its way to the stream. */
+const storesNothing = (error: unknown): boolean =>
+  error instanceof Refused || (error instanceof Fault && error.code === 'not_stored');
 
 /** The steps of the line for an OTLP export (specification 4.2). */
 class OtlpSteps {
@@ -168,14 +182,15 @@ class OtlpSteps {
     return readerRefusal(signal, error, receiver === 'grpc' ? 'grpc' : encoding, bytes);
   }
 
-  private async encode(sender: OtlpRequest, body: Body, context: ReadContext): Promise<EncodedItems> {
+  private async encode(sender: OtlpRequest, body: Body, context: ReadContext): Promise<ReadRequest> {
     const { encoding, deadlineAt } = sender;
     try {
-      const encoded = await this.deps.read.encode(body, encoding, context, deadlineAt);
-      sender.items = encoded.items;
-      sender.sdk = encoded.sdk;
-      return encoded;
+      const read = await this.deps.read.encode(body, encoding, context, deadlineAt);
+      sender.items = read.encoded.items;
+      sender.sdk = read.encoded.sdk;
+      return read;
     } catch (error) {
+      if (error instanceof TooManyItems) sender.items = error.items;
       throw this.unreadable(error, sender, body);
     }
   }
@@ -204,10 +219,27 @@ class OtlpSteps {
     sampleItems(recorder, sender, encoded);
   }
 
+  /** Whether the request is a repeat. */
+  private async publish(
+    { deadlineAt }: OtlpRequest,
+    body: Body,
+    { encoded, identity, base, itemsMax, arrivedAt }: Unpublished,
+  ): Promise<boolean> {
+    refuseIfNobodys(encoded, this.deps.credentialNames);
+    if (!body.reserve(2 * encodedLength(encoded))) throw notStored(noRoom.detail);
+    // A request without any kept item leaves no name behind: once its policy is fixed, a retry stores its items.
+    const name = encoded.accepted > 0 ? identity : undefined;
+    const keyBase = identity === name ? base : this.takeBase(itemsMax);
+    return this.deps.publisher.publish({
+      sha256Hex: name?.sha256Hex,
+      ...{ encoded, base, keyBase, arrivedAt, deadlineAt },
+    });
+  }
+
   async take(sender: OtlpRequest, body: Body, applications: Applications, arrivedAt: number): Promise<Reply> {
-    const { signal, recorder, usage, publisher, trustedProxies } = this.deps;
+    const { signal, recorder, usage, trustedProxies } = this.deps;
     const { pipeline } = signal;
-    const { request, encoding, credential, own, deadlineAt } = sender;
+    const { request, encoding, credential, own } = sender;
     if (!body.reserve(madeOfBody * body.bytes.length)) throw notStored(noRoom.detail);
     const isDeduplicated = [...applications.values()].every(({ deduplicate }) => deduplicate);
     const identityCredential = own?.identityCredential ?? credential ?? '';
@@ -221,7 +253,7 @@ class OtlpSteps {
       : undefined;
     const limits = widestLimits([...applications.values()].map(({ rules }) => rules[pipeline].limits));
     const base = named(sender, identity?.base ?? this.takeBase(limits.itemsMax));
-    const encoded = await this.encode(sender, body, {
+    const { encoded, forgetSeries } = await this.encode(sender, body, {
       owners: new Map(
         [...applications].map(([token, application]) => [token, ownerOf(application, pipeline)]),
       ),
@@ -230,14 +262,10 @@ class OtlpSteps {
       seriesMax: seriesMaxOf(applications, pipeline),
       ...{ base, arrivedAt, limits },
     });
-    refuseIfNobodys(encoded, this.deps.credentialNames);
-    if (!body.reserve(2 * encodedLength(encoded))) throw notStored(noRoom.detail);
-    // A request without any kept item leaves no name behind: once its policy is fixed, a retry stores its items.
-    const name = encoded.accepted > 0 ? identity : undefined;
-    const keyBase = identity === name ? base : this.takeBase(limits.itemsMax);
-    const isRepeat = await publisher.publish({
-      sha256Hex: name?.sha256Hex,
-      ...{ encoded, base, keyBase, arrivedAt, deadlineAt },
+    const unpublished = { encoded, identity, base, itemsMax: limits.itemsMax, arrivedAt };
+    const isRepeat = await this.publish(sender, body, unpublished).catch((error: unknown) => {
+      if (storesNothing(error)) forgetSeries();
+      throw error;
     });
     const { rejected, message } = outcomeMessage(signal, encoded, this.deps.links);
     if (isRepeat) {

@@ -2,7 +2,7 @@ import { ownSeriesSeed } from '../../rules/data-points/series-hash.ts';
 import { TokenKeys } from '../../wire/otlp/token-keys.ts';
 import type { EncodedItems, ItemsContext, ItemsOwner } from '../../wire/otlp/types.ts';
 import { type LargeBodies, type LargeBody, largeBytes } from '../large-bodies/large-bodies.ts';
-import type { SeriesGate, SeriesMax } from '../series/series-gate.ts';
+import type { AddedSeries, SeriesGate, SeriesMax } from '../series/series-gate.ts';
 import type { OtlpEncoding } from './reply.ts';
 import { type OtlpPipeline, otlpSignals } from './signals.ts';
 
@@ -12,6 +12,9 @@ export type ReadContext = Omit<ItemsContext, 'resolve' | 'tokenKeys' | 'admitsSe
   /** The bound of each of its applications. */
   readonly seriesMax: SeriesMax;
 };
+
+/** `forgetSeries` frees the places of its new series: to be called when nothing of the request is stored. */
+export type ReadRequest = { readonly encoded: EncodedItems; readonly forgetSeries: () => void };
 
 /**
  * Reads requests: small bodies at once, large ones in a separate thread. Like ItemsReader; also rejects with a transient Fault, at
@@ -24,7 +27,7 @@ export type ReadItems = {
     encoding: OtlpEncoding,
     context: ReadContext,
     deadlineAt: number,
-  ): Promise<EncodedItems>;
+  ): Promise<ReadRequest>;
 };
 
 export const createReadItems = (
@@ -43,15 +46,23 @@ export const createReadItems = (
         ? large.collectTokens(body, { pipeline, encoding, tokenKeys: tokenAttributes }, deadlineAt)
         : readers[encoding].collectTokens(body.bytes, tokenKeys),
     encode: async (body, encoding, { owners, wantsSample, seriesMax, ...context }, deadlineAt) => {
+      const added: AddedSeries = [];
+      const forgetSeries = (): void => series.forget(added);
       if (!isLarge(body)) {
-        const admitsSeries = series.admits(seriesMax);
-        return readers[encoding].encode(body.bytes, {
-          ...context,
-          ...(wantsSample === undefined ? {} : { wantsSample }),
-          ...(admitsSeries === undefined ? {} : { admitsSeries }),
-          resolve: (token) => owners.get(token) ?? 'invalid',
-          tokenKeys,
-        });
+        const admitsSeries = series.admits(seriesMax, added);
+        try {
+          const encoded = readers[encoding].encode(body.bytes, {
+            ...context,
+            ...(wantsSample === undefined ? {} : { wantsSample }),
+            ...(admitsSeries === undefined ? {} : { admitsSeries }),
+            resolve: (token) => owners.get(token) ?? 'invalid',
+            tokenKeys,
+          });
+          return { encoded, forgetSeries };
+        } catch (error) {
+          forgetSeries();
+          throw error;
+        }
       }
       // A thread judges by hashes that this one made.
       const threadContext = { ...context, seriesSeed: ownSeriesSeed };
@@ -60,9 +71,9 @@ export const createReadItems = (
         context: threadContext,
       };
       const { encoded, seen } = await large.encode(body, job, () => series.shares(seriesMax), deadlineAt);
-      series.settle(seriesMax, seen);
+      series.settle(seriesMax, seen, added);
       const samples = encoded.samples.filter(({ appId, reason }) => wantsSample?.(appId, reason) === true);
-      return { ...encoded, samples };
+      return { encoded: { ...encoded, samples }, forgetSeries };
     },
   };
 };

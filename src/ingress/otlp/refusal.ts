@@ -36,7 +36,9 @@ const messages: Partial<Readonly<Record<RefusalReason, (detail: string) => strin
 };
 
 /** The message of a refused request. */
-export const refusalMessage = ({ reason, detail }: Refused): string => messages[reason]?.(detail) ?? detail;
+export const refusalMessage = ({ reason, detail, status }: Refused): string =>
+  // A status of its own has a text of its own.
+  reason === 'protocol_error' && status !== 400 ? detail : (messages[reason]?.(detail) ?? detail);
 
 /** The answer to a refused request; a 400 names the faulty field (OTLP/HTTP, "Bad Data"). */
 export const refusedReply = (

@@ -4,7 +4,7 @@ import { exampleText } from '../../model/text-forms.ts';
 import type { EncodedPoints } from '../../rules/points/encoded-points.ts';
 import type { Reply } from '../http/reply.ts';
 import { noLinks, type ReasonLinks } from '../reason-links.ts';
-import { noHeaders, type RefusalReason, type Refused } from '../refused.ts';
+import { noHeaders, type Refused } from '../refused.ts';
 
 const contentType = 'application/json';
 
@@ -36,25 +36,22 @@ export const repeatReply: Reply = {
  * The error, its place or its size, and the remedy: `<meaning>: <detail>; <remedy>`. A detail that says all of it stands alone: the
  * remedy of a malformed request is not that of a wrong parameter.
  */
-const refusalText = (reason: RefusalReason, detail: string, field: string): string => {
-  if (reason === 'protocol_error' && field !== 'body') return detail;
+const refusalText = ({ reason, detail, field, status }: Refused): string => {
+  if (reason === 'protocol_error' && (field !== 'body' || status !== 400)) return detail;
   const { meaning = reason, remedy = '' } = explain(reason) ?? {};
   return `${detail === '' ? meaning : `${meaning}: ${detail}`}; ${remedy}`;
 };
 
 /** The reply to a request that is refused whole: the envelope `{code, result, message}`, all strings, and the reason. */
-export const refusedReply = (
-  { reason, detail, field, status, headers }: Refused,
-  links: ReasonLinks = noLinks,
-): Reply => ({
-  status,
+export const refusedReply = (refused: Refused, links: ReasonLinks = noLinks): Reply => ({
+  status: refused.status,
   contentType,
-  headers,
+  headers: refused.headers,
   body: JSON.stringify({
-    code: String(status),
+    code: String(refused.status),
     result: 'false',
-    message: refusalText(reason, detail, field) + links([reason]),
-    reason,
+    message: refusalText(refused) + links([refused.reason]),
+    reason: refused.reason,
   }),
 });
 

@@ -23,6 +23,9 @@ export type SeriesSeen = {
 /** The bound of each application; undefined for one without. */
 export type SeriesMax = ReadonlyMap<number, number | undefined>;
 
+/** The series that a request brought first: application, low and high half of the hash in turn. */
+export type AddedSeries = number[];
+
 export type SeriesGateOptions = {
   /** Milliseconds of a clock that never goes back. */
   readonly now: () => number;
@@ -121,9 +124,12 @@ export class SeriesGate {
 
   /**
    * The judgement of one request: whether an application may have a series, by its hash. Undefined where none has a bound. It holds for
-   * this turn of the event loop.
+   * this turn of the event loop. `added` gets what `forget` takes.
    */
-  admits(bounds: SeriesMax): ((appId: number, low: number, high: number) => boolean) | undefined {
+  admits(
+    bounds: SeriesMax,
+    added: AddedSeries = [],
+  ): ((appId: number, low: number, high: number) => boolean) | undefined {
     const { minute } = this;
     if ([...bounds.values()].every((max) => max === undefined)) return undefined;
     // The application of the data point before: most requests have one.
@@ -141,6 +147,7 @@ export class SeriesGate {
       if (this.roomNow(appId, held, seriesMax, minute) === 0) return false;
       held.table.add(low, high, minute);
       this.heldOfAll++;
+      added.push(appId, low, high);
       return true;
     };
   }
@@ -156,8 +163,8 @@ export class SeriesGate {
     });
   }
 
-  /** Takes over what a thread admitted. */
-  settle(bounds: SeriesMax, seen: readonly SeriesSeen[]): void {
+  /** Takes over what a thread admitted. `added` gets what `forget` takes. */
+  settle(bounds: SeriesMax, seen: readonly SeriesSeen[], added: AddedSeries = []): void {
     const { minute } = this;
     for (const { appId, hashes, isFull } of seen) {
       const held = this.of(appId);
@@ -165,9 +172,26 @@ export class SeriesGate {
       const seriesMax = bounds.get(appId);
       if (isFull && seriesMax !== undefined) this.tellFull(appId, held, seriesMax, minute);
       this.change(table, () => {
-        for (let at = 0; at < hashes.length; at += 2) table.add(hashes[at] ?? 0, hashes[at + 1] ?? 0, minute);
+        for (let at = 0; at < hashes.length; at += 2) {
+          const low = hashes[at] ?? 0;
+          const high = hashes[at + 1] ?? 0;
+          if (table.add(low, high, minute)) added.push(appId, low, high);
+        }
       });
     }
+  }
+
+  /**
+   * Nothing of the request that brought these series is stored, so they take no place. One that another request has had meanwhile leaves,
+   * too: it comes back with its next data point.
+   */
+  forget(added: AddedSeries): void {
+    for (let at = 0; at < added.length; at += 3) {
+      const table = this.applications.get(added[at] ?? 0)?.table;
+      if (table === undefined) continue;
+      this.change(table, () => table.remove(added[at + 1] ?? 0, added[at + 2] ?? 0));
+    }
+    added.length = 0;
   }
 
   /** Removes series that had no data point for an hour, of the applications that have waited longest. */

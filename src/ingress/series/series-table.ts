@@ -46,11 +46,16 @@ export class SeriesTable {
     return { slots: this.slots, held: this.count, seed: this.seed };
   }
 
+  /** The slot where the search for a series begins. */
+  private homeOf(low: number, high: number): number {
+    const mixed = Math.imul(low ^ this.seed, 0x9e3779b1) ^ Math.imul(high + this.seed, 0x85ebca6b);
+    return (mixed ^ (mixed >>> 15)) & this.mask;
+  }
+
   /** The index of the slot of a series, or of the empty one where it belongs. */
   private indexOf(low: number, high: number): number {
     const { slots, mask } = this;
-    const mixed = Math.imul(low ^ this.seed, 0x9e3779b1) ^ Math.imul(high + this.seed, 0x85ebca6b);
-    let slot = (mixed ^ (mixed >>> 15)) & mask;
+    let slot = this.homeOf(low, high);
     for (;;) {
       const at = word * slot;
       if (slots[at + 2] === empty || (slots[at] === (low | 0) && slots[at + 1] === (high | 0))) return at;
@@ -66,12 +71,30 @@ export class SeriesTable {
     return true;
   }
 
-  /** Adds a series, or notes a data point of one that is there. */
-  add(low: number, high: number, minute: number): void {
-    if (this.touch(low, high, minute)) return;
+  /** Adds a series, or notes a data point of one that is there: then false. */
+  add(low: number, high: number, minute: number): boolean {
+    if (this.touch(low, high, minute)) return false;
     // A full table is copied, so that probing always ends at an empty slot.
     if (4 * (this.count + 1) > 3 * (this.mask + 1)) this.rebuild(0, 2 * (this.mask + 1));
     this.put(low, high, minute);
+    return true;
+  }
+
+  /** Removes a series, if it is there. */
+  remove(low: number, high: number): void {
+    const { slots, mask } = this;
+    let hole = this.indexOf(low, high) / word;
+    if (slots[word * hole + 2] === empty) return;
+    this.count--;
+    // A series behind the hole moves into it unless its search begins behind the hole: no search may end at an empty slot before it.
+    for (let slot = (hole + 1) & mask; slots[word * slot + 2] !== empty; slot = (slot + 1) & mask) {
+      const at = word * slot;
+      const home = this.homeOf(slots[at] ?? 0, slots[at + 1] ?? 0);
+      if (((slot - home) & mask) < ((slot - hole) & mask)) continue;
+      slots.copyWithin(word * hole, at, at + word);
+      hole = slot;
+    }
+    slots[word * hole + 2] = empty;
   }
 
   private put(low: number, high: number, minute: number): void {
@@ -87,9 +110,9 @@ export class SeriesTable {
     const oldest = Math.max(empty + 1, oldestMinute);
     let kept = 0;
     for (let at = 2; at < this.slots.length; at += word) if ((this.slots[at] ?? empty) >= oldest) kept++;
-    if (kept === this.count) return;
     let slots = slotsMin;
     while (4 * kept > 3 * slots) slots *= 2;
+    if (kept === this.count && slots > this.mask) return;
     this.rebuild(oldest, slots);
   }
 

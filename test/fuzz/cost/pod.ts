@@ -65,7 +65,7 @@ const encode = async (body: Body): Promise<string> => {
   const { resolve, admitsSeries: _, ...context } = contextWith({ limits });
   const owner = resolve(undefined);
   const owners = typeof owner === 'string' ? new Map() : new Map([[undefined, owner] as const]);
-  const encoded = await items.encode(
+  const { encoded } = await items.encode(
     body,
     encoding,
     { ...context, owners, seriesMax: new Map() },

@@ -1,6 +1,6 @@
 import { gzipSync } from 'node:zlib';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { codes } from '../../../../src/ingress/grpc/status.ts';
+import { codes, type GrpcCode } from '../../../../src/ingress/grpc/status.ts';
 import { refusedReply } from '../../../../src/ingress/otlp/refusal.ts';
 import { partialReply } from '../../../../src/ingress/otlp/reply.ts';
 import { otlpSignals } from '../../../../src/ingress/otlp/signals.ts';
@@ -147,20 +147,43 @@ describe('a call that is refused', () => {
 });
 
 describe('bytes that are no call of one message', () => {
-  it.each<[string, Buffer, RegExp]>([
-    ['no bytes', Buffer.alloc(0), /no message/],
-    ['half a prefix', Buffer.of(0, 0, 0), /no message/],
-    ['a message that ends early', Buffer.of(0, 0, 0, 0, 5, 1), /ends after 1 of 5 bytes/],
-    ['two messages', Buffer.of(0, 0, 0, 0, 1, 1, 0, 0, 0, 0, 1, 1), /more bytes than its one message/],
-    ['unknown flags', Buffer.of(2, 0, 0, 0, 1, 1), /unknown flags 2/],
-    ['compression without a name', Buffer.of(1, 0, 0, 0, 1, 1), /grpc-encoding names no compression/],
-  ])('are INVALID_ARGUMENT: %s', async (_, raw, says) => {
+  // The codes of gRPC's documents on status codes and on compression.
+  it.each<[string, GrpcCode, Buffer, RegExp]>([
+    ['no bytes', codes.unimplemented, Buffer.alloc(0), /no message/],
+    ['half a prefix', codes.unimplemented, Buffer.of(0, 0, 0), /no message/],
+    [
+      'two messages',
+      codes.unimplemented,
+      Buffer.of(0, 0, 0, 0, 1, 1, 0, 0, 0, 0, 1, 1),
+      /more bytes than its one message/,
+    ],
+    [
+      'compression without a name',
+      codes.internal,
+      Buffer.of(1, 0, 0, 0, 1, 1),
+      /grpc-encoding names no compression/,
+    ],
+    [
+      'a message that ends early',
+      codes.invalidArgument,
+      Buffer.of(0, 0, 0, 0, 5, 1),
+      /ends after 1 of 5 bytes/,
+    ],
+    ['unknown flags', codes.invalidArgument, Buffer.of(2, 0, 0, 0, 1, 1), /unknown flags 2/],
+  ])('are refused with the code for %s', async (_, code, raw, says) => {
     const before = door.refused.length;
     const end = await send({ raw });
-    expect(end).toMatchObject({ code: codes.invalidArgument, reset: 0 });
+    expect(end).toMatchObject({ code, retrySeconds: undefined, reset: 0 });
     expect(end.message).toMatch(says);
     // The line, which gives the others theirs, is none here.
-    if (door.refused.length > before) expect(end.headers['x-request-id']).toMatch(/^\d+$/);
+    if (door.refused.length === before) return;
+    expect(door.refused.at(-1)).toBe('protocol_error');
+    expect(end.headers['x-request-id']).toMatch(/^\d+$/);
+  });
+
+  it('are INTERNAL when the message is marked as compressed and grpc-encoding is identity', async () => {
+    const end = await send({ flags: 1, metadata: { 'grpc-encoding': 'identity' } });
+    expect(end).toMatchObject({ code: codes.internal, reset: 0 });
   });
 
   it('are INVALID_ARGUMENT at once when the prefix tells a length above the limit', async () => {
@@ -171,9 +194,11 @@ describe('bytes that are no call of one message', () => {
     expect(end.message).toContain(`${messageBytesMax + 1} bytes`);
   });
 
-  it('are INVALID_ARGUMENT with a compressed message that does not inflate', async () => {
-    const end = await send({ flags: 1, metadata: { 'grpc-encoding': 'gzip' } });
-    expect(end.code).toBe(codes.invalidArgument);
+  it.each(['gzip', 'deflate', 'zstd'])('are INTERNAL with a message that is no %s', async (encoding) => {
+    const end = await send({ flags: 1, metadata: { 'grpc-encoding': encoding } });
+    expect(end).toMatchObject({ code: codes.internal, retrySeconds: undefined, reset: 0 });
+    expect(end.message).toMatch(/^the message .*grpc-encoding/);
+    expect(end.details).not.toContain('BadRequest');
   });
 });
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { SeriesGate, type SeriesMax } from '../../../../src/ingress/series/series-gate.ts';
+import { type AddedSeries, SeriesGate, type SeriesMax } from '../../../../src/ingress/series/series-gate.ts';
 import { judgeShares } from '../../../../src/ingress/series/series-judge.ts';
 import { SeriesTable } from '../../../../src/ingress/series/series-table.ts';
 
@@ -83,6 +83,49 @@ describe('the series of an application', () => {
     const both = new Map([...bound(10, 1), ...bound(10, 2)]);
     expect(count(ask(1, both, 0, 10))).toBe(10);
     expect(count(ask(2, both, 0, 20))).toBe(10);
+  });
+});
+
+describe('the series of a request that is not stored', () => {
+  const hashOf = (series: number): [number, number] => [Math.imul(series, 0x9e3779b1) >>> 0, series];
+
+  it('leave again, and those that were known before stay', () => {
+    const { ask, gate } = openGate();
+    ask(1, bound(100), 0, 40);
+    const added: AddedSeries = [];
+    const admits = gate.admits(bound(100), added);
+    for (let series = 20; series < 120; series++) admits?.(1, ...hashOf(series));
+    expect(gate.held).toBe(100);
+    gate.forget(added);
+    expect(gate.held).toBe(40);
+    expect(count(ask(1, bound(40), 0, 120))).toBe(40);
+    expect(count(ask(1, bound(100), 200, 300))).toBe(60);
+  });
+
+  it('leave again when a thread has read it', () => {
+    const { ask, gate } = openGate();
+    ask(1, bound(100), 0, 40);
+    const judge = judgeShares(structuredClone(gate.shares(bound(100))));
+    for (let series = 20; series < 120; series++) judge.admits(1, ...hashOf(series));
+    const added: AddedSeries = [];
+    gate.settle(bound(100), judge.seen(), added);
+    expect(gate.held).toBe(100);
+    gate.forget(added);
+    expect(gate.held).toBe(40);
+    expect(count(ask(1, bound(40), 0, 120))).toBe(40);
+  });
+
+  it('keep no memory beyond the next sweep', () => {
+    const { ask, pass, gate } = openGate();
+    ask(1, bound(100_000), 0, 40);
+    const { bytes } = gate;
+    const added: AddedSeries = [];
+    const admits = gate.admits(bound(100_000), added);
+    for (let series = 0; series < 50_000; series++) admits?.(1, ...hashOf(series));
+    gate.forget(added);
+    pass(1);
+    gate.sweep();
+    expect([gate.held, gate.bytes]).toEqual([40, bytes]);
   });
 });
 
@@ -193,5 +236,17 @@ describe('the table of series', () => {
     table.sweep(2);
     expect(table.held).toBe(2_000);
     expect(table.seenIn(2).length).toBe(4_000);
+  });
+
+  it('finds all others after any of them was removed', () => {
+    for (let round = 0; round < 200; round++) {
+      const table = new SeriesTable();
+      const halves = Array.from({ length: 48 }, (_, index) => index);
+      for (const half of halves) table.add(half, round, 1);
+      for (const half of halves) if (half % 3 === round % 3) table.remove(half, round);
+      table.remove(1000, round);
+      expect(table.held).toBe(32);
+      for (const half of halves) expect(table.touch(half, round, 1)).toBe(half % 3 !== round % 3);
+    }
   });
 });

@@ -1,0 +1,114 @@
+import { afterEach, describe, expect, it } from 'vitest';
+import type { HttpLimits } from '../../../../src/http/limited-server.ts';
+import { answersIn, exchange, openRaw, type RawAnswer } from '../../../support/http/raw-client.ts';
+import { doorAppId, doorToken, openOtlpDoor } from '../../../support/otlp/door.ts';
+
+let door: Awaited<ReturnType<typeof openOtlpDoor>>;
+let isOpen = false;
+const open = async (limits: Partial<HttpLimits> = {}): Promise<void> => {
+  door = await openOtlpDoor({ limits });
+  isOpen = true;
+};
+const close = async (): Promise<void> => {
+  isOpen = false;
+  await door.close();
+};
+afterEach(async () => {
+  if (isOpen) await close();
+});
+
+const head = (...fields: string[]): string =>
+  ['POST /v1/traces HTTP/1.1', 'Host: a', 'Content-Type: application/x-protobuf', ...fields, '', ''].join(
+    '\r\n',
+  );
+const token = `X-MON-TOKEN: ${doorToken}`;
+
+const onlyAnswer = (text: string): RawAnswer => {
+  const [answer, ...others] = answersIn(text);
+  if (answer === undefined || others.length > 0) throw new Error(`not one answer: ${text}`);
+  return answer;
+};
+
+/** Checks that the request was answered and recorded once, also after its connection has closed. */
+const expectOnce = async (status: number, owner: number): Promise<void> => {
+  await close();
+  expect(door.refused).toEqual([{ reason: 'protocol_error', owner, items: 0 }]);
+  expect(await door.answered()).toEqual({ [status]: 1 });
+};
+
+describe('a request whose head was read is refused once, in its own encoding', () => {
+  it('when its body does not arrive in time', async () => {
+    await open({ headersTimeoutMs: 200, requestTimeoutMs: 200 });
+    const answer = onlyAnswer(await exchange(door.port, `${head(token, 'Content-Length: 100')}\n`));
+    expect([answer.status, answer.headers['content-type']]).toEqual([408, 'application/x-protobuf']);
+    expect(answer.headers).toMatchObject({ connection: 'close', 'x-request-id': expect.any(String) });
+    expect(answer.body).toContain('the body did not arrive in time: the limit is 0.2 s');
+    expect(answer.body).not.toContain('malformed');
+    await expectOnce(408, doorAppId);
+  });
+
+  it('when its body stalls', async () => {
+    await open({ stallTimeoutMs: 200 });
+    const answer = onlyAnswer(await exchange(door.port, `${head(token, 'Content-Length: 100')}\n`));
+    expect([answer.status, answer.headers['content-type']]).toEqual([408, 'application/x-protobuf']);
+    expect(answer.body).toContain('no byte arrived for 0.2 s');
+    await expectOnce(408, doorAppId);
+  });
+
+  it('when a chunk of its body is malformed', async () => {
+    await open();
+    const connection = await openRaw(door.port);
+    connection.send(`${head(token, 'Transfer-Encoding: chunked', 'Expect: 100-continue')}`);
+    // The receiver reads the body from here on.
+    const before = await connection.until('100 Continue\r\n\r\n');
+    connection.send('1\r\n\n\r\nzz\r\n');
+    const answer = onlyAnswer((await connection.ended).slice(before.length));
+    expect([answer.status, answer.headers['content-type']]).toEqual([400, 'application/x-protobuf']);
+    expect(answer.body).toContain('malformed HTTP request: a chunk of the body is malformed');
+    await expectOnce(400, doorAppId);
+  });
+
+  it('after the answers to the requests before it', async () => {
+    await open({ headersTimeoutMs: 200, requestTimeoutMs: 200 });
+    const empty = head(token, 'Content-Length: 0');
+    const text = await exchange(door.port, `${empty}${empty}${head(token, 'Content-Length: 100')}\n`);
+    expect(answersIn(text).map(({ status }) => status)).toEqual([200, 200, 408]);
+    await close();
+    expect(door.refused.map(({ reason }) => reason)).toEqual(['protocol_error']);
+  });
+
+  it('when it has two Host fields', async () => {
+    await open();
+    const answer = onlyAnswer(await exchange(door.port, head(token, 'Host: b', 'Content-Length: 0')));
+    expect([answer.status, answer.headers['content-type']]).toEqual([400, 'application/x-protobuf']);
+    expect(answer.body).toContain('malformed HTTP request: Bad Request');
+    await expectOnce(400, 0);
+  });
+
+  it('when its expectation is unknown', async () => {
+    await open();
+    const fields = ['Expect: a-miracle', 'Content-Length: 0', 'Connection: close'];
+    const answer = onlyAnswer(await exchange(door.port, head(token, ...fields)));
+    expect([answer.status, answer.headers['content-type']]).toEqual([417, 'application/x-protobuf']);
+    expect(answer.body).toContain('the expectation is unknown: send Expect: 100-continue, or no Expect');
+    await expectOnce(417, 0);
+  });
+});
+
+describe('bytes that never become a request are answered in JSON', () => {
+  it('with the limit of their time', async () => {
+    await open({ headersTimeoutMs: 200, requestTimeoutMs: 500 });
+    const answer = onlyAnswer(await exchange(door.port, 'POST /v1/traces HTTP/1.1\r\nHost: a\r\n'));
+    expect([answer.status, answer.headers['content-type']]).toEqual([408, 'application/json']);
+    expect(answer.body).toContain('the header fields did not arrive in time: the limit is 0.2 s');
+    await expectOnce(408, 0);
+  });
+
+  it('with the limit of their size', async () => {
+    await open({ headerBytesMax: 1000 });
+    const answer = onlyAnswer(await exchange(door.port, head(`X-Large: ${'x'.repeat(2000)}`)));
+    expect([answer.status, answer.headers['content-type']]).toEqual([431, 'application/json']);
+    expect(answer.body).toContain('the header fields are too large: the limit is 1000 bytes');
+    await expectOnce(431, 0);
+  });
+});
