@@ -3,20 +3,12 @@ import { isConflict, type KvBucket } from '../bus/kv.ts';
 import { deleteMessage, eraseKey, hasMessage, publishConfirmed } from '../bus/outbox.ts';
 import { createStreamReader } from '../bus/stream-reader.ts';
 import { Fault } from '../model/fault.ts';
-import { keyOfBytes } from '../outcomes/outcome-rows.ts';
 import type { ReadRecord } from '../outcomes/record-reader.ts';
 import { ledgerSubjects, type OutcomeRow } from '../outcomes/rows.ts';
 import { deadLetteredOutcome, droppedOutcome } from '../outcomes/tally.ts';
 import { momentText } from '../outcomes/times.ts';
-import {
-  deadLetterStream,
-  itemsOf,
-  type Letter,
-  type LetterFilter,
-  matches,
-  messageOf,
-  readLetter,
-} from './dead-letter.ts';
+import { type CountedPlace, countedPlaces, isOfNobody } from './counted-places.ts';
+import { deadLetterStream, type Letter, type LetterFilter, matches, readLetter } from './dead-letter.ts';
 import { type EncodeReceivedItem, isReceivedItem } from './received-item.ts';
 import { type RedriveMessage, redriveMessage } from './redrive-message.ts';
 
@@ -67,48 +59,40 @@ const pageMax = 256;
 /** Messages that one page reads at most, for a filter that few of them match. */
 const lookedAtMax = 4_096;
 
-/**
- * The record that removes the items from the count of dead letters (architecture 10.1); undefined where no record has
- * counted them.
- */
-const recordOf = (letter: Letter, at: number, outcomes: OutcomeRow['outcomes']): OutcomeRow | undefined => {
-  const { outcome, ordinal, redrive } = letter.header;
-  const message = messageOf(letter);
-  if (message === undefined || outcome === undefined || itemsOf(letter) === 0) return undefined;
-  return {
-    ...message,
-    ordinal: ordinal ?? -1,
-    redrive: redrive + 1,
-    minute: outcome.minute,
-    received: Object.values(outcomes).reduce((sum, count) => sum + count, 0),
-    outcomes,
-    at: momentText(at),
-  };
-};
+/** The record that removes the items of this place from the count of dead letters (architecture 10.1). */
+const recordOf = (
+  { message, ordinal, redrive, minute }: CountedPlace,
+  at: number,
+  outcomes: OutcomeRow['outcomes'],
+): OutcomeRow => ({
+  ...message,
+  ordinal,
+  redrive: redrive + 1,
+  minute,
+  received: Object.values(outcomes).reduce((sum, count) => sum + count, 0),
+  outcomes,
+  at: momentText(at),
+});
 
 const purgedOutcome = droppedOutcome('purged_by_operator');
 
 /**
- * Its time is that of the dead letter: a record of its redrive, also one that is still on its way, is later and stands. A restored copy
- * of DEADLETTER holds dead letters whose items are stored.
+ * Their time is that of the dead letter: a record of its redrive, also one that is still on its way, is later and stands. A restored copy
+ * of DEADLETTER holds dead letters whose items are stored. None where no record has counted its items.
  */
-const purgedRow = (letter: Letter): OutcomeRow | undefined => {
-  const items = itemsOf(letter);
-  return recordOf(letter, letter.at, { [deadLetteredOutcome]: -items, [purgedOutcome]: items });
-};
+const purgedRows = (letter: Letter): OutcomeRow[] =>
+  countedPlaces(letter).map((place) =>
+    recordOf(place, letter.at, { [deadLetteredOutcome]: -place.items, [purgedOutcome]: place.items }),
+  );
 
 /**
  * A malformed message counted as one item without an owner. Once a program can read it, its own records count its
  * items; if it still cannot be read, transfer replaces this record.
  */
-const unreadRow = (letter: Letter, now: number): OutcomeRow | undefined => {
-  const { reason, outcome, ordinal } = letter.header;
-  const isOfNobody =
-    reason === 'unreadable_message' &&
-    ordinal === undefined &&
-    outcome?.base === keyOfBytes(letter.bytes).base;
-  return isOfNobody ? recordOf(letter, now, { dead_lettered: -itemsOf(letter) }) : undefined;
-};
+const unreadRows = (letter: Letter, now: number): OutcomeRow[] =>
+  isOfNobody(letter)
+    ? countedPlaces(letter).map((place) => recordOf(place, now, { dead_lettered: -place.items }))
+    : [];
 
 const busy = (sequence: number, action: Action): Fault =>
   new Fault(
@@ -197,20 +181,23 @@ export const createDeadLetterAdmin = (deps: DeadLetterAdminDependencies): DeadLe
       ? redriveMessage(letter, await encodeItem(letter, { isForGood, isBegun: await isBegun(letter) }))
       : redriveMessage(letter);
 
-  const record = async (id: string, { header }: Letter, row: OutcomeRow | undefined): Promise<void> => {
-    if (row === undefined) return;
-    await publishConfirmed(bus, {
-      subject: ledgerSubjects.outcomes,
-      messageId: `${id}:${header.redrive + 1}`,
-      payload: Buffer.from(`${JSON.stringify(row)}\n`),
-    });
+  const record = async (id: string, { header }: Letter, rows: readonly OutcomeRow[]): Promise<void> => {
+    for (const row of rows)
+      await publishConfirmed(bus, {
+        subject: ledgerSubjects.outcomes,
+        messageId: `${id}:${header.redrive + 1}:${row.data_id || row.app_id}`,
+        payload: Buffer.from(`${JSON.stringify(row)}\n`),
+      });
   };
 
-  /** Undefined where a record of its redrive has the items of the dead letter, which a purge would replace. */
-  const purgeRecord = async (letter: Letter): Promise<OutcomeRow | undefined> => {
-    const row = purgedRow(letter);
-    const known = row === undefined ? undefined : await readRecord(row);
-    return known === undefined || purgedOutcome in known ? row : undefined;
+  /** Without those of which a record of its redrive has the items, which a purge would replace. */
+  const purgeRecords = async (letter: Letter): Promise<OutcomeRow[]> => {
+    const rows: OutcomeRow[] = [];
+    for (const row of purgedRows(letter)) {
+      const known = await readRecord(row);
+      if (known === undefined || purgedOutcome in known) rows.push(row);
+    }
+    return rows;
   };
 
   const remove = async ({ sequence }: Letter): Promise<void> => {
@@ -227,7 +214,7 @@ export const createDeadLetterAdmin = (deps: DeadLetterAdminDependencies): DeadLe
       await claim(letter, 'redrive');
       // The process that held it before may have finished meanwhile: then nothing must be published again.
       if (await isThere(letter)) {
-        await record(`rr:${letter.identity}`, letter, unreadRow(letter, now()));
+        await record(`rr:${letter.identity}`, letter, unreadRows(letter, now()));
         await publishConfirmed(bus, message);
       }
       await remove(letter);
@@ -236,9 +223,9 @@ export const createDeadLetterAdmin = (deps: DeadLetterAdminDependencies): DeadLe
       await redriveMessageOf(letter, false);
     },
     purge: async (letter) => {
-      const row = await purgeRecord(letter);
+      const rows = await purgeRecords(letter);
       await claim(letter, 'purge');
-      if (await isThere(letter)) await record(`pg:${letter.identity}`, letter, row);
+      if (await isThere(letter)) await record(`pg:${letter.identity}`, letter, rows);
       await remove(letter);
     },
   };

@@ -10,7 +10,7 @@ export type { DeadLetterReason } from '../model/reasons.ts';
 /** The kind of the bytes of a dead letter, where they are rows: a part of a message for QuestDB or ClickHouse. */
 export type DeadLetterPart = Part | BlockPart;
 
-/** The header of a dead letter, stored with its bytes. `redrive` counts its redrives (0 at first). */
+/** The header of a dead letter, stored with its bytes. */
 export type DeadLetterHeader = {
   readonly version: 1;
   readonly reason: DeadLetterReason;
@@ -34,6 +34,10 @@ export type DeadLetterHeader = {
   readonly part?: DeadLetterPart;
   /** Of an item as it was received: its arrival, ms since the epoch. */
   readonly arrivedAt?: number;
+  /**
+   * Of a whole message, its redrives (0 at first). Else the `redrive` of the record that names the letter: a message that is redriven as
+   * it was begins at 0 again.
+   */
   readonly redrive: number;
   readonly at: number;
 };

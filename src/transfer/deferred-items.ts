@@ -1,4 +1,5 @@
 import { addOutcome, deadLetteredOutcome, droppedOutcome, type Tally } from '../outcomes/tally.ts';
+import { readDeferredItems } from '../wire/envelope.ts';
 
 /** A deferred item whose time is valid after all: it cannot be encoded here. */
 export type PassedItem = {
@@ -29,16 +30,6 @@ export const noVerdicts = (): DeferredVerdicts => ({
   passed: [],
   unreadableItems: 0,
 });
-
-/** The items of a deferred section: a JSON array of this length; undefined for anything else. */
-export const readDeferredItems = (section: Uint8Array | undefined, count: number): unknown[] | undefined => {
-  try {
-    const items: unknown = JSON.parse(Buffer.from(section ?? []).toString('utf8'));
-    return Array.isArray(items) && items.length === count ? items : undefined;
-  } catch {
-    return undefined;
-  }
-};
 
 /** Drops items of a data id or application. */
 export const drop = ({ dropped, tally }: Verdicts, owner: number, reason: string, items: number): void => {

@@ -96,7 +96,7 @@ export const createSettleDeadLetters = (deps: SettleDeadLettersDependencies): Se
   const publish = async (
     delivery: Delivery,
     deadLettered: DeadLettered,
-    outcome: RecordPlace & Pick<DeadLetterHeader, 'items'>,
+    outcome: RecordPlace & Pick<DeadLetterHeader, 'items' | 'redrive'>,
   ): Promise<void> => {
     const { reason, why, bytes, identity, place, part, arrivedAt } = deadLettered;
     const header: DeadLetterHeader = {
@@ -110,7 +110,6 @@ export const createSettleDeadLetters = (deps: SettleDeadLettersDependencies): Se
       ...outcome,
       ...(part === undefined ? {} : { part }),
       ...(arrivedAt === undefined ? {} : { arrivedAt }),
-      redrive: delivery.redrive,
       at: deps.now(),
     };
     await deps.deadLetters.put(identity, header, bytes);
@@ -121,6 +120,8 @@ export const createSettleDeadLetters = (deps: SettleDeadLettersDependencies): Se
 
   return {
     itemsOf: async (delivery, validated, refused, key) => {
+      // That of the record which names the letter: a message that is redriven as it was writes its standing record again.
+      const redrive = validated.redrive?.number ?? 0;
       let refusedItems = 0;
       const { letters, add, addWhole } = createLetters();
       for (const each of refused) {
@@ -128,19 +129,24 @@ export const createSettleDeadLetters = (deps: SettleDeadLettersDependencies): Se
         const items =
           owner === undefined ? each.items : moveToDeadLetters(validated.tally, owner, each.items);
         const place = recordPlaceOf(key, validated, each.uid);
-        await publish(delivery, each, { items, ...place });
+        await publish(delivery, each, { items, redrive, ...place });
         add(owner, place.ordinal, items);
         refusedItems += items;
       }
       for (const each of validated.passed) {
         const place = recordPlaceOf(key, validated, each.uid);
-        await publish(delivery, each, { items: each.items, ...place });
+        await publish(delivery, each, { items: each.items, redrive, ...place });
         add(each.place.dataId ?? each.place.appId, place.ordinal, each.items);
       }
       if (validated.unreadableItems > 0) {
         const whole = unreadableMessage(delivery.payload, 'a section of deferred items cannot be read');
         const place = recordPlaceOf(key, validated, undefined);
-        await publish(delivery, whole, { items: validated.unreadableItems, ...place });
+        // Its bytes are those of the letter before, whose message ids are taken.
+        await publish(delivery, whole, {
+          items: validated.unreadableItems,
+          redrive: delivery.redrive,
+          ...place,
+        });
         addWhole(validated.tally);
       }
       return { refusedItems, letters };
@@ -148,7 +154,11 @@ export const createSettleDeadLetters = (deps: SettleDeadLettersDependencies): Se
     unreadable: async (delivery, why, row) => {
       const place: RecordPlace =
         row === undefined ? {} : { outcome: { base: row.base, first: row.first, minute: row.minute } };
-      await publish(delivery, unreadableMessage(delivery.payload, why), { items: 1, ...place });
+      await publish(delivery, unreadableMessage(delivery.payload, why), {
+        items: 1,
+        redrive: delivery.redrive,
+        ...place,
+      });
     },
   };
 };

@@ -46,6 +46,16 @@ export type ReadResult<E> =
   | { readonly kind: 'newer'; readonly version: number }
   | { readonly kind: 'unreadable'; readonly why: string };
 
+/** The items of a deferred section: a JSON array of this length; undefined for anything else. */
+export const readDeferredItems = (section: Uint8Array | undefined, count: number): unknown[] | undefined => {
+  try {
+    const items: unknown = JSON.parse(Buffer.from(section ?? []).toString('utf8'));
+    return Array.isArray(items) && items.length === count ? items : undefined;
+  } catch {
+    return undefined;
+  }
+};
+
 const isListOf = (isOne: (value: unknown) => boolean, value: unknown): boolean =>
   Array.isArray(value) && value.every(isOne);
 

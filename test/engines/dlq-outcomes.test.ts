@@ -2,11 +2,13 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { type Bus, connectBus } from '../../src/bus/connection.ts';
 import { openKvBucket } from '../../src/bus/kv.ts';
+import { publishConfirmed } from '../../src/bus/outbox.ts';
 import { createDeadLetterAdmin } from '../../src/dead-letters/admin.ts';
 import { createOrphans } from '../../src/dead-letters/orphans.ts';
 import { buckets } from '../../src/directory/keys.ts';
 import type { Balance } from '../../src/outcomes/balance.ts';
 import { createMessageAccountReader } from '../../src/outcomes/record-reader.ts';
+import { encodeBlocksEnvelope } from '../../src/wire/blocks-envelope.ts';
 import { readDeadLetters } from '../support/outcomes/dead-letters.ts';
 import { createOutcomeReader, type OutcomeReader } from '../support/outcomes/outcomes.ts';
 import { fetchEngine } from '../support/stack/fetch-engine.ts';
@@ -243,6 +245,62 @@ describe('a dead letter that is there again after its redrive', () => {
     expect(await sent.balance()).toEqual(allStored);
     expect(await sent.letter()).toBe(0);
   });
+});
+
+/** A message with a section of two items that cannot be read, for each of two applications. */
+const publishUnreadable = async (appIds: readonly number[]): Promise<void> => {
+  const section = Buffer.from('[{"span"');
+  const arrivedAt = Date.now();
+  const base = String(next++ * 1_000);
+  const deferred = appIds.map((appId, index) => ({
+    ...{
+      appId,
+      arrivedAt,
+      base,
+      bytes: section.length,
+      policy: { aheadMsMax: undefined, ageMsMax: undefined },
+    },
+    ordinals: [2 * index, 2 * index + 1],
+  }));
+  const header = {
+    version: 1,
+    kind: 'spans',
+    arrivedAt,
+    key: { base, first: 0 },
+    parts: [],
+    outcomes: [],
+  } as const;
+  const sections = appIds.map(() => section);
+  const payload = encodeBlocksEnvelope({ ...header, deferred }, sections);
+  await publishConfirmed(bus, { subject: 'traces.0', messageId: `unreadable-${base}`, payload, version: 1 });
+};
+
+// The message is redriven as it is: its record is written again, however often.
+describe('a message with sections that cannot be read', () => {
+  it.each([0, 1, 2])(
+    'counts as purged for each of its owners when it is purged after %i redrives',
+    async (redrives) => {
+      const applications = await Promise.all(
+        ['one', 'two'].map((name) => stack.createApplication(`${name}${next++}`)),
+      );
+      const appIds = applications.map((application) => application.app_id);
+      const unreadable = async () =>
+        (await readDeadLetters(bus)).filter(({ header }) => header['reason'] === 'unreadable_message');
+      await publishUnreadable(appIds);
+      for (let redrive = 0; redrive <= redrives; redrive++) {
+        const letter = await until('it is dead-lettered', async () =>
+          (await unreadable()).find(({ header }) => header['redrive'] === redrive),
+        );
+        await outcomes.settled();
+        await act(redrive < redrives ? 'redrive' : 'purge', letter.sequence);
+      }
+      expect(await unreadable()).toEqual([]);
+      for (const appId of appIds)
+        expect(await outcomes.settled({ appId })).toMatchObject([
+          { received: 2, stored: 0, dropped: { purged_by_operator: 2 }, deadLettered: 0 },
+        ]);
+    },
+  );
 });
 
 describe('the search for orphans', () => {

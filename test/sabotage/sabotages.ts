@@ -363,14 +363,14 @@ export const sabotages: readonly Sabotage[] = [
     edits: [
       {
         file: 'src/dead-letters/admin.ts',
-        from: 'return known === undefined || purgedOutcome in known ? row : undefined;',
-        to: 'return row;',
+        from: 'if (known === undefined || purgedOutcome in known) rows.push(row);',
+        to: 'rows.push(row);',
       },
       // A record of the dead letter's own time would give way to that of its redrive.
       {
         file: 'src/dead-letters/admin.ts',
-        from: 'recordOf(letter, letter.at, {',
-        to: 'recordOf(letter, Date.now(), {',
+        from: 'recordOf(place, letter.at, {',
+        to: 'recordOf(place, Date.now(), {',
       },
     ],
     project: 'engines',

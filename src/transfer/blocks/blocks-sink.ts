@@ -50,7 +50,7 @@ export const createBlocksSink = (
   const insert = createPieceInserts(tables, options, events);
   const write = createWritePieces(insert.guarded, events.onUnclassified);
   const writeApart = createWriteApart(
-    (message, refused, onWrite) => write([message], insert.guarded, refused, onWrite),
+    (message, refused, onWrite, onUnstored) => write([message], insert.guarded, refused, onWrite, onUnstored),
     lone,
   );
 

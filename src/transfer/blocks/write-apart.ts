@@ -4,19 +4,36 @@ import type { BlocksEnvelope } from '../../wire/blocks-envelope.ts';
 import type { HeldMessage } from '../held-message.ts';
 import type { Sink } from '../sink.ts';
 import type { LoneFailures } from './lone-failures.ts';
-import { piecesOf, refusedBlock } from './pieces.ts';
-import { noRefusals, type OnWrite, type Refusals } from './write-pieces.ts';
+import { type Piece, refusedBlock } from './pieces.ts';
+import { addTo, noRefusals, type OnUnstored, type OnWrite, type Refusals } from './write-pieces.ts';
 
 type Held = HeldMessage<BlocksEnvelope>;
 
 /** Messages in a row that fail with none stored: from this number on, the store is at fault. */
 const failuresApartMax = 3;
 
-/** Writes message by message: a failing message waits while the others are stored, and is dead-lettered if it alone keeps failing. */
-export const createWriteApart = (
-  write: (message: Held, refused: Refusals, onWrite: OnWrite) => Promise<void>,
-  lone: LoneFailures,
-): Sink<BlocksEnvelope>['write'] => {
+type Write = (message: Held, refused: Refusals, onWrite: OnWrite, onUnstored: OnUnstored) => Promise<void>;
+
+/** What is not stored of one message, why, and the refused rows of what is. */
+type Tried = { readonly unstored: readonly Piece[]; readonly problem: string; readonly refused: Refusals };
+
+/**
+ * Writes message by message: a failing message waits while the others are stored. If it alone keeps failing, those of its tables and days
+ * are dead-lettered that the last try did not store; the rest of it is stored.
+ */
+export const createWriteApart = (write: Write, lone: LoneFailures): Sink<BlocksEnvelope>['write'] => {
+  const tryOne = async (message: Held, count: number, onWrite: OnWrite): Promise<Tried> => {
+    const refused: Refusals = { of: new Map(), count };
+    const unstored: Piece[] = [];
+    let problem = '';
+    await write(message, refused, onWrite, (pieces, error) => {
+      if (!isTransientAnswer(error)) throw error;
+      if (problem === '') problem = errorText(error);
+      unstored.push(...pieces);
+    });
+    return { unstored, problem, refused };
+  };
+
   return async (batch, onWrite) => {
     const refused = noRefusals();
     const waiting = new Set<Held>();
@@ -27,21 +44,22 @@ export const createWriteApart = (
         waiting.add(message);
         continue;
       }
-      try {
-        await write(message, refused, onWrite);
+      const tried = await tryOne(message, refused.count, onWrite);
+      if (tried.unstored.length === 0) {
         lone.stored();
         hasStored = true;
-      } catch (error) {
-        if (!isTransientAnswer(error)) throw error;
-        problem = errorText(error);
-        if (lone.failed(message.delivery.streamSequence)) {
-          const why = `the block fails in each try while others are stored: ${problem}`;
-          refused.of.set(
-            message,
-            piecesOf([message]).map((piece) => refusedBlock(piece, why)),
-          );
-        } else waiting.add(message);
+      } else {
+        problem = tried.problem;
+        if (!lone.failed(message.delivery.streamSequence)) {
+          waiting.add(message);
+          continue;
+        }
       }
+      addTo(refused, tried.refused);
+      if (tried.unstored.length === 0) continue;
+      const why = `the block fails in each try while others are stored: ${tried.problem}`;
+      const letters = tried.unstored.map((piece) => refusedBlock(piece, why));
+      refused.of.set(message, [...(refused.of.get(message) ?? []), ...letters]);
     }
     const hasSettled = hasStored || refused.of.size > 0;
     return {

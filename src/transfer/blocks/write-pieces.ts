@@ -17,16 +17,34 @@ export const noRefusals = (): Refusals => ({ of: new Map(), count: 0 });
 export type OnWrite = (outcome: WriteOutcome, seconds: number) => void;
 
 /**
- * Writes messages table by table and day by day with this insert, and adds the refused rows to `refused`. Throws a transient Fault like `Sink.write`.
+ * Takes the pieces of a table and day that are not known to be stored, and why. It throws the error to end the write; else the next table
+ * and day follow.
+ */
+export type OnUnstored = (pieces: readonly Piece[], error: unknown) => void;
+
+/**
+ * Writes messages table by table and day by day with this insert, and adds the refused rows of what it stores to `refused`. Throws a
+ * transient Fault like `Sink.write`, unless `onUnstored` takes it.
  */
 export type WritePieces = (
   messages: readonly Held[],
   insert: PieceInsert,
   refused: Refusals,
   onWrite: OnWrite,
+  onUnstored?: OnUnstored,
 ) => Promise<void>;
 
 const refusalsMax = 1_000;
+
+const rethrow: OnUnstored = (_, error) => {
+  throw error;
+};
+
+/** Adds refusals whose count began with that of `all`. */
+export const addTo = (all: Refusals, { of, count }: Refusals): void => {
+  for (const [message, letters] of of) all.of.set(message, [...(all.of.get(message) ?? []), ...letters]);
+  all.count = count;
+};
 
 /** Whether the same rows will always fail: by ClickHouse's error code, or because a block cannot be read. */
 const isFaultOfRows = (error: unknown): boolean =>
@@ -64,18 +82,21 @@ export const createWritePieces = (
     }
   };
 
-  return async (messages, insert, refused, onWrite) => {
+  return async (messages, insert, refused, onWrite, onUnstored = rethrow) => {
     for (const pieces of byTableAndDay(piecesOf(messages))) {
+      const here: Refusals = { of: new Map(), count: refused.count };
       const startedAt = performance.now();
       const seconds = (): number => (performance.now() - startedAt) / 1000;
       try {
-        await insertOrSplit(pieces, insert, refused);
+        await insertOrSplit(pieces, insert, here);
       } catch (error) {
         onWrite('failed', seconds());
         const code = unclassifiedCode(error);
         if (code !== undefined) onUnclassified(code);
-        throw error;
+        onUnstored(pieces, error);
+        continue;
       }
+      addTo(refused, here);
       onWrite('stored', seconds());
     }
   };

@@ -1,16 +1,20 @@
+import { ClickHouseError } from '@clickhouse/client';
 import { expect, it } from 'vitest';
 import { Fault } from '../../../../src/model/fault.ts';
 import type { BlockWriter } from '../../../../src/stores/clickhouse/block-writer.ts';
+import { toFault } from '../../../../src/stores/clickhouse/faults.ts';
 import { dataPointTables } from '../../../../src/stores/clickhouse/item-tables.ts';
 import { createBlocksSink } from '../../../../src/transfer/blocks/blocks-sink.ts';
 import { piecesOf, refusedBlock } from '../../../../src/transfer/blocks/pieces.ts';
 import type { HeldMessage } from '../../../../src/transfer/held-message.ts';
+import { takenDays } from '../../../../src/transfer/taken-days.ts';
 import {
   type BlocksEnvelope,
   blocksReaderOf,
   encodeBlocksEnvelope,
 } from '../../../../src/wire/blocks-envelope.ts';
 import { readBlock } from '../../../../src/wire/native/block-reader.ts';
+import type { OwnerDays } from '../../../../src/wire/part-days.ts';
 import {
   type DataPointRow,
   dataPointParts,
@@ -46,8 +50,11 @@ const messageOf = (
   { redelivered = false, deferred = [] as readonly object[] } = {},
 ) => heldOf(dataPointsMessage(rows, { base, appId, arrivedAt, deferred }), redelivered);
 
+const tooManyParts = (): Fault =>
+  toFault(new ClickHouseError({ message: 'too many parts', code: '252', type: 'TOO_MANY_PARTS' }));
+
 /** A sink whose writers tell each insert with its table and its metrics, and the merges that are owed. */
-const recordingSink = ({ refused = '', repeatsIn = '' } = {}) => {
+const recordingSink = ({ refused = '', repeatsIn = '', failing = '', failure = tooManyParts } = {}) => {
   const inserts: string[] = [];
   const owed: string[] = [];
   const ids = new Set<string>();
@@ -57,6 +64,7 @@ const recordingSink = ({ refused = '', repeatsIn = '' } = {}) => {
       inserts.push(`${kind} ${table.name}: ${metrics.join()}`);
       ids.add(queryId);
       if (metrics.includes(refused)) throw new Fault('permanent', 'clickhouse_rows_refused', 'no');
+      if (metrics.includes(failing)) throw failure();
     };
     const writer: BlockWriter = {
       insertPlain: async ({ queryId, blocks }) => insert('plain', queryId, blocks),
@@ -136,6 +144,50 @@ it('dead-letters a data point that its table refuses alone, with its table, and 
     ],
   ]);
   expect(inserts).toContain('plain otel_metrics_summary: e');
+});
+
+// What is dead-lettered counts as such: a purge would count rows as dropped that queries show.
+it('dead-letters of a message that alone keeps failing what its last try did not store', async () => {
+  const { sink, inserts } = recordingSink({ failing: 'b', refused: 'c' });
+  const bad = messageOf(several);
+  const tryOnce = async () => {
+    for (let tries = 0; tries < 10; tries++) {
+      try {
+        return await sink.write([bad], () => {});
+      } catch (error) {
+        expect(error).toMatchObject({ kind: 'transient' });
+      }
+    }
+    throw new Error('tried for ever');
+  };
+  for (let round = 0; round < 4; round++) {
+    await sink.write([messageOf([point('otel_metrics_gauge', 'other')])], () => {});
+    expect([...(await tryOnce()).retryLater]).toEqual([bad]);
+  }
+  await sink.write([messageOf([point('otel_metrics_gauge', 'other')])], () => {});
+  inserts.length = 0;
+  const letters = (await tryOnce()).deadLettered.get(bad) ?? [];
+  expect(letters.map(({ reason, items, part }) => [reason, items, part])).toEqual([
+    ['data_point_refused', 1, expect.objectContaining({ itemTable: 'otel_metrics_gauge' })],
+    ['block_refused', 1, expect.objectContaining({ itemTable: 'otel_metrics_sum', day })],
+  ]);
+  expect(inserts.filter((insert) => /: [ade]$/.test(insert))).toHaveLength(3);
+  const { days = new Map<number, OwnerDays>() } = sink.validate(bad.envelope, new Set());
+  expect(takenDays(days, letters).get(appId)).toMatchObject({ days: [day - 1, day], rows: [1, 2] });
+});
+
+it('dead-letters nothing and takes nothing for stored while an insert has no answer', async () => {
+  let failure = tooManyParts;
+  const { sink } = recordingSink({ failing: 'b', failure: () => failure() });
+  const bad = messageOf(several);
+  const together = 6;
+  for (let tries = 0; tries < together; tries++)
+    await expect(sink.write([bad], () => {})).rejects.toMatchObject({ kind: 'transient' });
+  failure = () => new Fault('transient', 'clickhouse_unavailable', 'no answer');
+  for (let tries = 0; tries < 6; tries++) {
+    await sink.write([messageOf([point('otel_metrics_gauge', 'other')])], () => {});
+    await expect(sink.write([bad], () => {})).rejects.toThrow('no answer');
+  }
 });
 
 // Their ordinals are those of the whole message: one of two dead letters with the same id would be lost.
