@@ -204,7 +204,7 @@ export const createBlockWriter = (
       for (const partition of await partitionsOf(clickhouse, table.name, day)) {
         await clickhouse.run(`OPTIMIZE TABLE ${database}.${table.name} PARTITION '${partition}' FINAL`, {
           timeoutMs: optimizeMsMax,
-          // A merge that took longer than the limit goes on in the server: the next call must not begin it anew.
+          // A merge that took longer than the limit goes on in the server: the next call must not begin it again.
           settings: { optimize_throw_if_noop: 1, optimize_skip_merged_partitions: 1 },
         });
       }
