@@ -149,7 +149,10 @@ export const answerProtocolErrors = (
       cutAfter(socket, lingerMs);
       return;
     }
-    endWith(socket, statuses[fault], open, answers, fault);
+    // A client that ends its side in a body has given the request up: its reader learns that by the close.
+    const { protocolAnswer } = answers;
+    const isGivenUp = error.code === 'HPE_INVALID_EOF_STATE';
+    endWith(socket, statuses[fault], open, isGivenUp ? { protocolAnswer } : answers, fault);
   });
   const refuseExpectation: RequestListener = (request, response) => {
     const { body, headers } = answers.protocolAnswer(417, { fault: 'expectation', request });
