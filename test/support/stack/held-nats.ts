@@ -21,7 +21,7 @@ export type HeldNats = {
   confirm(message: HeldMessage, answer?: { readonly seq: number; readonly duplicate?: boolean }): void;
   /** Answers as a server does for a subject without a subscriber. */
   denyResponders(message: HeldMessage): void;
-  /** Sends an empty message to a pull: its sequence in the stream, and for the how manieth time it is delivered. */
+  /** Sends an empty message to a pull, with its sequence in the stream and the number of its deliveries so far. */
   deliver(pull: HeldPull, sequence: number, deliveries: number): void;
   /** Ends every connection; clients come back. */
   disconnect(): void;

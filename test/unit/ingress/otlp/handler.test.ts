@@ -1,12 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { ApplicationSource } from '../../../../src/directory/applications.ts';
-import {
-  applicationOf,
-  jsonRequest,
-  openLine,
-  statusOf,
-  tokenAttribute,
-} from '../../../support/otlp/line.ts';
+import { jsonRequest, openLine, statusOf } from '../../../support/otlp/line.ts';
+import { applicationOf, tokenAttribute } from '../../../support/otlp/stub-lines.ts';
 
 const valid = 'a'.repeat(32);
 const known = new Map([[valid, applicationOf(7)]]);
