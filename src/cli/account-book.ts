@@ -3,11 +3,12 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { z } from 'zod';
 import { lookAtQueue } from '../bus/orphaned-messages.ts';
 import { loadPipelines } from '../config/pipelines.ts';
-import { engineUrls, loadSettings, type Settings } from '../config/settings.ts';
+import { engineUrls, type Settings } from '../config/settings.ts';
 import { errorText, Fault } from '../model/fault.ts';
 import { type Clickhouse, createClickhouse, database } from '../stores/clickhouse/client.ts';
 import type { JsonOption } from './options.ts';
 import { printFields, printJson } from './output.ts';
+import { loadCommandSettings } from './running-stack.ts';
 import { readWholeFolder } from './streams-backup/whole-folder.ts';
 import { withBus } from './streams-backup/with-bus.ts';
 
@@ -82,7 +83,7 @@ export type ExportBookOptions = JsonOption & { backup: string; output: string };
 
 /** `tidemark account export-book`: on the installation that a backup was made of. */
 export const exportBook = async ({ backup, output, json }: ExportBookOptions): Promise<void> => {
-  const settings = loadSettings();
+  const settings = loadCommandSettings();
   const { started_at: since } = await readWholeFolder(backup);
   await untilRecorded(settings);
   const lines = await withClickhouse(settings, async (clickhouse) => [
@@ -124,7 +125,7 @@ const readBook = async (file: string): Promise<z.output<typeof lineSchema>[]> =>
 
 /** `tidemark account import-book`: on the installation that the backup was restored into. A repeat changes nothing. */
 export const importBook = async (file: string, { json }: JsonOption): Promise<void> => {
-  const settings = loadSettings();
+  const settings = loadCommandSettings();
   const lines = await readBook(file);
   await withClickhouse(settings, async (clickhouse) => {
     for (const table of ['ingest_published', 'ingest_doubtful'] as const) {

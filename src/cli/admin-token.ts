@@ -1,9 +1,9 @@
 import type { Command } from 'commander';
-import { loadSettings } from '../config/settings.ts';
 import { addAdminTokenCommands } from './admin-tokens.ts';
 import { addYesOption, confirm, type YesOption } from './confirm.ts';
 import type { JsonOption } from './options.ts';
 import { printFields, printJson } from './output.ts';
+import { loadCommandSettings } from './running-stack.ts';
 
 type ResetOptions = JsonOption & YesOption & { revokeOthers?: boolean };
 
@@ -11,7 +11,7 @@ const runReset = async ({ json, revokeOthers = false, yes }: ResetOptions): Prom
   if (revokeOthers) await confirm('every other admin token is revoked', yes === true ? { yes } : {});
   // Loaded here: no other command but the roles needs the client.
   const { resetAdminTokenOf } = await import('../metadata/reset-admin-token.ts');
-  const { record, revoked, file } = await resetAdminTokenOf(loadSettings(), revokeOthers);
+  const { record, revoked, file } = await resetAdminTokenOf(loadCommandSettings(), revokeOthers);
   if (json) return printJson({ admin_token: record, revoked, file });
   printFields([
     ['token id', String(record.token_id)],

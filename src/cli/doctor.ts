@@ -1,10 +1,11 @@
 import type { Command } from 'commander';
 import { z } from 'zod';
-import { engineUrls, loadSettings, questdbInstances, type Settings } from '../config/settings.ts';
+import { engineUrls, questdbInstances, type Settings } from '../config/settings.ts';
 import type { Finding } from '../doctor/dependencies.ts';
 import { adminClient, createAdminClient } from './client.ts';
 import { durationArgument } from './options.ts';
 import { integerArgument, printJson, printTable } from './output.ts';
+import { loadCommandSettings } from './running-stack.ts';
 import { receiverUrls } from './sending.ts';
 
 type DoctorOptions = {
@@ -72,7 +73,7 @@ const examine = async (settings: Settings, options: DoctorOptions): Promise<Find
 };
 
 const doctor = async (options: DoctorOptions): Promise<void> => {
-  const findings = options.remote ? await examineRemotely() : await examine(loadSettings(), options);
+  const findings = options.remote ? await examineRemotely() : await examine(loadCommandSettings(), options);
   const isWell = findings.every(({ ok }) => ok);
   if (options.json) printJson({ well: isWell, findings });
   else {

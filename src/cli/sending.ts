@@ -1,10 +1,11 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { z } from 'zod';
-import type { Settings } from '../config/settings.ts';
+import { reachableAt, type Settings } from '../config/settings.ts';
 import { Fault } from '../model/fault.ts';
 import { nowSeconds } from '../model/time.ts';
 import type { AdminClient } from './client.ts';
 import { queryText } from './options.ts';
+import { runningReceivers } from './running-stack.ts';
 import type { Stage } from './stations.ts';
 
 const pollMs = 25;
@@ -42,20 +43,26 @@ export const send = async (url: string, headers: Record<string, string>, body: o
   }
 };
 
-/** The addresses of receivers that options of a command give; the local ones without them. */
+/**
+ * The addresses of receivers that options of a command give; without them those of the running `tidemark up` on the data folder, else
+ * the local ones of the settings.
+ */
 export const receiverUrls = (
-  { ingress }: Settings,
+  settings: Settings,
   { pushUrl, otlpUrl, grpcUrl }: Readonly<Partial<Record<'pushUrl' | 'otlpUrl' | 'grpcUrl', string>>>,
 ): { readonly pushUrl: string; readonly otlpUrl: string; readonly grpcUrl: string | undefined } => {
-  const { tlsCertFile, pushPort, otlpPort, grpcPort } = ingress;
-  const local = `${tlsCertFile === undefined ? 'http' : 'https'}://127.0.0.1`;
+  const { tlsCertFile, pushHost, otlpHost, pushPort, otlpPort, grpcPort } = settings.ingress;
+  const at = (host: string, port: number): string =>
+    `${tlsCertFile === undefined ? 'http' : 'https'}://${reachableAt(host)}:${port}`;
+  const running = runningReceivers(settings);
+  const settled = grpcPort === undefined ? undefined : at(otlpHost, grpcPort);
+  const localGrpc = running?.grpc_url === undefined ? settled : (running.grpc_url ?? undefined);
   const withoutSlash = (url: string): string => url.replace(/\/$/, '');
   return {
-    pushUrl: withoutSlash(pushUrl ?? `${local}:${pushPort}`),
-    otlpUrl: withoutSlash(otlpUrl ?? `${local}:${otlpPort}`),
+    pushUrl: withoutSlash(pushUrl ?? running?.push_url ?? at(pushHost, pushPort)),
+    otlpUrl: withoutSlash(otlpUrl ?? running?.otlp_url ?? at(otlpHost, otlpPort)),
     // Beside a receiver elsewhere the local one would be another.
-    grpcUrl:
-      grpcUrl ?? (otlpUrl !== undefined || grpcPort === undefined ? undefined : `${local}:${grpcPort}`),
+    grpcUrl: grpcUrl ?? (otlpUrl === undefined ? localGrpc : undefined),
   };
 };
 

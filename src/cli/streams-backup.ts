@@ -1,6 +1,6 @@
 import { basename } from 'node:path';
 import { type Command, InvalidArgumentError } from 'commander';
-import { loadSettings, type Settings } from '../config/settings.ts';
+import type { Settings } from '../config/settings.ts';
 import { buckets, systemKeys } from '../directory/keys.ts';
 import { counted } from '../model/counted.ts';
 import { errorText } from '../model/fault.ts';
@@ -8,6 +8,7 @@ import { defaultInstance } from '../model/instances.ts';
 import { nowSeconds } from '../model/time.ts';
 import type { JsonOption } from './options.ts';
 import { printFields, printJson, printLine, sayLines } from './output.ts';
+import { loadCommandSettings } from './running-stack.ts';
 import type { BackupEntry } from './streams-backup/folder.ts';
 import type { NamedFolder } from './streams-backup/named-folder.ts';
 import type { Restored } from './streams-backup/restore-all.ts';
@@ -122,7 +123,7 @@ const runBackup = async (options: BackupOptions, command: Command): Promise<void
   if (streamsOnly && databases.some((option) => option !== undefined))
     command.error('error: --streams-only copies no database');
   if (to !== undefined && keep !== undefined) command.error('error: --keep goes with --into <folder>');
-  const settings = loadSettings();
+  const settings = loadCommandSettings();
   process.umask(ownerOnly);
   if (into !== undefined && to === undefined) return backUpInto(settings, into, options);
   if (to !== undefined && into === undefined) return backUpTo(settings, to, options);
@@ -151,7 +152,7 @@ const printRestored = (
 
 const runRestore = async (folder: string, { json, streamsOnly }: RestoreOptions): Promise<void> => {
   const { restoreAll, restoreStreams } = await import('./streams-backup/restore-all.ts');
-  const settings = loadSettings();
+  const settings = loadCommandSettings();
   process.umask(ownerOnly);
   const { onStream, onDatabase } = progress(json === true);
   const entries: BackupEntry[] = [];

@@ -19,7 +19,7 @@ const programFolder = resolve(import.meta.dirname, '../..');
 export const ownPipelinesFolder = join(programFolder, 'pipelines');
 
 /** The host to connect to, for a host that a server listens on, in the form of an address. */
-const reachableAt = (host: string): string => {
+export const reachableAt = (host: string): string => {
   if (host === '0.0.0.0' || host === '::') return '127.0.0.1';
   return host.includes(':') ? `[${host}]` : host;
 };
@@ -91,7 +91,8 @@ export const natsTarget = (settings: Settings): NatsTarget => ({
  * data folder.
  */
 export const engineUrls = (settings: Settings): { nats: string; questdb: string; clickhouse: string } => {
-  const local = reachableAt(settings.host);
+  // They stay on loopback, where the roles may listen on another address.
+  const local = '127.0.0.1';
   const { nats, questdb, clickhouse } = settings;
   const own = readCredentials(settings.dataFolder);
   return {

@@ -9,6 +9,8 @@ import { addressesFile, type ClientName, clientNames, curlFile, upFolder, urlFil
 const addressesSchema = z.object({
   push_url: z.string(),
   otlp_url: z.string(),
+  /** Null where the OTLP receiver takes no gRPC; an earlier program left it out. */
+  grpc_url: z.string().nullish(),
   admin_url: z.string(),
   questdb_url: z.string(),
   questdb_pg_url: z.string().nullable(),
@@ -51,6 +53,7 @@ const addressesOf = (plan: StackPlan): Addresses => {
   return {
     push_url: at(ports.push),
     otlp_url: at(ports.otlp),
+    grpc_url: ports.grpc === undefined ? null : at(ports.grpc),
     admin_url: adminUrl,
     questdb_url: withoutAccount(urls.questdb),
     questdb_pg_url: enginePorts.includes(ports.questdbPg) ? pgUrl(engineHost, ports.questdbPg.port) : null,
@@ -94,25 +97,30 @@ export const writeInstallation = (
 export const removeInstallation = (dataFolder: string): void =>
   rmSync(upFolder(dataFolder), { recursive: true, force: true });
 
-/** Where everything is, or would be: of the last `tidemark up` on this folder, else by the settings. */
-const readAddresses = (settings: Settings): Addresses => {
+/** Where everything is by the last `tidemark up` on this folder; undefined before the first one. */
+export const readAddresses = (dataFolder: string): Addresses | undefined => {
   try {
-    return addressesSchema.parse(JSON.parse(readFileSync(addressesFile(settings.dataFolder), 'utf8')));
+    return addressesSchema.parse(JSON.parse(readFileSync(addressesFile(dataFolder), 'utf8')));
   } catch {
-    const { ingress, questdb } = settings;
-    const { nats, questdb: questdbUrl, clickhouse } = engineUrls(settings);
-    const { origin, hostname } = new URL(settings.admin.url);
-    const receiverOrigin = `${ingress.tlsCertFile === undefined ? 'http' : 'https'}://${hostname}`;
-    return {
-      push_url: `${receiverOrigin}:${ingress.pushPort}`,
-      otlp_url: `${receiverOrigin}:${ingress.otlpPort}`,
-      admin_url: origin,
-      questdb_url: withoutAccount(questdbUrl),
-      questdb_pg_url: questdb.url === undefined ? pgUrl('127.0.0.1', questdb.pgPort) : null,
-      clickhouse_url: withoutAccount(clickhouse),
-      nats_url: withoutAccount(nats),
-    };
+    return undefined;
   }
+};
+
+/** Where everything would be by the settings. */
+const plannedAddresses = (settings: Settings): Addresses => {
+  const { ingress, questdb } = settings;
+  const { nats, questdb: questdbUrl, clickhouse } = engineUrls(settings);
+  const { origin, hostname } = new URL(settings.admin.url);
+  const receiverOrigin = `${ingress.tlsCertFile === undefined ? 'http' : 'https'}://${hostname}`;
+  return {
+    push_url: `${receiverOrigin}:${ingress.pushPort}`,
+    otlp_url: `${receiverOrigin}:${ingress.otlpPort}`,
+    admin_url: origin,
+    questdb_url: withoutAccount(questdbUrl),
+    questdb_pg_url: questdb.url === undefined ? pgUrl('127.0.0.1', questdb.pgPort) : null,
+    clickhouse_url: withoutAccount(clickhouse),
+    nats_url: withoutAccount(nats),
+  };
 };
 
 const access = (
@@ -143,7 +151,7 @@ export const readInstallation = (settings: Settings): Installation | undefined =
   const own = readCredentials(settings.dataFolder);
   const { nats, questdb, clickhouse, admin } = settings;
   if (own === undefined && [nats, questdb, clickhouse].some(({ url }) => url === undefined)) return undefined;
-  const addresses = readAddresses(settings);
+  const addresses = readAddresses(settings.dataFolder) ?? plannedAddresses(settings);
   return {
     push_url: addresses.push_url,
     otlp_url: addresses.otlp_url,

@@ -8,10 +8,12 @@ import { promisify } from 'node:util';
 import { connect } from '@nats-io/transport-node';
 import { type Browser, chromium } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { z } from 'zod';
 import { basicAuthorization } from '../../src/embedded/credentials.ts';
 import { logsFolder } from '../../src/embedded/engine-logs.ts';
 import type { Installation } from '../../src/embedded/installation.ts';
 import { ensureChromium } from '../support/clients/chromium.ts';
+import { runCli } from '../support/clients/cli.ts';
 import { wireQuery } from '../support/stack/postgres-wire.ts';
 import { openTempFolder } from '../support/stack/temp-folder.ts';
 import {
@@ -72,6 +74,32 @@ const passwords = (): string[] =>
   ].map((password) => password ?? '');
 
 const portOf = (url: string | null): number => Number(new URL(url ?? '').port);
+
+// Its ports are free ones, which this terminal does not have in its variables: it sets what the banner says.
+describe('a terminal that knows the data folder and the admin API alone', () => {
+  const command = async (...args: string[]): Promise<string> => {
+    const env = {
+      PATH: process.env['PATH'],
+      TIDEMARK_DATA: join(folder.path, 'data'),
+      TIDEMARK_ADMIN_URL: own.admin.url,
+    };
+    const { code, stdout, stderr } = await runCli(args, env);
+    expect({ code, stdout, stderr }).toMatchObject({ code: 0, stderr: '' });
+    return stdout;
+  };
+
+  it('pushes a point, sends a span and checks every stage of its own stack', async () => {
+    const [, dataId = ''] = /data_id (\d+), access_token/.exec(below(up, 'Credentials of the demo')) ?? [];
+    const applications = z
+      .object({ items: z.array(z.object({ app_id: z.number() })) })
+      .parse(JSON.parse(await command('app', 'list', '--json')));
+    expect(await command('push', dataId, 'from_terminal=1')).toContain('receiver');
+    expect(await command('trace', '--send', String(applications.items[0]?.app_id))).toContain('receiver');
+    const doctor = await command('doctor');
+    expect(doctor).not.toContain('NOT OK');
+    expect(doctor).toContain('gRPC');
+  }, 120_000);
+});
 
 describe('the output of tidemark env', () => {
   it('opens the two databases and NATS, to the reader for reading', async () => {

@@ -326,9 +326,10 @@ describe('the engines', () => {
       { TIDEMARK_BIND_HOST: '0.0.0.0', TIDEMARK_NATS_CLIENT_PORT: '1' },
       ['nats://127.0.0.1:1', 'http://127.0.0.1:9000', 'http://127.0.0.1:8123', 'http://127.0.0.1:10300'],
     ],
+    // The engines of `tidemark up` stay on loopback, where the roles listen elsewhere.
     [
       { TIDEMARK_BIND_HOST: '::1', TIDEMARK_NATS_CLIENT_PORT: '1' },
-      ['nats://[::1]:1', 'http://[::1]:9000', 'http://[::1]:8123', 'http://[::1]:10300'],
+      ['nats://127.0.0.1:1', 'http://127.0.0.1:9000', 'http://127.0.0.1:8123', 'http://[::1]:10300'],
     ],
     [
       {
