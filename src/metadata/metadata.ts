@@ -3,6 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { MetricsPipeline } from '../config/pipelines.ts';
 import { readerUrls } from '../config/reader-urls.ts';
 import { engineUrls, questdbInstances, type Settings } from '../config/settings.ts';
+import { systemOwners } from '../directory/system-owners.ts';
 import { errorText } from '../model/fault.ts';
 import { createChecks } from '../runtime/checks.ts';
 import { listenFault } from '../runtime/listen-fault.ts';
@@ -205,7 +206,11 @@ const startMetadata = async (
   work.add('bound of dimensions', () => bound.stop());
   const { account, watch, disk } = openWatches(given, state, metrics, ready, work);
   const accountState = () => account.state;
-  const pulse = openPulse({ ...given, ...state, readiness, instances: questdb, watch, accountState }, work);
+  const ofSystem = () => systemOwners(records);
+  const pulse = openPulse(
+    { ...given, ...state, readiness, instances: questdb, watch, accountState, systemOwners: ofSystem },
+    work,
+  );
 
   // A watch that is closed while it starts keeps the process alive: the API answers once all have begun.
   await Promise.race([Promise.all([records.ready, views.ready, refresh.ready]), whenStopped(stop)]);

@@ -44,7 +44,11 @@ const lineSchema = z.object({
   stores: z.array(z.looseObject({ store: z.string(), ready: z.boolean().nullable() })),
   processes: z.array(z.looseObject({ role: z.string(), state: z.string(), pid: z.number() })),
   account: z
-    .looseObject({ metrics: z.record(z.string(), z.number()), adds_up: z.boolean().nullable() })
+    .looseObject({
+      until: z.number(),
+      metrics: z.record(z.string(), z.number()),
+      adds_up: z.boolean().nullable(),
+    })
     .nullable(),
 });
 type Line = z.output<typeof lineSchema>;
@@ -60,8 +64,8 @@ const lineAt = async (url: string): Promise<Line> =>
 
 const point = { metrics: { cpu: 1 }, target: 'a' };
 
-const push = async (data: readonly unknown[]): Promise<number> => {
-  const { mon_data_id: dataId, token } = report.data_source;
+const push = async (data: readonly unknown[], source = report.data_source): Promise<number> => {
+  const { mon_data_id: dataId, token } = source;
   const response = await fetch(`http://127.0.0.1:${stack.ingress[0]?.ports['push']}/v2/push/`, {
     method: 'POST',
     body: JSON.stringify({ data_id: dataId, access_token: token, data }),
@@ -168,6 +172,30 @@ describe('the line', () => {
     expect(received).toBe(Object.values(terms).reduce((sum, items) => sum + items, 0));
   });
 
+  // The line and the ledger of all owners stand side by side on one page.
+  it('leaves out the trials of doctor, as the ledger of all owners does', async () => {
+    const trials = await stack.createReport('tidemark_doctor');
+    expect(await push([point, point, point], trials.data_source)).toBe(200);
+    const ledger = z.object({ items: z.array(z.object({ data_id: z.number(), received: z.number() })) });
+    const trialId = trials.data_source.mon_data_id;
+    const receivedIn = async (query: string): Promise<number> =>
+      ledger
+        .parse((await stack.api('GET', `/api/v1/outcomes?${query}`)).body)
+        .items.reduce((sum, { data_id: id, received }) => sum + (id === 0 ? 0 : received), 0);
+    await waitFor(
+      'the trials in the ledger',
+      60_000,
+      async () => (await receivedIn(`data_id=${trialId}`)) === 3,
+    );
+    const begin = Date.now() / 1000;
+    const { account } = await waitFor('an account that was read since', 90_000, async () => {
+      const now = await lineAt(firstUrl());
+      return (now.account?.until ?? 0) > begin && now;
+    });
+    expect(account?.metrics['received']).toBe(await receivedIn(''));
+    expect(await receivedIn('system=true')).toBe((account?.metrics['received'] ?? 0) + 3);
+  });
+
   it('has the rates of each second of a process', async () => {
     const { items } = z
       .object({
@@ -236,6 +264,9 @@ describe('the live view', () => {
           .find((act) => act.has_ended),
       );
       expect(ended).toMatchObject({ act: 'purge', dry_run: true, matched: 3, done: 3, failed: 0 });
+      // It would read like a purge.
+      const audited = await stack.api('GET', '/api/v1/audit?action=dead_letter.purge');
+      expect(audited.body).toMatchObject({ items: [] });
     } finally {
       await live.close();
       await stack.api('POST', '/api/v1/dead-letters/purge', { all: true });

@@ -4,6 +4,7 @@ import {
   readOwnerAccounts,
   verdictOf,
 } from '../../account/accounts.ts';
+import type { SystemOwners } from '../../directory/system-owners.ts';
 import { errorText } from '../../model/fault.ts';
 import { byPipeline, type Pipeline } from '../../model/signals.ts';
 import type { Clickhouse } from '../../stores/clickhouse/client.ts';
@@ -22,7 +23,10 @@ export type Terms = {
   readonly in_flight: number;
 };
 
-/** The last hour's account from both books, over all owners. Times are Unix seconds. */
+/**
+ * The last hour's account from both books, over all owners; the terms without those that Tidemark made for itself, as every sum of all
+ * owners. Times are Unix seconds.
+ */
 export type HourAccount = {
   readonly since: number;
   readonly until: number;
@@ -46,6 +50,7 @@ export type HourAccountOptions = {
   readonly clickhouse: Clickhouse;
   /** The state of the looks at the account. */
   readonly state: () => AccountState;
+  readonly systemOwners: () => SystemOwners;
   readonly now: () => number;
   readonly elapsed: () => number;
 };
@@ -92,6 +97,7 @@ export const termsOf = (accounts: readonly OwnerAccount[]): Terms =>
 export const createHourAccount = ({
   clickhouse,
   state,
+  systemOwners,
   now,
   elapsed,
 }: HourAccountOptions): HourAccountReader => {
@@ -110,12 +116,16 @@ export const createHourAccount = ({
       const isKnown = state().notKnownSince === undefined;
       const window = { sinceMs: since * 1_000, untilMs: (until + 1) * 1_000 };
       const accounts = await readOwnerAccounts(clickhouse, window, undefined, isKnown);
+      const own = systemOwners();
+      const counted = accounts.filter(
+        ({ dataId, appId }) => !own.dataIds.has(dataId) && !own.appIds.has(appId),
+      );
       const open = accounts.flatMap(({ differences }) => differences.filter(({ isOpen }) => isOpen));
       const wrongOwners = accounts.filter(({ addsUp }) => addsUp === false).length;
       account = {
         since,
         until,
-        terms: byPipeline((name) => termsOf(accounts.filter(({ pipeline }) => pipeline === name))),
+        terms: byPipeline((name) => termsOf(counted.filter(({ pipeline }) => pipeline === name))),
         addsUp: verdictOf(wrongOwners > 0, isKnown),
         wrongOwners,
         differences: open.slice(0, differencesMax),

@@ -2,6 +2,7 @@ import type { Bus } from '../../bus/connection.ts';
 import { listen } from '../../bus/listen.ts';
 import { startPulse } from '../../bus/pulse-publisher.ts';
 import type { Pipelines } from '../../config/pipelines.ts';
+import type { SystemOwners } from '../../directory/system-owners.ts';
 import { errorText } from '../../model/fault.ts';
 import type { Readiness } from '../../runtime/checks.ts';
 import type { Parts } from '../../runtime/run-role.ts';
@@ -36,6 +37,7 @@ export type PulseReadsOptions = {
   readonly instances: readonly { readonly name: string; why(): string | undefined }[];
   readonly watch: Pick<Watch, 'missing' | 'trends' | 'clickhouseProblem'>;
   readonly accountState: () => AccountState;
+  readonly systemOwners: () => SystemOwners;
   readonly metrics: Pick<MetadataMetrics, 'requests' | 'pulsesIgnored'>;
   readonly readiness: Readiness;
   readonly log: Log;

@@ -12,6 +12,7 @@ const readerAt = (clock: { ms: number }, answer: () => Promise<[]>) => {
   const reader = createHourAccount({
     clickhouse,
     state,
+    systemOwners: () => ({ dataIds: new Set(), appIds: new Set() }),
     now: () => startMs + clock.ms,
     elapsed: () => clock.ms,
   });
