@@ -20,6 +20,7 @@ const entrySchema = z.object({
   outcome: z.string(),
   code: z.string().optional(),
   changes: z.array(changeSchema),
+  changes_cut: z.int().optional(),
 });
 const answerSchema = pageOf(entrySchema);
 
@@ -37,13 +38,24 @@ const changeText = ({ kind, before, after }: Entry['changes'][number]): string =
   return changed.length === 0 ? '' : `${kind}: ${changed.join(', ')}`;
 };
 
+/** How many of each kind are gone; of an act on dead letters also that none was. */
+const removedTexts = ({ changes, changes_cut: cut = 0, target, outcome }: Entry): string[] => {
+  const removed = Map.groupBy(
+    changes.filter(({ before, after }) => before !== null && after === null),
+    ({ kind }) => kind,
+  );
+  if (removed.size === 0 && target.kind === 'dead_letter' && outcome === 'done') return ['none'];
+  const further = cut === 0 ? [] : [`${cut} more changes`];
+  return [...[...removed].map(([kind, gone]) => `${kind}: ${gone.length} removed`), ...further];
+};
+
 const textLengthMax = 100;
 const cut = (text: string): string =>
   text.length <= textLengthMax ? text : `${text.slice(0, textLengthMax - 1)}…`;
 
 const row = (entry: Entry): string[] => {
   const { actor, operator, target, outcome, code } = entry;
-  const changes = entry.changes.map(changeText).filter((text) => text !== '');
+  const changes = [...entry.changes.map(changeText), ...removedTexts(entry)].filter((text) => text !== '');
   return [
     timeText(entry.at),
     authorOf(operator ?? undefined, actor.name),

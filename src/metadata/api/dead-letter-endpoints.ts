@@ -9,7 +9,7 @@ import { pageQuery } from '../records/listing.ts';
 import { actionRequestSchema, operator } from '../records/requests.ts';
 import { pageOf } from './contract.ts';
 import type { ApiDeps } from './deps.ts';
-import { type Endpoint, endpoint, type Input } from './endpoint.ts';
+import { type AuditTarget, type Endpoint, endpoint, type Input } from './endpoint.ts';
 import type { Note } from './noting.ts';
 import { idParams } from './params.ts';
 import { reasonFilter } from './reason-filter.ts';
@@ -326,6 +326,12 @@ const act = async (
   return { body: view(letter) };
 };
 
+/** A dry run changes nothing, and would read like a purge in the audit log. */
+const auditOf = (
+  action: 'dead_letter.redrive' | 'dead_letter.purge',
+  { dry_run: isDry }: BulkRequest,
+): AuditTarget | undefined => (isDry === true ? undefined : { action, kind: 'dead_letter', id: undefined });
+
 /** The dead letters (architecture 6.4): read, redrive, purge. */
 // biome-ignore lint/complexity/noExcessiveLinesPerFunction: a table of endpoints.
 export const deadLetterEndpoints = (deps: ApiDeps): Endpoint[] => {
@@ -340,7 +346,7 @@ export const deadLetterEndpoints = (deps: ApiDeps): Endpoint[] => {
       role: 'editor',
       body: bulkRequest,
       answer: bulkAnswer,
-      audit: () => ({ action: 'dead_letter.redrive', kind: 'dead_letter', id: undefined }),
+      audit: (_params, body) => auditOf('dead_letter.redrive', body),
       run: ({ body, note }) =>
         doShown(deps, body, { name: 'redrive', act: admin.redrive, check: admin.checkRedrive }, note),
     }),
@@ -353,7 +359,7 @@ export const deadLetterEndpoints = (deps: ApiDeps): Endpoint[] => {
       needsProof: true,
       body: bulkRequest,
       answer: bulkAnswer,
-      audit: () => ({ action: 'dead_letter.purge', kind: 'dead_letter', id: undefined }),
+      audit: (_params, body) => auditOf('dead_letter.purge', body),
       run: ({ body, note }) => doShown(deps, body, { name: 'purge', act: admin.purge }, note),
     }),
     endpoint({

@@ -73,8 +73,8 @@ type Definition<P extends z.ZodType, Q extends z.ZodType, B extends z.ZodType> =
   readonly body?: B;
   /** The record's current revision: If-Match is compared with it before the body is read. Throws `not_found`. */
   readonly revisionOf?: (params: z.output<P>, records: Records) => Promise<number>;
-  /** Present on every endpoint that writes. */
-  readonly audit?: (params: z.output<P>) => AuditTarget;
+  /** Present on every endpoint that writes; undefined for a call that changes nothing, as a dry run, which is not audited. */
+  readonly audit?: (params: z.output<P>, body: z.output<B>) => AuditTarget | undefined;
   readonly run: (input: Input<z.output<P>, z.output<Q>, z.output<B>>) => Promise<Answer>;
 };
 
@@ -163,7 +163,7 @@ export function endpoint(definition: AnyDefinition): Endpoint {
       // Only from a body with known fields: a merge patch may have any field.
       const author = authorOf(definition.method === 'PATCH' ? undefined : operatorOf(body), identity.name);
       return {
-        target: audit?.(params),
+        target: audit?.(params, body),
         body: rawBody,
         run: (note) => {
           const records = notingRecords(raw.records, note);
