@@ -105,11 +105,11 @@ module.exports = {
     {
       name: 'embedded-is-for-development',
       comment:
-        'Only `tidemark setup`, `up`, `env` and `restore` run or fill the engines of this machine: no role leans on them.',
+        'Only `tidemark setup`, `up`, `env` and `restore` run or fill the engines of this machine, and commands find them by `running-stack.ts`: no role leans on them.',
       severity: 'error',
       from: {
         path: '^src/',
-        pathNot: '^src/(embedded/|cli/(setup|up|env|streams-backup/restore-all)\\.ts$)',
+        pathNot: '^src/(embedded/|cli/(setup|up|env|running-stack|streams-backup/restore-all)\\.ts$)',
       },
       to: { path: '^src/embedded/' },
     },
