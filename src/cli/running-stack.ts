@@ -17,8 +17,8 @@ const urlIn = (dataFolder: string, client: ClientName): string | undefined => {
 };
 
 /**
- * The settings of a command: an engine that they do not name is that of the running `tidemark up` on the data folder, whatever ports the
- * terminal of that one had set. Another stack of this machine would be sent the passwords of this one otherwise.
+ * The settings of a command: an engine that they do not name is that of the running `tidemark up` on the data folder, also where the
+ * ports are other ones than those of this terminal. Another stack of this machine would be sent the passwords of this one otherwise.
  */
 export const loadCommandSettings = (): Settings => {
   const settings = loadSettings();
