@@ -1,0 +1,79 @@
+import { afterAll, beforeAll, beforeEach, expect, it, onTestFinished } from 'vitest';
+import { connectBus } from '../../src/bus/connection.ts';
+import { recordKeys } from '../../src/directory/keys.ts';
+import type { Backup } from '../../src/metadata/backup/document.ts';
+import { exportRecords } from '../../src/metadata/backup/export.ts';
+import type { RefreshRun } from '../../src/metadata/refresh/runs.ts';
+import { metadataCalls, openMetadata } from '../support/metadata/calls.ts';
+import { type OpenMetadata, startOpenMetadata } from '../support/metadata/open-metadata.ts';
+import { openRefresh, putReport } from '../support/metadata/refresh-fleet.ts';
+import { openTestRefresh } from '../support/metadata/refresh-test.ts';
+import { afterEachWrite } from '../support/stack/dying.ts';
+import { emptyBuckets } from '../support/stack/empty-buckets.ts';
+import { until } from '../support/until.ts';
+
+let metadata: OpenMetadata;
+
+beforeAll(async () => {
+  metadata = await startOpenMetadata();
+});
+afterAll(() => metadata?.stop());
+
+/** Every test has a deployment of its own. */
+beforeEach(() => emptyBuckets(metadata.engines.nats.url));
+
+/** Of its subscriptions in the document: before any test. */
+const created = 1_700_000_000;
+
+/** The document of a deployment with a report and one that was made step by step, whose nodes have their files; its records are removed. */
+const exported = async (): Promise<Backup> => {
+  const { url } = metadata.engines.nats;
+  const { bus, records, refresh } = await openRefresh(url);
+  await putReport(records, 1);
+  await putReport(records, 2);
+  await records.bucket.delete(recordKeys.report(2));
+  await until('the copy has both', () => records.groups.list().length === 2 && !records.reports.known(2));
+  expect(await refresh.runNow()).toMatchObject({ created: 2, failed: [] });
+  const backup = await exportRecords(records);
+  await refresh.stop();
+  records.stop();
+  await bus.close();
+  await emptyBuckets(url);
+  const subscriptions = Object.entries(backup.subscriptions).map(([id, held]) => [id, { ...held, created }]);
+  return { ...backup, subscriptions: Object.fromEntries(subscriptions) };
+};
+
+/** A metadata process that imports, and what is done after each of its writes to KV. */
+const openImporter = async (then: (key: string) => Promise<void>) => {
+  const bus = await connectBus(metadata.engines.nats.url, 'importer');
+  const deps = await openMetadata(bus, metadata.sql);
+  onTestFinished(async () => {
+    deps.records.stop();
+    await bus.close();
+  });
+  afterEachWrite(bus, then);
+  return (backup: Backup) => metadataCalls.importRecords(deps, backup);
+};
+
+it('a run of the refresh job between any two writes of an import leaves the subscriptions as they were exported', async () => {
+  const backup = await exported();
+  const ids = Object.keys(backup.subscriptions);
+  expect(ids).toHaveLength(2);
+  const opened = await openTestRefresh(metadata.engines.nats.url);
+  const { refresh } = opened;
+  const runs: RefreshRun[] = [];
+  const importBackup = await openImporter(async (key) => {
+    const held = ids.filter((id) => key === recordKeys.subscription(Number(id)));
+    const isKnown = (id: string): boolean =>
+      refresh.subscriptions.list().some(({ mon_data_id }) => `${mon_data_id}` === id);
+    await until('the job knows the subscription', () => held.every(isKnown));
+    runs.push(await refresh.runNow());
+  });
+  await importBackup(backup);
+  expect(runs.filter((run) => run.deleted + run.created + run.updated > 0)).toEqual([]);
+  const failed = new Set(runs.flatMap((run) => run.failed.map(({ error }) => error.split(':')[0])));
+  expect([...failed]).toEqual(['records_incomplete']);
+  await until('the job knows the records', () => opened.records.dataSources.list().length === 2);
+  expect(await refresh.runNow()).toMatchObject({ unchanged: 2, failed: [] });
+  expect(await exportRecords(opened.records)).toMatchObject({ subscriptions: backup.subscriptions });
+});
