@@ -1,9 +1,11 @@
 import { afterAll, beforeAll, beforeEach, expect, it, onTestFinished } from 'vitest';
 import { connectBus } from '../../src/bus/connection.ts';
-import { recordKeys } from '../../src/directory/keys.ts';
+import { columnsKey, recordKeys } from '../../src/directory/keys.ts';
 import type { Backup } from '../../src/metadata/backup/document.ts';
 import { exportRecords } from '../../src/metadata/backup/export.ts';
 import type { RefreshRun } from '../../src/metadata/refresh/runs.ts';
+import { keepMetricViews } from '../../src/metadata/tables/views.ts';
+import { createLog } from '../../src/telemetry/log.ts';
 import { metadataCalls, openMetadata } from '../support/metadata/calls.ts';
 import { type OpenMetadata, startOpenMetadata } from '../support/metadata/open-metadata.ts';
 import { openRefresh, putReport } from '../support/metadata/refresh-fleet.ts';
@@ -25,14 +27,18 @@ beforeEach(() => emptyBuckets(metadata.engines.nats.url));
 /** Of its subscriptions in the document: before any test. */
 const created = 1_700_000_000;
 
-/** The document of a deployment with a report and one that was made step by step, whose nodes have their files; its records are removed. */
-const exported = async (): Promise<Backup> => {
+/**
+ * The document of a deployment with the report `index` and one that was made step by step, the next. Nodes have the files of
+ * both. The records are removed.
+ */
+const exported = async (index: number): Promise<Backup> => {
   const { url } = metadata.engines.nats;
   const { bus, records, refresh } = await openRefresh(url);
-  await putReport(records, 1);
-  await putReport(records, 2);
-  await records.bucket.delete(recordKeys.report(2));
-  await until('the copy has both', () => records.groups.list().length === 2 && !records.reports.known(2));
+  const bare = index + 1;
+  await putReport(records, index);
+  await putReport(records, bare);
+  await records.bucket.delete(recordKeys.report(bare));
+  await until('the copy has both', () => records.groups.list().length === 2 && !records.reports.known(bare));
   expect(await refresh.runNow()).toMatchObject({ created: 2, failed: [] });
   const backup = await exportRecords(records);
   await refresh.stop();
@@ -56,7 +62,7 @@ const openImporter = async (then: (key: string) => Promise<void>) => {
 };
 
 it('a run of the refresh job between any two writes of an import leaves the subscriptions as they were exported', async () => {
-  const backup = await exported();
+  const backup = await exported(1);
   const ids = Object.keys(backup.subscriptions);
   expect(ids).toHaveLength(2);
   const opened = await openTestRefresh(metadata.engines.nats.url);
@@ -76,4 +82,47 @@ it('a run of the refresh job between any two writes of an import leaves the subs
   await until('the job knows the records', () => opened.records.dataSources.list().length === 2);
   expect(await refresh.runNow()).toMatchObject({ unchanged: 2, failed: [] });
   expect(await exportRecords(opened.records)).toMatchObject({ subscriptions: backup.subscriptions });
+});
+
+const nameOf = (name: string) => ({ name, column: name, first_seen: created, last_seen: created });
+
+/** The document with its report split by metrics, of which the registry has one. */
+const split = (backup: Backup, dataId: number): Backup => {
+  const { [dataId]: group } = backup.time_series_groups;
+  if (group === undefined) throw new Error(`no group ${dataId}`);
+  const groups = { ...backup.time_series_groups, [dataId]: { ...group, is_split_measurement: true } };
+  const registry = { mon_data_id: dataId, metrics: [nameOf('cpu')], dimensions: [] };
+  return { ...backup, time_series_groups: groups, columns: { [dataId]: registry } };
+};
+
+it('a split report has its views after an import, however early its registry is handled', async () => {
+  const dataId = 1_500_003;
+  const backup = split(await exported(3), dataId);
+  const { records, tables } = await openMetadata(metadata.bus, metadata.sql);
+  onTestFinished(() => records.stop());
+  let looks = 0;
+  const keeper = keepMetricViews({
+    columns: records.columns,
+    records: {
+      groups: {
+        ...records.groups,
+        get: (id) =>
+          records.groups.get(id).finally(() => {
+            looks++;
+          }),
+      },
+    },
+    tables,
+    log: createLog('test', 'silent'),
+  });
+  onTestFinished(() => keeper.stop());
+  const importBackup = await openImporter(async (key) => {
+    if (key === columnsKey(dataId)) await until('the keeper has looked for the group', () => looks > 0);
+  });
+  await importBackup(backup);
+  const views = async () =>
+    (await metadata.sql.exec(`SELECT view_name FROM views() WHERE view_name LIKE '%${dataId}%'`)).dataset;
+  await until('the view', async () => (await views()).length > 0, 20_000);
+  expect(await views()).toEqual([[`2_mon_time_series_${dataId}.cpu`]]);
+  expect(looks).toBe(1);
 });

@@ -50,8 +50,9 @@ const wantedIn = (
 
 /**
  * In the order that is safe for a receiver: the records that let a source in come last, and those that restrict it first. The
- * report comes first, so that no other record gets its name meanwhile. A subscription comes after a record of its data id and
- * before its data source: so the refresh job knows that records are still to come, and creates no second one.
+ * report comes first, so that no other record gets its name meanwhile, and the group before the registry, whose views need it.
+ * A subscription comes after a record of its data id and before its data source: so the refresh job knows that records are
+ * still to come, and creates no second one.
  */
 const allWanted = (records: Records, backup: Backup): Wanted[] => [
   ...wantedOf(records.purges, backup.purges),
@@ -60,9 +61,9 @@ const allWanted = (records: Records, backup: Backup): Wanted[] => [
   ...wantedOf(records.sourceIdentities, backup.source_identities),
   ...wantedOf(records.previousTokens, backup.previous_tokens),
   ...wantedOf(records.placements, backup.placements),
-  ...wantedIn(records.columns, columnsKey, backup.columns),
   ...wantedOf(records.groups, backup.time_series_groups),
   ...wantedOf(records.tables, backup.result_tables),
+  ...wantedIn(records.columns, columnsKey, backup.columns),
   ...wantedIn(records.bucket, recordKeys.subscription, backup.subscriptions),
   ...wantedOf(records.dataSources, backup.data_sources),
   ...wantedOf(records.applicationPolicies, backup.application_policies),
