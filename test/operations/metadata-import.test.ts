@@ -5,6 +5,8 @@ import type { Backup } from '../../src/metadata/backup/document.ts';
 import { exportRecords } from '../../src/metadata/backup/export.ts';
 import type { RefreshRun } from '../../src/metadata/refresh/runs.ts';
 import { keepMetricViews } from '../../src/metadata/tables/views.ts';
+import type { ColumnRegistry, RegisteredName } from '../../src/model/records.ts';
+import { nowSeconds } from '../../src/model/time.ts';
 import { createLog } from '../../src/telemetry/log.ts';
 import { metadataCalls, openMetadata } from '../support/metadata/calls.ts';
 import { type OpenMetadata, startOpenMetadata } from '../support/metadata/open-metadata.ts';
@@ -84,7 +86,12 @@ it('a run of the refresh job between any two writes of an import leaves the subs
   expect(await exportRecords(opened.records)).toMatchObject({ subscriptions: backup.subscriptions });
 });
 
-const nameOf = (name: string) => ({ name, column: name, first_seen: created, last_seen: created });
+const nameOf = (name: string): RegisteredName => ({
+  name,
+  column: name,
+  first_seen: created,
+  last_seen: created,
+});
 
 /** The document with its report split by metrics, of which the registry has one. */
 const split = (backup: Backup, dataId: number): Backup => {
@@ -125,4 +132,61 @@ it('a split report has its views after an import, however early its registry is 
   await until('the view', async () => (await views()).length > 0, 20_000);
   expect(await views()).toEqual([[`2_mon_time_series_${dataId}.cpu`]]);
   expect(looks).toBe(1);
+});
+
+/** A document with a registry, and an import of it that ended when the first of two data sources was there. */
+const interrupted = async (index: number) => {
+  const dataId = 1_500_000 + index;
+  const registry: ColumnRegistry = {
+    mon_data_id: dataId,
+    metrics: [nameOf('cpu')],
+    dimensions: [nameOf('host'), nameOf('zone')],
+  };
+  const backup = { ...(await exported(index)), columns: { [dataId]: registry } };
+  const dying = await openImporter(async (key) => {
+    if (key === recordKeys.dataSource(dataId)) throw new Error('the process ended');
+  });
+  await expect(dying(backup)).rejects.toThrow('the process ended');
+  const opened = await openTestRefresh(metadata.engines.nats.url, {}, { defaults: otherDefaults });
+  const { records } = opened;
+  expect((await records.dataSources.get(dataId))?.value).toEqual(backup.data_sources[dataId]);
+  expect(await records.dataSources.get(dataId + 1)).toBeUndefined();
+  return { ...opened, dataId, registry, backup, finish: await openImporter(async () => {}) };
+};
+
+/** Those of the deployment that imports: its job writes other documents. */
+const otherDefaults = { maxRate: 2000, aheadSecondsMax: 60 };
+
+it('an interrupted import is finished by the same call after receivers and the refresh job have worked with its records', async () => {
+  const { records, refresh, dataId, registry, backup, finish } = await interrupted(5);
+  const used = nowSeconds();
+  const [host, zone] = registry.dimensions.map((entry) => ({ ...entry, last_seen: used }));
+  const lived = {
+    ...registry,
+    metrics: [...registry.metrics.map((entry) => ({ ...entry, last_seen: used })), nameOf('mem')],
+    dimensions: [{ ...host, full_since: used }, zone, nameOf('rack')],
+  };
+  await records.columns.put(columnsKey(dataId), lived);
+  await until('the job knows the report', () => records.dataSources.known(dataId) !== undefined);
+  expect(await refresh.runNow()).toMatchObject({ updated: 1, deleted: 0, failed_count: 1 });
+  const renewed = await records.bucket.get(recordKeys.subscription(dataId));
+  expect(await finish(backup)).toMatchObject({ created: 1 });
+  expect((await records.dataSources.get(dataId + 1))?.value).toEqual(backup.data_sources[dataId + 1]);
+  expect((await records.columns.get(columnsKey(dataId)))?.value).toEqual(lived);
+  expect(await records.bucket.get(recordKeys.subscription(dataId))).toEqual(renewed);
+});
+
+it('an import refuses a registry that gives one of its names another column, or none', async () => {
+  const { records, dataId, registry, backup, finish } = await interrupted(7);
+  const others: ColumnRegistry[] = [
+    { ...registry, metrics: [{ ...nameOf('cpu'), column: 'cpu__2' }] },
+    { ...registry, dimensions: [nameOf('host')] },
+  ];
+  for (const other of others) {
+    await records.columns.put(columnsKey(dataId), other);
+    await expect(finish(backup)).rejects.toMatchObject({
+      code: 'import_conflict',
+      message: `other records exist already: ${columnsKey(dataId)}`,
+    });
+  }
 });
