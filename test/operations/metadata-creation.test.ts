@@ -13,10 +13,13 @@ import {
 import { openRecords } from '../../src/metadata/records/store.ts';
 import { type CreationDeps, createCustomTimeSeries } from '../../src/metadata/reports/creation.ts';
 import { createApplication, createDataSource } from '../../src/metadata/reports/operations.ts';
+import { createTableRepair } from '../../src/metadata/tables/repair.ts';
+import { defaultInstance } from '../../src/model/instances.ts';
 import { createQuestdbSql, type QuestdbSql } from '../../src/stores/questdb/sql.ts';
 import { createQuestdbTables } from '../../src/stores/questdb/tables.ts';
+import { createLog } from '../../src/telemetry/log.ts';
 import { authored } from '../support/authored.ts';
-import { onlyInstance } from '../support/metadata/calls.ts';
+import { metadataCalls, onlyInstance } from '../support/metadata/calls.ts';
 import { Died, dyingAt } from '../support/stack/dying.ts';
 import { startEngines, type TestEngines } from '../support/stack/engines.ts';
 import { until } from '../support/until.ts';
@@ -255,6 +258,49 @@ describe('a name', () => {
       expect((await createApplication(deps, application)).app_name).toBe(application.app_name);
     }
   });
+});
+
+describe('the repair of tables', () => {
+  const repairTwice = async (): Promise<void> => {
+    const log = createLog('test', 'silent');
+    const sqls = new Map([[defaultInstance, sql]]);
+    const repair = createTableRepair({ ...deps, sqls, isAway: () => false, now: Date.now, log });
+    // It mends what two rounds have missed.
+    await repair.round();
+    await repair.round();
+  };
+
+  it('creates no table that no call has asked for yet, and again one that was made and is lost', async () => {
+    const { mon_data_id } = await metadataCalls.createDataSource(deps, {
+      data_name: '2_custom_time_series_steps',
+    });
+    const names = { mon_biz_id: 2, time_series_group_name: 'steps' };
+    const { table_id } = await metadataCalls.createGroup(deps, { mon_data_id, ...names });
+    await repairTwice();
+    expect(await deps.tables.names()).not.toContain(table_id);
+    await metadataCalls.createResultTable(deps, { mon_data_id });
+    await deps.tables.drop(table_id);
+    await repairTwice();
+    expect(await deps.tables.names()).toContain(table_id);
+  });
+
+  it('leaves a report whose creation ended before its table to the call that finishes it', async () => {
+    const wanted = request('half made');
+    const [before] = await tableless(wanted);
+    await repairTwice();
+    expect(await deps.tables.names()).not.toContain(before);
+    const { result_table } = await createCustomTimeSeries(deps, wanted);
+    expect(await deps.tables.names()).toContain(result_table.table_id);
+    expect(result_table.table_id).toBe(before);
+  });
+
+  /** Ends a creation right before its table is made; the table's name. */
+  const tableless = async (wanted: ReportRequest): Promise<string[]> => {
+    const createTable = (): Promise<never> => Promise.reject(new Died());
+    const dying = { ...deps, tables: { ...deps.tables, createTable } };
+    await expect(createCustomTimeSeries(dying, wanted)).rejects.toThrow(Died);
+    return reportsNamed(wanted.name).map((report) => report.table_id);
+  };
 });
 
 describe('ids', () => {

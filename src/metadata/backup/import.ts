@@ -4,10 +4,13 @@ import type { KvBucket } from '../../bus/kv.ts';
 import { isConflict } from '../../bus/kv.ts';
 import { columnsKey, dataIdRange, recordKeys, systemKeys } from '../../directory/keys.ts';
 import { retentionDaysOf } from '../../directory/policies.ts';
+import { columnRegistrySchema } from '../../directory/records.ts';
 import { Fault } from '../../model/fault.ts';
+import type { ColumnRegistry, RegisteredName } from '../../model/records.ts';
 import type { QuestdbTables } from '../../stores/questdb/tables.ts';
 import { type RecordSet, type Records, type ReservedName, reservedNames } from '../records/store.ts';
 import { dataIdOfTableId } from '../records/values.ts';
+import { heldSubscriptionSchema, type Subscription } from '../refresh/subscriptions.ts';
 import { isGone } from '../reports/deletion.ts';
 import type { Placing } from '../tables/placement.ts';
 import { type HasItems, isOnlyOwn, removeUnused } from '../unused-records.ts';
@@ -20,37 +23,65 @@ type Wanted = {
   readonly what: string;
   /** The current value, undefined for a missing one. */
   readonly current: () => Promise<unknown>;
-  readonly value: unknown;
+  /** Whether a current value is that of the document, but for what the deployment has changed of its own accord since. */
+  readonly isThere: (current: unknown) => boolean;
   readonly create: () => Promise<unknown>;
+};
+
+/** The keeper carries purges out. */
+const comparable = (value: unknown): unknown => {
+  const state = typeof value === 'object' && value !== null ? Reflect.get(value, 'state') : undefined;
+  if (state !== 'purging' && state !== 'purged') return value;
+  return { ...Object(value), state: 'purged', last_modify_user: '', last_modify_time: 0 };
 };
 
 const wantedOf = <T>(set: RecordSet<T>, values: Readonly<Record<string, T>>): Wanted[] =>
   Object.entries(values).map(([id, value]) => ({
     what: `${set.kind}.${id}`,
     current: async () => (await set.get(Number(id)))?.value,
-    value,
+    isThere: (current) => isDeepStrictEqual(comparable(current), comparable(value)),
     create: () => set.create(Number(id), value),
   }));
 
 /** The same for values that no record set has. */
-const wantedIn = (
+const wantedIn = <T>(
   bucket: KvBucket,
   keyOf: (id: number) => string,
-  values: Readonly<Record<string, unknown>>,
+  schema: z.ZodType<T>,
+  values: Readonly<Record<string, T>>,
+  isThere: (current: T, value: T) => boolean,
 ): Wanted[] =>
   Object.entries(values).map(([id, value]) => {
     const key = keyOf(Number(id));
     return {
       what: key,
       current: async () => (await bucket.get(key))?.value,
-      value,
+      isThere: (current) => {
+        const parsed = schema.safeParse(current);
+        return parsed.success && isThere(parsed.data, value);
+      },
       create: () => bucket.create(key, value),
     };
   });
 
+const hasNames = (current: readonly RegisteredName[], wanted: readonly RegisteredName[]): boolean => {
+  const columns = new Map(current.map(({ name, column }) => [name, column]));
+  return wanted.every(({ name, column }) => columns.get(name) === column);
+};
+
+/** Receivers add names and write when they saw one; metadata marks full dimensions. */
+const hasColumns = (current: ColumnRegistry, wanted: ColumnRegistry): boolean =>
+  hasNames(current.metrics, wanted.metrics) && hasNames(current.dimensions, wanted.dimensions);
+
+/** The refresh job brings it in step with the settings of this deployment. */
+const isOfReport = (current: Subscription, wanted: Subscription): boolean =>
+  current.custom_report_id === wanted.custom_report_id && current.mon_biz_id === wanted.mon_biz_id;
+
 /**
  * In the order that is safe for a receiver: the records that let a source in come last, and those that restrict it first. The
- * report comes first, so that no other record gets its name meanwhile.
+ * report comes first, so that no other record gets its name meanwhile, and the group before the registry, whose views need it.
+ * A subscription comes after a record of its data id and before its data source: so the refresh job knows that records are
+ * still to come, and creates no second one.
  */
 const allWanted = (records: Records, backup: Backup): Wanted[] => [
   ...wantedOf(records.purges, backup.purges),
@@ -59,10 +90,16 @@ const allWanted = (records: Records, backup: Backup): Wanted[] => [
   ...wantedOf(records.sourceIdentities, backup.source_identities),
   ...wantedOf(records.previousTokens, backup.previous_tokens),
   ...wantedOf(records.placements, backup.placements),
-  ...wantedIn(records.columns, columnsKey, backup.columns),
-  ...wantedIn(records.bucket, recordKeys.subscription, backup.subscriptions),
   ...wantedOf(records.groups, backup.time_series_groups),
   ...wantedOf(records.tables, backup.result_tables),
+  ...wantedIn(records.columns, columnsKey, columnRegistrySchema, backup.columns, hasColumns),
+  ...wantedIn(
+    records.bucket,
+    recordKeys.subscription,
+    heldSubscriptionSchema,
+    backup.subscriptions,
+    isOfReport,
+  ),
   ...wantedOf(records.dataSources, backup.data_sources),
   ...wantedOf(records.applicationPolicies, backup.application_policies),
   ...wantedOf(records.applicationIdentities, backup.application_identities),
@@ -212,13 +249,6 @@ const makeTables = async (tables: QuestdbTables, backup: Backup): Promise<void> 
   }
 };
 
-/** An interrupted import can be finished although the keeper has carried out its purges meanwhile. */
-const comparable = (value: unknown): unknown => {
-  const state = typeof value === 'object' && value !== null ? Reflect.get(value, 'state') : undefined;
-  if (state !== 'purging' && state !== 'purged') return value;
-  return { ...Object(value), state: 'purged', last_modify_user: '', last_modify_time: 0 };
-};
-
 /** Which records are to be created, and which texts name others that are there. */
 const compare = async (
   records: Records,
@@ -230,7 +260,7 @@ const compare = async (
   for (const record of wanted) {
     const current = await record.current();
     if (current === undefined) missing.push(record);
-    else if (!isDeepStrictEqual(comparable(current), comparable(record.value))) conflicts.push(record.what);
+    else if (!record.isThere(current)) conflicts.push(record.what);
   }
   for (const { name, id } of heldNames(backup)) {
     const holder = await records.holderOf(name);
@@ -260,8 +290,9 @@ export type ImportDeps = {
 };
 
 /**
- * Imports the records of a document into this deployment: existing records with the same values stay, and when one has other
- * values, nothing is written (permanent Fault `import_conflict`); but those that `tidemark up` and `tidemark doctor` made give way where
+ * Imports the records of a document into this deployment: existing records with the same values stay, also with what
+ * receivers, the keeper and the refresh job have written to them since, and when one has other values, nothing is written
+ * (permanent Fault `import_conflict`); but those that `tidemark up` and `tidemark doctor` made give way where
  * nothing else is there and nothing was sent to them. Tables are created before the records, so that no point reaches a
  * missing table, and placements before the tables. After an interruption, the same call finishes it. Permanent Fault
  * `invalid_value` for a document that contradicts itself.

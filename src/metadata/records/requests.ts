@@ -23,10 +23,12 @@ export const labels = [
   'data_center',
 ] as const;
 
+const bizRange = { first: -2_147_483_648, last: 2_147_483_647 } as const;
+
 const bizId = z
   .int('must be an integer')
-  .min(-2_147_483_648, 'must fit into 32 bits')
-  .max(2_147_483_647, 'must fit into 32 bits')
+  .min(bizRange.first, 'must fit into 32 bits')
+  .max(bizRange.last, 'must fit into 32 bits')
   .meta({
     description: 'The business; 0 = the platform, below 0 a space that is no business',
     examples: [2],
@@ -133,8 +135,16 @@ export const reportRequestSchema = z
     space_uid: space_uid ?? '',
   }));
 
+/** Each business in its one form, as its reports have it: `007_…` would be a second source beside that of `7_…`. */
 const dataName = nameText(192)
-  .regex(/^-?\d{1,10}_custom_time_series_./, 'must look like <biz_id>_custom_time_series_<name>')
+  .regex(
+    /^(0|-?[1-9]\d{0,9})_custom_time_series_./,
+    'must look like <biz_id>_custom_time_series_<name>, the business without zeros before it',
+  )
+  .refine((text) => {
+    const biz = Number.parseInt(text, 10);
+    return !(biz < bizRange.first || biz > bizRange.last);
+  }, `must have a business that fits into 32 bits: ${bizRange.first} to ${bizRange.last}`)
   .meta({
     description: 'Unique; its business is that of the source',
     examples: ['2_custom_time_series_demo'],

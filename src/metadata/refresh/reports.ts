@@ -7,6 +7,7 @@ import type {
   TimeSeriesGroup,
 } from '../../directory/records.ts';
 import { isSystemReport } from '../../directory/system-owners.ts';
+import { Fault } from '../../model/fault.ts';
 import { type CollectorDefaults, type CollectorValues, collectorValues } from './document.ts';
 
 /** The records of one kind: `list` reads this process's copy, `get` reads KV. */
@@ -99,7 +100,27 @@ const readReport = async (
     ? reports.list().find(({ value }) => value.mon_data_id === dataId)?.value
     : (await reports.get(customReportId))?.value;
 
-/** The same for one report, from KV: a copy may be behind. */
+/** Records are written one after another and stay: one that is missing beside others is still to come, as in an import. */
+const requireComplete = ({ report, dataSource, group, table }: Parts, dataId: number): void => {
+  const present = [report, dataSource, group, table].filter((record) => record !== undefined);
+  if (present.length === 0) return;
+  const missing = Object.entries({
+    'data source': dataSource,
+    'time series group': group,
+    'result table': table,
+  }).flatMap(([kind, record]) => (record === undefined ? [kind] : []));
+  if (missing.length === 0) return;
+  throw new Fault(
+    'transient',
+    'records_incomplete',
+    `data id ${dataId} has no ${missing.join(' and no ')} yet, so its subscription stays as it is; if an import was interrupted, repeat it`,
+  );
+};
+
+/**
+ * The same for one report, from KV: a copy may be behind. Transient Fault `records_incomplete` while some of its records are
+ * there and others are not.
+ */
 export const readWantedReport = async (
   records: RefreshRecords,
   customReportId: number | null,
@@ -115,8 +136,16 @@ export const readWantedReport = async (
     records.sourcePolicies.get(dataId),
     records.previousTokens.get(dataId),
   ]);
-  const parts = { report, dataSource: dataSource?.value, group: group?.value, table: table?.value };
-  return wanted({ ...parts, policy: policy?.value, previous: previous?.value }, defaults, nowSeconds);
+  const parts: Parts = {
+    report,
+    dataSource: dataSource?.value,
+    group: group?.value,
+    table: table?.value,
+    policy: policy?.value,
+    previous: previous?.value,
+  };
+  requireComplete(parts, dataId);
+  return wanted(parts, defaults, nowSeconds);
 };
 
 /** The facts of a data id of which collectors are to take nothing any more; undefined without its records. */

@@ -125,8 +125,9 @@ const concludeInterrupted = async ({ runs, now, log }: RunDeps, runId: number): 
 
 /**
  * One run under the lease: every enabled, undeleted, active report gets its subscription, every other subscription is
- * removed. Returns the run record, which is in KV. Transient Fault when KV does not accept the record; `lease_lost`
- * when another process may have taken over, which then marks this run interrupted.
+ * removed, but for those whose records are not all there yet. Returns the run record, which is in KV. Transient Fault
+ * when KV does not accept the record; `lease_lost` when another process may have taken over, which then marks this run
+ * interrupted.
  */
 export const runOnce = async (
   deps: RunDeps,

@@ -87,14 +87,18 @@ export const createTableRepair = ({
     else resumes.delete(name);
   };
 
-  /** Points of a deleted group may still be in the stream: its table is wanted until it is purged. */
+  /**
+   * Points of a deleted group may still be in the stream: its table is wanted until it is purged. A group without the record
+   * of its table has none yet: a call makes both.
+   */
   const wantedGroups = (): TimeSeriesGroup[] => {
     const creating = new Set(
       records.reports.list().flatMap(({ value }) => (value.state === 'creating' ? [value.mon_data_id] : [])),
     );
     return records.groups.list().flatMap(({ value }) => {
       const id = value.mon_data_id;
-      return creating.has(id) || records.purges.known(id) !== undefined ? [] : [value];
+      const isMade = records.tables.known(id) !== undefined && !creating.has(id);
+      return isMade && records.purges.known(id) === undefined ? [value] : [];
     });
   };
 

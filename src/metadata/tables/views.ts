@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { KvBucket } from '../../bus/kv.ts';
 import { columnsKey } from '../../directory/keys.ts';
 import { columnRegistrySchema } from '../../directory/records.ts';
-import { errorText } from '../../model/fault.ts';
+import { errorText, Fault } from '../../model/fault.ts';
 import type { ColumnRegistry } from '../../model/records.ts';
 import { backOffMs } from '../../runtime/back-off.ts';
 import type { QuestdbTables } from '../../stores/questdb/tables.ts';
@@ -47,7 +47,10 @@ export const keepMetricViews = (deps: Deps): ViewKeeper => {
     const missing = registry.metrics.filter(({ name }) => !done.has(name));
     if (missing.length === 0) return;
     const group = (await deps.records.groups.get(dataId))?.value;
-    if (group === undefined || !group.is_split_measurement || group.is_delete) return;
+    // In an import that was interrupted, or on a replica that is behind, the group comes later.
+    if (group === undefined)
+      throw new Fault('transient', 'group_missing', `data id ${dataId} has no time series group yet`);
+    if (!group.is_split_measurement || group.is_delete) return;
     let failure: unknown;
     for (let first = 0; first < missing.length && !stopping.signal.aborted; first += viewsAtOnce) {
       const some = missing.slice(first, first + viewsAtOnce).map(async ({ name, column }) => {
@@ -102,7 +105,11 @@ export const keepMetricViews = (deps: Deps): ViewKeeper => {
   const prefix = columnsKey(0).slice(0, -1);
   const watch = deps.columns.watch(
     ({ key, value }) => {
-      if (value === undefined || !key.startsWith(prefix)) return;
+      if (!key.startsWith(prefix)) return;
+      if (value === undefined) {
+        pending.delete(Number(key.slice(prefix.length)));
+        return;
+      }
       const registry = columnRegistrySchema.safeParse(value);
       if (!registry.success) {
         deps.log.error({ key }, `a column registry cannot be read: ${registry.error.message}`);

@@ -43,6 +43,16 @@ export const dyingAt = (deps: CreationDeps, step: number, when: 'before' | 'afte
   return { ...deps, records: dyingRecords, tables: { ...tables, createTable: dying(tables.createTable) } };
 };
 
+/** Calls `then` with the key in KV after each write of this bus, before its caller has the answer. */
+export const afterEachWrite = (bus: Bus, then: (key: string) => Promise<void>): void => {
+  const publish = bus.js.publish.bind(bus.js);
+  bus.js.publish = async (subject, ...given) => {
+    const ack = await publish(subject, ...given);
+    await then(subject.split('.').slice(2).join('.'));
+    return ack;
+  };
+};
+
 /** Right before a write, or right after it was confirmed and before its caller got the answer. Steps count from 1. */
 export type Gap = { readonly step: number; readonly side: 'before' | 'after' };
 

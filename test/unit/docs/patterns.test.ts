@@ -131,7 +131,7 @@ const reviewed: Readonly<Record<string, readonly string[]>> = {
     'directory/records.ts /^[0-9a-f]{32}$/',
     'metadata/records/requests.ts /^([a-zA-Z][a-zA-Z0-9_.]*(,[a-zA-Z][a-zA-Z0-9_.]*)*)?$/',
     'metadata/records/requests.ts /^[a-zA-Z][a-zA-Z0-9-]*__[^\\s_][^\\s]*$/',
-    'metadata/records/requests.ts /^-?\\d{1,10}_custom_time_series_./',
+    'metadata/records/requests.ts /^(0|-?[1-9]\\d{0,9})_custom_time_series_./',
     'metadata/records/texts.ts /\\s+/',
     // A name that such a schema has passed.
     'metadata/reports/operations.ts /^(-?\\d+)_custom_time_series_(.+)$/',

@@ -99,6 +99,30 @@ describe('the other requests', () => {
   });
 
   it.each([
+    ['2147483647', 2_147_483_647],
+    ['-2147483648', -2_147_483_648],
+    ['0', 0],
+    ['10', 10],
+  ])('take a data source of business %s', (text, mon_biz_id) => {
+    const data_name = `${text}_custom_time_series_x`;
+    const space = mon_biz_id < 0 ? { space_uid: 'bcs__p' } : {};
+    expect(dataSourceRequestSchema.parse({ data_name, ...space })).toMatchObject({ mon_biz_id, data_name });
+  });
+
+  // No group could be made for some of them, and others would be a second source of one business and name.
+  it.each(['9999999999', '2147483648', '-2147483649', '007', '-07', '-0', '00', '+7', ''])(
+    'refuse a data source of business "%s"',
+    (text) => {
+      const request = { data_name: `${text}_custom_time_series_x`, space_uid: 'bcs__p' };
+      for (const more of [{}, { is_platform_data_id: true }])
+        expect(problemOf(dataSourceRequestSchema, { ...request, ...more })).toMatchObject({
+          status: 422,
+          field: 'data_name',
+        });
+    },
+  );
+
+  it.each([
     ['data_name', dataSourceRequestSchema, { data_name: 'demo' }],
     ['mon_biz_id', dataSourceRequestSchema, { data_name: '2_custom_time_series_x', mon_biz_id: 3 }],
     [

@@ -1,0 +1,86 @@
+import { expect, it, onTestFinished } from 'vitest';
+import type { Change, KvBucket } from '../../../../src/bus/kv.ts';
+import { columnsKey } from '../../../../src/directory/keys.ts';
+import type { TimeSeriesGroup } from '../../../../src/directory/records.ts';
+import { newGroup } from '../../../../src/metadata/records/values.ts';
+import { keepMetricViews } from '../../../../src/metadata/tables/views.ts';
+import { createLog } from '../../../../src/telemetry/log.ts';
+import { createMemoryKv } from '../../../support/metadata/refresh-memory-kv.ts';
+import { until } from '../../../support/until.ts';
+
+const splitGroup = (dataId: number): TimeSeriesGroup =>
+  newGroup({
+    time_series_group_id: dataId,
+    time_series_group_name: `group ${dataId}`,
+    mon_data_id: dataId,
+    mon_biz_id: 2,
+    table_id: `2_mon_time_series_${dataId}.__default__`,
+    max_rate: -1,
+    label: 'others',
+    is_split_measurement: true,
+    operator: 'test',
+  });
+
+/** The keeper over a columns bucket whose changes the test delivers. */
+const openKeeper = () => {
+  const groups = new Map<number, TimeSeriesGroup>();
+  const looked: number[] = [];
+  const views: string[] = [];
+  let deliver: (change: Change) => void = () => {};
+  const columns: KvBucket = {
+    ...createMemoryKv(),
+    watch: (onChange) => {
+      deliver = onChange;
+      return { stop: () => {} };
+    },
+  };
+  const get = async (id: number) => {
+    looked.push(id);
+    const value = groups.get(id);
+    return value && { value, revision: 1 };
+  };
+  const none = () => {
+    throw new Error('the keeper writes no group');
+  };
+  const sets = { kind: 'group', known: () => undefined, list: () => [] };
+  const keeper = keepMetricViews({
+    columns,
+    records: { groups: { ...sets, get, create: none, update: none, change: none, put: none } },
+    tables: { createMetricView: async (table, column) => void views.push(`${table} ${column}`) },
+    log: createLog('test', 'silent'),
+  });
+  onTestFinished(() => keeper.stop());
+  let revision = 0;
+  const change = (id: number, value: unknown): void =>
+    deliver({ key: columnsKey(id), value, revision: ++revision });
+  return {
+    groups,
+    looked,
+    views,
+    register: (id: number): void => {
+      const cpu = { name: 'cpu', column: 'cpu', first_seen: 1, last_seen: 1 };
+      change(id, { mon_data_id: id, metrics: [cpu], dimensions: [] });
+    },
+    remove: (id: number): void => change(id, undefined),
+  };
+};
+
+it('a registry that comes before its group has its views once the group is there', async () => {
+  const { groups, looked, views, register } = openKeeper();
+  register(1);
+  await until('the keeper looked for the group', () => looked.length > 0);
+  groups.set(1, splitGroup(1));
+  await until('the view is made', () => views.length > 0, 10_000);
+  expect(views).toEqual([`${splitGroup(1).table_id} cpu`]);
+});
+
+it('a registry that is removed before its group comes is not looked at again', async () => {
+  const { groups, looked, views, register, remove } = openKeeper();
+  register(1);
+  await until('the keeper looked for the group', () => looked.length > 0);
+  remove(1);
+  groups.set(2, splitGroup(2));
+  register(2);
+  await until('the view of the other is made', () => views.length > 0, 10_000);
+  expect(looked).toEqual([1, 2]);
+});
