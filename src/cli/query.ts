@@ -27,10 +27,8 @@ import {
 import { registerRed } from './query-red.ts';
 import { registerTrace } from './trace.ts';
 
-const cellText = (value: string | number | null | undefined): string => {
-  if (value === null || value === undefined) return nothing;
-  return typeof value === 'number' ? String(Number(value.toPrecision(12))) : value;
-};
+/** A value as it is stored: a rounded one would be a wrong one. */
+export const cellText = (value: string | number | null | undefined): string => String(value ?? nothing);
 
 const pointsSchema = bounded.extend({
   buckets: z.array(z.number()),
