@@ -59,6 +59,25 @@ it('a source is chosen, its metrics are drawn, filtered and grouped, and the add
   await page.getByText('3 series;').waitFor();
 });
 
+// With buckets of a second the last one of a selection begins and ends within a second.
+it('a part of the chart that is chosen becomes the time, to the end of its last bucket', async () => {
+  const page = await browser.page();
+  await logInByLink(page);
+  const since = Math.floor(Date.now() / 1_000) - 600;
+  await page.goto(
+    `/console/points?source=${source}&metric=cpu&agg=count&step=1&since=${since}&until=${since + 300}`,
+  );
+  const chart = page.getByRole('slider', { name: 'Values over time' });
+  await chart.focus();
+  await page.keyboard.press('Home');
+  for (let count = 0; count < 30; count++) await page.keyboard.press('Shift+ArrowRight');
+  await page.keyboard.press('Enter');
+  const query = () => new URL(page.url()).searchParams;
+  await expect.poll(() => query().get('until')).toBe(String(since + 31));
+  expect(query().get('since')).toBe(String(since));
+  await page.getByText('31 buckets of 1 s.').waitFor();
+});
+
 it.each(['light', 'dark'] as const)('series and rows leave nothing to axe in %s', async (scheme) => {
   for (const width of [1280, 390]) {
     const page = await browser.page({ scheme, width });
