@@ -3123,8 +3123,8 @@ export interface components {
                  * @default =
                  * @enum {string}
                  */
-                operator: "=" | "!=" | "in";
-                /** @description One value, or several for in; null = the point has no such dimension */
+                operator: "=" | "!=" | "in" | "not in";
+                /** @description One value, or several for in and not in; null = the point has no such dimension */
                 values: (string | null)[];
             }[];
             /** @default [] */

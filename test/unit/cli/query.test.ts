@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { cellText } from '../../../src/cli/query.ts';
+import { cellText, filterArgument } from '../../../src/cli/query.ts';
 
 it.each([
   [1_795_815_141_974, '1795815141974'],
@@ -11,4 +11,13 @@ it.each([
   [undefined, '–'],
 ])('the value %j of a point is printed as %s, in full', (value, text) => {
   expect(cellText(value)).toBe(text);
+});
+
+it.each([
+  ['host=a', '=', ['a']],
+  ['host!=a', '!=', ['a']],
+  ['host=a,b', 'in', ['a', 'b']],
+  ['host!=a,b', 'not in', ['a', 'b']],
+])('the condition %s is one on all of its values', (text, operator, values) => {
+  expect(filterArgument(text)).toEqual([{ dimension: 'host', operator, values }]);
 });
