@@ -288,6 +288,14 @@ const letterOf = async (admin: DeadLetterAdmin, sequence: number): Promise<Lette
   return letter;
 };
 
+/** The sequence that a cursor of the list has. Throws the permanent Fault `invalid_value` for any other text. */
+const sequenceOf = (cursor: string): number => {
+  const text = Buffer.from(cursor, 'base64url').toString('latin1');
+  const sequence = Number(text);
+  if (Number.isSafeInteger(sequence) && sequence > 0 && String(sequence) === text) return sequence;
+  throw fieldFault('invalid_value', 'cursor', 'is not a next_cursor of this list');
+};
+
 const readingEndpoints = (deps: ApiDeps, { deadLetters: admin, orphans } = deps): Endpoint[] => [
   endpoint({
     method: 'GET',
@@ -298,12 +306,7 @@ const readingEndpoints = (deps: ApiDeps, { deadLetters: admin, orphans } = deps)
     query: listQuery,
     answer: pageOf(listedSchema),
     run: async ({ query }) => {
-      const before =
-        query.cursor === undefined
-          ? undefined
-          : Number(Buffer.from(query.cursor, 'base64url').toString('latin1'));
-      if (before !== undefined && !Number.isSafeInteger(before))
-        throw fieldFault('invalid_value', 'cursor', 'is not a next_cursor of this list');
+      const before = query.cursor === undefined ? undefined : sequenceOf(query.cursor);
       const { letters, next } = await admin.list(filterOf(query), { limit: query.limit, before });
       const areOrphans = await orphans.areOrphans(letters);
       return {
