@@ -3,8 +3,8 @@ import { z } from 'zod';
 import { counted } from '../model/counted.ts';
 import { Fault } from '../model/fault.ts';
 import { pipelines } from '../model/signals.ts';
-import { adminClient, pageOf } from './client.ts';
-import { addYesOption, confirm, type YesOption } from './confirm.ts';
+import { type AdminClient, adminClient, pageOf } from './client.ts';
+import { addYesOption, confirm, type Terminal, type YesOption } from './confirm.ts';
 import { requireOwner } from './lookups.ts';
 import {
   addJsonOption,
@@ -62,6 +62,7 @@ const doneSchema = z.object({
   done: z.number(),
   failed: z.array(z.object({ sequence: z.number(), code: z.string(), detail: z.string() })),
   next_cursor: z.string().nullable(),
+  first_cursor: z.string().nullable(),
 });
 
 type Letter = z.output<typeof letterSchema>;
@@ -178,16 +179,20 @@ const notThere = (sequences: readonly number[]): string =>
     ? `dead letter ${sequences[0]} does not exist`
     : `none of the dead letters ${sequences.join(', ')} exists`;
 
-/** Calls until every matching dead letter is done, or `limit` of them. Permanent Fault `not_found` where named ones match nothing. */
+/**
+ * Calls until every matching dead letter is done, or `limit` of them; from a `first_cursor` on, none that came after it was given.
+ * Permanent Fault `not_found` where named ones match nothing.
+ */
 const bulk = async (
+  client: AdminClient,
   action: 'redrive' | 'purge',
   sequences: readonly number[],
   options: BulkOptions,
+  first: string | null = null,
 ): Promise<Done> => {
-  const client = adminClient();
-  const total: Done = { matched: 0, items: 0, done: 0, failed: [], next_cursor: null };
+  const total: Done = { matched: 0, items: 0, done: 0, failed: [], next_cursor: null, first_cursor: first };
   let room = options.limit ?? Number.POSITIVE_INFINITY;
-  for (let cursor: string | undefined; room > 0; ) {
+  for (let cursor = first ?? undefined; room > 0; ) {
     const body = {
       ...filterOf(options),
       ...(sequences.length === 0 ? {} : { sequences }),
@@ -205,6 +210,7 @@ const bulk = async (
     total.done += value.done;
     total.failed.push(...value.failed);
     total.next_cursor = value.next_cursor;
+    total.first_cursor = value.first_cursor;
     room -= value.matched;
     if (value.next_cursor === null) break;
     cursor = value.next_cursor;
@@ -227,18 +233,27 @@ const printDone = (done: Done, verb: string, options: BulkOptions): void => {
 };
 
 const redrive = async (sequences: readonly number[], options: BulkOptions): Promise<void> => {
-  printDone(await bulk('redrive', sequences, options), 'redriven', options);
+  printDone(await bulk(adminClient(), 'redrive', sequences, options), 'redriven', options);
+};
+
+/** A purge, once the operator has confirmed what its dry run counted. What came after the dry run nobody has confirmed. */
+export const confirmedPurge = async (
+  client: AdminClient,
+  sequences: readonly number[],
+  options: BulkOptions,
+  terminal?: Terminal,
+): Promise<Done> => {
+  if (options.yes === true || options.dryRun === true) return bulk(client, 'purge', sequences, options);
+  const meant = await bulk(client, 'purge', sequences, { ...options, dryRun: true });
+  // There is nothing to lose, and nothing to confirm.
+  if (meant.matched === 0) return meant;
+  const what = `${counted(meant.matched, 'dead letter')} (${counted(meant.items, 'item')})`;
+  await confirm(`the purge removes ${what} for ever`, options, terminal);
+  return bulk(client, 'purge', sequences, options, meant.first_cursor);
 };
 
 const purge = async (sequences: readonly number[], options: BulkOptions): Promise<void> => {
-  if (options.yes !== true && options.dryRun !== true) {
-    const meant = await bulk('purge', sequences, { ...options, dryRun: true });
-    // There is nothing to lose, and nothing to confirm.
-    if (meant.matched === 0) return printDone(meant, 'purged', options);
-    const what = `${counted(meant.matched, 'dead letter')} (${counted(meant.items, 'item')})`;
-    await confirm(`the purge removes ${what} for ever`, options);
-  }
-  printDone(await bulk('purge', sequences, options), 'purged', options);
+  printDone(await confirmedPurge(adminClient(), sequences, options), 'purged', options);
 };
 
 const resume = async (pipeline: string, options: JsonOption): Promise<void> => {

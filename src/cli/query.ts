@@ -27,10 +27,8 @@ import {
 import { registerRed } from './query-red.ts';
 import { registerTrace } from './trace.ts';
 
-const cellText = (value: string | number | null | undefined): string => {
-  if (value === null || value === undefined) return nothing;
-  return typeof value === 'number' ? String(Number(value.toPrecision(12))) : value;
-};
+/** A value as it is stored: a rounded one would be a wrong one. */
+export const cellText = (value: string | number | null | undefined): string => String(value ?? nothing);
 
 const pointsSchema = bounded.extend({
   buckets: z.array(z.number()),
@@ -74,19 +72,20 @@ const printPoints = ({ buckets, series, series_total: total, raw }: Points): voi
     sayLines(`${counted(total - series.length, 'series', 'series')} left out: those with fewest rows`);
 };
 
-type Filter = { dimension: string; operator: '=' | '!=' | 'in'; values: string[] };
+type Filter = { dimension: string; operator: '=' | '!=' | 'in' | 'not in'; values: string[] };
 
-/** `host=a`, `host!=a`, `host=a,b`. */
-const filterArgument = (text: string, before: Filter[] = []): Filter[] => {
+/** `host=a`, `host!=a`, `host=a,b`, `host!=a,b`. */
+export const filterArgument = (text: string, before: Filter[] = []): Filter[] => {
   const at = text.indexOf('=');
   const isNot = text[at - 1] === '!';
   const dimension = text.slice(0, Math.max(0, isNot ? at - 1 : at));
   if (dimension === '')
-    throw new InvalidArgumentError('It must look like host=web-1, host!=web-1 or host=web-1,web-2.');
-  const value = text.slice(at + 1);
-  const values = isNot ? [value] : value.split(',');
-  const operator = isNot ? '!=' : values.length > 1 ? 'in' : '=';
-  return [...before, { dimension, operator, values }];
+    throw new InvalidArgumentError(
+      'It must look like host=web-1, host!=web-1, host=web-1,web-2 or host!=web-1,web-2.',
+    );
+  const values = text.slice(at + 1).split(',');
+  const [one, several] = isNot ? (['!=', 'not in'] as const) : (['=', 'in'] as const);
+  return [...before, { dimension, operator: values.length === 1 ? one : several, values }];
 };
 
 const listArgument = (text: string, before: string[] = []): string[] => [...before, ...text.split(',')];
@@ -252,7 +251,7 @@ const registerPoints = (query: Command): void => {
       .option('--aggregate <name>', 'avg, min, max, sum, count or last; default avg')
       .option(
         '--where <dimension=value>',
-        'also dimension!=value and dimension=a,b; may be repeated',
+        'also dimension!=value, dimension=a,b and dimension!=a,b; may be repeated',
         filterArgument,
       )
       .option(

@@ -40,8 +40,20 @@ const eventsOf = (name: string, onData: (value: unknown) => void): ((line: strin
   };
 };
 
+/** Shows the line once, where its stream takes no further reader; a failure that passes is said. */
+const showOnce = async (client: AdminClient, screen: Screen): Promise<void> => {
+  try {
+    const { json } = await askOnce(client);
+    screen.say('too many readers: shown every 5 seconds');
+    screen.show(json);
+  } catch (error) {
+    if (error instanceof Fault && error.kind === 'permanent') throw error;
+    screen.say(errorText(error));
+  }
+};
+
 /** Shows the line each second, through restarts of metadata; only a refusal, or a failure of the first call, ends it. */
-const follow = async (client: AdminClient, screen: Screen): Promise<never> => {
+export const follow = async (client: AdminClient, screen: Screen): Promise<never> => {
   let isFirst = true;
   for (;;) {
     let waitMs = againMs;
@@ -60,9 +72,9 @@ const follow = async (client: AdminClient, screen: Screen): Promise<never> => {
       if (error instanceof Fault && error.kind === 'permanent') throw error;
       if (isFirst && !isFull) throw error;
       if (isFull) {
+        isFirst = false;
         waitMs = pollMs;
-        screen.say('too many readers: shown every 5 seconds');
-        screen.show(await askOnce(client).then(({ json }) => json));
+        await showOnce(client, screen);
       } else screen.say(errorText(error));
     }
     await pause(waitMs);

@@ -59,6 +59,63 @@ it('a source is chosen, its metrics are drawn, filtered and grouped, and the add
   await page.getByText('3 series;').waitFor();
 });
 
+// With buckets of a second the last one of a selection begins and ends within a second.
+it('a part of the chart that is chosen becomes the time, to the end of its last bucket', async () => {
+  const page = await browser.page();
+  await logInByLink(page);
+  const since = Math.floor(Date.now() / 1_000) - 600;
+  await page.goto(
+    `/console/points?source=${source}&metric=cpu&agg=count&step=1&since=${since}&until=${since + 300}`,
+  );
+  const chart = page.getByRole('slider', { name: 'Values over time' });
+  await chart.focus();
+  await page.keyboard.press('Home');
+  for (let count = 0; count < 30; count++) await page.keyboard.press('Shift+ArrowRight');
+  await page.keyboard.press('Enter');
+  const query = () => new URL(page.url()).searchParams;
+  await expect.poll(() => query().get('until')).toBe(String(since + 31));
+  expect(query().get('since')).toBe(String(since));
+  await page.getByText('31 buckets of 1 s.').waitFor();
+});
+
+it('a filter takes as many values as a query may have, and leaves them out in one condition', async () => {
+  const page = await browser.page();
+  await logInByLink(page);
+  await page.route('**/api/v1/query/points/values?*', (route) =>
+    route.fulfill({
+      contentType: 'application/json',
+      body: JSON.stringify({
+        ...{
+          mon_data_id: source,
+          table_id: 't',
+          questdb: 'main',
+          since: 0,
+          until: 1,
+          sql: [],
+          elapsed_ms: 1,
+        },
+        values: Array.from({ length: 100 }, (_, index) => ({ value: `web-${index}`, rows: 1 })),
+        truncated: false,
+        rows_read: null,
+      }),
+    }),
+  );
+  await page.goto(`/console/points?source=${source}&metric=cpu&by=host`);
+  await page.getByText('3 series;').waitFor();
+  await page.getByRole('combobox', { name: 'Filter', exact: true }).selectOption('host');
+  const values = page.getByRole('group', { name: 'host' });
+  await values.getByRole('combobox', { name: 'Condition' }).selectOption('!=');
+  for (let index = 0; index < 50; index++)
+    await values.getByRole('checkbox').nth(index).dispatchEvent('click');
+  expect(await values.getByRole('checkbox', { name: 'web-50 1', exact: true }).isDisabled()).toBe(true);
+  await values.getByLabel('Other value').fill('web-50');
+  expect(await values.getByRole('button', { name: /^Add filter/ }).isDisabled()).toBe(true);
+  await values.getByLabel('Other value').fill('');
+  await values.getByRole('button', { name: 'Add filter (at most 50 values)' }).click();
+  // Only the host that no filter names is left.
+  await page.getByText('One series;').waitFor();
+});
+
 it.each(['light', 'dark'] as const)('series and rows leave nothing to axe in %s', async (scheme) => {
   for (const width of [1280, 390]) {
     const page = await browser.page({ scheme, width });

@@ -92,6 +92,11 @@ describe('set-up', () => {
     await run('bash', ['-c', snippet]);
     await inMain(page, 'A point was stored').waitFor({ timeout: soonMs });
     expect(await page.getByRole('status').allTextContents()).toContain('A point was stored');
+    await page.getByRole('link', { name: 'explore its points' }).click();
+    await page.getByText('Choose a metric.').waitFor();
+    expect(await page.getByRole('combobox', { name: 'Source' }).locator(':checked').textContent()).toContain(
+      name,
+    );
   });
 
   it('of an application by keyboard alone: it is created, its variables are pasted before a process that exports, and "waiting" turns into "stored"', async () => {

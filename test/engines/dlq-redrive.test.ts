@@ -99,7 +99,12 @@ const listSchema = z.object({
   ),
   next_cursor: z.string().nullable(),
 });
-const doneSchema = z.object({ matched: z.number(), done: z.number(), items: z.number() });
+const doneSchema = z.object({
+  matched: z.number(),
+  done: z.number(),
+  items: z.number(),
+  first_cursor: z.string().nullable(),
+});
 
 const lettersOf = async (application: Application) =>
   (await cli.json(listSchema, `dlq list --app-id ${application.app_id}`)).items;
@@ -268,6 +273,34 @@ describe('a dead letter that is purged', () => {
     expect((await stored(traceId)).plain).toEqual(['first', 'last']);
     expect(await balance(application)).toEqual({ stored: 2, 'dropped/purged_by_operator': 1 });
     expect(await cli.text('audit --kind dead_letter')).toContain('dead_letter.purge');
+  });
+});
+
+// Between the dry run, which an operator confirms, and the act others may come.
+describe('an act that begins with the cursor of its dry run', () => {
+  it('takes what the dry run counted, and leaves dead letters that came later', async () => {
+    const { application, sequence } = await withLetter('p7');
+    const act = async (name: string, more: object) => {
+      const { status, body } = await stack.api('POST', `/api/v1/dead-letters/${name}`, {
+        app_id: application.app_id,
+        ...more,
+      });
+      expect(status, JSON.stringify(body)).toBe(200);
+      return doneSchema.parse(body);
+    };
+    const counted = await act('purge', { dry_run: true });
+    expect(counted).toMatchObject({ matched: 1, done: 1 });
+    await send(application, 'p7');
+    await settled();
+    const [later] = await lettersOf(application);
+    expect(later?.sequence).toBeGreaterThan(sequence);
+    expect(await act('purge', { cursor: counted.first_cursor })).toMatchObject({ matched: 1, done: 1 });
+    expect(await lettersOf(application)).toEqual([later]);
+    await accept('p7');
+    expect(await act('redrive', { cursor: counted.first_cursor })).toMatchObject({ matched: 0 });
+    expect(await act('redrive', {})).toMatchObject({ matched: 1, done: 1 });
+    await settled();
+    expect(await balance(application)).toEqual({ stored: 5, 'dropped/purged_by_operator': 1 });
   });
 });
 

@@ -373,11 +373,24 @@ describe('samples of dropped items', () => {
     },
   );
 
-  it('refuses a cursor that no list answered', async () => {
-    expect(await stack.api('GET', '/api/v1/drops?cursor=abc')).toMatchObject({
+  // A blank, a number below 0, a fraction, hexadecimal digits: an empty page would be an end.
+  it.each([
+    'drops?cursor=abc',
+    ...['IA', 'LTU', 'MS41', 'MHgx', 'MA', ''].map((text) => `dead-letters?cursor=${text}`),
+  ])('refuses a cursor that no list answered: %s', async (path) => {
+    expect(await stack.api('GET', `/api/v1/${path}`)).toMatchObject({
       status: 422,
       body: { field: 'cursor' },
     });
+  });
+
+  it('refuses a period that ends before it begins', async () => {
+    for (const list of ['drops', 'outcomes'])
+      expect(await stack.api('GET', `/api/v1/${list}?since=20&until=10`)).toMatchObject({
+        status: 422,
+        body: { field: 'since' },
+      });
+    expect(await stack.api('GET', '/api/v1/drops?since=20&until=20')).toMatchObject({ status: 200 });
   });
 
   it('arrive as they are published, by the filter, and continue after an outage of metadata', async () => {

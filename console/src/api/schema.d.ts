@@ -2818,6 +2818,8 @@ export interface components {
             }[];
             /** @description Not null: more follow, repeat the call with this cursor */
             next_cursor: string | null;
+            /** @description Begins again with the oldest one, and leaves those that came after the first call: an act after a dry run. Null with `sequences` */
+            first_cursor: string | null;
         };
         DeadLetter: {
             /** @description Its id */
@@ -3121,8 +3123,8 @@ export interface components {
                  * @default =
                  * @enum {string}
                  */
-                operator: "=" | "!=" | "in";
-                /** @description One value, or several for in; null = the point has no such dimension */
+                operator: "=" | "!=" | "in" | "not in";
+                /** @description One value, or several for in and not in; null = the point has no such dimension */
                 values: (string | null)[];
             }[];
             /** @default [] */
@@ -7029,7 +7031,7 @@ export interface operations {
                     dry_run?: boolean;
                     /** @default 1000 */
                     limit?: number;
-                    /** @description next_cursor of the previous call */
+                    /** @description next_cursor of the previous call, or first_cursor of a dry run */
                     cursor?: string;
                     /** @description Name of the requester: records have `<operator> via <name of the admin token>`, or only the name of the token where this is omitted */
                     operator?: string;
@@ -7087,7 +7089,7 @@ export interface operations {
                     dry_run?: boolean;
                     /** @default 1000 */
                     limit?: number;
-                    /** @description next_cursor of the previous call */
+                    /** @description next_cursor of the previous call, or first_cursor of a dry run */
                     cursor?: string;
                     /** @description Name of the requester: records have `<operator> via <name of the admin token>`, or only the name of the token where this is omitted */
                     operator?: string;

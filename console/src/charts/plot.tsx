@@ -18,6 +18,7 @@ export type PlotProps = {
   /** The bucket under the crosshair, which the legend reads. */
   readonly at: number | undefined;
   readonly onAt: (index: number | undefined) => void;
+  /** From the first second to the end of the last bucket, not included. */
   readonly onZoom?: ((since: number, until: number) => void) | undefined;
   /** A bucket was chosen, and the series under the pointer. */
   readonly onPick?: ((index: number, key: string | undefined) => void) | undefined;
@@ -193,7 +194,7 @@ const useCrosshair = (
   const finish = (index: number, key: string | undefined): void => {
     const [first, last] = [Math.min(anchor ?? index, index), Math.max(anchor ?? index, index)];
     setAnchor(undefined);
-    if (first !== last) onZoom?.(times[first] ?? 0, (times[last] ?? 0) + step - 1);
+    if (first !== last) onZoom?.(times[first] ?? 0, (times[last] ?? 0) + step);
     else onPick?.(index, key);
   };
   const handlers = {

@@ -1,5 +1,5 @@
-import { useEffect, useState } from 'preact/hooks';
 import { now } from '../api/clock.ts';
+import { useListener } from '../shell/listener.ts';
 import { agoText, bytesText, numberText, percentText, wholeText } from './figures.ts';
 
 export * from './figures.ts';
@@ -10,12 +10,7 @@ let isUtc = localStorage.getItem(zoneKey) === '1';
 
 /** Whether times are shown in UTC, and the switch; kept in this browser. */
 export const useUtc = (): [boolean, (utc: boolean) => void] => {
-  const [, render] = useState(0);
-  useEffect(() => {
-    const listener = (): void => render((count) => count + 1);
-    listeners.add(listener);
-    return () => void listeners.delete(listener);
-  }, []);
+  useListener(listeners);
   const set = (utc: boolean): void => {
     isUtc = utc;
     localStorage.setItem(zoneKey, utc ? '1' : '0');

@@ -1,4 +1,4 @@
-import { useEffect, useState } from 'preact/hooks';
+import { useListener } from './listener.ts';
 
 // Every state of a page is in the address: a path under /console and a query.
 
@@ -40,12 +40,7 @@ export const setQuery = (
 
 /** Renders the component again at each change of the address. */
 export const useAddress = (): { path: string; query: URLSearchParams } => {
-  const [, render] = useState(0);
-  useEffect(() => {
-    const listener = (): void => render((count) => count + 1);
-    listeners.add(listener);
-    return () => void listeners.delete(listener);
-  }, []);
+  useListener(listeners);
   return { path: currentPath(), query: new URLSearchParams(location.search) };
 };
 

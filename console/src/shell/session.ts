@@ -1,5 +1,5 @@
-import { useEffect, useState } from 'preact/hooks';
 import { hooks, send } from '../api/client.ts';
+import { useListener } from './listener.ts';
 
 /** What the browser may know of its session: never the token. Times in Unix seconds. */
 export type Session = {
@@ -61,12 +61,7 @@ export const currentSession = (): Session | null | undefined => current;
 
 /** The session; null without one, undefined while that is not known. */
 export const useSession = (): Session | null | undefined => {
-  const [, render] = useState(0);
-  useEffect(() => {
-    const listener = (): void => render((count) => count + 1);
-    listeners.add(listener);
-    return () => void listeners.delete(listener);
-  }, []);
+  useListener(listeners);
   return current;
 };
 

@@ -150,7 +150,10 @@ const bulkRequest = z
       .string()
       .regex(/^\d{1,15}-\d{1,15}$/, 'is not a next_cursor of this API')
       .optional()
-      .meta({ description: 'next_cursor of the previous call', examples: ['12-40'] }),
+      .meta({
+        description: 'next_cursor of the previous call, or first_cursor of a dry run',
+        examples: ['12-40'],
+      }),
     operator,
   })
   .meta({ examples: [{ reason: 'row_refused' }] });
@@ -170,6 +173,14 @@ const bulkAnswer = z
       .string()
       .nullable()
       .meta({ description: 'Not null: more follow, repeat the call with this cursor' }),
+    first_cursor: z
+      .string()
+      .nullable()
+      .meta({
+        description:
+          'Begins again with the oldest one, and leaves those that came after the first call: an act after a dry run. Null with `sequences`',
+        examples: ['1-40'],
+      }),
   })
   .meta({ id: 'DeadLettersDone' });
 
@@ -202,12 +213,12 @@ const refuseBesideSequences = ({ all, cursor, ...request }: BulkRequest, named: 
 const matchingLetters = async (
   admin: DeadLetterAdmin,
   request: BulkRequest,
-): Promise<{ letters: readonly Letter[]; next: string | null }> => {
+): Promise<{ letters: readonly Letter[]; next: string | null; first: string | null }> => {
   if (request.sequences !== undefined) {
     const sequences = [...new Set(request.sequences)];
     refuseBesideSequences(request, sequences.length);
     const found = await Promise.all(sequences.map((sequence) => admin.get(sequence)));
-    return { letters: found.filter((letter) => letter !== undefined), next: null };
+    return { letters: found.filter((letter) => letter !== undefined), next: null, first: null };
   }
   const filter = filterOf(request);
   if (request.all !== true && Object.values(filter).every((value) => value === undefined))
@@ -215,7 +226,8 @@ const matchingLetters = async (
   const [from = '1', last] = request.cursor?.split('-') ?? [];
   const end = last === undefined ? await admin.last() : Number(last);
   const page = await admin.listUpwards(filter, { limit: request.limit, from: Number(from), last: end });
-  return { letters: page.letters, next: page.next === undefined ? null : `${page.next}-${end}` };
+  const next = page.next === undefined ? null : `${page.next}-${end}`;
+  return { letters: page.letters, next, first: `1-${end}` };
 };
 
 /** The act on each dead letter, and the check in its place where the call changes nothing. */
@@ -231,9 +243,10 @@ const doEach = async (
   note: Note,
   progress: ActProgress,
 ): Promise<Done> => {
-  const { letters, next } = await matchingLetters(admin, request);
+  const { letters, next, first } = await matchingLetters(admin, request);
   progress.matched(letters.length);
-  const done: Done = { matched: letters.length, items: 0, done: 0, failed: [], next_cursor: next };
+  const matched = letters.length;
+  const done: Done = { matched, items: 0, done: 0, failed: [], next_cursor: next, first_cursor: first };
   for (const letter of letters) {
     try {
       if (request.dry_run === true) await check?.(letter);
@@ -275,6 +288,14 @@ const letterOf = async (admin: DeadLetterAdmin, sequence: number): Promise<Lette
   return letter;
 };
 
+/** The sequence that a cursor of the list has. Throws the permanent Fault `invalid_value` for any other text. */
+const sequenceOf = (cursor: string): number => {
+  const text = Buffer.from(cursor, 'base64url').toString('latin1');
+  const sequence = Number(text);
+  if (Number.isSafeInteger(sequence) && sequence > 0 && String(sequence) === text) return sequence;
+  throw fieldFault('invalid_value', 'cursor', 'is not a next_cursor of this list');
+};
+
 const readingEndpoints = (deps: ApiDeps, { deadLetters: admin, orphans } = deps): Endpoint[] => [
   endpoint({
     method: 'GET',
@@ -285,12 +306,7 @@ const readingEndpoints = (deps: ApiDeps, { deadLetters: admin, orphans } = deps)
     query: listQuery,
     answer: pageOf(listedSchema),
     run: async ({ query }) => {
-      const before =
-        query.cursor === undefined
-          ? undefined
-          : Number(Buffer.from(query.cursor, 'base64url').toString('latin1'));
-      if (before !== undefined && !Number.isSafeInteger(before))
-        throw fieldFault('invalid_value', 'cursor', 'is not a next_cursor of this list');
+      const before = query.cursor === undefined ? undefined : sequenceOf(query.cursor);
       const { letters, next } = await admin.list(filterOf(query), { limit: query.limit, before });
       const areOrphans = await orphans.areOrphans(letters);
       return {

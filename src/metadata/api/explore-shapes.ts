@@ -56,7 +56,7 @@ const filter = z.strictObject({
     .min(1)
     .max(50)
     .meta({
-      description: 'One value, or several for in; null = the point has no such dimension',
+      description: 'One value, or several for in and not in; null = the point has no such dimension',
       examples: [['web-1']],
     }),
 });

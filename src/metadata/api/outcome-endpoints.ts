@@ -266,6 +266,7 @@ const drops = ({ outcomes }: ApiDeps): Endpoint =>
     answer: pageOf(drop),
     run: async ({ query }) => {
       const { since, until, limit, cursor } = query;
+      refuseReversed({ since, until });
       const filter = { ...ownerOf(query), reason: query.reason, since, until };
       const { items, next } = await readDrops(outcomes.clickhouse, filter, limit, placeOf(cursor));
       return { body: { items, next_cursor: next === undefined ? null : placeText(next) } };

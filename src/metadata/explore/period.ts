@@ -5,6 +5,8 @@ const hourSeconds = 3_600;
 
 /** The longest period of a query that does not say `wide`, seconds. */
 export const periodMax = 7 * daySeconds;
+/** "The last 7 days" counts from the caller's clock, and arrives later: what a period until now may be longer, seconds. */
+const slack = 60;
 /** The most buckets of a series. */
 export const bucketsMax = 600;
 
@@ -31,7 +33,7 @@ export const periodOf = ({ since: asked, until: last, wide = false }: AskedPerio
   const until = last ?? Math.floor(nowMs / 1000) + 1;
   const since = asked ?? Math.max(0, until - hourSeconds);
   if (since >= until) throw invalid('since', 'must be before until');
-  if (until - since > periodMax && !wide)
+  if (until - since > periodMax + (last === undefined ? slack : 0) && !wide)
     throw invalid('since', `is more than 7 days before until; set wide to query a longer period`);
   return { since, until };
 };

@@ -6,7 +6,7 @@ import type { Period } from './period.ts';
 export const aggregates = ['avg', 'min', 'max', 'sum', 'count', 'last'] as const;
 export type Aggregate = (typeof aggregates)[number];
 
-export const operators = ['=', '!=', 'in'] as const;
+export const operators = ['=', '!=', 'in', 'not in'] as const;
 
 /** A condition on a column of a dimension; null is a row without the dimension. */
 export type Condition = {
@@ -50,6 +50,7 @@ const oneOf = (column: string, values: Condition['values']): string => {
 const conditionText = ({ column, operator, values }: Condition): string => {
   const [value = null] = values;
   if (operator === 'in') return oneOf(column, values);
+  if (operator === 'not in') return `NOT (${oneOf(column, values)})`;
   if (operator === '=') return equals(column, value);
   return value === null
     ? `${quoteIdentifier(column)} IS NOT NULL`

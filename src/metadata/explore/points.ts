@@ -64,7 +64,7 @@ const requireOnce = (names: readonly string[], field: string): void => {
 const conditionOf = (table: PointTable, filter: AskedFilter, index: number): Condition => {
   const { dimension, operator, values } = filter;
   const field = `filter.${index}`;
-  if (operator !== 'in' && values.length !== 1)
+  if ((operator === '=' || operator === '!=') && values.length !== 1)
     throw fieldFault('invalid_value', `${field}.values`, `must be one value for ${operator}`);
   // No stored text has half a character, and none can be sent to QuestDB.
   const broken = values.findIndex((value) => value !== null && !value.isWellFormed());

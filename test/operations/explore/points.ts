@@ -103,6 +103,35 @@ describe('series of points', () => {
     await stack.waitForRows(wide.result_table.table_id, points.length);
   });
 
+  it('leave out by "not in" exactly what "in" finds, points without the dimension included', async () => {
+    const counted = async (report: typeof wide, filter: object[]) => {
+      const asked = { aggregate: 'count', step: 3_600, metrics: ['cpu', 'temperature'], filter };
+      const { series: found } = await seriesOf(asked, report);
+      const of = (name: string) => found.find(({ metric }) => metric === name)?.values[0] ?? 0;
+      return [of('cpu'), of('temperature')];
+    };
+    const some = hostileTexts.slice(0, 4);
+    const [others, all] = [hostileTexts.length - some.length, hostileTexts.length];
+    for (const report of [wide, narrow])
+      for (const [values, within, without] of [
+        [some, [0, some.length], [325, others]],
+        [
+          [...some, null],
+          [325, some.length],
+          [0, others],
+        ],
+        [[null], [325, 0], [0, all]],
+        [
+          [...some, ...Array.from({ length: 46 }, (_, index) => `x${index}`)],
+          [0, some.length],
+          [325, others],
+        ],
+      ]) {
+        expect(await counted(report, [{ dimension: 'label', operator: 'in', values }])).toEqual(within);
+        expect(await counted(report, [{ dimension: 'label', operator: 'not in', values }])).toEqual(without);
+      }
+  });
+
   it('are the last 50 rows instead, where the query says raw', async () => {
     const { raw } = await seriesOf({ raw: true, filter: [{ dimension: 'zone', values: ['b'] }] });
     expect(raw?.columns).toEqual(['timestamp', 'target', 'host', 'zone', 'label', 'cpu']);

@@ -1,6 +1,9 @@
-import { describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it, vi } from 'vitest';
+import type { AdminClient } from '../../../src/cli/client.ts';
 import { type Line, lineLines, type Process, short, span } from '../../../src/cli/line.ts';
 import { cut, frameOf } from '../../../src/cli/output.ts';
+import { follow } from '../../../src/cli/top.ts';
+import { Fault } from '../../../src/model/fault.ts';
 
 const process: Process = {
   role: 'transfer',
@@ -121,5 +124,48 @@ describe('the line in a terminal', () => {
     [864_000, '10d'],
   ])('writes %d s as %s', (seconds, text) => {
     expect(span(seconds)).toBe(text);
+  });
+});
+
+const full = new Fault('transient', 'too_many_readers', 'all places of readers are taken');
+const away = new Fault('transient', 'admin_unreachable', 'the admin API is away');
+const refused = new Fault('permanent', 'unauthorized', 'the token is revoked');
+
+/** Follows while the stream and the polls end thus, and gives what was said and shown, and what ended it. */
+const followed = async (streams: Fault[], polls: (Fault | Line)[]): Promise<unknown[]> => {
+  vi.useFakeTimers();
+  const seen: unknown[] = [];
+  const client: AdminClient = {
+    ask: async (schema) => {
+      const json = polls.shift() ?? refused;
+      if (json instanceof Fault) throw json;
+      return { value: schema.parse(json), json };
+    },
+    follow: () => Promise.reject(streams.shift() ?? refused),
+  };
+  const screen = { show: (shown: unknown) => seen.push(shown), say: (text: string) => seen.push(text) };
+  const ended = follow(client, screen).catch((error: unknown) => seen.push(error));
+  await vi.advanceTimersByTimeAsync(60_000);
+  await ended;
+  return seen;
+};
+
+describe('the line that is followed', () => {
+  afterEach(() => void vi.useRealTimers());
+
+  it('is polled where no further reader is let in, through a restart of metadata, until it is refused', async () => {
+    const note = 'too many readers: shown every 5 seconds';
+    expect(await followed([full, full, away, full], [line, away, line])).toEqual([
+      ...[note, line],
+      away.message,
+      away.message,
+      ...[note, line],
+      refused,
+    ]);
+    expect(await followed([full], [refused])).toEqual([refused]);
+  });
+
+  it('ends where the first call fails', async () => {
+    expect(await followed([away], [])).toEqual([away]);
   });
 });

@@ -51,6 +51,7 @@ const part = (done: number, next: string | null, failed: Done['failed'] = []): D
   done,
   failed,
   next_cursor: next,
+  first_cursor: '1-9',
 });
 
 describe('an act on many', () => {
@@ -80,6 +81,27 @@ describe('an act on many', () => {
     ]);
     expect(sums).toEqual([1_000, 1_500, 1_503]);
     expect(last).toMatchObject({ matched: 1_504, items: 3_006, failed: refused });
+  });
+
+  it('takes from the cursor of its dry run on what that saw, and nothing that came later', async () => {
+    const sums: Done[] = [];
+    const cursors: unknown[] = [];
+    const ask = async ({ cursor }: { cursor?: string }): Promise<Done> => {
+      cursors.push(cursor);
+      return part(3, null);
+    };
+    const act = (isDryRun: boolean, first?: string | null) =>
+      runAll(
+        ask,
+        { all: true },
+        isDryRun,
+        (sum) => sums.push(sum),
+        () => true,
+        first,
+      );
+    await act(true);
+    await act(false, sums.at(-1)?.first_cursor);
+    expect(cursors).toEqual([undefined, '1-9']);
   });
 
   it('begins no further call once the reader has left', async () => {

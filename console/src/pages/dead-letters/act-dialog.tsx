@@ -95,7 +95,7 @@ export const ActDialog = ({ act, target, what, onClose }: Props) => {
       setDid(sum);
       announce(doneText(sum, act, false));
     };
-    await runAll(ask, target, false, show, isWanted);
+    await runAll(ask, target, false, show, isWanted, wouldDo?.first_cursor);
   });
   useEffect(() => {
     void dryRun.run();

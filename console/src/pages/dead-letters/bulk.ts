@@ -61,15 +61,16 @@ export const targetOf = (filter: Filter, picked: readonly number[]): Target => {
 /** Items that one call takes: as many as the CLI's. */
 const limit = 1_000;
 
-/** Calls until every matching dead letter is done, or the reader has left; `onPart` gets the sum after each call. */
+/** Calls until every matching dead letter is done, or the reader has left; `onPart` gets the sum after each call; `first` is that of a dry run. */
 export const runAll = async (
   ask: (body: Target & { dry_run: boolean; limit: number; cursor?: string }) => Promise<Done>,
   target: Target,
   isDryRun: boolean,
   onPart: (sum: Done) => void,
   isWanted: () => boolean,
+  first: string | null = null,
 ): Promise<void> => {
-  let sum: Done = { matched: 0, items: 0, done: 0, failed: [], next_cursor: null };
+  let sum: Done = { matched: 0, items: 0, done: 0, failed: [], next_cursor: first, first_cursor: first };
   do {
     const cursor = sum.next_cursor;
     const part = await ask({
@@ -79,11 +80,11 @@ export const runAll = async (
       ...(cursor === null ? {} : { cursor }),
     });
     sum = {
+      ...part,
       matched: sum.matched + part.matched,
       items: sum.items + part.items,
       done: sum.done + part.done,
       failed: [...sum.failed, ...part.failed],
-      next_cursor: part.next_cursor,
     };
     onPart(sum);
   } while (sum.next_cursor !== null && isWanted());

@@ -126,7 +126,9 @@ const OutcomeCharts = ({ charts, choice }: { charts: Charts; choice: Chosen }) =
     .flatMap(({ values }) => values)
     .reduce<number>((sum, value) => sum + (value ?? 0), 0);
   const shared = {
-    ...({ kind: 'bars', times: charts.times, step: size, onZoom: setTimeRange } as const),
+    ...({ kind: 'bars', times: charts.times, step: size } as const),
+    // A minute that is cut counts whole: the end would begin another bar.
+    onZoom: (since: number, until: number) => setTimeRange(since, until - 1),
     ...(picked < 0 ? {} : { picked }),
   };
   return (

@@ -22,7 +22,7 @@ const whereStored = ({ kind, owner }: TabProps) =>
   kind.noun === 'source' ? (
     <>
       in table <code>{owner.tableId}</code>:{' '}
-      <a href={href('/points', { table: owner.tableId })}>explore its points</a>
+      <a href={href('/points', { source: String(owner.id) })}>explore its points</a>
     </>
   ) : (
     <>

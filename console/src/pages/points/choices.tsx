@@ -7,7 +7,7 @@ import { Queried, useQuery } from '../../parts/query.tsx';
 import { Empty, TooLarge } from '../../parts/states.tsx';
 import { useTimeRange } from '../../parts/time-range.tsx';
 import { setQuery } from '../../shell/router.ts';
-import { type Filter, filterText, filterWords, parseFilter } from './query.ts';
+import { type Filter, filterText, filterWords, parseFilter, valuesMax } from './query.ts';
 
 type NamesProps = {
   readonly label: string;
@@ -99,8 +99,8 @@ const Editor = ({ source, dimension, onAdd }: EditorProps) => {
           <label>
             Other value <input value={typed} onInput={({ currentTarget }) => setTyped(currentTarget.value)} />
           </label>
-          <button type="submit" disabled={all.length === 0}>
-            Add filter
+          <button type="submit" disabled={all.length === 0 || all.length > valuesMax}>
+            Add filter{all.length >= valuesMax && ` (at most ${valuesMax} values)`}
           </button>
         </div>
         <Queried of={found}>
@@ -116,6 +116,7 @@ const Editor = ({ source, dimension, onAdd }: EditorProps) => {
                         <input
                           type="checkbox"
                           checked={values.includes(value)}
+                          disabled={all.length >= valuesMax && !values.includes(value)}
                           onChange={() => turn(value)}
                         />
                         {value === null ? <em>none</em> : <bdi>{plainText(value)}</bdi>}

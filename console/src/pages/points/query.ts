@@ -1,8 +1,8 @@
-import { nowSeconds } from '../../api/clock.ts';
 import type { OrUndefined } from '../../api/or-undefined.ts';
 import type { components } from '../../api/schema.d.ts';
 import type { Series } from '../../charts/model.ts';
 import { plainText } from '../../parts/plain-text.ts';
+import { isWide, type Period } from '../traces/search.ts';
 
 export type PointsQuery = OrUndefined<components['schemas']['PointsQuery']>;
 export type Points = components['schemas']['Points'];
@@ -10,6 +10,7 @@ export type Points = components['schemas']['Points'];
 export const metricsMax = 4;
 export const groupsMax = 2;
 export const filtersMax = 10;
+export const valuesMax = 50;
 
 export const aggregates = ['avg', 'min', 'max', 'sum', 'count', 'last'] as const;
 
@@ -44,19 +45,13 @@ const valueText = (value: string | null): string => (value === null ? '(none)' :
 export const filterWords = ({ dimension, isNot, values }: Filter): string =>
   `${plainText(dimension, 40)} ${isNot ? '≠' : '='} ${values.map(valueText).join(', ')}`;
 
-/** The API has no "none of": it is a condition for each value. */
-const conditionsOf = ({ dimension, isNot, values }: Filter): NonNullable<PointsQuery['filter']> => {
-  if (isNot) return values.map((value) => ({ dimension, operator: '!=', values: [value] }));
-  return [{ dimension, operator: values.length === 1 ? '=' : 'in', values: [...values] }];
+const conditionOf = ({ dimension, isNot, values }: Filter): NonNullable<PointsQuery['filter']>[number] => {
+  const [one, several] = isNot ? (['!=', 'not in'] as const) : (['=', 'in'] as const);
+  return { dimension, operator: values.length === 1 ? one : several, values: [...values] };
 };
 
-/** Unix seconds; until undefined is now. */
-type Period = { readonly since: number; readonly until: number | undefined };
-
-const weekSeconds = 604_800;
-
 /** The query of an address; a text says what it still needs. */
-export const queryOf = (query: URLSearchParams, { since, until }: Period): PointsQuery | string => {
+export const queryOf = (query: URLSearchParams, range: Period): PointsQuery | string => {
   const source = query.get('source') ?? '';
   const isDataId = /^\d{1,15}$/.test(source);
   const metrics = query.getAll('metric').slice(0, metricsMax);
@@ -69,12 +64,11 @@ export const queryOf = (query: URLSearchParams, { since, until }: Period): Point
     ...(isDataId ? { data_id: Number(source) } : { table: source }),
     metrics,
     aggregate: aggregates.find((each) => each === query.get('agg')) ?? 'avg',
-    filter: filters.flatMap((filter) => (filter === undefined ? [] : conditionsOf(filter))),
+    filter: filters.flatMap((filter) => (filter === undefined ? [] : conditionOf(filter))),
     group_by: query.getAll('by').slice(0, groupsMax),
-    since,
-    until,
-    // The reader has chosen the time, long as it is.
-    wide: (until ?? nowSeconds()) - since > weekSeconds,
+    since: range.since,
+    until: range.until,
+    wide: isWide(range),
     step: Number.isInteger(step) && step > 0 ? step : undefined,
     raw: query.get('show') === 'rows',
   };

@@ -45,7 +45,7 @@ export const parseDuration = (text: string): number | undefined => {
 
 const statuses = ['error', 'ok', 'unset'] as const;
 /** Unix seconds; until undefined is now. */
-type Period = { readonly since: number; readonly until: number | undefined };
+export type Period = { readonly since: number; readonly until: number | undefined };
 
 const weekSeconds = 604_800;
 
@@ -65,7 +65,8 @@ export const searchOf = (query: URLSearchParams, range: Period): TracesQuery | s
   if (attributes.includes(undefined)) return 'An attribute of the address cannot be read: remove it below.';
   return {
     ...(app === undefined ? {} : { app_id: Number(app) }),
-    service: text('service'),
+    // Spans without service.name have the empty one.
+    service: query.get('service') ?? undefined,
     span_name: text('name'),
     status: statuses.find((each) => each === text('status')),
     min_duration_ms: leastMs,

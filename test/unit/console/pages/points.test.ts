@@ -27,7 +27,7 @@ const answer = {
 };
 
 describe('the query of points', () => {
-  it('is read from the address, with none-of as a condition for each value', () => {
+  it('is read from the address, with any number of values in one condition', () => {
     const query = new URLSearchParams({
       source: '1500001',
       metric: 'cpu',
@@ -38,13 +38,14 @@ describe('the query of points', () => {
     query.append('metric', 'mem');
     query.append('where', filterText({ dimension: 'zone', isNot: false, values: ['a', null] }));
     query.append('where', filterText({ dimension: '__proto__', isNot: true, values: ['x', 'y'] }));
+    query.append('where', filterText({ dimension: 'host', isNot: true, values: [null] }));
     expect(queryOf(query, range)).toEqual({
       ...{ data_id: 1_500_001, metrics: ['cpu', 'mem'], aggregate: 'max', group_by: ['host'], step: 60 },
       ...{ since: 1_000, until: 2_000, wide: false, raw: false },
       filter: [
         { dimension: 'zone', operator: 'in', values: ['a', null] },
-        { dimension: '__proto__', operator: '!=', values: ['x'] },
-        { dimension: '__proto__', operator: '!=', values: ['y'] },
+        { dimension: '__proto__', operator: 'not in', values: ['x', 'y'] },
+        { dimension: 'host', operator: '!=', values: [null] },
       ],
     });
   });

@@ -227,6 +227,12 @@ describe('the search of traces', () => {
       ...{ app_id: 7, service: 'cart', status: 'error', min_duration_ms: 1000, wide: false },
       ...{ since: 1_000, until: 2_000, attributes: [{ scope: 'span', key: 'a', value: 'b' }] },
     });
+    expect(searchOf(new URLSearchParams(), range)).toMatchObject({ service: undefined });
+    // The page Services leads here from the operations of spans that have no service.name.
+    expect(searchOf(new URLSearchParams('service=&name='), range)).toMatchObject({
+      service: '',
+      span_name: undefined,
+    });
     expect(searchOf(new URLSearchParams('max=soon'), range)).toContain('A duration is');
     expect(searchOf(new URLSearchParams('app=shop'), range)).toContain('An application is');
     expect(searchOf(new URLSearchParams('attr=x'), range)).toContain('An attribute');

@@ -19,6 +19,18 @@ describe('the period of a query', () => {
     expect(periodOf({ since: 0, until: 700 * day, wide: true }, nowMs).until).toBe(700 * day);
     expect(() => periodOf({ since: 5, until: 5 }, nowMs)).toThrow(/before until/);
   });
+
+  // The console and the commands offer it; their clock may be behind, and the call takes time.
+  it('may be the last seven days as a caller counts them: until now, with a minute for its clock and the way', () => {
+    const now = Math.floor(nowMs / 1000);
+    for (const late of [0, 1, 59])
+      expect(periodOf({ since: now - late - 7 * day }, nowMs)).toEqual({
+        since: now - late - 7 * day,
+        until: now + 1,
+      });
+    expect(() => periodOf({ since: now - 60 - 7 * day }, nowMs)).toThrow(/7 days.*wide/);
+    expect(() => periodOf({ since: now - 7 * day, until: now + 1 }, nowMs)).toThrow(/7 days.*wide/);
+  });
 });
 
 describe('the buckets of a query', () => {
