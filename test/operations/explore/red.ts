@@ -128,6 +128,28 @@ describe('requests, errors and durations', () => {
     expect(series?.requests[0]).toBe(0);
   });
 
+  it('have series of the first items also of a service whose operations have more buckets than one answer may', async () => {
+    // 60 operations, each with a request in 350 of 360 buckets, and of operation n another n.
+    const begin = hour - 3_600;
+    const made = await fetchEngine(stack.engines.clickhouse.url, {
+      method: 'POST',
+      body: `INSERT INTO otel.otel_traces (ServiceName, SpanName, SpanKind, Timestamp, Duration, uid, AppId)
+        SELECT 'busy', concat('op ', toString(number % 60)), 'Server',
+          toDateTime(${begin} + if(number < 21000, intDiv(number, 60), 0) * 10), 1000000, 7000000000000000000 + number, ${application.app_id}
+        FROM numbers(21000 + 3600) WHERE number < 21000 OR intDiv(number - 21000, 60) < number % 60`,
+    });
+    expect([made.status, await made.text()]).toEqual([200, '']);
+    const { items, buckets, step, truncated } = await redOf({
+      ...{ service: 'busy', by: 'operation', series: true, since: begin, until: hour, limit: 50 },
+    });
+    expect([step, buckets.length, items.length, truncated]).toEqual([10, 360, 50, true]);
+    expect(items.map(({ operation, requests: count }) => [operation, count])).toEqual(
+      Array.from({ length: 50 }, (_, index) => [`op ${59 - index}`, 350 + 59 - index]),
+    );
+    for (const [index, { requests: count, series }] of items.entries())
+      expect(series?.requests.reduce((all, each) => all + each, 0)).toBe(index < 20 ? count : undefined);
+  });
+
   it('end before until, and begin at since', async () => {
     const countIn = async (since: number, end: number) =>
       (await redOf({ service: 'red', since, until: end })).items[0]?.requests ?? 0;
