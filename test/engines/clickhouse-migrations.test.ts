@@ -64,6 +64,8 @@ const names = [
   '043_ingest_outcomes_indexes',
   '044_ingest_settled_index',
   '045_otel_traces_red_exact',
+  '046_otel_metrics_histogram_quantiles_starts',
+  '047_otel_metrics_exponential_histogram_quantiles_starts',
 ];
 const version = names.length;
 const log = createLog('test', 'silent');
@@ -167,6 +169,42 @@ describe('the views of spans and data points', () => {
     ).toBe(202);
     expect(await countOf(redOf('P99Ms = 10000'))).toBe(100);
   });
+
+  it.each([
+    [
+      'sum',
+      'Value, HasValue, IsMonotonic',
+      'total, true, true',
+      `sum(Increase) AS c FROM otel.otel_metrics_sum_increases(${period}, metric = 'm')`,
+    ],
+    [
+      'histogram',
+      'Count, BucketCounts, ExplicitBounds',
+      'total, [1000, total - 1000], [1]',
+      `sum(Count) AS c FROM otel.otel_metrics_histogram_quantiles(${quantiles})`,
+    ],
+    [
+      'exponential_histogram',
+      'Count, PositiveBucketCounts',
+      'total, [1000, total - 1000]',
+      `sum(Count) AS c FROM otel.otel_metrics_exponential_histogram_quantiles(${quantiles})`,
+    ],
+  ])(
+    'of a cumulative %s add what is new while a start time moves by a millisecond, and all of it after a restart',
+    async (table, columns, values, sums) => {
+      await run();
+      // 1000 before the period and one more each minute, under a start of an hour ago that moves; then a restart, and 2000 and 2001.
+      const starts = "toDateTime64('2026-11-20 09:00:00', 9) + INTERVAL if(i % 2 = 1, 1, 0) MILLISECOND";
+      await clickhouse.run(
+        `INSERT INTO otel.otel_metrics_${table} (MetricName, AggregationTemporality, StartTimeUnix, TimeUnix, uid, ${columns})
+         SELECT 'm', 2, if(i < 11, ${starts}, toDateTime64('2026-11-20 10:10:00', 9)),
+           toDateTime64('2026-11-20 09:59:30', 9) + INTERVAL i MINUTE, i, ${values}
+         FROM (SELECT number AS i, if(i < 11, 1000, 1989) + i AS total FROM numbers(13))`,
+      );
+      const [row] = await clickhouse.rows(z.object({ c: z.coerce.number() }), `SELECT ${sums}`);
+      expect(row?.c).toBe(10 + 2001);
+    },
+  );
 });
 
 describe('the span table', () => {
