@@ -63,6 +63,9 @@ const names = [
   '042_otel_traces_red_error',
   '043_ingest_outcomes_indexes',
   '044_ingest_settled_index',
+  '045_otel_traces_red_exact',
+  '046_otel_metrics_histogram_quantiles_starts',
+  '047_otel_metrics_exponential_histogram_quantiles_starts',
 ];
 const version = names.length;
 const log = createLog('test', 'silent');
@@ -129,21 +132,79 @@ describe('the views of spans and data points', () => {
     },
   );
 
+  const redOf = (services: string) =>
+    `otel.otel_traces_red(
+       since = '2026-11-23 10:00:00', until = '2026-11-23 11:00:00', step = 0, by = 'service', kinds = ['Server'])
+     WHERE ${services}`;
+
   it('of spans show no duration that is more than 1 % off', async () => {
     await run();
-    // One span a service, from 1 nanosecond to 5 hours: the quantile of a service is the duration of its span.
+    // 1001 spans a service, more than are kept for exact quantiles, from 1 nanosecond to 5 hours: its quantiles are their duration.
     await clickhouse.run(
       `INSERT INTO otel.otel_traces (ServiceName, SpanKind, Timestamp, Duration, uid)
-       SELECT toString(number), 'Server', '2026-11-23 10:30:00', toUInt64(exp(number / 100)), number FROM numbers(3050)`,
+       SELECT toString(number % 61), 'Server', '2026-11-23 10:30:00', toUInt64(exp((number % 61) / 2)), number
+       FROM numbers(61 * 1001)`,
     );
+    const within = (ms: string) => `abs(${ms} * 1e6 / toUInt64(exp(toUInt64(ServiceName) / 2)) - 1) <= 0.01`;
+    const all = ['Requests = 1001', ...['P50Ms', 'P95Ms', 'P99Ms'].map(within)].join(' AND ');
+    expect(await countOf(redOf(all))).toBe(61);
+  });
+
+  it('of spans show the slow ones among few requests: their quantiles are exact', async () => {
+    await run();
+    // Service n has n requests. Request i of a service takes i + 1 ms, and its last one ten seconds.
+    await clickhouse.run(
+      `INSERT INTO otel.otel_traces (ServiceName, SpanKind, Timestamp, Duration, uid)
+       SELECT toString(requests), 'Server', '2026-11-23 10:30:00', if(i + 1 = requests, 10000, i + 1) * 1000000, requests * 1000 + i
+       FROM (SELECT arrayJoin(arrayConcat(range(1, 201), [999, 1000])) AS requests) ARRAY JOIN range(requests) AS i`,
+    );
+    const at = (level: number) =>
+      `if(toUInt64(${level} * Requests) + 1 = Requests, 10000, toUInt64(${level} * Requests) + 1)`;
     expect(
       await countOf(
-        `otel.otel_traces_red(
-           since = '2026-11-23 10:00:00', until = '2026-11-23 11:00:00', step = 0, by = 'service', kinds = ['Server'])
-         WHERE abs(P50Ms * 1e6 / toUInt64(exp(toUInt64(ServiceName) / 100)) - 1) <= 0.01`,
+        redOf(
+          `toUInt64(ServiceName) = Requests AND P50Ms = ${at(0.5)} AND P95Ms = ${at(0.95)} AND P99Ms = ${at(0.99)}`,
+        ),
       ),
-    ).toBe(3050);
+    ).toBe(202);
+    expect(await countOf(redOf('P99Ms = 10000'))).toBe(100);
   });
+
+  it.each([
+    [
+      'sum',
+      'Value, HasValue, IsMonotonic',
+      'total, true, true',
+      `sum(Increase) AS c FROM otel.otel_metrics_sum_increases(${period}, metric = 'm')`,
+    ],
+    [
+      'histogram',
+      'Count, BucketCounts, ExplicitBounds',
+      'total, [1000, total - 1000], [1]',
+      `sum(Count) AS c FROM otel.otel_metrics_histogram_quantiles(${quantiles})`,
+    ],
+    [
+      'exponential_histogram',
+      'Count, PositiveBucketCounts',
+      'total, [1000, total - 1000]',
+      `sum(Count) AS c FROM otel.otel_metrics_exponential_histogram_quantiles(${quantiles})`,
+    ],
+  ])(
+    'of a cumulative %s add what is new while a start time moves by a millisecond, and all of it after a restart',
+    async (table, columns, values, sums) => {
+      await run();
+      // 1000 before the period and one more each minute, under a start of an hour ago that moves; then a restart, and 2000 and 2001.
+      const starts = "toDateTime64('2026-11-20 09:00:00', 9) + INTERVAL if(i % 2 = 1, 1, 0) MILLISECOND";
+      await clickhouse.run(
+        `INSERT INTO otel.otel_metrics_${table} (MetricName, AggregationTemporality, StartTimeUnix, TimeUnix, uid, ${columns})
+         SELECT 'm', 2, if(i < 11, ${starts}, toDateTime64('2026-11-20 10:10:00', 9)),
+           toDateTime64('2026-11-20 09:59:30', 9) + INTERVAL i MINUTE, i, ${values}
+         FROM (SELECT number AS i, if(i < 11, 1000, 1989) + i AS total FROM numbers(13))`,
+      );
+      const [row] = await clickhouse.rows(z.object({ c: z.coerce.number() }), `SELECT ${sums}`);
+      expect(row?.c).toBe(10 + 2001);
+    },
+  );
 });
 
 describe('the span table', () => {

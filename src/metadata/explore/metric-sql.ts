@@ -81,6 +81,8 @@ export const lastValuesSql = lastSql(
 /** The last data point of each series of a histogram, an exponential histogram or a summary, the latest first. */
 export const lastDistributionsSql = lastSql(
   'toString(Count) AS count, toString(Sum) AS sum, toString(Min) AS min, toString(Max) AS max, ' +
-    'QuantileLevels AS levels, arrayMap(value -> toString(value), QuantileValues) AS quantiles',
+    // A level that is no finite number names no quantile, and JSON has no number for it; stored summaries may have such ones.
+    'arrayFilter(level -> isFinite(level), QuantileLevels) AS levels, ' +
+    'arrayMap(value -> toString(value), arrayFilter((value, level) -> isFinite(level), QuantileValues, QuantileLevels)) AS quantiles',
   'otel_metrics_last_distributions',
 );

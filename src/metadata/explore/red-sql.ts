@@ -62,17 +62,31 @@ const redSql = (
 export const redTotalsSql = (conditions: RedConditions, period: Period, limit: number): Statement =>
   redSql(conditions, period, 0, [], ` ORDER BY requests DESC, app_id, service, operation LIMIT ${limit}`);
 
-/** A row for each bucket of `step` seconds that has a request, of these services. */
+/** What a row of requests, errors and durations is of. */
+export type RedKey = { readonly app_id: number; readonly service: string; readonly operation: string };
+
+/** A row for each bucket of `step` seconds that has a request, of these keys alone: a service may have any number of operations. */
 export const redSeriesSql = (
   conditions: RedConditions,
   period: Period,
   step: number,
-  services: readonly string[],
+  keys: readonly RedKey[],
 ): Statement =>
   redSql(
     conditions,
     period,
     step,
-    [['ServiceName IN {services:Array(String)}', { services }]],
+    [
+      // The first condition finds the spans in the order of the table, the second leaves out what else these services have.
+      [
+        'ServiceName IN {services:Array(String)} AND has(arrayZip({apps:Array(String)}, {services:Array(String)}, ' +
+          '{operations:Array(String)}), (toString(AppId), ServiceName, Operation))',
+        {
+          apps: keys.map(({ app_id: id }) => String(id)),
+          services: keys.map(({ service }) => service),
+          operations: keys.map(({ operation }) => operation),
+        },
+      ],
+    ],
     ' ORDER BY at',
   );

@@ -74,9 +74,8 @@ const readSeries = async (
   if (!asked.series) return { step: null, buckets: [], of: () => null };
   const { step, starts } = bucketsOf(period, asked.step);
   const shown = items.slice(0, redSeriesMax);
-  const services = [...new Set(shown.map(({ service }) => service))];
   const rows =
-    shown.length === 0 ? [] : await run.rows(rowSchema, redSeriesSql(conditions, period, step, services));
+    shown.length === 0 ? [] : await run.rows(rowSchema, redSeriesSql(conditions, period, step, shown));
   const byKey = Map.groupBy(rows, keyOf);
   const known = new Set(shown.map(keyOf));
   return {

@@ -84,8 +84,8 @@ export const dataPointReasons = [
   ['metric_name_missing', 'the metric of the data point has no name', 'send the name of the metric'],
   [
     'data_point_field_invalid',
-    'a field of the data point or its metric has another type than OTLP defines, or the buckets and bounds of a histogram do not fit',
-    'send the field with the type that OTLP defines; bounds that increase, and one bucket more than there are bounds',
+    'a field of the data point or its metric has another type than OTLP defines, the buckets and bounds of a histogram do not fit, or a quantile of a summary is not from 0 to 1',
+    'send the field with the type that OTLP defines; bounds that increase, and one bucket more than there are bounds; quantiles from 0 to 1',
   ],
   [
     'too_many_buckets',

@@ -230,9 +230,17 @@ export class DataPointSlots implements ItemSlots {
     return this.admit(this.bounds.length, bucketsMax, 'explicitBounds');
   }
 
-  /** Appends a quantile of a summary and its value, within the limit. */
+  /** Appends a quantile of a summary and its value, within the limit. OTLP has quantiles from 0 to 1. */
   addQuantile({ bucketsMax }: ItemLimits, quantile: number, value: number): void {
     this.size += 2 * itemSizes.scalar;
+    // Of what is no number neither holds.
+    if (!(quantile >= 0 && quantile <= 1))
+      this.fault.set(
+        'data_point_field_invalid',
+        'quantileValues[].quantile',
+        'expected a number from 0 to 1',
+        String(quantile),
+      );
     if (!this.admit(this.bounds.length, bucketsMax, 'quantileValues')) return;
     this.bounds.push(quantile);
     this.values.push(value);

@@ -203,4 +203,20 @@ describe('data points of an exporter', () => {
       return account?.pipeline === 'otel_metrics' && account.received === 5 && account.stored === 5;
     });
   });
+
+  it('of a summary leave out levels that are no finite number, which earlier versions stored', async () => {
+    const made = await fetchEngine(stack.engines.clickhouse.url, {
+      method: 'POST',
+      body: `INSERT INTO otel.otel_metrics_summary
+        (MetricName, TimeUnix, Count, Sum, \`ValueAtQuantiles.Quantile\`, \`ValueAtQuantiles.Value\`, uid, AppId)
+        VALUES ('old levels', toDateTime(${hour}), 2, 3, [nan, 0.5, inf, 0.9], [1, nan, 3, 4], 1, ${application.app_id})`,
+    });
+    expect([made.status, await made.text()]).toEqual([200, '']);
+    const { items } = await lastOf({ name: 'old levels' });
+    const quantiles = [
+      { level: 0.5, value: 'nan' },
+      { level: 0.9, value: '4' },
+    ];
+    expect(items).toMatchObject([{ distribution: { count: '2', quantiles } }]);
+  });
 });

@@ -108,11 +108,16 @@ const exponentialPoint = fc.record(
   },
   { requiredKeys: ['timeUnixNano'] },
 );
+/** OTLP has them from 0 to 1. */
+const quantile: fc.Arbitrary<OtlpDouble> = fc.oneof(
+  { weight: 9, arbitrary: fc.double({ min: 0, max: 1, noNaN: true }).map((value) => value + 0) },
+  { weight: 1, arbitrary: double },
+);
 const summaryPoint = fc.record(
   {
     ...head,
     ...{ count, sum: double },
-    quantileValues: fc.array(fc.record({ quantile: double, value: double }, { requiredKeys: [] }), {
+    quantileValues: fc.array(fc.record({ quantile, value: double }, { requiredKeys: [] }), {
       maxLength: 4,
     }),
   },

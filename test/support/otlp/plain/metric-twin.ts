@@ -103,6 +103,11 @@ const faultOf = ({ point, metric, scope, resource }: Omit<PointItem, 'owner'>, l
         overLimit(attributes, 'exemplars[].filteredAttributes', most),
       ),
       ...bucketFaults(metric, point, limits),
+      ...when(
+        point.quantiles.some(({ quantile }) => Number.isNaN(quantile) || quantile < 0 || quantile > 1),
+        'data_point_field_invalid',
+        'quantileValues[].quantile',
+      ),
       ...when(point.exemplars.length > exemplarsMax, 'too_many_exemplars', 'exemplars'),
     ]) ??
     firstOf([...resource.faults, ...overLimit(resource.attributes, 'resource.attributes', most)]) ??

@@ -214,7 +214,11 @@ describe('a statement for ClickHouse', () => {
         const period = { since: 1, until: 2 };
         for (const sqlOf of [
           (given: ReturnType<typeof conditions>) => redTotalsSql(given, period, 10),
-          (given: ReturnType<typeof conditions>) => redSeriesSql(given, period, 60, [given.service]),
+          (given: ReturnType<typeof conditions>) =>
+            redSeriesSql(given, period, 60, [
+              { app_id: 7, service: given.service, operation: given.operation },
+              { app_id: -8, service: given.operation, operation: '' },
+            ]),
         ]) {
           const [asked, plain] = [sqlOf(conditions(service, operation)), sqlOf(conditions('a', 'a'))];
           expect(skeleton(inlined(asked.sql, asked.params), true)).toBe(
@@ -238,7 +242,7 @@ describe('a statement for ClickHouse', () => {
   });
 
   it('shows a value of braces as it is, not as another parameter', () => {
-    const { sql, params } = spansSql('{id:String}', 10);
+    const { sql, params } = spansSql('{id:String}', 20, 10);
     expect(inlined(sql, params)).toContain(`TraceId = '{id:String}'`);
     expect(clickhouseLiteral("a'\\\u0000\n")).toBe("'a\\'\\\\\\x00\\n'");
     expect(() => inlined('{constructor:String}', {})).toThrow(/parameter/);

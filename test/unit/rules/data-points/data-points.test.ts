@@ -296,6 +296,10 @@ describe.each(ways)('a data point that cannot be kept, in %s', (_, encode) => {
       dataPoints: [{ ...goodPoint, bucketCounts: Array.from({ length: counts }, () => '1'), explicitBounds }],
     },
   });
+  const summary = (quantile: number | 'NaN' | 'Infinity'): OtlpMetric => ({
+    name: 'a',
+    summary: { dataPoints: [{ ...goodPoint, quantileValues: [{ quantile: 0.5 }, { quantile, value: 1 }] }] },
+  });
   const side = { bucketCounts: ['1', '1'] };
   const limits = { bucketsMax: 3, exemplarsMax: 1, attributesMax: 2 };
   const attributes = ['a', 'b', 'c'].map((key) => attribute(key, 'v'));
@@ -306,6 +310,10 @@ describe.each(ways)('a data point that cannot be kept, in %s', (_, encode) => {
     ['data_point_field_invalid', histogram(0, [1]), 'bucketCounts'],
     ['data_point_field_invalid', histogram(3, [2, 2]), 'explicitBounds'],
     ['data_point_field_invalid', histogram(2, ['NaN']), 'explicitBounds'],
+    ['data_point_field_invalid', summary('NaN'), 'quantileValues[].quantile'],
+    ['data_point_field_invalid', summary('Infinity'), 'quantileValues[].quantile'],
+    ['data_point_field_invalid', summary(-0.01), 'quantileValues[].quantile'],
+    ['data_point_field_invalid', summary(99), 'quantileValues[].quantile'],
     ['too_many_buckets', histogram(4, [1, 2, 3]), 'bucketCounts'],
     [
       'too_many_buckets',
