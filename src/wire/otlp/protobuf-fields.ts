@@ -36,7 +36,7 @@ export class ProtobufFields {
     this.state = state;
     this.wantsItems = wantsItems;
     this.cursor = new ProtobufCursor(state.body);
-    this.value = new ProtobufValueReader(this.cursor, state.scratch);
+    this.value = new ProtobufValueReader(this.cursor, state);
   }
 
   /** Reads fixed64 nanoseconds. */

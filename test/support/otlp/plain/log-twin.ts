@@ -15,8 +15,8 @@ import { logsOfJson } from './log-json.ts';
 import type { PlainLogResource, PlainLogScope, PlainLogs, PlainRecord } from './log-model.ts';
 import { logsOfProtobuf } from './log-protobuf.ts';
 import type { PlainAttribute, PlainFault, PlainId, PlainTime } from './model.ts';
-import { heldAttributes, hexOf, isKey, Texts, tokenOf, withoutSecrets } from './rows.ts';
-import { attributesSize, cutsIn, sum, textOf, timeText } from './values.ts';
+import { heldAttributes, hexOf, isKey, Texts, tokenOf } from './rows.ts';
+import { attributesSize, cutsIn, sum, textOf, timeText, withoutSecrets } from './values.ts';
 
 /** A record with all that its row is made of. */
 type Item = {

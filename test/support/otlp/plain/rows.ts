@@ -13,7 +13,7 @@ import {
   statusCodes,
   type Text,
 } from './model.ts';
-import { cutsIn, cutText, lastOfEach, sum, textOf, timeText } from './values.ts';
+import { cutsIn, cutText, lastOfEach, sum, textOf, timeText, withoutSecrets } from './values.ts';
 
 /** A span with all that its row is made of. */
 export type Item = {
@@ -23,10 +23,6 @@ export type Item = {
   readonly resource: PlainResource;
   readonly owner: ItemsOwner;
 };
-
-/** A credential is never stored, wherever it stands. */
-export const withoutSecrets = (attributes: readonly PlainAttribute[]): PlainAttribute[] =>
-  attributes.filter(({ key }) => !key.toString('latin1').endsWith('.data.token'));
 
 /** Makes texts of a row out of texts as sent, and counts what it does to them. */
 export class Texts {
