@@ -30,9 +30,17 @@ export const limitedAttributes = (
   return attributes;
 };
 
+/** The characters of a text with a sign of its end, where each takes two in JSON, as quotes do; and the quotes around it. */
+const jsonLengthMax = 2 * (spanTimeLengthMax + 1) + 2;
+const escapedKept = 6;
+
+/** What is no time, short in JSON, too, which writes a control character in six: the rule that cuts a request counts no times. */
+const wrongTime = (text: string): string =>
+  JSON.stringify(text).length > jsonLengthMax ? `${text.slice(0, escapedKept).toWellFormed()}…` : text;
+
 /**
- * A time as sent; undefined for none or zero, which protobuf does not distinguish. A text that is longer than any time is
- * truncated, and remains invalid.
+ * A time as sent; undefined for none or zero, which protobuf does not distinguish. A text that is longer than any time, or would be
+ * in JSON, is truncated, and remains invalid.
  */
 export const sentTime = (state: ReadState, time: TimeSlot): string | undefined => {
   const { textStart, textEnd } = time;
@@ -40,8 +48,11 @@ export const sentTime = (state: ReadState, time: TimeSlot): string | undefined =
   const length = Math.abs(textEnd - textStart);
   if (length > spanTimeLengthMax) {
     const cut = textStart < 0 ? textStart - spanTimeLengthMax : textStart + spanTimeLengthMax;
-    return `${state.textAt(textStart, cut)}…`;
+    return wrongTime(`${state.textAt(textStart, cut)}…`);
   }
-  if (length > 0) return state.textAt(textStart, textEnd);
+  if (length > 0) {
+    const text = state.textAt(textStart, textEnd);
+    return Number.isNaN(time.millis) ? wrongTime(text) : text;
+  }
   return Number.isNaN(time.millis) ? '' : timeText(time.millis, time.rest);
 };

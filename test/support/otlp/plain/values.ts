@@ -91,5 +91,6 @@ export const timeText = (time: PlainTime): string | undefined => {
   const text = String(time);
   if (/^0{1,40}$/.test(text)) return undefined;
   const bytes = Buffer.from(text);
-  return bytes.length > 40 ? `${bytes.toString('utf8', 0, 40)}…` : text;
+  const shown = bytes.length > 40 ? `${bytes.toString('utf8', 0, 40)}…` : text;
+  return JSON.stringify(shown).length > 84 ? `${shown.slice(0, 6).toWellFormed()}…` : shown;
 };
