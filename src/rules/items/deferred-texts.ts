@@ -1,17 +1,28 @@
 import { spanTimeLengthMax } from '../../model/span-time.ts';
+import { cutEnd } from '../../wire/native/bytes.ts';
 import { timeText } from '../../wire/otlp/numbers.ts';
-import { cutEnd } from '../../wire/otlp/place.ts';
 import type { ReadState } from '../../wire/otlp/read-state.ts';
 import type { AttributeSlots, TimeSlot } from '../../wire/otlp/slots.ts';
 
 type Attribute = { key: string; value: { stringValue: string } };
 
+/** A text again within the limit: bytes that are not UTF-8 became U+FFFD, which has three. */
+const againLimited = (text: string, bytesMax: number): string => {
+  if (3 * text.length <= bytesMax) return text;
+  const bytes = Buffer.from(text);
+  return bytes.length <= bytesMax ? text : bytes.toString('utf8', 0, cutEnd(bytes, 0, bytesMax));
+};
+
 /** The text at a place, cut to the limit of a value. */
 export const limitedText = (state: ReadState, start: number, end: number): string => {
   const { valueBytesMax } = state.limits;
-  if (Math.abs(end - start) <= valueBytesMax) return state.textAt(start, end);
-  if (start >= 0) return state.textAt(start, cutEnd(state.body.bytes, start, valueBytesMax));
-  return state.textAt(start, ~cutEnd(state.scratch.source.bytes, ~start, valueBytesMax));
+  let last = end;
+  if (Math.abs(end - start) > valueBytesMax)
+    last =
+      start < 0
+        ? ~cutEnd(state.scratch.source.bytes, ~start, valueBytesMax)
+        : cutEnd(state.body.bytes, start, valueBytesMax);
+  return againLimited(state.textAt(start, last), valueBytesMax);
 };
 
 /** The attributes [from, to) of a list in OTLP's form, values as rows have them. */

@@ -37,9 +37,12 @@ export class Texts {
 
   text(sent: Text): string {
     const text = cutText(sent, this.bytesMax);
-    if (text.length < sent.length) this.cutValues++;
     if (!isUtf8(text)) this.repairs++;
-    return text.toString('utf8');
+    // What replaces bytes that are not UTF-8 has three bytes.
+    const repaired = Buffer.from(text.toString('utf8'));
+    const kept = cutText(repaired, this.bytesMax);
+    if (text.length < sent.length || kept.length < repaired.length) this.cutValues++;
+    return kept.toString('utf8');
   }
 
   /** Pairs of a Map column: of equal keys the last one stays. A credential is never stored. */
