@@ -246,15 +246,24 @@ export class JsonFields {
       return 0;
     }
     let size = 0;
-    let count = 0;
+    let index = 0;
+    /** Up to here the list has no secret, which does not count. */
+    let looked = from;
+    let isOver = false;
     for (let has = cursor.open(); has; has = cursor.nextItem()) {
-      size += this.attribute(list, fault, field, count);
-      count++;
-      if (count <= attributesMax) continue;
-      fault.set('too_many_attributes', field, `more than the limit of ${attributesMax}`);
+      size += this.attribute(list, fault, field, index++);
+      if (!isOver) {
+        if (list.count - from <= attributesMax) continue;
+        state.dropSecrets(list, looked);
+        looked = list.count;
+        if (looked - from <= attributesMax) continue;
+        isOver = true;
+        fault.set('too_many_attributes', field, `more than the limit of ${attributesMax}`);
+      }
       dropAttributes(state, list, from);
+      looked = from;
     }
-    state.dropSecrets(list, from);
+    state.dropSecrets(list, looked);
     return size;
   }
 

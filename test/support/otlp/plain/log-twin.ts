@@ -78,10 +78,10 @@ const faultOf = (record: PlainRecord, scope: PlainLogScope, resource: PlainLogRe
     firstOf([
       ...record.faults,
       ...(isSeverity ? [] : [{ reason: 'record_field_invalid', field: 'severityNumber' } as const]),
-      ...overLimit(record.attributes, 'attributes', most),
+      ...overLimit(withoutSecrets(record.attributes), 'attributes', most),
     ]) ??
     firstOf([...resource.faults, ...overLimit(resource.attributes, 'resource.attributes', most)]) ??
-    firstOf([...scope.faults, ...overLimit(scope.attributes, 'scope.attributes', most)])
+    firstOf([...scope.faults, ...overLimit(withoutSecrets(scope.attributes), 'scope.attributes', most)])
   );
 };
 
