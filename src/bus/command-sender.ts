@@ -3,6 +3,7 @@ import { NatsConnectionImpl } from '@nats-io/nats-core/internal';
 import type { NatsConnection } from '@nats-io/transport-node';
 import { Fault } from '../model/fault.ts';
 import type { Command } from './publish-command.ts';
+import { tooLarge } from './too-large.ts';
 import { createTurnGathering } from './turn-gathering.ts';
 
 /**
@@ -21,12 +22,7 @@ export const commandSender = (nc: NatsConnection): ((command: Command) => void) 
     if (nc.isClosed() || protocol.noMorePublishing)
       throw new Fault('transient', 'nats_closed', 'the connection to NATS is closed');
     const { max_payload: sizeMax = size } = nc.info ?? {};
-    if (size > sizeMax)
-      throw new Fault(
-        'permanent',
-        'message_too_large',
-        `the message has ${size} bytes, the limit of NATS is ${sizeMax}`,
-      );
+    if (size > sizeMax) throw tooLarge(size, sizeMax);
     gather(size);
     protocol.sendCommand(bytes);
   };

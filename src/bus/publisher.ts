@@ -4,6 +4,7 @@ import { createBufferPool } from './buffer-pool.ts';
 import type { Bus } from './connection.ts';
 import { faultOfApiError } from './nats-fault.ts';
 import { type Command, publishCommand } from './publish-command.ts';
+import { isTooLarge } from './too-large.ts';
 
 /** The result of a stored publish. */
 export type Published = {
@@ -32,7 +33,8 @@ export type Payload = Uint8Array | readonly (Uint8Array | string)[];
 /**
  * Publishes to JetStream and waits for the PubAck. A publish without an answer is sent again with the same id, at once after
  * a reconnect, until its deadline. Rejects with a transient Fault: `not_stored` (nothing was stored: safe to send again) or
- * `unconfirmed` (it was sent and no answer came: it may be stored).
+ * `unconfirmed` (it was sent and no answer came: it may be stored); or with a permanent one, at once and with nothing stored:
+ * `message_too_large`.
  */
 export type Publisher = {
   publish(
@@ -44,6 +46,8 @@ export type Publisher = {
   ): Promise<Published>;
   /** Publishes that wait for their answer. */
   readonly pending: number;
+  /** The bytes that a message with its header may have; undefined while the server has not told it. */
+  readonly sizeMax: number | undefined;
   close(): void;
 };
 
@@ -97,11 +101,14 @@ const publishedOf = ({ seq = 0, duplicate = false }: PubAck, tries: number): Pub
   sequence: seq,
 });
 
-/** The error of a publish that did not succeed. */
-const failure = (entry: Entry, why: string, code: 'not_stored' | undefined): Fault =>
-  entry.unanswered === 0 || code === 'not_stored'
-    ? new Fault('transient', 'not_stored', `nothing was stored: ${why}`)
-    : new Fault('transient', 'unconfirmed', `published, but not confirmed: ${why}`);
+/** The error of a publish that did not succeed. A Fault is one that every later try would have: where nothing was stored, it is the error. */
+const failure = (entry: Entry, why: string | Fault): Fault => {
+  if (entry.unanswered > 0) {
+    const text = why instanceof Fault ? why.message : why;
+    return new Fault('transient', 'unconfirmed', `published, but not confirmed: ${text}`);
+  }
+  return why instanceof Fault ? why : new Fault('transient', 'not_stored', `nothing was stored: ${why}`);
+};
 
 /** Judges publishes that nobody takes: their stream is missing, or the server starts or elects. */
 const createUntaken = (
@@ -151,20 +158,21 @@ export const createPublisher = (bus: Bus, options: PublisherOptions): Publisher 
   const pool = createBufferPool(freeBytesMax);
   let nextToken = 0;
 
-  const send = (entry: Entry, now: number): void => {
+  const send = (token: string, entry: Entry, now: number): void => {
     entry.sentAt = now;
     entry.tries++;
     entry.unanswered++;
     try {
       bus.sendCommand(entry.command);
-    } catch {
+    } catch (error) {
       entry.unanswered--;
+      if (isTooLarge(error)) fail(token, entry, error);
     }
   };
 
-  const fail = (token: string, entry: Entry, why: string): void => {
+  const fail = (token: string, entry: Entry, why: string | Fault): void => {
     entries.delete(token);
-    entry.reject(failure(entry, why, undefined));
+    entry.reject(failure(entry, why));
   };
 
   const untaken = createUntaken(options, fail, (token) => entries.has(token));
@@ -184,10 +192,7 @@ export const createPublisher = (bus: Bus, options: PublisherOptions): Publisher 
     }
     entry.unanswered--;
     const fault = faultOfApiError(ack.error.err_code, ack.error.description);
-    if (fault.code === 'stream_full') {
-      fail(token, entry, 'the stream is full');
-      return;
-    }
+    if (fault.code === 'stream_full') return fail(token, entry, 'the stream is full');
     if (ack.error.err_code === noResponders) untaken.note(token, entry);
     // Any other error passes while the server starts or elects; the sweep sends the message again.
     entry.sentAt = performance.now() - resendMs + refusedResendMs;
@@ -206,14 +211,14 @@ export const createPublisher = (bus: Bus, options: PublisherOptions): Publisher 
       if (now > entry.deadlineAt) fail(token, entry, 'the deadline has passed');
       else if (awaySince !== undefined) {
         if (now - awaySince > options.awayMs) fail(token, entry, 'NATS is not connected');
-      } else if (now - entry.sentAt > resendMs) send(entry, now);
+      } else if (now - entry.sentAt > resendMs) send(token, entry, now);
     }
   };
   const timer = setInterval(sweep, sweepMs);
   timer.unref();
   bus.onReconnect(() => {
     const now = performance.now();
-    for (const entry of entries.values()) send(entry, now);
+    for (const [token, entry] of entries) send(token, entry, now);
   });
   bus.onRefused((subject) => failRefused(entries, subject, fail));
   return {
@@ -239,10 +244,13 @@ export const createPublisher = (bus: Bus, options: PublisherOptions): Publisher 
           unanswered: 0,
         };
         entries.set(token, entry);
-        if (awaySince === undefined) send(entry, now);
+        if (awaySince === undefined) send(token, entry, now);
       }),
     get pending() {
       return entries.size;
+    },
+    get sizeMax() {
+      return bus.nc.info?.max_payload;
     },
     close: () => {
       clearInterval(timer);

@@ -1,4 +1,5 @@
 import type { Published } from '../bus/publisher.ts';
+import { isTooLarge } from '../bus/too-large.ts';
 import { Fault } from '../model/fault.ts';
 import type { Posting } from '../outcomes/publishers-book.ts';
 
@@ -16,8 +17,12 @@ export const bookPublished = (
   else posting?.stored(sequence);
 };
 
+/** Whether nothing of a message or a request is stored, after this error of its publish. */
+export const storesNothing = (error: unknown): boolean =>
+  isTooLarge(error) || (error instanceof Fault && error.code === 'not_stored');
+
 /** Books the failure of a publish. */
 export const bookFailed = (posting: Posting | undefined, error: unknown): void => {
-  if (error instanceof Fault && error.code === 'not_stored') posting?.notStored();
+  if (storesNothing(error)) posting?.notStored();
   else posting?.doubtful(false);
 };

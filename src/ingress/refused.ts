@@ -1,3 +1,4 @@
+import { isTooLarge } from '../bus/too-large.ts';
 import { Fault } from '../model/fault.ts';
 import type { TraceRequestReason } from '../model/reasons.ts';
 
@@ -49,6 +50,7 @@ export const refusalStatuses: Readonly<Record<RefusalReason, Exclude<ReceiverSta
   too_many_records: 413,
   too_many_data_points: 413,
   too_many_tokens: 413,
+  message_too_large: 413,
   content_type_unsupported: 415,
   encoding_unsupported: 415,
   rate_limited: 429,
@@ -103,6 +105,7 @@ export const notStored = (detail = ''): Refused =>
 export const refusalOf = (error: unknown): Refused => {
   if (error instanceof Refused) return error;
   if (!(error instanceof Fault) || error.kind === 'internal') throw error;
+  if (isTooLarge(error)) return new Refused('message_too_large', error.message);
   // A failure before the publish (KV, NATS) has stored nothing.
   return error.code === 'unconfirmed'
     ? new Refused('unconfirmed', '', { headers: retryAfter(2) })

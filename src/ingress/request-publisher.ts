@@ -1,12 +1,13 @@
 import type { BatchPublisher } from '../bus/batch-publisher.ts';
 import type { Publisher } from '../bus/publisher.ts';
+import { tooLarge } from '../bus/too-large.ts';
 import { Fault } from '../model/fault.ts';
 import type { Pipeline } from '../model/signals.ts';
 import type { BookEntry, Posting, PublishersBook } from '../outcomes/publishers-book.ts';
 import type { IngressMetrics } from '../telemetry/ingress-metrics.ts';
 import type { TraceSpan } from '../telemetry/tracing.ts';
 import { envelopeVersion, type Section, sectionsLength } from '../wire/frame.ts';
-import { bookFailed, bookPublished } from './booking.ts';
+import { bookFailed, bookPublished, storesNothing } from './booking.ts';
 import type { RequestTraces } from './request-traces.ts';
 
 /** A message on its way to the bus. */
@@ -42,7 +43,7 @@ export type RequestPublisher = {
   /**
    * Publishes the messages of one request: all of them are stored or none. A request with a name may be repeated: its messages are
    * published one by one, and each one that was stored before is recognised. True when all of them were. Rejects with the
-   * publisher's Faults: `not_stored` only when nothing of the request was stored.
+   * publisher's Faults: `not_stored` and `message_too_large` only when nothing of the request was stored.
    */
   publishAll(messages: readonly Outgoing[], isNamed: boolean, deadlineAt: number): Promise<boolean>;
 };
@@ -55,8 +56,7 @@ const outcomeOf = (results: readonly PromiseSettledResult<boolean>[]): boolean =
   if (fault === undefined)
     return results.length > 0 && results.every((result) => result.status === 'fulfilled' && result.value);
   const isNothingStored =
-    failed.length === results.length &&
-    failed.every(({ reason }) => reason instanceof Fault && reason.code === 'not_stored');
+    failed.length === results.length && failed.every(({ reason }) => storesNothing(reason));
   throw isNothingStored
     ? fault
     : new Fault('transient', 'unconfirmed', 'NATS did not confirm a part of the request', fault);
@@ -64,6 +64,17 @@ const outcomeOf = (results: readonly PromiseSettledResult<boolean>[]): boolean =
 
 const bytesOf = (messages: readonly Outgoing[]): number =>
   messages.reduce((sum, { payload }) => sum + sectionsLength(payload), 0);
+
+/** Above the bytes of the header of any message. */
+const headerBytesMax = 1_024;
+
+/** Throws where one of the messages is larger than NATS takes: before any is sent, so that the others are not stored either. */
+const expectToFit = (messages: readonly Outgoing[], sizeMax: number | undefined): void => {
+  for (const { payload } of messages) {
+    const size = sectionsLength(payload) + headerBytesMax;
+    if (size > (sizeMax ?? size)) throw tooLarge(size, sizeMax ?? size);
+  }
+};
 
 type Measured = <T>(
   messages: readonly Outgoing[],
@@ -163,15 +174,16 @@ export const createRequestPublisher = (
     });
 
   return {
-    publish: (message, requests, deadlineAt) => publishOne(message, requests, deadlineAt, false),
+    publish: async (message, requests, deadlineAt) => {
+      expectToFit([message], single.sizeMax);
+      return publishOne(message, requests, deadlineAt, false);
+    },
     publishAll: async (messages, isNamed, deadlineAt) => {
+      expectToFit(messages, single.sizeMax);
       if (isNamed || messages.length <= 1) {
         const requests = [traces?.current()];
-        return outcomeOf(
-          await Promise.allSettled(
-            messages.map((message) => publishOne(message, requests, deadlineAt, isNamed)),
-          ),
-        );
+        const publishing = messages.map((message) => publishOne(message, requests, deadlineAt, isNamed));
+        return outcomeOf(await Promise.allSettled(publishing));
       }
       await publishBatch(messages, deadlineAt);
       return false;

@@ -119,8 +119,8 @@ export const sabotages: readonly Sabotage[] = [
     edits: [
       {
         file: 'src/bus/publisher.ts',
-        from: 'if (awaySince === undefined) send(entry, now);',
-        to: 'if (awaySince === undefined) send(entry, now);\n        resolve({ duplicate: false, wasKnown: false, tries: 1, sequence: 0 });',
+        from: 'if (awaySince === undefined) send(token, entry, now);',
+        to: 'if (awaySince === undefined) send(token, entry, now);\n        resolve({ duplicate: false, wasKnown: false, tries: 1, sequence: 0 });',
       },
     ],
     project: 'kills',

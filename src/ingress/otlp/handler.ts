@@ -3,9 +3,9 @@ import type { ApplicationSource } from '../../directory/applications.ts';
 import type { Directory } from '../../directory/directory.ts';
 import { clientAddress, type TrustedProxies } from '../../http/client-address.ts';
 import type { Incoming } from '../../http/incoming.ts';
-import { Fault } from '../../model/fault.ts';
 import type { UidBase } from '../../model/uid.ts';
 import { type EncodedItems, encodedLength, type ItemsOwner, TooManyItems } from '../../wire/otlp/types.ts';
+import { storesNothing } from '../booking.ts';
 import { type Body, noRoom } from '../http/body.ts';
 import type { Reply } from '../http/reply.ts';
 import { type BaseCounter, type RequestIdentity, requestIdentity } from '../identity.ts';
@@ -85,10 +85,6 @@ type Unpublished = {
   readonly itemsMax: number;
   readonly arrivedAt: number;
 };
-
-/** Whether nothing of a request is stored, after this error of its way to the stream. */
-const storesNothing = (error: unknown): boolean =>
-  error instanceof Refused || (error instanceof Fault && error.code === 'not_stored');
 
 /** The steps of the line for an OTLP export (specification 4.2). */
 class OtlpSteps {
@@ -264,7 +260,7 @@ class OtlpSteps {
     });
     const unpublished = { encoded, identity, base, itemsMax: limits.itemsMax, arrivedAt };
     const isRepeat = await this.publish(sender, body, unpublished).catch((error: unknown) => {
-      if (storesNothing(error)) forgetSeries();
+      if (error instanceof Refused || storesNothing(error)) forgetSeries();
       throw error;
     });
     const { rejected, message } = outcomeMessage(signal, encoded, this.deps.links);

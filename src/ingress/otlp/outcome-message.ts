@@ -5,9 +5,12 @@ import { noLinks, type ReasonLinks } from '../reason-links.ts';
 import { shownKey } from './hints.ts';
 import type { OtlpSignal } from './signals.ts';
 
-/** The warning for a byte-identical request, which is stored already. */
+/**
+ * The warning for a byte-identical request, which is stored already. Its items were judged then: the limits and the series of an
+ * application may decide otherwise now, and nothing remembers the first answer.
+ */
 export const repeatMessage =
-  'this request was received before: it is counted as duplicate_request and not stored again (to store identical requests, set deduplicate: false for the application)';
+  'this request was received before: it is counted as duplicate_request and not stored again (to store identical requests, set deduplicate: false for the application); items that were rejected then are not stored, and the numbers may differ from those of the first answer where limits or series have changed';
 
 const shownExamples = 5;
 

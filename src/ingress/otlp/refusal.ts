@@ -17,6 +17,7 @@ const messages: Partial<Readonly<Record<RefusalReason, (detail: string) => strin
   body_too_large: (detail) => `the body is too large: ${detail}; send smaller requests`,
   inflate_ratio_exceeded: (detail) =>
     `the body inflates too much: ${detail}; send smaller requests, or no compression`,
+  message_too_large: (detail) => `the request makes too large a message: ${detail}; send smaller requests`,
   encoding_unsupported: (detail) =>
     `the Content-Encoding is not supported: ${detail === '' ? 'send identity, gzip, deflate or zstd' : detail}`,
   content_type_unsupported: () =>

@@ -47,6 +47,11 @@ export const requestReasons = [
     'the body holds more objects, arrays, members and elements than the limit',
     'send smaller requests',
   ],
+  [
+    'message_too_large',
+    'the request makes a message that is larger than the limit of NATS',
+    'send smaller requests, or raise max_payload of NATS to 8 MB',
+  ],
   ['too_many_points', 'the request holds more points than the limit', 'send fewer points per request'],
   ['encoding_unsupported', 'the Content-Encoding is not supported', 'send identity, gzip, deflate or zstd'],
   ['encoding_corrupt', 'the body cannot be decompressed', 'send a body that matches its Content-Encoding'],

@@ -1,5 +1,5 @@
 import { ellipsis } from '../../model/text-forms.ts';
-import { cutEnd } from '../../wire/otlp/place.ts';
+import { cutEnd } from '../../wire/native/bytes.ts';
 import type { ReadState } from '../../wire/otlp/read-state.ts';
 import type { AttributeSlots } from '../../wire/otlp/slots.ts';
 

@@ -9,6 +9,17 @@ export class ByteSource {
   }
 }
 
+/** The end of a text cut to at most `bytesMax` bytes, never within a character. */
+export const cutEnd = (bytes: Uint8Array, start: number, bytesMax: number): number => {
+  let end = start + bytesMax;
+  for (let back = 0; back < 4 && end > start && ((bytes[end] ?? 0) & 0xc0) === 0x80; back++) end--;
+  return end;
+};
+
+/** The end of a text of at most `bytesMax` bytes. */
+export const limitedEnd = (bytes: Uint8Array, bytesMax: number): number =>
+  bytes.length <= bytesMax ? bytes.length : cutEnd(bytes, 0, bytesMax);
+
 export const sourceOf = (text: string): ByteSource => new ByteSource(Buffer.from(text));
 
 /** Longer copies go through the engine's own, whose fixed cost is then the smaller part. */

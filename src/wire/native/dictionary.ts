@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer';
-import { ByteSource, copyBytes, growSource, isSame, notAscii, writeVarint } from './bytes.ts';
+import { ByteSource, copyBytes, growSource, isSame, limitedEnd, notAscii, writeVarint } from './bytes.ts';
 
 const tableSizeStart = 16;
 /** The next block frees a table or a text buffer that one block made larger. */
@@ -16,8 +16,15 @@ const hashOf = ({ bytes }: ByteSource, start: number, end: number): number => {
   return hash ^ (hash >>> 15);
 };
 
-/** A count that the columns of one block share: texts that were not UTF-8 and got U+FFFD. */
-export type TextTally = { repairs: number };
+/** The most bytes of a text, and the counts that the columns of one block share. */
+export type TextTally = {
+  /** Texts that were not UTF-8 and got U+FFFD, which has three bytes. */
+  repairs: number;
+  /** Texts that were truncated to the limit. */
+  cutValues?: number;
+  /** No limit where it is absent. */
+  bytesMax?: number;
+};
 
 /**
  * The different texts of one column of a block, numbered in the order of their first use. `texts` up to `length` are
@@ -96,7 +103,7 @@ export class Dictionary {
   private indexOfRepaired({ bytes }: ByteSource, start: number, end: number): number {
     this.tally.repairs++;
     const repaired = repair(bytes, start, end);
-    return this.indexOf(repaired, 0, repaired.bytes.length);
+    return this.indexOf(repaired, 0, repairedEnd(repaired, this.tally));
   }
 
   private growTable(): void {
@@ -118,6 +125,13 @@ const widened = (array: Int32Array, size: number): Int32Array<ArrayBuffer> => {
   const result = new Int32Array(size);
   result.set(array);
   return result;
+};
+
+/** The end of a repaired text within the limit; one that is longer is counted. */
+export const repairedEnd = ({ bytes }: ByteSource, tally: TextTally): number => {
+  const { bytesMax = bytes.length } = tally;
+  if (bytes.length > bytesMax) tally.cutValues = (tally.cutValues ?? 0) + 1;
+  return limitedEnd(bytes, bytesMax);
 };
 
 /** The same text with U+FFFD for bytes that are not UTF-8. */

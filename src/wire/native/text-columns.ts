@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer';
 import { ByteSource, copyBytes, growSource, notAscii, writeCount, writeVarint } from './bytes.ts';
 import { type Column, isZero, keptBytesMax, rowsStart } from './column.ts';
-import { Dictionary, repair, type TextTally } from './dictionary.ts';
+import { Dictionary, repair, repairedEnd, type TextTally } from './dictionary.ts';
 
 // Small, as `rowsStart` is.
 const bytesStart = 256;
@@ -32,7 +32,7 @@ export class TextColumn implements Column {
     if ((any & notAscii) !== 0 && !isUtf8(source.bytes.subarray(start, end))) {
       this.tally.repairs++;
       const repaired = repair(source.bytes, start, end);
-      return this.push(repaired, 0, repaired.bytes.length);
+      return this.push(repaired, 0, repairedEnd(repaired, this.tally));
     }
     this.length = at + size;
   }

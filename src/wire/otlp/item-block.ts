@@ -111,6 +111,7 @@ export abstract class ItemBlock {
   readonly tally: ItemTally = {
     repairs: 0,
     cutValues: 0,
+    bytesMax: 0,
     repeatedKeys: 0,
     eventsDropped: 0,
     linksDropped: 0,
@@ -250,6 +251,7 @@ export abstract class ItemBlock {
   private takeResource(state: ReadState, row: ResourceRow): void {
     const { tally } = this;
     const cutBefore = tally.cutValues;
+    tally.bytesMax = state.limits.valueBytesMax;
     this.endShared();
     this.resourceNumber = state.owner.resourceNumber;
     this.numberResource(state, row);

@@ -1,6 +1,7 @@
 import { type ByteSource, isSame } from '../native/bytes.ts';
 import type { KeySet } from './json-keys.ts';
 import type { Scratch } from './scratch.ts';
+import { defaultTokenKeys, type TokenKeys } from './token-keys.ts';
 import { MalformedBody } from './types.ts';
 
 const quote = 0x22;
@@ -81,11 +82,13 @@ export class JsonCursor {
   end = 0;
   private readonly source: ByteSource;
   private readonly scratch: Scratch;
+  private readonly tokenKeys: TokenKeys;
 
-  constructor(source: ByteSource, scratch: Scratch) {
+  constructor(source: ByteSource, scratch: Scratch, tokenKeys = defaultTokenKeys) {
     this.source = source;
     this.body = source.bytes;
     this.scratch = scratch;
+    this.tokenKeys = tokenKeys;
   }
 
   malformed(what: string): MalformedBody {
@@ -279,11 +282,21 @@ export class JsonCursor {
     this.at = Math.min(at, end);
   }
 
-  /** Some of the text that begins at `from`, to show it to its sender. */
+  /** Whether the text that begins at `from` may hold a write token under its name. */
+  mayHoldToken(from: number): boolean {
+    return this.tokenKeys.mayBeIn(this.textFrom(from));
+  }
+
+  /** Some of the text that begins at `from`, to show it to its sender; nothing of one that may hold a write token. */
   shown(from: number): string {
-    const text = Buffer.from(this.body.buffer, this.body.byteOffset + from, this.at - from);
+    if (this.mayHoldToken(from)) return '';
+    const text = this.textFrom(from);
     const head = text.subarray(0, 160).toString('utf8');
     return head.length > 80 || text.length > 160 ? `${head.slice(0, 80)}…` : head;
+  }
+
+  private textFrom(from: number): Buffer {
+    return Buffer.from(this.body.buffer, this.body.byteOffset + from, this.at - from);
   }
 
   private next(closer: number): boolean {

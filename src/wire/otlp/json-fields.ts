@@ -7,7 +7,7 @@ import type { JsonCursor } from './json-cursor.ts';
 import { copyHex, copyLowerHex, notHex } from './json-hex.ts';
 import { KeySet } from './json-keys.ts';
 import { setTimeOfDigits, setUsualTime, usualTimeLength, wholeDigits } from './json-numbers.ts';
-import { JsonValueReader } from './json-value.ts';
+import { JsonValueReader, notAnyValue } from './json-value.ts';
 import { setTimeOfWords } from './numbers.ts';
 import type { ReadState } from './read-state.ts';
 import { dropAttributes } from './resource-row.ts';
@@ -246,15 +246,24 @@ export class JsonFields {
       return 0;
     }
     let size = 0;
-    let count = 0;
+    let index = 0;
+    /** Up to here the list has no secret, which does not count. */
+    let looked = from;
+    let isOver = false;
     for (let has = cursor.open(); has; has = cursor.nextItem()) {
-      size += this.attribute(list, fault, field, count);
-      count++;
-      if (count <= attributesMax) continue;
-      fault.set('too_many_attributes', field, `more than the limit of ${attributesMax}`);
+      size += this.attribute(list, fault, field, index++);
+      if (!isOver) {
+        if (list.count - from <= attributesMax) continue;
+        state.dropSecrets(list, looked);
+        looked = list.count;
+        if (looked - from <= attributesMax) continue;
+        isOver = true;
+        fault.set('too_many_attributes', field, `more than the limit of ${attributesMax}`);
+      }
       dropAttributes(state, list, from);
+      looked = from;
     }
-    state.dropSecrets(list, from);
+    state.dropSecrets(list, looked);
     return size;
   }
 
@@ -265,8 +274,9 @@ export class JsonFields {
 
   private unusual(list: AttributeSlots, fault: FaultSlot, field: string, index: number): number {
     const { cursor, value } = this;
-    if (cursor.kind() !== 'object') {
-      const from = cursor.at;
+    const kind = cursor.kind();
+    const from = cursor.at;
+    if (kind !== 'object') {
       cursor.skip();
       fault.set('attribute_invalid', `${field}[${index}]`, 'expected an object', this.shown(fault, from));
       return itemSizes.entry;
@@ -281,31 +291,35 @@ export class JsonFields {
       if (member === 1) value.read();
       else if (member < 0) cursor.skip();
       else {
-        const kind = cursor.kind();
-        if (kind === 'string') {
-          cursor.string();
-          keyStart = cursor.start;
-          keyEnd = cursor.end;
-        } else {
-          const from = cursor.at;
-          cursor.skip();
-          if (kind !== 'null')
-            fault.set(
-              'attribute_invalid',
-              `${field}[${index}].key`,
-              'expected a string',
-              this.shown(fault, from),
-            );
-        }
+        this.readKey(fault, `${field}[${index}].key`);
+        keyStart = this.start;
+        keyEnd = this.end;
       }
     }
     if (value.problem !== '') {
       const path = `${field}[${index}].value`;
-      if (this.isHidden(fault)) fault.set('attribute_invalid', path, 'it is not an OTLP AnyValue');
+      const isSecret = this.state.isSecretName(keyStart, keyEnd) || cursor.mayHoldToken(from);
+      if (isSecret || this.isHidden(fault)) fault.set('attribute_invalid', path, notAnyValue);
       else fault.set('attribute_invalid', path, value.problem, value.got);
     }
     list.add(keyStart, keyEnd, value.start, value.end);
     return itemSizes.entry + Math.abs(keyEnd - keyStart) + value.size;
+  }
+
+  /** Reads the name of an attribute into `start` and `end`. */
+  private readKey(fault: FaultSlot, field: string): void {
+    const { cursor } = this;
+    this.start = this.end = 0;
+    const kind = cursor.kind();
+    if (kind === 'string') {
+      cursor.string();
+      this.start = cursor.start;
+      this.end = cursor.end;
+      return;
+    }
+    const from = cursor.at;
+    cursor.skip();
+    if (kind !== 'null') fault.set('attribute_invalid', field, 'expected a string', this.shown(fault, from));
   }
 
   /** Whether an attribute is of a resource or a scope: its value may be a token that is written in a wrong way. */

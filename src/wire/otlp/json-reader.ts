@@ -60,7 +60,7 @@ export class JsonReader {
     this.state = state;
     this.visitor = visitor;
     this.levels = levels;
-    this.cursor = new JsonCursor(state.body, state.scratch);
+    this.cursor = new JsonCursor(state.body, state.scratch, state.tokenKeys);
     this.fields = new JsonFields(this.cursor, state, levels.names.fieldInvalid);
     this.itemReader = itemReaderOf(this.fields);
     this.awaited = levels.names.keepsScopes && mayHoldSchema(state.body.bytes) ? 5 : 1;

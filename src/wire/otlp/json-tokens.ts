@@ -34,7 +34,7 @@ export class JsonTokenReader {
     this.state = state;
     this.tokens = tokens;
     this.levels = levels;
-    this.cursor = new JsonCursor(state.body, state.scratch);
+    this.cursor = new JsonCursor(state.body, state.scratch, state.tokenKeys);
     this.fields = new JsonFields(this.cursor, state, levels.names.fieldInvalid);
     this.partsMax = partsFree + Math.floor(this.cursor.body.length / bytesPerPart);
   }

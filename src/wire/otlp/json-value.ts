@@ -41,6 +41,9 @@ const namedDoubles = new Map([
 export const doubleOf = (text: string): number | undefined =>
   namedDoubles.get(text) ?? (isDecimalNumber(text) ? Number(text) : undefined);
 
+/** The problem of a value that must not be shown. */
+export const notAnyValue = 'it is not an OTLP AnyValue';
+
 /** An object names one thing twice: which of the two counts is settled before the body is read again. */
 export class RepeatedKey extends Error {}
 
@@ -155,7 +158,8 @@ export class JsonValueReader {
     this.size = 0;
     const value = this.readKind(number, 1);
     if (value === invalid) {
-      this.problem = `${kinds[number]} cannot be ${this.cursor.shown(from)}`;
+      const shown = this.cursor.shown(from);
+      this.problem = shown === '' ? notAnyValue : `${kinds[number]} cannot be ${shown}`;
       return;
     }
     let text: string;
@@ -282,6 +286,7 @@ export class JsonValueReader {
     let value: Read<NestedValue> = null;
     let seen = 0;
     let isValid = true;
+    let isSecret = false;
     for (let has = cursor.open(); has; has = cursor.nextMember()) {
       const member = this.member(entryKeys, seen);
       seen |= member < 0 ? 0 : 1 << member;
@@ -293,6 +298,7 @@ export class JsonValueReader {
         const kept = state.scratch.length;
         cursor.string();
         this.size += Math.abs(cursor.end - cursor.start);
+        isSecret = state.isSecretName(cursor.start, cursor.end);
         key = state.textAt(cursor.start, cursor.end);
         state.scratch.length = kept;
       } else {
@@ -301,7 +307,7 @@ export class JsonValueReader {
       }
     }
     if (value === invalid) return false;
-    if (this.size > nestedSizeMax) return isValid;
+    if (isSecret || this.size > nestedSizeMax) return isValid;
     entries.delete(key);
     entries.set(key, value);
     return isValid;

@@ -1,20 +1,15 @@
-import { ByteSource } from '../native/bytes.ts';
-import type { TextTally } from '../native/dictionary.ts';
+import { isUtf8 } from 'node:buffer';
+import { ByteSource, cutEnd, limitedEnd } from '../native/bytes.ts';
+import { repair, type TextTally } from '../native/dictionary.ts';
 import type { ReadState } from './read-state.ts';
 
 /** The counts of the rows of a block. */
 export type ItemTally = TextTally & {
   cutValues: number;
+  bytesMax: number;
   repeatedKeys: number;
   eventsDropped: number;
   linksDropped: number;
-};
-
-/** The end of a text cut to at most `bytesMax` bytes, never within a character. */
-export const cutEnd = (bytes: Uint8Array, start: number, bytesMax: number): number => {
-  let end = start + bytesMax;
-  for (let back = 0; back < 4 && end > start && ((bytes[end] ?? 0) & 0xc0) === 0x80; back++) end--;
-  return end;
 };
 
 /** Turns a place of a reader (see Scratch) into bytes, truncated to the limit of a value. */
@@ -42,5 +37,12 @@ export class PlaceReader {
     if (this.end - this.start <= valueBytesMax) return;
     this.end = cutEnd(this.source.bytes, this.start, valueBytesMax);
     this.tally.cutValues++;
+    const { bytes } = this.source;
+    if (isUtf8(bytes.subarray(this.start, this.end))) return;
+    // Here, so that a text that has to be cut once more is counted once.
+    this.tally.repairs++;
+    this.source = repair(bytes, this.start, this.end);
+    this.start = 0;
+    this.end = limitedEnd(this.source.bytes, valueBytesMax);
   }
 }

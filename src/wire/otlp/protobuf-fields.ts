@@ -36,7 +36,7 @@ export class ProtobufFields {
     this.state = state;
     this.wantsItems = wantsItems;
     this.cursor = new ProtobufCursor(state.body);
-    this.value = new ProtobufValueReader(this.cursor, state.scratch);
+    this.value = new ProtobufValueReader(this.cursor, state);
   }
 
   /** Reads fixed64 nanoseconds. */
@@ -57,12 +57,19 @@ export class ProtobufFields {
    * Returns the amount that the cutting rule counts.
    */
   attribute(end: number, list: AttributeSlots, from: number, fault: FaultSlot, field: string): number {
-    const { cursor, value, state } = this;
+    const { state } = this;
+    const size = this.readAttribute(end, list);
     const { attributesMax } = state.limits;
-    if (list.count - from >= attributesMax) {
+    if (list.count - from > attributesMax) {
       fault.set('too_many_attributes', field, `more than the limit of ${attributesMax}`);
       dropAttributes(state, list, from);
     }
+    return size;
+  }
+
+  /** Reads a KeyValue into the list, but for one that must not be kept. */
+  private readAttribute(end: number, list: AttributeSlots): number {
+    const { cursor, value, state } = this;
     if (this.readPlain(end, list)) {
       state.dropSecrets(list, list.count - 1);
       return itemSizes.entry + this.plainSize;

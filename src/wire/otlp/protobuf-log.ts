@@ -17,7 +17,7 @@ export class ProtobufLogReader implements ProtobufItemReader {
 
   constructor(fields: ProtobufFields) {
     this.fields = fields;
-    this.body = new ProtobufValueReader(fields.cursor, fields.state.scratch);
+    this.body = new ProtobufValueReader(fields.cursor, fields.state);
   }
 
   read(end: number, visitor: ItemVisitor): void {

@@ -8,7 +8,7 @@ import {
   nestingMax,
 } from './any-value.ts';
 import type { ProtobufCursor } from './protobuf-cursor.ts';
-import type { Scratch } from './scratch.ts';
+import type { ReadState } from './read-state.ts';
 
 const word = 2 ** 32;
 
@@ -31,11 +31,11 @@ export class ProtobufValueReader {
   /** The array or list that was read last, while it is the last value: more of the same kind is appended to it. */
   private container: NestedValue[] | Map<string, NestedValue> | undefined;
   private readonly cursor: ProtobufCursor;
-  private readonly scratch: Scratch;
+  private readonly state: ReadState;
 
-  constructor(cursor: ProtobufCursor, scratch: Scratch) {
+  constructor(cursor: ProtobufCursor, state: ReadState) {
     this.cursor = cursor;
-    this.scratch = scratch;
+    this.state = state;
   }
 
   clear(): void {
@@ -65,8 +65,9 @@ export class ProtobufValueReader {
         this.size = itemSizes.scalar;
         this.container = undefined;
         if (cursor.high === 0 && cursor.low < 0x80000000) {
-          this.start = this.scratch.addCount(cursor.low);
-          this.end = ~this.scratch.length;
+          const { scratch } = this.state;
+          this.start = scratch.addCount(cursor.low);
+          this.end = ~scratch.length;
         } else this.setText(String(integerOf(cursor.low, cursor.high)));
       } else this.readOther(tag, end);
     }
@@ -107,8 +108,9 @@ export class ProtobufValueReader {
   }
 
   private setText(text: string): void {
-    this.start = this.scratch.add(text);
-    this.end = ~this.scratch.length;
+    const { scratch } = this.state;
+    this.start = scratch.add(text);
+    this.end = ~scratch.length;
   }
 
   /** `before` holds the earlier parts of the same field: an array that occurs twice is one. */
@@ -149,14 +151,18 @@ export class ProtobufValueReader {
     const { cursor } = this;
     let key = '';
     let value: NestedValue = null;
+    let isSecret = false;
     while (cursor.at < end) {
       const tag = cursor.tag();
-      if (tag === 0x0a) key = this.readText(cursor.enter(end));
-      else if (tag === 0x12) value = this.readNested(cursor.enter(end), depth, value);
+      if (tag === 0x0a) {
+        const stop = cursor.enter(end);
+        isSecret = this.state.isSecretName(cursor.at, stop);
+        key = this.readText(stop);
+      } else if (tag === 0x12) value = this.readNested(cursor.enter(end), depth, value);
       else cursor.skip(tag, end);
     }
     cursor.expectEnd(end);
-    if (this.size > nestedSizeMax) return;
+    if (isSecret || this.size > nestedSizeMax) return;
     entries.delete(key);
     entries.set(key, value);
   }

@@ -112,8 +112,11 @@ export class ReadState {
 
   /** Whether an attribute of the list must not be kept. */
   isSecret({ keyStarts, keyEnds }: AttributeSlots, index: number): boolean {
-    const start = keyStarts[index] ?? 0;
-    const end = keyEnds[index] ?? 0;
+    return this.isSecretName(keyStarts[index] ?? 0, keyEnds[index] ?? 0);
+  }
+
+  /** Whether the value under the name at this place must not be kept. */
+  isSecretName(start: number, end: number): boolean {
     return start < 0
       ? this.tokenKeys.isSecret(this.scratch.source, ~start, ~end)
       : this.tokenKeys.isSecret(this.body, start, end);

@@ -42,6 +42,19 @@ const expectOwnBytes = (message: HeldMessage, size: number): void => {
   expect(message.payload.equals(payloadOf(Number(id.replace('id-', '')), size)), `bytes of ${id}`).toBe(true);
 };
 
+// A sender that gets 503 comes again for ever, and each time waits as long as the deadline.
+describe('a message that is larger than NATS takes', () => {
+  it('is refused at once and for good, and is not sent', async () => {
+    const published = publisher.publish('metrics.0', 'id-1', Buffer.alloc(8 * 2 ** 20), 1);
+    await expect(published).rejects.toMatchObject({
+      kind: 'permanent',
+      code: 'message_too_large',
+      message: expect.stringMatching(/^the message has 83886\d\d bytes, the limit of NATS is 8388608$/),
+    });
+    expect([publisher.pending, nats.messages.length]).toEqual([0, 0]);
+  });
+});
+
 describe('the bytes sent to NATS', () => {
   // A command that differs by a byte is refused, or ends the connection with everything that waits on it.
   const traced = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01';

@@ -79,6 +79,7 @@ describe('a refusal of a receiver', () => {
     413: [
       ...['body_too_large', 'too_many_points', 'too_many_elements', 'inflate_ratio_exceeded'],
       ...['too_many_spans', 'too_many_records', 'too_many_data_points', 'too_many_tokens'],
+      'message_too_large',
     ],
     415: ['encoding_unsupported', 'content_type_unsupported'],
     429: ['rate_limited', 'too_many_failures'],

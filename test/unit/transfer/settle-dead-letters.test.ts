@@ -73,6 +73,7 @@ const settle = async (
       return { duplicate: false, wasKnown: false, tries: 1, sequence: ids.length };
     },
     pending: 0,
+    sizeMax: undefined,
     close: () => {},
   });
   const settler = createSettleDeadLetters({

@@ -15,8 +15,8 @@ import { logsOfJson } from './log-json.ts';
 import type { PlainLogResource, PlainLogScope, PlainLogs, PlainRecord } from './log-model.ts';
 import { logsOfProtobuf } from './log-protobuf.ts';
 import type { PlainAttribute, PlainFault, PlainId, PlainTime } from './model.ts';
-import { heldAttributes, hexOf, isKey, Texts, tokenOf, withoutSecrets } from './rows.ts';
-import { attributesSize, cutsIn, sum, textOf, timeText } from './values.ts';
+import { heldAttributes, hexOf, isKey, Texts, tokenOf } from './rows.ts';
+import { attributesSize, cutsIn, sum, textOf, timeText, withoutSecrets } from './values.ts';
 
 /** A record with all that its row is made of. */
 type Item = {
@@ -78,10 +78,10 @@ const faultOf = (record: PlainRecord, scope: PlainLogScope, resource: PlainLogRe
     firstOf([
       ...record.faults,
       ...(isSeverity ? [] : [{ reason: 'record_field_invalid', field: 'severityNumber' } as const]),
-      ...overLimit(record.attributes, 'attributes', most),
+      ...overLimit(withoutSecrets(record.attributes), 'attributes', most),
     ]) ??
     firstOf([...resource.faults, ...overLimit(resource.attributes, 'resource.attributes', most)]) ??
-    firstOf([...scope.faults, ...overLimit(scope.attributes, 'scope.attributes', most)])
+    firstOf([...scope.faults, ...overLimit(withoutSecrets(scope.attributes), 'scope.attributes', most)])
   );
 };
 

@@ -11,8 +11,8 @@ import {
   type PlainPoint,
 } from './metric-model.ts';
 import type { PlainAttribute, PlainTime } from './model.ts';
-import { heldAttributes, hexOf, isKey, Texts, withoutSecrets } from './rows.ts';
-import { textOf, timeText } from './values.ts';
+import { heldAttributes, hexOf, isKey, Texts } from './rows.ts';
+import { textOf, timeText, withoutSecrets } from './values.ts';
 
 /** A data point with all that its row is made of. */
 export type PointItem = {

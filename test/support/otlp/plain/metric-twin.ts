@@ -24,7 +24,7 @@ import { metricsOfProtobuf } from './metric-protobuf.ts';
 import { deferredObject, type PointItem, rowOf } from './metric-rows.ts';
 import type { PlainAttribute, PlainFault } from './model.ts';
 import { Texts, tokenOf } from './rows.ts';
-import { attributesSize, cutsIn, sum } from './values.ts';
+import { attributesSize, cutsIn, sum, withoutSecrets } from './values.ts';
 
 /** What is to come of a request, data point by data point. */
 type MetricTwin = {
@@ -97,10 +97,10 @@ const faultOf = ({ point, metric, scope, resource }: Omit<PointItem, 'owner'>, l
       ...point.faults,
       ...metric.faults,
       ...when(metric.name.length === 0, 'metric_name_missing', 'metric.name'),
-      ...overLimit(metric.metadata, 'metric.metadata', most),
-      ...overLimit(point.attributes, 'attributes', most),
+      ...overLimit(withoutSecrets(metric.metadata), 'metric.metadata', most),
+      ...overLimit(withoutSecrets(point.attributes), 'attributes', most),
       ...point.exemplars.flatMap(({ attributes }) =>
-        overLimit(attributes, 'exemplars[].filteredAttributes', most),
+        overLimit(withoutSecrets(attributes), 'exemplars[].filteredAttributes', most),
       ),
       ...bucketFaults(metric, point, limits),
       ...when(
@@ -111,7 +111,7 @@ const faultOf = ({ point, metric, scope, resource }: Omit<PointItem, 'owner'>, l
       ...when(point.exemplars.length > exemplarsMax, 'too_many_exemplars', 'exemplars'),
     ]) ??
     firstOf([...resource.faults, ...overLimit(resource.attributes, 'resource.attributes', most)]) ??
-    firstOf([...scope.faults, ...overLimit(scope.attributes, 'scope.attributes', most)])
+    firstOf([...scope.faults, ...overLimit(withoutSecrets(scope.attributes), 'scope.attributes', most)])
   );
 };
 

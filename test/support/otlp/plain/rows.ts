@@ -13,7 +13,7 @@ import {
   statusCodes,
   type Text,
 } from './model.ts';
-import { cutsIn, cutText, lastOfEach, sum, textOf, timeText } from './values.ts';
+import { cutsIn, cutText, lastOfEach, sum, textOf, timeText, withoutSecrets } from './values.ts';
 
 /** A span with all that its row is made of. */
 export type Item = {
@@ -23,10 +23,6 @@ export type Item = {
   readonly resource: PlainResource;
   readonly owner: ItemsOwner;
 };
-
-/** A credential is never stored, wherever it stands. */
-export const withoutSecrets = (attributes: readonly PlainAttribute[]): PlainAttribute[] =>
-  attributes.filter(({ key }) => !key.toString('latin1').endsWith('.data.token'));
 
 /** Makes texts of a row out of texts as sent, and counts what it does to them. */
 export class Texts {
@@ -41,9 +37,12 @@ export class Texts {
 
   text(sent: Text): string {
     const text = cutText(sent, this.bytesMax);
-    if (text.length < sent.length) this.cutValues++;
     if (!isUtf8(text)) this.repairs++;
-    return text.toString('utf8');
+    // What replaces bytes that are not UTF-8 has three bytes.
+    const repaired = Buffer.from(text.toString('utf8'));
+    const kept = cutText(repaired, this.bytesMax);
+    if (text.length < sent.length || kept.length < repaired.length) this.cutValues++;
+    return kept.toString('utf8');
   }
 
   /** Pairs of a Map column: of equal keys the last one stays. A credential is never stored. */

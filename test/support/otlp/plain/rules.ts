@@ -2,6 +2,7 @@ import type { SpanReason, TimeReason } from '../../../../src/model/reasons.ts';
 import { validateSpanTime } from '../../../../src/model/span-time.ts';
 import type { ItemLimits, ItemsContext, ItemsOwner } from '../../../../src/wire/otlp/types.ts';
 import type { PlainAttribute, PlainFault, PlainResource, PlainSpan } from './model.ts';
+import { withoutSecrets } from './values.ts';
 
 export type Verdict =
   | { readonly kind: 'keep' }
@@ -34,9 +35,13 @@ const overLimit = (attributes: readonly PlainAttribute[], field: string, limits:
 const faultsOf = (span: PlainSpan, limits: ItemLimits): PlainFault[] => {
   const faults = [
     ...span.faults,
-    ...overLimit(span.attributes, 'attributes', limits),
-    ...span.events.flatMap(({ attributes }) => overLimit(attributes, 'events[].attributes', limits)),
-    ...span.links.flatMap(({ attributes }) => overLimit(attributes, 'links[].attributes', limits)),
+    ...overLimit(withoutSecrets(span.attributes), 'attributes', limits),
+    ...span.events.flatMap(({ attributes }) =>
+      overLimit(withoutSecrets(attributes), 'events[].attributes', limits),
+    ),
+    ...span.links.flatMap(({ attributes }) =>
+      overLimit(withoutSecrets(attributes), 'links[].attributes', limits),
+    ),
   ];
   if (typeof span.traceId === 'string') faults.push({ reason: 'trace_id_invalid', field: 'traceId' });
   if (typeof span.spanId === 'string') faults.push({ reason: 'span_id_invalid', field: 'spanId' });

@@ -6,11 +6,15 @@ const doubleText = (value: number): string => {
   return value === Number.NEGATIVE_INFINITY ? '-Infinity' : String(value);
 };
 
+/** A credential is never stored, wherever it stands. */
+export const withoutSecrets = (attributes: readonly PlainAttribute[]): PlainAttribute[] =>
+  attributes.filter(({ key }) => !key.toString('latin1').endsWith('.data.token'));
+
 /** A value within an array or a list, as JSON; 64-bit integers exact, what JSON has no number for in quotes. */
 const nestedText = (value: PlainValue): string => {
   if (value.kind === 'array') return `[${value.values.map(nestedText).join(',')}]`;
   if (value.kind === 'kvlist') {
-    const pairs = value.entries.map((entry): [string, string] => [
+    const pairs = withoutSecrets(value.entries).map((entry): [string, string] => [
       entry.key.toString('utf8'),
       nestedText(entry.value),
     ]);
@@ -42,7 +46,9 @@ export const cutsIn = (value: PlainValue): number => {
   if (value.kind === 'cut') return 1;
   if (value.kind === 'array') return sum(value.values, cutsIn);
   if (value.kind !== 'kvlist') return 0;
-  const last = new Map(value.entries.map((entry) => [entry.key.toString('utf8'), entry.value]));
+  const last = new Map(
+    withoutSecrets(value.entries).map((entry) => [entry.key.toString('utf8'), entry.value]),
+  );
   return sum([...last.values()], cutsIn);
 };
 
@@ -85,5 +91,6 @@ export const timeText = (time: PlainTime): string | undefined => {
   const text = String(time);
   if (/^0{1,40}$/.test(text)) return undefined;
   const bytes = Buffer.from(text);
-  return bytes.length > 40 ? `${bytes.toString('utf8', 0, 40)}…` : text;
+  const shown = bytes.length > 40 ? `${bytes.toString('utf8', 0, 40)}…` : text;
+  return JSON.stringify(shown).length > 84 ? `${shown.slice(0, 6).toWellFormed()}…` : shown;
 };

@@ -250,6 +250,7 @@ const createHeldBus = (): {
           });
         }),
       pending: 0,
+      sizeMax: payloadMax,
       close: () => {},
     },
   };

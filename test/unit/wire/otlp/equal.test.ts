@@ -93,6 +93,77 @@ const signals = [
   ],
 ] as const;
 
+const few = 3;
+const fewContext: ItemsContext = { ...context, limits: { ...defaultItemLimits, attributesMax: few } };
+const keys = fc.array(fc.constantFrom('a', 'b', 'c', 'd', 'mon.data.token', 'x.data.token'), {
+  maxLength: 7,
+});
+const attributes = keys.map((names) => names.map((key) => ({ key, value: { stringValue: 'v' } })));
+const timeUnixNano = String(BigInt(arrivedAt) * 1_000_000n);
+const ids = { traceId: '1'.repeat(32), spanId: '2'.repeat(16) };
+
+/** Attributes at each place where a list of them stands, some of them with a token. */
+const withTokens = fc.tuple(attributes, attributes, attributes).map(([outer, own, inner]) => {
+  const resource = { attributes: outer.filter(({ key }) => key !== 'mon.data.token') };
+  const scope = { attributes: own };
+  const span = { ...ids, startTimeUnixNano: timeUnixNano, endTimeUnixNano: timeUnixNano, attributes: own };
+  const events = [{ timeUnixNano, attributes: inner }, { attributes: own }];
+  const point = { timeUnixNano, asDouble: 1, attributes: own };
+  const exemplars = [{ timeUnixNano, asDouble: 1, filteredAttributes: inner }];
+  const traces = {
+    resourceSpans: [
+      {
+        resource,
+        scopeSpans: [
+          {
+            spans: [
+              { ...span, events },
+              { ...span, links: [{ ...ids, attributes: inner }] },
+            ],
+          },
+        ],
+      },
+    ],
+  };
+  const logs = {
+    resourceLogs: [{ resource, scopeLogs: [{ scope, logRecords: [{ timeUnixNano, attributes: inner }] }] }],
+  };
+  const metrics = [{ name: 'm', metadata: inner, gauge: { dataPoints: [point, { ...point, exemplars }] } }];
+  const dataPoints = { resourceMetrics: [{ resource, scopeMetrics: [{ scope, metrics }] }] };
+  return { own, inner, traces, logs, dataPoints };
+});
+
+const isOver = (list: readonly { key: string }[]): boolean =>
+  list.filter(({ key }) => !key.endsWith('.data.token')).length > few;
+
+// An item that one encoding rejects and the other stores would depend on the exporter's encoding.
+describe('attributes that hold a token, among as many as the limit', () => {
+  it('do not count, wherever they stand, in JSON and in protobuf alike', () => {
+    let kept = 0;
+    always(
+      fc.property(withTokens, ({ own, inner, traces, logs, dataPoints }) => {
+        const spans = jsonTraces.encode(encodeOtlpJson(traces), fewContext);
+        const records = jsonLogs.encode(Buffer.from(JSON.stringify(logs)), fewContext);
+        const points = jsonMetrics.encode(Buffer.from(JSON.stringify(dataPoints)), fewContext);
+        expect(comparable(protobufTraces.encode(encodeOtlpProtobuf(traces), fewContext))).toEqual(
+          comparable(spans),
+        );
+        expect(comparable(protobufLogs.encode(encodeLogsProtobuf(logs), fewContext))).toEqual(
+          comparable(records),
+        );
+        expect(comparable(protobufMetrics.encode(encodeMetricsProtobuf(dataPoints), fewContext))).toEqual(
+          comparable(points),
+        );
+        if (spans.examples.some(({ field }) => field.startsWith('resource'))) return;
+        expect(spans.accepted).toBe(isOver(own) || isOver(inner) ? 0 : 2);
+        kept += spans.accepted;
+      }),
+      500,
+    );
+    expect(kept).toBeGreaterThan(100);
+  });
+});
+
 // Two readers and one table: a difference between them would be data that depends on the exporter's encoding.
 describe.each(signals)('%s in JSON and in protobuf', (_, anyEncoded) => {
   it('come out as equal runs, blocks, deferred texts and counts', () => {
