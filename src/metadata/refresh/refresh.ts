@@ -130,6 +130,7 @@ export const createRefresh = (deps: RefreshDeps): Refresh => {
     defaults: deps.defaults,
     documentPrefix,
     runMsMax: deps.runMsMax ?? runMsMaxDefault,
+    reached: { change: 0, check: 0 },
     now,
     stopping: stopping.signal,
     log,
