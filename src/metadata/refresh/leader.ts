@@ -66,6 +66,11 @@ export class Leader {
     }
   }
 
+  /** The noted time; 0 for one behind the next: a process whose clock was ahead must not stop the job until that date. */
+  private believed(tick: number): number {
+    return tick > (this.deps.table.next(this.run.now()) ?? Number.POSITIVE_INFINITY) ? 0 : tick;
+  }
+
   /** `passed` when another process has the lease, or the time `tick` had its run already. One at a time in this process. */
   private lead(trigger: RefreshRun['trigger'], tick: number): Promise<Led> {
     const leadOnce = async (): Promise<Led> => {
@@ -73,9 +78,10 @@ export class Leader {
       let runId = 0;
       const held = await this.deps.lease.acquire(({ state, note = { run: 0, tick: 0 } }) => {
         if (this.run.stopping.aborted) return undefined;
-        if (state !== 'expired' && note.tick >= tick) return undefined;
+        const lastTick = this.believed(note.tick);
+        if (state !== 'expired' && lastTick >= tick) return undefined;
         runId = note.run + 1;
-        return { run: runId, tick: Number.isFinite(tick) ? Math.max(tick, note.tick) : note.tick };
+        return { run: runId, tick: Number.isFinite(tick) ? Math.max(tick, lastTick) : lastTick };
       });
       return held === undefined ? { kind: 'passed' } : this.runUnder(held, runId, trigger);
     };
