@@ -4,16 +4,17 @@ import type { TimeTable } from '../../config/cron.ts';
 import { errorText, Fault } from '../../model/fault.ts';
 import { whenStopped } from '../../runtime/stop-signal.ts';
 import type { RefreshMetrics } from '../../telemetry/refresh-metrics.ts';
-import type { HeldLease, Lease } from './lease.ts';
+import type { HeldLease, Lease, Observation } from './lease.ts';
 import { type RunDeps, runOnce } from './run.ts';
 import type { RefreshRun } from './runs.ts';
 
 /** `run`: the last run that was begun. `tick`: the latest time of the table a run was begun for, ms since the epoch. */
 export const noteSchema = z.object({ run: z.int().nonnegative(), tick: z.number() });
+type Note = z.output<typeof noteSchema>;
 
 export type LeaderDeps = {
   readonly run: RunDeps;
-  readonly lease: Lease<z.infer<typeof noteSchema>>;
+  readonly lease: Lease<Note>;
   readonly table: TimeTable;
   readonly metrics: RefreshMetrics;
   /** Between two looks at the lease of another process, ms. */
@@ -121,24 +122,27 @@ export class Leader {
     this.followers.add(following);
   }
 
-  /** A call by hand: `Infinity` is later than any time of the table, so it always gets a run. */
+  /** The record of the last run that was begun, if it has at least this number and is done. */
+  private async doneSince(needed: number, seen: Observation<Note>): Promise<RefreshRun | undefined> {
+    if (seen.state === 'held' || seen.note === undefined || seen.note.run < needed) return undefined;
+    const run = await this.run.runs.get(seen.note.run);
+    return run?.state === 'done' ? run : undefined;
+  }
+
+  /**
+   * A call by hand: a run that was begun after it, by any process, so that it has every change before the call.
+   * `Infinity` is later than any time of the table, so it always gets one.
+   */
   async runByHand(isWaiting: () => boolean): Promise<RefreshRun> {
-    let watched: number | undefined;
+    let needed: number | undefined;
     while (isWaiting() && !this.run.stopping.aborted) {
-      if (this.leading === undefined) {
-        const { state, note } = await this.deps.lease.observe();
-        if (state === 'held') watched = note?.run;
-        else if (watched !== undefined) {
-          const run = await this.run.runs.get(watched);
-          if (run?.state === 'done') return run;
-          watched = undefined;
-        }
-      }
-      if (watched === undefined) {
-        const led = await this.lead('manual', Number.POSITIVE_INFINITY);
-        if (led.kind === 'ran') return led.run;
-      }
-      await this.pause();
+      const seen = await this.deps.lease.observe();
+      needed ??= (seen.note?.run ?? 0) + 1;
+      const done = await this.doneSince(needed, seen);
+      if (done !== undefined) return done;
+      const led = await this.lead('manual', Number.POSITIVE_INFINITY);
+      if (led.kind === 'passed') await this.pause();
+      else if (led.run.run_id >= needed) return led.run;
     }
     throw new Fault('transient', 'refresh_stopped', 'this process is stopping');
   }

@@ -66,17 +66,19 @@ export const createRigRecords = () => {
   };
 };
 
-/** A node management API in memory: what it was asked, how long a call takes, and whether it refuses. */
+/** A node management API in memory: what it was asked, how long a call takes, what it waits for, and whether it refuses. */
 export const createRigNodeManagement = () => {
   let last = 0;
   const rig = {
     calls: [] as { readonly action: string; readonly id: number }[],
     callMs: 0,
+    gate: Promise.resolve(),
     refuses: false,
   };
   const call = async (action: string, id: number): Promise<void> => {
     rig.calls.push({ action, id });
     if (rig.callMs > 0) await new Promise((resolve) => setTimeout(resolve, rig.callMs));
+    await rig.gate;
     if (rig.refuses) throw new Error('refused');
   };
   const nodeManagement: NodeManagement = {

@@ -10,6 +10,7 @@ import {
   createRigRecords,
   rigRunDeps,
 } from '../../../support/metadata/refresh-rig.ts';
+import { until } from '../../../support/until.ts';
 
 const at = (time: string): number => Date.parse(`2026-03-01T${time}Z`);
 
@@ -67,5 +68,40 @@ describe('the run of a time', () => {
     expect((await kv.get('lease.refresh'))?.value).toMatchObject({ note: { tick: at('10:05:00') } });
     await right.tick(at('10:05:00'));
     expect(await right.runs()).toBe(2);
+  });
+});
+
+describe('a run by hand', () => {
+  const byHand = ({ leader }: ReturnType<ReturnType<typeof setUp>['open']>) => leader.runByHand(() => true);
+
+  /** A run of `left` that waits for node management. */
+  const inTheMidst = async () => {
+    const { reports, api, open } = setUp();
+    const gate = Promise.withResolvers<void>();
+    api.gate = gate.promise;
+    const [left, right] = [open({ now: at('10:00:00') }), open({ now: at('10:00:00') })];
+    const earlier = byHand(left);
+    await until('the run asks node management', () => api.calls.length > 0);
+    return { reports, left, right, earlier, go: gate.resolve };
+  };
+
+  it('that was asked for during a run begins after it, so that it has every change before the call', async () => {
+    const { reports, left, earlier, go } = await inTheMidst();
+    reports.setEnabled(1, false);
+    const later = [byHand(left), byHand(left)];
+    go();
+    expect(await earlier).toMatchObject({ run_id: 1, created: 1, deleted: 0 });
+    for (const run of later) expect(await run).toMatchObject({ run_id: 2, state: 'done', deleted: 1 });
+    expect(await left.runs()).toBe(2);
+  });
+
+  it('does the same during a run of another process, and callers share it', async () => {
+    const { left, right, earlier, go } = await inTheMidst();
+    const later = [byHand(right), byHand(right)];
+    await new Promise((resolve) => setImmediate(resolve));
+    go();
+    expect(await earlier).toMatchObject({ run_id: 1 });
+    for (const run of later) expect(await run).toMatchObject({ run_id: 2, state: 'done' });
+    expect(await left.runs()).toBe(2);
   });
 });
