@@ -1,6 +1,6 @@
 import { Counter, Gauge, type Registry } from 'prom-client';
 
-/** Figures of the refresh job, of the runs that this process led. */
+/** Figures of the refresh job: counters of the runs that this process led, and the last run of any process. */
 export const createRefreshMetrics = (registry: Registry) => {
   const registers = [registry];
   return {
@@ -18,12 +18,12 @@ export const createRefreshMetrics = (registry: Registry) => {
     }),
     lastDurationSeconds: new Gauge({
       name: 'tidemark_refresh_last_duration_seconds',
-      help: 'Duration of the last run',
+      help: 'Duration of the last run, by any process',
       registers,
     }),
     lastFailed: new Gauge({
       name: 'tidemark_refresh_last_failed',
-      help: 'Reports whose subscription the last run could not write; its run record has the reasons',
+      help: 'Reports whose subscription the last run, by any process, could not write; its run record has the reasons',
       registers,
     }),
     lastSuccess: new Gauge({

@@ -23,14 +23,18 @@ export type LeaderDeps = {
 
 type Led = { readonly kind: 'ran'; readonly run: RefreshRun } | { readonly kind: 'passed' };
 
+const showLast = (metrics: RefreshMetrics, run: RefreshRun): void => {
+  metrics.lastFailed.set(run.failed_count);
+  metrics.lastDurationSeconds.set((run.duration_ms ?? 0) / 1000);
+};
+
 const countRun = (metrics: RefreshMetrics, run: RefreshRun): void => {
   metrics.runs.inc({ trigger: run.trigger, state: run.state });
   for (const outcome of ['created', 'updated', 'unchanged', 'deleted'] as const) {
     metrics.reports.inc({ outcome }, run[outcome]);
   }
   metrics.reports.inc({ outcome: 'failed' }, run.failed_count);
-  metrics.lastFailed.set(run.failed_count);
-  metrics.lastDurationSeconds.set((run.duration_ms ?? 0) / 1000);
+  showLast(metrics, run);
   if (run.failed_count === 0 && run.state === 'done') metrics.lastSuccess.set(run.finished ?? 0);
 };
 
@@ -96,6 +100,12 @@ export class Leader {
     return delay(this.deps.lookEveryMs, undefined, { signal: this.run.stopping }).catch(() => undefined);
   }
 
+  /** The figures of a failed run would stay in its process for ever where another one leads each run after it. */
+  private async showOthers(note: Note | undefined): Promise<void> {
+    const last = note && (await this.run.runs.get(note.run));
+    if (last !== undefined && last.state !== 'running') showLast(this.deps.metrics, last);
+  }
+
   /** Leads the run of this time, or looks on while another process does, to take over if that one dies. */
   private async followTick(tick: number): Promise<void> {
     const until =
@@ -104,7 +114,8 @@ export class Leader {
     while (!this.run.stopping.aborted) {
       try {
         if ((await this.lead('schedule', tick)).kind === 'ran') return;
-        if ((await this.deps.lease.observe()).state === 'free') return;
+        const { state, note } = await this.deps.lease.observe();
+        if (state === 'free') return await this.showOthers(note);
         lastMessage = '';
       } catch (error) {
         const message = errorText(error);

@@ -71,6 +71,25 @@ describe('the run of a time', () => {
   });
 });
 
+describe('the figure of failures', () => {
+  const failuresOf = async ({ metrics }: ReturnType<ReturnType<typeof setUp>['open']>) =>
+    (await metrics.lastFailed.get()).values[0]?.value;
+
+  it('is that of the last run of all processes in each of them, so that it ends with the fault', async () => {
+    const { api, open } = setUp();
+    const [left, right] = [open({ now: at('10:00:00') }), open({ now: at('10:00:00') })];
+    api.refuses = true;
+    await left.tick(at('10:05:00'));
+    await right.tick(at('10:05:00'));
+    expect(await Promise.all([left, right].map(failuresOf))).toEqual([1, 1]);
+    // From here on the other process is the first at each time.
+    api.refuses = false;
+    await right.tick(at('10:10:00'));
+    await left.tick(at('10:10:00'));
+    expect(await Promise.all([left, right].map(failuresOf))).toEqual([0, 0]);
+  });
+});
+
 describe('a run by hand', () => {
   const byHand = ({ leader }: ReturnType<ReturnType<typeof setUp>['open']>) => leader.runByHand(() => true);
 
