@@ -117,7 +117,7 @@ export const createRefresh = (deps: RefreshDeps): Refresh => {
   const documentPrefix = prefix ?? collectorPrefixDefault;
   const stopping = new AbortController();
   const nodeManagement = nodeManagementOf(deps, stopping.signal);
-  const metrics = createRefreshMetrics(deps.registry);
+  const metrics = createRefreshMetrics(deps.registry, () => (table.previous(3, now()) ?? 0) / 1000);
   metrics.interval.set(table.intervalMs() / 1000);
   const runs = createRuns(system);
   const subscriptions = openSubscriptions(deps.bucket, (fault) => log.error({}, errorText(fault)));
