@@ -98,7 +98,7 @@ export const registerRefresh = (program: Command): void => {
   addJsonOption(
     command
       .command('run', { isDefault: true })
-      .description('run it now, or wait for the current run, and show its record'),
+      .description('run it now, after the current run if there is one, and show the record'),
   ).action(refresh);
   addPageOptions(command.command('list').description('list the last runs')).action(list);
   addJsonOption(

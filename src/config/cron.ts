@@ -6,11 +6,13 @@ import { settingFault } from './settings.ts';
 export type TimeTable = {
   /** The first time after `afterMs`, both ms since the epoch; undefined when there is none. */
   next(afterMs: number): number | undefined;
-  /** The longest time between two of the next times: what a healthy job takes at most from one run to the next. */
+  /** The last time before `beforeMs` (1), the one before that (2), and so on; undefined when there is none. */
+  previous(count: number, beforeMs: number): number | undefined;
+  /** The longest time between two of the next 200 times. */
   intervalMs(): number;
 };
 
-/** Of a time table with nights or weekends, the gaps differ: this many times show a week of hourly ones. */
+/** The gaps differ where a table has nights or weekends: this many times show a week of hourly ones. */
 const timesLooked = 200;
 
 /** The longest gap between neighbours; 0 for a single time. */
@@ -25,6 +27,10 @@ export const parseCron = (expression: string): TimeTable => {
       `the value ${JSON.stringify(expression)} ${why}`,
       'Write a cron expression like */5 * * * *',
     );
+  // A date is no expression, and croner takes one: once it is past, nothing would run any more.
+  const fields = expression.trim().split(/\s+/).length;
+  if (fields !== 5 && fields !== 6 && !/^@[a-z]+$/i.test(expression.trim()))
+    throw fault(`has ${fields} fields, and a cron expression has 5, or 6 with seconds`);
   let cron: Cron;
   try {
     cron = new Cron(expression, { timezone: 'UTC' });
@@ -33,5 +39,11 @@ export const parseCron = (expression: string): TimeTable => {
   }
   const next = (afterMs: number): number | undefined => cron.nextRun(new Date(afterMs))?.getTime();
   if (next(Date.now()) === undefined) throw fault('never matches a date');
-  return { next, intervalMs: () => longestGap(cron.nextRuns(timesLooked).map((time) => time.getTime())) };
+  const previous = (count: number, beforeMs: number): number | undefined =>
+    cron.previousRuns(count, new Date(beforeMs))[count - 1]?.getTime();
+  return {
+    next,
+    previous,
+    intervalMs: () => longestGap(cron.nextRuns(timesLooked).map((time) => time.getTime())),
+  };
 };

@@ -243,6 +243,9 @@ const ofMetadata: Readonly<Record<string, MetricRemedy>> = {
   tidemark_refresh_last_duration_seconds: say('near the interval of the job: node management is slow'),
   tidemark_refresh_last_failed: say('`tidemark refresh show <run_id>` has the reasons'),
   tidemark_refresh_last_success_timestamp_seconds: say('old in every process: `tidemark refresh list`'),
+  tidemark_refresh_due_timestamp_seconds: say(
+    'later than the last success in every process: three runs were missed',
+  ),
   tidemark_refresh_interval_seconds: say('nothing: for comparison with the time of the last success'),
   tidemark_refresh_subscriptions: say('nothing: for comparison with the number of reports'),
 };

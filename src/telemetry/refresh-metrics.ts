@@ -1,7 +1,10 @@
 import { Counter, Gauge, type Registry } from 'prom-client';
 
-/** Figures of the refresh job, of the runs that this process led. */
-export const createRefreshMetrics = (registry: Registry) => {
+/**
+ * Figures of the refresh job: counters of the runs that this process led, and the last run of any process. `dueSeconds` is the
+ * time of the third last run of the schedule.
+ */
+export const createRefreshMetrics = (registry: Registry, dueSeconds: () => number = () => 0) => {
   const registers = [registry];
   return {
     runs: new Counter({
@@ -18,12 +21,12 @@ export const createRefreshMetrics = (registry: Registry) => {
     }),
     lastDurationSeconds: new Gauge({
       name: 'tidemark_refresh_last_duration_seconds',
-      help: 'Duration of the last run',
+      help: 'Duration of the last run, by any process',
       registers,
     }),
     lastFailed: new Gauge({
       name: 'tidemark_refresh_last_failed',
-      help: 'Reports whose subscription the last run could not write; its run record has the reasons',
+      help: 'Reports whose subscription the last run, by any process, could not write; its run record has the reasons',
       registers,
     }),
     lastSuccess: new Gauge({
@@ -31,9 +34,17 @@ export const createRefreshMetrics = (registry: Registry) => {
       help: 'End of the last run without a failure, Unix seconds; 0 = never in this process. Compare over all metadata processes',
       registers,
     }),
+    due: new Gauge({
+      name: 'tidemark_refresh_due_timestamp_seconds',
+      help: 'Third last time of the schedule (TIDEMARK_REFRESH_CRON), Unix seconds; 0 = there is none',
+      registers,
+      collect() {
+        this.set(dueSeconds());
+      },
+    }),
     interval: new Gauge({
       name: 'tidemark_refresh_interval_seconds',
-      help: 'Longest time between two runs of the schedule (TIDEMARK_REFRESH_CRON)',
+      help: 'Longest time between two of the next 200 runs of the schedule (TIDEMARK_REFRESH_CRON), at the start',
       registers,
     }),
     subscriptions: new Gauge({

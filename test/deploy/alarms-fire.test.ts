@@ -40,7 +40,6 @@ const lowered: Lowered = {
   TidemarkDiskForecast: [['< 7', '< 4000']],
   TidemarkDiskFilling: [['< 0.15', '< 2']],
   TidemarkDiskFull: [['< 0.05', '< 2']],
-  TidemarkRefreshStale: [['600 + 3 *', '5 + 0.00001 *']],
   TidemarkWatchBlind: [['> 120', '> 8']],
   TidemarkBackupOld: [['26 * 3600', '20']],
 };

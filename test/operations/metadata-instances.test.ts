@@ -96,7 +96,6 @@ it('an instance that hangs delays no missing table of another, and one that is d
       ['b', hung],
     ]),
     isAway: (instance) => away.has(instance),
-    now: Date.now,
     log,
   });
   await deps.tables.drop(here.table_id);

@@ -858,7 +858,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Runs the refresh job, or waits for the current run, and returns its record
+         * Runs the refresh job, after the current run if there is one, and returns the record
          * @description Needs the role editor.
          */
         post: operations["metadata.task.custom_report.refresh_custom_report_2_node_man"];

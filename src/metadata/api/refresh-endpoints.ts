@@ -25,7 +25,7 @@ export const refreshEndpoints = ({ refresh }: ApiDeps): Endpoint[] => [
     method: 'POST',
     path: `/operations/${refreshOperation}`,
     tag: 'Operations',
-    summary: 'Runs the refresh job, or waits for the current run, and returns its record',
+    summary: 'Runs the refresh job, after the current run if there is one, and returns the record',
     role: 'editor',
     body: actionRequestSchema,
     answer: runSchema,

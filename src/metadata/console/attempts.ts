@@ -20,8 +20,8 @@ export type Attempts = {
 
 type Window = { since: number; count: number };
 
-/** Counted in windows of a minute, by this process. `now` in ms. */
-export const createAttempts = (now: () => number): Attempts => {
+/** Counted in windows of a minute, by this process. `now` in ms, of a clock that never goes back. */
+export const createAttempts = (now: () => number = () => performance.now()): Attempts => {
   const byAddress = new Map<string, Window>();
   let noted: Window = { since: Number.NEGATIVE_INFINITY, count: 0 };
   const current = (window: Window | undefined): Window =>

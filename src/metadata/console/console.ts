@@ -6,7 +6,8 @@ import { createLogIn, type LogInDeps, visitOf } from './log-in.ts';
 import type { Session, Sessions } from './sessions.ts';
 
 /** The dependencies of the console. */
-export type ConsoleDeps = LogInDeps & { readonly files: ConsoleFiles };
+/** `now` in ms since the epoch. */
+export type ConsoleDeps = LogInDeps & { readonly files: ConsoleFiles; readonly now: () => number };
 
 /** A call that a session identifies. */
 export type SessionCall = {

@@ -16,14 +16,13 @@ import { cookieText, requireSameOrigin, type Visitor, visitorOf } from './transp
 /** Addresses that the console links to; null where none is set. */
 export type ConsoleLinks = Readonly<Record<'grafana' | 'questdb' | 'clickhouse', string | null>>;
 
-/** The dependencies of log-ins. `now` in ms. */
+/** The dependencies of log-ins. */
 export type LogInDeps = {
   readonly sessions: Sessions;
   readonly adminTokens: Pick<AdminTokens, 'authorize'>;
   readonly audit: Pick<Audit, 'run'>;
   readonly trustedProxies: TrustedProxies;
   readonly links: ConsoleLinks;
-  readonly now: () => number;
 };
 
 const proofSchema = z.union([
@@ -62,8 +61,8 @@ const targetOf = ({ id }: Session) => ({ kind: 'console_session', id });
 const actorOf = ({ token_id, name, role }: AdminIdentity) => ({ token_id, name, role });
 
 /** Checks tokens and codes, with a limit of failures, and writes refusals to the audit log. */
-const createProofs = ({ sessions, adminTokens, audit, now }: LogInDeps) => {
-  const attempts = createAttempts(now);
+const createProofs = ({ sessions, adminTokens, audit }: LogInDeps) => {
+  const attempts = createAttempts();
   const refuse = async (
     { address, proof, attempt }: { address: string; proof: Proof; attempt: Attempt },
     owner: AdminIdentity | undefined,

@@ -72,6 +72,11 @@ const holds = (subscription: Subscription, target: Target): boolean =>
 
 /** Makes one subscription match its report. A killed process leaves a state from which the next one continues. */
 export type Delivery = {
+  /**
+   * Whether the subscription has the content of the report, as far as this process's copy tells: `deliver` then only
+   * asks node management for it. Permanent Fault `hosts_missing` where no host would get it.
+   */
+  isHeld(wanted: WantedReport): boolean;
   deliver(wanted: WantedReport): Promise<'created' | 'updated' | 'unchanged'>;
   /**
    * Removes the subscription. Before that the hosts get `refusing`, the facts with a rate of which nothing passes, and
@@ -85,6 +90,12 @@ class Deliveries implements Delivery {
 
   constructor(deps: DeliveryDeps) {
     this.deps = deps;
+  }
+
+  isHeld(wanted: WantedReport): boolean {
+    const target = targetOf(wanted, this.deps);
+    const known = this.deps.subscriptions.known(target.mon_data_id);
+    return known !== undefined && holds(known, target);
   }
 
   async deliver(wanted: WantedReport): Promise<'created' | 'updated' | 'unchanged'> {

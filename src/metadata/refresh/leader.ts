@@ -4,16 +4,17 @@ import type { TimeTable } from '../../config/cron.ts';
 import { errorText, Fault } from '../../model/fault.ts';
 import { whenStopped } from '../../runtime/stop-signal.ts';
 import type { RefreshMetrics } from '../../telemetry/refresh-metrics.ts';
-import type { HeldLease, Lease } from './lease.ts';
+import type { HeldLease, Lease, Observation } from './lease.ts';
 import { type RunDeps, runOnce } from './run.ts';
 import type { RefreshRun } from './runs.ts';
 
 /** `run`: the last run that was begun. `tick`: the latest time of the table a run was begun for, ms since the epoch. */
 export const noteSchema = z.object({ run: z.int().nonnegative(), tick: z.number() });
+type Note = z.output<typeof noteSchema>;
 
 export type LeaderDeps = {
   readonly run: RunDeps;
-  readonly lease: Lease<z.infer<typeof noteSchema>>;
+  readonly lease: Lease<Note>;
   readonly table: TimeTable;
   readonly metrics: RefreshMetrics;
   /** Between two looks at the lease of another process, ms. */
@@ -22,14 +23,18 @@ export type LeaderDeps = {
 
 type Led = { readonly kind: 'ran'; readonly run: RefreshRun } | { readonly kind: 'passed' };
 
+const showLast = (metrics: RefreshMetrics, run: RefreshRun): void => {
+  metrics.lastFailed.set(run.failed_count);
+  metrics.lastDurationSeconds.set((run.duration_ms ?? 0) / 1000);
+};
+
 const countRun = (metrics: RefreshMetrics, run: RefreshRun): void => {
   metrics.runs.inc({ trigger: run.trigger, state: run.state });
   for (const outcome of ['created', 'updated', 'unchanged', 'deleted'] as const) {
     metrics.reports.inc({ outcome }, run[outcome]);
   }
   metrics.reports.inc({ outcome: 'failed' }, run.failed_count);
-  metrics.lastFailed.set(run.failed_count);
-  metrics.lastDurationSeconds.set((run.duration_ms ?? 0) / 1000);
+  showLast(metrics, run);
   if (run.failed_count === 0 && run.state === 'done') metrics.lastSuccess.set(run.finished ?? 0);
 };
 
@@ -66,6 +71,11 @@ export class Leader {
     }
   }
 
+  /** The noted time; 0 for one behind the next: a process whose clock was ahead must not stop the job until that date. */
+  private believed(tick: number): number {
+    return tick > (this.deps.table.next(this.run.now()) ?? Number.POSITIVE_INFINITY) ? 0 : tick;
+  }
+
   /** `passed` when another process has the lease, or the time `tick` had its run already. One at a time in this process. */
   private lead(trigger: RefreshRun['trigger'], tick: number): Promise<Led> {
     const leadOnce = async (): Promise<Led> => {
@@ -73,9 +83,10 @@ export class Leader {
       let runId = 0;
       const held = await this.deps.lease.acquire(({ state, note = { run: 0, tick: 0 } }) => {
         if (this.run.stopping.aborted) return undefined;
-        if (state !== 'expired' && note.tick >= tick) return undefined;
+        const lastTick = this.believed(note.tick);
+        if (state !== 'expired' && lastTick >= tick) return undefined;
         runId = note.run + 1;
-        return { run: runId, tick: Number.isFinite(tick) ? Math.max(tick, note.tick) : note.tick };
+        return { run: runId, tick: Number.isFinite(tick) ? Math.max(tick, lastTick) : lastTick };
       });
       return held === undefined ? { kind: 'passed' } : this.runUnder(held, runId, trigger);
     };
@@ -89,6 +100,12 @@ export class Leader {
     return delay(this.deps.lookEveryMs, undefined, { signal: this.run.stopping }).catch(() => undefined);
   }
 
+  /** The figures of a failed run would stay in its process for ever where another one leads each run after it. */
+  private async showOthers(note: Note | undefined): Promise<void> {
+    const last = note && (await this.run.runs.get(note.run));
+    if (last !== undefined && last.state !== 'running') showLast(this.deps.metrics, last);
+  }
+
   /** Leads the run of this time, or looks on while another process does, to take over if that one dies. */
   private async followTick(tick: number): Promise<void> {
     const until =
@@ -97,7 +114,8 @@ export class Leader {
     while (!this.run.stopping.aborted) {
       try {
         if ((await this.lead('schedule', tick)).kind === 'ran') return;
-        if ((await this.deps.lease.observe()).state === 'free') return;
+        const { state, note } = await this.deps.lease.observe();
+        if (state === 'free') return await this.showOthers(note);
         lastMessage = '';
       } catch (error) {
         const message = errorText(error);
@@ -115,24 +133,27 @@ export class Leader {
     this.followers.add(following);
   }
 
-  /** A call by hand: `Infinity` is later than any time of the table, so it always gets a run. */
+  /** The record of the last run that was begun, if it has at least this number and is done. */
+  private async doneSince(needed: number, seen: Observation<Note>): Promise<RefreshRun | undefined> {
+    if (seen.state === 'held' || seen.note === undefined || seen.note.run < needed) return undefined;
+    const run = await this.run.runs.get(seen.note.run);
+    return run?.state === 'done' ? run : undefined;
+  }
+
+  /**
+   * A call by hand: a run that was begun after it, by any process, so that it has every change before the call.
+   * `Infinity` is later than any time of the table, so it always gets one.
+   */
   async runByHand(isWaiting: () => boolean): Promise<RefreshRun> {
-    let watched: number | undefined;
+    let needed: number | undefined;
     while (isWaiting() && !this.run.stopping.aborted) {
-      if (this.leading === undefined) {
-        const { state, note } = await this.deps.lease.observe();
-        if (state === 'held') watched = note?.run;
-        else if (watched !== undefined) {
-          const run = await this.run.runs.get(watched);
-          if (run?.state === 'done') return run;
-          watched = undefined;
-        }
-      }
-      if (watched === undefined) {
-        const led = await this.lead('manual', Number.POSITIVE_INFINITY);
-        if (led.kind === 'ran') return led.run;
-      }
-      await this.pause();
+      const seen = await this.deps.lease.observe();
+      needed ??= (seen.note?.run ?? 0) + 1;
+      const done = await this.doneSince(needed, seen);
+      if (done !== undefined) return done;
+      const led = await this.lead('manual', Number.POSITIVE_INFINITY);
+      if (led.kind === 'passed') await this.pause();
+      else if (led.run.run_id >= needed) return led.run;
     }
     throw new Fault('transient', 'refresh_stopped', 'this process is stopping');
   }

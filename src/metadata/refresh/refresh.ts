@@ -53,9 +53,9 @@ export type Refresh = {
   /** Ends the run of this process, if there is one, and gives the lease back. */
   stop(): Promise<void>;
   /**
-   * Runs now and returns the run record, or waits for the run in progress in any process and returns that one's.
-   * Transient Fault `refresh_running` when it takes longer than a call waits: the run continues and its record is in
-   * the list.
+   * Runs now, or behind the run in progress in any process, and returns the record of a run that began after the call.
+   * Transient Fault `refresh_running` when that takes longer than a call waits: a run in progress continues, and its
+   * record is in the list.
    */
   runNow(): Promise<RefreshRun>;
   readonly runs: Pick<Runs, 'list' | 'get'>;
@@ -94,7 +94,7 @@ const runInTime = async (leader: Leader, waitMsMax: number, log: Log): Promise<R
         new Fault(
           'transient',
           'refresh_running',
-          `the refresh run did not finish within ${waitMsMax} ms and continues; see its run record`,
+          `no refresh run that began after this call ended within ${waitMsMax} ms; one in progress continues (tidemark refresh list), then ask again`,
         ),
       );
     }, waitMsMax);
@@ -117,7 +117,7 @@ export const createRefresh = (deps: RefreshDeps): Refresh => {
   const documentPrefix = prefix ?? collectorPrefixDefault;
   const stopping = new AbortController();
   const nodeManagement = nodeManagementOf(deps, stopping.signal);
-  const metrics = createRefreshMetrics(deps.registry);
+  const metrics = createRefreshMetrics(deps.registry, () => (table.previous(3, now()) ?? 0) / 1000);
   metrics.interval.set(table.intervalMs() / 1000);
   const runs = createRuns(system);
   const subscriptions = openSubscriptions(deps.bucket, (fault) => log.error({}, errorText(fault)));
@@ -130,6 +130,7 @@ export const createRefresh = (deps: RefreshDeps): Refresh => {
     defaults: deps.defaults,
     documentPrefix,
     runMsMax: deps.runMsMax ?? runMsMaxDefault,
+    reached: { change: 0, check: 0 },
     now,
     stopping: stopping.signal,
     log,

@@ -8,6 +8,9 @@ import { type RefreshRecords, readRefusingValues, readWantedReport, wantedReport
 import type { RefreshRun, Runs } from './runs.ts';
 import type { Subscription, Subscriptions } from './subscriptions.ts';
 
+/** The data ids of the last steps that were begun: of those that change something, and of those that only ask. */
+export type Reached = { change: number; check: number };
+
 export type RunDeps = {
   readonly records: RefreshRecords;
   readonly subscriptions: Subscriptions;
@@ -21,6 +24,8 @@ export type RunDeps = {
    * management ends too.
    */
   readonly runMsMax: number;
+  /** Where the last run of this process ended: the next one begins behind it. */
+  readonly reached: Reached;
   /** Milliseconds since the epoch. */
   readonly now: () => number;
   /** The process is to end: the run stops where it is. */
@@ -31,7 +36,13 @@ export type RunDeps = {
 type Outcome = 'created' | 'updated' | 'unchanged' | 'deleted';
 
 /** One report's part of a run. */
-type Step = { readonly dataId: number; readonly report: string; readonly work: () => Promise<Outcome> };
+type Step = {
+  readonly dataId: number;
+  readonly report: string;
+  /** Whether it changes nothing and only asks node management; it may fail as `work` does. */
+  readonly isCheck: () => boolean;
+  readonly work: () => Promise<Outcome>;
+};
 
 const failuresShown = 1000;
 
@@ -70,6 +81,7 @@ const stepsOf = (deps: RunDeps, lease: HeldLease): Step[] => {
     ...wanted.map((one) => ({
       dataId: one.values.dataId,
       report: one.name,
+      isCheck: () => nodeManagement.isRemote && delivery.isHeld(one),
       work: () => delivery.deliver(one),
     })),
     ...subscriptions
@@ -78,39 +90,59 @@ const stepsOf = (deps: RunDeps, lease: HeldLease): Step[] => {
       .map((held) => ({
         dataId: held.mon_data_id,
         report: names.get(held.mon_data_id) ?? `data id ${held.mon_data_id}`,
+        isCheck: () => false,
         work: () => remove(held),
       })),
   ];
 };
 
-/** Takes every step, `atOnce` in parallel, and counts into `run`. A step that fails does not stop the others. */
+/** By ascending data id, beginning behind `reached`: steps that no time was left for are the first of the next run. */
+const inTurn = (steps: readonly Step[], reached: number): Step[] => {
+  const sorted = steps.toSorted((left, right) => left.dataId - right.dataId);
+  return [
+    ...sorted.filter(({ dataId }) => dataId > reached),
+    ...sorted.filter(({ dataId }) => dataId <= reached),
+  ];
+};
+
+/**
+ * Takes every step, several in parallel, and counts into `run`: those that change something, then those that only ask.
+ * A step that fails does not stop the others.
+ */
 const takeSteps = async (
   steps: readonly Step[],
   run: RefreshRun,
-  atOnce: number,
+  { nodeManagement, reached }: RunDeps,
   ending: AbortSignal,
   isLate: () => boolean,
 ): Promise<void> => {
-  const rest = steps.values();
+  const checks: Step[] = [];
   const fail = ({ dataId, report }: Step, error: string): void => {
     run.failed_count++;
     if (run.failed.length < failuresShown) run.failed.push({ mon_data_id: dataId, report, error });
   };
-  const worker = async (): Promise<void> => {
-    for (const step of rest) {
-      if (ending.aborted) return;
-      if (isLate()) {
-        fail(step, 'run_deadline: the run ended before this report');
-        continue;
-      }
-      try {
-        run[await step.work()]++;
-      } catch (error) {
-        fail(step, codedText(error));
-      }
+  const take = async (step: Step, kind: keyof Reached): Promise<void> => {
+    if (isLate()) return fail(step, 'run_deadline: the run ended before this report');
+    reached[kind] = step.dataId;
+    try {
+      if (kind === 'change' && step.isCheck()) checks.push(step);
+      else run[await step.work()]++;
+    } catch (error) {
+      fail(step, codedText(error));
     }
   };
-  await Promise.all(Array.from({ length: atOnce }, worker));
+  const takeAll = async (all: readonly Step[], kind: keyof Reached): Promise<void> => {
+    const rest = inTurn(all, reached[kind]).values();
+    const worker = async (): Promise<void> => {
+      for (const step of rest) {
+        if (ending.aborted) return;
+        await take(step, kind);
+      }
+    };
+    await Promise.all(Array.from({ length: nodeManagement.atOnce }, worker));
+  };
+  await takeAll(steps, 'change');
+  await takeAll(checks, 'check');
   run.failed.sort((left, right) => left.mon_data_id - right.mon_data_id);
 };
 
@@ -156,13 +188,7 @@ export const runOnce = async (
   await runs.begin(run);
   const elapsedMs = (): number => Math.round(performance.now() - startedMs);
   const ending = AbortSignal.any([lease.signal, stopping]);
-  await takeSteps(
-    stepsOf(deps, lease),
-    run,
-    deps.nodeManagement.atOnce,
-    ending,
-    () => elapsedMs() > deps.runMsMax,
-  );
+  await takeSteps(stepsOf(deps, lease), run, deps, ending, () => elapsedMs() > deps.runMsMax);
   await lease.check();
   run.state = stopping.aborted ? 'interrupted' : 'done';
   run.finished = Math.floor(now() / 1000);

@@ -19,6 +19,7 @@ export type KeeperDeps = {
   readonly isAway: (instance: string) => boolean;
   /** How long after its request a purged table may still be written to: ack wait and store timeout of the consumer. */
   readonly purgeWaitMs: number;
+  /** Milliseconds since the epoch, as the times of purges. */
   readonly now: () => number;
   readonly log: Log;
 };
@@ -118,12 +119,13 @@ export const startKeeper = (deps: KeeperDeps): Keeper => {
     for (const { value } of records.reports.list()) {
       if (value.state !== 'active' && value.state !== 'creating') await attempt(finishReport(records, value));
     }
-    if (now() - repairAt >= repairEveryMs) {
-      repairAt = now();
+    // A clock that is set back must not hold them up.
+    if (performance.now() - repairAt >= repairEveryMs) {
+      repairAt = performance.now();
       await attempt(deps.repair.round());
     }
-    if (now() - tablesAt >= tablesEveryMs) {
-      tablesAt = now();
+    if (performance.now() - tablesAt >= tablesEveryMs) {
+      tablesAt = performance.now();
       await attempt(alignTtls(deps));
       await attempt(dropReturned(deps));
     }

@@ -20,7 +20,6 @@ export type TableRepairDeps = {
   readonly sqls: ReadonlyMap<string, QuestdbSql>;
   /** Whether an instance does not answer now: the repair skips it. */
   readonly isAway: (instance: string) => boolean;
-  readonly now: () => number;
   readonly log: Log;
 };
 
@@ -42,22 +41,15 @@ const resumeBackOff = { firstMs: 5_000, mostMs: 300_000 };
  *   five minutes.
  */
 // biome-ignore lint/complexity/noExcessiveLinesPerFunction: one round and its remedies.
-export const createTableRepair = ({
-  records,
-  tables,
-  sqls,
-  isAway,
-  now,
-  log,
-}: TableRepairDeps): TableRepair => {
+export const createTableRepair = ({ records, tables, sqls, isAway, log }: TableRepairDeps): TableRepair => {
   const resumes = new Map<string, { at: number; tries: number }>();
   /** Tables that the last round missed: a creation under way has its records before its table. */
   const missed = new Set<string>();
 
   const resume = async (sql: QuestdbSql, { name, why }: TableState): Promise<void> => {
     const last = resumes.get(name);
-    if (last !== undefined && now() < last.at + backOffMs(resumeBackOff, last.tries)) return;
-    resumes.set(name, { at: now(), tries: (last?.tries ?? 0) + 1 });
+    if (last !== undefined && performance.now() < last.at + backOffMs(resumeBackOff, last.tries)) return;
+    resumes.set(name, { at: performance.now(), tries: (last?.tries ?? 0) + 1 });
     await resumeTable(sql, name);
     log.warn({ table: name, why }, 'QuestDB suspended this table; it was resumed');
   };

@@ -272,7 +272,7 @@ const createCopy = () => {
 /** Ensures that an admin token exists, and follows all of them. `AdminTokens` and `ensureFirst` have the promises. */
 // biome-ignore lint/complexity/noExcessiveLinesPerFunction: the operations of one set of tokens.
 export const openAdminTokens = async (
-  bus: Bus,
+  bus: Pick<Bus, 'onDisconnect'>,
   system: KvBucket,
   dataFolder: string,
   log: Log,
@@ -285,7 +285,11 @@ export const openAdminTokens = async (
     return copy.state;
   };
   await read();
-  const readShared = createSharedReads(async () => void (await read()), readEveryMs, Date.now);
+  const readShared = createSharedReads(
+    async () => void (await read()),
+    readEveryMs,
+    () => performance.now(),
+  );
   const misses = new Map<string, number>();
   bus.onDisconnect(() => {
     copy.age();
@@ -308,8 +312,8 @@ export const openAdminTokens = async (
     const known = copy.find(hash);
     if (known !== undefined) return known;
     const missedAt = misses.get(hash);
-    if (missedAt !== undefined && Date.now() - missedAt < missMemoryMs) return undefined;
-    const askedAt = Date.now();
+    if (missedAt !== undefined && performance.now() - missedAt < missMemoryMs) return undefined;
+    const askedAt = performance.now();
     await readShared();
     const found = copy.find(hash);
     if (found === undefined) {

@@ -1,6 +1,7 @@
 /**
  * Reads that all callers share, at most one in `everyMs`: a read serves only the calls that were made before it began,
- * so that each call sees everything written before it. Fails as that read fails.
+ * so that each call sees everything written before it. Fails as that read fails. `now` in ms, of a clock that never goes
+ * back.
  */
 export const createSharedReads = (
   read: () => Promise<void>,

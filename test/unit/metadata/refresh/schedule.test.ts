@@ -12,8 +12,21 @@ describe('a cron expression', () => {
     expect(parseCron('30 2 * * *').next(at('03:00:00'))).toBe(Date.parse('2026-03-02T02:30:00Z'));
   });
 
-  it.each(['', 'soon', '61 * * * *', '* * *', '0 0 31 2 *'])('is refused at the start: %j', (expression) => {
-    expect(() => parseCron(expression)).toThrow(/TIDEMARK_REFRESH_CRON/);
+  it.each(['', 'soon', '61 * * * *', '* * *', '0 0 31 2 *', '2099-01-01T00:00:00', '0 0 0 1 1 * 2099'])(
+    'is refused at the start: %j',
+    (expression) => {
+      expect(() => parseCron(expression)).toThrow(/TIDEMARK_REFRESH_CRON/);
+    },
+  );
+});
+
+describe('the time that a success must be later than', () => {
+  it('is that of the third last run, which a night or a weekend without runs does not move', () => {
+    const table = parseCron('*/5 8-18 * * 1-4');
+    const thursday = Date.parse('2026-02-26T18:45:00Z');
+    expect(table.previous(3, Date.parse('2026-02-26T18:58:00Z'))).toBe(thursday);
+    expect(table.previous(3, at('23:00:00'))).toBe(thursday);
+    expect(table.previous(3, Date.parse('2026-03-02T08:12:00Z'))).toBe(Date.parse('2026-03-02T08:00:00Z'));
   });
 });
 

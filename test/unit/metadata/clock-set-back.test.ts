@@ -1,0 +1,133 @@
+import { afterEach, beforeEach, expect, it, vi } from 'vitest';
+import { parseCron } from '../../../src/config/cron.ts';
+import { createAttempts } from '../../../src/metadata/console/attempts.ts';
+import type { RecordSet, Records } from '../../../src/metadata/records/store.ts';
+import { startSchedule } from '../../../src/metadata/refresh/schedule.ts';
+import { startKeeper } from '../../../src/metadata/reports/keeper.ts';
+import { openAdminTokens } from '../../../src/metadata/tokens/admin-tokens.ts';
+import type { QuestdbTables } from '../../../src/stores/questdb/tables.ts';
+import { createLog } from '../../../src/telemetry/log.ts';
+import { createMemoryBucket } from '../../support/stack/memory-bucket.ts';
+import { tempFolder } from '../../support/stack/temp-folder.ts';
+
+const noon = Date.parse('2026-03-01T12:00:00Z');
+const log = createLog('clock-test', 'silent');
+
+beforeEach(() => {
+  vi.useFakeTimers({ now: noon });
+});
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+const setBackAnHour = (): void => {
+  vi.setSystemTime(Date.now() - 3_600_000);
+};
+
+const unused = (): never => {
+  throw new Error('not used');
+};
+
+const noRecords = (kind: string): RecordSet<never> => ({
+  kind,
+  get: async () => undefined,
+  known: () => undefined,
+  create: unused,
+  update: unused,
+  change: unused,
+  put: unused,
+  list: () => [],
+});
+
+const emptyRecords = (): Records => ({
+  reports: noRecords('report'),
+  dataSources: noRecords('data_source'),
+  groups: noRecords('group'),
+  tables: noRecords('table'),
+  placements: noRecords('placement'),
+  sourcePolicies: noRecords('source_policy'),
+  previousTokens: noRecords('previous_token'),
+  sourceIdentities: noRecords('source_identity'),
+  purges: noRecords('purge'),
+  applications: noRecords('application'),
+  applicationPolicies: noRecords('application_policy'),
+  previousApplicationTokens: noRecords('previous_application_token'),
+  applicationIdentities: noRecords('application_identity'),
+  reportOf: () => undefined,
+  nextId: unused,
+  reserve: unused,
+  holderOf: async () => undefined,
+  point: unused,
+  lookUp: async () => undefined,
+  bucket: createMemoryBucket(),
+  system: createMemoryBucket(),
+  columns: createMemoryBucket(),
+  ready: Promise.resolve(),
+  stop: () => {},
+});
+
+const noTables: QuestdbTables = {
+  createTable: unused,
+  createMetricView: unused,
+  setTtl: unused,
+  drop: unused,
+  ttls: async () => new Map(),
+  names: async () => [],
+};
+
+it('a clock that is set back does not hold up the answer to an unknown admin token', async () => {
+  const bus = { onDisconnect: () => {} };
+  const tokens = await openAdminTokens(bus, createMemoryBucket(), await tempFolder(), log);
+  expect(await tokens.authorize('unknown')).toBeUndefined();
+  setBackAnHour();
+  let isAnswered = false;
+  const asked = tokens.authorize('another').finally(() => {
+    isAnswered = true;
+  });
+  await vi.advanceTimersByTimeAsync(100);
+  expect(isAnswered).toBe(true);
+  expect(await asked).toBeUndefined();
+  tokens.stop();
+});
+
+it('a clock that is set back does not hold up the repair of tables', async () => {
+  let repairs = 0;
+  const keeper = startKeeper({
+    records: emptyRecords(),
+    tables: noTables,
+    repair: {
+      round: async () => {
+        repairs++;
+      },
+    },
+    isAway: () => false,
+    purgeWaitMs: 0,
+    now: Date.now,
+    log,
+  });
+  await vi.advanceTimersByTimeAsync(0);
+  expect(repairs).toBe(1);
+  setBackAnHour();
+  vi.advanceTimersByTime(5_000);
+  await keeper.round();
+  expect(repairs).toBe(2);
+  await keeper.stop();
+});
+
+it('a clock that is set back does not keep an address from logging in for longer', () => {
+  const attempts = createAttempts();
+  while (attempts.begin('10.0.0.1') !== undefined);
+  setBackAnHour();
+  vi.advanceTimersByTime(60_000);
+  expect(attempts.begin('10.0.0.1')).toBeDefined();
+});
+
+it('a clock that is set back does not stop the schedule', async () => {
+  const ticks: number[] = [];
+  const schedule = startSchedule(parseCron('*/5 * * * *'), (tick) => ticks.push(tick), Date.now);
+  await vi.advanceTimersByTimeAsync(6 * 60_000);
+  setBackAnHour();
+  await vi.advanceTimersByTimeAsync(5 * 60_000);
+  expect(ticks).toEqual([noon + 5 * 60_000, noon - 50 * 60_000]);
+  schedule.stop();
+});
