@@ -49,6 +49,8 @@ export const clusterName = /^[A-Za-z0-9_.-]{1,100}$/;
 
 const namesMax = 8;
 
+const tablePrefixLengthMax = 64;
+
 /** Names separated by commas, each of this form. */
 const names = (form: RegExp, of: string) =>
   z
@@ -97,6 +99,16 @@ export const kinds = {
     schema: z.string().refine((text) => logLevels.includes(text), `is not one of ${logLevels.join(', ')}`),
   },
   text: { shown: 'text', schema: anyText },
+  /** Begins the names of tables, in which QuestDB refuses slashes, colons, commas and more. */
+  tablePrefix: {
+    shown: 'prefix',
+    schema: z
+      .string()
+      .refine(
+        (text) => text.length <= tablePrefixLengthMax && /^[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*$/.test(text),
+        `is not a prefix of at most ${tablePrefixLengthMax} letters from A to Z, digits, _ and -, with single dots between them`,
+      ),
+  },
   url: {
     shown: 'address',
     isSecret: true,

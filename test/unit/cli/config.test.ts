@@ -90,6 +90,11 @@ describe('tidemark config check', () => {
 
   it.each<[string, NodeJS.ProcessEnv, string]>([
     ['an unknown variable', { TIDEMARK_NAT_URL: 'x' }, 'environment variable TIDEMARK_NAT_URL'],
+    [
+      'a prefix of tables',
+      { TIDEMARK_TABLE_PREFIX: 'a/b' },
+      'TIDEMARK_TABLE_PREFIX: the value "a/b" is not a prefix',
+    ],
     ['a value', { TIDEMARK_INGRESS_PUSH_PORT: '99999' }, 'TIDEMARK_INGRESS_PUSH_PORT'],
     [
       'a file that is not there',

@@ -84,6 +84,7 @@ describe('settings', () => {
     portOrOff: 'off',
     level: 'debug',
     text: 'sample',
+    tablePrefix: 'sample',
     url: 'http://sample:1',
     bareUrl: 'http://sample:1',
     publicUrl: 'https://sample.example.com/in',
@@ -136,6 +137,13 @@ describe('settings', () => {
     ]);
   });
 
+  it.each(['mon', 'bkmonitor', 'My_Shop-2', '2', 'prod.eu-1', 'a'.repeat(64)])(
+    'take the prefix of tables %s',
+    (prefix) => {
+      expect(loadSettings({ TIDEMARK_TABLE_PREFIX: prefix }).tablePrefix).toBe(prefix);
+    },
+  );
+
   it('ignore variables of other programs, and a file with nothing in it', async () => {
     const { env } = await withFile('# nothing yet\n', { PATH: '/bin', TIDE: 'x', tidemark_data: 'x' });
     expect(loadSettings(env)).toEqual(loadSettings({}));
@@ -175,6 +183,12 @@ describe('a setting that cannot be used', () => {
     ['TIDEMARK_BIND_HOST', '', 'is empty'],
     ['TIDEMARK_DATA', '', 'is empty'],
     ['TIDEMARK_LOG_LEVEL', 'verbose', '"verbose" is not one of trace'],
+    // QuestDB makes no table of most of these.
+    ...['', 'a/b', 'a b', 'ÄÖ', '.a', 'a.', 'a..b', 'a'.repeat(65)].map((value): [string, string, string] => [
+      'TIDEMARK_TABLE_PREFIX',
+      value,
+      'is not a prefix of at most 64 letters',
+    ]),
   ];
 
   it.each(wrong)('is refused with its variable, value and reason: %s=%j', (name, value, why) => {
