@@ -144,6 +144,24 @@ describe('settings', () => {
     },
   );
 
+  // YAML reads these as numbers and truth values, which are written otherwise.
+  it.each(['0123456', '007', '12345678901234567890123', '1e3', '0x10', '1.50', 'True', '.5'])(
+    'take a text and a password from the file as they are written: %s',
+    async (text) => {
+      const { env } = await withFile(`questdb:\n  readonly_user: ${text}\n  readonly_password: ${text}\n`);
+      const { questdb } = loadSettings(env);
+      expect([questdb.readonlyUser, questdb.readonlyPassword]).toEqual([text, text]);
+    },
+  );
+
+  it('take a number and a truth value from the file in every form of YAML', async () => {
+    const { env } = await withFile(
+      'questdb:\n  http_port: 0x2328\ningress:\n  connections_max: 1e3\nclickhouse:\n  unconfined: True\n',
+    );
+    const { questdb, ingress, clickhouse } = loadSettings(env);
+    expect([questdb.httpPort, ingress.connectionsMax, clickhouse.isUnconfined]).toEqual([9000, 1000, true]);
+  });
+
   it('ignore variables of other programs, and a file with nothing in it', async () => {
     const { env } = await withFile('# nothing yet\n', { PATH: '/bin', TIDE: 'x', tidemark_data: 'x' });
     expect(loadSettings(env)).toEqual(loadSettings({}));
