@@ -171,8 +171,8 @@ export const kinds = {
     ),
   },
   attributes: { shown: 'names', schema: names(/^[^\s,"\\]{1,100}$/, 'attributes') },
-  integer: { shown: 'integer', schema: number(/^-?\d{1,15}$/, 'is not an integer') },
-  count: { shown: 'whole number', schema: number(/^\d{1,9}$/, 'is not a whole number from 0') },
+  integer: { shown: 'integer', schema: number(/^-?\d{1,15}$/, 'is not an integer of at most 15 digits') },
+  count: { shown: 'whole number', schema: number(/^\d{1,9}$/, 'is not a whole number from 0 to 999999999') },
   processes: {
     shown: '1 to 64',
     schema: number(/^([1-9]|[1-5]\d|6[0-4])$/, 'is not a whole number from 1 to 64'),

@@ -178,6 +178,8 @@ describe('a setting that cannot be used', () => {
     ['TIDEMARK_MAX_RATE_DEFAULT', '1e3', 'is not an integer'],
     ['TIDEMARK_INGRESS_CONNECTIONS_MAX', '-1', 'is not a whole number from 0'],
     ['TIDEMARK_INGRESS_IDLE_TIMEOUT_MS', '30s', 'is not a whole number from 0'],
+    ['TIDEMARK_INGRESS_IDLE_TIMEOUT_MS', '99999999999', 'is not a whole number from 0 to 999999999'],
+    ['TIDEMARK_MAX_RATE_DEFAULT', '1234567890123456', 'is not an integer of at most 15 digits'],
     ['TIDEMARK_INGRESS_BYTES_IN_FLIGHT_MAX', '64MB', 'is not a size'],
     ['TIDEMARK_DURABILITY', 'disk', 'is not process or power'],
     ['TIDEMARK_INGRESS_BYTES_IN_FLIGHT_MAX', '-1', 'is not a size'],
