@@ -29,10 +29,11 @@ const print = async ({ json, remote }: JsonOption & { remote?: true }): Promise<
     ['SETTING', 'VALUE', 'FROM'],
     shown.map(({ setting, value, source }) => [setting, value ?? nothing, source]),
   );
+  printLine('');
   printLine(
     remote
-      ? '\nThese are of the running metadata process.'
-      : '\nThese are of the environment of this command; --remote prints those of the running metadata process.',
+      ? 'These are of the running metadata process.'
+      : 'These are of the environment of this command; --remote prints those of the running metadata process.',
   );
 };
 

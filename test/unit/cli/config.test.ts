@@ -44,6 +44,11 @@ describe('tidemark config print', () => {
     expect(of('TIDEMARK_NATS_URL')).toMatchObject({ value: null, source: 'not set' });
   });
 
+  it('says below the table whose settings these are', async () => {
+    const { stdout } = await tidemark(['print']);
+    expect(stdout).toMatch(/\n\nThese are of the environment of this command; --remote prints [^\n]*\n$/);
+  });
+
   // It is what people paste into tickets.
   it('hides passwords and tokens, in a variable and in a file', async () => {
     const folder = await tempFolder();
