@@ -71,6 +71,15 @@ describe('tidemark config print', () => {
   });
 });
 
+describe('tidemark ingress', () => {
+  it('does not begin with fewer processes than are set', async () => {
+    const env = { PATH: process.env.PATH, TIDEMARK_INGRESS_OPS_PORT: '65535' };
+    await expect(
+      promisify(execFile)(process.execPath, [program, 'ingress', '--processes', '2'], { env }),
+    ).rejects.toMatchObject({ code: 78, stderr: expect.stringContaining('Set at most 65525') });
+  });
+});
+
 describe('tidemark config check', () => {
   it('reports that every setting is valid', async () => {
     const { stdout } = await tidemark(['check'], { TIDEMARK_LOG_LEVEL: 'warn' });
@@ -124,6 +133,11 @@ describe('tidemark config check', () => {
       'TIDEMARK_METADATA_TRUSTED_PROXIES',
     ],
     ['headers of tracing', { TIDEMARK_TRACING_HEADERS: 'broken' }, 'TIDEMARK_TRACING_HEADERS'],
+    [
+      'operations ports beyond the last port',
+      { TIDEMARK_INGRESS_OPS_PORT: '65516', TIDEMARK_INGRESS_PROCESSES: '3' },
+      'TIDEMARK_INGRESS_OPS_PORT: the value 65516 leaves no operations port for the last of 3 ingress processes, which would have 65536. Set at most 65515, or fewer TIDEMARK_INGRESS_PROCESSES',
+    ],
     [
       'a certificate without a key',
       { TIDEMARK_INGRESS_TLS_CERT_FILE: '/tls.crt' },
