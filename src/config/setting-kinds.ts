@@ -35,10 +35,10 @@ export const parseInstances = (text: string): QuestdbAddress[] =>
 const wrongInstances = (text: string): string | undefined => {
   const names = new Set<string>([defaultInstance]);
   for (const [index, { name, url }] of parseInstances(text).entries()) {
-    const which = `, in place ${index + 1} of its list,`;
+    const which = `in place ${index + 1} of its list`;
     if (!isInstanceName(name) || !/^https?:/i.test(url) || !isAddress(url))
       return `${which} is not like name=http://host:port, with a name of up to 32 of a-z, 0-9, _ and -, beginning with a letter`;
-    if (names.has(name)) return `${which} repeats the name ${name}`;
+    if (names.has(name)) return `${which} repeats the name ${name}, which an instance before it has`;
     names.add(name);
   }
   return undefined;
