@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
 import { z } from 'zod';
 import { parseCron } from '../config/cron.ts';
+import { requireOpsPorts } from '../config/ingress-ports.ts';
 import { withInstances } from '../config/instance-streams.ts';
 import { requireNodeManagement } from '../config/node-management.ts';
 import { loadPipelines } from '../config/pipelines.ts';
@@ -29,10 +30,11 @@ const print = async ({ json, remote }: JsonOption & { remote?: true }): Promise<
     ['SETTING', 'VALUE', 'FROM'],
     shown.map(({ setting, value, source }) => [setting, value ?? nothing, source]),
   );
+  printLine('');
   printLine(
     remote
-      ? '\nThese are of the running metadata process.'
-      : '\nThese are of the environment of this command; --remote prints those of the running metadata process.',
+      ? 'These are of the running metadata process.'
+      : 'These are of the environment of this command; --remote prints those of the running metadata process.',
   );
 };
 
@@ -44,6 +46,7 @@ const requireWhatRolesRequire = (settings: Settings): void => {
   tlsPathsOf('TIDEMARK_INGRESS_TLS', ingress);
   tlsPathsOf('TIDEMARK_METADATA_TLS', { ...metadata, tlsClientCaFile: undefined });
   if (tracing.headers !== undefined) tracingHeadersOf(tracing.headers);
+  requireOpsPorts(ingress.opsPort, ingress.processes);
   givenReaders(settings);
   parseCron(refresh.cron);
   requireNodeManagement(nodeManagement);

@@ -1,12 +1,10 @@
 import cluster, { type Worker } from 'node:cluster';
 import { setTimeout as delay } from 'node:timers/promises';
+import { opsPortOf, requireOpsPorts } from '../config/ingress-ports.ts';
 import { exitCodeConfig, type Settings } from '../config/settings.ts';
 import { backOffMs } from '../runtime/back-off.ts';
 import { stopSignal, whenStopped } from '../runtime/stop-signal.ts';
 import { createLog } from '../telemetry/log.ts';
-
-/** Between the operations ports of two processes: those of the other roles stand next to ingress's own. */
-export const opsPortStep = 10;
 
 const restart = { firstMs: 250, mostMs: 5_000, healthyMs: 10_000 };
 
@@ -33,9 +31,11 @@ const stopped = async (worker: Worker): Promise<void> => {
  * Runs several ingress processes that share their ports; the operations port of the n-th is 10 × (n − 1)
  * above the configured one. A process that ends by itself is started again, at once the first time, then later and later (5 s at
  * most). Runs until SIGTERM or SIGINT, then stops all of them. Resolves with the exit code: not 0 when a process could not begin its
- * work (a taken port, settings that cannot be used).
+ * work (a taken port, settings that cannot be used). Throws a permanent Fault `config_invalid` before any of them where the last one
+ * would have no operations port.
  */
 export const runIngressProcesses = async (settings: Settings, count: number): Promise<number> => {
+  requireOpsPorts(settings.ingress.opsPort, count);
   const log = createLog('ingress', settings.logLevel);
   const stop = stopSignal();
   const workers = new Set<Worker>();
@@ -49,8 +49,7 @@ export const runIngressProcesses = async (settings: Settings, count: number): Pr
 
   /** Runs one process to its end, and says whether it had come to listen for requests. */
   const runOnce = async (number: number): Promise<End & { readonly hasListened: boolean }> => {
-    const opsPort =
-      settings.ingress.opsPort === 0 ? 0 : settings.ingress.opsPort + opsPortStep * (number - 1);
+    const opsPort = opsPortOf(settings.ingress.opsPort, number);
     const worker = cluster.fork({
       TIDEMARK_INGRESS_OPS_PORT: String(opsPort),
       TIDEMARK_INGRESS_PROCESSES: '1',

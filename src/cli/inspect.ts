@@ -142,6 +142,7 @@ const table = async (id: number, options: JsonOption & { cardinality?: true }): 
         ]),
       );
       printLine(`a dimension is full at: ${countText(shown.dimension_values_max)} values`);
+      printLine('EVER counts one more for a dimension that some points lack');
       if (shown.why !== '') printLine(`not counted: ${shown.why}`);
     });
   }

@@ -1,4 +1,4 @@
-import type { Command } from 'commander';
+import { type Command, Option } from 'commander';
 import { z } from 'zod';
 import { counted } from '../model/counted.ts';
 import { applicationPipelines, isOfApplications, type Pipeline, pipelines } from '../model/signals.ts';
@@ -326,7 +326,6 @@ type Steps = {
   byDay?: true | undefined;
 };
 
-/** The shortest of these steps. */
 const stepOf = ({ byMinute, byHour, byDay }: Steps): { by?: By } => {
   if (byMinute) return { by: 'minute' };
   if (byHour) return { by: 'hour' };
@@ -340,8 +339,8 @@ export const registerLedger = (program: Command): void => {
     .description(
       'print the account of each owner: what NATS confirmed against what was stored, dropped and dead-lettered; and refusals',
     )
-    .option('--by-minute', 'one line per minute of arrival')
-    .option('--by-hour', 'one line per hour of arrival, UTC')
+    .addOption(new Option('--by-minute', 'one line per minute of arrival').conflicts(['byHour', 'byDay']))
+    .addOption(new Option('--by-hour', 'one line per hour of arrival, UTC').conflicts('byDay'))
     .option('--by-day', 'one line per day of arrival, UTC')
     .option('--by-reason', 'of all owners together, by reason and time');
   addPeriodOptions(command, '15m, 1h (default), 7d');

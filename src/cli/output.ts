@@ -92,10 +92,12 @@ const rowsAsFields = (
  * widest cells continue below, so that nothing is lost. A table that does not fit even so has a line for each cell.
  */
 export const tableLines = (
-  head: readonly string[],
+  names: readonly string[],
   given: readonly (readonly string[])[],
   columns = Number.POSITIVE_INFINITY,
 ): string[] => {
+  // Dimension values, which senders chose, are names of columns, too.
+  const head = names.map(visible);
   const rows = [head, ...given.map((cells) => cells.map(visible))];
   const wanted = head.map((_, column) => Math.max(...rows.map((row) => columnsFor(row[column] ?? ''))));
   const widths = fitted(wanted, columns);
@@ -142,8 +144,9 @@ export const printCsv = (head: readonly string[], rows: readonly (readonly CsvCe
 
 /** Fields of one thing for people on stdout, one per line; long values continue below on a terminal. */
 export const printFields = (fields: readonly (readonly [string, string])[]): void => {
-  const width = Math.max(...fields.map(([name]) => columnsFor(name)));
-  const lines = fields.flatMap(([name, value]) => fieldLines(name, width, visible(value), terminalColumns()));
+  const shown = fields.map((field) => field.map(visible));
+  const width = Math.max(...shown.map(([name = '']) => columnsFor(name)));
+  const lines = shown.flatMap(([name = '', value = '']) => fieldLines(name, width, value, terminalColumns()));
   process.stdout.write(`${lines.join('\n')}\n`);
 };
 

@@ -264,7 +264,9 @@ const registerPoints = (query: Command): void => {
         'length of a bucket; default the smallest one that makes at most 600',
         durationArgument,
       )
-      .option('--raw', 'the last 50 rows instead of series'),
+      .addOption(
+        new Option('--raw', 'the last 50 rows instead of series').conflicts(['aggregate', 'by', 'step']),
+      ),
   ).action(points);
   addQueryOptions(
     query

@@ -1,10 +1,13 @@
-import { errorText } from '../model/fault.ts';
-import { printJson, printLine } from './output.ts';
+import { errorText, Fault } from '../model/fault.ts';
+import { nothing, printJson, printLine } from './output.ts';
 
-/** A part of the way of an item: what happened there, and how long after the item was sent, in ms. */
+/**
+ * A part of the way of an item: what happened there, and how long after the item was sent, in ms. `ok` is null where the admin API
+ * answers no queries, so that nothing is known of it.
+ */
 export type Station = {
   readonly name: string;
-  readonly ok: boolean;
+  readonly ok: boolean | null;
   readonly ms: number;
   readonly detail: string;
 };
@@ -14,10 +17,15 @@ export type Stage = readonly [name: string, pass: () => Promise<string>];
 
 const nameWidth = 10;
 
+const markOf = (ok: boolean | null): string => (ok === null ? nothing : ok ? 'ok' : 'NOT OK').padEnd(6);
+
 const printStation = ({ name, ok, ms, detail }: Station): void =>
-  printLine(
-    `${ok ? 'ok    ' : 'NOT OK'}  ${name.padEnd(nameWidth)}  ${`${Math.round(ms)} ms`.padStart(9)}  ${detail}`,
-  );
+  printLine(`${markOf(ok)}  ${name.padEnd(nameWidth)}  ${`${Math.round(ms)} ms`.padStart(9)}  ${detail}`);
+
+const failed = (error: unknown): Pick<Station, 'ok' | 'detail'> =>
+  error instanceof Fault && error.code === 'explore_off'
+    ? { ok: null, detail: `not looked at: ${error.message}` }
+    : { ok: false, detail: errorText(error) };
 
 /**
  * Passes the stages in order, and prints each as it is reached, or all of them as JSON. After a failed one the rest is left out, and
@@ -27,16 +35,13 @@ export const followStages = async (stages: readonly Stage[], options: { json?: t
   const stations: Station[] = [];
   const begun = performance.now();
   for (const [name, pass] of stages) {
-    const outcome = await pass().then(
-      (detail) => ({ ok: true, detail }),
-      (error: unknown) => ({ ok: false, detail: errorText(error) }),
-    );
+    const outcome = await pass().then((detail) => ({ ok: true, detail }), failed);
     const station = { name, ...outcome, ms: performance.now() - begun };
     stations.push(station);
     if (options.json !== true) printStation(station);
-    if (station.ok) continue;
+    if (station.ok !== false) continue;
     process.exitCode = 1;
     break;
   }
-  if (options.json === true) printJson({ well: stations.every(({ ok }) => ok), stations });
+  if (options.json === true) printJson({ well: stations.every(({ ok }) => ok !== false), stations });
 };

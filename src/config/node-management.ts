@@ -22,13 +22,16 @@ export const parseHosts = (text: string | undefined): Hosts => {
   return hosts;
 };
 
-/** Throws a permanent Fault `config_invalid` for a timeout below a millisecond. */
+/** A timer with a longer time fires at once. */
+const timeoutMsMax = 2_147_483_647;
+
+/** Throws a permanent Fault `config_invalid` for a timeout below a millisecond, and for one that no timer has. */
 export const requireTimeout = (timeoutMs: number): void => {
-  if (timeoutMs >= 1) return;
+  if (timeoutMs >= 1 && timeoutMs <= timeoutMsMax) return;
   throw settingFault(
     'environment variable TIDEMARK_NODE_MANAGEMENT_TIMEOUT_MS',
     `the value ${timeoutMs} is not a timeout`,
-    'Set milliseconds, at least 1',
+    `Set milliseconds, from 1 to ${timeoutMsMax}`,
   );
 };
 

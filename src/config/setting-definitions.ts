@@ -31,6 +31,7 @@ const settingsOf = <S extends z.ZodType>(kind: SettingKind<S>) => ({
 
 const path = settingsOf(kinds.path);
 const text = settingsOf(kinds.text);
+const prefix = settingsOf(kinds.tablePrefix);
 const level = settingsOf(kinds.level);
 const integer = settingsOf(kinds.integer);
 const durability = settingsOf(kinds.durability);
@@ -84,7 +85,7 @@ export const settingsTable = z.object({
     'folder of the pipeline files, default the one of the program',
     'pipelines_folder',
   ),
-  tablePrefix: text.setting('TIDEMARK_TABLE_PREFIX', 'mon', '<prefix> in table_id'),
+  tablePrefix: prefix.setting('TIDEMARK_TABLE_PREFIX', 'mon', '<prefix> in table_id'),
   maxRateDefault: integer.setting(
     'TIDEMARK_MAX_RATE_DEFAULT',
     '1000',

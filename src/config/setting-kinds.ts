@@ -35,10 +35,10 @@ export const parseInstances = (text: string): QuestdbAddress[] =>
 const wrongInstances = (text: string): string | undefined => {
   const names = new Set<string>([defaultInstance]);
   for (const [index, { name, url }] of parseInstances(text).entries()) {
-    const which = `, in place ${index + 1} of its list,`;
+    const which = `in place ${index + 1} of its list`;
     if (!isInstanceName(name) || !/^https?:/i.test(url) || !isAddress(url))
       return `${which} is not like name=http://host:port, with a name of up to 32 of a-z, 0-9, _ and -, beginning with a letter`;
-    if (names.has(name)) return `${which} repeats the name ${name}`;
+    if (names.has(name)) return `${which} repeats the name ${name}, which an instance before it has`;
     names.add(name);
   }
   return undefined;
@@ -48,6 +48,8 @@ const wrongInstances = (text: string): string | undefined => {
 export const clusterName = /^[A-Za-z0-9_.-]{1,100}$/;
 
 const namesMax = 8;
+
+const tablePrefixLengthMax = 64;
 
 /** Names separated by commas, each of this form. */
 const names = (form: RegExp, of: string) =>
@@ -97,6 +99,16 @@ export const kinds = {
     schema: z.string().refine((text) => logLevels.includes(text), `is not one of ${logLevels.join(', ')}`),
   },
   text: { shown: 'text', schema: anyText },
+  /** Begins the names of tables, in which QuestDB refuses slashes, colons, commas and more. */
+  tablePrefix: {
+    shown: 'prefix',
+    schema: z
+      .string()
+      .refine(
+        (text) => text.length <= tablePrefixLengthMax && /^[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*$/.test(text),
+        `is not a prefix of at most ${tablePrefixLengthMax} letters from A to Z, digits, _ and -, with single dots between them`,
+      ),
+  },
   url: {
     shown: 'address',
     isSecret: true,
@@ -159,8 +171,8 @@ export const kinds = {
     ),
   },
   attributes: { shown: 'names', schema: names(/^[^\s,"\\]{1,100}$/, 'attributes') },
-  integer: { shown: 'integer', schema: number(/^-?\d{1,15}$/, 'is not an integer') },
-  count: { shown: 'whole number', schema: number(/^\d{1,9}$/, 'is not a whole number from 0') },
+  integer: { shown: 'integer', schema: number(/^-?\d{1,15}$/, 'is not an integer of at most 15 digits') },
+  count: { shown: 'whole number', schema: number(/^\d{1,9}$/, 'is not a whole number from 0 to 999999999') },
   processes: {
     shown: '1 to 64',
     schema: number(/^([1-9]|[1-5]\d|6[0-4])$/, 'is not a whole number from 1 to 64'),

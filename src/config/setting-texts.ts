@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { errorText, Fault } from '../model/fault.ts';
 import { nearestName } from '../model/nearest-name.ts';
 import { type SettingDefinition, settingDefinitions } from './setting-definitions.ts';
-import { parseYamlFile } from './yaml-file.ts';
+import { type Leaf, parseYamlFile } from './yaml-file.ts';
 
 /** The effective text of a setting and its source: a variable, a place in the settings file, or the default. */
 export type SettingText = { readonly text: string; readonly source: string };
@@ -24,16 +24,29 @@ const remedyFor = (name: string, known: readonly string[], prefix: string, undo:
   return `Did you mean ${prefix}${near}? ${undo} or correct it`;
 };
 
+/**
+ * YAML reads digits as a number, which has neither leading zeros nor all digits of a long one: a password of digits is taken as it
+ * is written. A setting of another form takes what YAML reads, such as True for true.
+ */
+const textInFile = ({ kind }: SettingDefinition, { value, written }: Leaf): string => {
+  if (value === null) return '';
+  const read = String(value);
+  return kind.schema.safeParse(written).success || !kind.schema.safeParse(read).success ? written : read;
+};
+
 const fileValues = (file: string | undefined): Map<string, { text: string; place: string }> => {
   const values = new Map<string, { text: string; place: string }>();
   if (file === undefined) return values;
-  const known = settingDefinitions.map((definition) => definition.key).filter((key) => key !== '');
-  for (const { path, value, place } of parseYamlFile(file).leaves()) {
-    const key = path.join('.');
-    if (!known.includes(key)) {
-      throw settingFault(place, `unknown key ${key}`, remedyFor(key, known, '', 'Remove it'));
+  const known = new Map(settingDefinitions.map((definition) => [definition.key, definition]));
+  known.delete('');
+  for (const leaf of parseYamlFile(file).leaves()) {
+    const key = leaf.path.join('.');
+    const { place } = leaf;
+    const definition = known.get(key);
+    if (definition === undefined) {
+      throw settingFault(place, `unknown key ${key}`, remedyFor(key, [...known.keys()], '', 'Remove it'));
     }
-    values.set(key, { text: value === null ? '' : String(value), place });
+    values.set(key, { text: textInFile(definition, leaf), place });
   }
   return values;
 };

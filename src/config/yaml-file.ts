@@ -2,8 +2,13 @@ import { readFileSync } from 'node:fs';
 import { isMap, isScalar, isSeq, LineCounter, type Node, parseDocument } from 'yaml';
 import { errorText, Fault } from '../model/fault.ts';
 
-/** One value of a file: the keys that lead to it, and `file:line:column` for messages. */
-export type Leaf = { readonly path: readonly string[]; readonly value: unknown; readonly place: string };
+/** One value of a file: the keys that lead to it, its text as it is written, and `file:line:column` for messages. */
+export type Leaf = {
+  readonly path: readonly string[];
+  readonly value: unknown;
+  readonly written: string;
+  readonly place: string;
+};
 
 /** A parsed YAML file with the place of each of its values. */
 export type YamlFile = {
@@ -52,7 +57,9 @@ export const parseYamlFile = (file: string): YamlFile => {
           walk(item, [...path, String(index)]);
         });
       } else if (isScalar(node)) {
-        found.push({ path, value: node.value, place: at(offsetOf(node)) });
+        const { value } = node;
+        const written = typeof value === 'string' ? value : (node.source ?? String(value));
+        found.push({ path, value, written, place: at(offsetOf(node)) });
       }
     };
     walk(document.contents, []);

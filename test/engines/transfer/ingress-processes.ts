@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { join, resolve } from 'node:path';
 import { request } from 'undici';
 import { beforeAll, expect, test } from 'vitest';
-import { opsPortStep } from '../../../src/cli/ingress-processes.ts';
+import { opsPortStep } from '../../../src/config/ingress-ports.ts';
 import { exitCodeConfig } from '../../../src/config/settings.ts';
 import { type Child, spawnChild } from '../../../src/embedded/child.ts';
 import { takePorts } from '../../support/stack/ports.ts';

@@ -1,11 +1,17 @@
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
+import { startMetadataRole } from '../../support/metadata/role.ts';
 import { cli, stack } from './stored.ts';
 
 const followed = z.strictObject({
   well: z.boolean(),
   stations: z.array(
-    z.strictObject({ name: z.string(), ok: z.boolean(), ms: z.number().min(0), detail: z.string() }),
+    z.strictObject({
+      name: z.string(),
+      ok: z.boolean().nullable(),
+      ms: z.number().min(0),
+      detail: z.string(),
+    }),
   ),
 });
 
@@ -33,6 +39,34 @@ describe('tidemark push', () => {
     expect(await cli.text(line)).toMatch(
       /^ok {6}receiver +\d+ ms {2}200; request \d+\nok {6}QuestDB +\d+ ms {2}a row in "[^"]+", .*\nok {6}account +\d+ ms {2}stored; /,
     );
+  });
+
+  it('follows a point with more metrics than a query may have, and refuses a name that is given twice', async () => {
+    const id = (await stack.createReport('many metrics')).data_source.mon_data_id;
+    const { well } = await cli.json(followed, `push ${id} a=1 b=2 c=3 d=4 e=5 f=6 ${receivers().push}`);
+    expect(well).toBe(true);
+    for (const twice of ['a=1 b=2 a=3', 'a=1 --dimension a=1 --dimension a=2'])
+      expect(await cli.run(`push ${id} ${twice} ${receivers().push}`)).toMatchObject({
+        code: 1,
+        stdout: '',
+        stderr: expect.stringContaining('a is given twice'),
+      });
+  });
+
+  it('says that it did not look for the row where queries are off, and ends well by the account', async () => {
+    const id = (await stack.createReport('unseen')).data_source.mon_data_id;
+    const off = await startMetadataRole(stack.engines, 'push-off', { TIDEMARK_CONSOLE_EXPLORE: 'off' });
+    try {
+      const env = { PATH: process.env['PATH'], ...stack.env, TIDEMARK_ADMIN_URL: off.url };
+      expect(await cli.run(`push ${id} load=1 ${receivers().push}`, env)).toMatchObject({
+        code: 0,
+        stdout: expect.stringMatching(
+          /^ok .*\n– {7}QuestDB +\d+ ms {2}not looked at: TIDEMARK_CONSOLE_EXPLORE is off\..*\nok {6}account .*\n$/,
+        ),
+      });
+    } finally {
+      await off.role.stop();
+    }
   });
 
   it('ends with code 1 and the reason of the receiver where the point is not stored', async () => {

@@ -44,6 +44,11 @@ describe('tidemark config print', () => {
     expect(of('TIDEMARK_NATS_URL')).toMatchObject({ value: null, source: 'not set' });
   });
 
+  it('says below the table whose settings these are', async () => {
+    const { stdout } = await tidemark(['print']);
+    expect(stdout).toMatch(/\n\nThese are of the environment of this command; --remote prints [^\n]*\n$/);
+  });
+
   // It is what people paste into tickets.
   it('hides passwords and tokens, in a variable and in a file', async () => {
     const folder = await tempFolder();
@@ -63,6 +68,15 @@ describe('tidemark config print', () => {
     expect(outputs[0]?.stdout).toContain('nats://***:***@nats.example:4222');
     expect(outputs[0]?.stdout).toContain('b=http://***:***@b.example:9000/,c=http://c.example:9000/');
     expect(outputs[0]?.stdout).toContain('environment variable TIDEMARK_NATS_URL_FILE');
+  });
+});
+
+describe('tidemark ingress', () => {
+  it('does not begin with fewer processes than are set', async () => {
+    const env = { PATH: process.env.PATH, TIDEMARK_INGRESS_OPS_PORT: '65535' };
+    await expect(
+      promisify(execFile)(process.execPath, [program, 'ingress', '--processes', '2'], { env }),
+    ).rejects.toMatchObject({ code: 78, stderr: expect.stringContaining('Set at most 65525') });
   });
 });
 
@@ -90,6 +104,11 @@ describe('tidemark config check', () => {
 
   it.each<[string, NodeJS.ProcessEnv, string]>([
     ['an unknown variable', { TIDEMARK_NAT_URL: 'x' }, 'environment variable TIDEMARK_NAT_URL'],
+    [
+      'a prefix of tables',
+      { TIDEMARK_TABLE_PREFIX: 'a/b' },
+      'TIDEMARK_TABLE_PREFIX: the value "a/b" is not a prefix',
+    ],
     ['a value', { TIDEMARK_INGRESS_PUSH_PORT: '99999' }, 'TIDEMARK_INGRESS_PUSH_PORT'],
     [
       'a file that is not there',
@@ -114,6 +133,11 @@ describe('tidemark config check', () => {
       'TIDEMARK_METADATA_TRUSTED_PROXIES',
     ],
     ['headers of tracing', { TIDEMARK_TRACING_HEADERS: 'broken' }, 'TIDEMARK_TRACING_HEADERS'],
+    [
+      'operations ports beyond the last port',
+      { TIDEMARK_INGRESS_OPS_PORT: '65516', TIDEMARK_INGRESS_PROCESSES: '3' },
+      'TIDEMARK_INGRESS_OPS_PORT: the value 65516 leaves no operations port for the last of 3 ingress processes, which would have 65536. Set at most 65515, or fewer TIDEMARK_INGRESS_PROCESSES',
+    ],
     [
       'a certificate without a key',
       { TIDEMARK_INGRESS_TLS_CERT_FILE: '/tls.crt' },

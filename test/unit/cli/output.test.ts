@@ -94,7 +94,11 @@ describe('printed text', () => {
 
   const ways: readonly (readonly [string, (text: string) => void])[] = [
     ['a cell of a table', (text) => printTable(['NAME', 'TEXT'], [['a', text]])],
+    // `query points --by` has a column for each value of a dimension.
+    ['the head of a table', (text) => printTable(['NAME', text], [['a', 'b']])],
+    ['the head of a table without rows', (text) => printTable(['NAME', text], [])],
     ['a field', (text) => printFields([['name', text]])],
+    ['the name of a field', (text) => printFields([[text, 'value']])],
     ['a line', printLine],
     ['JSON', (text) => printJson({ [text]: [text] })],
     ['a line of JSON', (text) => printJsonLine({ [text]: [text] })],
@@ -124,6 +128,8 @@ describe('printed text', () => {
       'a\\u{1b}[2J\\u{9b}\\u{202e}\\u{e0041}\\u{d800}z',
     );
     expect(tableLines(['A'], [['\u001b[31mx']])).toEqual(['A', '\\u{1b}[31mx']);
+    // The rows below each other, where the terminal is too narrow.
+    expect(tableLines(['A\u0007', 'B'], [['x', 'y']], 1)).toEqual(['A\\u{7}  x', 'B       y']);
   });
 
   it('is the same value in JSON', () => {

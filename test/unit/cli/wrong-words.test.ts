@@ -54,6 +54,22 @@ it.each([
     ['usage', '--failing', '--system'],
     "error: option '--failing' cannot be used with option '--system'; --help lists what there is\n",
   ],
+  ...[
+    ['--by-minute', '--by-hour'],
+    ['--by-minute', '--by-day'],
+    ['--by-hour', '--by-day'],
+  ].map(([finer = '', coarser = '']): [string[], string] => [
+    ['ledger', coarser, finer],
+    `error: option '${finer}' cannot be used with option '${coarser}'; --help lists what there is\n`,
+  ]),
+  ...[
+    ['--step', '<duration>', '1m'],
+    ['--aggregate', '<name>', 'max'],
+    ['--by', '<dimensions>', 'host'],
+  ].map(([option = '', form = '', value = '']): [string[], string] => [
+    ['query', 'points', '--data-id', '1', '--metric', 'cpu', '--raw', option, value],
+    `error: option '--raw' cannot be used with option '${option} ${form}'; --help lists what there is\n`,
+  ]),
   [['usage', '--hours', '3'], 'tidemark: --hours needs --failing\n'],
 ])('a wrong word is answered in one line: %j', async (args, error) => {
   expect(await tidemark({}, ...args)).toEqual({ code: 1, out: '', error });

@@ -84,6 +84,7 @@ describe('settings', () => {
     portOrOff: 'off',
     level: 'debug',
     text: 'sample',
+    tablePrefix: 'sample',
     url: 'http://sample:1',
     bareUrl: 'http://sample:1',
     publicUrl: 'https://sample.example.com/in',
@@ -136,6 +137,31 @@ describe('settings', () => {
     ]);
   });
 
+  it.each(['mon', 'bkmonitor', 'My_Shop-2', '2', 'prod.eu-1', 'a'.repeat(64)])(
+    'take the prefix of tables %s',
+    (prefix) => {
+      expect(loadSettings({ TIDEMARK_TABLE_PREFIX: prefix }).tablePrefix).toBe(prefix);
+    },
+  );
+
+  // YAML reads these as numbers and truth values, which are written otherwise.
+  it.each(['0123456', '007', '12345678901234567890123', '1e3', '0x10', '1.50', 'True', '.5'])(
+    'take a text and a password from the file as they are written: %s',
+    async (text) => {
+      const { env } = await withFile(`questdb:\n  readonly_user: ${text}\n  readonly_password: ${text}\n`);
+      const { questdb } = loadSettings(env);
+      expect([questdb.readonlyUser, questdb.readonlyPassword]).toEqual([text, text]);
+    },
+  );
+
+  it('take a number and a truth value from the file in every form of YAML', async () => {
+    const { env } = await withFile(
+      'questdb:\n  http_port: 0x2328\ningress:\n  connections_max: 1e3\nclickhouse:\n  unconfined: True\n',
+    );
+    const { questdb, ingress, clickhouse } = loadSettings(env);
+    expect([questdb.httpPort, ingress.connectionsMax, clickhouse.isUnconfined]).toEqual([9000, 1000, true]);
+  });
+
   it('ignore variables of other programs, and a file with nothing in it', async () => {
     const { env } = await withFile('# nothing yet\n', { PATH: '/bin', TIDE: 'x', tidemark_data: 'x' });
     expect(loadSettings(env)).toEqual(loadSettings({}));
@@ -152,6 +178,8 @@ describe('a setting that cannot be used', () => {
     ['TIDEMARK_MAX_RATE_DEFAULT', '1e3', 'is not an integer'],
     ['TIDEMARK_INGRESS_CONNECTIONS_MAX', '-1', 'is not a whole number from 0'],
     ['TIDEMARK_INGRESS_IDLE_TIMEOUT_MS', '30s', 'is not a whole number from 0'],
+    ['TIDEMARK_INGRESS_IDLE_TIMEOUT_MS', '99999999999', 'is not a whole number from 0 to 999999999'],
+    ['TIDEMARK_MAX_RATE_DEFAULT', '1234567890123456', 'is not an integer of at most 15 digits'],
     ['TIDEMARK_INGRESS_BYTES_IN_FLIGHT_MAX', '64MB', 'is not a size'],
     ['TIDEMARK_DURABILITY', 'disk', 'is not process or power'],
     ['TIDEMARK_INGRESS_BYTES_IN_FLIGHT_MAX', '-1', 'is not a size'],
@@ -162,19 +190,33 @@ describe('a setting that cannot be used', () => {
     [
       'TIDEMARK_QUESTDB_URLS',
       'http://questdb-b:9000',
-      'in place 1 of its list, is not like name=http://host:port',
+      'the value in place 1 of its list is not like name=http://host:port',
     ],
-    ['TIDEMARK_QUESTDB_URLS', 'b=http://b:1,B=http://c:1', 'in place 2 of its list, is not like name'],
-    ['TIDEMARK_QUESTDB_URLS', 'b=nats://b:1', 'in place 1 of its list, is not like name'],
-    ['TIDEMARK_QUESTDB_URLS', 'b=http://b:1,', 'in place 2 of its list, is not like name'],
-    ['TIDEMARK_QUESTDB_URLS', 'b=http://b:1,b=http://c:1', 'repeats the name b'],
-    ['TIDEMARK_QUESTDB_URLS', 'default=http://b:1', 'repeats the name default'],
+    [
+      'TIDEMARK_QUESTDB_URLS',
+      'b=http://b:1,B=http://c:1',
+      'the value in place 2 of its list is not like name',
+    ],
+    ['TIDEMARK_QUESTDB_URLS', 'b=nats://b:1', 'the value in place 1 of its list is not like name'],
+    ['TIDEMARK_QUESTDB_URLS', 'b=http://b:1,', 'the value in place 2 of its list is not like name'],
+    [
+      'TIDEMARK_QUESTDB_URLS',
+      'b=http://b:1,b=http://c:1',
+      'the value in place 2 of its list repeats the name b, which an instance before it has',
+    ],
+    ['TIDEMARK_QUESTDB_URLS', 'default=http://b:1', 'in place 1 of its list repeats the name default'],
     ['TIDEMARK_ADMIN_URL', 'localhost', 'is not an address'],
     ['TIDEMARK_ADMIN_URL', 'http://someone@a:1', 'has a user or a password'],
     ['TIDEMARK_NODE_MANAGEMENT_URL', 'https://:hidden@a:1/api', 'has a user or a password'],
     ['TIDEMARK_BIND_HOST', '', 'is empty'],
     ['TIDEMARK_DATA', '', 'is empty'],
     ['TIDEMARK_LOG_LEVEL', 'verbose', '"verbose" is not one of trace'],
+    // QuestDB makes no table of most of these.
+    ...['', 'a/b', 'a b', 'ÄÖ', '.a', 'a.', 'a..b', 'a'.repeat(65)].map((value): [string, string, string] => [
+      'TIDEMARK_TABLE_PREFIX',
+      value,
+      'is not a prefix of at most 64 letters',
+    ]),
   ];
 
   it.each(wrong)('is refused with its variable, value and reason: %s=%j', (name, value, why) => {
