@@ -6,7 +6,6 @@ import {
   attributeParts,
   nanosOf,
   type Part,
-  pairs,
   periodPart,
   type Statement,
   statement,
@@ -103,31 +102,80 @@ export const summarySql = (ids: readonly string[]): Statement =>
 
 const one = (id: string): readonly Part[] => [[ofTraces('= {id:String}'), { id }]];
 
-/** The number of spans of a trace. */
+const lengthsOf = (map: string): string => `arrayMap(text -> length(text), mapValues(${map}))`;
+const nestedLengths = (column: string): string =>
+  `arrayFlatten(arrayMap(each -> ${lengthsOf('each')}, ${column}))`;
+
+/** The bytes of the texts of a span that may be long. */
+const spanLengths =
+  `arrayConcat([length(StatusMessage)], ${lengthsOf('SpanAttributes')}, ` +
+  `${nestedLengths('Events.Attributes')}, ${nestedLengths('Links.Attributes')})`;
+
+/** The number of spans of a trace, that of their rows, and the bytes of the values of all rows. */
 export const countSql = (id: string): Statement =>
-  statement('SELECT uniqExact(uid) AS spans FROM otel.otel_traces', one(id), '');
+  statement(
+    'SELECT uniqExact(uid) AS spans, count() AS span_rows, ' +
+      `sum(arraySum(${spanLengths})) + sum(arraySum(${lengthsOf('ResourceAttributes')})) AS value_bytes FROM otel.otel_traces`,
+    one(id),
+    '',
+  );
+
+/**
+ * The most bytes of a value with which values of these lengths take `bytes` at most, as `<name>_longest`: an equal share each, and what
+ * short ones leave of theirs is for the long ones.
+ */
+const longest = (name: string, lengths: string, bytes: string): string =>
+  [
+    `${lengths} AS ${name}_lengths, arraySum(${name}_lengths) AS ${name}_bytes`,
+    `arrayFilter(each -> each > intDiv(${bytes}, greatest(length(${name}_lengths), 1)), ${name}_lengths) AS ${name}_long`,
+    `if(${name}_bytes <= ${bytes}, ${bytes}, intDiv(${bytes} + arraySum(${name}_long) - ${name}_bytes, ` +
+      `greatest(length(${name}_long), 1))) AS ${name}_longest`,
+  ].join(', ');
+
+/** A text that says how long it is where it is shortened; no character is cut in two. */
+const shortened = (text: string, name: string): string =>
+  `if(length(${text}) <= ${name}_longest, ${text}, concat(` +
+  `substringUTF8(${text}, 1, lengthUTF8(substring(${text}, 1, ${name}_longest))), '… (', toString(length(${text})), ' bytes)'))`;
+
+const shortenedPairs = (column: string, name: string): string =>
+  `mapKeys(${column}) AS ${name}_keys, ` +
+  `arrayMap(text -> ${shortened('text', name === 'resource' ? name : 'span')}, mapValues(${column})) AS ${name}_values`;
 
 const nestedPairs = (column: string, name: string): string =>
-  `arrayMap(each -> mapKeys(each), ${column}) AS ${name}_keys, arrayMap(each -> mapValues(each), ${column}) AS ${name}_values`;
+  `arrayMap(each -> mapKeys(each), ${column}) AS ${name}_keys, ` +
+  `arrayMap(each -> arrayMap(text -> ${shortened('text', 'span')}, mapValues(each)), ${column}) AS ${name}_values`;
 
-/** The first spans of a trace, by time. Rows of one span follow each other. */
-export const spansSql = (id: string, limit: number): Statement =>
-  statement(
-    `SELECT ${[
-      'uid, SpanId AS span_id, ParentSpanId AS parent_span_id, TraceState AS trace_state, SpanName AS name, SpanKind AS kind',
-      'ServiceName AS service, ScopeName AS scope_name, ScopeVersion AS scope_version',
-      'toUnixTimestamp64Nano(Timestamp) AS start, Duration AS duration, AppId AS app_id',
-      'StatusCode AS status, StatusMessage AS status_message',
-      pairs('SpanAttributes', 'attribute'),
-      pairs('ResourceAttributes', 'resource'),
-      'arrayMap(each -> toUnixTimestamp64Nano(each), Events.Timestamp) AS event_times, Events.Name AS event_names',
-      nestedPairs('Events.Attributes', 'event'),
-      'Links.TraceId AS link_traces, Links.SpanId AS link_spans, Links.TraceState AS link_states',
-      nestedPairs('Links.Attributes', 'link'),
-    ].join(', ')} FROM otel.otel_traces`,
+/** Bytes that the values of all rows may take: with keys and names they have to stay below the bytes of one result. */
+const valueBytesMax = { span: 32 * 2 ** 20, resource: 16 * 2 ** 20 } as const;
+
+/**
+ * The first spans of a trace of this many rows, by time. Rows of one span follow each other. Where their values are too many bytes together,
+ * the long ones are shortened; those of a resource apart, so that spans of one resource still have the same.
+ */
+export const spansSql = (id: string, rows: number, limit: number): Statement => {
+  const shown = Math.max(1, Math.min(rows, limit));
+  return statement(
+    `WITH ${longest('span', spanLengths, '{spanBytes:UInt64}')}, ` +
+      `${longest('resource', lengthsOf('ResourceAttributes'), '{resourceBytes:UInt64}')} SELECT ${[
+        'uid, SpanId AS span_id, ParentSpanId AS parent_span_id, TraceState AS trace_state, SpanName AS name, SpanKind AS kind',
+        'ServiceName AS service, ScopeName AS scope_name, ScopeVersion AS scope_version',
+        'toUnixTimestamp64Nano(Timestamp) AS start, Duration AS duration, AppId AS app_id',
+        `StatusCode AS status, ${shortened('StatusMessage', 'span')} AS status_message`,
+        shortenedPairs('SpanAttributes', 'attribute'),
+        shortenedPairs('ResourceAttributes', 'resource'),
+        'arrayMap(each -> toUnixTimestamp64Nano(each), Events.Timestamp) AS event_times, Events.Name AS event_names',
+        nestedPairs('Events.Attributes', 'event'),
+        'Links.TraceId AS link_traces, Links.SpanId AS link_spans, Links.TraceState AS link_states',
+        nestedPairs('Links.Attributes', 'link'),
+      ].join(', ')} FROM otel.otel_traces`,
     one(id),
     ` ORDER BY Timestamp, uid LIMIT ${limit}`,
+    {
+      spanBytes: String(Math.floor(valueBytesMax.span / shown)),
+      resourceBytes: String(Math.floor(valueBytesMax.resource / shown)),
+    },
   );
+};
 
 /** Services and the names of their spans, those with most spans first. */
 export const servicesSql = ({ since, until }: Period, applications: Applications, limit: number): Statement =>

@@ -216,4 +216,36 @@ describe('traces', () => {
     expect(trace.spans.at(-1)?.offset_ns).toBe(9_999_000);
     expect(took).toBeLessThan(15_000);
   });
+
+  const longSpans = async (id: string, count: number, first: number) => {
+    const made = await fetchEngine(stack.engines.clickhouse.url, {
+      method: 'POST',
+      body: `INSERT INTO otel.otel_traces (Timestamp, TraceId, SpanId, SpanName, ServiceName, SpanAttributes, ResourceAttributes, \`Events.Timestamp\`, \`Events.Name\`, \`Events.Attributes\`, Duration, uid, AppId)
+        SELECT fromUnixTimestamp64Nano(${nanos(0)} + toInt64(number) * 1000), '${id}', lower(hex(number + 1)), 'llm', 'long',
+          map('prompt', repeat('ü', 31000), 'model', 'small'), map('service.name', 'long'), [fromUnixTimestamp64Nano(${nanos(0)})], ['e'],
+          [map('exception.stacktrace', repeat('s', 5000))], 1000, number + ${first}, 1 FROM numbers(${count})`,
+    });
+    expect([made.status, await made.text()]).toEqual([200, '']);
+    const { status, body } = await stack.api('GET', `/api/v1/traces/${id}`);
+    expect([status, status === 200 ? '' : body]).toEqual([200, '']);
+    return traceAnswer.parse(body);
+  };
+
+  it('of few spans show long values in full', async () => {
+    const { spans } = await longSpans('d'.repeat(32), 3, 2_000_000);
+    for (const span of spans)
+      expect(span.attributes).toContainEqual({ key: 'prompt', value: 'ü'.repeat(31_000) });
+  });
+
+  it('whose values are more than one answer may have show all spans, with long values shortened, which say so', async () => {
+    const trace = await longSpans('e'.repeat(32), 1_050, 3_000_000);
+    expect([trace.spans.length, trace.spans_total, trace.truncated]).toEqual([1_050, 1_050, false]);
+    expect(trace.resources).toEqual([[{ key: 'service.name', value: 'long' }]]);
+    for (const { attributes: found, events } of trace.spans) {
+      const values = new Map(found.map(({ key, value }) => [key, value]));
+      expect(values.get('model')).toBe('small');
+      expect(values.get('prompt')).toMatch(/^ü{13000,13500}… \(62000 bytes\)$/);
+      expect(events).toMatchObject([{ attributes: [{ value: 's'.repeat(5_000) }] }]);
+    }
+  });
 });
