@@ -5,6 +5,7 @@ import type { Records } from '../records/store.ts';
 import { unknownInstance } from '../tables/placement.ts';
 import type { NextBounds } from './gate.ts';
 import { type AskedPeriod, bucketsOf, periodOf } from './period.ts';
+import { groupsThatFit } from './point-groups.ts';
 import {
   type Aggregate,
   type Condition,
@@ -173,7 +174,8 @@ const valuesOfRow = (
 };
 
 const readSeries = async (run: Run, query: PointQuery, step: number, starts: readonly number[]) => {
-  const { groups, total } = await readGroups(run, query);
+  const { groups: found, total } = await readGroups(run, query);
+  const groups = groupsThatFit(query, found, step, starts.length);
   const series = groups.flatMap(({ values: group, rows }) =>
     query.metrics.map(({ name }) => ({
       metric: name,

@@ -71,6 +71,31 @@ describe('series of points', () => {
     expect(four.series_total).toBe(78);
   });
 
+  it('of a dimension with long values are as many as one statement has room for, those with most rows', async () => {
+    const report = await stack.createReport('long values');
+    const { mon_data_id: dataId, token } = report.data_source;
+    // Value n has n + 1 points; of 20 such values the statement would have 60 KB.
+    const longValue = (index: number): string => `${String(index).padStart(2, '0')}${'ü'.repeat(500)}`;
+    const data = Array.from({ length: 20 }, (_, index) =>
+      Array.from({ length: index + 1 }, (_each, at) => ({
+        ...{ metrics: { cpu: index }, target: 't', dimension: { path: longValue(index) } },
+        timestamp: (hour + at) * 1_000,
+      })),
+    ).flat();
+    const response = await fetch(`http://127.0.0.1:${stack.ingress[0]?.ports['push']}/v2/push/`, {
+      method: 'POST',
+      body: JSON.stringify({ data_id: dataId, access_token: token, data }),
+    });
+    expect([response.status, await response.text()]).toMatchObject([200, expect.anything()]);
+    await stack.waitForRows(report.result_table.table_id, data.length);
+    const answer = await seriesOf({ group_by: ['path'], step: 3_600 }, report);
+    expect([answer.series_total, answer.truncated]).toEqual([20, true]);
+    expect(answer.series.length).toBeGreaterThanOrEqual(9);
+    expect(answer.series.map(({ group, rows, values }) => [group[0], rows, values])).toEqual(
+      answer.series.map((_, index) => [longValue(19 - index), 20 - index, [19 - index]]),
+    );
+  });
+
   it('find by equality exactly what has that value, with any characters', async () => {
     for (const [index, value] of hostileTexts.entries()) {
       for (const report of [wide, narrow]) {
