@@ -149,7 +149,7 @@ const nestedPairs = (column: string, name: string): string =>
 const valueBytesMax = { span: 32 * 2 ** 20, resource: 16 * 2 ** 20 } as const;
 
 /**
- * The first spans of a trace of so many rows, by time. Rows of one span follow each other. Where their values are too many bytes together,
+ * The first spans of a trace of this many rows, by time. Rows of one span follow each other. Where their values are too many bytes together,
  * the long ones are shortened; those of a resource apart, so that spans of one resource still have the same.
  */
 export const spansSql = (id: string, rows: number, limit: number): Statement => {
