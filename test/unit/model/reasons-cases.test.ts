@@ -12,6 +12,7 @@ const elsewhere: Readonly<Record<string, string>> = {
   unconfirmed: 'test/contract/push-admission.test.ts',
   aborted: 'test/contract/push/points.ts',
   too_many_failures: 'test/contract/hostile-bodies.test.ts',
+  message_too_large: 'test/unit/ingress/too-large-messages.test.ts',
   data_source_purged: 'test/engines/transfer/purge.ts',
   unreadable_message: 'test/engines/transfer/messages.ts',
   row_refused: 'test/engines/transfer/messages.ts',
