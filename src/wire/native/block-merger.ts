@@ -11,11 +11,12 @@ import { mayLack } from './omitted-columns.ts';
  */
 export type MergeBounds = { readonly rowsMax: number; readonly bytesMax: number };
 
-/** `versions` is the number of dictionaries, whose versions stand before the data. */
+/** `versions` is the number of dictionaries, whose versions stand before the data; `rows` those that the column has so far. */
 type HeadedColumn = NamedColumn<MergedColumn> & {
   readonly source: ByteSource;
   readonly name: string;
   readonly versions: number;
+  rows: number;
 };
 
 const countsOf = (cursor: BlockCursor): { columns: number; rows: number } => {
@@ -33,7 +34,7 @@ const headedAt = (cursor: BlockCursor): HeadedColumn => {
   if (type.length > 200) throw new UnreadableBlock('the name of a column type is too long');
   const head = cursor.bytes.subarray(start, cursor.at);
   const versions = type.split('LowCardinality(String)').length - 1;
-  return { head, source: new ByteSource(head), name, versions, column: mergedColumn(type) };
+  return { head, source: new ByteSource(head), name, versions, rows: 0, column: mergedColumn(type) };
 };
 
 /** Whether the bytes at the cursor are the head of this column; if so, skips it. */
@@ -58,15 +59,17 @@ class Merger {
     const { columns, rows } = countsOf(cursor);
     let place = 0;
     for (let index = 0; index < columns; index++) {
-      place = this.placeOf(cursor, place, rows);
+      place = this.placeOf(cursor, place);
       const headed = this.columns[place++];
-      if (headed === undefined) throw differ();
+      // A column that it has twice.
+      if (headed === undefined || headed.rows !== this.rows) throw differ();
       for (let version = 0; version < headed.versions; version++) readVersion(cursor);
       headed.column.add(cursor, rows);
+      headed.rows += rows;
     }
-    while (place < this.columns.length) place = this.lack(place, rows);
-    if (cursor.at !== cursor.bytes.length) throw new UnreadableBlock('unexpected bytes after the block');
     this.rows += rows;
+    for (const headed of this.columns) if (headed.rows < this.rows) this.lack(headed, rows);
+    if (cursor.at !== cursor.bytes.length) throw new UnreadableBlock('unexpected bytes after the block');
   }
 
   finish(): Buffer {
@@ -77,33 +80,34 @@ class Merger {
     for (const { column } of this.columns) column.release();
   }
 
-  /** The place of the column whose head is at the cursor, behind those from `from` on that this block of `rows` rows lacks. */
-  private placeOf(cursor: BlockCursor, from: number, rows: number): number {
-    let place = from;
-    for (;;) {
+  /**
+   * The place of the column whose head is at the cursor: nearly always the next one. ClickHouse takes columns by their names, and blocks that
+   * lack different ones do not tell in which order these come.
+   */
+  private placeOf(cursor: BlockCursor, next: number): number {
+    // The first block has all of its columns once.
+    const length = this.rows === 0 ? 0 : this.columns.length;
+    for (let step = 0; step < length; step++) {
+      const place = (next + step) % length;
       const headed = this.columns[place];
-      if (headed !== undefined && isAt(cursor, headed)) break;
-      if (headed === undefined || !mayLack(headed.name)) return this.insert(cursor, from);
-      place++;
+      if (headed !== undefined && isAt(cursor, headed)) return place;
     }
-    for (let lacked = from; lacked < place; ) lacked = this.lack(lacked, rows);
-    return place;
+    return this.insert(cursor, next);
   }
 
-  /** Adds the defaults of a column that the block of `rows` rows lacks; returns the next place. */
-  private lack(place: number, rows: number): number {
-    const headed = this.columns[place];
-    if (headed === undefined || !mayLack(headed.name)) throw differ();
+  /** Adds the defaults of a column that the block of `rows` rows lacks. */
+  private lack(headed: HeadedColumn, rows: number): void {
+    if (!mayLack(headed.name)) throw differ();
     headed.column.addDefaults(rows);
-    return place + 1;
+    headed.rows += rows;
   }
 
   /** A column that no block before had. */
   private insert(cursor: BlockCursor, place: number): number {
     const headed = headedAt(cursor);
     if (this.rows > 0) {
-      if (!mayLack(headed.name) || this.columns.some(({ name }) => name === headed.name)) throw differ();
-      headed.column.addDefaults(this.rows);
+      if (this.columns.some(({ name }) => name === headed.name)) throw differ();
+      this.lack(headed, this.rows);
     }
     this.columns.splice(place, 0, headed);
     return place;

@@ -1,11 +1,15 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { countedBase } from '../../../../src/model/uid.ts';
 import { mergeBlocks } from '../../../../src/wire/native/block-merger.ts';
 import { readBlock } from '../../../../src/wire/native/block-reader.ts';
 import { encodeBlock, nameColumn } from '../../../../src/wire/native/encode-block.ts';
 import { WordColumn } from '../../../../src/wire/native/number-columns.ts';
 import { LowTextColumn, TextColumn } from '../../../../src/wire/native/text-columns.ts';
+import { anyMetricsRequest } from '../../../support/otlp/metric-requests.ts';
+import { encodeMetricsOfProtobuf } from '../../../support/otlp/metric-source.ts';
 import { anyRow, blockOf, push, type Row, rowOf } from '../../../support/otlp/native-rows.ts';
+import { contextWith } from '../../../support/otlp/trace-source.ts';
 import { always } from '../../../support/properties.ts';
 
 const wide = { rowsMax: 1_000_000, bytesMax: 2 ** 30 };
@@ -118,5 +122,21 @@ describe('merged blocks', () => {
       ),
       500,
     );
+  });
+});
+
+// Senders of one table leave out different columns: a block without the scope's name does not tell where another one has it.
+describe('blocks of many senders', () => {
+  it.each([1, 2, 3])('become one, in whichever order they lack columns (%i)', (seed) => {
+    const requests = fc.sample(anyMetricsRequest, { numRuns: 200, seed });
+    const blocks = new Map<string, Uint8Array[]>();
+    for (const [index, request] of requests.entries())
+      for (const { parts } of encodeMetricsOfProtobuf(request, contextWith({ base: countedBase(9, index) }))
+        .runs)
+        for (const { itemTable, block } of parts)
+          blocks.set(itemTable ?? '', [...(blocks.get(itemTable ?? '') ?? []), block]);
+    expect(blocks.size).toBe(5);
+    for (const [table, of] of blocks)
+      expect(mergeBlocks(of, { rowsMax: 10_000, bytesMax: 2 ** 24 }), table).toHaveLength(1);
   });
 });
