@@ -1,12 +1,12 @@
 import type { Command } from 'commander';
-import { loadSettings } from '../config/settings.ts';
 import { consoleLink } from '../metadata/api/contract.ts';
 import { createAdminClient } from './client.ts';
 import type { JsonOption } from './options.ts';
 import { printJson, printLine, sayLines } from './output.ts';
+import { loadCommandSettings } from './running-stack.ts';
 
 const run = async ({ json }: JsonOption): Promise<void> => {
-  const settings = loadSettings();
+  const settings = loadCommandSettings();
   const { value } = await createAdminClient(settings).ask(consoleLink, 'POST', '/api/v1/console-links', {
     body: {},
   });

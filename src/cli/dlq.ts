@@ -62,7 +62,8 @@ const doneSchema = z.object({
   done: z.number(),
   failed: z.array(z.object({ sequence: z.number(), code: z.string(), detail: z.string() })),
   next_cursor: z.string().nullable(),
-  first_cursor: z.string().nullable(),
+  // A metadata process of an earlier version gives none, and takes what came later, too.
+  first_cursor: z.string().nullable().default(null),
 });
 
 type Letter = z.output<typeof letterSchema>;

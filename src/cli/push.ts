@@ -1,12 +1,12 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { z } from 'zod';
-import { loadSettings } from '../config/settings.ts';
 import { Fault } from '../model/fault.ts';
 import { parseJson } from '../model/json.ts';
 import { type AdminClient, createAdminClient } from './client.ts';
 import { requireReport } from './lookups.ts';
 import { addJsonOption, durationArgument, idArgument, type JsonOption } from './options.ts';
 import { integerArgument } from './output.ts';
+import { loadCommandSettings } from './running-stack.ts';
 import { accountStage, receiverUrls, send, waitUntil } from './sending.ts';
 import { followStages, type Stage } from './stations.ts';
 
@@ -106,7 +106,7 @@ const isStored = async (
 };
 
 const push = async (dataId: number, metrics: Named<number>[], options: PushOptions): Promise<void> => {
-  const settings = loadSettings();
+  const settings = loadCommandSettings();
   const client = createAdminClient(settings);
   const { target, dimension = [], timestamp = Date.now() } = options;
   const timeoutMs = options.timeout * 1000;

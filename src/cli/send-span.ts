@@ -1,10 +1,10 @@
 import { randomBytes } from 'node:crypto';
 import { z } from 'zod';
-import { loadSettings } from '../config/settings.ts';
 import { Fault } from '../model/fault.ts';
 import { parseJson } from '../model/json.ts';
 import { type AdminClient, createAdminClient } from './client.ts';
 import type { JsonOption } from './options.ts';
+import { loadCommandSettings } from './running-stack.ts';
 import { accountStage, receiverUrls, send, tokenHeaders, waitUntil } from './sending.ts';
 import { followStages, type Stage } from './stations.ts';
 
@@ -62,7 +62,7 @@ const isStored = async (client: AdminClient, traceId: string): Promise<boolean> 
 
 /** Sends a span and follows it to its row; prints each station. Throws a permanent Fault for an unknown application. */
 export const sendSpan = async (appId: number, options: SendOptions): Promise<void> => {
-  const settings = loadSettings();
+  const settings = loadCommandSettings();
   const client = createAdminClient(settings);
   const timeoutMs = options.timeout * 1000;
   const reveal = `/api/v1/applications/${appId}/reveal-token`;

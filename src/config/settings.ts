@@ -34,9 +34,12 @@ const adminTokenIn = (dataFolder: string): string | undefined => {
 
 /**
  * Reads the environment and, if TIDEMARK_CONFIG names one, the file. Throws a permanent Fault `config_invalid` with place, reason
- * and remedy for an unknown name or an unusable value.
+ * and remedy for an unknown name or an unusable value. `adminUrlOn`: where the admin API on a data folder is, if no setting says it.
  */
-export const loadSettings = (env: NodeJS.ProcessEnv = process.env) => {
+export const loadSettings = (
+  env: NodeJS.ProcessEnv = process.env,
+  adminUrlOn: (dataFolder: string) => string | undefined = () => undefined,
+) => {
   const settings = settingsTable.parse(placedTexts(collectTexts(env)));
   const { host, questdb, ingress, metadata, admin } = settings;
   const dataFolder = resolve(settings.dataFolder);
@@ -59,6 +62,7 @@ export const loadSettings = (env: NodeJS.ProcessEnv = process.env) => {
       ...admin,
       url:
         admin.url ??
+        adminUrlOn(dataFolder) ??
         `${metadata.tlsCertFile === undefined ? 'http' : 'https'}://${reachableAt(host)}:${metadata.apiPort}`,
       token: admin.token ?? adminTokenIn(dataFolder),
     },

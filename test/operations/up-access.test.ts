@@ -75,13 +75,12 @@ const passwords = (): string[] =>
 
 const portOf = (url: string | null): number => Number(new URL(url ?? '').port);
 
-// Its ports are free ones, which this terminal does not have in its variables: it sets what the banner says.
-describe('a terminal that knows the data folder and the admin API alone', () => {
+// Its ports are free ones, which this terminal does not have in its variables.
+describe('a terminal that knows the data folder alone', () => {
   const command = async (...args: string[]): Promise<string> => {
     const env = {
       PATH: process.env['PATH'],
       TIDEMARK_DATA: join(folder.path, 'data'),
-      TIDEMARK_ADMIN_URL: own.admin.url,
     };
     const { code, stdout, stderr } = await runCli(args, env);
     expect({ code, stdout, stderr }).toMatchObject({ code: 0, stderr: '' });
