@@ -111,11 +111,11 @@ const spanLengths =
   `arrayConcat([length(StatusMessage)], ${lengthsOf('SpanAttributes')}, ` +
   `${nestedLengths('Events.Attributes')}, ${nestedLengths('Links.Attributes')})`;
 
-/** The number of spans of a trace, that of their rows, and the bytes of the values of all rows. */
+/** The number of spans of a trace, that of their rows, and the bytes of the values of all rows, those of resources apart. */
 export const countSql = (id: string): Statement =>
   statement(
     'SELECT uniqExact(uid) AS spans, count() AS span_rows, ' +
-      `sum(arraySum(${spanLengths})) + sum(arraySum(${lengthsOf('ResourceAttributes')})) AS value_bytes FROM otel.otel_traces`,
+      `sum(arraySum(${spanLengths})) AS span_bytes, sum(arraySum(${lengthsOf('ResourceAttributes')})) AS resource_bytes FROM otel.otel_traces`,
     one(id),
     '',
   );
@@ -148,11 +148,26 @@ const nestedPairs = (column: string, name: string): string =>
 /** Bytes that the values of all rows may take: with keys and names they have to stay below the bytes of one result. */
 const valueBytesMax = { span: 32 * 2 ** 20, resource: 16 * 2 ** 20 } as const;
 
+/** What the values of one row may take: as much as all where all have room, else an equal share. */
+const shareOf = (bytesMax: number, bytes: number, shown: number): string =>
+  String(bytes <= bytesMax ? bytesMax : Math.floor(bytesMax / shown));
+
+/** The rows of a trace, and the bytes of their values. */
+export type TraceSize = {
+  readonly rows: number;
+  readonly spanBytes: number;
+  readonly resourceBytes: number;
+};
+
 /**
- * The first spans of a trace of this many rows, by time. Rows of one span follow each other. Where their values are too many bytes together,
+ * The first spans of a trace of this size, by time. Rows of one span follow each other. Where their values are too many bytes together,
  * the long ones are shortened; those of a resource apart, so that spans of one resource still have the same.
  */
-export const spansSql = (id: string, rows: number, limit: number): Statement => {
+export const spansSql = (
+  id: string,
+  { rows, spanBytes, resourceBytes }: TraceSize,
+  limit: number,
+): Statement => {
   const shown = Math.max(1, Math.min(rows, limit));
   return statement(
     `WITH ${longest('span', spanLengths, '{spanBytes:UInt64}')}, ` +
@@ -171,8 +186,8 @@ export const spansSql = (id: string, rows: number, limit: number): Statement => 
     one(id),
     ` ORDER BY Timestamp, uid LIMIT ${limit}`,
     {
-      spanBytes: String(Math.floor(valueBytesMax.span / shown)),
-      resourceBytes: String(Math.floor(valueBytesMax.resource / shown)),
+      spanBytes: shareOf(valueBytesMax.span, spanBytes, shown),
+      resourceBytes: shareOf(valueBytesMax.resource, resourceBytes, shown),
     },
   );
 };

@@ -62,7 +62,12 @@ const summarySchema = z.object({
   root_name: z.string(),
   root_service: z.string(),
 });
-const spanCountSchema = z.object({ spans: count, span_rows: count, value_bytes: count });
+const spanCountSchema = z.object({
+  spans: count,
+  span_rows: count,
+  span_bytes: count,
+  resource_bytes: count,
+});
 const serviceSchema = z.object({ service: z.string(), name: z.string(), spans: count });
 
 const nanosOfMs = (ms: number | undefined): bigint | undefined =>
@@ -170,9 +175,10 @@ export const readTrace = async ({ reader }: ItemSource, id: string, bounds: Next
   const run = startRun(reader, bounds);
   const [counted] = await run.rows(spanCountSchema, countSql(id));
   if (counted === undefined || counted.spans === 0) throw notFound(`trace ${id}`);
-  const { spans: total, span_rows: stored, value_bytes: bytes } = counted;
+  const { spans: total, span_rows: stored, span_bytes: spanBytes, resource_bytes: resourceBytes } = counted;
+  const bytes = spanBytes + resourceBytes;
   const limit = Math.ceil(Math.min(spansMax, (stored * readBytesMax) / Math.max(1, bytes)));
-  const rows = await run.rows(spanRowSchema, spansSql(id, stored, limit));
+  const rows = await run.rows(spanRowSchema, spansSql(id, { rows: stored, spanBytes, resourceBytes }, limit));
   const shown = shownSpans(rows);
   return {
     trace_id: id,

@@ -71,6 +71,8 @@ export const createClickhouseReader = ({
     request_timeout: 3_600_000,
     keep_alive: { enabled: true, idle_socket_ttl: 2_500, eagerly_destroy_stale_sockets: true },
     compression: { request: false, response: false },
+    // Names and texts of conditions may be longer than a line of HTTP.
+    use_multipart_params_auto: true,
     log: { level: ClickHouseLogLevel.OFF },
   });
   /** A user may kill its own queries. The closed connection ends the query, too, once it has read something. */

@@ -217,12 +217,12 @@ describe('traces', () => {
     expect(took).toBeLessThan(15_000);
   });
 
-  const longSpans = async (id: string, count: number, first: number) => {
+  const longSpans = async (id: string, count: number, first: number, prompt = "repeat('ü', 31000)") => {
     const made = await fetchEngine(stack.engines.clickhouse.url, {
       method: 'POST',
       body: `INSERT INTO otel.otel_traces (Timestamp, TraceId, SpanId, SpanName, ServiceName, SpanAttributes, ResourceAttributes, \`Events.Timestamp\`, \`Events.Name\`, \`Events.Attributes\`, Duration, uid, AppId)
         SELECT fromUnixTimestamp64Nano(${nanos(0)} + toInt64(number) * 1000), '${id}', lower(hex(number + 1)), 'llm', 'long',
-          map('prompt', repeat('ü', 31000), 'model', 'small'), map('service.name', 'long'), [fromUnixTimestamp64Nano(${nanos(0)})], ['e'],
+          map('prompt', ${prompt}, 'model', 'small'), map('service.name', 'long'), [fromUnixTimestamp64Nano(${nanos(0)})], ['e'],
           [map('exception.stacktrace', repeat('s', 5000))], 1000, number + ${first}, 1 FROM numbers(${count})`,
     });
     expect([made.status, await made.text()]).toEqual([200, '']);
@@ -235,6 +235,12 @@ describe('traces', () => {
     const { spans } = await longSpans('d'.repeat(32), 3, 2_000_000);
     for (const span of spans)
       expect(span.attributes).toContainEqual({ key: 'prompt', value: 'ü'.repeat(31_000) });
+  });
+
+  it('of many spans shows a long value in full where all of them have room', async () => {
+    const prompt = "if(number = 7, repeat('ü', 31000), 'short')";
+    const { spans } = await longSpans('f'.repeat(32), 4_000, 4_000_000, prompt);
+    expect(spans[7]?.attributes).toContainEqual({ key: 'prompt', value: 'ü'.repeat(31_000) });
   });
 
   it('whose values are more than one answer may have show all spans, with long values shortened, which say so', async () => {

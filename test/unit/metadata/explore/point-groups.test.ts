@@ -24,7 +24,13 @@ describe('the groups of a query of points', () => {
     const groups = groupsOf(20, 'ü'.repeat(951));
     // Six characters of a request each, of 30 KiB.
     expect(groupsThatFit(query, groups, 60, 1)).toEqual(groups.slice(0, 5));
-    expect(groupsThatFit(query, groupsOf(2, 'ü'.repeat(9_000)), 60, 1)).toEqual([]);
+  });
+
+  // Without a group the answer would read like one without points.
+  it('are refused where the first one has no room', () => {
+    expect(() => groupsThatFit(query, groupsOf(2, 'ü'.repeat(9_000)), 60, 1)).toThrow(
+      'the values of one group are too long',
+    );
   });
 
   it('are the first ones where the answer would have too many bytes, as each of its rows repeats the values', () => {

@@ -242,7 +242,7 @@ describe('a statement for ClickHouse', () => {
   });
 
   it('shows a value of braces as it is, not as another parameter', () => {
-    const { sql, params } = spansSql('{id:String}', 20, 10);
+    const { sql, params } = spansSql('{id:String}', { rows: 20, spanBytes: 1, resourceBytes: 1 }, 10);
     expect(inlined(sql, params)).toContain(`TraceId = '{id:String}'`);
     expect(clickhouseLiteral("a'\\\u0000\n")).toBe("'a\\'\\\\\\x00\\n'");
     expect(() => inlined('{constructor:String}', {})).toThrow(/parameter/);
