@@ -38,6 +38,9 @@ const countRun = (metrics: RefreshMetrics, run: RefreshRun): void => {
   if (run.failed_count === 0 && run.state === 'done') metrics.lastSuccess.set(run.finished ?? 0);
 };
 
+/** How often a process reads the last run, which another one may have led. */
+const showEveryMs = 60_000;
+
 /** The runs of this process, each under the lease: of all processes one runs at a time. */
 export class Leader {
   private readonly deps: LeaderDeps;
@@ -128,6 +131,20 @@ export class Leader {
     }
   }
 
+  /** Shows each minute how the last run ended, by whichever process and call it ran. */
+  async showLastRuns(): Promise<void> {
+    const { stopping: signal, log } = this.run;
+    while (!signal.aborted) {
+      await delay(showEveryMs, undefined, { signal }).catch(() => undefined);
+      try {
+        const { state, note } = await this.deps.lease.observe();
+        if (state === 'free') await this.showOthers(note);
+      } catch (error) {
+        log.debug({}, `the last refresh run was not read: ${errorText(error)}`);
+      }
+    }
+  }
+
   follow(tick: number): void {
     const following = this.followTick(tick).finally(() => this.followers.delete(following));
     this.followers.add(following);
@@ -142,13 +159,17 @@ export class Leader {
 
   /**
    * A call by hand: a run that was begun after it, by any process, so that it has every change before the call.
-   * `Infinity` is later than any time of the table, so it always gets one.
+   * `Infinity` is later than any time of the table, so it always gets one, also where the caller has gone. `onAwaited` is called with its
+   * least number.
    */
-  async runByHand(isWaiting: () => boolean): Promise<RefreshRun> {
+  async runByHand(onAwaited: (runId: number) => void = () => undefined): Promise<RefreshRun> {
     let needed: number | undefined;
-    while (isWaiting() && !this.run.stopping.aborted) {
+    while (!this.run.stopping.aborted) {
       const seen = await this.deps.lease.observe();
-      needed ??= (seen.note?.run ?? 0) + 1;
+      if (needed === undefined) {
+        needed = (seen.note?.run ?? 0) + 1;
+        onAwaited(needed);
+      }
       const done = await this.doneSince(needed, seen);
       if (done !== undefined) return done;
       const led = await this.lead('manual', Number.POSITIVE_INFINITY);

@@ -86,6 +86,7 @@ const nodeManagementOf = (deps: RefreshDeps, signal: AbortSignal): NodeManagemen
 /** A run by hand, with the bound of a call. */
 const runInTime = async (leader: Leader, waitMsMax: number, log: Log): Promise<RefreshRun> => {
   let isWaiting = true;
+  let awaited = 0;
   let timer: NodeJS.Timeout | undefined;
   const bound = new Promise<never>((_, reject) => {
     timer = setTimeout(() => {
@@ -94,12 +95,14 @@ const runInTime = async (leader: Leader, waitMsMax: number, log: Log): Promise<R
         new Fault(
           'transient',
           'refresh_running',
-          `no refresh run that began after this call ended within ${waitMsMax} ms; one in progress continues (tidemark refresh list), then ask again`,
+          `refresh run ${awaited}, the first that begins after this call, has not ended within ${waitMsMax} ms; it goes on, see tidemark refresh show ${awaited}`,
         ),
       );
     }, waitMsMax);
   });
-  const run = leader.runByHand(() => isWaiting);
+  const run = leader.runByHand((runId) => {
+    awaited = runId;
+  });
   run.catch((error: unknown) => {
     if (!isWaiting) log.warn({}, `a refresh run by hand: ${errorText(error)}`);
   });
@@ -136,6 +139,7 @@ export const createRefresh = (deps: RefreshDeps): Refresh => {
     log,
   };
   let schedule: { stop(): void } | undefined;
+  let showing: Promise<void> | undefined;
   const leader = new Leader({ run, lease, table, metrics, lookEveryMs });
 
   return {
@@ -143,10 +147,12 @@ export const createRefresh = (deps: RefreshDeps): Refresh => {
     start: () => {
       schedule ??= startSchedule(table, (tick) => leader.follow(tick), now);
       leader.follow(Number.NEGATIVE_INFINITY);
+      showing ??= leader.showLastRuns();
     },
     stop: async () => {
       stopping.abort();
       schedule?.stop();
+      await showing;
       await leader.idle();
       subscriptions.stop();
     },

@@ -91,7 +91,7 @@ describe('the figure of failures', () => {
 });
 
 describe('a run by hand', () => {
-  const byHand = ({ leader }: ReturnType<ReturnType<typeof setUp>['open']>) => leader.runByHand(() => true);
+  const byHand = ({ leader }: ReturnType<ReturnType<typeof setUp>['open']>) => leader.runByHand();
 
   /** A run of `left` that waits for node management. */
   const inTheMidst = async () => {
