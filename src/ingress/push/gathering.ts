@@ -1,3 +1,4 @@
+import { isTooLarge } from '../../bus/too-large.ts';
 import { Fault } from '../../model/fault.ts';
 import { runBudget } from '../../rules/points/cutting.ts';
 import { runLength } from '../../rules/points/encoded-points.ts';
@@ -20,6 +21,10 @@ export type Waiting = {
 /** From this size on, bytes do not wait for the publish in flight. */
 const fullEnough = 256 * 1024;
 const inFlightMax = 4;
+
+/** Of several requests none is too large by itself that anybody knows: each may be repeated, and is gathered with others then. */
+const gatheredTooLarge = ({ message }: Fault): Fault =>
+  new Fault('transient', 'not_stored', `nothing was stored: ${message}`);
 
 const sizeOf = ({ fragment }: Waiting): number => runLength(fragment.run);
 
@@ -113,7 +118,8 @@ export class Gathering {
           for (const { resolve } of batch) resolve();
         },
         (error: unknown) => {
-          for (const { reject } of batch) reject(error);
+          const why = batch.length > 1 && isTooLarge(error) ? gatheredTooLarge(error) : error;
+          for (const { reject } of batch) reject(why);
         },
       )
       .finally(() => {

@@ -49,7 +49,7 @@ export const keepMetricViews = (deps: Deps): ViewKeeper => {
     const group = (await deps.records.groups.get(dataId))?.value;
     // In an import that was interrupted, or on a replica that is behind, the group comes later.
     if (group === undefined)
-      throw new Fault('transient', 'group_missing', `data id ${dataId} has no time series group yet`);
+      throw new Fault('transient', 'group_missing', 'its time series group is not there yet');
     if (!group.is_split_measurement || group.is_delete) return;
     let failure: unknown;
     for (let first = 0; first < missing.length && !stopping.signal.aborted; first += viewsAtOnce) {

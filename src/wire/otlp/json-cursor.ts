@@ -282,9 +282,10 @@ export class JsonCursor {
     this.at = Math.min(at, end);
   }
 
-  /** Whether the text that begins at `from` may hold a write token under its name. */
+  /** Whether the text that begins at `from` may hold a write token under its name, which escapes may hide. */
   mayHoldToken(from: number): boolean {
-    return this.tokenKeys.mayBeIn(this.textFrom(from));
+    const text = this.textFrom(from);
+    return this.tokenKeys.mayBeIn(text) || text.includes('\\u');
   }
 
   /** Some of the text that begins at `from`, to show it to its sender; nothing of one that may hold a write token. */
