@@ -22,10 +22,6 @@ export type Waiting = {
 const fullEnough = 256 * 1024;
 const inFlightMax = 4;
 
-/** Of several requests none is too large by itself that anybody knows: each may be repeated, and is gathered with others then. */
-const gatheredTooLarge = ({ message }: Fault): Fault =>
-  new Fault('transient', 'not_stored', `nothing was stored: ${message}`);
-
 const sizeOf = ({ fragment }: Waiting): number => runLength(fragment.run);
 
 /** Rejects the runs whose deadline has passed. A message stays in flight for its other runs. */
@@ -118,13 +114,20 @@ export class Gathering {
           for (const { resolve } of batch) resolve();
         },
         (error: unknown) => {
-          const why = batch.length > 1 && isTooLarge(error) ? gatheredTooLarge(error) : error;
-          for (const { reject } of batch) reject(why);
+          if (batch.length > 1 && isTooLarge(error)) return this.publishHalves(batch);
+          for (const { reject } of batch) reject(error);
         },
       )
       .finally(() => {
         flights.delete(batch);
         this.flush();
       });
+  }
+
+  /** Nothing of the batch was sent. A run that is too large by itself is refused alone in the end. */
+  private publishHalves(batch: readonly Waiting[]): void {
+    const middle = Math.ceil(batch.length / 2);
+    this.publish(batch.slice(0, middle));
+    this.publish(batch.slice(middle));
   }
 }

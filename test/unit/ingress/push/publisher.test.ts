@@ -217,7 +217,9 @@ const bytesOf = (payload: Payload): Uint8Array =>
     : Buffer.concat(payload.map((part) => (typeof part === 'string' ? Buffer.from(part) : part)));
 
 /** A bus that confirms when told to, and remembers what it was given. */
-const createHeldBus = (): {
+const createHeldBus = (
+  sizeMax: number,
+): {
   publisher: Publisher;
   batches: BatchPublisher;
   sent: Sent[];
@@ -250,7 +252,7 @@ const createHeldBus = (): {
           });
         }),
       pending: 0,
-      sizeMax: payloadMax,
+      sizeMax,
       close: () => {},
     },
   };
@@ -259,8 +261,8 @@ const createHeldBus = (): {
 /** Until what is scheduled for the next turn of the event loop has run. */
 const nextTurn = (): Promise<void> => new Promise((resolve) => setImmediate(() => setImmediate(resolve)));
 
-const setUp = (shards = 1) => {
-  const { publisher: single, batches, sent, together } = createHeldBus();
+const setUp = (shards = 1, sizeMax = payloadMax) => {
+  const { publisher: single, batches, sent, together } = createHeldBus(sizeMax);
   const book = createPublishersBook({ life: () => 77, now: () => 0, onUnbooked: () => {} });
   return {
     sent,
@@ -325,6 +327,29 @@ describe('publishing requests without identity', () => {
       'unconfirmed',
       'unconfirmed',
     ]);
+  });
+
+  // Its neighbours of that moment would be told to send less, and be dropped by their clients.
+  it('refuses alone the request that is larger than the bus takes, and stores those that were gathered with it', async () => {
+    const { push, sent } = setUp(1, 8_000);
+    const first = push.share(only([good], { base: 1n }));
+    await nextTurn();
+    const large = { metrics: { a: 1 }, target: 'x'.repeat(10_000), timestamp: time };
+    const others = [
+      push.share(only([good], { base: 2n })),
+      push.share(only([large], { base: 3n })),
+      push.share(only([good], { base: 4n })),
+    ];
+    const results = Promise.allSettled(others);
+    await nextTurn();
+    sent[0]?.confirm({});
+    await first;
+    await nextTurn();
+    for (const { confirm } of sent.slice(1)) confirm({});
+    expect(
+      (await results).map((each) => (each.status === 'rejected' ? each.reason.code : each.status)),
+    ).toEqual(['fulfilled', 'message_too_large', 'fulfilled']);
+    expect(sent.map(({ messageId }) => messageId).toSorted()).toEqual(['1:0', '2:0', '4:0']);
   });
 
   it('never makes a message larger than the limit of the bus, for any number and content of points', async () => {
