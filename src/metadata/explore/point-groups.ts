@@ -6,8 +6,8 @@ import { type Group, type PointQuery, seriesSql } from './point-sql.ts';
 const answerBytesMax = 24 * 2 ** 20;
 
 /**
- * The first of these groups whose values have room in the statement of their series and, in as many buckets, in its answer. Values of a
- * dimension may be so long that not all have. Permanent Fault `query_too_large` where the first one has none.
+ * The groups, in their order, whose values have room in the statement of their series and, in as many buckets, in its answer. Values of a
+ * dimension may be so long that not all have. Permanent Fault `query_too_large` where none has.
  */
 export const groupsThatFit = <G extends { readonly values: Group }>(
   query: PointQuery,
@@ -17,13 +17,15 @@ export const groupsThatFit = <G extends { readonly values: Group }>(
 ): readonly G[] => {
   if (query.groupBy.length === 0) return groups;
   const rows = buckets * (query.layout === 'narrow' ? query.metrics.length : 1);
+  const fitting: G[] = [];
   let bytes = 0;
-  for (const [index, { values }] of groups.entries()) {
-    bytes += rows * Buffer.byteLength(JSON.stringify(values));
-    const chosen = groups.slice(0, index + 1).map((group) => group.values);
-    if (bytes <= answerBytesMax && isShortEnough(seriesSql(query, chosen, step))) continue;
-    if (index === 0) throw queryTooLarge('the values of one group are too long');
-    return groups.slice(0, index);
+  for (const group of groups) {
+    const more = rows * Buffer.byteLength(JSON.stringify(group.values));
+    const chosen = [...fitting, group].map(({ values }) => values);
+    if (bytes + more > answerBytesMax || !isShortEnough(seriesSql(query, chosen, step))) continue;
+    fitting.push(group);
+    bytes += more;
   }
-  return groups;
+  if (groups.length > 0 && fitting.length === 0) throw queryTooLarge('the values of each group are too long');
+  return fitting;
 };

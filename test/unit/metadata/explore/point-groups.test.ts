@@ -27,9 +27,13 @@ describe('the groups of a query of points', () => {
   });
 
   // Without a group the answer would read like one without points.
-  it('are refused where the first one has no room', () => {
+  it('are the others where one of them has no room, and refused where none has', () => {
+    const [short] = groupsOf(1, 'a');
+    const [long] = groupsOf(1, 'ü'.repeat(9_000));
+    const some = [long, short].filter((group) => group !== undefined);
+    expect(groupsThatFit(query, some, 60, 1)).toEqual([short]);
     expect(() => groupsThatFit(query, groupsOf(2, 'ü'.repeat(9_000)), 60, 1)).toThrow(
-      'the values of one group are too long',
+      'the values of each group are too long',
     );
   });
 
