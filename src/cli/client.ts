@@ -6,7 +6,7 @@ import { type Settings, settingFault } from '../config/settings.ts';
 import { errorText, Fault } from '../model/fault.ts';
 import { parseJson } from '../model/json.ts';
 import { visible } from '../model/visible-text.ts';
-import { loadCommandSettings } from './running-stack.ts';
+import { loadAdminSettings } from './running-stack.ts';
 
 /** An answer: the parts that a command needs, and the whole body. */
 export type Answered<T> = { readonly value: T; readonly json: unknown };
@@ -134,4 +134,4 @@ export const createAdminClient = (settings: Settings): AdminClient => {
 };
 
 /** The client of the settings of this command. */
-export const adminClient = (): AdminClient => createAdminClient(loadCommandSettings());
+export const adminClient = (): AdminClient => createAdminClient(loadAdminSettings());

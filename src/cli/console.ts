@@ -3,10 +3,10 @@ import { consoleLink } from '../metadata/api/contract.ts';
 import { createAdminClient } from './client.ts';
 import type { JsonOption } from './options.ts';
 import { printJson, printLine, sayLines } from './output.ts';
-import { loadCommandSettings } from './running-stack.ts';
+import { loadAdminSettings } from './running-stack.ts';
 
 const run = async ({ json }: JsonOption): Promise<void> => {
-  const settings = loadCommandSettings();
+  const settings = loadAdminSettings();
   const { value } = await createAdminClient(settings).ask(consoleLink, 'POST', '/api/v1/console-links', {
     body: {},
   });

@@ -1,10 +1,11 @@
 import { join } from 'node:path';
 import { type Command, InvalidArgumentError } from 'commander';
 import { loadPipelines, retentionIn } from '../config/pipelines.ts';
-import { clusterName, engineUrls, loadSettings } from '../config/settings.ts';
+import { clusterName, engineUrls } from '../config/settings.ts';
 import { createLog } from '../telemetry/log.ts';
 import type { JsonOption } from './options.ts';
 import { printJson, printLines } from './output.ts';
+import { loadCommandSettings } from './running-stack.ts';
 
 type MigrateCommand = JsonOption & { print?: true; cluster?: string };
 
@@ -14,7 +15,7 @@ const clusterArgument = (text: string): string => {
 };
 
 const runMigrate = async ({ json, print, cluster: given }: MigrateCommand): Promise<void> => {
-  const settings = loadSettings();
+  const settings = loadCommandSettings();
   const folder = join(settings.schemasFolder, 'sql', 'clickhouse');
   const cluster = given ?? settings.clickhouse.cluster;
   if (print) {

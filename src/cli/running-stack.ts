@@ -1,15 +1,31 @@
 import { readFileSync } from 'node:fs';
 import { type EngineAccount, readCredentials } from '../config/engine-credentials.ts';
-import { loadSettings, type Settings } from '../config/settings.ts';
+import { type AdminPlace, loadSettings, type Settings, settingDefinitions } from '../config/settings.ts';
 import { readAddresses } from '../embedded/installation.ts';
 import { isLocked } from '../embedded/lock.ts';
 import { isEnginesOnly } from '../embedded/restoring.ts';
 import { type ClientName, urlFile } from '../embedded/up-files.ts';
 
-const runningAddresses = (dataFolder: string) =>
-  isLocked(dataFolder) ? readAddresses(dataFolder) : undefined;
+/** Whether `tidemark up` runs on the folder. Where that cannot be seen (no `flock` here), it does not run here. */
+const isRunning = (dataFolder: string): boolean => {
+  try {
+    return isLocked(dataFolder);
+  } catch {
+    return false;
+  }
+};
 
-const isSameOrigin = (one: string, other: string): boolean => new URL(one).origin === new URL(other).origin;
+const runningAddresses = (dataFolder: string) =>
+  isRunning(dataFolder) && !isEnginesOnly(dataFolder) ? readAddresses(dataFolder) : undefined;
+
+const loopbackNames: ReadonlySet<string> = new Set(['localhost', '[::1]', '127.0.0.1']);
+
+/** Whether both are the same server, by any of the names that this machine has for itself. */
+const isSameServer = (one: string, other: string): boolean => {
+  const [a, b] = [new URL(one), new URL(other)];
+  const areHere = loopbackNames.has(a.hostname) && loopbackNames.has(b.hostname);
+  return a.origin === b.origin || (areHere && a.port === b.port && a.protocol === b.protocol);
+};
 
 /**
  * Where the receivers of the running `tidemark up` on this data folder are; undefined without one, where it runs no receivers, and where
@@ -17,8 +33,7 @@ const isSameOrigin = (one: string, other: string): boolean => new URL(one).origi
  */
 export const runningReceivers = ({ dataFolder, admin }: Settings) => {
   const addresses = runningAddresses(dataFolder);
-  if (addresses === undefined || isEnginesOnly(dataFolder)) return undefined;
-  return isSameOrigin(addresses.admin_url, admin.url) ? addresses : undefined;
+  return addresses !== undefined && isSameServer(addresses.admin_url, admin.url) ? addresses : undefined;
 };
 
 /** The port where the engine is that `tidemark up` runs itself, else the address of the one that it uses. */
@@ -56,11 +71,26 @@ const withEngines = (settings: Settings): Settings => {
   };
 };
 
+const defaultOf = (variable: string): string | undefined =>
+  settingDefinitions.find(({ env }) => env === variable)?.fallback;
+
+/** A port, host or certificate of the admin API that is set says where it is, as an address does. */
+const isPlaced = ({ host, apiPort, tlsCertFile }: AdminPlace): boolean =>
+  tlsCertFile !== undefined ||
+  host !== defaultOf('TIDEMARK_BIND_HOST') ||
+  (apiPort !== 0 && String(apiPort) !== defaultOf('TIDEMARK_METADATA_API_PORT'));
+
+/** The settings of a command that calls the admin API alone: of the running `tidemark up` on the data folder, where no setting says it. */
+export const loadAdminSettings = (): Settings =>
+  loadSettings(process.env, (place) =>
+    isPlaced(place) ? undefined : runningAddresses(place.dataFolder)?.admin_url,
+  );
+
 /**
  * The settings of a command: what they do not name is that of the running `tidemark up` on the data folder: the admin API, and engines
  * with their ports. Another stack of this machine would be sent the token and the passwords of this one otherwise.
  */
 export const loadCommandSettings = (): Settings => {
-  const settings = loadSettings(process.env, (dataFolder) => runningAddresses(dataFolder)?.admin_url);
-  return isLocked(settings.dataFolder) ? withEngines(settings) : settings;
+  const settings = loadAdminSettings();
+  return isRunning(settings.dataFolder) ? withEngines(settings) : settings;
 };

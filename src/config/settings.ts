@@ -32,13 +32,22 @@ const adminTokenIn = (dataFolder: string): string | undefined => {
   }
 };
 
+/** What settings say of the place of the admin API, where none is its address. */
+export type AdminPlace = {
+  readonly dataFolder: string;
+  readonly host: string;
+  readonly apiPort: number;
+  readonly tlsCertFile: string | undefined;
+};
+
 /**
  * Reads the environment and, if TIDEMARK_CONFIG names one, the file. Throws a permanent Fault `config_invalid` with place, reason
- * and remedy for an unknown name or an unusable value. `adminUrlOn`: where the admin API on a data folder is, if no setting says it.
+ * and remedy for an unknown name or an unusable value. `adminUrlOf`: where the admin API is if no setting
+ * says it.
  */
 export const loadSettings = (
   env: NodeJS.ProcessEnv = process.env,
-  adminUrlOn: (dataFolder: string) => string | undefined = () => undefined,
+  adminUrlOf: (settings: AdminPlace) => string | undefined = () => undefined,
 ) => {
   const settings = settingsTable.parse(placedTexts(collectTexts(env)));
   const { host, questdb, ingress, metadata, admin } = settings;
@@ -62,7 +71,7 @@ export const loadSettings = (
       ...admin,
       url:
         admin.url ??
-        adminUrlOn(dataFolder) ??
+        adminUrlOf({ dataFolder, host, apiPort: metadata.apiPort, tlsCertFile: metadata.tlsCertFile }) ??
         `${metadata.tlsCertFile === undefined ? 'http' : 'https'}://${reachableAt(host)}:${metadata.apiPort}`,
       token: admin.token ?? adminTokenIn(dataFolder),
     },
