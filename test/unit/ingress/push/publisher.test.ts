@@ -329,7 +329,7 @@ describe('publishing requests without identity', () => {
     ]);
   });
 
-  // Its neighbours of that moment would be told to send less, and be dropped by their clients.
+  // Its neighbours of that moment would get the same refusal, and their clients would drop them.
   it('refuses alone the request that is larger than the bus takes, and stores those that were gathered with it', async () => {
     const { push, sent } = setUp(1, 8_000);
     const first = push.share(only([good], { base: 1n }));
