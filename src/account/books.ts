@@ -25,24 +25,21 @@ const publishedRow = z.object({
   closed: count,
 });
 
-const publishedQuery = `
-  SELECT life, toUnixTimestamp(minute) AS minute_at, data_id, app_id, argMax(lines.messages, version) AS messages,
-    argMax(lines.items, version) AS items, argMax(lines.sequence_first, version) AS sequence_first,
-    argMax(lines.sequence_last, version) AS sequence_last, max(lines.closed) AS closed
-  FROM ${database}.ingest_published AS lines
-  WHERE stream = {stream:String} AND ${inMinutes}
-  GROUP BY life, minute, data_id, app_id`;
-
-const lifeRow = z.object({ life: count, closed: count });
+/** Stands for all minutes that were not asked for. */
+const otherMinutes = 0;
 
 /**
- * How far the lines of each life reach in the stream: its last line says it, which is no older than its lines of the minutes.
+ * The lines of these minutes; and in one row for each life how far its lines reach in the stream: its last line says it, which is no older
+ * than its lines of the minutes. Both of one moment: a flush in between would count serials that the lines do not hold yet.
  */
-const livesQuery = `
-  SELECT life, max(lines.closed) AS closed FROM ${database}.ingest_published AS lines
-  WHERE stream = {stream:String} AND data_id = 0 AND app_id = 0
-    AND ${sinceMinutes}
-  GROUP BY life`;
+const publishedQuery = `
+  SELECT life, toUnixTimestamp(if(${inMinutes}, minute, toDateTime(${otherMinutes}, 'UTC'))) AS minute_at, data_id, app_id,
+    argMax(lines.messages, version) AS messages, argMax(lines.items, version) AS items,
+    argMax(lines.sequence_first, version) AS sequence_first, argMax(lines.sequence_last, version) AS sequence_last,
+    max(lines.closed) AS closed
+  FROM ${database}.ingest_published AS lines
+  WHERE stream = {stream:String} AND ${sinceMinutes} AND (${inMinutes} OR (data_id = 0 AND app_id = 0))
+  GROUP BY life, minute_at, data_id, app_id`;
 
 /** How far the lines of a life reach. */
 const reachOfLife = 'transform(life, {lives:Array(UInt32)}, {closed:Array(UInt64)}, toUInt64(0))';
@@ -145,10 +142,11 @@ export const readBooks = async (
   stream: string,
   minutes: readonly number[],
 ): Promise<Books> => {
-  // Before the lines: a flush that comes in between must not count serials that the lines do not hold yet.
-  const lives = await clickhouse.rows(lifeRow, livesQuery, { params: { stream, minutes } });
-  const lines = await clickhouse.rows(publishedRow, publishedQuery, { params: { stream, minutes } });
-  const closed = new Map(lives.map((each) => [each.life, each.closed]));
+  const read = await clickhouse.rows(publishedRow, publishedQuery, { params: { stream, minutes } });
+  const lines = read.filter((line) => line.minute_at !== otherMinutes);
+  const closed = new Map<number, number>();
+  for (const { life, data_id, app_id, ...line } of read)
+    if (data_id === 0 && app_id === 0) closed.set(life, Math.max(line.closed, closed.get(life) ?? 0));
   const own = lines.filter((line) => line.closed > (closed.get(line.life) ?? 0));
   const isNamed = own.length <= namedLinesMax;
   const named = isNamed ? own : [];

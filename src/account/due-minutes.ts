@@ -1,4 +1,4 @@
-import { minuteKey } from './listed-minutes.ts';
+import { lineSeconds, minuteKey } from './listed-minutes.ts';
 import type { Outline, OutlineScope } from './outlines.ts';
 
 /**
@@ -50,8 +50,6 @@ const touchedEveryMs = 60_000;
 const minutesPerLook = 240;
 /** The lines of these messages are read at once. */
 const messagesPerLook = 1_000_000;
-/** Lines are in ClickHouse after this time, unless something is late. */
-const lineSeconds = 15;
 /** Minutes with something on its way are compared again after this time, even without a change. */
 const pendingEveryMs = 25_000;
 
@@ -134,12 +132,14 @@ class Minutes implements DueMinutes {
       sinceWholeMs >= (this.isTouched ? touchedEveryMs : windowEveryMs);
     const minutes = this.openMinutes();
     this.asked = new Set(minutes);
-    if (!this.isWhole) return { seconds, minutes, withRecords: false };
+    const nowSeconds = Math.floor(this.options.now() / 1000);
+    if (!this.isWhole) return { seconds, minutes, withRecords: false, now: nowSeconds };
     // Until the look has ended.
     this.isWholeDue = true;
     // Looks that failed for long have left more than a window.
     const windowOrMore = Math.min(firstSeconds, Math.max(windowSeconds, seconds));
-    return { seconds: this.isFirst ? firstSeconds : windowOrMore, minutes, withRecords: true };
+    const window = this.isFirst ? firstSeconds : windowOrMore;
+    return { seconds: window, minutes, withRecords: true, now: nowSeconds };
   }
 
   of(stream: string, outlines: readonly Outline[], exists: boolean): number[] {

@@ -1,7 +1,7 @@
 import type { Bus } from '../bus/connection.ts';
 import { redriveHeader } from '../bus/message-headers.ts';
 import { createStreamReader, type StoredMessage } from '../bus/stream-reader.ts';
-import { isStreamMissing, readStream } from '../bus/stream-state.ts';
+import { isStreamMissing, readStream, type StreamAnswer } from '../bus/stream-state.ts';
 import { deadLetterStream, itemsOf, messageOf, readLetter } from '../dead-letters/dead-letter.ts';
 import { readOpenLetters } from '../outcomes/record-reader.ts';
 import type { Clickhouse } from '../stores/clickhouse/client.ts';
@@ -25,7 +25,14 @@ const redriveIn = (stream: string, { payload }: StoredMessage): string | undefin
   return textOfLetter({ ...outcome, pipeline: pipelineOf(stream), redrive: number - 1 });
 };
 
-type LetterReads = Omit<LostLettersDependencies, 'untilRecorded'>;
+type LetterReads = Omit<LostLettersDependencies, 'untilRecorded'> & {
+  /** Changes whenever a letter comes to DEADLETTER or leaves it. */
+  readonly readState: () => Promise<string>;
+};
+
+/** A letter never changes: the same numbers are the same letters. */
+const stateText = ({ created, state }: StreamAnswer['stream']): string =>
+  `${created} ${state.first_seq} ${state.last_seq} ${state.messages}`;
 
 /** The reads of the search for lost dead letters; each is bounded. They throw the Faults of NATS and ClickHouse. */
 export const createLetterReads = (
@@ -62,12 +69,19 @@ export const createLetterReads = (
   };
 
   return {
+    readState: async () => {
+      try {
+        return stateText((await readStream(bus, deadLetterStream)).stream);
+      } catch (error) {
+        if (isStreamMissing(error)) return '';
+        throw error;
+      }
+    },
     readOpen: () => readOpenLetters(clickhouse, openMax),
     readKept: async () => {
-      const { created, state } = (await readStream(bus, deadLetterStream)).stream;
-      if (state.messages > keptMax) return undefined;
-      const text = `${created} ${state.first_seq} ${state.last_seq} ${state.messages}`;
-      // A letter never changes: the same numbers are the same letters.
+      const { stream } = await readStream(bus, deadLetterStream);
+      if (stream.state.messages > keptMax) return undefined;
+      const text = stateText(stream);
       if (known?.state !== text) known = { state: text, kept: await readAll() };
       return known.kept;
     },

@@ -7,6 +7,7 @@ import { createLetterReads } from './letter-reads.ts';
 import { createLostLetters, isOfLetters, itemsIn, sumLostLetters, textOfOwnLetter } from './lost-letters.ts';
 import type { AccountedStream } from './queue-state.ts';
 import { restAfter, searchShare, urgentShare } from './rest.ts';
+import { createUnchangedLetters } from './unchanged-letters.ts';
 import type { Stretch } from './uncounted.ts';
 
 export type LettersLookDependencies = {
@@ -21,11 +22,11 @@ export type LettersLookDependencies = {
 
 export type LettersLook = {
   /**
-   * Searches for lost dead letters, in a fortieth of the time at most, a tenth while it misses some, and stores what it finds. Returns how
-   * long it waited for LEDGER, in ms.
+   * Searches for lost dead letters, in a fortieth of the time at most, a tenth while it misses some, and stores what it finds; seldom
+   * while DEADLETTER stays as it is. `isTouched`: lines of the books were changed or removed. Returns how long it waited for LEDGER, in ms.
    * Throws the Faults of NATS and ClickHouse.
    */
-  look(found: FoundDifferences): Promise<number>;
+  look(found: FoundDifferences, isTouched: boolean): Promise<number>;
   /** Whether letters are missed that may yet be found. */
   readonly isSearching: boolean;
   /** As in `LostLetters`. */
@@ -33,18 +34,20 @@ export type LettersLook = {
 };
 
 /** The search rests at least this long while nothing is missed: less than a calm look, so that each of those searches. */
-const restMsMin = 25_000;
+const restMsMin = 35_000;
 
 export const createLettersLook = (deps: LettersLookDependencies): LettersLook => {
   const { bus, clickhouse, streams, untilRecorded, unrecordedRows } = deps;
   let waitedMs = 0;
   let dueAt = 0;
+  const reads = createLetterReads(
+    bus,
+    clickhouse,
+    streams.map(({ name }) => name),
+  );
+  const unchanged = createUnchangedLetters(performance.now.bind(performance));
   const letters = createLostLetters({
-    ...createLetterReads(
-      bus,
-      clickhouse,
-      streams.map(({ name }) => name),
-    ),
+    ...reads,
     untilRecorded: async () => {
       waitedMs += await untilRecorded();
     },
@@ -55,11 +58,15 @@ export const createLettersLook = (deps: LettersLookDependencies): LettersLook =>
       readStrayItems(clickhouse, { pipeline, data_id: dataId, app_id: appId }),
   };
   let shown: string | undefined;
-  const look = async (found: FoundDifferences): Promise<number> => {
+  const look = async (found: FoundDifferences, isTouched: boolean): Promise<number> => {
     const startedAt = performance.now();
+    if (isTouched) unchanged.touch();
     if (startedAt < dueAt) return 0;
     waitedMs = 0;
+    const state = await reads.readState();
+    if (unchanged.isSo(state)) return 0;
     const lost = await letters.find();
+    unchanged.searched(state, lost?.length === 0 && !letters.isSearching);
     const searchedMs = performance.now() - startedAt - waitedMs;
     const text = lost?.map(textOfOwnLetter).toSorted().join('\n');
     if (lost !== undefined && text !== shown) {

@@ -9,3 +9,6 @@ export const sinceMinutes = `at >= least(now(), arrayMin(${minutes})) - INTERVAL
 
 /** Names a minute (Unix seconds) of a stream. */
 export const minuteKey = (stream: string, minute: number): string => `${stream} ${minute}`;
+
+/** The lines of a minute are in ClickHouse this long after it, unless something is late. */
+export const lineSeconds = 15;

@@ -24,7 +24,7 @@ export type LookAsideDependencies = {
 };
 
 /** Less than a calm look at the books rests, so that each of those takes one up. */
-const everyMs = 25_000;
+const everyMs = 35_000;
 /** Most looks end within this time, so that what they find need not wait for the next call. */
 const patienceMs = 5_000;
 

@@ -169,7 +169,7 @@ class Looks {
     }
     this.minutes.end();
     await this.lookAtStores(found);
-    const lettersWaitedMs = await this.letters.look(found);
+    const lettersWaitedMs = await this.letters.look(found, isTouched);
     const isSearching = this.isStoreSearched || this.letters.isSearching;
     const isCalm = !this.isHalted && !isSearching && found.changes === changesBefore;
     return { waitedMs: waitedMs + lettersWaitedMs + this.storesWaitedMs, isCalm, hasFound: !found.isEmpty };

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { type Clickhouse, database } from '../stores/clickhouse/client.ts';
-import { inMinutes, minuteKey, sinceMinutes } from './listed-minutes.ts';
+import { inMinutes, lineSeconds, minuteKey, sinceMinutes } from './listed-minutes.ts';
 import { noRecords, readRecordSums, recordSumText, recordsKey } from './record-sums.ts';
 
 /** Which outlines a look reads. */
@@ -11,6 +11,8 @@ export type OutlineScope = {
   readonly minutes: readonly number[];
   /** Whether the records are read too. */
   readonly withRecords: boolean;
+  /** Unix seconds by the clock of this process. */
+  readonly now: number;
 };
 
 /** One life in one minute of a stream, as far as both books have it; without regard to doubled rows. */
@@ -35,6 +37,8 @@ const count = z.coerce.number();
 const settledSecondsMax = 3_600;
 /** Lines of one minute are written within this time. */
 const writtenSeconds = 600;
+/** A minute and what its lines take until they are in ClickHouse. */
+const presentSeconds = 60 + lineSeconds;
 
 const publishedRow = z.object({
   stream: z.string(),
@@ -90,9 +94,15 @@ const placedOf = (rows: readonly z.output<typeof settledRow>[]): Map<string, str
   return new Map([...sums].map(([key, { records, sum }]) => [key, recordSumText(records, sum)]));
 };
 
+/**
+ * Whether the lines of the publishers of this minute may come after the settled ones. Those that have come are among what was written of
+ * late, so there is nothing else to read of it.
+ */
+const isPresent = (minute: number, now: number): boolean => minute <= now && now < minute + presentSeconds;
+
 const read = async (
   clickhouse: Clickhouse,
-  { seconds, minutes: asked, withRecords }: OutlineScope,
+  { seconds, minutes: asked, withRecords, now }: OutlineScope,
 ): Promise<{ readonly outlines: Outline[]; readonly late: readonly number[] }> => {
   const hasMinutes = asked.length > 0;
   const published = await clickhouse.rows(publishedRow, publishedQuery(hasMinutes), {
@@ -119,7 +129,7 @@ const read = async (
     };
   });
   const late = settled.flatMap(({ life, minute_at }) =>
-    life > 0 && !known.has(minute_at) ? [minute_at] : [],
+    life > 0 && !known.has(minute_at) && !isPresent(minute_at, now) ? [minute_at] : [],
   );
   return { outlines, late };
 };

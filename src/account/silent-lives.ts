@@ -12,13 +12,16 @@ export type SeenLife = {
   readonly minute: number;
   /** It wrote nothing for a while, and no last line. */
   readonly isSilent: boolean;
+  /** How long ago its newest line was written; 0 where it has written a last one. */
+  readonly quietSeconds: number;
 };
 
 const count = z.coerce.number();
-const lifeRow = z.object({ stream: z.string(), life: count, minute_at: count, is_silent: count });
+const lifeRow = z.object({ stream: z.string(), life: count, minute_at: count, quiet_seconds: count });
 
 const query = `
-  SELECT stream, life, toUnixTimestamp(max(minute)) AS minute_at, max(ended) = 0 AND max(at) < now() - {quiet:UInt32} AS is_silent
+  SELECT stream, life, toUnixTimestamp(max(minute)) AS minute_at,
+    if(max(ended) = 0, greatest(0, dateDiff('second', max(at), now())), 0) AS quiet_seconds
   FROM
   (
     SELECT stream, life, minute, at, ended FROM ${database}.ingest_published
@@ -30,29 +33,30 @@ const query = `
   GROUP BY stream, life`;
 
 /** After this time without a line and without a last one, a life is silent. */
-const quietSeconds = 60;
+const silentSeconds = 60;
 
 /** The lives with lines of the publishers in the last `published` seconds, or of the settlers in the last `settled`. Throws the Faults of ClickHouse. */
 export const readLives = async (
   clickhouse: Clickhouse,
   seconds: { readonly published: number; readonly settled: number },
 ): Promise<SeenLife[]> => {
-  const params = { ...seconds, quiet: quietSeconds };
-  const rows = await clickhouse.rows(lifeRow, query, { params });
-  return rows.map(({ minute_at: minute, is_silent, ...each }) => ({
-    ...each,
-    minute,
-    isSilent: is_silent === 1,
+  const rows = await clickhouse.rows(lifeRow, query, { params: seconds });
+  return rows.map(({ minute_at: minute, quiet_seconds: quietSeconds, ...each }) => ({
+    ...{ ...each, minute, quietSeconds },
+    isSilent: quietSeconds > silentSeconds,
   }));
 };
 
 /** Knows the lives that have fallen silent. */
 export type SilentLivesWatch = {
-  /** Those of a stream. Asks ClickHouse twice a minute at most, because a silent life stays silent. Throws its Faults. */
+  /**
+   * Those of a stream. Asks ClickHouse twice a minute at most, because a silent life stays silent; and not before one can have fallen
+   * silent, or written again. Throws its Faults.
+   */
   of(stream: string): Promise<SilentLives>;
 };
 
-const everyMs = 30_000;
+const everyMsMin = 30_000;
 /** A line of the settlers shows that its life is at work, which that of a few minutes ago does not: there are many of them. */
 const settledSeconds = 150;
 
@@ -63,7 +67,7 @@ export const createSilentLives = (
   elapsed: () => number,
 ): SilentLivesWatch => {
   const silent = new Map<string, Map<number, number>>();
-  let readAt: number | undefined;
+  let dueAt: number | undefined;
 
   const note = ({ stream, life, minute, isSilent }: SeenLife): void => {
     const lives = silent.get(stream) ?? new Map<number, number>();
@@ -75,11 +79,15 @@ export const createSilentLives = (
   return {
     of: async (stream) => {
       const now = elapsed();
-      if (readAt === undefined || now - readAt >= everyMs) {
+      if (dueAt === undefined || now >= dueAt) {
         // At first all lines that are compared; later on what fell silent before is remembered.
-        const settled = readAt === undefined ? windowSeconds : settledSeconds;
-        for (const life of await read({ published: windowSeconds, settled })) note(life);
-        readAt = now;
+        const settled = dueAt === undefined ? windowSeconds : settledSeconds;
+        let quietSecondsMax = 0;
+        for (const life of await read({ published: windowSeconds, settled })) {
+          note(life);
+          quietSecondsMax = Math.max(quietSecondsMax, life.quietSeconds);
+        }
+        dueAt = now + Math.max(everyMsMin, (silentSeconds - quietSecondsMax) * 1000);
       }
       return silent.get(stream) ?? new Map();
     },

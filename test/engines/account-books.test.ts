@@ -38,6 +38,9 @@ const cases: Case[] = Array.from({ length: historyCount }, (_, index) => {
   };
 }).filter(({ history }) => isClear(history));
 
+/** Outlines of what was written in the last ten minutes, long after the minutes of these lines. */
+const scope = { seconds: 600, minutes: [], withRecords: false, now: firstMinute + 86_400 };
+
 /** The settlement of a redrive of a message: it is on no first way. */
 const redriven = (row: SettledRow): SettledRow => ({ ...row, sequence: row.sequence + 1_000, redrive: 1 });
 
@@ -163,7 +166,7 @@ describe('the books as ClickHouse gives them', () => {
   });
 
   it('are outlined by life and minute: the last version of each line, and every settled row', async () => {
-    const outlines = await readOutlines(clickhouse, { seconds: 3_600, minutes: [], withRecords: false });
+    const outlines = await readOutlines(clickhouse, { ...scope, seconds: 3_600 });
     const expected = cases.flatMap(({ stream, history }) => {
       const lines = Map.groupBy(newestLines(history.published), ({ life, minute }) => `${life} ${minute}`);
       return [...lines.values()].map((group) => ({
@@ -268,7 +271,7 @@ describe('the books as ClickHouse gives them', () => {
     expect((await readRecordSums(clickhouse, [minute, minute + 60])).get(minuteKey(stream, minute))).toBe(
       '2 15',
     );
-    const outlines = await readOutlines(clickhouse, { seconds: 60, minutes: [minute], withRecords: true });
+    const outlines = await readOutlines(clickhouse, { ...scope, minutes: [minute], withRecords: true });
     expect(outlines.filter((each) => each.stream === stream && each.minute === minute)).toEqual([
       {
         ...{ stream, life: 9, minute, messages: 4, items: 16, settledItems: 8 },
@@ -287,8 +290,8 @@ describe('the books as ClickHouse gives them', () => {
       clickhouse.insert(`INSERT INTO otel.${table} FORMAT JSONEachRow`, [Buffer.from(JSON.stringify(row))]);
     await insertRow('ingest_published', published);
     await insertRow('ingest_settled', { ...settled, serial: 1, sequence: 1, at: minute });
-    const outlined = async (minutes: readonly number[]) => {
-      const outlines = await readOutlines(clickhouse, { seconds: 600, minutes, withRecords: false });
+    const outlined = async (minutes: readonly number[], now = scope.now) => {
+      const outlines = await readOutlines(clickhouse, { ...scope, minutes, now });
       return outlines
         .filter((each) => each.stream === stream)
         .map(({ items, settledItems }) => ({ items, settledItems }));
@@ -297,6 +300,11 @@ describe('the books as ClickHouse gives them', () => {
     expect(await outlined([minute])).toEqual([{ items: 6, settledItems: 3 }]);
     await insertRow('ingest_settled', { ...settled, serial: 2, sequence: 2 });
     expect(await outlined([])).toEqual([{ items: 6, settledItems: 6 }]);
+    // While the minute goes on its lines would have been written of late.
+    expect(await outlined([], minute)).toEqual([]);
+    expect(await outlined([], minute + 74)).toEqual([]);
+    expect(await outlined([], minute + 75)).toEqual([{ items: 6, settledItems: 6 }]);
+    expect(await outlined([], minute - 1)).toEqual([{ items: 6, settledItems: 6 }]);
   });
 
   it('count what the own line of an owner reaches, for few such owners and for thousands', async () => {

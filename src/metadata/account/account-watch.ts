@@ -27,7 +27,7 @@ export type AccountWatchDependencies = {
 
 /** A look rests for this time, and longer where the one before has found nothing new: a loss shows within two minutes all the same. */
 const everyMs = 20_000;
-const calmEveryMs = 30_000;
+const calmEveryMs = 40_000;
 
 /** The work of a look takes at most this share of the time, so that long books do not keep ClickHouse busy. A wait is no work. */
 const shareMax = 0.25;

@@ -41,12 +41,12 @@ const aside = () => {
 };
 
 describe('a look at the stores', () => {
-  it('that ends at once is taken up by the call that began it, and the next one comes after 25 seconds', async () => {
+  it('that ends at once is taken up by the call that began it, and the next one comes after 35 seconds', async () => {
     const looks = aside();
     const first = looks.take();
     looks.end();
     expect(await first).toMatchObject({ compared: [] });
-    looks.pass(24_999);
+    looks.pass(34_999);
     expect(await looks.take()).toBeUndefined();
     expect(looks.begun).toHaveLength(1);
     looks.pass(1);
@@ -98,7 +98,7 @@ describe('a look at the stores', () => {
     looks.pass(4_000);
     looks.end(0, false, 4_000);
     await first;
-    looks.pass(25_000);
+    looks.pass(35_000);
     void looks.impatient();
     expect(looks.begun).toHaveLength(2);
   });

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { createSilentLives, type SeenLife } from '../../../src/account/silent-lives.ts';
 
-const life = (number: number, isSilent: boolean, stream = 'METRICS'): SeenLife => ({
-  ...{ stream, life: number, minute: 60 * number, isSilent },
+const life = (number: number, isSilent: boolean, stream = 'METRICS', quietSeconds = 30): SeenLife => ({
+  ...{ stream, life: number, minute: 60 * number, isSilent, quietSeconds: isSilent ? 61 : quietSeconds },
 });
 
 /** What ClickHouse answers, call by call, and what it was asked. */
@@ -35,6 +35,23 @@ describe('lives that have fallen silent', () => {
     lives.pass(1);
     await lives.of();
     expect(lives.asked[1]).toEqual({ published: 7_200, settled: 150 });
+  });
+
+  it('are not read again before one can have fallen silent, where none is', async () => {
+    const lives = watch([life(2, false, 'METRICS', 4), life(3, false, 'TRACES', 10)], []);
+    await lives.of();
+    lives.pass(49_999);
+    await lives.of();
+    expect(lives.asked).toHaveLength(1);
+    lives.pass(1);
+    await lives.of();
+    expect(lives.asked).toHaveLength(2);
+    lives.pass(59_999);
+    await lives.of();
+    expect(lives.asked).toHaveLength(2);
+    lives.pass(1);
+    await lives.of();
+    expect(lives.asked).toHaveLength(3);
   });
 
   it('stay silent when their lines are older than what is read, and are so no more once they write again', async () => {

@@ -52,9 +52,9 @@ describe('the looks at the account', () => {
     expect((await look(1_000, 42_000)).beginsMs).toEqual([0, 21_000, 42_000]);
   });
 
-  it('rest for thirty where they find nothing new', async () => {
+  it('rest for forty where they find nothing new', async () => {
     const { beginsMs } = await look(1_000, 82_000, Number.POSITIVE_INFINITY, 0, true);
-    expect(beginsMs).toEqual([0, 31_000, 62_000]);
+    expect(beginsMs).toEqual([0, 41_000, 82_000]);
   });
 
   it('that are long rest four times as long as they took', async () => {
