@@ -273,6 +273,17 @@ describe('odd and hostile spans', () => {
     await page.getByRole('alert').getByText('A duration is a number with a unit').waitFor();
   });
 
+  it('shows the filter of no service, and takes it away at a click', async () => {
+    const page = await browser.page();
+    await logInByLink(page);
+    await page.goto(`/console/traces?service=&app=${appId}`);
+    await page.getByPlaceholder('–').waitFor();
+    await page.getByRole('button', { name: 'Any service' }).click();
+    await page.getByRole('table', { name: 'Traces, the newest first' }).getByRole('link').first().waitFor();
+    expect(new URL(page.url()).searchParams.has('service')).toBe(false);
+    expect(await page.getByRole('button', { name: 'Any service' }).count()).toBe(0);
+  });
+
   it('says that a trace does not exist, and what an id looks like', async () => {
     const page = await browser.page();
     await logInByLink(page);

@@ -45,7 +45,7 @@ it('with too many readers a page reads its figures every five seconds, says so, 
   const page = await browser.page({ origin: proxy.origin });
   await page.clock.install();
   await logInByLink(page);
-  await isSaid(page, 'Every 5 s: too many live readers');
+  await isSaid(page, 'Every 5 s: the live stream was refused');
   proxy.answer = 'events';
   await page.clock.runFor(40_000);
   await isSaid(page, 'Live');
@@ -88,7 +88,7 @@ it('a page whose events have no endpoint of their own does not take silence for 
   const page = await browser.page({ origin: proxy.origin });
   await logInByLink(page);
   await page.getByRole('link', { name: 'Dead letters' }).click();
-  await isSaid(page, 'Every 5 s: too many live readers');
+  await isSaid(page, 'Every 5 s: the live stream was refused');
   await page.route('**/console/session', (route) => route.abort());
   await isSaid(page, 'No answer; reconnecting …');
 });

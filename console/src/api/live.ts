@@ -23,7 +23,7 @@ export type LiveEvent = keyof typeof polls;
 /** `line`, `drops`, `drops:1500001`, `drops:app:3`, `dead_letters`. */
 export type Topic = LiveEvent | `drops:${string}`;
 
-/** `idle`: no page wants events. `polling`: too many readers, figures come every 5 s. `lost`: no answer, it tries again. */
+/** `idle`: no page wants events. `polling`: the stream was refused, figures come every 5 s. `lost`: no answer, it tries again. */
 export type LiveState = 'idle' | 'connecting' | 'live' | 'polling' | 'lost';
 
 type Message =

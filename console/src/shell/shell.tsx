@@ -20,7 +20,7 @@ const liveWords: Readonly<Record<LiveState, readonly [Tone, string]>> = {
   idle: ['neutral', 'Not live'],
   connecting: ['info', 'Connecting …'],
   live: ['good', 'Live'],
-  polling: ['warn', 'Every 5 s: too many live readers'],
+  polling: ['warn', 'Every 5 s: the live stream was refused'],
   lost: ['bad', 'No answer; reconnecting …'],
 };
 

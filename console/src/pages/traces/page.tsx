@@ -98,7 +98,7 @@ const useServices = (isWanted: boolean) => {
   const named = items.filter((each) => service === null || each.service === service);
   return {
     services: items.slice(0, 200).map((each) => each.service),
-    none: service === '' ? '–' : undefined,
+    isNone: service === '',
     names: [...new Set(named.flatMap((each) => each.span_names.map(({ name }) => name)))].slice(0, 200),
   };
 };
@@ -106,7 +106,7 @@ const useServices = (isWanted: boolean) => {
 const Search = () => {
   const { query } = useAddress();
   const [isWanted, setIsWanted] = useState(false);
-  const { services, names, none } = useServices(isWanted);
+  const { services, names, isNone } = useServices(isWanted);
   const [id, setId] = useState('');
   const open = (event: Event): void => {
     event.preventDefault();
@@ -133,7 +133,12 @@ const Search = () => {
       <div class="row list-filters">
         <TimeRangePicker />
         <ApplicationFilter />
-        <TextFilter label="Service" name="service" options={services} hint={none} />
+        <TextFilter label="Service" name="service" options={services} hint={isNone ? '–' : undefined} />
+        {isNone && (
+          <button type="button" onClick={() => setQuery({ service: undefined })}>
+            Any service
+          </button>
+        )}
         <TextFilter label="Span name" name="name" options={names} />
         <TextFilter label="At least" name="min" hint="250 ms" />
         <TextFilter label="At most" name="max" hint="2 s" />
