@@ -1,8 +1,8 @@
 import { execFile } from 'node:child_process';
-import { cpSync, mkdirSync, readFileSync } from 'node:fs';
+import { cpSync, existsSync, mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, expect, it, vi } from 'vitest';
 import { parseAllDocuments } from 'yaml';
 import { z } from 'zod';
 import { copyQuestdb } from '../../src/cli/streams-backup/stores.ts';
@@ -75,6 +75,9 @@ beforeAll(async () => {
   await sql.close();
 });
 afterAll(() => removeBackups?.());
+afterEach(() => {
+  vi.unstubAllEnvs();
+});
 
 // Without its checkpoint a restored QuestDB does not start.
 it('QuestDB starts on the files that the Job restore-questdb has put back, and has its rows', async () => {
@@ -88,5 +91,24 @@ it('QuestDB starts on the files that the Job restore-questdb has put back, and h
       },
     },
   );
+  expect(await numbersOf(engines)).toEqual([1, 2]);
+});
+
+// Its volume is made with its pod, which may start before the set is scaled to 0.
+it('the Job restore-questdb replaces what a QuestDB without tables has written, and no table', async () => {
+  // As in the cluster, where it writes two tables of its own more.
+  vi.stubEnv('QDB_TELEMETRY_DISABLE_COMPLETELY', 'false');
+  await using engines = await startEngines({ questdb: true });
+  const volume = join(engines.folder, 'questdb');
+  expect(existsSync(join(volume, 'db'))).toBe(true);
+  await engines.questdb.stop();
+  await restoreInto(volume);
+  await engines.questdb.start();
+  expect(await numbersOf(engines)).toEqual([1, 2]);
+
+  await engines.questdb.stop();
+  await expect(restoreInto(volume)).rejects.toThrow('QuestDB has data');
+  expect(existsSync(join(volume, '_restore'))).toBe(false);
+  await engines.questdb.start();
   expect(await numbersOf(engines)).toEqual([1, 2]);
 });
