@@ -48,6 +48,7 @@ const kinds: Readonly<Record<string, string>> = {
   service: 'Service',
   cronjob: 'CronJob',
   job: 'Job',
+  jobs: 'Job',
 };
 
 const workload = (text: string | undefined): string[] => {
