@@ -1,7 +1,7 @@
 import { basename } from 'node:path';
 import { type Command, InvalidArgumentError } from 'commander';
 import type { Settings } from '../config/settings.ts';
-import { buckets, systemKeys } from '../directory/keys.ts';
+import { buckets } from '../directory/keys.ts';
 import { counted } from '../model/counted.ts';
 import { errorText } from '../model/fault.ts';
 import { defaultInstance } from '../model/instances.ts';
@@ -9,6 +9,7 @@ import { nowSeconds } from '../model/time.ts';
 import type { JsonOption } from './options.ts';
 import { printFields, printJson, printLine, sayLines } from './output.ts';
 import { loadCommandSettings } from './running-stack.ts';
+import type { BackedUp } from './streams-backup/back-up.ts';
 import type { BackupEntry } from './streams-backup/folder.ts';
 import type { NamedFolder } from './streams-backup/named-folder.ts';
 import type { Restored } from './streams-backup/restore-all.ts';
@@ -46,13 +47,14 @@ const progress = (isQuiet: boolean) => {
   return { onStream: (entry: BackupEntry): void => say(line(entry)), onDatabase: say };
 };
 
-/** Leaves the time of the backup for the metrics of metadata. The backup is whole without. */
-const noteBackup = async (settings: Settings): Promise<void> => {
+/** Leaves the time of each copied part for the metrics of metadata. The backup is whole without. */
+const noteBackup = async (settings: Settings, copied: readonly string[]): Promise<void> => {
   try {
     const { openKvBucket } = await import('../bus/kv.ts');
+    const { noteBackedUp } = await import('../directory/backup-record.ts');
     await withBus(settings, async (bus) => {
       const system = await openKvBucket(bus, buckets.system);
-      await system.put(systemKeys.backup, { finished_at: nowSeconds() });
+      await noteBackedUp(system, copied, nowSeconds());
     });
   } catch (error) {
     sayLines(`tidemark: the time of the backup was not noted, and its alarm will fire: ${errorText(error)}`);
@@ -64,10 +66,11 @@ const fill = async (
   settings: Settings,
   target: { name: string; path: string },
   options: BackupOptions,
-): Promise<BackupEntry[]> => {
+): Promise<BackedUp> => {
   const { backUpAll, backUpStreams, locateDatabases } = await import('./streams-backup/back-up.ts');
   const watch = progress(options.json === true);
-  if (options.streamsOnly) return backUpStreams(settings, target.path, watch.onStream);
+  if (options.streamsOnly)
+    return { entries: await backUpStreams(settings, target.path, watch.onStream), copied: ['nats'] };
   const files = locateDatabases(settings, {
     questdbRoots: options.questdbRoot ?? [],
     clickhouseFiles: options.clickhouseFiles,
@@ -81,8 +84,8 @@ const backUpTo = async (settings: Settings, path: string, options: BackupOptions
   await createWholeFolder(path);
   // What ClickHouse calls its copy must be new in its folder.
   const name = `${basename(path)}-${Date.now()}`;
-  const entries = await fill(settings, { name, path }, options);
-  await noteBackup(settings);
+  const { entries, copied } = await fill(settings, { name, path }, options);
+  await noteBackup(settings, copied);
   if (options.json) return printJson({ folder: path, streams: entries.map(plain) });
   printFields([['written to', path]]);
 };
@@ -92,7 +95,7 @@ const fillOrDiscard = async (
   settings: Settings,
   folder: NamedFolder,
   options: BackupOptions,
-): Promise<BackupEntry[]> => {
+): Promise<BackedUp> => {
   try {
     return await fill(settings, folder, options);
   } catch (error) {
@@ -109,9 +112,9 @@ const backUpInto = async (settings: Settings, into: string, options: BackupOptio
   // Before the copy, which may need the room.
   const abandoned = keep === undefined ? [] : await removeAbandoned(into, new Date());
   const folder = await createNamedFolder(into, new Date());
-  const entries = await fillOrDiscard(settings, folder, options);
+  const { entries, copied } = await fillOrDiscard(settings, folder, options);
   const path = await folder.finish();
-  await noteBackup(settings);
+  await noteBackup(settings, copied);
   const removed = [...abandoned, ...(keep === undefined ? [] : await keepNewest(into, keep))];
   if (options.json) return printJson({ folder: path, streams: entries.map(plain), removed });
   printFields([['written to', path], ...removed.map((name): [string, string] => ['removed', name])]);

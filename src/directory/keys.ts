@@ -63,7 +63,7 @@ export const systemKeys = {
   resume: (pipeline: string): string => `resume.${pipeline}`,
   /** The retention of what is created where no setting names one: `retentionRecordSchema`. */
   retention: 'retention',
-  /** When the streams were last backed up: `backupRecordSchema`. */
+  /** When each part was last backed up: backup-record.ts. */
   backup: 'backup',
   /**
    * A day (since 1970 UTC) that needs a merge because rows are doubled, `20000` of spans, `logs-20000` of log records and
@@ -82,9 +82,6 @@ export const identityKeySchema = z.object({
 });
 
 export type IdentityKeyRecord = z.infer<typeof identityKeySchema>;
-
-/** What a backup of the streams leaves behind; Unix seconds. */
-export const backupRecordSchema = z.object({ finished_at: z.int().nonnegative() });
 
 /** The retention that an installation began with; null: for ever. */
 export const retentionRecordSchema = z.object({ days: z.int().positive().nullable() });

@@ -31,14 +31,15 @@ export const parseTrustedProxies = (text: string): { proxies: TrustedProxies } |
   const proxies = new BlockList();
   for (const entry of text.split(',').map((part) => part.trim())) {
     if (entry === '') continue;
-    const [written = '', prefix] = entry.split('/');
+    const [written = '', prefix, ...more] = entry.split('/');
     const address = plain(written);
     const version = isIP(address);
     // In an IPv4 network that is written as IPv6, the first 96 bits are the prefix of such addresses.
     const above = address === written ? 0 : 96;
     const bits = prefix === undefined ? undefined : Number(prefix) - above;
-    const isPrefix =
-      bits === undefined || (Number.isInteger(bits) && bits >= 0 && bits <= (version === 4 ? 32 : 128));
+    // Number('') is 0: a prefix that was left out would be that of every address.
+    const isWritten = more.length === 0 && /^\d{1,3}$/.test(prefix ?? '0');
+    const isPrefix = isWritten && (bits === undefined || (bits >= 0 && bits <= (version === 4 ? 32 : 128)));
     if (version === 0 || !isPrefix) return { wrong: entry };
     const family = version === 4 ? 'ipv4' : 'ipv6';
     if (bits === undefined) proxies.addAddress(address, family);

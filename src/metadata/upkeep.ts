@@ -3,9 +3,10 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Bus } from '../bus/connection.ts';
 import type { KvBucket } from '../bus/kv.ts';
 import { readServerTimeMs } from '../bus/stream-state.ts';
-import { backupRecordSchema, systemKeys } from '../directory/keys.ts';
+import { readBackupTimes } from '../directory/backup-record.ts';
 import { clockOffsetMs, readClickhouseTimeMs, readQuestdbTimeMs } from '../doctor/clocks.ts';
 import { errorText } from '../model/fault.ts';
+import { questdbPart } from '../model/instances.ts';
 import { nowSeconds } from '../model/time.ts';
 import type { Clickhouse } from '../stores/clickhouse/client.ts';
 import { readFullestDisk } from '../stores/clickhouse/disks.ts';
@@ -75,9 +76,21 @@ const lookAtTokens = async ({ adminTokens, metrics }: UpkeepDeps): Promise<void>
   metrics.adminTokenExpiry.set(ends.length === 0 ? 0 : Math.min(...ends));
 };
 
-const lookAtBackup = async ({ system, metrics }: UpkeepDeps): Promise<void> => {
-  const stored = await system.get(systemKeys.backup);
-  metrics.backupLast.set(stored === undefined ? 0 : backupRecordSchema.parse(stored.value).finished_at);
+/** Of the parts that a backup has copied and that this installation has; of the streams always. */
+export const lookAtBackup = async ({
+  system,
+  instances,
+  metrics,
+}: Pick<UpkeepDeps, 'metrics'> & {
+  readonly system: Pick<KvBucket, 'get'>;
+  readonly instances: readonly { readonly name: string }[];
+}): Promise<void> => {
+  const times = await readBackupTimes(system);
+  metrics.backupLast.set({ part: 'nats' }, times['nats'] ?? 0);
+  for (const part of [...instances.map(({ name }) => questdbPart(name)), 'clickhouse']) {
+    const time = times[part];
+    if (time !== undefined) metrics.backupLast.set({ part }, time);
+  }
 };
 
 /** Looks at clocks, disks, tokens and the last backup until it is stopped; one that fails hides none of the others. */

@@ -39,9 +39,32 @@ const read = ({ certFile, keyFile, clientCaFile }: TlsPaths): SecureContextOptio
 
 const textOf = ({ cert, key, ca }: SecureContextOptions): string => [cert, key, ca].map(String).join('\n');
 
+/**
+ * Throws an Error where a block of the client authorities is malformed or truncated, or none is a certificate: a TLS context is made
+ * without it, and then refuses the clients.
+ */
+const checkAuthorities = (pem: string): void => {
+  const blocks = pem.split(/(?=-----BEGIN)/).filter((text) => text.startsWith('-----BEGIN'));
+  // A block of another label, as a key, is skipped by TLS too.
+  const own = blocks.filter(
+    (block) => !/^-----BEGIN (?!(?:X509 |TRUSTED )?CERTIFICATE-)[A-Z0-9 ]+-----/.test(block),
+  );
+  if (own.length === 0) throw new Error('the file of the client authorities has no certificate');
+  own.forEach((block, index) => {
+    try {
+      new X509Certificate(block);
+    } catch (error) {
+      throw new Error(
+        `certificate ${index + 1} of the client authorities cannot be read (${errorText(error)})`,
+      );
+    }
+  });
+};
+
 /** When the certificate expires, in ms. Throws an Error when the files do not parse or do not belong together. */
 const check = (context: SecureContextOptions): number => {
   createSecureContext(context);
+  if (context.ca !== undefined) checkAuthorities(String(context.ca));
   return Date.parse(new X509Certificate(String(context.cert)).validTo);
 };
 

@@ -297,6 +297,10 @@ export const labelBounds: Readonly<Record<string, { readonly pattern: RegExp; re
     text: 'nats, clickhouse, questdb; questdb-<name> where there are several',
   },
   disk: { pattern: /^(data|clickhouse)$/, text: 'data, clickhouse' },
+  part: {
+    pattern: /^(nats|clickhouse|questdb(-[a-z][a-z0-9_-]*)?)$/,
+    text: 'nats, questdb, questdb-<name> of a further instance, clickhouse',
+  },
   table: { pattern: /^[a-z_]+$/, text: 'tables of database `otel`' },
   table_id: {
     pattern: /^\d+_[A-Za-z0-9_.]{1,200}$/,

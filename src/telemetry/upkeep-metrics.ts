@@ -35,7 +35,8 @@ export const createUpkeepMetrics = (registry: Registry) => {
     }),
     backupLast: new Gauge({
       name: 'tidemark_backup_last_success_timestamp_seconds',
-      help: 'End of the last backup of the streams (tidemark backup), Unix seconds; 0 = there is none',
+      help: 'End of the last tidemark backup of a part: nats, questdb, questdb-b (of an instance b), clickhouse; Unix seconds; 0 = there is none; absent for a database that none has copied',
+      labelNames: ['part'],
       registers,
     }),
   };

@@ -5,7 +5,7 @@ import { withInstances } from '../../config/instance-streams.ts';
 import { loadPipelines } from '../../config/pipelines.ts';
 import { engineUrls, questdbInstances, type Settings } from '../../config/settings.ts';
 import { Fault } from '../../model/fault.ts';
-import { defaultInstance } from '../../model/instances.ts';
+import { defaultInstance, questdbPart } from '../../model/instances.ts';
 import { programVersion } from '../../telemetry/program-version.ts';
 import type { BackupEntry } from './folder.ts';
 import { type DatabaseCopies, takeBackup } from './take.ts';
@@ -71,7 +71,7 @@ const copyQuestdbTo = async (
   const { createQuestdbSql } = await import('../../stores/questdb/sql.ts');
   const { copyQuestdb } = await import('./stores.ts');
   const sql = createQuestdbSql({ url: instance.url });
-  const part = name === defaultInstance ? 'questdb' : `questdb-${name}`;
+  const part = questdbPart(name);
   try {
     await copyQuestdb({ sql, name, root, to: join(folder, part), isLeftoverReleased });
   } finally {
@@ -119,6 +119,9 @@ export const backUpStreams = async (
   return withBus(settings, (bus) => takeBackup(bus, pipelines, folder, onStream, databases));
 };
 
+/** What a backup copied: the streams and buckets, and the parts that are whole now, wherever they are. */
+export type BackedUp = { readonly entries: BackupEntry[]; readonly copied: readonly string[] };
+
 /** Everything into an existing, empty folder. Faults of `takeBackup`, `copyQuestdb` and `moveClickhouse`. */
 export const backUpAll = async (
   settings: Settings,
@@ -126,21 +129,25 @@ export const backUpAll = async (
   files: DatabaseFiles,
   isLeftoverReleased: boolean,
   { onStream, onDatabase }: BackupWatch,
-): Promise<BackupEntry[]> => {
+): Promise<BackedUp> => {
   const startedAt = new Date().toISOString();
   const parts = ['nats'];
+  const copied = ['nats'];
   const nats = join(target.path, 'nats');
   await mkdir(nats, { mode: 0o700 });
   const entries = await backUpStreams(settings, nats, onStream, {
     questdb: async () => {
       for (const root of files.questdbRoots) {
-        parts.push(await copyQuestdbTo(settings, target.path, root, isLeftoverReleased));
+        const part = await copyQuestdbTo(settings, target.path, root, isLeftoverReleased);
+        parts.push(part);
+        copied.push(part);
         onDatabase(`QuestDB ${root[0]}`);
       }
     },
     clickhouse: async () => {
       if ((files.clickhouseTo ?? files.clickhouseFiles) === undefined) return;
       parts.push(...(await copySpans(settings, target, files)));
+      copied.push('clickhouse');
       onDatabase('ClickHouse');
     },
   });
@@ -151,5 +158,5 @@ export const backUpAll = async (
     finished_at: new Date().toISOString(),
     parts,
   });
-  return entries;
+  return { entries, copied };
 };

@@ -57,9 +57,22 @@ const untilStopped = async (work: (signal: AbortSignal) => Promise<void>): Promi
   }
 };
 
-const hasCheckpoint = async (sql: QuestdbSql): Promise<boolean> => {
+/** When the checkpoint that QuestDB has was made; undefined where it has none. */
+const checkpointStart = async (sql: QuestdbSql): Promise<string | undefined> => {
   const { columns, dataset } = await sql.exec('SELECT * FROM checkpoint_status()');
-  return dataset[0]?.[columns.indexOf('in_progress')] === true;
+  const field = (column: string): unknown => dataset[0]?.[columns.indexOf(column)];
+  return field('in_progress') === true ? String(field('started_at')) : undefined;
+};
+
+/** Releases the checkpoint of this start, and none of another backup. Transient Fault `checkpoint_lost` where it is gone. */
+const releaseOwn = async (sql: QuestdbSql, name: string, start: string | undefined): Promise<void> => {
+  if (start !== undefined && (await checkpointStart(sql)) !== start)
+    throw new Fault(
+      'transient',
+      'checkpoint_lost',
+      `another backup released the checkpoint of QuestDB ${name} during the copy, which is not whole: repeat the backup while no other one runs`,
+    );
+  await sql.exec('CHECKPOINT RELEASE', checkpointTimeoutMs);
 };
 
 export type QuestdbCopy = {
@@ -75,7 +88,7 @@ export type QuestdbCopy = {
 
 /**
  * Copies a QuestDB while it runs, under a checkpoint, which only a kill -9 does not release. Faults: permanent
- * `checkpoint_in_progress` and `file_unreadable`, transient `copy_failed` and those of QuestDB.
+ * `checkpoint_in_progress` and `file_unreadable`, transient `copy_failed`, `checkpoint_lost` and those of QuestDB.
  */
 export const copyQuestdb = async ({
   sql,
@@ -85,7 +98,7 @@ export const copyQuestdb = async ({
   isLeftoverReleased,
 }: QuestdbCopy): Promise<void> => {
   await requireFolder(join(root, 'db'), `give the root folder of QuestDB ${name}`);
-  if (await hasCheckpoint(sql)) {
+  if ((await checkpointStart(sql)) !== undefined) {
     if (!isLeftoverReleased)
       throw new Fault(
         'permanent',
@@ -95,11 +108,15 @@ export const copyQuestdb = async ({
     await sql.exec('CHECKPOINT RELEASE', checkpointTimeoutMs);
   }
   await untilStopped(async (signal) => {
+    // Refused, it leaves the checkpoint of another backup, which is not released here.
+    await sql.exec('CHECKPOINT CREATE', checkpointTimeoutMs);
+    let start: string | undefined;
     try {
-      await sql.exec('CHECKPOINT CREATE', checkpointTimeoutMs);
+      // '' where it is gone already: no checkpoint has that start.
+      start = (await checkpointStart(sql)) ?? '';
       await copyFolder(root, to, signal);
     } finally {
-      await sql.exec('CHECKPOINT RELEASE', checkpointTimeoutMs);
+      await releaseOwn(sql, name, start);
     }
   });
 };

@@ -145,6 +145,7 @@ const reviewed: Readonly<Record<string, readonly string[]>> = {
     'directory/records.ts /^[1-9]\\d*$/',
   ],
   'a text of the program itself: a key, an id, a statement, a setting, a path of its own': [
+    'http/client-address.ts /^\\d{1,3}$/',
     'stores/clickhouse/literals.ts /^-?\\d{1,20}$/',
     'stores/clickhouse/literals.ts /^(?:U?Int(?:32|64)|DateTime)$/',
     'stores/clickhouse/literals.ts /\\{(\\w+):([\\w()]+)\\}/g',

@@ -69,10 +69,19 @@ describe('a trusted proxy', () => {
     expect(isTrusted(proxiesOf(text), address)).toBe(expected);
   });
 
-  it.each(['10.0.0.0/33', 'fd00::/129', '::ffff:10.0.0.0/95', 'proxy.example', '10.0.0', '1.2.3.4/x'])(
-    'is not written %s',
-    (text) => {
-      expect(parseTrustedProxies(`10.0.0.1, ${text}`)).toEqual({ wrong: text });
-    },
-  );
+  it.each([
+    ...['10.0.0.0/33', 'fd00::/129', '::ffff:10.0.0.0/95', 'proxy.example', '10.0.0', '1.2.3.4/x'],
+    // Every address would be trusted, or another network than the one that was meant.
+    ...[
+      '10.1.0.0/',
+      '::ffff:10.1.0.0/',
+      'fd00::/',
+      '10.1.0.0/16/99',
+      '10.1.0.0/16/',
+      '10.1.0.0/ 16',
+      '10.1.0.0/1e1',
+    ],
+  ])('is not written %s', (text) => {
+    expect(parseTrustedProxies(`10.0.0.1, ${text}`)).toEqual({ wrong: text });
+  });
 });
