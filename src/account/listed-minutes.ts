@@ -11,4 +11,4 @@ export const sinceMinutes = `at >= least(now(), arrayMin(${minutes})) - INTERVAL
 export const minuteKey = (stream: string, minute: number): string => `${stream} ${minute}`;
 
 /** The lines of a minute are in ClickHouse this long after it, unless something is late. */
-export const lineSeconds = 15;
+export const lineSeconds = 20;

@@ -18,8 +18,8 @@ export type WatchedDaysOptions = {
 
 /** Days that one look compares row by row. */
 const daysPerLook = 200;
-/** The present days are compared again soon, older ones in turn; one whose numbers agree while it is written to, seldom. */
-const againMs = { contradicting: 45_000, busy: 600_000, recent: 60_000, older: 3_600_000 };
+/** The present days are compared again at each calm look, older ones in turn; one whose numbers agree while it is written to, seldom. */
+const againMs = { contradicting: 45_000, busy: 600_000, recent: 38_000, older: 3_600_000 };
 /** The rows of a write are seen at one look, and its records may come before the next one: a day that changes more often is written to. */
 const newChangesMax = 2;
 

@@ -302,8 +302,8 @@ describe('the books as ClickHouse gives them', () => {
     expect(await outlined([])).toEqual([{ items: 6, settledItems: 6 }]);
     // While the minute goes on its lines would have been written of late.
     expect(await outlined([], minute)).toEqual([]);
-    expect(await outlined([], minute + 74)).toEqual([]);
-    expect(await outlined([], minute + 75)).toEqual([{ items: 6, settledItems: 6 }]);
+    expect(await outlined([], minute + 79)).toEqual([]);
+    expect(await outlined([], minute + 80)).toEqual([{ items: 6, settledItems: 6 }]);
     expect(await outlined([], minute - 1)).toEqual([{ items: 6, settledItems: 6 }]);
   });
 

@@ -44,7 +44,8 @@ export type AccountDependencies = {
 const namedMax = 50;
 /** Where looks find nothing, another process may have. */
 const readEveryMs = 300_000;
-const caughtUpMsMax = 15_000;
+/** LEDGER is written every 20 s while lines come without a pause. */
+const caughtUpMsMax = 25_000;
 
 const timeText = (seconds: number): string => new Date(seconds * 1000).toISOString().slice(0, 16);
 

@@ -139,7 +139,7 @@ describe('the minutes that are due', () => {
     for (let turn = 0; turn < 3; turn++) look([]);
     const compared = Array.from({ length: 6 }, (_, turn) => look([outline(present, turn)]).minutes.length);
     // The looks after 45, 60 and 75 seconds, and so on.
-    expect(compared).toEqual([0, 0, 1, 0, 1, 0]);
+    expect(compared).toEqual([0, 0, 0, 1, 0, 1]);
   });
 
   it('are, of a minute that goes on and of which not all is settled, compared twice a minute of time', () => {
