@@ -291,3 +291,14 @@ describe('a whole number beyond 2^53', () => {
     expect(push).toMatchObject({ kind: 'encoded', encoded: { accepted: 1, valuesRounded: rounded } });
   });
 });
+
+describe('a text with bytes that are not UTF-8', () => {
+  it('is stored with U+FFFD in their place, as the documents say', () => {
+    const point = `{"metrics":{"a":1},"target":"b\u00e9","dimension":{"host":"\u00ff"},"timestamp":${arrivedAt}}`;
+    const bytes = Buffer.from(bodyOf(point).toString('utf8'), 'latin1');
+    const push = expectSamePush(bytes, taskOf('wide'));
+    if (push.kind === 'refused') throw new Error(push.detail);
+    expect([push.encoded.accepted, push.encoded.dropped.size]).toEqual([1, 0]);
+    expect(push.encoded.runs[0]?.text).toMatch(/,target=b\ufffd.*=\ufffd/);
+  });
+});
