@@ -117,6 +117,12 @@ const hostsOf = ({ rawHeaders }: IncomingMessage): number => {
   return hosts;
 };
 
+/** Whether a body is in a coding beside chunks: Node reads the chunks, and takes what is coded for the body. */
+const isCoded = ({ headers }: IncomingMessage): boolean => {
+  const coding = headers['transfer-encoding'];
+  return coding !== undefined && coding.trim().toLowerCase() !== 'chunked';
+};
+
 const answerAndClose = (
   response: ServerResponse,
   status: number,
@@ -220,12 +226,19 @@ const createServe = (
   ended: (reason: string) => void,
 ): RequestListener => {
   const checkTarget = createTargetCheck();
+  /** Connections that end with the answer to a request that is refused here. */
+  const ending = new WeakSet<Socket>();
+  const refuse = (response: ServerResponse, broken: Broken & { request: IncomingMessage }): void => {
+    ending.add(broken.request.socket);
+    answerAndClose(response, 400, protocolAnswer(400, broken));
+  };
   return (request, response) => {
     const { socket } = request;
-    // This request arrived in the same read as the error that closed the connection.
-    if (socket.destroyed) return;
+    // This request arrived in the same read as the error that closed the connection, or behind a request that may end elsewhere.
+    if (socket.destroyed || ending.has(socket)) return;
     if (room.isRefused(socket)) return answerAndClose(response, 503, overloadAnswer(request));
-    if (hostsOf(request) > 1) return answerAndClose(response, 400, protocolAnswer(400, { request }));
+    if (hostsOf(request) > 1) return refuse(response, { request });
+    if (isCoded(request)) return refuse(response, { fault: 'transfer_encoding', request });
     checkTarget(request);
     // HTTP/1.0 has no Host, and the adapter accepts no request without one.
     if (request.httpVersionMinor === 0) request.headers.host ??= 'localhost';

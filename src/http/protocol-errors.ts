@@ -16,7 +16,7 @@ type Answer = Content & { readonly status: number };
 
 /** What is known of such bytes: why they are refused, and the request whose head was read before them. */
 export type Broken = {
-  readonly fault?: WireFault | 'stalled' | 'expectation' | undefined;
+  readonly fault?: WireFault | 'stalled' | 'expectation' | 'transfer_encoding' | undefined;
   readonly request?: IncomingMessage | undefined;
 };
 

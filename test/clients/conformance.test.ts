@@ -99,7 +99,8 @@ const failing: Readonly<Record<string, string>> = {
 };
 
 /**
- * The cases of DATA that does not fit its content-length. h2spec sends no gRPC, so the receiver refuses the request for its head: where
+ * The cases of DATA that does not fit its content-length. Node makes that an error of the
+ * connection (docs/receivers/grpc.md). h2spec sends no gRPC, so the receiver refuses the request for its head: where
  * that answer leaves before the DATA has come, nothing is left to be malformed.
  */
 const raced = /^http2\/8\.1\.2\.6 .*content-length/;

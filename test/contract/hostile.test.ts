@@ -234,10 +234,11 @@ describe.each(['push', 'otlp'] as const)('the %s receiver', (name) => {
     expect(text.slice(26)).toMatch(/^this port takes HTTP\/1\.1, not HTTP\/2 or gRPC: .*HTTP/);
   });
 
-  it('refuses two Host fields', async () => {
-    const answers = answersIn(
-      await exchange(portOf(name), `${head(name)}Host: b\r\nContent-Length: 0\r\n\r\n${smuggled}`),
-    );
+  it.each([
+    ['two Host fields', 'Host: b\r\nContent-Length: 0\r\n\r\n'],
+    ['a transfer coding before chunked', 'Transfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n'],
+  ])('refuses %s', async (_, rest) => {
+    const answers = answersIn(await exchange(portOf(name), `${head(name)}${rest}${smuggled}`));
     expectRefusal(name, answers[0], 400, 'protocol_error');
     expect(answers).toHaveLength(1);
   });

@@ -97,8 +97,11 @@ const targetFault = (target: unknown): string | undefined => {
   return typeof target !== 'string' || target.includes('\0') ? 'target_invalid' : undefined;
 };
 
-/** Texts travel as UTF-8, which has no half characters. */
-export const asSent = (value: unknown): string => String(value).toWellFormed();
+/** Texts travel as UTF-8, which has no half characters. An object does not know how its numbers were written. */
+export const asSent = (value: unknown): string => {
+  const text = String(value).toWellFormed();
+  return /^-?\d{16,20}$/.test(text) ? String(Number(text)) : text;
+};
 
 /** What is to become of a point. */
 export const plainVerdict = (point: unknown, arrivedAt: number, isKeyed: boolean): PlainVerdict => {

@@ -21,6 +21,8 @@ const detailOf = (status: ProtocolStatus, { fault, request }: Broken, limits: Ht
     case 431:
       return `the header fields are too large: the limit is ${headerBytesMax} bytes for all of them; send fewer or shorter ones`;
     default:
+      if (fault === 'transfer_encoding')
+        return 'Transfer-Encoding may be chunked alone: name the compression of the body in Content-Encoding';
       return fault === 'malformed' && request !== undefined
         ? 'a chunk of the body is malformed'
         : 'Bad Request';

@@ -60,6 +60,13 @@ const hasTooManyMembers = (bytes: Buffer): boolean => {
   return false;
 };
 
+/**
+ * Whether bytes behind the end of the stream were not read: an inflater leaves them without a word, also a whole stream among them.
+ * Zeros that fill up gzip are no content.
+ */
+const hasUnread = (bytes: Buffer, encoding: CompressedEncoding, read: number): boolean =>
+  read < bytes.length && (encoding !== 'gzip' || bytes.subarray(read).some((byte) => byte !== 0));
+
 /** Inflates a body. Room that was reserved stays reserved, for every result. */
 export const inflate = (
   bytes: Buffer,
@@ -87,6 +94,7 @@ export const inflate = (
       else fail('unwanted');
     });
     stream.once('end', () => {
+      if (hasUnread(bytes, encoding, stream.bytesWritten)) return fail('corrupt');
       const only = chunks[0];
       resolve(chunks.length === 1 && only !== undefined ? only : Buffer.concat(chunks, size));
     });

@@ -5,6 +5,7 @@ import { isValidName } from '../../wire/column-naming.ts';
 import { doubleText } from '../../wire/line-protocol.ts';
 import { runBudget } from './cutting.ts';
 import type { PointColumns } from './point-columns.ts';
+import { isLongId, writtenWhole } from './push-value.ts';
 
 const nul = '\u0000';
 
@@ -136,16 +137,26 @@ const deferredText = (point: JsonObject): string =>
     timestamp: rawTime(point.timestamp),
   });
 
+/** A value as the text of a row: an id of 64 bits with the digits that were sent. */
+const textOf = (around: unknown, name: string, value: unknown): string => {
+  const written = writtenWhole(around, name);
+  return written !== undefined && isLongId(written) ? written : String(value);
+};
+
 /** A valid point in the form that the reader accepts: each name once, every other value as the text that it becomes. */
-const cleanText = ({ metrics, target, dimension, dimensions, timestamp }: JsonObject): string => {
+const cleanText = (point: JsonObject): string => {
+  const { metrics, target, timestamp } = point;
+  const dimensions = point.dimension ?? point.dimensions;
+  // The digits that were sent, so that the reader counts those that no double holds.
   const values = Object.entries(Object(metrics)).map(
-    ([name, value]) => `${JSON.stringify(name)}:${doubleText(Number(value))}`,
+    ([name, value]) => `${JSON.stringify(name)}:${writtenWhole(metrics, name) ?? doubleText(Number(value))}`,
   );
-  const tags = Object.entries(Object(dimension ?? dimensions)).map(
-    ([name, value]) => `${JSON.stringify(name)}:${value === null ? 'null' : JSON.stringify(String(value))}`,
+  const tags = Object.entries(Object(dimensions)).map(
+    ([name, value]) =>
+      `${JSON.stringify(name)}:${value === null ? 'null' : JSON.stringify(textOf(dimensions, name, value))}`,
   );
   const time = timestamp === undefined || timestamp === null ? 'null' : String(timestamp);
-  const target_ = JSON.stringify(String(target ?? ''));
+  const target_ = JSON.stringify(textOf(point, 'target', target ?? ''));
   return `{"metrics":{${values}},"target":${target_},"dimension":{${tags}},"timestamp":${time}}`;
 };
 

@@ -11,7 +11,7 @@ import {
   quote,
   trueWord,
 } from './push-cursor.ts';
-import { skipValue } from './push-value.ts';
+import { isLongId, skipValue } from './push-value.ts';
 import { RowBuffer } from './row-buffer.ts';
 
 /** Every integer of fewer digits is a double. */
@@ -309,7 +309,9 @@ export class PointReader {
       return true;
     }
     if (cursor.number() === 'none') return false;
-    row.addText(String(Number(cursor.shown())));
+    const text = cursor.shown();
+    // A fraction of zeros is not shown, and makes it no id.
+    row.addText(cursor.at === cursor.end && isLongId(text) ? text : String(Number(text)));
     return true;
   }
 }

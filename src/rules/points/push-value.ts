@@ -1,3 +1,4 @@
+import { hasForm } from '../../model/text-forms.ts';
 import {
   braceClose,
   braceOpen,
@@ -24,6 +25,21 @@ const words: readonly (readonly [Uint8Array, unknown])[] = [
   [Buffer.from('-Infinity'), Number.NEGATIVE_INFINITY],
 ];
 
+/** Every integer of fewer digits is a double. No finite double has more than 309. */
+const wholeForm = /^-?\d{16,309}$/;
+/** The integers of 64 bits, whose text is no longer than that of a double. */
+const longIdForm = /^-?\d{16,20}$/;
+
+/** Whether this whole number keeps its digits as a text: an id of 64 bits that is no double must not become another one. */
+export const isLongId = (text: string): boolean => hasForm(longIdForm, text);
+
+/** How the whole numbers were written that may be no doubles, by the object that they stand in. */
+const writtenWholes = new WeakMap<object, Map<string, string>>();
+
+/** The digits of a whole number that stands in an object under this name, where it may be no double. */
+export const writtenWhole = (around: unknown, name: string): string | undefined =>
+  typeof around === 'object' && around !== null ? writtenWholes.get(around)?.get(name) : undefined;
+
 /** Builds a value from its parts: a repeated name has its last value, at the place of the first, as with JSON.parse. */
 class Builder {
   value: unknown;
@@ -32,11 +48,22 @@ class Builder {
 
   add(value: unknown): void {
     const around = this.open.at(-1);
+    // The name may have had another value before.
+    if (around !== undefined) writtenWholes.get(around)?.delete(this.name);
     if (around === undefined) this.value = value;
     else if (Array.isArray(around)) around.push(value);
     else if (this.name !== '__proto__') Reflect.set(around, this.name, value);
     // An assignment would set the prototype.
     else Object.defineProperty(around, '__proto__', { ...memberSettings, value });
+  }
+
+  /** Adds a number, and remembers its digits. */
+  addNumber(text: string): void {
+    this.add(Number(text));
+    const around = this.open.at(-1);
+    if (around === undefined || Array.isArray(around) || !hasForm(wholeForm, text)) return;
+    const wholes = writtenWholes.get(around) ?? new Map<string, string>();
+    writtenWholes.set(around, wholes.set(this.name, text));
   }
 
   enter(value: object): void {
@@ -122,7 +149,7 @@ class ValueWalk {
       return true;
     }
     if (cursor.number() !== 'none') {
-      builder?.add(Number(cursor.bytes.toString('latin1', start, cursor.at)));
+      builder?.addNumber(cursor.bytes.toString('latin1', start, cursor.at));
       return true;
     }
     for (const [word, value] of words) {

@@ -34,23 +34,28 @@ export class JsonDataFields {
     const { cursor, state } = this.fields;
     const kind = cursor.kind();
     const from = cursor.at;
-    if (kind === 'number') {
-      cursor.number();
-      const usual = usualDouble(state.body, cursor.start, cursor.end);
-      return Number.isNaN(usual) ? Number(state.textAt(cursor.start, cursor.end)) : usual;
-    }
     if (kind === 'null') {
       cursor.literal('null');
       return undefined;
     }
-    if (kind === 'string') {
+    let value: number | undefined;
+    if (kind === 'number') {
+      cursor.number();
+      value = usualDouble(state.body, cursor.start, cursor.end);
+      if (Number.isNaN(value)) value = doubleOf(state.textAt(cursor.start, cursor.end));
+    } else if (kind === 'string') {
       const kept = state.scratch.length;
       cursor.string();
-      const value = doubleOf(state.textAt(cursor.start, cursor.end));
+      value = doubleOf(state.textAt(cursor.start, cursor.end));
       state.scratch.length = kept;
-      if (value !== undefined) return value;
     } else cursor.skip();
-    fault.set('data_point_field_invalid', field, 'expected a number', cursor.shown(from));
+    if (value !== undefined) return value;
+    fault.set(
+      'data_point_field_invalid',
+      field,
+      'expected a number in the range of a double',
+      cursor.shown(from),
+    );
     return undefined;
   }
 

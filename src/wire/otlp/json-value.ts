@@ -37,9 +37,13 @@ const namedDoubles = new Map([
   ['-Infinity', Number.NEGATIVE_INFINITY],
 ]);
 
-/** A double that was sent as text; undefined for any other text. */
-export const doubleOf = (text: string): number | undefined =>
-  namedDoubles.get(text) ?? (isDecimalNumber(text) ? Number(text) : undefined);
+/** A double as a number or as text; undefined for any other text, and for digits beyond the range: no sender means infinity by them. */
+export const doubleOf = (text: string): number | undefined => {
+  const named = namedDoubles.get(text);
+  if (named !== undefined || !isDecimalNumber(text)) return named;
+  const value = Number(text);
+  return Number.isFinite(value) ? value : undefined;
+};
 
 /** The problem of a value that must not be shown. */
 export const notAnyValue = 'it is not an OTLP AnyValue';
@@ -195,7 +199,7 @@ export class JsonValueReader {
       cursor.number();
       this.size += itemSizes.scalar;
       const text = this.state.textAt(cursor.start, cursor.end);
-      if (number === 3) return Number(text);
+      if (number === 3) return doubleOf(text) ?? invalid;
       return number === 2 ? this.integerOf(wholeDigits(text)) : invalid;
     }
     if (number === 1 && (kind === 'true' || kind === 'false')) {

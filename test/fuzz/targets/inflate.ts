@@ -8,6 +8,7 @@ import {
   zstdDecompressSync,
 } from 'node:zlib';
 import fc from 'fast-check';
+import { z } from 'zod';
 import { type CompressedEncoding, type Inflated, inflate } from '../../../src/ingress/http/inflate.ts';
 import { anyText } from '../../support/properties.ts';
 import { mutatedBytes } from '../bytes.ts';
@@ -42,11 +43,18 @@ const inflated = (bytes: Buffer): Promise<Inflated> => {
   );
 };
 
+/** What the engine says beside the content: how many bytes belonged to it. */
+const readSchema = z.object({ buffer: z.instanceof(Buffer), engine: z.object({ bytesWritten: z.number() }) });
+
 /** What the engine makes of the bytes without a stream. */
 const second = (bytes: Buffer): Inflated => {
   const [encoding, rest] = split(bytes);
   try {
-    return inOneGo[encoding](rest, { maxOutputLength: bytesMax });
+    const read: unknown = inOneGo[encoding](rest, { maxOutputLength: bytesMax, info: true });
+    const { buffer, engine } = readSchema.parse(read);
+    const behind = rest.subarray(engine.bytesWritten);
+    const isWhole = behind.length === 0 || (encoding === 'gzip' && behind.every((byte) => byte === 0));
+    return isWhole ? buffer : 'corrupt';
   } catch (error) {
     const isTooLarge = error instanceof RangeError;
     return isTooLarge ? 'too_large' : 'corrupt';

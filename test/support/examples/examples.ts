@@ -57,7 +57,7 @@ export type RequestForm = {
   readonly cut?: number;
   readonly content_encoding?: 'gzip' | 'deflate' | 'zstd';
   readonly compress?: 'gzip' | 'deflate' | 'zstd';
-  readonly damage?: 'cut_6_bytes' | 'flip_third_last_byte';
+  readonly damage?: 'cut_6_bytes' | 'flip_third_last_byte' | 'again_behind_zeros';
   readonly chunks?: number;
   readonly raw_head?: readonly unknown[];
 };

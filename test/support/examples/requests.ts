@@ -122,6 +122,7 @@ const padded = (bytes: Buffer, length: number): Buffer => {
 
 const damaged = (bytes: Buffer, how: RequestForm['damage']): Buffer => {
   if (how === 'cut_6_bytes') return bytes.subarray(0, -6);
+  if (how === 'again_behind_zeros') return Buffer.concat([bytes, Buffer.alloc(16), bytes]);
   if (how === 'flip_third_last_byte')
     bytes.writeUInt8(bytes.readUInt8(bytes.length - 3) ^ 0xff, bytes.length - 3);
   return bytes;

@@ -63,12 +63,20 @@ const readInteger = (json: Json, notes: Notes): Read => {
   return { value: { kind: 'int', value }, isValid: true };
 };
 
+/** A double as a number or as text; undefined for anything else, and for digits beyond its range. */
+export const doubleIn = (json: Json): number | undefined => {
+  if (json.type !== 'number' && json.type !== 'string') return undefined;
+  const text = json.type === 'string' ? json.text : json.source;
+  if (json.type === 'string' && ['NaN', 'Infinity', '-Infinity'].includes(text)) return Number(text);
+  if (!/^-?\d+(\.\d+)?([eE][+-]?\d+)?$/.test(text)) return undefined;
+  const value = Number(text);
+  return Math.abs(value) <= Number.MAX_VALUE ? value : undefined;
+};
+
 const readDouble = (json: Json): Read => {
   const valid = (value: number): Read => ({ value: { kind: 'double', value }, isValid: true });
-  if (json.type === 'number') return valid(Number(json.source));
-  if (json.type !== 'string') return invalid;
-  if (['NaN', 'Infinity', '-Infinity'].includes(json.text)) return valid(Number(json.text));
-  return /^-?\d+(\.\d+)?([eE][+-]?\d+)?$/.test(json.text) ? valid(Number(json.text)) : invalid;
+  const value = doubleIn(json);
+  return value === undefined ? invalid : valid(value);
 };
 
 /** AnyValue, and whether all of it is what OTLP allows. */

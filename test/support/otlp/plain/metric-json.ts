@@ -1,7 +1,7 @@
 import { expectObject, itemsOf } from './json.ts';
 import { idField, Notes, textField, timeField, wholeNumber } from './json-fields.ts';
 import { type Json, readJson } from './json-text.ts';
-import { attributesField } from './json-value.ts';
+import { attributesField, doubleIn } from './json-value.ts';
 import {
   emptyExemplar,
   emptyMetric,
@@ -51,13 +51,9 @@ class Fields {
 
   double(value: Json, field: string): number | undefined {
     if (value.type === 'null') return undefined;
-    if (value.type === 'number') return Number(value.source);
-    if (value.type === 'string') {
-      if (['NaN', 'Infinity', '-Infinity'].includes(value.text)) return Number(value.text);
-      if (/^-?\d+(\.\d+)?([eE][+-]?\d+)?$/.test(value.text)) return Number(value.text);
-    }
-    this.faults.push(invalid(field));
-    return undefined;
+    const read = doubleIn(value);
+    if (read === undefined) this.faults.push(invalid(field));
+    return read;
   }
 
   integer(value: Json, field: string, min: bigint, max: bigint): bigint | undefined {

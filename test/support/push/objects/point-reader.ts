@@ -3,6 +3,7 @@ import type { DropReason } from '../../../../src/model/reasons.ts';
 import type { PointTable } from '../../../../src/rules/points/point-table.ts';
 import { type ColumnCaps, isValidName } from '../../../../src/wire/column-naming.ts';
 import { doubleText, escapeTag, quoteText } from '../../../../src/wire/line-protocol.ts';
+import { digitsIn } from './tolerant-json.ts';
 
 const nul = '\u0000';
 
@@ -80,7 +81,7 @@ export class PointReader {
     this.overCap = 0;
     if (this.newMetrics.length > 0) this.newMetrics = [];
     if (this.newDimensions.length > 0) this.newDimensions = [];
-    return this.readTarget(point.target, this.readMetrics(point.metrics) ?? this.readDimensions(point));
+    return this.readTarget(point, this.readMetrics(point.metrics) ?? this.readDimensions(point));
   }
 
   private fail(reason: DropReason, field: string, detail: string): DropReason {
@@ -89,11 +90,12 @@ export class PointReader {
     return reason;
   }
 
-  private readTarget(target: unknown, earlier: DropReason | undefined): DropReason | undefined {
+  private readTarget(point: JsonObject, earlier: DropReason | undefined): DropReason | undefined {
+    const { target } = point;
     if (earlier !== undefined) return earlier;
     let text = '';
     if (typeof target === 'string') text = target;
-    else if (typeof target === 'number') text = String(target);
+    else if (typeof target === 'number') text = digitsIn(point, 'target') ?? String(target);
     else if (target !== undefined && target !== null) {
       return this.fail('target_invalid', 'target', `expected a string, got ${shown(target)}`);
     }
@@ -188,7 +190,8 @@ export class PointReader {
       let text: string;
       if (typeof value === 'string') text = value;
       else if (value === null) continue;
-      else if (typeof value === 'number' || typeof value === 'boolean') text = String(value);
+      else if (typeof value === 'number' || typeof value === 'boolean')
+        text = digitsIn(dimensions, name) ?? String(value);
       else
         return this.fail('dimension_invalid', `dimension.${name}`, `expected a string, got ${shown(value)}`);
       if (text.includes(nul)) {

@@ -34,10 +34,17 @@ const setMember = (object: Record<string, unknown>, name: string, value: unknown
   else Object.defineProperty(object, name, { value, enumerable: true, configurable: true, writable: true });
 };
 
+const digits = new WeakMap<object, Map<string, string>>();
+
+/** The digits of a whole number of 16 to 20 of them that was read last under this name of an object. */
+export const digitsIn = (object: object, name: string): string | undefined => digits.get(object)?.get(name);
+
 /** Goes through a text once; however deep it is nested, no call nests with it. */
 class TolerantReader {
   private readonly text: string;
   private at = 0;
+  /** The digits of the number that was read last, until it is added. */
+  private lastDigits: string | undefined;
 
   constructor(text: string) {
     this.text = text;
@@ -100,7 +107,13 @@ class TolerantReader {
   /** Adds a value to what it stands in; false when that ends here, and then it is left. */
   private add(around: Open, value: unknown): boolean {
     if (around.kind === 'array') around.value.push(value);
-    else setMember(around.value, around.name, value);
+    else {
+      setMember(around.value, around.name, value);
+      const known = digits.get(around.value) ?? new Map<string, string>();
+      if (this.lastDigits === undefined) known.delete(around.name);
+      else digits.set(around.value, known.set(around.name, this.lastDigits));
+    }
+    this.lastDigits = undefined;
     const code = this.peek();
     if (code !== comma && code !== (around.kind === 'array' ? bracketClose : braceClose))
       throw this.unexpected();
@@ -150,7 +163,9 @@ class TolerantReader {
       if (this.code() === minus || this.code() === 0x2b) this.at++;
       this.digits();
     }
-    return Number(this.text.slice(start, this.at));
+    const written = this.text.slice(start, this.at);
+    if (written.length <= 21 && /^-?\d{16,20}$/.test(written)) this.lastDigits = written;
+    return Number(written);
   }
 
   private digits(): void {

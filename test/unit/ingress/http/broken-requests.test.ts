@@ -79,10 +79,29 @@ describe('a request whose head was read is refused once, in its own encoding', (
 
   it('when it has two Host fields', async () => {
     await open();
-    const answer = onlyAnswer(await exchange(door.port, head(token, 'Host: b', 'Content-Length: 0')));
+    const text = `${head(token, 'Host: b', 'Content-Length: 0')}${head(token, 'Content-Length: 0')}`;
+    const answer = onlyAnswer(await exchange(door.port, text));
     expect([answer.status, answer.headers['content-type']]).toEqual([400, 'application/x-protobuf']);
     expect(answer.body).toContain('malformed HTTP request: Bad Request');
     await expectOnce(400, 0);
+  });
+
+  it.each(['gzip, chunked', 'identity, chunked'])(
+    'when its body is in another transfer coding than chunks: %s',
+    async (coding) => {
+      await open();
+      const text = `${head(token, `Transfer-Encoding: ${coding}`)}0\r\n\r\n${head(token, 'Content-Length: 0')}`;
+      const answer = onlyAnswer(await exchange(door.port, text));
+      expect([answer.status, answer.headers['content-type']]).toEqual([400, 'application/x-protobuf']);
+      expect(answer.body).toContain('Transfer-Encoding may be chunked alone');
+      await expectOnce(400, 0);
+    },
+  );
+
+  it.each(['Chunked', '\t CHUNKED '])('but not when it is in chunks, as "%s"', async (coding) => {
+    await open();
+    const text = `${head(token, `Transfer-Encoding: ${coding}`, 'Connection: close')}0\r\n\r\n`;
+    expect(onlyAnswer(await exchange(door.port, text)).status).toBe(200);
   });
 
   it('when its expectation is unknown', async () => {

@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { deflateSync, gzipSync, zstdCompressSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
 import { type CompressedEncoding, type Inflated, inflate } from '../../../../src/ingress/http/inflate.ts';
 import { type Packing, pack } from '../../../fuzz/cost/packing.ts';
@@ -56,5 +57,62 @@ describe('a body that nothing makes shorter', () => {
   ] as const)('is whole: %o', async (packing) => {
     const result = await inflated(content, packing);
     expect(Buffer.isBuffer(result) && result.equals(content)).toBe(true);
+  });
+});
+
+describe('bytes behind a compressed stream', () => {
+  const [first, second] = [Buffer.from('first '.repeat(50)), Buffer.from('second '.repeat(50))];
+  const zeros = Buffer.alloc(16);
+  const garbage = Buffer.from('behind');
+  const cut = (bytes: Buffer): Buffer => bytes.subarray(0, -6);
+  const ofTwo = (as: CompressedEncoding, packed: (content: Buffer) => Buffer) => ({
+    as,
+    whole: packed(first),
+    other: packed(second),
+  });
+  const gzip = ofTwo('gzip', gzipSync);
+  const deflate = ofTwo('deflate', deflateSync);
+  const zstd = ofTwo('zstd', zstdCompressSync);
+  const result = (as: CompressedEncoding, bytes: Buffer[]): Promise<Inflated> =>
+    inflate(Buffer.concat(bytes), as, limits, all);
+
+  it.each([
+    ['deflate', 'a second stream', deflate, [deflate.other]],
+    ['deflate', 'zeros', deflate, [zeros]],
+    ['deflate', 'garbage', deflate, [garbage]],
+    ['zstd', 'zeros', zstd, [zeros]],
+    ['zstd', 'garbage', zstd, [garbage]],
+    ['zstd', 'zeros and a frame', zstd, [zeros, zstd.other]],
+    ['zstd', 'half a frame', zstd, [cut(zstd.other)]],
+    ['gzip', 'garbage', gzip, [garbage]],
+    ['gzip', 'zeros and a member', gzip, [zeros, gzip.other]],
+    ['gzip', 'half a member', gzip, [cut(gzip.other)]],
+  ] as const)('are never left out without a word: %s, %s', async (_as, _what, { as, whole }, behind) => {
+    expect(await result(as, [whole, ...behind])).toBe('corrupt');
+  });
+
+  it.each([
+    ['two members of gzip', gzip, [gzip.other], [first, second]],
+    ['two frames of zstd', zstd, [zstd.other], [first, second]],
+    ['gzip that is filled up with zeros', gzip, [zeros], [first]],
+  ] as const)(
+    'are content, or the zeros that gzip allows: %s',
+    async (_what, { as, whole }, behind, content) => {
+      expect(await result(as, [whole, ...behind])).toEqual(Buffer.concat([...content]));
+    },
+  );
+
+  it.each([
+    ['deflate', deflateSync],
+    ['gzip', gzipSync],
+  ] as const)('are found where the stream ends with a slice: %s', async (as, packed) => {
+    const noise = randomBytes(mebi);
+    // The body is as long as the noise and the frame of its stored blocks.
+    const stored = (less: number): Buffer => packed(noise.subarray(less), { level: 0 });
+    const surplus = stored(0).length - mebi;
+    const streams = Array.from({ length: 12 }, (_, less) => stored(surplus - less));
+    const stream = streams.find(({ length }) => length === mebi);
+    if (stream === undefined) throw new Error(`no content makes ${mebi} bytes`);
+    expect(await result(as, [stream, zeros, stream])).toBe('corrupt');
   });
 });

@@ -515,6 +515,30 @@ describe('JSON of data points', () => {
     expect(encoded.examples).toMatchObject([{ reason, field }]);
   });
 
+  it.each(['1e400', '-1e400', `1${'0'.repeat(400)}`])('has no double beyond the range, as %s', (beyond) => {
+    const points: OtlpMetric[] = [
+      { name: 'a', gauge: { dataPoints: [{ ...goodPoint, asDouble: 7.125 }] } },
+      {
+        name: 'a',
+        histogram: { dataPoints: [{ timeUnixNano: goodPoint.timeUnixNano, count: '1', sum: 7.125 }] },
+      },
+      {
+        name: 'a',
+        histogram: { dataPoints: [{ timeUnixNano: goodPoint.timeUnixNano, count: '1', min: 7.125 }] },
+      },
+    ];
+    const body = JSON.stringify(metricsOf(...points, goodMetric));
+    for (const written of [beyond, `"${beyond}"`]) {
+      const encoded = encodeMetricsOfJson(body.replaceAll('7.125', written));
+      expect(encoded.examples.map(({ reason, field }) => [reason, field])).toEqual([
+        ['data_point_field_invalid', 'asDouble'],
+        ['data_point_field_invalid', 'sum'],
+        ['data_point_field_invalid', 'min'],
+      ]);
+      expect(encoded.accepted).toBe(encoded.items - 3);
+    }
+  });
+
   it('may have numbers as text, 64 bits as numbers, names of enums and names with underscores', () => {
     const body = {
       resource_metrics: [

@@ -246,3 +246,59 @@ describe('a name that is new', () => {
     expect([accepted, [...dropped], [...valuesDropped]]).toEqual([2, [['metric_columns_exceeded', 1]], []]);
   });
 });
+
+describe('a whole number beyond 2^53', () => {
+  const ids = ['1234567890123456789', '1234567890123456790', '-9223372036854775808', '18446744073709551615'];
+  // The second point has a name twice, so it is read by way of an object.
+  const pointOf = (id: string, again = ''): string =>
+    `{"metrics":{"a":1${again}},"target":${id},"dimension":{"host":${id}},"timestamp":${arrivedAt}}`;
+
+  it.each(tasks.slice(0, 1))('keeps its digits as a dimension and a target, on both ways', (task) => {
+    for (const id of ids) {
+      const push = expectSamePush(bodyOf(pointOf(id), pointOf(id, ',"a":1')), task);
+      if (push.kind === 'refused') throw new Error(push.detail);
+      const rows = push.encoded.runs
+        .map(({ text }) => text)
+        .join('')
+        .trim()
+        .split('\n');
+      expect(rows.map((row) => [row.split(id).length - 1, push.encoded.accepted])).toEqual([
+        [2, 2],
+        [2, 2],
+      ]);
+    }
+  });
+
+  it.each(['1234567890123456789.0', '1234567890123456789e0', '123456789012345678901', '1e20'])(
+    'is the text of its double where it has a fraction, an exponent or more than 20 digits: %s',
+    (written) => {
+      for (const again of ['', ',"a":1']) {
+        const push = expectSamePush(bodyOf(pointOf(written, again)), tasks[0] ?? taskOf('wide'));
+        if (push.kind === 'refused') throw new Error(push.detail);
+        expect(push.encoded.runs[0]?.text).toContain(`target=${Number(written)}`);
+      }
+    },
+  );
+
+  it.each([
+    ['once', '"a":9007199254740995', 1],
+    ['after another value', '"a":1,"a":9007199254740995', 1],
+    ['before another value', '"a":9007199254740995,"a":1', 0],
+    ['with thirty digits', '"a":1,"a":123456789012345678901234567890', 1],
+    ['as a double', '"a":1,"a":9007199254740992', 0],
+  ])('is counted as rounded as a metric that is given %s', (_, metrics, rounded) => {
+    const push = encodePush(bodyOf(`{"metrics":{${metrics}},"timestamp":${arrivedAt}}`), taskOf('wide'));
+    expect(push).toMatchObject({ kind: 'encoded', encoded: { accepted: 1, valuesRounded: rounded } });
+  });
+});
+
+describe('a text with bytes that are not UTF-8', () => {
+  it('is stored with U+FFFD in their place, as the documents say', () => {
+    const point = `{"metrics":{"a":1},"target":"b\u00e9","dimension":{"host":"\u00ff"},"timestamp":${arrivedAt}}`;
+    const bytes = Buffer.from(bodyOf(point).toString('utf8'), 'latin1');
+    const push = expectSamePush(bytes, taskOf('wide'));
+    if (push.kind === 'refused') throw new Error(push.detail);
+    expect([push.encoded.accepted, push.encoded.dropped.size]).toEqual([1, 0]);
+    expect(push.encoded.runs[0]?.text).toMatch(/,target=b\ufffd.*=\ufffd/);
+  });
+});

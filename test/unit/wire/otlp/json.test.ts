@@ -189,6 +189,8 @@ describe('an attribute value in JSON', () => {
     ['an integer of a million digits', { intValue: '1'.repeat(1_000_000) }],
     ['a double that is no number', { doubleValue: 'five' }],
     ['a double in hexadecimal', { doubleValue: '0x10' }],
+    ['a double beyond the range, as text', { doubleValue: '1e400' }],
+    ['a double beyond the range in an array', { arrayValue: { values: [{ doubleValue: '-1e400' }] } }],
     ['bytes that are no base64', { bytesValue: 'a b' }],
     ['bytes of five characters', { bytesValue: 'abcde' }],
     ['an array that is an object', { arrayValue: { values: {} } }],
@@ -205,6 +207,13 @@ describe('an attribute value in JSON', () => {
     expect(encoded).toMatchObject({ accepted: 1, rejected: new Map([['attribute_invalid', 1]]) });
     expect(encoded.examples[0]).toMatchObject({ index: 0, field: 'attributes[0].value' });
     expect(encoded.examples[0]?.detail.length).toBeLessThan(300);
+  });
+
+  it('that is a bare number beyond the range of a double rejects its span alone', () => {
+    const span = { ...goodSpan, attributes: attributes({ k: { doubleValue: 'D' } }) };
+    const encoded = encodeJson(JSON.stringify(requestOf<object>(span, goodSpan)).replace('"D"', '1e400'));
+    expect(encoded).toMatchObject({ accepted: 1, rejected: new Map([['attribute_invalid', 1]]) });
+    expect(encoded.examples[0]?.detail).toContain('doubleValue cannot be 1e400');
   });
 
   it('nested deeper than 32 is cut there and counted', () => {
