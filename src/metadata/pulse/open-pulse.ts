@@ -129,6 +129,7 @@ export const openPulse = (options: PulseReadsOptions, parts: Parts): PulseReads 
       isConnected: bus.connected,
       processes: processes.list(),
       isSettled: processes.isSettled,
+      isFull: processes.isFull,
       streams: pipelines.streams.map(({ name, consumer }) => ({
         name,
         consumer: consumer?.name,

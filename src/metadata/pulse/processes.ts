@@ -26,7 +26,8 @@ type SeriesName = (typeof seriesNames)[number];
 /** A rate per second of the last two minutes, the newest last; null where no pulse came. */
 export type Series = Readonly<Record<SeriesName, (number | null)[]>>;
 
-export const processesMax = 64;
+/** About 4 KB each. */
+export const processesMax = 512;
 export const keptSeconds = 120;
 const goneMs = 5_000;
 
@@ -76,6 +77,8 @@ export type Processes = {
   reconnected(): void;
   /** It has listened for long enough to have heard every process that is there. */
   readonly isSettled: boolean;
+  /** Pulses of further processes were ignored within the last five seconds: the list lacks some. */
+  readonly isFull: boolean;
   /** By role and name. A process that is silent for two minutes, or has ended in order, is forgotten. */
   list(): SeenProcess[];
   seriesOf(id: string): Series;
@@ -126,10 +129,11 @@ const byName = (left: SeenProcess, right: SeenProcess): number =>
   left.pulse.host.localeCompare(right.pulse.host) ||
   left.pulse.pid - right.pulse.pid;
 
-/** Processes by their pulses: at most 64, 120 seconds of each. */
+/** Processes by their pulses: at most `processesMax`, 120 seconds of each. */
 export const createProcesses = ({ elapsed, onIgnored }: ProcessesOptions): Processes => {
   const all = new Map<string, Kept>();
   let heardSince = elapsed();
+  let fullAt = Number.NEGATIVE_INFINITY;
 
   const silentMs = ({ lastAt }: Kept): number => Math.max(0, elapsed() - Math.max(lastAt, heardSince));
 
@@ -142,7 +146,9 @@ export const createProcesses = ({ elapsed, onIgnored }: ProcessesOptions): Proce
     if (all.size < processesMax) return true;
     const gone = [...all.values()].filter((kept) => silentMs(kept) >= goneMs);
     const [oldest] = gone.toSorted((left, right) => left.lastAt - right.lastAt);
-    return oldest !== undefined && all.delete(oldest.id);
+    if (oldest !== undefined) return all.delete(oldest.id);
+    fullAt = elapsed();
+    return false;
   };
 
   const keep = (role: PulseRole, id: string, pulse: Pulse): Kept | undefined => {
@@ -175,6 +181,9 @@ export const createProcesses = ({ elapsed, onIgnored }: ProcessesOptions): Proce
     },
     get isSettled() {
       return elapsed() - heardSince >= goneMs;
+    },
+    get isFull() {
+      return elapsed() - fullAt < goneMs;
     },
     list: () => {
       forget();

@@ -1,7 +1,7 @@
 import { counted } from '../../model/counted.ts';
 import { type PulseRole, pulseRoles } from '../../telemetry/pulse.ts';
 import type { HourAccount } from './hour-account.ts';
-import type { SeenProcess } from './processes.ts';
+import { processesMax, type SeenProcess } from './processes.ts';
 import type { Line, LineStore, LineStream, Trouble } from './shapes.ts';
 
 type Kind = { readonly severity: Trouble['severity']; readonly runbook: string; readonly remedy: string };
@@ -75,6 +75,10 @@ export const troubleKinds = {
   ),
   account_not_known: ticket('TidemarkAccountNotKnown', 'Look for the cause at LEDGER and ClickHouse.'),
   event_loop_slow: ticket('TidemarkEventLoopSlow', 'Add replicas, or give the process more of a core.'),
+  processes_not_shown: ticket(
+    'TidemarkRoleMissing',
+    'Nothing is lost; the figures of all processes are in Prometheus. End processes that are not needed.',
+  ),
   versions_differ: ticket('TidemarkMixedVersions', 'Finish the rollout, or undo it.'),
   degraded: ticket('TidemarkPartlyDegraded', 'Repair what is named; the role works on.'),
 } as const satisfies Readonly<Record<string, Kind>>;
@@ -135,11 +139,16 @@ const problemOf = ({ failing, degraded }: SeenProcess['pulse'], check: string): 
   degraded[check] ?? failing[check];
 
 /** A process that stops in order says so; these have not. */
-const processTroubles = (processes: readonly SeenProcess[], isSettled: boolean): Trouble[] => {
+const processTroubles = (
+  processes: readonly SeenProcess[],
+  { isSettled, isFull }: { readonly isSettled: boolean; readonly isFull: boolean },
+): Trouble[] => {
   const there = processes.filter(({ isGone }) => !isGone);
   const versions = new Map<string, number>();
   for (const { pulse } of there) versions.set(pulse.version, (versions.get(pulse.version) ?? 0) + 1);
-  const missing = pulseRoles.filter((role) => isSettled && !there.some((each) => each.role === role));
+  const missing = pulseRoles.filter(
+    (role) => isSettled && !isFull && !there.some((each) => each.role === role),
+  );
   const slow = there.filter(({ pulse }) => pulse.loopP99Ms > 200);
   return [
     ...missing.map((role) => trouble('role_missing', `no process of ${role} reports that it runs`)),
@@ -155,6 +164,14 @@ const processTroubles = (processes: readonly SeenProcess[], isSettled: boolean):
     ...slow.map((each) =>
       trouble('event_loop_slow', `${nameOf(each)}: the event loop is ${each.pulse.loopP99Ms} ms late`),
     ),
+    ...(isFull
+      ? [
+          trouble(
+            'processes_not_shown',
+            `more than ${processesMax} processes send pulses: the others are in no figure here`,
+          ),
+        ]
+      : []),
     ...(versions.size <= 1
       ? []
       : [
@@ -271,6 +288,7 @@ const accountTroubles = (account: HourAccount | undefined, notKnownSince: number
 export const troublesOf = (sources: {
   readonly isConnected: boolean;
   readonly isSettled: boolean;
+  readonly isFull: boolean;
   readonly processes: readonly SeenProcess[];
   readonly streams: readonly LineStream[];
   readonly stores: readonly LineStore[];
@@ -278,14 +296,15 @@ export const troublesOf = (sources: {
   readonly account: HourAccount | undefined;
   readonly notKnownSince: number | undefined;
 }): Trouble[] => {
-  const { isConnected, isSettled, processes, streams, stores, totals, account, notKnownSince } = sources;
+  const { isConnected, isSettled, isFull, processes, streams, stores, totals, account, notKnownSince } =
+    sources;
   const there = processes.filter(({ isGone }) => !isGone);
   return [
     ...(isConnected
       ? []
       : [trouble('nats_away', 'metadata has no connection to NATS: the figures are the last ones')]),
     ...accountTroubles(account, notKnownSince),
-    ...processTroubles(processes, isConnected && isSettled),
+    ...processTroubles(processes, { isSettled: isConnected && isSettled, isFull }),
     ...tableTroubles(there),
     ...streamTroubles(streams, totals.dead_lettered_items_per_second),
     ...storeTroubles(stores, there),

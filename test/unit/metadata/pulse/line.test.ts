@@ -53,6 +53,7 @@ const well: LineSources = {
   nowMs: 1_800_000_000_123,
   isConnected: true,
   isSettled: true,
+  isFull: false,
   processes: [
     seen('ingress', { ingress: ingressOf() }),
     seen('transfer', transferOf({ metrics: pipelineOf(), traces: pipelineOf({ items: 5, dropped: 0 }) })),
@@ -140,6 +141,11 @@ describe('the troubles', () => {
       ['role_missing', 'process_gone'],
     ],
     ['no missing role while not every process can have been heard', { isSettled: false, processes: [] }, []],
+    [
+      'more processes than are heard: one of a role may be among the others',
+      { isFull: true, processes: [seen('ingress')] },
+      ['processes_not_shown'],
+    ],
     ['a breaker open', withProcess(seen('transfer', { failing: { breaker: 'many' } })), ['breaker_open']],
     [
       'dead letters held',
