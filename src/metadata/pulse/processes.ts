@@ -75,6 +75,8 @@ export type Processes = {
   take(payload: Uint8Array, subject: string): void;
   /** The connection is back: nobody was silent while it was away. */
   reconnected(): void;
+  /** To be called each second: after five seconds without it this process slept, and nobody was silent meanwhile. */
+  tick(): void;
   /** It has listened for long enough to have heard every process that is there. */
   readonly isSettled: boolean;
   /** Pulses of further processes were ignored within the last five seconds: the list lacks some. */
@@ -129,15 +131,36 @@ const byName = (left: SeenProcess, right: SeenProcess): number =>
   left.pulse.host.localeCompare(right.pulse.host) ||
   left.pulse.pid - right.pulse.pid;
 
+/** Since when pulses are heard without a gap. */
+const createHearing = (elapsed: () => number) => {
+  let since = elapsed();
+  let tickedAt: number | undefined;
+  const restart = (): void => {
+    since = elapsed();
+  };
+  /** Also before each reading: after a sleep the next tick may come later than a reader. */
+  const noteSleep = (): void => {
+    if (tickedAt === undefined || elapsed() - tickedAt <= goneMs) return;
+    restart();
+    tickedAt = elapsed();
+  };
+  const tick = (): void => {
+    noteSleep();
+    tickedAt = elapsed();
+  };
+  return { since: () => since, restart, noteSleep, tick };
+};
+
 /** Processes by their pulses: at most `processesMax`, 120 seconds of each. */
 export const createProcesses = ({ elapsed, onIgnored }: ProcessesOptions): Processes => {
   const all = new Map<string, Kept>();
-  let heardSince = elapsed();
+  const hearing = createHearing(elapsed);
   let fullAt = Number.NEGATIVE_INFINITY;
 
-  const silentMs = ({ lastAt }: Kept): number => Math.max(0, elapsed() - Math.max(lastAt, heardSince));
+  const silentMs = ({ lastAt }: Kept): number => Math.max(0, elapsed() - Math.max(lastAt, hearing.since()));
 
   const forget = (): void => {
+    hearing.noteSleep();
     for (const [id, kept] of all) if (silentMs(kept) > keptSeconds * 1_000) all.delete(id);
   };
 
@@ -176,11 +199,11 @@ export const createProcesses = ({ elapsed, onIgnored }: ProcessesOptions): Proce
       if (kept === undefined) return onIgnored('too_many');
       note(kept, Math.floor(elapsed() / 1_000));
     },
-    reconnected: () => {
-      heardSince = elapsed();
-    },
+    reconnected: hearing.restart,
+    tick: hearing.tick,
     get isSettled() {
-      return elapsed() - heardSince >= goneMs;
+      hearing.noteSleep();
+      return elapsed() - hearing.since() >= goneMs;
     },
     get isFull() {
       return elapsed() - fullAt < goneMs;

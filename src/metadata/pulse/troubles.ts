@@ -250,15 +250,32 @@ const streamTroubles = (streams: readonly LineStream[], deadLettered: number): T
     return found;
   });
 
-/** A store that metadata misses; else one that only transfer misses. */
+/** What transfer says of each instance of a store: of several, its text has a part for each, with its name. */
+const partsOf = (why: string, instances: readonly string[]): ReadonlyMap<string, string> => {
+  if (instances.length <= 1) return new Map([[instances[0] ?? '', why]]);
+  const parts = new Map<string, string>();
+  let name = '';
+  for (const part of why.split('; ')) {
+    name = instances.find((each) => part.startsWith(`${each}: `)) ?? name;
+    const before = parts.get(name);
+    parts.set(name, before === undefined ? part : `${before}; ${part}`);
+  }
+  return parts;
+};
+
+/** Stores that metadata misses, and those that only transfer misses. */
 const storeTroubles = (stores: readonly LineStore[], there: readonly SeenProcess[]): Trouble[] => {
   const away = stores.filter(({ ready }) => ready === false);
   const missed = (['questdb', 'clickhouse'] as const).flatMap((store) => {
-    if (away.some((each) => each.store === store)) return [];
-    const process = there.find(
-      ({ role, pulse }) => role === 'transfer' && problemOf(pulse, store) !== undefined,
-    );
-    return process === undefined ? [] : [`${nameOf(process)}: ${store}: ${problemOf(process.pulse, store)}`];
+    const found = new Map<string, string>();
+    const instances = stores.filter((each) => each.store === store).map(({ instance }) => instance);
+    for (const process of there) {
+      const why = process.role === 'transfer' ? problemOf(process.pulse, store) : undefined;
+      for (const [instance, part] of why === undefined ? [] : partsOf(why, instances))
+        if (!found.has(instance)) found.set(instance, `${nameOf(process)}: ${store}: ${part}`);
+    }
+    for (const each of away) if (each.store === store) found.delete(each.instance);
+    return [...found.values()];
   });
   const texts = away.map(({ store, instance, why }) =>
     store === 'questdb' ? `QuestDB ${instance}: ${why}` : `ClickHouse: ${why}`,

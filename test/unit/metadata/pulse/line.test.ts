@@ -237,6 +237,25 @@ describe('the troubles', () => {
     expect(troubles[1]?.text).toBe('ingress host:1 and 1 more: receiver: starts');
   });
 
+  it('name a store that only transfer misses beside one that metadata misses, each instance once', () => {
+    const why = 'b: connect ECONNREFUSED; still; c: no answer';
+    const misses = { degraded: { questdb: why } };
+    const { troubles } = drawLine({
+      ...well,
+      processes: [...well.processes, seen('transfer', misses), seen('transfer', { ...misses, pid: 2 })],
+      instances: ['default', 'b', 'c'],
+      stores: [
+        ...well.stores,
+        { store: 'questdb', instance: 'b', ready: true, why: null },
+        { store: 'questdb', instance: 'c', ready: false, why: 'refused' },
+      ],
+    });
+    expect(troubles.map(({ text }) => text)).toEqual([
+      'QuestDB c: refused',
+      'transfer host:1: questdb: b: connect ECONNREFUSED; still',
+    ]);
+  });
+
   it('each link to an entry of the runbook', () => {
     const runbook = readFileSync(join(import.meta.dirname, '../../../../docs/runbook.md'), 'utf8');
     const entries = [...runbook.matchAll(/^### (\w+)$/gm)].map(([, name]) => name);

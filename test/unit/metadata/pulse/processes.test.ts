@@ -59,6 +59,24 @@ describe('a process', () => {
     expect([processes.list()[0]?.isGone, processes.isSettled]).toEqual([true, true]);
   });
 
+  // A process that wakes heard nobody while it slept: it paged for every process, itself included.
+  it('is not gone because the process that listens slept', () => {
+    const { clock, processes, beat } = open();
+    for (let second = 0; second < 10; second++) {
+      beat(1);
+      processes.tick();
+      clock.ms += 1_000;
+    }
+    expect([processes.list()[0]?.isGone, processes.isSettled]).toEqual([false, true]);
+    clock.ms += 30_000;
+    expect([processes.list()[0]?.isGone, processes.isSettled]).toEqual([false, false]);
+    for (let second = 0; second < 6; second++) {
+      processes.tick();
+      clock.ms += 1_000;
+    }
+    expect([processes.list()[0]?.isGone, processes.isSettled]).toEqual([true, true]);
+  });
+
   it('has its rates second by second, the newest last, and nothing where it was silent', () => {
     const { clock, processes, beat } = open();
     for (const items of [1, 2, 3]) {
