@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import type { ConsumerInfo, StreamInfo } from '@nats-io/jetstream';
 import { nanos } from '@nats-io/transport-node';
 import type { StreamDefinition } from '../config/pipelines.ts';
@@ -7,6 +8,35 @@ export const holdKey = 'tidemark-hold';
 
 /** Why an operator keeps the stream as it is; undefined where nobody does. */
 export const heldWhy = ({ config }: StreamInfo): string | undefined => config.metadata?.[holdKey];
+
+/** A key in the metadata of a stream: the mark of the definition that it was given last. */
+const definitionKey = 'tidemark-definition';
+
+/** A mark of what `differencesOf` compares. */
+const definitionMark = (wanted: StreamDefinition): string => {
+  const { subjects, retention, discard, bytesMax, duplicateWindowMs, replicas, isAtomic, consumer } = wanted;
+  const compared = [subjects.toSorted(), retention, discard, bytesMax, duplicateWindowMs, replicas];
+  const more = [isAtomic === true, consumer?.name, consumer?.ackWaitMs, consumer?.ackPendingMax];
+  return createHash('sha256')
+    .update(JSON.stringify([compared, more]))
+    .digest('hex')
+    .slice(0, 16);
+};
+
+type Marked = Pick<StreamInfo, 'config'>;
+
+/** The mark of the definition that the stream was given last; undefined for one that only earlier versions have made. */
+export const markOf = ({ config }: Marked): string | undefined => config.metadata?.[definitionKey];
+
+/** The metadata of a stream with the mark of this definition, or with another mark. */
+export const withMark = (wanted: StreamDefinition, found: Marked | undefined, mark?: string) => ({
+  ...found?.config.metadata,
+  [definitionKey]: mark ?? definitionMark(wanted),
+});
+
+/** Whether a process with another definition has given the stream its own: it is not to be changed back and forth. */
+export const isOfAnother = (wanted: StreamDefinition, found: Marked): boolean =>
+  ![undefined, definitionMark(wanted)].includes(markOf(found));
 
 const different = (name: string, found: unknown, wanted: unknown): string[] =>
   String(found) === String(wanted) ? [] : [`${name} is ${String(found)} and not ${String(wanted)}`];

@@ -4,7 +4,7 @@ import { errorText } from '../model/fault.ts';
 import type { Log } from '../telemetry/log.ts';
 import type { Bus } from './connection.ts';
 import { unlessMissing } from './nats-fault.ts';
-import { differencesOf, heldWhy } from './stream-differences.ts';
+import { differencesOf, heldWhy, isOfAnother, markOf } from './stream-differences.ts';
 
 export const streamProblemKinds = ['stream_missing', 'consumer_missing', 'changed'] as const;
 
@@ -12,8 +12,10 @@ export const streamProblemKinds = ['stream_missing', 'consumer_missing', 'change
 export type StreamProblem = {
   readonly kind: (typeof streamProblemKinds)[number];
   readonly why: string;
-  /** An operator keeps it so. */
-  readonly isHeld: boolean;
+  /** An operator keeps it so, or it was given another definition by a process that started later. */
+  readonly isLeft: boolean;
+  /** The mark of its definition as it was seen last. */
+  readonly mark: string | undefined;
 };
 
 /** The streams of a role as they are on the server. */
@@ -45,25 +47,33 @@ const everyMsDefault = 2_000;
 /** While something is wrong: pushes are refused until it is seen to be right. */
 const troubledMs = 500;
 
+const anothers =
+  'given by a metadata process with another pipelines/streams.yaml: give all processes the same file, and restart metadata';
+
 /** What is wrong with a stream. Throws Faults: then nothing is known. */
 const problemOf = async (
   manager: JetStreamManager,
   definition: StreamDefinition,
   { hasConsumers, onSeen }: StreamWatchOptions,
+  marks: Map<string, string | undefined>,
 ): Promise<StreamProblem | undefined> => {
   const { name, consumer } = definition;
   const stream = await unlessMissing(manager.streams.info(name));
-  if (stream === undefined) return { kind: 'stream_missing', why: 'it does not exist', isHeld: false };
+  if (stream !== undefined) marks.set(name, markOf(stream));
+  const found = { isLeft: false, mark: marks.get(name) };
+  if (stream === undefined) return { kind: 'stream_missing', why: 'it does not exist', ...found };
   onSeen?.(name, stream.state.last_seq);
   const isAsked = hasConsumers && consumer !== undefined;
   const durable = isAsked ? await unlessMissing(manager.consumers.info(name, consumer.name)) : undefined;
   if (isAsked && durable === undefined)
-    return { kind: 'consumer_missing', why: `its consumer ${consumer.name} does not exist`, isHeld: false };
-  const held = heldWhy(stream);
+    return { kind: 'consumer_missing', why: `its consumer ${consumer.name} does not exist`, ...found };
   const differences = differencesOf(definition, stream, durable).join(', ');
   if (differences === '') return undefined;
-  const why = held === undefined ? differences : `${differences}; held: ${held}`;
-  return { kind: 'changed', why, isHeld: held !== undefined };
+  const held = heldWhy(stream);
+  const left =
+    held === undefined ? (isOfAnother(definition, stream) ? anothers : undefined) : `held: ${held}`;
+  const why = left === undefined ? differences : `${differences}; ${left}`;
+  return { ...found, kind: 'changed', why, isLeft: left !== undefined };
 };
 
 /**
@@ -73,6 +83,7 @@ const problemOf = async (
 export const watchStreams = (bus: Bus, options: StreamWatchOptions): StreamWatch => {
   const { streams, log, everyMs = everyMsDefault } = options;
   const problems = new Map<string, StreamProblem>();
+  const marks = new Map<string, string | undefined>();
   let looking: Promise<void> | undefined;
   let timer: NodeJS.Timeout | undefined;
   let isStopped = false;
@@ -87,9 +98,9 @@ export const watchStreams = (bus: Bus, options: StreamWatchOptions): StreamWatch
   };
 
   const lookAt = async (definition: StreamDefinition): Promise<void> => {
-    const problem = await problemOf(await bus.manager(), definition, options);
+    const problem = await problemOf(await bus.manager(), definition, options, marks);
     note(definition.name, problem);
-    if (problem === undefined || problem.isHeld || options.mend === undefined) return;
+    if (problem === undefined || problem.isLeft || options.mend === undefined) return;
     const why = await options.mend(definition, problem);
     if (why !== undefined) problems.set(definition.name, { ...problem, why: `${problem.why}; ${why}` });
   };

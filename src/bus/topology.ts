@@ -13,7 +13,7 @@ import { Fault } from '../model/fault.ts';
 import type { Log } from '../telemetry/log.ts';
 import type { Bus } from './connection.ts';
 import { toFault, unlessMissing } from './nats-fault.ts';
-import { heldWhy } from './stream-differences.ts';
+import { heldWhy, isOfAnother, withMark } from './stream-differences.ts';
 
 const streamConfig = (stream: StreamDefinition): Partial<StreamConfig> & { name: string } => ({
   name: stream.name,
@@ -51,19 +51,43 @@ const ensureConsumer = async (
   }
 };
 
+/** Makes the stream with this first number; of one that is there, what is done depends on who asks. */
+type Made =
+  | {
+      readonly isThere: false;
+      readonly firstSequence: number | undefined;
+      readonly mark?: string | undefined;
+    }
+  | { readonly isThere: true; readonly by: 'start' | 'watch' };
+
+/** The process that starts last has the definition that holds: a watch leaves one that another has given. */
+const changeStream = async (
+  { streams }: JetStreamManager,
+  stream: StreamDefinition,
+  by: 'start' | 'watch',
+): Promise<void> => {
+  const found = await streams.info(stream.name);
+  const metadata = withMark(stream, found);
+  const isOthers = isOfAnother(stream, found);
+  if (heldWhy(found) === undefined) {
+    if (by === 'start' || !isOthers) await streams.update(stream.name, { ...streamConfig(stream), metadata });
+  } else if (by === 'start' && isOthers) {
+    // The mark alone, for the time after the hold. A held stream that refuses even that stops no start.
+    await streams.update(stream.name, { metadata }).catch(() => undefined);
+  }
+};
+
 const ensureStream = async (
   manager: JetStreamManager,
   stream: StreamDefinition,
-  made: 'is there' | { readonly firstSequence: number | undefined },
+  made: Made,
 ): Promise<void> => {
-  const config = streamConfig(stream);
-  if (made === 'is there') {
-    const isHeld = heldWhy(await manager.streams.info(stream.name)) !== undefined;
-    if (!isHeld) await manager.streams.update(stream.name, config);
-  } else
-    await manager.streams.add(
-      made.firstSequence === undefined ? config : { ...config, first_seq: made.firstSequence },
-    );
+  if (made.isThere) await changeStream(manager, stream, made.by);
+  else {
+    const { firstSequence, mark } = made;
+    const config = { ...streamConfig(stream), metadata: withMark(stream, undefined, mark) };
+    await manager.streams.add(firstSequence === undefined ? config : { ...config, first_seq: firstSequence });
+  }
   if (stream.consumer !== undefined) await ensureConsumer(manager, stream.name, stream.consumer);
 };
 
@@ -74,14 +98,19 @@ const ensureStream = async (
  */
 export type FirstSequenceOf = (stream: string, names: ReadonlySet<string>) => Promise<number | undefined>;
 
-/** Makes a stream that is missing, or brings it and its consumer to their definition. Throws the Fault of the refusal. */
+/**
+ * Makes a stream that is missing, or brings it and its consumer to their definition. `mark`: that of the missing stream, as it was
+ * seen last, by which a process with that definition brings it back to it. Throws the Fault of the refusal.
+ */
 export const mendStream = async (
   bus: Bus,
   stream: StreamDefinition,
   firstSequence: number | 'is there',
+  mark?: string,
 ): Promise<void> => {
   try {
-    const made = firstSequence === 'is there' ? firstSequence : { firstSequence };
+    const made: Made =
+      firstSequence === 'is there' ? { isThere: true, by: 'watch' } : { isThere: false, firstSequence, mark };
     await ensureStream(await bus.manager(), stream, made);
   } catch (error) {
     throw toFault(error);
@@ -120,12 +149,10 @@ export const ensureTopology = async (
     for await (const name of manager.streams.names()) names.add(name);
     for (const stream of streams) {
       try {
-        const isThere = names.has(stream.name);
-        await ensureStream(
-          manager,
-          stream,
-          isThere ? 'is there' : { firstSequence: await firstSequenceOf(stream.name, names) },
-        );
+        const made: Made = names.has(stream.name)
+          ? { isThere: true, by: 'start' }
+          : { isThere: false, firstSequence: await firstSequenceOf(stream.name, names) };
+        await ensureStream(manager, stream, made);
       } catch (error) {
         if (!(error instanceof JetStreamApiError)) throw error;
         if (stream.isFurther !== true) throw refusedStream(stream.name, error, streams);

@@ -86,10 +86,10 @@ const keepStreams = (
     isLeftOut: refused.has,
     log,
     onSeen: firstSequences.saw,
-    mend: mendingWith(async (stream, { kind }) => {
+    mend: mendingWith(async (stream, { kind, mark }) => {
       const { name } = stream;
       const first = kind === 'stream_missing' ? await firstSequences.next(name) : 'is there';
-      await mendStream(bus, stream, first);
+      await mendStream(bus, stream, first, mark);
       metrics.streamsMended.inc({ stream: name, kind });
       log.warn({ stream: name, kind, first }, 'a stream was made again or changed back');
     }),

@@ -15,7 +15,7 @@ export const createMetadataMetrics = () => {
     }),
     pulsesIgnored: new Counter({
       name: 'tidemark_metadata_pulses_ignored_total',
-      help: 'Pulses of processes that were ignored: malformed, or of more processes than the limit of 64 (too_many)',
+      help: 'Pulses of processes that were ignored: malformed, or of more processes than the limit of 512 (too_many)',
       labelNames: ['why'],
       registers,
     }),

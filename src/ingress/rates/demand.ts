@@ -13,7 +13,7 @@ export type Demand = {
   reported: number;
 };
 
-/** A key without a request for this long is forgotten. */
+/** A key without a request for this long has no demand. */
 export const idleMsMax = 10_000;
 
 /** A few requests in a short time are a weak measure: up to this number they count as the demand of a whole second. */

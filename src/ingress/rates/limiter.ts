@@ -14,12 +14,12 @@ export type RateVerdict = {
 
 /**
  * Requests per second per key by GCRA, of this process's share. A key may bring half a second's worth of its share at once, or one
- * request. Keys are `d:<data id>` and `a:<application id>`. The caller passes the time, in ms.
+ * request, at each process. Keys are `d:<data id>` and `a:<application id>`. The caller passes the time, in ms.
  */
 export type RateLimiter = {
   /** `ratePerSecond` 0 = unlimited (returns undefined), negative = nothing is admitted. */
   admit(key: string, ratePerSecond: number, nowMs: number): RateVerdict | undefined;
-  /** The demand of every limited key. `closesWindow`, about once a second, begins a new count and forgets keys without requests. */
+  /** The demand of every limited key. `closesWindow`, about once a second, begins a new count and forgets keys without requests whose burst is free again. */
   takeDemand(nowMs: number, closesWindow: boolean): Pick<DemandReport, 'rest' | 'demand'>;
 };
 
@@ -36,6 +36,8 @@ const burstSeconds = 0.5;
 /** One request, and a quarter as much tolerance for senders that keep to a low rate with a few ms more or less. */
 const burstRequestsMin = 1.25;
 const secondsMax = 60;
+/** A share that is 0 frees no burst: its key is forgotten all the same, so that memory is bounded. */
+const filledMsMax = 300_000;
 /** Above the rounding errors of sums of doubles, below any request. */
 const rounding = 1e-6;
 
@@ -45,6 +47,8 @@ type Bucket = Demand & {
    * that has used up its burst has still done so when the burst grows.
    */
   fill: number;
+  /** Up to when `fill` has drained, ms. */
+  drainedAt: number;
   rate: number;
   version: number;
   capacity: number;
@@ -84,7 +88,8 @@ export const createRateLimiter = (
     const known = keys.get(key);
     if (known !== undefined) return known;
     const demand: Demand = { count: 0, previous: 0, since: nowMs, last: nowMs, reported: 0 };
-    const bucket: Bucket = { ...demand, fill: 0, rate: 0, version: -1, capacity: 1, drainPerMs: 0 };
+    const unknown = { rate: 0, version: -1, capacity: 1, drainPerMs: 0 };
+    const bucket: Bucket = { ...demand, ...unknown, fill: 0, drainedAt: nowMs };
     keys.set(key, bucket);
     return bucket;
   };
@@ -97,15 +102,27 @@ export const createRateLimiter = (
     bucket.drainPerMs = own / 1000 / bucket.capacity;
   };
 
+  const drain = (bucket: Bucket, key: string, rate: number, nowMs: number): void => {
+    if (bucket.version !== shares.version || bucket.rate !== rate) share(bucket, key, rate);
+    const drained = Math.max(0, nowMs - bucket.drainedAt) * bucket.drainPerMs;
+    bucket.fill = Math.max(0, bucket.fill - drained);
+    bucket.drainedAt = nowMs;
+  };
+
+  /** Drains each second by the share of that second: the share of a key that comes seldom is 0 when it comes again. */
+  const drainAll = (nowMs: number): void => {
+    for (const [key, bucket] of keys) {
+      drain(bucket, key, bucket.rate, nowMs);
+      if (nowMs - bucket.last > (bucket.fill > 0 ? filledMsMax : idleMsMax)) keys.delete(key);
+    }
+  };
+
   return {
     admit: (key, ratePerSecond, nowMs) => {
       if (ratePerSecond === 0) return undefined;
       if (ratePerSecond < 0) return refuseAll;
       const bucket = bucketOf(key, nowMs);
-      if (bucket.version !== shares.version || bucket.rate !== ratePerSecond)
-        share(bucket, key, ratePerSecond);
-      const drained = Math.max(0, nowMs - bucket.last) * bucket.drainPerMs;
-      bucket.fill = Math.max(0, bucket.fill - drained);
+      drain(bucket, key, ratePerSecond, nowMs);
       bucket.last = nowMs;
       bucket.count++;
       const filled = bucket.fill + 1 / bucket.capacity;
@@ -118,7 +135,7 @@ export const createRateLimiter = (
       const report = measureDemands(keys, windowStart, nowMs, closesWindow);
       if (closesWindow) {
         windowStart = nowMs;
-        for (const [key, { last }] of keys) if (nowMs - last > idleMsMax) keys.delete(key);
+        drainAll(nowMs);
       }
       return report;
     },

@@ -24,6 +24,8 @@ export type LineSources = {
   readonly processes: readonly SeenProcess[];
   /** Every process that is there was heard by now. */
   readonly isSettled: boolean;
+  /** Pulses of further processes are ignored: the figures lack theirs. */
+  readonly isFull: boolean;
   readonly streams: readonly SeenStream[];
   readonly stores: readonly LineStore[];
   /** Names of the QuestDB instances, the first one `default`. */

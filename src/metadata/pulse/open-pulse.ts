@@ -46,6 +46,7 @@ export type PulseReadsOptions = {
 /** Below a second, so that a tick of a second never finds the figures of the tick before. */
 const freshMs = 900;
 const listenAgainMs = 1_000;
+const tickMs = 1_000;
 
 const elapsed = (): number => performance.now();
 
@@ -68,10 +69,12 @@ const follow = (bus: Bus, processes: Processes, log: Log): { stop(): void } => {
   };
   begin();
   bus.onReconnect(processes.reconnected);
+  const ticking = setInterval(processes.tick, tickMs).unref();
   return {
     stop: () => {
       isStopped = true;
       clearTimeout(timer);
+      clearInterval(ticking);
       unsubscribe();
     },
   };
@@ -129,6 +132,7 @@ export const openPulse = (options: PulseReadsOptions, parts: Parts): PulseReads 
       isConnected: bus.connected,
       processes: processes.list(),
       isSettled: processes.isSettled,
+      isFull: processes.isFull,
       streams: pipelines.streams.map(({ name, consumer }) => ({
         name,
         consumer: consumer?.name,

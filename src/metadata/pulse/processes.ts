@@ -26,7 +26,8 @@ type SeriesName = (typeof seriesNames)[number];
 /** A rate per second of the last two minutes, the newest last; null where no pulse came. */
 export type Series = Readonly<Record<SeriesName, (number | null)[]>>;
 
-export const processesMax = 64;
+/** About 4 KB each. */
+export const processesMax = 512;
 export const keptSeconds = 120;
 const goneMs = 5_000;
 
@@ -74,8 +75,12 @@ export type Processes = {
   take(payload: Uint8Array, subject: string): void;
   /** The connection is back: nobody was silent while it was away. */
   reconnected(): void;
+  /** To be called each second: after five seconds without it this process slept, and nobody was silent meanwhile. */
+  tick(): void;
   /** It has listened for long enough to have heard every process that is there. */
   readonly isSettled: boolean;
+  /** Pulses of further processes were ignored within the last five seconds: the list lacks some. */
+  readonly isFull: boolean;
   /** By role and name. A process that is silent for two minutes, or has ended in order, is forgotten. */
   list(): SeenProcess[];
   seriesOf(id: string): Series;
@@ -126,14 +131,36 @@ const byName = (left: SeenProcess, right: SeenProcess): number =>
   left.pulse.host.localeCompare(right.pulse.host) ||
   left.pulse.pid - right.pulse.pid;
 
-/** Processes by their pulses: at most 64, 120 seconds of each. */
+/** Since when pulses are heard without a gap. */
+const createHearing = (elapsed: () => number) => {
+  let since = elapsed();
+  let tickedAt: number | undefined;
+  const restart = (): void => {
+    since = elapsed();
+  };
+  /** Also before each reading: after a sleep the next tick may come later than a reader. */
+  const noteSleep = (): void => {
+    if (tickedAt === undefined || elapsed() - tickedAt <= goneMs) return;
+    restart();
+    tickedAt = elapsed();
+  };
+  const tick = (): void => {
+    noteSleep();
+    tickedAt = elapsed();
+  };
+  return { since: () => since, restart, noteSleep, tick };
+};
+
+/** Processes by their pulses: at most `processesMax`, 120 seconds of each. */
 export const createProcesses = ({ elapsed, onIgnored }: ProcessesOptions): Processes => {
   const all = new Map<string, Kept>();
-  let heardSince = elapsed();
+  const hearing = createHearing(elapsed);
+  let fullAt = Number.NEGATIVE_INFINITY;
 
-  const silentMs = ({ lastAt }: Kept): number => Math.max(0, elapsed() - Math.max(lastAt, heardSince));
+  const silentMs = ({ lastAt }: Kept): number => Math.max(0, elapsed() - Math.max(lastAt, hearing.since()));
 
   const forget = (): void => {
+    hearing.noteSleep();
     for (const [id, kept] of all) if (silentMs(kept) > keptSeconds * 1_000) all.delete(id);
   };
 
@@ -142,7 +169,9 @@ export const createProcesses = ({ elapsed, onIgnored }: ProcessesOptions): Proce
     if (all.size < processesMax) return true;
     const gone = [...all.values()].filter((kept) => silentMs(kept) >= goneMs);
     const [oldest] = gone.toSorted((left, right) => left.lastAt - right.lastAt);
-    return oldest !== undefined && all.delete(oldest.id);
+    if (oldest !== undefined) return all.delete(oldest.id);
+    fullAt = elapsed();
+    return false;
   };
 
   const keep = (role: PulseRole, id: string, pulse: Pulse): Kept | undefined => {
@@ -170,11 +199,14 @@ export const createProcesses = ({ elapsed, onIgnored }: ProcessesOptions): Proce
       if (kept === undefined) return onIgnored('too_many');
       note(kept, Math.floor(elapsed() / 1_000));
     },
-    reconnected: () => {
-      heardSince = elapsed();
-    },
+    reconnected: hearing.restart,
+    tick: hearing.tick,
     get isSettled() {
-      return elapsed() - heardSince >= goneMs;
+      hearing.noteSleep();
+      return elapsed() - hearing.since() >= goneMs;
+    },
+    get isFull() {
+      return elapsed() - fullAt < goneMs;
     },
     list: () => {
       forget();

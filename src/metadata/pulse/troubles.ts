@@ -1,7 +1,7 @@
 import { counted } from '../../model/counted.ts';
 import { type PulseRole, pulseRoles } from '../../telemetry/pulse.ts';
 import type { HourAccount } from './hour-account.ts';
-import type { SeenProcess } from './processes.ts';
+import { processesMax, type SeenProcess } from './processes.ts';
 import type { Line, LineStore, LineStream, Trouble } from './shapes.ts';
 
 type Kind = { readonly severity: Trouble['severity']; readonly runbook: string; readonly remedy: string };
@@ -75,6 +75,10 @@ export const troubleKinds = {
   ),
   account_not_known: ticket('TidemarkAccountNotKnown', 'Look for the cause at LEDGER and ClickHouse.'),
   event_loop_slow: ticket('TidemarkEventLoopSlow', 'Add replicas, or give the process more of a core.'),
+  processes_not_shown: ticket(
+    'TidemarkRoleMissing',
+    'Nothing is lost; the figures of all processes are in Prometheus. End processes that are not needed.',
+  ),
   versions_differ: ticket('TidemarkMixedVersions', 'Finish the rollout, or undo it.'),
   degraded: ticket('TidemarkPartlyDegraded', 'Repair what is named; the role works on.'),
 } as const satisfies Readonly<Record<string, Kind>>;
@@ -135,11 +139,16 @@ const problemOf = ({ failing, degraded }: SeenProcess['pulse'], check: string): 
   degraded[check] ?? failing[check];
 
 /** A process that stops in order says so; these have not. */
-const processTroubles = (processes: readonly SeenProcess[], isSettled: boolean): Trouble[] => {
+const processTroubles = (
+  processes: readonly SeenProcess[],
+  { isSettled, isFull }: { readonly isSettled: boolean; readonly isFull: boolean },
+): Trouble[] => {
   const there = processes.filter(({ isGone }) => !isGone);
   const versions = new Map<string, number>();
   for (const { pulse } of there) versions.set(pulse.version, (versions.get(pulse.version) ?? 0) + 1);
-  const missing = pulseRoles.filter((role) => isSettled && !there.some((each) => each.role === role));
+  const missing = pulseRoles.filter(
+    (role) => isSettled && !isFull && !there.some((each) => each.role === role),
+  );
   const slow = there.filter(({ pulse }) => pulse.loopP99Ms > 200);
   return [
     ...missing.map((role) => trouble('role_missing', `no process of ${role} reports that it runs`)),
@@ -155,6 +164,14 @@ const processTroubles = (processes: readonly SeenProcess[], isSettled: boolean):
     ...slow.map((each) =>
       trouble('event_loop_slow', `${nameOf(each)}: the event loop is ${each.pulse.loopP99Ms} ms late`),
     ),
+    ...(isFull
+      ? [
+          trouble(
+            'processes_not_shown',
+            `more than ${processesMax} processes send pulses: the others are in no figure here`,
+          ),
+        ]
+      : []),
     ...(versions.size <= 1
       ? []
       : [
@@ -233,15 +250,32 @@ const streamTroubles = (streams: readonly LineStream[], deadLettered: number): T
     return found;
   });
 
-/** A store that metadata misses; else one that only transfer misses. */
+/** What transfer says of each instance of a store: of several, its text has a part for each, with its name. */
+const partsOf = (why: string, instances: readonly string[]): ReadonlyMap<string, string> => {
+  if (instances.length <= 1) return new Map([[instances[0] ?? '', why]]);
+  const parts = new Map<string, string>();
+  let name = '';
+  for (const part of why.split('; ')) {
+    name = instances.find((each) => part.startsWith(`${each}: `)) ?? name;
+    const before = parts.get(name);
+    parts.set(name, before === undefined ? part : `${before}; ${part}`);
+  }
+  return parts;
+};
+
+/** Stores that metadata misses, and those that only transfer misses. */
 const storeTroubles = (stores: readonly LineStore[], there: readonly SeenProcess[]): Trouble[] => {
   const away = stores.filter(({ ready }) => ready === false);
   const missed = (['questdb', 'clickhouse'] as const).flatMap((store) => {
-    if (away.some((each) => each.store === store)) return [];
-    const process = there.find(
-      ({ role, pulse }) => role === 'transfer' && problemOf(pulse, store) !== undefined,
-    );
-    return process === undefined ? [] : [`${nameOf(process)}: ${store}: ${problemOf(process.pulse, store)}`];
+    const found = new Map<string, string>();
+    const instances = stores.filter((each) => each.store === store).map(({ instance }) => instance);
+    for (const process of there) {
+      const why = process.role === 'transfer' ? problemOf(process.pulse, store) : undefined;
+      for (const [instance, part] of why === undefined ? [] : partsOf(why, instances))
+        if (!found.has(instance)) found.set(instance, `${nameOf(process)}: ${store}: ${part}`);
+    }
+    for (const each of away) if (each.store === store) found.delete(each.instance);
+    return [...found.values()];
   });
   const texts = away.map(({ store, instance, why }) =>
     store === 'questdb' ? `QuestDB ${instance}: ${why}` : `ClickHouse: ${why}`,
@@ -271,6 +305,7 @@ const accountTroubles = (account: HourAccount | undefined, notKnownSince: number
 export const troublesOf = (sources: {
   readonly isConnected: boolean;
   readonly isSettled: boolean;
+  readonly isFull: boolean;
   readonly processes: readonly SeenProcess[];
   readonly streams: readonly LineStream[];
   readonly stores: readonly LineStore[];
@@ -278,14 +313,15 @@ export const troublesOf = (sources: {
   readonly account: HourAccount | undefined;
   readonly notKnownSince: number | undefined;
 }): Trouble[] => {
-  const { isConnected, isSettled, processes, streams, stores, totals, account, notKnownSince } = sources;
+  const { isConnected, isSettled, isFull, processes, streams, stores, totals, account, notKnownSince } =
+    sources;
   const there = processes.filter(({ isGone }) => !isGone);
   return [
     ...(isConnected
       ? []
       : [trouble('nats_away', 'metadata has no connection to NATS: the figures are the last ones')]),
     ...accountTroubles(account, notKnownSince),
-    ...processTroubles(processes, isConnected && isSettled),
+    ...processTroubles(processes, { isSettled: isConnected && isSettled, isFull }),
     ...tableTroubles(there),
     ...streamTroubles(streams, totals.dead_lettered_items_per_second),
     ...storeTroubles(stores, there),

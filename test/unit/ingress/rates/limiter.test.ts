@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { createRateLimiter, effectiveRate, type RateVerdict } from '../../../../src/ingress/rates/limiter.ts';
+import { createRateShares } from '../../../../src/ingress/rates/shares.ts';
 import { always } from '../../../support/properties.ts';
 
 const start = Date.UTC(2026, 5, 1, 12, 0, 0, 137);
@@ -166,4 +167,45 @@ describe('max_rate', () => {
     expect(rest).toBe(2000);
     expect(Object.values(demand)).toEqual(Array.from({ length: 1000 }, () => 3000));
   });
+});
+
+/** How many of the steady requests processes admit that all know one another, one request at each in turn. */
+const admittedBy = (processes: number, rate: number, perSecond: number, seconds: number): number => {
+  const all = Array.from({ length: processes }, (_, index) => {
+    const shares = createRateShares(`p${index}`);
+    return { name: `p${index}`, shares, limiter: createRateLimiter(shares) };
+  });
+  const exchange = (tick: number, nowMs: number): void => {
+    const reports = all.map(({ name, limiter }) => ({ name, ...limiter.takeDemand(nowMs, true) }));
+    for (const { shares } of all)
+      for (const { name, ...report } of reports) shares.apply(name, { tick, ...report });
+  };
+  let admitted = 0;
+  let tick = 0;
+  for (let count = 0; count < seconds * perSecond; count++) {
+    const atMs = start + (count * 1000) / perSecond;
+    while (start + tick * 1000 <= atMs) exchange(tick, start + tick++ * 1000);
+    const limiter = all[count % processes]?.limiter;
+    if (limiter?.admit('d:1', rate, atMs)?.isAdmitted) admitted++;
+  }
+  return admitted;
+};
+
+describe('max_rate over several receivers', () => {
+  // Each receiver that had no request for ten seconds forgot what it had admitted: thirty of them admitted twice the limit.
+  it.each([
+    [64, 1, 5],
+    [30, 1, 2.9],
+    [10, 10, 40],
+    [3, 1, 0.29],
+  ])(
+    '%d receivers with a limit of %d, and %d a second: no more, after one request at each',
+    (processes, rate, offered) => {
+      const seconds = 60;
+      const admitted = admittedBy(processes, rate, offered, seconds);
+      const wanted = seconds * Math.min(rate, offered);
+      expect(admitted).toBeLessThanOrEqual(wanted + Math.max(processes, rate / 2));
+      expect(admitted).toBeGreaterThanOrEqual(0.9 * wanted);
+    },
+  );
 });

@@ -53,6 +53,7 @@ const well: LineSources = {
   nowMs: 1_800_000_000_123,
   isConnected: true,
   isSettled: true,
+  isFull: false,
   processes: [
     seen('ingress', { ingress: ingressOf() }),
     seen('transfer', transferOf({ metrics: pipelineOf(), traces: pipelineOf({ items: 5, dropped: 0 }) })),
@@ -140,6 +141,11 @@ describe('the troubles', () => {
       ['role_missing', 'process_gone'],
     ],
     ['no missing role while not every process can have been heard', { isSettled: false, processes: [] }, []],
+    [
+      'more processes than are heard: one of a role may be among the others',
+      { isFull: true, processes: [seen('ingress')] },
+      ['processes_not_shown'],
+    ],
     ['a breaker open', withProcess(seen('transfer', { failing: { breaker: 'many' } })), ['breaker_open']],
     [
       'dead letters held',
@@ -229,6 +235,25 @@ describe('the troubles', () => {
       'account_not_known',
     ]);
     expect(troubles[1]?.text).toBe('ingress host:1 and 1 more: receiver: starts');
+  });
+
+  it('name a store that only transfer misses beside one that metadata misses, each instance once', () => {
+    const why = 'b: connect ECONNREFUSED; still; c: no answer';
+    const misses = { degraded: { questdb: why } };
+    const { troubles } = drawLine({
+      ...well,
+      processes: [...well.processes, seen('transfer', misses), seen('transfer', { ...misses, pid: 2 })],
+      instances: ['default', 'b', 'c'],
+      stores: [
+        ...well.stores,
+        { store: 'questdb', instance: 'b', ready: true, why: null },
+        { store: 'questdb', instance: 'c', ready: false, why: 'refused' },
+      ],
+    });
+    expect(troubles.map(({ text }) => text)).toEqual([
+      'QuestDB c: refused',
+      'transfer host:1: questdb: b: connect ECONNREFUSED; still',
+    ]);
   });
 
   it('each link to an entry of the runbook', () => {

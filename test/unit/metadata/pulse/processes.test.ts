@@ -59,6 +59,24 @@ describe('a process', () => {
     expect([processes.list()[0]?.isGone, processes.isSettled]).toEqual([true, true]);
   });
 
+  // A process that wakes heard nobody while it slept: it paged for every process, itself included.
+  it('is not gone because the process that listens slept', () => {
+    const { clock, processes, beat } = open();
+    for (let second = 0; second < 10; second++) {
+      beat(1);
+      processes.tick();
+      clock.ms += 1_000;
+    }
+    expect([processes.list()[0]?.isGone, processes.isSettled]).toEqual([false, true]);
+    clock.ms += 30_000;
+    expect([processes.list()[0]?.isGone, processes.isSettled]).toEqual([false, false]);
+    for (let second = 0; second < 6; second++) {
+      processes.tick();
+      clock.ms += 1_000;
+    }
+    expect([processes.list()[0]?.isGone, processes.isSettled]).toEqual([true, true]);
+  });
+
   it('has its rates second by second, the newest last, and nothing where it was silent', () => {
     const { clock, processes, beat } = open();
     for (const items of [1, 2, 3]) {
@@ -91,21 +109,24 @@ describe('a process', () => {
 });
 
 describe('the memory', () => {
-  it('holds 64 processes, and ignores others until one of them is gone', () => {
+  // One machine with 64 receiver processes must leave room for those of the other roles.
+  it('holds 512 processes, and ignores others until one of them is gone', () => {
     const { clock, ignored, processes, beat } = open();
     for (let number = 1; number <= processesMax + 1; number++) beat(number);
     expect([processes.list().length, ignored]).toEqual([processesMax, ['too_many']]);
+    expect(processes.isFull).toBe(true);
     clock.ms += 3_000;
     for (let number = 2; number <= processesMax; number++) beat(number);
     clock.ms += 3_000;
     beat(processesMax + 1);
     const ids = processes.list().map(({ id }) => id);
     expect([ids.length, ids.includes(idOf(1)), ids.includes(idOf(processesMax + 1))]).toEqual([
-      64,
+      512,
       false,
       true,
     ]);
     expect(ignored).toHaveLength(1);
+    expect(processes.isFull).toBe(false);
   });
 
   it('ignores and counts what is no pulse, and one under the id of another role', () => {
@@ -116,5 +137,6 @@ describe('the memory', () => {
     processes.take(bytesOf(pulseOf()), pulseSubject('transfer', idOf(1)));
     expect(processes.list()).toMatchObject([{ role: 'ingress', id: idOf(1) }]);
     expect(ignored).toEqual(['malformed', 'malformed', 'too_many']);
+    expect(processes.isFull).toBe(false);
   });
 });
