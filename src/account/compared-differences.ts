@@ -1,4 +1,6 @@
 import { type Difference, isOfStore } from './difference.ts';
+import type { FoundDifferences } from './found.ts';
+import { isOfLetters } from './lost-letters.ts';
 import { isOfGaps } from './uncounted.ts';
 
 /** What one comparison of the books of a stream has looked at. */
@@ -34,3 +36,40 @@ export const comparedIn =
     (isOfGaps(each)
       ? gapMinutes.has(each.minute)
       : booksKinds.has(each.kind) && !isOfStore(each) && !isOfEndedLife(each) && minutes.has(each.minute));
+
+/** Messages that any process has found in the gaps of a stream, by the minute of its report. Throws the Faults of ClickHouse. */
+export const readStoredGaps = async (
+  found: FoundDifferences,
+  stream: string,
+): Promise<ReadonlyMap<number, number>> => {
+  const isInScope = (each: Difference): boolean => each.stream === stream && isOfGaps(each);
+  const gaps = await found.readAgain({ dataId: 0, appId: 0, kind: 'lost_in_the_stream' }, isInScope);
+  return new Map(gaps.map(({ minute, messages }) => [minute, messages]));
+};
+
+const lostByMinute = (differences: Iterable<Difference>, stream: string): Map<number, number> => {
+  const lost = new Map<number, number>();
+  for (const each of differences)
+    if (each.stream === stream && each.kind === 'lost_in_the_stream' && !isOfGaps(each) && !isOfLetters(each))
+      lost.set(each.minute, each.messages + (lost.get(each.minute) ?? 0));
+  return lost;
+};
+
+/**
+ * By minute: messages that a comparison found lost, as far as no process had stored them. A message of several owners counts once for
+ * each in what is stored: there may be more of them.
+ */
+export const newlyLostIn = (
+  stream: string,
+  lost: ReadonlyMap<number, number>,
+  differences: readonly Difference[],
+  stored: Iterable<Difference>,
+): Map<number, number> => {
+  const [now, before] = [lostByMinute(differences, stream), lostByMinute(stored, stream)];
+  return new Map(
+    [...lost].map(([minute, messages]) => [
+      minute,
+      Math.max(0, Math.min(messages, now.get(minute) ?? 0) - (before.get(minute) ?? 0)),
+    ]),
+  );
+};

@@ -15,7 +15,7 @@ import {
   type Published,
   type Queue,
 } from './compare.ts';
-import { comparedIn } from './compared-differences.ts';
+import { comparedIn, newlyLostIn, readStoredGaps } from './compared-differences.ts';
 import { type Difference, type Owner, pipelineOf } from './difference.ts';
 import { createDueMinutes, windowSeconds } from './due-minutes.ts';
 import { explainLosses, type LossEvidence, mergeEqual, ownerText } from './explain-losses.ts';
@@ -267,9 +267,6 @@ class Looks {
     };
     const { differences, pending, unjudged, lost } = compareBooks(evidence);
     const redrives = this.letters.redrivesIn(stream);
-    const compared = { heads, minutes, pending, lost, stuck, redrives };
-    const inGaps = await this.uncounted.find(stream, queue, compared);
-    const changedAt = new Set(inGaps.map(({ minute }) => minute));
     for (const minute of minutes) this.byStore.delete(minuteKey(stream, minute));
     const withoutRecord = await this.missingRecords(stream, minutes, outlines);
     const explained = await explainLosses(differences, {
@@ -280,6 +277,10 @@ class Looks {
     for (const { kind, minute } of explained.differences)
       if (kind === 'unrecorded') this.byStore.set(minuteKey(stream, minute), new Map());
     for (const [minute, owners] of explained.byMinute) this.byStore.set(minuteKey(stream, minute), owners);
+    const newlyLost = newlyLostIn(stream, lost, explained.differences, found.all);
+    const compared = { heads, minutes, pending, lost, newlyLost, stuck, redrives };
+    const inGaps = await this.uncounted.find(stream, queue, compared, () => readStoredGaps(found, stream));
+    const changedAt = new Set(inGaps.map(({ minute }) => minute));
     await found.replace(
       comparedIn({ stream, minutes: due.difference(unjudged), gapMinutes: changedAt }),
       mergeEqual([...explained.differences, ...told, ...inGaps.filter(({ messages }) => messages > 0)]),

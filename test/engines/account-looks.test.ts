@@ -26,12 +26,13 @@ let aheadMs = 0;
 vi.spyOn(performance, 'now').mockImplementation(() => elapsed() + aheadMs);
 
 /** A stream for each test; the lines of each are of a life of its own. */
-const streams = ['METRICS-a', 'METRICS-b', 'METRICS-c', 'METRICS-d'] as const;
+const streams = ['METRICS-a', 'METRICS-b', 'METRICS-c', 'METRICS-d', 'METRICS-e'] as const;
 const lives: Readonly<Record<string, number>> = {
   'METRICS-a': 7,
   'METRICS-b': 8,
   'METRICS-c': 9,
   'METRICS-d': 11,
+  'METRICS-e': 12,
   METRICS: 10,
 };
 
@@ -235,5 +236,30 @@ describe('the looks at a stream', () => {
     await away.close();
     expect(await found(stream)).toEqual([`lost_in_the_stream ${3 * itemsPerMessage} 3`]);
     expect(searches).toBe(3);
+  });
+
+  it('of two processes report a loss without a line once, and withdraw it when its line comes after a restart', async () => {
+    const [, , , , stream] = streams;
+    vi.spyOn(Date, 'now').mockImplementation(() => 1_000 * minute + aheadMs);
+    const turns = async (looks: readonly Look[], count: number): Promise<void> => {
+      for (let turn = 0; turn < count; turn++)
+        for (const look of looks) {
+          await look();
+          // So that each process finds it in a minute of its own.
+          aheadMs += 20_000;
+        }
+    };
+    const processes = [looksAt(stream), looksAt(stream)];
+    await turns(processes, 1);
+    await publish(stream, range(6));
+    await (await bus.manager()).streams.purge(stream);
+    await turns(processes, 4);
+    expect(await found(stream)).toEqual(['lost_in_the_stream 0 6']);
+    const restarted = [looksAt(stream), looksAt(stream)];
+    await turns(restarted, 1);
+    await book(stream, 6, 1_500_003);
+    await turns(restarted, 4);
+    expect(await found(stream)).toEqual([`lost_in_the_stream ${6 * itemsPerMessage} 6`]);
+    vi.mocked(Date.now).mockRestore();
   });
 });
