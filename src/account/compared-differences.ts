@@ -10,6 +10,8 @@ export type ComparedScope = {
   readonly minutes: ReadonlySet<number>;
   /** Minutes for which the gaps of the stream have another figure now. */
   readonly gapMinutes: ReadonlySet<number>;
+  /** Minutes under which a receiver was found to have ended that writes again. */
+  readonly wokenAt: ReadonlySet<number>;
 };
 
 /** Kinds that a comparison of the books finds, in the minutes that it compares. */
@@ -21,7 +23,7 @@ const booksKinds = new Set([
   'unrecorded',
 ]);
 
-/** A receiver that ended without a last line was one, also where its minutes are compared again. */
+/** A receiver that ended without a last line was one, also where its minutes are compared again, unless it writes again. */
 const isOfEndedLife = ({ kind, dataId, appId }: Difference): boolean =>
   kind === 'not_counted' && dataId === 0 && appId === 0;
 
@@ -30,12 +32,13 @@ const isOfEndedLife = ({ kind, dataId, appId }: Difference): boolean =>
  * owner goes when the line that names its owner has come.
  */
 export const comparedIn =
-  ({ stream, minutes, gapMinutes }: ComparedScope) =>
-  (each: Difference): boolean =>
-    each.stream === stream &&
-    (isOfGaps(each)
-      ? gapMinutes.has(each.minute)
-      : booksKinds.has(each.kind) && !isOfStore(each) && !isOfEndedLife(each) && minutes.has(each.minute));
+  ({ stream, minutes, gapMinutes, wokenAt }: ComparedScope) =>
+  (each: Difference): boolean => {
+    if (each.stream !== stream) return false;
+    if (isOfGaps(each)) return gapMinutes.has(each.minute);
+    if (isOfEndedLife(each)) return wokenAt.has(each.minute);
+    return booksKinds.has(each.kind) && !isOfStore(each) && minutes.has(each.minute);
+  };
 
 /** Messages that any process has found in the gaps of a stream, by the minute of its report. Throws the Faults of ClickHouse. */
 export const readStoredGaps = async (

@@ -29,7 +29,7 @@ import { type Outline, readOutlines } from './outlines.ts';
 import type { AccountedStream } from './queue-state.ts';
 import { noRecords, readRecordSums, recordsKey } from './record-sums.ts';
 import { hasRefusedLines } from './refused-lines.ts';
-import { createSilentLives, readLives, type SilentLivesWatch } from './silent-lives.ts';
+import { createNotedLives, createSilentLives, readLives, type SilentLivesWatch } from './silent-lives.ts';
 import type { StoreDifference } from './store-compare.ts';
 import { addStoreFindings, mergeFindings, type StoreLook } from './store-look.ts';
 import {
@@ -83,7 +83,7 @@ class Looks {
   private readonly letters: LettersLook;
   private readonly silent: SilentLivesWatch;
   /** Lives whose end without a last line was compared. */
-  private readonly noted = new Set<string>();
+  private readonly noted = createNotedLives();
   private found: FoundDifferences | undefined;
   /** By stream: losses whose senders were answered 2xx. */
   private readonly told = new Map<string, readonly Difference[]>();
@@ -241,7 +241,7 @@ class Looks {
     const due = new Set(this.minutes.of(stream, outlines, queue.exists));
     for (const each of found.all) if (each.stream === stream && each.kind === 'stuck') due.add(each.minute);
     for (const { minute } of stuck) due.add(minute);
-    for (const [life, minute] of silentLives) if (!this.noted.has(`${stream} ${life}`)) due.add(minute);
+    for (const [life, minute] of silentLives) if (!this.noted.has(stream, life)) due.add(minute);
     const told = this.told.get(stream) ?? [];
     for (const { minute } of told) due.add(minute);
     const minutes = [...due];
@@ -280,13 +280,14 @@ class Looks {
     const newlyLost = newlyLostIn(stream, lost, explained.differences, found.all);
     const compared = { heads, minutes, pending, lost, newlyLost, stuck, redrives };
     const inGaps = await this.uncounted.find(stream, queue, compared, () => readStoredGaps(found, stream));
+    const wokenAt = this.noted.wokenAt(stream, silentLives);
     const changedAt = new Set(inGaps.map(({ minute }) => minute));
     await found.replace(
-      comparedIn({ stream, minutes: due.difference(unjudged), gapMinutes: changedAt }),
+      comparedIn({ stream, minutes: due.difference(unjudged), gapMinutes: changedAt, wokenAt }),
       mergeEqual([...explained.differences, ...told, ...inGaps.filter(({ messages }) => messages > 0)]),
     );
     this.minutes.compared(stream, minutes, pending);
-    for (const life of silentLives.keys()) this.noted.add(`${stream} ${life}`);
+    this.noted.compared(stream, silentLives, heads);
   }
 
   /** The same messages; undefined where lines of some came while the books were read, which may have them: the next look knows. */

@@ -26,13 +26,14 @@ let aheadMs = 0;
 vi.spyOn(performance, 'now').mockImplementation(() => elapsed() + aheadMs);
 
 /** A stream for each test; the lines of each are of a life of its own. */
-const streams = ['METRICS-a', 'METRICS-b', 'METRICS-c', 'METRICS-d', 'METRICS-e'] as const;
+const streams = ['METRICS-a', 'METRICS-b', 'METRICS-c', 'METRICS-d', 'METRICS-e', 'METRICS-f'] as const;
 const lives: Readonly<Record<string, number>> = {
   'METRICS-a': 7,
   'METRICS-b': 8,
   'METRICS-c': 9,
   'METRICS-d': 11,
   'METRICS-e': 12,
+  'METRICS-f': 13,
   METRICS: 10,
 };
 
@@ -261,5 +262,24 @@ describe('the looks at a stream', () => {
     await turns(restarted, 4);
     expect(await found(stream)).toEqual([`lost_in_the_stream ${6 * itemsPerMessage} 6`]);
     vi.mocked(Date.now).mockRestore();
+  });
+
+  it('take a receiver that is silent for ended, and take that back when it writes again', async () => {
+    const [, , , , , stream] = streams;
+    const line = (version: number, ageSeconds: number) =>
+      insert('ingest_published', [
+        {
+          ...{ stream, life: lives[stream], minute, data_id: 0, app_id: 0, messages: 0, rows: 0, bytes: 0 },
+          ...{ items: 0, dropped: {}, sequence_first: 0, sequence_last: 0, closed: 1, ended: 0, version },
+          at: Math.floor(Date.now() / 1_000) - ageSeconds,
+        },
+      ]);
+    await line(1, 100);
+    const look = looksAt(stream);
+    await look();
+    expect(await found(stream)).toEqual(['not_counted 0 0']);
+    await line(2, 0);
+    await look();
+    expect(await found(stream)).toEqual([]);
   });
 });
