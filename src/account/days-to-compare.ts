@@ -1,3 +1,4 @@
+import { Fault } from '../model/fault.ts';
 import type { ApplicationPipeline, Pipeline } from '../model/signals.ts';
 import type { Clickhouse } from '../stores/clickhouse/client.ts';
 import { readTtls } from '../stores/questdb/tables.ts';
@@ -9,20 +10,60 @@ import type { SettledDays } from './settled-days.ts';
 export type StoreSizes = {
   readonly points: ReadonlyMap<number, ReadonlyMap<number, number>>;
   readonly applications: ReadonlyMap<ApplicationPipeline, ReadonlyMap<number, number>>;
+  /** Why the sizes of a data id are not among these: its QuestDB is away, or refuses to read its table. */
+  readonly unknown: ReadonlyMap<number, string>;
+  /** How long it waited for answers that did not come, ms. */
+  readonly waitedMs: number;
 };
 
-/** Reads no row: the sizes of partitions and parts. Throws the Faults of both stores. */
+type PointSizes = Omit<StoreSizes, 'applications'>;
+
+/** The sizes of tables of one instance. One that is away is asked once. */
+const readPointSizes = async (
+  sql: PointsTable['sql'],
+  tables: readonly PointsTable[],
+): Promise<PointSizes> => {
+  const points = new Map<number, ReadonlyMap<number, number>>();
+  const unknown = new Map<number, string>();
+  let waitedMs = 0;
+  const orFault = async <T>(reading: Promise<T>): Promise<T | Fault> => {
+    const since = performance.now();
+    try {
+      return await reading;
+    } catch (error) {
+      if (!(error instanceof Fault)) throw error;
+      waitedMs += performance.now() - since;
+      return error;
+    }
+  };
+  const existing = await orFault(readTtls(sql));
+  let away = existing instanceof Fault ? existing : undefined;
+  for (const each of tables) {
+    const isThere = !(existing instanceof Fault) && existing.has(each.table);
+    const days = away ?? (isThere ? await orFault(readPointPartitions(each)) : new Map<number, number>());
+    if (!(days instanceof Fault)) points.set(each.dataId, days);
+    else {
+      unknown.set(each.dataId, days.message);
+      if (days.kind === 'transient') away = days;
+    }
+  }
+  return { points, unknown, waitedMs };
+};
+
+/** Reads no row: the sizes of partitions and parts. Throws the Faults of ClickHouse; those of a QuestDB make its data ids unknown. */
 export const readStoreSizes = async (
   clickhouse: Clickhouse,
   points: readonly PointsTable[],
 ): Promise<StoreSizes> => {
-  const sizes = new Map<number, ReadonlyMap<number, number>>();
-  for (const [sql, tables] of Map.groupBy(points, (each) => each.sql)) {
-    const existing = await readTtls(sql);
-    for (const each of tables)
-      sizes.set(each.dataId, existing.has(each.table) ? await readPointPartitions(each) : new Map());
-  }
-  return { points: sizes, applications: await readPartSizes(clickhouse) };
+  const instances: PointSizes[] = [];
+  for (const [sql, tables] of Map.groupBy(points, (each) => each.sql))
+    instances.push(await readPointSizes(sql, tables));
+  return {
+    points: new Map(instances.flatMap((each) => [...each.points])),
+    unknown: new Map(instances.flatMap((each) => [...each.unknown])),
+    waitedMs: instances.reduce((sum, each) => sum + each.waitedMs, 0),
+    applications: await readPartSizes(clickhouse),
+  };
 };
 
 /** A day of one data id, or of all applications of a signal (owner 0), and the state in which it was seen. */
@@ -46,7 +87,10 @@ const seenDay = (
 const none = { rows: 0, sum: 0n };
 
 /** All days that a store or the records have, each with its state. */
-export const seenDays = (settled: SettledDays, sizes: StoreSizes): SeenDay[] => {
+export const seenDays = (
+  settled: SettledDays,
+  sizes: Pick<StoreSizes, 'points' | 'applications'>,
+): SeenDay[] => {
   const seen: SeenDay[] = [];
   for (const [owner, stored] of sizes.points) {
     const own = settled.get('metrics')?.get(owner)?.days ?? new Map<number, typeof none>();

@@ -1,6 +1,6 @@
 import type { Clickhouse } from '../stores/clickhouse/client.ts';
 import { type Difference, differenceKey } from './difference.ts';
-import { readDifferences, writeDifferences } from './difference-table.ts';
+import { type DifferenceFilter, readDifferences, writeDifferences } from './difference-table.ts';
 
 /** The differences that the looks of any process have found and stored, as this process knows them. */
 export type FoundDifferences = {
@@ -10,6 +10,8 @@ export type FoundDifferences = {
   readonly changes: number;
   /** Of those in the scope, exactly these are there now. Throws the Faults of ClickHouse; nothing has changed then. */
   replace(isInScope: (difference: Difference) => boolean, now: readonly Difference[]): Promise<void>;
+  /** Those of the filter and scope as other processes have left them. Throws the Faults of ClickHouse. */
+  readAgain(filter: DifferenceFilter, isInScope: (difference: Difference) => boolean): Promise<Difference[]>;
 };
 
 /** Reads what is stored. Throws the Faults of ClickHouse. */
@@ -27,6 +29,12 @@ export const openFoundDifferences = async (clickhouse: Clickhouse): Promise<Foun
     },
     get changes() {
       return changes;
+    },
+    readAgain: async (filter, isInScope) => {
+      const now = (await readDifferences(clickhouse, filter)).filter(isInScope);
+      for (const [key, each] of stored) if (isInScope(each)) stored.delete(key);
+      for (const each of now) stored.set(differenceKey(each), each);
+      return now;
     },
     replace: async (isInScope, now) => {
       const keys = new Set(now.map(differenceKey));

@@ -15,7 +15,7 @@ import {
   type Published,
   type Queue,
 } from './compare.ts';
-import { comparedIn } from './compared-differences.ts';
+import { comparedIn, newlyLostIn, readStoredGaps } from './compared-differences.ts';
 import { type Difference, type Owner, pipelineOf } from './difference.ts';
 import { createDueMinutes, windowSeconds } from './due-minutes.ts';
 import { explainLosses, type LossEvidence, mergeEqual, ownerText } from './explain-losses.ts';
@@ -29,7 +29,7 @@ import { type Outline, readOutlines } from './outlines.ts';
 import type { AccountedStream } from './queue-state.ts';
 import { noRecords, readRecordSums, recordsKey } from './record-sums.ts';
 import { hasRefusedLines } from './refused-lines.ts';
-import { createSilentLives, readLives, type SilentLivesWatch } from './silent-lives.ts';
+import { createNotedLives, createSilentLives, readLives, type SilentLivesWatch } from './silent-lives.ts';
 import type { StoreDifference } from './store-compare.ts';
 import { addStoreFindings, mergeFindings, type StoreLook } from './store-look.ts';
 import {
@@ -83,7 +83,7 @@ class Looks {
   private readonly letters: LettersLook;
   private readonly silent: SilentLivesWatch;
   /** Lives whose end without a last line was compared. */
-  private readonly noted = new Set<string>();
+  private readonly noted = createNotedLives();
   private found: FoundDifferences | undefined;
   /** By stream: losses whose senders were answered 2xx. */
   private readonly told = new Map<string, readonly Difference[]>();
@@ -241,7 +241,7 @@ class Looks {
     const due = new Set(this.minutes.of(stream, outlines, queue.exists));
     for (const each of found.all) if (each.stream === stream && each.kind === 'stuck') due.add(each.minute);
     for (const { minute } of stuck) due.add(minute);
-    for (const [life, minute] of silentLives) if (!this.noted.has(`${stream} ${life}`)) due.add(minute);
+    for (const [life, minute] of silentLives) if (!this.noted.has(stream, life)) due.add(minute);
     const told = this.told.get(stream) ?? [];
     for (const { minute } of told) due.add(minute);
     const minutes = [...due];
@@ -267,9 +267,6 @@ class Looks {
     };
     const { differences, pending, unjudged, lost } = compareBooks(evidence);
     const redrives = this.letters.redrivesIn(stream);
-    const compared = { heads, minutes, pending, lost, stuck, redrives };
-    const inGaps = await this.uncounted.find(stream, queue, compared);
-    const changedAt = new Set(inGaps.map(({ minute }) => minute));
     for (const minute of minutes) this.byStore.delete(minuteKey(stream, minute));
     const withoutRecord = await this.missingRecords(stream, minutes, outlines);
     const explained = await explainLosses(differences, {
@@ -280,12 +277,17 @@ class Looks {
     for (const { kind, minute } of explained.differences)
       if (kind === 'unrecorded') this.byStore.set(minuteKey(stream, minute), new Map());
     for (const [minute, owners] of explained.byMinute) this.byStore.set(minuteKey(stream, minute), owners);
+    const newlyLost = newlyLostIn(stream, lost, explained.differences, found.all);
+    const compared = { heads, minutes, pending, lost, newlyLost, stuck, redrives };
+    const inGaps = await this.uncounted.find(stream, queue, compared, () => readStoredGaps(found, stream));
+    const wokenAt = this.noted.wokenAt(stream, silentLives);
+    const changedAt = new Set(inGaps.map(({ minute }) => minute));
     await found.replace(
-      comparedIn({ stream, minutes: due.difference(unjudged), gapMinutes: changedAt }),
+      comparedIn({ stream, minutes: due.difference(unjudged), gapMinutes: changedAt, wokenAt }),
       mergeEqual([...explained.differences, ...told, ...inGaps.filter(({ messages }) => messages > 0)]),
     );
     this.minutes.compared(stream, minutes, pending);
-    for (const life of silentLives.keys()) this.noted.add(`${stream} ${life}`);
+    this.noted.compared(stream, silentLives, heads);
   }
 
   /** The same messages; undefined where lines of some came while the books were read, which may have them: the next look knows. */

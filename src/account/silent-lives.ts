@@ -14,20 +14,25 @@ export type SeenLife = {
   readonly isSilent: boolean;
   /** How long ago its newest line was written; 0 where it has written a last one. */
   readonly quietSeconds: number;
+  /** It wrote a line itself just now, or its last one: that its messages settle says no such thing. */
+  readonly isWriting: boolean;
 };
 
 const count = z.coerce.number();
-const lifeRow = z.object({ stream: z.string(), life: count, minute_at: count, quiet_seconds: count });
+const lifeRow = z.object({
+  ...{ stream: z.string(), life: count, minute_at: count, quiet_seconds: count, is_writing: count },
+});
 
 const query = `
   SELECT stream, life, toUnixTimestamp(max(minute)) AS minute_at,
-    if(max(ended) = 0, greatest(0, dateDiff('second', max(at), now())), 0) AS quiet_seconds
+    if(max(ended) = 0, greatest(0, dateDiff('second', max(at), now())), 0) AS quiet_seconds,
+    max(ended) = 1 OR max(published_at) >= now() - {silent:UInt32} AS is_writing
   FROM
   (
-    SELECT stream, life, minute, at, ended FROM ${database}.ingest_published
+    SELECT stream, life, minute, at, ended, at AS published_at FROM ${database}.ingest_published
     WHERE at >= now() - {published:UInt32}
     UNION ALL
-    SELECT stream, life, minute, at, 0 FROM ${database}.ingest_settled
+    SELECT stream, life, minute, at, 0, toDateTime(0) FROM ${database}.ingest_settled
     WHERE life > 0 AND at >= now() - {settled:UInt32}
   )
   GROUP BY stream, life`;
@@ -40,10 +45,12 @@ export const readLives = async (
   clickhouse: Clickhouse,
   seconds: { readonly published: number; readonly settled: number },
 ): Promise<SeenLife[]> => {
-  const rows = await clickhouse.rows(lifeRow, query, { params: seconds });
-  return rows.map(({ minute_at: minute, quiet_seconds: quietSeconds, ...each }) => ({
+  const params = { ...seconds, silent: silentSeconds };
+  const rows = await clickhouse.rows(lifeRow, query, { params });
+  return rows.map(({ minute_at: minute, quiet_seconds: quietSeconds, is_writing, ...each }) => ({
     ...{ ...each, minute, quietSeconds },
     isSilent: quietSeconds > silentSeconds,
+    isWriting: is_writing === 1,
   }));
 };
 
@@ -69,11 +76,11 @@ export const createSilentLives = (
   const silent = new Map<string, Map<number, number>>();
   let dueAt: number | undefined;
 
-  const note = ({ stream, life, minute, isSilent }: SeenLife): void => {
+  const note = ({ stream, life, minute, isSilent, isWriting }: SeenLife): void => {
     const lives = silent.get(stream) ?? new Map<number, number>();
     silent.set(stream, lives);
     if (isSilent) lives.set(life, minute);
-    else lives.delete(life);
+    else if (isWriting) lives.delete(life);
   };
 
   return {
@@ -90,6 +97,36 @@ export const createSilentLives = (
         dueAt = now + Math.max(everyMsMin, (silentSeconds - quietSecondsMax) * 1000);
       }
       return silent.get(stream) ?? new Map();
+    },
+  };
+};
+
+/** Knows under which minutes silent lives of a stream were found to have ended, so that this is taken back where one writes again. */
+export type NotedLives = {
+  has(stream: string, life: number): boolean;
+  /** Minutes of lives that are silent no more, and of no life that is. */
+  wokenAt(stream: string, silent: SilentLives): ReadonlySet<number>;
+  /** These were compared, with these lines. Forgets the lives that are silent no more. */
+  compared(stream: string, silent: SilentLives, lines: readonly Pick<SeenLife, 'life' | 'minute'>[]): void;
+};
+
+export const createNotedLives = (): NotedLives => {
+  const noted = new Map<string, ReadonlyMap<number, ReadonlySet<number>>>();
+  const minutesOf = (stream: string, isWanted: (life: number) => boolean): Set<number> =>
+    new Set(
+      [...(noted.get(stream) ?? [])].flatMap(([life, minutes]) => (isWanted(life) ? [...minutes] : [])),
+    );
+  return {
+    has: (stream, life) => noted.get(stream)?.has(life) === true,
+    wokenAt: (stream, silent) =>
+      minutesOf(stream, (life) => !silent.has(life)).difference(
+        minutesOf(stream, (life) => silent.has(life)),
+      ),
+    compared: (stream, silent, lines) => {
+      const now = new Map<number, Set<number>>();
+      for (const life of silent.keys()) now.set(life, new Set(noted.get(stream)?.get(life)));
+      for (const { life, minute } of lines) now.get(life)?.add(minute);
+      noted.set(stream, now);
     },
   };
 };

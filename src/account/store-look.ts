@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import { type Pipeline, pipelines } from '../model/signals.ts';
+import { ownerIds, type Pipeline, pipelines } from '../model/signals.ts';
 import { type Clickhouse, database } from '../stores/clickhouse/client.ts';
-import { dayKey, readStoreSizes, type SeenDay, seenDays } from './days-to-compare.ts';
+import { dayKey, readStoreSizes, type SeenDay, type StoreSizes, seenDays } from './days-to-compare.ts';
 import { type Difference, isOfStore, streamOfStore } from './difference.ts';
 import { ownerText } from './explain-losses.ts';
 import type { FoundDifferences } from './found.ts';
@@ -12,7 +12,10 @@ import { createWatchedDays } from './watched-days.ts';
 
 /** Compares the stores with the records at a bounded cost: sizes of partitions first, and row by row only what they do not explain. */
 export type StoreLook = {
-  /** Compares the days that have changed or differ, and in turn the others. Throws the Faults of ClickHouse. */
+  /**
+   * Compares the days that have changed or differ, and in turn the others. Throws the Faults of ClickHouse; what a QuestDB that does not
+   * answer holds is `not_known`.
+   */
   look(): Promise<StoreFindings>;
   /** Rows of the last days that the store has of this owner and no record names; of the last 20 s. */
   unrecorded(
@@ -24,7 +27,7 @@ export type StoreLook = {
 /** An event day (days since 1970) of one owner, or of all owners of a signal (0). */
 export type StorePlace = { readonly pipeline: Pipeline; readonly owner: number; readonly day: number };
 
-/** What differs, and where it was looked for. */
+/** What differs, and where it was looked for. A difference without a day says that the rows of its owner could not be read. */
 export type Compared = {
   readonly differences: readonly StoreDifference[];
   /** What was compared row by row: what it had before and is not among the differences is gone. */
@@ -101,6 +104,19 @@ const timed = (given: StoreTargets): { readonly targets: StoreTargets; readonly 
   return { targets, waitedMs: () => waitedMs };
 };
 
+/** The same targets without the data ids whose QuestDB did not answer just now: it would be waited for again. */
+const withoutUnknown = (targets: StoreTargets, { unknown }: StoreSizes): StoreTargets => ({
+  ...targets,
+  points: targets.points.filter(({ dataId }) => !unknown.has(dataId)),
+  isLeftOut: (pipeline, owner) =>
+    targets.isLeftOut(pipeline, owner) || (pipeline === 'metrics' && unknown.has(owner)),
+});
+
+const unknownIn = ({ unknown }: StoreSizes): StoreDifference[] =>
+  [...unknown].map(([dataId, why]) => ({
+    ...{ pipeline: 'metrics', dataId, appId: 0, day: undefined, kind: 'not_known', items: 0, why },
+  }));
+
 export const createStoreLook = (targets: () => StoreTargets): StoreLook => {
   const cache = new Map<string, { readonly at: number; readonly rows: number }>();
   const days = createWatchedDays({ today, elapsed: performance.now.bind(performance) });
@@ -110,10 +126,10 @@ export const createStoreLook = (targets: () => StoreTargets): StoreLook => {
       const { targets: now, waitedMs } = timed(targets());
       const points = now.points.filter(({ dataId }) => !now.isLeftOut('metrics', dataId));
       const named = await readNamedDays(now.clickhouse);
-      const { due, hasNewlyWritten } = days.next(
-        seenDays(named, await readStoreSizes(now.clickhouse, points)),
-      );
-      const differences: StoreDifference[] = [];
+      const sizes = await readStoreSizes(now.clickhouse, points);
+      const { due, hasNewlyWritten } = days.next(seenDays(named, sizes));
+      const readable = withoutUnknown(now, sizes);
+      const differences = unknownIn(sizes);
       const inFlight = new Set<string>();
       const compared: StorePlace[] = [];
       const waitedBeforeMs = waitedMs();
@@ -121,7 +137,7 @@ export const createStoreLook = (targets: () => StoreTargets): StoreLook => {
       for (const { pipeline, owner = 0, days: of } of callsOf(due)) {
         const filter = owner === 0 ? { pipeline, days: of } : { pipeline, owner, days: of };
         // What is on its way is compared again by a later look.
-        const result = await compareStores(now, filter, 1);
+        const result = await compareStores(readable, filter, 1);
         for (const { day } of result.inFlight) inFlight.add(`${pipeline} ${day}`);
         differences.push(...result.differences);
         for (const day of of) compared.push({ pipeline, owner, day });
@@ -130,7 +146,8 @@ export const createStoreLook = (targets: () => StoreTargets): StoreLook => {
       const readMs = performance.now() - readSince - (waitedMs() - waitedBeforeMs);
       days.compared(due.filter(isSettled), readMs);
       const found = { differences, compared: compared.filter(isSettled) };
-      return { ...found, isLeftOut: now.isLeftOut, waitedMs: waitedMs(), readMs, hasNewlyWritten };
+      const allWaitedMs = waitedMs() + sizes.waitedMs;
+      return { ...found, isLeftOut: now.isLeftOut, waitedMs: allWaitedMs, readMs, hasNewlyWritten };
     },
     unrecorded: async (pipeline, owner) => {
       const key = `${pipeline} ${owner}`;
@@ -149,20 +166,31 @@ export const createStoreLook = (targets: () => StoreTargets): StoreLook => {
 
 const secondsOfDay = 86_400;
 
-/** Whether a place was compared: by itself, or its day for all owners of the signal. */
-const isAmong = (compared: readonly StorePlace[]): ((place: StorePlace) => boolean) => {
-  const places = new Set(compared.map(dayKey));
-  return ({ pipeline, owner, day }) =>
-    [owner, 0].some((each) => places.has(dayKey({ pipeline, owner: each, day })));
-};
-
 const placesOf = ({ pipeline, dataId, appId, day }: StoreDifference): StorePlace[] =>
   day === undefined ? [] : [{ pipeline, owner: dataId || appId, day }];
 
+/**
+ * Whether a place differs, or was compared: by itself, or its day for all owners of the signal whose rows could be read. Of the others
+ * stands what was found before.
+ */
+const isAmong = ({ compared, differences }: Compared): ((place: StorePlace) => boolean) => {
+  const differing = new Set(differences.flatMap(placesOf).map(dayKey));
+  const places = new Set(compared.map(dayKey));
+  const unread = new Set(differences.filter(({ day }) => day === undefined).map(ownerText));
+  return (place) => {
+    const { pipeline, owner, day } = place;
+    if (differing.has(dayKey(place))) return true;
+    if (unread.has(ownerText({ pipeline, ...ownerIds(pipeline, owner) }))) return false;
+    return [owner, 0].some((each) => places.has(dayKey({ pipeline, owner: each, day })));
+  };
+};
+
 /** What differs after another look: of the days that it did not compare, what was found before stands. */
 export const mergeFindings = (before: readonly StoreDifference[], now: Compared): StoreDifference[] => {
-  const isCompared = isAmong([...now.compared, ...now.differences.flatMap(placesOf)]);
-  return [...before.filter((each) => !placesOf(each).some(isCompared)), ...now.differences];
+  const isCompared = isAmong(now);
+  const isStanding = (each: StoreDifference): boolean =>
+    each.day !== undefined && !placesOf(each).some(isCompared);
+  return [...before.filter(isStanding), ...now.differences];
 };
 
 /** By owner: items that the books call unrecorded, and whose rows the store has: by minutes that were compared, else as they are stored. */
@@ -203,7 +231,7 @@ export const addStoreFindings = async (
     const minute = day * secondsOfDay;
     return [{ pipeline, dataId, appId, kind, stream, minute, items: items - known, messages: 0 }];
   });
-  const isInScope = isAmong([...compared, ...differences.flatMap(placesOf)]);
+  const isInScope = isAmong({ compared, differences });
   const isCompared = ({ pipeline, dataId, appId, minute }: Difference): boolean =>
     isLeftOut(pipeline, dataId || appId) ||
     isInScope({ pipeline, owner: dataId || appId, day: minute / secondsOfDay });

@@ -9,10 +9,13 @@ export type Uncounted = {
   /**
    * After a comparison of the books: what the gaps of the stream hold beyond its losses, where that has changed. A difference of 0
    * messages has found its loss in a line that came later. Their minutes are never those of a line (`isOfGaps`), so that no comparison
-   * of a minute replaces them.
+   * of a minute replaces them. `stored`: what any process has stored of these gaps, by minute. It is read at the first call, and when
+   * something is to be reported or withdrawn: another process finds the same gaps at another minute.
    */
-  find(stream: string, queue: Queue, compared: Compared): Promise<readonly Difference[]>;
+  find(stream: string, queue: Queue, compared: Compared, stored: ReadStored): Promise<readonly Difference[]>;
 };
+
+export type ReadStored = () => Promise<ReadonlyMap<number, number>>;
 
 /** Gaps are dated by the middle of the minute in which they were found, Unix seconds; lines by the start of theirs. */
 const middleSeconds = 30;
@@ -27,6 +30,8 @@ export type Compared = {
   readonly pending: ReadonlySet<number>;
   /** Messages that the comparison found lost in the stream, by minute. */
   readonly lost: ReadonlyMap<number, number>;
+  /** Of these, how many no process had stored. */
+  readonly newlyLost: ReadonlyMap<number, number>;
   readonly stuck: readonly HeldMessage[];
   /** Where the redrives of lost dead letters were: the letters are a difference already. */
   readonly redrives: readonly Stretch[];
@@ -57,13 +62,20 @@ type State = {
   origin: number;
   /** Stretches that were counted at once and have gaps. */
   readonly gaps: Stretch[];
-  /** Messages that were reported, by the minute of their report, the latest last. */
+  /** Messages that are stored, by the minute of their report, as they were read last or are to be written. */
+  stored: Map<number, number>;
+  /** Of these, those of gaps that are counted here, regardless of who reported them. */
   readonly reported: Map<number, number>;
+  /** Of these, those that were stored at the start: their gaps are at or below it, and no more is known of them. */
+  readonly earlier: Map<number, number>;
   readonly floors: { at: number; floor: number }[];
   /** By minute: messages that the comparison found lost, among the sequences of its lines. */
   readonly lost: Map<number, Stretch>;
   readonly pendingFirst: Map<number, number>;
 };
+
+/** Messages that were lost in a minute. */
+type Loss = { readonly minute: number; readonly messages: number };
 
 /** A line of the publishers' book is in ClickHouse this long after its messages, with room to spare. */
 const lagMs = 60_000;
@@ -74,13 +86,19 @@ const sum = (counts: Iterable<number>): number => {
   return total;
 };
 
-/** The losses and the waiting minutes that the comparison knows now. */
-const note = (state: State, { heads, minutes, pending, lost }: Compared): void => {
+/** By minute: the sequences of its lines. */
+const stretchesOf = (heads: readonly Published[]): Map<number, { first: number; last: number }> => {
   const stretchOf = new Map<number, { first: number; last: number }>();
   for (const { minute, sequenceFirst, sequenceLast } of heads) {
     const { first, last } = stretchOf.get(minute) ?? { first: sequenceFirst, last: 0 };
     stretchOf.set(minute, { first: Math.min(first, sequenceFirst), last: Math.max(last, sequenceLast) });
   }
+  return stretchOf;
+};
+
+/** The losses and the waiting minutes that the comparison knows now. */
+const note = (state: State, { heads, minutes, pending, lost }: Compared): void => {
+  const stretchOf = stretchesOf(heads);
   for (const minute of minutes) {
     const { first, last } = stretchOf.get(minute) ?? { first: 0, last: 0 };
     // A loss of before the start has no gap among the counted ones: it would hide another.
@@ -131,8 +149,8 @@ const countedGapsOf = ({ first, last, messages }: Stretch, { gaps }: State): num
   return Math.min(messages, sum(near.map((gap) => gap.messages)));
 };
 
-/** Reports what no line explains; withdraws, the latest first, what a line explains by now. Returns the minutes that changed. */
-const report = (state: State, redrives: readonly Stretch[], minute: number): Set<number> => {
+/** How many messages are to be reported, and how many of the reported ones a line explains by now. */
+const judge = (state: State, redrives: readonly Stretch[]): { found: number; excess: number } => {
   const { reported, lost, origin } = state;
   const gaps = sum(state.gaps.map(({ messages }) => messages));
   const losses = [...lost.values(), ...redrives];
@@ -142,30 +160,79 @@ const report = (state: State, redrives: readonly Stretch[], minute: number): Set
     losses.map((loss) => (loss.last > origin ? loss.messages : countedGapsOf(loss, state))),
   );
   const before = sum(reported.values());
-  const changed = new Set<number>();
-  const found = gaps - explained - before;
-  if (found > 0) {
-    reported.set(minute, (reported.get(minute) ?? 0) + found);
-    changed.add(minute);
+  return { found: gaps - explained - before, excess: before - Math.max(0, gaps - inGaps) };
+};
+
+/** What new lines explain of the messages that were stored at the start, at least: only of those that were reported after their minute. */
+const explainedEarlier = (state: State, { heads, newlyLost }: Compared): Loss[] =>
+  [...stretchesOf(heads)].flatMap(([minute, { last }]) => {
+    const since = sum([...state.earlier].map(([at, each]) => (at >= minute ? each : 0)));
+    const lost = (newlyLost.get(minute) ?? 0) - Math.max(0, last - state.start);
+    const messages = Math.min(lost, since);
+    return messages > 0 ? [{ minute, messages }] : [];
+  });
+
+const add = (counts: Map<number, number>, minute: number, messages: number): void => {
+  counts.set(minute, messages + (counts.get(minute) ?? 0));
+};
+
+/** Takes over what is stored now. What is less than before, another process has withdrawn. */
+const takeOver = (state: State, now: ReadonlyMap<number, number>): void => {
+  for (const [minute, messages] of state.stored) {
+    let withdrawn = Math.max(0, messages - (now.get(minute) ?? 0));
+    for (const part of [state.reported, state.earlier]) {
+      const taken = Math.min(withdrawn, part.get(minute) ?? 0);
+      add(part, minute, -taken);
+      withdrawn -= taken;
+    }
   }
-  let excess = before - Math.max(0, gaps - inGaps);
-  for (const [at, messages] of [...reported].toReversed()) {
-    if (excess <= 0) break;
-    const taken = Math.min(excess, messages);
-    reported.set(at, messages - taken);
-    excess -= taken;
-    changed.add(at);
+  state.stored = new Map(now);
+};
+
+/** Withdraws messages of this part that were reported since then, the latest first. Returns the minutes that changed. */
+const withdraw = (state: State, part: Map<number, number>, excess: number, since = 0): number[] => {
+  const changed: number[] = [];
+  let left = excess;
+  for (const [minute, messages] of [...part].toSorted(([a], [b]) => b - a)) {
+    const taken = minute < since ? 0 : Math.min(left, messages);
+    if (taken <= 0) continue;
+    add(part, minute, -taken);
+    add(state.stored, minute, -taken);
+    left -= taken;
+    changed.push(minute);
   }
   return changed;
+};
+
+/** Reports what no line explains and no process has reported; withdraws what a line explains by now. Returns the minutes that changed. */
+const report = (state: State, redrives: readonly Stretch[], minute: number): number[] => {
+  const { stored, reported, earlier } = state;
+  const { found, excess } = judge(state, redrives);
+  let left = found;
+  for (const [at, messages] of stored) {
+    const ofOthers = messages - (reported.get(at) ?? 0) - (earlier.get(at) ?? 0);
+    const taken = Math.max(0, Math.min(left, ofOthers));
+    add(reported, at, taken);
+    left -= taken;
+  }
+  if (left <= 0) return withdraw(state, reported, excess);
+  add(reported, minute, left);
+  add(stored, minute, left);
+  return [minute, ...withdraw(state, reported, excess)];
 };
 
 export const createUncounted = ({ countSequences, elapsed, now }: UncountedDependencies): Uncounted => {
   const states = new Map<string, State>();
 
-  const stateOf = (stream: string, { exists, begin, floor, last }: Queue): State => {
+  const stateOf = async (
+    stream: string,
+    { exists, begin, floor, last }: Queue,
+    read: ReadStored,
+  ): Promise<State> => {
     const known = states.get(stream);
     // A stream that went back counts its sequences again.
     if (known !== undefined && exists && last >= known.origin && floor >= known.origin) return known;
+    const stored = await read();
     const state: State = {
       start: floor,
       begin,
@@ -173,7 +240,9 @@ export const createUncounted = ({ countSequences, elapsed, now }: UncountedDepen
       never: { first: 0, last: -1 },
       origin: floor,
       gaps: [],
+      stored: new Map(stored),
       reported: new Map(),
+      earlier: new Map(stored),
       floors: [],
       lost: new Map(),
       pendingFirst: new Map(),
@@ -183,8 +252,8 @@ export const createUncounted = ({ countSequences, elapsed, now }: UncountedDepen
   };
 
   return {
-    find: async (stream, queue, compared) => {
-      const state = stateOf(stream, queue);
+    find: async (stream, queue, compared, read) => {
+      const state = await stateOf(stream, queue, read);
       note(state, compared);
       noteBegin(state, queue, compared.heads);
       const end = endOf(state, queue, elapsed());
@@ -197,12 +266,23 @@ export const createUncounted = ({ countSequences, elapsed, now }: UncountedDepen
         if (messages > 0) state.gaps.push({ first, last: end, messages });
         state.origin = end;
       }
-      const changed = report(state, compared.redrives, 60 * Math.floor(now() / 60_000) + middleSeconds);
-      return [...changed].map((minute) => {
-        const messages = state.reported.get(minute) ?? 0;
-        if (messages === 0) state.reported.delete(minute);
+      const { found, excess } = judge(state, compared.redrives);
+      const ofEarlier = explainedEarlier(state, compared);
+      if (found <= 0 && excess <= 0 && ofEarlier.length === 0) return [];
+      const earlierBefore = sum(state.earlier.values());
+      takeOver(state, await read());
+      const changed = new Set(
+        report(state, compared.redrives, 60 * Math.floor(now() / 60_000) + middleSeconds),
+      );
+      let byOthers = earlierBefore - sum(state.earlier.values());
+      for (const { minute, messages } of ofEarlier) {
+        for (const at of withdraw(state, state.earlier, messages - byOthers, minute)) changed.add(at);
+        byOthers = Math.max(0, byOthers - messages);
+      }
+      return [...changed].map((at) => {
         const owner = { pipeline: pipelineOf(stream), dataId: 0, appId: 0 };
-        return { kind: 'lost_in_the_stream', stream, ...owner, minute, items: 0, messages };
+        const messages = state.stored.get(at) ?? 0;
+        return { kind: 'lost_in_the_stream', stream, ...owner, minute: at, items: 0, messages };
       });
     },
   };

@@ -2,10 +2,12 @@ import { AckPolicy, RetentionPolicy } from '@nats-io/jetstream';
 import { headers as newHeaders } from '@nats-io/transport-node';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { z } from 'zod';
-import { createLook, type Look } from '../../src/account/look.ts';
+import { createLook, type Look, type LookDependencies } from '../../src/account/look.ts';
+import { createStoreLook } from '../../src/account/store-look.ts';
 import { type Bus, connectBus } from '../../src/bus/connection.ts';
 import { serialHeader } from '../../src/bus/message-headers.ts';
 import { type Clickhouse, createClickhouse } from '../../src/stores/clickhouse/client.ts';
+import { createQuestdbSql } from '../../src/stores/questdb/sql.ts';
 import { pointPayload } from '../support/push/point-messages.ts';
 import { makeTables, startEngines, type TestEngines } from '../support/stack/engines.ts';
 
@@ -24,11 +26,14 @@ let aheadMs = 0;
 vi.spyOn(performance, 'now').mockImplementation(() => elapsed() + aheadMs);
 
 /** A stream for each test; the lines of each are of a life of its own. */
-const streams = ['METRICS-a', 'METRICS-b', 'METRICS-c'] as const;
+const streams = ['METRICS-a', 'METRICS-b', 'METRICS-c', 'METRICS-d', 'METRICS-e', 'METRICS-f'] as const;
 const lives: Readonly<Record<string, number>> = {
   'METRICS-a': 7,
   'METRICS-b': 8,
   'METRICS-c': 9,
+  'METRICS-d': 11,
+  'METRICS-e': 12,
+  'METRICS-f': 13,
   METRICS: 10,
 };
 
@@ -53,18 +58,24 @@ afterAll(async () => {
   await engines?.stop();
 });
 
-/** Looks at one stream every 40 seconds, whose stores say nothing. */
-const looksAt = (name: string): Look => {
+type GivenTo = Partial<Pick<LookDependencies, 'stores' | 'findOrphans'>>;
+
+const silentStores: LookDependencies['stores'] = {
+  look: async () => ({
+    ...{ differences: [], compared: [], isLeftOut: () => false },
+    ...{ waitedMs: 0, readMs: 0, hasNewlyWritten: false },
+  }),
+  unrecorded: async () => ({ rows: 0, waitedMs: 0 }),
+};
+
+/** Looks at one stream every 40 seconds. Unless others are given, its stores say nothing. */
+const looksAt = (
+  name: string,
+  { stores = silentStores, findOrphans = async () => [] }: GivenTo = {},
+): Look => {
   const look = createLook({
     ...{ bus, clickhouse, streams: [{ name, consumer }], ledger: { name: 'LEDGER', consumer } },
-    stores: {
-      look: async () => ({
-        ...{ differences: [], compared: [], isLeftOut: () => false },
-        ...{ waitedMs: 0, readMs: 0, hasNewlyWritten: false },
-      }),
-      unrecorded: async () => ({ rows: 0, waitedMs: 0 }),
-    },
-    findOrphans: async () => [],
+    ...{ stores, findOrphans },
     stop: stop.signal,
   });
   return () => {
@@ -97,10 +108,10 @@ const insert = (table: string, rows: readonly object[]) =>
   ]);
 
 /** The publishers' book has this many messages of the stream. */
-const book = (stream: string, messages: number) =>
+const book = (stream: string, messages: number, ofOwner = dataId) =>
   insert(
     'ingest_published',
-    [0, dataId].map((owner) => ({
+    [0, ofOwner].map((owner) => ({
       ...{ stream, life: lives[stream], minute, data_id: owner, app_id: 0, messages, rows: 0, bytes: 0 },
       ...{ items: owner === 0 ? 0 : itemsPerMessage * messages, dropped: {}, sequence_first: 1 },
       ...{ sequence_last: messages, closed: messages, ended: 0, version: 1 },
@@ -203,4 +214,72 @@ describe('the looks at a stream', () => {
       expect(await found(stream)).toEqual([`unrecorded ${itemsPerMessage} 1`]);
     },
   );
+
+  it('go on while a QuestDB is away: they name what is lost, and search the dead letters', async () => {
+    const [, , , stream] = streams;
+    await publish(stream, range(3));
+    const ofAway = 1_500_002;
+    await book(stream, 3, ofAway);
+    const away = createQuestdbSql({ url: 'http://127.0.0.1:1' });
+    let searches = 0;
+    const look = looksAt(stream, {
+      stores: createStoreLook(() => ({
+        ...{ clickhouse, isLeftOut: () => false, caughtUp: async () => true },
+        points: [{ dataId: ofAway, table: 't', sql: away }],
+      })),
+      findOrphans: async () => {
+        searches++;
+        return [];
+      },
+    });
+    await (await bus.manager()).streams.purge(stream);
+    for (let turn = 0; turn < 3; turn++) await look();
+    await away.close();
+    expect(await found(stream)).toEqual([`lost_in_the_stream ${3 * itemsPerMessage} 3`]);
+    expect(searches).toBe(3);
+  });
+
+  it('of two processes report a loss without a line once, and withdraw it when its line comes after a restart', async () => {
+    const [, , , , stream] = streams;
+    vi.spyOn(Date, 'now').mockImplementation(() => 1_000 * minute + aheadMs);
+    const turns = async (looks: readonly Look[], count: number): Promise<void> => {
+      for (let turn = 0; turn < count; turn++)
+        for (const look of looks) {
+          await look();
+          // So that each process finds it in a minute of its own.
+          aheadMs += 20_000;
+        }
+    };
+    const processes = [looksAt(stream), looksAt(stream)];
+    await turns(processes, 1);
+    await publish(stream, range(6));
+    await (await bus.manager()).streams.purge(stream);
+    await turns(processes, 4);
+    expect(await found(stream)).toEqual(['lost_in_the_stream 0 6']);
+    const restarted = [looksAt(stream), looksAt(stream)];
+    await turns(restarted, 1);
+    await book(stream, 6, 1_500_003);
+    await turns(restarted, 4);
+    expect(await found(stream)).toEqual([`lost_in_the_stream ${6 * itemsPerMessage} 6`]);
+    vi.mocked(Date.now).mockRestore();
+  });
+
+  it('take a receiver that is silent for ended, and take that back when it writes again', async () => {
+    const [, , , , , stream] = streams;
+    const line = (version: number, ageSeconds: number) =>
+      insert('ingest_published', [
+        {
+          ...{ stream, life: lives[stream], minute, data_id: 0, app_id: 0, messages: 0, rows: 0, bytes: 0 },
+          ...{ items: 0, dropped: {}, sequence_first: 0, sequence_last: 0, closed: 1, ended: 0, version },
+          at: Math.floor(Date.now() / 1_000) - ageSeconds,
+        },
+      ]);
+    await line(1, 100);
+    const look = looksAt(stream);
+    await look();
+    expect(await found(stream)).toEqual(['not_counted 0 0']);
+    await line(2, 0);
+    await look();
+    expect(await found(stream)).toEqual([]);
+  });
 });

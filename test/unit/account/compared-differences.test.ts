@@ -14,6 +14,7 @@ const isReplaced = comparedIn({
   stream: 'METRICS',
   minutes: new Set([minute]),
   gapMinutes: new Set([gapMinute]),
+  wokenAt: new Set([minute + 120]),
 });
 
 describe('what a comparison of the books replaces', () => {
@@ -36,5 +37,6 @@ describe('what a comparison of the books replaces', () => {
     expect(isReplaced(of('orphan', 1_500_001))).toBe(false);
     expect(isReplaced(of('not_counted', 0))).toBe(false);
     expect(isReplaced(of('not_counted', 1_500_001))).toBe(true);
+    expect(isReplaced(of('not_counted', 0, minute + 120)), 'of a receiver that writes again').toBe(true);
   });
 });

@@ -1,6 +1,14 @@
 import { describe, expect, it } from 'vitest';
-import { createDaysToCompare, type SeenDay, seenDays } from '../../../src/account/days-to-compare.ts';
+import {
+  createDaysToCompare,
+  readStoreSizes,
+  type SeenDay,
+  seenDays,
+} from '../../../src/account/days-to-compare.ts';
 import type { SettledDays } from '../../../src/account/settled-days.ts';
+import { Fault } from '../../../src/model/fault.ts';
+import type { Clickhouse } from '../../../src/stores/clickhouse/client.ts';
+import { unavailable } from '../../../src/stores/questdb/sql.ts';
 
 const owner = (...days: [number, number, bigint][]) => ({
   days: new Map(days.map(([day, rows, sum]) => [day, { rows, sum }])),
@@ -51,5 +59,59 @@ describe('the days whose rows are read', () => {
     const changed = seen.map((day) => (day.pipeline === 'traces' ? { ...day, state: 'other' } : day));
     expect(shown(days.next(changed, 9, 999))).toEqual(['traces 0 10']);
     expect(days.next(seen, 9, 1_000)).toHaveLength(4);
+  });
+});
+
+describe('the sizes of the stores', () => {
+  const clickhouse: Clickhouse = {
+    rows: async () => [],
+    ping: async () => undefined,
+    run: async () => undefined,
+    insert: async () => 0,
+    close: async () => undefined,
+  };
+  const refused = new Fault('permanent', 'questdb_rejected', 'QuestDB refused: this table');
+  const away = unavailable('does not answer');
+  /** An instance of tables with a day of 5 rows each. `fault`: of a statement, where it has one. */
+  const instance = (tables: readonly string[], fault: (statement: string) => Fault | undefined) => {
+    let asked = 0;
+    const exec = async (statement: string) => {
+      asked++;
+      const why = fault(statement);
+      if (why !== undefined) throw why;
+      const isOfTables = statement.includes('tables()');
+      const dataset = isOfTables ? tables.map((name) => [name, 0, 'DAY']) : [['1970-01-11', 5]];
+      return { columns: [], dataset };
+    };
+    return { exec, asked: () => asked };
+  };
+  const well = instance(['t1', 't2'], (statement) => (statement.includes("'t2'") ? refused : undefined));
+  const gone = instance(['t3', 't4'], () => away);
+  const points = [
+    { dataId: 1, table: 't1', sql: well },
+    { dataId: 2, table: 't2', sql: well },
+    { dataId: 3, table: 't3', sql: gone },
+    { dataId: 4, table: 't4', sql: gone },
+    { dataId: 5, table: 'dropped', sql: well },
+  ];
+
+  it('are those of every QuestDB that answers; of one that does not, why, after one wait', async () => {
+    const sizes = await readStoreSizes(clickhouse, points);
+    expect([...sizes.points]).toEqual([
+      [1, new Map([[10, 5]])],
+      [5, new Map()],
+    ]);
+    expect([...sizes.unknown]).toEqual([
+      [2, refused.message],
+      [3, away.message],
+      [4, away.message],
+    ]);
+    expect(gone.asked()).toBe(1);
+  });
+
+  it('are not known without ClickHouse', async () => {
+    const why = new Fault('transient', 'clickhouse_unavailable', 'no ClickHouse');
+    const without = { ...clickhouse, rows: () => Promise.reject(why) };
+    await expect(readStoreSizes(without, [])).rejects.toBe(why);
   });
 });

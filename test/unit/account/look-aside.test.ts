@@ -119,9 +119,9 @@ describe('a look at the stores', () => {
   it('that fails fails this call and the next ones, and each of them tries again, until one succeeds', async () => {
     const looks = aside();
     const first = looks.take();
-    looks.fail(new Error('no QuestDB'));
-    await expect(first).rejects.toThrow('no QuestDB');
-    await expect(looks.impatient()).rejects.toThrow('no QuestDB');
+    looks.fail(new Error('no ClickHouse'));
+    await expect(first).rejects.toThrow('no ClickHouse');
+    await expect(looks.impatient()).rejects.toThrow('no ClickHouse');
     expect(looks.begun).toHaveLength(2);
     const third = looks.take();
     looks.end();

@@ -1,8 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import { createSilentLives, type SeenLife } from '../../../src/account/silent-lives.ts';
+import { createNotedLives, createSilentLives, type SeenLife } from '../../../src/account/silent-lives.ts';
 
 const life = (number: number, isSilent: boolean, stream = 'METRICS', quietSeconds = 30): SeenLife => ({
-  ...{ stream, life: number, minute: 60 * number, isSilent, quietSeconds: isSilent ? 61 : quietSeconds },
+  ...{ stream, life: number, minute: 60 * number, isSilent, isWriting: !isSilent },
+  quietSeconds: isSilent ? 61 : quietSeconds,
 });
 
 /** What ClickHouse answers, call by call, and what it was asked. */
@@ -64,6 +65,38 @@ describe('lives that have fallen silent', () => {
     ]);
     lives.pass(30_000);
     expect(await lives.of()).toEqual([[2, 120]]);
+  });
+
+  it('stay silent while only their messages settle', async () => {
+    const settling = { ...life(1, false), isWriting: false };
+    const lives = watch([life(1, true)], [settling], [life(1, false)]);
+    await lives.of();
+    lives.pass(30_000);
+    expect(await lives.of()).toEqual([[1, 60]]);
+    lives.pass(30_000);
+    expect(await lives.of()).toEqual([]);
+  });
+
+  it('are known with their minutes until they write again, but for the minutes of one that is still silent', () => {
+    const noted = createNotedLives();
+    const lines = [
+      { life: 1, minute: 60 },
+      { life: 2, minute: 120 },
+      { life: 3, minute: 180 },
+    ];
+    const both = new Map([
+      [1, 60],
+      [2, 120],
+    ]);
+    noted.compared('METRICS', both, lines);
+    noted.compared('METRICS', both, [{ life: 1, minute: 120 }]);
+    expect([1, 2, 3].map((each) => noted.has('METRICS', each))).toEqual([true, true, false]);
+    expect(noted.wokenAt('METRICS', both)).toEqual(new Set());
+    const other = new Map([[2, 120]]);
+    expect(noted.wokenAt('METRICS', other)).toEqual(new Set([60]));
+    noted.compared('METRICS', other, []);
+    expect(noted.has('METRICS', 1)).toBe(false);
+    expect(noted.wokenAt('METRICS', other)).toEqual(new Set());
   });
 
   it('are read again after a failure', async () => {

@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import type { SeenDay } from '../../../src/account/days-to-compare.ts';
+import type { Difference } from '../../../src/account/difference.ts';
 import type { StoreDifference } from '../../../src/account/store-compare.ts';
-import { mergeFindings } from '../../../src/account/store-look.ts';
+import { addStoreFindings, mergeFindings } from '../../../src/account/store-look.ts';
 import { createWatchedDays, isToBeRead, isUrgent } from '../../../src/account/watched-days.ts';
 
 const day = (recorded: number, stored: number): SeenDay => ({
@@ -69,5 +70,33 @@ describe('what differs in a day', () => {
     };
     const found = { differences: [difference], compared: [] };
     expect(mergeFindings(mergeFindings([], found), found)).toEqual([difference]);
+  });
+
+  it('stands where the rows of its owner cannot be read, also while those of the others of the day are', async () => {
+    const of = (dataId: number): StoreDifference => ({
+      ...{ pipeline: 'metrics', dataId, appId: 0, day: 20_000, kind: 'missing_in_the_store', items: 3 },
+      why: '',
+    });
+    const unread: StoreDifference = { ...of(2), day: undefined, kind: 'not_known', items: 0, why: 'away' };
+    const now = {
+      differences: [unread],
+      compared: [{ pipeline: 'metrics' as const, owner: 0, day: 20_000 }],
+    };
+    const merged = mergeFindings([of(1), of(2)], now);
+    expect(merged).toEqual([of(2), unread]);
+    expect(mergeFindings(merged, now), 'and is said once').toEqual([of(2), unread]);
+    const stored: Difference[] = [1, 2].map((dataId) => ({
+      ...{ kind: 'missing_in_the_store', stream: 'METRICS', pipeline: 'metrics', dataId, appId: 0 },
+      ...{ minute: 20_000 * 86_400, items: 3, messages: 0 },
+    }));
+    const found = {
+      ...{ all: stored, isEmpty: false, changes: 0 },
+      readAgain: async () => [],
+      replace: async (isInScope: (each: Difference) => boolean) => {
+        expect(stored.filter(isInScope).map(({ dataId }) => dataId)).toEqual([1]);
+      },
+    };
+    await addStoreFindings(found, now, new Map());
+    expect.assertions(3);
   });
 });

@@ -8,48 +8,62 @@ const lineOf = (sequenceFirst: number, sequenceLast: number): Published => ({
   ...{ life: 1, minute, dataId: 0, appId: 0, messages: 1, items: 0, sequenceFirst, sequenceLast, reach: 1 },
 });
 
-/** A stream of which some sequences are settled; a look at it is a minute after the last one. */
-const open = () => {
+type Seen = Partial<Compared> & { readonly last?: number; readonly begin?: number };
+
+/** A stream of which some sequences are settled, and what is stored of it. */
+const openStream = () => {
   const settled = new Set<number>();
-  const reported = new Map<number, number>();
+  const stored = new Map<number, number>();
+  let reads = 0;
   let clock = 0;
-  const uncounted = createUncounted({
-    countSequences: async (_stream, first, last) =>
-      [...settled].filter((each) => each >= first && each <= last).length,
-    elapsed: () => clock,
-    now: () => (minute + 90) * 1000 + clock,
-  });
+  const sumOf = (): number => [...stored.values()].reduce((sum, each) => sum + each, 0);
+  /** A process that looks at it; a look is a minute after the last one, or at the same time. */
+  const startProcess = () => {
+    const uncounted = createUncounted({
+      countSequences: async (_stream, first, last) =>
+        [...settled].filter((each) => each >= first && each <= last).length,
+      elapsed: () => clock,
+      now: () => (minute + 90) * 1000 + clock,
+    });
+    /** Messages that the look finds lost beyond those of the books and of other processes; below 0 where a line explains earlier ones. */
+    return async (floor: number, { last = 1_000, begin = 1, ...compared }: Seen = {}, afterMs = 60_000) => {
+      clock += afterMs;
+      const known = {
+        ...{ heads: [], minutes: [], pending: new Set<number>(), stuck: [], redrives: [] },
+        ...{ lost: new Map(), newlyLost: compared.lost ?? new Map() },
+      };
+      const queue = { exists: true, begin, first: begin, last, end: last, messages: 0, floor };
+      const before = sumOf();
+      const found = await uncounted.find('METRICS', queue, { ...known, ...compared }, async () => {
+        reads++;
+        return new Map(stored);
+      });
+      for (const each of found) {
+        expect(each).toMatchObject({ kind: 'lost_in_the_stream', dataId: 0, items: 0 });
+        expect(isOfGaps(each), 'no line has this minute').toBe(true);
+        if (each.messages === 0) stored.delete(each.minute);
+        else stored.set(each.minute, each.messages);
+      }
+      return sumOf() - before;
+    };
+  };
   return {
     settle: (first: number, last: number): void => {
       for (let each = first; each <= last; each++) settled.add(each);
     },
-    /** Messages that the look finds lost beyond those of the books; below 0 where a line explains earlier ones. */
-    look: async (
-      floor: number,
-      compared: Partial<Compared> = {},
-      last = 1_000,
-      begin = 1,
-    ): Promise<number> => {
-      clock += 60_000;
-      const known = {
-        heads: [],
-        minutes: [],
-        pending: new Set<number>(),
-        lost: new Map(),
-        stuck: [],
-        redrives: [],
-      };
-      const queue = { exists: true, begin, first: begin, last, end: last, messages: 0, floor };
-      const [found, ...others] = await uncounted.find('METRICS', queue, { ...known, ...compared });
-      expect(others).toEqual([]);
-      if (found === undefined) return 0;
-      expect(found).toMatchObject({ kind: 'lost_in_the_stream', dataId: 0, items: 0 });
-      expect(isOfGaps(found), 'no line has this minute').toBe(true);
-      const change = found.messages - (reported.get(found.minute) ?? 0);
-      reported.set(found.minute, found.messages);
-      return change;
-    },
+    startProcess,
+    stored,
+    reads: () => reads,
   };
+};
+
+/** A stream at which one process looks. */
+const open = () => {
+  const { settle, startProcess } = openStream();
+  const process = startProcess();
+  const look = (floor: number, compared: Partial<Compared> = {}, last = 1_000, begin = 1): Promise<number> =>
+    process(floor, { ...compared, last, begin });
+  return { settle, look };
 };
 
 describe('the gaps of a stream', () => {
@@ -178,5 +192,76 @@ describe('the gaps of a stream', () => {
     expect(await look(60, {}, 60)).toBe(0);
     await look(62, {}, 62);
     expect(await look(62, {}, 62)).toBe(2);
+  });
+});
+
+describe('the gaps of a stream at which several processes look', () => {
+  /** A line of these messages, which are lost; the minute of its messages is before those of the looks. */
+  const lineComes = (first: number, last: number, at = minute): Partial<Compared> => ({
+    heads: [{ ...lineOf(first, last), minute: at }],
+    minutes: [at],
+    lost: new Map([[at, last - first + 1]]),
+  });
+
+  it('are reported once, although each process finds them at another minute', async () => {
+    const { settle, startProcess, stored } = openStream();
+    const [one, other] = [startProcess(), startProcess()];
+    for (const look of [one, other]) await look(100);
+    for (const look of [one, other]) await look(106);
+    expect(await one(106)).toBe(6);
+    expect(await other(106)).toBe(0);
+    settle(107, 110);
+    for (const look of [other, one]) await look(114);
+    expect(await other(114), 'of the next ones, in another order').toBe(4);
+    expect(await one(114)).toBe(0);
+    expect([...stored.values()]).toEqual([6, 4]);
+  });
+
+  it('are reported once where the other process has counted more of them already', async () => {
+    const { startProcess } = openStream();
+    const [one, other] = [startProcess(), startProcess()];
+    for (const look of [one, other]) await look(100);
+    await one(106);
+    await other(106, {}, 0);
+    await one(110, {}, 30_000);
+    expect(await one(110)).toBe(10);
+    expect(await other(110, {}, 0)).toBe(0);
+    expect(await other(110)).toBe(0);
+  });
+
+  it('are withdrawn once when a line explains them, by the process that sees it first', async () => {
+    const { startProcess, stored } = openStream();
+    const [one, other] = [startProcess(), startProcess()];
+    for (const look of [one, other]) await look(100);
+    for (const look of [one, other, one, other]) await look(106);
+    expect([...stored.values()]).toEqual([6]);
+    expect(await other(106, lineComes(101, 104))).toBe(-4);
+    expect(await one(106, lineComes(101, 104))).toBe(0);
+    expect([...stored.values()]).toEqual([2]);
+  });
+
+  it('are withdrawn by a process that was started later, and only by lines of messages that had arrived', async () => {
+    const { startProcess, stored } = openStream();
+    const earlier = startProcess();
+    await earlier(100);
+    await earlier(106);
+    await earlier(106);
+    const [at = 0] = stored.keys();
+    const later = startProcess();
+    const loss = lineComes(90, 95, at + 30);
+    expect(await later(106, loss), 'another loss while no process looked').toBe(0);
+    const known = { ...lineComes(80, 85), newlyLost: new Map([[minute, 0]]) };
+    expect(await later(106, known), 'a loss that was stored before').toBe(0);
+    expect(await later(106, lineComes(101, 106))).toBe(-6);
+    expect(await earlier(106, lineComes(101, 106))).toBe(0);
+    expect([...stored]).toEqual([]);
+  });
+
+  it('cost no statement while nothing is found or explained', async () => {
+    const { settle, startProcess, reads } = openStream();
+    const look = startProcess();
+    settle(101, 200);
+    for (const floor of [100, 120, 140, 160, 180]) await look(floor);
+    expect(reads(), 'that of the start').toBe(1);
   });
 });
