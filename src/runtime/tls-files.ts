@@ -44,10 +44,13 @@ const textOf = ({ cert, key, ca }: SecureContextOptions): string => [cert, key, 
  * without it, and then refuses the clients.
  */
 const checkAuthorities = (pem: string): void => {
-  const blocks = pem.split(/(?=-----BEGIN)/).filter((text) => text.startsWith('-----BEGIN'));
+  // As TLS reads it: a block begins with a line, and comments may say anything.
+  const blocks = pem
+    .split(/^(?=[ \t\uFEFF]*-----BEGIN)/m)
+    .filter((text) => /^[ \t\uFEFF]*-----BEGIN/.test(text));
   // A block of another label, as a key, is skipped by TLS too.
   const own = blocks.filter(
-    (block) => !/^-----BEGIN (?!(?:X509 |TRUSTED )?CERTIFICATE-)[A-Z0-9 ]+-----/.test(block),
+    (block) => !/^\uFEFF?-----BEGIN (?!(?:X509 |TRUSTED )?CERTIFICATE-)[^\r\n]+-----/.test(block),
   );
   if (own.length === 0) throw new Error('the file of the client authorities has no certificate');
   own.forEach((block, index) => {

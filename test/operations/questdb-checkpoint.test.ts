@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
 import { copyQuestdb } from '../../src/cli/streams-backup/stores.ts';
+import { Fault } from '../../src/model/fault.ts';
 import { createQuestdbSql, type QuestdbSql } from '../../src/stores/questdb/sql.ts';
 import { startEngines, type TestEngines } from '../support/stack/engines.ts';
 import { tempFolder } from '../support/stack/temp-folder.ts';
@@ -73,6 +74,19 @@ it('a copy that comes a moment after another one fails, and leaves that its chec
   };
   await expect(copyWith(late)).rejects.toMatchObject({ code: 'questdb_rejected' });
   expect(await hasCheckpoint()).toBe(true);
+});
+
+it('a copy whose checkpoint is made and not answered fails, and leaves none', async () => {
+  const silent = {
+    ...sql,
+    exec: async (statement: string, timeoutMs?: number) => {
+      const result = await sql.exec(statement, timeoutMs);
+      if (statement === create) throw new Fault('transient', 'questdb_unavailable', 'no answer');
+      return result;
+    },
+  };
+  await expect(copyWith(silent)).rejects.toMatchObject({ code: 'questdb_unavailable' });
+  expect(await hasCheckpoint()).toBe(false);
 });
 
 it('a copy by itself leaves no checkpoint, and takes the place of one that was left', async () => {

@@ -86,6 +86,17 @@ export type QuestdbCopy = {
   readonly isLeftoverReleased: boolean;
 };
 
+/** Refused, it leaves the checkpoint of another backup, which is not released; without an answer, it may have made its own. */
+const createCheckpoint = async (sql: QuestdbSql): Promise<void> => {
+  try {
+    await sql.exec('CHECKPOINT CREATE', checkpointTimeoutMs);
+  } catch (error) {
+    if (!(error instanceof Fault) || error.code !== 'questdb_rejected')
+      await sql.exec('CHECKPOINT RELEASE', checkpointTimeoutMs).catch(() => undefined);
+    throw error;
+  }
+};
+
 /**
  * Copies a QuestDB while it runs, under a checkpoint, which only a kill -9 does not release. Faults: permanent
  * `checkpoint_in_progress` and `file_unreadable`, transient `copy_failed`, `checkpoint_lost` and those of QuestDB.
@@ -108,8 +119,7 @@ export const copyQuestdb = async ({
     await sql.exec('CHECKPOINT RELEASE', checkpointTimeoutMs);
   }
   await untilStopped(async (signal) => {
-    // Refused, it leaves the checkpoint of another backup, which is not released here.
-    await sql.exec('CHECKPOINT CREATE', checkpointTimeoutMs);
+    await createCheckpoint(sql);
     let start: string | undefined;
     try {
       // '' where it is gone already: no checkpoint has that start.

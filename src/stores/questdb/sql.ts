@@ -63,20 +63,32 @@ export const authorization = (username: string, password: string): Record<string
   return username === '' ? {} : { authorization: `Basic ${Buffer.from(credentials).toString('base64')}` };
 };
 
-/** A client for the server at `url` (`http://[user:password@]host:port`); a password in it is sent as basic auth. */
-export const createQuestdbSql = ({ url }: { url: string }): QuestdbSql => {
+export type QuestdbSqlOptions = {
+  /** `http://[user:password@]host:port`; a password in it is sent as basic auth. */
+  readonly url: string;
+  /** How long a statement without a time of its own may take. */
+  readonly timeoutMs?: number;
+};
+
+export const createQuestdbSql = ({
+  url,
+  timeoutMs: usualMs = requestTimeoutMs,
+}: QuestdbSqlOptions): QuestdbSql => {
   const { origin, username, password } = new URL(url);
   const pool = new Pool(origin, {
     connections: 8,
     connectTimeout: 2_000,
-    headersTimeout: requestTimeoutMs,
-    bodyTimeout: requestTimeoutMs,
+    headersTimeout: usualMs,
+    bodyTimeout: usualMs,
   });
   const headers = authorization(username, password);
   return {
     exec: async (sql, timeoutMs) => {
       // No Statement-Timeout: QuestDB 9.3.4 keeps it for later queries of others. A closed connection ends the query, too.
-      const bound = timeoutMs === undefined ? {} : { signal: AbortSignal.timeout(timeoutMs) };
+      const bound =
+        timeoutMs === undefined
+          ? {}
+          : { signal: AbortSignal.timeout(timeoutMs), headersTimeout: 0, bodyTimeout: 0 };
       const reply = await pool
         .request({ method: 'GET', path: `/exec?query=${encodeURIComponent(sql)}`, headers, ...bound })
         .then(async ({ statusCode, body }) => ({ status: statusCode, text: await body.text() }))

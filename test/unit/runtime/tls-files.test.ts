@@ -42,6 +42,7 @@ const unusable: [what: string, text: () => string][] = [
   ['a second certificate that is cut', () => authority.cert + other.cert.slice(0, 200)],
   ['a second certificate whose first line is cut', () => `${authority.cert}-----BEGIN CERT`],
   ['a first certificate that is cut', () => authority.cert.slice(0, 200) + other.cert],
+  ['two certificates in one line', () => authority.cert.trimEnd() + other.cert],
   ['a damaged certificate', () => authority.cert.replace(/\n.{64}\n/, '\n')],
 ];
 
@@ -64,7 +65,7 @@ describe('a file of client authorities', () => {
 
   it('is taken with several certificates, and with text between them', async () => {
     const { files, loaded, refused } = opened();
-    const both = `the one\n${authority.cert}\nthe other\n${other.cert.replaceAll('\n', '\r\n')}`;
+    const both = `the one, between -----BEGIN CERTIFICATE----- and its end\n${authority.cert}\nthe other\n${other.cert.replaceAll('\n', '\r\n')}`;
     writeFileSync(caFile, both);
     files.reload();
     expect([loaded, await refused()]).toEqual([[both], 0]);
