@@ -80,7 +80,7 @@ export const readReceived = async (
 ): Promise<Received[]> => {
   // The books have streams instead of pipelines.
   const { conditions, params } = conditionsOf(filter, ownerIdConditions);
-  // What tells of a message was written after it, also its life's reach, and that it is doubtful.
+  // Its life's reach and its doubt were written after the message.
   const recent = filter.sinceMs === undefined ? 'TRUE' : sinceFilter;
   const where = [...conditions, recent].join(' AND ');
   const rows = await clickhouse.rows(row, query(where, recent, by), { params });

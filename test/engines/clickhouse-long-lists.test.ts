@@ -39,7 +39,7 @@ describe('a query that names tens of thousands of numbers', () => {
     expect(await clickhouse.rows(shape, query, { params })).toEqual([{ length: count, sum, found: 1 }]);
   });
 
-  it('is the usage of a business with so many owners', async () => {
+  it('is the usage of a business with 20,000 owners', async () => {
     const owners = numbers(20_000, 1_500_001);
     const row = { minute: now, life: 1, line: 1, requests: 3, last_at: now, version: 1, app_id: 0 };
     const used = [owners.at(0), owners.at(-1), 1_499_999].map((data_id) => ({ ...row, data_id }));
