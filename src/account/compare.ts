@@ -258,7 +258,8 @@ const comparePlace = (
     if (gone <= 0) continue;
     named += gone;
     if (missingMessages === 0) {
-      found.add('unrecorded', head.minute, owner, gone, messages?.short ?? 0);
+      // Without a message it would be a difference with a store.
+      found.add('unrecorded', head.minute, owner, gone, Math.max(1, messages?.short ?? 0));
       continue;
     }
     const waiting = stuck.messages + waits.messages;

@@ -84,10 +84,15 @@ export const explainLosses = async (
     if (left > 0) rowsLeft.set(owner, rows - ofStore);
     if (ofStore > 0) addToStore(owner, each.minute, ofStore);
     const items = ofRecords + ofStore;
-    const messages = Math.round((each.messages * items) / each.items);
+    // Without a message it would be a difference with a store.
+    const messages = items === 0 ? 0 : Math.max(1, Math.round((each.messages * items) / each.items));
     if (items > 0) differences.push({ ...each, kind: 'unrecorded', items, messages });
     if (items < each.items)
-      differences.push({ ...each, items: each.items - items, messages: each.messages - messages });
+      differences.push({
+        ...each,
+        items: each.items - items,
+        messages: Math.max(0, each.messages - messages),
+      });
   }
   // Their rows, as far as they were stored, are rows without a record: the stores' own comparison does not name them again.
   for (const each of withoutRecord) {

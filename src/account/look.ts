@@ -3,6 +3,7 @@ import type { Bus } from '../bus/connection.ts';
 import { lookAtQueue, readAckFloor } from '../bus/orphaned-messages.ts';
 import { createStreamReader, type StreamReader } from '../bus/stream-reader.ts';
 import { readStream } from '../bus/stream-state.ts';
+import { deadLetterStream } from '../dead-letters/dead-letter.ts';
 import type { Orphan } from '../dead-letters/orphans.ts';
 import { Fault } from '../model/fault.ts';
 import type { Clickhouse } from '../stores/clickhouse/client.ts';
@@ -28,7 +29,7 @@ import { sumOrphans } from './orphan-sums.ts';
 import { type Outline, readOutlines } from './outlines.ts';
 import type { AccountedStream } from './queue-state.ts';
 import { noRecords, readRecordSums, recordsKey } from './record-sums.ts';
-import { hasRefusedLines } from './refused-lines.ts';
+import { createRefusedLines } from './refused-lines.ts';
 import { createNotedLives, createSilentLives, readLives, type SilentLivesWatch } from './silent-lives.ts';
 import type { StoreDifference } from './store-compare.ts';
 import { addStoreFindings, mergeFindings, type StoreLook } from './store-look.ts';
@@ -79,6 +80,7 @@ class Looks {
   private readonly queues = new Map<string, Queue>();
   /** Streams with a long queue that does not move and that lacks messages. */
   private readonly lacking = new Set<string>();
+  private readonly hasRefusedLines: () => Promise<boolean>;
   private readonly uncounted: Uncounted;
   private readonly letters: LettersLook;
   private readonly silent: SilentLivesWatch;
@@ -102,6 +104,10 @@ class Looks {
   constructor(deps: LookDependencies) {
     this.deps = deps;
     this.reader = createStreamReader(deps.bus);
+    this.hasRefusedLines = createRefusedLines({
+      reader: this.reader,
+      readCreated: async () => (await readStream(deps.bus, deadLetterStream)).stream.created,
+    });
     this.touched = createTouchedTables(deps.clickhouse);
     this.storeLook = createLookAside({
       look: () => deps.stores.look(),
@@ -210,7 +216,7 @@ class Looks {
   /** Waits until every line that LEDGER holds now is in ClickHouse. Returns how long, in ms. */
   private async untilRecorded(): Promise<number> {
     const { bus, ledger, stop } = this.deps;
-    if (await hasRefusedLines(this.reader))
+    if (await this.hasRefusedLines())
       throw new Fault(
         'transient',
         'ledger_lines_refused',

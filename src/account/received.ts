@@ -32,7 +32,7 @@ const row = z.object({
  * A message counts once under its serial, regardless of its copies; without a serial, under its sequence. It is counted where the lines of its
  * life reach (`settledSerials` of books.ts has the same rule for one stream).
  */
-const query = (where: string, by: Bucket | undefined): string => `
+const query = (where: string, recent: string, by: Bucket | undefined): string => `
   SELECT stream, data_id, app_id${by === undefined ? '' : `, ${bucketOf(by)} AS minute_at`},
     sum(published) AS published, sum(counted) AS counted, sum(uncounted) AS uncounted
   FROM
@@ -56,18 +56,21 @@ const query = (where: string, by: Bucket | undefined): string => `
       LEFT JOIN
       (
         SELECT stream, life, max(closed) AS closed FROM ${database}.ingest_published
-        WHERE data_id = 0 AND app_id = 0 GROUP BY stream, life
+        WHERE data_id = 0 AND app_id = 0 AND ${recent} GROUP BY stream, life
       ) AS lives USING (stream, life)
       LEFT JOIN
       (
         SELECT stream, life, minute, data_id, app_id, max(closed) AS closed FROM ${database}.ingest_published
         WHERE ${where} GROUP BY stream, life, minute, data_id, app_id
       ) AS lines USING (stream, life, minute, data_id, app_id)
-      LEFT JOIN (SELECT DISTINCT stream, life, serial FROM ${database}.ingest_doubtful) AS doubtful
+      LEFT JOIN (SELECT DISTINCT stream, life, serial FROM ${database}.ingest_doubtful WHERE ${recent}) AS doubtful
         USING (stream, life, serial)
     )
   )
   GROUP BY stream, data_id, app_id${by === undefined ? '' : ', minute_at'}`;
+
+/** The rows that ClickHouse may have stamped (`at`) since the first minute of the filter; a day leaves room for clocks. */
+const sinceFilter = 'at >= least(now(), toDateTime({since:UInt32})) - INTERVAL 1 DAY';
 
 /** What both books have of each owner; `by`: of each minute, hour or day. Throws the Faults of ClickHouse. */
 export const readReceived = async (
@@ -77,8 +80,10 @@ export const readReceived = async (
 ): Promise<Received[]> => {
   // The books have streams instead of pipelines.
   const { conditions, params } = conditionsOf(filter, ownerIdConditions);
-  const where = conditions.length === 0 ? 'TRUE' : conditions.join(' AND ');
-  const rows = await clickhouse.rows(row, query(where, by), { params });
+  // Its life's reach and its doubt were written after the message.
+  const recent = filter.sinceMs === undefined ? 'TRUE' : sinceFilter;
+  const where = [...conditions, recent].join(' AND ');
+  const rows = await clickhouse.rows(row, query(where, recent, by), { params });
   return rows.map(({ stream, data_id, app_id, minute_at, ...sums }) => ({
     ...sums,
     pipeline: pipelineOf(stream),

@@ -1,5 +1,6 @@
 import type { StreamReader } from '../bus/stream-reader.ts';
 import { deadLetterStream, readLetter } from '../dead-letters/dead-letter.ts';
+import { Fault } from '../model/fault.ts';
 import { ledgerTables } from '../outcomes/rows.ts';
 
 const booksTables: ReadonlySet<string> = new Set([
@@ -9,15 +10,45 @@ const booksTables: ReadonlySet<string> = new Set([
 ]);
 
 const pageMax = 256;
+const pagesMax = 40;
+
+export type RefusedLinesDependencies = {
+  readonly reader: Pick<StreamReader, 'readForwards'>;
+  /** Identifies DEADLETTER: another one begins with other sequences. Throws the Faults of NATS. */
+  readonly readCreated: () => Promise<string>;
+};
 
 /**
- * Whether a line of either book is a dead letter, because ClickHouse refuses it: the books are not whole then. Reads up to 256 dead
- * letters of LEDGER. Throws as the reader does.
+ * Tells whether a line of either book is a dead letter, because ClickHouse refuses it: the books are not whole then. Each call goes on
+ * where the one before saw no such line: dead letters do not change. Throws as the reader does, and where more dead letters of
+ * LEDGER came than one call reads.
  */
-export const hasRefusedLines = async (reader: StreamReader): Promise<boolean> => {
-  const { entries } = await reader.readForwards(deadLetterStream, {
-    subject: 'deadletter.ledger',
-    limit: pageMax,
-  });
-  return entries.some((entry) => booksTables.has(readLetter(entry)?.header.table ?? ''));
+export const createRefusedLines = ({
+  reader,
+  readCreated,
+}: RefusedLinesDependencies): (() => Promise<boolean>) => {
+  let created: string | undefined;
+  let from = 1;
+
+  return async () => {
+    const createdNow = await readCreated();
+    if (createdNow !== created) from = 1;
+    created = createdNow;
+    for (let page = 0; page < pagesMax; page++) {
+      const { entries, next } = await reader.readForwards(deadLetterStream, {
+        ...{ fromSequence: from, subject: 'deadletter.ledger', limit: pageMax },
+      });
+      for (const entry of entries) {
+        if (booksTables.has(readLetter(entry)?.header.table ?? '')) return true;
+        from = entry.sequence + 1;
+      }
+      if (next === undefined) return false;
+      from = next;
+    }
+    throw new Fault(
+      'transient',
+      'ledger_letters_unread',
+      `${deadLetterStream} has more than ${pageMax * pagesMax} dead letters of LEDGER that were not read yet; the next look goes on from sequence ${from}`,
+    );
+  };
 };

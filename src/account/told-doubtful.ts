@@ -3,7 +3,6 @@ import { type Clickhouse, database } from '../stores/clickhouse/client.ts';
 import { type Difference, pipelineOf } from './difference.ts';
 
 const count = z.coerce.number();
-const keyRow = z.object({ base: z.string(), first: count });
 const lostRow = z.object({ minute_at: count, data_id: count, app_id: count, items: count, messages: count });
 
 /** A minute after the end of its publish, a message that arrived at all is in its stream. */
@@ -28,13 +27,6 @@ export const readToldLosses = async (
   stream: string,
   seconds: number,
 ): Promise<Difference[]> => {
-  const params = { stream, seconds };
-  const keys = await clickhouse.rows(
-    keyRow,
-    `SELECT DISTINCT toString(base) AS base, first FROM ${database}.ingest_doubtful WHERE ${doubtfulWhere}`,
-    { params },
-  );
-  if (keys.length === 0) return [];
   const rows = await clickhouse.rows(
     lostRow,
     `SELECT toUnixTimestamp(minute) AS minute_at, data_id, app_id, sum(held) AS items, count() AS messages
@@ -46,9 +38,10 @@ export const readToldLosses = async (
      )
      WHERE (life, serial) NOT IN (SELECT life, serial FROM ${database}.ingest_settled
          WHERE stream = {stream:String} AND life IN (SELECT life FROM ${database}.ingest_doubtful WHERE ${doubtfulWhere}))
-       AND (key, start) NOT IN (SELECT base, first FROM ${database}.ingest_outcomes WHERE base IN {bases:Array(UInt64)})
+       AND (key, start) NOT IN (SELECT base, first FROM ${database}.ingest_outcomes
+         WHERE base IN (SELECT base FROM ${database}.ingest_doubtful WHERE ${doubtfulWhere}))
      GROUP BY minute, data_id, app_id`,
-    { params: { ...params, bases: keys.map(({ base }) => base) } },
+    { params: { stream, seconds } },
   );
   return rows.map(({ minute_at: minute, data_id, app_id, items, messages }) => ({
     ...{ kind: 'lost_by_the_engine' as const, stream, pipeline: pipelineOf(stream) },

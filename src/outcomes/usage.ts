@@ -110,14 +110,15 @@ const groupKeys = {
 /** Lines of earlier programs do not name it: those of data ids are of metrics, those of applications of any. */
 const usagePipeline = "if(pipeline = '' AND data_id != 0, 'metrics', toString(pipeline))";
 
+const ofOwners =
+  '((data_id != 0 AND data_id IN {dataIds:Array(Int64)}) OR (app_id != 0 AND app_id IN {appIds:Array(Int64)}))';
+
 /** The queries of `readUsage`, with their parameters. */
 export const usageQueries = ({ since, until, owners, except }: UsageFilter, by: UsageGroup) => {
   const period = 'minute >= toDateTime({since:UInt32}) AND minute < toDateTime({until:UInt32})';
   const others = 'data_id NOT IN {exceptDataIds:Array(Int64)} AND app_id NOT IN {exceptAppIds:Array(Int64)}';
   const times = except === undefined ? period : `${period} AND ${others}`;
-  const chosen =
-    '((data_id != 0 AND data_id IN {dataIds:Array(Int64)}) OR (app_id != 0 AND app_id IN {appIds:Array(Int64)}))';
-  const where = owners === undefined ? times : `${times} AND ${chosen}`;
+  const where = owners === undefined ? times : `${times} AND ${ofOwners}`;
   const known = owners === undefined ? `${times} AND (data_id != 0 OR app_id != 0)` : where;
   const table = (name: string): string => `${database}.${name} FINAL`;
   const keys = groupKeys[by];
@@ -205,6 +206,10 @@ const silentRow = z.object({
   data_id: z.coerce.number(),
   app_id: z.coerce.number(),
   last_ms: z.coerce.number(),
+});
+const lastSenderRow = z.object({
+  of_data_id: z.coerce.number(),
+  of_app_id: z.coerce.number(),
   last_sender: z.string(),
   last_sdk: z.string(),
 });
@@ -216,6 +221,23 @@ const silentDaysMax = 7;
 /** Days in a row, up to its last request, on which it was seen. */
 const dailyDays = 7;
 
+/** Their last senders, by owner. */
+const readLastSenders = async (
+  clickhouse: Clickhouse,
+  owners: readonly UsageOwner[],
+  since: number,
+): Promise<Map<string, z.output<typeof lastSenderRow>>> => {
+  const dataIds = owners.map(({ dataId }) => dataId).filter((id) => id !== 0);
+  const appIds = owners.map(({ appId }) => appId).filter((id) => id !== 0);
+  const rows = await clickhouse.rows(
+    lastSenderRow,
+    `SELECT data_id AS of_data_id, app_id AS of_app_id, argMax(sender, last_at) AS last_sender, argMax(sdk, last_at) AS last_sdk
+     FROM ${database}.${ledgerTables.usage} WHERE minute >= toDateTime({since:UInt32}) AND ${ofOwners} GROUP BY data_id, app_id`,
+    { params: { since, dataIds, appIds }, timeoutMs },
+  );
+  return new Map(rows.map((row) => [`${row.of_data_id} ${row.of_app_id}`, row]));
+};
+
 /**
  * Owners whose last request came between a day and a week before `now` (Unix seconds), and that had one on each of the seven days up to
  * it; half a day more or less between two of them does no harm. Newest first. Throws the Faults of the ClickHouse client.
@@ -223,8 +245,7 @@ const dailyDays = 7;
 export const readSilentOwners = async (clickhouse: Clickhouse, now: number): Promise<SilentOwner[]> => {
   const rows = await clickhouse.rows(
     silentRow,
-    `SELECT data_id, app_id, toUnixTimestamp64Milli(max(last_at)) AS last_ms, argMax(sender, last_at) AS last_sender,
-       argMax(sdk, last_at) AS last_sdk,
+    `SELECT data_id, app_id, toUnixTimestamp64Milli(max(last_at)) AS last_ms,
        groupUniqArray(toUInt32(intDiv({now:UInt32} - toUnixTimestamp(minute), 3600))) AS hours, arrayMin(hours) AS last_hour,
        arrayUniq(arrayFilter(day -> day < ${dailyDays}, arrayMap(hour -> intDiv(hour - last_hour + 12, 24), hours))) AS days
      FROM ${database}.${ledgerTables.usage}
@@ -235,11 +256,16 @@ export const readSilentOwners = async (clickhouse: Clickhouse, now: number): Pro
      ORDER BY last_ms DESC, data_id, app_id`,
     { params: { now, since: now - (silentDaysMax + dailyDays) * daySeconds }, timeoutMs },
   );
-  return rows.map(({ data_id, app_id, last_ms, last_sender, last_sdk }) => ({
-    dataId: data_id,
-    appId: app_id,
+  if (rows.length === 0) return [];
+  const owners = rows.map(({ data_id: dataId, app_id: appId, last_ms }) => ({
+    dataId,
+    appId,
     lastAt: last_ms / 1000,
-    sender: last_sender,
-    sdk: last_sdk,
   }));
+  // Text of each line: to read it of all owners would cost more than the rest.
+  const senders = await readLastSenders(clickhouse, owners, now - (silentDaysMax + dailyDays) * daySeconds);
+  return owners.map((owner) => {
+    const last = senders.get(`${owner.dataId} ${owner.appId}`);
+    return { ...owner, sender: last?.last_sender ?? '', sdk: last?.last_sdk ?? '' };
+  });
 };

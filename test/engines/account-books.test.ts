@@ -307,6 +307,37 @@ describe('the books as ClickHouse gives them', () => {
     expect(await outlined([], minute - 1)).toEqual([{ items: 6, settledItems: 6 }]);
   });
 
+  // Ninety days of lines, of which an account of an hour needs those of a day.
+  it('are not read from long before the period that is asked for', async () => {
+    const old = 400_000;
+    const lines = `number AS life, now() - 20 * 86400 AS at FROM numbers(${old})`;
+    await clickhouse.run(
+      `INSERT INTO otel.ingest_published (stream, life, at) SELECT 'METRICS-old', ${lines}`,
+    );
+    await clickhouse.run(
+      `INSERT INTO otel.ingest_doubtful (stream, life, at) SELECT 'METRICS-old', ${lines}`,
+    );
+    const bounded: Clickhouse = {
+      ...clickhouse,
+      rows: (schema, query, options = {}) =>
+        clickhouse.rows(schema, query, { ...options, settings: { max_rows_to_read: old } }),
+    };
+    const minute = Math.floor(Date.now() / 60_000) * 60;
+    const line = { stream: 'METRICS', life: 9, minute, data_id: 1_800_001, app_id: 0 };
+    await insert('ingest_published', [
+      { ...line, data_id: 0, messages: 2, closed: 2, version: 1 },
+      { ...line, messages: 1, items: 1, version: 1 },
+    ]);
+    await insert('ingest_settled', [
+      { ...line, serial: 1, sequence: 1, owners: 1, items: 1 },
+      { ...line, serial: 2, sequence: 2, owners: 1, items: 2 },
+    ]);
+    await insert('ingest_doubtful', [{ ...line, serial: 2, items: 2 }]);
+    expect(await readReceived(bounded, { sinceMs: minute * 1000 }, undefined)).toEqual([
+      { pipeline: 'metrics', dataId: 1_800_001, appId: 0, published: 1, counted: 1, uncounted: 2 },
+    ]);
+  });
+
   it('count what the own line of an owner reaches, for few such owners and for thousands', async () => {
     const ownersOf = (count: number): number[] =>
       Array.from({ length: count }, (_, index) => 1_700_000 + index);

@@ -3,6 +3,7 @@ import { type BaseQueryParams, ClickHouseLogLevel, createClient, drainStream } f
 import { z } from 'zod';
 import { Fault } from '../../model/fault.ts';
 import { toFault } from './faults.ts';
+import { withLongLists } from './long-lists.ts';
 
 /** The database of all tables of Tidemark; their SQL files name it too. */
 export const database = 'otel';
@@ -13,7 +14,7 @@ export type StatementOptions = {
   readonly timeoutMs?: number;
   /** Default: a random one. A second statement with the id of a running one is refused (transient). */
   readonly queryId?: string;
-  /** Values of `{name:Type}` in the statement. */
+  /** Values of `{name:Type}` in the statement; in a query a list of numbers may have any length. */
   readonly params?: Readonly<Record<string, unknown>>;
   readonly settings?: Readonly<Record<string, string | number>>;
 };
@@ -87,6 +88,14 @@ const call = async <T>(
   }
 };
 
+/** A query whose long lists are in its text, which then may be longer than by default. */
+const queryOf = (query: string, options: StatementOptions): { query: string; options: StatementOptions } => {
+  const { statement, params } = withLongLists(query, options.params ?? {});
+  if (statement === query) return { query, options };
+  const settings = { max_query_size: querySizeMax(statement), ...options.settings };
+  return { query: statement, options: { ...options, params, settings } };
+};
+
 /** One client per process: it keeps connections, and closes idle ones before the server does. */
 export const createClickhouse = ({ url, connectionsMax = 10 }: ClickhouseOptions): Clickhouse => {
   const client = createClient({
@@ -101,7 +110,8 @@ export const createClickhouse = ({ url, connectionsMax = 10 }: ClickhouseOptions
   });
 
   return {
-    rows: async (schema, query, options = {}) => {
+    rows: async (schema, text, given = {}) => {
+      const { query, options } = queryOf(text, given);
       const found = await call(options, async (common) => {
         const settings = {
           ...common.clickhouse_settings,

@@ -173,6 +173,10 @@ describe('the two books', () => {
     ]);
   });
 
+  it('name items that an owner lacks of messages that are all there as unrecorded, of one message at least', () => {
+    expect(compared({ settled: [settledOf(a, 35, 4)] }).named).toEqual([['unrecorded', a.dataId, 5, 1]]);
+  });
+
   it('count the lost messages of an owner as those that named it', () => {
     const published = [head, line({ ...a, items: 40 }), line({ ...b, messages: 1, items: 6 })];
     expect(compared({ ...lacking, published, gapsOf: () => 2 }).named).toEqual([

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { Difference } from '../../../src/account/difference.ts';
+import { type Difference, isOfStore } from '../../../src/account/difference.ts';
 import { explainLosses, ownerText } from '../../../src/account/explain-losses.ts';
 import { randomOf } from '../../support/otlp/plain/mutations.ts';
 
@@ -32,6 +32,28 @@ describe('items that seem lost', () => {
       ['lost_in_the_stream', 0, 5, 1],
     ]);
     expect(byStore).toEqual(new Map([['metrics 1 0', 10]]));
+  });
+
+  // A difference of no message is one with a store: it would count in the account as such, be named twice, and stay for good.
+  it('are never unrecorded without a message, and one message is not two', async () => {
+    const large = difference({ items: 1_000, messages: 1 });
+    const { differences } = await explain([large], 0, 400);
+    expect(differences.map(textOf)).toEqual([
+      ['unrecorded', 0, 400, 1],
+      ['lost_in_the_stream', 0, 600, 0],
+    ]);
+    expect(differences.some(isOfStore)).toBe(false);
+    const many = await explain([difference({ items: 1_000, messages: 3 })], 1, 0);
+    expect(many.differences.map(textOf)).toEqual([
+      ['unrecorded', 0, 1, 1],
+      ['lost_in_the_stream', 0, 999, 2],
+    ]);
+    // A part of a message that is lost elsewhere.
+    const none = await explain([difference({ items: 2, messages: 0 })], 1, 0);
+    expect(none.differences.map(textOf)).toEqual([
+      ['unrecorded', 0, 1, 1],
+      ['lost_in_the_stream', 0, 1, 0],
+    ]);
   });
 
   it('take each row of the store once, in any number of minutes', async () => {
@@ -104,6 +126,10 @@ describe('items that seem lost', () => {
         expect(byStore.get(ownerText(difference({ dataId: owner }))) ?? 0).toBe(
           (rows[owner] ?? 0) - (left[owner] ?? 0),
         );
+      const messagesIn = (each: readonly Difference[]): number =>
+        each.reduce((all, { messages }) => all + messages, 0);
+      expect(messagesIn(differences), `seed ${seed}`).toBe(messagesIn(found));
+      expect(unrecorded.some(isOfStore), `seed ${seed}`).toBe(false);
       for (const { items, messages } of differences)
         expect(Math.min(items, messages)).toBeGreaterThanOrEqual(0);
     }
