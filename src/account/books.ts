@@ -30,16 +30,20 @@ const otherMinutes = 0;
 
 /**
  * The lines of these minutes; and in one row for each life how far its lines reach in the stream: its last line says it, which is no older
- * than its lines of the minutes. Both of one moment: a flush in between would count serials that the lines do not hold yet.
+ * than its lines of the minutes. It is read first: a flush in between must not count serials that the lines do not hold yet.
  */
 const publishedQuery = `
-  SELECT life, toUnixTimestamp(if(${inMinutes}, minute, toDateTime(${otherMinutes}, 'UTC'))) AS minute_at, data_id, app_id,
-    argMax(lines.messages, version) AS messages, argMax(lines.items, version) AS items,
-    argMax(lines.sequence_first, version) AS sequence_first, argMax(lines.sequence_last, version) AS sequence_last,
-    max(lines.closed) AS closed
+  SELECT life, toUInt32(${otherMinutes}) AS minute_at, toInt64(0) AS data_id, toInt64(0) AS app_id, toUInt64(0) AS messages, toUInt64(0) AS items,
+    toUInt64(0) AS sequence_first, toUInt64(0) AS sequence_last, max(lines.closed) AS closed
   FROM ${database}.ingest_published AS lines
-  WHERE stream = {stream:String} AND ${sinceMinutes} AND (${inMinutes} OR (data_id = 0 AND app_id = 0))
-  GROUP BY life, minute_at, data_id, app_id`;
+  WHERE stream = {stream:String} AND lines.data_id = 0 AND lines.app_id = 0 AND ${sinceMinutes}
+  GROUP BY life
+  UNION ALL
+  SELECT life, toUnixTimestamp(minute), data_id, app_id, argMax(lines.messages, version), argMax(lines.items, version),
+    argMax(lines.sequence_first, version), argMax(lines.sequence_last, version), max(lines.closed)
+  FROM ${database}.ingest_published AS lines
+  WHERE stream = {stream:String} AND ${inMinutes}
+  GROUP BY life, minute, data_id, app_id`;
 
 /** How far the lines of a life reach. */
 const reachOfLife = 'transform(life, {lives:Array(UInt32)}, {closed:Array(UInt64)}, toUInt64(0))';

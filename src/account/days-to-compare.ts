@@ -117,6 +117,8 @@ export type DaysToCompare = {
   next(seen: readonly SeenDay[], most: number, nowMs: number): SeenDay[];
   /** The day was compared in this state. Call it for days that were equal, or whose difference is known. */
   compared(day: SeenDay, nowMs: number): void;
+  /** Forgets the other days (`dayKey`). */
+  keep(isKept: (key: string) => boolean): void;
 };
 
 /** Names a day. */
@@ -125,19 +127,16 @@ export const dayKey = ({ pipeline, owner, day }: Pick<SeenDay, 'pipeline' | 'own
 
 /** `againMs`: a day that stays as it was is compared again after this time, because rows can change without their number. */
 export const createDaysToCompare = (againMs: (day: SeenDay) => number): DaysToCompare => {
-  let known = new Map<string, { readonly state: string; readonly at: number }>();
+  const known = new Map<string, { readonly state: string; readonly at: number }>();
   return {
     next: (seen, most, nowMs) => {
-      const kept = new Map<string, { readonly state: string; readonly at: number }>();
       const due: { readonly day: SeenDay; readonly rank: number; readonly at: number }[] = [];
       for (const day of seen) {
         const last = known.get(dayKey(day));
-        if (last !== undefined) kept.set(dayKey(day), last);
         const isNew = last?.state !== day.state;
         if (!isNew && nowMs - last.at < againMs(day)) continue;
         due.push({ day, rank: isNew ? (day.stored === day.recorded ? 1 : 0) : 2, at: last?.at ?? 0 });
       }
-      known = kept;
       return due
         .toSorted((a, b) => a.rank - b.rank || (a.rank === 2 ? a.at - b.at : b.day.day - a.day.day))
         .slice(0, most)
@@ -145,6 +144,9 @@ export const createDaysToCompare = (againMs: (day: SeenDay) => number): DaysToCo
     },
     compared: (day, nowMs) => {
       known.set(dayKey(day), { state: day.state, at: nowMs });
+    },
+    keep: (isKept) => {
+      for (const key of known.keys()) if (!isKept(key)) known.delete(key);
     },
   };
 };

@@ -94,6 +94,8 @@ class Looks {
   private readonly storeLook: LookAside;
   /** Whether messages of a stream wait and none was settled since the look before. */
   private isHalted = false;
+  /** Lines were changed or removed since the last look at the letters that ended. */
+  private isTouchedForLetters = false;
   /** The last look at the stores saw a day begin to change, or has not ended. */
   private isStoreSearched = false;
   /** How long this look has waited for what is on its way to the stores, ms. */
@@ -106,7 +108,10 @@ class Looks {
     this.reader = createStreamReader(deps.bus);
     this.hasRefusedLines = createRefusedLines({
       reader: this.reader,
-      readCreated: async () => (await readStream(deps.bus, deadLetterStream)).stream.created,
+      readEnd: async () => {
+        const { created, state } = (await readStream(deps.bus, deadLetterStream)).stream;
+        return { created, last: state.last_seq };
+      },
     });
     this.touched = createTouchedTables(deps.clickhouse);
     this.storeLook = createLookAside({
@@ -154,6 +159,7 @@ class Looks {
     }
     const waitedMs = await this.untilRecorded();
     const { isTouched, hasDoubtful } = await this.touched.look();
+    this.isTouchedForLetters ||= isTouched;
     const outlines = await readOutlines(clickhouse, this.minutes.begin(isTouched));
     const toldStreams = hasDoubtful ? await readToldStreams(clickhouse, windowSeconds) : new Set();
     for (const [name, { queue, isHalted, ...waiting }] of looks) {
@@ -175,7 +181,8 @@ class Looks {
     }
     this.minutes.end();
     await this.lookAtStores(found);
-    const lettersWaitedMs = await this.letters.look(found, isTouched);
+    const lettersWaitedMs = await this.letters.look(found, this.isTouchedForLetters);
+    this.isTouchedForLetters = false;
     const isSearching = this.isStoreSearched || this.letters.isSearching;
     const isCalm = !this.isHalted && !isSearching && found.changes === changesBefore;
     return { waitedMs: waitedMs + lettersWaitedMs + this.storesWaitedMs, isCalm, hasFound: !found.isEmpty };
@@ -292,6 +299,7 @@ class Looks {
       comparedIn({ stream, minutes: due.difference(unjudged), gapMinutes: changedAt, wokenAt }),
       mergeEqual([...explained.differences, ...told, ...inGaps.filter(({ messages }) => messages > 0)]),
     );
+    this.uncounted.written(stream);
     this.minutes.compared(stream, minutes, pending);
     this.noted.compared(stream, silentLives, heads);
   }

@@ -14,8 +14,8 @@ const pagesMax = 40;
 
 export type RefusedLinesDependencies = {
   readonly reader: Pick<StreamReader, 'readForwards'>;
-  /** Identifies DEADLETTER: another one begins with other sequences. Throws the Faults of NATS. */
-  readonly readCreated: () => Promise<string>;
+  /** Identifies DEADLETTER, and its last sequence: another one begins with other sequences. Throws the Faults of NATS. */
+  readonly readEnd: () => Promise<{ readonly created: string; readonly last: number }>;
 };
 
 /**
@@ -25,15 +25,16 @@ export type RefusedLinesDependencies = {
  */
 export const createRefusedLines = ({
   reader,
-  readCreated,
+  readEnd,
 }: RefusedLinesDependencies): (() => Promise<boolean>) => {
-  let created: string | undefined;
+  let before = { created: '', last: 0 };
   let from = 1;
 
   return async () => {
-    const createdNow = await readCreated();
-    if (createdNow !== created) from = 1;
-    created = createdNow;
+    const end = await readEnd();
+    // One that went back, as an older copy does, gives its sequences again.
+    if (end.created !== before.created || end.last < before.last) from = 1;
+    before = end;
     for (let page = 0; page < pagesMax; page++) {
       const { entries, next } = await reader.readForwards(deadLetterStream, {
         ...{ fromSequence: from, subject: 'deadletter.ledger', limit: pageMax },

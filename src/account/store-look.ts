@@ -127,7 +127,7 @@ export const createStoreLook = (targets: () => StoreTargets): StoreLook => {
       const points = now.points.filter(({ dataId }) => !now.isLeftOut('metrics', dataId));
       const named = await readNamedDays(now.clickhouse);
       const sizes = await readStoreSizes(now.clickhouse, points);
-      const { due, hasNewlyWritten } = days.next(seenDays(named, sizes));
+      const { due, hasNewlyWritten } = days.next(seenDays(named, sizes), sizes.unknown);
       const readable = withoutUnknown(now, sizes);
       const differences = unknownIn(sizes);
       const inFlight = new Set<string>();

@@ -13,6 +13,8 @@ export type Uncounted = {
    * something is to be reported or withdrawn: another process finds the same gaps at another minute.
    */
   find(stream: string, queue: Queue, compared: Compared, stored: ReadStored): Promise<readonly Difference[]>;
+  /** What `find` returned last for the stream is stored. Until then the next call finds the same again. */
+  written(stream: string): void;
 };
 
 export type ReadStored = () => Promise<ReadonlyMap<number, number>>;
@@ -65,20 +67,25 @@ type State = {
   /** Messages that are stored, by the minute of their report, as they were read last or are to be written. */
   stored: Map<number, number>;
   /** Of these, those of gaps that are counted here, regardless of who reported them. */
-  readonly reported: Map<number, number>;
+  reported: Map<number, number>;
   /** Of these, those that were stored at the start: their gaps are at or below it, and no more is known of them. */
-  readonly earlier: Map<number, number>;
+  earlier: Map<number, number>;
   readonly floors: { at: number; floor: number }[];
   /** By minute: messages that the comparison found lost, among the sequences of its lines. */
   readonly lost: Map<number, Stretch>;
   readonly pendingFirst: Map<number, number>;
+  /** What was stored and reported before the last report, until that is written. */
+  unwritten: Pick<State, 'stored' | 'reported' | 'earlier'> | undefined;
 };
 
 /** Messages that were lost in a minute. */
 type Loss = { readonly minute: number; readonly messages: number };
 
-/** A line of the publishers' book is in ClickHouse this long after its messages, with room to spare. */
-const lagMs = 60_000;
+/**
+ * A line of the publishers' book is in LEDGER this long after its messages, with room to spare, and a look waits for LEDGER. Less than a calm
+ * look rests, so that the floor of the look before is old enough.
+ */
+const lagMs = 38_000;
 
 const sum = (counts: Iterable<number>): number => {
   let total = 0;
@@ -221,6 +228,22 @@ const report = (state: State, redrives: readonly Stretch[], minute: number): num
   return [minute, ...withdraw(state, reported, excess)];
 };
 
+/** Counts the gaps up to this sequence. */
+const countGaps = async (
+  state: State,
+  { stuck }: Compared,
+  end: number,
+  countKnown: (first: number, last: number) => Promise<number>,
+): Promise<void> => {
+  if (end <= state.origin) return;
+  const first = state.origin + 1;
+  const there = stuck.filter(({ sequence }) => sequence >= first && sequence <= end).length;
+  const known = await countKnown(first, end);
+  const messages = end - state.origin - countNever(state, first, end) - known - there;
+  if (messages > 0) state.gaps.push({ first, last: end, messages });
+  state.origin = end;
+};
+
 export const createUncounted = ({ countSequences, elapsed, now }: UncountedDependencies): Uncounted => {
   const states = new Map<string, State>();
 
@@ -246,6 +269,7 @@ export const createUncounted = ({ countSequences, elapsed, now }: UncountedDepen
       floors: [],
       lost: new Map(),
       pendingFirst: new Map(),
+      unwritten: undefined,
     };
     states.set(stream, state);
     return state;
@@ -254,21 +278,19 @@ export const createUncounted = ({ countSequences, elapsed, now }: UncountedDepen
   return {
     find: async (stream, queue, compared, read) => {
       const state = await stateOf(stream, queue, read);
+      Object.assign(state, state.unwritten, { unwritten: undefined });
       note(state, compared);
       noteBegin(state, queue, compared.heads);
-      const end = endOf(state, queue, elapsed());
-      if (end > state.origin) {
-        const first = state.origin + 1;
-        const there = compared.stuck.filter(({ sequence }) => sequence >= first && sequence <= end).length;
-        const known = await countSequences(stream, first, end);
-        const never = countNever(state, first, end);
-        const messages = end - state.origin - never - known - there;
-        if (messages > 0) state.gaps.push({ first, last: end, messages });
-        state.origin = end;
-      }
+      await countGaps(state, compared, endOf(state, queue, elapsed()), (first, last) =>
+        countSequences(stream, first, last),
+      );
       const { found, excess } = judge(state, compared.redrives);
       const ofEarlier = explainedEarlier(state, compared);
       if (found <= 0 && excess <= 0 && ofEarlier.length === 0) return [];
+      const { stored, reported, earlier } = state;
+      state.unwritten = {
+        ...{ stored: new Map(stored), reported: new Map(reported), earlier: new Map(earlier) },
+      };
       const earlierBefore = sum(state.earlier.values());
       takeOver(state, await read());
       const changed = new Set(
@@ -284,6 +306,10 @@ export const createUncounted = ({ countSequences, elapsed, now }: UncountedDepen
         const messages = state.stored.get(at) ?? 0;
         return { kind: 'lost_in_the_stream', stream, ...owner, minute: at, items: 0, messages };
       });
+    },
+    written: (stream) => {
+      const state = states.get(stream);
+      if (state !== undefined) state.unwritten = undefined;
     },
   };
 };

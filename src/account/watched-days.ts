@@ -3,8 +3,13 @@ import { restAfter, searchShare, urgentShare } from './rest.ts';
 
 /** Which days of the stores a look reads row by row, while others say enough by the sizes of their parts. */
 export type WatchedDays = {
-  /** The days whose rows this look compares, from all that it saw; and whether one is new, or changes after it was quiet. */
-  next(seen: readonly SeenDay[]): { readonly due: SeenDay[]; readonly hasNewlyWritten: boolean };
+  /**
+   * The days whose rows this look compares, from all that it saw; those of data ids whose sizes are unknown stay as they were. And whether one is new, or changes after it was quiet.
+   */
+  next(
+    seen: readonly SeenDay[],
+    unknownOwners?: Pick<ReadonlySet<number>, 'has'>,
+  ): { readonly due: SeenDay[]; readonly hasNewlyWritten: boolean };
   /** These were equal, or their difference is known; it took `readMs` to read the rows of all that were due. */
   compared(days: readonly SeenDay[], readMs: number): void;
 };
@@ -19,7 +24,7 @@ export type WatchedDaysOptions = {
 /** Days that one look compares row by row. */
 const daysPerLook = 200;
 /** The present days are compared again at each calm look, older ones in turn; one whose numbers agree while it is written to, seldom. */
-const againMs = { contradicting: 45_000, busy: 600_000, recent: 38_000, older: 3_600_000 };
+const againMs = { contradicting: 38_000, busy: 600_000, recent: 38_000, older: 3_600_000 };
 /** The rows of a write are seen at one look, and its records may come before the next one: a day that changes more often is written to. */
 const newChangesMax = 2;
 
@@ -76,10 +81,16 @@ export const createWatchedDays = ({ today, elapsed }: WatchedDaysOptions): Watch
   };
 
   return {
-    next: (seen) => {
+    next: (seen, unknownOwners = new Set()) => {
       const now = elapsed();
       const before = watched;
-      watched = new Map(seen.map((day) => [dayKey(day), seenAgain(day, before.get(dayKey(day)), now)]));
+      const isUnknown = ({ seen: { pipeline, owner } }: WatchedDay): boolean =>
+        pipeline === 'metrics' && unknownOwners.has(owner);
+      watched = new Map([
+        ...[...before].filter(([, each]) => isUnknown(each)),
+        ...seen.map((day) => [dayKey(day), seenAgain(day, before.get(dayKey(day)), now)] as const),
+      ]);
+      toCompare.keep((key) => watched.has(key));
       const readable = seen.filter((day) => {
         const known = before.get(dayKey(day));
         if (known === undefined || now < (isUrgent(day, known) ? urgentAt : calmAt)) return false;
@@ -87,7 +98,8 @@ export const createWatchedDays = ({ today, elapsed }: WatchedDaysOptions): Watch
       });
       const due = toCompare.next(readable, daysPerLook, now);
       for (const day of due) change(day, { comparedAt: now });
-      return { due, hasNewlyWritten: [...watched.values()].some(beganToChange) };
+      const hasNewlyWritten = [...watched.values()].some((each) => beganToChange(each) && !isUnknown(each));
+      return { due, hasNewlyWritten };
     },
     compared: (days, readMs) => {
       const now = elapsed();

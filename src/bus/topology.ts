@@ -13,7 +13,7 @@ import { Fault } from '../model/fault.ts';
 import type { Log } from '../telemetry/log.ts';
 import type { Bus } from './connection.ts';
 import { toFault, unlessMissing } from './nats-fault.ts';
-import { heldWhy, isOfAnother, withMark } from './stream-differences.ts';
+import { heldWhy, isOfAnother, markOf, withMark } from './stream-differences.ts';
 
 const streamConfig = (stream: StreamDefinition): Partial<StreamConfig> & { name: string } => ({
   name: stream.name,
@@ -58,17 +58,26 @@ type Made =
       readonly firstSequence: number | undefined;
       readonly mark?: string | undefined;
     }
-  | { readonly isThere: true; readonly by: 'start' | 'watch' };
+  | { readonly isThere: true; readonly by: 'watch' | FirstMarks };
+
+/**
+ * What a process saw first of each stream: its mark, or that it was missing. The start of a process is one moment, although its attempts
+ * may go on for long: it does not take a stream from one that started meanwhile.
+ */
+export type FirstMarks = Map<string, string | undefined>;
+const wasMissing = '';
 
 /** The process that starts last has the definition that holds: a watch leaves one that another has given. */
 const changeStream = async (
   { streams }: JetStreamManager,
   stream: StreamDefinition,
-  by: 'start' | 'watch',
+  made: 'watch' | FirstMarks,
 ): Promise<void> => {
   const found = await streams.info(stream.name);
   const metadata = withMark(stream, found);
   const isOthers = isOfAnother(stream, found);
+  if (made !== 'watch' && !made.has(stream.name)) made.set(stream.name, markOf(found));
+  const by = made !== 'watch' && made.get(stream.name) === markOf(found) ? 'start' : 'watch';
   if (heldWhy(found) === undefined) {
     if (by === 'start' || !isOthers) await streams.update(stream.name, { ...streamConfig(stream), metadata });
   } else if (by === 'start' && isOthers) {
@@ -133,7 +142,8 @@ const refusedStream = (stream: string, error: unknown, streams: readonly StreamD
 };
 
 /**
- * Creates the missing streams and durable consumers and updates the others to their definition. Any number of processes may do so
+ * Creates the missing streams and durable consumers and updates the others to their definition. `firstMarks`: the same for all attempts of
+ * a process. Any number of processes may do so
  * at once. Throws a Fault: a stream that cannot be changed to its definition stays unchanged. Returns the streams of further
  * QuestDB instances that JetStream refuses, with the reasons: all other streams work without them.
  */
@@ -141,6 +151,7 @@ export const ensureTopology = async (
   bus: Bus,
   streams: readonly StreamDefinition[],
   firstSequenceOf: FirstSequenceOf = async () => undefined,
+  firstMarks: FirstMarks = new Map(),
 ): Promise<ReadonlyMap<string, Fault>> => {
   const refused = new Map<string, Fault>();
   try {
@@ -149,8 +160,9 @@ export const ensureTopology = async (
     for await (const name of manager.streams.names()) names.add(name);
     for (const stream of streams) {
       try {
+        if (!names.has(stream.name) && !firstMarks.has(stream.name)) firstMarks.set(stream.name, wasMissing);
         const made: Made = names.has(stream.name)
-          ? { isThere: true, by: 'start' }
+          ? { isThere: true, by: firstMarks }
           : { isThere: false, firstSequence: await firstSequenceOf(stream.name, names) };
         await ensureStream(manager, stream, made);
       } catch (error) {

@@ -3,7 +3,13 @@ import { type KeptBucket, keepBucket } from '../bus/kept-bucket.ts';
 import type { KvBucket } from '../bus/kv.ts';
 import { openRoleBus } from '../bus/role-bus.ts';
 import { mendingWith, type StreamWatch, streamProblemKinds, watchStreams } from '../bus/stream-watch.ts';
-import { ensureTopology, mendStream, type RefusedStreams, retryStreams } from '../bus/topology.ts';
+import {
+  ensureTopology,
+  type FirstMarks,
+  mendStream,
+  type RefusedStreams,
+  retryStreams,
+} from '../bus/topology.ts';
 import { withInstances } from '../config/instance-streams.ts';
 import { loadPipelines, type StreamDefinition } from '../config/pipelines.ts';
 import type { Settings } from '../config/settings.ts';
@@ -139,9 +145,13 @@ export const openState = async (
   const pipelines = withInstances(loadPipelines(settings.pipelinesFolder, settings.nats.replicas), names);
   const firstSequences = createFirstSequences(clickhouse, Date.now);
   const { streams } = pipelines;
-  const refused = await untilItWorks(() => ensureTopology(bus, streams, firstSequences.atStart), stop, log);
+  const firstMarks: FirstMarks = new Map();
+  const ensure = () => ensureTopology(bus, streams, firstSequences.atStart, firstMarks);
+  const refused = await untilItWorks(ensure, stop, log);
   checks.set({ nats: () => undefined });
-  const refusedStreams = retryStreams(bus, streams, refused, log);
+  const refusedStreams = retryStreams(bus, streams, refused, log, {
+    ensure: (again, missing) => ensureTopology(again, missing, firstSequences.atStart, firstMarks),
+  });
   parts.add('refused streams', () => refusedStreams.stop());
   const streamWatch = keepStreams(given, { bus, streams, refused: refusedStreams }, firstSequences, parts);
   degraded.set({ streams: () => streamWatch.problem, questdb_streams: () => refusedStreams.problem });

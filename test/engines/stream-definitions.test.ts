@@ -2,7 +2,7 @@ import { join, resolve } from 'node:path';
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
 import { type Bus, connectBus } from '../../src/bus/connection.ts';
 import { mendingWith, type StreamWatch, watchStreams } from '../../src/bus/stream-watch.ts';
-import { ensureTopology, mendStream } from '../../src/bus/topology.ts';
+import { ensureTopology, type FirstMarks, mendStream } from '../../src/bus/topology.ts';
 import { loadPipelines, type StreamDefinition } from '../../src/config/pipelines.ts';
 import { startEngines, type TestEngines } from '../support/stack/engines.ts';
 import { limitStream } from '../support/stack/stream-limits.ts';
@@ -77,6 +77,20 @@ it('two metadata processes with different definitions do not change the streams 
   expect(await budgets()).toEqual([64, 64]);
   expect([before.watch.problem, undone.watch.problem]).toEqual([undefined, undefined]);
   expect(after.watch.problem).toContain('METRICS: max_bytes is 67108864');
+});
+
+// A process that waits for room tries twice a second: the start is its first attempt.
+it('a later attempt of a process does not take the streams from one that started meanwhile', async () => {
+  const marks: FirstMarks = new Map();
+  const attempt = () => ensureTopology(bus, withBudget(64), undefined, marks);
+  await start(withBudget(32));
+  await attempt();
+  expect(await budgets()).toEqual([64, 64]);
+  const last = await start(withBudget(128));
+  await attempt();
+  await looks(last);
+  expect(await budgets()).toEqual([128, 128]);
+  expect(last.watch.problem).toBeUndefined();
 });
 
 it('what is changed by hand goes back to the definition that was given last, by those who have it', async () => {

@@ -30,7 +30,11 @@ const refuseAll: RateVerdict = {
 };
 
 /** A single process has the whole rate. */
-const alone: Pick<RateShares, 'fraction' | 'version'> = { fraction: () => 1, version: 0 };
+const alone: Pick<RateShares, 'fraction' | 'version' | 'processes'> = {
+  fraction: () => 1,
+  version: 0,
+  processes: 1,
+};
 
 const burstSeconds = 0.5;
 /** One request, and a quarter as much tolerance for senders that keep to a low rate with a few ms more or less. */
@@ -78,7 +82,7 @@ const verdictOf = (bucket: Bucket, isAdmitted: boolean): RateVerdict => {
  * burst has half as much demand again as its last report.
  */
 export const createRateLimiter = (
-  shares: Pick<RateShares, 'fraction' | 'version'> = alone,
+  shares: Pick<RateShares, 'fraction' | 'version' | 'processes'> = alone,
   onSurge: () => void = () => {},
 ): RateLimiter => {
   const keys = new Map<string, Bucket>();
@@ -109,10 +113,18 @@ export const createRateLimiter = (
     bucket.drainedAt = nowMs;
   };
 
+  const drainIdle = (bucket: Bucket, idleMs: number): void => {
+    const drainPerMs = bucket.rate / shares.processes / 1000 / bucket.capacity;
+    bucket.fill = Math.max(0, bucket.fill - idleMs * Math.max(0, drainPerMs - bucket.drainPerMs));
+  };
+
   /** Drains each second by the share of that second: the share of a key that comes seldom is 0 when it comes again. */
   const drainAll = (nowMs: number): void => {
     for (const [key, bucket] of keys) {
+      const idleMs = nowMs - bucket.last > idleMsMax ? nowMs - bucket.drainedAt : 0;
       drain(bucket, key, bucket.rate, nowMs);
+      // The share of an idle key may be 0 for good: of all processes together, its bursts drain by the rate at most.
+      if (idleMs > 0) drainIdle(bucket, idleMs);
       if (nowMs - bucket.last > (bucket.fill > 0 ? filledMsMax : idleMsMax)) keys.delete(key);
     }
   };

@@ -23,9 +23,9 @@ const letterOf = (sequence: number, table: string): StoredMessage => ({
 
 /** DEADLETTER with these letters; notes the sequences from which pages were read. */
 const streamOf = (letters: StoredMessage[]) => {
-  const state = { letters, created: 'first', reads: [] as number[] };
+  const state = { letters, created: 'first', last: letters.at(-1)?.sequence ?? 0, reads: [] as number[] };
   const hasRefused = createRefusedLines({
-    readCreated: async () => state.created,
+    readEnd: async () => ({ created: state.created, last: state.last }),
     reader: {
       readForwards: async (_stream, { fromSequence = 1, limit }) => {
         state.reads.push(fromSequence);
@@ -58,6 +58,14 @@ it('of dead letters that were read, those that came since are read, and all of a
   expect(await hasRefused()).toBe(true);
   state.letters = [letterOf(1, ledgerTables.doubtful)];
   state.created = 'second';
+  expect(await hasRefused()).toBe(true);
+});
+
+it('of a stream that went back, as an older copy of it does, all are read', async () => {
+  const { state, hasRefused } = streamOf(others(3));
+  expect(await hasRefused()).toBe(false);
+  state.letters = [letterOf(1, ledgerTables.outcomes), letterOf(2, ledgerTables.settled)];
+  state.last = 2;
   expect(await hasRefused()).toBe(true);
 });
 

@@ -24,7 +24,7 @@ describe('the rows of a day are read', () => {
     ['all the same after ten minutes of it', day(100, 120), day(130, 150), 600_000, true],
     ['when the store lacks rows that the records name', day(100, 120), day(130, 129), 45_000, true],
     ['when the records do not name what was there a look ago', day(100, 140), day(130, 150), 45_000, true],
-    ['but not twice within 45 seconds', day(100, 120), day(130, 129), 44_999, false],
+    ['but not twice within 38 seconds', day(100, 120), day(130, 129), 37_999, false],
   ])('%s', (_, before, now, sinceComparedMs, isRead) => {
     expect(isToBeRead(now, before, sinceComparedMs)).toBe(isRead);
   });

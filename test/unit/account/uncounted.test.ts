@@ -8,7 +8,12 @@ const lineOf = (sequenceFirst: number, sequenceLast: number): Published => ({
   ...{ life: 1, minute, dataId: 0, appId: 0, messages: 1, items: 0, sequenceFirst, sequenceLast, reach: 1 },
 });
 
-type Seen = Partial<Compared> & { readonly last?: number; readonly begin?: number };
+type Seen = Partial<Compared> & {
+  readonly last?: number;
+  readonly begin?: number;
+  /** Whether what it finds reaches ClickHouse. */
+  readonly isWritten?: boolean;
+};
 
 /** A stream of which some sequences are settled, and what is stored of it. */
 const openStream = () => {
@@ -26,7 +31,11 @@ const openStream = () => {
       now: () => (minute + 90) * 1000 + clock,
     });
     /** Messages that the look finds lost beyond those of the books and of other processes; below 0 where a line explains earlier ones. */
-    return async (floor: number, { last = 1_000, begin = 1, ...compared }: Seen = {}, afterMs = 60_000) => {
+    return async (
+      floor: number,
+      { last = 1_000, begin = 1, isWritten = true, ...compared }: Seen = {},
+      afterMs = 60_000,
+    ) => {
       clock += afterMs;
       const known = {
         ...{ heads: [], minutes: [], pending: new Set<number>(), stuck: [], redrives: [] },
@@ -38,6 +47,8 @@ const openStream = () => {
         reads++;
         return new Map(stored);
       });
+      if (!isWritten) return 0;
+      uncounted.written('METRICS');
       for (const each of found) {
         expect(each).toMatchObject({ kind: 'lost_in_the_stream', dataId: 0, items: 0 });
         expect(isOfGaps(each), 'no line has this minute').toBe(true);
@@ -67,6 +78,25 @@ const open = () => {
 };
 
 describe('the gaps of a stream', () => {
+  it('are found again, and taken back again, where that was not written', async () => {
+    const { settle, startProcess, stored } = openStream();
+    const look = startProcess();
+    settle(1, 110);
+    settle(114, 120);
+    expect(await look(100)).toBe(0);
+    expect(await look(120)).toBe(0);
+    expect(await look(120, { isWritten: false })).toBe(0);
+    expect(await look(120)).toBe(3);
+    const head = { life: 1, minute, dataId: 0, appId: 0, messages: 3, items: 3, reach: 3 };
+    const explained = {
+      ...{ heads: [{ ...head, sequenceFirst: 111, sequenceLast: 113 }], minutes: [minute] },
+      lost: new Map([[minute, 3]]),
+    };
+    await look(120, { ...explained, isWritten: false });
+    expect([...stored.values()]).toEqual([3]);
+    expect(await look(120, explained)).toBe(-3);
+  });
+
   it('are messages that no publisher has counted, each reported once, a minute after the floor passed them', async () => {
     const { settle, look } = open();
     settle(1, 100);

@@ -35,6 +35,7 @@ const reviewed: Readonly<Record<string, readonly string[]>> = {
     'ingress/sender.ts /[^\\w-]+/',
     'metadata/inspect/receivers.ts /^(\\[[0-9A-Fa-f:.]{2,45}\\]|[A-Za-z0-9.-]{1,253})(?::\\d{1,5})?$/',
     'metadata/explore/log-sql.ts /[0-9A-Za-z\\u0080-\\u{10ffff}]+/gu',
+    'stores/clickhouse/long-lists.ts /\\{(\\w+):(Array\\([^{}]+\\))\\}/g',
     'outcomes/arrivals.ts /(?:^|; )data id ([0-9]{1,15})$/',
     'metadata/records/values.ts /^(-?\\d{1,10})_/',
     'model/event-day.ts /^\\d{4}-\\d{2}-\\d{2}$/',
