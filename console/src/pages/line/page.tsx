@@ -51,7 +51,7 @@ const Freshness = ({ line, cameAt, isPaused }: { line: Line; cameAt: number; isP
   const words = isPaused
     ? 'Paused.'
     : state === 'polling'
-      ? 'Not live: the live stream was refused, as it is to too many readers. Figures come every 5 s.'
+      ? 'Not live: the stream was refused, as with too many readers. Figures come every 5 s.'
       : age > staleMs || state === 'lost'
         ? 'Not live: metadata does not answer. The page tries again by itself; receivers and transfer work without metadata.'
         : undefined;
