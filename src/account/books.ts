@@ -25,15 +25,15 @@ const publishedRow = z.object({
   closed: count,
 });
 
-/** Stands for all minutes that were not asked for. */
-const otherMinutes = 0;
+/** The minute of the rows that say how far a life reaches: no line has it. */
+const reachMinute = 0;
 
 /**
  * The lines of these minutes; and in one row for each life how far its lines reach in the stream: its last line says it, which is no older
  * than its lines of the minutes. It is read first: a flush in between must not count serials that the lines do not hold yet.
  */
 const publishedQuery = `
-  SELECT life, toUInt32(${otherMinutes}) AS minute_at, toInt64(0) AS data_id, toInt64(0) AS app_id, toUInt64(0) AS messages, toUInt64(0) AS items,
+  SELECT life, toUInt32(${reachMinute}) AS minute_at, toInt64(0) AS data_id, toInt64(0) AS app_id, toUInt64(0) AS messages, toUInt64(0) AS items,
     toUInt64(0) AS sequence_first, toUInt64(0) AS sequence_last, max(lines.closed) AS closed
   FROM ${database}.ingest_published AS lines
   WHERE stream = {stream:String} AND lines.data_id = 0 AND lines.app_id = 0 AND ${sinceMinutes}
@@ -147,10 +147,9 @@ export const readBooks = async (
   minutes: readonly number[],
 ): Promise<Books> => {
   const read = await clickhouse.rows(publishedRow, publishedQuery, { params: { stream, minutes } });
-  const lines = read.filter((line) => line.minute_at !== otherMinutes);
-  const closed = new Map<number, number>();
-  for (const { life, data_id, app_id, ...line } of read)
-    if (data_id === 0 && app_id === 0) closed.set(life, Math.max(line.closed, closed.get(life) ?? 0));
+  const lines = read.filter((line) => line.minute_at !== reachMinute);
+  const reaches = read.filter((line) => line.minute_at === reachMinute);
+  const closed = new Map(reaches.map((each) => [each.life, each.closed]));
   const own = lines.filter((line) => line.closed > (closed.get(line.life) ?? 0));
   const isNamed = own.length <= namedLinesMax;
   const named = isNamed ? own : [];

@@ -77,10 +77,10 @@ const changeStream = async (
   const metadata = withMark(stream, found);
   const isOthers = isOfAnother(stream, found);
   if (made !== 'watch' && !made.has(stream.name)) made.set(stream.name, markOf(found));
-  const by = made !== 'watch' && made.get(stream.name) === markOf(found) ? 'start' : 'watch';
+  const isStart = made !== 'watch' && made.get(stream.name) === markOf(found);
   if (heldWhy(found) === undefined) {
-    if (by === 'start' || !isOthers) await streams.update(stream.name, { ...streamConfig(stream), metadata });
-  } else if (by === 'start' && isOthers) {
+    if (isStart || !isOthers) await streams.update(stream.name, { ...streamConfig(stream), metadata });
+  } else if (isStart && isOthers) {
     // The mark alone, for the time after the hold. A held stream that refuses even that stops no start.
     await streams.update(stream.name, { metadata }).catch(() => undefined);
   }
@@ -142,9 +142,8 @@ const refusedStream = (stream: string, error: unknown, streams: readonly StreamD
 };
 
 /**
- * Creates the missing streams and durable consumers and updates the others to their definition. `firstMarks`: the same for all attempts of
- * a process. Any number of processes may do so
- * at once. Throws a Fault: a stream that cannot be changed to its definition stays unchanged. Returns the streams of further
+ * Creates the missing streams and durable consumers and updates the others to their definition. Any number of processes may do so
+ * at once. `firstMarks`: the same for all attempts of a process. Throws a Fault: a stream that cannot be changed to its definition stays unchanged. Returns the streams of further
  * QuestDB instances that JetStream refuses, with the reasons: all other streams work without them.
  */
 export const ensureTopology = async (

@@ -70,6 +70,7 @@ export type QuestdbSqlOptions = {
   readonly timeoutMs?: number;
 };
 
+/** A client for one server. */
 export const createQuestdbSql = ({
   url,
   timeoutMs: usualMs = requestTimeoutMs,
