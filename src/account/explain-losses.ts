@@ -4,8 +4,8 @@ import type { Difference, Owner } from './difference.ts';
 export type LossEvidence = {
   /** Items of the owner and minute (Unix seconds) whose record is there, although the place of their message is not. */
   readonly recorded: (owner: Owner, minute: number) => number;
-  /** Rows that the store has of the owner and no record names; in a split table they are more than the items. */
-  readonly unrecordedRows: (owner: Owner) => Promise<number>;
+  /** Rows that the store has of each owner and no record names, by `ownerText`; in a split table they are more than the items. */
+  readonly unrecordedRows: (owners: readonly Owner[]) => Promise<ReadonlyMap<string, number>>;
   /** Messages whose record is gone although their place is there. */
   readonly withoutRecord: readonly Difference[];
 };
@@ -17,9 +17,6 @@ export type ExplainedLosses = {
   /** The same by minute (Unix seconds). */
   readonly byMinute: ReadonlyMap<number, ReadonlyMap<string, number>>;
 };
-
-/** Owners whose stores are compared at the same time. */
-const ownersAtOnce = 8;
 
 const isLoss = ({ kind }: Difference): boolean =>
   kind === 'lost_in_the_stream' || kind === 'lost_by_the_engine';
@@ -53,24 +50,16 @@ export const explainLosses = async (
 ): Promise<ExplainedLosses> => {
   const byStore = new Map<string, number>();
   const byMinute = new Map<number, Map<string, number>>();
-  const rowsLeft = new Map<string, number>();
   const differences: Difference[] = [];
   const addToStore = (owner: string, minute: number, items: number): void => {
     byStore.set(owner, items + (byStore.get(owner) ?? 0));
     const owners = byMinute.get(minute) ?? new Map<string, number>();
     byMinute.set(minute, owners.set(owner, items + (owners.get(owner) ?? 0)));
   };
-  // Each answer may wait for what is on its way, under steady writing for a while: they wait together.
-  const asked = new Map<string, Difference>();
+  const asked = new Map<string, Owner>();
   for (const each of found)
     if (isLoss(each) && each.items > recorded(each, each.minute)) asked.set(ownerText(each), each);
-  const owners = [...asked];
-  for (let at = 0; at < owners.length; at += ownersAtOnce)
-    await Promise.all(
-      owners.slice(at, at + ownersAtOnce).map(async ([owner, each]) => {
-        rowsLeft.set(owner, await unrecordedRows(each));
-      }),
-    );
+  const rowsLeft = new Map(asked.size === 0 ? [] : await unrecordedRows([...asked.values()]));
   for (const each of found) {
     if (!isLoss(each) || each.items === 0) {
       differences.push(each);

@@ -16,8 +16,8 @@ export type LettersLookDependencies = {
   readonly streams: readonly AccountedStream[];
   /** Waits until what transfer has acknowledged is in the records. Returns how long, in ms. */
   readonly untilRecorded: () => Promise<number>;
-  /** Rows that the store has of an owner and no record names. */
-  readonly unrecordedRows: (owner: Owner) => Promise<number>;
+  /** Rows that the store has of each owner and no record names, by `ownerText`. */
+  readonly unrecordedRows: (owners: readonly Owner[]) => Promise<ReadonlyMap<string, number>>;
 };
 
 export type LettersLook = {

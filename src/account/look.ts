@@ -19,7 +19,7 @@ import {
 import { comparedIn, newlyLostIn, readStoredGaps } from './compared-differences.ts';
 import { type Difference, type Owner, pipelineOf } from './difference.ts';
 import { createDueMinutes, windowSeconds } from './due-minutes.ts';
-import { explainLosses, type LossEvidence, mergeEqual, ownerText } from './explain-losses.ts';
+import { explainLosses, type LossEvidence, mergeEqual } from './explain-losses.ts';
 import { type FoundDifferences, openFoundDifferences } from './found.ts';
 import { createLettersLook, type LettersLook } from './letters-look.ts';
 import { minuteKey } from './listed-minutes.ts';
@@ -29,6 +29,7 @@ import { sumOrphans } from './orphan-sums.ts';
 import { type Outline, readOutlines } from './outlines.ts';
 import type { AccountedStream } from './queue-state.ts';
 import { noRecords, readRecordSums, recordsKey } from './record-sums.ts';
+import { itemsBeyond } from './records-beyond.ts';
 import { createRefusedLines } from './refused-lines.ts';
 import { createNotedLives, createSilentLives, readLives, type SilentLivesWatch } from './silent-lives.ts';
 import type { StoreDifference } from './store-compare.ts';
@@ -132,7 +133,7 @@ class Looks {
     this.letters = createLettersLook({
       ...{ bus: deps.bus, clickhouse: deps.clickhouse, streams: deps.streams },
       untilRecorded: () => this.untilRecorded(),
-      unrecordedRows: (owner) => this.rowsBeyond(owner),
+      unrecordedRows: (owners) => this.rowsBeyond(owners),
     });
   }
 
@@ -284,7 +285,7 @@ class Looks {
     const withoutRecord = await this.missingRecords(stream, minutes, outlines);
     const explained = await explainLosses(differences, {
       recorded: await this.recordsBeyond(stream, differences, books.settled, withoutRecord),
-      unrecordedRows: (owner) => this.rowsBeyond(owner),
+      unrecordedRows: (owners) => this.rowsBeyond(owners),
       withoutRecord: withoutRecord.map((each) => ({ ...each, kind: 'unrecorded', stream })),
     });
     for (const { kind, minute } of explained.differences)
@@ -337,14 +338,15 @@ class Looks {
     return now.state.last_seq;
   }
 
-  /** Rows of the owner that the store has without a record, less those that explain other minutes. */
-  private async rowsBeyond(owner: Owner): Promise<number> {
-    const { pipeline, dataId, appId } = owner;
-    const unrecorded = await this.deps.stores.unrecorded(pipeline, dataId || appId);
+  /** Rows of each owner that the store has without a record, less those that explain other minutes. */
+  private async rowsBeyond(owners: readonly Owner[]): Promise<ReadonlyMap<string, number>> {
+    const unrecorded = await this.deps.stores.unrecorded(owners);
     this.storesWaitedMs += unrecorded.waitedMs;
-    let { rows } = unrecorded;
-    for (const owners of this.byStore.values()) rows -= owners.get(ownerText(owner)) ?? 0;
-    return Math.max(0, rows);
+    const beyond = new Map(unrecorded.rows);
+    for (const named of this.byStore.values())
+      for (const [owner, items] of named)
+        if (beyond.has(owner)) beyond.set(owner, Math.max(0, (beyond.get(owner) ?? 0) - items));
+    return beyond;
   }
 
   /** Items that records have beyond the places of their messages, in minutes that seem to lack some. */
@@ -357,20 +359,7 @@ class Looks {
     const minutes = [...new Set(differences.map(({ minute }) => minute))];
     const recorded =
       minutes.length === 0 ? [] : await readRecorded(this.deps.clickhouse, pipelineOf(stream), minutes);
-    const textOf = ({ dataId, appId }: Pick<Owner, 'dataId' | 'appId'>, minute: number): string =>
-      `${dataId} ${appId} ${minute}`;
-    const beyond = new Map<string, number>();
-    for (const each of recorded) beyond.set(textOf(each, each.minute), each.items);
-    const add = (
-      each: Pick<Owner, 'dataId' | 'appId'> & { readonly minute: number },
-      items: number,
-    ): void => {
-      const key = textOf(each, each.minute);
-      beyond.set(key, (beyond.get(key) ?? 0) + items);
-    };
-    for (const each of withoutRecord) add(each, each.items);
-    for (const each of settled) add(each, -each.counted - each.beyond - each.doubtful);
-    return (owner, minute) => Math.max(0, beyond.get(textOf(owner, minute)) ?? 0);
+    return itemsBeyond(recorded, settled, withoutRecord);
   }
 
   /** Missing sequences, for the lines that lack messages. */

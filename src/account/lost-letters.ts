@@ -1,5 +1,6 @@
 import type { OpenLetterOf } from '../outcomes/record-reader.ts';
 import { type Difference, type Owner, streamOfStore } from './difference.ts';
+import { ownerText } from './explain-losses.ts';
 import type { Stretch } from './uncounted.ts';
 
 /** The losses of dead letters are dated by this second of the minute of arrival, so that no comparison of the minute replaces them. */
@@ -163,8 +164,8 @@ export const createLostLetters = (deps: LostLettersDependencies): LostLetters =>
 
 /** What explains that letters of an owner are open and gone, in items. */
 export type LettersExplained = {
-  /** Rows that the store has and no record names: they are stored, and only the record of their redrive is gone. */
-  readonly unrecordedRows: (owner: Owner) => Promise<number>;
+  /** Rows that the store has and no record names, by `ownerText`: they are stored, and only the record of their redrive is gone. */
+  readonly unrecordedRows: (owners: readonly Owner[]) => Promise<ReadonlyMap<string, number>>;
   /** Items that redrives and purges took whose message has no record: those of letters with ordinal 0 that are far from its base. */
   readonly strayItems: (owner: Owner) => Promise<number>;
 };
@@ -177,16 +178,21 @@ export const sumLostLetters = async (
   letters: readonly OpenLetterOf[],
   { unrecordedRows, strayItems }: LettersExplained,
 ): Promise<Difference[]> => {
-  const owners = Map.groupBy(letters, ({ pipeline, data_id, app_id }) => `${pipeline} ${data_id} ${app_id}`);
+  const owners = new Map<string, Owner>();
+  const ownerOf = ({ pipeline, data_id: dataId, app_id: appId }: OpenLetterOf): string => {
+    const owner = { pipeline, dataId, appId };
+    owners.set(ownerText(owner), owner);
+    return ownerText(owner);
+  };
+  const byOwner = Map.groupBy(letters, ownerOf);
+  const rows = owners.size === 0 ? new Map<string, number>() : await unrecordedRows([...owners.values()]);
   const differences: Difference[] = [];
-  for (const ofOwner of owners.values()) {
-    const [one] = ofOwner;
-    if (one === undefined) continue;
-    const owner = { pipeline: one.pipeline, dataId: one.data_id, appId: one.app_id };
+  for (const [text, owner] of owners) {
+    const ofOwner = byOwner.get(text) ?? [];
     const stream = streamOfStore(owner.pipeline);
     const ofFirstItems = itemsIn(ofOwner.filter(({ ordinal }) => ordinal === 0));
     const strays = ofFirstItems === 0 ? 0 : Math.min(ofFirstItems, await strayItems(owner));
-    let explained = strays + (await unrecordedRows(owner));
+    let explained = strays + (rows.get(text) ?? 0);
     for (const [minute, own] of Map.groupBy(ofOwner, (letter) => letter.minute)) {
       const all = itemsIn(own);
       const items = Math.max(0, all - explained);

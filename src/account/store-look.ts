@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { ownerIds, type Pipeline, pipelines } from '../model/signals.ts';
 import { type Clickhouse, database } from '../stores/clickhouse/client.ts';
 import { dayKey, readStoreSizes, type SeenDay, type StoreSizes, seenDays } from './days-to-compare.ts';
-import { type Difference, isOfStore, streamOfStore } from './difference.ts';
+import { type Difference, isOfStore, type Owner, streamOfStore } from './difference.ts';
 import { ownerText } from './explain-losses.ts';
 import type { FoundDifferences } from './found.ts';
 import { minuteKey } from './listed-minutes.ts';
@@ -17,11 +17,17 @@ export type StoreLook = {
    * answer holds is `not_known`.
    */
   look(): Promise<StoreFindings>;
-  /** Rows of the last days that the store has of this owner and no record names; of the last 20 s. */
-  unrecorded(
-    pipeline: Pipeline,
-    owner: number,
-  ): Promise<{ readonly rows: number; readonly waitedMs: number }>;
+  /**
+   * Rows of the last days that the stores have of each of these owners and no record names, by `ownerText`; read at most 20 s ago. Throws the
+   * Faults of ClickHouse.
+   */
+  unrecorded(owners: readonly Owner[]): Promise<UnrecordedRows>;
+};
+
+export type UnrecordedRows = {
+  readonly rows: ReadonlyMap<string, number>;
+  /** How long it only waited for what was on its way, ms. */
+  readonly waitedMs: number;
 };
 
 /** An event day (days since 1970) of one owner, or of all owners of a signal (0). */
@@ -117,6 +123,30 @@ const unknownIn = ({ unknown }: StoreSizes): StoreDifference[] =>
     ...{ pipeline: 'metrics', dataId, appId: 0, day: undefined, kind: 'not_known', items: 0, why },
   }));
 
+/**
+ * Rows without a record of the last days, by owner. Each answer may wait for what is on its way, under steady writing for a while: the owners
+ * wait together, and many of them for one reading of the signal.
+ */
+const countUnrecorded = async (
+  targets: StoreTargets,
+  pipeline: Pipeline,
+  owners: readonly Owner[],
+): Promise<Map<string, number>> => {
+  const days = [today() - 1, today(), today() + 1];
+  const filters =
+    owners.length > ownersApartMax
+      ? [{ pipeline, days }]
+      : owners.map(({ dataId, appId }) => ({ pipeline, owner: dataId || appId, days }));
+  const asked = new Set(owners.map(({ dataId, appId }) => dataId || appId));
+  const isLeftOut: StoreTargets['isLeftOut'] = (of, owner) =>
+    !asked.has(owner) || targets.isLeftOut(of, owner);
+  const compared = await Promise.all(filters.map((each) => compareStores({ ...targets, isLeftOut }, each)));
+  const rows = new Map<string, number>();
+  for (const each of compared.flatMap(({ differences }) => differences))
+    if (each.kind === 'unrecorded') rows.set(ownerText(each), each.items + (rows.get(ownerText(each)) ?? 0));
+  return rows;
+};
+
 export const createStoreLook = (targets: () => StoreTargets): StoreLook => {
   const cache = new Map<string, { readonly at: number; readonly rows: number }>();
   const days = createWatchedDays({ today, elapsed: performance.now.bind(performance) });
@@ -149,16 +179,24 @@ export const createStoreLook = (targets: () => StoreTargets): StoreLook => {
       const allWaitedMs = waitedMs() + sizes.waitedMs;
       return { ...found, isLeftOut: now.isLeftOut, waitedMs: allWaitedMs, readMs, hasNewlyWritten };
     },
-    unrecorded: async (pipeline, owner) => {
-      const key = `${pipeline} ${owner}`;
-      const known = cache.get(key);
-      if (known !== undefined && performance.now() - known.at < cachedMs)
-        return { rows: known.rows, waitedMs: 0 };
+    unrecorded: async (owners) => {
+      const since = performance.now();
+      const isKnown = (owner: Owner): boolean =>
+        since - (cache.get(ownerText(owner))?.at ?? Number.NEGATIVE_INFINITY) < cachedMs;
       const { targets: now, waitedMs } = timed(targets());
-      const filter = { pipeline, owner, days: [today() - 1, today(), today() + 1] };
-      const { differences } = await compareStores(now, filter);
-      const rows = differences.reduce((sum, { kind, items }) => sum + (kind === 'unrecorded' ? items : 0), 0);
-      cache.set(key, { at: performance.now(), rows });
+      const asked = Map.groupBy(
+        owners.filter((owner) => !isKnown(owner)),
+        ({ pipeline }) => pipeline,
+      );
+      for (const [pipeline, each] of asked) {
+        const found = await countUnrecorded(now, pipeline, each);
+        for (const owner of each)
+          cache.set(ownerText(owner), { at: performance.now(), rows: found.get(ownerText(owner)) ?? 0 });
+      }
+      const rows = new Map(
+        owners.map((owner) => [ownerText(owner), cache.get(ownerText(owner))?.rows ?? 0] as const),
+      );
+      for (const [owner, { at }] of cache) if (performance.now() - at >= cachedMs) cache.delete(owner);
       return { rows, waitedMs: waitedMs() };
     },
   };

@@ -65,7 +65,7 @@ const silentStores: LookDependencies['stores'] = {
     ...{ differences: [], compared: [], isLeftOut: () => false },
     ...{ waitedMs: 0, readMs: 0, hasNewlyWritten: false },
   }),
-  unrecorded: async () => ({ rows: 0, waitedMs: 0 }),
+  unrecorded: async () => ({ rows: new Map(), waitedMs: 0 }),
 };
 
 /** Looks at one stream every 40 seconds. Unless others are given, its stores say nothing. */

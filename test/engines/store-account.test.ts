@@ -4,6 +4,7 @@ import { readStoreSizes, seenDays } from '../../src/account/days-to-compare.ts';
 import type { PointsTable } from '../../src/account/point-rows.ts';
 import { readSettledDays } from '../../src/account/settled-days.ts';
 import { compareStores, type StoreTargets } from '../../src/account/store-compare.ts';
+import { createStoreLook } from '../../src/account/store-look.ts';
 import { buildItemsMessage } from '../../src/ingress/otlp/message.ts';
 import { buildMessage, type Fragment } from '../../src/ingress/push/message.ts';
 import type { Layout } from '../../src/model/records.ts';
@@ -428,6 +429,41 @@ describe('the records beside the stores', () => {
       [old.dataId, 1, 'not_known', 1],
       [old.dataId, 0, 'not_known', 1],
     ]);
+  });
+
+  it('tell of each of many owners how many of its rows have no record, for one wait on what is on its way', async () => {
+    const spansOf = Array.from({ length: 12 }, (_, index) => [index % 4, 20 + index] as const);
+    for (const [spans, appId] of spansOf)
+      if (spans > 0)
+        await exportSpans(
+          appId,
+          Array.from({ length: spans }, () => 0),
+          false,
+        );
+    await exportSpans(40, [0]);
+    const points = await createTable('wide');
+    await store(buildMessage(request(points, [[0, both]])));
+    let waits = 0;
+    const caughtUp = async (): Promise<boolean> => ++waits > 0;
+    const look = createStoreLook(() => ({ clickhouse, points: [points], isLeftOut: () => false, caughtUp }));
+    const owners = [...spansOf.map(([, appId]) => appId), 40].map(
+      (appId) => ({ pipeline: 'traces', dataId: 0, appId }) as const,
+    );
+    const ofPoints = { pipeline: 'metrics', dataId: points.dataId, appId: 0 } as const;
+    const expected = new Map(spansOf.map(([spans, appId]) => [`traces 0 ${appId}`, spans]));
+    expected.set('traces 0 40', 0);
+    expect((await look.unrecorded(owners)).rows).toEqual(expected);
+    expect(waits).toBe(1);
+    // What was just read is not read again, and other owners are.
+    const [, one] = owners;
+    const again = await look.unrecorded(one === undefined ? [] : [one, ofPoints]);
+    expect(again.rows).toEqual(
+      new Map([
+        ['traces 0 21', 1],
+        [`metrics ${points.dataId} 0`, 1],
+      ]),
+    );
+    expect(waits).toBe(2);
   });
 
   it('call rows without a record in flight until all is recorded', async () => {

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { ownerText } from '../../../src/account/explain-losses.ts';
 import {
   createLostLetters,
   isOfLetters,
@@ -82,7 +83,8 @@ describe('lost dead letters', () => {
       letter({ data_id: 2 }),
     ];
     const differences = await sumLostLetters(letters, {
-      unrecordedRows: async ({ dataId }) => (dataId === 2 ? 9 : 1),
+      unrecordedRows: async (owners) =>
+        new Map(owners.map((owner) => [ownerText(owner), owner.dataId === 2 ? 9 : 1])),
       strayItems: async () => 100,
     });
     const common = {
@@ -114,7 +116,7 @@ describe('lost dead letters', () => {
     kept = new Set();
     const found = await search.find();
     expect(found).toEqual(open);
-    const explained = { unrecordedRows: async () => 0, strayItems: async () => 4 };
+    const explained = { unrecordedRows: async () => new Map(), strayItems: async () => 4 };
     expect(await sumLostLetters(found ?? [], explained)).toMatchObject([{ items: 4, minute: 135 }]);
   });
 });
