@@ -38,6 +38,7 @@ const files = [
   'deploy/grafana',
   'deploy/questdb/questdb-guard.jar',
   'docs/querying.md',
+  'docs/runbook.md',
   'CHANGELOG.md',
   'LICENSE',
   'README.md',

@@ -30,6 +30,7 @@ export const commandModules: readonly CommandModule[] = [
   { names: ['refresh'], load: async () => (await import('./refresh.ts')).registerRefresh },
   { names: ['subscription'], load: async () => (await import('./subscription.ts')).registerSubscription },
   { names: ['top', 'processes'], load: async () => (await import('./top.ts')).registerTop },
+  { names: ['runbook'], load: async () => (await import('./runbook.ts')).registerRunbook },
   { names: ['account'], load: async () => (await import('./account.ts')).registerAccount },
   { names: ['ledger'], load: async () => (await import('./ledger.ts')).registerLedger },
   { names: ['usage'], load: async () => (await import('./usage.ts')).registerUsage },

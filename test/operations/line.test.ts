@@ -2,6 +2,7 @@ import { spawn } from 'node:child_process';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { type Bus, connectBus } from '../../src/bus/connection.ts';
+import { troubleKinds } from '../../src/metadata/pulse/troubles.ts';
 import { createCli } from '../support/clients/cli.ts';
 import { type MetadataRole, startMetadataRole } from '../support/metadata/role.ts';
 import { plantDeadLetters } from '../support/outcomes/dead-letters.ts';
@@ -136,6 +137,22 @@ it('each role is its own user of NATS', async () => {
 });
 
 describe('the line', () => {
+  it('has the entries of the runbook that its troubles name, for a viewer too', async () => {
+    const [url = ''] = urls();
+    const { token } = await newToken('viewer');
+    const listed = await ask(url, '/api/v1/runbook', token);
+    const { items } = z
+      .object({ items: z.array(z.object({ name: z.string(), title: z.string() })) })
+      .parse(await listed.json());
+    const named = Object.values(troubleKinds).map(({ runbook }) => runbook.toLowerCase());
+    expect(items.map(({ name }) => name)).toEqual(expect.arrayContaining(named));
+    for (const name of new Set(named)) {
+      const answer = await ask(url, `/api/v1/runbook/${name}`, token);
+      expect(await answer.json()).toMatchObject({ name, text: expect.stringContaining('**What to do.**') });
+    }
+    expect((await ask(url, '/api/v1/runbook/tidemarknothing', token)).status).toBe(404);
+  });
+
   it('has every process on both metadata processes, all ready, and the stores', async () => {
     for (const url of urls()) {
       const line = await waitFor('four ready processes and the state of ClickHouse', 60_000, async () => {

@@ -1028,6 +1028,46 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/runbook": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * The entries of the runbook, one for each alarm, in the order of the document
+         * @description Needs the role viewer.
+         */
+        get: operations["get_runbook"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/runbook/{name}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * What an alarm means and what to do about it
+         * @description Needs the role viewer.
+         */
+        get: operations["get_runbook_by_name"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/account/differences": {
         parameters: {
             query?: never;
@@ -2635,6 +2675,14 @@ export interface components {
                 cpu: (number | null)[];
                 event_loop_p99_ms: (number | null)[];
             };
+        };
+        RunbookEntry: {
+            /** @description The alarm in small letters */
+            name: string;
+            /** @description The alarm */
+            title: string;
+            /** @description Markdown */
+            text: string;
         };
         StoreAccount: {
             /** @enum {string} */
@@ -6607,6 +6655,65 @@ export interface operations {
             };
             401: components["responses"]["Problem401"];
             403: components["responses"]["Problem403"];
+            422: components["responses"]["Problem422"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    get_runbook: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        items: {
+                            /** @description The alarm in small letters */
+                            name: string;
+                            /** @description The alarm */
+                            title: string;
+                        }[];
+                    };
+                };
+            };
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            422: components["responses"]["Problem422"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    get_runbook_by_name: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The name of an alarm, in any case */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RunbookEntry"];
+                };
+            };
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
             422: components["responses"]["Problem422"];
             503: components["responses"]["Problem503"];
         };

@@ -33,6 +33,7 @@ import { refreshEndpoints } from './refresh-endpoints.ts';
 import { createRefusalLog } from './refusal-log.ts';
 import { reportEndpoints } from './report-endpoints.ts';
 import { retentionEndpoints } from './retention-endpoints.ts';
+import { runbookEndpoints } from './runbook-endpoints.ts';
 import { snippetEndpoints } from './snippet-endpoints.ts';
 import { storeEndpoints } from './store-endpoints.ts';
 import { systemEndpoints } from './system-endpoints.ts';
@@ -60,6 +61,7 @@ export const endpointsOf = (deps: ApiDeps): Endpoint[] => [
   ...refreshEndpoints(deps),
   ...outcomeEndpoints(deps),
   ...lineEndpoints(deps),
+  ...runbookEndpoints(),
   ...accountEndpoints(deps),
   ...usageEndpoints(deps),
   diskEndpoint(deps),

@@ -1,22 +1,12 @@
 import type { ComponentChildren } from 'preact';
-import runbook from '../../../../docs/runbook.md?raw';
+import { useGet } from '../../api/use.ts';
 import { Code } from '../../parts/copy.tsx';
 import { Dialog } from '../../parts/dialog.tsx';
+import { Await } from '../../parts/states.tsx';
 import { useQueryState } from '../../shell/router.ts';
 
 /** The parameter of the address that opens an entry. */
 export const runbookQuery = 'runbook';
-
-/** The entries of docs/runbook.md by their anchor, in the order of the document. */
-const entries = new Map(
-  runbook
-    .split(/^### /m)
-    .slice(1)
-    .map((text): [string, string] => {
-      const [title = '', ...lines] = text.replace(/\n## .*$/s, '').split('\n');
-      return [title.trim().toLowerCase(), [title.trim(), ...lines].join('\n')];
-    }),
-);
 
 /** Bold, emphasis and code of a paragraph as elements. */
 const inline = (text: string): ComponentChildren[] =>
@@ -39,24 +29,27 @@ const Block = ({ text }: { text: string }) => {
   return <p>{inline(text)}</p>;
 };
 
-/** The entry of the runbook that the address names. */
-export const Runbook = () => {
-  const [name, setName] = useQueryState(runbookQuery);
-  const entry = entries.get(name);
-  if (entry === undefined) return null;
-  const [title = '', ...rest] = entry.split('\n');
-  const blocks = rest.join('\n').match(/```.*?```|(?:(?!\n\n|```).)+/gs) ?? [];
+const Entry = ({ name, onClose }: { name: string; onClose: () => void }) => {
+  const entry = useGet('/api/v1/runbook/{name}', { path: { name } });
   return (
-    <Dialog title={title} onClose={() => setName('')}>
-      {blocks
-        .map((block) => block.trim())
-        .filter((block) => block !== '')
-        .map((block) => (
-          <Block key={block} text={block} />
-        ))}
-      <button type="button" onClick={() => setName('')}>
+    <Dialog title={entry.data?.title ?? 'Runbook'} onClose={onClose}>
+      <Await of={entry}>
+        {({ text }) =>
+          (text.match(/```.*?```|(?:(?!\n\n|```).)+/gs) ?? [])
+            .map((block) => block.trim())
+            .filter((block) => block !== '')
+            .map((block) => <Block key={block} text={block} />)
+        }
+      </Await>
+      <button type="button" onClick={onClose}>
         Close
       </button>
     </Dialog>
   );
+};
+
+/** The entry of the runbook that the address names. */
+export const Runbook = () => {
+  const [name, setName] = useQueryState(runbookQuery);
+  return name === '' ? null : <Entry name={name} onClose={() => setName('')} />;
 };
