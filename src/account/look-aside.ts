@@ -41,7 +41,7 @@ export const createLookAside = ({ look, elapsed, rest }: LookAsideDependencies):
       failure = undefined;
       // The reading of rows has a share of its own.
       const workMs = elapsed() - startedAt - ended.waitedMs - ended.readMs;
-      const restMs = ended.hasNewlyWritten
+      const restMs = ended.isNextSoon
         ? restAfter(workMs, urgentShare)
         : Math.max(everyMs, restAfter(workMs, searchShare));
       dueAt = elapsed() + restMs;

@@ -193,7 +193,7 @@ class Looks {
   private async lookAtStores(found: FoundDifferences): Promise<void> {
     const startedAt = performance.now();
     const findings = await this.storeLook.take();
-    this.isStoreSearched = this.storeLook.isRunning || findings?.hasNewlyWritten === true;
+    this.isStoreSearched = this.storeLook.isRunning || findings?.isNextSoon === true;
     this.storesWaitedMs += performance.now() - startedAt;
     if (findings === undefined) {
       if (this.ofStores.length > 0)

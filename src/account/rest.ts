@@ -6,3 +6,6 @@ export const searchShare = 1 / 40;
 
 /** While there is something to find: so that a loss shows within two minutes. */
 export const urgentShare = 1 / 10;
+
+/** For a day that changed and was not compared since: a loss with equal numbers shows in no other way. */
+export const changedShare = 1 / 20;

@@ -47,8 +47,8 @@ export type StoreFindings = Compared & {
   readonly readMs: number;
   /** Whether an owner is not compared any more: what differed of it is no difference. */
   readonly isLeftOut: (pipeline: Pipeline, owner: number) => boolean;
-  /** A day is new, or changes after it was quiet: the next look, which may read its rows, is to come soon. */
-  readonly hasNewlyWritten: boolean;
+  /** A day is new, changes after it was quiet, or is to be read in a moment: the next look is to come soon. */
+  readonly isNextSoon: boolean;
 };
 
 const count = z.coerce.number();
@@ -157,7 +157,7 @@ export const createStoreLook = (targets: () => StoreTargets): StoreLook => {
       const points = now.points.filter(({ dataId }) => !now.isLeftOut('metrics', dataId));
       const named = await readNamedDays(now.clickhouse);
       const sizes = await readStoreSizes(now.clickhouse, points);
-      const { due, hasNewlyWritten } = days.next(seenDays(named, sizes), sizes.unknown);
+      const { due, isNextSoon } = days.next(seenDays(named, sizes), sizes.unknown);
       const readable = withoutUnknown(now, sizes);
       const differences = unknownIn(sizes);
       const inFlight = new Set<string>();
@@ -177,7 +177,7 @@ export const createStoreLook = (targets: () => StoreTargets): StoreLook => {
       days.compared(due.filter(isSettled), readMs);
       const found = { differences, compared: compared.filter(isSettled) };
       const allWaitedMs = waitedMs() + sizes.waitedMs;
-      return { ...found, isLeftOut: now.isLeftOut, waitedMs: allWaitedMs, readMs, hasNewlyWritten };
+      return { ...found, isLeftOut: now.isLeftOut, waitedMs: allWaitedMs, readMs, isNextSoon };
     },
     unrecorded: async (owners) => {
       const since = performance.now();

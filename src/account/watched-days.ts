@@ -1,15 +1,16 @@
 import { createDaysToCompare, dayKey, type SeenDay } from './days-to-compare.ts';
-import { restAfter, searchShare, urgentShare } from './rest.ts';
+import { changedShare, restAfter, searchShare, urgentShare } from './rest.ts';
 
 /** Which days of the stores a look reads row by row, while others say enough by the sizes of their parts. */
 export type WatchedDays = {
   /**
-   * The days whose rows this look compares, from all that it saw; those of data ids whose sizes are unknown stay as they were. And whether one is new, or changes after it was quiet.
+   * The days whose rows this look compares, from all that it saw; those of data ids whose sizes are unknown stay as they were. And whether
+   * the next look is to come soon: a day is new, changes after it was quiet, or has changed and is to be read in a moment.
    */
   next(
     seen: readonly SeenDay[],
     unknownOwners?: Pick<ReadonlySet<number>, 'has'>,
-  ): { readonly due: SeenDay[]; readonly hasNewlyWritten: boolean };
+  ): { readonly due: SeenDay[]; readonly isNextSoon: boolean };
   /** These were equal, or their difference is known; it took `readMs` to read the rows of all that were due. */
   compared(days: readonly SeenDay[], readMs: number): void;
 };
@@ -27,6 +28,9 @@ const daysPerLook = 200;
 const againMs = { contradicting: 38_000, busy: 600_000, recent: 38_000, older: 3_600_000 };
 /** The rows of a write are seen at one look, and its records may come before the next one: a day that changes more often is written to. */
 const newChangesMax = 2;
+
+/** A look that comes soon comes after this time. */
+const soonMs = 20_000;
 
 const isContradicting = (day: SeenDay, before: SeenDay): boolean =>
   day.recorded > day.stored || before.stored > day.recorded;
@@ -51,6 +55,8 @@ export type WatchedDay = {
   readonly comparedAt: number;
   /** Rows that the store had beyond the records when the day was compared last. */
   readonly comparedExcess: number | undefined;
+  /** It was compared as it is now. */
+  readonly isCompared: boolean;
 };
 
 const excessOf = ({ stored, recorded }: SeenDay): number => stored - recorded;
@@ -59,11 +65,16 @@ const excessOf = ({ stored, recorded }: SeenDay): number => stored - recorded;
 export const isUrgent = (day: SeenDay, { seen, comparedExcess }: WatchedDay): boolean =>
   isContradicting(day, seen) && comparedExcess !== excessOf(day);
 
+/** Whether it is quiet by now, and changed since it was compared. */
+const isUncompared = (day: SeenDay, { seen, isCompared }: WatchedDay): boolean =>
+  seen.state === day.state && !isCompared;
+
 const seenAgain = (seen: SeenDay, before: WatchedDay | undefined, now: number): WatchedDay => ({
   seen,
   changes: before?.seen.state === seen.state ? 0 : 1 + (before?.changes ?? 0),
   comparedAt: before?.comparedAt ?? now,
   comparedExcess: before?.comparedExcess,
+  isCompared: before?.isCompared === true && before.seen.state === seen.state,
 });
 
 const beganToChange = ({ changes }: WatchedDay): boolean => changes > 0 && changes <= newChangesMax;
@@ -71,9 +82,15 @@ const beganToChange = ({ changes }: WatchedDay): boolean => changes > 0 && chang
 export const createWatchedDays = ({ today, elapsed }: WatchedDaysOptions): WatchedDays => {
   const toCompare = createDaysToCompare(({ day }) => (day >= today() - 1 ? againMs.recent : againMs.older));
   let watched = new Map<string, WatchedDay>();
-  /** When rows may be read again: of days that contradict their records, and of others. */
+  /** When rows may be read again: of days that contradict their records, of those that have changed, and of others. */
   let urgentAt = 0;
+  let changedAt = 0;
   let calmAt = 0;
+
+  const readableAt = (day: SeenDay, before: WatchedDay): number => {
+    if (isUrgent(day, before)) return urgentAt;
+    return isUncompared(day, before) ? changedAt : calmAt;
+  };
 
   const change = (day: SeenDay, changed: Partial<WatchedDay>): void => {
     const known = watched.get(dayKey(day));
@@ -91,23 +108,27 @@ export const createWatchedDays = ({ today, elapsed }: WatchedDaysOptions): Watch
         ...seen.map((day) => [dayKey(day), seenAgain(day, before.get(dayKey(day)), now)] as const),
       ]);
       toCompare.keep((key) => watched.has(key));
+      let isReadSoon = false;
       const readable = seen.filter((day) => {
         const known = before.get(dayKey(day));
-        if (known === undefined || now < (isUrgent(day, known) ? urgentAt : calmAt)) return false;
-        return isToBeRead(day, known.seen, now - known.comparedAt);
+        if (known === undefined || !isToBeRead(day, known.seen, now - known.comparedAt)) return false;
+        const at = readableAt(day, known);
+        isReadSoon ||= isUncompared(day, known) && now < at && at <= now + soonMs;
+        return now >= at;
       });
       const due = toCompare.next(readable, daysPerLook, now);
       for (const day of due) change(day, { comparedAt: now });
       const hasNewlyWritten = [...watched.values()].some((each) => beganToChange(each) && !isUnknown(each));
-      return { due, hasNewlyWritten };
+      return { due, isNextSoon: hasNewlyWritten || isReadSoon };
     },
     compared: (days, readMs) => {
       const now = elapsed();
       for (const day of days) {
         toCompare.compared(day, now);
-        change(day, { comparedExcess: excessOf(day) });
+        change(day, { comparedExcess: excessOf(day), isCompared: true });
       }
       urgentAt = Math.max(urgentAt, now + restAfter(readMs, urgentShare));
+      changedAt = Math.max(changedAt, now + restAfter(readMs, changedShare));
       calmAt = Math.max(calmAt, now + restAfter(readMs, searchShare));
     },
   };

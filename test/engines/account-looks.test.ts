@@ -63,7 +63,7 @@ type GivenTo = Partial<Pick<LookDependencies, 'stores' | 'findOrphans'>>;
 const silentStores: LookDependencies['stores'] = {
   look: async () => ({
     ...{ differences: [], compared: [], isLeftOut: () => false },
-    ...{ waitedMs: 0, readMs: 0, hasNewlyWritten: false },
+    ...{ waitedMs: 0, readMs: 0, isNextSoon: false },
   }),
   unrecorded: async () => ({ rows: new Map(), waitedMs: 0 }),
 };

@@ -19,8 +19,8 @@ const aside = () => {
         endPatience = done;
       }),
   });
-  const findings = (waitedMs: number, hasNewlyWritten: boolean, readMs: number): StoreFindings => ({
-    ...{ differences: [], compared: [], isLeftOut: () => false, waitedMs, hasNewlyWritten, readMs },
+  const findings = (waitedMs: number, isNextSoon: boolean, readMs: number): StoreFindings => ({
+    ...{ differences: [], compared: [], isLeftOut: () => false, waitedMs, isNextSoon, readMs },
   });
   return {
     take: looks.take,
@@ -34,8 +34,8 @@ const aside = () => {
     pass: (ms: number) => {
       elapsedMs += ms;
     },
-    end: (waitedMs = 0, hasNewlyWritten = false, readMs = 0) =>
-      begun.at(-1)?.resolve(findings(waitedMs, hasNewlyWritten, readMs)),
+    end: (waitedMs = 0, isNextSoon = false, readMs = 0) =>
+      begun.at(-1)?.resolve(findings(waitedMs, isNextSoon, readMs)),
     fail: (error: Error) => begun.at(-1)?.reject(error),
   };
 };
