@@ -32,7 +32,7 @@ up: setup ## run the whole stack on this machine until Ctrl-C
 test: setup ## test the line from receivers to rows, on real engines (ARGS="test/unit" for some)
 	@vitest run --project '!clients' --project '!deploy' --project '!long' --project '!cluster' --project '!account' --project '!console' --project '!containers' --project '!in-containers' --project '!package' --project '!kills' --project '!load' --project '!operations' $(ARGS)
 
-test-operations: setup ## test what operators and readers use: commands, the admin API, backups, the documents, data of earlier versions
+test-operations: setup ## test what operators and readers use: commands, the admin API, dead letters, the account, backups, the documents, data of earlier versions
 	@vitest run --project operations $(ARGS)
 
 test-load: setup ## kill a process at each instant between two steps, fill the receivers, and let hostile clients at them

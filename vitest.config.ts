@@ -11,11 +11,17 @@ const long = [
 // A kill at each instant between two steps, and tables of every earlier form: `make test-load`.
 const kills = ['test/faults/kill-points{,-worker}.test.ts', 'test/engines/clickhouse-migrations.test.ts'];
 
-// Hostile clients and full receivers, which take the machine for themselves: `make test-load`.
-const load = ['test/contract/{overload,hostile,hostile-bodies}.test.ts'];
+// Hostile clients, full receivers and promised rates, which take the machine for themselves: `make test-load`.
+const load = ['test/contract/{overload,hostile,hostile-bodies,rate-limit}.test.ts'];
 
-// With promised rates or under load: beside another file they would measure the machine and not the guarantee.
-const alone = ['test/contract/rate-limit.test.ts', 'test/faults/{exactly-once,ctrl-c}.test.ts'];
+// What operators do about dead letters, and what they see of a loss: `make test-operations`.
+const operators = [
+  'test/engines/{dlq-redrive,dlq-outcomes,dlq-replica,set-aside}.test.ts',
+  'test/engines/{account,account-*,store-account,balances}.test.ts',
+];
+
+// Under load: beside another file they would measure the machine and not the guarantee.
+const alone = ['test/faults/{exactly-once,ctrl-c}.test.ts'];
 
 // What is promised to senders, and exactly once: on engines in containers too, by `make test-containers`.
 const inContainers = [
@@ -177,7 +183,7 @@ export default defineConfig({
           name: 'engines',
           globalSetup: [builtProgram],
           include: ['test/{engines,contract,faults}/**/*.test.ts'],
-          exclude: [...alone, ...long, ...kills, ...load],
+          exclude: [...alone, ...long, ...kills, ...load, ...operators],
           // Files share processes: each would load the same modules again.
           isolate: false,
           // Each file starts engines of its own and waits for more than half of its time: four at once keep two cores busy.
@@ -189,11 +195,12 @@ export default defineConfig({
       },
       {
         extends: true,
-        // What operators and readers of the stores use: `tidemark up` and its commands, the admin API, backups: `make test-operations`.
+        // What operators and readers of the stores use: `tidemark up`, its commands, the admin API, dead letters, the account, backups:
+        // `make test-operations`.
         test: {
           name: 'operations',
           globalSetup: [builtProgram],
-          include: ['test/operations/**/*.test.ts'],
+          include: ['test/operations/**/*.test.ts', ...operators],
           exclude: long,
           // As those on engines do.
           isolate: false,

@@ -4,7 +4,7 @@ import type { Edit } from './edit.ts';
 export type Sabotage = {
   readonly name: string;
   readonly edits: readonly Edit[];
-  readonly project: 'unit' | 'engines' | 'kills';
+  readonly project: 'unit' | 'engines' | 'operations' | 'kills';
   readonly file: string;
   /** A part of the names of the tests to run; ` > ` separates a group and its test. */
   readonly tests: string;
@@ -62,7 +62,7 @@ export const sabotages: readonly Sabotage[] = [
         to: "      if (rows.length > 0) return { kind: 'stored' };\n      let status: number;\n",
       },
     ],
-    project: 'engines',
+    project: 'operations',
     file: 'test/engines/store-account.test.ts',
     tests: 'the records beside the stores > name no row that is missing',
   },
@@ -373,7 +373,7 @@ export const sabotages: readonly Sabotage[] = [
         to: 'recordOf(place, Date.now(), {',
       },
     ],
-    project: 'engines',
+    project: 'operations',
     file: 'test/engines/dlq-redrive.test.ts',
     tests: 'comes back with a copy of DEADLETTER',
   },
