@@ -10,6 +10,7 @@ import { pushSubject } from './subjects.ts';
 
 const pacedPerSecond = 250;
 const pacedConnections = 16;
+const pacedStage = `cost, ${pacedPerSecond} single points a second`;
 /** A young process compiles its code, metadata makes its first looks, and LEDGER is written less often after half a minute. */
 const warmSeconds = { paced: 60, full: 5 };
 
@@ -51,30 +52,33 @@ const measurePaced = async (subject: Subject, seconds: number): Promise<Row> => 
   const { latencies, failed } = await sendPaced(subject.load(), pacedPerSecond, seconds);
   if (failed > 0) throw new Error(`${failed} requests failed`);
   await untilVisible(visible, before + latencies.length);
-  return costRow(
-    `cost, ${pacedPerSecond} single points a second`,
-    latencies.length,
-    seconds,
-    usageSince().cpu,
-  );
+  return costRow(pacedStage, latencies.length, seconds, usageSince().cpu);
 };
 
 /**
  * What the whole line costs, every process counted: for single points at a rate at which what runs by the clock shows and at full load,
- * and at full load of the usual requests.
+ * and at full load of the usual requests. Only rows whose name has `wanted`.
  */
-export const measureCost = (options: MeasureOptions): Promise<Row[]> =>
+export const measureCost = (options: MeasureOptions, wanted = ''): Promise<Row[]> =>
   withStack(options, async (stack) => {
     const subjectOf = async (name: string, load: PointLoad): Promise<Subject> =>
       withMetadata(await pushSubject(stack, name, load), stack);
     const single = { ...usualPoints, points: 1 };
-    const paced = await subjectOf('paced', { ...single, connections: pacedConnections });
-    const full = await subjectOf('full', { ...single, connections: 64 });
-    const usual = await subjectOf('usual', usualPoints);
     const { seconds } = options;
-    return [
-      await measurePaced(paced, seconds),
-      await measureFull('cost, full load of single points', full, seconds),
-      await measureFull('cost, full load of 1000 points a request', usual, seconds),
+    const paced = { ...single, connections: pacedConnections };
+    const full = { ...single, connections: 64 };
+    const measured: readonly (readonly [string, (stage: string) => Promise<Row>])[] = [
+      [pacedStage, async () => measurePaced(await subjectOf('paced', paced), seconds)],
+      [
+        'cost, full load of single points',
+        async (stage) => measureFull(stage, await subjectOf('full', full), seconds),
+      ],
+      [
+        'cost, full load of 1000 points a request',
+        async (stage) => measureFull(stage, await subjectOf('usual', usualPoints), seconds),
+      ],
     ];
+    const rows: Row[] = [];
+    for (const [stage, measure] of measured) if (stage.includes(wanted)) rows.push(await measure(stage));
+    return rows;
   });

@@ -20,7 +20,7 @@ const { values } = parseArgs({
     items: { type: 'string', default: '1000000' },
     /** Which curves, and how full the fullest table is. */
     curves: { type: 'string', default: 'ids,columns,rows,span_rows,processes,span_processes' },
-    /** Only loads that match this. */
+    /** Only loads, or rows of the cost, that match this. */
     loads: { type: 'string', default: '' },
     /** Only levers of QuestDB that match this. */
     levers: { type: 'string', default: '' },
@@ -131,7 +131,11 @@ const runPush = async (): Promise<void> => {
 
 const runCost = async (): Promise<void> => {
   const { measureCost } = await import('./line-cost.ts');
-  printRows('The whole line and its engines, every process counted', 'points', await measureCost(options));
+  printRows(
+    'The whole line and its engines, every process counted',
+    'points',
+    await measureCost(options, values.loads),
+  );
 };
 
 const runConsole = async (): Promise<void> => {
