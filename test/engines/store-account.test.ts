@@ -431,7 +431,7 @@ describe('the records beside the stores', () => {
     ]);
   });
 
-  it('tell of each of many owners how many of its rows have no record, for one wait on what is on its way', async () => {
+  it('name the rows without a record of each of many owners, for one wait on what is on its way', async () => {
     const spansOf = Array.from({ length: 12 }, (_, index) => [index % 4, 20 + index] as const);
     for (const [spans, appId] of spansOf)
       if (spans > 0)
