@@ -66,6 +66,9 @@ const names = [
   '045_otel_traces_red_exact',
   '046_otel_metrics_histogram_quantiles_starts',
   '047_otel_metrics_exponential_histogram_quantiles_starts',
+  '048_otel_metrics_sum_increases_unknown_starts',
+  '049_otel_metrics_histogram_quantiles_unknown_starts',
+  '050_otel_metrics_exponential_histogram_quantiles_unknown_starts',
 ];
 const version = names.length;
 const log = createLog('test', 'silent');
@@ -170,7 +173,7 @@ describe('the views of spans and data points', () => {
     expect(await countOf(redOf('P99Ms = 10000'))).toBe(100);
   });
 
-  it.each([
+  const cumulatives = [
     [
       'sum',
       'Value, HasValue, IsMonotonic',
@@ -189,7 +192,9 @@ describe('the views of spans and data points', () => {
       'total, [1000, total - 1000]',
       `sum(Count) AS c FROM otel.otel_metrics_exponential_histogram_quantiles(${quantiles})`,
     ],
-  ])(
+  ] as const;
+
+  it.each(cumulatives)(
     'of a cumulative %s add what is new while a start time moves by a millisecond, and all of it after a restart',
     async (table, columns, values, sums) => {
       await run();
@@ -203,6 +208,23 @@ describe('the views of spans and data points', () => {
       );
       const [row] = await clickhouse.rows(z.object({ c: z.coerce.number() }), `SELECT ${sums}`);
       expect(row?.c).toBe(10 + 2001);
+    },
+  );
+
+  // A Collector that starts again while its target runs on sends such a point, and its later ones begin at that time.
+  it.each(cumulatives)(
+    'of a cumulative %s take a point whose start is its own time as one without a start',
+    async (table, columns, values, sums) => {
+      await run();
+      // 2000 before the period and one more each minute; at 10:05:30 the start is not known. At 10:09:30 neither, and 1001 is a reset.
+      await clickhouse.run(
+        `INSERT INTO otel.otel_metrics_${table} (MetricName, AggregationTemporality, StartTimeUnix, TimeUnix, uid, ${columns})
+         SELECT 'm', 2, if(i < 6, toDateTime64('2026-11-20 09:00:00', 9), first + INTERVAL if(i < 10, 6, 10) MINUTE),
+           first + INTERVAL i MINUTE, i, ${values}
+         FROM (SELECT number AS i, toDateTime64('2026-11-20 09:59:30', 9) AS first, if(i < 10, 2000, 991) + i AS total FROM numbers(13))`,
+      );
+      const [row] = await clickhouse.rows(z.object({ c: z.coerce.number() }), `SELECT ${sums}`);
+      expect(row?.c).toBe(9 + 1003);
     },
   );
 });
