@@ -227,6 +227,62 @@ describe('the views of spans and data points', () => {
       expect(row?.c).toBe(9 + 1003);
     },
   );
+
+  const bucketsOf = z.object({ buckets: z.array(z.array(z.coerce.number())), count: z.coerce.number() });
+
+  it.each([
+    [
+      'a smaller bucket is a reset, also without a start time and with more values than before',
+      '(0, 0, 0, 10, [100]), (0, 0, 0, 2, [150])',
+      [[1, 2, 150]],
+    ],
+    [
+      'buckets that join to those of a coarser scale are no reset',
+      '(1, 0, 0, 4, [30, 50]), (0, 0, 0, 2, [85])',
+      [[1, 2, 5]],
+    ],
+    [
+      'a smaller bucket of a coarser scale is a reset',
+      '(1, 0, 0, 4, [30, 50]), (0, 0, 0, 2, [79, 10])',
+      [
+        [1, 2, 79],
+        [1, 3, 10],
+      ],
+    ],
+    [
+      'a smaller count of zeros is a reset',
+      '(0, 9, 0, 2, [1]), (0, 8, 0, 2, [5])',
+      [
+        [0, 0, 8],
+        [1, 2, 5],
+      ],
+    ],
+    [
+      'buckets that a wider zero bucket takes in are no reset',
+      '(0, 9, 0, 0, [40, 0, 60]), (0, 50, 2, 2, [65])',
+      [
+        [0, 0, 1],
+        [1, 2, 5],
+      ],
+    ],
+  ])('of a cumulative exponential histogram: %s', async (_, points, expected) => {
+    await run();
+    await clickhouse.run(
+      `INSERT INTO otel.otel_metrics_exponential_histogram
+         (MetricName, AggregationTemporality, TimeUnix, uid, Scale, ZeroCount, ZeroThreshold, PositiveOffset, PositiveBucketCounts, Count)
+       SELECT 'm', 2, toDateTime64('2026-11-20 09:59:30', 9) + INTERVAL i MINUTE, i, p.1, p.2, p.3, p.4, p.5, p.2 + arraySum(p.5)
+       FROM (SELECT [${points}] AS points) ARRAY JOIN points AS p, range(length(points)) AS i`,
+    );
+    const [row] = await clickhouse.rows(
+      bucketsOf,
+      `SELECT arrayMap(bucket -> [bucket.1, bucket.2, bucket.3], arrayFilter(bucket -> bucket.3 != 0, Buckets)) AS buckets, Count AS count
+       FROM otel.otel_metrics_exponential_histogram_quantiles(${quantiles})`,
+    );
+    expect(row).toEqual({
+      buckets: expected,
+      count: expected.reduce((sum, bucket) => sum + (bucket[2] ?? 0), 0),
+    });
+  });
 });
 
 describe('the span table', () => {

@@ -1,7 +1,8 @@
 -- Quantiles of exponential histograms, as otel_metrics_histogram_quantiles has those of explicit ones. Buckets of finer scales are
 -- joined to those of the coarsest one in a row. Within a bucket values are taken as spread equally over their logarithm. Of the counts
 -- of a cumulative point those of the point before it are taken away, joined to its scale; after a reset, or with a finer scale, none.
--- A reset is a smaller count, or a start not before the point before it.
+-- A reset is a smaller count, also of one bucket at the joined scale, or a start not before the point before it. A zero threshold that has
+-- risen takes lower buckets into the one of zero: then those of the point before it are taken there, and no bucket tells of a reset.
 -- A start that is the point's own time, or a later one, is a start that is not known (OTLP): such a point is taken as one without a start.
 -- As before, and it reads only the days of [since, until): rows with one uid have one time, and so they are in one partition.
 CREATE OR REPLACE VIEW otel.otel_metrics_exponential_histogram_quantiles
@@ -16,12 +17,12 @@ AS WITH
             empty(places) OR sums[-1] = 0, NULL,
             place.1 = 0, 0.,
             place.1 * exp2((place.2 + if(place.1 > 0, share, 1 - share)) / exp2(scale)))).6 AS quantile_of,
-    (places, shift) -> arrayMap(place -> (place.1, toInt64(floor(place.2 / exp2(shift))), place.3), places) AS joined
+    (places, shift) -> arrayMap(place -> (place.1, toInt64(floor(place.2 / exp2(shift))), place.3), places) AS joined,
+    -- In the order of their values: those of negative ones by falling index, zero, and those of positive ones.
+    places -> arrayMap(place -> place.1 * bitShiftLeft(1::Int64, 40) + place.1 * place.2, places) AS keys_of
 SELECT
     Time, AppId, ServiceName, MetricName, any(MetricUnit) AS MetricUnit, AggregationTemporality, Group, any(ScaleMin) AS Scale,
-    -- In the order of their values: those of negative ones by falling index, zero, and those of positive ones.
-    sumMap(arrayMap(place -> place.1 * bitShiftLeft(1::Int64, 40) + place.1 * place.2, joined(Places, OwnScale - ScaleMin)),
-        arrayMap(place -> place.3, Places)) AS Summed,
+    sumMap(keys_of(joined(Places, OwnScale - ScaleMin)), arrayMap(place -> place.3, Places)) AS Summed,
     arrayMap((key, count) -> (sign(key), if(key = 0, 0, abs(key) - bitShiftLeft(1::Int64, 40)), count), Summed.1, Summed.2) AS Buckets,
     sum(Added) AS Count, sum(SumAdded) AS Sum,
     quantile_of(Buckets, Scale, 0.5) AS P50, quantile_of(Buckets, Scale, 0.95) AS P95, quantile_of(Buckets, Scale, 0.99) AS P99
@@ -29,8 +30,12 @@ FROM
 (
     SELECT
         *,
-        AggregationTemporality = 1 OR Place = 1 OR (StartTimeUnix > StartBefore AND StartTimeUnix >= TimeBefore AND StartTimeUnix < TimeUnix) OR Count < CountBefore OR OwnScale > ScaleBefore AS IsWhole,
-        if(IsWhole, Own, arrayConcat(Own, arrayMap(place -> (place.1, place.2, -place.3), joined(OwnBefore, ScaleBefore - OwnScale)))) AS Places,
+        ZeroThreshold > ThresholdBefore AS HasWiderZero,
+        arrayConcat(Own, arrayMap(place -> if(HasWiderZero AND exp2((place.2 + 0.5) / exp2(OwnScale)) < ZeroThreshold, (0, 0, -place.3), (place.1, place.2, -place.3)),
+            joined(OwnBefore, ScaleBefore - OwnScale))) AS Gained,
+        AggregationTemporality = 1 OR Place = 1 OR (StartTimeUnix > StartBefore AND StartTimeUnix >= TimeBefore AND StartTimeUnix < TimeUnix) OR Count < CountBefore OR OwnScale > ScaleBefore
+            OR (NOT HasWiderZero AND arrayExists(gain -> gain < 0, arrayReduce('sumMap', [keys_of(Gained)], [arrayMap(place -> place.3, Gained)]).2)) AS IsWhole,
+        if(IsWhole, Own, Gained) AS Places,
         if(IsWhole, Count, Count - CountBefore) AS Added,
         if(HasSum, if(IsWhole, Sum, Sum - SumBefore), NULL) AS SumAdded,
         min(OwnScale) OVER (PARTITION BY Time, AppId, ServiceName, AggregationTemporality, Group) AS ScaleMin
@@ -39,7 +44,7 @@ FROM
         SELECT
             toDateTime(if({step:UInt32} = 0, toUnixTimestamp({since:DateTime}), intDiv(toUnixTimestamp(TimeUnix), greatest({step:UInt32}, 1)) * {step:UInt32}), 'UTC') AS Time,
             TimeUnix, AppId, ServiceName, MetricName, MetricUnit, AggregationTemporality, if({by:String} = '', '', Attributes[{by:String}]) AS Group,
-            StartTimeUnix, toInt64(Scale) AS OwnScale, toInt64(Count) AS Count, Sum, HasSum,
+            StartTimeUnix, toInt64(Scale) AS OwnScale, ZeroThreshold, toInt64(Count) AS Count, Sum, HasSum,
             -- Sign, index and count of each bucket.
             CAST(arrayConcat(
                 arrayMap((count, i) -> (-1, NegativeOffset + i - 1, count), NegativeBucketCounts, arrayEnumerate(NegativeBucketCounts)),
@@ -50,6 +55,7 @@ FROM
             lagInFrame(TimeUnix) OVER own AS TimeBefore,
             lagInFrame(StartTimeUnix) OVER own AS StartBefore,
             lagInFrame(OwnScale) OVER own AS ScaleBefore,
+            lagInFrame(ZeroThreshold) OVER own AS ThresholdBefore,
             lagInFrame(Own) OVER own AS OwnBefore,
             lagInFrame(Count) OVER own AS CountBefore,
             lagInFrame(Sum) OVER own AS SumBefore
