@@ -228,6 +228,30 @@ describe('the views of spans and data points', () => {
     },
   );
 
+  it.each([
+    ['one value that is no number', '(1, NULL), (2, NULL), (nan, NULL), (5, NULL)', 4],
+    ['an infinity', '(1, NULL), (2, NULL), (inf, NULL), (5, NULL)', 4],
+    [
+      'integers that no double holds',
+      '(9007199254740992, 9007199254740992), (9007199254740992, 9007199254740993), (9007199254740996, 9007199254740995)',
+      3,
+    ],
+  ])('of a cumulative sum add what is new beside %s', async (_, points, increase) => {
+    await run();
+    await clickhouse.run(
+      `INSERT INTO otel.otel_metrics_sum
+         (MetricName, AggregationTemporality, IsMonotonic, TimeUnix, uid, HasValue, Value, ValueInt)
+       SELECT 'm', 2, true, toDateTime64('2026-11-20 09:59:30', 9) + INTERVAL i MINUTE, i, true, p.1, p.2
+       FROM (SELECT [${points}] AS points) ARRAY JOIN points AS p, range(length(points)) AS i`,
+    );
+    const [row] = await clickhouse.rows(
+      z.object({ increase: z.coerce.number(), resets: z.coerce.number() }),
+      `SELECT sum(Increase) AS increase, countIf(IsReset) AS resets
+       FROM otel.otel_metrics_sum_increases(${period}, metric = 'm')`,
+    );
+    expect(row).toEqual({ increase, resets: 0 });
+  });
+
   const bucketsOf = z.object({ buckets: z.array(z.array(z.coerce.number())), count: z.coerce.number() });
 
   it.each([
