@@ -66,6 +66,9 @@ const names = [
   '045_otel_traces_red_exact',
   '046_otel_metrics_histogram_quantiles_starts',
   '047_otel_metrics_exponential_histogram_quantiles_starts',
+  '048_otel_metrics_sum_increases_unknown_starts',
+  '049_otel_metrics_histogram_quantiles_unknown_starts',
+  '050_otel_metrics_exponential_histogram_quantiles_unknown_starts',
 ];
 const version = names.length;
 const log = createLog('test', 'silent');
@@ -170,7 +173,7 @@ describe('the views of spans and data points', () => {
     expect(await countOf(redOf('P99Ms = 10000'))).toBe(100);
   });
 
-  it.each([
+  const cumulatives = [
     [
       'sum',
       'Value, HasValue, IsMonotonic',
@@ -189,7 +192,9 @@ describe('the views of spans and data points', () => {
       'total, [1000, total - 1000]',
       `sum(Count) AS c FROM otel.otel_metrics_exponential_histogram_quantiles(${quantiles})`,
     ],
-  ])(
+  ] as const;
+
+  it.each(cumulatives)(
     'of a cumulative %s add what is new while a start time moves by a millisecond, and all of it after a restart',
     async (table, columns, values, sums) => {
       await run();
@@ -205,6 +210,103 @@ describe('the views of spans and data points', () => {
       expect(row?.c).toBe(10 + 2001);
     },
   );
+
+  // A Collector that starts again while its target runs on sends such a point, and its later ones begin at that time.
+  it.each(cumulatives)(
+    'of a cumulative %s take a point whose start is its own time as one without a start',
+    async (table, columns, values, sums) => {
+      await run();
+      // 2000 before the period and one more each minute; at 10:05:30 the start is not known. At 10:09:30 neither, and 1001 is a reset.
+      await clickhouse.run(
+        `INSERT INTO otel.otel_metrics_${table} (MetricName, AggregationTemporality, StartTimeUnix, TimeUnix, uid, ${columns})
+         SELECT 'm', 2, if(i < 6, toDateTime64('2026-11-20 09:00:00', 9), first + INTERVAL if(i < 10, 6, 10) MINUTE),
+           first + INTERVAL i MINUTE, i, ${values}
+         FROM (SELECT number AS i, toDateTime64('2026-11-20 09:59:30', 9) AS first, if(i < 10, 2000, 991) + i AS total FROM numbers(13))`,
+      );
+      const [row] = await clickhouse.rows(z.object({ c: z.coerce.number() }), `SELECT ${sums}`);
+      expect(row?.c).toBe(9 + 1003);
+    },
+  );
+
+  it.each([
+    ['one value that is no number', '(1, NULL), (2, NULL), (nan, NULL), (5, NULL)', 4],
+    ['an infinity', '(1, NULL), (2, NULL), (inf, NULL), (5, NULL)', 4],
+    [
+      'integers that no double holds',
+      '(9007199254740992, 9007199254740992), (9007199254740992, 9007199254740993), (9007199254740996, 9007199254740995)',
+      3,
+    ],
+  ])('of a cumulative sum add what is new beside %s', async (_, points, increase) => {
+    await run();
+    await clickhouse.run(
+      `INSERT INTO otel.otel_metrics_sum
+         (MetricName, AggregationTemporality, IsMonotonic, TimeUnix, uid, HasValue, Value, ValueInt)
+       SELECT 'm', 2, true, toDateTime64('2026-11-20 09:59:30', 9) + INTERVAL i MINUTE, i, true, p.1, p.2
+       FROM (SELECT [${points}] AS points) ARRAY JOIN points AS p, range(length(points)) AS i`,
+    );
+    const [row] = await clickhouse.rows(
+      z.object({ increase: z.coerce.number(), resets: z.coerce.number() }),
+      `SELECT sum(Increase) AS increase, countIf(IsReset) AS resets
+       FROM otel.otel_metrics_sum_increases(${period}, metric = 'm')`,
+    );
+    expect(row).toEqual({ increase, resets: 0 });
+  });
+
+  const bucketsOf = z.object({ buckets: z.array(z.array(z.coerce.number())), count: z.coerce.number() });
+
+  it.each([
+    [
+      'a smaller bucket is a reset, also without a start time and with more values than before',
+      '(0, 0, 0, 10, [100]), (0, 0, 0, 2, [150])',
+      [[1, 2, 150]],
+    ],
+    [
+      'buckets that join to those of a coarser scale are no reset',
+      '(1, 0, 0, 4, [30, 50]), (0, 0, 0, 2, [85])',
+      [[1, 2, 5]],
+    ],
+    [
+      'a smaller bucket of a coarser scale is a reset',
+      '(1, 0, 0, 4, [30, 50]), (0, 0, 0, 2, [79, 10])',
+      [
+        [1, 2, 79],
+        [1, 3, 10],
+      ],
+    ],
+    [
+      'a smaller count of zeros is a reset',
+      '(0, 9, 0, 2, [1]), (0, 8, 0, 2, [5])',
+      [
+        [0, 0, 8],
+        [1, 2, 5],
+      ],
+    ],
+    [
+      'buckets that a wider zero bucket takes in are no reset',
+      '(0, 9, 0, 0, [40, 0, 60]), (0, 50, 2, 2, [65])',
+      [
+        [0, 0, 1],
+        [1, 2, 5],
+      ],
+    ],
+  ])('of a cumulative exponential histogram: %s', async (_, points, expected) => {
+    await run();
+    await clickhouse.run(
+      `INSERT INTO otel.otel_metrics_exponential_histogram
+         (MetricName, AggregationTemporality, TimeUnix, uid, Scale, ZeroCount, ZeroThreshold, PositiveOffset, PositiveBucketCounts, Count)
+       SELECT 'm', 2, toDateTime64('2026-11-20 09:59:30', 9) + INTERVAL i MINUTE, i, p.1, p.2, p.3, p.4, p.5, p.2 + arraySum(p.5)
+       FROM (SELECT [${points}] AS points) ARRAY JOIN points AS p, range(length(points)) AS i`,
+    );
+    const [row] = await clickhouse.rows(
+      bucketsOf,
+      `SELECT arrayMap(bucket -> [bucket.1, bucket.2, bucket.3], arrayFilter(bucket -> bucket.3 != 0, Buckets)) AS buckets, Count AS count
+       FROM otel.otel_metrics_exponential_histogram_quantiles(${quantiles})`,
+    );
+    expect(row).toEqual({
+      buckets: expected,
+      count: expected.reduce((sum, bucket) => sum + (bucket[2] ?? 0), 0),
+    });
+  });
 });
 
 describe('the span table', () => {

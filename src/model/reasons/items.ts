@@ -84,7 +84,7 @@ export const dataPointReasons = [
   ['metric_name_missing', 'the metric of the data point has no name', 'send the name of the metric'],
   [
     'data_point_field_invalid',
-    'a field of the data point or its metric has another type than OTLP defines, the buckets and bounds of a histogram do not fit, or a quantile of a summary is not from 0 to 1',
+    'a field of the data point or its metric has another type than OTLP defines, the buckets and bounds of a histogram do not fit, a quantile of a summary is not from 0 to 1, or the metric has data points of two kinds (JSON)',
     'send the field with the type that OTLP defines; bounds that increase, and one bucket more than there are bounds; quantiles from 0 to 1',
   ],
   [

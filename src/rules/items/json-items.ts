@@ -33,7 +33,7 @@ const readJson = <T>(bytes: Uint8Array, read: (body: Uint8Array, forgiven: reado
   try {
     return read(body, forgiven);
   } catch (error) {
-    if (!(error instanceof RepeatedKey || error instanceof MalformedBody)) throw error;
+    if (!(error instanceof MalformedBody)) throw error;
     const settled = withoutRepeats(body);
     if (settled === undefined) throw error;
     return read(settled, [...forgiven, 'duplicate_key']);
@@ -77,7 +77,7 @@ const readTokens = (levels: Levels, body: Uint8Array, tokenKeys: TokenKeys, toke
     if (error instanceof RepeatedKey && body.length <= settledBytesMax) {
       const settled = settledOf(body);
       if (settled !== undefined) readTokens(levels, settled, tokenKeys, tokens);
-    } else if (!(error instanceof MalformedBody || error instanceof RepeatedKey)) throw error;
+    } else if (!(error instanceof MalformedBody)) throw error;
   }
 };
 

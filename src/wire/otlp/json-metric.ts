@@ -64,7 +64,8 @@ export class JsonMetricReader implements JsonItemReader {
     }
     metric.cutValues = value.cutValues;
     metric.finish();
-    if (this.waiting < 0 || !this.readPoints(visitor)) this.empty.note(state);
+    if (this.waiting >= 0) this.readPoints(visitor);
+    else this.empty.note(state);
   }
 
   private readField(member: number): void {
@@ -90,20 +91,42 @@ export class JsonMetricReader implements JsonItemReader {
     }
   }
 
-  /** Reads the data of a kind but for its points, which wait: what comes after them counts for them. Of several kinds the last counts. */
+  /** Reads the data of a kind but for its points, which wait: what comes after them counts for them. Data without points replaces none. */
   private readData(kind: number): void {
-    const { fields } = this;
-    const { cursor, state } = fields;
+    const { cursor, state } = this.fields;
     const { point } = state;
     const { metric } = point;
     const name = metricKinds[kind] ?? '';
     const found = cursor.kind();
     if (found === 'null') return cursor.literal('null');
     if (found !== 'object') throw expected(name, 'an object', found);
-    if (this.waiting >= 0) this.checkWaiting();
+    const { table } = point;
+    const { temporality, isMonotonic } = metric;
+    const { waiting, waitingEnd } = this;
+    if (waiting >= 0) this.checkWaiting();
+    this.readMembers(kind, name);
+    if (waiting < 0) return;
+    if (this.waiting >= 0) {
+      const earlier = metricKinds[table] ?? '';
+      const beside = `data points beside those in ${name}: send two metrics`;
+      return metric.fault.set('data_point_field_invalid', `metric.${earlier}`, beside);
+    }
+    point.table = table;
+    metric.temporality = temporality;
+    metric.isMonotonic = isMonotonic;
+    this.waiting = waiting;
+    this.waitingEnd = waitingEnd;
+  }
+
+  private readMembers(kind: number, name: string): void {
+    const { fields } = this;
+    const { cursor, state } = fields;
+    const { point } = state;
+    const { metric } = point;
     point.table = kind;
     metric.temporality = 0;
     metric.isMonotonic = false;
+    this.waiting = -1;
     const keys = dataKeys[kind] ?? noKeys;
     let seen = 0;
     for (let has = cursor.open(); has; has = cursor.nextMember()) {
@@ -123,13 +146,16 @@ export class JsonMetricReader implements JsonItemReader {
     const kind = cursor.kind();
     if (kind === 'null') return cursor.literal('null');
     if (kind !== 'array') throw expected('dataPoints', 'an array', kind);
-    this.waiting = cursor.at;
+    const { at } = cursor;
+    if (!cursor.open()) return;
+    cursor.at = at;
+    this.waiting = at;
     cursor.pass();
     cursor.peek();
     this.waitingEnd = cursor.at;
   }
 
-  /** Skips data points that do not count, for they were only passed. */
+  /** Reads data points that may not count as JSON, for they were only passed. */
   private checkWaiting(): void {
     const { cursor } = this.fields;
     const { at } = cursor;
@@ -137,26 +163,21 @@ export class JsonMetricReader implements JsonItemReader {
     cursor.skip();
     this.expectWaitingEnd();
     cursor.at = at;
-    this.waiting = -1;
   }
 
-  /** False where there are none. */
-  private readPoints(visitor: ItemVisitor): boolean {
+  private readPoints(visitor: ItemVisitor): void {
     const { cursor, state } = this.fields;
     const { scratch } = state;
     const after = cursor.at;
     const kept = scratch.length;
-    let any = false;
     cursor.at = this.waiting;
     for (let has = cursor.open(); has; has = cursor.nextItem()) {
       scratch.length = kept;
       this.points.read();
       visitor.item();
-      any = true;
     }
     this.expectWaitingEnd();
     cursor.at = after;
-    return any;
   }
 
   private expectWaitingEnd(): void {

@@ -62,12 +62,10 @@ const noMember = (): Member => ({ start: 0, next: 0 });
 
 /** Members that an object may have: none of OTLP has a hundredth of it. */
 const membersMax = 10_000;
-/** Makes one number of two places in a body, which must be shorter. */
-const placesMax = 2 ** 26;
 
 /** Overwrites the members of a JSON text that occur again later in their object, with the comma after them. */
 class RepeatEraser {
-  /** Where those members begin and end, as start × placesMax + end; some lie within others. */
+  /** Where those members begin; some lie within others. */
   private repeated = new Float64Array(64);
   private repeatedCount = 0;
   private readonly body: Buffer;
@@ -86,12 +84,10 @@ class RepeatEraser {
     this.find();
     // Each byte is overwritten once, however deep repeated members lie in repeated members.
     let done = 0;
-    for (const places of this.repeated.subarray(0, this.repeatedCount).sort()) {
-      const start = Math.floor(places / placesMax);
-      const end = places - start * placesMax;
+    for (const start of this.repeated.subarray(0, this.repeatedCount).sort()) {
       if (start < done) continue;
-      this.body.fill(space, start, end);
-      done = end;
+      done = this.body.readUInt32LE(start);
+      this.body.fill(space, start, done);
     }
     return done > 0;
   }
@@ -165,7 +161,9 @@ class RepeatEraser {
       larger.set(this.repeated);
       this.repeated = larger;
     }
-    this.repeated[this.repeatedCount++] = start * placesMax + next;
+    this.repeated[this.repeatedCount++] = start;
+    // Its end stands in its own bytes, which are read already and will be overwritten: no member has fewer than four.
+    this.body.writeUInt32LE(next, start);
   }
 }
 
@@ -174,7 +172,6 @@ class RepeatEraser {
  * repeated. Slow: used only for a body that a reader has refused. Throws MalformedBody and TooManyElements.
  */
 export const withoutRepeats = (body: Uint8Array): Buffer | undefined => {
-  if (body.length >= placesMax) return undefined;
   const copy = Buffer.from(body);
   return new RepeatEraser(copy).run() ? copy : undefined;
 };

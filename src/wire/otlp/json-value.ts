@@ -12,6 +12,7 @@ import type { JsonCursor } from './json-cursor.ts';
 import { KeySet } from './json-keys.ts';
 import { wholeDigits } from './json-numbers.ts';
 import type { ReadState } from './read-state.ts';
+import { MalformedBody } from './types.ts';
 import { isBase64, isDecimalNumber } from './value-forms.ts';
 
 const kinds = [
@@ -49,7 +50,11 @@ export const doubleOf = (text: string): number | undefined => {
 export const notAnyValue = 'it is not an OTLP AnyValue';
 
 /** An object names one thing twice: which of the two counts is settled before the body is read again. */
-export class RepeatedKey extends Error {}
+export class RepeatedKey extends MalformedBody {
+  constructor() {
+    super('an object has a field twice');
+  }
+}
 
 /** OTLP does not allow the value; the cursor is after it. */
 const invalid = Symbol('invalid');

@@ -270,7 +270,13 @@ const readMetric = (json: Json, notes: Notes): PlainMetric => {
       metric.metadata = attributesField(value, notes, metric.faults, 'metric.metadata');
     else if (name === 'name' || name === 'description' || name === 'unit')
       metric[name] = fields.text(value, `metric.${name}`);
-    else if (value.type !== 'null') points = readData(metric, name, value, notes);
+    else if (value.type !== 'null') {
+      const { kind, temporality, isMonotonic } = metric;
+      const found = readData(metric, name, value, notes);
+      if (points.length > 0 && found.length > 0) metric.faults.push(invalid(`metric.${kind}`));
+      if (points.length > 0 && found.length === 0) Object.assign(metric, { kind, temporality, isMonotonic });
+      else points = found;
+    }
   }
   metric.points = points.map((point) => readPoint(point, metric.kind, notes));
   return metric;

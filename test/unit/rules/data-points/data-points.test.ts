@@ -12,7 +12,7 @@ import {
   summaryColumns,
 } from '../../../../src/wire/native/metric-columns.ts';
 import { isOmittable } from '../../../../src/wire/native/omitted-columns.ts';
-import { type ItemsContext, TooManyItems } from '../../../../src/wire/otlp/types.ts';
+import { type ItemsContext, MalformedBody, TooManyItems } from '../../../../src/wire/otlp/types.ts';
 import { goodRecord, logsOf } from '../../../support/otlp/log-source.ts';
 import { encodeLogsProtobuf } from '../../../support/otlp/logs.ts';
 import {
@@ -409,6 +409,54 @@ describe('data points of several kinds', () => {
       ['otel_metrics_sum', 1, 2],
       ['otel_metrics_sum', 1, 3],
     ]);
+  });
+});
+
+// Some serialisers write each message that is not set as {}.
+describe('a metric of JSON with a second kind', () => {
+  const gauge = {
+    dataPoints: [
+      { ...goodPoint, asDouble: 1 },
+      { ...goodPoint, asDouble: 2 },
+    ],
+  };
+  const sum = { aggregationTemporality: 2, isMonotonic: true, dataPoints: [{ ...goodPoint, asDouble: 3 }] };
+  const tablesOf = (metric: object) => {
+    const encoded = encodeMetricsOfJson(metricsOf(metric));
+    return {
+      parts: encoded.runs.flatMap(({ parts }) => parts.map(({ itemTable, rows }) => [itemTable, rows])),
+      examples: encoded.examples.map(({ reason, field, detail }) => [reason, field, detail]),
+    };
+  };
+
+  it.each([
+    ['an empty one', {}],
+    ['one with an empty list', { dataPoints: [], aggregationTemporality: 1 }],
+    ['one with null for its list', { dataPoints: null }],
+  ])('that has no data points, %s, keeps those of the other one', (_, empty) => {
+    const gauges = { parts: [['otel_metrics_gauge', 2]], examples: [] };
+    expect(tablesOf({ name: 'a', gauge, sum: empty })).toEqual(gauges);
+    expect(tablesOf({ name: 'a', sum: empty, gauge })).toEqual(gauges);
+    expect(tablesOf({ name: 'a', sum: empty, gauge, histogram: {}, summary: {} })).toEqual(gauges);
+  });
+
+  it('that has no data points leaves temporality and monotonicity as they are', () => {
+    const [row] = rowsOfMetrics(encodeMetricsOfJson(metricsOf({ name: 'a', sum, histogram: {} })));
+    expect(row).toMatchObject({ AggregationTemporality: 2n, IsMonotonic: true, Value: 3 });
+  });
+
+  it('that has data points, too, rejects those of the last one and names both', () => {
+    expect(tablesOf({ name: 'a', gauge, sum })).toEqual({
+      parts: [],
+      examples: [
+        ['data_point_field_invalid', 'metric.gauge', 'data points beside those in sum: send two metrics'],
+      ],
+    });
+  });
+
+  it('reads a body as wrong whose data points of the first kind are', () => {
+    const text = JSON.stringify(metricsOf({ name: 'a', gauge: { dataPoints: ['X'] }, sum: {} }));
+    expect(() => encodeMetricsOfJson(text.replace('"X"', '{,}'))).toThrow(MalformedBody);
   });
 });
 

@@ -429,6 +429,18 @@ describe('a lenient reader of JSON', () => {
     expect(encodeJson(`{"resourceSpans":[],"resourceSpans":[],${deep}}`)).toMatchObject({ items: 0 });
   });
 
+  // A body may be 64 MiB, and three times as long once its wrong bytes are replaced.
+  it('takes names that come twice in a body of more than 64 MiB, also within one another', () => {
+    const inner = '"n":{"a":1,"a":[2],"b":3},"name":"first","name":"second"';
+    const span = JSON.stringify({ ...goodSpan, name: 'N', x: 'X' })
+      .replace('"name":"N"', inner)
+      .replace('"x":"X"', `"n":{"a":0},"x":"${'x'.repeat(2 ** 26)}"`);
+    const body = Buffer.from(`{"x":1,"resourceSpans":[{"scopeSpans":[{"spans":[${span}]}]}],"x":"é"}`);
+    const encoded = encodeJson(body);
+    expect(onlyRow(encoded)['SpanName']).toBe('second');
+    expect(encoded.leniencies).toEqual(new Map([['duplicate_key', 1]]));
+  });
+
   it('keeps numbers exact where it has to settle names that come twice', () => {
     const text = JSON.stringify(requestOf({ ...goodSpan, startTimeUnixNano: 'T', name: 'N' }))
       .replace('"T"', nanosAt(-5, 1))
