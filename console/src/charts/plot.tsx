@@ -1,5 +1,5 @@
 import { useEffect, useId, useRef, useState } from 'preact/hooks';
-import { useUtc } from '../parts/format.tsx';
+import { axisText, numberText, useUtc } from '../parts/format.tsx';
 import { type ChartKind, linePath, type Series, totalsOf } from './model.ts';
 import { indexAt, linear, type Segment, stackOf, valueTicks } from './scale.ts';
 import { momentText, timeTicks } from './time-ticks.ts';
@@ -25,7 +25,7 @@ export type PlotProps = {
   readonly picked?: number | undefined;
 };
 
-const left = 64;
+const left = 72;
 const bottom = 22;
 const top = 8;
 
@@ -286,7 +286,7 @@ export const Plot = (props: PlotProps) => {
       <svg width={width} height={heightPx} aria-hidden="true">
         <Patterns id={id} marks={series.map(({ mark }) => mark)} />
         <g transform={`translate(${left} ${top})`}>
-          <ValueAxis ticks={ticks} y={y} width={inner} text={text} />
+          <ValueAxis ticks={ticks} y={y} width={inner} text={text === numberText ? axisText : text} />
           {picked !== undefined && <rect class="picked" x={picked * slot} width={slot} height={height} />}
           {kind === 'bars' ? (
             <Bars id={id} columns={columns} series={series} slot={slot} base={height} />

@@ -2,6 +2,8 @@
 const locale = 'en';
 const whole = new Intl.NumberFormat(locale, { maximumFractionDigits: 0 });
 const short = new Intl.NumberFormat(locale, { maximumSignificantDigits: 3 });
+const compact = new Intl.NumberFormat(locale, { notation: 'compact', maximumSignificantDigits: 4 });
+const scientific = new Intl.NumberFormat(locale, { notation: 'scientific', maximumSignificantDigits: 4 });
 const percent = new Intl.NumberFormat(locale, { style: 'percent', maximumFractionDigits: 1 });
 
 /** `1,234,567`, rounded. */
@@ -10,6 +12,14 @@ export const wholeText = (value: number): string => whole.format(value);
 /** `1,234,567`; with fractions, three digits that count. */
 export const numberText = (value: number): string =>
   Number.isInteger(value) || Math.abs(value) >= 1000 ? whole.format(value) : short.format(value);
+
+/** The same in the room beside an axis: `20B`, `5E-9`. */
+export const axisText = (value: number): string => {
+  const size = Math.abs(value);
+  if (size >= 1e15 || (size > 0 && size < 1e-3)) return scientific.format(value);
+  return size < 1e6 ? numberText(value) : compact.format(value);
+};
+
 export const percentText = (share: number): string => percent.format(share);
 
 const byteUnits = ['B', 'KiB', 'MiB', 'GiB', 'TiB', 'PiB'];

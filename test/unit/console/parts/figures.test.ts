@@ -1,6 +1,7 @@
 import { expect, it } from 'vitest';
 import {
   agoText,
+  axisText,
   bytesText,
   durationText,
   numberText,
@@ -38,4 +39,11 @@ it('a time is said relative to now in one unit', () => {
 
 it('shares have one digit behind the point', () => {
   expect(percentText(0.98765)).toBe('98.8%');
+});
+
+it('labels of an axis are short at every size, and those of neighbours differ', () => {
+  const ticks = [0, -250_000, 750, 0.025, 20_000_000_000, 1_250_000, -999_500_000, 2.5e20, 1e300, 5e-9];
+  expect(ticks.map(axisText)).toEqual([
+    ...['0', '-250,000', '750', '0.025', '20B', '1.25M', '-999.5M', '2.5E20', '1E300', '5E-9'],
+  ]);
 });
