@@ -4,7 +4,10 @@ const whole = new Intl.NumberFormat(locale, { maximumFractionDigits: 0 });
 const short = new Intl.NumberFormat(locale, { maximumSignificantDigits: 3 });
 const compact = new Intl.NumberFormat(locale, { notation: 'compact', maximumSignificantDigits: 4 });
 const scientific = new Intl.NumberFormat(locale, { notation: 'scientific', maximumSignificantDigits: 4 });
-const percent = new Intl.NumberFormat(locale, { style: 'percent', maximumFractionDigits: 1 });
+const percents = Array.from(
+  { length: 20 },
+  (_, maximumFractionDigits) => new Intl.NumberFormat(locale, { style: 'percent', maximumFractionDigits }),
+);
 
 /** `1,234,567`, rounded. */
 export const wholeText = (value: number): string => whole.format(value);
@@ -20,7 +23,12 @@ export const axisText = (value: number): string => {
   return size < 1e6 ? numberText(value) : compact.format(value);
 };
 
-export const percentText = (share: number): string => percent.format(share);
+/** `66.7%`; near 0 and 100 % as many digits as tell it from them. */
+export const percentText = (share: number): string => {
+  const rest = Math.min(share, 1 - share);
+  const digits = rest > 0 && rest < 0.01 ? Math.min(19, -1 - Math.floor(Math.log10(rest))) : 1;
+  return (percents[digits] ?? short).format(share);
+};
 
 const byteUnits = ['B', 'KiB', 'MiB', 'GiB', 'TiB', 'PiB'];
 
