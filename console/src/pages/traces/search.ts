@@ -65,9 +65,9 @@ export const searchOf = (query: URLSearchParams, range: Period): TracesQuery | s
   if (attributes.includes(undefined)) return 'An attribute of the address cannot be read: remove it below.';
   return {
     ...(app === undefined ? {} : { app_id: Number(app) }),
-    // Spans without service.name have the empty one.
+    // Spans without service.name have the empty one, and a span may have an empty name.
     service: query.get('service') ?? undefined,
-    span_name: text('name'),
+    span_name: query.get('name') ?? undefined,
     status: statuses.find((each) => each === text('status')),
     min_duration_ms: leastMs,
     max_duration_ms: mostMs,

@@ -227,11 +227,14 @@ describe('the search of traces', () => {
       ...{ app_id: 7, service: 'cart', status: 'error', min_duration_ms: 1000, wide: false },
       ...{ since: 1_000, until: 2_000, attributes: [{ scope: 'span', key: 'a', value: 'b' }] },
     });
-    expect(searchOf(new URLSearchParams(), range)).toMatchObject({ service: undefined });
-    // The page Services leads here from the operations of spans that have no service.name.
+    expect(searchOf(new URLSearchParams(), range)).toMatchObject({
+      service: undefined,
+      span_name: undefined,
+    });
+    // The page Services leads here from the operations of spans that have no service.name or no name of their own.
     expect(searchOf(new URLSearchParams('service=&name='), range)).toMatchObject({
       service: '',
-      span_name: undefined,
+      span_name: '',
     });
     expect(searchOf(new URLSearchParams('max=soon'), range)).toContain('A duration is');
     expect(searchOf(new URLSearchParams('app=shop'), range)).toContain('An application is');
