@@ -74,3 +74,21 @@ it('a point that is dropped after the history was read and before the stream has
   await expect.poll(() => rows.count()).toBe(1);
   await page.getByText('1 new since the page is open.').waitFor();
 });
+
+it.each(['drops', 'outcomes'])(
+  'an owner that cannot be read is said on %s, and not taken for all owners',
+  async (path) => {
+    const page = await browser.page();
+    await logInByLink(page);
+    const asked: string[] = [];
+    page.on('request', (request) => void asked.push(decodeURIComponent(request.url())));
+    await page.goto(`/console/${path}?owner=app7`);
+    await page.getByRole('alert').getByText('The filter cannot be read').waitFor();
+    expect(asked.filter((url) => /\/api\/v1\/(drops|outcomes)|drops:/.test(url))).toEqual([]);
+    expect(await page.getByRole('link', { name: 'CSV' }).count()).toBe(0);
+    await page.getByLabel('Owner').fill(' 1500001 ');
+    await page.keyboard.press('Enter');
+    await expect.poll(() => new URL(page.url()).searchParams.get('owner')).toBe('1500001');
+    await expect.poll(() => page.getByRole('alert').count()).toBe(0);
+  },
+);

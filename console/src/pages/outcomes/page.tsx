@@ -8,7 +8,7 @@ import { BarList } from '../../charts/small.tsx';
 import { Choice } from '../../parts/filters.tsx';
 import { numberText, percentText, Time } from '../../parts/format.tsx';
 import { itemsOf, pipelines } from '../../parts/signals.ts';
-import { Await, Empty, TooLarge } from '../../parts/states.tsx';
+import { Await, Empty, TooLarge, Unreadable, unreadableOwner } from '../../parts/states.tsx';
 import { setTimeRange, type TimeRange, TimeRangePicker, useTimeRange } from '../../parts/time-range.tsx';
 import { href, setQuery, useAddress } from '../../shell/router.ts';
 import { Samples } from '../drops/samples.tsx';
@@ -83,13 +83,17 @@ const Controls = ({ choice }: { choice: Chosen }) => (
       value={choice.owner}
       onValue={(owner) => setQuery({ owner: owner === '' ? undefined : owner })}
     />
-    <a
-      class="button"
-      download
-      href={addressOf('/api/v1/outcomes', { query: { ...windowOf(choice), by: choice.step, format: 'csv' } })}
-    >
-      CSV
-    </a>
+    {ownerQuery(choice.owner) && (
+      <a
+        class="button"
+        download
+        href={addressOf('/api/v1/outcomes', {
+          query: { ...windowOf(choice), by: choice.step, format: 'csv' },
+        })}
+      >
+        CSV
+      </a>
+    )}
   </form>
 );
 
@@ -233,8 +237,7 @@ const windowUntil = ({ range }: Chosen): { until?: number } =>
 
 type Loaded = { readonly grouped: Answer<'/api/v1/outcomes'>; readonly owners: Answer<'/api/v1/outcomes'> };
 
-const Page = () => {
-  const choice = useChosen();
+const Found = ({ choice }: { choice: Chosen }) => {
   const { range, step, owner, which } = choice;
   const query = windowOf(choice);
   const loaded = useLoad<Loaded>(
@@ -250,8 +253,6 @@ const Page = () => {
   );
   return (
     <>
-      <h1>Outcomes</h1>
-      <Controls choice={choice} />
       {owner !== '' && (
         <p>
           Only <a href={href(ownerPath(owner))}>{ownerName(owner)}</a>.{' '}
@@ -277,6 +278,17 @@ const Page = () => {
           );
         }}
       </Await>
+    </>
+  );
+};
+
+const Page = () => {
+  const choice = useChosen();
+  return (
+    <>
+      <h1>Outcomes</h1>
+      <Controls choice={choice} />
+      {ownerQuery(choice.owner) ? <Found choice={choice} /> : <Unreadable>{unreadableOwner}</Unreadable>}
     </>
   );
 };
