@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest';
 import { askAdmin, axeFindings, logInByLink, useBrowser } from '../support/console/browser.ts';
+import { startLiveProxy } from '../support/console/live-proxy.ts';
 import { newReport, pushPoints } from '../support/console/senders.ts';
 import { waitFor } from '../support/wait.ts';
 
@@ -92,3 +93,23 @@ it.each(['drops', 'outcomes'])(
     await expect.poll(() => page.getByRole('alert').count()).toBe(0);
   },
 );
+
+it('while the live stream is refused, the drops of an owner appear that are not among the newest of all owners', async () => {
+  const report = await newReport('refused stream');
+  const proxy = await startLiveProxy();
+  proxy.answer = 'busy';
+  const page = await browser.page({ origin: proxy.origin });
+  await logInByLink(page);
+  // The newest 50 are those of others.
+  const ofOthers = { json: { items: [], next_cursor: null } };
+  await page.route('**/api/v1/drops?limit=50', (route) => route.fulfill(ofOthers));
+  await page.goto(`/console/drops?owner=${report.id}`);
+  await page.getByText('No sample yet.', { exact: false }).waitFor();
+  await page.getByRole('banner').getByText('Every 5 s', { exact: false }).waitFor();
+  await waitFor('the point is dropped', 30_000, async () => {
+    const point = { metrics: { cpu: 1 }, target: 'refused', timestamp: Date.now() };
+    return (await pushPoints(report, [point, { ...point, metrics: {} }])) === 200;
+  });
+  const rows = page.getByRole('table', { name: 'Samples' }).getByRole('button', { name: 'metrics_empty' });
+  await expect.poll(() => rows.count()).toBe(1);
+});

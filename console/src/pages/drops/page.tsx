@@ -36,8 +36,14 @@ const useIsSettling = (): boolean => {
 const useTail = (owner: string, isPaused: boolean) => {
   const [tail, setTail] = useState(emptyTail);
   const isSettling = useIsSettling();
+  // What is polled instead of the stream is the newest of all owners.
+  const isPolled = useLiveState() === 'polling' && owner !== '';
   const query = { ...ownerQuery(owner), limit: 50 };
-  const history = useGet('/api/v1/drops', { query }, isSettling ? againMs : undefined);
+  const history = useGet(
+    '/api/v1/drops',
+    { query },
+    !isPaused && (isSettling || isPolled) ? againMs : undefined,
+  );
   const { data } = history;
   const hasHistory = useRef(false);
   useEffect(() => {
@@ -93,12 +99,7 @@ const Live = ({ owner, reason }: { owner: string; reason: string }) => {
 
 const Past = ({ owner, reason }: { owner: string; reason: string }) => {
   const range = useTimeRange('24h');
-  const query = {
-    ...ownerQuery(owner),
-    reason: reason || undefined,
-    since: range.since,
-    until: range.until,
-  };
+  const query = { ...ownerQuery(owner), reason: reason || undefined, since: range.since, until: range.until };
   return <Samples key={`${owner} ${reason} ${range.key}`} query={query} />;
 };
 
@@ -113,10 +114,7 @@ const Page = () => {
         <Choice
           label="Show"
           name="view"
-          options={[
-            ['', 'live'],
-            ['past', 'history of 30 days'],
-          ]}
+          options={Object.entries({ '': 'live', past: 'history of 30 days' })}
         />
         {view === 'past' && <TimeRangePicker fallback="24h" />}
         <OwnerPicker value={owner} onValue={setOwner} />
