@@ -3,6 +3,7 @@ import { criticalPath } from '../../../../console/src/pages/traces/critical-path
 import { moveOf, unfoldedTo } from '../../../../console/src/pages/traces/moves.ts';
 import {
   attributeText,
+  isFindable,
   parseAttribute,
   parseDuration,
   searchOf,
@@ -213,6 +214,20 @@ describe('the search of traces', () => {
     expect(parseAttribute(attributeText(attribute))).toEqual(attribute);
     for (const text of ['', '[]', '["span","a"]', '["other","a","b"]', '["span",1,"b"]', '{'])
       expect(parseAttribute(text)).toBeUndefined();
+  });
+
+  it('is offered for values that the API takes and that are whole', () => {
+    const key = 'http.url';
+    expect(['', 'a'.repeat(1024), '… (7 items)'].map((value) => isFindable({ key, value }))).toEqual([
+      true,
+      true,
+      true,
+    ]);
+    // The second as a trace of many long values answers it.
+    for (const value of ['a'.repeat(1025), 'aaa… (65536 bytes)'])
+      expect(isFindable({ key, value })).toBe(false);
+    expect(isFindable({ key: '', value: 'a' })).toBe(false);
+    expect(isFindable({ key: 'a'.repeat(1025), value: 'a' })).toBe(false);
   });
 
   it('becomes a query, or says what is wrong', () => {
