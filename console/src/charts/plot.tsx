@@ -72,19 +72,15 @@ export const Patterns = ({ id, marks }: { id: string; marks: readonly number[] }
   </defs>
 );
 
-const Bars = ({
-  id,
-  columns,
-  series,
-  slot,
-  base,
-}: {
+type BarsProps = {
   id: string;
   columns: readonly (readonly Segment[])[];
   series: readonly Series[];
   slot: number;
   base: number;
-}) => (
+};
+
+const Bars = ({ id, columns, series, slot, base }: BarsProps) => (
   <>
     {series.map(({ key, mark }) => {
       const gap = slot > 4 ? 1 : 0;
@@ -108,17 +104,14 @@ const Lines = ({ series, slot, y }: LinesProps) => (
   </>
 );
 
-const ValueAxis = ({
-  ticks,
-  y,
-  width,
-  text,
-}: {
+type ValueAxisProps = {
   ticks: readonly number[];
   y: (value: number) => number;
   width: number;
   text: (value: number) => string;
-}) => (
+};
+
+const ValueAxis = ({ ticks, y, width, text }: ValueAxisProps) => (
   <>
     {ticks.map((tick) => (
       <g key={tick}>

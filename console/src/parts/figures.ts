@@ -38,14 +38,7 @@ export const bytesText = (bytes: number): string => {
   return `${short.format(bytes / 1024 ** power)} ${byteUnits[power]}`;
 };
 
-const durationUnits: readonly [string, number][] = [
-  ['d', 86_400_000],
-  ['h', 3_600_000],
-  ['min', 60_000],
-  ['s', 1000],
-  ['ms', 1],
-  ['µs', 1e-3],
-];
+const durationUnits = Object.entries({ d: 86_400_000, h: 3_600_000, min: 60_000, s: 1000, ms: 1, µs: 1e-3 });
 
 /** `2 h 5 min`, `1.2 s`, `340 ms`: at most two units. */
 export const durationText = (ms: number): string => {

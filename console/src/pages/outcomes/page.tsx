@@ -49,7 +49,7 @@ type Chosen = ReturnType<typeof useChosen>;
 
 const windowOf = ({ range, owner }: { range: TimeRange; owner: string }) => ({
   since: range.since,
-  ...(range.until === undefined ? {} : { until: range.until }),
+  until: range.until,
   ...ownerQuery(owner),
 });
 
@@ -59,26 +59,14 @@ const Controls = ({ choice }: { choice: Chosen }) => (
     <Choice
       name="by"
       label="Step"
-      options={[
-        ['', 'automatic'],
-        ['minute', 'minute'],
-        ['hour', 'hour'],
-        ['day', 'day (UTC)'],
-      ]}
+      options={Object.entries({ '': 'automatic', minute: 'minute', hour: 'hour', day: 'day (UTC)' })}
     />
     <Choice
       name="items"
       label="Items"
       options={[['', 'all'], ...pipelines.map((pipeline) => [pipeline, itemsOf(pipeline)] as const)]}
     />
-    <Choice
-      name="show"
-      label="Show"
-      options={[
-        ['', 'count'],
-        ['percent', 'percent'],
-      ]}
-    />
+    <Choice name="show" label="Show" options={Object.entries({ '': 'count', percent: 'percent' })} />
     <OwnerPicker
       value={choice.owner}
       onValue={(owner) => setQuery({ owner: owner === '' ? undefined : owner })}
@@ -223,7 +211,7 @@ const Reasons = ({ charts, choice }: { charts: Charts; choice: Chosen }) => {
               reason,
               limit: 10,
               since: at ?? choice.range.since,
-              ...(at === undefined ? windowUntil(choice) : { until: at + size }),
+              until: at === undefined ? choice.range.until : at + size,
             }}
           />
         </div>
@@ -231,9 +219,6 @@ const Reasons = ({ charts, choice }: { charts: Charts; choice: Chosen }) => {
     </>
   );
 };
-
-const windowUntil = ({ range }: Chosen): { until?: number } =>
-  range.until === undefined ? {} : { until: range.until };
 
 type Loaded = { readonly grouped: Answer<'/api/v1/outcomes'>; readonly owners: Answer<'/api/v1/outcomes'> };
 

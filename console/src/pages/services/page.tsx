@@ -35,11 +35,7 @@ const Filters = () => {
         label="Kinds"
         name="kinds"
         replace={false}
-        options={[
-          ['', 'server and consumer'],
-          ['client', 'client and producer'],
-          ['all', 'all'],
-        ]}
+        options={Object.entries({ '': 'server and consumer', client: 'client and producer', all: 'all' })}
       />
     </search>
   );
