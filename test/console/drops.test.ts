@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest';
 import { askAdmin, axeFindings, logInByLink, useBrowser } from '../support/console/browser.ts';
+import { startLiveProxy } from '../support/console/live-proxy.ts';
 import { newReport, pushPoints } from '../support/console/senders.ts';
 import { waitFor } from '../support/wait.ts';
 
@@ -73,4 +74,42 @@ it('a point that is dropped after the history was read and before the stream has
   const rows = page.getByRole('table', { name: 'Samples' }).getByRole('button', { name: 'metrics_empty' });
   await expect.poll(() => rows.count()).toBe(1);
   await page.getByText('1 new since the page is open.').waitFor();
+});
+
+it.each(['drops', 'outcomes'])(
+  'an owner that cannot be read is said on %s, and not taken for all owners',
+  async (path) => {
+    const page = await browser.page();
+    await logInByLink(page);
+    const asked: string[] = [];
+    page.on('request', (request) => void asked.push(decodeURIComponent(request.url())));
+    await page.goto(`/console/${path}?owner=app7`);
+    await page.getByRole('alert').getByText('The filter cannot be read').waitFor();
+    expect(asked.filter((url) => /\/api\/v1\/(drops|outcomes)|drops:/.test(url))).toEqual([]);
+    expect(await page.getByRole('link', { name: 'CSV' }).count()).toBe(0);
+    await page.getByLabel('Owner').fill(' 1500001 ');
+    await page.keyboard.press('Enter');
+    await expect.poll(() => new URL(page.url()).searchParams.get('owner')).toBe('1500001');
+    await expect.poll(() => page.getByRole('alert').count()).toBe(0);
+  },
+);
+
+it('while the live stream is refused, the drops of an owner appear that are not among the newest of all owners', async () => {
+  const report = await newReport('refused stream');
+  const proxy = await startLiveProxy();
+  proxy.answer = 'busy';
+  const page = await browser.page({ origin: proxy.origin });
+  await logInByLink(page);
+  // The newest 50 are those of others.
+  const ofOthers = { json: { items: [], next_cursor: null } };
+  await page.route('**/api/v1/drops?limit=50', (route) => route.fulfill(ofOthers));
+  await page.goto(`/console/drops?owner=${report.id}`);
+  await page.getByText('No sample yet.', { exact: false }).waitFor();
+  await page.getByRole('banner').getByText('Every 5 s', { exact: false }).waitFor();
+  await waitFor('the point is dropped', 30_000, async () => {
+    const point = { metrics: { cpu: 1 }, target: 'refused', timestamp: Date.now() };
+    return (await pushPoints(report, [point, { ...point, metrics: {} }])) === 200;
+  });
+  const rows = page.getByRole('table', { name: 'Samples' }).getByRole('button', { name: 'metrics_empty' });
+  await expect.poll(() => rows.count()).toBe(1);
 });

@@ -158,3 +158,13 @@ it('a refusal says what to do, and a query that runs can be cancelled', async ()
   await page.getByRole('button', { name: 'Cancel' }).click();
   await page.getByText('The query was cancelled.').waitFor();
 });
+
+it('says that there are more sources than it offers', async () => {
+  const page = await browser.page();
+  await logInByLink(page);
+  await page.route('**/api/v1/data-sources?*', (route) =>
+    route.fulfill({ json: { items: [], next_cursor: 'more' } }),
+  );
+  await page.goto('/console/points');
+  await page.getByText('Others are explored from their own page.', { exact: false }).waitFor();
+});

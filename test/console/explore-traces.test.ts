@@ -273,14 +273,16 @@ describe('odd and hostile spans', () => {
     await page.getByRole('alert').getByText('A duration is a number with a unit').waitFor();
   });
 
-  it('shows the filter of no service, and takes it away at a click', async () => {
+  it('shows the filter of no service and of no name, and takes each away at a click', async () => {
     const page = await browser.page();
     await logInByLink(page);
-    await page.goto(`/console/traces?service=&app=${appId}`);
-    await page.getByPlaceholder('–').waitFor();
+    await page.goto(`/console/traces?service=&name=&app=${appId}`);
+    await expect.poll(() => page.getByPlaceholder('–').count()).toBe(2);
     await page.getByRole('button', { name: 'Any service' }).click();
+    await page.getByRole('button', { name: 'Any name' }).click();
     await page.getByRole('table', { name: 'Traces, the newest first' }).getByRole('link').first().waitFor();
     expect(new URL(page.url()).searchParams.has('service')).toBe(false);
+    expect(new URL(page.url()).searchParams.has('name')).toBe(false);
     expect(await page.getByRole('button', { name: 'Any service' }).count()).toBe(0);
   });
 

@@ -9,6 +9,7 @@ const hiddenMs = 30_000;
 const tellMs = 5_000;
 const pollMs = 5_000;
 const streamAgainMs = 30_000;
+const topicsMax = 8;
 const lockName = 'tidemark-live';
 
 /** The events of the stream, and where their data is read without it. */
@@ -70,9 +71,15 @@ const spreadState = (next: LiveState): void => {
   setState(next);
 };
 
+/** As the server takes them: beyond eight the samples of all owners, of which each listener skips those of others. */
+export const askedTopics = (topics: readonly Topic[]): string => {
+  const all = [...new Set(topics)].toSorted();
+  return (all.length > topicsMax ? [...new Set(all.map((topic) => topic.split(':')[0]))] : all).join();
+};
+
 const allTopics = (): string => {
   for (const [name, { at }] of wanted) if (Date.now() - at > 3 * tellMs) wanted.delete(name);
-  return [...new Set([...wanted.values()].flatMap(({ topics }) => topics))].toSorted().join(',');
+  return askedTopics([...wanted.values()].flatMap(({ topics }) => topics));
 };
 
 const close = (): void => {

@@ -62,7 +62,7 @@ type TimesProps = Pick<ChartProps, 'title' | 'times'> & {
   text: (value: number) => string;
 };
 
-const ChartTable = ({ name, title, times, series, text }: TimesProps) => (
+export const ChartTable = ({ name, title, times, series, text }: TimesProps) => (
   <Table
     caption={title}
     sortName={`${name}_sort`}
@@ -77,7 +77,7 @@ const ChartTable = ({ name, title, times, series, text }: TimesProps) => (
         title: label,
         isNumber: true,
         cell: ({ index }: { index: number }) => (values[index] == null ? '–' : text(values[index])),
-        sortBy: ({ index }: { index: number }) => values[index] ?? -1,
+        sortBy: ({ index }: { index: number }) => values[index] ?? Number.NEGATIVE_INFINITY,
       })),
     ]}
   />

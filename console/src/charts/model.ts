@@ -16,6 +16,15 @@ export const totalsOf = (series: readonly Series[], count: number): number[] =>
     series.reduce((sum, { values }) => sum + Math.max(0, values[index] ?? 0), 0),
   );
 
+type Cut = { since: number; until: number; buckets: readonly number[]; step: number | null };
+
+/** Counts as a rate a second: of the first and the last bucket, the part inside the period. */
+export const ratesOf = (counts: readonly number[], { since, until, buckets, step }: Cut): number[] =>
+  counts.map((count, index) => {
+    const at = buckets[index] ?? since;
+    return count / (Math.min(until, at + (step ?? 60)) - Math.max(since, at));
+  });
+
 /** Each value as its share of the sum at its bucket; where nothing was counted, 0. */
 export const sharesOf = (series: readonly Series[], count: number): Series[] => {
   const totals = totalsOf(series, count);

@@ -1,5 +1,5 @@
 import { useEffect, useId, useRef, useState } from 'preact/hooks';
-import { useUtc } from '../parts/format.tsx';
+import { axisText, numberText, useUtc } from '../parts/format.tsx';
 import { type ChartKind, linePath, type Series, totalsOf } from './model.ts';
 import { indexAt, linear, type Segment, stackOf, valueTicks } from './scale.ts';
 import { momentText, timeTicks } from './time-ticks.ts';
@@ -25,7 +25,7 @@ export type PlotProps = {
   readonly picked?: number | undefined;
 };
 
-const left = 64;
+const left = 72;
 const bottom = 22;
 const top = 8;
 
@@ -72,19 +72,15 @@ export const Patterns = ({ id, marks }: { id: string; marks: readonly number[] }
   </defs>
 );
 
-const Bars = ({
-  id,
-  columns,
-  series,
-  slot,
-  base,
-}: {
+type BarsProps = {
   id: string;
   columns: readonly (readonly Segment[])[];
   series: readonly Series[];
   slot: number;
   base: number;
-}) => (
+};
+
+const Bars = ({ id, columns, series, slot, base }: BarsProps) => (
   <>
     {series.map(({ key, mark }) => {
       const gap = slot > 4 ? 1 : 0;
@@ -108,17 +104,14 @@ const Lines = ({ series, slot, y }: LinesProps) => (
   </>
 );
 
-const ValueAxis = ({
-  ticks,
-  y,
-  width,
-  text,
-}: {
+type ValueAxisProps = {
   ticks: readonly number[];
   y: (value: number) => number;
   width: number;
   text: (value: number) => string;
-}) => (
+};
+
+const ValueAxis = ({ ticks, y, width, text }: ValueAxisProps) => (
   <>
     {ticks.map((tick) => (
       <g key={tick}>
@@ -286,7 +279,7 @@ export const Plot = (props: PlotProps) => {
       <svg width={width} height={heightPx} aria-hidden="true">
         <Patterns id={id} marks={series.map(({ mark }) => mark)} />
         <g transform={`translate(${left} ${top})`}>
-          <ValueAxis ticks={ticks} y={y} width={inner} text={text} />
+          <ValueAxis ticks={ticks} y={y} width={inner} text={text === numberText ? axisText : text} />
           {picked !== undefined && <rect class="picked" x={picked * slot} width={slot} height={height} />}
           {kind === 'bars' ? (
             <Bars id={id} columns={columns} series={series} slot={slot} base={height} />

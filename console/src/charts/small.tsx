@@ -36,11 +36,7 @@ export const Sparkline = ({ label, values, text = numberText, width = 120 }: Spa
   );
 };
 
-export type BarListRow = {
-  readonly key: string;
-  readonly label: ComponentChildren;
-  readonly value: number;
-};
+export type BarListRow = { readonly key: string; readonly label: ComponentChildren; readonly value: number };
 
 type BarListProps = { label: string; rows: readonly BarListRow[]; text?: (value: number) => string };
 

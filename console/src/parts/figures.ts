@@ -2,7 +2,12 @@
 const locale = 'en';
 const whole = new Intl.NumberFormat(locale, { maximumFractionDigits: 0 });
 const short = new Intl.NumberFormat(locale, { maximumSignificantDigits: 3 });
-const percent = new Intl.NumberFormat(locale, { style: 'percent', maximumFractionDigits: 1 });
+const compact = new Intl.NumberFormat(locale, { notation: 'compact', maximumSignificantDigits: 4 });
+const scientific = new Intl.NumberFormat(locale, { notation: 'scientific', maximumSignificantDigits: 4 });
+const percents = Array.from(
+  { length: 20 },
+  (_, maximumFractionDigits) => new Intl.NumberFormat(locale, { style: 'percent', maximumFractionDigits }),
+);
 
 /** `1,234,567`, rounded. */
 export const wholeText = (value: number): string => whole.format(value);
@@ -10,7 +15,20 @@ export const wholeText = (value: number): string => whole.format(value);
 /** `1,234,567`; with fractions, three digits that count. */
 export const numberText = (value: number): string =>
   Number.isInteger(value) || Math.abs(value) >= 1000 ? whole.format(value) : short.format(value);
-export const percentText = (share: number): string => percent.format(share);
+
+/** The same in the room beside an axis: `20B`, `5E-9`. */
+export const axisText = (value: number): string => {
+  const size = Math.abs(value);
+  if (size >= 1e15 || (size > 0 && size < 1e-3)) return scientific.format(value);
+  return size < 1e6 ? numberText(value) : compact.format(value);
+};
+
+/** `66.7%`; near 0 and 100 % as many digits as tell it from them. */
+export const percentText = (share: number): string => {
+  const rest = Math.min(share, 1 - share);
+  const digits = rest > 0 && rest < 0.01 ? Math.min(19, -1 - Math.floor(Math.log10(rest))) : 1;
+  return (percents[digits] ?? short).format(share);
+};
 
 const byteUnits = ['B', 'KiB', 'MiB', 'GiB', 'TiB', 'PiB'];
 
@@ -20,14 +38,7 @@ export const bytesText = (bytes: number): string => {
   return `${short.format(bytes / 1024 ** power)} ${byteUnits[power]}`;
 };
 
-const durationUnits: readonly [string, number][] = [
-  ['d', 86_400_000],
-  ['h', 3_600_000],
-  ['min', 60_000],
-  ['s', 1000],
-  ['ms', 1],
-  ['µs', 1e-3],
-];
+const durationUnits = Object.entries({ d: 86_400_000, h: 3_600_000, min: 60_000, s: 1000, ms: 1, µs: 1e-3 });
 
 /** `2 h 5 min`, `1.2 s`, `340 ms`: at most two units. */
 export const durationText = (ms: number): string => {

@@ -77,7 +77,7 @@ const columnsOf = (columns: readonly string[]): string => columns.map(quoteIdent
 
 /** The groups with most rows: their values in the order of `groupBy`, then the rows. */
 export const groupsSql = (query: PointQuery, limit: number): string =>
-  `SELECT ${columnsOf(query.groupBy)}, count() AS "rows #" ${rowsOf(query)} ORDER BY "rows #" DESC LIMIT ${limit}`;
+  `SELECT ${columnsOf(query.groupBy)}, count() AS "rows #" ${rowsOf(query)} ORDER BY "rows #" DESC, ${columnsOf(query.groupBy)} LIMIT ${limit}`;
 
 /** The number of all groups. */
 export const groupCountSql = (query: PointQuery): string =>
@@ -131,7 +131,7 @@ export const valuesSql = (
   limit: number,
 ): string =>
   `SELECT ${quoteIdentifier(column)}, count() AS "rows #" FROM ${quoteIdentifier(table)} WHERE ${withinPeriod(period)} ` +
-  `ORDER BY "rows #" DESC LIMIT ${limit}`;
+  `ORDER BY "rows #" DESC, ${quoteIdentifier(column)} LIMIT ${limit}`;
 
 /** The columns that the table has by now, lower case: QuestDB folds case. */
 export const columnsSql = (table: string): string =>

@@ -6,13 +6,13 @@ import { useEffect, useRef, useState } from 'preact/hooks';
 import { useLive, useLiveState } from '../../api/live.ts';
 import { useGet } from '../../api/use.ts';
 import { numberText } from '../../parts/format.tsx';
-import { Failed, Loading } from '../../parts/states.tsx';
+import { Failed, Loading, Unreadable, unreadableOwner } from '../../parts/states.tsx';
 import { TimeRangePicker, useTimeRange } from '../../parts/time-range.tsx';
 import { useQueryState } from '../../shell/router.ts';
 import { OwnerPicker, ReasonPicker } from '../outcomes/reasons.tsx';
 import { ownerQuery, ownerText } from '../outcomes/series.ts';
 import { Samples, SampleTable } from './samples.tsx';
-import { addTo, type DropsEvent, emptyTail, isDropsEvent } from './tail.ts';
+import { addTo, emptyTail, isDropsEvent } from './tail.ts';
 
 const againMs = 5_000;
 const settlingMs = 30_000;
@@ -36,8 +36,14 @@ const useIsSettling = (): boolean => {
 const useTail = (owner: string, isPaused: boolean) => {
   const [tail, setTail] = useState(emptyTail);
   const isSettling = useIsSettling();
+  // What is polled instead of the stream is the newest of all owners.
+  const isPolled = useLiveState() === 'polling' && owner !== '';
   const query = { ...ownerQuery(owner), limit: 50 };
-  const history = useGet('/api/v1/drops', { query }, isSettling ? againMs : undefined);
+  const history = useGet(
+    '/api/v1/drops',
+    { query },
+    !isPaused && (isSettling || isPolled) ? againMs : undefined,
+  );
   const { data } = history;
   const hasHistory = useRef(false);
   useEffect(() => {
@@ -49,19 +55,14 @@ const useTail = (owner: string, isPaused: boolean) => {
       return isFirst ? { ...next, count: former.count } : next;
     });
   }, [data]);
-  const add = ({ items, skipped = 0 }: DropsEvent): void =>
-    setTail((former) =>
-      addTo(
-        former,
-        items.filter((drop) => owner === '' || ownerText(drop) === owner),
-        skipped,
-      ),
-    );
   useLive(isPaused ? undefined : owner === '' ? 'drops' : `drops:${owner}`, (event, polled) => {
     if (!isDropsEvent(event)) return;
-    // Another tab may want another owner: its events come here too.
-    const { data_id = 0, app_id = 0 } = event;
-    if (polled || ownerText({ data_id, app_id }) === owner) add(event);
+    const { data_id = 0, app_id = 0, items, skipped = 0 } = event;
+    const of = ownerText({ data_id, app_id });
+    // Another tab may want another owner, or all of them: its events come here too.
+    if (!polled && of !== owner && of !== '') return;
+    const own = items.filter((drop) => owner === '' || ownerText(drop) === owner);
+    setTail((former) => addTo(former, own, of === owner ? skipped : 0));
   });
   return { tail, history };
 };
@@ -98,12 +99,7 @@ const Live = ({ owner, reason }: { owner: string; reason: string }) => {
 
 const Past = ({ owner, reason }: { owner: string; reason: string }) => {
   const range = useTimeRange('24h');
-  const query = {
-    ...ownerQuery(owner),
-    reason: reason || undefined,
-    since: range.since,
-    until: range.until,
-  };
+  const query = { ...ownerQuery(owner), reason: reason || undefined, since: range.since, until: range.until };
   return <Samples key={`${owner} ${reason} ${range.key}`} query={query} />;
 };
 
@@ -118,10 +114,7 @@ const Page = () => {
         <Choice
           label="Show"
           name="view"
-          options={[
-            ['', 'live'],
-            ['past', 'history of 30 days'],
-          ]}
+          options={Object.entries({ '': 'live', past: 'history of 30 days' })}
         />
         {view === 'past' && <TimeRangePicker fallback="24h" />}
         <OwnerPicker value={owner} onValue={setOwner} />
@@ -131,7 +124,9 @@ const Page = () => {
         Samples of dropped items, refused requests and lost values; a selection, best effort. Outcomes has the
         exact counts.
       </p>
-      {view === 'past' ? (
+      {ownerQuery(owner) === undefined ? (
+        <Unreadable>{unreadableOwner}</Unreadable>
+      ) : view === 'past' ? (
         <Past owner={owner} reason={reason} />
       ) : (
         <Live key={owner} owner={owner} reason={reason} />

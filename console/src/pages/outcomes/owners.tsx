@@ -59,16 +59,14 @@ const columnsOf = (choose: (owner: string, reason?: string) => void): Column<Acc
   { key: 'adds', title: 'Adds up', cell: verdict, sortBy: (row) => String(row.adds_up) },
 ];
 
-/** What became of the items of each owner. */
-export const Owners = ({
-  items,
-  which,
-  onChoose,
-}: {
+type OwnersProps = {
   items: readonly Account[];
   which: Which;
   onChoose: (owner: string, reason?: string) => void;
-}) => (
+};
+
+/** What became of the items of each owner. */
+export const Owners = ({ items, which, onChoose }: OwnersProps) => (
   <>
     <h2>Owners</h2>
     <Table

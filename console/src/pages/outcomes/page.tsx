@@ -8,7 +8,7 @@ import { BarList } from '../../charts/small.tsx';
 import { Choice } from '../../parts/filters.tsx';
 import { numberText, percentText, Time } from '../../parts/format.tsx';
 import { itemsOf, pipelines } from '../../parts/signals.ts';
-import { Await, Empty, TooLarge } from '../../parts/states.tsx';
+import { Await, Empty, TooLarge, Unreadable, unreadableOwner } from '../../parts/states.tsx';
 import { setTimeRange, type TimeRange, TimeRangePicker, useTimeRange } from '../../parts/time-range.tsx';
 import { href, setQuery, useAddress } from '../../shell/router.ts';
 import { Samples } from '../drops/samples.tsx';
@@ -49,7 +49,7 @@ type Chosen = ReturnType<typeof useChosen>;
 
 const windowOf = ({ range, owner }: { range: TimeRange; owner: string }) => ({
   since: range.since,
-  ...(range.until === undefined ? {} : { until: range.until }),
+  until: range.until,
   ...ownerQuery(owner),
 });
 
@@ -59,37 +59,29 @@ const Controls = ({ choice }: { choice: Chosen }) => (
     <Choice
       name="by"
       label="Step"
-      options={[
-        ['', 'automatic'],
-        ['minute', 'minute'],
-        ['hour', 'hour'],
-        ['day', 'day (UTC)'],
-      ]}
+      options={Object.entries({ '': 'automatic', minute: 'minute', hour: 'hour', day: 'day (UTC)' })}
     />
     <Choice
       name="items"
       label="Items"
       options={[['', 'all'], ...pipelines.map((pipeline) => [pipeline, itemsOf(pipeline)] as const)]}
     />
-    <Choice
-      name="show"
-      label="Show"
-      options={[
-        ['', 'count'],
-        ['percent', 'percent'],
-      ]}
-    />
+    <Choice name="show" label="Show" options={Object.entries({ '': 'count', percent: 'percent' })} />
     <OwnerPicker
       value={choice.owner}
       onValue={(owner) => setQuery({ owner: owner === '' ? undefined : owner })}
     />
-    <a
-      class="button"
-      download
-      href={addressOf('/api/v1/outcomes', { query: { ...windowOf(choice), by: choice.step, format: 'csv' } })}
-    >
-      CSV
-    </a>
+    {ownerQuery(choice.owner) && (
+      <a
+        class="button"
+        download
+        href={addressOf('/api/v1/outcomes', {
+          query: { ...windowOf(choice), by: choice.step, format: 'csv' },
+        })}
+      >
+        CSV
+      </a>
+    )}
   </form>
 );
 
@@ -219,7 +211,7 @@ const Reasons = ({ charts, choice }: { charts: Charts; choice: Chosen }) => {
               reason,
               limit: 10,
               since: at ?? choice.range.since,
-              ...(at === undefined ? windowUntil(choice) : { until: at + size }),
+              until: at === undefined ? choice.range.until : at + size,
             }}
           />
         </div>
@@ -228,13 +220,9 @@ const Reasons = ({ charts, choice }: { charts: Charts; choice: Chosen }) => {
   );
 };
 
-const windowUntil = ({ range }: Chosen): { until?: number } =>
-  range.until === undefined ? {} : { until: range.until };
-
 type Loaded = { readonly grouped: Answer<'/api/v1/outcomes'>; readonly owners: Answer<'/api/v1/outcomes'> };
 
-const Page = () => {
-  const choice = useChosen();
+const Found = ({ choice }: { choice: Chosen }) => {
   const { range, step, owner, which } = choice;
   const query = windowOf(choice);
   const loaded = useLoad<Loaded>(
@@ -250,8 +238,6 @@ const Page = () => {
   );
   return (
     <>
-      <h1>Outcomes</h1>
-      <Controls choice={choice} />
       {owner !== '' && (
         <p>
           Only <a href={href(ownerPath(owner))}>{ownerName(owner)}</a>.{' '}
@@ -277,6 +263,17 @@ const Page = () => {
           );
         }}
       </Await>
+    </>
+  );
+};
+
+const Page = () => {
+  const choice = useChosen();
+  return (
+    <>
+      <h1>Outcomes</h1>
+      <Controls choice={choice} />
+      {ownerQuery(choice.owner) ? <Found choice={choice} /> : <Unreadable>{unreadableOwner}</Unreadable>}
     </>
   );
 };

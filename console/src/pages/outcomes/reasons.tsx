@@ -91,9 +91,8 @@ export const OwnerPicker = ({ value, onValue }: { value: string; onValue: (owner
       value={value}
       size={14}
       placeholder="data id or app:id"
-      pattern="(app:)?\d{1,15}"
       title="A data id, for instance 1500001; or app: and the id of an application"
-      onChange={({ currentTarget }) => currentTarget.checkValidity() && onValue(currentTarget.value)}
+      onChange={({ currentTarget }) => onValue(currentTarget.value.trim())}
     />
   </label>
 );

@@ -127,10 +127,10 @@ export const chartsOf = (
   };
 };
 
-/** `data_id` or `app_id` of `1500001` or `app:3`; nothing of another text. */
-export const ownerQuery = (owner: string): { data_id?: number; app_id?: number } => {
-  const [, app, id] = /^(app:)?(\d{1,15})$/.exec(owner) ?? [];
-  if (id === undefined) return {};
+/** `data_id` or `app_id` of `1500001` or `app:3`, nothing for all owners; undefined for a text that cannot be read. */
+export const ownerQuery = (owner: string): { data_id?: number; app_id?: number } | undefined => {
+  const [, app, id] = /^(app:)?([1-9]\d{0,14})$/.exec(owner) ?? [];
+  if (id === undefined) return owner === '' ? {} : undefined;
   return app === undefined ? { data_id: Number(id) } : { app_id: Number(id) };
 };
 

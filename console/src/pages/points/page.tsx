@@ -86,16 +86,16 @@ const Controls = () => {
             ))}
           </select>
         </label>
+        {listed.data?.isCut && (
+          <TooLarge shown={owners.length} how="Others are explored from their own page." />
+        )}
         <TimeRangePicker />
         <Choice label="Step" name="step" options={steps} replace={false} />
         <Choice
           label="Show"
           name="show"
           replace={false}
-          options={[
-            ['', 'series'],
-            ['rows', 'last 50 rows'],
-          ]}
+          options={Object.entries({ '': 'series', rows: 'last 50 rows' })}
         />
       </div>
       {names.error !== undefined && <Failed error={names.error} onRetry={names.reload} />}

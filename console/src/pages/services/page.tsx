@@ -1,6 +1,6 @@
 import { type Answer, call } from '../../api/client.ts';
 import { Chart } from '../../charts/chart.tsx';
-import type { Series } from '../../charts/model.ts';
+import { ratesOf, type Series } from '../../charts/model.ts';
 import { column, duration, number, share } from '../../parts/columns.tsx';
 import { Choice } from '../../parts/filters.tsx';
 import { durationText, percentText } from '../../parts/format.tsx';
@@ -35,11 +35,7 @@ const Filters = () => {
         label="Kinds"
         name="kinds"
         replace={false}
-        options={[
-          ['', 'server and consumer'],
-          ['client', 'client and producer'],
-          ['all', 'all'],
-        ]}
+        options={Object.entries({ '': 'server and consumer', client: 'client and producer', all: 'all' })}
       />
     </search>
   );
@@ -101,18 +97,15 @@ const seriesOf = (
     }));
 
 const Charts = ({ red }: { red: Red }) => {
-  const step = red.step ?? 60;
-  const shown = Math.min(marks, red.items.length);
-  const summary = `The first ${shown}`;
   const shared = {
     kind: 'lines',
     times: red.buckets,
-    step,
+    step: red.step ?? 60,
     heightPx: 180,
     onZoom: setTimeRange,
-    summary,
+    summary: `The first ${Math.min(marks, red.items.length)}`,
   } as const;
-  const rates = seriesOf(red, ({ requests }) => requests.map((count) => count / step));
+  const rates = seriesOf(red, ({ requests }) => ratesOf(requests, red));
   const ratios = seriesOf(red, ({ requests, errors }) =>
     requests.map((count, index) => (count === 0 ? null : (errors[index] ?? 0) / count)),
   );

@@ -98,15 +98,26 @@ const useServices = (isWanted: boolean) => {
   const named = items.filter((each) => service === null || each.service === service);
   return {
     services: items.slice(0, 200).map((each) => each.service),
-    isNone: service === '',
     names: [...new Set(named.flatMap((each) => each.span_names.map(({ name }) => name)))].slice(0, 200),
   };
+};
+
+/** A filter that may be of the empty name, which is taken away apart. */
+const NameFilter = (props: { label: string; name: 'service' | 'name'; options: readonly string[] }) => {
+  const isNone = useAddress().query.get(props.name) === '';
+  const clear = (): void => setQuery({ [props.name]: undefined, cursor: undefined });
+  return (
+    <>
+      <TextFilter {...props} hint={isNone ? '–' : undefined} />
+      {isNone && <button type="button" onClick={clear}>{`Any ${props.name}`}</button>}
+    </>
+  );
 };
 
 const Search = () => {
   const { query } = useAddress();
   const [isWanted, setIsWanted] = useState(false);
-  const { services, names, isNone } = useServices(isWanted);
+  const { services, names } = useServices(isWanted);
   const [id, setId] = useState('');
   const open = (event: Event): void => {
     event.preventDefault();
@@ -133,13 +144,8 @@ const Search = () => {
       <div class="row list-filters">
         <TimeRangePicker />
         <ApplicationFilter />
-        <TextFilter label="Service" name="service" options={services} hint={isNone ? '–' : undefined} />
-        {isNone && (
-          <button type="button" onClick={() => setQuery({ service: undefined })}>
-            Any service
-          </button>
-        )}
-        <TextFilter label="Span name" name="name" options={names} />
+        <NameFilter label="Service" name="service" options={services} />
+        <NameFilter label="Span name" name="name" options={names} />
         <TextFilter label="At least" name="min" hint="250 ms" />
         <TextFilter label="At most" name="max" hint="2 s" />
         <ChoiceFilter

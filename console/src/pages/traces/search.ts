@@ -10,6 +10,12 @@ export type Attribute = { readonly scope: 'span' | 'resource'; readonly key: str
 export const attributeText = ({ scope, key, value }: Attribute): string =>
   JSON.stringify([scope, key, value]);
 
+const lengthMax = 1024;
+
+/** Whether the API takes it as a condition, and its value is whole: a trace with long values answers how long they are. */
+export const isFindable = ({ key, value }: Omit<Attribute, 'scope'>): boolean =>
+  key !== '' && Math.max(key.length, value.length) <= lengthMax && !/… \(\d+ bytes\)$/.test(value);
+
 /** Undefined for anything that `attributeText` does not write. */
 export const parseAttribute = (text: string): Attribute | undefined => {
   try {
@@ -23,18 +29,7 @@ export const parseAttribute = (text: string): Attribute | undefined => {
   }
 };
 
-const units: ReadonlyMap<string, number> = new Map([
-  ...([
-    ['ns', 1e-6],
-    ['us', 1e-3],
-    ['µs', 1e-3],
-  ] as const),
-  ...([
-    ['ms', 1],
-    ['s', 1000],
-    ['min', 60_000],
-  ] as const),
-]);
+const units = new Map(Object.entries({ ns: 1e-6, us: 1e-3, µs: 1e-3, ms: 1, s: 1000, min: 60_000 }));
 
 /** Milliseconds of `250`, `250ms` or `1.5 s`; undefined for anything else. */
 export const parseDuration = (text: string): number | undefined => {
@@ -65,9 +60,9 @@ export const searchOf = (query: URLSearchParams, range: Period): TracesQuery | s
   if (attributes.includes(undefined)) return 'An attribute of the address cannot be read: remove it below.';
   return {
     ...(app === undefined ? {} : { app_id: Number(app) }),
-    // Spans without service.name have the empty one.
+    // Spans without service.name have the empty one, and a span may have an empty name.
     service: query.get('service') ?? undefined,
-    span_name: text('name'),
+    span_name: query.get('name') ?? undefined,
     status: statuses.find((each) => each === text('status')),
     min_duration_ms: leastMs,
     max_duration_ms: mostMs,

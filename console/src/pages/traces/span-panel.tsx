@@ -4,7 +4,7 @@ import { Hostile } from '../../parts/hostile.tsx';
 import { plainText } from '../../parts/plain-text.ts';
 import { Badge, Empty, TooLarge } from '../../parts/states.tsx';
 import { href } from '../../shell/router.ts';
-import { attributeText } from './search.ts';
+import { attributeText, isFindable } from './search.ts';
 import type { TraceAnswer } from './tree.ts';
 import { endOf, type Oddity, type Row, type Span } from './tree.ts';
 
@@ -51,7 +51,7 @@ const Attributes = ({
               <Hostile text={pair.value} />
               <span class="row">
                 <Copy text={pair.value} what={plainText(pair.key, 40)} />
-                {find !== undefined && (
+                {find !== undefined && isFindable(pair) && (
                   <a href={find(pair)} aria-label={`Filter by this ${plainText(pair.key, 40)}`}>
                     Filter by this
                   </a>

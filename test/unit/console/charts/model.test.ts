@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { bucketTimes, linePath, sharesOf, totalsOf } from '../../../../console/src/charts/model.ts';
+import { bucketTimes, linePath, ratesOf, sharesOf, totalsOf } from '../../../../console/src/charts/model.ts';
 
 const series = [
   { key: 'a', label: 'a', mark: 0, values: [3, 0, null] },
@@ -29,4 +29,10 @@ it('a line has a gap where nothing is known, and a dot where a value stands alon
 it('the buckets of a range begin with the one that its start lies in, and end with that of its end', () => {
   expect(bucketTimes(119, 240, 60)).toEqual([60, 120, 180, 240]);
   expect(bucketTimes(120, 120, 60)).toEqual([120]);
+});
+
+it('a steady load has one rate, also in the buckets that the period cuts', () => {
+  const buckets = [0, 60, 120];
+  expect(ratesOf([300, 600, 20], { since: 30, until: 122, buckets, step: 60 })).toEqual([10, 10, 10]);
+  expect(ratesOf([50], { since: 61, until: 66, buckets: [60], step: 60 })).toEqual([10]);
 });

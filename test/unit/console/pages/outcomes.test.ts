@@ -95,11 +95,12 @@ it('a chart has at most 600 buckets, for every time and every choice', () => {
   expect(stepOf(0, 2_592_000, 'minute')).toBe('day');
 });
 
-it('an owner in the address is a data id or an application, and nothing else asks for one', () => {
+it('an owner in the address is a data id or an application; one that cannot be read is not taken for all owners', () => {
   expect(ownerQuery('1500001')).toEqual({ data_id: 1500001 });
   expect(ownerQuery('app:3')).toEqual({ app_id: 3 });
-  for (const text of ['', 'app:', '1e9', '-1', 'app:3;x', '1'.repeat(16)])
-    expect(ownerQuery(text)).toEqual({});
+  expect(ownerQuery('')).toEqual({});
+  for (const text of ['app:', 'app7', 'shop', '0', '1500001 ', '1e9', '-1', 'app:3;x', '1'.repeat(16)])
+    expect(ownerQuery(text)).toBeUndefined();
   expect(
     [
       { data_id: 7, app_id: 0 },

@@ -3,6 +3,7 @@ import { criticalPath } from '../../../../console/src/pages/traces/critical-path
 import { moveOf, unfoldedTo } from '../../../../console/src/pages/traces/moves.ts';
 import {
   attributeText,
+  isFindable,
   parseAttribute,
   parseDuration,
   searchOf,
@@ -215,6 +216,20 @@ describe('the search of traces', () => {
       expect(parseAttribute(text)).toBeUndefined();
   });
 
+  it('is offered for values that the API takes and that are whole', () => {
+    const key = 'http.url';
+    expect(['', 'a'.repeat(1024), '… (7 items)'].map((value) => isFindable({ key, value }))).toEqual([
+      true,
+      true,
+      true,
+    ]);
+    // The second as a trace of many long values answers it.
+    for (const value of ['a'.repeat(1025), 'aaa… (65536 bytes)'])
+      expect(isFindable({ key, value })).toBe(false);
+    expect(isFindable({ key: '', value: 'a' })).toBe(false);
+    expect(isFindable({ key: 'a'.repeat(1025), value: 'a' })).toBe(false);
+  });
+
   it('becomes a query, or says what is wrong', () => {
     const query = new URLSearchParams({
       app: '7',
@@ -227,11 +242,14 @@ describe('the search of traces', () => {
       ...{ app_id: 7, service: 'cart', status: 'error', min_duration_ms: 1000, wide: false },
       ...{ since: 1_000, until: 2_000, attributes: [{ scope: 'span', key: 'a', value: 'b' }] },
     });
-    expect(searchOf(new URLSearchParams(), range)).toMatchObject({ service: undefined });
-    // The page Services leads here from the operations of spans that have no service.name.
+    expect(searchOf(new URLSearchParams(), range)).toMatchObject({
+      service: undefined,
+      span_name: undefined,
+    });
+    // The page Services leads here from the operations of spans that have no service.name or no name of their own.
     expect(searchOf(new URLSearchParams('service=&name='), range)).toMatchObject({
       service: '',
-      span_name: undefined,
+      span_name: '',
     });
     expect(searchOf(new URLSearchParams('max=soon'), range)).toContain('A duration is');
     expect(searchOf(new URLSearchParams('app=shop'), range)).toContain('An application is');

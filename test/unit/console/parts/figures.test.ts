@@ -1,6 +1,7 @@
 import { expect, it } from 'vitest';
 import {
   agoText,
+  axisText,
   bytesText,
   durationText,
   numberText,
@@ -38,4 +39,21 @@ it('a time is said relative to now in one unit', () => {
 
 it('shares have one digit behind the point', () => {
   expect(percentText(0.98765)).toBe('98.8%');
+});
+
+it('a share that is neither nothing nor all is never said to be, and below 1 % two digits count', () => {
+  expect(
+    [0, 1, 0.00034, 0.0001, 0.00015, 0.0049, 1e-9, 0.99996, 0.9996, 1 - 2 ** -53].map(percentText),
+  ).toEqual([
+    ...['0%', '100%', '0.034%', '0.01%', '0.015%', '0.49%', '0.0000001%', '99.996%', '99.96%'],
+    '99.99999999999999%',
+  ]);
+  expect([1.5, -0.25, 12].map(percentText)).toEqual(['150%', '-25%', '1,200%']);
+});
+
+it('labels of an axis are short at every size, and those of neighbours differ', () => {
+  const ticks = [0, -250_000, 750, 0.025, 20_000_000_000, 1_250_000, -999_500_000, 2.5e20, 1e300, 5e-9];
+  expect(ticks.map(axisText)).toEqual([
+    ...['0', '-250,000', '750', '0.025', '20B', '1.25M', '-999.5M', '2.5E20', '1E300', '5E-9'],
+  ]);
 });

@@ -102,6 +102,24 @@ describe('a statement for QuestDB', () => {
     expect(skeleton("x = 'a\\'; DROP'", true)).toBe('x = T');
   });
 
+  it('orders groups and values with equally many rows by their columns: the same ones are answered each time', () => {
+    const period = { since: 1, until: 2 };
+    const asked: PointQuery = {
+      ...{
+        table: 't',
+        layout: 'wide',
+        metrics: [{ name: 'cpu', column: 'cpu' }],
+        aggregate: 'avg',
+        filter: [],
+      },
+      ...{ groupBy: ['host', 'zone'], period },
+    };
+    expect(groupsSql(asked, 21)).toMatch(/ ORDER BY "rows #" DESC, "host", "zone" LIMIT 21$/);
+    expect(valuesSql({ table: 't', period }, 'host', 11)).toMatch(
+      / ORDER BY "rows #" DESC, "host" LIMIT 11$/,
+    );
+  });
+
   it('refuses a name that quotes cannot hold', () => {
     const period = { since: 1, until: 2 };
     for (const column of ['a"b', '', 'a\u0000', 'a\nb'])
