@@ -1,12 +1,12 @@
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { parseCron } from '../../../src/config/cron.ts';
 import { createAttempts } from '../../../src/metadata/console/attempts.ts';
-import type { RecordSet, Records } from '../../../src/metadata/records/store.ts';
 import { startSchedule } from '../../../src/metadata/refresh/schedule.ts';
 import { startKeeper } from '../../../src/metadata/reports/keeper.ts';
 import { openAdminTokens } from '../../../src/metadata/tokens/admin-tokens.ts';
 import type { QuestdbTables } from '../../../src/stores/questdb/tables.ts';
 import { createLog } from '../../../src/telemetry/log.ts';
+import { createMemoryRecords } from '../../support/metadata/memory-records.ts';
 import { createMemoryBucket } from '../../support/stack/memory-bucket.ts';
 import { tempFolder } from '../../support/stack/temp-folder.ts';
 
@@ -27,44 +27,6 @@ const setBackAnHour = (): void => {
 const unused = (): never => {
   throw new Error('not used');
 };
-
-const noRecords = (kind: string): RecordSet<never> => ({
-  kind,
-  get: async () => undefined,
-  known: () => undefined,
-  create: unused,
-  update: unused,
-  change: unused,
-  put: unused,
-  list: () => [],
-});
-
-const emptyRecords = (): Records => ({
-  reports: noRecords('report'),
-  dataSources: noRecords('data_source'),
-  groups: noRecords('group'),
-  tables: noRecords('table'),
-  placements: noRecords('placement'),
-  sourcePolicies: noRecords('source_policy'),
-  previousTokens: noRecords('previous_token'),
-  sourceIdentities: noRecords('source_identity'),
-  purges: noRecords('purge'),
-  applications: noRecords('application'),
-  applicationPolicies: noRecords('application_policy'),
-  previousApplicationTokens: noRecords('previous_application_token'),
-  applicationIdentities: noRecords('application_identity'),
-  reportOf: () => undefined,
-  nextId: unused,
-  reserve: unused,
-  holderOf: async () => undefined,
-  point: unused,
-  lookUp: async () => undefined,
-  bucket: createMemoryBucket(),
-  system: createMemoryBucket(),
-  columns: createMemoryBucket(),
-  ready: Promise.resolve(),
-  stop: () => {},
-});
 
 const noTables: QuestdbTables = {
   createTable: unused,
@@ -93,7 +55,7 @@ it('a clock that is set back does not hold up the answer to an unknown admin tok
 it('a clock that is set back does not hold up the repair of tables', async () => {
   let repairs = 0;
   const keeper = startKeeper({
-    records: emptyRecords(),
+    records: createMemoryRecords().records,
     tables: noTables,
     repair: {
       round: async () => {
