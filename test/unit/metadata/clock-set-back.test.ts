@@ -4,9 +4,9 @@ import { createAttempts } from '../../../src/metadata/console/attempts.ts';
 import { startSchedule } from '../../../src/metadata/refresh/schedule.ts';
 import { startKeeper } from '../../../src/metadata/reports/keeper.ts';
 import { openAdminTokens } from '../../../src/metadata/tokens/admin-tokens.ts';
-import type { QuestdbTables } from '../../../src/stores/questdb/tables.ts';
 import { createLog } from '../../../src/telemetry/log.ts';
 import { createMemoryRecords } from '../../support/metadata/memory-records.ts';
+import { noTables } from '../../support/metadata/no-tables.ts';
 import { createMemoryBucket } from '../../support/stack/memory-bucket.ts';
 import { tempFolder } from '../../support/stack/temp-folder.ts';
 
@@ -22,19 +22,6 @@ afterEach(() => {
 
 const setBackAnHour = (): void => {
   vi.setSystemTime(Date.now() - 3_600_000);
-};
-
-const unused = (): never => {
-  throw new Error('not used');
-};
-
-const noTables: QuestdbTables = {
-  createTable: unused,
-  createMetricView: unused,
-  setTtl: unused,
-  drop: unused,
-  ttls: async () => new Map(),
-  names: async () => [],
 };
 
 it('a clock that is set back does not hold up the answer to an unknown admin token', async () => {
