@@ -140,8 +140,11 @@ export const reserveGroupName = async (
   );
 };
 
-/** Refuses before anything is written: afterwards the report would stay half created until the other name is free. */
-const refuseHeldNames = async (records: Records, report: CustomReport): Promise<void> => {
+/**
+ * Refuses before anything is written, and before ids are taken, which are never given back: afterwards the report would
+ * stay half created until the other name is free.
+ */
+const refuseHeldNames = async (records: Records, report: ReportRequest): Promise<void> => {
   const source = reservedNames.dataName(dataName(report.mon_biz_id, report.name));
   const sourceHolder = await records.holderOf(source);
   const wanted = { mon_biz_id: owningBusiness(report), time_series_group_name: report.name };
@@ -183,13 +186,13 @@ const openReport = async (deps: CreationDeps, request: ReportRequest): Promise<V
     const claimed = modified(left.value, request.operator, {});
     return records.reports.update(reportId, claimed, left.revision).catch(asInProgress(request.name));
   }
+  await refuseHeldNames(records, request);
   const ids = {
     custom_report_id: reportId,
     mon_data_id: await records.nextId('data_id'),
     time_series_group_id: await records.nextId('time_series_group_id'),
   };
   const report = newReport(request, ids, deps.tablePrefix);
-  await refuseHeldNames(records, report);
   return records.reports.create(reportId, report).catch(asInProgress(request.name));
 };
 

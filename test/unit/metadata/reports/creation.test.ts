@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { reportRequestSchema } from '../../../../src/metadata/records/requests.ts';
+import { reservedNames } from '../../../../src/metadata/records/store.ts';
 import { createCustomTimeSeries } from '../../../../src/metadata/reports/creation.ts';
 import { Fault } from '../../../../src/model/fault.ts';
 import { onlyInstance } from '../../../support/metadata/calls.ts';
@@ -41,6 +42,27 @@ describe('a half created report', () => {
       custom_report: { state: 'active' },
       data_source: { space_uid: 'ci__x', source_system: 'crm' },
       time_series_group: { max_rate: 5 },
+    });
+  });
+});
+
+describe('a refused creation', () => {
+  it('takes no data id, of which there is a limited number', async () => {
+    const { records, issued, create } = setUp();
+    const { mon_data_id } = (await create({ mon_biz_id: 2, name: 'source' })).data_source;
+    const before = { ...issued };
+    // A source that was made alone holds the name that the report would need.
+    await records.reserve(
+      reservedNames.dataName('2_custom_time_series_demo'),
+      async () => mon_data_id,
+      async () => 'gone',
+    );
+    for (let times = 0; times < 3; times++) {
+      await expect(create({ mon_biz_id: 2, name: 'demo' })).rejects.toMatchObject({ code: 'name_taken' });
+    }
+    expect(issued).toMatchObject({
+      data_id: before.data_id,
+      time_series_group_id: before.time_series_group_id,
     });
   });
 });
