@@ -63,6 +63,34 @@ it('a clock that is set back does not hold up the repair of tables', async () =>
   await keeper.stop();
 });
 
+it('a clock that is set back does not hold up a purge', async () => {
+  const { records } = createMemoryRecords();
+  await records.purges.create(1, {
+    ...{ mon_data_id: 1, table_id: '2_mon_time_series_1.__default__', state: 'purging' },
+    ...{ requested_at: Date.now(), requested_by: 'ann' },
+  });
+  setBackAnHour();
+  const dropped: string[] = [];
+  const keeper = startKeeper({
+    records,
+    tables: { ...noTables, drop: async (table) => void dropped.push(table) },
+    repair: { round: async () => {} },
+    isAway: () => false,
+    purgeWaitMs: 40_000,
+    now: Date.now,
+    log,
+  });
+  await keeper.round();
+  vi.advanceTimersByTime(39_000);
+  await keeper.round();
+  expect(dropped).toEqual([]);
+  vi.advanceTimersByTime(1_000);
+  await keeper.round();
+  expect(dropped).toEqual(['2_mon_time_series_1.__default__']);
+  expect(records.purges.known(1)?.value.state).toBe('purged');
+  await keeper.stop();
+});
+
 it('a clock that is set back does not keep an address from logging in for longer', () => {
   const attempts = createAttempts();
   while (attempts.begin('10.0.0.1') !== undefined);
