@@ -103,6 +103,11 @@ const kinds: Readonly<Record<string, Kind>> = {
   ),
   table_exists: conflict('The table exists', 'No action is needed.'),
   table_id_differs: conflict('The data id has another table', 'Omit table_id.'),
+  // No 503: that one may be repeated as it is.
+  rotation_unknown: conflict(
+    'It is not known whether the token was rotated',
+    'Reveal the token first: a new one is that of this rotation; repeat the rotation only if it is the old one.',
+  ),
   report_not_active: conflict('The report is not active', 'Only active reports can be changed.'),
   application_deleted: conflict('The application is deleted', 'Create it again; it gets a new token.'),
   data_ids_exhausted: conflict('No data ids are left', 'Every data id is in use; use a new deployment.'),

@@ -4300,7 +4300,7 @@ export interface operations {
                 time_series_group_id?: number;
                 name?: string;
                 table_id?: string;
-                state?: string;
+                state?: "creating" | "active" | "deleted" | "purging" | "purged";
                 scenario?: string;
                 is_platform?: boolean;
                 is_split_measurement?: boolean;

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { customReportSchema } from '../../directory/records.ts';
 import { isSystemReport } from '../../directory/system-owners.ts';
 import { listRecords, recordQuerySchema } from '../records/listing.ts';
 import { masked } from '../records/masking.ts';
@@ -24,6 +25,9 @@ const systemReports = ({ reports }: Pick<Records, 'reports'>): Set<number> =>
       .filter(({ value }) => isSystemReport(value))
       .map(({ id }) => id),
   );
+
+const states = customReportSchema.shape.state.options;
+const stateFilter = z.enum(states, `must be one of ${states.join(', ')}`);
 
 const tag = 'Custom reports';
 const path = '/api/v1/custom-reports';
@@ -76,7 +80,7 @@ export const reportEndpoints = (): Endpoint[] => [
       time_series_group_id: 'integer',
       name: 'text',
       table_id: 'text',
-      state: 'text',
+      state: stateFilter,
       scenario: 'text',
       is_platform: 'flag',
       is_split_measurement: 'flag',

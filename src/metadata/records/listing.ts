@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { fieldFault } from '../problem.ts';
 import type { RecordSet } from './store.ts';
 
 const integer = z
@@ -39,7 +40,10 @@ export type Page<T> = { items: T[]; next_cursor: string | null };
 /** Filters of a list: each compares the record's own field of that name by equality. */
 const filters = { integer, text: z.string(), flag } as const;
 
-type Fields = Readonly<Record<string, keyof typeof filters>>;
+/** A filter is one of these, or has a schema of its own where only some words may occur. */
+type Fields = Readonly<Record<string, keyof typeof filters | z.ZodType>>;
+
+const filterOf = (kind: Fields[string]): z.ZodType => (typeof kind === 'string' ? filters[kind] : kind);
 
 /** The parameter that adds what Tidemark made for itself. */
 export const systemQuery = {
@@ -53,7 +57,7 @@ export const systemQuery = {
 export const listQuerySchema = (fields: Fields) =>
   z.strictObject({
     ...pageQuery,
-    ...Object.fromEntries(Object.entries(fields).map(([field, kind]) => [field, filters[kind].optional()])),
+    ...Object.fromEntries(Object.entries(fields).map(([field, kind]) => [field, filterOf(kind).optional()])),
   });
 
 /** The same for a list of records: those that Tidemark made for itself are in it where `system` is true, or a filter names them. */
@@ -83,9 +87,16 @@ type Listed<T> = {
   readonly systemIds?: ReadonlySet<number>;
 };
 
-const idOfCursor = (cursor: string): number => Number(Buffer.from(cursor, 'base64url').toString('latin1'));
+const cursorOf = (id: number): string => Buffer.from(String(id)).toString('base64url');
 
-/** A page of `items`, each with a higher id than the one before. */
+/** Permanent Fault `invalid_value` for what no page answered: the page behind it would look like the last one. */
+const idOfCursor = (cursor: string): number => {
+  const id = Number(Buffer.from(cursor, 'base64url').toString('latin1'));
+  if (Number.isSafeInteger(id) && cursorOf(id) === cursor) return id;
+  throw fieldFault('invalid_value', 'cursor', 'is not a next_cursor of this list');
+};
+
+/** A page of `items`, each with a higher id than the one before. Permanent Fault `invalid_value` for a cursor that no page has. */
 export const pageOf = <T>(items: readonly { id: number; value: T }[], query: ListQuery): Page<T> => {
   const after = query.cursor === undefined ? Number.NEGATIVE_INFINITY : idOfCursor(query.cursor);
   const rest = items.filter(({ id }) => id > after);
@@ -93,10 +104,7 @@ export const pageOf = <T>(items: readonly { id: number; value: T }[], query: Lis
   const last = page.at(-1);
   return {
     items: page.map(({ value }) => value),
-    next_cursor:
-      rest.length > page.length && last !== undefined
-        ? Buffer.from(String(last.id)).toString('base64url')
-        : null,
+    next_cursor: rest.length > page.length && last !== undefined ? cursorOf(last.id) : null,
   };
 };
 

@@ -15,8 +15,14 @@ export type DeliveryDeps = {
   /** Unix seconds. */
   readonly now: () => number;
   /** Receives what an operator must clean up by hand. */
-  readonly onOrphan: (subscription: Subscription) => void;
+  readonly onOrphan: (subscription: Subscription, why: OrphanReason) => void;
 };
+
+/**
+ * `api_left`: of an API that is no longer configured. `create_refused`: its create call got no answer, and each repeat
+ * is refused, so that it is not known whether it exists.
+ */
+export type OrphanReason = 'api_left' | 'create_refused';
 
 /** The content that one report's subscription must have. */
 type Target = Pick<
@@ -32,6 +38,12 @@ type Target = Pick<
 > & { readonly params: SubscriptionParams };
 
 const hasCode = (error: unknown, code: string): boolean => error instanceof Fault && error.code === code;
+
+/** A call with these parameters is refused. 401, 403 or 404 only say that the API does not know who asks, or where. */
+const refusesParams = (error: unknown): boolean =>
+  error instanceof Fault &&
+  error.code === 'node_management_refused' &&
+  [undefined, 400, 422].includes(error.detail.status);
 
 /** The file of the token before a rotation. A node management API has one file for a subscription, of the token now. */
 const previousOf = (
@@ -141,7 +153,8 @@ class Deliveries implements Delivery {
 
   /**
    * Sends the create call of `intent` and stores its answer. A refusal of the first try with a key proves that no
-   * subscription exists, so the intent is given up; after any other failure the next run makes the same call again.
+   * subscription exists, so the intent is given up; after any other failure the next run makes the same call again, or
+   * `repeatCreate` gives it up.
    */
   private async finishCreate(held: HeldSubscription, isFirst: boolean): Promise<HeldSubscription> {
     const { intent, mon_data_id } = held.value;
@@ -157,6 +170,20 @@ class Deliveries implements Delivery {
       });
     const { intent: _, ...value } = held.value;
     return this.save({ ...value, subscription_id: id, state: 'installing', updated: this.deps.now() }, held);
+  }
+
+  /** Undefined where the repeat is refused for its parameters, and no later one would send these again. */
+  private async repeatCreate(
+    held: HeldSubscription,
+    target: Target | undefined,
+  ): Promise<HeldSubscription | undefined> {
+    try {
+      return await this.finishCreate(held, false);
+    } catch (error) {
+      if (!refusesParams(error) || held.value.params_md5 === target?.params_md5) throw error;
+      this.deps.onOrphan(held.value, 'create_refused');
+      return undefined;
+    }
   }
 
   private idOf({ value }: HeldSubscription): number {
@@ -199,12 +226,15 @@ class Deliveries implements Delivery {
     const held = await this.deps.subscriptions.read(target.mon_data_id);
     if (held === undefined) return this.create(target, undefined).then(() => 'created');
     if (held.value.adapter !== target.adapter) {
-      if (held.value.adapter === 'http') this.deps.onOrphan(held.value);
+      if (held.value.adapter === 'http') this.deps.onOrphan(held.value, 'api_left');
       return this.create(target, held).then(() => 'created');
     }
     switch (held.value.state) {
-      case 'creating':
-        return this.replace(target, await this.finishCreate(held, false)).then(() => 'created');
+      case 'creating': {
+        const made = await this.repeatCreate(held, target);
+        await (made === undefined ? this.create(target, held) : this.replace(target, made));
+        return 'created';
+      }
       case 'installing':
         return this.replace(target, held).then(() => 'created');
       case 'deleting':
@@ -249,12 +279,16 @@ class Deliveries implements Delivery {
     let held = given;
     const dataId = held.value.mon_data_id;
     if (held.value.adapter !== this.deps.nodeManagement.name) {
-      if (held.value.adapter === 'http') this.deps.onOrphan(held.value);
+      if (held.value.adapter === 'http') this.deps.onOrphan(held.value, 'api_left');
       return this.forget(dataId);
     }
     if (this.deps.nodeManagement.isRemote) {
       // A subscription that may have been created must be found before it can be deleted.
-      if (held.value.state === 'creating') held = await this.finishCreate(held, false);
+      if (held.value.state === 'creating') {
+        const made = await this.repeatCreate(held, undefined);
+        if (made === undefined) return this.forget(dataId);
+        held = made;
+      }
       if (held.value.state !== 'deleting') held = await this.save({ ...held.value, state: 'deleting' }, held);
       await this.withdraw(held, refusing).catch((error: unknown) => {
         if (!hasCode(error, 'subscription_missing')) throw error;

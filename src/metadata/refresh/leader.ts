@@ -21,7 +21,10 @@ export type LeaderDeps = {
   readonly lookEveryMs: number;
 };
 
-type Led = { readonly kind: 'ran'; readonly run: RefreshRun } | { readonly kind: 'passed' };
+/** `tick`: the latest time of the table that had a run by this one. */
+type Led =
+  | { readonly kind: 'ran'; readonly run: RefreshRun; readonly tick: number }
+  | { readonly kind: 'passed' };
 
 const showLast = (metrics: RefreshMetrics, run: RefreshRun): void => {
   metrics.lastFailed.set(run.failed_count);
@@ -56,9 +59,9 @@ export class Leader {
   }
 
   /** Under the lease: one run, its log line and its figures. */
-  private async runUnder(held: HeldLease, runId: number, trigger: RefreshRun['trigger']): Promise<Led> {
+  private async runUnder(held: HeldLease, note: Note, trigger: RefreshRun['trigger']): Promise<Led> {
     try {
-      const run = await runOnce(this.run, held, runId, trigger);
+      const run = await runOnce(this.run, held, note.run, trigger);
       countRun(this.deps.metrics, run);
       this.deps.metrics.subscriptions.set(this.run.subscriptions.list().length);
       const { failed: _, ...figures } = run;
@@ -68,7 +71,7 @@ export class Leader {
           figures,
           'the refresh job ran, and some reports failed; its record has their reasons',
         );
-      return { kind: 'ran', run };
+      return { kind: 'ran', run, tick: note.tick };
     } finally {
       await held.release();
     }
@@ -79,19 +82,22 @@ export class Leader {
     return tick > (this.deps.table.next(this.run.now()) ?? Number.POSITIVE_INFINITY) ? 0 : tick;
   }
 
-  /** `passed` when another process has the lease, or the time `tick` had its run already. One at a time in this process. */
+  /**
+   * `passed` when another process has the lease, or the time `tick` had its run already. One at a time in this process:
+   * during another run of it, the result of that one.
+   */
   private lead(trigger: RefreshRun['trigger'], tick: number): Promise<Led> {
     const leadOnce = async (): Promise<Led> => {
       await Promise.race([Promise.all([this.run.records.ready, this.run.subscriptions.ready]), this.stopped]);
-      let runId = 0;
+      let own: Note = { run: 0, tick: 0 };
       const held = await this.deps.lease.acquire(({ state, note = { run: 0, tick: 0 } }) => {
         if (this.run.stopping.aborted) return undefined;
         const lastTick = this.believed(note.tick);
         if (state !== 'expired' && lastTick >= tick) return undefined;
-        runId = note.run + 1;
-        return { run: runId, tick: Number.isFinite(tick) ? Math.max(tick, lastTick) : lastTick };
+        own = { run: note.run + 1, tick: Number.isFinite(tick) ? Math.max(tick, lastTick) : lastTick };
+        return own;
       });
-      return held === undefined ? { kind: 'passed' } : this.runUnder(held, runId, trigger);
+      return held === undefined ? { kind: 'passed' } : this.runUnder(held, own, trigger);
     };
     this.leading ??= leadOnce().finally(() => {
       this.leading = undefined;
@@ -116,9 +122,14 @@ export class Leader {
     let lastMessage = '';
     while (!this.run.stopping.aborted) {
       try {
-        if ((await this.lead('schedule', tick)).kind === 'ran') return;
+        const led = await this.lead('schedule', tick);
+        if (led.kind === 'ran') {
+          if (led.tick >= tick) return;
+          // It began before this time, so it may lack what changed since.
+          continue;
+        }
         const { state, note } = await this.deps.lease.observe();
-        if (state === 'free') return await this.showOthers(note);
+        if (state === 'free' && this.believed(note?.tick ?? 0) >= tick) return await this.showOthers(note);
         lastMessage = '';
       } catch (error) {
         const message = errorText(error);

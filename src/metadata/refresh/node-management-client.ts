@@ -112,7 +112,8 @@ export const createClient = (options: ClientOptions): Call => {
     const said = withoutSecrets(envelope?.message ?? '', token);
     if (isRetriable(status)) throw unavailable(`${action}: HTTP ${status} ${said}`);
     if (status < 200 || status > 299) {
-      throw new Fault('permanent', 'node_management_refused', `${action}: HTTP ${status} ${said}`);
+      const text = `${action}: HTTP ${status} ${said}`;
+      throw new Fault('permanent', 'node_management_refused', text, undefined, { status });
     }
     if (envelope === undefined) throw unavailable(`${action}: the answer is not from a node management API`);
     if (!envelope.result) {

@@ -1,6 +1,6 @@
 import { errorText, Fault } from '../../model/fault.ts';
 import type { Log } from '../../telemetry/log.ts';
-import { createDelivery } from './delivery.ts';
+import { createDelivery, type OrphanReason } from './delivery.ts';
 import type { CollectorDefaults } from './document.ts';
 import type { HeldLease } from './lease.ts';
 import type { NodeManagement } from './node-management.ts';
@@ -50,6 +50,13 @@ const failuresShown = 1000;
 const codedText = (error: unknown): string =>
   error instanceof Fault ? `${error.code}: ${error.message}` : errorText(error);
 
+const orphanTexts: Readonly<Record<OrphanReason, string>> = {
+  api_left:
+    'this subscription belongs to a node management API that is no longer configured; remove it there',
+  create_refused:
+    'the create call of this subscription got no answer, and node management refuses its repeat; if it has one of this data id and key, remove it there',
+};
+
 const stepsOf = (deps: RunDeps, lease: HeldLease): Step[] => {
   const { records, subscriptions, nodeManagement, defaults, log } = deps;
   const now = (): number => Math.floor(deps.now() / 1000);
@@ -59,11 +66,8 @@ const stepsOf = (deps: RunDeps, lease: HeldLease): Step[] => {
     documentPrefix: deps.documentPrefix,
     lease,
     now,
-    onOrphan: ({ subscription_id, mon_data_id }) =>
-      log.warn(
-        { subscription_id, mon_data_id },
-        'this subscription belongs to a node management API that is no longer configured; remove it there',
-      ),
+    onOrphan: ({ subscription_id, mon_data_id, intent }, why) =>
+      log.warn({ subscription_id, mon_data_id, idempotency_key: intent?.key }, orphanTexts[why]),
   });
   const wanted = wantedReports(records, defaults, now());
   const wantedIds = new Set(wanted.map(({ values }) => values.dataId));

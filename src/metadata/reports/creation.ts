@@ -46,16 +46,29 @@ const recordedFields = [
   'is_split_measurement',
 ] as const satisfies readonly (keyof CustomReport & keyof ReportRequest)[];
 
+const differs = (name: string, field: string, value: unknown): Fault =>
+  new Fault(
+    'permanent',
+    'creation_differs',
+    `report ${JSON.stringify(name)} is half created with ${field} ${JSON.stringify(value)}; to finish it, repeat the call with that value`,
+  );
+
+/** The same for a record below the report that an earlier call made. */
+const refuseOther = <T>(
+  name: string,
+  record: T,
+  wanted: NoInfer<T>,
+  fields: readonly (keyof T & string)[],
+): void => {
+  const field = fields.find((each) => record[each] !== wanted[each]);
+  if (field !== undefined) throw differs(name, field, record[field]);
+};
+
 const refuseOtherValues = (report: CustomReport, request: ReportRequest): void => {
   const isPlatform = request.is_platform || request.mon_biz_id === 0;
   const differing = recordedFields.find((field) => report[field] !== request[field]);
   const field = differing ?? (report.is_platform === isPlatform ? undefined : 'is_platform');
-  if (field === undefined) return;
-  throw new Fault(
-    'permanent',
-    'creation_differs',
-    `report ${JSON.stringify(report.name)} is half created with ${field} ${JSON.stringify(report[field])}; to finish it, repeat the call with that value`,
-  );
+  if (field !== undefined) throw differs(report.name, field, report[field]);
 };
 
 const inProgress = (name: string): Fault =>
@@ -127,8 +140,11 @@ export const reserveGroupName = async (
   );
 };
 
-/** Refuses before anything is written: afterwards the report would stay half created until the other name is free. */
-const refuseHeldNames = async (records: Records, report: CustomReport): Promise<void> => {
+/**
+ * Refuses before anything is written, and before ids are taken, which are never given back: afterwards the report would
+ * stay half created until the other name is free.
+ */
+const refuseHeldNames = async (records: Records, report: ReportRequest): Promise<void> => {
   const source = reservedNames.dataName(dataName(report.mon_biz_id, report.name));
   const sourceHolder = await records.holderOf(source);
   const wanted = { mon_biz_id: owningBusiness(report), time_series_group_name: report.name };
@@ -170,13 +186,13 @@ const openReport = async (deps: CreationDeps, request: ReportRequest): Promise<V
     const claimed = modified(left.value, request.operator, {});
     return records.reports.update(reportId, claimed, left.revision).catch(asInProgress(request.name));
   }
+  await refuseHeldNames(records, request);
   const ids = {
     custom_report_id: reportId,
     mon_data_id: await records.nextId('data_id'),
     time_series_group_id: await records.nextId('time_series_group_id'),
   };
   const report = newReport(request, ids, deps.tablePrefix);
-  await refuseHeldNames(records, report);
   return records.reports.create(reportId, report).catch(asInProgress(request.name));
 };
 
@@ -200,20 +216,21 @@ const ensureDataSource = async (
 ): Promise<DataSource> => {
   const name = dataName(report.mon_biz_id, report.name);
   await reserveDataName(records, name, report.mon_data_id);
-  return ensure(records.dataSources, report.mon_data_id, () =>
-    newDataSource({
-      mon_data_id: report.mon_data_id,
-      data_name: name,
-      data_description: name,
-      etl_config: 'mon_standard_v2_time_series',
-      is_custom_source: true,
-      custom_label: null,
-      source_system: request.source_system,
-      mon_biz_id: owningBusiness(report),
-      space_uid: request.space_uid,
-      operator: request.operator,
-    }),
-  );
+  const wanted = newDataSource({
+    mon_data_id: report.mon_data_id,
+    data_name: name,
+    data_description: name,
+    etl_config: 'mon_standard_v2_time_series',
+    is_custom_source: true,
+    custom_label: null,
+    source_system: request.source_system,
+    mon_biz_id: owningBusiness(report),
+    space_uid: request.space_uid,
+    operator: request.operator,
+  });
+  const source = await ensure(records.dataSources, report.mon_data_id, () => wanted);
+  refuseOther(report.name, source, wanted, ['source_system', 'space_uid']);
+  return source;
 };
 
 const ensureGroup = async (
@@ -242,6 +259,7 @@ const ensureGroup = async (
       `data id ${report.mon_data_id} has group ${group.time_series_group_id}, which another call created`,
     );
   }
+  refuseOther(report.name, group, newGroup(values), ['max_rate']);
   return group;
 };
 

@@ -47,6 +47,22 @@ const finishReport = async (records: Records, report: CustomReport): Promise<voi
   }
 };
 
+/** Tells the purges that have waited long enough: by their time, or in the sight of this process, where the clock was ahead of now. */
+const createPurgeWait = ({ records, purgeWaitMs, now }: KeeperDeps): (() => Purge[]) => {
+  const seenAt = new Map<number, number>();
+  return () =>
+    records.purges.list().flatMap(({ id, value }) => {
+      if (value.state !== 'purging') {
+        seenAt.delete(id);
+        return [];
+      }
+      const since = seenAt.get(id) ?? performance.now();
+      seenAt.set(id, since);
+      const isDue = now() - value.requested_at >= purgeWaitMs || performance.now() - since >= purgeWaitMs;
+      return isDue ? [value] : [];
+    });
+};
+
 /** Drops the table of a purge that has waited long enough, and notes that in its records. */
 const dropPurged = async ({ records, tables, log }: KeeperDeps, purge: Purge): Promise<void> => {
   await tables.drop(purge.table_id);
@@ -92,8 +108,9 @@ const alignTtls = async ({ records, tables, log }: KeeperDeps): Promise<void> =>
 
 /** Starts the rounds. The copies of `records` must have been read. */
 export const startKeeper = (deps: KeeperDeps): Keeper => {
-  const { records, now, log } = deps;
+  const { records, log } = deps;
   const stopping = new AbortController();
+  const duePurges = createPurgeWait(deps);
   let tablesAt = Number.NEGATIVE_INFINITY;
   let repairAt = Number.NEGATIVE_INFINITY;
 
@@ -103,12 +120,7 @@ export const startKeeper = (deps: KeeperDeps): Keeper => {
       work.catch((error: unknown) => {
         failures.push(error);
       });
-    const due = records.purges
-      .list()
-      .flatMap(({ value }) =>
-        value.state === 'purging' && now() - value.requested_at >= deps.purgeWaitMs ? [value] : [],
-      );
-    const byInstance = Map.groupBy(due, ({ mon_data_id }) => knownInstanceOf(records, mon_data_id));
+    const byInstance = Map.groupBy(duePurges(), ({ mon_data_id }) => knownInstanceOf(records, mon_data_id));
     // In parallel: a purge that hangs delays no other.
     await Promise.all(
       [...byInstance].map(async ([instance, purges]) => {

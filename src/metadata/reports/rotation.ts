@@ -60,16 +60,41 @@ const keepIdentity = async <T extends Tokened>(
 };
 
 /**
+ * Stores the new token; undefined when another call changed the record meanwhile. A repeat of a call whose write is done
+ * and whose answer is lost would take the new token, which no sender has, for the one before, and end the one they use.
+ */
+const storeToken = async <T extends Tokened>(
+  { set, id }: Rotation<T>,
+  next: T,
+  revision: number,
+): Promise<Versioned<T> | undefined> => {
+  try {
+    return await unlessConflict(set.update(id, next, revision));
+  } catch (error) {
+    if (!(error instanceof Fault) || error.kind !== 'transient') throw error;
+    const stored = await set.get(id).catch(() => undefined);
+    if (stored?.value.token === next.token) return stored;
+    throw new Fault(
+      'transient',
+      'rotation_unknown',
+      `${set.kind.replaceAll('_', ' ')} ${id} may have its new token: no answer came to the write (${error.message})`,
+      error,
+    );
+  }
+};
+
+/**
  * The old token goes into its own record first: after an interruption in between, both records name the same token and
  * every sender is still accepted. Returns undefined when another call changed either record meanwhile. Then the
  * previous token is restored: a refused call must not extend the life of an old token.
  */
 const swap = async <T extends Tokened>({
-  rotation: { set, previous, id, by, announce },
+  rotation,
   current,
   before,
   previousExpiresAt,
 }: Swap<T>): Promise<Versioned<T> | undefined> => {
+  const { previous, id, by, announce } = rotation;
   const replaced = { token: current.value.token, expires_at: previousExpiresAt };
   const kept = await unlessConflict(
     before === undefined ? previous.create(id, replaced) : previous.update(id, replaced, before.revision),
@@ -78,7 +103,7 @@ const swap = async <T extends Tokened>({
   const token = newToken();
   await announce(token);
   const next: T = { ...modified(current.value, by.operator, {}), token };
-  const stored = await unlessConflict(set.update(id, next, current.revision));
+  const stored = await storeToken(rotation, next, current.revision);
   if (stored === undefined && before !== undefined) {
     await unlessConflict(previous.update(id, before.value, kept.revision));
   }
@@ -108,7 +133,7 @@ const rotate = async <T extends Tokened>(rotation: Rotation<T>): Promise<Rotated
 /**
  * Gives a data source a new token; the one before stays valid for `overlapSeconds` more, and the one before that
  * becomes invalid. Permanent Faults `not_found`, `report_not_active` when its report is in another state,
- * `precondition_failed`.
+ * `precondition_failed`; transient `rotation_unknown` when the new token may be stored: reveal it before a repeat.
  */
 export const rotateDataSourceToken = (
   records: Records,
@@ -136,7 +161,10 @@ export const rotateDataSourceToken = (
     },
   });
 
-/** The same for an application's write token. Permanent Faults `not_found`, `application_deleted`, `precondition_failed`. */
+/**
+ * The same for an application's write token. Permanent Faults `not_found`, `application_deleted`, `precondition_failed`;
+ * transient `rotation_unknown`.
+ */
 export const rotateApplicationToken = (
   records: Records,
   appId: number,

@@ -17,6 +17,7 @@ export type NodeManagementCall = {
 export type Behaviour =
   | 'error'
   | 'refuse'
+  | 'unauthorized'
   | 'hang'
   | 'garbage'
   | 'huge'
@@ -125,6 +126,8 @@ export const startNodeManagement = async (
         return json(500, { result: false, code: 500, message: `boom ${echo(call)}`, data: null });
       case 'refuse':
         return json(200, { result: false, code: 42, message: `no: ${echo(call)}`, data: null });
+      case 'unauthorized':
+        return json(401, { result: false, code: 401, message: 'the token has expired', data: null });
       case 'hang':
         return;
       case 'garbage':

@@ -1,12 +1,12 @@
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { parseCron } from '../../../src/config/cron.ts';
 import { createAttempts } from '../../../src/metadata/console/attempts.ts';
-import type { RecordSet, Records } from '../../../src/metadata/records/store.ts';
 import { startSchedule } from '../../../src/metadata/refresh/schedule.ts';
 import { startKeeper } from '../../../src/metadata/reports/keeper.ts';
 import { openAdminTokens } from '../../../src/metadata/tokens/admin-tokens.ts';
-import type { QuestdbTables } from '../../../src/stores/questdb/tables.ts';
 import { createLog } from '../../../src/telemetry/log.ts';
+import { createMemoryRecords } from '../../support/metadata/memory-records.ts';
+import { noTables } from '../../support/metadata/no-tables.ts';
 import { createMemoryBucket } from '../../support/stack/memory-bucket.ts';
 import { tempFolder } from '../../support/stack/temp-folder.ts';
 
@@ -22,57 +22,6 @@ afterEach(() => {
 
 const setBackAnHour = (): void => {
   vi.setSystemTime(Date.now() - 3_600_000);
-};
-
-const unused = (): never => {
-  throw new Error('not used');
-};
-
-const noRecords = (kind: string): RecordSet<never> => ({
-  kind,
-  get: async () => undefined,
-  known: () => undefined,
-  create: unused,
-  update: unused,
-  change: unused,
-  put: unused,
-  list: () => [],
-});
-
-const emptyRecords = (): Records => ({
-  reports: noRecords('report'),
-  dataSources: noRecords('data_source'),
-  groups: noRecords('group'),
-  tables: noRecords('table'),
-  placements: noRecords('placement'),
-  sourcePolicies: noRecords('source_policy'),
-  previousTokens: noRecords('previous_token'),
-  sourceIdentities: noRecords('source_identity'),
-  purges: noRecords('purge'),
-  applications: noRecords('application'),
-  applicationPolicies: noRecords('application_policy'),
-  previousApplicationTokens: noRecords('previous_application_token'),
-  applicationIdentities: noRecords('application_identity'),
-  reportOf: () => undefined,
-  nextId: unused,
-  reserve: unused,
-  holderOf: async () => undefined,
-  point: unused,
-  lookUp: async () => undefined,
-  bucket: createMemoryBucket(),
-  system: createMemoryBucket(),
-  columns: createMemoryBucket(),
-  ready: Promise.resolve(),
-  stop: () => {},
-});
-
-const noTables: QuestdbTables = {
-  createTable: unused,
-  createMetricView: unused,
-  setTtl: unused,
-  drop: unused,
-  ttls: async () => new Map(),
-  names: async () => [],
 };
 
 it('a clock that is set back does not hold up the answer to an unknown admin token', async () => {
@@ -93,7 +42,7 @@ it('a clock that is set back does not hold up the answer to an unknown admin tok
 it('a clock that is set back does not hold up the repair of tables', async () => {
   let repairs = 0;
   const keeper = startKeeper({
-    records: emptyRecords(),
+    records: createMemoryRecords().records,
     tables: noTables,
     repair: {
       round: async () => {
@@ -111,6 +60,34 @@ it('a clock that is set back does not hold up the repair of tables', async () =>
   vi.advanceTimersByTime(5_000);
   await keeper.round();
   expect(repairs).toBe(2);
+  await keeper.stop();
+});
+
+it('a clock that is set back does not hold up a purge', async () => {
+  const { records } = createMemoryRecords();
+  await records.purges.create(1, {
+    ...{ mon_data_id: 1, table_id: '2_mon_time_series_1.__default__', state: 'purging' },
+    ...{ requested_at: Date.now(), requested_by: 'ann' },
+  });
+  setBackAnHour();
+  const dropped: string[] = [];
+  const keeper = startKeeper({
+    records,
+    tables: { ...noTables, drop: async (table) => void dropped.push(table) },
+    repair: { round: async () => {} },
+    isAway: () => false,
+    purgeWaitMs: 40_000,
+    now: Date.now,
+    log,
+  });
+  await keeper.round();
+  vi.advanceTimersByTime(39_000);
+  await keeper.round();
+  expect(dropped).toEqual([]);
+  vi.advanceTimersByTime(1_000);
+  await keeper.round();
+  expect(dropped).toEqual(['2_mon_time_series_1.__default__']);
+  expect(records.purges.known(1)?.value.state).toBe('purged');
   await keeper.stop();
 });
 

@@ -38,8 +38,9 @@ const setUp = () => {
       leader.follow(time);
       await leader.idle();
     };
-    const runs = async (): Promise<number> => (await run.runs.list()).length;
-    return { leader, metrics, tick, runs };
+    const records = () => run.runs.list();
+    const runs = async (): Promise<number> => (await records()).length;
+    return { leader, metrics, tick, records, runs };
   };
   return { kv, reports, api, open };
 };
@@ -68,6 +69,30 @@ describe('the run of a time', () => {
     expect((await kv.get('lease.refresh'))?.value).toMatchObject({ note: { tick: at('10:05:00') } });
     await right.tick(at('10:05:00'));
     expect(await right.runs()).toBe(2);
+  });
+});
+
+describe('the run of a time that comes during another run of its process', () => {
+  type Process = ReturnType<ReturnType<typeof setUp>['open']>;
+  it.each([
+    ['by hand', ({ leader }: Process) => leader.runByHand()],
+    ['of an earlier time', ({ leader }: Process) => leader.follow(at('10:00:00'))],
+  ])('%s begins after that one, so that it has what changed since', async (_, begin) => {
+    const { kv, reports, api, open } = setUp();
+    const gate = Promise.withResolvers<void>();
+    api.gate = gate.promise;
+    const one = open({ now: at('10:04:50') });
+    const earlier = begin(one);
+    await until('the run asks node management', () => api.calls.length > 0);
+    reports.add(2);
+    const timed = one.tick(at('10:05:00'));
+    gate.resolve();
+    await Promise.all([earlier, timed]);
+    expect(await one.records()).toMatchObject([
+      { run_id: 2, trigger: 'schedule', created: 1, unchanged: 1 },
+      { run_id: 1, created: 1 },
+    ]);
+    expect((await kv.get('lease.refresh'))?.value).toMatchObject({ note: { tick: at('10:05:00') } });
   });
 });
 

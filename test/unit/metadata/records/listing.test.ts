@@ -1,0 +1,38 @@
+import { describe, expect, it } from 'vitest';
+import { reportEndpoints } from '../../../../src/metadata/api/report-endpoints.ts';
+import { parseInput } from '../../../../src/metadata/problem.ts';
+import { pageOf } from '../../../../src/metadata/records/listing.ts';
+
+const items = [7, 8, 10].map((id) => ({ id, value: id }));
+
+describe('the cursor of a list', () => {
+  it('leads to the next page where a page answered it', () => {
+    const { next_cursor } = pageOf(items, { limit: 2 });
+    expect(pageOf(items, { limit: 2, cursor: next_cursor ?? '' })).toEqual({
+      items: [10],
+      next_cursor: null,
+    });
+  });
+
+  // Their page would be empty and the last one: a caller takes that for the end of the list.
+  it.each([
+    ['a text', 'abc'],
+    ['a word', 'next'],
+    ['one without its last character', 'MT'],
+    ['an empty number', 'IA'],
+    ['a number with a zero before it', Buffer.from('07').toString('base64url')],
+    ['a number beyond those of ids', Buffer.from('9007199254740993').toString('base64url')],
+  ])('is refused where it is %s', (_, cursor) => {
+    expect(() => pageOf(items, { limit: 2, cursor })).toThrow('cursor: is not a next_cursor of this list');
+  });
+});
+
+describe('the list of reports', () => {
+  const query = reportEndpoints().find(({ method }) => method === 'GET')?.schemas.query;
+
+  it('refuses a state that no report can have, and names those that there are', () => {
+    const read = (state: string) => query && parseInput(query, { state });
+    expect(() => read('activ')).toThrow('state: must be one of creating, active, deleted, purging, purged');
+    expect(read('active')).toMatchObject({ state: 'active' });
+  });
+});
