@@ -170,6 +170,23 @@ describe('a token', () => {
     for (const line of engines.lines) expect(line).not.toContain(second);
   });
 
+  // Who looks up which tokens somebody saw would otherwise find another one.
+  it('is named by its data source in the audit log, also where it was asked for by its report', async () => {
+    const created = await createReport(metadata, { mon_biz_id: 2, name: 'asked for by its report' });
+    const reportUrl = `/api/v1/custom-reports/${created.custom_report['custom_report_id']}`;
+    for (const act of ['reveal', 'rotate']) {
+      expect((await metadata.ask('POST', `${reportUrl}/${act}-token`)).status).toBe(200);
+      const query = `target_kind=data_source&action=data_source.${act}_token&limit=1`;
+      expect((await metadata.ask('GET', `/api/v1/audit?${query}`)).body).toMatchObject({
+        items: [{ target: { id: String(created.data_source['mon_data_id']) }, outcome: 'done' }],
+      });
+    }
+    expect(await metadata.ask('POST', '/api/v1/custom-reports/999999/reveal-token')).toMatchObject({
+      status: 404,
+      body: { code: 'not_found' },
+    });
+  });
+
   it('of the API allows the calls of its role', async () => {
     const tokens = new Map<string, string>();
     for (const role of ['viewer', 'editor', 'node']) {
