@@ -192,9 +192,12 @@ export const openTerminal = (
 /** Printed instead of an empty value. */
 export const nothing = '–';
 
-/** Unix seconds as `2026-11-20 13:30:35Z`; null as a dash. */
-export const timeText = (seconds: number | null): string =>
-  seconds === null ? nothing : new Date(seconds * 1_000).toISOString().replace(/^(.*)T(.*)\.000Z$/, '$1 $2Z');
+/** Unix seconds as `2026-11-20 13:30:35Z`; null, and what no calendar has, as a dash. */
+export const timeText = (seconds: number | null): string => {
+  const time = new Date((seconds ?? Number.NaN) * 1_000);
+  if (Number.isNaN(time.getTime())) return nothing;
+  return time.toISOString().replace(/^(.*)T(.*)\.000Z$/, '$1 $2Z');
+};
 
 /** Prints on stderr how to get the next page, where there is one. */
 export const printMore = (cursor: string | null): void => {

@@ -187,6 +187,18 @@ describe('a token', () => {
     });
   });
 
+  // Such a token would be valid, and its creation would fail at the terminal, where it is shown only once.
+  it('of the API is not made with an end that is no time', async () => {
+    const body = { name: 'for ages', role: 'viewer', expires_at: 4_294_967_296 };
+    const refused = await metadata.ask('POST', '/api/v1/admin-tokens', body);
+    expectProblem(refused, 422, 'invalid_value');
+    expect(JSON.stringify(refused.body)).toContain('expires_at');
+    const last = { ...body, expires_at: 4_294_967_295 };
+    expect((await metadata.ask('POST', '/api/v1/admin-tokens', last)).body).toMatchObject({
+      admin_token: { expires_at: 4_294_967_295 },
+    });
+  });
+
   it('of the API allows the calls of its role', async () => {
     const tokens = new Map<string, string>();
     for (const role of ['viewer', 'editor', 'node']) {
