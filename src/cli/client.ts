@@ -16,7 +16,8 @@ type Request = { readonly body?: unknown; readonly timeoutMs?: number };
 /** The admin API as the commands use it: JSON in, checked JSON out. */
 export type AdminClient = {
   /**
-   * Throws a Fault whose message is for the user: `admin_unreachable`, `admin_token_missing`, or the error of the API.
+   * Throws a Fault whose message is for the user: `admin_unreachable`, `admin_timeout`, `admin_token_missing`, or the
+   * error of the API.
    */
   ask<T>(
     schema: z.ZodType<T>,
@@ -85,6 +86,19 @@ const silent = (url: string): Fault =>
     `the admin API at ${url} sent nothing for ${silenceMs / 1_000} s: look at the process of metadata, and at the network`,
   );
 
+/** The call had no answer in its time: what it does may go on. */
+const late = (url: string, method: string, timeoutMs: number): Fault => {
+  const remedy =
+    method === 'GET'
+      ? 'ask for a shorter period, or look at the load of metadata'
+      : 'the call may still take effect; look at its result before you repeat it';
+  return new Fault(
+    'transient',
+    'admin_timeout',
+    `no answer of the admin API at ${url} within ${timeoutMs / 1_000} s: ${remedy}`,
+  );
+};
+
 /** A client of the admin API at `settings.admin.url`. */
 export const createAdminClient = (settings: Settings): AdminClient => {
   const { url, token, caFile } = settings.admin;
@@ -114,7 +128,9 @@ export const createAdminClient = (settings: Settings): AdminClient => {
       const reply = await call(path, init)
         .then(async (response) => ({ status: response.status, text: await response.text() }))
         .catch((error: unknown) => {
-          throw error instanceof Fault ? error : unreachable(url, error);
+          if (error instanceof Fault) throw error;
+          const isLate = error instanceof Error && error.name === 'TimeoutError';
+          throw isLate ? late(url, method, timeoutMs) : unreachable(url, error);
         });
       if (reply.status !== 200) throw faultOf(reply.status, reply.text, url);
       const json = parseJson(reply.text);

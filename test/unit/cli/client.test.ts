@@ -1,5 +1,6 @@
 import { createServer, type RequestListener } from 'node:http';
 import { afterEach, expect, it, onTestFinished, vi } from 'vitest';
+import { z } from 'zod';
 import { createAdminClient } from '../../../src/cli/client.ts';
 import { loadSettings } from '../../../src/config/settings.ts';
 
@@ -44,5 +45,30 @@ it('a stream without a byte for 30 s counts as lost', async () => {
     kind: 'transient',
     code: 'admin_unreachable',
     message: expect.stringContaining('sent nothing for 30 s'),
+  });
+});
+
+// A call that is under way may go on: to start metadata would be of no use, and to repeat the call may do it twice.
+it.each([
+  ['GET', 'ask for a shorter period'],
+  ['POST', 'the call may still take effect'],
+] as const)('an answer to %s that is late is not taken for a refused connection', async (method, remedy) => {
+  const client = await clientOf(() => {});
+  const asked = client.ask(z.unknown(), method, '/api/v1/outcomes', { timeoutMs: 20 });
+  await expect(asked).rejects.toMatchObject({
+    kind: 'transient',
+    code: 'admin_timeout',
+    message: expect.stringMatching(new RegExp(`no answer .* within 0\\.02 s: .*${remedy}`)),
+  });
+});
+
+it('a refused connection is called one', async () => {
+  const client = createAdminClient(
+    loadSettings({ TIDEMARK_ADMIN_URL: 'http://127.0.0.1:1', TIDEMARK_ADMIN_TOKEN: 'ab'.repeat(32) }),
+  );
+  const asked = client.ask(z.unknown(), 'GET', '/api/v1/outcomes');
+  await expect(asked).rejects.toMatchObject({
+    code: 'admin_unreachable',
+    message: expect.stringContaining('start tidemark metadata'),
   });
 });
