@@ -99,7 +99,10 @@ export const tableLines = (
   // Dimension values, which senders chose, are names of columns, too.
   const head = names.map(visible);
   const rows = [head, ...given.map((cells) => cells.map(visible))];
-  const wanted = head.map((_, column) => Math.max(...rows.map((row) => columnsFor(row[column] ?? ''))));
+  // Not as arguments of one call: an answer may have more rows than a call takes.
+  const wanted = head.map((_, column) =>
+    rows.reduce((widest, row) => Math.max(widest, columnsFor(row[column] ?? '')), 0),
+  );
   const widths = fitted(wanted, columns);
   if (widthOf(widths) > columns) return rowsAsFields(head, rows.slice(1), columns);
   return rows.flatMap((row) => {

@@ -45,6 +45,11 @@ it('writes a dash for a time that no calendar has', () => {
     expect(timeText(seconds)).toBe('–');
 });
 
+it('makes the table of an answer of any length', () => {
+  const rows = Array.from({ length: 300_000 }, (_, index) => [String(index)]);
+  expect(tableLines(['ID'], rows)).toHaveLength(300_001);
+});
+
 const range = (first: number, last: number): number[] =>
   Array.from({ length: last - first + 1 }, (_, index) => first + index);
 
