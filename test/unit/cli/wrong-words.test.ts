@@ -36,6 +36,11 @@ it.each([
     ['ledger', '--since', '1x'],
     "error: option '--since <when>' argument '1x' is invalid. It must be an age (30m, 2h, 7d) or a time (2026-11-20T13:30:00Z); --help lists what there is\n",
   ],
+  // None would be asked for, and each named one called missing.
+  ...['0', '-1', 'x'].map((limit): [string[], string] => [
+    ['dlq', 'purge', '17', '--limit', limit],
+    `error: option '--limit <n>' argument '${limit}' is invalid. It must be a number from 1 on; --help lists what there is\n`,
+  ]),
   // An option of the command around it would be taken, and do nothing.
   [
     ['account', 'close', '--owner', '1', '--reason', 'known'],
