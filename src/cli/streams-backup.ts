@@ -206,7 +206,7 @@ export const registerStreamsBackup = (program: Command): void => {
     )
     .option(
       '--clickhouse-to <destination>',
-      "BACKUP to this destination, as S3('https://…/{name}', …); {name} is the name of the backup",
+      "BACKUP to this destination, as File('{name}'); {name} is the name of the backup; one with a key: TIDEMARK_CLICKHOUSE_BACKUP_TO",
     )
     .option(
       '--clickhouse-files <folder>',
