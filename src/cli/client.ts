@@ -16,7 +16,8 @@ type Request = { readonly body?: unknown; readonly timeoutMs?: number };
 /** The admin API as the commands use it: JSON in, checked JSON out. */
 export type AdminClient = {
   /**
-   * Throws a Fault whose message is for the user: `admin_unreachable`, `admin_token_missing`, or the error of the API.
+   * Throws a Fault whose message is for the user: `admin_unreachable`, `admin_timeout`, `admin_token_missing`, or the
+   * error of the API.
    */
   ask<T>(
     schema: z.ZodType<T>,
@@ -26,7 +27,7 @@ export type AdminClient = {
   ): Promise<Answered<T>>;
   /**
    * Reads an endless answer of lines, until the API ends it. `onOpen` is called once it has begun. Throws the same
-   * Faults; `admin_unreachable` also where the connection is lost.
+   * Faults; `admin_unreachable` also where the connection is lost, or silent for 30 s.
    */
   follow(path: string, onOpen: () => void, onLine: (line: string) => void): Promise<void>;
 };
@@ -38,6 +39,8 @@ export const pageOf = <T extends z.ZodType>(item: T) =>
 const problemSchema = z.object({ code: z.string(), detail: z.string(), remedy: z.string().optional() });
 
 const requestTimeoutMs = 30_000;
+/** The API writes at least every 10 s into an endless answer. */
+const silenceMs = 30_000;
 
 /** The message for the user about an answer that is not a success. */
 const faultOf = (status: number, text: string, url: string): Fault => {
@@ -66,6 +69,36 @@ export const trust = (caFile: string): void => {
   }
 };
 
+const unreachable = (url: string, error: unknown): Fault => {
+  const cause = error instanceof Error && error.cause !== undefined ? error.cause : error;
+  return new Fault(
+    'transient',
+    'admin_unreachable',
+    `the admin API is not reachable at ${url} (${errorText(cause)}): start tidemark metadata, or set TIDEMARK_ADMIN_URL`,
+    error,
+  );
+};
+
+const silent = (url: string): Fault =>
+  new Fault(
+    'transient',
+    'admin_unreachable',
+    `the admin API at ${url} sent nothing for ${silenceMs / 1_000} s: look at the process of metadata, and at the network`,
+  );
+
+/** The call had no answer in its time: what it does may go on. */
+const late = (url: string, method: string, timeoutMs: number): Fault => {
+  const remedy =
+    method === 'GET'
+      ? 'ask for a shorter period, or look at the load of metadata'
+      : 'the call may still take effect; look at its result before you repeat it';
+  return new Fault(
+    'transient',
+    'admin_timeout',
+    `no answer of the admin API at ${url} within ${timeoutMs / 1_000} s: ${remedy}`,
+  );
+};
+
 /** A client of the admin API at `settings.admin.url`. */
 export const createAdminClient = (settings: Settings): AdminClient => {
   const { url, token, caFile } = settings.admin;
@@ -85,16 +118,6 @@ export const createAdminClient = (settings: Settings): AdminClient => {
     });
   };
 
-  const unreachable = (error: unknown): Fault => {
-    const cause = error instanceof Error && error.cause !== undefined ? error.cause : error;
-    return new Fault(
-      'transient',
-      'admin_unreachable',
-      `the admin API is not reachable at ${url} (${errorText(cause)}): start tidemark metadata, or set TIDEMARK_ADMIN_URL`,
-      error,
-    );
-  };
-
   return {
     ask: async (schema, method, path, { body, timeoutMs = requestTimeoutMs } = {}) => {
       const init = {
@@ -105,7 +128,9 @@ export const createAdminClient = (settings: Settings): AdminClient => {
       const reply = await call(path, init)
         .then(async (response) => ({ status: response.status, text: await response.text() }))
         .catch((error: unknown) => {
-          throw error instanceof Fault ? error : unreachable(error);
+          if (error instanceof Fault) throw error;
+          const isLate = error instanceof Error && error.name === 'TimeoutError';
+          throw isLate ? late(url, method, timeoutMs) : unreachable(url, error);
         });
       if (reply.status !== 200) throw faultOf(reply.status, reply.text, url);
       const json = parseJson(reply.text);
@@ -114,20 +139,25 @@ export const createAdminClient = (settings: Settings): AdminClient => {
       throw new Fault('internal', 'admin_api_failed', `unexpected answer from ${url} at ${path}`);
     },
     follow: async (path, onOpen, onLine) => {
+      const abort = new AbortController();
+      const timer = setTimeout(() => abort.abort(silent(url)), silenceMs);
       try {
-        const response = await call(path, {});
+        const response = await call(path, { signal: abort.signal });
         if (response.status !== 200) throw faultOf(response.status, await response.text(), url);
         onOpen();
         let rest = '';
         for await (const chunk of (response.body ?? new ReadableStream()).pipeThrough(
           new TextDecoderStream(),
         )) {
+          timer.refresh();
           const lines = `${rest}${chunk}`.split('\n');
           rest = lines.pop() ?? '';
           for (const line of lines) if (line !== '') onLine(line);
         }
       } catch (error) {
-        throw error instanceof Fault ? error : unreachable(error);
+        throw error instanceof Fault ? error : unreachable(url, error);
+      } finally {
+        clearTimeout(timer);
       }
     },
   };

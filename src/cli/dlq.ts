@@ -1,4 +1,4 @@
-import { type Command, Option } from 'commander';
+import { type Command, InvalidArgumentError, Option } from 'commander';
 import { z } from 'zod';
 import { counted } from '../model/counted.ts';
 import { Fault } from '../model/fault.ts';
@@ -16,7 +16,6 @@ import {
   queryText,
 } from './options.ts';
 import {
-  integerArgument,
   nothing,
   printAnswer,
   printFields,
@@ -68,6 +67,8 @@ const doneSchema = z.object({
 
 type Letter = z.output<typeof letterSchema>;
 type Done = z.output<typeof doneSchema>;
+/** What was done; with the error of a later call, which ended it. */
+type Ended = Done & { readonly error?: unknown };
 
 const path = '/api/v1/dead-letters';
 
@@ -181,16 +182,16 @@ const notThere = (sequences: readonly number[]): string =>
     : `none of the dead letters ${sequences.join(', ')} exists`;
 
 /**
- * Calls until every matching dead letter is done, or `limit` of them; from a `first_cursor` on, none that came after it was given.
- * Permanent Fault `not_found` where named ones match nothing.
+ * Calls until every matching dead letter is done, or `limit` of them, or a call fails; from a `first_cursor` on, none that came after it
+ * was given. Throws where the first call fails: nothing was done then. Permanent Fault `not_found` where named ones match nothing.
  */
-const bulk = async (
+export const bulk = async (
   client: AdminClient,
   action: 'redrive' | 'purge',
   sequences: readonly number[],
   options: BulkOptions,
   first: string | null = null,
-): Promise<Done> => {
+): Promise<Ended> => {
   const total: Done = { matched: 0, items: 0, done: 0, failed: [], next_cursor: null, first_cursor: first };
   let room = options.limit ?? Number.POSITIVE_INFINITY;
   for (let cursor = first ?? undefined; room > 0; ) {
@@ -202,10 +203,13 @@ const bulk = async (
       limit: Math.min(room, 1_000),
       cursor,
     };
-    const { value } = await client.ask(doneSchema, 'POST', `${path}/${action}`, {
-      body,
-      timeoutMs: callTimeoutMs,
-    });
+    const asked = client.ask(doneSchema, 'POST', `${path}/${action}`, { body, timeoutMs: callTimeoutMs });
+    const answer = await asked.catch((error: unknown) => ({ error }));
+    if ('error' in answer) {
+      if (total.next_cursor === null) throw answer.error;
+      return { ...total, error: answer.error };
+    }
+    const { value } = answer;
     total.matched += value.matched;
     total.items += value.items;
     total.done += value.done;
@@ -223,7 +227,8 @@ const bulk = async (
   return total;
 };
 
-const printDone = (done: Done, verb: string, options: BulkOptions): void => {
+/** Prints what was done, and throws the error that ended it. */
+export const printDone = ({ error, ...done }: Ended, verb: string, options: BulkOptions): void => {
   if (options.json) printJson(done);
   else {
     const would = options.dryRun ? `would be ${verb}` : verb;
@@ -231,6 +236,7 @@ const printDone = (done: Done, verb: string, options: BulkOptions): void => {
     for (const { sequence, detail } of done.failed) sayLines(`${sequence}: ${detail}`);
   }
   if (done.failed.length > 0) process.exitCode = 1;
+  if (error !== undefined) throw error;
 };
 
 const redrive = async (sequences: readonly number[], options: BulkOptions): Promise<void> => {
@@ -243,9 +249,10 @@ export const confirmedPurge = async (
   sequences: readonly number[],
   options: BulkOptions,
   terminal?: Terminal,
-): Promise<Done> => {
+): Promise<Ended> => {
   if (options.yes === true || options.dryRun === true) return bulk(client, 'purge', sequences, options);
   const meant = await bulk(client, 'purge', sequences, { ...options, dryRun: true });
+  if (meant.error !== undefined) throw meant.error;
   // There is nothing to lose, and nothing to confirm.
   if (meant.matched === 0) return meant;
   const what = `${counted(meant.matched, 'dead letter')} (${counted(meant.items, 'item')})`;
@@ -269,13 +276,18 @@ const resume = async (pipeline: string, options: JsonOption): Promise<void> => {
 
 const sequenceArgument = (text: string, before: number[] = []): number[] => [...before, idArgument(text)];
 
+const limitArgument = (text: string): number => {
+  if (/^[1-9]\d{0,14}$/.test(text)) return Number(text);
+  throw new InvalidArgumentError('It must be a number from 1 on.');
+};
+
 const addBulk = (command: Command): Command =>
   addJsonOption(
     addFilter(
       command.argument('[sequence...]', 'only these ids (see tidemark dlq list)', sequenceArgument, []),
     )
       .option('--all', 'all of them')
-      .option('--limit <n>', 'at most this many', integerArgument)
+      .option('--limit <n>', 'at most this many', limitArgument)
       .addOption(new Option('--dry-run', 'report the effect, change nothing')),
   );
 

@@ -1,4 +1,4 @@
-import type { Command } from 'commander';
+import { type Command, Option } from 'commander';
 import { z } from 'zod';
 import { engineUrls, questdbInstances, type Settings } from '../config/settings.ts';
 import type { Finding } from '../doctor/dependencies.ts';
@@ -104,7 +104,11 @@ export const registerDoctor = (program: Command): void => {
     .option('--biz <id>', 'business of the trial report and the trial application', integerArgument, 0)
     .option('--timeout <duration>', 'for each stage', durationArgument, 30)
     .option('--no-trial', 'send nothing')
-    .option('--remote', 'let metadata check what it reaches, and send nothing')
+    .addOption(
+      new Option('--remote', 'let metadata check what it reaches, and send nothing').conflicts([
+        ...['pushUrl', 'otlpUrl', 'grpcUrl', 'biz', 'timeout'],
+      ]),
+    )
     .option('--json', 'print {well, findings: [{name, ok, detail, remedy, ms}]} as JSON')
     .action(doctor);
 };

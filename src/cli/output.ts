@@ -99,7 +99,10 @@ export const tableLines = (
   // Dimension values, which senders chose, are names of columns, too.
   const head = names.map(visible);
   const rows = [head, ...given.map((cells) => cells.map(visible))];
-  const wanted = head.map((_, column) => Math.max(...rows.map((row) => columnsFor(row[column] ?? ''))));
+  // Not as arguments of one call: an answer may have more rows than a call takes.
+  const wanted = head.map((_, column) =>
+    rows.reduce((widest, row) => Math.max(widest, columnsFor(row[column] ?? '')), 0),
+  );
   const widths = fitted(wanted, columns);
   if (widthOf(widths) > columns) return rowsAsFields(head, rows.slice(1), columns);
   return rows.flatMap((row) => {
@@ -192,9 +195,12 @@ export const openTerminal = (
 /** Printed instead of an empty value. */
 export const nothing = '–';
 
-/** Unix seconds as `2026-11-20 13:30:35Z`; null as a dash. */
-export const timeText = (seconds: number | null): string =>
-  seconds === null ? nothing : new Date(seconds * 1_000).toISOString().replace(/^(.*)T(.*)\.000Z$/, '$1 $2Z');
+/** Unix seconds as `2026-11-20 13:30:35Z`; null, and what no calendar has, as a dash. */
+export const timeText = (seconds: number | null): string => {
+  const time = new Date((seconds ?? Number.NaN) * 1_000);
+  if (Number.isNaN(time.getTime())) return nothing;
+  return time.toISOString().replace(/^(.*)T(.*)\.000Z$/, '$1 $2Z');
+};
 
 /** Prints on stderr how to get the next page, where there is one. */
 export const printMore = (cursor: string | null): void => {

@@ -1,5 +1,6 @@
 import { type Command, Option } from 'commander';
 import { z } from 'zod';
+import { Fault } from '../model/fault.ts';
 import { adminClient } from './client.ts';
 import { idArgument } from './options.ts';
 import { integerArgument, nothing, printAnswer, printTable, sayLines } from './output.ts';
@@ -73,6 +74,9 @@ const conditionsOf = (options: MetricsOptions) => ({
 });
 
 const list = async (options: MetricsOptions): Promise<void> => {
+  for (const option of ['attribute', 'resource'] as const)
+    if (options[option] !== undefined)
+      throw new Fault('permanent', 'wrong_words', `--${option} needs --last`);
   const body = { ...conditionsOf(options), name: options.name };
   const answer = await adminClient().ask(metricsSchema, 'POST', '/api/v1/query/metrics', { body });
   printAnswer(answer, options, ({ items, truncated }) => {
@@ -147,9 +151,11 @@ export const registerMetrics = (query: Command): void => {
           ...['gauge', 'sum', 'histogram', 'exponential_histogram', 'summary'],
         ]),
       )
-      .option(
-        '--last <metric>',
-        'the last value of each series of this metric; of a histogram or summary its count, sum and quantiles',
+      .addOption(
+        new Option(
+          '--last <metric>',
+          'the last value of each series of this metric; of a histogram or summary its count, sum and quantiles',
+        ).conflicts('name'),
       )
       .option(
         '--attribute <key=value>',

@@ -38,18 +38,38 @@ const stateOf = ({ is_enable, is_delete }: Group, own: Table | undefined): Liste
 
 const limitMax = 1000;
 
-/** The first thousand. */
+type Query = Readonly<Record<string, string | number | undefined>>;
+
+/** All of a list, a page after the other. */
+const allOf = async <T extends z.ZodType>(
+  client: AdminClient,
+  item: T,
+  path: string,
+  query: Query,
+): Promise<z.output<T>[]> => {
+  const items: z.output<T>[] = [];
+  let cursor: string | undefined;
+  do {
+    const text = queryText({ ...query, limit: limitMax, cursor });
+    const { value } = await client.ask(pageOf(item), 'GET', `${path}${text}`);
+    items.push(...value.items);
+    cursor = value.next_cursor ?? undefined;
+  } while (cursor !== undefined);
+  return items;
+};
+
+/** All of them: they stand behind the last page of the reports. */
 export const listInSteps = async (
   client: AdminClient,
   query: { biz?: number; name?: string },
 ): Promise<ListedInSteps[]> => {
-  const of = { mon_biz_id: query.biz, has_report: 'false', limit: limitMax };
-  const text = queryText({ ...of, name: query.name });
-  const { value: groups } = await client.ask(pageOf(group), 'GET', `/api/v1/time-series-groups${text}`);
-  if (groups.items.length === 0) return [];
-  const { value } = await client.ask(pageOf(table), 'GET', `/api/v1/result-tables${queryText(of)}`);
-  const tables = new Map(value.items.map((each) => [each.table_id, each]));
-  return groups.items.map((each) => ({
+  const of = { mon_biz_id: query.biz, has_report: 'false' };
+  const groups = await allOf(client, group, '/api/v1/time-series-groups', { ...of, name: query.name });
+  if (groups.length === 0) return [];
+  // A name is that of the group, and not of its table.
+  const all = await allOf(client, table, '/api/v1/result-tables', of);
+  const tables = new Map(all.map((each) => [each.table_id, each]));
+  return groups.map((each) => ({
     mon_data_id: each.mon_data_id,
     mon_biz_id: each.mon_biz_id,
     name: each.time_series_group_name,

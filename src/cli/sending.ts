@@ -72,9 +72,9 @@ const balancesSchema = z.object({ items: z.array(z.object({ stored: z.number() }
 
 type AccountOwner = { readonly data_id: number } | { readonly app_id: number };
 
-/** Items of the last hour that the account has as stored. */
-const storedInAccount = async (client: AdminClient, owner: AccountOwner): Promise<number> => {
-  const query = queryText({ ...owner, since: nowSeconds() - hourSeconds });
+/** Items since then that the account has as stored. */
+const storedInAccount = async (client: AdminClient, owner: AccountOwner, since: number): Promise<number> => {
+  const query = queryText({ ...owner, since });
   const { items } = (await client.ask(balancesSchema, 'GET', `/api/v1/outcomes${query}`)).value;
   return items.reduce((sum, { stored }) => sum + stored, 0);
 };
@@ -88,14 +88,17 @@ export const accountStage = async (
   owner: AccountOwner,
   timeoutMs: number,
 ): Promise<Stage> => {
-  const before = await storedInAccount(client, owner);
+  // One period for all readings: in a later one the items of its first minute would be missing.
+  const since = nowSeconds() - hourSeconds;
+  const before = await storedInAccount(client, owner, since);
   const named = 'data_id' in owner ? `--data-id ${owner.data_id}` : `--app-id ${owner.app_id}`;
   return [
     'account',
-    async () => {
-      const isCounted = async () => (await storedInAccount(client, owner)) > before;
+    async (isSeen) => {
+      const isCounted = async () => (await storedInAccount(client, owner, since)) > before;
       await waitUntil('its outcome is recorded', timeoutMs, isCounted);
-      return `stored; see tidemark ledger ${named}`;
+      const what = isSeen ? 'stored' : 'the account has counted an item of this owner';
+      return `${what}; see tidemark ledger ${named}`;
     },
   ];
 };

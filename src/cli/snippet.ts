@@ -13,9 +13,19 @@ import {
 } from './options.ts';
 import { printAnswer, printCode } from './output.ts';
 
-const snippetsSchema = z.object({
-  items: z.array(z.object({ name: z.string(), title: z.string(), needs: z.string(), text: z.string() })),
+const snippetsSchema = z.looseObject({
+  items: z.array(z.looseObject({ name: z.string(), title: z.string(), needs: z.string(), text: z.string() })),
 });
+
+type Snippets = z.output<typeof snippetsSchema>;
+
+/** The one of this name. Permanent Fault `not_found` without one. */
+const snippetOf = ({ items }: Snippets, name: string): Snippets['items'][number] => {
+  const found = items.find((each) => each.name === name);
+  if (found !== undefined) return found;
+  const names = items.map((each) => each.name).join(', ');
+  throw new Fault('permanent', 'not_found', `no snippet ${name}: one of ${names}`);
+};
 
 type SnippetOptions = JsonOption & SubjectOptions & { for?: string; token?: true };
 
@@ -26,22 +36,16 @@ const snippet = async (id: number, options: SnippetOptions): Promise<void> => {
   const answered = options.token
     ? await client.ask(snippetsSchema, 'POST', `${subjectPath(subject)}/reveal-snippets`, { body: {} })
     : await client.ask(snippetsSchema, 'GET', `/api/v1/snippets${query}`);
-  printAnswer(answered, options, ({ items }) => {
-    const { for: name } = options;
-    if (name === undefined) {
+  if (options.for === undefined) {
+    printAnswer(answered, options, ({ items }) => {
       for (const { title, needs, text } of items)
         printCode(`## ${title}${needs === '' ? '' : ` (needs ${needs})`}\n\n${text}`);
-      return;
-    }
-    const found = items.find((each) => each.name === name);
-    if (found === undefined)
-      throw new Fault(
-        'permanent',
-        'not_found',
-        `no snippet ${name}: one of ${items.map((each) => each.name).join(', ')}`,
-      );
-    printCode(found.text.trimEnd());
-  });
+    });
+    return;
+  }
+  const value = snippetOf(answered.value, options.for);
+  const json = { ...answered.value, items: [value] };
+  printAnswer({ value, json }, options, ({ text }) => printCode(text.trimEnd()));
 };
 
 /** `tidemark snippet`. */

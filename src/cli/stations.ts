@@ -3,7 +3,7 @@ import { nothing, printJson, printLine } from './output.ts';
 
 /**
  * A part of the way of an item: what happened there, and how long after the item was sent, in ms. `ok` is null where the admin API
- * answers no queries, so that nothing is known of it.
+ * answers no queries, so that nothing is known of it, and behind such a part: what is counted there may be another item.
  */
 export type Station = {
   readonly name: string;
@@ -12,8 +12,8 @@ export type Station = {
   readonly detail: string;
 };
 
-/** A part of the way: answers what happened there, or throws. */
-export type Stage = readonly [name: string, pass: () => Promise<string>];
+/** A part of the way: answers what happened there, or throws. `isSeen`: the item was seen at all parts before. */
+export type Stage = readonly [name: string, pass: (isSeen: boolean) => Promise<string>];
 
 const nameWidth = 10;
 
@@ -35,7 +35,8 @@ export const followStages = async (stages: readonly Stage[], options: { json?: t
   const stations: Station[] = [];
   const begun = performance.now();
   for (const [name, pass] of stages) {
-    const outcome = await pass().then((detail) => ({ ok: true, detail }), failed);
+    const isSeen = stations.every(({ ok }) => ok === true);
+    const outcome = await pass(isSeen).then((detail) => ({ ok: isSeen || null, detail }), failed);
     const station = { name, ...outcome, ms: performance.now() - begun };
     stations.push(station);
     if (options.json !== true) printStation(station);

@@ -122,7 +122,7 @@ const backUpInto = async (settings: Settings, into: string, options: BackupOptio
 
 const runBackup = async (options: BackupOptions, command: Command): Promise<void> => {
   const { to, into, keep, streamsOnly, questdbRoot, clickhouseTo, clickhouseFiles } = options;
-  const databases = [questdbRoot, clickhouseTo, clickhouseFiles];
+  const databases = [questdbRoot, clickhouseTo, clickhouseFiles, options.releaseCheckpoint];
   if (streamsOnly && databases.some((option) => option !== undefined))
     command.error('error: --streams-only copies no database');
   if (to !== undefined && keep !== undefined) command.error('error: --keep goes with --into <folder>');
@@ -206,7 +206,7 @@ export const registerStreamsBackup = (program: Command): void => {
     )
     .option(
       '--clickhouse-to <destination>',
-      "BACKUP to this destination, as S3('https://…/{name}', …); {name} is the name of the backup",
+      "BACKUP to this destination, as File('{name}'); {name} is the name of the backup; one with a key: TIDEMARK_CLICKHOUSE_BACKUP_TO",
     )
     .option(
       '--clickhouse-files <folder>',

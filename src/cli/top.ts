@@ -23,6 +23,7 @@ const livePath = '/api/v1/live?topics=line';
 const againMs = 1_000;
 /** How often the line is asked for where no further reader is let in. */
 const pollMs = 5_000;
+const silenceSeconds = 5;
 
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
@@ -52,11 +53,30 @@ const showOnce = async (client: AdminClient, screen: Screen): Promise<void> => {
   }
 };
 
+/** Says every five seconds how long no figures came: the screen has the last ones meanwhile, which look as healthy as they were. */
+const noteSilence = (screen: Screen): { show(line: unknown): void; stop(): void } => {
+  let seconds = 0;
+  const timer = setInterval(() => {
+    seconds += silenceSeconds;
+    screen.say(`no figures for ${seconds} s`);
+  }, silenceSeconds * 1_000);
+  return {
+    show: (line) => {
+      if (seconds > 0) screen.say('');
+      seconds = 0;
+      timer.refresh();
+      screen.show(line);
+    },
+    stop: () => clearInterval(timer),
+  };
+};
+
 /** Shows the line each second, through restarts of metadata; only a refusal, or a failure of the first call, ends it. */
 export const follow = async (client: AdminClient, screen: Screen): Promise<never> => {
   let isFirst = true;
   for (;;) {
     let waitMs = againMs;
+    const noted = noteSilence(screen);
     try {
       await client.follow(
         livePath,
@@ -64,7 +84,7 @@ export const follow = async (client: AdminClient, screen: Screen): Promise<never
           isFirst = false;
           screen.say('');
         },
-        eventsOf('line', screen.show),
+        eventsOf('line', noted.show),
       );
       screen.say('the admin API closed the stream; reconnecting');
     } catch (error) {
@@ -76,6 +96,8 @@ export const follow = async (client: AdminClient, screen: Screen): Promise<never
         waitMs = pollMs;
         await showOnce(client, screen);
       } else screen.say(errorText(error));
+    } finally {
+      noted.stop();
     }
     await pause(waitMs);
   }

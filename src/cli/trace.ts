@@ -1,4 +1,4 @@
-import type { Command } from 'commander';
+import { type Command, Option } from 'commander';
 import { z } from 'zod';
 import { Fault } from '../model/fault.ts';
 import { adminClient } from './client.ts';
@@ -147,11 +147,16 @@ const askLogsOf = ({
 
 type ShowOrSendOptions = TraceOptions & SendOptions & { send?: number };
 
-const run = async (id: string | undefined, options: ShowOrSendOptions): Promise<void> => {
+/** The options of the sent span alone. */
+const ofSending = ['service', 'name', 'url', 'token', 'timeout'];
+
+const run = async (id: string | undefined, options: ShowOrSendOptions, command: Command): Promise<void> => {
   const { send: appId } = options;
   if (appId !== undefined && id === undefined) return sendSpan(appId, options);
   if (appId !== undefined || id === undefined)
     throw new Fault('permanent', 'wrong_words', 'name a trace id, or --send <app_id>: one of the two');
+  const idle = ofSending.find((option) => command.getOptionValueSource(option) === 'cli');
+  if (idle !== undefined) throw new Fault('permanent', 'wrong_words', `--${idle} needs --send`);
   const answer = await adminClient().ask(traceSchema, 'GET', `/api/v1/traces/${id}`);
   if (options.logs !== true) return printAnswer(answer, options, (trace) => print(trace, options));
   const logs = await askLogsOf(answer.value);
@@ -175,7 +180,11 @@ export const registerTrace = (program: Command): void => {
       .argument('[trace_id]', 'trace', traceIdArgument)
       .option('--attributes', 'print the attributes of each span, too')
       .option('--logs', 'print the log records of the trace, too: at most 200')
-      .option('--send <app_id>', 'send a span of this application', idArgument)
+      .addOption(
+        new Option('--send <app_id>', 'send a span of this application')
+          .argParser(idArgument)
+          .conflicts(['attributes', 'logs']),
+      )
       .option('--service <name>', 'service.name of the sent span', 'tidemark trace')
       .option('--name <name>', 'name of the sent span', 'trial')
       .option('--url <url>', 'the OTLP receiver, default the local one')

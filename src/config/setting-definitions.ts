@@ -152,6 +152,10 @@ export const settingsTable = z.object({
       'TIDEMARK_CLICKHOUSE_READONLY_PASSWORD',
       'password of that user of ClickHouse',
     ),
+    backupTo: secret.optional(
+      'TIDEMARK_CLICKHOUSE_BACKUP_TO',
+      'what follows TO in the BACKUP statement of tidemark backup, with {name} for the name of the backup; default the folder of the embedded ClickHouse',
+    ),
     isUnconfined: flag.setting(
       'TIDEMARK_CLICKHOUSE_UNCONFINED',
       'false',

@@ -1905,7 +1905,7 @@ export interface paths {
         };
         /**
          * Lists the files of the collectors of a business, with their access tokens
-         * @description Needs a node token of the business, or of all businesses. Business 0 has the files of all. Remove files that are no longer listed.
+         * @description Needs a node token of the business, or of all businesses. With a token of all, business 0 has the files of all. Remove files that are no longer listed.
          */
         get: operations["get_node_subscriptions"];
         put?: never;

@@ -108,13 +108,24 @@ const applicationOf = async ({ client, bizId }: EndToEndDeps) => {
   return { appId: application.app_id, token: application.token };
 };
 
-const receivedOf = async (
-  { clickhouse }: EndToEndDeps,
+type Counter = { more(): Promise<boolean> };
+
+/**
+ * Counts the received items of an owner: whether there are more than at first. One period for all readings: in a later one
+ * the items of its first minute would be missing.
+ */
+const counterOf = async (
+  { clickhouse }: Pick<EndToEndDeps, 'clickhouse'>,
   owner: { dataId: number } | { appId: number },
   pipeline: Pipeline,
-): Promise<number> => {
-  const balances = await readBalances(clickhouse, { ...owner, sinceMs: Date.now() - hourMs });
-  return balances.reduce((sum, each) => sum + (each.pipeline === pipeline ? each.received : 0), 0);
+): Promise<Counter> => {
+  const sinceMs = Date.now() - hourMs;
+  const received = async (): Promise<number> => {
+    const balances = await readBalances(clickhouse, { ...owner, sinceMs });
+    return balances.reduce((sum, each) => sum + (each.pipeline === pipeline ? each.received : 0), 0);
+  };
+  const before = await received();
+  return { more: async () => (await received()) > before };
 };
 
 type Stage = readonly [name: string, run: () => Promise<string>];
@@ -135,11 +146,11 @@ export const tryPoint = async (deps: EndToEndDeps): Promise<Finding[]> => {
   const { pushUrl, timeoutMs } = deps;
   let own: Awaited<ReturnType<typeof reportOf>> | undefined;
   let sql: QuestdbSql | undefined;
-  let before = 0;
+  let counter: Counter | undefined;
   const found = async (): Promise<string> => {
     own = await reportOf(deps);
     sql = await sqlOfReport(deps, own.dataId);
-    before = await receivedOf(deps, { dataId: own.dataId }, 'metrics');
+    counter = await counterOf(deps, { dataId: own.dataId }, 'metrics');
     return `data id ${own.dataId}, business ${deps.bizId}`;
   };
   const report = () => own ?? { dataId: 0, table: '', token: '' };
@@ -170,11 +181,7 @@ export const tryPoint = async (deps: EndToEndDeps): Promise<Finding[]> => {
     [
       'point: in the balance',
       async () => {
-        await waitUntil(
-          'its outcome is recorded',
-          timeoutMs,
-          async () => (await receivedOf(deps, { dataId: report().dataId }, 'metrics')) > before,
-        );
+        await waitUntil('its outcome is recorded', timeoutMs, async () => (await counter?.more()) === true);
         return 'tidemark ledger counts it';
       },
     ],
@@ -283,7 +290,7 @@ const tryItem = async (
 ): Promise<Finding[]> => {
   const { clickhouse, otlpUrl, timeoutMs } = deps;
   let own: Awaited<ReturnType<typeof applicationOf>> | undefined;
-  let before = 0;
+  let counter: Counter | undefined;
   const application = () => own ?? { appId: 0, token: '' };
   const viaGrpc = overGrpc(deps, params['traceId'], () => application().token);
   return inOrder([
@@ -291,7 +298,7 @@ const tryItem = async (
       `${name}: records`,
       async () => {
         own = await applicationOf(deps);
-        before = await receivedOf(deps, { appId: own.appId }, pipeline);
+        counter = await counterOf(deps, { appId: own.appId }, pipeline);
         return `application ${own.appId}, business ${deps.bizId}`;
       },
     ],
@@ -318,11 +325,7 @@ const tryItem = async (
     [
       `${name}: in the balance`,
       async () => {
-        await waitUntil(
-          'its outcome is recorded',
-          timeoutMs,
-          async () => (await receivedOf(deps, { appId: application().appId }, pipeline)) > before,
-        );
+        await waitUntil('its outcome is recorded', timeoutMs, async () => (await counter?.more()) === true);
         return 'tidemark ledger counts it';
       },
     ],

@@ -33,24 +33,30 @@ const missing = (what: string, option: string): Fault =>
   );
 
 /**
- * The given files; where none is given, those of the engines of `tidemark up` on this data folder. Permanent Fault `config_invalid`
+ * The given files; ClickHouse goes where the setting says, if nothing of it is given. Where none is given, those of the engines of `tidemark up` on this data folder. Permanent Fault `config_invalid`
  * where it has none: a backup without a database would seem whole.
  */
 export const locateDatabases = (settings: Settings, given: DatabaseFiles): DatabaseFiles => {
   const { dataFolder, questdb, clickhouse } = settings;
   const isGiven =
     given.questdbRoots.length > 0 || (given.clickhouseFiles ?? given.clickhouseTo) !== undefined;
-  if (isGiven) return given;
+  const { backupTo } = clickhouse;
+  if (isGiven)
+    return given.clickhouseFiles === undefined
+      ? { ...given, clickhouseTo: given.clickhouseTo ?? backupTo }
+      : given;
   const root = join(dataFolder, 'questdb');
   if (questdb.url !== undefined || !existsSync(join(root, 'db')))
     throw missing('QuestDB', '--questdb-root <folder>');
   const further = questdb.further[0];
   if (further !== undefined)
     throw missing(`QuestDB ${further.name}`, `--questdb-root for each instance (${further.name}=<folder>)`);
+  const questdbRoots = [[defaultInstance, root]] as const;
+  if (backupTo !== undefined) return { questdbRoots, clickhouseFiles: undefined, clickhouseTo: backupTo };
   if (clickhouse.url !== undefined || !existsSync(join(dataFolder, 'clickhouse')))
-    throw missing('ClickHouse', '--clickhouse-files <folder> or --clickhouse-to <destination>');
+    throw missing('ClickHouse', '--clickhouse-files <folder> or TIDEMARK_CLICKHOUSE_BACKUP_TO');
   return {
-    questdbRoots: [[defaultInstance, root]],
+    questdbRoots,
     clickhouseFiles: clickhouseBackups(dataFolder),
     clickhouseTo: undefined,
   };

@@ -74,7 +74,11 @@ type Definition<P extends z.ZodType, Q extends z.ZodType, B extends z.ZodType> =
   /** The record's current revision: If-Match is compared with it before the body is read. Throws `not_found`. */
   readonly revisionOf?: (params: z.output<P>, records: Records) => Promise<number>;
   /** Present on every endpoint that writes; undefined for a call that changes nothing, as a dry run, which is not audited. */
-  readonly audit?: (params: z.output<P>, body: z.output<B>) => AuditTarget | undefined;
+  readonly audit?: (
+    params: z.output<P>,
+    body: z.output<B>,
+    records: Records,
+  ) => AuditTarget | undefined | Promise<AuditTarget>;
   readonly run: (input: Input<z.output<P>, z.output<Q>, z.output<B>>) => Promise<Answer>;
 };
 
@@ -163,7 +167,7 @@ export function endpoint(definition: AnyDefinition): Endpoint {
       // Only from a body with known fields: a merge patch may have any field.
       const author = authorOf(definition.method === 'PATCH' ? undefined : operatorOf(body), identity.name);
       return {
-        target: audit?.(params, body),
+        target: await audit?.(params, body, raw.records),
         body: rawBody,
         run: (note) => {
           const records = notingRecords(raw.records, note);

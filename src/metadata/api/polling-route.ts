@@ -24,7 +24,7 @@ export const pollingRoute = {
   summary: 'Lists the files of the collectors of a business, with their access tokens',
   tags: ['Nodes'],
   description:
-    'Needs a node token of the business, or of all businesses. Business 0 has the files of all. Remove files that are no longer listed.',
+    'Needs a node token of the business, or of all businesses. With a token of all, business 0 has the files of all. Remove files that are no longer listed.',
   security: [{ [nodeTokenScheme.name]: [] }],
   request: {
     params: z.object({

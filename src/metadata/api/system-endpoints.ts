@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { secondsMax } from '../../outcomes/times.ts';
 import { auditFilters } from '../audit/actions.ts';
 import { auditEntrySchema } from '../audit/entry.ts';
 import { notFound } from '../problem.ts';
@@ -22,7 +23,12 @@ const adminTokenRequestSchema = z.strictObject({
   }),
   role: z.enum(adminRoles, `must be one of ${adminRoles.join(', ')}`),
   mon_biz_id: z.int('must be an integer').min(-2_147_483_648).max(2_147_483_647).nullable().optional(),
-  expires_at: z.int('must be an integer: Unix seconds').positive().nullable().optional(),
+  expires_at: z
+    .int('must be an integer: Unix seconds')
+    .positive()
+    .max(secondsMax, `must be at most ${secondsMax}, in Unix seconds; null = never`)
+    .nullable()
+    .optional(),
   operator,
 });
 

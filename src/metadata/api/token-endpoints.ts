@@ -33,7 +33,11 @@ const tokenEndpoints = ({ path, tag, kind, recordId, setOf, previousOf, rotate }
     answer: rotatedToken,
     revisionOf: async ({ id }, records) =>
       (await versioned(setOf(records), await recordId(records, id))).revision,
-    audit: ({ id }) => ({ action: `${kind}.rotate_token`, kind, id: String(id) }),
+    audit: async ({ id }, _, records) => ({
+      action: `${kind}.rotate_token`,
+      kind,
+      id: String(await recordId(records, id)),
+    }),
     run: async ({ params, body, revision, author, records }) => {
       const id = await recordId(records, params.id);
       const by = { operator: author, revision };
@@ -55,7 +59,11 @@ const tokenEndpoints = ({ path, tag, kind, recordId, setOf, previousOf, rotate }
     params: idParams,
     body: actionRequestSchema,
     answer: revealedToken,
-    audit: ({ id }) => ({ action: `${kind}.reveal_token`, kind, id: String(id) }),
+    audit: async ({ id }, _, records) => ({
+      action: `${kind}.reveal_token`,
+      kind,
+      id: String(await recordId(records, id)),
+    }),
     run: async ({ params, records }) => {
       const id = await recordId(records, params.id);
       const { value, revision } = await versioned(setOf(records), id);

@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
 import { patternTextMax } from '../../model/text-forms.ts';
+import { finderOf, type Span } from './text-finder.ts';
 
 /**
  * Who acted: an admin token, or (token_id null) the program itself or its command line, or the sender of a refused log-in, who has
@@ -69,30 +70,35 @@ const tokenLengthLeast = 32;
 const isHex = (code: number): boolean =>
   (code >= 0x30 && code <= 0x39) || (code >= 0x61 && code <= 0x66) || (code >= 0x41 && code <= 0x46);
 
-/** Without an expression, because a text in a request has no limit of its own. */
-const withoutTokenLike = (text: string): string => {
-  let out = '';
-  let kept = 0;
+/** The parts that look like a token. Without an expression, because a text in a request has no limit of its own. */
+const tokenLikeSpans = (text: string): Span[] => {
+  const spans: Span[] = [];
   let start = 0;
   for (let at = 0; at <= text.length; at++) {
     if (at < text.length && isHex(text.charCodeAt(at))) continue;
-    if (at - start >= tokenLengthLeast) {
-      out += text.slice(kept, start) + mask;
-      kept = at;
-    }
+    if (at - start >= tokenLengthLeast) spans.push([start, at]);
     start = at + 1;
   }
-  return out + text.slice(kept);
+  return spans;
+};
+
+const isTokenLike = (text: string): boolean => {
+  const [first] = tokenLikeSpans(text);
+  return first !== undefined && first[1] - first[0] === text.length;
 };
 
 /** Shorter values are ordinary words: masking them wherever they occur would make entries unreadable. */
 const secretLengthLeast = 8;
 
+/** Characters of all secrets that are searched for. Beyond it every text that has room for one is masked. */
+const secretCharactersMax = 64 * 1024;
+
 const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
 const collectTexts = (value: unknown, into: Set<string>, depth = 0): void => {
-  if (typeof value === 'string' && value.length >= secretLengthLeast) into.add(value);
+  // What looks like a token is masked wherever it is.
+  if (typeof value === 'string' && value.length >= secretLengthLeast && !isTokenLike(value)) into.add(value);
   if (typeof value !== 'object' || value === null || depth > depthMax) return;
   for (const part of Object.values(value)) collectTexts(part, into, depth + 1);
 };
@@ -105,17 +111,33 @@ const collectSecrets = (value: unknown, into: Set<string>, depth = 0): void => {
   }
 };
 
+/** Finds the parts of a text that are secrets. */
+export type Secrets = (text: string) => readonly Span[];
+
+const everywhere: Secrets = (text) => (text.length < secretLengthLeast ? [] : [[0, text.length]]);
+
 /** Every text under the name of a secret in `values`, at any depth. */
-export const secretsIn = (...values: readonly unknown[]): ReadonlySet<string> => {
+export const secretsIn = (...values: readonly unknown[]): Secrets => {
   const secrets = new Set<string>();
   for (const value of values) collectSecrets(value, secrets);
-  return secrets;
+  let characters = 0;
+  for (const secret of secrets) characters += secret.length;
+  return characters > secretCharactersMax ? everywhere : finderOf(secrets);
 };
 
-const redactText = (text: string, secrets: readonly string[]): string =>
-  withoutTokenLike(secrets.reduce((safe, secret) => safe.replaceAll(secret, mask), text));
+/** All parts are of the text as it was given: a mask of one must not break up another. */
+const redactText = (text: string, secrets: Secrets): string => {
+  const spans = [...secrets(text), ...tokenLikeSpans(text)].sort(([left], [right]) => left - right);
+  let out = '';
+  let kept = 0;
+  for (const [from, to] of spans) {
+    if (out === '' || from > kept) out += text.slice(kept, from) + mask;
+    kept = Math.max(kept, to);
+  }
+  return out + text.slice(kept);
+};
 
-const redactValue = (value: unknown, secrets: readonly string[], depth: number): unknown => {
+const redactValue = (value: unknown, secrets: Secrets, depth: number): unknown => {
   if (typeof value === 'string') return redactText(value, secrets);
   if (typeof value !== 'object' || value === null) return value;
   if (depth > depthMax) return cut('too deep');
@@ -132,13 +154,8 @@ const redactValue = (value: unknown, secrets: readonly string[], depth: number):
  * The same JSON value without secrets: fields named as tokens, secrets, passwords or documents are always masked, and
  * in all other text every part that looks like a token or is one of `secrets`.
  */
-export const redact = (value: unknown, secrets: ReadonlySet<string> = secretsIn(value)): unknown =>
-  // The longest first: a secret within another must not break it up.
-  redactValue(
-    value,
-    [...secrets].sort((left, right) => right.length - left.length),
-    0,
-  );
+export const redact = (value: unknown, secrets: Secrets = secretsIn(value)): unknown =>
+  redactValue(value, secrets, 0);
 
 /** The fields that differ between two states of one thing. A missing state is null, and the other is whole. */
 export const changedFields = (before: unknown, after: unknown): { before: unknown; after: unknown } => {

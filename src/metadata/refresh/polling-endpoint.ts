@@ -73,13 +73,20 @@ const itemsOf = (one: Subscription, { prefix, now }: PollingOptions): Item[] => 
   return [current, { ...common, name, md5: previous.md5, document: previous.document }];
 };
 
+/** A business, or all of them. */
+type Whose = number | 'all';
+
+/** Business 0 stands for all where the token is of all; a token of business 0 has the files of that one alone. */
+const whoseOf = (bizId: number, identity: NodeIdentity): Whose =>
+  bizId === 0 && identity.bizId === null ? 'all' : bizId;
+
 /** The files of each business with their ETag, built again only after a change of the subscriptions. */
-const createViews = (subscriptions: Subscriptions, options: PollingOptions): ((bizId: number) => View) => {
+const createViews = (subscriptions: Subscriptions, options: PollingOptions): ((whose: Whose) => View) => {
   let source: readonly Subscription[] | undefined;
-  const views = new Map<number, View>();
-  const make = (all: readonly Subscription[], bizId: number): View => {
+  const views = new Map<Whose, View>();
+  const make = (all: readonly Subscription[], whose: Whose): View => {
     const isOf = ({ mon_biz_id, state }: Subscription): boolean =>
-      (state === 'active' || state === 'installing') && (bizId === 0 || mon_biz_id === bizId);
+      (state === 'active' || state === 'installing') && (whose === 'all' || mon_biz_id === whose);
     const own = all.filter(isOf);
     const items = own.flatMap((one) => itemsOf(one, options));
     const ends = own.flatMap(({ previous }) => previous?.expires_at ?? []).filter((at) => at > options.now());
@@ -87,17 +94,17 @@ const createViews = (subscriptions: Subscriptions, options: PollingOptions): ((b
     for (const { name, md5 } of items) hash.update(`${name}:${md5}\n`);
     return { etag: hash.digest('hex').slice(0, 32), items, until: Math.min(...ends) };
   };
-  return (bizId) => {
+  return (whose) => {
     const all = subscriptions.list();
     if (all !== source) {
       views.clear();
       source = all;
     }
-    const known = views.get(bizId);
+    const known = views.get(whose);
     if (known !== undefined && known.until > options.now()) return known;
-    const view = make(all, bizId);
+    const view = make(all, whose);
     // A token for all businesses may read any number.
-    if (view.items.length > 0) views.set(bizId, view);
+    if (view.items.length > 0) views.set(whose, view);
     return view;
   };
 };
@@ -134,9 +141,9 @@ const matches = (ifNoneMatch: string, etag: string): boolean =>
   ifNoneMatch.split(',').some((tag) => ['*', etag].includes(withoutWeak(tag.trim())));
 
 /**
- * `GET /v1/subscriptions/<biz>`: the collector files of a business, of all of them for business 0, by ascending data
- * id. The ETag is of the whole set, on every page; a cursor is of that set too, and after a change of the set it is
- * refused with 409, so that a complete reading of the pages is one state. 401 and 403 by the node token, 503 until the
+ * `GET /v1/subscriptions/<biz>`: the collector files of a business, by ascending data id; of all of them for business 0
+ * and a token of all. The ETag is of the whole set, on every page; a cursor is of that set too, and after a change of the
+ * set it is refused with 409, so that a complete reading of the pages is one state. 401 and 403 by the node token, 503 until the
  * subscriptions were read for the first time: a node would remove its files after an empty list.
  */
 export const createPollingApp = (
@@ -146,9 +153,9 @@ export const createPollingApp = (
 ): Hono => {
   const viewOf = createViews(subscriptions, options);
 
-  const page = (context: Context, bizId: number): Response => {
+  const page = (context: Context, whose: Whose): Response => {
     const { limit, cursor } = parseInput(querySchema, context.req.query());
-    const { etag, items } = viewOf(bizId);
+    const { etag, items } = viewOf(whose);
     const headers = { ETag: `"${etag}"`, 'Cache-Control': 'private, no-cache', Vary: 'Authorization' };
     if (matches(context.req.header('If-None-Match') ?? '', headers.ETag))
       return context.body(null, 304, headers);
@@ -180,7 +187,7 @@ export const createPollingApp = (
       if (!subscriptions.isReady) {
         throw new Fault('transient', 'subscriptions_unread', 'the subscriptions have not been read yet');
       }
-      return page(context, Number(biz));
+      return page(context, whoseOf(Number(biz), identity));
     } catch (error) {
       const problem = problemOf(error);
       return new Response(JSON.stringify(problem), {

@@ -53,7 +53,7 @@ describe('tidemark push', () => {
       });
   });
 
-  it('says that it did not look for the row where queries are off, and ends well by the account', async () => {
+  it('says that it did not look for the row where queries are off, and that the account counted an item', async () => {
     const id = (await stack.createReport('unseen')).data_source.mon_data_id;
     const off = await startMetadataRole(stack.engines, 'push-off', { TIDEMARK_CONSOLE_EXPLORE: 'off' });
     try {
@@ -61,7 +61,7 @@ describe('tidemark push', () => {
       expect(await cli.run(`push ${id} load=1 ${receivers().push}`, env)).toMatchObject({
         code: 0,
         stdout: expect.stringMatching(
-          /^ok .*\n– {7}QuestDB +\d+ ms {2}not looked at: TIDEMARK_CONSOLE_EXPLORE is off\..*\nok {6}account .*\n$/,
+          /^ok .*\n– {7}QuestDB +\d+ ms {2}not looked at: TIDEMARK_CONSOLE_EXPLORE is off\..*\n– {7}account .* the account has counted an item of this owner; .*\n$/,
         ),
       });
     } finally {

@@ -170,6 +170,35 @@ describe('a token', () => {
     for (const line of engines.lines) expect(line).not.toContain(second);
   });
 
+  // Who looks up which tokens somebody saw would otherwise find another one.
+  it('is named by its data source in the audit log, also where it was asked for by its report', async () => {
+    const created = await createReport(metadata, { mon_biz_id: 2, name: 'asked for by its report' });
+    const reportUrl = `/api/v1/custom-reports/${created.custom_report['custom_report_id']}`;
+    for (const act of ['reveal', 'rotate']) {
+      expect((await metadata.ask('POST', `${reportUrl}/${act}-token`)).status).toBe(200);
+      const query = `target_kind=data_source&action=data_source.${act}_token&limit=1`;
+      expect((await metadata.ask('GET', `/api/v1/audit?${query}`)).body).toMatchObject({
+        items: [{ target: { id: String(created.data_source['mon_data_id']) }, outcome: 'done' }],
+      });
+    }
+    expect(await metadata.ask('POST', '/api/v1/custom-reports/999999/reveal-token')).toMatchObject({
+      status: 404,
+      body: { code: 'not_found' },
+    });
+  });
+
+  // Such a token would be valid, and its creation would fail at the terminal, where it is shown only once.
+  it('of the API is not made with an end that is no time', async () => {
+    const body = { name: 'for ages', role: 'viewer', expires_at: 4_294_967_296 };
+    const refused = await metadata.ask('POST', '/api/v1/admin-tokens', body);
+    expectProblem(refused, 422, 'invalid_value');
+    expect(JSON.stringify(refused.body)).toContain('expires_at');
+    const last = { ...body, expires_at: 4_294_967_295 };
+    expect((await metadata.ask('POST', '/api/v1/admin-tokens', last)).body).toMatchObject({
+      admin_token: { expires_at: 4_294_967_295 },
+    });
+  });
+
   it('of the API allows the calls of its role', async () => {
     const tokens = new Map<string, string>();
     for (const role of ['viewer', 'editor', 'node']) {

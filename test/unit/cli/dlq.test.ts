@@ -1,7 +1,8 @@
 import { PassThrough } from 'node:stream';
-import { describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it, vi } from 'vitest';
 import type { AdminClient } from '../../../src/cli/client.ts';
-import { confirmedPurge } from '../../../src/cli/dlq.ts';
+import { bulk, confirmedPurge, printDone } from '../../../src/cli/dlq.ts';
+import { Fault } from '../../../src/model/fault.ts';
 
 /** An admin API with these answers, one after the other, and the bodies that it was asked with. */
 const answering = (answers: unknown[]): { client: AdminClient; bodies: unknown[] } => {
@@ -10,6 +11,7 @@ const answering = (answers: unknown[]): { client: AdminClient; bodies: unknown[]
     ask: async (schema, _method, _path, request) => {
       bodies.push(JSON.parse(JSON.stringify(request?.body)));
       const json = answers.shift();
+      if (json instanceof Error) throw json;
       return { value: schema.parse(json), json };
     },
     follow: async () => undefined,
@@ -53,5 +55,45 @@ describe('a purge that was confirmed', () => {
       { sequences: [7], dry_run: true, limit: 1_000 },
       { sequences: [7], limit: 1_000 },
     ]);
+  });
+});
+
+const away = new Fault('transient', 'admin_unreachable', 'the admin API is away');
+const exitCode = process.exitCode;
+
+describe('an act of several calls', () => {
+  afterEach(() => {
+    vi.restoreAllMocks();
+    process.exitCode = exitCode;
+  });
+
+  const printed = (): string[] => {
+    const texts: string[] = [];
+    vi.spyOn(process.stdout, 'write').mockImplementation((chunk) => {
+      texts.push(String(chunk));
+      return true;
+    });
+    return texts;
+  };
+
+  // Hundreds of thousands may be gone, and only this output says how many.
+  it('prints what was done when a later call fails, and then fails', async () => {
+    const { client } = answering([done(1_000, '17-40'), away]);
+    const ended = await bulk(client, 'redrive', [], { all: true });
+    const texts = printed();
+    expect(() => printDone(ended, 'redriven', {})).toThrow(away);
+    expect(() => printDone(ended, 'redriven', { json: true })).toThrow(away);
+    expect(texts[0]).toBe('1000 dead letters (1000 items) redriven\n');
+    expect(JSON.parse(texts[1] ?? '')).toEqual({ ...done(1_000, '17-40') });
+  });
+
+  it('fails by its first call alone', async () => {
+    await expect(bulk(answering([away]).client, 'redrive', [], { all: true })).rejects.toBe(away);
+  });
+
+  it('purges nothing where the dry run did not count all', async () => {
+    const { client, bodies } = answering([done(1_000, '17-40'), away]);
+    await expect(confirmedPurge(client, [], { all: true }, typing('y\n'))).rejects.toBe(away);
+    expect(bodies).toHaveLength(2);
   });
 });

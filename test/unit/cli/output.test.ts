@@ -38,6 +38,18 @@ it('writes times in UTC to the second, and a dash where there is none', () => {
   expect(timeText(null)).toBe('–');
 });
 
+// One record with such a time would end the list of all the others.
+it('writes a dash for a time that no calendar has', () => {
+  expect(timeText(8_640_000_000_000)).toBe('+275760-09-13 00:00:00Z');
+  for (const seconds of [8_640_000_000_001, -8_640_000_000_001, Number.NaN, Number.MAX_SAFE_INTEGER])
+    expect(timeText(seconds)).toBe('–');
+});
+
+it('makes the table of an answer of any length', () => {
+  const rows = Array.from({ length: 300_000 }, (_, index) => [String(index)]);
+  expect(tableLines(['ID'], rows)).toHaveLength(300_001);
+});
+
 const range = (first: number, last: number): number[] =>
   Array.from({ length: last - first + 1 }, (_, index) => first + index);
 

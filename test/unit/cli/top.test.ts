@@ -168,4 +168,30 @@ describe('the line that is followed', () => {
   it('ends where the first call fails', async () => {
     expect(await followed([away], [])).toEqual([away]);
   });
+
+  // The last figures look as healthy as they were.
+  it('names the time without figures every five seconds, until the next ones', async () => {
+    vi.useFakeTimers();
+    const seen: unknown[] = [];
+    const client: AdminClient = {
+      ask: () => Promise.reject(refused),
+      follow: async (_, onOpen, onLine) => {
+        onOpen();
+        for (const waitMs of [1_000, 4_000, 11_000, 1_000]) {
+          await new Promise((resolve) => setTimeout(resolve, waitMs));
+          for (const text of ['event: line', 'data: "figures"']) onLine(text);
+        }
+        throw refused;
+      },
+    };
+    const screen = { show: (shown: unknown) => seen.push(shown), say: (text: string) => seen.push(text) };
+    const ended = follow(client, screen).catch((error: unknown) => seen.push(error));
+    await vi.advanceTimersByTimeAsync(60_000);
+    await ended;
+    expect(seen).toEqual([
+      ...['', 'figures', 'figures', 'no figures for 5 s', 'no figures for 10 s', '', 'figures', 'figures'],
+      refused,
+    ]);
+    expect(vi.getTimerCount()).toBe(0);
+  });
 });

@@ -36,6 +36,11 @@ it.each([
     ['ledger', '--since', '1x'],
     "error: option '--since <when>' argument '1x' is invalid. It must be an age (30m, 2h, 7d) or a time (2026-11-20T13:30:00Z); --help lists what there is\n",
   ],
+  // None would be asked for, and each named one called missing.
+  ...['0', '-1', 'x'].map((limit): [string[], string] => [
+    ['dlq', 'purge', '17', '--limit', limit],
+    `error: option '--limit <n>' argument '${limit}' is invalid. It must be a number from 1 on; --help lists what there is\n`,
+  ]),
   // An option of the command around it would be taken, and do nothing.
   [
     ['account', 'close', '--owner', '1', '--reason', 'known'],
@@ -70,6 +75,42 @@ it.each([
     ['query', 'points', '--data-id', '1', '--metric', 'cpu', '--raw', option, value],
     `error: option '--raw' cannot be used with option '${option} ${form}'; --help lists what there is\n`,
   ]),
+  ...[
+    ['--push-url', '<url>', 'http://localhost'],
+    ['--otlp-url', '<url>', 'http://localhost'],
+    ['--grpc-url', '<url>', 'http://localhost'],
+    ['--biz', '<id>', '2'],
+    ['--timeout', '<duration>', '30s'],
+  ].map(([option = '', form = '', value = '']): [string[], string] => [
+    ['doctor', '--remote', option, value],
+    `error: option '--remote' cannot be used with option '${option} ${form}'; --help lists what there is\n`,
+  ]),
+  ...['--attributes', '--logs'].map((option): [string[], string] => [
+    ['trace', '--send', '1', option],
+    `error: option '--send <app_id>' cannot be used with option '${option}'; --help lists what there is\n`,
+  ]),
+  ...[
+    ['--service', 'shop'],
+    ['--name', 'trial'],
+    ['--url', 'http://localhost'],
+    ['--token', 'any'],
+    ['--timeout', '30s'],
+  ].map(([option = '', value = '']): [string[], string] => [
+    ['trace', 'ab'.repeat(16), option, value],
+    `tidemark: ${option} needs --send\n`,
+  ]),
+  ...['--attribute', '--resource'].map((option): [string[], string] => [
+    ['query', 'metrics', option, 'host=a'],
+    `tidemark: ${option} needs --last\n`,
+  ]),
+  [
+    ['query', 'metrics', '--last', 'threads', '--name', 'threads'],
+    "error: option '--last <metric>' cannot be used with option '--name <metric>'; --help lists what there is\n",
+  ],
+  [
+    ['backup', '--to', '/nowhere/at/all', '--streams-only', '--release-checkpoint'],
+    'error: --streams-only copies no database; --help lists what there is\n',
+  ],
   [['usage', '--hours', '3'], 'tidemark: --hours needs --failing\n'],
 ])('a wrong word is answered in one line: %j', async (args, error) => {
   expect(await tidemark({}, ...args)).toEqual({ code: 1, out: '', error });

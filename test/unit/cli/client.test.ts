@@ -1,0 +1,74 @@
+import { createServer, type RequestListener } from 'node:http';
+import { afterEach, expect, it, onTestFinished, vi } from 'vitest';
+import { z } from 'zod';
+import { createAdminClient } from '../../../src/cli/client.ts';
+import { loadSettings } from '../../../src/config/settings.ts';
+
+afterEach(() => void vi.useRealTimers());
+
+/** A client of an admin API that answers thus. */
+const clientOf = async (listener: RequestListener) => {
+  const server = createServer(listener);
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  onTestFinished(() => {
+    server.close();
+    server.closeAllConnections();
+  });
+  const address = server.address();
+  const url = `http://127.0.0.1:${typeof address === 'object' ? address?.port : 0}`;
+  return createAdminClient(loadSettings({ TIDEMARK_ADMIN_URL: url, TIDEMARK_ADMIN_TOKEN: 'ab'.repeat(32) }));
+};
+
+// A network that drops packets without a word ends no connection: the last figures would stand for ever.
+it('a stream without a byte for 30 s counts as lost', async () => {
+  const { promise: begun, resolve: begin } = Promise.withResolvers<void>();
+  const client = await clientOf((_, response) => void response.writeHead(200).write('first\n'));
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+  const lines: string[] = [];
+  const onLine = (line: string): void => {
+    lines.push(line);
+    begin();
+  };
+  let outcome: unknown = 'open';
+  const followed = client
+    .follow('/api/v1/live', () => {}, onLine)
+    .catch((error: unknown) => {
+      outcome = error;
+    });
+  await begun;
+  await vi.advanceTimersByTimeAsync(29_900);
+  expect(outcome).toBe('open');
+  await vi.advanceTimersByTimeAsync(100);
+  await followed;
+  expect(lines).toEqual(['first']);
+  expect(outcome).toMatchObject({
+    kind: 'transient',
+    code: 'admin_unreachable',
+    message: expect.stringContaining('sent nothing for 30 s'),
+  });
+});
+
+// A call that is under way may go on: to start metadata would be of no use, and to repeat the call may do it twice.
+it.each([
+  ['GET', 'ask for a shorter period'],
+  ['POST', 'the call may still take effect'],
+] as const)('an answer to %s that is late is not taken for a refused connection', async (method, remedy) => {
+  const client = await clientOf(() => {});
+  const asked = client.ask(z.unknown(), method, '/api/v1/outcomes', { timeoutMs: 20 });
+  await expect(asked).rejects.toMatchObject({
+    kind: 'transient',
+    code: 'admin_timeout',
+    message: expect.stringMatching(new RegExp(`no answer .* within 0\\.02 s: .*${remedy}`)),
+  });
+});
+
+it('a refused connection is called one', async () => {
+  const client = createAdminClient(
+    loadSettings({ TIDEMARK_ADMIN_URL: 'http://127.0.0.1:1', TIDEMARK_ADMIN_TOKEN: 'ab'.repeat(32) }),
+  );
+  const asked = client.ask(z.unknown(), 'GET', '/api/v1/outcomes');
+  await expect(asked).rejects.toMatchObject({
+    code: 'admin_unreachable',
+    message: expect.stringContaining('start tidemark metadata'),
+  });
+});
