@@ -86,8 +86,20 @@ const silent = (url: string): Fault =>
     `the admin API at ${url} sent nothing for ${silenceMs / 1_000} s: look at the process of metadata, and at the network`,
   );
 
-/** The call had no answer in its time: what it does may go on. */
-const late = (url: string, method: string, timeoutMs: number): Fault => {
+/** Codes of Node's fetch, which gives up after five minutes by itself. */
+const lateCodes: ReadonlySet<unknown> = new Set(['UND_ERR_HEADERS_TIMEOUT', 'UND_ERR_BODY_TIMEOUT']);
+
+/** After how long a call was given up, ms; undefined where it failed otherwise. */
+const givenUpAfter = (error: unknown, timeoutMs: number, elapsedMs: number): number | undefined => {
+  if (!(error instanceof Error)) return undefined;
+  if (error.name === 'TimeoutError') return timeoutMs;
+  const { cause } = error;
+  const isOfFetch = cause instanceof Error && 'code' in cause && lateCodes.has(cause.code);
+  return isOfFetch ? 1_000 * Math.round(elapsedMs / 1_000) : undefined;
+};
+
+/** The call had no answer in this time: what it does may go on. */
+const late = (url: string, method: string, afterMs: number): Fault => {
   const remedy =
     method === 'GET'
       ? 'ask for a shorter period, or look at the load of metadata'
@@ -95,7 +107,7 @@ const late = (url: string, method: string, timeoutMs: number): Fault => {
   return new Fault(
     'transient',
     'admin_timeout',
-    `no answer of the admin API at ${url} within ${timeoutMs / 1_000} s: ${remedy}`,
+    `no answer of the admin API at ${url} within ${afterMs / 1_000} s: ${remedy}`,
   );
 };
 
@@ -120,6 +132,7 @@ export const createAdminClient = (settings: Settings): AdminClient => {
 
   return {
     ask: async (schema, method, path, { body, timeoutMs = requestTimeoutMs } = {}) => {
+      const startedAt = performance.now();
       const init = {
         method,
         signal: AbortSignal.timeout(timeoutMs),
@@ -129,8 +142,8 @@ export const createAdminClient = (settings: Settings): AdminClient => {
         .then(async (response) => ({ status: response.status, text: await response.text() }))
         .catch((error: unknown) => {
           if (error instanceof Fault) throw error;
-          const isLate = error instanceof Error && error.name === 'TimeoutError';
-          throw isLate ? late(url, method, timeoutMs) : unreachable(url, error);
+          const afterMs = givenUpAfter(error, timeoutMs, performance.now() - startedAt);
+          throw afterMs === undefined ? unreachable(url, error) : late(url, method, afterMs);
         });
       if (reply.status !== 200) throw faultOf(reply.status, reply.text, url);
       const json = parseJson(reply.text);

@@ -42,30 +42,46 @@ const eventsOf = (name: string, onData: (value: unknown) => void): ((line: strin
 };
 
 /** Shows the line once, where its stream takes no further reader; a failure that passes is said. */
-const showOnce = async (client: AdminClient, screen: Screen): Promise<void> => {
+const showOnce = async (
+  client: AdminClient,
+  screen: Pick<Screen, 'say'>,
+  show: Screen['show'],
+): Promise<void> => {
   try {
     const { json } = await askOnce(client);
+    show(json);
     screen.say('too many readers: shown every 5 seconds');
-    screen.show(json);
   } catch (error) {
     if (error instanceof Fault && error.kind === 'permanent') throw error;
     screen.say(errorText(error));
   }
 };
 
-/** Says every five seconds how long no figures came: the screen has the last ones meanwhile, which look as healthy as they were. */
-const noteSilence = (screen: Screen): { show(line: unknown): void; stop(): void } => {
-  let seconds = 0;
-  const timer = setInterval(() => {
-    seconds += silenceSeconds;
-    screen.say(`no figures for ${seconds} s`);
-  }, silenceSeconds * 1_000);
+/** Says how long no figures came: the screen has the last ones meanwhile, which look as healthy as they were. */
+type Silence = {
+  readonly show: Screen['show'];
+  /** From now on until `stop` it is said every five seconds. */
+  start(): void;
+  stop(): void;
+};
+
+const noteSilence = (screen: Screen): Silence => {
+  let shownAt = performance.now();
+  let isNoted = false;
+  let timer: ReturnType<typeof setInterval> | undefined;
   return {
     show: (line) => {
-      if (seconds > 0) screen.say('');
-      seconds = 0;
-      timer.refresh();
+      if (isNoted) screen.say('');
+      isNoted = false;
+      shownAt = performance.now();
+      timer?.refresh();
       screen.show(line);
+    },
+    start: () => {
+      timer = setInterval(() => {
+        isNoted = true;
+        screen.say(`no figures for ${Math.round((performance.now() - shownAt) / 1_000)} s`);
+      }, silenceSeconds * 1_000);
     },
     stop: () => clearInterval(timer),
   };
@@ -74,9 +90,10 @@ const noteSilence = (screen: Screen): { show(line: unknown): void; stop(): void 
 /** Shows the line each second, through restarts of metadata; only a refusal, or a failure of the first call, ends it. */
 export const follow = async (client: AdminClient, screen: Screen): Promise<never> => {
   let isFirst = true;
+  const silence = noteSilence(screen);
   for (;;) {
     let waitMs = againMs;
-    const noted = noteSilence(screen);
+    silence.start();
     try {
       await client.follow(
         livePath,
@@ -84,7 +101,7 @@ export const follow = async (client: AdminClient, screen: Screen): Promise<never
           isFirst = false;
           screen.say('');
         },
-        eventsOf('line', noted.show),
+        eventsOf('line', silence.show),
       );
       screen.say('the admin API closed the stream; reconnecting');
     } catch (error) {
@@ -94,10 +111,10 @@ export const follow = async (client: AdminClient, screen: Screen): Promise<never
       if (isFull) {
         isFirst = false;
         waitMs = pollMs;
-        await showOnce(client, screen);
+        await showOnce(client, screen, silence.show);
       } else screen.say(errorText(error));
     } finally {
-      noted.stop();
+      silence.stop();
     }
     await pause(waitMs);
   }

@@ -103,18 +103,26 @@ const collectTexts = (value: unknown, into: Set<string>, depth = 0): void => {
   for (const part of Object.values(value)) collectTexts(part, into, depth + 1);
 };
 
+/** A document is masked under its name. Its token stands under a name of its own as well, and its length would leave no room for others. */
+const isDocumentName = (name: string): boolean => /documents?$/i.test(name);
+
 const collectSecrets = (value: unknown, into: Set<string>, depth = 0): void => {
   if (typeof value !== 'object' || value === null || depth > depthMax) return;
   for (const [name, part] of Object.entries(value)) {
+    if (!Array.isArray(value) && isDocumentName(name)) continue;
     if (!Array.isArray(value) && isSecretName(name)) collectTexts(part, into);
     else collectSecrets(part, into, depth + 1);
   }
 };
 
-/** Finds the parts of a text that are secrets. */
-export type Secrets = (text: string) => readonly Span[];
+/** Finds the parts of a text, or of the name of a field, that are secrets. */
+export type Secrets = Readonly<Record<'inText' | 'inName', (text: string) => readonly Span[]>>;
 
-const everywhere: Secrets = (text) => (text.length < secretLengthLeast ? [] : [[0, text.length]]);
+/** Too many to search for: every text with room for one is masked, and a name that is one. */
+const everywhere = (secrets: ReadonlySet<string>): Secrets => ({
+  inText: (text) => (text.length < secretLengthLeast ? [] : [[0, text.length]]),
+  inName: (name) => (secrets.has(name) ? [[0, name.length]] : []),
+});
 
 /** Every text under the name of a secret in `values`, at any depth. */
 export const secretsIn = (...values: readonly unknown[]): Secrets => {
@@ -122,12 +130,14 @@ export const secretsIn = (...values: readonly unknown[]): Secrets => {
   for (const value of values) collectSecrets(value, secrets);
   let characters = 0;
   for (const secret of secrets) characters += secret.length;
-  return characters > secretCharactersMax ? everywhere : finderOf(secrets);
+  if (characters > secretCharactersMax) return everywhere(secrets);
+  const find = finderOf(secrets);
+  return { inText: find, inName: find };
 };
 
 /** All parts are of the text as it was given: a mask of one must not break up another. */
-const redactText = (text: string, secrets: Secrets): string => {
-  const spans = [...secrets(text), ...tokenLikeSpans(text)].sort(([left], [right]) => left - right);
+const redactText = (text: string, find: Secrets['inText']): string => {
+  const spans = [...find(text), ...tokenLikeSpans(text)].sort(([left], [right]) => left - right);
   let out = '';
   let kept = 0;
   for (const [from, to] of spans) {
@@ -138,13 +148,13 @@ const redactText = (text: string, secrets: Secrets): string => {
 };
 
 const redactValue = (value: unknown, secrets: Secrets, depth: number): unknown => {
-  if (typeof value === 'string') return redactText(value, secrets);
+  if (typeof value === 'string') return redactText(value, secrets.inText);
   if (typeof value !== 'object' || value === null) return value;
   if (depth > depthMax) return cut('too deep');
   if (Array.isArray(value)) return value.map((part) => redactValue(part, secrets, depth + 1));
   return Object.fromEntries(
     Object.entries(value).map(([name, part]) => [
-      redactText(name, secrets),
+      redactText(name, secrets.inName),
       isSecretName(name) ? mask : redactValue(part, secrets, depth + 1),
     ]),
   );

@@ -5,7 +5,7 @@ export type Span = readonly [from: number, to: number];
 const codes = 0x1_0000;
 
 /**
- * Finds where these words are in a text: together the spans cover each occurrence. The text is read once, however many words
+ * Finds where these words are in a text: together the spans cover each occurrence, and none touches another. The text is read once, however many words
  * there are (the automaton of Aho and Corasick): a search for each word by itself would be a product of two sizes that a sender
  * chooses.
  */
@@ -50,7 +50,14 @@ export const finderOf = (words: Iterable<string>): ((text: string) => Span[]) =>
     for (let at = 0; next.size > 0 && at < text.length; at++) {
       node = step(node, text.charCodeAt(at));
       const length = ends[node] ?? 0;
-      if (length > 0) spans.push([at + 1 - length, at + 1]);
+      if (length === 0) continue;
+      // They end in order: one that touches those before it is one span with them, so there are never more spans than text.
+      let from = at + 1 - length;
+      for (let last = spans.at(-1); last !== undefined && from <= last[1]; last = spans.at(-1)) {
+        from = Math.min(from, last[0]);
+        spans.pop();
+      }
+      spans.push([from, at + 1]);
     }
     return spans;
   };

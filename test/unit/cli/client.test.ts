@@ -62,6 +62,18 @@ it.each([
   });
 });
 
+// Node's fetch gives up after five minutes, and some calls may take ten.
+it('an answer that Node no longer waits for is late, too', async () => {
+  const cause = Object.assign(new Error('Headers Timeout Error'), { code: 'UND_ERR_HEADERS_TIMEOUT' });
+  vi.stubGlobal('fetch', () => Promise.reject(new TypeError('fetch failed', { cause })));
+  onTestFinished(() => void vi.unstubAllGlobals());
+  const client = await clientOf(() => {});
+  await expect(client.ask(z.unknown(), 'POST', '/api/v1/refresh')).rejects.toMatchObject({
+    code: 'admin_timeout',
+    message: expect.stringContaining('the call may still take effect'),
+  });
+});
+
 it('a refused connection is called one', async () => {
   const client = createAdminClient(
     loadSettings({ TIDEMARK_ADMIN_URL: 'http://127.0.0.1:1', TIDEMARK_ADMIN_TOKEN: 'ab'.repeat(32) }),

@@ -156,10 +156,10 @@ describe('the line that is followed', () => {
   it('is polled where no further reader is let in, through a restart of metadata, until it is refused', async () => {
     const note = 'too many readers: shown every 5 seconds';
     expect(await followed([full, full, away, full], [line, away, line])).toEqual([
-      ...[note, line],
+      ...[line, note],
       away.message,
       away.message,
-      ...[note, line],
+      ...[line, note],
       refused,
     ]);
     expect(await followed([full], [refused])).toEqual([refused]);
@@ -193,5 +193,33 @@ describe('the line that is followed', () => {
       refused,
     ]);
     expect(vi.getTimerCount()).toBe(0);
+  });
+
+  it('names the whole time without figures over several connections', async () => {
+    vi.useFakeTimers();
+    const seen: unknown[] = [];
+    let connections = 0;
+    const client: AdminClient = {
+      ask: () => Promise.reject(refused),
+      follow: async (_, onOpen, onLine) => {
+        onOpen();
+        if (++connections === 1) for (const text of ['event: line', 'data: "figures"']) onLine(text);
+        if (connections > 3) throw refused;
+        await new Promise((resolve) => setTimeout(resolve, 9_000));
+        throw away;
+      },
+    };
+    const screen = { show: (shown: unknown) => seen.push(shown), say: (text: string) => seen.push(text) };
+    const ended = follow(client, screen).catch((error: unknown) => seen.push(error));
+    await vi.advanceTimersByTimeAsync(60_000);
+    await ended;
+    // A second passes between two connections.
+    const [first, second, third] = [5, 15, 25].map((seconds) => `no figures for ${seconds} s`);
+    expect(seen).toEqual([
+      ...['', 'figures', first, away.message],
+      ...['', second, away.message],
+      ...['', third, away.message],
+      ...['', refused],
+    ]);
   });
 });

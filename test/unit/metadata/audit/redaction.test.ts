@@ -176,10 +176,11 @@ describe('the work of a redaction', () => {
     [
       'a body of many secrets that begin alike',
       {
-        token: Array.from({ length: 500 }, (_, index) => `${'a'.repeat(100)}${index}`),
-        x: Array.from({ length: 500 }, () => 'a'.repeat(2_000)),
+        token: Array.from({ length: 500 }, (_, index) => `${'z'.repeat(100)}${index}`),
+        x: Array.from({ length: 500 }, () => 'z'.repeat(2_000)),
       },
     ],
+    ['a text that is one secret again and again', { token: 'z'.repeat(8), x: 'z'.repeat(2_000_000) }],
     [
       'a body of more secrets than are searched for',
       {
@@ -198,6 +199,31 @@ describe('the work of a redaction', () => {
       redact({ token: secrets, note: 'it is secret 19999!', n: 'short', at: 12 }),
     );
     expect(JSON.parse(masked)).toEqual({ token: mask, note: mask, n: 'short', at: 12 });
+  });
+
+  it('leaves the names of fields, and all that is no text, in a body with more secrets than are searched for', () => {
+    const secrets = Array.from({ length: 20_000 }, (_, index) => `secret ${index}`);
+    const record = { custom_report_id: 7, mon_data_id: 1_500_001, is_enable: true, [secrets[3] ?? '']: 1 };
+    expect(redact({ token: secrets, record })).toEqual({
+      token: mask,
+      record: { custom_report_id: 7, mon_data_id: 1_500_001, is_enable: true, [mask]: 1 },
+    });
+  });
+
+  it('searches for the tokens of any number of documents, and not for the documents', () => {
+    const token = 'chosen-by-hand';
+    const documents = Array.from({ length: 1_000 }, (_, index) => ({
+      document: `${'x'.repeat(500)}${index}`,
+    }));
+    expect(redact({ documents, name: `with ${token}`, data_source: { token } })).toEqual({
+      documents: mask,
+      name: `with ${mask}`,
+      data_source: { token: mask },
+    });
+  });
+
+  it('finds one part where the same secret follows itself', () => {
+    expect(secretsIn({ token: 'z'.repeat(8) }).inText('z'.repeat(5_000))).toEqual([[0, 5_000]]);
   });
 
   it('masks secrets that overlap as a whole', () => {
