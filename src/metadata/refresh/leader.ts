@@ -120,23 +120,27 @@ export class Leader {
     const until =
       this.deps.table.next(Number.isFinite(tick) ? tick : this.run.now()) ?? Number.POSITIVE_INFINITY;
     let lastMessage = '';
+    // The next time has a follower of its own, whose run has what this one would have.
+    const isPast = (): boolean => until <= this.run.now();
     while (!this.run.stopping.aborted) {
+      const isOwn = this.leading === undefined;
       try {
         const led = await this.lead('schedule', tick);
         if (led.kind === 'ran') {
-          if (led.tick >= tick) return;
+          if (led.tick >= tick || isPast()) return;
           // It began before this time, so it may lack what changed since.
           continue;
         }
         const { state, note } = await this.deps.lease.observe();
-        if (state === 'free' && this.believed(note?.tick ?? 0) >= tick) return await this.showOthers(note);
+        if (state === 'free' && (this.believed(note?.tick ?? 0) >= tick || isPast()))
+          return await this.showOthers(note);
         lastMessage = '';
       } catch (error) {
         const message = errorText(error);
         if (message !== lastMessage) this.run.log.warn({}, `the refresh job waits: ${message}`);
         lastMessage = message;
-        // The next time of the cron expression delivers what this run could not.
-        if (!(error instanceof Fault) || error.kind !== 'transient' || until <= this.run.now()) return;
+        const isTransient = error instanceof Fault && error.kind === 'transient';
+        if ((isOwn && !isTransient) || isPast()) return;
       }
       await this.pause();
     }

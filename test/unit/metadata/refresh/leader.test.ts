@@ -96,6 +96,26 @@ describe('the run of a time that comes during another run of its process', () =>
   });
 });
 
+describe('times that come during a long run', () => {
+  it('have one run together after it: that of the last of them has what the others would have', async () => {
+    const { kv, api, open } = setUp();
+    const gate = Promise.withResolvers<void>();
+    api.gate = gate.promise;
+    const clock = { now: at('10:05:00') };
+    const one = open(clock);
+    one.leader.follow(clock.now);
+    await until('the run asks node management', () => api.calls.length > 0);
+    for (const time of ['10:10:00', '10:15:00', '10:20:00', '10:25:00']) {
+      clock.now = at(time);
+      one.leader.follow(clock.now);
+    }
+    gate.resolve();
+    await one.leader.idle();
+    expect(await one.runs()).toBe(2);
+    expect((await kv.get('lease.refresh'))?.value).toMatchObject({ note: { tick: at('10:25:00') } });
+  });
+});
+
 describe('the figure of failures', () => {
   const failuresOf = async ({ metrics }: ReturnType<ReturnType<typeof setUp>['open']>) =>
     (await metrics.lastFailed.get()).values[0]?.value;
