@@ -57,6 +57,7 @@ const runs: Readonly<Record<string, { readonly prints: RegExp; readonly code?: n
   'tidemark usage --disk': { prints: /questdb|QuestDB/ },
   'tidemark explain not_stored': { prints: /not_stored/ },
   'tidemark explain <reason>': { prints: /timestamp_too_old/ },
+  'tidemark runbook <alarm>': { prints: /What to do/ },
   'tidemark drops --since 1h': { prints: /unauthorized/ },
   'tidemark drops --since 1h --reason unauthorized': { prints: /unauthorized/ },
   'tidemark drops --reason unauthorized': { prints: /unauthorized/ },
@@ -175,6 +176,7 @@ const filled = async (command: string): Promise<string> => {
     .replace('<table_id>', report.result_table.table_id)
     .replace('<id>', String(report.data_source.mon_data_id))
     .replace('<reason>', 'timestamp_too_old')
+    .replace('<alarm>', 'TidemarkLag')
     .replace('<kind>', 'lost_in_the_stream')
     .replace('<folder>', join(folder, 'alone'));
   if (line.includes('<number>')) line = line.replace('<number>', await newestLetter());
