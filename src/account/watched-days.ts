@@ -55,8 +55,8 @@ export type WatchedDay = {
   readonly comparedAt: number;
   /** Rows that the store had beyond the records when the day was compared last. */
   readonly comparedExcess: number | undefined;
-  /** It was compared as it is now. */
-  readonly isCompared: boolean;
+  /** It has changed, or is new, and was not compared since. Of the days of before the start this is not known. */
+  readonly isChanged: boolean;
 };
 
 const excessOf = ({ stored, recorded }: SeenDay): number => stored - recorded;
@@ -65,16 +65,35 @@ const excessOf = ({ stored, recorded }: SeenDay): number => stored - recorded;
 export const isUrgent = (day: SeenDay, { seen, comparedExcess }: WatchedDay): boolean =>
   isContradicting(day, seen) && comparedExcess !== excessOf(day);
 
-/** Whether it is quiet by now, and changed since it was compared. */
-const isUncompared = (day: SeenDay, { seen, isCompared }: WatchedDay): boolean =>
-  seen.state === day.state && !isCompared;
+/** Whether it has changed since it was compared, and is quiet by now. */
+const isQuietAgain = (day: SeenDay, { seen, isChanged }: WatchedDay): boolean =>
+  seen.state === day.state && isChanged;
 
-const seenAgain = (seen: SeenDay, before: WatchedDay | undefined, now: number): WatchedDay => ({
+/** Days that contradict their records, those that have changed, and others; the most urgent first. */
+const kinds = ['urgent', 'changed', 'calm'] as const;
+type Kind = (typeof kinds)[number];
+const shareOf: Readonly<Record<Kind, number>> = {
+  urgent: urgentShare,
+  changed: changedShare,
+  calm: searchShare,
+};
+
+const kindOf = (day: SeenDay, before: WatchedDay): Kind => {
+  if (isUrgent(day, before)) return 'urgent';
+  return isQuietAgain(day, before) ? 'changed' : 'calm';
+};
+
+const seenAgain = (
+  seen: SeenDay,
+  before: WatchedDay | undefined,
+  now: number,
+  isFirstLook: boolean,
+): WatchedDay => ({
   seen,
   changes: before?.seen.state === seen.state ? 0 : 1 + (before?.changes ?? 0),
   comparedAt: before?.comparedAt ?? now,
   comparedExcess: before?.comparedExcess,
-  isCompared: before?.isCompared === true && before.seen.state === seen.state,
+  isChanged: before === undefined ? !isFirstLook : before.isChanged || before.seen.state !== seen.state,
 });
 
 const beganToChange = ({ changes }: WatchedDay): boolean => changes > 0 && changes <= newChangesMax;
@@ -82,15 +101,11 @@ const beganToChange = ({ changes }: WatchedDay): boolean => changes > 0 && chang
 export const createWatchedDays = ({ today, elapsed }: WatchedDaysOptions): WatchedDays => {
   const toCompare = createDaysToCompare(({ day }) => (day >= today() - 1 ? againMs.recent : againMs.older));
   let watched = new Map<string, WatchedDay>();
-  /** When rows may be read again: of days that contradict their records, of those that have changed, and of others. */
-  let urgentAt = 0;
-  let changedAt = 0;
-  let calmAt = 0;
-
-  const readableAt = (day: SeenDay, before: WatchedDay): number => {
-    if (isUrgent(day, before)) return urgentAt;
-    return isUncompared(day, before) ? changedAt : calmAt;
-  };
+  /** When rows of each kind may be read again. */
+  const readableAt = { urgent: 0, changed: 0, calm: 0 };
+  /** Of the last look. */
+  let kindsRead: ReadonlySet<Kind> = new Set();
+  let isFirstLook = true;
 
   const change = (day: SeenDay, changed: Partial<WatchedDay>): void => {
     const known = watched.get(dayKey(day));
@@ -105,18 +120,27 @@ export const createWatchedDays = ({ today, elapsed }: WatchedDaysOptions): Watch
         pipeline === 'metrics' && unknownOwners.has(owner);
       watched = new Map([
         ...[...before].filter(([, each]) => isUnknown(each)),
-        ...seen.map((day) => [dayKey(day), seenAgain(day, before.get(dayKey(day)), now)] as const),
+        ...seen.map(
+          (day) => [dayKey(day), seenAgain(day, before.get(dayKey(day)), now, isFirstLook)] as const,
+        ),
       ]);
+      isFirstLook = false;
       toCompare.keep((key) => watched.has(key));
       let isReadSoon = false;
       const readable = seen.filter((day) => {
         const known = before.get(dayKey(day));
         if (known === undefined || !isToBeRead(day, known.seen, now - known.comparedAt)) return false;
-        const at = readableAt(day, known);
-        isReadSoon ||= isUncompared(day, known) && now < at && at <= now + soonMs;
+        const at = readableAt[kindOf(day, known)];
+        isReadSoon ||= isQuietAgain(day, known) && now < at && at <= now + soonMs;
         return now >= at;
       });
       const due = toCompare.next(readable, daysPerLook, now);
+      kindsRead = new Set(
+        due.flatMap((day) => {
+          const known = before.get(dayKey(day));
+          return known === undefined ? [] : [kindOf(day, known)];
+        }),
+      );
       for (const day of due) change(day, { comparedAt: now });
       const hasNewlyWritten = [...watched.values()].some((each) => beganToChange(each) && !isUnknown(each));
       return { due, isNextSoon: hasNewlyWritten || isReadSoon };
@@ -125,11 +149,12 @@ export const createWatchedDays = ({ today, elapsed }: WatchedDaysOptions): Watch
       const now = elapsed();
       for (const day of days) {
         toCompare.compared(day, now);
-        change(day, { comparedExcess: excessOf(day), isCompared: true });
+        change(day, { comparedExcess: excessOf(day), isChanged: false });
       }
-      urgentAt = Math.max(urgentAt, now + restAfter(readMs, urgentShare));
-      changedAt = Math.max(changedAt, now + restAfter(readMs, changedShare));
-      calmAt = Math.max(calmAt, now + restAfter(readMs, searchShare));
+      // What is read often must not put off for ever what has to wait longer.
+      const last = kinds.findLastIndex((kind) => kindsRead.has(kind));
+      for (const kind of kinds.slice(0, last + 1))
+        readableAt[kind] = Math.max(readableAt[kind], now + restAfter(readMs, shareOf[kind]));
     },
   };
 };
