@@ -104,7 +104,10 @@ const collectTexts = (value: unknown, into: Set<string>, depth = 0): void => {
 };
 
 /** A document is masked under its name. Its token stands under a name of its own as well, and its length would leave no room for others. */
-const isDocumentName = (name: string): boolean => /documents?$/i.test(name);
+const isDocumentName = (name: string): boolean => {
+  const end = name.slice(-'documents'.length).toLowerCase();
+  return end === 'documents' || end.endsWith('document');
+};
 
 const collectSecrets = (value: unknown, into: Set<string>, depth = 0): void => {
   if (typeof value !== 'object' || value === null || depth > depthMax) return;
