@@ -59,7 +59,7 @@ export const explainLosses = async (
   const asked = new Map<string, Owner>();
   for (const each of found)
     if (isLoss(each) && each.items > recorded(each, each.minute)) asked.set(ownerText(each), each);
-  const rowsLeft = new Map(asked.size === 0 ? [] : await unrecordedRows([...asked.values()]));
+  const rowsLeft = new Map(await unrecordedRows([...asked.values()]));
   for (const each of found) {
     if (!isLoss(each) || each.items === 0) {
       differences.push(each);

@@ -173,19 +173,20 @@ export type LettersExplained = {
 export const itemsIn = (letters: readonly { readonly items: number }[]): number =>
   letters.reduce((sum, { items }) => sum + items, 0);
 
+const ownerOf = ({ pipeline, data_id: dataId, app_id: appId }: OpenLetterOf): Owner => ({
+  pipeline,
+  dataId,
+  appId,
+});
+
 /** Lost letters by owner and minute of arrival, less what is explained. */
 export const sumLostLetters = async (
   letters: readonly OpenLetterOf[],
   { unrecordedRows, strayItems }: LettersExplained,
 ): Promise<Difference[]> => {
-  const owners = new Map<string, Owner>();
-  const ownerOf = ({ pipeline, data_id: dataId, app_id: appId }: OpenLetterOf): string => {
-    const owner = { pipeline, dataId, appId };
-    owners.set(ownerText(owner), owner);
-    return ownerText(owner);
-  };
-  const byOwner = Map.groupBy(letters, ownerOf);
-  const rows = owners.size === 0 ? new Map<string, number>() : await unrecordedRows([...owners.values()]);
+  const owners = new Map(letters.map(ownerOf).map((owner) => [ownerText(owner), owner]));
+  const byOwner = Map.groupBy(letters, (letter) => ownerText(ownerOf(letter)));
+  const rows = await unrecordedRows([...owners.values()]);
   const differences: Difference[] = [];
   for (const [text, owner] of owners) {
     const ofOwner = byOwner.get(text) ?? [];

@@ -180,6 +180,8 @@ export const createStoreLook = (targets: () => StoreTargets): StoreLook => {
       return { ...found, isLeftOut: now.isLeftOut, waitedMs: allWaitedMs, readMs, isNextSoon };
     },
     unrecorded: async (owners) => {
+      // Most looks have none.
+      if (owners.length === 0) return { rows: new Map(), waitedMs: 0 };
       const since = performance.now();
       const isKnown = (owner: Owner): boolean =>
         since - (cache.get(ownerText(owner))?.at ?? Number.NEGATIVE_INFINITY) < cachedMs;

@@ -42,14 +42,10 @@ const eventsOf = (name: string, onData: (value: unknown) => void): ((line: strin
 };
 
 /** Shows the line once, where its stream takes no further reader; a failure that passes is said. */
-const showOnce = async (
-  client: AdminClient,
-  screen: Pick<Screen, 'say'>,
-  show: Screen['show'],
-): Promise<void> => {
+const showOnce = async (client: AdminClient, screen: Screen): Promise<void> => {
   try {
     const { json } = await askOnce(client);
-    show(json);
+    screen.show(json);
     screen.say('too many readers: shown every 5 seconds');
   } catch (error) {
     if (error instanceof Fault && error.kind === 'permanent') throw error;
@@ -111,7 +107,7 @@ export const follow = async (client: AdminClient, screen: Screen): Promise<never
       if (isFull) {
         isFirst = false;
         waitMs = pollMs;
-        await showOnce(client, screen, silence.show);
+        await showOnce(client, { say: screen.say, show: silence.show });
       } else screen.say(errorText(error));
     } finally {
       silence.stop();

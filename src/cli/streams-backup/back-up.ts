@@ -33,8 +33,8 @@ const missing = (what: string, option: string): Fault =>
   );
 
 /**
- * The given files; ClickHouse goes where the setting says, if nothing of it is given. Where none is given, those of the engines of `tidemark up` on this data folder. Permanent Fault `config_invalid`
- * where it has none: a backup without a database would seem whole.
+ * The given files; ClickHouse goes where the setting says, if nothing of it is given. Where none is given, those of the engines of
+ * `tidemark up` on this data folder. Permanent Fault `config_invalid` where it has none: a backup without a database would seem whole.
  */
 export const locateDatabases = (settings: Settings, given: DatabaseFiles): DatabaseFiles => {
   const { dataFolder, questdb, clickhouse } = settings;
