@@ -34,7 +34,7 @@ export const noRows: RowSum = { rows: 0, sum: 0n };
 const equal: DayResult = { state: 'equal' };
 const inFlight: DayResult = { state: 'in_flight' };
 
-const isSame = (a: RowSum, b: RowSum): boolean => a.rows === b.rows && a.sum === b.sum;
+export const isSame = (a: RowSum, b: RowSum): boolean => a.rows === b.rows && a.sum === b.sum;
 
 const isStable = ({ before, after }: SettledRows): boolean => isSame(before, after);
 

@@ -9,3 +9,6 @@ export const urgentShare = 1 / 10;
 
 /** For a day that changed and was not compared since: a loss with equal numbers shows in no other way. */
 export const changedShare = 1 / 20;
+
+/** For the applications that rest on a day that others are written to: all rows of the day are read for them. */
+export const besideShare = 1 / 100;

@@ -1,6 +1,8 @@
 import { z } from 'zod';
 import { ownerIds, type Pipeline, pipelines } from '../model/signals.ts';
 import { type Clickhouse, database } from '../stores/clickhouse/client.ts';
+import { readApplicationDays } from './application-rows.ts';
+import { isSame, noRows } from './day-difference.ts';
 import { dayKey, readStoreSizes, type SeenDay, type StoreSizes, seenDays } from './days-to-compare.ts';
 import { type Difference, isOfStore, type Owner, streamOfStore } from './difference.ts';
 import { ownerText } from './explain-losses.ts';
@@ -147,9 +149,78 @@ const countUnrecorded = async (
   return rows;
 };
 
+const nothingCompared: Compared = { differences: [], compared: [] };
+
+const joined = (all: readonly Compared[]): Compared => ({
+  differences: all.flatMap(({ differences }) => differences),
+  compared: all.flatMap(({ compared }) => compared),
+});
+
+/** Compares these days. `settled` of them are those of which nothing was on its way: the others are compared again by a later look. */
+const compareDue = async (
+  targets: StoreTargets,
+  due: readonly SeenDay[],
+): Promise<Compared & { readonly settled: readonly SeenDay[] }> => {
+  const inFlight = new Set<string>();
+  const isSettled = ({ pipeline, day }: StorePlace): boolean => !inFlight.has(`${pipeline} ${day}`);
+  const differences: StoreDifference[] = [];
+  const compared: StorePlace[] = [];
+  for (const { pipeline, owner = 0, days } of callsOf(due)) {
+    const result = await compareStores(
+      targets,
+      owner === 0 ? { pipeline, days } : { pipeline, owner, days },
+      1,
+    );
+    for (const { day } of result.inFlight) inFlight.add(`${pipeline} ${day}`);
+    differences.push(...result.differences);
+    for (const day of days) compared.push({ pipeline, owner, day });
+  }
+  return { differences, compared: compared.filter(isSettled), settled: due.filter(isSettled) };
+};
+
+/**
+ * Compares the applications of a day that rest while others are written to: those whose records are as they were a look ago. The records of
+ * one are read only where its rows are not those that the lines name.
+ */
+const compareResting = async (
+  targets: StoreTargets,
+  { pipeline, day }: SeenDay,
+  now: SettledDays,
+  before: SettledDays,
+): Promise<Compared> => {
+  if (pipeline === 'metrics') return nothingCompared;
+  const resting = [...(now.get(pipeline) ?? [])].flatMap(([owner, { days }]) => {
+    const [named, last] = [days.get(day), before.get(pipeline)?.get(owner)?.days.get(day)];
+    const isResting = named !== undefined && last !== undefined && isSame(named, last);
+    return isResting && !targets.isLeftOut(pipeline, owner) ? [{ owner, named }] : [];
+  });
+  if (resting.length === 0) return nothingCompared;
+  const stored = await readApplicationDays(targets.clickhouse, pipeline, undefined, [day]);
+  const differing = new Set(
+    resting.flatMap(({ owner, named }) =>
+      isSame(named, stored.get(owner)?.get(day) ?? noRows) ? [] : [owner],
+    ),
+  );
+  const isLeftOut: StoreTargets['isLeftOut'] = (_, owner) => !differing.has(owner);
+  const isTogether = differing.size > ownersApartMax;
+  const filters = isTogether
+    ? [{ pipeline, days: [day] }]
+    : [...differing].map((owner) => ({ pipeline, owner, days: [day] }));
+  const differences: StoreDifference[] = [];
+  const inFlight = new Set<number>();
+  for (const filter of filters) {
+    const result = await compareStores({ ...targets, isLeftOut }, filter, 1);
+    differences.push(...result.differences);
+    for (const { appId } of result.inFlight) inFlight.add(appId);
+  }
+  const compared = resting.flatMap(({ owner }) => (inFlight.has(owner) ? [] : [{ pipeline, owner, day }]));
+  return { differences, compared };
+};
+
 export const createStoreLook = (targets: () => StoreTargets): StoreLook => {
   const cache = new Map<string, { readonly at: number; readonly rows: number }>();
   const days = createWatchedDays({ today, elapsed: performance.now.bind(performance) });
+  let namedBefore: SettledDays = new Map();
 
   return {
     look: async () => {
@@ -157,27 +228,18 @@ export const createStoreLook = (targets: () => StoreTargets): StoreLook => {
       const points = now.points.filter(({ dataId }) => !now.isLeftOut('metrics', dataId));
       const named = await readNamedDays(now.clickhouse);
       const sizes = await readStoreSizes(now.clickhouse, points);
-      const { due, isNextSoon } = days.next(seenDays(named, sizes), sizes.unknown);
+      const { due, resting, isNextSoon } = days.next(seenDays(named, sizes), sizes.unknown);
       const readable = withoutUnknown(now, sizes);
-      const differences = unknownIn(sizes);
-      const inFlight = new Set<string>();
-      const compared: StorePlace[] = [];
       const waitedBeforeMs = waitedMs();
       const readSince = performance.now();
-      for (const { pipeline, owner = 0, days: of } of callsOf(due)) {
-        const filter = owner === 0 ? { pipeline, days: of } : { pipeline, owner, days: of };
-        // What is on its way is compared again by a later look.
-        const result = await compareStores(readable, filter, 1);
-        for (const { day } of result.inFlight) inFlight.add(`${pipeline} ${day}`);
-        differences.push(...result.differences);
-        for (const day of of) compared.push({ pipeline, owner, day });
-      }
-      const isSettled = ({ pipeline, day }: StorePlace): boolean => !inFlight.has(`${pipeline} ${day}`);
+      const { settled, ...ofDue } = await compareDue(readable, due);
+      const found: Compared[] = [{ differences: unknownIn(sizes), compared: [] }, ofDue];
+      for (const day of resting) found.push(await compareResting(readable, day, named, namedBefore));
+      namedBefore = named;
       const readMs = performance.now() - readSince - (waitedMs() - waitedBeforeMs);
-      days.compared(due.filter(isSettled), readMs);
-      const found = { differences, compared: compared.filter(isSettled) };
+      days.compared(settled, readMs);
       const allWaitedMs = waitedMs() + sizes.waitedMs;
-      return { ...found, isLeftOut: now.isLeftOut, waitedMs: allWaitedMs, readMs, isNextSoon };
+      return { ...joined(found), isLeftOut: now.isLeftOut, waitedMs: allWaitedMs, readMs, isNextSoon };
     },
     unrecorded: async (owners) => {
       // Most looks have none.

@@ -1,17 +1,18 @@
 import { createDaysToCompare, dayKey, type SeenDay } from './days-to-compare.ts';
-import { changedShare, restAfter, searchShare, urgentShare } from './rest.ts';
+import { besideShare, changedShare, restAfter, searchShare, urgentShare } from './rest.ts';
 
 /** Which days of the stores a look reads row by row, while others say enough by the sizes of their parts. */
 export type WatchedDays = {
   /**
-   * The days whose rows this look compares, from all that it saw; those of data ids whose sizes are unknown stay as they were. And whether
-   * the next look is to come soon: a day is new, changes after it was quiet, or has changed and is to be read in a moment.
+   * The days whose rows this look compares, from all that it saw; those of data ids whose sizes are unknown stay as they were. The days of
+   * all applications of a signal of which it compares those that rest (`resting`), because others are written to. And whether the next look
+   * is to come soon: a day is new, changes after it was quiet, or has changed and is to be read in a moment.
    */
   next(
     seen: readonly SeenDay[],
     unknownOwners?: Pick<ReadonlySet<number>, 'has'>,
-  ): { readonly due: SeenDay[]; readonly isNextSoon: boolean };
-  /** These were equal, or their difference is known; it took `readMs` to read the rows of all that were due. */
+  ): { readonly due: SeenDay[]; readonly resting: SeenDay[]; readonly isNextSoon: boolean };
+  /** These were equal, or their difference is known; it took `readMs` to read the rows of all that `next` named. */
   compared(days: readonly SeenDay[], readMs: number): void;
 };
 
@@ -25,7 +26,7 @@ export type WatchedDaysOptions = {
 /** Days that one look compares row by row. */
 const daysPerLook = 200;
 /** The present days are compared again at each calm look, older ones in turn; one whose numbers agree while it is written to, seldom. */
-const againMs = { contradicting: 38_000, busy: 600_000, recent: 38_000, older: 3_600_000 };
+const againMs = { contradicting: 38_000, busy: 600_000, recent: 38_000, older: 3_600_000, resting: 38_000 };
 /** The rows of a write are seen at one look, and its records may come before the next one: a day that changes more often is written to. */
 const newChangesMax = 2;
 
@@ -69,13 +70,14 @@ export const isUrgent = (day: SeenDay, { seen, comparedExcess }: WatchedDay): bo
 const isQuietAgain = (day: SeenDay, { seen, isChanged }: WatchedDay): boolean =>
   seen.state === day.state && isChanged;
 
-/** Days that contradict their records, those that have changed, and others; the most urgent first. */
-const kinds = ['urgent', 'changed', 'calm'] as const;
+/** Days that contradict their records, those that have changed, others, and those of which a part rests; the most urgent first. */
+const kinds = ['urgent', 'changed', 'calm', 'resting'] as const;
 type Kind = (typeof kinds)[number];
 const shareOf: Readonly<Record<Kind, number>> = {
   urgent: urgentShare,
   changed: changedShare,
   calm: searchShare,
+  resting: besideShare,
 };
 
 const kindOf = (day: SeenDay, before: WatchedDay): Kind => {
@@ -102,7 +104,7 @@ export const createWatchedDays = ({ today, elapsed }: WatchedDaysOptions): Watch
   const toCompare = createDaysToCompare(({ day }) => (day >= today() - 1 ? againMs.recent : againMs.older));
   let watched = new Map<string, WatchedDay>();
   /** When rows of each kind may be read again. */
-  const readableAt = { urgent: 0, changed: 0, calm: 0 };
+  const readableAt: Record<Kind, number> = { urgent: 0, changed: 0, calm: 0, resting: 0 };
   /** Of the last look. */
   let kindsRead: ReadonlySet<Kind> = new Set();
   let isFirstLook = true;
@@ -127,23 +129,31 @@ export const createWatchedDays = ({ today, elapsed }: WatchedDaysOptions): Watch
       isFirstLook = false;
       toCompare.keep((key) => watched.has(key));
       let isReadSoon = false;
+      const busy: SeenDay[] = [];
       const readable = seen.filter((day) => {
         const known = before.get(dayKey(day));
-        if (known === undefined || !isToBeRead(day, known.seen, now - known.comparedAt)) return false;
+        if (known === undefined) return false;
+        if (!isToBeRead(day, known.seen, now - known.comparedAt)) {
+          busy.push(day);
+          return false;
+        }
         const at = readableAt[kindOf(day, known)];
         isReadSoon ||= isQuietAgain(day, known) && now < at && at <= now + soonMs;
         return now >= at;
       });
       const due = toCompare.next(readable, daysPerLook, now);
-      kindsRead = new Set(
-        due.flatMap((day) => {
+      const resting = now >= readableAt.resting ? busy.filter(({ owner }) => owner === 0) : [];
+      if (resting.length > 0) readableAt.resting = now + againMs.resting;
+      kindsRead = new Set([
+        ...due.flatMap((day) => {
           const known = before.get(dayKey(day));
           return known === undefined ? [] : [kindOf(day, known)];
         }),
-      );
+        ...(resting.length > 0 ? (['resting'] as const) : []),
+      ]);
       for (const day of due) change(day, { comparedAt: now });
       const hasNewlyWritten = [...watched.values()].some((each) => beganToChange(each) && !isUnknown(each));
-      return { due, isNextSoon: hasNewlyWritten || isReadSoon };
+      return { due, resting, isNextSoon: hasNewlyWritten || isReadSoon };
     },
     compared: (days, readMs) => {
       const now = elapsed();

@@ -31,16 +31,22 @@ const aMillisecondLater = (line: string): string => {
   return `${line.slice(0, space)} ${Number(line.slice(space + 1)) + 1}`;
 };
 
-/** Spans of an application, and waits until they are settled. */
-const exportSpans = async (application: Application, count: number): Promise<void> => {
-  const start = BigInt(Date.now()) * 1_000_000n;
-  const spans = Array.from({ length: count }, (_, index) => spanAt(start, index, { name: `span ${index}` }));
+const postSpans = async (application: Application, spans: readonly object[]): Promise<void> => {
   const response = await fetch(`http://127.0.0.1:${on.stack.ingress[0]?.ports['otlp']}/v1/traces`, {
     method: 'POST',
     headers: { 'content-type': 'application/json', 'x-mon-token': application.token },
     body: JSON.stringify(requestOf(spans)),
   });
   expect(response.status).toBe(200);
+};
+
+/** Spans of an application, and waits until they are settled. */
+const exportSpans = async (application: Application, count: number): Promise<void> => {
+  const start = BigInt(Date.now()) * 1_000_000n;
+  await postSpans(
+    application,
+    Array.from({ length: count }, (_, index) => spanAt(start, index, { name: `span ${index}` })),
+  );
   await waitFor(`${count} spans are whole`, 120_000, async () => {
     const now = await on.account(application);
     return now?.received === count && now.stored === count && now.in_flight === 0;
@@ -124,6 +130,36 @@ describe('rows that a store lacks or has too many of', () => {
     );
     for (const { day } of days) await on.change(`ALTER TABLE otel.otel_traces DROP PARTITION '${day}'`);
     await on.seen('a dropped day', application, [inStore('missing_in_the_store', 7, 'TRACES')], startedAt);
+  });
+
+  it('a span lost and another doubled are seen also while another application exports without a pause', async () => {
+    const [application, other] = [
+      await on.stack.createApplication('at rest'),
+      await on.stack.createApplication('at work'),
+    ];
+    await exportSpans(application, 10);
+    let isOver = false;
+    let exported = 0;
+    const exporting = (async (): Promise<void> => {
+      for (; !isOver; exported++)
+        await postSpans(other, [spanAt(BigInt(Date.now()) * 1_000_000n, exported, { name: 'at work' })]);
+    })();
+    const startedAt = performance.now();
+    const ours = `AppId = ${application.app_id}`;
+    await on.change(
+      `ALTER TABLE otel.otel_traces DELETE WHERE ${ours} AND SpanName = 'span 3' SETTINGS mutations_sync = 2`,
+    );
+    await on.change(
+      `INSERT INTO otel.otel_traces SELECT * FROM otel.otel_traces WHERE ${ours} AND SpanName = 'span 4'`,
+    );
+    await on.seen(
+      'a span lost and another doubled beside other spans',
+      application,
+      [inStore('missing_in_the_store', 1, 'TRACES')],
+      startedAt,
+    );
+    isOver = true;
+    await exporting;
   });
 
   it('nothing else was found', async () => {

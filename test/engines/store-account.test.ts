@@ -466,6 +466,33 @@ describe('the records beside the stores', () => {
     expect(waits).toBe(2);
   });
 
+  it('name what an application at rest has lost, while another one writes to the same day', async () => {
+    const targets = { clickhouse, points: [], isLeftOut: () => false, caughtUp: async () => true };
+    const stores = createStoreLook(() => targets);
+    /** As the lines of the books, which these records are made without, name the days. */
+    const look = async () => {
+      await clickhouse.run('TRUNCATE TABLE otel.ingest_days');
+      await clickhouse.run(`INSERT INTO otel.ingest_days SELECT pipeline, data_id, app_id, days AS day,
+        sum(day_rows) AS rows, sum(day_sums + base * day_rows) AS sum FROM otel.ingest_outcomes FINAL
+        ARRAY JOIN days, day_rows, day_sums GROUP BY pipeline, data_id, app_id, day`);
+      return stores.look();
+    };
+    await exportSpans(7, [0, 0, 0]);
+    await exportSpans(8, [0]);
+    expect(await look()).toMatchObject({ differences: [], compared: [] });
+    const spanOf = (index: number): string =>
+      `AppId = 7 AND Timestamp = fromUnixTimestamp64Milli(toInt64(${noon(0) + index}))`;
+    await clickhouse.run(`DELETE FROM otel.otel_traces WHERE ${spanOf(1)}`);
+    await clickhouse.run(`INSERT INTO otel.otel_traces SELECT * FROM otel.otel_traces WHERE ${spanOf(2)}`);
+    await exportSpans(8, [0]);
+    const { differences, compared } = await look();
+    expect(differences.map(({ appId, day, kind, items }) => [appId, day, kind, items])).toEqual([
+      [7, today, 'missing_in_the_store', 1],
+      [7, today, 'unmerged', 1],
+    ]);
+    expect(compared).toEqual([{ pipeline: 'traces', owner: 7, day: today }]);
+  });
+
   it('call rows without a record in flight until all is recorded', async () => {
     const wide = await createTable('wide');
     const { records } = await store(buildMessage(request(wide, [[0, both]])));

@@ -108,6 +108,28 @@ describe('a day that changes again and again', () => {
   });
 });
 
+describe('a day of all applications of a signal that some write to', () => {
+  it('is read for those that rest, every 38 s and in a hundredth of the time, and that of a data id is not', () => {
+    let elapsedMs = 0;
+    const days = createWatchedDays({ today: () => 20_000, elapsed: () => elapsedMs });
+    let rows = 0;
+    const look = (afterMs: number, readMs: number) => {
+      elapsedMs += afterMs;
+      rows += 1;
+      const ofAll: SeenDay = { ...day(rows, rows), pipeline: 'traces', owner: 0 };
+      const { due, resting } = days.next([day(rows, rows), ofAll]);
+      days.compared([], readMs);
+      return [due.length, resting.map(({ pipeline }) => pipeline)];
+    };
+    expect(look(0, 0)).toEqual([0, []]);
+    expect(look(20_000, 100)).toEqual([0, ['traces']]);
+    expect(look(37_999, 0)).toEqual([0, []]);
+    expect(look(1, 1_000)).toEqual([0, ['traces']]);
+    expect(look(98_999, 0)).toEqual([0, []]);
+    expect(look(1, 0)).toEqual([0, ['traces']]);
+  });
+});
+
 describe('what differs in a day', () => {
   it('stands once, also while another owner of the day is on its way', () => {
     const difference: StoreDifference = {
