@@ -1,10 +1,13 @@
 import { Fault } from '../model/fault.ts';
-import type { ApplicationPipeline, Pipeline } from '../model/signals.ts';
+import { type ApplicationPipeline, applicationPipelines, type Pipeline } from '../model/signals.ts';
+import { ledgerTables } from '../outcomes/rows.ts';
 import type { Clickhouse } from '../stores/clickhouse/client.ts';
+import { itemTablesOf } from '../stores/clickhouse/item-tables.ts';
 import { readTtls } from '../stores/questdb/tables.ts';
 import { readPartSizes } from './application-rows.ts';
 import { type PointsTable, readPointPartitions } from './point-rows.ts';
-import type { SettledDays } from './settled-days.ts';
+import { readRetentionDays, type SettledDays } from './settled-days.ts';
+import { dayFirst } from './store-compare.ts';
 
 /** Rows by event day as the stores count them for themselves: of each data id, and of all applications of a signal together. */
 export type StoreSizes = {
@@ -12,6 +15,8 @@ export type StoreSizes = {
   readonly applications: ReadonlyMap<ApplicationPipeline, ReadonlyMap<number, number>>;
   /** Why the sizes of a data id are not among these: its QuestDB is away, or refuses to read its table. */
   readonly unknown: ReadonlyMap<number, string>;
+  /** The first event day of data ids whose rows expire. */
+  readonly firstDays: ReadonlyMap<number, number>;
   /** How long it waited for answers that did not come, ms. */
   readonly waitedMs: number;
 };
@@ -25,6 +30,7 @@ const readPointSizes = async (
 ): Promise<PointSizes> => {
   const points = new Map<number, ReadonlyMap<number, number>>();
   const unknown = new Map<number, string>();
+  const firstDays = new Map<number, number>();
   let waitedMs = 0;
   const orFault = async <T>(reading: Promise<T>): Promise<T | Fault> => {
     const since = performance.now();
@@ -40,6 +46,8 @@ const readPointSizes = async (
   let away = existing instanceof Fault ? existing : undefined;
   for (const each of tables) {
     const isThere = !(existing instanceof Fault) && existing.has(each.table);
+    const ttlDays = existing instanceof Fault ? undefined : existing.get(each.table);
+    if (ttlDays !== undefined) firstDays.set(each.dataId, dayFirst(Date.now(), ttlDays));
     const days = away ?? (isThere ? await orFault(readPointPartitions(each)) : new Map<number, number>());
     if (!(days instanceof Fault)) points.set(each.dataId, days);
     else {
@@ -47,7 +55,7 @@ const readPointSizes = async (
       if (days.kind === 'transient') away = days;
     }
   }
-  return { points, unknown, waitedMs };
+  return { points, unknown, firstDays, waitedMs };
 };
 
 /** Reads no row: the sizes of partitions and parts. Throws the Faults of ClickHouse; those of a QuestDB make its data ids unknown. */
@@ -61,9 +69,25 @@ export const readStoreSizes = async (
   return {
     points: new Map(instances.flatMap((each) => [...each.points])),
     unknown: new Map(instances.flatMap((each) => [...each.unknown])),
+    firstDays: new Map(instances.flatMap((each) => [...each.firstDays])),
     waitedMs: instances.reduce((sum, each) => sum + each.waitedMs, 0),
     applications: await readPartSizes(clickhouse),
   };
+};
+
+/** The first event day of each signal whose rows and records are certainly kept. Throws the Faults of ClickHouse. */
+export const readFirstDays = async (
+  clickhouse: Clickhouse,
+  now: number,
+): Promise<ReadonlyMap<Pipeline, number>> => {
+  const records = dayFirst(now, await readRetentionDays(clickhouse, ledgerTables.outcomes));
+  const firstDays = new Map<Pipeline, number>([['metrics', records]]);
+  for (const pipeline of applicationPipelines) {
+    // The tables of a signal expire alike.
+    const [{ name } = { name: '' }] = itemTablesOf(pipeline);
+    firstDays.set(pipeline, Math.max(records, dayFirst(now, await readRetentionDays(clickhouse, name))));
+  }
+  return firstDays;
 };
 
 /** A day of one data id, or of all applications of a signal (owner 0), and the state in which it was seen. */
@@ -86,17 +110,26 @@ const seenDay = (
 
 const none = { rows: 0, sum: 0n };
 
-/** All days that a store or the records have, each with its state. */
+/** All days that a store or the records have from the first days on, each with its state. */
 export const seenDays = (
   settled: SettledDays,
-  sizes: Pick<StoreSizes, 'points' | 'applications'>,
+  sizes: Pick<StoreSizes, 'points' | 'applications' | 'firstDays'>,
+  firstDays: ReadonlyMap<Pipeline, number>,
 ): SeenDay[] => {
   const seen: SeenDay[] = [];
-  for (const [owner, stored] of sizes.points) {
-    const own = settled.get('metrics')?.get(owner)?.days ?? new Map<number, typeof none>();
-    for (const day of new Set([...stored.keys(), ...own.keys()]))
-      seen.push(seenDay({ pipeline: 'metrics', owner, day }, stored.get(day) ?? 0, own.get(day) ?? none));
-  }
+  const add = (
+    pipeline: Pipeline,
+    owner: number,
+    stored: ReadonlyMap<number, number>,
+    recorded: ReadonlyMap<number, typeof none>,
+  ): void => {
+    const first = Math.max(firstDays.get(pipeline) ?? 0, sizes.firstDays.get(owner) ?? 0);
+    for (const day of new Set([...stored.keys(), ...recorded.keys()]))
+      if (day >= first)
+        seen.push(seenDay({ pipeline, owner, day }, stored.get(day) ?? 0, recorded.get(day) ?? none));
+  };
+  for (const [owner, stored] of sizes.points)
+    add('metrics', owner, stored, settled.get('metrics')?.get(owner)?.days ?? new Map());
   for (const [pipeline, stored] of sizes.applications) {
     const all = new Map<number, typeof none>();
     for (const { days } of settled.get(pipeline)?.values() ?? []) {
@@ -105,15 +138,17 @@ export const seenDays = (
         all.set(day, { rows: known.rows + rows, sum: BigInt.asUintN(64, known.sum + sum) });
       }
     }
-    for (const day of new Set([...stored.keys(), ...all.keys()]))
-      seen.push(seenDay({ pipeline, owner: 0, day }, stored.get(day) ?? 0, all.get(day) ?? none));
+    add(pipeline, 0, stored, all);
   }
   return seen;
 };
 
 /** Which days need a comparison of their rows, while most of them stay as they were when they were last compared. */
 export type DaysToCompare = {
-  /** At most this many days: those whose numbers differ first, then changed ones, the newest first, then those not compared for long. */
+  /**
+   * At most this many days: those whose numbers differ first, then changed ones, the newest first, then those not compared for long, of which
+   * the present days come first. A quarter is left for the older ones.
+   */
   next(seen: readonly SeenDay[], most: number, nowMs: number): SeenDay[];
   /** The day was compared in this state. Call it for days that were equal, or whose difference is known. */
   compared(day: SeenDay, nowMs: number): void;
@@ -125,8 +160,14 @@ export type DaysToCompare = {
 export const dayKey = ({ pipeline, owner, day }: Pick<SeenDay, 'pipeline' | 'owner' | 'day'>): string =>
   `${pipeline} ${owner} ${day}`;
 
-/** `againMs`: a day that stays as it was is compared again after this time, because rows can change without their number. */
-export const createDaysToCompare = (againMs: (day: SeenDay) => number): DaysToCompare => {
+/**
+ * A day that stays as it was is compared again after a time (`againMs`), because rows can change without their number: one of the present
+ * sooner than an older one.
+ */
+export const createDaysToCompare = (
+  isPresent: (day: SeenDay) => boolean,
+  againMs: { readonly recent: number; readonly older: number },
+): DaysToCompare => {
   const known = new Map<string, { readonly state: string; readonly at: number }>();
   return {
     next: (seen, most, nowMs) => {
@@ -134,13 +175,16 @@ export const createDaysToCompare = (againMs: (day: SeenDay) => number): DaysToCo
       for (const day of seen) {
         const last = known.get(dayKey(day));
         const isNew = last?.state !== day.state;
-        if (!isNew && nowMs - last.at < againMs(day)) continue;
-        due.push({ day, rank: isNew ? (day.stored === day.recorded ? 1 : 0) : 2, at: last?.at ?? 0 });
+        const agoMs = nowMs - (last?.at ?? 0);
+        if (!isNew && agoMs < (isPresent(day) ? againMs.recent : againMs.older)) continue;
+        const rank = isNew ? (day.stored === day.recorded ? 1 : 0) : isPresent(day) ? 2 : 3;
+        due.push({ day, rank, at: last?.at ?? 0 });
       }
-      return due
-        .toSorted((a, b) => a.rank - b.rank || (a.rank === 2 ? a.at - b.at : b.day.day - a.day.day))
-        .slice(0, most)
-        .map(({ day }) => day);
+      due.sort((a, b) => a.rank - b.rank || (a.rank >= 2 ? a.at - b.at : b.day.day - a.day.day));
+      const older = due.filter(({ rank }) => rank === 3);
+      const first = due.slice(0, due.length - older.length);
+      const now = first.slice(0, most - Math.min(older.length, Math.floor(most / 4)));
+      return [...now, ...older.slice(0, most - now.length)].map(({ day }) => day);
     },
     compared: (day, nowMs) => {
       known.set(dayKey(day), { state: day.state, at: nowMs });

@@ -10,14 +10,29 @@ export type FoundDifferences = {
   readonly changes: number;
   /** Of those in the scope, exactly these are there now. Throws the Faults of ClickHouse; nothing has changed then. */
   replace(isInScope: (difference: Difference) => boolean, now: readonly Difference[]): Promise<void>;
+  /** Takes over what other processes have left, where that was long ago. Throws the Faults of ClickHouse. */
+  takeOver(): Promise<void>;
   /** Those of the filter and scope as other processes have left them. Throws the Faults of ClickHouse. */
   readAgain(filter: DifferenceFilter, isInScope: (difference: Difference) => boolean): Promise<Difference[]>;
 };
 
-/** Reads what is stored. Throws the Faults of ClickHouse. */
-export const openFoundDifferences = async (clickhouse: Clickhouse): Promise<FoundDifferences> => {
+/** A difference of a process that has ended is withdrawn by another one. */
+const takeOverMs = 300_000;
+
+/** Reads what is stored. `elapsed`: ms of a clock that is never set. Throws the Faults of ClickHouse. */
+export const openFoundDifferences = async (
+  clickhouse: Clickhouse,
+  elapsed: () => number,
+): Promise<FoundDifferences> => {
   const stored = new Map<string, Difference>();
-  for (const each of await readDifferences(clickhouse, {})) stored.set(differenceKey(each), each);
+  let readAt = 0;
+  const readAll = async (): Promise<void> => {
+    const now = await readDifferences(clickhouse, {});
+    stored.clear();
+    for (const each of now) stored.set(differenceKey(each), each);
+    readAt = elapsed();
+  };
+  await readAll();
 
   let changes = 0;
   return {
@@ -29,6 +44,9 @@ export const openFoundDifferences = async (clickhouse: Clickhouse): Promise<Foun
     },
     get changes() {
       return changes;
+    },
+    takeOver: async () => {
+      if (elapsed() - readAt >= takeOverMs) await readAll();
     },
     readAgain: async (filter, isInScope) => {
       const now = (await readDifferences(clickhouse, filter)).filter(isInScope);

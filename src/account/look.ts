@@ -142,9 +142,10 @@ class Looks {
     const { bus, clickhouse, streams } = this.deps;
     // Without ClickHouse LEDGER is not written either: a look that waited for that first would name the wrong cause, a minute late.
     await clickhouse.ping();
-    this.found ??= await openFoundDifferences(clickhouse);
+    this.found ??= await openFoundDifferences(clickhouse, performance.now.bind(performance));
     this.storesWaitedMs = 0;
     const { found } = this;
+    await found.takeOver();
     const changesBefore = found.changes;
     this.isHalted = false;
     const looks = new Map<string, StreamLook>();

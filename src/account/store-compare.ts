@@ -96,7 +96,7 @@ const placeOf = (pipeline: Pipeline, owner: number, day: number | undefined): Pl
 });
 
 /** The first event day whose rows are certainly kept: a day expires when all of it is older than the retention. */
-const dayFirst = (now: number, retentionDays: number | undefined): number =>
+export const dayFirst = (now: number, retentionDays: number | undefined): number =>
   retentionDays === undefined ? 0 : Math.floor(now / dayMs - retentionDays) + 1;
 
 const isWanted = ({ pipeline, owner }: DayFilter, ofPipeline: Pipeline, ofOwner?: number): boolean =>

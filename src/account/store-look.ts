@@ -3,7 +3,14 @@ import { ownerIds, type Pipeline, pipelines } from '../model/signals.ts';
 import { type Clickhouse, database } from '../stores/clickhouse/client.ts';
 import { readApplicationDays } from './application-rows.ts';
 import { isSame, noRows } from './day-difference.ts';
-import { dayKey, readStoreSizes, type SeenDay, type StoreSizes, seenDays } from './days-to-compare.ts';
+import {
+  dayKey,
+  readFirstDays,
+  readStoreSizes,
+  type SeenDay,
+  type StoreSizes,
+  seenDays,
+} from './days-to-compare.ts';
 import { type Difference, isOfStore, type Owner, streamOfStore } from './difference.ts';
 import { ownerText } from './explain-losses.ts';
 import type { FoundDifferences } from './found.ts';
@@ -64,12 +71,14 @@ const dayRow = z.object({
 
 const daysQuery = `SELECT pipeline, if(pipeline = 'metrics', data_id, app_id) AS owner, day,
     sum(rows) AS rows, toString(sum(sum)) AS sum
-  FROM ${database}.ingest_days GROUP BY pipeline, owner, day`;
+  FROM ${database}.ingest_days WHERE day >= {first:UInt32} GROUP BY pipeline, owner, day`;
 
-/** The rows that lines have named, lines that were written again included. */
-const readNamedDays = async (clickhouse: Clickhouse): Promise<SettledDays> => {
+/** The rows that lines have named of the days from this one on, lines that were written again included. */
+const readNamedDays = async (clickhouse: Clickhouse, first: number): Promise<SettledDays> => {
   const named = new Map<Pipeline, Map<number, SettledOwner>>(pipelines.map((each) => [each, new Map()]));
-  for (const { pipeline, owner, day, rows, sum } of await clickhouse.rows(dayRow, daysQuery)) {
+  for (const { pipeline, owner, day, rows, sum } of await clickhouse.rows(dayRow, daysQuery, {
+    params: { first },
+  })) {
     const known = named.get(pipeline)?.get(owner) ?? { days: new Map(), unknownUntil: undefined };
     named.get(pipeline)?.set(owner, known);
     known.days.set(day, { rows, sum: BigInt(sum) });
@@ -226,9 +235,10 @@ export const createStoreLook = (targets: () => StoreTargets): StoreLook => {
     look: async () => {
       const { targets: now, waitedMs } = timed(targets());
       const points = now.points.filter(({ dataId }) => !now.isLeftOut('metrics', dataId));
-      const named = await readNamedDays(now.clickhouse);
+      const firstDays = await readFirstDays(now.clickhouse, Date.now());
+      const named = await readNamedDays(now.clickhouse, Math.min(...firstDays.values()));
       const sizes = await readStoreSizes(now.clickhouse, points);
-      const { due, resting, isNextSoon } = days.next(seenDays(named, sizes), sizes.unknown);
+      const { due, resting, isNextSoon } = days.next(seenDays(named, sizes, firstDays), sizes.unknown);
       const readable = withoutUnknown(now, sizes);
       const waitedBeforeMs = waitedMs();
       const readSince = performance.now();

@@ -101,7 +101,7 @@ const seenAgain = (
 const beganToChange = ({ changes }: WatchedDay): boolean => changes > 0 && changes <= newChangesMax;
 
 export const createWatchedDays = ({ today, elapsed }: WatchedDaysOptions): WatchedDays => {
-  const toCompare = createDaysToCompare(({ day }) => (day >= today() - 1 ? againMs.recent : againMs.older));
+  const toCompare = createDaysToCompare(({ day }) => day >= today() - 1, againMs);
   let watched = new Map<string, WatchedDay>();
   /** When rows of each kind may be read again. */
   const readableAt: Record<Kind, number> = { urgent: 0, changed: 0, calm: 0, resting: 0 };

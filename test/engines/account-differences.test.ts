@@ -10,6 +10,7 @@ import { makeTables, startEngines, type TestEngines } from '../support/stack/eng
 let engines: TestEngines;
 let clickhouse: Clickhouse;
 let found: FoundDifferences;
+let elapsedMs = 0;
 
 const now = Math.floor(Date.now() / 1_000);
 const daySeconds = 86_400;
@@ -18,7 +19,7 @@ beforeAll(async () => {
   engines = await startEngines({ clickhouse: true });
   await makeTables(engines.clickhouse.url);
   clickhouse = createClickhouse({ url: engines.clickhouse.url });
-  found = await openFoundDifferences(clickhouse);
+  found = await openFoundDifferences(clickhouse, () => elapsedMs);
 });
 afterAll(async () => {
   await clickhouse?.close();
@@ -99,12 +100,25 @@ describe('an old difference', () => {
   });
 });
 
+describe('a difference that another process found before it ended', () => {
+  it('is withdrawn by one that compares the same and finds nothing', async () => {
+    const ended = await openFoundDifferences(clickhouse, () => 0);
+    await ended.replace((each) => each.appId === 9, [missing(9, 5)]);
+    await look(9);
+    expect(await shown(9)).toEqual([[5, true, '']]);
+    elapsedMs += 300_000;
+    await found.takeOver();
+    await look(9);
+    expect(await shown(9)).toEqual([]);
+  });
+});
+
 describe('what a look at the stores found', () => {
   it('names no row again that the books of an earlier process call unrecorded, also a closed one', async () => {
     const minute = now - (now % 60) - 60;
     await look(8, { ...missing(8, 6), kind: 'unrecorded', minute, messages: 2 });
     await close(8);
-    const later = await openFoundDifferences(clickhouse);
+    const later = await openFoundDifferences(clickhouse, () => 0);
     const findRows = async (items: number): Promise<unknown[]> => {
       const owner = { pipeline: 'logs', dataId: 0, appId: 8 } as const;
       const rows = {

@@ -69,6 +69,7 @@ const names = [
   '048_otel_metrics_sum_increases_unknown_starts',
   '049_otel_metrics_histogram_quantiles_unknown_starts',
   '050_otel_metrics_exponential_histogram_quantiles_unknown_starts',
+  '051_ingest_days_ttl',
 ];
 const version = names.length;
 const log = createLog('test', 'silent');

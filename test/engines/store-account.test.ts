@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { readStoreSizes, seenDays } from '../../src/account/days-to-compare.ts';
+import { readFirstDays, readStoreSizes, seenDays } from '../../src/account/days-to-compare.ts';
 import type { PointsTable } from '../../src/account/point-rows.ts';
 import { readSettledDays } from '../../src/account/settled-days.ts';
 import { compareStores, type StoreTargets } from '../../src/account/store-compare.ts';
@@ -377,7 +377,11 @@ describe('the records beside the stores', () => {
     );
     await exportSpans(7, [0, 0, 1]);
     const differing = async (): Promise<unknown[]> => {
-      const seen = seenDays(await readSettledDays(clickhouse, {}), await readStoreSizes(clickhouse, [wide]));
+      const seen = seenDays(
+        await readSettledDays(clickhouse, {}),
+        await readStoreSizes(clickhouse, [wide]),
+        await readFirstDays(clickhouse, Date.now()),
+      );
       expect(seen.length).toBe(4);
       return seen
         .filter(({ stored, recorded }) => stored !== recorded)

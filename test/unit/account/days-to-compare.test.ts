@@ -35,12 +35,14 @@ const sizes = {
     ],
   ]),
   applications: new Map([['traces' as const, new Map([[10, 5]])]]),
+  firstDays: new Map<number, number>(),
 };
+const againMs = { recent: 1_000, older: 60_000 };
 const shown = (days: readonly SeenDay[]): string[] =>
   days.map(({ pipeline, owner, day }) => `${pipeline} ${owner} ${day}`);
 
 describe('the days whose rows are read', () => {
-  const seen = seenDays(settled, sizes);
+  const seen = seenDays(settled, sizes, new Map());
 
   it('are those of the records and of the stores, with the numbers of both', () => {
     expect(seen.map((day) => [...shown([day]), day.state, day.stored, day.recorded])).toEqual([
@@ -52,13 +54,46 @@ describe('the days whose rows are read', () => {
   });
 
   it('are first those whose numbers differ, then the others, then none until something changes or time is up', () => {
-    const days = createDaysToCompare(() => 1_000);
+    const days = createDaysToCompare(() => true, againMs);
     expect(shown(days.next(seen, 3, 0))).toEqual(['metrics 1 12', 'metrics 1 11', 'metrics 1 10']);
     for (const day of seen) days.compared(day, 0);
     expect(days.next(seen, 9, 999)).toEqual([]);
     const changed = seen.map((day) => (day.pipeline === 'traces' ? { ...day, state: 'other' } : day));
     expect(shown(days.next(changed, 9, 999))).toEqual(['traces 0 10']);
     expect(days.next(seen, 9, 1_000)).toHaveLength(4);
+  });
+
+  it('are those whose rows and records are certainly kept, by signal and by data id', () => {
+    const of = (signal: number, ofOwner: number): string[] =>
+      shown(
+        seenDays(
+          settled,
+          { ...sizes, firstDays: new Map([[1, ofOwner]]) },
+          new Map([
+            ['metrics', signal],
+            ['traces', 11],
+          ]),
+        ),
+      );
+    expect(of(11, 0)).toEqual(['metrics 1 12', 'metrics 1 11']);
+    expect(of(0, 12)).toEqual(['metrics 1 12']);
+  });
+
+  it('are the present ones at each turn, however many older ones wait, which keep a quarter', () => {
+    const [older, present] = [9, 11].map((day) =>
+      Array.from(
+        { length: 100 },
+        (_, owner): SeenDay => ({
+          ...{ pipeline: 'metrics', owner, day, stored: 1, recorded: 1, state: '1' },
+        }),
+      ),
+    );
+    const all = [...(older ?? []), ...(present ?? [])];
+    const days = createDaysToCompare(({ day }) => day > 10, againMs);
+    for (const day of all) days.compared(day, 0);
+    const due = days.next(all, 40, 60_000);
+    expect(due.map(({ day }) => day)).toEqual([...Array(30).fill(11), ...Array(10).fill(9)]);
+    expect(days.next([...all.slice(0, 100), ...all.slice(100, 105)], 40, 60_000)).toHaveLength(40);
   });
 });
 

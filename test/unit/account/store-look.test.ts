@@ -159,6 +159,7 @@ describe('what differs in a day', () => {
     const found = {
       ...{ all: stored, isEmpty: false, changes: 0 },
       readAgain: async () => [],
+      takeOver: async () => undefined,
       replace: async (isInScope: (each: Difference) => boolean) => {
         expect(stored.filter(isInScope).map(({ dataId }) => dataId)).toEqual([1]);
       },
