@@ -110,8 +110,8 @@ const reviewed: Readonly<Record<string, readonly string[]>> = {
     'metadata/api/outcome-endpoints.ts /^\\d{1,10}$/',
     'metadata/api/outcome-endpoints.ts /^(\\d{1,14})\\.(\\d{1,8})\\.(\\d{1,15})$/',
     'metadata/api/explore-endpoints.ts /^\\d{1,4}$/',
-    'metadata/api/explore-shapes.ts /^[A-Za-z0-9_-]{1,96}$/',
-    'metadata/api/explore-log-shapes.ts /^[0-9a-fA-F]{32}$/',
+    'metadata/explore/shapes.ts /^[A-Za-z0-9_-]{1,96}$/',
+    'metadata/explore/log-shapes.ts /^[0-9a-fA-F]{32}$/',
     'metadata/explore/logs.ts /^(\\d{1,19})\\.(\\d{1,20})$/',
     'metadata/explore/traces.ts /^(\\d{1,19})\\.([0-9a-f]{32})$/',
     // Values of a query.
