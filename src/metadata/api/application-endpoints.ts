@@ -8,14 +8,14 @@ import {
   applicationChangeSchema,
   applicationRequestSchema,
 } from '../records/requests.ts';
-import type { Records, Versioned } from '../records/store.ts';
+import { existing, type Records, type Versioned } from '../records/store.ts';
 import { patchApplication } from '../reports/changes.ts';
 import { deleteApplication, setApplicationEnabled } from '../reports/life-cycle.ts';
 import { createApplication } from '../reports/operations.ts';
 import { application, createdApplication, pageOf } from './contract.ts';
 import type { ApiDeps } from './deps.ts';
 import { type Answer, type AuditTarget, type Endpoint, endpoint } from './endpoint.ts';
-import { idParams, versioned } from './params.ts';
+import { idParams } from './params.ts';
 
 const tag = 'Applications';
 const path = '/api/v1/applications';
@@ -31,7 +31,7 @@ const changed = {
   params: idParams,
   answer: z.strictObject({ application }),
   revisionOf: async ({ id }: { id: number }, records: Records): Promise<number> =>
-    (await versioned(records.applications, id)).revision,
+    (await existing(records.applications, id)).revision,
 } as const;
 
 const audit =
@@ -107,7 +107,7 @@ export const applicationEndpoints = (deps: ApiDeps): Endpoint[] => [
     params: idParams,
     answer: application,
     run: async ({ params, records }) => {
-      const { value, revision } = await versioned(records.applications, params.id);
+      const { value, revision } = await existing(records.applications, params.id);
       return { body: masked(value), revision };
     },
   }),

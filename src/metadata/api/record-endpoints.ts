@@ -1,7 +1,6 @@
 import { z } from 'zod';
-import { columnsKey } from '../../directory/keys.ts';
+import { readRegistry } from '../../directory/column-registry.ts';
 import type { DataSource, ResultTable, TimeSeriesGroup } from '../../directory/records.ts';
-import { columnRegistrySchema } from '../../directory/records.ts';
 import { systemOwners } from '../../directory/system-owners.ts';
 import type { AuditAction } from '../audit/actions.ts';
 import { type listQuerySchema, listRecords, recordQuerySchema } from '../records/listing.ts';
@@ -13,13 +12,13 @@ import {
   purgeRequestSchema,
   resultTableChangeSchema,
 } from '../records/requests.ts';
-import type { RecordSet, Records, Versioned } from '../records/store.ts';
+import { existing, type RecordSet, type Records, type Versioned } from '../records/store.ts';
 import { bizOfDataSource } from '../records/values.ts';
 import { patchDataSource, patchGroup, patchResultTable } from '../reports/changes.ts';
 import { deleteGroup, deleteTable, purgeDataSource, setRecordEnabled } from '../reports/life-cycle.ts';
 import { column, dataSource, pageOf, resultTable, timeSeriesGroup } from './contract.ts';
 import { type Answer, type Endpoint, endpoint } from './endpoint.ts';
-import { dataIdOfGroup, dataIdOfTable, idParams, tableIdParams, versioned } from './params.ts';
+import { dataIdOfGroup, dataIdOfTable, idParams, tableIdParams } from './params.ts';
 
 const shown = <T extends object>({ value, revision }: Versioned<T>): Answer => ({
   body: masked(value),
@@ -69,7 +68,7 @@ const readEndpoints = <T extends object, P extends z.ZodType>(kind: Kind<T, P>):
     params: kind.params,
     answer: kind.answer,
     run: async ({ params, records }) =>
-      shown(await versioned(kind.setOf(records), await kind.dataIdOf(records, params))),
+      shown(await existing(kind.setOf(records), await kind.dataIdOf(records, params))),
   }),
 ];
 
@@ -106,7 +105,7 @@ const changing = <T extends object, P extends z.ZodType, B extends z.ZodType>({
     params: kind.params,
     answer: kind.answer,
     revisionOf: async (params, records) =>
-      (await versioned(kind.setOf(records), await kind.dataIdOf(records, params))).revision,
+      (await existing(kind.setOf(records), await kind.dataIdOf(records, params))).revision,
     audit: (params) => ({ action, kind: kind.kind, id: kind.idOf(params) }),
     run: async ({ params, body, revision, author, records }) => {
       const by = { operator: author, revision };
@@ -230,9 +229,7 @@ const dataSourceEndpoints = (): Endpoint[] => [
 ];
 
 const columnsOf = async (records: Records, groupId: number) => {
-  const stored = await records.columns.get(columnsKey(await dataIdOfGroup(records, groupId)));
-  if (stored === undefined) return [];
-  const registry = columnRegistrySchema.parse(stored.value);
+  const registry = await readRegistry(records.columns, await dataIdOfGroup(records, groupId));
   return [
     ...registry.metrics.map((entry) => ({ ...entry, kind: 'metric' as const })),
     ...registry.dimensions.map((entry) => ({ ...entry, kind: 'dimension' as const })),

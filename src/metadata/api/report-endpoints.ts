@@ -4,7 +4,7 @@ import { isSystemReport } from '../../directory/system-owners.ts';
 import { listRecords, recordQuerySchema } from '../records/listing.ts';
 import { masked } from '../records/masking.ts';
 import { actionRequestSchema, purgeRequestSchema, reportChangeSchema } from '../records/requests.ts';
-import type { Records, Versioned } from '../records/store.ts';
+import { existing, type Records, type Versioned } from '../records/store.ts';
 import { patchReport } from '../reports/changes.ts';
 import {
   deleteReport,
@@ -15,7 +15,7 @@ import {
 } from '../reports/life-cycle.ts';
 import { customReport, pageOf, reportRecords } from './contract.ts';
 import { type Answer, type AuditTarget, type Endpoint, endpoint } from './endpoint.ts';
-import { idParams, versioned } from './params.ts';
+import { idParams } from './params.ts';
 
 /** By custom_report_id. */
 const systemReports = ({ reports }: Pick<Records, 'reports'>): Set<number> =>
@@ -46,7 +46,7 @@ const audit =
   });
 
 const revisionOf = async ({ id }: { id: number }, records: Records): Promise<number> =>
-  (await versioned(records.reports, id)).revision;
+  (await existing(records.reports, id)).revision;
 
 const common = { tag, params: idParams, revisionOf, answer: reportRecords } as const;
 
@@ -103,7 +103,7 @@ export const reportEndpoints = (): Endpoint[] => [
     params: idParams,
     answer: customReport,
     run: async ({ params, records }) => {
-      const { value, revision } = await versioned(records.reports, params.id);
+      const { value, revision } = await existing(records.reports, params.id);
       return { body: value, revision };
     },
   }),

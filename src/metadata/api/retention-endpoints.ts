@@ -4,11 +4,11 @@ import { dayMs } from '../../model/time.ts';
 import { readItemDays } from '../../stores/clickhouse/item-days.ts';
 import { itemTables } from '../../stores/clickhouse/item-tables.ts';
 import { readTableFigures } from '../../stores/questdb/table-figures.ts';
-import type { Records } from '../records/store.ts';
+import { existing, type Records } from '../records/store.ts';
 import { knownInstanceOf, unknownInstance } from '../tables/placement.ts';
 import type { ApiDeps } from './deps.ts';
 import { type Endpoint, endpoint } from './endpoint.ts';
-import { idParams, versioned } from './params.ts';
+import { idParams } from './params.ts';
 
 const count = z.int();
 
@@ -128,7 +128,7 @@ const pointDays = async (
   records: Records,
   dataId: number,
 ): Promise<readonly Day[]> => {
-  await versioned(records.dataSources, dataId);
+  await existing(records.dataSources, dataId);
   const table = (await records.tables.get(dataId))?.value.table_id;
   if (table === undefined) return [];
   const instance = knownInstanceOf(records, dataId);
@@ -164,7 +164,7 @@ export const retentionEndpoints = (deps: ApiDeps): Endpoint[] => [
     summary:
       'Shows how long items of an application are kept, what is stored, and what another retention would remove',
     run: async ({ params: { id }, query: { days: asked }, records }) => {
-      await versioned(records.applications, id);
+      await existing(records.applications, id);
       const policy = (await records.applicationPolicies.get(id))?.value;
       const tables = await Promise.all(
         itemTables.map(async (table) => ({

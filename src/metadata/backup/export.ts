@@ -1,11 +1,11 @@
 import { z } from 'zod';
-import { columnsKey, recordKeys, systemKeys } from '../../directory/keys.ts';
+import { type CounterName, columnsKey, recordKeys, systemKeys } from '../../directory/keys.ts';
 import { columnRegistrySchema } from '../../directory/records.ts';
 import { type SystemOwners, systemOwners } from '../../directory/system-owners.ts';
 import { nowSeconds } from '../../model/time.ts';
 import type { RecordSet, Records } from '../records/store.ts';
 import { heldSubscriptionSchema } from '../refresh/subscriptions.ts';
-import type { Backup, Counter } from './document.ts';
+import type { Backup } from './document.ts';
 
 const allOf = <T>(set: RecordSet<T>): Record<string, T> =>
   Object.fromEntries(set.list().map(({ id, value }) => [String(id), value]));
@@ -29,7 +29,7 @@ const subscriptionsOf = async (records: Records): Promise<Backup['subscriptions'
   return subscriptions;
 };
 
-const counterOf = async (records: Records, name: Counter): Promise<number> =>
+const counterOf = async (records: Records, name: CounterName): Promise<number> =>
   z.int().parse((await records.system.get(systemKeys.counter(name)))?.value ?? 0);
 
 /** Removes the records of `tidemark doctor`: another deployment makes its own. */

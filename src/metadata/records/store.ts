@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
 import type { Bus } from '../../bus/connection.ts';
-import { type Change, isConflict, type KvBucket, openKvBucket } from '../../bus/kv.ts';
-import { buckets, dataIdRange, recordKeys, systemKeys } from '../../directory/keys.ts';
+import { type Change, type KvBucket, openKvBucket, untilWritten } from '../../bus/kv.ts';
+import { buckets, type CounterName, dataIdRange, recordKeys, systemKeys } from '../../directory/keys.ts';
 import {
   type ApplicationPolicy,
   applicationPolicySchema,
@@ -61,8 +61,6 @@ export type RecordSet<T> = {
   /** All of them by ascending id. */
   list(): { id: number; value: T }[];
 };
-
-type CounterName = Parameters<typeof systemKeys.counter>[0];
 
 /** All records in KV, with the names and ids that must be unique. Every call may throw transient Faults. */
 export type Records = {
@@ -144,17 +142,21 @@ const parsed = <T>(key: string, schema: z.ZodType<T>, value: unknown): T => {
   throw new Fault('internal', 'record_invalid', `${key} is not a valid record: ${result.error.message}`);
 };
 
-/** Retries while `attempt` returns undefined or loses a compare-and-set. */
-const untilSettled = async <T>(attempt: () => Promise<T | undefined>): Promise<T> => {
-  for (let tries = 0; tries < conflictsMax; tries++) {
-    try {
-      const result = await attempt();
-      if (result !== undefined) return result;
-    } catch (error) {
-      if (!isConflict(error)) throw error;
-    }
-  }
-  throw new Fault('transient', 'kv_contended', 'too many concurrent changes of the record');
+const untilSettled = <T>(attempt: () => Promise<T>): Promise<T> =>
+  untilWritten('the record', conflictsMax, attempt);
+
+/** A record as messages name it. */
+export const recordText = ({ kind }: Pick<RecordSet<unknown>, 'kind'>, id: number): string =>
+  `${kind.replaceAll('_', ' ')} ${id}`;
+
+/** The record and its revision. Permanent Fault `not_found`. */
+export const existing = async <T>(
+  set: Pick<RecordSet<T>, 'kind' | 'get'>,
+  id: number,
+): Promise<Versioned<T>> => {
+  const stored = await set.get(id);
+  if (stored === undefined) throw notFound(recordText(set, id));
+  return stored;
 };
 
 type Copy = { apply(change: Change): void; forgetUnseen(keys: ReadonlySet<string>): void; age(): void };
@@ -210,10 +212,7 @@ const createRecordSet = <T>(
     update,
     change: (id, edit, revision) =>
       untilSettled(async () => {
-        const current = await get(id);
-        if (current === undefined) {
-          throw notFound(`${kind.replaceAll('_', ' ')} ${id}`);
-        }
+        const current = await existing({ kind, get }, id);
         if (revision !== undefined && revision !== current.revision)
           throw preconditionFailed(current.revision);
         const next = edit(current.value);
