@@ -3,25 +3,10 @@ import { z } from 'zod';
 import type { Bus } from '../../bus/connection.ts';
 import { type Change, type KvBucket, openKvBucket, untilWritten } from '../../bus/kv.ts';
 import { buckets, type CounterName, dataIdRange, recordKeys, systemKeys } from '../../directory/keys.ts';
-import {
-  type ApplicationPolicy,
-  applicationPolicySchema,
-  type SourcePolicy,
-  sourcePolicySchema,
-} from '../../directory/policies.ts';
-import type {
-  Application,
-  CustomReport,
-  DataSource,
-  IdentityCredential,
-  Placement,
-  PreviousToken,
-  Purge,
-  ResultTable,
-  TimeSeriesGroup,
-} from '../../directory/records.ts';
+import { applicationPolicySchema, sourcePolicySchema } from '../../directory/policies.ts';
 import {
   applicationSchema,
+  type CustomReport,
   customReportSchema,
   dataSourceSchema,
   identityCredentialSchema,
@@ -62,23 +47,33 @@ export type RecordSet<T> = {
   list(): { id: number; value: T }[];
 };
 
+type MakeSet = <T>(
+  keyOf: (id: number) => string,
+  schema: z.ZodType<T>,
+  onKeep?: (value: T) => void,
+) => RecordSet<T>;
+
+/** The set of each kind of record. */
+const recordSets = (set: MakeSet, onReport: (report: CustomReport) => void) => ({
+  reports: set(recordKeys.report, customReportSchema, onReport),
+  // These by their mon_data_id.
+  dataSources: set(recordKeys.dataSource, dataSourceSchema),
+  groups: set(recordKeys.group, timeSeriesGroupSchema),
+  tables: set(recordKeys.table, resultTableSchema),
+  placements: set(recordKeys.placement, placementSchema),
+  sourcePolicies: set(recordKeys.sourcePolicy, sourcePolicySchema),
+  previousTokens: set(recordKeys.previousToken, previousTokenSchema),
+  sourceIdentities: set(recordKeys.sourceIdentity, identityCredentialSchema),
+  purges: set(recordKeys.purge, purgeSchema),
+  // These by their app_id.
+  applications: set(recordKeys.application, applicationSchema),
+  applicationPolicies: set(recordKeys.applicationPolicy, applicationPolicySchema),
+  previousApplicationTokens: set(recordKeys.previousApplicationToken, previousTokenSchema),
+  applicationIdentities: set(recordKeys.applicationIdentity, identityCredentialSchema),
+});
+
 /** All records in KV, with the names and ids that must be unique. Every call may throw transient Faults. */
-export type Records = {
-  readonly reports: RecordSet<CustomReport>;
-  /** These by their mon_data_id. */
-  readonly dataSources: RecordSet<DataSource>;
-  readonly groups: RecordSet<TimeSeriesGroup>;
-  readonly tables: RecordSet<ResultTable>;
-  readonly placements: RecordSet<Placement>;
-  readonly sourcePolicies: RecordSet<SourcePolicy>;
-  readonly previousTokens: RecordSet<PreviousToken>;
-  readonly sourceIdentities: RecordSet<IdentityCredential>;
-  readonly purges: RecordSet<Purge>;
-  /** These by their app_id. */
-  readonly applications: RecordSet<Application>;
-  readonly applicationPolicies: RecordSet<ApplicationPolicy>;
-  readonly previousApplicationTokens: RecordSet<PreviousToken>;
-  readonly applicationIdentities: RecordSet<IdentityCredential>;
+export type Records = Readonly<ReturnType<typeof recordSets>> & {
   /** The report whose creation made a data id, or makes it now; from this process's copy. */
   reportOf(dataId: number): CustomReport | undefined;
   /** The next id. Permanent Fault `data_ids_exhausted` when the range of data ids is used up. */
@@ -318,27 +313,13 @@ export const openRecords = async (
     openKvBucket(bus, buckets.system),
   ]);
   const reportOfDataId = new Map<number, number>();
-  const set = <T>(keyOf: (id: number) => string, schema: z.ZodType<T>, onKeep?: (value: T) => void) =>
-    createRecordSet(records, keyOf, schema, onKeep);
-  const reports = set(recordKeys.report, customReportSchema, (report) =>
-    reportOfDataId.set(report.mon_data_id, report.custom_report_id),
-  );
-  const sets = {
-    reports,
-    dataSources: set(recordKeys.dataSource, dataSourceSchema),
-    groups: set(recordKeys.group, timeSeriesGroupSchema),
-    tables: set(recordKeys.table, resultTableSchema),
-    placements: set(recordKeys.placement, placementSchema),
-    sourcePolicies: set(recordKeys.sourcePolicy, sourcePolicySchema),
-    previousTokens: set(recordKeys.previousToken, previousTokenSchema),
-    sourceIdentities: set(recordKeys.sourceIdentity, identityCredentialSchema),
-    purges: set(recordKeys.purge, purgeSchema),
-    applications: set(recordKeys.application, applicationSchema),
-    applicationPolicies: set(recordKeys.applicationPolicy, applicationPolicySchema),
-    previousApplicationTokens: set(recordKeys.previousApplicationToken, previousTokenSchema),
-    applicationIdentities: set(recordKeys.applicationIdentity, identityCredentialSchema),
+  const copies: Copy[] = [];
+  const set: MakeSet = (keyOf, schema, onKeep) => {
+    const made = createRecordSet(records, keyOf, schema, onKeep);
+    copies.push(made);
+    return made;
   };
-  const copies: Copy[] = Object.values(sets);
+  const sets = recordSets(set, (report) => reportOfDataId.set(report.mon_data_id, report.custom_report_id));
   bus.onDisconnect(() => {
     for (const copy of copies) copy.age();
   });
@@ -358,7 +339,7 @@ export const openRecords = async (
   );
   return {
     ...sets,
-    reportOf: (dataId) => reports.known(reportOfDataId.get(dataId) ?? -1)?.value,
+    reportOf: (dataId) => sets.reports.known(reportOfDataId.get(dataId) ?? -1)?.value,
     nextId: createIds(system, firstDataId),
     ...createReservations(records, system),
     bucket: records,
