@@ -18,7 +18,7 @@ import {
 import { redAnswer, redRequest } from '../explore/red-shapes.ts';
 import { wideQuery } from '../explore/shapes.ts';
 import { servicesAnswer, traceAnswer, tracesAnswer, tracesRequest } from '../explore/trace-shapes.ts';
-import type { AdminIdentity } from '../tokens/admin-tokens.ts';
+import type { AdminIdentity } from '../tokens/admin-token-state.ts';
 import type { ApiDeps } from './deps.ts';
 import { type Endpoint, endpoint } from './endpoint.ts';
 import { type Owners, ownerQuery, refuseUnknownOwner, timeQuery } from './outcome-endpoints.ts';

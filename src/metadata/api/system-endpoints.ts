@@ -6,7 +6,7 @@ import { notFound } from '../problem.ts';
 import { listQuerySchema, pageOf as page, pageQuery } from '../records/listing.ts';
 import { actionRequestSchema, operator } from '../records/requests.ts';
 import { tokenName } from '../records/texts.ts';
-import { adminTokenSchema } from '../tokens/admin-tokens.ts';
+import { adminTokenSchema } from '../tokens/admin-token-state.ts';
 import { adminRoles } from '../tokens/roles.ts';
 import { pageOf } from './contract.ts';
 import type { ApiDeps } from './deps.ts';

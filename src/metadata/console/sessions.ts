@@ -5,7 +5,8 @@ import { isConflict, type KvBucket, openKvBucket, unlessConflict, untilWritten }
 import { eraseKey } from '../../bus/outbox.ts';
 import { buckets } from '../../directory/keys.ts';
 import { Fault } from '../../model/fault.ts';
-import type { AdminIdentity, AdminTokens } from '../tokens/admin-tokens.ts';
+import type { AdminIdentity } from '../tokens/admin-token-state.ts';
+import type { AdminTokens } from '../tokens/admin-tokens.ts';
 import { adminRoles } from '../tokens/roles.ts';
 
 const lifeMs = 12 * 3_600_000;

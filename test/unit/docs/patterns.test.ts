@@ -158,7 +158,7 @@ const reviewed: Readonly<Record<string, readonly string[]>> = {
     'directory/placements.ts /^placement\\.(\\d{1,15})$/',
     'directory/purges.ts /^purge\\.(\\d{1,15})$/',
     'directory/sources.ts /^([a-z_]+)\\.(\\d{1,15})$/',
-    'metadata/tokens/admin-tokens.ts /^[0-9a-f]{64}$/',
+    'metadata/tokens/admin-token-state.ts /^[0-9a-f]{64}$/',
     'metadata/api/openapi.ts /^\\/operations\\/(.+)$/',
     'metadata/api/openapi.ts /^\\/api\\/v1\\//',
     'metadata/api/openapi.ts /\\{(\\w+)\\}/g',
