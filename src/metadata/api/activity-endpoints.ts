@@ -6,8 +6,8 @@ import { existing, type Records } from '../records/store.ts';
 import { areGroupAndTableEnabled } from '../usage.ts';
 import type { ApiDeps } from './deps.ts';
 import { type Endpoint, endpoint } from './endpoint.ts';
-import { number, timeQuery } from './outcome-endpoints.ts';
 import { idParams } from './params.ts';
+import { number, timeQuery } from './queries.ts';
 
 const count = z.int();
 const moment = z.number().meta({ description: 'Unix seconds to the millisecond' });

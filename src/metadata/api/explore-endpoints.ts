@@ -18,10 +18,11 @@ import {
 import { redAnswer, redRequest } from '../explore/red-shapes.ts';
 import { wideQuery } from '../explore/shapes.ts';
 import { servicesAnswer, traceAnswer, tracesAnswer, tracesRequest } from '../explore/trace-shapes.ts';
+import { numberText } from '../number-text.ts';
 import type { AdminIdentity } from '../tokens/admin-token-state.ts';
 import type { ApiDeps } from './deps.ts';
 import { type Endpoint, endpoint } from './endpoint.ts';
-import { type Owners, ownerQuery, refuseUnknownOwner, timeQuery } from './outcome-endpoints.ts';
+import { type Owners, ownerQuery, refuseUnknownOwner, timeQuery } from './queries.ts';
 
 const tag = 'Explore';
 
@@ -37,12 +38,11 @@ const valuesQuery = z.strictObject({
   dimension: dimensionName,
   ...timeQuery,
   wide: wideQuery,
-  limit: z
-    .string()
-    .regex(/^\d{1,4}$/, limitText)
-    .transform(Number)
-    .pipe(z.int().min(1, limitText).max(1000, limitText).meta({ description: 'How many values at most' }))
-    .default(100),
+  limit: numberText(
+    /^\d{1,4}$/,
+    limitText,
+    z.int().min(1, limitText).max(1000, limitText).meta({ description: 'How many values at most' }),
+  ).default(100),
 });
 
 type Search<B extends z.ZodType> = {

@@ -4,6 +4,7 @@ import { dayMs } from '../../model/time.ts';
 import { readItemDays } from '../../stores/clickhouse/item-days.ts';
 import { itemTables } from '../../stores/clickhouse/item-tables.ts';
 import { readTableFigures } from '../../stores/questdb/table-figures.ts';
+import { numberText } from '../number-text.ts';
 import { existing, type Records } from '../records/store.ts';
 import { knownInstanceOf, unknownInstance } from '../tables/placement.ts';
 import type { ApiDeps } from './deps.ts';
@@ -51,14 +52,7 @@ const wrong = 'must be off, default, or a whole number of days from 1 to 36500';
 const query = z.strictObject({
   days: z
     .union(
-      [
-        z.literal(['off', 'default']),
-        z
-          .string()
-          .regex(/^[1-9]\d{0,4}$/, wrong)
-          .transform(Number)
-          .pipe(z.int().min(1).max(36_500, wrong)),
-      ],
+      [z.literal(['off', 'default']), numberText(/^[1-9]\d{0,4}$/, wrong, z.int().min(1).max(36_500, wrong))],
       wrong,
     )
     .optional()

@@ -5,8 +5,8 @@ import { actionRequestSchema } from '../records/requests.ts';
 import { existing, type Records } from '../records/store.ts';
 import type { ApiDeps } from './deps.ts';
 import { type Endpoint, endpoint } from './endpoint.ts';
-import { ownerOf, ownerQuery, refuseUnknownOwner } from './outcome-endpoints.ts';
 import { idParams } from './params.ts';
+import { ownerOf, ownerQuery, refuseUnknownOwner } from './queries.ts';
 
 const snippet = z
   .strictObject({

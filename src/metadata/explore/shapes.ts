@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { flagText } from '../number-text.ts';
 
 // Parts of the queries of Explore and of their answers.
 
@@ -20,11 +21,9 @@ export const bodyPeriod = {
 };
 
 /** `wide` of a query in a URL. */
-export const wideQuery = z
-  .enum(['true', 'false'], 'must be true or false')
-  .transform((text) => text === 'true')
-  .pipe(z.boolean().meta({ description: 'Allows a period of more than 7 days' }))
-  .default(false);
+export const wideQuery = flagText(
+  z.boolean().meta({ description: 'Allows a period of more than 7 days' }),
+).default(false);
 
 export const bucketStep = z
   .int('must be a number of seconds')

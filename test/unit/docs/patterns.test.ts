@@ -106,8 +106,8 @@ const reviewed: Readonly<Record<string, readonly string[]>> = {
   'a longer text of an input is refused before any schema': [
     'metadata/api/dead-letter-endpoints.ts /^\\d{1,12}$/',
     'metadata/pulse/live-topics.ts /^drops:(app:)?(\\d{1,15})$/',
-    'metadata/api/outcome-endpoints.ts /^\\d{1,15}$/',
-    'metadata/api/outcome-endpoints.ts /^\\d{1,10}$/',
+    'metadata/api/queries.ts /^\\d{1,15}$/',
+    'metadata/api/queries.ts /^\\d{1,10}$/',
     'metadata/api/outcome-endpoints.ts /^(\\d{1,14})\\.(\\d{1,8})\\.(\\d{1,15})$/',
     'metadata/api/explore-endpoints.ts /^\\d{1,4}$/',
     'metadata/explore/shapes.ts /^[A-Za-z0-9_-]{1,96}$/',
@@ -116,7 +116,7 @@ const reviewed: Readonly<Record<string, readonly string[]>> = {
     'metadata/explore/traces.ts /^(\\d{1,19})\\.([0-9a-f]{32})$/',
     // Values of a query.
     "stores/clickhouse/literals.ts /[\\\\'\\u0000-\\u001f\\u007f]/g",
-    'metadata/api/usage-endpoints.ts /^-?\\d{1,10}$/',
+    'metadata/api/queries.ts /^-?\\d{1,10}$/',
     'metadata/api/usage-endpoints.ts /^[1-9]\\d{0,2}$/',
     'metadata/api/retention-endpoints.ts /^[1-9]\\d{0,4}$/',
     'metadata/api/activity-endpoints.ts /^\\d{1,2}$/',
