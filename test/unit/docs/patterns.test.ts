@@ -104,7 +104,7 @@ const reviewed: Readonly<Record<string, readonly string[]>> = {
     'metadata/api/explore-endpoints.ts /^[0-9a-f]{32}$/',
   ],
   'a longer text of an input is refused before any schema': [
-    'metadata/api/dead-letter-endpoints.ts /^\\d{1,12}$/',
+    'metadata/api/dead-letter-shapes.ts /^\\d{1,12}$/',
     'metadata/pulse/live-topics.ts /^drops:(app:)?(\\d{1,15})$/',
     'metadata/api/queries.ts /^\\d{1,15}$/',
     'metadata/api/queries.ts /^\\d{1,10}$/',
@@ -127,7 +127,7 @@ const reviewed: Readonly<Record<string, readonly string[]>> = {
     'metadata/records/listing.ts /^[A-Za-z0-9_-]{1,64}$/',
     'metadata/refresh/polling-endpoint.ts /^\\d{1,4}$/',
     'metadata/refresh/polling-endpoint.ts /^\\d{1,15}\\.[0-9a-f]{32}$/',
-    'metadata/api/dead-letter-endpoints.ts /^\\d{1,15}-\\d{1,15}$/',
+    'metadata/api/dead-letter-bulk.ts /^\\d{1,15}-\\d{1,15}$/',
     'metadata/backup/document.ts /^[1-9]\\d{0,14}$/',
     'directory/records.ts /^[0-9a-f]{32}$/',
     'metadata/records/requests.ts /^([a-zA-Z][a-zA-Z0-9_.]*(,[a-zA-Z][a-zA-Z0-9_.]*)*)?$/',
