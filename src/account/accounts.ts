@@ -1,5 +1,12 @@
 import { isOfApplications } from '../model/signals.ts';
-import { type AccountOf, readAccounts } from '../outcomes/accounts.ts';
+import {
+  type AccountOf,
+  emptyBalance,
+  inOrder,
+  type Place,
+  placeText,
+  readAccounts,
+} from '../outcomes/accounts.ts';
 import type { BalanceFilter } from '../outcomes/balance.ts';
 import { type Bucket, startOfBucket } from '../outcomes/buckets.ts';
 import type { Clickhouse } from '../stores/clickhouse/client.ts';
@@ -71,11 +78,6 @@ export const sumDifferences = (found: readonly FoundDifference[]): DifferenceSum
   return [...sums.values()].toSorted((left, right) => right.until - left.until);
 };
 
-type Place = Owner & { readonly minute?: number | undefined };
-
-const placeOf = ({ pipeline, dataId, appId, minute }: Place): string =>
-  `${pipeline} ${dataId} ${appId} ${minute ?? ''}`;
-
 const itemsOf = (differences: readonly FoundDifference[], ...kinds: readonly string[]): number =>
   differences.reduce((sum, { kind, items }) => sum + (kinds.includes(kind) ? items : 0), 0);
 
@@ -138,36 +140,11 @@ export const accountOf = (
   };
 };
 
-const emptyBalance = ({ pipeline, dataId, appId, minute }: Place): AccountOf => ({
-  pipeline,
-  dataId,
-  appId,
-  received: 0,
-  recorded: 0,
-  stored: 0,
-  dropped: {},
-  deadLettered: 0,
-  refusals: [],
-  ...(minute === undefined ? {} : { minute }),
-});
-
-const order = (left: Place, right: Place): number =>
-  (right.minute ?? 0) - (left.minute ?? 0) ||
-  left.pipeline.localeCompare(right.pipeline) ||
-  left.dataId - right.dataId ||
-  left.appId - right.appId;
-
 const minuteBy = (minute: number | undefined, by: Bucket | undefined): number | undefined =>
   by === undefined || minute === undefined ? undefined : startOfBucket(minute, by);
 
-const grouped = <T extends Place>(rows: readonly T[], by: Bucket | undefined): Map<string, T[]> => {
-  const groups = new Map<string, T[]>();
-  for (const row of rows) {
-    const key = placeOf({ ...row, minute: minuteBy(row.minute, by) });
-    groups.set(key, [...(groups.get(key) ?? []), row]);
-  }
-  return groups;
-};
+const grouped = <T extends Place>(rows: readonly T[], by: Bucket | undefined): Map<string, T[]> =>
+  Map.groupBy(rows, (row) => placeText({ ...row, minute: minuteBy(row.minute, by) }));
 
 /**
  * The accounts of all owners with items, refusals or differences, points first; `by`: of each minute, hour or day, the newest first. An owner
@@ -203,13 +180,13 @@ export const readOwnerAccounts = async (
     (each.minute * 1000 >= (sinceMs ?? 0) && each.minute * 1000 < (untilMs ?? Number.POSITIVE_INFINITY));
   const books = grouped(received, by);
   const found = grouped(ofPipeline, by);
-  const places = new Map<string, AccountOf>(balances.map((balance) => [placeOf(balance), balance]));
+  const places = new Map<string, AccountOf>(balances.map((balance) => [placeText(balance), balance]));
   for (const [key, [first]] of [...books, ...found])
     if (!places.has(key) && first !== undefined)
-      places.set(key, emptyBalance({ ...first, minute: minuteBy(first.minute, by) }));
+      places.set(key, { ...emptyBalance({ ...first, minute: minuteBy(first.minute, by) }), refusals: [] });
   return [...places]
     .map(([key, balance]) =>
       accountOf(balance, books.get(key) ?? [], found.get(key) ?? [], isKnown, isInWindow),
     )
-    .toSorted(order);
+    .toSorted(inOrder);
 };

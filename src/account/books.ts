@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { Pipeline } from '../model/signals.ts';
 import { type Clickhouse, database } from '../stores/clickhouse/client.ts';
-import type { Published, Settled, SettledMessages } from './compare.ts';
+import type { OwnerMinute, Published, Settled, SettledMessages } from './compare.ts';
 import { inMinutes, sinceMinutes } from './listed-minutes.ts';
 
 /** Both books of one stream over some minutes. */
@@ -188,12 +188,7 @@ export const readBooks = async (
 const recordedRow = z.object({ data_id: count, app_id: count, minute_at: count, items: count });
 
 /** The items of an owner and minute (Unix seconds) that records of this program have. */
-export type Recorded = {
-  readonly dataId: number;
-  readonly appId: number;
-  readonly minute: number;
-  readonly items: number;
-};
+export type Recorded = OwnerMinute & { readonly items: number };
 
 /** The records of messages that arrived in these minutes. Throws the Faults of ClickHouse. */
 export const readRecorded = async (

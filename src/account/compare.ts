@@ -1,11 +1,14 @@
 import { type Difference, type DifferenceKind, pipelineOf } from './difference.ts';
 
-/** The sum of the publishers' lines of one life, minute and owner; owner 0 (both ids 0) counts messages. Minutes in Unix seconds. */
-export type Published = {
+/** An owner by its ids; both 0: nobody. */
+type OwnerIds = { readonly dataId: number; readonly appId: number };
+
+/** An owner in a minute, Unix seconds. */
+export type OwnerMinute = OwnerIds & { readonly minute: number };
+
+/** The sum of the publishers' lines of one life, minute and owner; owner 0 (both ids 0) counts messages. */
+export type Published = OwnerMinute & {
   readonly life: number;
-  readonly minute: number;
-  readonly dataId: number;
-  readonly appId: number;
   readonly messages: number;
   readonly items: number;
   /** Least and greatest sequence of a PubAck; 0 without one. */
@@ -16,11 +19,8 @@ export type Published = {
 };
 
 /** The settled items of one life, minute and owner, by how the publishers' book has their serials. */
-export type Settled = {
+export type Settled = OwnerMinute & {
   readonly life: number;
-  readonly minute: number;
-  readonly dataId: number;
-  readonly appId: number;
   /** Of serials that the life has counted. */
   readonly counted: number;
   /** Of serials beyond its last count. */
@@ -47,7 +47,7 @@ export type HeldMessage = {
   readonly life: number;
   readonly serial: number;
   readonly minute: number;
-  readonly items: readonly { readonly dataId: number; readonly appId: number; readonly items: number }[];
+  readonly items: readonly (OwnerIds & { readonly items: number })[];
 };
 
 /** The state of a stream and its consumer at the look; `exists` false: the stream is gone. */
@@ -100,20 +100,7 @@ export type Comparison = {
 const placeOf = ({ life, minute }: { readonly life: number; readonly minute: number }): string =>
   `${life} ${minute}`;
 
-type OwnerIds = { readonly dataId: number; readonly appId: number };
-
 const ownerOf = ({ dataId, appId }: OwnerIds): string => `${dataId} ${appId}`;
-
-const grouped = <T>(rows: readonly T[], keyOf: (row: T) => string): Map<string, T[]> => {
-  const groups = new Map<string, T[]>();
-  for (const row of rows) {
-    const key = keyOf(row);
-    const group = groups.get(key);
-    if (group === undefined) groups.set(key, [row]);
-    else group.push(row);
-  }
-  return groups;
-};
 
 /** The last sequence of a PubAck in any line of a life and minute, as far as the stream still reaches. */
 const endOf = (head: Published, lines: readonly Published[], { end }: Queue): number =>
@@ -314,19 +301,19 @@ export const compareBooks = (evidence: Evidence): Comparison => {
   const stuck = distinct(evidence.stuck);
   const found = new Differences(stream);
   const heads = published.filter(({ dataId, appId }) => dataId === 0 && appId === 0);
-  const lines = grouped(
+  const lines = Map.groupBy(
     published.filter(({ dataId, appId }) => dataId !== 0 || appId !== 0),
     placeOf,
   );
-  const settledAt = grouped(settled, placeOf);
+  const settledAt = Map.groupBy(settled, placeOf);
   const messagesAt = new Map(messages.map((each) => [placeOf(each), each]));
   const stuckNames = new Set(stuck.map(nameOf));
   const onlyHeld = distinct([...(held ?? []), ...(evidence.passed ?? [])]).filter(
     (each) => !stuckNames.has(nameOf(each)),
   );
   const isBooked = (each: HeldMessage): boolean => !isDoubtful(each);
-  const stuckAt = grouped(stuck.filter(isBooked), placeOf);
-  const heldAt = grouped(onlyHeld.filter(isBooked), placeOf);
+  const stuckAt = Map.groupBy(stuck.filter(isBooked), placeOf);
+  const heldAt = Map.groupBy(onlyHeld.filter(isBooked), placeOf);
   const pending = new Set<number>();
   const unjudged = new Set<number>();
   let inFlight = 0;

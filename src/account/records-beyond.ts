@@ -1,9 +1,7 @@
 import type { Recorded } from './books.ts';
-import type { Evidence } from './compare.ts';
+import type { Evidence, OwnerMinute } from './compare.ts';
 import type { LossEvidence } from './explain-losses.ts';
 import type { MissingRecords } from './missing-records.ts';
-
-type OwnerMinute = { readonly dataId: number; readonly appId: number; readonly minute: number };
 
 const textOf = ({ dataId, appId, minute }: OwnerMinute): string => `${dataId} ${appId} ${minute}`;
 

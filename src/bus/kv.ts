@@ -44,6 +44,29 @@ export const fillingSince = ({ config }: Pick<StreamInfo, 'config'>): number | u
 /** True for a lost compare-and-set. */
 export const isConflict = (error: unknown): boolean => error instanceof Fault && error.code === 'kv_conflict';
 
+/** The result of a write; undefined where it lost its compare-and-set. */
+export const unlessConflict = <T>(write: Promise<T>): Promise<T | undefined> =>
+  write.catch((error: unknown) => {
+    if (isConflict(error)) return undefined;
+    throw error;
+  });
+
+/** Repeats what reads and then writes while it loses its compare-and-set. Transient Fault `kv_contended` after `triesMax` tries. */
+export const untilWritten = async <T>(
+  what: string,
+  triesMax: number,
+  attempt: () => Promise<T>,
+): Promise<T> => {
+  for (let tries = 0; tries < triesMax; tries++) {
+    try {
+      return await attempt();
+    } catch (error) {
+      if (!isConflict(error)) throw error;
+    }
+  }
+  throw new Fault('transient', 'kv_contended', `too many concurrent changes of ${what}`);
+};
+
 const parseEntry = (entry: KvEntry): Stored | undefined =>
   entry.operation === 'PUT' ? { value: JSON.parse(entry.string()), revision: entry.revision } : undefined;
 

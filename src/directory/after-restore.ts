@@ -1,14 +1,12 @@
 import type { KvBucket } from '../bus/kv.ts';
 import { epochNow, raiseNumber } from './epoch.ts';
-import { dataIdRange, systemKeys } from './keys.ts';
+import { counterNames, dataIdRange, systemKeys } from './keys.ts';
 
 /** Epochs that are skipped at a restore: that is the largest number of starts since the backup. */
 export const epochGap = 65_536;
 
 /** Ids of each kind that are skipped at a restore: that is the largest number issued since the backup. */
 export const idGap = 1_000;
-
-const counterNames = ['data_id', 'custom_report_id', 'time_series_group_id', 'app_id'] as const;
 
 /** The last used numbers, as a restore left them. */
 export type RaisedNumbers = { readonly boot: number } & Readonly<Record<string, number>>;

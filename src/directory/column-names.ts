@@ -1,11 +1,8 @@
-import type { KvBucket } from '../bus/kv.ts';
-import { isConflict } from '../bus/kv.ts';
-import { Fault } from '../model/fault.ts';
-import type { ColumnRegistry } from '../model/records.ts';
+import { type KvBucket, untilWritten } from '../bus/kv.ts';
 import { type ColumnCaps, registerNames } from '../wire/column-naming.ts';
+import { registryIn } from './column-registry.ts';
 import type { Directory } from './directory.ts';
 import { columnsKey } from './keys.ts';
-import { columnRegistrySchema } from './records.ts';
 import type { Source } from './sources.ts';
 
 /** Registers names for a source and returns the source with them; names beyond these limits stay unregistered. */
@@ -24,14 +21,11 @@ const triesMax = 50;
  */
 export const createColumnNames =
   (columns: KvBucket, directory: Pick<Directory, 'applyRegistry'>, now: () => number): RegisterColumnNames =>
-  async (source, caps, metrics, dimensions) => {
+  (source, caps, metrics, dimensions) => {
     const key = columnsKey(source.dataId);
-    for (let tries = 0; tries < triesMax; tries++) {
+    return untilWritten('the column registry', triesMax, async () => {
       const stored = await columns.get(key);
-      const registry: ColumnRegistry =
-        stored === undefined
-          ? { mon_data_id: source.dataId, metrics: [], dimensions: [] }
-          : columnRegistrySchema.parse(stored.value);
+      const registry = registryIn(stored, source.dataId);
       const nowSeconds = Math.floor(now() / 1000);
       const next = registerNames(
         registry,
@@ -42,15 +36,10 @@ export const createColumnNames =
         dimensions,
         nowSeconds,
       );
-      try {
-        if (next !== registry) {
-          if (stored === undefined) await columns.create(key, next);
-          else await columns.update(key, next, stored.revision);
-        }
-        return directory.applyRegistry(next) ?? source;
-      } catch (error) {
-        if (!isConflict(error)) throw error;
+      if (next !== registry) {
+        if (stored === undefined) await columns.create(key, next);
+        else await columns.update(key, next, stored.revision);
       }
-    }
-    throw new Fault('transient', 'kv_contended', 'too many concurrent changes of the column registry');
+      return directory.applyRegistry(next) ?? source;
+    });
   };

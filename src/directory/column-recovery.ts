@@ -1,9 +1,10 @@
 import type { Change, KvBucket } from '../bus/kv.ts';
-import type { ColumnRegistry, Layout } from '../model/records.ts';
+import type { Layout } from '../model/records.ts';
 import { type FoundColumns, recoverNames } from '../wire/column-recovery.ts';
+import { readRegistry } from './column-registry.ts';
 import { columnsKey, recordKeys } from './keys.ts';
 import { readPlacementSchema } from './placements.ts';
-import { columnRegistrySchema, resultTableSchema, timeSeriesGroupSchema } from './records.ts';
+import { resultTableSchema, timeSeriesGroupSchema } from './records.ts';
 
 /** A table whose columns are read. */
 export type RestoredTable = { readonly tableId: string; readonly layout: Layout; readonly questdb: string };
@@ -50,11 +51,7 @@ export const recoverColumnNames = async (
     );
     const found = await readColumns({ tableId: table.table_id, layout, questdb });
     if (found === undefined) continue;
-    const stored = await buckets.columns.get(columnsKey(dataId));
-    const registry: ColumnRegistry =
-      stored === undefined
-        ? { mon_data_id: dataId, metrics: [], dimensions: [] }
-        : columnRegistrySchema.parse(stored.value);
+    const registry = await readRegistry(buckets.columns, dataId);
     const next = recoverNames(registry, layout, table.table_id, found, Math.floor(nowMs / 1000));
     if (next === registry) continue;
     await buckets.columns.put(columnsKey(dataId), next);

@@ -11,7 +11,7 @@ export const epochNow = (nowMs: number): number => Math.floor((nowMs - originMs)
 
 /**
  * Replaces a number of the bucket by the result of `next` for the last one (0 without one), by compare-and-set; returns
- * the new number. Transient Faults.
+ * the new number. The same number writes nothing. Transient Faults.
  */
 export const raiseNumber = async (
   system: KvBucket,
@@ -20,7 +20,9 @@ export const raiseNumber = async (
 ): Promise<number> => {
   for (;;) {
     const stored = await system.get(key);
-    const raised = next(typeof stored?.value === 'number' ? stored.value : 0);
+    const last = typeof stored?.value === 'number' ? stored.value : 0;
+    const raised = next(last);
+    if (raised === last) return raised;
     try {
       if (stored === undefined) await system.create(key, raised);
       else await system.update(key, raised, stored.revision);

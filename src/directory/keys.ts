@@ -54,11 +54,14 @@ export const recordKeys = {
 /** Key of one table's registry in the columns bucket. */
 export const columnsKey = (dataId: number): string => `columns.${dataId}`;
 
+/** The ids that are counted up. */
+export const counterNames = ['data_id', 'custom_report_id', 'time_series_group_id', 'app_id'] as const;
+export type CounterName = (typeof counterNames)[number];
+
 /** Keys of the system bucket. */
 export const systemKeys = {
   boot: 'boot',
-  counter: (name: 'data_id' | 'custom_report_id' | 'time_series_group_id' | 'app_id'): string =>
-    `counter.${name}`,
+  counter: (name: CounterName): string => `counter.${name}`,
   /** A value here lets the consumers of a pipeline continue that their breaker stopped. */
   resume: (pipeline: string): string => `resume.${pipeline}`,
   /** The retention of what is created where no setting names one: `retentionRecordSchema`. */

@@ -1,6 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { KvBucket } from '../bus/kv.ts';
-import { isConflict } from '../bus/kv.ts';
+import { type KvBucket, unlessConflict } from '../bus/kv.ts';
 import type { RegisteredName } from '../model/records.ts';
 import type { Directory } from './directory.ts';
 import { columnsKey } from './keys.ts';
@@ -38,10 +37,8 @@ const write = async (
     dimensions: seen(registry.dimensions, dimensions, nowSeconds),
   };
   if (isDeepStrictEqual(next, registry)) return;
-  await columns.update(key, next, stored.revision).catch((error: unknown) => {
-    // Another process registered a name or wrote the same time: the next round writes the rest.
-    if (!isConflict(error)) throw error;
-  });
+  // Where another process registered a name or wrote the same time, the next round writes the rest.
+  await unlessConflict(columns.update(key, next, stored.revision));
 };
 
 /** Stores which names this process has seen since the last call, where the registry's time is older than an hour. */

@@ -12,6 +12,12 @@ export type SystemOwners = {
   readonly appIds: ReadonlySet<number>;
 };
 
+/** Whether Tidemark made this owner for itself: the id of the other kind is 0. */
+export const isSystemOwner = (
+  { dataIds, appIds }: SystemOwners,
+  { dataId, appId }: { readonly dataId: number; readonly appId: number },
+): boolean => dataIds.has(dataId) || appIds.has(appId);
+
 type Listed<T> = { list(): readonly { readonly id: number; readonly value: T }[] };
 
 /** Whether a report is one that Tidemark made for itself. */

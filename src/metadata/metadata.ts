@@ -34,7 +34,8 @@ import { boundDimensions } from './tables/full-dimensions.ts';
 import { createPlacedTables, openInstances, type PlacedInstance, type Placing } from './tables/placement.ts';
 import { createTableRepair } from './tables/repair.ts';
 import { keepMetricViews } from './tables/views.ts';
-import { type AdminTokens, roleAllows } from './tokens/admin-tokens.ts';
+import type { AdminTokens } from './tokens/admin-tokens.ts';
+import { roleAllows } from './tokens/roles.ts';
 import { startMetadataAtZero } from './zero-counters.ts';
 
 const probeEveryMs = 2_000;

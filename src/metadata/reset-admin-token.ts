@@ -5,7 +5,7 @@ import { buckets } from '../directory/keys.ts';
 import { createLog } from '../telemetry/log.ts';
 import { openAudit } from './audit/audit.ts';
 import type { AuditActor } from './audit/entry.ts';
-import { type ResetTokens, resetAdminToken } from './tokens/admin-tokens.ts';
+import { type ResetTokens, resetAdminToken } from './tokens/reset.ts';
 
 const actor: AuditActor = { token_id: null, name: 'cli', role: 'admin' };
 

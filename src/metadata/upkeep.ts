@@ -1,5 +1,4 @@
 import { statfs } from 'node:fs/promises';
-import { setTimeout as delay } from 'node:timers/promises';
 import type { Bus } from '../bus/connection.ts';
 import type { KvBucket } from '../bus/kv.ts';
 import { readServerTimeMs } from '../bus/stream-state.ts';
@@ -8,6 +7,7 @@ import { clockOffsetMs, readClickhouseTimeMs, readQuestdbTimeMs } from '../docto
 import { errorText } from '../model/fault.ts';
 import { questdbPart } from '../model/instances.ts';
 import { nowSeconds } from '../model/time.ts';
+import { type Rounds, startRounds } from '../runtime/rounds.ts';
 import type { Clickhouse } from '../stores/clickhouse/client.ts';
 import { readFullestDisk } from '../stores/clickhouse/disks.ts';
 import type { Log } from '../telemetry/log.ts';
@@ -94,22 +94,11 @@ export const lookAtBackup = async ({
 };
 
 /** Looks at clocks, disks, tokens and the last backup until it is stopped; one that fails hides none of the others. */
-export const startUpkeep = (deps: UpkeepDeps): { stop(): Promise<void> } => {
-  const stopping = new AbortController();
-  const follow = async (): Promise<void> => {
-    while (!stopping.signal.aborted) {
-      for (const look of [lookAtBackup, lookAtTokens, lookAtDisks, lookAtClocks])
-        await look(deps).catch((error: unknown) =>
-          deps.log.debug({ error: errorText(error) }, 'a figure of the upkeep was not read'),
-        );
-      await delay(everyMs, undefined, { signal: stopping.signal }).catch(() => undefined);
-    }
-  };
-  const following = follow();
-  return {
-    stop: async () => {
-      stopping.abort();
-      await following;
-    },
-  };
-};
+export const startUpkeep = (deps: UpkeepDeps): Rounds =>
+  startRounds(async () => {
+    for (const look of [lookAtBackup, lookAtTokens, lookAtDisks, lookAtClocks])
+      await look(deps).catch((error: unknown) =>
+        deps.log.debug({ error: errorText(error) }, 'a figure of the upkeep was not read'),
+      );
+    return everyMs;
+  });

@@ -1,4 +1,4 @@
-import { systemOwners } from '../directory/system-owners.ts';
+import { isSystemOwner, systemOwners } from '../directory/system-owners.ts';
 import { readSilentOwners, type SilentOwner, type UsageOwner } from '../outcomes/usage.ts';
 import type { Clickhouse } from '../stores/clickhouse/client.ts';
 import type { Records } from './records/store.ts';
@@ -54,6 +54,6 @@ export const silentProducers = async (
 ): Promise<SilentOwner[]> => {
   const own = systemOwners(records);
   return (await readSilentOwners(clickhouse, now)).filter(
-    (owner) => isExpected(records, owner) && !own.dataIds.has(owner.dataId) && !own.appIds.has(owner.appId),
+    (owner) => isExpected(records, owner) && !isSystemOwner(own, owner),
   );
 };

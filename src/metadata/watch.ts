@@ -1,4 +1,3 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import type { Bus } from '../bus/connection.ts';
 import { isConsumerMissing, isStreamMissing, type StreamHealth, streamHealth } from '../bus/stream-state.ts';
 import type { StreamDefinition } from '../config/pipelines.ts';
@@ -6,6 +5,7 @@ import { errorText, Fault } from '../model/fault.ts';
 import { pipelines } from '../model/signals.ts';
 import { type Balance, readBalances } from '../outcomes/balance.ts';
 import { readConstantlyFailing } from '../outcomes/failing-senders.ts';
+import { startRounds } from '../runtime/rounds.ts';
 import type { Clickhouse } from '../stores/clickhouse/client.ts';
 import { readTableParts } from '../stores/clickhouse/table-parts.ts';
 import type { Log } from '../telemetry/log.ts';
@@ -167,38 +167,33 @@ const retryMs = 5_000;
 /** Looks until it is stopped. After a failed read the last figures stay; the time of the last success shows their age. */
 export const startWatch = (deps: WatchDeps): Watch => {
   const { metrics, now, log } = deps;
-  const stopping = new AbortController();
   const missing = new Set<string>();
   const trends = createStreamTrends(() => performance.now());
   let clickhouseProblem: string | undefined;
 
-  const follow = async ({ what, everyMs, shareMax, share = shareMax, look }: WatchedLook): Promise<void> => {
-    metrics.lastSuccess.set({ what }, 0);
-    while (!stopping.signal.aborted) {
-      const startedAt = performance.now();
-      let pauseMs = everyMs;
-      try {
-        await look(deps, { missing, trends });
-        metrics.lastSuccess.set({ what }, Math.floor(now() / 1000));
-        if (what === 'clickhouse') clickhouseProblem = '';
-      } catch (error) {
-        pauseMs = retryMs;
-        if (what === 'clickhouse') clickhouseProblem = errorText(error);
-        log.debug({ what, error: errorText(error) }, 'metrics of the dependencies were not read');
-      }
-      const tookMs = performance.now() - startedAt;
-      const restMs = Math.max(pauseMs, tookMs / shareMax, Math.min(tookMs / share, youngMsMax));
-      await delay(restMs, undefined, { signal: stopping.signal }).catch(() => undefined);
+  const lookOnce = async ({ what, everyMs, shareMax, share = shareMax, look }: WatchedLook) => {
+    const startedAt = performance.now();
+    let pauseMs = everyMs;
+    try {
+      await look(deps, { missing, trends });
+      metrics.lastSuccess.set({ what }, Math.floor(now() / 1000));
+      if (what === 'clickhouse') clickhouseProblem = '';
+    } catch (error) {
+      pauseMs = retryMs;
+      if (what === 'clickhouse') clickhouseProblem = errorText(error);
+      log.debug({ what, error: errorText(error) }, 'metrics of the dependencies were not read');
     }
+    const tookMs = performance.now() - startedAt;
+    return Math.max(pauseMs, tookMs / shareMax, Math.min(tookMs / share, youngMsMax));
   };
-  const following = looks.map(follow);
+  for (const { what } of looks) metrics.lastSuccess.set({ what }, 0);
+  const rounds = looks.map((each) => startRounds(() => lookOnce(each)));
   return {
     missing,
     trends,
     clickhouseProblem: () => clickhouseProblem,
     stop: async () => {
-      stopping.abort();
-      await Promise.all(following);
+      await Promise.all(rounds.map((each) => each.stop()));
     },
   };
 };

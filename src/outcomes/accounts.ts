@@ -43,21 +43,26 @@ const readRefusals = (
   );
 };
 
-type Place = Pick<Balance, 'pipeline' | 'dataId' | 'appId' | 'minute'>;
+/** An owner, and the start of a minute, hour or day where balances are read by it. */
+export type Place = Pick<Balance, 'pipeline' | 'dataId' | 'appId'> & { readonly minute?: number | undefined };
 
-const keyOf = ({ pipeline, dataId, appId, minute }: Place): string =>
+export const placeText = ({ pipeline, dataId, appId, minute }: Place): string =>
   `${pipeline} ${dataId} ${appId} ${minute}`;
 
-const emptyBalance = (place: Place): Balance => ({
-  ...place,
+export const emptyBalance = ({ pipeline, dataId, appId, minute }: Place): Balance => ({
+  pipeline,
+  dataId,
+  appId,
   received: 0,
   recorded: 0,
   stored: 0,
   dropped: {},
   deadLettered: 0,
+  ...(minute === undefined ? {} : { minute }),
 });
 
-const order = (left: Balance, right: Balance): number =>
+/** The newest first, points before the items of applications. */
+export const inOrder = (left: Place, right: Place): number =>
   (right.minute ?? 0) - (left.minute ?? 0) ||
   left.pipeline.localeCompare(right.pipeline) ||
   left.dataId - right.dataId ||
@@ -79,20 +84,15 @@ export const readAccounts = async (
   ]);
   const byKey = new Map(
     balances.map((balance): [string, { balance: Balance; refusals: RefusalSum[] }] => [
-      keyOf(balance),
+      placeText(balance),
       { balance, refusals: [] },
     ]),
   );
   for (const { pipeline, data_id, app_id, minute_at, ...sum } of refused) {
-    const place: Place = {
-      pipeline,
-      dataId: data_id,
-      appId: app_id,
-      ...(minute_at === undefined ? {} : { minute: minute_at }),
-    };
-    const known = byKey.get(keyOf(place));
-    if (known === undefined) byKey.set(keyOf(place), { balance: emptyBalance(place), refusals: [sum] });
+    const place = { pipeline, dataId: data_id, appId: app_id, minute: minute_at };
+    const known = byKey.get(placeText(place));
+    if (known === undefined) byKey.set(placeText(place), { balance: emptyBalance(place), refusals: [sum] });
     else known.refusals.push(sum);
   }
-  return [...byKey.values()].map(({ balance, refusals }) => ({ ...balance, refusals })).toSorted(order);
+  return [...byKey.values()].map(({ balance, refusals }) => ({ ...balance, refusals })).toSorted(inOrder);
 };

@@ -12,13 +12,9 @@ import { ensureTopology } from '../../src/bus/topology.ts';
 import { loadPipelines } from '../../src/config/pipelines.ts';
 import { buckets } from '../../src/directory/keys.ts';
 import { openAudit } from '../../src/metadata/audit/audit.ts';
-import {
-  type AdminTokens,
-  adminTokenSchema,
-  openAdminTokens,
-  roleAllows,
-} from '../../src/metadata/tokens/admin-tokens.ts';
-import { adminRoles } from '../../src/metadata/tokens/roles.ts';
+import { adminTokenSchema } from '../../src/metadata/tokens/admin-token-state.ts';
+import { type AdminTokens, openAdminTokens } from '../../src/metadata/tokens/admin-tokens.ts';
+import { adminRoles, roleAllows } from '../../src/metadata/tokens/roles.ts';
 import type { Log } from '../../src/telemetry/log.ts';
 import { startEngines, type TestEngines } from '../support/stack/engines.ts';
 import { waitFor } from '../support/wait.ts';

@@ -13,7 +13,7 @@ import { differenceSchema, notKnown, shownDifference } from './account-shapes.ts
 import { shownStores, storeItem } from './account-stores.ts';
 import type { ApiDeps } from './deps.ts';
 import { type Endpoint, endpoint } from './endpoint.ts';
-import { ownerOf, ownerQuery, refuseReversed, refuseUnknownOwner, timeQuery } from './outcome-endpoints.ts';
+import { ownerOf, ownerQuery, refuseReversed, refuseUnknownOwner, timeQuery } from './queries.ts';
 
 const tag = 'Account';
 const count = z.int();

@@ -2,12 +2,12 @@ import { z } from 'zod';
 import { readLastRequest } from '../../outcomes/arrivals.ts';
 import type { UsageOwner } from '../../outcomes/usage.ts';
 import { readLimits, readMinutes, readRefusals, readWaiting, stateOf } from '../inspect/activity.ts';
-import type { Records } from '../records/store.ts';
+import { existing, type Records } from '../records/store.ts';
 import { areGroupAndTableEnabled } from '../usage.ts';
 import type { ApiDeps } from './deps.ts';
 import { type Endpoint, endpoint } from './endpoint.ts';
-import { number, timeQuery } from './outcome-endpoints.ts';
-import { idParams, versioned } from './params.ts';
+import { idParams } from './params.ts';
+import { number, timeQuery } from './queries.ts';
 
 const count = z.int();
 const moment = z.number().meta({ description: 'Unix seconds to the millisecond' });
@@ -145,13 +145,13 @@ export const activityEndpoints = (deps: ApiDeps): Endpoint[] => [
     noun: 'a data source',
     ownerOf: (dataId) => ({ dataId, appId: 0 }),
     isEnabled: async (records, id) =>
-      (await versioned(records.dataSources, id)).value.is_enable && areGroupAndTableEnabled(records, id),
+      (await existing(records.dataSources, id)).value.is_enable && areGroupAndTableEnabled(records, id),
   }),
   activityEndpoint(deps, {
     path: '/api/v1/applications',
     tag: 'Applications',
     noun: 'an application',
     ownerOf: (appId) => ({ dataId: 0, appId }),
-    isEnabled: async (records, id) => (await versioned(records.applications, id)).value.is_enable,
+    isEnabled: async (records, id) => (await existing(records.applications, id)).value.is_enable,
   }),
 ];

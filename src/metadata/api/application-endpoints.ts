@@ -1,93 +1,51 @@
 import { z } from 'zod';
 import type { Application } from '../../directory/records.ts';
 import { systemOwners } from '../../directory/system-owners.ts';
-import { listRecords, recordQuerySchema } from '../records/listing.ts';
-import { hidden, masked } from '../records/masking.ts';
+import { masked } from '../records/masking.ts';
 import {
   actionRequestSchema,
   applicationChangeSchema,
   applicationRequestSchema,
 } from '../records/requests.ts';
-import type { Records, Versioned } from '../records/store.ts';
 import { patchApplication } from '../reports/changes.ts';
 import { deleteApplication, setApplicationEnabled } from '../reports/life-cycle.ts';
 import { createApplication } from '../reports/operations.ts';
-import { application, createdApplication, pageOf } from './contract.ts';
+import { application, createdApplication } from './contract.ts';
 import type { ApiDeps } from './deps.ts';
-import { type Answer, type AuditTarget, type Endpoint, endpoint } from './endpoint.ts';
-import { idParams, versioned } from './params.ts';
+import { type Endpoint, endpoint } from './endpoint.ts';
+import { idParams } from './params.ts';
+import { changing, type Kind, listing, showing, switching } from './record-kind.ts';
 
-const tag = 'Applications';
-const path = '/api/v1/applications';
-
-const shown = ({ value, revision }: Versioned<Application>): Answer => ({
-  body: { application: masked(value) },
-  revision,
-});
-
-const changed = {
-  tag,
-  role: 'editor',
+const applications: Kind<Application, typeof idParams> = {
+  path: '/api/v1/applications',
+  tag: 'Applications',
+  kind: 'application',
+  actions: 'application',
+  answer: application,
+  filters: {
+    mon_biz_id: 'integer',
+    app_id: 'integer',
+    app_name: 'text',
+    name: 'text',
+    is_enable: 'flag',
+    is_delete: 'flag',
+  },
+  derivedOf: () => ({ name: ({ app_name }) => app_name }),
+  systemIds: (records) => systemOwners(records).appIds,
   params: idParams,
-  answer: z.strictObject({ application }),
-  revisionOf: async ({ id }: { id: number }, records: Records): Promise<number> =>
-    (await versioned(records.applications, id)).revision,
-} as const;
-
-const audit =
-  (verb: 'change' | 'enable' | 'disable' | 'delete') =>
-  ({ id }: { id: number }): AuditTarget => ({
-    action: `application.${verb}`,
-    kind: 'application',
-    id: String(id),
-  });
-
-const switchTo = (isEnabled: boolean): Endpoint => {
-  const verb = isEnabled ? 'enable' : 'disable';
-  return endpoint({
-    ...changed,
-    method: 'POST',
-    path: `${path}/{id}/${verb}`,
-    summary: isEnabled
-      ? 'Accepts traces, logs and metrics of an application again'
-      : 'Refuses traces, logs and metrics of an application',
-    body: actionRequestSchema,
-    audit: audit(verb),
-    run: async ({ params, author, revision, records }) =>
-      shown(await setApplicationEnabled(records, params.id, isEnabled, { operator: author, revision })),
-  });
+  setOf: (records) => records.applications,
+  idOf: async (_, { id }) => id,
+  changed: z.strictObject({ application }),
+  showChanged: ({ value, revision }) => ({ body: { application: masked(value) }, revision }),
 };
 
 /** /api/v1/applications: the owners of write tokens of traces. */
-// biome-ignore lint/complexity/noExcessiveLinesPerFunction: a table of endpoints.
 export const applicationEndpoints = (deps: ApiDeps): Endpoint[] => [
-  endpoint({
-    method: 'GET',
-    path,
-    tag,
-    summary: 'Lists applications by ascending id',
-    role: 'viewer',
-    query: recordQuerySchema({
-      mon_biz_id: 'integer',
-      app_id: 'integer',
-      app_name: 'text',
-      name: 'text',
-      is_enable: 'flag',
-      is_delete: 'flag',
-    }),
-    answer: pageOf(application),
-    run: async ({ query, records }) => ({
-      body: listRecords(records.applications, query, {
-        derived: { name: ({ app_name }) => app_name },
-        show: hidden,
-        systemIds: systemOwners(records).appIds,
-      }),
-    }),
-  }),
+  listing(applications, 'Lists applications by ascending id'),
   endpoint({
     method: 'POST',
-    path,
-    tag,
+    path: applications.path,
+    tag: applications.tag,
     summary: 'Creates an application with its write token',
     role: 'editor',
     body: applicationRequestSchema,
@@ -97,40 +55,27 @@ export const applicationEndpoints = (deps: ApiDeps): Endpoint[] => [
       body: { application: await createApplication({ ...deps, records }, { ...body, operator: author }) },
     }),
   }),
-  endpoint({
-    method: 'GET',
-    path: `${path}/{id}`,
-    tag,
-    summary: 'Shows an application',
-    hasEtag: true,
-    role: 'viewer',
-    params: idParams,
-    answer: application,
-    run: async ({ params, records }) => {
-      const { value, revision } = await versioned(records.applications, params.id);
-      return { body: masked(value), revision };
-    },
-  }),
-  endpoint({
-    ...changed,
+  showing(applications, 'Shows an application'),
+  changing(applications, {
     method: 'PATCH',
-    path: `${path}/{id}`,
+    action: 'application.change',
     summary: 'Changes fields of an application (JSON merge patch)',
     body: z.looseObject(applicationChangeSchema.shape),
-    audit: audit('change'),
-    run: async ({ params, body, revision, author, records }) =>
-      shown(await patchApplication(records, params.id, body, { operator: author, revision })),
+    change: patchApplication,
   }),
-  switchTo(true),
-  switchTo(false),
-  endpoint({
-    ...changed,
+  ...switching(
+    applications,
+    (isEnabled) =>
+      isEnabled
+        ? 'Accepts traces, logs and metrics of an application again'
+        : 'Refuses traces, logs and metrics of an application',
+    setApplicationEnabled,
+  ),
+  changing(applications, {
     method: 'DELETE',
-    path: `${path}/{id}`,
+    action: 'application.delete',
     summary: 'Deletes an application and frees its name; cannot be undone',
     body: actionRequestSchema,
-    audit: audit('delete'),
-    run: async ({ params, author, revision, records }) =>
-      shown(await deleteApplication(records, params.id, { operator: author, revision })),
+    change: (records, appId, _, by) => deleteApplication(records, appId, by),
   }),
 ];

@@ -6,13 +6,11 @@ import { dayMs } from '../../model/time.ts';
 import type { DiskUse, StoreUse, Volume } from '../disk/disk-use.ts';
 import { bytesPerDay } from '../disk/forecast.ts';
 import { growingOf, type Stored } from '../disk/stored.ts';
-import { fieldFault } from '../problem.ts';
 import type { Records } from '../records/store.ts';
 import { bizOfOwner } from '../usage.ts';
 import type { ApiDeps } from './deps.ts';
 import { type Endpoint, endpoint } from './endpoint.ts';
-import { ownerOf, ownerQuery, refuseUnknownOwner } from './outcome-endpoints.ts';
-import { bizQuery, formatQuery } from './usage-endpoints.ts';
+import { bizQuery, formatQuery, ownerOrBizOf, ownerQuery, refuseUnknownOwner } from './queries.ts';
 
 const count = z.int();
 
@@ -127,10 +125,7 @@ const columns = diskRow.keyof().options;
 
 /** Without the rows of other owners than those asked for. */
 const asked = (records: Records, query: DiskQuery, { stores }: DiskUse): StoreUse[] => {
-  const { dataId, appId } = ownerOf(query);
-  const { mon_biz_id: biz } = query;
-  if (biz !== undefined && (dataId !== undefined || appId !== undefined))
-    throw fieldFault('invalid_value', 'mon_biz_id', 'cannot be combined with data_id or app_id');
+  const { dataId, appId, biz } = ownerOrBizOf(query);
   const isAsked = (stored: Stored): boolean => {
     if (biz !== undefined) return bizOfOwner(records, stored) === biz;
     if (dataId !== undefined) return stored.dataId === dataId;

@@ -4,7 +4,7 @@ import type { AuditAction, AuditKind } from '../audit/actions.ts';
 import { parseInput } from '../problem.ts';
 import { preconditionFailed, type Records } from '../records/store.ts';
 import { authorOf } from '../records/texts.ts';
-import type { AdminIdentity } from '../tokens/admin-tokens.ts';
+import type { AdminIdentity } from '../tokens/admin-token-state.ts';
 import type { AdminRole } from '../tokens/roles.ts';
 import { type Note, notingRecords } from './noting.ts';
 

@@ -1,5 +1,5 @@
 import type { HttpBindings } from '@hono/node-server';
-import type { AdminIdentity } from '../tokens/admin-tokens.ts';
+import type { AdminIdentity } from '../tokens/admin-token-state.ts';
 
 /** What the handlers of the admin API find in their context. */
 export type ApiEnv = {

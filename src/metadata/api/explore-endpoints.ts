@@ -1,31 +1,28 @@
 import { z } from 'zod';
 import { Fault } from '../../model/fault.ts';
 import type { Asker } from '../explore/explore.ts';
-import type { AdminIdentity } from '../tokens/admin-tokens.ts';
-import type { ApiDeps } from './deps.ts';
-import { type Endpoint, endpoint } from './endpoint.ts';
-import { logsAnswer, logsRequest } from './explore-log-shapes.ts';
+import { logsAnswer, logsRequest } from '../explore/log-shapes.ts';
 import {
   lastValuesAnswer,
   lastValuesRequest,
   metricsAnswer,
   metricsRequest,
-} from './explore-metric-shapes.ts';
+} from '../explore/metric-shapes.ts';
 import {
   dimensionName,
   pointsAnswer,
   pointsRequest,
-  redAnswer,
-  redRequest,
-  servicesAnswer,
   tableName,
-  traceAnswer,
-  tracesAnswer,
-  tracesRequest,
   valuesAnswer,
-  wideQuery,
-} from './explore-shapes.ts';
-import { type Owners, ownerQuery, refuseUnknownOwner, timeQuery } from './outcome-endpoints.ts';
+} from '../explore/point-shapes.ts';
+import { redAnswer, redRequest } from '../explore/red-shapes.ts';
+import { wideQuery } from '../explore/shapes.ts';
+import { servicesAnswer, traceAnswer, tracesAnswer, tracesRequest } from '../explore/trace-shapes.ts';
+import { numberText } from '../number-text.ts';
+import type { AdminIdentity } from '../tokens/admin-token-state.ts';
+import type { ApiDeps } from './deps.ts';
+import { type Endpoint, endpoint } from './endpoint.ts';
+import { type Owners, ownerQuery, refuseUnknownOwner, timeQuery } from './queries.ts';
 
 const tag = 'Explore';
 
@@ -37,16 +34,15 @@ const limitText = 'must be an integer from 1 to 1000';
 
 const valuesQuery = z.strictObject({
   data_id: ownerQuery.data_id,
-  table: tableName.meta({ description: 'The table_id, instead of data_id', examples: [] }),
+  table: tableName,
   dimension: dimensionName,
   ...timeQuery,
   wide: wideQuery,
-  limit: z
-    .string()
-    .regex(/^\d{1,4}$/, limitText)
-    .transform(Number)
-    .pipe(z.int().min(1, limitText).max(1000, limitText).meta({ description: 'How many values at most' }))
-    .default(100),
+  limit: numberText(
+    /^\d{1,4}$/,
+    limitText,
+    z.int().min(1, limitText).max(1000, limitText).meta({ description: 'How many values at most' }),
+  ).default(100),
 });
 
 type Search<B extends z.ZodType> = {

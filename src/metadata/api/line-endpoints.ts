@@ -4,6 +4,7 @@ import { parseTopics } from '../pulse/live-topics.ts';
 import type { PulseReads } from '../pulse/open-pulse.ts';
 import { lineShape, processWithSeries } from '../pulse/shapes.ts';
 import type { ApiDeps } from './deps.ts';
+import { endlessAnswer } from './endless.ts';
 import { type Endpoint, endpoint } from './endpoint.ts';
 
 const tag = 'Line';
@@ -46,13 +47,5 @@ export const answerLive = async (
   isHead: boolean,
 ): Promise<Response> => {
   const topics = parseTopics(parseInput(liveQuery, query).topics);
-  // No reader of a HEAD would read the stream or end it.
-  const stream = isHead ? null : await live.open(topics);
-  return new Response(stream, {
-    headers: {
-      'Content-Type': 'text/event-stream',
-      'Cache-Control': 'no-store',
-      'X-Accel-Buffering': 'no',
-    },
-  });
+  return endlessAnswer('text/event-stream', isHead, () => live.open(topics));
 };

@@ -1,62 +1,32 @@
 import { z } from 'zod';
 import { readOwnerAccounts } from '../../account/accounts.ts';
-import { systemOwners } from '../../directory/system-owners.ts';
 import type { Fault } from '../../model/fault.ts';
 import { pipelines } from '../../model/signals.ts';
 import { readAccounts } from '../../outcomes/accounts.ts';
 import { type Bucket, bucketSeconds, endOfPeriod, startOfBucket } from '../../outcomes/buckets.ts';
 import { type DropPlace, readDrops } from '../../outcomes/drops.ts';
 import type { OutcomeReads } from '../../outcomes/reads.ts';
-import { secondsMax } from '../../outcomes/times.ts';
-import { fieldFault, notFound, parseInput } from '../problem.ts';
+import { fieldFault, parseInput } from '../problem.ts';
 import { pageQuery, systemQuery } from '../records/listing.ts';
-import type { Records } from '../records/store.ts';
 import { accountSchema, shownAccount } from './account-shapes.ts';
 import { pageOf } from './contract.ts';
 import type { ApiDeps } from './deps.ts';
+import { endlessAnswer } from './endless.ts';
 import { type Endpoint, endpoint } from './endpoint.ts';
 import { keptAccounts, outcomeBucket, outcomesCsv, shownBuckets } from './outcome-shapes.ts';
+import {
+  exceptOf,
+  formatQuery,
+  ownerOf,
+  ownerQuery,
+  periodOf,
+  refuseReversed,
+  refuseUnknownOwner,
+  timeQuery,
+} from './queries.ts';
 import { reasonFilter } from './reason-filter.ts';
 
 const tag = 'Outcomes';
-const idText = 'must be an id: digits only';
-const timeText = 'must be Unix seconds';
-
-/** A number of a query: text of digits, with its bounds. */
-export const number = (digits: RegExp, why: string, max: number, description: string, example: number) =>
-  z
-    .string()
-    .regex(digits, why)
-    .transform(Number)
-    .pipe(
-      z
-        .int()
-        .min(0)
-        .max(max)
-        .meta({ description, examples: [example] }),
-    )
-    .optional();
-
-/** The owner of a query: at most one of the two. */
-export const ownerQuery = {
-  data_id: number(/^\d{1,15}$/, idText, 999_999_999_999_999, 'Only this data id', 1500001),
-  app_id: number(/^\d{1,15}$/, idText, 999_999_999_999_999, 'Only this application', 1),
-};
-
-/** The period of a query. */
-export const timeQuery = {
-  since: number(/^\d{1,10}$/, timeText, secondsMax, 'At or after this time, Unix seconds', 1_800_000_000),
-  until: number(/^\d{1,10}$/, timeText, secondsMax, 'Up to this time, Unix seconds', 1_800_003_600),
-};
-
-type Times = { readonly since?: number | undefined; readonly until?: number | undefined };
-
-/** Throws the permanent Fault `invalid_value` where the period ends before it begins. */
-export const refuseReversed = ({ since, until }: Times): void => {
-  if (since !== undefined && until !== undefined && since > until)
-    throw fieldFault('invalid_value', 'since', 'must not be after until');
-};
-
 const count = z.int();
 const stream = z
   .strictObject({
@@ -87,15 +57,6 @@ const drop = z
   })
   .meta({ id: 'Drop' });
 
-export type Owners = { readonly data_id?: number | undefined; readonly app_id?: number | undefined };
-
-/** Throws the permanent Fault `invalid_value` where both are given. */
-export const ownerOf = ({ data_id: dataId, app_id: appId }: Owners) => {
-  if (dataId !== undefined && appId !== undefined)
-    throw fieldFault('invalid_value', 'app_id', 'cannot be combined with data_id');
-  return { dataId, appId };
-};
-
 const placeText = ({ atMs, boot, seq }: DropPlace): string =>
   Buffer.from(`${atMs}.${boot}.${seq}`).toString('base64url');
 
@@ -107,27 +68,8 @@ const placeOf = (cursor: string | undefined): DropPlace | undefined => {
   return { atMs: Number(atMs), boot: Number(boot), seq: Number(seq) };
 };
 
-/** The owners that Tidemark made for itself, where the query names no owner and does not ask for them. Permanent Fault as of `ownerOf`. */
-export const exceptOf = (records: Records, query: Owners & { readonly system?: boolean | undefined }) => {
-  const { dataId, appId } = ownerOf(query);
-  if (query.system === true || dataId !== undefined || appId !== undefined) return undefined;
-  const own = systemOwners(records);
-  return { dataIds: [...own.dataIds], appIds: [...own.appIds] };
-};
-
 /** For more than these, query ClickHouse directly. */
 const accountsMax = 10_000;
-
-/** A data id or an application that was never given out would read like one without items. Throws the permanent Fault `not_found`. */
-export const refuseUnknownOwner = async (
-  records: Pick<Records, 'dataSources' | 'applications'>,
-  { data_id: dataId, app_id: appId }: Owners,
-): Promise<void> => {
-  if (dataId !== undefined && (await records.dataSources.get(dataId)) === undefined)
-    throw notFound(`data id ${dataId}`);
-  if (appId !== undefined && (await records.applications.get(appId)) === undefined)
-    throw notFound(`application ${appId}`);
-};
 
 const hourSeconds = 3_600;
 /** A chart has room for no more. */
@@ -146,10 +88,7 @@ const outcomesQuery = z.strictObject({
       description: `Fills \`buckets\` instead of \`items\`: outcomes by reason, of all owners that the query is for; at most ${bucketsMax} buckets`,
     }),
   ...systemQuery,
-  format: z
-    .enum(['json', 'csv'], 'must be json or csv')
-    .optional()
-    .meta({ description: 'Wins over Accept; default json' }),
+  format: formatQuery,
 });
 
 /** From `since` on and before `end`, Unix seconds. */
@@ -204,9 +143,7 @@ const balances = ({ outcomes, account }: ApiDeps): Endpoint =>
     answer: balancesAnswer,
     run: async ({ query, records }) => {
       const now = Math.floor(outcomes.now() / 1000);
-      const until = query.until ?? now;
-      const since = query.since ?? Math.max(0, until - hourSeconds);
-      refuseReversed({ since, until });
+      const { since, until } = periodOf(query, now, hourSeconds);
       const { dataId, appId } = ownerOf(query);
       await refuseUnknownOwner(records, query);
       const { notKnownSince } = account.state;
@@ -289,13 +226,5 @@ export const answerLiveDrops = async (
 ): Promise<Response> => {
   const asked = parseInput(liveQuery, query);
   const filter = { ...ownerOf(asked), reason: asked.reason };
-  // No reader of a HEAD would read the stream or end it.
-  const stream = isHead ? null : await live.open(filter);
-  return new Response(stream, {
-    headers: {
-      'Content-Type': 'application/x-ndjson',
-      'Cache-Control': 'no-store',
-      'X-Accel-Buffering': 'no',
-    },
-  });
+  return endlessAnswer('application/x-ndjson', isHead, () => live.open(filter));
 };

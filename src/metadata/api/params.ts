@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { recordKeys } from '../../directory/keys.ts';
 import { notFound } from '../problem.ts';
-import type { RecordSet, Records, Versioned } from '../records/store.ts';
+import type { Records } from '../records/store.ts';
 import { dataIdOfTableId } from '../records/values.ts';
 
 /** An id in a path. */
@@ -21,13 +21,6 @@ export const tableIdParams = z.strictObject({
     .max(256)
     .meta({ description: 'The table_id', examples: ['2_mon_time_series_1500001.__default__'] }),
 });
-
-/** The record and its revision. Permanent Fault `not_found`. */
-export const versioned = async <T>(set: RecordSet<T>, id: number): Promise<Versioned<T>> => {
-  const stored = await set.get(id);
-  if (stored === undefined) throw notFound(`${set.kind.replaceAll('_', ' ')} ${id}`);
-  return stored;
-};
 
 /** The data id of a group, by its own id. Permanent Fault `not_found`. */
 export const dataIdOfGroup = async (records: Records, groupId: number): Promise<number> => {

@@ -1,11 +1,7 @@
 import { z } from 'zod';
-import { columnsKey } from '../../directory/keys.ts';
+import { readRegistry } from '../../directory/column-registry.ts';
 import type { DataSource, ResultTable, TimeSeriesGroup } from '../../directory/records.ts';
-import { columnRegistrySchema } from '../../directory/records.ts';
 import { systemOwners } from '../../directory/system-owners.ts';
-import type { AuditAction } from '../audit/actions.ts';
-import { type listQuerySchema, listRecords, recordQuerySchema } from '../records/listing.ts';
-import { hidden, masked } from '../records/masking.ts';
 import {
   actionRequestSchema,
   dataSourceChangeSchema,
@@ -13,132 +9,33 @@ import {
   purgeRequestSchema,
   resultTableChangeSchema,
 } from '../records/requests.ts';
-import type { RecordSet, Records, Versioned } from '../records/store.ts';
+import type { Records } from '../records/store.ts';
 import { bizOfDataSource } from '../records/values.ts';
 import { patchDataSource, patchGroup, patchResultTable } from '../reports/changes.ts';
 import { deleteGroup, deleteTable, purgeDataSource, setRecordEnabled } from '../reports/life-cycle.ts';
 import { column, dataSource, pageOf, resultTable, timeSeriesGroup } from './contract.ts';
-import { type Answer, type Endpoint, endpoint } from './endpoint.ts';
-import { dataIdOfGroup, dataIdOfTable, idParams, tableIdParams, versioned } from './params.ts';
+import { type Endpoint, endpoint } from './endpoint.ts';
+import { dataIdOfGroup, dataIdOfTable, idParams, tableIdParams } from './params.ts';
+import { changing, type Kind, listing, showing, shown, switching } from './record-kind.ts';
 
-const shown = <T extends object>({ value, revision }: Versioned<T>): Answer => ({
-  body: masked(value),
-  revision,
+/** What the records of a data id have in common. */
+const ofDataId = {
+  systemIds: (records: Records) => systemOwners(records).dataIds,
+  showChanged: shown,
+};
+
+const hasReport = (records: Records) => ({
+  has_report: (_: unknown, id: number) => records.reportOf(id) !== undefined,
 });
 
-type Kind<T, P extends z.ZodType> = {
-  readonly path: string;
-  readonly tag: string;
-  /** Its name in a summary. */
-  readonly noun: string;
-  /** Its kind in the audit. */
-  readonly kind: 'data_source' | 'group' | 'table';
-  readonly answer: z.ZodType;
-  readonly filters: Parameters<typeof listQuerySchema>[0];
-  readonly derived?: Readonly<Record<string, (value: T, id: number) => unknown>>;
-  readonly params: P;
-  readonly idOf: (params: z.output<P>) => string;
-  readonly setOf: (records: Records) => RecordSet<T>;
-  readonly dataIdOf: (records: Records, params: z.output<P>) => Promise<number>;
-};
-
-const readEndpoints = <T extends object, P extends z.ZodType>(kind: Kind<T, P>): Endpoint[] => [
-  endpoint({
-    method: 'GET',
-    path: kind.path,
-    tag: kind.tag,
-    summary: `Lists ${kind.tag.toLowerCase()} by ascending data id`,
-    role: 'viewer',
-    query: recordQuerySchema({ ...kind.filters, has_report: 'flag' }),
-    answer: pageOf(kind.answer),
-    run: async ({ query, records }) => ({
-      body: listRecords(kind.setOf(records), query, {
-        derived: { ...kind.derived, has_report: (_, id) => records.reportOf(id) !== undefined },
-        show: hidden,
-        systemIds: systemOwners(records).dataIds,
-      }),
-    }),
-  }),
-  endpoint({
-    method: 'GET',
-    path: `${kind.path}/{id}`,
-    tag: kind.tag,
-    summary: `Shows a ${kind.noun}`,
-    hasEtag: true,
-    role: 'viewer',
-    params: kind.params,
-    answer: kind.answer,
-    run: async ({ params, records }) =>
-      shown(await versioned(kind.setOf(records), await kind.dataIdOf(records, params))),
-  }),
-];
-
-/** The user who changes a record, and the revision that it must have. */
-type By = { operator: string; revision: number | undefined };
-
-type Changing<T, P extends z.ZodType, B extends z.ZodType> = {
-  readonly method: 'POST' | 'PATCH' | 'DELETE';
-  /** After the record's path, as `/enable`. */
-  readonly suffix: string;
-  readonly action: AuditAction;
-  readonly summary: string;
-  readonly role?: 'admin';
-  readonly needsProof?: true;
-  readonly body: B;
-  readonly change: (records: Records, dataId: number, body: z.output<B>, by: By) => Promise<Versioned<T>>;
-  readonly of: Kind<T, P>;
-};
-
-/** One endpoint that changes one record. */
-const changing = <T extends object, P extends z.ZodType, B extends z.ZodType>({
-  of: kind,
-  suffix,
-  action,
-  change,
-  role = undefined,
-  ...rest
-}: Changing<T, P, B>): Endpoint =>
-  endpoint({
-    ...rest,
-    path: `${kind.path}/{id}${suffix}`,
-    tag: kind.tag,
-    role: role ?? 'editor',
-    params: kind.params,
-    answer: kind.answer,
-    revisionOf: async (params, records) =>
-      (await versioned(kind.setOf(records), await kind.dataIdOf(records, params))).revision,
-    audit: (params) => ({ action, kind: kind.kind, id: kind.idOf(params) }),
-    run: async ({ params, body, revision, author, records }) => {
-      const by = { operator: author, revision };
-      return shown(await change(records, await kind.dataIdOf(records, params), body, by));
-    },
-  });
-
-type Flagged = DataSource | TimeSeriesGroup | ResultTable;
-
-const switchEndpoints = <T extends Flagged, P extends z.ZodType>(kind: Kind<T, P>): Endpoint[] =>
-  [true, false].map((isEnabled) => {
-    const verb = isEnabled ? 'enable' : 'disable';
-    return changing({
-      of: kind,
-      method: 'POST',
-      suffix: `/${verb}`,
-      action: `${kind.kind}.${verb}`,
-      summary: `Sets is_enable of only this ${kind.noun} to ${isEnabled}`,
-      body: actionRequestSchema,
-      change: (records, dataId, _, by) =>
-        setRecordEnabled(records, kind.setOf(records), dataId, isEnabled, by),
-    });
-  });
-
-const textOfId = ({ id }: { id: number | string }): string => String(id);
-
 const dataSources: Kind<DataSource, typeof idParams> = {
+  ...ofDataId,
   path: '/api/v1/data-sources',
   tag: 'Data sources',
-  noun: 'data source',
   kind: 'data_source',
+  actions: 'data_source',
   answer: dataSource,
+  changed: dataSource,
   filters: {
     mon_biz_id: 'integer',
     mon_data_id: 'integer',
@@ -148,20 +45,26 @@ const dataSources: Kind<DataSource, typeof idParams> = {
     custom_label: 'text',
     is_enable: 'flag',
     is_platform_data_id: 'flag',
+    has_report: 'flag',
   },
-  derived: { mon_biz_id: bizOfDataSource, name: ({ data_name }) => data_name },
+  derivedOf: (records) => ({
+    mon_biz_id: bizOfDataSource,
+    name: ({ data_name }) => data_name,
+    ...hasReport(records),
+  }),
   params: idParams,
-  idOf: textOfId,
   setOf: (records) => records.dataSources,
-  dataIdOf: async (_, { id }) => id,
+  idOf: async (_, { id }) => id,
 };
 
 const groups: Kind<TimeSeriesGroup, typeof idParams> = {
+  ...ofDataId,
   path: '/api/v1/time-series-groups',
   tag: 'Time series groups',
-  noun: 'time series group',
   kind: 'group',
+  actions: 'group',
   answer: timeSeriesGroup,
+  changed: timeSeriesGroup,
   filters: {
     mon_biz_id: 'integer',
     mon_data_id: 'integer',
@@ -172,20 +75,25 @@ const groups: Kind<TimeSeriesGroup, typeof idParams> = {
     label: 'text',
     is_enable: 'flag',
     is_delete: 'flag',
+    has_report: 'flag',
   },
-  derived: { name: ({ time_series_group_name }) => time_series_group_name },
+  derivedOf: (records) => ({
+    name: ({ time_series_group_name }) => time_series_group_name,
+    ...hasReport(records),
+  }),
   params: idParams,
-  idOf: textOfId,
   setOf: (records) => records.groups,
-  dataIdOf: (records, { id }) => dataIdOfGroup(records, id),
+  idOf: (records, { id }) => dataIdOfGroup(records, id),
 };
 
 const tables: Kind<ResultTable, typeof tableIdParams> = {
+  ...ofDataId,
   path: '/api/v1/result-tables',
   tag: 'Result tables',
-  noun: 'result table',
   kind: 'table',
+  actions: 'table',
   answer: resultTable,
+  changed: resultTable,
   filters: {
     mon_biz_id: 'integer',
     mon_data_id: 'integer',
@@ -196,28 +104,43 @@ const tables: Kind<ResultTable, typeof tableIdParams> = {
     data_label: 'text',
     is_enable: 'flag',
     is_deleted: 'flag',
+    has_report: 'flag',
   },
-  derived: { mon_data_id: (_, id) => id, name: ({ table_name_zh }) => table_name_zh },
+  derivedOf: (records) => ({
+    mon_data_id: (_, id) => id,
+    name: ({ table_name_zh }) => table_name_zh,
+    ...hasReport(records),
+  }),
   params: tableIdParams,
-  idOf: textOfId,
   setOf: (records) => records.tables,
-  dataIdOf: (records, { id }) => dataIdOfTable(records, id),
+  idOf: (records, { id }) => dataIdOfTable(records, id),
 };
 
+const switchEndpoints = <
+  T extends DataSource | TimeSeriesGroup | ResultTable,
+  P extends typeof idParams | typeof tableIdParams,
+>(
+  kind: Kind<T, P>,
+  noun: string,
+): Endpoint[] =>
+  switching(
+    kind,
+    (isEnabled) => `Sets is_enable of only this ${noun} to ${isEnabled}`,
+    (records, dataId, isEnabled, by) => setRecordEnabled(records, kind.setOf(records), dataId, isEnabled, by),
+  );
+
 const dataSourceEndpoints = (): Endpoint[] => [
-  ...readEndpoints(dataSources),
-  ...switchEndpoints(dataSources),
-  changing({
-    of: dataSources,
+  listing(dataSources, 'Lists data sources by ascending data id'),
+  showing(dataSources, 'Shows a data source'),
+  ...switchEndpoints(dataSources, 'data source'),
+  changing(dataSources, {
     method: 'PATCH',
-    suffix: '',
     action: 'data_source.change',
     summary: 'Changes fields of a data source (JSON merge patch)',
     body: z.looseObject(dataSourceChangeSchema.shape),
     change: patchDataSource,
   }),
-  changing({
-    of: dataSources,
+  changing(dataSources, {
     method: 'POST',
     suffix: '/purge',
     action: 'data_source.purge',
@@ -230,9 +153,7 @@ const dataSourceEndpoints = (): Endpoint[] => [
 ];
 
 const columnsOf = async (records: Records, groupId: number) => {
-  const stored = await records.columns.get(columnsKey(await dataIdOfGroup(records, groupId)));
-  if (stored === undefined) return [];
-  const registry = columnRegistrySchema.parse(stored.value);
+  const registry = await readRegistry(records.columns, await dataIdOfGroup(records, groupId));
   return [
     ...registry.metrics.map((entry) => ({ ...entry, kind: 'metric' as const })),
     ...registry.dimensions.map((entry) => ({ ...entry, kind: 'dimension' as const })),
@@ -240,7 +161,8 @@ const columnsOf = async (records: Records, groupId: number) => {
 };
 
 const groupEndpoints = (): Endpoint[] => [
-  ...readEndpoints(groups),
+  listing(groups, 'Lists time series groups by ascending data id'),
+  showing(groups, 'Shows a time series group'),
   endpoint({
     method: 'GET',
     path: `${groups.path}/{id}/columns`,
@@ -253,20 +175,16 @@ const groupEndpoints = (): Endpoint[] => [
       body: { items: await columnsOf(records, params.id), next_cursor: null },
     }),
   }),
-  ...switchEndpoints(groups),
-  changing({
-    of: groups,
+  ...switchEndpoints(groups, 'time series group'),
+  changing(groups, {
     method: 'PATCH',
-    suffix: '',
     action: 'group.change',
     summary: 'Changes fields of a group (JSON merge patch)',
     body: z.looseObject(groupChangeSchema.shape),
     change: patchGroup,
   }),
-  changing({
-    of: groups,
+  changing(groups, {
     method: 'DELETE',
-    suffix: '',
     action: 'group.delete',
     summary: 'Deletes a group without a report; cannot be undone',
     body: actionRequestSchema,
@@ -275,21 +193,18 @@ const groupEndpoints = (): Endpoint[] => [
 ];
 
 const tableEndpoints = (): Endpoint[] => [
-  ...readEndpoints(tables),
-  ...switchEndpoints(tables),
-  changing({
-    of: tables,
+  listing(tables, 'Lists result tables by ascending data id'),
+  showing(tables, 'Shows a result table'),
+  ...switchEndpoints(tables, 'result table'),
+  changing(tables, {
     method: 'PATCH',
-    suffix: '',
     action: 'table.change',
     summary: "Changes fields of a result table's record (JSON merge patch)",
     body: z.looseObject(resultTableChangeSchema.shape),
     change: patchResultTable,
   }),
-  changing({
-    of: tables,
+  changing(tables, {
     method: 'DELETE',
-    suffix: '',
     action: 'table.delete',
     summary: 'Deletes the record of a table without a report; the rows stay; cannot be undone',
     body: actionRequestSchema,

@@ -1,10 +1,8 @@
 import { z } from 'zod';
-import { customReportSchema } from '../../directory/records.ts';
+import { type CustomReport, customReportSchema } from '../../directory/records.ts';
 import { isSystemReport } from '../../directory/system-owners.ts';
-import { listRecords, recordQuerySchema } from '../records/listing.ts';
 import { masked } from '../records/masking.ts';
 import { actionRequestSchema, purgeRequestSchema, reportChangeSchema } from '../records/requests.ts';
-import type { Records, Versioned } from '../records/store.ts';
 import { patchReport } from '../reports/changes.ts';
 import {
   deleteReport,
@@ -13,145 +11,85 @@ import {
   readReport,
   setReportEnabled,
 } from '../reports/life-cycle.ts';
-import { customReport, pageOf, reportRecords } from './contract.ts';
-import { type Answer, type AuditTarget, type Endpoint, endpoint } from './endpoint.ts';
-import { idParams, versioned } from './params.ts';
-
-/** By custom_report_id. */
-const systemReports = ({ reports }: Pick<Records, 'reports'>): Set<number> =>
-  new Set(
-    reports
-      .list()
-      .filter(({ value }) => isSystemReport(value))
-      .map(({ id }) => id),
-  );
+import { customReport, reportRecords } from './contract.ts';
+import { type Endpoint, endpoint } from './endpoint.ts';
+import { idParams } from './params.ts';
+import { changing, type Kind, listing, showing, switching } from './record-kind.ts';
 
 const states = customReportSchema.shape.state.options;
 const stateFilter = z.enum(states, `must be one of ${states.join(', ')}`);
 
-const tag = 'Custom reports';
-const path = '/api/v1/custom-reports';
-
-const shown = ({ value, revision }: Versioned<ReportWithRecords>): Answer => ({
-  body: { ...value, ...(value.data_source && { data_source: masked(value.data_source) }) },
-  revision,
-});
-
-const audit =
-  (verb: 'change' | 'enable' | 'disable' | 'delete' | 'purge') =>
-  ({ id }: { id: number }): AuditTarget => ({
-    action: `custom_report.${verb}`,
-    kind: 'report',
-    id: String(id),
-  });
-
-const revisionOf = async ({ id }: { id: number }, records: Records): Promise<number> =>
-  (await versioned(records.reports, id)).revision;
-
-const common = { tag, params: idParams, revisionOf, answer: reportRecords } as const;
-
-const switchTo = (isEnabled: boolean): Endpoint => {
-  const verb = isEnabled ? 'enable' : 'disable';
-  return endpoint({
-    ...common,
-    method: 'POST',
-    path: `${path}/{id}/${verb}`,
-    summary: `Sets is_enable of the report's three records to ${isEnabled}`,
-    role: 'editor',
-    body: actionRequestSchema,
-    audit: audit(verb),
-    run: async ({ params, author, revision, records }) =>
-      shown(await setReportEnabled(records, params.id, isEnabled, { operator: author, revision })),
-  });
+const reports: Kind<CustomReport, typeof idParams, ReportWithRecords> = {
+  path: '/api/v1/custom-reports',
+  tag: 'Custom reports',
+  kind: 'report',
+  actions: 'custom_report',
+  answer: customReport,
+  filters: {
+    mon_biz_id: 'integer',
+    mon_data_id: 'integer',
+    time_series_group_id: 'integer',
+    name: 'text',
+    table_id: 'text',
+    state: stateFilter,
+    scenario: 'text',
+    is_platform: 'flag',
+    is_split_measurement: 'flag',
+  },
+  systemIds: (records) =>
+    new Set(records.reports.list().flatMap(({ id, value }) => (isSystemReport(value) ? [id] : []))),
+  params: idParams,
+  setOf: (records) => records.reports,
+  idOf: async (_, { id }) => id,
+  changed: reportRecords,
+  showChanged: ({ value, revision }) => ({
+    body: { ...value, ...(value.data_source && { data_source: masked(value.data_source) }) },
+    revision,
+  }),
 };
 
 /** /api/v1/custom-reports: a report together with its three records. */
-// biome-ignore lint/complexity/noExcessiveLinesPerFunction: a table of endpoints.
 export const reportEndpoints = (): Endpoint[] => [
+  listing(reports, 'Lists reports by ascending id'),
+  showing(reports, 'Shows a report'),
   endpoint({
     method: 'GET',
-    path,
-    tag,
-    summary: 'Lists reports by ascending id',
-    role: 'viewer',
-    query: recordQuerySchema({
-      mon_biz_id: 'integer',
-      mon_data_id: 'integer',
-      time_series_group_id: 'integer',
-      name: 'text',
-      table_id: 'text',
-      state: stateFilter,
-      scenario: 'text',
-      is_platform: 'flag',
-      is_split_measurement: 'flag',
-    }),
-    answer: pageOf(customReport),
-    run: async ({ query, records }) => ({
-      body: listRecords(records.reports, query, {
-        show: (report) => report,
-        systemIds: systemReports(records),
-      }),
-    }),
-  }),
-  endpoint({
-    method: 'GET',
-    path: `${path}/{id}`,
-    tag,
-    summary: 'Shows a report',
-    hasEtag: true,
-    role: 'viewer',
-    params: idParams,
-    answer: customReport,
-    run: async ({ params, records }) => {
-      const { value, revision } = await versioned(records.reports, params.id);
-      return { body: value, revision };
-    },
-  }),
-  endpoint({
-    method: 'GET',
-    path: `${path}/{id}/records`,
-    tag,
+    path: `${reports.path}/{id}/records`,
+    tag: reports.tag,
     summary: 'Shows a report with its data source, group and table',
     hasEtag: true,
     role: 'viewer',
     params: idParams,
     answer: reportRecords,
-    run: async ({ params, records }) => shown(await readReport(records, params.id)),
+    run: async ({ params, records }) => reports.showChanged(await readReport(records, params.id)),
   }),
-  endpoint({
-    ...common,
+  changing(reports, {
     method: 'PATCH',
-    path: `${path}/{id}`,
+    action: 'custom_report.change',
     summary: 'Changes fields of a report, and of its records with it (JSON merge patch)',
-    role: 'editor',
     body: z.looseObject(reportChangeSchema.shape),
-    audit: audit('change'),
-    run: async ({ params, body, revision, author, records }) =>
-      shown(await patchReport(records, params.id, body, { operator: author, revision })),
+    change: patchReport,
   }),
-  switchTo(true),
-  switchTo(false),
-  endpoint({
-    ...common,
+  ...switching(
+    reports,
+    (isEnabled) => `Sets is_enable of the report's three records to ${isEnabled}`,
+    setReportEnabled,
+  ),
+  changing(reports, {
     method: 'DELETE',
-    path: `${path}/{id}`,
+    action: 'custom_report.delete',
     summary: 'Deletes a report and frees its name; its rows stay; cannot be undone',
-    role: 'editor',
     body: actionRequestSchema,
-    audit: audit('delete'),
-    run: async ({ params, author, revision, records }) =>
-      shown(await deleteReport(records, params.id, { operator: author, revision })),
+    change: (records, reportId, _, by) => deleteReport(records, reportId, by),
   }),
-  endpoint({
-    ...common,
+  changing(reports, {
     method: 'POST',
-    path: `${path}/{id}/purge`,
+    suffix: '/purge',
+    action: 'custom_report.purge',
     summary: 'Deletes a report and drops its table with all rows; table_id confirms it',
     role: 'admin',
     needsProof: true,
     body: purgeRequestSchema,
-    audit: audit('purge'),
-    run: async ({ params, body, revision, author, records }) =>
-      shown(await purgeReport(records, params.id, body.table_id, { operator: author, revision })),
+    change: (records, reportId, { table_id }, by) => purgeReport(records, reportId, table_id, by),
   }),
 ];

@@ -4,11 +4,12 @@ import { dayMs } from '../../model/time.ts';
 import { readItemDays } from '../../stores/clickhouse/item-days.ts';
 import { itemTables } from '../../stores/clickhouse/item-tables.ts';
 import { readTableFigures } from '../../stores/questdb/table-figures.ts';
-import type { Records } from '../records/store.ts';
+import { numberText } from '../number-text.ts';
+import { existing, type Records } from '../records/store.ts';
 import { knownInstanceOf, unknownInstance } from '../tables/placement.ts';
 import type { ApiDeps } from './deps.ts';
 import { type Endpoint, endpoint } from './endpoint.ts';
-import { idParams, versioned } from './params.ts';
+import { idParams } from './params.ts';
 
 const count = z.int();
 
@@ -51,14 +52,7 @@ const wrong = 'must be off, default, or a whole number of days from 1 to 36500';
 const query = z.strictObject({
   days: z
     .union(
-      [
-        z.literal(['off', 'default']),
-        z
-          .string()
-          .regex(/^[1-9]\d{0,4}$/, wrong)
-          .transform(Number)
-          .pipe(z.int().min(1).max(36_500, wrong)),
-      ],
+      [z.literal(['off', 'default']), numberText(/^[1-9]\d{0,4}$/, wrong, z.int().min(1).max(36_500, wrong))],
       wrong,
     )
     .optional()
@@ -128,7 +122,7 @@ const pointDays = async (
   records: Records,
   dataId: number,
 ): Promise<readonly Day[]> => {
-  await versioned(records.dataSources, dataId);
+  await existing(records.dataSources, dataId);
   const table = (await records.tables.get(dataId))?.value.table_id;
   if (table === undefined) return [];
   const instance = knownInstanceOf(records, dataId);
@@ -164,7 +158,7 @@ export const retentionEndpoints = (deps: ApiDeps): Endpoint[] => [
     summary:
       'Shows how long items of an application are kept, what is stored, and what another retention would remove',
     run: async ({ params: { id }, query: { days: asked }, records }) => {
-      await versioned(records.applications, id);
+      await existing(records.applications, id);
       const policy = (await records.applicationPolicies.get(id))?.value;
       const tables = await Promise.all(
         itemTables.map(async (table) => ({

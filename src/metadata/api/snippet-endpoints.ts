@@ -2,11 +2,11 @@ import { z } from 'zod';
 import { fillSnippet, readSnippet, snippets } from '../../config/snippets.ts';
 import { isOfApplications, pipelines } from '../../model/signals.ts';
 import { actionRequestSchema } from '../records/requests.ts';
-import type { Records } from '../records/store.ts';
+import { existing, type Records } from '../records/store.ts';
 import type { ApiDeps } from './deps.ts';
 import { type Endpoint, endpoint } from './endpoint.ts';
-import { ownerOf, ownerQuery, refuseUnknownOwner } from './outcome-endpoints.ts';
-import { idParams, versioned } from './params.ts';
+import { idParams } from './params.ts';
+import { ownerOf, ownerQuery, refuseUnknownOwner } from './queries.ts';
 
 const snippet = z
   .strictObject({
@@ -103,13 +103,13 @@ export const snippetEndpoints = (deps: ApiDeps): Endpoint[] => [
     tag: 'Data sources',
     kind: 'data_source',
     ownerOf: (dataId) => ({ dataId }),
-    tokenOf: async (records, id) => (await versioned(records.dataSources, id)).value.token,
+    tokenOf: async (records, id) => (await existing(records.dataSources, id)).value.token,
   }),
   revealedEndpoint(deps, {
     path: '/api/v1/applications',
     tag: 'Applications',
     kind: 'application',
     ownerOf: (appId) => ({ appId }),
-    tokenOf: async (records, id) => (await versioned(records.applications, id)).value.token,
+    tokenOf: async (records, id) => (await existing(records.applications, id)).value.token,
   }),
 ];

@@ -1,25 +1,24 @@
 import { z } from 'zod';
-import { columnsKey } from '../../directory/keys.ts';
-import { columnRegistrySchema } from '../../directory/records.ts';
+import { readRegistry } from '../../directory/column-registry.ts';
 import { errorText } from '../../model/fault.ts';
-import type { ColumnRegistry, RegisteredName } from '../../model/records.ts';
+import type { RegisteredName } from '../../model/records.ts';
 import { type ClickhouseFigures, readClickhouseFigures } from '../../stores/clickhouse/store-figures.ts';
 import type { QuestdbSql } from '../../stores/questdb/sql.ts';
 import { readInstanceFigures, readTableFigures } from '../../stores/questdb/table-figures.ts';
 import type { TableState } from '../../stores/questdb/table-states.ts';
 import { notFound } from '../problem.ts';
-import type { Records } from '../records/store.ts';
-import { showSourcePolicy } from '../reports/policies.ts';
+import { existing, type Records } from '../records/store.ts';
+import { capOf, showSourcePolicy } from '../reports/policies.ts';
 import { knownInstanceOf, unknownInstance } from '../tables/placement.ts';
 import type { ApiDeps } from './deps.ts';
 import { type Endpoint, endpoint } from './endpoint.ts';
-import { idParams, versioned } from './params.ts';
+import { idParams } from './params.ts';
 
 const count = z.int();
 
 /** The table of a data id: its name, whether it is narrow, and the instance that it is on. Permanent Fault `not_found`. */
 const tableOf = async ({ inspected, records: _, ...deps }: ApiDeps, records: Records, dataId: number) => {
-  const { table_id } = (await versioned(records.tables, dataId)).value;
+  const { table_id } = (await existing(records.tables, dataId)).value;
   const group = await records.groups.get(dataId);
   const instance = knownInstanceOf(records, dataId);
   const sql = inspected.questdb.find(({ name }) => name === instance)?.sql;
@@ -38,8 +37,6 @@ const layout = z
   .enum(['wide', 'narrow'])
   .meta({ description: 'wide: a row per point, a column per metric; narrow: a row per metric' });
 const cap = count.nullable().meta({ description: 'Null: no limit' });
-
-const capOf = (value: unknown): number | null => (typeof value === 'number' ? value : null);
 
 const daysShown = 31;
 
@@ -91,7 +88,7 @@ const tableEndpoint = (deps: ApiDeps): Endpoint =>
           partitions: partitions.length,
           oldest_day: partitions[0]?.day ?? null,
           newest_day: partitions.at(-1)?.day ?? null,
-          retention_days: capOf(policy['retention_days']),
+          retention_days: capOf(policy, 'retention_days'),
           is_suspended: isSuspended,
           why,
           deduplicates,
@@ -136,11 +133,6 @@ const cardinalityAnswer = z
   })
   .meta({ id: 'Cardinality' });
 
-const registryOf = async (records: Records, dataId: number): Promise<Omit<ColumnRegistry, 'mon_data_id'>> => {
-  const stored = await records.columns.get(columnsKey(dataId));
-  return stored === undefined ? { metrics: [], dimensions: [] } : columnRegistrySchema.parse(stored.value);
-};
-
 const cardinalityEndpoint = (deps: ApiDeps): Endpoint =>
   endpoint({
     method: 'GET',
@@ -153,7 +145,7 @@ const cardinalityEndpoint = (deps: ApiDeps): Endpoint =>
     answer: cardinalityAnswer,
     run: async ({ params, records }) => {
       const { table_id, layout, sql, policy } = await tableOf(deps, records, params.id);
-      const { metrics, dimensions } = await registryOf(records, params.id);
+      const { metrics, dimensions } = await readRegistry(records.columns, params.id);
       const named: readonly Pick<RegisteredName, 'name' | 'column' | 'full_since'>[] = [
         { name: 'target', column: 'target' },
         ...dimensions,
@@ -168,9 +160,9 @@ const cardinalityEndpoint = (deps: ApiDeps): Endpoint =>
           table_id,
           layout,
           metric_columns: metrics.length,
-          metric_columns_max: capOf(policy['metric_columns_max']),
+          metric_columns_max: capOf(policy, 'metric_columns_max'),
           dimension_columns: dimensions.length,
-          dimension_columns_max: capOf(policy['dimension_columns_max']),
+          dimension_columns_max: capOf(policy, 'dimension_columns_max'),
           dimensions: named.map(({ name, column, full_since }) => ({
             name,
             column,

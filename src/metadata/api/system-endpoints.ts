@@ -4,9 +4,9 @@ import { auditFilters } from '../audit/actions.ts';
 import { auditEntrySchema } from '../audit/entry.ts';
 import { notFound } from '../problem.ts';
 import { listQuerySchema, pageOf as page, pageQuery } from '../records/listing.ts';
-import { actionRequestSchema, operator } from '../records/requests.ts';
+import { actionRequestSchema, int32, operator } from '../records/requests.ts';
 import { tokenName } from '../records/texts.ts';
-import { adminTokenSchema } from '../tokens/admin-tokens.ts';
+import { adminTokenSchema } from '../tokens/admin-token-state.ts';
 import { adminRoles } from '../tokens/roles.ts';
 import { pageOf } from './contract.ts';
 import type { ApiDeps } from './deps.ts';
@@ -22,7 +22,7 @@ const adminTokenRequestSchema = z.strictObject({
     examples: ['deployment'],
   }),
   role: z.enum(adminRoles, `must be one of ${adminRoles.join(', ')}`),
-  mon_biz_id: z.int('must be an integer').min(-2_147_483_648).max(2_147_483_647).nullable().optional(),
+  mon_biz_id: z.int('must be an integer').min(int32.first).max(int32.last).nullable().optional(),
   expires_at: z
     .int('must be an integer: Unix seconds')
     .positive()

@@ -2,11 +2,11 @@ import type { PreviousToken } from '../../directory/records.ts';
 import { Fault } from '../../model/fault.ts';
 import { nowSeconds } from '../../model/time.ts';
 import { actionRequestSchema, rotationRequestSchema } from '../records/requests.ts';
-import type { RecordSet, Records } from '../records/store.ts';
+import { existing, type RecordSet, type Records } from '../records/store.ts';
 import { rotateApplicationToken, rotateDataSourceToken } from '../reports/rotation.ts';
 import { revealedToken, rotatedToken } from './contract.ts';
 import { type Endpoint, endpoint } from './endpoint.ts';
-import { idParams, versioned } from './params.ts';
+import { idParams } from './params.ts';
 
 type Tokened = {
   readonly path: string;
@@ -32,7 +32,7 @@ const tokenEndpoints = ({ path, tag, kind, recordId, setOf, previousOf, rotate }
     body: rotationRequestSchema,
     answer: rotatedToken,
     revisionOf: async ({ id }, records) =>
-      (await versioned(setOf(records), await recordId(records, id))).revision,
+      (await existing(setOf(records), await recordId(records, id))).revision,
     audit: async ({ id }, _, records) => ({
       action: `${kind}.rotate_token`,
       kind,
@@ -66,7 +66,7 @@ const tokenEndpoints = ({ path, tag, kind, recordId, setOf, previousOf, rotate }
     }),
     run: async ({ params, records }) => {
       const id = await recordId(records, params.id);
-      const { value, revision } = await versioned(setOf(records), id);
+      const { value, revision } = await existing(setOf(records), id);
       const previous = (await previousOf(records).get(id))?.value;
       const isAlive = previous !== undefined && previous.expires_at > nowSeconds();
       return { body: { token: value.token, previous: isAlive ? previous : null }, revision };
@@ -83,7 +83,7 @@ const ofSources = {
 
 /** The data id of a report with a data source. Permanent Fault `not_found`. */
 const dataIdOfReport = async (records: Records, reportId: number): Promise<number> => {
-  const report = (await versioned(records.reports, reportId)).value;
+  const report = (await existing(records.reports, reportId)).value;
   if ((await records.dataSources.get(report.mon_data_id)) !== undefined) return report.mon_data_id;
   throw new Fault('permanent', 'not_found', `custom report ${reportId} has no data source yet`);
 };

@@ -11,21 +11,22 @@ import {
   type Usage,
   type UsageGroup,
 } from '../../outcomes/usage.ts';
-import { fieldFault } from '../problem.ts';
 import { systemQuery } from '../records/listing.ts';
 import type { Records } from '../records/store.ts';
 import { bizOfOwner, ownersOfBiz, silentProducers } from '../usage.ts';
 import type { ApiDeps } from './deps.ts';
 import { type Endpoint, endpoint } from './endpoint.ts';
 import {
+  bizQuery,
   exceptOf,
+  formatQuery,
   number,
-  ownerOf,
+  ownerOrBizOf,
   ownerQuery,
-  refuseReversed,
+  periodOf,
   refuseUnknownOwner,
   timeQuery,
-} from './outcome-endpoints.ts';
+} from './queries.ts';
 
 const tag = 'Outcomes';
 const count = z.int();
@@ -142,32 +143,6 @@ const byDay = (found: readonly FoundUsage[]): UsageRow[] =>
 const columns = usageRow.keyof().options;
 
 const daySeconds = 86_400;
-const bizText = 'must be an integer of at most 10 digits';
-
-export const bizQuery = z
-  .string()
-  .regex(/^-?\d{1,10}$/, bizText)
-  .transform(Number)
-  .pipe(
-    z.int().min(-9_999_999_999).max(9_999_999_999).meta({ description: 'Only the owners of this business' }),
-  )
-  .optional();
-
-type Period = { readonly since?: number | undefined; readonly until?: number | undefined };
-
-const periodOf = (asked: Period, now: number, defaultSeconds: number) => {
-  const until = asked.until ?? now;
-  const since = asked.since ?? Math.max(0, until - defaultSeconds);
-  refuseReversed({ since, until });
-  return { since, until };
-};
-
-/** The format of an answer that is CSV, too. */
-export const formatQuery = z
-  .enum(['json', 'csv'], 'must be json or csv')
-  .optional()
-  .meta({ description: 'Wins over Accept; default json' });
-
 const usageQuery = z.strictObject({
   ...ownerQuery,
   ...timeQuery,
@@ -188,15 +163,10 @@ const usageQuery = z.strictObject({
 });
 
 const ownersAsked = (records: Records, query: z.output<typeof usageQuery>) => {
-  const { dataId, appId } = ownerOf(query);
-  const { mon_biz_id: biz } = query;
-  if (biz === undefined) {
-    if (dataId !== undefined) return { dataIds: [dataId], appIds: [] };
-    return appId === undefined ? undefined : { dataIds: [], appIds: [appId] };
-  }
-  if (dataId !== undefined || appId !== undefined)
-    throw fieldFault('invalid_value', 'mon_biz_id', 'cannot be combined with data_id or app_id');
-  return ownersOfBiz(records, biz);
+  const { dataId, appId, biz } = ownerOrBizOf(query);
+  if (biz !== undefined) return ownersOfBiz(records, biz);
+  if (dataId !== undefined) return { dataIds: [dataId], appIds: [] };
+  return appId === undefined ? undefined : { dataIds: [], appIds: [appId] };
 };
 
 /** What is read for each `by`, and its rows. */

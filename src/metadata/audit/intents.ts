@@ -1,8 +1,6 @@
 import { z } from 'zod';
-import type { KvBucket } from '../../bus/kv.ts';
-import { isConflict } from '../../bus/kv.ts';
+import { type KvBucket, untilWritten } from '../../bus/kv.ts';
 import type { StreamReader } from '../../bus/stream-reader.ts';
-import { Fault } from '../../model/fault.ts';
 import type { Log } from '../../telemetry/log.ts';
 import { type AuditEntry, auditEntrySchema } from './entry.ts';
 
@@ -57,27 +55,21 @@ export type Settling = {
 };
 
 export const createSettling = ({ system, publish, erase }: AuditDeps): Settling => {
-  const decide = async (
+  const decide = (
     key: string,
     conclude: (pending: AuditEntry) => AuditEntry,
     revision: number | undefined,
-  ): Promise<AuditEntry | undefined> => {
-    for (let tries = 0; tries < decidesMax; tries++) {
+  ): Promise<AuditEntry | undefined> =>
+    untilWritten(key, decidesMax, async () => {
       const stored = await system.get(key);
       if (stored === undefined) return undefined;
       const intent = intentSchema.parse(stored.value);
       if (intent.final !== undefined) return intent.final;
       if (revision !== undefined && stored.revision !== revision) return undefined;
       const final = conclude(intent.pending);
-      try {
-        await system.update(key, { ...intent, final }, stored.revision);
-        return final;
-      } catch (error) {
-        if (!isConflict(error)) throw error;
-      }
-    }
-    throw new Fault('transient', 'kv_contended', `too many concurrent changes of ${key}`);
-  };
+      await system.update(key, { ...intent, final }, stored.revision);
+      return final;
+    });
   return {
     settle: async (auditId, conclude, revision) => {
       const key = `${intentPrefix}${auditId}`;

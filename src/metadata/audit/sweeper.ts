@@ -1,4 +1,4 @@
-import { isConflict } from '../../bus/kv.ts';
+import { unlessConflict } from '../../bus/kv.ts';
 import { errorText, Fault } from '../../model/fault.ts';
 import type { AuditEntry } from './entry.ts';
 import { type AuditDeps, type Intent, intentPrefix, type Settling } from './intents.ts';
@@ -38,12 +38,9 @@ export const createAuditSweeper = (deps: AuditDeps, settling: Settling): AuditSw
   const renew = async (auditId: string, own: Held, now: number): Promise<void> => {
     own.renewedAt = now;
     own.intent = { ...own.intent, renewals: own.intent.renewals + 1 };
-    try {
-      own.revision = await system.update(`${intentPrefix}${auditId}`, own.intent, own.revision);
-    } catch (error) {
-      // It was concluded in this moment, by this process or another.
-      if (!isConflict(error)) throw error;
-    }
+    const key = `${intentPrefix}${auditId}`;
+    // Else it was concluded in this moment, by this process or another.
+    own.revision = (await unlessConflict(system.update(key, own.intent, own.revision))) ?? own.revision;
   };
 
   const tendOwn = async (now: number): Promise<void> => {

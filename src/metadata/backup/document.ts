@@ -59,5 +59,3 @@ export const backupSchema = z.strictObject({
 });
 
 export type Backup = z.output<typeof backupSchema>;
-
-export type Counter = keyof Backup['counters'];

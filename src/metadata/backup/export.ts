@@ -1,95 +1,72 @@
 import { z } from 'zod';
-import { columnsKey, recordKeys, systemKeys } from '../../directory/keys.ts';
+import type { KvBucket } from '../../bus/kv.ts';
+import { type CounterName, columnsKey, recordKeys, systemKeys } from '../../directory/keys.ts';
 import { columnRegistrySchema } from '../../directory/records.ts';
-import { type SystemOwners, systemOwners } from '../../directory/system-owners.ts';
+import { systemOwners } from '../../directory/system-owners.ts';
 import { nowSeconds } from '../../model/time.ts';
 import type { RecordSet, Records } from '../records/store.ts';
 import { heldSubscriptionSchema } from '../refresh/subscriptions.ts';
-import type { Backup, Counter } from './document.ts';
+import type { Backup } from './document.ts';
 
-const allOf = <T>(set: RecordSet<T>): Record<string, T> =>
-  Object.fromEntries(set.list().map(({ id, value }) => [String(id), value]));
+/** The records of a kind by id, without those that `isLeftOut` names. */
+const allOf = <T>(set: RecordSet<T>, isLeftOut: (id: number, value: T) => boolean): Record<string, T> =>
+  Object.fromEntries(
+    set.list().flatMap(({ id, value }) => (isLeftOut(id, value) ? [] : [[String(id), value]])),
+  );
 
-const registriesOf = async (records: Records): Promise<Backup['columns']> => {
-  const registries: Backup['columns'] = {};
-  for (const { id } of records.dataSources.list()) {
-    const stored = await records.columns.get(columnsKey(id));
-    if (stored !== undefined) registries[String(id)] = columnRegistrySchema.parse(stored.value);
+/** What a bucket has of these ids, for values that no record set has. */
+const allIn = async <T>(
+  bucket: KvBucket,
+  keyOf: (id: number) => string,
+  schema: z.ZodType<T>,
+  ids: readonly string[],
+): Promise<Record<string, T>> => {
+  const values: Record<string, T> = {};
+  for (const id of ids) {
+    const stored = await bucket.get(keyOf(Number(id)));
+    if (stored !== undefined) values[id] = schema.parse(stored.value);
   }
-  return registries;
+  return values;
 };
 
-const subscriptionsOf = async (records: Records): Promise<Backup['subscriptions']> => {
-  const subscriptions: Backup['subscriptions'] = {};
-  // Not the reports: those that were made step by step have no record of one.
-  for (const { id } of records.dataSources.list()) {
-    const stored = await records.bucket.get(recordKeys.subscription(id));
-    if (stored !== undefined) subscriptions[String(id)] = heldSubscriptionSchema.parse(stored.value);
-  }
-  return subscriptions;
-};
-
-const counterOf = async (records: Records, name: Counter): Promise<number> =>
-  z.int().parse((await records.system.get(systemKeys.counter(name)))?.value ?? 0);
-
-/** Removes the records of `tidemark doctor`: another deployment makes its own. */
-const withoutSystem = (backup: Backup, { dataIds, appIds }: SystemOwners): Backup => {
-  const without = <T>(values: Record<string, T>, ids: ReadonlySet<number>): Record<string, T> =>
-    Object.fromEntries(Object.entries(values).filter(([id]) => !ids.has(Number(id))));
-  return {
-    ...backup,
-    custom_reports: Object.fromEntries(
-      Object.entries(backup.custom_reports).filter(([, { mon_data_id: id }]) => !dataIds.has(id)),
-    ),
-    data_sources: without(backup.data_sources, dataIds),
-    time_series_groups: without(backup.time_series_groups, dataIds),
-    result_tables: without(backup.result_tables, dataIds),
-    placements: without(backup.placements, dataIds),
-    source_policies: without(backup.source_policies, dataIds),
-    previous_tokens: without(backup.previous_tokens, dataIds),
-    source_identities: without(backup.source_identities, dataIds),
-    purges: without(backup.purges, dataIds),
-    applications: without(backup.applications, appIds),
-    application_policies: without(backup.application_policies, appIds),
-    previous_application_tokens: without(backup.previous_application_tokens, appIds),
-    application_identities: without(backup.application_identities, appIds),
-    subscriptions: without(backup.subscriptions, dataIds),
-    columns: without(backup.columns, dataIds),
-  };
-};
-
-/** All records, from this process's copies; those of `tidemark doctor` only where they are wanted. Transient Faults. */
+/**
+ * All records, from this process's copies; those of `tidemark doctor` only where they are wanted: another deployment makes its own.
+ * Transient Faults.
+ */
 export const exportRecords = async (records: Records, isSystemWanted = true): Promise<Backup> => {
-  const backup = await readRecords(records);
-  return isSystemWanted ? backup : withoutSystem(backup, systemOwners(records));
-};
-
-const readRecords = async (records: Records): Promise<Backup> => {
-  const last: Backup['counters'] = {
-    data_id: await counterOf(records, 'data_id'),
-    custom_report_id: await counterOf(records, 'custom_report_id'),
-    time_series_group_id: await counterOf(records, 'time_series_group_id'),
-    app_id: await counterOf(records, 'app_id'),
+  const counterOf = async (name: CounterName): Promise<number> =>
+    z.int().parse((await records.system.get(systemKeys.counter(name)))?.value ?? 0);
+  const counters = {
+    data_id: await counterOf('data_id'),
+    custom_report_id: await counterOf('custom_report_id'),
+    time_series_group_id: await counterOf('time_series_group_id'),
+    app_id: await counterOf('app_id'),
   };
+  const own = systemOwners(records);
+  const isLeftOut = (id: number): boolean => !isSystemWanted && own.dataIds.has(id);
+  const isAppLeftOut = (id: number): boolean => !isSystemWanted && own.appIds.has(id);
+  const sources = allOf(records.dataSources, isLeftOut);
+  // Not the reports: those that were made step by step have no record of one.
+  const dataIds = Object.keys(sources);
   return {
     format: 'tidemark-records',
     version: 1,
     exported_at: nowSeconds(),
-    counters: last,
-    custom_reports: allOf(records.reports),
-    data_sources: allOf(records.dataSources),
-    time_series_groups: allOf(records.groups),
-    result_tables: allOf(records.tables),
-    placements: allOf(records.placements),
-    source_policies: allOf(records.sourcePolicies),
-    previous_tokens: allOf(records.previousTokens),
-    source_identities: allOf(records.sourceIdentities),
-    purges: allOf(records.purges),
-    applications: allOf(records.applications),
-    application_policies: allOf(records.applicationPolicies),
-    previous_application_tokens: allOf(records.previousApplicationTokens),
-    application_identities: allOf(records.applicationIdentities),
-    subscriptions: await subscriptionsOf(records),
-    columns: await registriesOf(records),
+    counters,
+    custom_reports: allOf(records.reports, (_, { mon_data_id }) => isLeftOut(mon_data_id)),
+    data_sources: sources,
+    time_series_groups: allOf(records.groups, isLeftOut),
+    result_tables: allOf(records.tables, isLeftOut),
+    placements: allOf(records.placements, isLeftOut),
+    source_policies: allOf(records.sourcePolicies, isLeftOut),
+    previous_tokens: allOf(records.previousTokens, isLeftOut),
+    source_identities: allOf(records.sourceIdentities, isLeftOut),
+    purges: allOf(records.purges, isLeftOut),
+    applications: allOf(records.applications, isAppLeftOut),
+    application_policies: allOf(records.applicationPolicies, isAppLeftOut),
+    previous_application_tokens: allOf(records.previousApplicationTokens, isAppLeftOut),
+    application_identities: allOf(records.applicationIdentities, isAppLeftOut),
+    subscriptions: await allIn(records.bucket, recordKeys.subscription, heldSubscriptionSchema, dataIds),
+    columns: await allIn(records.columns, columnsKey, columnRegistrySchema, dataIds),
   };
 };

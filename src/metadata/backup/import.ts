@@ -1,8 +1,8 @@
 import { isDeepStrictEqual } from 'node:util';
-import { z } from 'zod';
+import type { z } from 'zod';
 import type { KvBucket } from '../../bus/kv.ts';
-import { isConflict } from '../../bus/kv.ts';
-import { columnsKey, dataIdRange, recordKeys, systemKeys } from '../../directory/keys.ts';
+import { raiseNumber } from '../../directory/epoch.ts';
+import { columnsKey, counterNames, dataIdRange, recordKeys, systemKeys } from '../../directory/keys.ts';
 import { retentionDaysOf } from '../../directory/policies.ts';
 import { columnRegistrySchema } from '../../directory/records.ts';
 import { Fault } from '../../model/fault.ts';
@@ -14,9 +14,7 @@ import { heldSubscriptionSchema, type Subscription } from '../refresh/subscripti
 import { isGone } from '../reports/deletion.ts';
 import type { Placing } from '../tables/placement.ts';
 import { type HasItems, isOnlyOwn, removeUnused } from '../unused-records.ts';
-import type { Backup, Counter } from './document.ts';
-
-const counterNames: readonly Counter[] = ['data_id', 'custom_report_id', 'time_series_group_id', 'app_id'];
+import type { Backup } from './document.ts';
 
 /** One record that the import creates. */
 type Wanted = {
@@ -141,21 +139,6 @@ const checkInstances = ({ placements }: Backup, { names }: Placing): void => {
     'invalid_value',
     `placements.${unknown.mon_data_id} refers to QuestDB instance ${unknown.questdb}: add it to TIDEMARK_QUESTDB_URLS, or correct the document (known instances: ${names.join(', ')})`,
   );
-};
-
-const raiseCounter = async (records: Records, name: Counter, least: number): Promise<void> => {
-  const key = systemKeys.counter(name);
-  for (;;) {
-    const stored = await records.system.get(key);
-    if (z.int().parse(stored?.value ?? 0) >= least) return;
-    try {
-      if (stored === undefined) await records.system.create(key, least);
-      else await records.system.update(key, least, stored.revision);
-      return;
-    } catch (error) {
-      if (!isConflict(error)) throw error;
-    }
-  }
 };
 
 /** The highest id in use, for a document whose counters are behind it. */
@@ -311,7 +294,8 @@ export const importRecords = async (
   if (conflicts.length > 0) throw conflict(conflicts, isOnlyOwn(records));
   const least = leastCounters(backup);
   least.data_id = Math.max(least.data_id, await highestTable(tables));
-  for (const name of counterNames) await raiseCounter(records, name, least[name]);
+  for (const name of counterNames)
+    await raiseNumber(records.system, systemKeys.counter(name), (last) => Math.max(last, least[name]));
   await indexRecords(records, backup);
   const isPlacement = ({ what }: Wanted): boolean => what.startsWith(`${records.placements.kind}.`);
   for (const record of missing.filter(isPlacement)) await record.create();

@@ -1,11 +1,12 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { z } from 'zod';
 import type { Bus } from '../../bus/connection.ts';
-import { isConflict, type KvBucket, openKvBucket } from '../../bus/kv.ts';
+import { isConflict, type KvBucket, openKvBucket, unlessConflict, untilWritten } from '../../bus/kv.ts';
 import { eraseKey } from '../../bus/outbox.ts';
 import { buckets } from '../../directory/keys.ts';
 import { Fault } from '../../model/fault.ts';
-import type { AdminIdentity, AdminTokens } from '../tokens/admin-tokens.ts';
+import type { AdminIdentity } from '../tokens/admin-token-state.ts';
+import type { AdminTokens } from '../tokens/admin-tokens.ts';
 import { adminRoles } from '../tokens/roles.ts';
 
 const lifeMs = 12 * 3_600_000;
@@ -120,12 +121,6 @@ const placeOf = (cookie: string): { key: string; id: string } | undefined => {
   return { key: `session.${tokenId}.${hash}`, id: hash.slice(0, 16) };
 };
 
-/** A request beside this one was first, and wrote the same. */
-const unlessConflict = (error: unknown): void => {
-  if (!isConflict(error)) throw error;
-};
-
-// biome-ignore lint/complexity/noExcessiveLinesPerFunction: the operations of one set of sessions.
 export const createSessions = (
   store: SessionStore,
   tokens: Pick<AdminTokens, 'identityOf'>,
@@ -165,22 +160,18 @@ export const createSessions = (
         await store.eraseAll(key);
         return undefined;
       }
+      // Else a request beside this one was first, and wrote the same.
       if (at >= value.seen_at + renewMs)
-        await store.update(key, { ...value, seen_at: at }, revision).catch(unlessConflict);
+        await unlessConflict(store.update(key, { ...value, seen_at: at }, revision));
       return { identity, id, expiresAt: value.created_at + lifeMs, provenAt: value.proven_at };
     },
-    prove: async (cookie) => {
-      for (let tries = 0; tries < 3; tries++) {
+    prove: (cookie) =>
+      untilWritten('the session', 3, async () => {
         const found = await read(cookie);
         if (found === undefined) return;
         const { key, value, revision } = found;
-        const written = await store
-          .update(key, { ...value, seen_at: now(), proven_at: now() }, revision)
-          .catch(unlessConflict);
-        if (written !== undefined) return;
-      }
-      throw new Fault('transient', 'kv_contended', 'too many concurrent changes of the session');
-    },
+        await store.update(key, { ...value, seen_at: now(), proven_at: now() }, revision);
+      }),
     end: async (cookie) => {
       const place = placeOf(cookie);
       if (place !== undefined) await store.eraseAll(place.key);
@@ -198,13 +189,9 @@ export const createSessions = (
       const key = `code.${hashOf(code)}`;
       const stored = await store.get(key);
       if (stored === undefined) return undefined;
-      try {
-        // Of two processes that were given one code, one deletes it.
-        await store.delete(key, stored.revision);
-      } catch (error) {
-        unlessConflict(error);
-        return undefined;
-      }
+      // Of two processes that were given one code, one deletes it.
+      const isDeleted = await unlessConflict(store.delete(key, stored.revision).then(() => true));
+      if (isDeleted === undefined) return undefined;
       const value = codeSchema.parse(stored.value);
       return now() < value.expires_at ? ownerOf(value) : undefined;
     },

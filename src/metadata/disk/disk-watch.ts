@@ -1,4 +1,5 @@
-import { setTimeout as delay } from 'node:timers/promises';
+import { type Rounds, startRounds } from '../../runtime/rounds.ts';
+import { whenStopped } from '../../runtime/stop-signal.ts';
 import type { UpkeepMetrics } from '../../telemetry/upkeep-metrics.ts';
 import type { DiskReads } from './disk-use.ts';
 
@@ -16,29 +17,18 @@ type DiskWatchDeps = {
 };
 
 /** Feeds the forecasts of the disks into the metrics until it is stopped. A disk without a forecast has no figure. */
-export const startDiskWatch = ({ disk, ready, metrics }: DiskWatchDeps): { stop(): Promise<void> } => {
-  const stopping = new AbortController();
-  const stopped = new Promise<void>((resolve) => {
-    stopping.signal.addEventListener('abort', () => resolve());
+export const startDiskWatch = ({ disk, ready, metrics }: DiskWatchDeps): Rounds => {
+  let isFirst = true;
+  return startRounds(async (signal) => {
+    if (isFirst) await Promise.race([ready, whenStopped(signal)]);
+    isFirst = false;
+    if (signal.aborted) return 0;
+    const startedAt = performance.now();
+    const { volumes, stores } = await disk.read();
+    metrics.diskDaysLeft.reset();
+    for (const { disk: name, daysLeft } of volumes)
+      if (daysLeft !== undefined) metrics.diskDaysLeft.set({ disk: name }, daysLeft);
+    const isAnyAway = stores.some(({ why }) => why !== '');
+    return Math.max(isAnyAway ? retryMs : everyMs, (performance.now() - startedAt) / shareMax);
   });
-  const follow = async (): Promise<void> => {
-    await Promise.race([ready, stopped]);
-    while (!stopping.signal.aborted) {
-      const startedAt = performance.now();
-      const { volumes, stores } = await disk.read();
-      metrics.diskDaysLeft.reset();
-      for (const { disk: name, daysLeft } of volumes)
-        if (daysLeft !== undefined) metrics.diskDaysLeft.set({ disk: name }, daysLeft);
-      const isAnyAway = stores.some(({ why }) => why !== '');
-      const restMs = Math.max(isAnyAway ? retryMs : everyMs, (performance.now() - startedAt) / shareMax);
-      await delay(restMs, undefined, { signal: stopping.signal }).catch(() => undefined);
-    }
-  };
-  const following = follow();
-  return {
-    stop: async () => {
-      stopping.abort();
-      await following;
-    },
-  };
 };

@@ -4,12 +4,12 @@ import { systemOwners } from '../../directory/system-owners.ts';
 import { type ClickhouseReader, createClickhouseReader } from '../../stores/clickhouse/reader.ts';
 import { createQuestdbReader, type QuestdbReader } from '../../stores/questdb/reader.ts';
 import type { Records } from '../records/store.ts';
-import { createGate } from './gate.ts';
-import { type AskedLogs, queryLogs } from './logs.ts';
-import { type AskedLastValues, type AskedMetrics, queryLastValues, queryMetrics } from './metrics.ts';
-import { type AskedPoints, type AskedValues, queryPoints, queryValues } from './points.ts';
-import { type AskedRed, queryRed } from './red.ts';
-import { type AskedTraces, queryTraces, readServices, readTrace } from './traces.ts';
+import { createGate, type NextBounds } from './gate.ts';
+import { queryLogs } from './logs.ts';
+import { queryLastValues, queryMetrics } from './metrics.ts';
+import { queryPoints, queryValues } from './points.ts';
+import { queryRed } from './red.ts';
+import { queryTraces, readServices, readTrace } from './traces.ts';
 
 /** Who asks: the id of its token, and a signal that it has gone. */
 export type Asker = { readonly tokenId: number; readonly signal: AbortSignal };
@@ -52,26 +52,21 @@ export const createExplore = ({ role, records, readers, now }: Deps) => {
     now,
     systemApps: () => systemOwners(records).appIds,
   };
+  const gated =
+    <S, A, R>(source: S, query: (source: S, asked: A, bounds: NextBounds) => Promise<R>) =>
+    ({ tokenId, signal }: Asker, asked: A): Promise<R> =>
+      gate.run(tokenId, signal, (bounds) => query(source, asked, bounds));
   return {
     /** The least role that may query; off = nobody. */
     role,
-    points: ({ tokenId, signal }: Asker, asked: AskedPoints) =>
-      gate.run(tokenId, signal, (bounds) => queryPoints(points, asked, bounds)),
-    values: ({ tokenId, signal }: Asker, asked: AskedValues) =>
-      gate.run(tokenId, signal, (bounds) => queryValues(points, asked, bounds)),
-    traces: ({ tokenId, signal }: Asker, asked: AskedTraces) =>
-      gate.run(tokenId, signal, (bounds) => queryTraces(items, asked, bounds)),
-    red: ({ tokenId, signal }: Asker, asked: AskedRed) =>
-      gate.run(tokenId, signal, (bounds) => queryRed(items, asked, bounds)),
-    metrics: ({ tokenId, signal }: Asker, asked: AskedMetrics) =>
-      gate.run(tokenId, signal, (bounds) => queryMetrics(items, asked, bounds)),
-    lastValues: ({ tokenId, signal }: Asker, asked: AskedLastValues) =>
-      gate.run(tokenId, signal, (bounds) => queryLastValues(items, asked, bounds)),
-    logs: ({ tokenId, signal }: Asker, asked: AskedLogs) =>
-      gate.run(tokenId, signal, (bounds) => queryLogs(items, asked, bounds)),
-    trace: ({ tokenId, signal }: Asker, id: string) =>
-      gate.run(tokenId, signal, (bounds) => readTrace(items, id, bounds)),
-    services: ({ tokenId, signal }: Asker, asked: Parameters<typeof readServices>[1]) =>
-      gate.run(tokenId, signal, (bounds) => readServices(items, asked, bounds)),
+    points: gated(points, queryPoints),
+    values: gated(points, queryValues),
+    traces: gated(items, queryTraces),
+    red: gated(items, queryRed),
+    metrics: gated(items, queryMetrics),
+    lastValues: gated(items, queryLastValues),
+    logs: gated(items, queryLogs),
+    trace: gated(items, readTrace),
+    services: gated(items, readServices),
   };
 };

@@ -32,7 +32,7 @@ export type LogConditions = {
   readonly severity?: Severity | undefined;
   /** A text that the body has, of whole words. */
   readonly text?: string | undefined;
-  readonly traceId?: string | undefined;
+  readonly trace_id?: string | undefined;
   readonly attributes: readonly LogAttributeCondition[];
 };
 
@@ -53,12 +53,12 @@ const textParts = (text: string): Part[] => [
 ];
 
 const conditionParts = (conditions: LogConditions): Part[] => {
-  const { applications, service, severity, text, traceId, attributes } = conditions;
+  const { applications, service, severity, text, trace_id: trace, attributes } = conditions;
   const parts = appParts(applications);
   if (service !== undefined) parts.push(['ServiceName = {service:String}', { service }]);
   if (severity !== undefined)
     parts.push(['SeverityNumber >= {severity:Int64}', { severity: String(severities[severity]) }]);
-  if (traceId !== undefined) parts.push(['TraceId = {trace:String}', { trace: traceId }]);
+  if (trace !== undefined) parts.push(['TraceId = {trace:String}', { trace }]);
   if (text !== undefined) parts.push(...textParts(text));
   return [...parts, ...attributeParts(attributes, ({ scope }) => columnOfScope[scope])];
 };

@@ -1,36 +1,19 @@
 import { z } from 'zod';
 import type { NextBounds } from './gate.ts';
+import type { AskedLogs } from './log-shapes.ts';
+import { type LogConditions, type LogPlace, logsSql } from './log-sql.ts';
+import { type Period, periodOf } from './period.ts';
 import {
-  type LogAttributeCondition,
-  type LogConditions,
-  type LogPlace,
-  logsSql,
-  type Severity,
-} from './log-sql.ts';
-import { type AskedPeriod, type Period, periodOf } from './period.ts';
-import {
-  applicationsOf,
+  conditionsOf,
+  cursorText,
   findNewest,
   type ItemSource,
+  partsOfCursor,
   type Run,
-  requireWellFormed,
   requireWellFormedAttributes,
   startRun,
-  wrongCursor,
 } from './run.ts';
 import { attributesOf } from './spans.ts';
-
-/** A search as a caller asks it. */
-export type AskedLogs = AskedPeriod & {
-  readonly app_id?: number | undefined;
-  readonly service?: string | undefined;
-  readonly severity?: Severity | undefined;
-  readonly text?: string | undefined;
-  readonly trace_id?: string | undefined;
-  readonly attributes: readonly LogAttributeCondition[];
-  readonly limit: number;
-  readonly cursor?: string | undefined;
-};
 
 const big = z.string().transform(BigInt);
 const text = z.string();
@@ -60,28 +43,9 @@ const rowSchema = z.object({
 
 type Row = z.output<typeof rowSchema>;
 
-const conditionsOf = (source: ItemSource, asked: AskedLogs): LogConditions => {
-  requireWellFormed(asked.service, 'service');
-  requireWellFormed(asked.text, 'text');
-  requireWellFormedAttributes(asked.attributes);
-  return {
-    applications: applicationsOf(source, asked.app_id),
-    service: asked.service,
-    severity: asked.severity,
-    text: asked.text,
-    traceId: asked.trace_id,
-    attributes: asked.attributes,
-  };
-};
-
-const cursorText = ({ at, uid }: LogPlace): string => Buffer.from(`${at}.${uid}`).toString('base64url');
-
 const placeOf = (cursor: string | undefined): LogPlace | undefined => {
-  if (cursor === undefined) return undefined;
-  const [, at, uid] =
-    /^(\d{1,19})\.(\d{1,20})$/.exec(Buffer.from(cursor, 'base64url').toString('latin1')) ?? [];
-  if (at === undefined || uid === undefined) throw wrongCursor();
-  return { at: BigInt(at), uid };
+  const [at, uid] = partsOfCursor(cursor, /^(\d{1,19})\.(\d{1,20})$/);
+  return at === undefined || uid === undefined ? undefined : { at: BigInt(at), uid };
 };
 
 /** The newest log records of a period behind `from`, at most `max`. */
@@ -120,19 +84,15 @@ const shown = (row: Row) => ({
 export const queryLogs = async (source: ItemSource, asked: AskedLogs, bounds: NextBounds) => {
   const period = periodOf(asked, source.now());
   const run = startRun(source.reader, bounds);
-  const rows = await findLogs(
-    run,
-    conditionsOf(source, asked),
-    period,
-    placeOf(asked.cursor),
-    asked.limit + 1,
-  );
+  const conditions = conditionsOf(source, asked);
+  requireWellFormedAttributes(asked.attributes);
+  const rows = await findLogs(run, conditions, period, placeOf(asked.cursor), asked.limit + 1);
   const page = rows.slice(0, asked.limit);
   const last = page.at(-1);
   return {
     ...period,
     items: page.map(shown),
-    next_cursor: rows.length > page.length && last !== undefined ? cursorText(last) : null,
+    next_cursor: rows.length > page.length && last !== undefined ? cursorText(last.at, last.uid) : null,
     ...run.about(),
   };
 };

@@ -5,8 +5,9 @@ import {
   appParts,
   attributeParts,
   type Part,
+  pairs,
   type Statement,
-  viewStatement,
+  statement,
 } from './statement.ts';
 
 /** The kinds of metrics, as the views name them. */
@@ -41,16 +42,16 @@ const attributesMax = 10;
 
 /** Metrics with the number of their series, those with most first, and the attributes with most distinct values. */
 export const metricsSql = (conditions: MetricConditions, period: Period, limit: number): Statement =>
-  viewStatement(
-    'AppId AS app_id, ServiceName AS service, MetricName AS name, Kind AS kind, MetricUnit AS unit, ' +
+  statement(
+    'SELECT AppId AS app_id, ServiceName AS service, MetricName AS name, Kind AS kind, MetricUnit AS unit, ' +
       'AggregationTemporality AS temporality, IsMonotonic AS is_monotonic, SeriesCount AS series, ' +
       `arraySlice(arrayReverseSort(each -> (each.2, each.1), AttributeValues::Array(Tuple(String, UInt64))), 1, ${attributesMax}) AS top, ` +
       'arrayMap(each -> each.1, top) AS attribute_keys, arrayMap(each -> each.2, top) AS attribute_values, ' +
-      'toUnixTimestamp64Nano(LastTime) AS last_time',
-    'otel.otel_metrics_series(since = {since:DateTime}, until = {until:DateTime})',
-    dateTimesOf(period),
+      'toUnixTimestamp64Nano(LastTime) AS last_time ' +
+      'FROM otel.otel_metrics_series(since = {since:DateTime}, until = {until:DateTime})',
     conditionParts(conditions),
     ` ORDER BY series DESC, app_id, service, name, kind, temporality LIMIT ${limit}`,
+    dateTimesOf(period),
   );
 
 const lastSql =
@@ -61,15 +62,14 @@ const lastSql =
     period: Period,
     limit: number,
   ): Statement =>
-    viewStatement(
-      'AppId AS app_id, ServiceName AS service, Kind AS kind, MetricUnit AS unit, AggregationTemporality AS temporality, ' +
+    statement(
+      'SELECT AppId AS app_id, ServiceName AS service, Kind AS kind, MetricUnit AS unit, AggregationTemporality AS temporality, ' +
         `toUnixTimestamp64Nano(LastTime) AS at, ${columns}, ` +
-        'mapKeys(Attributes) AS attribute_keys, mapValues(Attributes) AS attribute_values, ' +
-        'mapKeys(ResourceAttributes) AS resource_keys, mapValues(ResourceAttributes) AS resource_values',
-      `otel.${view}(since = {since:DateTime}, until = {until:DateTime}, metric = {name:String})`,
-      dateTimesOf(period),
+        `${pairs('Attributes', 'attribute')}, ${pairs('ResourceAttributes', 'resource')} ` +
+        `FROM otel.${view}(since = {since:DateTime}, until = {until:DateTime}, metric = {name:String})`,
       [...conditionParts(conditions), ...attributeParts(attributes, ({ scope }) => columnOfScope[scope])],
       ` ORDER BY at DESC, app_id, service, Series LIMIT ${limit}`,
+      dateTimesOf(period),
     );
 
 /** The last value of each series of a gauge or a sum, the latest first. */

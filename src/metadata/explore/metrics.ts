@@ -1,38 +1,10 @@
 import { z } from 'zod';
 import type { NextBounds } from './gate.ts';
-import {
-  isDistribution,
-  lastDistributionsSql,
-  lastValuesSql,
-  type MetricAttributeCondition,
-  type MetricConditions,
-  type MetricKind,
-  metricsSql,
-} from './metric-sql.ts';
-import { type AskedPeriod, periodOf } from './period.ts';
-import {
-  applicationsOf,
-  type ItemSource,
-  requireWellFormed,
-  requireWellFormedAttributes,
-  startRun,
-} from './run.ts';
+import type { AskedLastValues, AskedMetrics } from './metric-shapes.ts';
+import { isDistribution, lastDistributionsSql, lastValuesSql, metricsSql } from './metric-sql.ts';
+import { periodOf } from './period.ts';
+import { conditionsOf, type ItemSource, requireWellFormedAttributes, startRun } from './run.ts';
 import { attributesOf } from './spans.ts';
-
-/** A list of metrics as a caller asks it. */
-export type AskedMetrics = AskedPeriod & {
-  readonly app_id?: number | undefined;
-  readonly service?: string | undefined;
-  readonly name?: string | undefined;
-  readonly kind?: MetricKind | undefined;
-  readonly limit: number;
-};
-
-/** The last values of a metric as a caller asks them. */
-export type AskedLastValues = AskedMetrics & {
-  readonly name: string;
-  readonly attributes: readonly MetricAttributeCondition[];
-};
 
 const count = z.coerce.number();
 const texts = z.array(z.string());
@@ -93,17 +65,6 @@ const temporalities = ['unspecified', 'delta', 'cumulative'] as const;
 const temporalityOf = (kind: string, value: number) =>
   kind === 'gauge' || kind === 'summary' ? null : (temporalities[value] ?? 'unspecified');
 
-const conditionsOf = (source: ItemSource, asked: AskedMetrics): MetricConditions => {
-  requireWellFormed(asked.service, 'service');
-  requireWellFormed(asked.name, 'name');
-  return {
-    applications: applicationsOf(source, asked.app_id),
-    service: asked.service,
-    name: asked.name,
-    kind: asked.kind,
-  };
-};
-
 /** Metrics and how many series they have, those with most first. Throws the Faults of `ClickhouseReader`. */
 export const queryMetrics = async (source: ItemSource, asked: AskedMetrics, bounds: NextBounds) => {
   const period = periodOf(asked, source.now());
@@ -129,8 +90,7 @@ export const queryLastValues = async (source: ItemSource, asked: AskedLastValues
   const period = periodOf(asked, source.now());
   const run = startRun(source.reader, bounds);
   requireWellFormedAttributes(asked.attributes);
-  const conditions = { ...conditionsOf(source, asked), name: asked.name };
-  const askedOf = [conditions, asked.attributes, period, asked.limit + 1] as const;
+  const askedOf = [conditionsOf(source, asked), asked.attributes, period, asked.limit + 1] as const;
   const hasValues = asked.kind === undefined || !isDistribution(asked.kind);
   const hasDistributions = asked.kind === undefined || isDistribution(asked.kind);
   const rows: LastRow[] = [

@@ -1,5 +1,4 @@
-import { columnsKey } from '../../directory/keys.ts';
-import { columnRegistrySchema } from '../../directory/records.ts';
+import { readRegistry } from '../../directory/column-registry.ts';
 import { defaultInstance } from '../../model/instances.ts';
 import type { ColumnRegistry, Layout } from '../../model/records.ts';
 import { FieldFault, fieldFault, notFound } from '../problem.ts';
@@ -35,11 +34,11 @@ const askedDataId = ({ data_id: dataId, table }: AskedTable): number => {
 /** The table of a data id that exists in the records. Permanent Faults `not_found`, `invalid_value`. */
 export const findTable = async (records: Source, asked: AskedTable): Promise<PointTable> => {
   const dataId = askedDataId(asked);
-  const [group, table, placement, columns] = await Promise.all([
+  const [group, table, placement, registry] = await Promise.all([
     records.groups.get(dataId),
     records.tables.get(dataId),
     records.placements.get(dataId),
-    records.columns.get(columnsKey(dataId)),
+    readRegistry(records.columns, dataId),
   ]);
   const tableId = table?.value.table_id;
   const isGone = group === undefined || tableId === undefined || records.purges.known(dataId) !== undefined;
@@ -50,8 +49,7 @@ export const findTable = async (records: Source, asked: AskedTable): Promise<Poi
     tableId,
     layout: group.value.is_split_measurement ? 'narrow' : 'wide',
     instance: placement?.value.questdb ?? defaultInstance,
-    registry:
-      columns === undefined ? { metrics: [], dimensions: [] } : columnRegistrySchema.parse(columns.value),
+    registry,
   };
 };
 

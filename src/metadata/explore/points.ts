@@ -6,8 +6,8 @@ import { unknownInstance } from '../tables/placement.ts';
 import type { NextBounds } from './gate.ts';
 import { type AskedPeriod, bucketsOf, periodOf } from './period.ts';
 import { groupsThatFit } from './point-groups.ts';
+import type { AskedPoints } from './point-shapes.ts';
 import {
-  type Aggregate,
   type Condition,
   columnsSql,
   type Group,
@@ -24,18 +24,7 @@ import { type AskedTable, dimensionColumn, findTable, metricOf, type PointTable 
 export const seriesMax = 20;
 const rawRowsMax = 50;
 
-type AskedFilter = { readonly dimension: string } & Omit<Condition, 'column'>;
-
-/** A query of points as a caller asks it, in the names of producers. */
-export type AskedPoints = AskedTable &
-  AskedPeriod & {
-    readonly metrics: readonly string[];
-    readonly aggregate: Aggregate;
-    readonly filter: readonly AskedFilter[];
-    readonly group_by: readonly string[];
-    readonly step?: number | undefined;
-    readonly raw: boolean;
-  };
+type AskedFilter = AskedPoints['filter'][number];
 
 export type AskedValues = AskedTable & AskedPeriod & { readonly dimension: string; readonly limit: number };
 

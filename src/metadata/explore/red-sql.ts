@@ -1,5 +1,5 @@
 import { dateTimesOf, type Period } from './period.ts';
-import { type Applications, appParts, type Part, type Statement, viewStatement } from './statement.ts';
+import { type Applications, appParts, type Part, type Statement, statement } from './statement.ts';
 
 /** What a row of requests, errors and durations stands for. */
 export const redGroups = ['service', 'operation'] as const;
@@ -48,13 +48,12 @@ const redSql = (
   const parts: Part[] = [...appParts(applications), ...more];
   if (service !== undefined) parts.push(['ServiceName = {service:String}', { service }]);
   if (operation !== undefined) parts.push(['Operation = {operation:String}', { operation }]);
-  return viewStatement(
-    columns,
-    'otel.otel_traces_red(since = {since:DateTime}, until = {until:DateTime}, ' +
+  return statement(
+    `SELECT ${columns} FROM otel.otel_traces_red(since = {since:DateTime}, until = {until:DateTime}, ` +
       'step = {step:UInt32}, by = {by:String}, kinds = {kinds:Array(String)})',
-    { ...dateTimesOf(period), step: String(step), by, kinds: kinds.map((kind) => kindTexts[kind]) },
     parts,
     after,
+    { ...dateTimesOf(period), step: String(step), by, kinds: kinds.map((kind) => kindTexts[kind]) },
   );
 };
 

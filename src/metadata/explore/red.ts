@@ -1,23 +1,12 @@
 import { z } from 'zod';
 import type { NextBounds } from './gate.ts';
-import { type AskedPeriod, bucketsOf, type Period, periodOf } from './period.ts';
-import { type RedConditions, type RedGroup, redSeriesSql, redTotalsSql, type SpanKind } from './red-sql.ts';
-import { applicationsOf, type ItemSource, type Run, requireWellFormed, startRun } from './run.ts';
+import { bucketsOf, type Period, periodOf } from './period.ts';
+import type { AskedRed } from './red-shapes.ts';
+import { type RedConditions, redSeriesSql, redTotalsSql } from './red-sql.ts';
+import { conditionsOf, type ItemSource, type Run, startRun } from './run.ts';
 
 /** The most series of one answer. */
 export const redSeriesMax = 20;
-
-/** What a caller asks. */
-export type AskedRed = AskedPeriod & {
-  readonly app_id?: number | undefined;
-  readonly service?: string | undefined;
-  readonly operation?: string | undefined;
-  readonly kinds: readonly SpanKind[];
-  readonly by: RedGroup;
-  readonly series: boolean;
-  readonly step?: number | undefined;
-  readonly limit: number;
-};
 
 const count = z.coerce.number();
 
@@ -34,19 +23,6 @@ const rowSchema = z.object({
 });
 
 type Row = z.output<typeof rowSchema>;
-
-const conditionsOf = (source: ItemSource, asked: AskedRed): RedConditions => {
-  requireWellFormed(asked.service, 'service');
-  requireWellFormed(asked.operation, 'operation');
-  return {
-    applications: applicationsOf(source, asked.app_id),
-    service: asked.service,
-    operation: asked.operation,
-    kinds: asked.kinds,
-    // A condition on the operation needs rows of operations.
-    by: asked.operation === undefined ? asked.by : 'operation',
-  };
-};
 
 const keyOf = ({ app_id, service, operation }: Row): string => JSON.stringify([app_id, service, operation]);
 
@@ -89,7 +65,11 @@ const readSeries = async (
 export const queryRed = async (source: ItemSource, asked: AskedRed, bounds: NextBounds) => {
   const period = periodOf(asked, source.now());
   const run = startRun(source.reader, bounds);
-  const conditions = conditionsOf(source, asked);
+  const conditions: RedConditions = {
+    ...conditionsOf(source, asked),
+    // A condition on the operation needs rows of operations.
+    by: asked.operation === undefined ? asked.by : 'operation',
+  };
   const rows = await run.rows(rowSchema, redTotalsSql(conditions, period, asked.limit + 1));
   const items = rows.slice(0, asked.limit);
   const { step, buckets, of } = await readSeries(run, conditions, period, asked, items);

@@ -38,9 +38,8 @@ export const startRun = (reader: ClickhouseReader, bounds: NextBounds) => {
 export type Run = ReturnType<typeof startRun>;
 
 /** Throws a permanent Fault `invalid_value` for a text that no row can have. */
-export const requireWellFormed = (text: string | undefined, field: string): void => {
-  if (text !== undefined && !text.isWellFormed())
-    throw fieldFault('invalid_value', field, 'must be well-formed Unicode');
+const requireWellFormed = (text: string, field: string): void => {
+  if (!text.isWellFormed()) throw fieldFault('invalid_value', field, 'must be well-formed Unicode');
 };
 
 /** The same for the attributes of a query. */
@@ -53,8 +52,27 @@ export const requireWellFormedAttributes = (
   }
 };
 
-/** Throws likewise for a `cursor` of another list. */
-export const wrongCursor = () => fieldFault('invalid_value', 'cursor', 'is not a next_cursor of this list');
+/** What a caller asks of items, with the applications that it is of. Throws likewise for each of its texts. */
+export const conditionsOf = <A extends { readonly app_id?: number | undefined }>(
+  source: ItemSource,
+  asked: A,
+): A & { readonly applications: Applications } => {
+  for (const [field, value] of Object.entries(asked))
+    if (typeof value === 'string') requireWellFormed(value, field);
+  return { ...asked, applications: applicationsOf(source, asked.app_id) };
+};
+
+/** The place where a list ended, as a caller gives it back. */
+export const cursorText = (at: bigint, id: string): string =>
+  Buffer.from(`${at}.${id}`).toString('base64url');
+
+/** The parts of such a cursor; none without one. Throws a permanent Fault `invalid_value` for one of another list. */
+export const partsOfCursor = (cursor: string | undefined, form: RegExp): string[] => {
+  if (cursor === undefined) return [];
+  const [, ...parts] = form.exec(Buffer.from(cursor, 'base64url').toString('latin1')) ?? [];
+  if (parts.length === 0) throw fieldFault('invalid_value', 'cursor', 'is not a next_cursor of this list');
+  return parts;
+};
 
 const windowMin = 60_000_000_000n;
 

@@ -8,21 +8,6 @@ export type Statement = { readonly sql: string; readonly params: Params };
 /** A condition and its values. */
 export type Part = readonly [sql: string, params: Params];
 
-/** A query of a view whose rows fulfil all conditions; `params` are those of the view. */
-export const viewStatement = (
-  select: string,
-  view: string,
-  params: Params,
-  conditions: readonly Part[],
-  after: string,
-): Statement => {
-  const where = conditions.length === 0 ? '' : ` WHERE ${conditions.map(([sql]) => sql).join(' AND ')}`;
-  return {
-    sql: `SELECT ${select} FROM ${view}${where}${after}`,
-    params: Object.assign({}, params, ...conditions.map(([, values]) => values)),
-  };
-};
-
 /** An attribute that has exactly this value. */
 export type AttributeMatch = { readonly key: string; readonly value: string };
 
@@ -59,14 +44,15 @@ export const attributeParts = <A extends AttributeMatch>(
     ];
   });
 
+/** A query whose rows fulfil all conditions; `more` are values of the text before and after these. */
 export const statement = (
   before: string,
-  parts: readonly Part[],
+  conditions: readonly Part[],
   after: string,
   more: Params = {},
 ): Statement => ({
-  sql: `${before} WHERE ${parts.map(([sql]) => sql).join(' AND ')}${after}`,
-  params: Object.assign({}, ...parts.map(([, params]) => params), more),
+  sql: `${before}${conditions.length === 0 ? '' : ` WHERE ${conditions.map(([sql]) => sql).join(' AND ')}`}${after}`,
+  params: Object.assign({}, ...conditions.map(([, params]) => params), more),
 });
 
 /** A map as two columns, `<name>_keys` and `<name>_values`. */

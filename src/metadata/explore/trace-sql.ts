@@ -20,7 +20,7 @@ export type AttributeCondition = AttributeMatch & { readonly scope: 'span' | 're
 export type SpanConditions = {
   readonly applications: Applications;
   readonly service?: string | undefined;
-  readonly spanName?: string | undefined;
+  readonly span_name?: string | undefined;
   readonly status?: (typeof statuses)[number] | undefined;
   readonly durationMin?: bigint | undefined;
   readonly durationMax?: bigint | undefined;
@@ -34,10 +34,10 @@ const statusTexts = { unset: 'Unset', ok: 'Ok', error: 'Error' } as const;
 const columnOfScope = { span: 'SpanAttributes', resource: 'ResourceAttributes' } as const;
 
 const conditionParts = (conditions: SpanConditions): Part[] => {
-  const { applications, service, spanName, status, durationMin, durationMax, attributes } = conditions;
+  const { applications, service, span_name: span, status, durationMin, durationMax, attributes } = conditions;
   const parts = appParts(applications);
   if (service !== undefined) parts.push(['ServiceName = {service:String}', { service }]);
-  if (spanName !== undefined) parts.push(['SpanName = {span:String}', { span: spanName }]);
+  if (span !== undefined) parts.push(['SpanName = {span:String}', { span }]);
   if (status !== undefined) parts.push(['StatusCode = {status:String}', { status: statusTexts[status] }]);
   if (durationMin !== undefined) parts.push(['Duration >= {least:UInt64}', { least: String(durationMin) }]);
   if (durationMax !== undefined) parts.push(['Duration <= {most:UInt64}', { most: String(durationMax) }]);

@@ -4,25 +4,25 @@ import type { NextBounds } from './gate.ts';
 import { type AskedPeriod, type Period, periodOf } from './period.ts';
 import {
   applicationsOf,
+  conditionsOf,
+  cursorText,
   findNewest,
   type ItemSource,
+  partsOfCursor,
   type Run,
-  requireWellFormed,
   requireWellFormedAttributes,
   startRun,
-  wrongCursor,
 } from './run.ts';
 import { shownSpans, spanRowSchema } from './spans.ts';
 import { nanosOf } from './statement.ts';
+import type { AskedTraces } from './trace-shapes.ts';
 import {
-  type AttributeCondition,
   countSql,
   findSql,
   matchesSql,
   type SpanConditions,
   servicesSql,
   spansSql,
-  type statuses,
   summarySql,
   type TracePlace,
 } from './trace-sql.ts';
@@ -32,19 +32,6 @@ export const spansMax = 10_000;
 /** Of the values of these spans before they are shortened: ClickHouse takes three to four times this memory for one answer. */
 const readBytesMax = 160 * 2 ** 20;
 const servicesMax = 5_000;
-
-/** A search as a caller asks it. */
-export type AskedTraces = AskedPeriod & {
-  readonly app_id?: number | undefined;
-  readonly service?: string | undefined;
-  readonly span_name?: string | undefined;
-  readonly status?: (typeof statuses)[number] | undefined;
-  readonly min_duration_ms?: number | undefined;
-  readonly max_duration_ms?: number | undefined;
-  readonly attributes: readonly AttributeCondition[];
-  readonly limit: number;
-  readonly cursor?: string | undefined;
-};
 
 const big = z.string().transform(BigInt);
 const count = z.coerce.number();
@@ -73,29 +60,19 @@ const serviceSchema = z.object({ service: z.string(), name: z.string(), spans: c
 const nanosOfMs = (ms: number | undefined): bigint | undefined =>
   ms === undefined ? undefined : BigInt(Math.round(ms * 1_000_000));
 
-const conditionsOf = (source: ItemSource, asked: AskedTraces): SpanConditions => {
-  requireWellFormed(asked.service, 'service');
-  requireWellFormed(asked.span_name, 'span_name');
+const conditionsOfSpans = (source: ItemSource, asked: AskedTraces): SpanConditions => {
+  const conditions = conditionsOf(source, asked);
   requireWellFormedAttributes(asked.attributes);
   return {
-    applications: applicationsOf(source, asked.app_id),
-    service: asked.service,
-    spanName: asked.span_name,
-    status: asked.status,
+    ...conditions,
     durationMin: nanosOfMs(asked.min_duration_ms),
     durationMax: nanosOfMs(asked.max_duration_ms),
-    attributes: asked.attributes,
   };
 };
 
-const cursorText = ({ at, id }: TracePlace): string => Buffer.from(`${at}.${id}`).toString('base64url');
-
 const placeOf = (cursor: string | undefined): TracePlace | undefined => {
-  if (cursor === undefined) return undefined;
-  const [, at, id] =
-    /^(\d{1,19})\.([0-9a-f]{32})$/.exec(Buffer.from(cursor, 'base64url').toString('latin1')) ?? [];
-  if (at === undefined || id === undefined) throw wrongCursor();
-  return { at: BigInt(at), id };
+  const [at, id] = partsOfCursor(cursor, /^(\d{1,19})\.([0-9a-f]{32})$/);
+  return at === undefined || id === undefined ? undefined : { at: BigInt(at), id };
 };
 
 /** The newest traces of a period behind `from`, at most `max`. */
@@ -135,7 +112,7 @@ export const queryTraces = async (source: ItemSource, asked: AskedTraces, bounds
   const run = startRun(source.reader, bounds);
   const places = await findTraces(
     run,
-    conditionsOf(source, asked),
+    conditionsOfSpans(source, asked),
     period,
     placeOf(asked.cursor),
     asked.limit + 1,
@@ -165,7 +142,7 @@ export const queryTraces = async (source: ItemSource, asked: AskedTraces, bounds
         },
       ];
     }),
-    next_cursor: places.length > page.length && last !== undefined ? cursorText(last) : null,
+    next_cursor: places.length > page.length && last !== undefined ? cursorText(last.at, last.id) : null,
     ...run.about(),
   };
 };

@@ -1,13 +1,12 @@
 import { type Account, readOwnerAccounts } from '../../account/accounts.ts';
-import { columnsKey } from '../../directory/keys.ts';
-import { columnRegistrySchema } from '../../directory/records.ts';
+import { readRegistry } from '../../directory/column-registry.ts';
 import { explain } from '../../model/reasons.ts';
 import { type LastRequest, readLastStored, readOwnerDrops } from '../../outcomes/arrivals.ts';
 import type { Drop } from '../../outcomes/drops.ts';
 import { readUsage, type UsageOwner } from '../../outcomes/usage.ts';
 import type { Clickhouse } from '../../stores/clickhouse/client.ts';
 import type { Records } from '../records/store.ts';
-import { type PolicyDefaults, showSourcePolicy } from '../reports/policies.ts';
+import { capOf, type PolicyDefaults, showSourcePolicy } from '../reports/policies.ts';
 import type { Arrivals, Arrived } from './arrivals.ts';
 
 /** A minute of arrival; its numbers are those of the account. */
@@ -183,19 +182,10 @@ export const readLimits = async (
   };
   if (dataId === 0) return [rate];
   const { policy } = await showSourcePolicy(records, policyDefaults, dataId);
-  const stored = await records.columns.get(columnsKey(dataId));
-  const registry = stored === undefined ? undefined : columnRegistrySchema.parse(stored.value);
-  const capOf = (field: string): number | null => {
-    const cap = policy[field];
-    return typeof cap === 'number' ? cap : null;
-  };
+  const { metrics, dimensions } = await readRegistry(records.columns, dataId);
   return [
     rate,
-    { name: 'metric_columns', limit: capOf('metric_columns_max'), used: registry?.metrics.length ?? 0 },
-    {
-      name: 'dimension_columns',
-      limit: capOf('dimension_columns_max'),
-      used: registry?.dimensions.length ?? 0,
-    },
+    { name: 'metric_columns', limit: capOf(policy, 'metric_columns_max'), used: metrics.length },
+    { name: 'dimension_columns', limit: capOf(policy, 'dimension_columns_max'), used: dimensions.length },
   ];
 };

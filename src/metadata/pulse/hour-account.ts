@@ -4,24 +4,12 @@ import {
   readOwnerAccounts,
   verdictOf,
 } from '../../account/accounts.ts';
-import type { SystemOwners } from '../../directory/system-owners.ts';
+import { isSystemOwner, type SystemOwners } from '../../directory/system-owners.ts';
 import { errorText } from '../../model/fault.ts';
 import { byPipeline, type Pipeline } from '../../model/signals.ts';
 import type { Clickhouse } from '../../stores/clickhouse/client.ts';
 import type { AccountState } from '../account/account-watch.ts';
-
-/** Items of the terms: received = the sum of all others. */
-export type Terms = {
-  readonly received: number;
-  readonly stored: number;
-  readonly dropped: number;
-  readonly dead_lettered: number;
-  readonly repeated: number;
-  readonly lost: number;
-  readonly stuck: number;
-  readonly unrecorded: number;
-  readonly in_flight: number;
-};
+import type { Terms } from './shapes.ts';
 
 /**
  * The last hour's account from both books, over all owners; the terms without those that Tidemark made for itself, as every sum of all
@@ -117,9 +105,7 @@ export const createHourAccount = ({
       const window = { sinceMs: since * 1_000, untilMs: (until + 1) * 1_000 };
       const accounts = await readOwnerAccounts(clickhouse, window, undefined, isKnown);
       const own = systemOwners();
-      const counted = accounts.filter(
-        ({ dataId, appId }) => !own.dataIds.has(dataId) && !own.appIds.has(appId),
-      );
+      const counted = accounts.filter((each) => !isSystemOwner(own, each));
       const open = accounts.flatMap(({ differences }) => differences.filter(({ isOpen }) => isOpen));
       const wrongOwners = accounts.filter(({ addsUp }) => addsUp === false).length;
       account = {

@@ -182,6 +182,8 @@ export const lineShape = z
   .meta({ id: 'Line' });
 
 export type Line = z.output<typeof lineShape>;
+/** Items of the terms: received = the sum of all others. */
+export type Terms = z.output<typeof terms>;
 export type Trouble = z.output<typeof troubleShape>;
 export type LineStream = z.output<typeof streamShape>;
 export type LineStore = Line['stores'][number];

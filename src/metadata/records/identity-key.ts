@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { isConflict } from '../../bus/kv.ts';
+import { unlessConflict } from '../../bus/kv.ts';
 import { type IdentityKeyRecord, recordKeys } from '../../directory/keys.ts';
 import type { Records } from './store.ts';
 
@@ -15,10 +15,6 @@ export const giveIdentityKey = async ({
   applications,
 }: Pick<Records, 'bucket' | 'reports' | 'dataSources' | 'applications'>): Promise<void> => {
   if ([reports, dataSources, applications].some((owners) => owners.list().length > 0)) return;
-  try {
-    const record: IdentityKeyRecord = { algorithm: 'aes-256-gcm', key: randomBytes(32).toString('hex') };
-    await bucket.create(recordKeys.identityKey, record);
-  } catch (error) {
-    if (!isConflict(error)) throw error;
-  }
+  const record: IdentityKeyRecord = { algorithm: 'aes-256-gcm', key: randomBytes(32).toString('hex') };
+  await unlessConflict(bucket.create(recordKeys.identityKey, record));
 };

@@ -1,32 +1,23 @@
 import { z } from 'zod';
+import { flagText, numberText } from '../number-text.ts';
 import { fieldFault } from '../problem.ts';
 import type { RecordSet } from './store.ts';
 
-const integer = z
-  .string()
-  .regex(/^-?\d{1,10}$/, 'must be an integer of at most 10 digits')
-  .transform(Number)
-  .pipe(z.int().min(-9_999_999_999).max(9_999_999_999));
-const flag = z
-  .enum(['true', 'false'], 'must be true or false')
-  .transform((text) => text === 'true')
-  .pipe(z.boolean());
+const integer = numberText(
+  /^-?\d{1,10}$/,
+  'must be an integer of at most 10 digits',
+  z.int().min(-9_999_999_999).max(9_999_999_999),
+);
+const flag = flagText();
 const limitText = 'must be an integer from 1 to 1000';
 
 /** The common query of every list: the page size and the start. */
 export const pageQuery = {
-  limit: z
-    .string()
-    .regex(/^\d{1,6}$/, limitText)
-    .transform(Number)
-    .pipe(
-      z
-        .int()
-        .min(1, limitText)
-        .max(1000, limitText)
-        .meta({ description: 'How many items a page has at most' }),
-    )
-    .default(100),
+  limit: numberText(
+    /^\d{1,6}$/,
+    limitText,
+    z.int().min(1, limitText).max(1000, limitText).meta({ description: 'How many items a page has at most' }),
+  ).default(100),
   cursor: z
     .string()
     .regex(/^[A-Za-z0-9_-]{1,64}$/, 'is not a next_cursor of this list')

@@ -23,12 +23,13 @@ export const labels = [
   'data_center',
 ] as const;
 
-const bizRange = { first: -2_147_483_648, last: 2_147_483_647 } as const;
+/** What fits into 32 bits, as a business and a rate have to. */
+export const int32 = { first: -2_147_483_648, last: 2_147_483_647 } as const;
 
 const bizId = z
   .int('must be an integer')
-  .min(bizRange.first, 'must fit into 32 bits')
-  .max(bizRange.last, 'must fit into 32 bits')
+  .min(int32.first, 'must fit into 32 bits')
+  .max(int32.last, 'must fit into 32 bits')
   .meta({
     description: 'The business; 0 = the platform, below 0 a space that is no business',
     examples: [2],
@@ -50,8 +51,8 @@ const label = z
   .meta({ description: 'Its subject', examples: ['application_check'] });
 const maxRate = z
   .int('must be an integer: requests per second, -1 the default, 0 unlimited, below -1 none')
-  .min(-2_147_483_648)
-  .max(2_147_483_647)
+  .min(int32.first)
+  .max(int32.last)
   .meta({
     description: 'Requests per second of the whole cluster: -1 the default, 0 unlimited, below -1 none',
     examples: [100],
@@ -143,8 +144,8 @@ const dataName = nameText(192)
   )
   .refine((text) => {
     const biz = Number.parseInt(text, 10);
-    return !(biz < bizRange.first || biz > bizRange.last);
-  }, `must have a business that fits into 32 bits: ${bizRange.first} to ${bizRange.last}`)
+    return !(biz < int32.first || biz > int32.last);
+  }, `must have a business that fits into 32 bits: ${int32.first} to ${int32.last}`)
   .meta({
     description: 'Unique; its business is that of the source',
     examples: ['2_custom_time_series_demo'],

@@ -1,27 +1,12 @@
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
 import type { Bus } from '../../bus/connection.ts';
-import { type Change, isConflict, type KvBucket, openKvBucket } from '../../bus/kv.ts';
-import { buckets, dataIdRange, recordKeys, systemKeys } from '../../directory/keys.ts';
-import {
-  type ApplicationPolicy,
-  applicationPolicySchema,
-  type SourcePolicy,
-  sourcePolicySchema,
-} from '../../directory/policies.ts';
-import type {
-  Application,
-  CustomReport,
-  DataSource,
-  IdentityCredential,
-  Placement,
-  PreviousToken,
-  Purge,
-  ResultTable,
-  TimeSeriesGroup,
-} from '../../directory/records.ts';
+import { type Change, type KvBucket, openKvBucket, untilWritten } from '../../bus/kv.ts';
+import { buckets, type CounterName, dataIdRange, recordKeys, systemKeys } from '../../directory/keys.ts';
+import { applicationPolicySchema, sourcePolicySchema } from '../../directory/policies.ts';
 import {
   applicationSchema,
+  type CustomReport,
   customReportSchema,
   dataSourceSchema,
   identityCredentialSchema,
@@ -62,25 +47,33 @@ export type RecordSet<T> = {
   list(): { id: number; value: T }[];
 };
 
-type CounterName = Parameters<typeof systemKeys.counter>[0];
+type MakeSet = <T>(
+  keyOf: (id: number) => string,
+  schema: z.ZodType<T>,
+  onKeep?: (value: T) => void,
+) => RecordSet<T>;
+
+/** The set of each kind of record. */
+const recordSets = (set: MakeSet, onReport: (report: CustomReport) => void) => ({
+  reports: set(recordKeys.report, customReportSchema, onReport),
+  // These by their mon_data_id.
+  dataSources: set(recordKeys.dataSource, dataSourceSchema),
+  groups: set(recordKeys.group, timeSeriesGroupSchema),
+  tables: set(recordKeys.table, resultTableSchema),
+  placements: set(recordKeys.placement, placementSchema),
+  sourcePolicies: set(recordKeys.sourcePolicy, sourcePolicySchema),
+  previousTokens: set(recordKeys.previousToken, previousTokenSchema),
+  sourceIdentities: set(recordKeys.sourceIdentity, identityCredentialSchema),
+  purges: set(recordKeys.purge, purgeSchema),
+  // These by their app_id.
+  applications: set(recordKeys.application, applicationSchema),
+  applicationPolicies: set(recordKeys.applicationPolicy, applicationPolicySchema),
+  previousApplicationTokens: set(recordKeys.previousApplicationToken, previousTokenSchema),
+  applicationIdentities: set(recordKeys.applicationIdentity, identityCredentialSchema),
+});
 
 /** All records in KV, with the names and ids that must be unique. Every call may throw transient Faults. */
-export type Records = {
-  readonly reports: RecordSet<CustomReport>;
-  /** These by their mon_data_id. */
-  readonly dataSources: RecordSet<DataSource>;
-  readonly groups: RecordSet<TimeSeriesGroup>;
-  readonly tables: RecordSet<ResultTable>;
-  readonly placements: RecordSet<Placement>;
-  readonly sourcePolicies: RecordSet<SourcePolicy>;
-  readonly previousTokens: RecordSet<PreviousToken>;
-  readonly sourceIdentities: RecordSet<IdentityCredential>;
-  readonly purges: RecordSet<Purge>;
-  /** These by their app_id. */
-  readonly applications: RecordSet<Application>;
-  readonly applicationPolicies: RecordSet<ApplicationPolicy>;
-  readonly previousApplicationTokens: RecordSet<PreviousToken>;
-  readonly applicationIdentities: RecordSet<IdentityCredential>;
+export type Records = Readonly<ReturnType<typeof recordSets>> & {
   /** The report whose creation made a data id, or makes it now; from this process's copy. */
   reportOf(dataId: number): CustomReport | undefined;
   /** The next id. Permanent Fault `data_ids_exhausted` when the range of data ids is used up. */
@@ -144,17 +137,21 @@ const parsed = <T>(key: string, schema: z.ZodType<T>, value: unknown): T => {
   throw new Fault('internal', 'record_invalid', `${key} is not a valid record: ${result.error.message}`);
 };
 
-/** Retries while `attempt` returns undefined or loses a compare-and-set. */
-const untilSettled = async <T>(attempt: () => Promise<T | undefined>): Promise<T> => {
-  for (let tries = 0; tries < conflictsMax; tries++) {
-    try {
-      const result = await attempt();
-      if (result !== undefined) return result;
-    } catch (error) {
-      if (!isConflict(error)) throw error;
-    }
-  }
-  throw new Fault('transient', 'kv_contended', 'too many concurrent changes of the record');
+const untilSettled = <T>(attempt: () => Promise<T>): Promise<T> =>
+  untilWritten('the record', conflictsMax, attempt);
+
+/** A record as messages name it. */
+export const recordText = ({ kind }: Pick<RecordSet<unknown>, 'kind'>, id: number): string =>
+  `${kind.replaceAll('_', ' ')} ${id}`;
+
+/** The record and its revision. Permanent Fault `not_found`. */
+export const existing = async <T>(
+  set: Pick<RecordSet<T>, 'kind' | 'get'>,
+  id: number,
+): Promise<Versioned<T>> => {
+  const stored = await set.get(id);
+  if (stored === undefined) throw notFound(recordText(set, id));
+  return stored;
 };
 
 type Copy = { apply(change: Change): void; forgetUnseen(keys: ReadonlySet<string>): void; age(): void };
@@ -210,10 +207,7 @@ const createRecordSet = <T>(
     update,
     change: (id, edit, revision) =>
       untilSettled(async () => {
-        const current = await get(id);
-        if (current === undefined) {
-          throw notFound(`${kind.replaceAll('_', ' ')} ${id}`);
-        }
+        const current = await existing({ kind, get }, id);
         if (revision !== undefined && revision !== current.revision)
           throw preconditionFailed(current.revision);
         const next = edit(current.value);
@@ -319,27 +313,13 @@ export const openRecords = async (
     openKvBucket(bus, buckets.system),
   ]);
   const reportOfDataId = new Map<number, number>();
-  const set = <T>(keyOf: (id: number) => string, schema: z.ZodType<T>, onKeep?: (value: T) => void) =>
-    createRecordSet(records, keyOf, schema, onKeep);
-  const reports = set(recordKeys.report, customReportSchema, (report) =>
-    reportOfDataId.set(report.mon_data_id, report.custom_report_id),
-  );
-  const sets = {
-    reports,
-    dataSources: set(recordKeys.dataSource, dataSourceSchema),
-    groups: set(recordKeys.group, timeSeriesGroupSchema),
-    tables: set(recordKeys.table, resultTableSchema),
-    placements: set(recordKeys.placement, placementSchema),
-    sourcePolicies: set(recordKeys.sourcePolicy, sourcePolicySchema),
-    previousTokens: set(recordKeys.previousToken, previousTokenSchema),
-    sourceIdentities: set(recordKeys.sourceIdentity, identityCredentialSchema),
-    purges: set(recordKeys.purge, purgeSchema),
-    applications: set(recordKeys.application, applicationSchema),
-    applicationPolicies: set(recordKeys.applicationPolicy, applicationPolicySchema),
-    previousApplicationTokens: set(recordKeys.previousApplicationToken, previousTokenSchema),
-    applicationIdentities: set(recordKeys.applicationIdentity, identityCredentialSchema),
+  const copies: Copy[] = [];
+  const set: MakeSet = (keyOf, schema, onKeep) => {
+    const made = createRecordSet(records, keyOf, schema, onKeep);
+    copies.push(made);
+    return made;
   };
-  const copies: Copy[] = Object.values(sets);
+  const sets = recordSets(set, (report) => reportOfDataId.set(report.mon_data_id, report.custom_report_id));
   bus.onDisconnect(() => {
     for (const copy of copies) copy.age();
   });
@@ -359,7 +339,7 @@ export const openRecords = async (
   );
   return {
     ...sets,
-    reportOf: (dataId) => reports.known(reportOfDataId.get(dataId) ?? -1)?.value,
+    reportOf: (dataId) => sets.reports.known(reportOfDataId.get(dataId) ?? -1)?.value,
     nextId: createIds(system, firstDataId),
     ...createReservations(records, system),
     bucket: records,

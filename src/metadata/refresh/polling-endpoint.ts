@@ -3,6 +3,7 @@ import { type Context, Hono } from 'hono';
 import { z } from 'zod';
 import { Fault } from '../../model/fault.ts';
 import { bearerToken, hasForm } from '../../model/text-forms.ts';
+import { numberText } from '../number-text.ts';
 import { type Problem, parseInput, toProblem } from '../problem.ts';
 import { collectorPrefixDefault, documentName } from './document.ts';
 import type { Subscription, Subscriptions } from './subscriptions.ts';
@@ -46,12 +47,7 @@ export const nodeSubscriptionsSchema = z.strictObject({
 
 const limitText = 'must be an integer from 1 to 1000';
 const querySchema = z.strictObject({
-  limit: z
-    .string()
-    .regex(/^\d{1,4}$/, limitText)
-    .transform(Number)
-    .pipe(z.int().min(1, limitText).max(1000, limitText))
-    .default(1000),
+  limit: numberText(/^\d{1,4}$/, limitText, z.int().min(1, limitText).max(1000, limitText)).default(1000),
   cursor: z.string().regex(cursorForm, 'is not a next_cursor of this endpoint').optional(),
 });
 

@@ -7,7 +7,6 @@ import type {
   ResultTable,
   TimeSeriesGroup,
 } from '../../directory/records.ts';
-import { Fault } from '../../model/fault.ts';
 import { fieldFault, parseInput } from '../problem.ts';
 import { masked } from '../records/masking.ts';
 import {
@@ -19,8 +18,7 @@ import {
 } from '../records/requests.ts';
 import type { RecordSet, Records, Versioned } from '../records/store.ts';
 import { modified } from '../records/values.ts';
-import { isGone } from './deletion.ts';
-import { type ChangeBy, type ReportWithRecords, readReport } from './life-cycle.ts';
+import { type ChangeBy, type ReportWithRecords, readReport, requireActive } from './life-cycle.ts';
 
 /** A JSON merge patch (RFC 7396) as sent: fields to change, and any other field of the record with the value it has. */
 export type MergePatch = Readonly<Record<string, unknown>>;
@@ -117,9 +115,7 @@ export const patchReport = async (
   const report = await records.reports.change(
     reportId,
     (current) => {
-      if (isGone(current) || current.state === 'creating') {
-        throw new Fault('permanent', 'report_not_active', `custom report ${reportId} is ${current.state}`);
-      }
+      requireActive(current);
       change = changeOf(reportChangeSchema, { ...current, max_rate: group?.max_rate }, patch);
       const { max_rate, ...own } = change;
       const next = changed(current, own, operator);

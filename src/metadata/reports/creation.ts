@@ -3,12 +3,10 @@ import { recordKeys } from '../../directory/keys.ts';
 import { retentionDaysOf } from '../../directory/policies.ts';
 import type { CustomReport, DataSource, ResultTable, TimeSeriesGroup } from '../../directory/records.ts';
 import { Fault } from '../../model/fault.ts';
-import { nowSeconds } from '../../model/time.ts';
 import type { QuestdbTables } from '../../stores/questdb/tables.ts';
 import type { ReportRequest } from '../records/requests.ts';
 import { type RecordSet, type Records, reservedNames, type Versioned } from '../records/store.ts';
 import {
-  authoredBy,
   dataName,
   modified,
   newDataSource,
@@ -196,14 +194,14 @@ const openReport = async (deps: CreationDeps, request: ReportRequest): Promise<V
   return records.reports.create(reportId, report).catch(asInProgress(request.name));
 };
 
-/** The record of this data id: that of an earlier call, else `make()`. */
-const ensure = async <T>(set: RecordSet<T>, dataId: number, make: () => T): Promise<T> => {
-  const there = await set.get(dataId);
+/** The record of this id: that of an earlier call, else `make()`. */
+export const ensure = async <T>(set: RecordSet<T>, id: number, make: () => T): Promise<T> => {
+  const there = await set.get(id);
   if (there !== undefined) return there.value;
   try {
-    return (await set.create(dataId, make())).value;
+    return (await set.create(id, make())).value;
   } catch (error) {
-    const other = isConflict(error) ? await set.get(dataId) : undefined;
+    const other = isConflict(error) ? await set.get(id) : undefined;
     if (other === undefined) throw error;
     return other.value;
   }
@@ -300,14 +298,7 @@ const activate = async (
   report: Versioned<CustomReport>,
   operator: string,
 ): Promise<CustomReport> => {
-  const { creator, create_time } = report.value;
-  const active: CustomReport = {
-    ...report.value,
-    state: 'active',
-    ...authoredBy(operator, nowSeconds()),
-    creator,
-    create_time,
-  };
+  const active = modified(report.value, operator, { state: 'active' });
   const stored = await records.reports
     .update(active.custom_report_id, active, report.revision)
     .catch(asInProgress(active.name));

@@ -1,7 +1,7 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import { retentionDaysOf } from '../../directory/policies.ts';
 import type { CustomReport, Purge } from '../../directory/records.ts';
 import { errorText } from '../../model/fault.ts';
+import { startRounds } from '../../runtime/rounds.ts';
 import type { QuestdbTables } from '../../stores/questdb/tables.ts';
 import type { Log } from '../../telemetry/log.ts';
 import type { Records } from '../records/store.ts';
@@ -109,7 +109,6 @@ const alignTtls = async ({ records, tables, log }: KeeperDeps): Promise<void> =>
 /** Starts the rounds. The copies of `records` must have been read. */
 export const startKeeper = (deps: KeeperDeps): Keeper => {
   const { records, log } = deps;
-  const stopping = new AbortController();
   const duePurges = createPurgeWait(deps);
   let tablesAt = Number.NEGATIVE_INFINITY;
   let repairAt = Number.NEGATIVE_INFINITY;
@@ -144,22 +143,13 @@ export const startKeeper = (deps: KeeperDeps): Keeper => {
     if (failures.length > 0) throw failures[0];
   };
 
-  const run = async (): Promise<void> => {
-    let lastMessage = '';
-    while (!stopping.signal.aborted) {
-      const message = await round().then(() => '', errorText);
-      if (message !== '' && message !== lastMessage)
-        log.warn({}, `the keeper failed and will retry: ${message}`);
-      lastMessage = message;
-      await delay(everyMs, undefined, { signal: stopping.signal }).catch(() => undefined);
-    }
-  };
-  const running = run();
-  return {
-    round,
-    stop: async () => {
-      stopping.abort();
-      await running;
-    },
-  };
+  let lastMessage = '';
+  const rounds = startRounds(async () => {
+    const message = await round().then(() => '', errorText);
+    if (message !== '' && message !== lastMessage)
+      log.warn({}, `the keeper failed and will retry: ${message}`);
+    lastMessage = message;
+    return everyMs;
+  });
+  return { round, stop: rounds.stop };
 };

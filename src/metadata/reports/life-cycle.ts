@@ -1,4 +1,4 @@
-import { isConflict } from '../../bus/kv.ts';
+import { unlessConflict } from '../../bus/kv.ts';
 import type {
   Application,
   CustomReport,
@@ -13,7 +13,6 @@ import { preconditionFailed, type RecordSet, type Records, type Versioned } from
 import { modified } from '../records/values.ts';
 import { isDataIdAlive } from './creation.ts';
 import { finishDeletion, flagDeleted, isGone } from './deletion.ts';
-import { found } from './operations.ts';
 
 /** Who changes something, and (If-Match) the revision the record must have. */
 export type ChangeBy = { readonly operator: string; readonly revision: number | undefined };
@@ -26,13 +25,18 @@ export type ReportWithRecords = {
   result_table?: ResultTable;
 };
 
+const requireReport = async (records: Records, reportId: number): Promise<Versioned<CustomReport>> => {
+  const report = await records.reports.get(reportId);
+  if (report === undefined) throw notFound(`custom report ${reportId}`);
+  return report;
+};
+
 /** The report with its records as they are now, and its revision. Permanent Fault `not_found`. */
 export const readReport = async (
   records: Records,
   reportId: number,
 ): Promise<Versioned<ReportWithRecords>> => {
-  const report = await records.reports.get(reportId);
-  if (report === undefined) throw notFound(`custom report ${reportId}`);
+  const report = await requireReport(records, reportId);
   const dataId = report.value.mon_data_id;
   const [source, group, table] = await Promise.all([
     records.dataSources.get(dataId),
@@ -84,7 +88,8 @@ export const setRecordEnabled = async <T extends Flagged>(
   return set.change(dataId, switched(isEnabled, operator), revision);
 };
 
-const requireActive = (report: CustomReport): void => {
+/** Permanent Fault `report_not_active` for a report in another state. */
+export const requireActive = (report: CustomReport): void => {
   if (report.state === 'active') return;
   throw new Fault(
     'permanent',
@@ -163,9 +168,7 @@ const beginPurge = async (
   purge: Pick<Purge, 'mon_data_id' | 'table_id' | 'requested_by'>,
 ): Promise<void> => {
   const begun: Purge = { ...purge, state: 'purging', requested_at: Date.now() };
-  await records.purges.create(purge.mon_data_id, begun).catch((error: unknown) => {
-    if (!isConflict(error)) throw error;
-  });
+  await unlessConflict(records.purges.create(purge.mon_data_id, begun));
 };
 
 /**
@@ -180,7 +183,7 @@ export const purgeReport = async (
   typedTableId: string,
   { operator, revision }: ChangeBy,
 ): Promise<Versioned<ReportWithRecords>> => {
-  const report = await found(records.reports.get(reportId), `custom report ${reportId}`);
+  const report = (await requireReport(records, reportId)).value;
   if (report.state === 'creating') requireActive(report);
   requireConfirmation(report.table_id, typedTableId);
   await deleteReport(records, reportId, { operator, revision });

@@ -4,7 +4,7 @@ import { recordKeys } from '../../directory/keys.ts';
 import type { ApplicationPolicy } from '../../directory/policies.ts';
 import type { Application, DataSource, ResultTable, TimeSeriesGroup } from '../../directory/records.ts';
 import { Fault } from '../../model/fault.ts';
-import { fieldFault, notFound } from '../problem.ts';
+import { fieldFault } from '../problem.ts';
 import type {
   ApplicationRequest,
   DataSourceRequest,
@@ -21,14 +21,7 @@ import {
   tableIdOf,
 } from '../records/values.ts';
 import { ensurePlacement } from '../tables/placement.ts';
-import { type CreationDeps, isDataIdAlive, makeTable, reserveGroupName } from './creation.ts';
-
-/** The promise of these lookups: the record, or a permanent Fault `not_found`. */
-export const found = async <T>(entry: Promise<{ value: T } | undefined>, what: string): Promise<T> => {
-  const stored = await entry;
-  if (stored === undefined) throw notFound(what);
-  return stored.value;
-};
+import { type CreationDeps, ensure, isDataIdAlive, makeTable, reserveGroupName } from './creation.ts';
 
 const exists = (code: string, text: string) => (error: unknown) => {
   throw isConflict(error) ? new Fault('permanent', code, text) : error;
@@ -182,18 +175,9 @@ const beginPolicy = async (
     ...(deduplicate === undefined ? {} : { deduplicate }),
     ...(fill_dimensions === undefined ? {} : { fill_dimensions }),
   };
-  let there = await applicationPolicies.get(appId);
-  if (there === undefined) {
-    const initial = retentionDays === undefined ? {} : { retention_days_initial: retentionDays };
-    there = await applicationPolicies
-      .create(appId, { ...wanted, ...initial })
-      .catch(async (error: unknown) => {
-        const other = isConflict(error) ? await applicationPolicies.get(appId) : undefined;
-        if (other === undefined) throw error;
-        return other;
-      });
-  }
-  const { retention_days_initial: _, ...asked } = there.value;
+  const initial = retentionDays === undefined ? {} : { retention_days_initial: retentionDays };
+  const there = await ensure(applicationPolicies, appId, () => ({ ...wanted, ...initial }));
+  const { retention_days_initial: _, ...asked } = there;
   if (isDeepStrictEqual(asked, wanted)) return;
   throw new Fault(
     'permanent',

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
-import { isConflict } from '../../bus/kv.ts';
+import { unlessConflict } from '../../bus/kv.ts';
 import type { Pipelines } from '../../config/pipelines.ts';
 import {
   type ApplicationPolicy,
@@ -13,8 +13,7 @@ import {
 import type { ApplicationPipeline, Pipeline } from '../../model/signals.ts';
 import type { QuestdbTables } from '../../stores/questdb/tables.ts';
 import type { ItemLimits } from '../../wire/otlp/types.ts';
-import { preconditionFailed, type RecordSet, type Records } from '../records/store.ts';
-import { found } from './operations.ts';
+import { existing, preconditionFailed, type RecordSet, type Records } from '../records/store.ts';
 
 /** Values by field; null = no bound. */
 type Values = Readonly<Record<string, number | boolean | null>>;
@@ -130,6 +129,12 @@ export type EffectivePolicy = {
   readonly revision: number;
 };
 
+/** The limit that a field of a policy holds; null: none. */
+export const capOf = (policy: Shown, field: string): number | null => {
+  const cap = policy[field];
+  return typeof cap === 'number' ? cap : null;
+};
+
 type Stored = SourcePolicy | ApplicationPolicy | undefined;
 
 /** The fields that were set for an owner. */
@@ -189,12 +194,7 @@ const write = async <P extends object>(
     if (revision !== undefined && revision !== 0) throw preconditionFailed(0);
     const first = schema.parse(edited({}, change));
     if (Object.keys(first).length === 0) return;
-    try {
-      await set.create(id, first);
-      return;
-    } catch (error) {
-      if (!isConflict(error)) throw error;
-    }
+    if ((await unlessConflict(set.create(id, first))) !== undefined) return;
   }
   await set.change(id, make, revision);
 };
@@ -205,7 +205,7 @@ export const showSourcePolicy = async (
   defaults: PolicyDefaults,
   dataId: number,
 ): Promise<EffectivePolicy> => {
-  await found(records.dataSources.get(dataId), `data source ${dataId}`);
+  await existing(records.dataSources, dataId);
   const own = await records.sourcePolicies.get(dataId);
   const policy = { mon_data_id: dataId, ...effective(defaults.source, own?.value) };
   return { policy, own: ownOf(own?.value), revision: own?.revision ?? 0 };
@@ -217,7 +217,7 @@ export const showApplicationPolicy = async (
   defaults: PolicyDefaults,
   appId: number,
 ): Promise<EffectivePolicy> => {
-  await found(records.applications.get(appId), `application ${appId}`);
+  await existing(records.applications, appId);
   const own = await records.applicationPolicies.get(appId);
   const { traces, logs, otel_metrics } = defaults.application;
   const signals = {
@@ -241,7 +241,7 @@ export const setSourcePolicy = async (
   change: z.output<typeof sourcePolicyChangeSchema>,
   revision: number | undefined,
 ): Promise<EffectivePolicy> => {
-  await found(records.dataSources.get(dataId), `data source ${dataId}`);
+  await existing(records.dataSources, dataId);
   await write(records.sourcePolicies, sourcePolicySchema, dataId, change, revision);
   const table = (await records.tables.get(dataId))?.value;
   if ('retention_days' in change && table !== undefined && (await records.purges.get(dataId)) === undefined) {
@@ -259,7 +259,7 @@ export const setApplicationPolicy = async (
   change: z.output<typeof applicationPolicyChangeSchema>,
   revision: number | undefined,
 ): Promise<EffectivePolicy> => {
-  await found(records.applications.get(appId), `application ${appId}`);
+  await existing(records.applications, appId);
   await write(records.applicationPolicies, applicationPolicySchema, appId, change, revision);
   return showApplicationPolicy(records, defaults, appId);
 };

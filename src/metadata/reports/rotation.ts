@@ -1,10 +1,16 @@
-import { isConflict } from '../../bus/kv.ts';
+import { unlessConflict } from '../../bus/kv.ts';
 import { recordKeys } from '../../directory/keys.ts';
 import type { Application, DataSource, IdentityCredential, PreviousToken } from '../../directory/records.ts';
 import { Fault } from '../../model/fault.ts';
 import { nowSeconds } from '../../model/time.ts';
-import { notFound } from '../problem.ts';
-import { preconditionFailed, type RecordSet, type Records, type Versioned } from '../records/store.ts';
+import {
+  existing,
+  preconditionFailed,
+  type RecordSet,
+  type Records,
+  recordText,
+  type Versioned,
+} from '../records/store.ts';
 import { modified, newToken } from '../records/values.ts';
 import { isGone } from './deletion.ts';
 import type { ChangeBy } from './life-cycle.ts';
@@ -19,13 +25,6 @@ export type Rotated<T> = {
 type Tokened = DataSource | Application;
 
 const conflictsMax = 20;
-
-/** The result of a write, or undefined when it lost its compare-and-set. */
-const unlessConflict = <T>(write: Promise<T>): Promise<T | undefined> =>
-  write.catch((error: unknown) => {
-    if (isConflict(error)) return undefined;
-    throw error;
-  });
 
 type Rotation<T extends Tokened> = {
   readonly set: RecordSet<T>;
@@ -77,7 +76,7 @@ const storeToken = async <T extends Tokened>(
     throw new Fault(
       'transient',
       'rotation_unknown',
-      `${set.kind.replaceAll('_', ' ')} ${id} may have its new token: no answer came to the write (${error.message})`,
+      `${recordText(set, id)} may have its new token: no answer came to the write (${error.message})`,
       error,
     );
   }
@@ -114,10 +113,7 @@ const rotate = async <T extends Tokened>(rotation: Rotation<T>): Promise<Rotated
   const { set, previous, id, by } = rotation;
   for (let tries = 0; tries < conflictsMax; tries++) {
     const before = await previous.get(id);
-    const current = await set.get(id);
-    if (current === undefined) {
-      throw notFound(`${set.kind.replaceAll('_', ' ')} ${id}`);
-    }
+    const current = await existing(set, id);
     if (by.revision !== undefined && by.revision !== current.revision) {
       throw preconditionFailed(current.revision);
     }

@@ -1,15 +1,12 @@
-import { isConflict, type KvBucket } from '../../bus/kv.ts';
-import { retentionRecordSchema, systemKeys } from '../../directory/keys.ts';
+import { type KvBucket, unlessConflict } from '../../bus/kv.ts';
+import { counterNames, retentionRecordSchema, systemKeys } from '../../directory/keys.ts';
 
 /** The default of an installation that begins now. */
 const newInstallationDays = 90;
 
-const counters = (['data_id', 'custom_report_id', 'time_series_group_id', 'app_id'] as const).map(
-  systemKeys.counter,
-);
-
 const isNew = async (system: KvBucket): Promise<boolean> => {
-  for (const key of counters) if ((await system.get(key)) !== undefined) return false;
+  for (const name of counterNames)
+    if ((await system.get(systemKeys.counter(name))) !== undefined) return false;
   return true;
 };
 
@@ -24,9 +21,7 @@ export const readDefaultRetention = async (
   let stored = await system.get(systemKeys.retention);
   if (stored === undefined) {
     const days = (await isNew(system)) ? newInstallationDays : null;
-    await system.create(systemKeys.retention, { days }).catch((error: unknown) => {
-      if (!isConflict(error)) throw error;
-    });
+    await unlessConflict(system.create(systemKeys.retention, { days }));
     stored = await system.get(systemKeys.retention);
   }
   if (setting !== undefined) return setting === 'off' ? undefined : setting;

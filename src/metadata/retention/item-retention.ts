@@ -1,7 +1,7 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import { retentionDaysOf } from '../../directory/policies.ts';
 import { errorText } from '../../model/fault.ts';
 import { signals } from '../../model/signals.ts';
+import { type Rounds, startRounds } from '../../runtime/rounds.ts';
 import type { Clickhouse } from '../../stores/clickhouse/client.ts';
 import { type KeptDays, removeExpiredItems } from '../../stores/clickhouse/item-days.ts';
 import { type ItemTable, itemTables } from '../../stores/clickhouse/item-tables.ts';
@@ -55,21 +55,11 @@ const createLook = (table: ItemTable, { clickhouse, records, now, log }: ItemRet
 };
 
 /** Removes expired items of each signal, application by application, as the policies in the records say, until it is stopped. */
-export const startItemRetention = (deps: ItemRetentionDeps): { stop(): Promise<void> } => {
-  const stopping = new AbortController();
+export const startItemRetention = (deps: ItemRetentionDeps): Rounds => {
   const looks = itemTables.map((table) => createLook(table, deps));
-  const follow = async (): Promise<void> => {
-    while (!stopping.signal.aborted) {
-      // One table after the other: a deletion rewrites parts.
-      for (const look of looks) await look();
-      await delay(everyMs, undefined, { signal: stopping.signal }).catch(() => undefined);
-    }
-  };
-  const following = follow();
-  return {
-    stop: async () => {
-      stopping.abort();
-      await following;
-    },
-  };
+  return startRounds(async () => {
+    // One table after the other: a deletion rewrites parts.
+    for (const look of looks) await look();
+    return everyMs;
+  });
 };

@@ -1,10 +1,10 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import { isConflict, type KvBucket } from '../../bus/kv.ts';
 import { columnsKey } from '../../directory/keys.ts';
 import { columnRegistrySchema } from '../../directory/records.ts';
 import { errorText } from '../../model/fault.ts';
 import type { RegisteredName } from '../../model/records.ts';
 import { nowSeconds } from '../../model/time.ts';
+import { type Rounds, startRounds } from '../../runtime/rounds.ts';
 import type { QuestdbSql } from '../../stores/questdb/sql.ts';
 import { readDistinctValues } from '../../stores/questdb/table-figures.ts';
 import type { Log } from '../../telemetry/log.ts';
@@ -78,20 +78,8 @@ export const lookAtDimensions = async (deps: Deps, isStopped: () => boolean): Pr
  * marked in the registry, and receivers then write its values into more_dimensions. Nothing is lost. A bound that is raised
  * removes the mark.
  */
-export const boundDimensions = (deps: Deps): { stop(): Promise<void> } => {
-  const stopping = new AbortController();
-  const { signal } = stopping;
-  const follow = async (): Promise<void> => {
-    while (!signal.aborted) {
-      await lookAtDimensions(deps, () => signal.aborted);
-      await delay(everyMs, undefined, { signal }).catch(() => undefined);
-    }
-  };
-  const following = follow();
-  return {
-    stop: async () => {
-      stopping.abort();
-      await following;
-    },
-  };
-};
+export const boundDimensions = (deps: Deps): Rounds =>
+  startRounds(async (signal) => {
+    await lookAtDimensions(deps, () => signal.aborted);
+    return everyMs;
+  });

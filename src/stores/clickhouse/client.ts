@@ -1,8 +1,8 @@
 import { Readable } from 'node:stream';
 import { type BaseQueryParams, ClickHouseLogLevel, createClient, drainStream } from '@clickhouse/client';
-import { z } from 'zod';
+import type { z } from 'zod';
 import { Fault } from '../../model/fault.ts';
-import { toFault } from './faults.ts';
+import { rowsOf, toFault } from './faults.ts';
 import { withLongLists } from './long-lists.ts';
 
 /** The database of all tables of Tidemark; their SQL files name it too. */
@@ -125,10 +125,7 @@ export const createClickhouse = ({ url, connectionsMax = 10 }: ClickhouseOptions
         });
         return answer.json();
       });
-      const checked = z.array(schema).safeParse(found);
-      if (checked.success) return checked.data;
-      const why = `ClickHouse returned unexpected rows: ${z.prettifyError(checked.error).slice(0, 400)}`;
-      throw new Fault('internal', 'clickhouse_answer_unexpected', why);
+      return rowsOf(schema, found);
     },
     ping: () =>
       call({}, async ({ abort_signal }) => {

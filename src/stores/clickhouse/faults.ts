@@ -1,4 +1,5 @@
 import { ClickHouseError } from '@clickhouse/client';
+import { z } from 'zod';
 import { errorText, Fault } from '../../model/fault.ts';
 import { oneLine } from '../../model/text-forms.ts';
 
@@ -143,6 +144,14 @@ export const toFault = (error: unknown): Fault => {
     default:
       return new Fault('transient', 'clickhouse_unclassified', text, error);
   }
+};
+
+/** The rows of an answer. Rows of another shape than `schema` are an internal Fault `clickhouse_answer_unexpected`. */
+export const rowsOf = <T>(schema: z.ZodType<T>, answer: unknown): T[] => {
+  const checked = z.array(schema).safeParse(answer);
+  if (checked.success) return checked.data;
+  const why = `ClickHouse returned unexpected rows: ${z.prettifyError(checked.error).slice(0, 400)}`;
+  throw new Fault('internal', 'clickhouse_answer_unexpected', why);
 };
 
 /** True for a transient Fault from an answer of the server: it is alive, and other rows may be stored. */

@@ -35,9 +35,9 @@ const bodyText = async (body: AsyncIterable<Buffer>): Promise<string> => {
 
 /** A client of readers for the server at `url` (`http://[user:password@]host:port`). */
 export const createQuestdbReader = ({ url }: { readonly url: string }): QuestdbReader => {
-  const { origin, username, password } = new URL(url);
-  const pool = new Pool(origin, { connections: 4, connectTimeout: 2_000 });
-  const headers = authorization(username, password);
+  const address = new URL(url);
+  const pool = new Pool(address.origin, { connections: 4, connectTimeout: 2_000 });
+  const headers = authorization(address);
   return {
     read: async (sql, { timeoutMs, signal }) => {
       if (!isShortEnough(sql)) throw queryTooLarge('its names and values are too long together');
@@ -60,7 +60,7 @@ export const createQuestdbReader = ({ url }: { readonly url: string }): QuestdbR
         if (deadline.aborted) throw queryTimeout(timeoutMs);
         throw error instanceof Fault
           ? error
-          : unavailable(`does not answer at ${new URL(url).host}: ${errorText(error)}`, error);
+          : unavailable(`does not answer at ${address.host}: ${errorText(error)}`, error);
       }
     },
     close: () => pool.destroy(),

@@ -58,7 +58,7 @@ export const toResult = (status: number, text: string): SqlResult => {
 };
 
 /** The header of the user and the password of an address. */
-export const authorization = (username: string, password: string): Record<string, string> => {
+export const authorization = ({ username, password }: URL): Record<string, string> => {
   const credentials = `${decodeURIComponent(username)}:${decodeURIComponent(password)}`;
   return username === '' ? {} : { authorization: `Basic ${Buffer.from(credentials).toString('base64')}` };
 };
@@ -75,14 +75,14 @@ export const createQuestdbSql = ({
   url,
   timeoutMs: usualMs = requestTimeoutMs,
 }: QuestdbSqlOptions): QuestdbSql => {
-  const { origin, username, password } = new URL(url);
-  const pool = new Pool(origin, {
+  const address = new URL(url);
+  const pool = new Pool(address.origin, {
     connections: 8,
     connectTimeout: 2_000,
     headersTimeout: usualMs,
     bodyTimeout: usualMs,
   });
-  const headers = authorization(username, password);
+  const headers = authorization(address);
   return {
     exec: async (sql, timeoutMs) => {
       // No Statement-Timeout: QuestDB 9.3.4 keeps it for later queries of others. A closed connection ends the query, too.
@@ -94,7 +94,7 @@ export const createQuestdbSql = ({
         .request({ method: 'GET', path: `/exec?query=${encodeURIComponent(sql)}`, headers, ...bound })
         .then(async ({ statusCode, body }) => ({ status: statusCode, text: await body.text() }))
         .catch((error: unknown) => {
-          throw unavailable(`does not answer at ${new URL(url).host}: ${errorText(error)}`, error);
+          throw unavailable(`does not answer at ${address.host}: ${errorText(error)}`, error);
         });
       return toResult(reply.status, reply.text);
     },

@@ -2,6 +2,7 @@ import { Readable } from 'node:stream';
 import { Agent, request } from 'undici';
 import { errorText, Fault } from '../../model/fault.ts';
 import { oneLine, patternTextMax } from '../../model/text-forms.ts';
+import { authorization } from './sql.ts';
 import type { FailureScope } from './table-states.ts';
 
 /**
@@ -90,13 +91,6 @@ export const readRefusal = (
   return { kind: 'row_refused', line, why: oneLine(message, 500) };
 };
 
-const basicAuth = (url: URL): Record<string, string> =>
-  url.username === ''
-    ? {}
-    : {
-        Authorization: `Basic ${Buffer.from(`${decodeURIComponent(url.username)}:${decodeURIComponent(url.password)}`).toString('base64')}`,
-      };
-
 /** True where QuestDB is alive and answered with an unknown text: other tables may accept their rows. */
 export const isUnclassifiedAnswer = (error: unknown): boolean =>
   error instanceof Fault && error.code === 'questdb_unclassified';
@@ -146,7 +140,7 @@ export type QuestdbWriterOptions = {
 
 export const createQuestdbWriter = ({ url, timeoutMs }: QuestdbWriterOptions): QuestdbWriter => {
   const target = new URL(url);
-  const headers = { 'Content-Type': 'text/plain; charset=utf-8', ...basicAuth(target) };
+  const headers = { 'Content-Type': 'text/plain; charset=utf-8', ...authorization(target) };
   const endpoint = new URL('/write?precision=ms', target.origin);
   let connections = 0;
   const newAgent = (): Agent => {

@@ -1,5 +1,5 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import type { Durability } from '../../config/settings.ts';
+import { startRounds } from '../../runtime/rounds.ts';
 import type { QuestdbSql } from '../../stores/questdb/sql.ts';
 import {
   commitsAreSynced,
@@ -56,7 +56,6 @@ export const startTableWatch = ({
   onWell,
   everyMs = everyMsDefault,
 }: TableWatchOptions): TableWatch => {
-  const stopping = new AbortController();
   let problem: string | undefined;
   let durabilityProblem: string | undefined;
   let unsafe: ReadonlySet<string> = new Set();
@@ -113,14 +112,11 @@ export const startTableWatch = ({
     }
   };
 
-  const run = async (): Promise<void> => {
-    while (!stopping.signal.aborted) {
-      // A QuestDB that does not answer does not accept rows either: the writer reports it.
-      await look().catch(() => undefined);
-      await delay(everyMs, undefined, { signal: stopping.signal }).catch(() => undefined);
-    }
-  };
-  const running = run();
+  const rounds = startRounds(async () => {
+    // A QuestDB that does not answer does not accept rows either: the writer reports it.
+    await look().catch(() => undefined);
+    return everyMs;
+  });
   return {
     get problem() {
       return problem;
@@ -134,9 +130,6 @@ export const startTableWatch = ({
       if (why !== undefined) return { state: 'broken', scope: 'table', why };
       return unsafe.has(table) ? { state: 'unsafe', scope: 'table', why: keylessWhy } : undefined;
     },
-    stop: async () => {
-      stopping.abort();
-      await running;
-    },
+    stop: rounds.stop,
   };
 };

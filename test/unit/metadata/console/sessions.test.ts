@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { createAttempts } from '../../../../src/metadata/console/attempts.ts';
 import { createSessions, type Sessions } from '../../../../src/metadata/console/sessions.ts';
-import type { AdminIdentity } from '../../../../src/metadata/tokens/admin-tokens.ts';
+import type { AdminIdentity } from '../../../../src/metadata/tokens/admin-token-state.ts';
 import { createMemoryBucket, type MemoryBucket } from '../../../support/stack/memory-bucket.ts';
 
 const owner: AdminIdentity = { token_id: 7, name: 'ops', role: 'editor', mon_biz_id: null };

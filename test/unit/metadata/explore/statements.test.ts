@@ -156,7 +156,7 @@ describe('a statement for ClickHouse', () => {
     always(
       fc.property(hostile, hostile, fc.array(hostile, { maxLength: 3 }), (key, text, ids) => {
         const conditions = (one: string, other: string) => ({
-          ...{ applications: everyone, service: other, spanName: other },
+          ...{ applications: everyone, service: other, span_name: other },
           attributes: [{ scope: 'span', key: one, value: other } as const],
         });
         const window = [nanosOf(1), nanosOf(2)] as const;
@@ -183,7 +183,7 @@ describe('a statement for ClickHouse', () => {
     always(
       fc.property(hostile, hostile, (key, text) => {
         const conditions = (one: string, other: string) => ({
-          ...{ applications: everyone, service: other, traceId: other, text: other },
+          ...{ applications: everyone, service: other, trace_id: other, text: other },
           attributes: [{ scope: 'log', key: one, value: other } as const],
         });
         const window = [nanosOf(1), nanosOf(2)] as const;

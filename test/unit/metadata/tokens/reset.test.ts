@@ -1,7 +1,7 @@
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, it } from 'vitest';
-import { type ResetTokens, resetAdminToken } from '../../../../src/metadata/tokens/admin-tokens.ts';
+import { type ResetTokens, resetAdminToken } from '../../../../src/metadata/tokens/reset.ts';
 import { createMemoryBucket, type MemoryBucket } from '../../../support/stack/memory-bucket.ts';
 import { tempFolder } from '../../../support/stack/temp-folder.ts';
 

@@ -1,22 +1,11 @@
 import { z } from 'zod';
-import { metricKinds } from '../explore/metric-sql.ts';
-import {
-  anyText,
-  attributeConditions,
-  attributes,
-  bodyPeriod,
-  elapsed,
-  idMax,
-  period,
-  rowsRead,
-  sql,
-} from './explore-shapes.ts';
+import { metricKinds } from './metric-sql.ts';
+import { about, anyText, attributeConditions, attributes, bodyPeriod, ofItems, period } from './shapes.ts';
 
 const count = z.int();
 
 const conditions = {
-  app_id: z.int().min(1).max(idMax).optional().meta({ description: 'Only of this application' }),
-  service: anyText.optional().meta({ description: 'service.name', examples: ['cart'] }),
+  ...ofItems,
   kind: z.enum(metricKinds, `must be one of ${metricKinds.join(', ')}`).optional(),
 };
 
@@ -32,6 +21,8 @@ export const metricsRequest = z
   })
   .meta({ id: 'MetricsQuery' });
 
+export type AskedMetrics = z.output<typeof metricsRequest>;
+
 const temporality = z
   .enum(['unspecified', 'delta', 'cumulative'])
   .nullable()
@@ -44,8 +35,6 @@ const described = {
   unit: z.string(),
   temporality,
 };
-
-const about = { truncated: z.boolean(), sql, elapsed_ms: elapsed, rows_read: rowsRead };
 
 export const metricsAnswer = z
   .strictObject({
@@ -67,6 +56,7 @@ export const metricsAnswer = z
         })
         .meta({ id: 'Metric' }),
     ),
+    truncated: z.boolean(),
     ...about,
   })
   .meta({ id: 'Metrics' });
@@ -83,6 +73,8 @@ export const lastValuesRequest = z
     limit: z.int().min(1).max(1000).default(100),
   })
   .meta({ id: 'LastValuesQuery' });
+
+export type AskedLastValues = z.output<typeof lastValuesRequest>;
 
 const numberText = z.string().nullable();
 
@@ -121,6 +113,7 @@ export const lastValuesAnswer = z
         })
         .meta({ id: 'LastValue' }),
     ),
+    truncated: z.boolean(),
     ...about,
   })
   .meta({ id: 'LastValues' });

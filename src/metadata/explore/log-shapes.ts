@@ -1,17 +1,15 @@
 import { z } from 'zod';
-import { bodyMax, severityNames } from '../explore/log-sql.ts';
+import { bodyMax, severityNames } from './log-sql.ts';
 import {
+  about,
   anyText,
   attributeConditions,
   attributes,
   bodyPeriod,
-  elapsed,
-  idMax,
+  ofItems,
   pageCursor,
   period,
-  rowsRead,
-  sql,
-} from './explore-shapes.ts';
+} from './shapes.ts';
 
 const count = z.int();
 
@@ -20,8 +18,7 @@ const severityText = `must be one of ${severityNames.join(', ')}`;
 /** The body of POST /api/v1/query/logs. */
 export const logsRequest = z
   .strictObject({
-    app_id: z.int().min(1).max(idMax).optional().meta({ description: 'Only of this application' }),
-    service: anyText.optional().meta({ description: 'service.name', examples: ['cart'] }),
+    ...ofItems,
     severity: z
       .enum(severityNames, severityText)
       .optional()
@@ -45,6 +42,8 @@ export const logsRequest = z
     cursor: pageCursor,
   })
   .meta({ id: 'LogsQuery' });
+
+export type AskedLogs = z.output<typeof logsRequest>;
 
 export const logsAnswer = z
   .strictObject({
@@ -70,8 +69,6 @@ export const logsAnswer = z
         .meta({ id: 'LogRecord' }),
     ),
     next_cursor: z.string().nullable(),
-    sql,
-    elapsed_ms: elapsed,
-    rows_read: rowsRead,
+    ...about,
   })
   .meta({ id: 'Logs' });

@@ -1,0 +1,158 @@
+import { z } from 'zod';
+import type { DeadLetterAdmin } from '../../dead-letters/admin.ts';
+import { itemsOf, type Letter } from '../../dead-letters/dead-letter.ts';
+import { Fault } from '../../model/fault.ts';
+import { fieldFault } from '../problem.ts';
+import type { ActProgress } from '../pulse/acts.ts';
+import { operator } from '../records/requests.ts';
+import { filterOf, pipelineFilter, view } from './dead-letter-shapes.ts';
+import type { ApiDeps } from './deps.ts';
+import type { Note } from './noting.ts';
+import { reasonFilter } from './reason-filter.ts';
+
+// Acts on many dead letters in one call.
+
+const count = z.int('must be an integer').min(0).max(999_999_999_999);
+const sequencesMax = 1_000;
+const limitMax = 1_000;
+
+export const bulkRequest = z
+  .strictObject({
+    pipeline: pipelineFilter,
+    reason: reasonFilter,
+    data_id: count.optional(),
+    app_id: count.optional(),
+    table: z.string('must be text').max(256).optional(),
+    since: count.optional().meta({ description: 'Dead-lettered at or after this time, Unix seconds' }),
+    until: count.optional().meta({ description: 'Dead-lettered before this time, Unix seconds' }),
+    sequences: z
+      .array(count, 'must be a list')
+      .max(sequencesMax)
+      .optional()
+      .meta({ description: 'Exactly these; without a filter, `all` or a cursor' }),
+    all: z.boolean().optional().meta({ description: 'Required as true when no filter is given' }),
+    dry_run: z.boolean().optional().meta({ description: 'Report the effect, change nothing' }),
+    limit: z.int('must be an integer').min(1).max(limitMax).default(limitMax),
+    cursor: z
+      .string()
+      .regex(/^\d{1,15}-\d{1,15}$/, 'is not a next_cursor of this API')
+      .optional()
+      .meta({
+        description: 'next_cursor of the previous call, or first_cursor of a dry run',
+        examples: ['12-40'],
+      }),
+    operator,
+  })
+  .meta({ examples: [{ reason: 'row_refused' }] });
+
+export type BulkRequest = z.output<typeof bulkRequest>;
+
+export const bulkAnswer = z
+  .strictObject({
+    matched: z.int().meta({ description: 'Number of matching dead letters' }),
+    items: z.int().meta({
+      description:
+        'Points, spans, log records or data points in the processed dead letters (or in those of a dry run)',
+    }),
+    done: z.int(),
+    failed: z.array(z.strictObject({ sequence: z.int(), code: z.string(), detail: z.string() })),
+    next_cursor: z
+      .string()
+      .nullable()
+      .meta({ description: 'Not null: more follow, repeat the call with this cursor' }),
+    first_cursor: z
+      .string()
+      .nullable()
+      .meta({
+        description:
+          'Begins again with the oldest one, and leaves those that came after the first call: an act after a dry run. Null with `sequences`',
+        examples: ['1-40'],
+      }),
+  })
+  .meta({ id: 'DeadLettersDone' });
+
+type Done = z.output<typeof bulkAnswer>;
+
+/** Named ones are those that are meant: what would narrow or widen them is refused, because a purge is for ever. */
+const refuseBesideSequences = ({ all, cursor, ...request }: BulkRequest, named: number): void => {
+  const others = { all, cursor, ...filterOf(request), limit: request.limit < named ? true : undefined };
+  if (Object.values(others).every((value) => value === undefined)) return;
+  throw fieldFault(
+    'invalid_value',
+    'sequences',
+    'cannot be combined with a filter, all, cursor, or a limit below their number',
+  );
+};
+
+/** The matching dead letters: those of the sequences, or from the oldest up to the newest one at the first call. */
+const matchingLetters = async (
+  admin: DeadLetterAdmin,
+  request: BulkRequest,
+): Promise<{ letters: readonly Letter[]; next: string | null; first: string | null }> => {
+  if (request.sequences !== undefined) {
+    const sequences = [...new Set(request.sequences)];
+    refuseBesideSequences(request, sequences.length);
+    const found = await Promise.all(sequences.map((sequence) => admin.get(sequence)));
+    return { letters: found.filter((letter) => letter !== undefined), next: null, first: null };
+  }
+  const filter = filterOf(request);
+  if (request.all !== true && Object.values(filter).every((value) => value === undefined))
+    throw fieldFault('invalid_value', 'all', 'give a filter, or all: true');
+  const [from = '1', last] = request.cursor?.split('-') ?? [];
+  const end = last === undefined ? await admin.last() : Number(last);
+  const page = await admin.listUpwards(filter, { limit: request.limit, from: Number(from), last: end });
+  const next = page.next === undefined ? null : `${page.next}-${end}`;
+  return { letters: page.letters, next, first: `1-${end}` };
+};
+
+/** The act on each dead letter, and the check in its place where the call changes nothing. */
+type Act = {
+  readonly act: (letter: Letter) => Promise<void>;
+  readonly check?: (letter: Letter) => Promise<void>;
+};
+
+const doEach = async (
+  admin: DeadLetterAdmin,
+  request: BulkRequest,
+  { act, check }: Act,
+  note: Note,
+  progress: ActProgress,
+): Promise<Done> => {
+  const { letters, next, first } = await matchingLetters(admin, request);
+  progress.matched(letters.length);
+  const matched = letters.length;
+  const done: Done = { matched, items: 0, done: 0, failed: [], next_cursor: next, first_cursor: first };
+  for (const letter of letters) {
+    try {
+      if (request.dry_run === true) await check?.(letter);
+      else {
+        await act(letter);
+        note({ kind: 'dead_letter', id: String(letter.sequence), before: view(letter), after: undefined });
+      }
+      done.done++;
+      done.items += itemsOf(letter);
+      progress.done(itemsOf(letter));
+    } catch (error) {
+      // An error that is not permanent ends the call: the rest would fail the same way. The audit records the finished part.
+      if (!(error instanceof Fault) || error.kind !== 'permanent') throw error;
+      done.failed.push({ sequence: letter.sequence, code: error.code, detail: error.message });
+      progress.failed();
+    }
+  }
+  return done;
+};
+
+/** Redrives or purges what the request names, shown to readers of the live view while it lasts. */
+export const doShown = async (
+  { deadLetters: admin, pulse }: Pick<ApiDeps, 'deadLetters' | 'pulse'>,
+  request: BulkRequest,
+  act: Act & { readonly name: 'redrive' | 'purge' },
+  note: Note,
+): Promise<{ body: Done }> => {
+  const progress = pulse.acts.begin(act.name, request.dry_run === true);
+  try {
+    return { body: await doEach(admin, request, act, note, progress) };
+  } finally {
+    progress.end();
+  }
+};

@@ -1,0 +1,104 @@
+import { z } from 'zod';
+import { nameLengthMax } from '../../wire/column-naming.ts';
+import { aggregates, operators } from './point-sql.ts';
+import { bodyPeriod, bucketStep, elapsed, idMax, period, sql } from './shapes.ts';
+
+const count = z.int();
+
+const name = (description: string, example: string) =>
+  z
+    .string()
+    .min(1)
+    // A column may have a number behind its name.
+    .max(nameLengthMax + 27)
+    .meta({ description, examples: [example] });
+
+export const tableName = z
+  .string()
+  .min(1)
+  .max(256)
+  .optional()
+  .meta({ description: 'The table_id, instead of data_id', examples: [] });
+
+export const dimensionName = name('A dimension, or target', 'target');
+
+const filter = z.strictObject({
+  dimension: dimensionName,
+  operator: z.enum(operators, `must be one of ${operators.join(', ')}`).default('='),
+  values: z
+    .array(z.string().max(1024).nullable())
+    .min(1)
+    .max(50)
+    .meta({
+      description: 'One value, or several for in and not in; null = the point has no such dimension',
+      examples: [['web-1']],
+    }),
+});
+
+/** The body of POST /api/v1/query/points. */
+export const pointsRequest = z
+  .strictObject({
+    data_id: z
+      .int()
+      .min(1)
+      .max(idMax)
+      .optional()
+      .meta({ description: 'The data id', examples: [1_500_001] }),
+    table: tableName,
+    metrics: z.array(name('A metric', 'cpu')).min(1).max(4),
+    aggregate: z
+      .enum(aggregates, `must be one of ${aggregates.join(', ')}`)
+      .default('avg')
+      .meta({ description: 'How the values of a bucket become one' }),
+    filter: z.array(filter).max(10).default([]),
+    group_by: z.array(dimensionName).max(2).default([]),
+    ...bodyPeriod,
+    step: bucketStep,
+    raw: z.boolean().default(false).meta({ description: 'The last 50 rows instead of series' }),
+  })
+  .meta({ id: 'PointsQuery' });
+
+/** A query of points, in the names of producers. */
+export type AskedPoints = z.output<typeof pointsRequest>;
+
+const value = z.string().nullable();
+const table = { mon_data_id: count, table_id: z.string(), questdb: z.string() };
+
+export const pointsAnswer = z
+  .strictObject({
+    ...table,
+    ...period,
+    step: count.nullable().meta({ description: 'Seconds of a bucket; null for raw rows' }),
+    buckets: z.array(count).meta({ description: 'The start of each bucket, Unix seconds' }),
+    group_by: z.array(z.string()),
+    series: z.array(
+      z.strictObject({
+        metric: z.string(),
+        group: z.array(value).meta({ description: 'The values of group_by' }),
+        rows: count.nullable().meta({ description: 'Of the group; null without group_by' }),
+        values: z.array(z.number().nullable()).meta({ description: 'One of each bucket' }),
+      }),
+    ),
+    series_total: count.meta({ description: 'At most 20 are answered, those with most rows' }),
+    truncated: z.boolean(),
+    raw: z
+      .strictObject({
+        columns: z.array(z.string()),
+        rows: z.array(z.array(z.union([z.string(), z.number()]).nullable())),
+      })
+      .nullable(),
+    sql,
+    elapsed_ms: elapsed,
+    rows_read: count.nullable().meta({ description: 'null: QuestDB does not report it' }),
+  })
+  .meta({ id: 'Points' });
+
+export const valuesAnswer = z
+  .strictObject({
+    ...table,
+    ...period,
+    values: z.array(z.strictObject({ value, rows: count })),
+    truncated: z.boolean(),
+    sql,
+  })
+  .meta({ id: 'DimensionValues' });

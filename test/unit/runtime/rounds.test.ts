@@ -1,0 +1,25 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { expect, it } from 'vitest';
+import { startRounds } from '../../../src/runtime/rounds.ts';
+
+it('rounds go on with the rests that they ask for, and their stop ends the rest and waits for the round under way', async () => {
+  const rests = [0, 0, 3_600_000];
+  let begun = 0;
+  const resting = startRounds(async () => rests[begun++] ?? 0);
+  await expect.poll(() => begun).toBe(3);
+  await resting.stop();
+  expect(begun).toBe(3);
+
+  const { promise, resolve } = Promise.withResolvers<void>();
+  let isEnded = false;
+  const working = startRounds(async () => {
+    await promise;
+    isEnded = true;
+    return 0;
+  });
+  const stopped = working.stop();
+  expect(await Promise.race([stopped.then(() => 'stopped'), delay(20, 'waits')])).toBe('waits');
+  resolve();
+  await stopped;
+  expect(isEnded).toBe(true);
+});
