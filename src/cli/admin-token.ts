@@ -14,7 +14,7 @@ const runReset = async ({ json, revokeOthers = false, yes }: ResetOptions): Prom
   const { record, revoked, file } = await resetAdminTokenOf(loadCommandSettings(), revokeOthers);
   if (json) return printJson({ admin_token: record, revoked, file });
   printFields([
-    ['token id', String(record.token_id)],
+    ['token id', record.token_id],
     ['written to', file],
     ['revoked', revoked.length === 0 ? 'none' : revoked.map(({ token_id }) => token_id).join(', ')],
   ]);

@@ -2,8 +2,9 @@ import { type Command, Option } from 'commander';
 import { z } from 'zod';
 import { adminRoles } from '../metadata/api/contract.ts';
 import { nowSeconds } from '../model/time.ts';
-import { adminClient, pageOf } from './client.ts';
+import { adminClient } from './client.ts';
 import { addYesOption, confirm, type YesOption } from './confirm.ts';
+import { printList } from './list.ts';
 import {
   addJsonOption,
   addPageOptions,
@@ -11,17 +12,8 @@ import {
   idArgument,
   type JsonOption,
   type PageOptions,
-  queryText,
 } from './options.ts';
-import {
-  integerArgument,
-  nothing,
-  printAnswer,
-  printFields,
-  printMore,
-  printTable,
-  timeText,
-} from './output.ts';
+import { type Cell, integerArgument, printAnswer, printFields, timeText } from './output.ts';
 
 const tokenSchema = z.object({
   token_id: z.number(),
@@ -43,11 +35,11 @@ const stateOf = ({ is_revoked, expires_at }: AdminToken): string => {
   return expires_at !== null && expires_at <= nowSeconds() ? 'expired' : 'valid';
 };
 
-const fieldsOf = (token: AdminToken): (readonly [string, string])[] => [
-  ['token id', String(token.token_id)],
+const fieldsOf = (token: AdminToken): (readonly [string, Cell])[] => [
+  ['token id', token.token_id],
   ['name', token.name],
   ['role', token.role],
-  ['business', token.mon_biz_id === null ? 'all' : String(token.mon_biz_id)],
+  ['business', token.mon_biz_id ?? 'all'],
   ['expires', token.expires_at === null ? 'never' : timeText(token.expires_at)],
   ['state', stateOf(token)],
 ];
@@ -66,29 +58,16 @@ const create = async (options: CreateOptions): Promise<void> => {
   );
 };
 
-const list = async (options: PageOptions): Promise<void> => {
-  const { limit, cursor } = options;
-  const answer = await adminClient().ask(
-    pageOf(tokenSchema),
-    'GET',
-    `${path}${queryText({ limit, cursor })}`,
-  );
-  printAnswer(answer, options, ({ items, next_cursor }) => {
-    printTable(
-      ['TOKEN ID', 'NAME', 'ROLE', 'BUSINESS', 'CREATED', 'EXPIRES', 'STATE'],
-      items.map((token) => [
-        String(token.token_id),
-        token.name,
-        token.role,
-        token.mon_biz_id === null ? nothing : String(token.mon_biz_id),
-        timeText(token.create_time),
-        timeText(token.expires_at),
-        stateOf(token),
-      ]),
-    );
-    printMore(next_cursor);
+const list = (options: PageOptions): Promise<void> =>
+  printList(options, {
+    path,
+    item: tokenSchema,
+    head: ['TOKEN ID', 'NAME', 'ROLE', 'BUSINESS', 'CREATED', 'EXPIRES', 'STATE'],
+    row: (token) => [
+      ...[token.token_id, token.name, token.role, token.mon_biz_id],
+      ...[timeText(token.create_time), timeText(token.expires_at), stateOf(token)],
+    ],
   });
-};
 
 const revoke = async (tokenId: number, options: JsonOption & YesOption): Promise<void> => {
   await confirm(`admin token ${tokenId} is revoked`, options);

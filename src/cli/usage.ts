@@ -2,7 +2,7 @@ import { type Command, Option } from 'commander';
 import { z } from 'zod';
 import { Fault } from '../model/fault.ts';
 import { pipelines } from '../model/signals.ts';
-import { bytesText } from './bytes-text.ts';
+import { bytesText } from './amounts.ts';
 import { adminClient } from './client.ts';
 import { requireOwner } from './lookups.ts';
 import {
@@ -16,7 +16,15 @@ import {
   queryText,
   type SystemOption,
 } from './options.ts';
-import { integerArgument, nothing, printAnswer, printCsv, printTable, timeText } from './output.ts';
+import {
+  type Cell,
+  integerArgument,
+  nothing,
+  printAnswer,
+  printCsv,
+  printTable,
+  timeText,
+} from './output.ts';
 import { printDiskUsage } from './usage-disk.ts';
 
 const usageSchema = z.object({
@@ -39,14 +47,9 @@ const usageSchema = z.object({
 
 type Usage = z.output<typeof usageSchema>;
 
-const silentSchema = z.object({
-  mon_biz_id: z.number().nullable(),
-  data_id: z.number(),
-  app_id: z.number(),
-  last_seen: z.number(),
-  last_sender: z.string(),
-  last_sdk: z.string(),
-});
+const silentSchema = usageSchema
+  .pick({ mon_biz_id: true, data_id: true, app_id: true, last_seen: true, last_sender: true, last_sdk: true })
+  .extend({ last_seen: z.number() });
 
 const failingSchema = z.object({
   pipeline: z.enum(pipelines),
@@ -82,15 +85,16 @@ type UsageOptions = JsonOption &
 /** To the second. */
 const seenText = (seconds: number | null): string => timeText(seconds === null ? null : Math.floor(seconds));
 
-const bizText = ({ mon_biz_id: biz }: Pick<Usage, 'mon_biz_id'>): string =>
-  biz === null ? nothing : String(biz);
-
 const ownerText = ({ data_id: dataId, app_id: appId }: Pick<Usage, 'data_id' | 'app_id'>): string => {
   if (dataId !== 0) return `data id ${dataId}`;
   return appId === 0 ? nothing : `application ${appId}`;
 };
 
-const senderCells = ({ last_seen: seen, last_sender: sender, last_sdk: sdk }: Usage): string[] => [
+const senderCells = ({
+  last_seen: seen,
+  last_sender: sender,
+  last_sdk: sdk,
+}: Pick<Usage, 'last_seen' | 'last_sender' | 'last_sdk'>): string[] => [
   seenText(seen),
   sender || nothing,
   sdk || nothing,
@@ -104,12 +108,12 @@ const groupTitles: Readonly<Record<By, readonly string[]>> = {
   owner_signal: ['WHOSE', 'PIPELINE', 'BUSINESS'],
 };
 
-const groupCells: Readonly<Record<By, (usage: Usage) => readonly string[]>> = {
-  owner: (usage) => [ownerText(usage), bizText(usage)],
-  business: (usage) => [bizText(usage)],
-  day: ({ day }) => [day ?? nothing],
-  signal: ({ pipeline }) => [pipeline ?? nothing],
-  owner_signal: (usage) => [ownerText(usage), usage.pipeline ?? nothing, bizText(usage)],
+const groupCells: Readonly<Record<By, (usage: Usage) => readonly Cell[]>> = {
+  owner: (usage) => [ownerText(usage), usage.mon_biz_id],
+  business: (usage) => [usage.mon_biz_id],
+  day: ({ day }) => [day],
+  signal: ({ pipeline }) => [pipeline],
+  owner_signal: (usage) => [ownerText(usage), usage.pipeline, usage.mon_biz_id],
 };
 
 const printUsage = (by: By, items: readonly Usage[]): void =>
@@ -121,13 +125,13 @@ const printUsage = (by: By, items: readonly Usage[]): void =>
     ],
     items.map((usage) => [
       ...groupCells[by](usage),
-      String(usage.requests),
-      String(usage.items),
+      usage.requests,
+      usage.items,
       bytesText(usage.wire_bytes),
       bytesText(usage.inflated_bytes),
-      String(usage.requests_per_second_max),
-      String(usage.refused_requests),
-      String(usage.repeated_requests),
+      usage.requests_per_second_max,
+      usage.refused_requests,
+      usage.repeated_requests,
       ...senderCells(usage),
     ]),
   );
@@ -156,13 +160,7 @@ const silent = async (options: UsageOptions): Promise<void> => {
     if (options.csv) return printCsv(names, rowsOf(names, items));
     printTable(
       ['WHOSE', 'BUSINESS', 'LAST SEEN', 'LAST SENDER', 'SDK'],
-      items.map((owner) => [
-        ownerText(owner),
-        bizText(owner),
-        seenText(owner.last_seen),
-        owner.last_sender || nothing,
-        owner.last_sdk || nothing,
-      ]),
+      items.map((owner) => [ownerText(owner), owner.mon_biz_id, ...senderCells(owner)]),
     );
   });
 };
@@ -181,8 +179,8 @@ const failing = async (options: UsageOptions): Promise<void> => {
         one.sdk || nothing,
         ownerText(one),
         one.reason,
-        String(one.hours),
-        String(one.samples),
+        one.hours,
+        one.samples,
         seenText(one.first_seen),
         seenText(one.last_seen),
       ]),
