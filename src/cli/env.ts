@@ -2,9 +2,8 @@ import type { Command } from 'commander';
 import { loadSettings } from '../config/settings.ts';
 import { type Installation, readInstallation } from '../embedded/installation.ts';
 import { isLocked } from '../embedded/lock.ts';
+import { shellQuoted } from '../embedded/summary.ts';
 import { printJson, printLines, sayLines } from './output.ts';
-
-const shellQuoted = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`;
 
 /**
  * One variable for each member of the object, named by its path: `questdb.user` is QUESTDB_USER. Undefined members are

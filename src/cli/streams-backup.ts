@@ -13,7 +13,7 @@ import type { BackedUp } from './streams-backup/back-up.ts';
 import type { BackupEntry } from './streams-backup/folder.ts';
 import type { NamedFolder } from './streams-backup/named-folder.ts';
 import type { Restored } from './streams-backup/restore-all.ts';
-import { withBus } from './streams-backup/with-bus.ts';
+import { withBus } from './with-engines.ts';
 
 type BackupOptions = JsonOption & {
   to?: string;

@@ -3,9 +3,10 @@ import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { type DatabaseAccounts, withAccount } from '../config/engine-credentials.ts';
 import type { Durability } from '../config/settings.ts';
+import { exists } from '../runtime/files.ts';
 import { basicAuthorization, createDatabaseAccounts } from './credentials.ts';
 import { createEngine, type Engine, type EngineOptions } from './engine.ts';
-import { createInstaller, exists, type Installer, type QuestdbProgram } from './install.ts';
+import { createInstaller, type Installer, type QuestdbProgram } from './install.ts';
 import { filesAmple, filesMax } from './open-files.ts';
 
 const heapMax = '512m';
