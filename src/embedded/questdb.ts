@@ -125,19 +125,14 @@ export const createQuestdbEngine = (
   options: QuestdbOptions,
   installer: Pick<Installer, 'questdb'> = createInstaller(),
 ): Engine => {
-  const { folder, host, ports, log, logFile, durability = 'process', inherited = [] } = options;
-  const { accounts = createDatabaseAccounts() } = options;
-  return createEngine({
+  const { folder, host, ports, durability = 'process', accounts = createDatabaseAccounts() } = options;
+  return createEngine(options, {
     name: 'questdb',
     url: withAccount(`http://${host}:${ports.http}`, accounts),
-    host,
-    inherited,
     ports: [
       { port: ports.http, variable: 'TIDEMARK_QUESTDB_HTTP_PORT', purpose: 'QuestDB HTTP' },
       { port: ports.pg, variable: 'TIDEMARK_QUESTDB_PG_PORT', purpose: 'QuestDB PostgreSQL wire' },
     ],
-    log,
-    logFile,
     prepare: async () => {
       const program = await installer.questdb();
       // It unpacks its native code there at every start, and leaves it behind when it is killed.
