@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import type { CsvCell } from '../model/csv.ts';
 import { pipelines } from '../model/signals.ts';
 import { bytesText, daysText } from './amounts.ts';
 import { adminClient } from './client.ts';
@@ -100,13 +101,21 @@ const printDays = (items: readonly Row[]): void =>
     items.map((row) => [row.day, row.store, bytesText(row.bytes), row.rows]),
   );
 
-/** The rows there are; where a store did not answer, the command fails: a program that reads them sees no difference. */
-const printDiskCsv = ({ items, missing }: z.output<typeof diskSchema>): void => {
-  const names = rowSchema.keyof().options;
+/** Rows as CSV, with the fields of their schema in its order. */
+export const printCsvOf = (
+  { shape }: z.ZodObject,
+  rows: readonly Readonly<Record<string, CsvCell>>[],
+): void => {
+  const names = Object.keys(shape);
   printCsv(
     names,
-    items.map((row) => names.map((name) => row[name])),
+    rows.map((row) => names.map((name) => row[name] ?? null)),
   );
+};
+
+/** The rows there are; where a store did not answer, the command fails: a program that reads them sees no difference. */
+const printDiskCsv = ({ items, missing }: z.output<typeof diskSchema>): void => {
+  printCsvOf(rowSchema, items);
   for (const { store, why } of missing) sayLines(`the rows of ${store} are missing: ${why}`);
   if (missing.length > 0) process.exitCode = 1;
 };
