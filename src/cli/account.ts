@@ -128,7 +128,7 @@ const close = async (options: CloseOptions): Promise<void> => {
 };
 
 /** `tidemark account`. */
-export const registerAccount = (program: Command): void => {
+export const register = (program: Command): void => {
   const command = program
     .command('account')
     .description('show what the books differ in, and compare the stores with them')

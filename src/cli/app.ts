@@ -85,7 +85,7 @@ const remove = async (appId: number, options: JsonOption & YesOption): Promise<v
 };
 
 /** `tidemark app create | list | show | enable | disable | delete`. */
-export const registerApp = (program: Command): void => {
+export const register = (program: Command): void => {
   const app = program
     .command('app')
     .description('applications: the owners of OTLP traces, logs and metrics, and their write tokens');

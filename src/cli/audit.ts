@@ -73,7 +73,7 @@ const list = ({ action, actor, kind, id, ...options }: AuditOptions): Promise<vo
   });
 
 /** `tidemark audit`. */
-export const registerAudit = (program: Command): void => {
+export const register = (program: Command): void => {
   const audit = program
     .command('audit')
     .description('list changes with time and actor, newest first')

@@ -79,7 +79,7 @@ const runImport = async (file: string, options: JsonOption): Promise<void> => {
 };
 
 /** `tidemark export` and `tidemark import`. */
-export const registerBackup = (program: Command): void => {
+export const register = (program: Command): void => {
   addSystemOption(
     program
       .command('export')

@@ -76,7 +76,7 @@ const printNatsUsers = async ({ values }: { values?: true }): Promise<void> => {
 };
 
 /** `tidemark config check | print | nats-users`. */
-export const registerConfig = (program: Command): void => {
+export const register = (program: Command): void => {
   const config = program.command('config').description('settings from environment, files and defaults');
   config
     .command('check')

@@ -276,7 +276,7 @@ const addBulk = (command: Command): Command =>
   );
 
 /** `tidemark dlq list | show | redrive | purge | resume`. */
-export const registerDlq = (program: Command): void => {
+export const register = (program: Command): void => {
   const dlq = program
     .command('dlq')
     .description('dead letters: items that the databases refuse, with their bytes');

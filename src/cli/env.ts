@@ -38,7 +38,7 @@ const runEnv = ({ json }: { json?: true }): void => {
 };
 
 /** `tidemark env`. */
-export const registerEnv = (program: Command): void => {
+export const register = (program: Command): void => {
   program
     .command('env')
     .description(

@@ -73,8 +73,7 @@ const printActivity = ({ state, last_request: last, refusals, minutes, limits }:
   );
 };
 
-/** `tidemark activity`. */
-export const registerActivity = (program: Command): void => {
+const registerActivity = (program: Command): void => {
   const command = program
     .command('activity')
     .description(
@@ -160,8 +159,7 @@ const table = async (id: number, options: JsonOption & { cardinality?: true }): 
   );
 };
 
-/** `tidemark table`. */
-export const registerTable = (program: Command): void => {
+const registerTable = (program: Command): void => {
   const command = program
     .command('table')
     .description('show the QuestDB table of a data id: rows, bytes, days, lag; or its distinct values')
@@ -189,8 +187,7 @@ const storesSchema = z.object({
   }),
 });
 
-/** `tidemark stores`. */
-export const registerStores = (program: Command): void => {
+const registerStores = (program: Command): void => {
   const command = program
     .command('stores')
     .description('show QuestDB instances with suspended tables, and parts and disks of ClickHouse');
@@ -217,4 +214,11 @@ export const registerStores = (program: Command): void => {
         printLine(`disk ${disk}: ${free} of ${of} bytes free`);
     });
   });
+};
+
+/** `tidemark activity`, `tidemark table` and `tidemark stores`. */
+export const register = (program: Command): void => {
+  registerActivity(program);
+  registerTable(program);
+  registerStores(program);
 };

@@ -305,7 +305,7 @@ const stepOf = ({ byMinute, byHour, byDay }: Steps): { by?: By } => {
 };
 
 /** `tidemark ledger`. */
-export const registerLedger = (program: Command): void => {
+export const register = (program: Command): void => {
   const command = program
     .command('ledger')
     .description(

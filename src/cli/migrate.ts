@@ -57,7 +57,7 @@ const runMigrate = async ({ json, print, cluster: given }: MigrateCommand): Prom
 };
 
 /** `tidemark migrate`. */
-export const registerMigrate = (program: Command): void => {
+export const register = (program: Command): void => {
   program
     .command('migrate')
     .description(

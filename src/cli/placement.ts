@@ -15,7 +15,7 @@ const list = (options: PageOptions & SystemOption & { questdb?: string }): Promi
   });
 
 /** `tidemark placement list`. */
-export const registerPlacement = (program: Command): void => {
+export const register = (program: Command): void => {
   const placement = program.command('placement').description('QuestDB instances of the tables');
   addPageOptions(
     addSystemOption(

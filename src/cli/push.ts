@@ -131,7 +131,7 @@ const push = async (dataId: number, metrics: Named<number>[], options: PushOptio
 };
 
 /** `tidemark push`. */
-export const registerPush = (program: Command): void => {
+export const register = (program: Command): void => {
   const command = program
     .command('push')
     .description(

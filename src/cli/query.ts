@@ -280,7 +280,7 @@ const registerTraces = (query: Command): void => {
 };
 
 /** `tidemark query points | values | traces | services | logs | red | metrics`, and `tidemark trace`. */
-export const registerQuery = (program: Command): void => {
+export const register = (program: Command): void => {
   const query = program
     .command('query')
     .description('stored points, traces, logs and metrics of OpenTelemetry, within bounds (docs/explore.md)');

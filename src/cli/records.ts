@@ -265,6 +265,6 @@ const registerKind = (program: Command, kind: Kind): void => {
 };
 
 /** `tidemark data-source | group | result-table` with `list | show | create | set | enable | disable | delete`. */
-export const registerRecords = (program: Command): void => {
+export const register = (program: Command): void => {
   for (const kind of kinds) registerKind(program, kind);
 };

@@ -83,7 +83,7 @@ const show = async (runId: number, options: JsonOption): Promise<void> => {
 };
 
 /** `tidemark refresh [run | list | show]`. */
-export const registerRefresh = (program: Command): void => {
+export const register = (program: Command): void => {
   const command = program
     .command('refresh')
     .description(

@@ -216,7 +216,7 @@ const registerCreate = (report: Command): void => {
 };
 
 /** `tidemark report create | list | show | columns | set | enable | disable | delete | purge`. */
-export const registerReport = (program: Command): void => {
+export const register = (program: Command): void => {
   const report = program
     .command('report')
     .description('custom reports: data ids, tokens and tables of metrics');

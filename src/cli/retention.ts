@@ -93,7 +93,7 @@ const set = async (
 };
 
 /** `tidemark retention show | set`. */
-export const registerRetention = (program: Command): void => {
+export const register = (program: Command): void => {
   const retention = program
     .command('retention')
     .description('how long the rows of a data id or an application are kept');

@@ -189,7 +189,7 @@ const rootArgument = (text: string, before: [string, string][] = []): [string, s
 };
 
 /** `tidemark backup` and `tidemark restore`. */
-export const registerStreamsBackup = (program: Command): void => {
+export const register = (program: Command): void => {
   program
     .command('backup')
     .description(

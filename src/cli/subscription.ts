@@ -54,7 +54,7 @@ const show = async (id: number, options: JsonOption): Promise<void> => {
 };
 
 /** `tidemark subscription list | show`. */
-export const registerSubscription = (program: Command): void => {
+export const register = (program: Command): void => {
   const subscription = program
     .command('subscription')
     .description('subscriptions of collectors, as the last refresh wrote them');

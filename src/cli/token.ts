@@ -62,7 +62,7 @@ const show = async (id: number, options: JsonOption & SubjectOptions): Promise<v
 };
 
 /** `tidemark token rotate | show`. */
-export const registerToken = (program: Command): void => {
+export const register = (program: Command): void => {
   const token = program
     .command('token')
     .description('access tokens of data ids, write tokens of applications');

@@ -244,7 +244,7 @@ export const runUp = async (settings: Settings, options: UpOptions = { demo: tru
 };
 
 /** `tidemark up`. */
-export const registerUp = (program: Command): void => {
+export const register = (program: Command): void => {
   program
     .command('up')
     .description('run the engines and one process of each role on this machine until Ctrl-C')

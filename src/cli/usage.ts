@@ -183,7 +183,7 @@ const disk = ({ by, ...options }: UsageOptions): Promise<void> => {
 };
 
 /** `tidemark usage`. */
-export const registerUsage = (program: Command): void => {
+export const register = (program: Command): void => {
   const command = program
     .command('usage')
     .description(
