@@ -3,14 +3,15 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { z } from 'zod';
 import { lookAtQueue } from '../bus/orphaned-messages.ts';
 import { loadPipelines } from '../config/pipelines.ts';
-import { engineUrls, type Settings } from '../config/settings.ts';
+import type { Settings } from '../config/settings.ts';
 import { errorText, Fault } from '../model/fault.ts';
-import { type Clickhouse, createClickhouse, database } from '../stores/clickhouse/client.ts';
+import { unwritable } from '../runtime/files.ts';
+import { type Clickhouse, database } from '../stores/clickhouse/client.ts';
 import type { JsonOption } from './options.ts';
 import { printFields, printJson } from './output.ts';
 import { loadCommandSettings } from './running-stack.ts';
 import { readWholeFolder } from './streams-backup/whole-folder.ts';
-import { withBus } from './streams-backup/with-bus.ts';
+import { withBus, withClickhouse } from './with-engines.ts';
 
 /** The tables of the publishers' book, and what names a line in each. */
 const tables = {
@@ -67,18 +68,6 @@ const linesOf = async (clickhouse: Clickhouse, table: Table, since: string): Pro
   return rows.map((each) => JSON.stringify({ table, row: each }));
 };
 
-const withClickhouse = async <T>(
-  settings: Settings,
-  work: (clickhouse: Clickhouse) => Promise<T>,
-): Promise<T> => {
-  const clickhouse = createClickhouse({ url: engineUrls(settings).clickhouse });
-  try {
-    return await work(clickhouse);
-  } finally {
-    await clickhouse.close();
-  }
-};
-
 export type ExportBookOptions = JsonOption & { backup: string; output: string };
 
 /** `tidemark account export-book`: on the installation that a backup was made of. */
@@ -92,17 +81,12 @@ export const exportBook = async ({ backup, output, json }: ExportBookOptions): P
   ]);
   const head = JSON.stringify({ format: 'tidemark-book', version: 1, since });
   await writeFile(output, `${[head, ...lines].join('\n')}\n`, { mode: 0o600 }).catch((error: unknown) => {
-    throw new Fault(
-      'permanent',
-      'file_unwritable',
-      `${output} cannot be written (${errorText(error)})`,
-      error,
-    );
+    throw unwritable(output, error);
   });
   if (json) return printJson({ output, since, lines: lines.length });
   printFields([
     ['written to', output],
-    ['lines', String(lines.length)],
+    ['lines', lines.length],
     ['since', since],
   ]);
 };
@@ -139,5 +123,5 @@ export const importBook = async (file: string, { json }: JsonOption): Promise<vo
     }
   });
   if (json) return printJson({ lines: lines.length });
-  printFields([['lines', String(lines.length)]]);
+  printFields([['lines', lines.length]]);
 };

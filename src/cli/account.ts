@@ -7,7 +7,7 @@ import { isOfApplications, isStreamOfApplications, pipelines } from '../model/si
 import type { ExportBookOptions } from './account-book.ts';
 import { adminClient } from './client.ts';
 import { addYesOption, confirm, type YesOption } from './confirm.ts';
-import { type Difference, differenceSchema, differenceText } from './differences.ts';
+import { type Difference, differenceSchema, differenceText, verdictText } from './differences.ts';
 import { addJsonOption, idArgument, type JsonOption, queryText } from './options.ts';
 import { nothing, printAnswer, printLine, printTable } from './output.ts';
 
@@ -63,8 +63,6 @@ const showDifferences = async (options: AccountOptions): Promise<void> => {
   });
 };
 
-const verdicts = { true: 'yes', false: 'NO', null: 'not known' } as const;
-
 const showStores = async (options: AccountOptions): Promise<void> => {
   const { owner, day } = options;
   const answered = await adminClient().ask(
@@ -79,7 +77,7 @@ const showStores = async (options: AccountOptions): Promise<void> => {
       items.map((item) => [
         isOfApplications(item.pipeline) ? `application ${item.app_id}` : `data id ${item.data_id}`,
         item.pipeline,
-        verdicts[`${item.adds_up}`],
+        verdictText(item.adds_up),
         [...item.differences.map(differenceText), item.why].filter((text) => text !== '').join('; ') ||
           nothing,
       ]),
@@ -130,7 +128,7 @@ const close = async (options: CloseOptions): Promise<void> => {
 };
 
 /** `tidemark account`. */
-export const registerAccount = (program: Command): void => {
+export const register = (program: Command): void => {
   const command = program
     .command('account')
     .description('show what the books differ in, and compare the stores with them')

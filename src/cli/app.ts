@@ -1,8 +1,9 @@
 import type { Command } from 'commander';
 import { z } from 'zod';
 import * as contract from '../metadata/api/contract.ts';
-import { adminClient, pageOf } from './client.ts';
+import { adminClient } from './client.ts';
 import { addYesOption, confirm, type YesOption } from './confirm.ts';
+import { printList } from './list.ts';
 import {
   addJsonOption,
   addListOptions,
@@ -11,14 +12,7 @@ import {
   type ListOptions,
   listQuery,
 } from './options.ts';
-import {
-  booleanArgument,
-  integerArgument,
-  printAnswer,
-  printFields,
-  printMore,
-  printTable,
-} from './output.ts';
+import { booleanArgument, integerArgument, printAnswer, printFields } from './output.ts';
 import { shownToken } from './token.ts';
 
 const application = contract.application.extend({ token: z.string() }).strip();
@@ -36,9 +30,9 @@ const stateOf = ({ is_enable, is_delete }: Application): string => {
 const print = (shown: Application): void => {
   printFields([
     ['application', `${shown.app_name} (business ${shown.mon_biz_id})`],
-    ['app id', String(shown.app_id)],
+    ['app id', shown.app_id],
     ['X-MON-TOKEN', shownToken(shown.token, shown.app_id)],
-    ['max rate', String(shown.max_rate)],
+    ['max rate', shown.max_rate],
     ['state', stateOf(shown)],
   ]);
 };
@@ -63,16 +57,14 @@ const create = async (options: CreateOptions): Promise<void> => {
   printAnswer(answer, options, ({ application: created }) => print(created));
 };
 
-const list = async (options: ListOptions): Promise<void> => {
-  const answer = await adminClient().ask(pageOf(application), 'GET', `${path}${listQuery(options)}`);
-  printAnswer(answer, options, ({ items, next_cursor }) => {
-    printTable(
-      ['APP ID', 'BUSINESS', 'NAME', 'STATE'],
-      items.map((item) => [String(item.app_id), String(item.mon_biz_id), item.app_name, stateOf(item)]),
-    );
-    printMore(next_cursor);
+const list = (options: ListOptions): Promise<void> =>
+  printList(options, {
+    path,
+    query: listQuery(options),
+    item: application,
+    head: ['APP ID', 'BUSINESS', 'NAME', 'STATE'],
+    row: (item) => [item.app_id, item.mon_biz_id, item.app_name, stateOf(item)],
   });
-};
 
 const show = async (appId: number, options: JsonOption): Promise<void> => {
   printAnswer(await adminClient().ask(application, 'GET', `${path}/${appId}`), options, print);
@@ -93,7 +85,7 @@ const remove = async (appId: number, options: JsonOption & YesOption): Promise<v
 };
 
 /** `tidemark app create | list | show | enable | disable | delete`. */
-export const registerApp = (program: Command): void => {
+export const register = (program: Command): void => {
   const app = program
     .command('app')
     .description('applications: the owners of OTLP traces, logs and metrics, and their write tokens');

@@ -1,9 +1,9 @@
 import type { Command } from 'commander';
 import { z } from 'zod';
 import { authorOf } from '../metadata/api/contract.ts';
-import { adminClient, pageOf } from './client.ts';
-import { addPageOptions, type PageOptions, queryText } from './options.ts';
-import { nothing, printAnswer, printMore, printTable, timeText } from './output.ts';
+import { printList } from './list.ts';
+import { addPageOptions, type PageOptions } from './options.ts';
+import { nothing, shortened, timeText } from './output.ts';
 
 const changeSchema = z.object({
   kind: z.string(),
@@ -22,7 +22,6 @@ const entrySchema = z.object({
   changes: z.array(changeSchema),
   changes_cut: z.int().optional(),
 });
-const answerSchema = pageOf(entrySchema);
 
 type Entry = z.output<typeof entrySchema>;
 
@@ -49,10 +48,6 @@ const removedTexts = ({ changes, changes_cut: cut = 0, target, outcome }: Entry)
   return [...[...removed].map(([kind, gone]) => `${kind}: ${gone.length} removed`), ...further];
 };
 
-const textLengthMax = 100;
-const cut = (text: string): string =>
-  text.length <= textLengthMax ? text : `${text.slice(0, textLengthMax - 1)}…`;
-
 const row = (entry: Entry): string[] => {
   const { actor, operator, target, outcome, code } = entry;
   const changes = [...entry.changes.map(changeText), ...removedTexts(entry)].filter((text) => text !== '');
@@ -62,24 +57,23 @@ const row = (entry: Entry): string[] => {
     entry.action,
     `${target.kind} ${target.id ?? nothing}`,
     code === undefined ? outcome : `${outcome}: ${code}`,
-    cut(changes.join('; ')),
+    shortened(changes.join('; '), 100),
   ];
 };
 
 type AuditOptions = PageOptions & { action?: string; actor?: string; kind?: string; id?: string };
 
-const list = async (options: AuditOptions): Promise<void> => {
-  const { limit, cursor, action, actor, kind, id } = options;
-  const query = queryText({ limit, cursor, action, actor, target_kind: kind, target_id: id });
-  const answer = await adminClient().ask(answerSchema, 'GET', `/api/v1/audit${query}`);
-  printAnswer(answer, options, ({ items, next_cursor }) => {
-    printTable(['TIME', 'WHO', 'ACTION', 'TARGET', 'OUTCOME', 'CHANGED'], items.map(row));
-    printMore(next_cursor);
+const list = ({ action, actor, kind, id, ...options }: AuditOptions): Promise<void> =>
+  printList(options, {
+    path: '/api/v1/audit',
+    query: { action, actor, target_kind: kind, target_id: id },
+    item: entrySchema,
+    head: ['TIME', 'WHO', 'ACTION', 'TARGET', 'OUTCOME', 'CHANGED'],
+    row,
   });
-};
 
 /** `tidemark audit`. */
-export const registerAudit = (program: Command): void => {
+export const register = (program: Command): void => {
   const audit = program
     .command('audit')
     .description('list changes with time and actor, newest first')

@@ -4,6 +4,7 @@ import { text } from 'node:stream/consumers';
 import { type Command, Option } from 'commander';
 import { z } from 'zod';
 import { errorText, Fault } from '../model/fault.ts';
+import { unwritable } from '../runtime/files.ts';
 import { adminClient } from './client.ts';
 import { addJsonOption, addSystemOption, type JsonOption, queryText, type SystemOption } from './options.ts';
 import { printAnswer, printFields, printJson } from './output.ts';
@@ -31,7 +32,7 @@ const writePrivately = async (file: string, content: string): Promise<void> => {
     await rename(draft, file);
   } catch (error) {
     await rm(draft, { force: true });
-    throw new Fault('permanent', 'file_unwritable', `${file} cannot be written (${errorText(error)})`, error);
+    throw unwritable(file, error);
   }
 };
 
@@ -71,14 +72,14 @@ const runImport = async (file: string, options: JsonOption): Promise<void> => {
   const answer = await adminClient().ask(importedSchema, 'POST', '/api/v1/import', request);
   printAnswer(answer, options, ({ created, unchanged }) =>
     printFields([
-      ['created', String(created)],
-      ['unchanged', String(unchanged)],
+      ['created', created],
+      ['unchanged', unchanged],
     ]),
   );
 };
 
 /** `tidemark export` and `tidemark import`. */
-export const registerBackup = (program: Command): void => {
+export const register = (program: Command): void => {
   addSystemOption(
     program
       .command('export')

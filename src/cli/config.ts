@@ -2,19 +2,19 @@ import type { Command } from 'commander';
 import { z } from 'zod';
 import { parseCron } from '../config/cron.ts';
 import { requireOpsPorts } from '../config/ingress-ports.ts';
-import { withInstances } from '../config/instance-streams.ts';
+import { pipelinesOf } from '../config/instance-streams.ts';
 import { requireNodeManagement } from '../config/node-management.ts';
 import { loadPipelines } from '../config/pipelines.ts';
 import { givenReaders } from '../config/reader-urls.ts';
 import { defaultSource } from '../config/setting-texts.ts';
-import { loadSettings, questdbInstances, type Settings, settingDefinitions } from '../config/settings.ts';
+import { loadSettings, type Settings, settingDefinitions } from '../config/settings.ts';
 import { shownSettings } from '../config/shown-settings.ts';
 import { tlsPathsOf } from '../runtime/tls-files.ts';
 import { trustedProxiesOf } from '../runtime/trusted-proxies.ts';
 import { tracingHeadersOf } from '../telemetry/open-tracing.ts';
 import { adminClient } from './client.ts';
 import type { JsonOption } from './options.ts';
-import { nothing, printJson, printLine, printLines, printTable, sayLines } from './output.ts';
+import { printJson, printLine, printLines, printTable, sayLines } from './output.ts';
 
 const remoteSchema = z.object({
   items: z.array(z.object({ setting: z.string(), value: z.string().nullable(), source: z.string() })),
@@ -28,7 +28,7 @@ const print = async ({ json, remote }: JsonOption & { remote?: true }): Promise<
   if (json) return printJson({ items: shown });
   printTable(
     ['SETTING', 'VALUE', 'FROM'],
-    shown.map(({ setting, value, source }) => [setting, value ?? nothing, source]),
+    shown.map(({ setting, value, source }) => [setting, value, source]),
   );
   printLine('');
   printLine(
@@ -69,17 +69,14 @@ const check = ({ json }: JsonOption): void => {
 /** The users of NATS for the streams of the pipeline files and of the QuestDB instances in the settings. */
 const printNatsUsers = async ({ values }: { values?: true }): Promise<void> => {
   const settings = loadSettings();
-  const pipelines = withInstances(
-    loadPipelines(settings.pipelinesFolder),
-    questdbInstances(settings).map(({ name }) => name),
-  );
+  const pipelines = pipelinesOf(settings);
   // Loaded here: no other command of this module needs it.
   const { natsUsersConf, natsUsersValues } = await import('../directory/nats-user-files.ts');
   printLines((values === true ? natsUsersValues(pipelines) : natsUsersConf(pipelines)).trimEnd());
 };
 
 /** `tidemark config check | print | nats-users`. */
-export const registerConfig = (program: Command): void => {
+export const register = (program: Command): void => {
   const config = program.command('config').description('settings from environment, files and defaults');
   config
     .command('check')

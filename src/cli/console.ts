@@ -17,7 +17,7 @@ const run = async ({ json }: JsonOption): Promise<void> => {
 };
 
 /** `tidemark console`. */
-export const registerConsole = (program: Command): void => {
+export const register = (program: Command): void => {
   program
     .command('console')
     .description('print a link that logs in to the console, once, within a minute')

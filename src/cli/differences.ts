@@ -17,6 +17,45 @@ export const differenceSchema = z.object({
 
 export type Difference = z.output<typeof differenceSchema>;
 
+/** The terms of an account, in items. */
+export const termsSchema = z.object({
+  received: z.number(),
+  stored: z.number(),
+  dropped: z.number(),
+  dead_lettered: z.number(),
+  repeated: z.number(),
+  lost: z.number(),
+  stuck: z.number(),
+  unrecorded: z.number(),
+  in_flight: z.number(),
+});
+
+type Terms = z.output<typeof termsSchema>;
+
+/** `10 = 9 stored + 1 dropped + 0 dead-lettered`: the terms that are not 0, after those that always stand. */
+export const equationText = (terms: Terms): string => {
+  const always = [
+    [terms.stored, 'stored'],
+    [terms.dropped, 'dropped'],
+    [terms.dead_lettered, 'dead-lettered'],
+  ] as const;
+  const others = [
+    [terms.repeated, 'repeated'],
+    [terms.lost, 'lost'],
+    [terms.stuck, 'stuck'],
+    [terms.unrecorded, 'unrecorded'],
+    [terms.in_flight, 'in flight'],
+  ] as const;
+  const shown = [...always, ...others.filter(([items]) => items !== 0)];
+  return `${terms.received} = ${shown.map(([items, name]) => `${items} ${name}`).join(' + ')}`;
+};
+
+/** Whether an account adds up; null: it is not known. */
+export const verdictText = (addsUp: boolean | null): string => {
+  if (addsUp === null) return 'not known';
+  return addsUp ? 'yes' : 'NO';
+};
+
 const textOfKind: Readonly<Record<string, string>> = {
   lost_in_the_stream: 'lost in the stream',
   lost_by_the_engine: 'lost by the engine',

@@ -3,8 +3,9 @@ import { z } from 'zod';
 import { counted } from '../model/counted.ts';
 import { Fault } from '../model/fault.ts';
 import { pipelines } from '../model/signals.ts';
-import { type AdminClient, adminClient, pageOf } from './client.ts';
+import { type AdminClient, adminClient } from './client.ts';
 import { addYesOption, confirm, type Terminal, type YesOption } from './confirm.ts';
+import { printList } from './list.ts';
 import { requireOwner } from './lookups.ts';
 import {
   addJsonOption,
@@ -13,7 +14,6 @@ import {
   type JsonOption,
   momentArgument,
   type PageOptions,
-  queryText,
 } from './options.ts';
 import {
   nothing,
@@ -22,9 +22,8 @@ import {
   printJson,
   printLine,
   printLines,
-  printMore,
-  printTable,
   sayLines,
+  shortened,
   timeText,
 } from './output.ts';
 import { reasonArgument } from './reason.ts';
@@ -121,50 +120,35 @@ const orphanOf = ({ orphan }: Letter): string => {
   return orphan ? 'yes' : 'no';
 };
 
-const textLengthMax = 80;
-const cut = (text: string): string =>
-  text.length <= textLengthMax ? text : `${text.slice(0, textLengthMax - 1)}…`;
-
-const list = async (options: PageOptions & Filter): Promise<void> => {
-  const { limit, cursor } = options;
-  const query = queryText({ limit, cursor, ...filterOf(options) });
-  const client = adminClient();
-  const answer = await client.ask(pageOf(letterSchema), 'GET', `${path}${query}`);
-  if (answer.value.items.length === 0) await requireOwner(client, options);
-  printAnswer(answer, options, ({ items, next_cursor }) => {
-    printTable(
-      ['SEQUENCE', 'TIME', 'REASON', 'OWNER', 'ITEMS', 'REDRIVES', 'ORPHAN', 'ERROR'],
-      items.map((letter) => [
-        String(letter.sequence),
-        timeText(letter.at),
-        letter.reason,
-        ownerOf(letter),
-        String(letter.items),
-        String(letter.redrives),
-        orphanOf(letter),
-        cut(letter.error),
-      ]),
-    );
-    printMore(next_cursor);
+const list = (options: PageOptions & Filter): Promise<void> =>
+  printList(options, {
+    path,
+    query: filterOf(options),
+    item: letterSchema,
+    head: ['SEQUENCE', 'TIME', 'REASON', 'OWNER', 'ITEMS', 'REDRIVES', 'ORPHAN', 'ERROR'],
+    row: (letter) => [
+      ...[letter.sequence, timeText(letter.at), letter.reason, ownerOf(letter), letter.items],
+      ...[letter.redrives, orphanOf(letter), shortened(letter.error, 80)],
+    ],
+    ifEmpty: (client) => requireOwner(client, options),
   });
-};
 
 const show = async (sequence: number, options: JsonOption): Promise<void> => {
   const answer = await adminClient().ask(shownSchema, 'GET', `${path}/${sequence}`);
   printAnswer(answer, options, (letter) => {
     printFields([
-      ['dead letter', String(letter.sequence)],
+      ['dead letter', letter.sequence],
       ['dead-lettered', timeText(letter.at)],
       ['reason', letter.reason],
       ['error', letter.error],
       ['owner', ownerOf(letter)],
-      ['table', letter.table ?? nothing],
-      ['uid', letter.uid ?? nothing],
-      ['items', String(letter.items)],
-      ['redrives', String(letter.redrives)],
+      ['table', letter.table],
+      ['uid', letter.uid],
+      ['items', letter.items],
+      ['redrives', letter.redrives],
       ['orphan', orphanOf(letter)],
       ['can be redriven', letter.is_redrivable ? 'yes' : 'no'],
-      ['bytes', String(letter.bytes)],
+      ['bytes', letter.bytes],
     ]);
     const { form, rows, text, cut: left } = letter.shown;
     printLine('');
@@ -292,7 +276,7 @@ const addBulk = (command: Command): Command =>
   );
 
 /** `tidemark dlq list | show | redrive | purge | resume`. */
-export const registerDlq = (program: Command): void => {
+export const register = (program: Command): void => {
   const dlq = program
     .command('dlq')
     .description('dead letters: items that the databases refuse, with their bytes');

@@ -92,7 +92,7 @@ const doctor = async (options: DoctorOptions): Promise<void> => {
 };
 
 /** `tidemark doctor`. */
-export const registerDoctor = (program: Command): void => {
+export const register = (program: Command): void => {
   program
     .command('doctor')
     .description(

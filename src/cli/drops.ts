@@ -152,7 +152,7 @@ const run = async (options: DropsOptions, command: Command): Promise<void> => {
 };
 
 /** `tidemark drops`. */
-export const registerDrops = (program: Command): void => {
+export const register = (program: Command): void => {
   const drops = program
     .command('drops')
     .description(

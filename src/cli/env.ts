@@ -2,9 +2,8 @@ import type { Command } from 'commander';
 import { loadSettings } from '../config/settings.ts';
 import { type Installation, readInstallation } from '../embedded/installation.ts';
 import { isLocked } from '../embedded/lock.ts';
+import { shellQuoted } from '../embedded/summary.ts';
 import { printJson, printLines, sayLines } from './output.ts';
-
-const shellQuoted = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`;
 
 /**
  * One variable for each member of the object, named by its path: `questdb.user` is QUESTDB_USER. Undefined members are
@@ -39,7 +38,7 @@ const runEnv = ({ json }: { json?: true }): void => {
 };
 
 /** `tidemark env`. */
-export const registerEnv = (program: Command): void => {
+export const register = (program: Command): void => {
   program
     .command('env')
     .description(

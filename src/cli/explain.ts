@@ -36,7 +36,7 @@ const explain = (code: string | undefined, { json }: JsonOption): void => {
 };
 
 /** `tidemark explain [code]`: the closed table of reasons; it needs no running deployment. */
-export const registerExplain = (program: Command): void => {
+export const register = (program: Command): void => {
   const command = program
     .command('explain')
     .description('print meaning and remedy of a reason; without a code, list all reasons')

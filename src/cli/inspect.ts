@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
 import { z } from 'zod';
 import { counted } from '../model/counted.ts';
+import { daysText } from './amounts.ts';
 import { adminClient } from './client.ts';
 import type { SubjectOptions } from './options.ts';
 import { addJsonOption, addSubject, idArgument, type JsonOption, subjectOf, subjectPath } from './options.ts';
@@ -39,8 +40,6 @@ type Activity = z.output<typeof activitySchema>;
 const second = (seconds: number | undefined): string =>
   timeText(seconds === undefined ? null : Math.floor(seconds));
 
-const countText = (count: number | null): string => (count === null ? nothing : String(count));
-
 const printActivity = ({ state, last_request: last, refusals, minutes, limits }: Activity): void => {
   const total = (name: keyof Activity['minutes'][number]): string =>
     String(minutes.reduce((sum, minute) => sum + minute[name], 0));
@@ -56,7 +55,7 @@ const printActivity = ({ state, last_request: last, refusals, minutes, limits }:
     ['refused', `${total('refused_requests')} requests`],
     ...limits.map(({ name, limit, used }): [string, string] => [
       name.replaceAll('_', ' '),
-      `${countText(used)} of ${limit === null ? 'any number' : limit}`,
+      `${used ?? nothing} of ${limit === null ? 'any number' : limit}`,
     ]),
   ]);
   if (refusals.length === 0) return;
@@ -74,8 +73,7 @@ const printActivity = ({ state, last_request: last, refusals, minutes, limits }:
   );
 };
 
-/** `tidemark activity`. */
-export const registerActivity = (program: Command): void => {
+const registerActivity = (program: Command): void => {
   const command = program
     .command('activity')
     .description(
@@ -129,19 +127,19 @@ const table = async (id: number, options: JsonOption & { cardinality?: true }): 
       timeoutMs: countTimeoutMs,
     });
     return printAnswer(answered, options, (shown) => {
-      printLine(`metric columns: ${shown.metric_columns} of ${countText(shown.metric_columns_max)}`);
-      printLine(`dimension columns: ${shown.dimension_columns} of ${countText(shown.dimension_columns_max)}`);
+      printLine(`metric columns: ${shown.metric_columns} of ${shown.metric_columns_max ?? nothing}`);
+      printLine(`dimension columns: ${shown.dimension_columns} of ${shown.dimension_columns_max ?? nothing}`);
       printTable(
         ['DIMENSION', 'VALUES IN A DAY', 'THE DAY BEFORE', 'EVER', 'FULL SINCE'],
         shown.dimensions.map((each) => [
           each.name,
-          countText(each.values),
-          countText(each.values_before),
-          countText(each.values_known),
-          each.full_since === null ? nothing : timeText(each.full_since),
+          each.values,
+          each.values_before,
+          each.values_known,
+          timeText(each.full_since),
         ]),
       );
-      printLine(`a dimension is full at: ${countText(shown.dimension_values_max)} values`);
+      printLine(`a dimension is full at: ${shown.dimension_values_max ?? nothing} values`);
       printLine('EVER counts one more for a dimension that some points lack');
       if (shown.why !== '') printLine(`not counted: ${shown.why}`);
     });
@@ -151,18 +149,17 @@ const table = async (id: number, options: JsonOption & { cardinality?: true }): 
       ['table', shown.table_id],
       ['layout', shown.layout],
       ['instance', shown.instance],
-      ['rows', String(shown.rows)],
-      ['bytes', String(shown.bytes)],
+      ['rows', shown.rows],
+      ['bytes', shown.bytes],
       ['days', `${shown.partitions}, ${shown.oldest_day ?? nothing} to ${shown.newest_day ?? nothing}`],
-      ['retention', shown.retention_days === null ? 'for ever' : counted(shown.retention_days, 'day')],
+      ['retention', daysText(shown.retention_days)],
       ['suspended', shown.is_suspended ? `YES: ${shown.why}` : 'no'],
       ['behind', counted(shown.pending_commits, 'commit')],
     ]),
   );
 };
 
-/** `tidemark table`. */
-export const registerTable = (program: Command): void => {
+const registerTable = (program: Command): void => {
   const command = program
     .command('table')
     .description('show the QuestDB table of a data id: rows, bytes, days, lag; or its distinct values')
@@ -190,8 +187,7 @@ const storesSchema = z.object({
   }),
 });
 
-/** `tidemark stores`. */
-export const registerStores = (program: Command): void => {
+const registerStores = (program: Command): void => {
   const command = program
     .command('stores')
     .description('show QuestDB instances with suspended tables, and parts and disks of ClickHouse');
@@ -202,25 +198,27 @@ export const registerStores = (program: Command): void => {
         ['QUESTDB', 'TABLES', 'ROWS', 'BYTES', 'BEHIND', 'SUSPENDED'],
         questdb.map((each) => [
           each.why === '' ? each.instance : `${each.instance}: ${each.why}`,
-          String(each.tables),
-          countText(each.rows),
-          countText(each.bytes),
-          String(each.pending_commits_max),
+          each.tables,
+          each.rows,
+          each.bytes,
+          each.pending_commits_max,
           each.suspended.map(({ table_id, why }) => `${table_id} (${why})`).join(', ') || 'none',
         ]),
       );
       if (clickhouse.why !== '') printLine(`clickhouse: ${clickhouse.why}`);
       printTable(
         ['CLICKHOUSE', 'ROWS', 'BYTES', 'PARTS'],
-        clickhouse.tables.map((each) => [
-          each.table,
-          String(each.rows),
-          String(each.bytes),
-          String(each.parts),
-        ]),
+        clickhouse.tables.map((each) => [each.table, each.rows, each.bytes, each.parts]),
       );
       for (const { disk, free_bytes: free, total_bytes: of } of clickhouse.disks)
         printLine(`disk ${disk}: ${free} of ${of} bytes free`);
     });
   });
+};
+
+/** `tidemark activity`, `tidemark table` and `tidemark stores`. */
+export const register = (program: Command): void => {
+  registerActivity(program);
+  registerTable(program);
+  registerStores(program);
 };

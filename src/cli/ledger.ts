@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { counted } from '../model/counted.ts';
 import { applicationPipelines, isOfApplications, type Pipeline, pipelines } from '../model/signals.ts';
 import { adminClient } from './client.ts';
-import { differenceSchema, differenceText } from './differences.ts';
+import { differenceSchema, differenceText, equationText, termsSchema, verdictText } from './differences.ts';
 import { requireOwner } from './lookups.ts';
 import {
   addJsonOption,
@@ -33,20 +33,12 @@ const refusalSchema = z.object({
   items: z.number(),
 });
 
-const balanceSchema = z.object({
+const balanceSchema = termsSchema.extend({
   pipeline: z.enum(pipelines),
   data_id: z.number(),
   app_id: z.number(),
   minute: z.number().nullable(),
-  received: z.number(),
-  stored: z.number(),
-  dead_lettered: z.number(),
   dropped: z.record(z.string(), z.number()),
-  repeated: z.number(),
-  lost: z.number(),
-  stuck: z.number(),
-  unrecorded: z.number(),
-  in_flight: z.number(),
   adds_up: z.boolean().nullable(),
   differences: z.array(differenceSchema),
   refusals: z.array(refusalSchema),
@@ -113,23 +105,8 @@ const inFlightText = ({ in_flight: streams }: Answer): string =>
     )
     .join(', ');
 
-/** The terms of the equation that are not 0, after those that always stand. */
-const equationOf = (balance: Balance): string => {
-  const terms = [
-    `${balance.stored} stored`,
-    `${total(balance.dropped)} dropped`,
-    `${balance.dead_lettered} dead-lettered`,
-  ];
-  const others = [
-    [balance.repeated, 'repeated'],
-    [balance.lost, 'lost'],
-    [balance.stuck, 'stuck'],
-    [balance.unrecorded, 'unrecorded'],
-    [balance.in_flight, 'in flight'],
-  ] as const;
-  for (const [items, name] of others) if (items !== 0) terms.push(`${items} ${name}`);
-  return `${balance.received} = ${terms.join(' + ')}`;
-};
+const equationOf = (balance: Balance): string =>
+  equationText({ ...balance, dropped: total(balance.dropped) });
 
 const openDifferences = ({ differences }: Balance): string =>
   differences
@@ -141,11 +118,6 @@ const verdict = (balance: Balance): string => {
   if (balance.adds_up === null) return `not known: ${equationOf(balance)}`;
   if (!balance.adds_up) return `NO: ${equationOf(balance)}; ${openDifferences(balance)}`;
   return `${balance.in_flight === 0 ? 'yes' : 'yes, so far'}: ${equationOf(balance)}`;
-};
-
-const addsUpText = ({ adds_up: addsUp }: Balance): string => {
-  if (addsUp === null) return 'not known';
-  return addsUp ? 'yes' : 'NO';
 };
 
 const droppedText = ({ dropped }: Pick<Balance, 'dropped'>): string =>
@@ -160,10 +132,10 @@ const printOne = (balance: Balance, names: readonly Pipeline[], answer: Answer):
     ['pipeline', names.join(', ')],
     ['from', timeText(answer.since)],
     ['until', timeText(answer.until)],
-    ['received', String(balance.received)],
-    ['stored', String(balance.stored)],
+    ['received', balance.received],
+    ['stored', balance.stored],
     ['dropped', droppedText(balance)],
-    ['dead-lettered', String(balance.dead_lettered)],
+    ['dead-lettered', balance.dead_lettered],
     ['adds up', verdict(balance)],
     ['differences', balance.differences.map(differenceText).join('; ') || 'none'],
     ['in flight', `${inFlightText(answer)} (messages of all data ids and applications)`],
@@ -194,9 +166,9 @@ const printBuckets = (answer: Answer): void => {
       .map((bucket) => [
         timeText(bucket.at),
         bucket.pipeline,
-        String(bucket.stored),
+        bucket.stored,
         droppedText(bucket),
-        String(bucket.dead_lettered),
+        bucket.dead_lettered,
         refusedText(bucket, 'refused'),
         refusedText(bucket, 'duplicate'),
         refusedText(bucket, 'value_lost'),
@@ -242,12 +214,12 @@ const printMany = (answer: Answer, by: By | undefined): void => {
       ...(by === undefined ? [] : [timeText(balance.minute)]),
       ownerText(balance),
       balance.pipeline,
-      String(balance.received),
-      String(balance.stored),
+      balance.received,
+      balance.stored,
       String(total(balance.dropped)),
-      String(balance.dead_lettered),
-      String(balance.in_flight),
-      addsUpText(balance),
+      balance.dead_lettered,
+      balance.in_flight,
+      verdictText(balance.adds_up),
       countText(balance, 'refused'),
       countText(balance, 'duplicate'),
       countText(balance, 'value_lost'),
@@ -333,7 +305,7 @@ const stepOf = ({ byMinute, byHour, byDay }: Steps): { by?: By } => {
 };
 
 /** `tidemark ledger`. */
-export const registerLedger = (program: Command): void => {
+export const register = (program: Command): void => {
   const command = program
     .command('ledger')
     .description(

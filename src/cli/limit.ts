@@ -65,7 +65,7 @@ const set = async (id: number, options: JsonOption & SubjectOptions & { maxRate:
 };
 
 /** `tidemark limit set | show`. */
-export const registerLimit = (program: Command): void => {
+export const register = (program: Command): void => {
   const limit = program
     .command('limit')
     .description('requests per second that a data id or an application may send');

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { byPipeline, pipelines, signals } from '../model/signals.ts';
 import { visible } from '../model/visible-text.ts';
-import { differenceSchema } from './differences.ts';
+import { differenceSchema, equationText, termsSchema } from './differences.ts';
 import { nothing, tableLines, timeText } from './output.ts';
 
 // What `top` and `processes` read of the answers about the line, and how they show it.
@@ -26,18 +26,6 @@ export const processSchema = z.object({
   cpu: figure,
   event_loop_p99_ms: figure,
   rss_bytes: figure,
-});
-
-const termsSchema = z.object({
-  received: figure,
-  stored: figure,
-  dropped: figure,
-  dead_lettered: figure,
-  repeated: figure,
-  lost: figure,
-  stuck: figure,
-  unrecorded: figure,
-  in_flight: figure,
 });
 
 export const lineSchema = z.object({
@@ -156,36 +144,6 @@ export const processLines = (
     columns,
   );
 
-type Terms = z.output<typeof termsSchema>;
-
-const names = {
-  stored: 'stored',
-  dropped: 'dropped',
-  dead_lettered: 'dead-lettered',
-  repeated: 'repeated',
-  lost: 'lost',
-  stuck: 'stuck',
-  unrecorded: 'unrecorded',
-  in_flight: 'in flight',
-} as const satisfies Partial<Record<keyof Terms, string>>;
-
-const always: ReadonlySet<string> = new Set(['stored', 'dropped', 'dead-lettered']);
-
-const equation = (terms: Terms): string => {
-  const all = [
-    [terms.stored, names.stored],
-    [terms.dropped, names.dropped],
-    [terms.dead_lettered, names.dead_lettered],
-    [terms.repeated, names.repeated],
-    [terms.lost, names.lost],
-    [terms.stuck, names.stuck],
-    [terms.unrecorded, names.unrecorded],
-    [terms.in_flight, names.in_flight],
-  ] as const;
-  const shown = all.filter(([items, name]) => items !== 0 || always.has(name));
-  return `${terms.received} = ${shown.map(([items, name]) => `${items} ${name}`).join(' + ')}`;
-};
-
 const verdicts = { true: 'adds up', false: 'DOES NOT ADD UP', null: 'is not known' } as const;
 
 const itemsWidth = Math.max(...pipelines.map((pipeline) => signals[pipeline].items.length));
@@ -199,7 +157,7 @@ const accountLines = ({ account, account_why: why }: Line): string[] =>
           const terms = account[pipeline];
           return terms === undefined
             ? []
-            : [`  ${signals[pipeline].items.padEnd(itemsWidth)}  ${equation(terms)}`];
+            : [`  ${signals[pipeline].items.padEnd(itemsWidth)}  ${equationText(terms)}`];
         }),
       ];
 

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { customReport, dataSource, resultTable, timeSeriesGroup } from '../metadata/api/contract.ts';
 import { Fault } from '../model/fault.ts';
 import type { AdminClient } from './client.ts';
-import { type OwnerOptions, subjectPath } from './options.ts';
+import { type OwnerOptions, type Subject, subjectPath } from './options.ts';
 
 type CustomReport = z.output<typeof customReport>;
 type TimeSeriesGroup = z.output<typeof timeSeriesGroup>;
@@ -50,6 +50,12 @@ export const requireOwner = async (client: AdminClient, { dataId, appId }: Owner
   if (appId !== undefined && appId !== 0)
     await client.ask(known, 'GET', subjectPath({ kind: 'application', id: appId }));
 };
+
+const tokenSchema = z.object({ token: z.string() });
+
+/** The token of an owner, which the audit log records. Permanent Fault `not_found` for an unknown one. */
+export const tokenOf = async (client: AdminClient, subject: Subject): Promise<string> =>
+  (await client.ask(tokenSchema, 'POST', `${subjectPath(subject)}/reveal-token`, { body: {} })).value.token;
 
 /** The path of the group of a data id. Permanent Fault `not_found`. */
 export const groupPath = async (client: AdminClient, dataId: number): Promise<string> =>

@@ -1,11 +1,12 @@
 import { join } from 'node:path';
 import { type Command, InvalidArgumentError } from 'commander';
 import { loadPipelines, retentionIn } from '../config/pipelines.ts';
-import { clusterName, engineUrls } from '../config/settings.ts';
+import { clusterName } from '../config/settings.ts';
 import { createLog } from '../telemetry/log.ts';
 import type { JsonOption } from './options.ts';
 import { printJson, printLines } from './output.ts';
 import { loadCommandSettings } from './running-stack.ts';
+import { withClickhouse } from './with-engines.ts';
 
 type MigrateCommand = JsonOption & { print?: true; cluster?: string };
 
@@ -24,11 +25,8 @@ const runMigrate = async ({ json, print, cluster: given }: MigrateCommand): Prom
     return;
   }
   const retentionDays = retentionIn(loadPipelines(settings.pipelinesFolder));
-  // Loaded here: no other command but the roles needs the client.
-  const { createClickhouse } = await import('../stores/clickhouse/client.ts');
   const { migrate } = await import('../stores/clickhouse/migrate.ts');
-  const clickhouse = createClickhouse({ url: engineUrls(settings).clickhouse });
-  try {
+  await withClickhouse(settings, async (clickhouse) => {
     const { applied, version, ttlChanged, durabilityChanged, restored } = await migrate({
       clickhouse,
       folder,
@@ -55,13 +53,11 @@ const runMigrate = async ({ json, print, cluster: given }: MigrateCommand): Prom
       ),
     ];
     printLines([...lines, `schema version ${version}`].join('\n'));
-  } finally {
-    await clickhouse.close();
-  }
+  });
 };
 
 /** `tidemark migrate`. */
-export const registerMigrate = (program: Command): void => {
+export const register = (program: Command): void => {
   program
     .command('migrate')
     .description(

@@ -72,7 +72,7 @@ const run = async (name: string | undefined, options: { body?: string; json?: tr
 };
 
 /** `tidemark operation`. */
-export const registerOperation = (program: Command): void => {
+export const register = (program: Command): void => {
   program
     .command('operation')
     .description(

@@ -51,9 +51,8 @@ export const queryText = (values: Readonly<Record<string, string | number | true
   return query.size === 0 ? '' : `?${query}`;
 };
 
-/** The query of a list of records. */
-export const listQuery = ({ biz, name, limit, cursor, system }: ListOptions): string =>
-  queryText({ mon_biz_id: biz, name, limit, cursor, system });
+/** The parameters of a list of records, beside those of its pages. */
+export const listQuery = ({ biz, name, system }: ListOptions) => ({ mon_biz_id: biz, name, system });
 
 const secondsOf = { s: 1, m: 60, h: 3_600, d: 86_400 } as const;
 
@@ -131,6 +130,10 @@ export const subjectOf = (id: number, { app, dataId }: SubjectOptions): Subject 
   kind: !app && (dataId || id >= dataIdRange.first) ? 'data_id' : 'application',
   id,
 });
+
+/** `data id 1500002`, `application 3`. */
+export const subjectText = ({ kind, id }: Subject): string =>
+  `${kind === 'data_id' ? 'data id' : 'application'} ${id}`;
 
 /** The path of the owner in the admin API. */
 export const subjectPath = ({ kind, id }: Subject): string =>

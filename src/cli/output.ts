@@ -87,18 +87,27 @@ const rowsAsFields = (
   ]);
 };
 
+/** Printed instead of an empty value. */
+export const nothing = '–';
+
+/** A value of a table or a field; a dash is printed where there is none. */
+export type Cell = string | number | null | undefined;
+
+/** What is shown of a value: a number whole, as a rounded one would be a wrong one. */
+export const cellText = (cell: Cell): string => visible(String(cell ?? nothing));
+
 /**
  * Lines of a table for people. Columns are as wide as their widest cell; where the table is wider than `columns`, the
  * widest cells continue below, so that nothing is lost. A table that does not fit even so has a line for each cell.
  */
 export const tableLines = (
   names: readonly string[],
-  given: readonly (readonly string[])[],
+  given: readonly (readonly Cell[])[],
   columns = Number.POSITIVE_INFINITY,
 ): string[] => {
   // Dimension values, which senders chose, are names of columns, too.
   const head = names.map(visible);
-  const rows = [head, ...given.map((cells) => cells.map(visible))];
+  const rows = [head, ...given.map((cells) => cells.map(cellText))];
   // Not as arguments of one call: an answer may have more rows than a call takes.
   const wanted = head.map((_, column) =>
     rows.reduce((widest, row) => Math.max(widest, columnsFor(row[column] ?? '')), 0),
@@ -135,7 +144,7 @@ export const printSentence = (text: string): void => {
 };
 
 /** A table for people on stdout, as wide as the terminal. */
-export const printTable = (head: readonly string[], rows: readonly (readonly string[])[]): void => {
+export const printTable = (head: readonly string[], rows: readonly (readonly Cell[])[]): void => {
   process.stdout.write(`${tableLines(head, rows, terminalColumns()).join('\n')}\n`);
 };
 
@@ -146,8 +155,8 @@ export const printCsv = (head: readonly string[], rows: readonly (readonly CsvCe
 };
 
 /** Fields of one thing for people on stdout, one per line; long values continue below on a terminal. */
-export const printFields = (fields: readonly (readonly [string, string])[]): void => {
-  const shown = fields.map((field) => field.map(visible));
+export const printFields = (fields: readonly (readonly [name: string, value: Cell])[]): void => {
+  const shown = fields.map((field) => field.map(cellText));
   const width = Math.max(...shown.map(([name = '']) => columnsFor(name)));
   const lines = shown.flatMap(([name = '', value = '']) => fieldLines(name, width, value, terminalColumns()));
   process.stdout.write(`${lines.join('\n')}\n`);
@@ -192,15 +201,16 @@ export const openTerminal = (
   return { draw, close };
 };
 
-/** Printed instead of an empty value. */
-export const nothing = '–';
-
 /** Unix seconds as `2026-11-20 13:30:35Z`; null, and what no calendar has, as a dash. */
 export const timeText = (seconds: number | null): string => {
   const time = new Date((seconds ?? Number.NaN) * 1_000);
   if (Number.isNaN(time.getTime())) return nothing;
   return time.toISOString().replace(/^(.*)T(.*)\.000Z$/, '$1 $2Z');
 };
+
+/** The text, or its beginning with an ellipsis, in at most this many characters. */
+export const shortened = (text: string, lengthMax: number): string =>
+  text.length <= lengthMax ? text : `${text.slice(0, lengthMax - 1)}…`;
 
 /** Prints on stderr how to get the next page, where there is one. */
 export const printMore = (cursor: string | null): void => {

@@ -1,32 +1,21 @@
 import type { Command } from 'commander';
 import { z } from 'zod';
-import { adminClient, pageOf } from './client.ts';
-import {
-  addPageOptions,
-  addSystemOption,
-  type PageOptions,
-  queryText,
-  type SystemOption,
-} from './options.ts';
-import { printAnswer, printMore, printTable } from './output.ts';
+import { printList } from './list.ts';
+import { addPageOptions, addSystemOption, type PageOptions, type SystemOption } from './options.ts';
 
 const placementSchema = z.object({ mon_data_id: z.number(), table_id: z.string(), questdb: z.string() });
 
-const list = async (options: PageOptions & SystemOption & { questdb?: string }): Promise<void> => {
-  const { questdb, limit, cursor, system } = options;
-  const path = `/api/v1/placements${queryText({ questdb, limit, cursor, system })}`;
-  const answer = await adminClient().ask(pageOf(placementSchema), 'GET', path);
-  printAnswer(answer, options, ({ items, next_cursor }) => {
-    printTable(
-      ['DATA ID', 'QUESTDB', 'TABLE'],
-      items.map((item) => [String(item.mon_data_id), item.questdb, item.table_id]),
-    );
-    printMore(next_cursor);
+const list = (options: PageOptions & SystemOption & { questdb?: string }): Promise<void> =>
+  printList(options, {
+    path: '/api/v1/placements',
+    query: { questdb: options.questdb, system: options.system },
+    item: placementSchema,
+    head: ['DATA ID', 'QUESTDB', 'TABLE'],
+    row: (item) => [item.mon_data_id, item.questdb, item.table_id],
   });
-};
 
 /** `tidemark placement list`. */
-export const registerPlacement = (program: Command): void => {
+export const register = (program: Command): void => {
   const placement = program.command('placement').description('QuestDB instances of the tables');
   addPageOptions(
     addSystemOption(

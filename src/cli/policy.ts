@@ -156,7 +156,7 @@ const set = async (
 };
 
 /** `tidemark policy show | set`. */
-export const registerPolicy = (program: Command): void => {
+export const register = (program: Command): void => {
   const policy = program
     .command('policy')
     .description('windows of time, limits and retention of a data id or an application');

@@ -7,7 +7,7 @@ import { helpColumns, sayLines } from './output.ts';
 /** The commands of a module, and how to load it. */
 export type CommandModule = {
   readonly names: readonly string[];
-  readonly load: () => Promise<(program: Command) => void>;
+  readonly load: () => Promise<{ readonly register: (program: Command) => void }>;
 };
 
 /**
@@ -15,57 +15,46 @@ export type CommandModule = {
  * a short command, and a fifth of a role's start.
  */
 export const commandModules: readonly CommandModule[] = [
-  { names: ['report'], load: async () => (await import('./report.ts')).registerReport },
-  {
-    names: ['data-source', 'group', 'result-table'],
-    load: async () => (await import('./records.ts')).registerRecords,
-  },
-  { names: ['operation'], load: async () => (await import('./operation.ts')).registerOperation },
-  { names: ['app'], load: async () => (await import('./app.ts')).registerApp },
-  { names: ['token'], load: async () => (await import('./token.ts')).registerToken },
-  { names: ['limit'], load: async () => (await import('./limit.ts')).registerLimit },
-  { names: ['policy'], load: async () => (await import('./policy.ts')).registerPolicy },
-  { names: ['retention'], load: async () => (await import('./retention.ts')).registerRetention },
-  { names: ['placement'], load: async () => (await import('./placement.ts')).registerPlacement },
-  { names: ['refresh'], load: async () => (await import('./refresh.ts')).registerRefresh },
-  { names: ['subscription'], load: async () => (await import('./subscription.ts')).registerSubscription },
-  { names: ['top', 'processes'], load: async () => (await import('./top.ts')).registerTop },
-  { names: ['runbook'], load: async () => (await import('./runbook.ts')).registerRunbook },
-  { names: ['account'], load: async () => (await import('./account.ts')).registerAccount },
-  { names: ['ledger'], load: async () => (await import('./ledger.ts')).registerLedger },
-  { names: ['usage'], load: async () => (await import('./usage.ts')).registerUsage },
-  { names: ['drops'], load: async () => (await import('./drops.ts')).registerDrops },
-  { names: ['activity'], load: async () => (await import('./inspect.ts')).registerActivity },
-  { names: ['table'], load: async () => (await import('./inspect.ts')).registerTable },
-  { names: ['stores'], load: async () => (await import('./inspect.ts')).registerStores },
-  { names: ['snippet'], load: async () => (await import('./snippet.ts')).registerSnippet },
-  { names: ['query', 'trace'], load: async () => (await import('./query.ts')).registerQuery },
-  { names: ['push'], load: async () => (await import('./push.ts')).registerPush },
-  { names: ['audit'], load: async () => (await import('./audit.ts')).registerAudit },
-  { names: ['export', 'import'], load: async () => (await import('./backup.ts')).registerBackup },
-  {
-    names: ['backup', 'restore'],
-    load: async () => (await import('./streams-backup.ts')).registerStreamsBackup,
-  },
-  { names: ['admin-token'], load: async () => (await import('./admin-token.ts')).registerAdminToken },
-  { names: ['dlq'], load: async () => (await import('./dlq.ts')).registerDlq },
-  { names: ['console'], load: async () => (await import('./console.ts')).registerConsole },
-  { names: ['doctor'], load: async () => (await import('./doctor.ts')).registerDoctor },
-  { names: ['explain'], load: async () => (await import('./explain.ts')).registerExplain },
-  { names: ['config'], load: async () => (await import('./config.ts')).registerConfig },
-  {
-    names: ['ingress', 'transfer', 'metadata'],
-    load: async () => (await import('./roles.ts')).registerRoles,
-  },
-  { names: ['migrate'], load: async () => (await import('./migrate.ts')).registerMigrate },
-  { names: ['setup'], load: async () => (await import('./setup.ts')).registerSetup },
-  { names: ['env'], load: async () => (await import('./env.ts')).registerEnv },
-  { names: ['up'], load: async () => (await import('./up.ts')).registerUp },
+  { names: ['report'], load: () => import('./report.ts') },
+  { names: ['data-source', 'group', 'result-table'], load: () => import('./records.ts') },
+  { names: ['operation'], load: () => import('./operation.ts') },
+  { names: ['app'], load: () => import('./app.ts') },
+  { names: ['token'], load: () => import('./token.ts') },
+  { names: ['limit'], load: () => import('./limit.ts') },
+  { names: ['policy'], load: () => import('./policy.ts') },
+  { names: ['retention'], load: () => import('./retention.ts') },
+  { names: ['placement'], load: () => import('./placement.ts') },
+  { names: ['refresh'], load: () => import('./refresh.ts') },
+  { names: ['subscription'], load: () => import('./subscription.ts') },
+  { names: ['top', 'processes'], load: () => import('./top.ts') },
+  { names: ['runbook'], load: () => import('./runbook.ts') },
+  { names: ['account'], load: () => import('./account.ts') },
+  { names: ['ledger'], load: () => import('./ledger.ts') },
+  { names: ['usage'], load: () => import('./usage.ts') },
+  { names: ['drops'], load: () => import('./drops.ts') },
+  { names: ['activity', 'table', 'stores'], load: () => import('./inspect.ts') },
+  { names: ['snippet'], load: () => import('./snippet.ts') },
+  { names: ['query', 'trace'], load: () => import('./query.ts') },
+  { names: ['push'], load: () => import('./push.ts') },
+  { names: ['audit'], load: () => import('./audit.ts') },
+  { names: ['export', 'import'], load: () => import('./backup.ts') },
+  { names: ['backup', 'restore'], load: () => import('./streams-backup.ts') },
+  { names: ['admin-token'], load: () => import('./admin-token.ts') },
+  { names: ['dlq'], load: () => import('./dlq.ts') },
+  { names: ['console'], load: () => import('./console.ts') },
+  { names: ['doctor'], load: () => import('./doctor.ts') },
+  { names: ['explain'], load: () => import('./explain.ts') },
+  { names: ['config'], load: () => import('./config.ts') },
+  { names: ['ingress', 'transfer', 'metadata'], load: () => import('./roles.ts') },
+  { names: ['migrate'], load: () => import('./migrate.ts') },
+  { names: ['setup'], load: () => import('./setup.ts') },
+  { names: ['env'], load: () => import('./env.ts') },
+  { names: ['up'], load: () => import('./up.ts') },
   {
     names: ['completion'],
     load: async () => {
       const { registerCompletion } = await import('./completion.ts');
-      return (program) => registerCompletion(program, createProgram);
+      return { register: (program) => registerCompletion(program, createProgram) };
     },
   },
 ];
@@ -99,7 +88,7 @@ export const createProgram = async (command?: string): Promise<Command> => {
         ),
     });
   const own = commandModules.filter(({ names }) => command !== undefined && names.includes(command));
-  for (const { load } of own.length > 0 ? own : commandModules) (await load())(program);
+  for (const { load } of own.length > 0 ? own : commandModules) (await load()).register(program);
   return program;
 };
 

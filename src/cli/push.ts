@@ -1,9 +1,9 @@
-import { type Command, InvalidArgumentError, Option } from 'commander';
+import { type Command, InvalidArgumentError } from 'commander';
 import { z } from 'zod';
 import { Fault } from '../model/fault.ts';
 import { parseJson } from '../model/json.ts';
 import { type AdminClient, createAdminClient } from './client.ts';
-import { requireReport } from './lookups.ts';
+import { requireReport, tokenOf } from './lookups.ts';
 import { addJsonOption, durationArgument, idArgument, type JsonOption } from './options.ts';
 import { integerArgument } from './output.ts';
 import { loadCommandSettings } from './running-stack.ts';
@@ -43,7 +43,6 @@ type PushOptions = JsonOption & {
   timeout: number;
 };
 
-const tokenSchema = z.object({ token: z.string() });
 const replySchema = z.object({
   message: z.string().default(''),
   reason: z.string().optional(),
@@ -51,12 +50,6 @@ const replySchema = z.object({
   values_dropped: z.record(z.string(), z.number()).default({}),
   examples: z.array(z.object({ field: z.string(), detail: z.string() })).default([]),
 });
-
-/** The token of the data id, which the audit log records. Permanent Fault `not_found` for an unknown data id. */
-const tokenOf = async (client: AdminClient, dataId: number): Promise<string> => {
-  const path = `/api/v1/data-sources/${dataId}/reveal-token`;
-  return (await client.ask(tokenSchema, 'POST', path, { body: {} })).value.token;
-};
 
 /** What the receiver said. Throws where the point is not stored whole. */
 const accepted = async (answer: Response): Promise<string> => {
@@ -111,7 +104,7 @@ const push = async (dataId: number, metrics: Named<number>[], options: PushOptio
   const { target, dimension = [], timestamp = Date.now() } = options;
   const timeoutMs = options.timeout * 1000;
   const { table_id: table } = await requireReport(client, dataId);
-  const token = options.token ?? (await tokenOf(client, dataId));
+  const token = options.token ?? (await tokenOf(client, { kind: 'data_id', id: dataId }));
   const account = await accountStage(client, { data_id: dataId }, timeoutMs);
   const { pushUrl } = receiverUrls(settings, options.url === undefined ? {} : { pushUrl: options.url });
   const point = {
@@ -138,7 +131,7 @@ const push = async (dataId: number, metrics: Named<number>[], options: PushOptio
 };
 
 /** `tidemark push`. */
-export const registerPush = (program: Command): void => {
+export const register = (program: Command): void => {
   const command = program
     .command('push')
     .description(
@@ -150,7 +143,7 @@ export const registerPush = (program: Command): void => {
     .option('--dimension <name=value>', 'such as module=db; may be repeated', dimensionArgument)
     .option('--timestamp <ms>', 'Unix milliseconds, default now', integerArgument)
     .option('--url <url>', 'the push receiver, default the local one')
-    .addOption(new Option('--token <token>', 'default: that of the data id, which the audit log records'))
+    .option('--token <token>', 'default: that of the data id, which the audit log records')
     .option('--timeout <duration>', 'for each station', durationArgument, 30);
   addJsonOption(command).action(push);
 };

@@ -1,16 +1,15 @@
 import { type Command, Option } from 'commander';
 import { z } from 'zod';
-import { adminClient } from './client.ts';
 import { idArgument } from './options.ts';
-import { integerArgument, nothing, printAnswer, printMore, printTable } from './output.ts';
+import { integerArgument, nothing, printMore, printTable } from './output.ts';
 import {
   type Attribute,
   addQueryOptions,
   attributeArgument,
   bounded,
-  periodOf,
+  nanoTimeText,
+  printQuery,
   type QueryOptions,
-  sayStatements,
   traceIdArgument,
 } from './query-options.ts';
 
@@ -53,14 +52,12 @@ const bodyMax = 200;
 const bodyOf = ({ body }: LogRecord): string =>
   body.length > bodyMax ? `${body.slice(0, bodyMax)}…` : body || nothing;
 
-const millisecond = 1_000_000n;
-
 /** A table of log records. `isOfOne`: of one trace, which is not named again. */
 export const printLogs = (items: readonly LogRecord[], isOfOne: boolean): void =>
   printTable(
     ['TIME', 'SEVERITY', 'SERVICE', isOfOne ? 'SPAN' : 'TRACE', 'BODY'],
     items.map((item) => [
-      new Date(Number(BigInt(item.time_unix_nano) / millisecond)).toISOString().replace('T', ' '),
+      nanoTimeText(item.time_unix_nano),
       severityOf(item),
       item.service || nothing,
       (isOfOne ? item.span_id : item.trace_id) || nothing,
@@ -68,7 +65,7 @@ export const printLogs = (items: readonly LogRecord[], isOfOne: boolean): void =
     ]),
   );
 
-const logs = async (options: LogsOptions): Promise<void> => {
+const logs = (options: LogsOptions): Promise<void> => {
   const body = {
     app_id: options.appId,
     service: options.service,
@@ -78,14 +75,11 @@ const logs = async (options: LogsOptions): Promise<void> => {
     attributes: [...(options.attribute ?? []), ...(options.resource ?? [])],
     limit: options.limit,
     cursor: options.cursor,
-    ...periodOf(options),
   };
-  const answer = await adminClient().ask(logsSchema, 'POST', '/api/v1/query/logs', { body });
-  printAnswer(answer, options, ({ items, next_cursor }) => {
+  return printQuery(options, logsSchema, { path: '/api/v1/query/logs', body }, ({ items, next_cursor }) => {
     printLogs(items, options.trace !== undefined);
     printMore(next_cursor);
   });
-  sayStatements(answer.value, options);
 };
 
 /** `tidemark query logs`. */

@@ -1,17 +1,17 @@
 import { type Command, Option } from 'commander';
 import { z } from 'zod';
 import { Fault } from '../model/fault.ts';
-import { adminClient } from './client.ts';
 import { idArgument } from './options.ts';
-import { integerArgument, nothing, printAnswer, printTable, sayLines } from './output.ts';
+import { integerArgument, nothing, printTable } from './output.ts';
 import {
   type Attribute,
   addQueryOptions,
   attributeArgument,
   bounded,
-  periodOf,
+  nanoTimeText,
+  printQuery,
   type QueryOptions,
-  sayStatements,
+  sayMore,
 } from './query-options.ts';
 
 const metricsSchema = bounded.extend({
@@ -61,16 +61,11 @@ type MetricsOptions = QueryOptions & {
   limit?: number;
 };
 
-const sayMore = (truncated: boolean): void => {
-  if (truncated) sayLines('more follow: raise --limit');
-};
-
 const conditionsOf = (options: MetricsOptions) => ({
   app_id: options.appId,
   service: options.service,
   kind: options.kind,
   limit: options.limit,
-  ...periodOf(options),
 });
 
 const list = async (options: MetricsOptions): Promise<void> => {
@@ -78,24 +73,27 @@ const list = async (options: MetricsOptions): Promise<void> => {
     if (options[option] !== undefined)
       throw new Fault('permanent', 'wrong_words', `--${option} needs --last`);
   const body = { ...conditionsOf(options), name: options.name };
-  const answer = await adminClient().ask(metricsSchema, 'POST', '/api/v1/query/metrics', { body });
-  printAnswer(answer, options, ({ items, truncated }) => {
-    printTable(
-      ['METRIC', 'KIND', 'TEMPORALITY', 'UNIT', 'APP', 'SERVICE', 'SERIES', 'DISTINCT VALUES'],
-      items.map((item) => [
-        item.name,
-        item.kind,
-        item.temporality ?? nothing,
-        item.unit || nothing,
-        String(item.app_id),
-        item.service || nothing,
-        String(item.series),
-        item.attributes.map(({ key, values }) => `${key} ${values}`).join(', ') || nothing,
-      ]),
-    );
-    sayMore(truncated);
-  });
-  sayStatements(answer.value, options);
+  await printQuery(
+    options,
+    metricsSchema,
+    { path: '/api/v1/query/metrics', body },
+    ({ items, truncated }) => {
+      printTable(
+        ['METRIC', 'KIND', 'TEMPORALITY', 'UNIT', 'APP', 'SERVICE', 'SERIES', 'DISTINCT VALUES'],
+        items.map((item) => [
+          item.name,
+          item.kind,
+          item.temporality,
+          item.unit || nothing,
+          item.app_id,
+          item.service || nothing,
+          item.series,
+          item.attributes.map(({ key, values }) => `${key} ${values}`).join(', ') || nothing,
+        ]),
+      );
+      sayMore(truncated);
+    },
+  );
 };
 
 /** Quantiles are estimates: four digits of them are enough. */
@@ -113,26 +111,27 @@ const valueText = ({ value, distribution }: z.output<typeof lastSchema>['items']
   return [`count ${count}`, ...(sum === null ? [] : [`sum ${sum}`]), ...shown].join(', ');
 };
 
-const millisecond = 1_000_000n;
-
-const lastValues = async (name: string, options: MetricsOptions): Promise<void> => {
+const lastValues = (name: string, options: MetricsOptions): Promise<void> => {
   const attributes = [...(options.attribute ?? []), ...(options.resource ?? [])];
   const body = { ...conditionsOf(options), name, attributes };
-  const answer = await adminClient().ask(lastSchema, 'POST', '/api/v1/query/metrics/last', { body });
-  printAnswer(answer, options, ({ items, truncated }) => {
-    printTable(
-      ['TIME', 'SERVICE', 'VALUE', 'UNIT', 'ATTRIBUTES'],
-      items.map((item) => [
-        new Date(Number(BigInt(item.time_unix_nano) / millisecond)).toISOString().replace('T', ' '),
-        item.service || nothing,
-        valueText(item),
-        item.unit || nothing,
-        item.attributes.map(({ key, value }) => `${key}=${value}`).join(' ') || nothing,
-      ]),
-    );
-    sayMore(truncated);
-  });
-  sayStatements(answer.value, options);
+  return printQuery(
+    options,
+    lastSchema,
+    { path: '/api/v1/query/metrics/last', body },
+    ({ items, truncated }) => {
+      printTable(
+        ['TIME', 'SERVICE', 'VALUE', 'UNIT', 'ATTRIBUTES'],
+        items.map((item) => [
+          nanoTimeText(item.time_unix_nano),
+          item.service || nothing,
+          valueText(item),
+          item.unit || nothing,
+          item.attributes.map(({ key, value }) => `${key}=${value}`).join(' ') || nothing,
+        ]),
+      );
+      sayMore(truncated);
+    },
+  );
 };
 
 /** `tidemark query metrics`. */

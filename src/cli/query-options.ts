@@ -2,8 +2,9 @@ import type { Command } from 'commander';
 import { InvalidArgumentError } from 'commander';
 import { z } from 'zod';
 import { nowSeconds } from '../model/time.ts';
-import { addJsonOption, durationArgument, type JsonOption } from './options.ts';
-import { sayLines } from './output.ts';
+import { adminClient } from './client.ts';
+import { addJsonOption, durationArgument, type JsonOption, queryText } from './options.ts';
+import { printAnswer, sayLines } from './output.ts';
 
 /** What every answer of a query has. */
 export const bounded = z.object({ sql: z.array(z.string()) });
@@ -19,14 +20,40 @@ export const addQueryOptions = (command: Command): Command =>
       .option('--sql', 'print the statements that ran, on stderr'),
   );
 
-export const periodOf = ({ since, wide }: QueryOptions) => ({
-  ...(since === undefined ? {} : { since: Math.max(0, nowSeconds() - since) }),
-  ...(wide === undefined ? {} : { wide }),
-});
+/** A query: by POST with a body, or by GET with parameters. */
+type Query = { readonly path: string } & (
+  | { readonly body: object }
+  | { readonly parameters: Readonly<Record<string, string | number | undefined>> }
+);
 
-export const sayStatements = ({ sql }: z.output<typeof bounded>, options: QueryOptions): void => {
-  if (options.sql === true && options.json !== true) for (const statement of sql) sayLines(statement);
+/** Asks a query about the period of the options; prints its answer, and on stderr the statements that ran. */
+export const printQuery = async <T extends z.output<typeof bounded>>(
+  options: QueryOptions,
+  schema: z.ZodType<T>,
+  query: Query,
+  print: (answer: T) => void,
+): Promise<void> => {
+  const { wide } = options;
+  const since = options.since === undefined ? undefined : Math.max(0, nowSeconds() - options.since);
+  const answer = await ('body' in query
+    ? adminClient().ask(schema, 'POST', query.path, { body: { ...query.body, since, wide } })
+    : adminClient().ask(schema, 'GET', `${query.path}${queryText({ ...query.parameters, since, wide })}`));
+  printAnswer(answer, options, print);
+  if (options.sql === true && options.json !== true) for (const each of answer.value.sql) sayLines(each);
 };
+
+/** Says that there are more items than the answer has. */
+export const sayMore = (isTruncated: boolean): void => {
+  if (isTruncated) sayLines('more follow: raise --limit');
+};
+
+/** Nanoseconds since 1970 as `2026-11-20 13:30:35.123Z`. */
+export const nanoTimeText = (nanoseconds: string): string =>
+  millisecondText(Number(BigInt(nanoseconds) / 1_000_000n));
+
+/** Milliseconds since 1970 in the same form. */
+export const millisecondText = (milliseconds: number): string =>
+  new Date(milliseconds).toISOString().replace('T', ' ');
 
 export type Attribute<S extends string> = { scope: S; key: string; value: string };
 

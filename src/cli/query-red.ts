@@ -1,9 +1,8 @@
 import type { Command } from 'commander';
 import { z } from 'zod';
-import { adminClient } from './client.ts';
 import { idArgument } from './options.ts';
-import { integerArgument, nothing, printAnswer, printTable, sayLines } from './output.ts';
-import { addQueryOptions, bounded, periodOf, type QueryOptions, sayStatements } from './query-options.ts';
+import { integerArgument, nothing, printTable } from './output.ts';
+import { addQueryOptions, bounded, printQuery, type QueryOptions, sayMore } from './query-options.ts';
 
 const redSchema = bounded.extend({
   items: z.array(
@@ -33,7 +32,7 @@ type RedOptions = QueryOptions & {
 
 const kindsArgument = (text: string): string[] => text.split(',');
 
-const red = async (options: RedOptions): Promise<void> => {
+const red = (options: RedOptions): Promise<void> => {
   const body = {
     app_id: options.appId,
     service: options.service,
@@ -41,10 +40,8 @@ const red = async (options: RedOptions): Promise<void> => {
     kinds: options.kind,
     by: options.operations ? 'operation' : undefined,
     limit: options.limit,
-    ...periodOf(options),
   };
-  const answer = await adminClient().ask(redSchema, 'POST', '/api/v1/query/red', { body });
-  printAnswer(answer, options, ({ items, truncated }) => {
+  return printQuery(options, redSchema, { path: '/api/v1/query/red', body }, ({ items, truncated }) => {
     const hasOperations = items.some(({ operation }) => operation !== null);
     printTable(
       [
@@ -55,16 +52,15 @@ const red = async (options: RedOptions): Promise<void> => {
       items.map((item) => [
         item.service || nothing,
         ...(hasOperations ? [item.operation || nothing] : []),
-        String(item.requests),
+        item.requests,
         item.per_second.toPrecision(3),
-        String(item.errors),
+        item.errors,
         (100 * item.error_ratio).toFixed(1),
         ...[item.p50_ms, item.p95_ms, item.p99_ms].map((ms) => ms.toFixed(1)),
       ]),
     );
-    if (truncated) sayLines('more follow: raise --limit');
+    sayMore(truncated);
   });
-  sayStatements(answer.value, options);
 };
 
 /** `tidemark query red`. */

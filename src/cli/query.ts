@@ -1,18 +1,8 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { z } from 'zod';
 import { counted } from '../model/counted.ts';
-import { adminClient } from './client.ts';
-import { durationArgument, idArgument, queryText } from './options.ts';
-import {
-  integerArgument,
-  nothing,
-  printAnswer,
-  printLine,
-  printMore,
-  printTable,
-  sayLines,
-  timeText,
-} from './output.ts';
+import { durationArgument, idArgument } from './options.ts';
+import { integerArgument, nothing, printLine, printMore, printTable, sayLines, timeText } from './output.ts';
 import { registerLogs } from './query-logs.ts';
 import { registerMetrics } from './query-metrics.ts';
 import {
@@ -20,15 +10,13 @@ import {
   addQueryOptions,
   attributeArgument,
   bounded,
-  periodOf,
+  millisecondText,
+  printQuery,
   type QueryOptions,
-  sayStatements,
+  sayMore,
 } from './query-options.ts';
 import { registerRed } from './query-red.ts';
 import { registerTrace } from './trace.ts';
-
-/** A value as it is stored: a rounded one would be a wrong one. */
-export const cellText = (value: string | number | null | undefined): string => String(value ?? nothing);
 
 const pointsSchema = bounded.extend({
   buckets: z.array(z.number()),
@@ -53,10 +41,7 @@ type Points = z.output<typeof pointsSchema>;
 
 const printPoints = ({ buckets, series, series_total: total, raw }: Points): void => {
   if (raw !== null) {
-    printTable(
-      raw.columns,
-      raw.rows.map((row) => row.map(cellText)),
-    );
+    printTable(raw.columns, raw.rows);
     return;
   }
   const names = series.map(({ metric, group }) =>
@@ -65,7 +50,7 @@ const printPoints = ({ buckets, series, series_total: total, raw }: Points): voi
   const rows = buckets.flatMap((at, index) => {
     const values = series.map(({ values: all }) => all[index]);
     const isEmpty = values.every((value) => value === null || value === undefined);
-    return isEmpty ? [] : [[timeText(at), ...values.map(cellText)]];
+    return isEmpty ? [] : [[timeText(at), ...values]];
   });
   printTable(['TIME', ...names], rows);
   if (total > series.length)
@@ -100,7 +85,7 @@ type PointsOptions = QueryOptions & {
   raw?: true;
 };
 
-const points = async (options: PointsOptions): Promise<void> => {
+const points = (options: PointsOptions): Promise<void> => {
   const { dataId, metric, aggregate, where, by, step, raw } = options;
   const body = {
     data_id: dataId,
@@ -110,11 +95,8 @@ const points = async (options: PointsOptions): Promise<void> => {
     group_by: by,
     step,
     raw,
-    ...periodOf(options),
   };
-  const answer = await adminClient().ask(pointsSchema, 'POST', '/api/v1/query/points', { body });
-  printAnswer(answer, options, printPoints);
-  sayStatements(answer.value, options);
+  return printQuery(options, pointsSchema, { path: '/api/v1/query/points', body }, printPoints);
 };
 
 const valuesSchema = bounded.extend({
@@ -122,27 +104,19 @@ const valuesSchema = bounded.extend({
   truncated: z.boolean(),
 });
 
-const values = async (
+const values = (
   dimension: string,
   options: QueryOptions & { dataId: number; limit?: number },
 ): Promise<void> => {
-  const { since, wide } = periodOf(options);
-  const query = queryText({
-    data_id: options.dataId,
-    dimension,
-    limit: options.limit,
-    since,
-    wide: wide && 'true',
-  });
-  const answer = await adminClient().ask(valuesSchema, 'GET', `/api/v1/query/points/values${query}`);
-  printAnswer(answer, options, ({ values: found, truncated }) => {
+  const parameters = { data_id: options.dataId, dimension, limit: options.limit };
+  const query = { path: '/api/v1/query/points/values', parameters };
+  return printQuery(options, valuesSchema, query, ({ values: found, truncated }) => {
     printTable(
       ['VALUE', 'ROWS'],
-      found.map(({ value, rows }) => [value ?? nothing, String(rows)]),
+      found.map(({ value, rows }) => [value, rows]),
     );
-    if (truncated) sayLines('more follow: raise --limit');
+    sayMore(truncated);
   });
-  sayStatements(answer.value, options);
 };
 
 const tracesSchema = bounded.extend({
@@ -173,7 +147,7 @@ type TracesOptions = QueryOptions & {
   cursor?: string;
 };
 
-const traces = async (options: TracesOptions): Promise<void> => {
+const traces = (options: TracesOptions): Promise<void> => {
   const body = {
     app_id: options.appId,
     service: options.service,
@@ -184,25 +158,27 @@ const traces = async (options: TracesOptions): Promise<void> => {
     attributes: [...(options.attribute ?? []), ...(options.resource ?? [])],
     limit: options.limit,
     cursor: options.cursor,
-    ...periodOf(options),
   };
-  const answer = await adminClient().ask(tracesSchema, 'POST', '/api/v1/query/traces', { body });
-  printAnswer(answer, options, ({ items, next_cursor }) => {
-    printTable(
-      ['TRACE', 'START', 'SERVICE', 'ROOT', 'MS', 'SPANS', 'ERRORS'],
-      items.map((item) => [
-        item.trace_id,
-        new Date(item.start * 1_000).toISOString().replace('T', ' '),
-        item.root_service || nothing,
-        item.root_name || nothing,
-        item.duration_ms.toFixed(1),
-        String(item.spans),
-        String(item.errors),
-      ]),
-    );
-    printMore(next_cursor);
-  });
-  sayStatements(answer.value, options);
+  return printQuery(
+    options,
+    tracesSchema,
+    { path: '/api/v1/query/traces', body },
+    ({ items, next_cursor }) => {
+      printTable(
+        ['TRACE', 'START', 'SERVICE', 'ROOT', 'MS', 'SPANS', 'ERRORS'],
+        items.map((item) => [
+          item.trace_id,
+          millisecondText(item.start * 1_000),
+          item.root_service || nothing,
+          item.root_name || nothing,
+          item.duration_ms.toFixed(1),
+          item.spans,
+          item.errors,
+        ]),
+      );
+      printMore(next_cursor);
+    },
+  );
 };
 
 const servicesSchema = bounded.extend({
@@ -216,20 +192,17 @@ const servicesSchema = bounded.extend({
   truncated: z.boolean(),
 });
 
-const services = async (options: QueryOptions & { appId?: number }): Promise<void> => {
-  const { since, wide } = periodOf(options);
-  const query = queryText({ app_id: options.appId, since, wide: wide && 'true' });
-  const answer = await adminClient().ask(servicesSchema, 'GET', `/api/v1/traces/services${query}`);
-  printAnswer(answer, options, ({ items, truncated }) => {
+const services = (options: QueryOptions & { appId?: number }): Promise<void> => {
+  const query = { path: '/api/v1/traces/services', parameters: { app_id: options.appId } };
+  return printQuery(options, servicesSchema, query, ({ items, truncated }) => {
     printTable(
       ['SERVICE', 'SPAN', 'SPANS'],
       items.flatMap(({ service, span_names: names }) =>
-        names.map(({ name, spans }) => [service || nothing, name || nothing, String(spans)]),
+        names.map(({ name, spans }) => [service || nothing, name || nothing, spans]),
       ),
     );
     if (truncated) printLine('more follow');
   });
-  sayStatements(answer.value, options);
 };
 
 const millisecondsArgument = (text: string): number => {
@@ -307,7 +280,7 @@ const registerTraces = (query: Command): void => {
 };
 
 /** `tidemark query points | values | traces | services | logs | red | metrics`, and `tidemark trace`. */
-export const registerQuery = (program: Command): void => {
+export const register = (program: Command): void => {
   const query = program
     .command('query')
     .description('stored points, traces, logs and metrics of OpenTelemetry, within bounds (docs/explore.md)');

@@ -2,8 +2,9 @@ import { type Command, Option } from 'commander';
 import { z } from 'zod';
 import { dataSource, resultTable, timeSeriesGroup } from '../metadata/api/contract.ts';
 import { Fault } from '../model/fault.ts';
-import { type AdminClient, adminClient, pageOf } from './client.ts';
+import { type AdminClient, adminClient } from './client.ts';
 import { addYesOption, confirm, type YesOption } from './confirm.ts';
+import { printList } from './list.ts';
 import { groupPath, tablePath } from './lookups.ts';
 import {
   addJsonOption,
@@ -11,17 +12,9 @@ import {
   idArgument,
   type JsonOption,
   type ListOptions,
-  queryText,
+  listQuery,
 } from './options.ts';
-import {
-  integerArgument,
-  nothing,
-  printAnswer,
-  printFields,
-  printMore,
-  printTable,
-  timeText,
-} from './output.ts';
+import { integerArgument, nothing, printAnswer, printFields, timeText } from './output.ts';
 import { shownToken } from './token.ts';
 
 type Shown = Readonly<Record<string, unknown>>;
@@ -202,19 +195,15 @@ const addFields = (command: Command, options: readonly FieldOption[]): Command =
 };
 
 const list =
-  (kind: Kind) =>
-  async (options: ListOptions & { withoutReport?: true }): Promise<void> => {
-    const { biz, name, limit, cursor, system, withoutReport } = options;
-    const query = { mon_biz_id: biz, name, limit, cursor, system, has_report: withoutReport && 'false' };
-    const answer = await adminClient().ask(pageOf(kind.schema), 'GET', `${kind.path}${queryText(query)}`);
-    printAnswer(answer, options, ({ items, next_cursor }) => {
-      printTable(
-        kind.head,
-        items.map((item) => kind.row(item).map(String)),
-      );
-      printMore(next_cursor);
+  ({ path, schema, head, row }: Kind) =>
+  (options: ListOptions & { withoutReport?: true }): Promise<void> =>
+    printList(options, {
+      path,
+      query: { ...listQuery(options), has_report: options.withoutReport && 'false' },
+      item: schema,
+      head,
+      row: (item) => row(item).map(String),
     });
-  };
 
 /** Calls the API for the record of a data id, and prints the record as it is then. */
 const call =
@@ -276,6 +265,6 @@ const registerKind = (program: Command, kind: Kind): void => {
 };
 
 /** `tidemark data-source | group | result-table` with `list | show | create | set | enable | disable | delete`. */
-export const registerRecords = (program: Command): void => {
+export const register = (program: Command): void => {
   for (const kind of kinds) registerKind(program, kind);
 };

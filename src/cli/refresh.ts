@@ -1,15 +1,9 @@
 import type { Command } from 'commander';
 import { z } from 'zod';
-import { adminClient, pageOf } from './client.ts';
-import {
-  addJsonOption,
-  addPageOptions,
-  idArgument,
-  type JsonOption,
-  type PageOptions,
-  queryText,
-} from './options.ts';
-import { nothing, printAnswer, printFields, printLine, printMore, printTable, timeText } from './output.ts';
+import { adminClient } from './client.ts';
+import { printList } from './list.ts';
+import { addJsonOption, addPageOptions, idArgument, type JsonOption, type PageOptions } from './options.ts';
+import { nothing, printAnswer, printFields, printLine, printTable, timeText } from './output.ts';
 
 const runSchema = z.object({
   run_id: z.number(),
@@ -28,6 +22,7 @@ const runSchema = z.object({
 
 type Run = z.output<typeof runSchema>;
 
+const path = '/api/v1/refresh-runs';
 const operation = '/operations/metadata.task.custom_report.refresh_custom_report_2_node_man';
 
 /** A run visits every report, and the command waits for a run in progress. */
@@ -42,17 +37,17 @@ const print = (run: Run): void => {
     ['state', run.state],
     ['started', timeText(run.started)],
     ['took', durationText(run.duration_ms)],
-    ['created', String(run.created)],
-    ['updated', String(run.updated)],
-    ['unchanged', String(run.unchanged)],
-    ['deleted', String(run.deleted)],
-    ['failed', String(run.failed_count)],
+    ['created', run.created],
+    ['updated', run.updated],
+    ['unchanged', run.unchanged],
+    ['deleted', run.deleted],
+    ['failed', run.failed_count],
   ]);
   if (run.failed.length === 0) return;
   printLine('');
   printTable(
     ['DATA ID', 'REPORT', 'ERROR'],
-    run.failed.map(({ mon_data_id, report, error }) => [String(mon_data_id), report, error]),
+    run.failed.map(({ mon_data_id, report, error }) => [mon_data_id, report, error]),
   );
 };
 
@@ -61,35 +56,34 @@ const refresh = async (options: JsonOption): Promise<void> => {
   printAnswer(await adminClient().ask(runSchema, 'POST', operation, request), options, print);
 };
 
-const list = async (options: PageOptions): Promise<void> => {
-  const { limit, cursor } = options;
-  const path = `/api/v1/refresh-runs${queryText({ limit, cursor })}`;
-  printAnswer(await adminClient().ask(pageOf(runSchema), 'GET', path), options, ({ items, next_cursor }) => {
-    printTable(
-      ['RUN', 'STARTED', 'TOOK', 'TRIGGER', 'STATE', 'CREATED', 'UPDATED', 'UNCHANGED', 'DELETED', 'FAILED'],
-      items.map((run) => [
-        String(run.run_id),
-        timeText(run.started),
-        durationText(run.duration_ms),
-        run.trigger,
-        run.state,
-        String(run.created),
-        String(run.updated),
-        String(run.unchanged),
-        String(run.deleted),
-        String(run.failed_count),
-      ]),
-    );
-    printMore(next_cursor);
+const list = (options: PageOptions): Promise<void> =>
+  printList(options, {
+    path,
+    item: runSchema,
+    head: [
+      'RUN',
+      'STARTED',
+      'TOOK',
+      'TRIGGER',
+      'STATE',
+      'CREATED',
+      'UPDATED',
+      'UNCHANGED',
+      'DELETED',
+      'FAILED',
+    ],
+    row: (run) => [
+      ...[run.run_id, timeText(run.started), durationText(run.duration_ms), run.trigger, run.state],
+      ...[run.created, run.updated, run.unchanged, run.deleted, run.failed_count],
+    ],
   });
-};
 
 const show = async (runId: number, options: JsonOption): Promise<void> => {
-  printAnswer(await adminClient().ask(runSchema, 'GET', `/api/v1/refresh-runs/${runId}`), options, print);
+  printAnswer(await adminClient().ask(runSchema, 'GET', `${path}/${runId}`), options, print);
 };
 
 /** `tidemark refresh [run | list | show]`. */
-export const registerRefresh = (program: Command): void => {
+export const register = (program: Command): void => {
   const command = program
     .command('refresh')
     .description(

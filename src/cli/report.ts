@@ -12,6 +12,7 @@ import {
   type JsonOption,
   type ListOptions,
   listQuery,
+  queryText,
 } from './options.ts';
 import {
   integerArgument,
@@ -57,12 +58,12 @@ const printReport = (records: ReportRecords): void => {
   const { custom_report: report, data_source: source, time_series_group: group } = records;
   printFields([
     ['report', `${report.name} (business ${report.mon_biz_id})`],
-    ['report id', String(report.custom_report_id)],
-    ['data id', String(report.mon_data_id)],
-    ['access token', source === undefined ? nothing : shownToken(source.token, report.mon_data_id)],
+    ['report id', report.custom_report_id],
+    ['data id', report.mon_data_id],
+    ['access token', source && shownToken(source.token, report.mon_data_id)],
     ['table', report.table_id],
     ['layout', report.is_split_measurement ? 'split: one row and one view per metric' : 'one row per point'],
-    ['max rate', group === undefined ? nothing : String(group.max_rate)],
+    ['max rate', group?.max_rate],
     ['scenario', report.scenario],
     ['data label', report.data_label || nothing],
     ['description', report.description || nothing],
@@ -101,14 +102,19 @@ const create = async (options: CreateOptions): Promise<void> => {
 };
 
 const list = async (options: ListOptions): Promise<void> => {
+  const { limit, cursor } = options;
   const client = adminClient();
-  const { value, json } = await client.ask(pageSchema, 'GET', `${path}${listQuery(options)}`);
+  const { value, json } = await client.ask(
+    pageSchema,
+    'GET',
+    `${path}${queryText({ ...listQuery(options), limit, cursor })}`,
+  );
   const inSteps = value.next_cursor === null ? await listInSteps(client, options) : [];
   const answer = { value, json: { ...z.looseObject({}).parse(json), in_steps: inSteps } };
   printAnswer(answer, options, ({ items, next_cursor }) => {
     const rows = items.map((report) => [
-      String(report.mon_data_id),
-      String(report.mon_biz_id),
+      report.mon_data_id,
+      report.mon_biz_id,
       report.name,
       report.state,
       report.is_split_measurement ? 'yes' : 'no',
@@ -210,7 +216,7 @@ const registerCreate = (report: Command): void => {
 };
 
 /** `tidemark report create | list | show | columns | set | enable | disable | delete | purge`. */
-export const registerReport = (program: Command): void => {
+export const register = (program: Command): void => {
   const report = program
     .command('report')
     .description('custom reports: data ids, tokens and tables of metrics');

@@ -3,7 +3,7 @@ import { dataSource, resultTable, timeSeriesGroup } from '../metadata/api/contra
 import { type AdminClient, pageOf } from './client.ts';
 import { tableOfDataId } from './lookups.ts';
 import { queryText } from './options.ts';
-import { nothing, printFields } from './output.ts';
+import { type Cell, printFields } from './output.ts';
 import { shownToken } from './token.ts';
 
 // Reports that were made step by step: their three records have no report record, which the API lists.
@@ -80,9 +80,9 @@ export const listInSteps = async (
 };
 
 /** The cells of a list of reports. */
-export const rowInSteps = (each: ListedInSteps): string[] => [
-  String(each.mon_data_id),
-  String(each.mon_biz_id),
+export const rowInSteps = (each: ListedInSteps): Cell[] => [
+  each.mon_data_id,
+  each.mon_biz_id,
   each.name,
   stateTexts[each.state],
   each.is_split_measurement ? 'yes' : 'no',
@@ -129,11 +129,11 @@ export const printInSteps = ({ data_source: source, ...rest }: RecordsInSteps): 
       'report',
       `${own?.time_series_group_name ?? source.data_name}, made step by step: it has no report record`,
     ],
-    ['data id', String(source.mon_data_id)],
+    ['data id', source.mon_data_id],
     ['access token', shownToken(source.token, source.mon_data_id)],
-    ['business', own === undefined ? nothing : String(own.mon_biz_id)],
-    ['table', ownTable?.table_id ?? nothing],
-    ['max rate', own === undefined ? nothing : String(own.max_rate)],
+    ['business', own?.mon_biz_id],
+    ['table', ownTable?.table_id],
+    ['max rate', own?.max_rate],
     ['data source', onOff(source.is_enable)],
     ['group', own?.is_delete ? 'deleted' : onOff(own?.is_enable)],
     ['result table', ownTable?.is_deleted ? 'deleted' : onOff(ownTable?.is_enable)],

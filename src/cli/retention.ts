@@ -1,7 +1,7 @@
 import { type Command, InvalidArgumentError } from 'commander';
 import { z } from 'zod';
 import { counted } from '../model/counted.ts';
-import { bytesText } from './bytes-text.ts';
+import { bytesText, daysText } from './amounts.ts';
 import { adminClient } from './client.ts';
 import { addYesOption, confirm, type YesOption } from './confirm.ts';
 import {
@@ -12,6 +12,7 @@ import {
   type SubjectOptions,
   subjectOf,
   subjectPath,
+  subjectText,
 } from './options.ts';
 import { nothing, printAnswer, printFields } from './output.ts';
 
@@ -31,8 +32,6 @@ const retentionSchema = z.object({
 type Retention = z.output<typeof retentionSchema>;
 type Days = number | 'off' | 'default';
 
-const keptText = (days: number | null): string => (days === null ? 'for ever' : counted(days, 'day'));
-
 const origins: Readonly<Record<Retention['origin'], string>> = {
   policy: 'set here',
   creation: 'the default when it was created',
@@ -45,7 +44,7 @@ const storedText = ({ days, rows, bytes }: { days: number; rows: number; bytes: 
 
 const print = (shown: Retention): void =>
   printFields([
-    ['kept', keptText(shown.retention_days)],
+    ['kept', daysText(shown.retention_days)],
     ['by', origins[shown.origin]],
     ['stored', storedText(shown)],
     ['days', `${shown.oldest_day ?? nothing} to ${shown.newest_day ?? nothing}`],
@@ -58,9 +57,6 @@ const read = (subject: Subject, days?: Days) =>
     `${subjectPath(subject)}/retention${days === undefined ? '' : `?days=${days}`}`,
   );
 
-const nameOf = ({ kind, id }: Subject): string =>
-  kind === 'data_id' ? `data id ${id}` : `application ${id}`;
-
 /**
  * Returns where a retention of `days` removes nothing that is stored now, or the operator has confirmed what it removes. Otherwise a
  * permanent Fault `not_confirmed` with rows, days and bytes.
@@ -70,7 +66,7 @@ export const confirmRetention = async (subject: Subject, days: Days, options: Ye
   const { change } = (await read(subject, days)).value;
   if (change === null || change.rows === 0) return;
   await confirm(
-    `${storedText(change)}, all before ${change.kept_from ?? nothing}, of ${nameOf(subject)} are removed`,
+    `${storedText(change)}, all before ${change.kept_from ?? nothing}, of ${subjectText(subject)} are removed`,
     options,
   );
 };
@@ -97,7 +93,7 @@ const set = async (
 };
 
 /** `tidemark retention show | set`. */
-export const registerRetention = (program: Command): void => {
+export const register = (program: Command): void => {
   const retention = program
     .command('retention')
     .description('how long the rows of a data id or an application are kept');

@@ -39,7 +39,7 @@ const collectOften = (): void => setFlagsFromString('--heap-growing-percent=30')
  * The three roles, one process each. They run until SIGTERM or SIGINT and then finish their work in progress. Each
  * loads only its own modules, to save memory.
  */
-export const registerRoles = (program: Command): void => {
+export const register = (program: Command): void => {
   program.hook('preAction', countBuffersInHeapLimit);
   program
     .command('ingress')

@@ -30,7 +30,7 @@ const print = (name: string | undefined, { json }: JsonOption): void => {
 };
 
 /** `tidemark runbook [alarm]`: docs/runbook.md in the terminal; it needs no running deployment. */
-export const registerRunbook = (program: Command): void => {
+export const register = (program: Command): void => {
   const command = program
     .command('runbook')
     .description('print what an alarm means and what to do; without a name, list all alarms')

@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { Fault } from '../model/fault.ts';
 import { parseJson } from '../model/json.ts';
 import { type AdminClient, createAdminClient } from './client.ts';
+import { tokenOf } from './lookups.ts';
 import type { JsonOption } from './options.ts';
 import { loadCommandSettings } from './running-stack.ts';
 import { accountStage, receiverUrls, send, tokenHeaders, waitUntil } from './sending.ts';
@@ -17,7 +18,6 @@ export type SendOptions = JsonOption & {
   timeout: number;
 };
 
-const tokenSchema = z.object({ token: z.string() });
 const replySchema = z.object({
   message: z.string().default(''),
   partialSuccess: z.object({ errorMessage: z.string().default('') }).optional(),
@@ -65,8 +65,7 @@ export const sendSpan = async (appId: number, options: SendOptions): Promise<voi
   const settings = loadCommandSettings();
   const client = createAdminClient(settings);
   const timeoutMs = options.timeout * 1000;
-  const reveal = `/api/v1/applications/${appId}/reveal-token`;
-  const token = options.token ?? (await client.ask(tokenSchema, 'POST', reveal, { body: {} })).value.token;
+  const token = options.token ?? (await tokenOf(client, { kind: 'application', id: appId }));
   const account = await accountStage(client, { app_id: appId }, timeoutMs);
   const { otlpUrl } = receiverUrls(settings, options.url === undefined ? {} : { otlpUrl: options.url });
   const traceId = randomBytes(16).toString('hex');

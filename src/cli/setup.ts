@@ -22,7 +22,7 @@ export const installEngines = async (settings: Settings, installer: Installer): 
 };
 
 /** `tidemark setup`. */
-export const registerSetup = (program: Command): void => {
+export const register = (program: Command): void => {
   program
     .command('setup')
     .description('install missing engines of `tidemark up`')

@@ -49,7 +49,7 @@ const snippet = async (id: number, options: SnippetOptions): Promise<void> => {
 };
 
 /** `tidemark snippet`. */
-export const registerSnippet = (program: Command): void => {
+export const register = (program: Command): void => {
   const command = program
     .command('snippet')
     .description('print what a producer runs to send its first item, with the address and the id')

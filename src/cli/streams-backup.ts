@@ -13,7 +13,7 @@ import type { BackedUp } from './streams-backup/back-up.ts';
 import type { BackupEntry } from './streams-backup/folder.ts';
 import type { NamedFolder } from './streams-backup/named-folder.ts';
 import type { Restored } from './streams-backup/restore-all.ts';
-import { withBus } from './streams-backup/with-bus.ts';
+import { withBus } from './with-engines.ts';
 
 type BackupOptions = JsonOption & {
   to?: string;
@@ -189,7 +189,7 @@ const rootArgument = (text: string, before: [string, string][] = []): [string, s
 };
 
 /** `tidemark backup` and `tidemark restore`. */
-export const registerStreamsBackup = (program: Command): void => {
+export const register = (program: Command): void => {
   program
     .command('backup')
     .description(

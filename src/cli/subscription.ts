@@ -1,24 +1,9 @@
 import type { Command } from 'commander';
 import { z } from 'zod';
-import { adminClient, pageOf } from './client.ts';
-import {
-  addJsonOption,
-  addPageOptions,
-  idArgument,
-  type JsonOption,
-  type PageOptions,
-  queryText,
-} from './options.ts';
-import {
-  integerArgument,
-  nothing,
-  printAnswer,
-  printFields,
-  printLines,
-  printMore,
-  printTable,
-  timeText,
-} from './output.ts';
+import { adminClient } from './client.ts';
+import { printList } from './list.ts';
+import { addJsonOption, addPageOptions, idArgument, type JsonOption, type PageOptions } from './options.ts';
+import { integerArgument, printAnswer, printFields, printLines, timeText } from './output.ts';
 
 const subscriptionSchema = z.object({
   subscription_id: z.number().nullable(),
@@ -34,48 +19,27 @@ const subscriptionSchema = z.object({
   previous: z.object({ md5: z.string(), expires_at: z.number() }).optional(),
 });
 
-type Subscription = z.output<typeof subscriptionSchema>;
-
 const path = '/api/v1/subscriptions';
 
-const idText = ({ subscription_id: id }: Subscription): string => (id === null ? nothing : String(id));
-
-type SubscriptionListOptions = PageOptions & { biz?: number };
-
-const list = async (options: SubscriptionListOptions): Promise<void> => {
-  const { biz, limit, cursor } = options;
-  const answer = await adminClient().ask(
-    pageOf(subscriptionSchema),
-    'GET',
-    `${path}${queryText({ mon_biz_id: biz, limit, cursor })}`,
-  );
-  printAnswer(answer, options, ({ items, next_cursor }) => {
-    printTable(
-      ['DATA ID', 'SUBSCRIPTION', 'BUSINESS', 'ADAPTER', 'STATE', 'UPDATED', 'MD5'],
-      items.map((item) => [
-        String(item.mon_data_id),
-        idText(item),
-        String(item.mon_biz_id),
-        item.adapter,
-        item.state,
-        timeText(item.updated),
-        item.md5,
-      ]),
-    );
-    printMore(next_cursor);
+const list = (options: PageOptions & { biz?: number }): Promise<void> =>
+  printList(options, {
+    path,
+    query: { mon_biz_id: options.biz },
+    item: subscriptionSchema,
+    head: ['DATA ID', 'SUBSCRIPTION', 'BUSINESS', 'ADAPTER', 'STATE', 'UPDATED', 'MD5'],
+    row: (item) => [
+      ...[item.mon_data_id, item.subscription_id, item.mon_biz_id, item.adapter, item.state],
+      ...[timeText(item.updated), item.md5],
+    ],
   });
-};
 
 const show = async (id: number, options: JsonOption): Promise<void> => {
   printAnswer(await adminClient().ask(subscriptionSchema, 'GET', `${path}/${id}`), options, (item) => {
     printFields([
-      ['data id', String(item.mon_data_id)],
-      ['subscription', idText(item)],
-      [
-        'report id',
-        item.custom_report_id === null ? 'none: made step by step' : String(item.custom_report_id),
-      ],
-      ['business', String(item.mon_biz_id)],
+      ['data id', item.mon_data_id],
+      ['subscription', item.subscription_id],
+      ['report id', item.custom_report_id ?? 'none: made step by step'],
+      ['business', item.mon_biz_id],
       ['adapter', item.adapter],
       ['state', item.state],
       ['created', timeText(item.created)],
@@ -90,7 +54,7 @@ const show = async (id: number, options: JsonOption): Promise<void> => {
 };
 
 /** `tidemark subscription list | show`. */
-export const registerSubscription = (program: Command): void => {
+export const register = (program: Command): void => {
   const subscription = program
     .command('subscription')
     .description('subscriptions of collectors, as the last refresh wrote them');

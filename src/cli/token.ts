@@ -10,6 +10,7 @@ import {
   type SubjectOptions,
   subjectOf,
   subjectPath,
+  subjectText,
 } from './options.ts';
 import { printAnswer, printFields, timeText } from './output.ts';
 
@@ -29,8 +30,10 @@ const rotate = async (id: number, options: RotateOptions): Promise<void> => {
   const subject = subjectOf(id, options);
   const path = `${subjectPath(subject)}/rotate-token`;
   if (options.overlap === 0) {
-    const owner = subject.kind === 'data_id' ? `data id ${id}` : `application ${id}`;
-    await confirm(`the present token of ${owner} is refused at once, and so is any before it`, options);
+    await confirm(
+      `the present token of ${subjectText(subject)} is refused at once, and so is any before it`,
+      options,
+    );
   }
   const body = { overlap_seconds: options.overlap };
   printAnswer(await adminClient().ask(rotatedSchema, 'POST', path, { body }), options, (answer) =>
@@ -59,7 +62,7 @@ const show = async (id: number, options: JsonOption & SubjectOptions): Promise<v
 };
 
 /** `tidemark token rotate | show`. */
-export const registerToken = (program: Command): void => {
+export const register = (program: Command): void => {
   const token = program
     .command('token')
     .description('access tokens of data ids, write tokens of applications');

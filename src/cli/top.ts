@@ -178,7 +178,7 @@ const processes = async (options: JsonOption): Promise<void> => {
 };
 
 /** `tidemark top` and `tidemark processes`. */
-export const registerTop = (program: Command): void => {
+export const register = (program: Command): void => {
   addJsonOption(
     program
       .command('top')

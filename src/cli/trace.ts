@@ -5,7 +5,7 @@ import { adminClient } from './client.ts';
 import { addJsonOption, durationArgument, idArgument, type JsonOption } from './options.ts';
 import { printAnswer, printFields, printLine, sayLines, terminalColumns } from './output.ts';
 import { logsSchema, printLogs } from './query-logs.ts';
-import { traceIdArgument } from './query-options.ts';
+import { nanoTimeText, traceIdArgument } from './query-options.ts';
 import { type SendOptions, sendSpan } from './send-span.ts';
 import { cutTo, padTo } from './width.ts';
 
@@ -104,12 +104,11 @@ export const lineOf = ({ span, depth }: PlacedSpan<Span>, whole: number, columns
 };
 
 const print = (trace: z.output<typeof traceSchema>, { attributes }: TraceOptions): void => {
-  const start = new Date(Number(BigInt(trace.start_unix_nano) / 1_000_000n)).toISOString();
   printFields([
     ['trace', trace.trace_id],
-    ['start', start.replace('T', ' ')],
+    ['start', nanoTimeText(trace.start_unix_nano)],
     ['duration', `${(trace.duration_ns / 1e6).toFixed(2)} ms`],
-    ['spans', String(trace.spans_total)],
+    ['spans', trace.spans_total],
   ]);
   const columns = terminalColumns();
   for (const placed of inTree(trace.spans)) {

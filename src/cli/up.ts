@@ -1,8 +1,8 @@
 import { join } from 'node:path';
 import type { Command } from 'commander';
-import { withInstances } from '../config/instance-streams.ts';
-import { loadPipelines, retentionIn } from '../config/pipelines.ts';
-import { exitCodeConfig, loadSettings, questdbInstances, type Settings } from '../config/settings.ts';
+import { pipelinesOf } from '../config/instance-streams.ts';
+import { retentionIn } from '../config/pipelines.ts';
+import { exitCodeConfig, loadSettings, type Settings } from '../config/settings.ts';
 import { natsRights } from '../directory/nats-rights.ts';
 import type { LogLine } from '../embedded/child.ts';
 import { ensureCredentials } from '../embedded/credentials.ts';
@@ -210,10 +210,7 @@ const runStack = async (run: Run): Promise<Ending> => {
  */
 export const runUp = async (settings: Settings, options: UpOptions = { demo: true }): Promise<number> => {
   const { dataFolder } = settings;
-  const pipelines = withInstances(
-    loadPipelines(settings.pipelinesFolder),
-    questdbInstances(settings).map(({ name }) => name),
-  );
+  const pipelines = pipelinesOf(settings);
   openDataFolder(dataFolder);
   const lock = await lockFolder(dataFolder);
   try {
@@ -247,7 +244,7 @@ export const runUp = async (settings: Settings, options: UpOptions = { demo: tru
 };
 
 /** `tidemark up`. */
-export const registerUp = (program: Command): void => {
+export const register = (program: Command): void => {
   program
     .command('up')
     .description('run the engines and one process of each role on this machine until Ctrl-C')

@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import { counted } from '../model/counted.ts';
+import type { CsvCell } from '../model/csv.ts';
 import { pipelines } from '../model/signals.ts';
-import { bytesText } from './bytes-text.ts';
+import { bytesText, daysText } from './amounts.ts';
 import { adminClient } from './client.ts';
 import { type JsonOption, type OwnerOptions, queryText } from './options.ts';
 import { nothing, printAnswer, printCsv, printLine, printTable, sayLines } from './output.ts';
@@ -76,7 +76,7 @@ const ownerText = ({ data_id: dataId, app_id: appId }: Row): string => {
 
 const keptText = ({ retention_days: days, data_id: dataId, app_id: appId }: Row): string => {
   if (dataId === 0 && appId === 0) return nothing;
-  return days === null ? 'for ever' : counted(days, 'day');
+  return daysText(days);
 };
 
 const printOwners = (items: readonly Row[]): void =>
@@ -84,13 +84,13 @@ const printOwners = (items: readonly Row[]): void =>
     ['WHOSE', 'PIPELINE', 'BUSINESS', 'STORE', 'STORED', 'PER DAY', 'DAYS', 'ROWS', 'KEPT'],
     items.map((row) => [
       ownerText(row),
-      row.pipeline ?? nothing,
-      row.mon_biz_id === null ? nothing : String(row.mon_biz_id),
+      row.pipeline,
+      row.mon_biz_id,
       row.store,
       bytesText(row.bytes),
       sizeText(row.bytes_per_day),
-      String(row.days),
-      String(row.rows),
+      row.days,
+      row.rows,
       keptText(row),
     ]),
   );
@@ -98,16 +98,24 @@ const printOwners = (items: readonly Row[]): void =>
 const printDays = (items: readonly Row[]): void =>
   printTable(
     ['DAY', 'STORE', 'STORED', 'ROWS'],
-    items.map((row) => [row.day ?? nothing, row.store, bytesText(row.bytes), String(row.rows)]),
+    items.map((row) => [row.day, row.store, bytesText(row.bytes), row.rows]),
   );
+
+/** Rows as CSV, with the fields of their schema in its order. */
+export const printCsvOf = (
+  { shape }: z.ZodObject,
+  rows: readonly Readonly<Record<string, CsvCell>>[],
+): void => {
+  const names = Object.keys(shape);
+  printCsv(
+    names,
+    rows.map((row) => names.map((name) => row[name] ?? null)),
+  );
+};
 
 /** The rows there are; where a store did not answer, the command fails: a program that reads them sees no difference. */
 const printDiskCsv = ({ items, missing }: z.output<typeof diskSchema>): void => {
-  const names = rowSchema.keyof().options;
-  printCsv(
-    names,
-    items.map((row) => names.map((name) => row[name])),
-  );
+  printCsvOf(rowSchema, items);
   for (const { store, why } of missing) sayLines(`the rows of ${store} are missing: ${why}`);
   if (missing.length > 0) process.exitCode = 1;
 };

@@ -1,9 +1,10 @@
 import { type Command, Option } from 'commander';
 import { z } from 'zod';
+import type { CsvCell } from '../model/csv.ts';
 import { Fault } from '../model/fault.ts';
 import { pipelines } from '../model/signals.ts';
-import { bytesText } from './bytes-text.ts';
-import { adminClient } from './client.ts';
+import { bytesText } from './amounts.ts';
+import { type Answered, adminClient } from './client.ts';
 import { requireOwner } from './lookups.ts';
 import {
   addJsonOption,
@@ -16,8 +17,8 @@ import {
   queryText,
   type SystemOption,
 } from './options.ts';
-import { integerArgument, nothing, printAnswer, printCsv, printTable, timeText } from './output.ts';
-import { printDiskUsage } from './usage-disk.ts';
+import { type Cell, integerArgument, nothing, printAnswer, printTable, timeText } from './output.ts';
+import { printCsvOf, printDiskUsage } from './usage-disk.ts';
 
 const usageSchema = z.object({
   mon_biz_id: z.number().nullable(),
@@ -39,14 +40,9 @@ const usageSchema = z.object({
 
 type Usage = z.output<typeof usageSchema>;
 
-const silentSchema = z.object({
-  mon_biz_id: z.number().nullable(),
-  data_id: z.number(),
-  app_id: z.number(),
-  last_seen: z.number(),
-  last_sender: z.string(),
-  last_sdk: z.string(),
-});
+const silentSchema = usageSchema
+  .pick({ mon_biz_id: true, data_id: true, app_id: true, last_seen: true, last_sender: true, last_sdk: true })
+  .extend({ last_seen: z.number() });
 
 const failingSchema = z.object({
   pipeline: z.enum(pipelines),
@@ -82,15 +78,16 @@ type UsageOptions = JsonOption &
 /** To the second. */
 const seenText = (seconds: number | null): string => timeText(seconds === null ? null : Math.floor(seconds));
 
-const bizText = ({ mon_biz_id: biz }: Pick<Usage, 'mon_biz_id'>): string =>
-  biz === null ? nothing : String(biz);
-
 const ownerText = ({ data_id: dataId, app_id: appId }: Pick<Usage, 'data_id' | 'app_id'>): string => {
   if (dataId !== 0) return `data id ${dataId}`;
   return appId === 0 ? nothing : `application ${appId}`;
 };
 
-const senderCells = ({ last_seen: seen, last_sender: sender, last_sdk: sdk }: Usage): string[] => [
+const senderCells = ({
+  last_seen: seen,
+  last_sender: sender,
+  last_sdk: sdk,
+}: Pick<Usage, 'last_seen' | 'last_sender' | 'last_sdk'>): string[] => [
   seenText(seen),
   sender || nothing,
   sdk || nothing,
@@ -104,38 +101,25 @@ const groupTitles: Readonly<Record<By, readonly string[]>> = {
   owner_signal: ['WHOSE', 'PIPELINE', 'BUSINESS'],
 };
 
-const groupCells: Readonly<Record<By, (usage: Usage) => readonly string[]>> = {
-  owner: (usage) => [ownerText(usage), bizText(usage)],
-  business: (usage) => [bizText(usage)],
-  day: ({ day }) => [day ?? nothing],
-  signal: ({ pipeline }) => [pipeline ?? nothing],
-  owner_signal: (usage) => [ownerText(usage), usage.pipeline ?? nothing, bizText(usage)],
+const groupCells: Readonly<Record<By, (usage: Usage) => readonly Cell[]>> = {
+  owner: (usage) => [ownerText(usage), usage.mon_biz_id],
+  business: (usage) => [usage.mon_biz_id],
+  day: ({ day }) => [day],
+  signal: ({ pipeline }) => [pipeline],
+  owner_signal: (usage) => [ownerText(usage), usage.pipeline, usage.mon_biz_id],
 };
 
-const printUsage = (by: By, items: readonly Usage[]): void =>
-  printTable(
-    [
-      ...groupTitles[by],
-      ...['REQUESTS', 'ITEMS', 'BYTES SENT', 'INFLATED', 'BUSIEST SECOND', 'REFUSED', 'REPEATED'],
-      ...['LAST SEEN', 'LAST SENDER', 'SDK'],
-    ],
-    items.map((usage) => [
-      ...groupCells[by](usage),
-      String(usage.requests),
-      String(usage.items),
-      bytesText(usage.wire_bytes),
-      bytesText(usage.inflated_bytes),
-      String(usage.requests_per_second_max),
-      String(usage.refused_requests),
-      String(usage.repeated_requests),
-      ...senderCells(usage),
-    ]),
+/** Prints the rows of an answer: as they are, as CSV with all their fields, or as a table. */
+const printRows = <Row extends Readonly<Record<string, CsvCell>>>(
+  answered: Answered<{ items: Row[] }>,
+  options: UsageOptions,
+  schema: z.ZodObject,
+  head: readonly string[],
+  cells: (row: Row) => readonly Cell[],
+): void =>
+  printAnswer(answered, options, ({ items }) =>
+    options.csv ? printCsvOf(schema, items) : printTable(head, items.map(cells)),
   );
-
-const rowsOf = <T extends Readonly<Record<string, string | number | null>>>(
-  names: readonly (keyof T & string)[],
-  items: readonly T[],
-) => items.map((item) => names.map((name) => item[name] ?? null));
 
 const usage = async (options: UsageOptions): Promise<void> => {
   const { by, biz, dataId, appId, since, until, system } = options;
@@ -143,51 +127,49 @@ const usage = async (options: UsageOptions): Promise<void> => {
   const client = adminClient();
   const answered = await client.ask(answerOf(usageSchema), 'GET', `/api/v1/usage${query}`);
   if (answered.value.items.length === 0) await requireOwner(client, options);
-  const names = usageSchema.keyof().options;
-  printAnswer(answered, options, ({ items }) =>
-    options.csv ? printCsv(names, rowsOf(names, items)) : printUsage(by, items),
-  );
+  const head = [
+    ...groupTitles[by],
+    ...['REQUESTS', 'ITEMS', 'BYTES SENT', 'INFLATED', 'BUSIEST SECOND', 'REFUSED', 'REPEATED'],
+    ...['LAST SEEN', 'LAST SENDER', 'SDK'],
+  ];
+  printRows(answered, options, usageSchema, head, (row) => [
+    ...groupCells[by](row),
+    row.requests,
+    row.items,
+    bytesText(row.wire_bytes),
+    bytesText(row.inflated_bytes),
+    row.requests_per_second_max,
+    row.refused_requests,
+    row.repeated_requests,
+    ...senderCells(row),
+  ]);
 };
 
 const silent = async (options: UsageOptions): Promise<void> => {
   const answered = await adminClient().ask(answerOf(silentSchema), 'GET', '/api/v1/usage/silent');
-  const names = silentSchema.keyof().options;
-  printAnswer(answered, options, ({ items }) => {
-    if (options.csv) return printCsv(names, rowsOf(names, items));
-    printTable(
-      ['WHOSE', 'BUSINESS', 'LAST SEEN', 'LAST SENDER', 'SDK'],
-      items.map((owner) => [
-        ownerText(owner),
-        bizText(owner),
-        seenText(owner.last_seen),
-        owner.last_sender || nothing,
-        owner.last_sdk || nothing,
-      ]),
-    );
-  });
+  const head = ['WHOSE', 'BUSINESS', 'LAST SEEN', 'LAST SENDER', 'SDK'];
+  printRows(answered, options, silentSchema, head, (owner) => [
+    ownerText(owner),
+    owner.mon_biz_id,
+    ...senderCells(owner),
+  ]);
 };
 
 const failing = async (options: UsageOptions): Promise<void> => {
   const { since, until, hours } = options;
   const query = queryText({ since, until, hours });
   const answered = await adminClient().ask(answerOf(failingSchema), 'GET', `/api/v1/usage/failing${query}`);
-  const names = failingSchema.keyof().options;
-  printAnswer(answered, options, ({ items }) => {
-    if (options.csv) return printCsv(names, rowsOf(names, items));
-    printTable(
-      ['SENDER', 'SDK', 'NAMES', 'REASON', 'HOURS', 'SAMPLES', 'FIRST SEEN', 'LAST SEEN'],
-      items.map((one) => [
-        one.sender || nothing,
-        one.sdk || nothing,
-        ownerText(one),
-        one.reason,
-        String(one.hours),
-        String(one.samples),
-        seenText(one.first_seen),
-        seenText(one.last_seen),
-      ]),
-    );
-  });
+  const head = ['SENDER', 'SDK', 'NAMES', 'REASON', 'HOURS', 'SAMPLES', 'FIRST SEEN', 'LAST SEEN'];
+  printRows(answered, options, failingSchema, head, (one) => [
+    one.sender || nothing,
+    one.sdk || nothing,
+    ownerText(one),
+    one.reason,
+    one.hours,
+    one.samples,
+    seenText(one.first_seen),
+    seenText(one.last_seen),
+  ]);
 };
 
 const disk = ({ by, ...options }: UsageOptions): Promise<void> => {
@@ -201,7 +183,7 @@ const disk = ({ by, ...options }: UsageOptions): Promise<void> => {
 };
 
 /** `tidemark usage`. */
-export const registerUsage = (program: Command): void => {
+export const register = (program: Command): void => {
   const command = program
     .command('usage')
     .description(

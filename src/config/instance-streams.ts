@@ -1,6 +1,7 @@
 import { defaultInstance } from '../model/instances.ts';
 import type { ConsumerDefinition, StreamDefinition } from './pipeline-definitions.ts';
-import type { Pipelines } from './pipelines.ts';
+import { loadPipelines, type Pipelines } from './pipelines.ts';
+import { questdbInstances, type Settings } from './settings.ts';
 
 /** `METRICS` of the first QuestDB instance, `METRICS-b` of instance `b`; the same for subjects, consumers and pipeline labels. */
 export const ofInstance = (name: string, instance: string): string =>
@@ -41,3 +42,10 @@ export const withInstances = (pipelines: Pipelines, instances: readonly string[]
   );
   return { ...pipelines, streams: [...streams, ...more] };
 };
+
+/** The pipelines of the settings, with the streams of all QuestDB instances. Throws the Faults of `loadPipelines`. */
+export const pipelinesOf = (settings: Settings, replicas?: number): Pipelines =>
+  withInstances(
+    loadPipelines(settings.pipelinesFolder, replicas),
+    questdbInstances(settings).map(({ name }) => name),
+  );

@@ -135,69 +135,65 @@ const clickhouseTransfer = {
     .transform((days) => (days === 'off' ? undefined : days)),
 };
 
+/** The file of a signal in ClickHouse, with these limits of its receiver. */
+const otlpFile = <Name extends string, Limits extends z.ZodRawShape>(
+  name: Name,
+  limits: Limits,
+  signal: string,
+) =>
+  z
+    .strictObject({
+      pipeline: choice(name),
+      receiver: z.strictObject({ kind: choice('otlp'), ...receiver, limits: z.strictObject(limits) }),
+      transfer: z.strictObject(clickhouseTransfer),
+    })
+    .meta({ title: `pipelines/${name}.yaml: the line of ${signal}` });
+
 /** pipelines/traces.yaml. */
-export const tracesFileSchema = z
-  .strictObject({
-    pipeline: choice('traces'),
-    receiver: z.strictObject({
-      kind: choice('otlp'),
-      ...receiver,
-      limits: z.strictObject({
-        ...bodyLimits,
-        spans_max: whole(1, 1_000_000),
-        attributes_max: whole(1, 10_000),
-        events_max: whole(1, 10_000),
-        links_max: whole(1, 10_000),
-        value_bytes_max: size,
-      }),
-    }),
-    transfer: z.strictObject(clickhouseTransfer),
-  })
-  .meta({ title: 'pipelines/traces.yaml: the line of traces' });
+export const tracesFileSchema = otlpFile(
+  'traces',
+  {
+    ...bodyLimits,
+    spans_max: whole(1, 1_000_000),
+    attributes_max: whole(1, 10_000),
+    events_max: whole(1, 10_000),
+    links_max: whole(1, 10_000),
+    value_bytes_max: size,
+  },
+  'traces',
+);
 
 /** pipelines/logs.yaml. */
-export const logsFileSchema = z
-  .strictObject({
-    pipeline: choice('logs'),
-    receiver: z.strictObject({
-      kind: choice('otlp'),
-      ...receiver,
-      limits: z.strictObject({
-        ...bodyLimits,
-        records_max: whole(1, 1_000_000),
-        attributes_max: whole(1, 10_000),
-        value_bytes_max: size,
-      }),
-    }),
-    transfer: z.strictObject(clickhouseTransfer),
-  })
-  .meta({ title: 'pipelines/logs.yaml: the line of logs' });
+export const logsFileSchema = otlpFile(
+  'logs',
+  {
+    ...bodyLimits,
+    records_max: whole(1, 1_000_000),
+    attributes_max: whole(1, 10_000),
+    value_bytes_max: size,
+  },
+  'logs',
+);
 
 const seriesText = 'must be off, or a whole number from 1 to 10000000';
 
 /** pipelines/otel_metrics.yaml. */
-export const otelMetricsFileSchema = z
-  .strictObject({
-    pipeline: choice('otel_metrics'),
-    receiver: z.strictObject({
-      kind: choice('otlp'),
-      ...receiver,
-      limits: z.strictObject({
-        ...bodyLimits,
-        data_points_max: whole(1, 1_000_000),
-        attributes_max: whole(1, 10_000),
-        value_bytes_max: size,
-        buckets_max: whole(1, 100_000),
-        exemplars_max: whole(1, 10_000),
-        series_max: z
-          .union([z.literal('off'), whole(1, 1_000_000, seriesText)], seriesText)
-          .meta({ description: seriesText })
-          .transform((series) => (series === 'off' ? undefined : series)),
-      }),
-    }),
-    transfer: z.strictObject(clickhouseTransfer),
-  })
-  .meta({ title: 'pipelines/otel_metrics.yaml: the line of metrics of OpenTelemetry' });
+export const otelMetricsFileSchema = otlpFile(
+  'otel_metrics',
+  {
+    ...bodyLimits,
+    data_points_max: whole(1, 1_000_000),
+    attributes_max: whole(1, 10_000),
+    value_bytes_max: size,
+    buckets_max: whole(1, 100_000),
+    exemplars_max: whole(1, 10_000),
+    series_max: z
+      .union([z.literal('off'), whole(1, 1_000_000, seriesText)], seriesText)
+      .meta({ description: seriesText })
+      .transform((series) => (series === 'off' ? undefined : series)),
+  },
+  'metrics of OpenTelemetry',
+);
 
 /** pipelines/ledger.yaml. */
 export const ledgerFileSchema = z

@@ -1,5 +1,6 @@
 import { existsSync, readdirSync } from 'node:fs';
 import { basename, join } from 'node:path';
+import type { z } from 'zod';
 import { errorText } from '../model/fault.ts';
 import type { ApplicationPipeline } from '../model/signals.ts';
 import { createLog } from '../telemetry/log.ts';
@@ -153,56 +154,52 @@ const toMetrics = (file: YamlFile, content: MetricsFile, streams: readonly Strea
   },
 });
 
-/** What the signals that ClickHouse stores have in common. */
+/** What the signals that ClickHouse stores have in common; `itemsMax`: the largest number of items in a request. */
 const inClickhouse = (
   file: YamlFile,
   content: TracesFile | LogsFile | OtelMetricsFile,
   streams: readonly StreamDefinition[],
-) => ({
-  /** Days that the store keeps an item, counted from its time; undefined = for ever. */
-  retentionDays: content.transfer.retention_days,
-  // A new leader of a stream may not know the number of deliveries of a message.
-  guard: streamOf(file, content, streams).replicas > 1 ? 'always' : content.transfer.guard,
-});
+  itemsMax: number,
+) => {
+  const { limits } = content.receiver;
+  return {
+    ...checkLine(file, content, streams),
+    limits: {
+      ...bodyLimits(content, 160 * itemsMax),
+      itemsMax,
+      attributesMax: limits.attributes_max,
+      valueBytesMax: limits.value_bytes_max,
+    },
+    /** Days that the store keeps an item, counted from its time; undefined = for ever. */
+    retentionDays: content.transfer.retention_days,
+    // A new leader of a stream may not know the number of deliveries of a message.
+    guard: streamOf(file, content, streams).replicas > 1 ? 'always' : content.transfer.guard,
+  };
+};
 
-const toTraces = (file: YamlFile, content: TracesFile, streams: readonly StreamDefinition[]) => ({
-  ...checkLine(file, content, streams),
-  limits: {
-    ...bodyLimits(content, 160 * content.receiver.limits.spans_max),
-    itemsMax: content.receiver.limits.spans_max,
-    attributesMax: content.receiver.limits.attributes_max,
-    eventsMax: content.receiver.limits.events_max,
-    linksMax: content.receiver.limits.links_max,
-    valueBytesMax: content.receiver.limits.value_bytes_max,
-  },
-  ...inClickhouse(file, content, streams),
-});
+const toTraces = (file: YamlFile, content: TracesFile, streams: readonly StreamDefinition[]) => {
+  const { limits } = content.receiver;
+  const line = inClickhouse(file, content, streams, limits.spans_max);
+  return { ...line, limits: { ...line.limits, eventsMax: limits.events_max, linksMax: limits.links_max } };
+};
 
-const toLogs = (file: YamlFile, content: LogsFile, streams: readonly StreamDefinition[]) => ({
-  ...checkLine(file, content, streams),
-  limits: {
-    ...bodyLimits(content, 160 * content.receiver.limits.records_max),
-    itemsMax: content.receiver.limits.records_max,
-    attributesMax: content.receiver.limits.attributes_max,
-    valueBytesMax: content.receiver.limits.value_bytes_max,
-  },
-  ...inClickhouse(file, content, streams),
-});
+const toLogs = (file: YamlFile, content: LogsFile, streams: readonly StreamDefinition[]) =>
+  inClickhouse(file, content, streams, content.receiver.limits.records_max);
 
-const toOtelMetrics = (file: YamlFile, content: OtelMetricsFile, streams: readonly StreamDefinition[]) => ({
-  ...checkLine(file, content, streams),
-  limits: {
-    ...bodyLimits(content, 160 * content.receiver.limits.data_points_max),
-    itemsMax: content.receiver.limits.data_points_max,
-    attributesMax: content.receiver.limits.attributes_max,
-    valueBytesMax: content.receiver.limits.value_bytes_max,
-    bucketsMax: content.receiver.limits.buckets_max,
-    exemplarsMax: content.receiver.limits.exemplars_max,
-    /** Different series of an application within an hour; undefined = no bound. */
-    seriesMax: content.receiver.limits.series_max,
-  },
-  ...inClickhouse(file, content, streams),
-});
+const toOtelMetrics = (file: YamlFile, content: OtelMetricsFile, streams: readonly StreamDefinition[]) => {
+  const { limits } = content.receiver;
+  const line = inClickhouse(file, content, streams, limits.data_points_max);
+  return {
+    ...line,
+    limits: {
+      ...line.limits,
+      bucketsMax: limits.buckets_max,
+      exemplarsMax: limits.exemplars_max,
+      /** Different series of an application within an hour; undefined = no bound. */
+      seriesMax: limits.series_max,
+    },
+  };
+};
 
 const toLedger = (file: YamlFile, content: LedgerFile, streams: readonly StreamDefinition[]) => {
   const stream = namedStream(file, ['stream'], content.stream, streams);
@@ -281,12 +278,10 @@ const refuseUnknownFiles = (folder: string): void => {
 };
 
 type Staged = { readonly stages?: unknown };
+type StagedFile = { readonly receiver?: Staged; readonly transfer: Staged };
 
 /** Where a file lists stages. Files of earlier versions do, and had to list the program's own. */
-const stagesIn = (
-  file: YamlFile,
-  content: { readonly receiver?: Staged; readonly transfer: Staged },
-): string[] =>
+const stagesIn = (file: YamlFile, content: StagedFile): string[] =>
   (['receiver', 'transfer'] as const)
     .filter((part) => content[part]?.stages !== undefined)
     .map((part) => `${file.placeOf([part, 'stages'])} /${part}/stages`);
@@ -313,23 +308,21 @@ export const loadPipelines = (folder: string, replicas?: number, warn = warnInLo
     parseYamlFile(join(folder, 'ledger.yaml')),
   ];
   const streams = toStreams(checkFile(streamsFileSchema, streamsFile), replicas);
-  const metricsContent = checkFile(metricsFileSchema, metricsFile);
-  const metrics = toMetrics(metricsFile, metricsContent, streams);
-  const tracesContent = checkFile(tracesFileSchema, tracesFile);
-  const traces = toTraces(tracesFile, tracesContent, streams);
-  const logsContent = checkFile(logsFileSchema, logsFile);
-  const logs = toLogs(logsFile, logsContent, streams);
-  const otelMetricsContent = checkFile(otelMetricsFileSchema, otelMetricsFile);
-  const otel_metrics = toOtelMetrics(otelMetricsFile, otelMetricsContent, streams);
-  const ledgerContent = checkFile(ledgerFileSchema, ledgerFile);
-  const ledger = toLedger(ledgerFile, ledgerContent, streams);
-  const staged = [
-    ...stagesIn(metricsFile, metricsContent),
-    ...stagesIn(tracesFile, tracesContent),
-    ...stagesIn(logsFile, logsContent),
-    ...stagesIn(otelMetricsFile, otelMetricsContent),
-    ...stagesIn(ledgerFile, ledgerContent),
-  ];
+  const staged: string[] = [];
+  const line = <Schema extends z.ZodType<StagedFile>, Line>(
+    file: YamlFile,
+    schema: Schema,
+    toLine: (file: YamlFile, content: z.output<Schema>, streams: readonly StreamDefinition[]) => Line,
+  ): Line => {
+    const content = checkFile(schema, file);
+    staged.push(...stagesIn(file, content));
+    return toLine(file, content, streams);
+  };
+  const metrics = line(metricsFile, metricsFileSchema, toMetrics);
+  const traces = line(tracesFile, tracesFileSchema, toTraces);
+  const logs = line(logsFile, logsFileSchema, toLogs);
+  const otel_metrics = line(otelMetricsFile, otelMetricsFileSchema, toOtelMetrics);
+  const ledger = line(ledgerFile, ledgerFileSchema, toLedger);
   if (staged.length > 0) warn(`${staged.join(', ')}: a list of stages has no effect. Delete it`);
   const received = [metrics, traces, logs, otel_metrics].map(({ consumer }) => consumer.stream);
   return {

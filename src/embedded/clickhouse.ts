@@ -33,27 +33,15 @@ const environment = (): NodeJS.ProcessEnv =>
  * the readonly user reads, within limits. Its database `default` is an overlay: use a database of your own.
  */
 export const createClickhouseEngine = (
-  {
-    folder,
-    host,
-    ports,
-    log,
-    logFile,
-    inherited = [],
-    accounts = createDatabaseAccounts(),
-    isUnconfined = false,
-  }: ClickhouseOptions,
+  options: ClickhouseOptions,
   installer: Pick<Installer, 'clickhouse'> = createInstaller(),
 ): Engine => {
+  const { folder, host, ports, accounts = createDatabaseAccounts(), isUnconfined = false } = options;
   let mark = '';
-  return createEngine({
+  return createEngine(options, {
     name: 'clickhouse',
     url: withAccount(`http://${host}:${ports.http}`, accounts),
-    host,
-    inherited,
     ports: [{ port: ports.http, variable: 'TIDEMARK_CLICKHOUSE_HTTP_PORT', purpose: 'ClickHouse HTTP' }],
-    log,
-    logFile,
     prepare: async () => {
       const library = await installer.clickhouse();
       await mkdir(folder, { recursive: true });

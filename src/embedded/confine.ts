@@ -1,5 +1,6 @@
 import { closeSync, constants, existsSync, openSync, statSync } from 'node:fs';
 import { DataType, load, open } from 'ffi-rs';
+import { errorText } from '../model/fault.ts';
 
 /** The files and ports that the thread that confines itself, and every thread it starts, may still reach. */
 export type Confinement = {
@@ -84,9 +85,7 @@ const restrictFiles = ({ writable, readable, ports }: Confinement): void => {
   try {
     version = syscall(landlock.createRuleset, integer(0), integer(0), integer(versionOnly));
   } catch (error) {
-    throw new ConfinementError(
-      `Landlock is not available (${error instanceof Error ? error.message : error})`,
-    );
+    throw new ConfinementError(`Landlock is not available (${errorText(error)})`);
   }
   const all = fileRights(version);
   const hasPorts = version >= 4;

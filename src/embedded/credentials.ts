@@ -8,6 +8,7 @@ import {
   type EngineCredentials,
   parseCredentials,
 } from '../config/engine-credentials.ts';
+import { isMissing } from '../runtime/files.ts';
 
 /** The data folder's credentials cannot be used; the message has the file and the remedy. */
 export class CredentialsError extends Error {
@@ -46,9 +47,6 @@ const stored = ({ user, password, readonlyUser, readonlyPassword }: DatabaseAcco
   readonly_user: readonlyUser,
   readonly_password: readonlyPassword,
 });
-
-const isMissing = (error: unknown): boolean =>
-  error instanceof Error && 'code' in error && error.code === 'ENOENT';
 
 /**
  * The credentials of the engines on this data folder, made at the first call and the same ever after. The caller must

@@ -1,4 +1,5 @@
 import { chmodSync, mkdirSync, statSync } from 'node:fs';
+import { errorText } from '../model/fault.ts';
 
 /** Access for the owner alone. */
 const folderMode = 0o700;
@@ -16,7 +17,7 @@ export const openDataFolder = (folder: string): void => {
     chmodSync(folder, folderMode);
   } catch (error) {
     throw new Error(
-      `${folder} is accessible to other users, and its permissions cannot be changed (${error instanceof Error ? error.message : error}): ` +
+      `${folder} is accessible to other users, and its permissions cannot be changed (${errorText(error)}): ` +
         'make the user of tidemark up its owner, or set TIDEMARK_DATA to another folder.',
     );
   }

@@ -21,7 +21,10 @@ export type EngineOptions<Ports> = {
 
 const limits = { startTimeoutMs: 120_000, stopGraceMs: 15_000 };
 
+type Surroundings = 'host' | 'log' | 'logFile' | 'inherited';
+
 /** Builds an engine from its differences to other engines. Data that it acknowledged survive its stop and its kill. */
 export const createEngine = (
-  definition: Omit<ServiceDefinition<Engine['name']>, 'startTimeoutMs' | 'stopGraceMs'>,
-): Engine => createService({ ...definition, ...limits });
+  { host, log, logFile, inherited = [] }: Pick<EngineOptions<unknown>, Surroundings>,
+  definition: Omit<ServiceDefinition<Engine['name']>, Surroundings | keyof typeof limits>,
+): Engine => createService({ ...definition, host, log, logFile, inherited, ...limits });

@@ -7,6 +7,8 @@ import { homedir } from 'node:os';
 import { delimiter, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
+import { errorText } from '../model/fault.ts';
+import { exists } from '../runtime/files.ts';
 import { versions } from './versions.ts';
 
 /** The parts of the environment that an installation reads. */
@@ -50,13 +52,6 @@ const outputBytesMax = 16 * 1024 * 1024;
 
 const isExecutable = (path: string): Promise<boolean> =>
   access(path, constants.X_OK).then(
-    () => true,
-    () => false,
-  );
-
-/** Whether a file or folder exists. */
-export const exists = (path: string): Promise<boolean> =>
-  access(path).then(
     () => true,
     () => false,
   );
@@ -112,9 +107,8 @@ const installInto = async (
       if (error.code !== 'ENOTEMPTY' && error.code !== 'EEXIST') throw error;
     });
   } catch (error) {
-    const text = error instanceof Error ? error.message : String(error);
     throw new InstallError(
-      `${label} could not be installed:\n${text.trim().split('\n').slice(-15).join('\n')}`,
+      `${label} could not be installed:\n${errorText(error).trim().split('\n').slice(-15).join('\n')}`,
     );
   } finally {
     await rm(target, { recursive: true, force: true });

@@ -74,31 +74,18 @@ const healthSchema = z.looseObject({ status_code: z.number() });
 
 /** nats-server with JetStream on disk; its configuration file and its store are in `folder`. It has no monitoring port. */
 export const createNatsEngine = (
-  {
-    folder,
-    host,
-    ports,
-    log,
-    logFile,
-    inherited = [],
-    account = createAccount(),
-    others = [],
-    durability = 'process',
-  }: NatsOptions,
+  options: NatsOptions,
   installer: Pick<Installer, 'nats'> = createInstaller(),
 ): NatsEngine => {
+  const { folder, host, ports, account = createAccount(), others = [], durability = 'process' } = options;
   const address = `${host}:${ports.client}`;
   const url = `nats://${address}`;
   const system = { user: 'system', password: createPassword() };
-  const ask: NatsEngine['ask'] = (endpoint, options) => askServer({ url, ...system }, endpoint, options);
-  const engine = createEngine({
+  const ask: NatsEngine['ask'] = (endpoint, asked) => askServer({ url, ...system }, endpoint, asked);
+  const engine = createEngine(options, {
     name: 'nats',
     url: withAccount(url, account),
-    host,
-    inherited,
     ports: [{ port: ports.client, variable: 'TIDEMARK_NATS_CLIENT_PORT', purpose: 'NATS clients' }],
-    log,
-    logFile,
     prepare: async () => {
       const command = await installer.nats();
       await mkdir(folder, { recursive: true });

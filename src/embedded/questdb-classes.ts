@@ -2,8 +2,10 @@ import { execFile } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { rename, rm } from 'node:fs/promises';
 import { promisify } from 'node:util';
+import { errorText } from '../model/fault.ts';
+import { exists } from '../runtime/files.ts';
 import { basicAuthorization, createDatabaseAccounts } from './credentials.ts';
-import { exists, type Progress, type QuestdbProgram, secondsSince } from './install.ts';
+import { type Progress, type QuestdbProgram, secondsSince } from './install.ts';
 import { freePorts } from './ports.ts';
 import { createQuestdbEngine, questdbModules } from './questdb.ts';
 import { versions } from './versions.ts';
@@ -49,9 +51,7 @@ export const archiveQuestdbClasses = async (program: QuestdbProgram, progress: P
     await rename(written, program.classArchive);
     progress(`${label}: done in ${secondsSince(startedAt)}`);
   } catch (error) {
-    progress(
-      `${label}: starts without the archive (${error instanceof Error ? error.message.split('\n')[0] : error})`,
-    );
+    progress(`${label}: starts without the archive (${errorText(error).split('\n')[0]})`);
   } finally {
     await engine.kill();
     await rm(folder, { recursive: true, force: true });

@@ -3,9 +3,10 @@ import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { type DatabaseAccounts, withAccount } from '../config/engine-credentials.ts';
 import type { Durability } from '../config/settings.ts';
+import { exists } from '../runtime/files.ts';
 import { basicAuthorization, createDatabaseAccounts } from './credentials.ts';
 import { createEngine, type Engine, type EngineOptions } from './engine.ts';
-import { createInstaller, exists, type Installer, type QuestdbProgram } from './install.ts';
+import { createInstaller, type Installer, type QuestdbProgram } from './install.ts';
 import { filesAmple, filesMax } from './open-files.ts';
 
 const heapMax = '512m';
@@ -124,19 +125,14 @@ export const createQuestdbEngine = (
   options: QuestdbOptions,
   installer: Pick<Installer, 'questdb'> = createInstaller(),
 ): Engine => {
-  const { folder, host, ports, log, logFile, durability = 'process', inherited = [] } = options;
-  const { accounts = createDatabaseAccounts() } = options;
-  return createEngine({
+  const { folder, host, ports, durability = 'process', accounts = createDatabaseAccounts() } = options;
+  return createEngine(options, {
     name: 'questdb',
     url: withAccount(`http://${host}:${ports.http}`, accounts),
-    host,
-    inherited,
     ports: [
       { port: ports.http, variable: 'TIDEMARK_QUESTDB_HTTP_PORT', purpose: 'QuestDB HTTP' },
       { port: ports.pg, variable: 'TIDEMARK_QUESTDB_PG_PORT', purpose: 'QuestDB PostgreSQL wire' },
     ],
-    log,
-    logFile,
     prepare: async () => {
       const program = await installer.questdb();
       // It unpacks its native code there at every start, and leaves it behind when it is killed.

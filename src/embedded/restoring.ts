@@ -1,9 +1,10 @@
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { rename, rm, stat } from 'node:fs/promises';
+import { rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { z } from 'zod';
 import { Fault } from '../model/fault.ts';
+import { exists } from '../runtime/files.ts';
 import type { Engine } from './engine.ts';
 import { upFolder } from './up-files.ts';
 
@@ -56,16 +57,10 @@ export const restoredQuestdb = (dataFolder: string): string => join(dataFolder, 
 
 const pollMs = 250;
 
-const isThere = (path: string): Promise<boolean> =>
-  stat(path).then(
-    () => true,
-    () => false,
-  );
-
 /** Puts a restored folder in the place of QuestDB's, while QuestDB does not run. */
 export const placeRestoredQuestdb = async (dataFolder: string): Promise<void> => {
   const restored = restoredQuestdb(dataFolder);
-  if (!(await isThere(restored))) return;
+  if (!(await exists(restored))) return;
   await rm(questdbFolder(dataFolder), { recursive: true, force: true });
   await rename(restored, questdbFolder(dataFolder));
 };
@@ -79,7 +74,7 @@ export const watchForRestoredQuestdb = async (
 ): Promise<void> => {
   while (!signal.aborted) {
     try {
-      if (await isThere(restoredQuestdb(dataFolder))) {
+      if (await exists(restoredQuestdb(dataFolder))) {
         await questdb.stop();
         await placeRestoredQuestdb(dataFolder);
         await questdb.start();

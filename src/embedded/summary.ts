@@ -14,7 +14,8 @@ const shown = (file: string): string => {
   return near.length < path.length ? near : path;
 };
 
-const shellQuoted = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`;
+/** In quotes for a shell, of which no character is obeyed. */
+export const shellQuoted = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`;
 
 const defaultAdminUrl = 'http://127.0.0.1:10300';
 

@@ -6,9 +6,9 @@ import { startPulse } from '../bus/pulse-publisher.ts';
 import { openRoleBus } from '../bus/role-bus.ts';
 import { type StreamWatch, watchStreams } from '../bus/stream-watch.ts';
 import { checkBatches, findTopology, type RefusedStreams, retryStreams } from '../bus/topology.ts';
-import { withInstances } from '../config/instance-streams.ts';
-import { loadPipelines, type Pipelines, type StreamDefinition } from '../config/pipelines.ts';
-import { questdbInstances, type Settings } from '../config/settings.ts';
+import { pipelinesOf } from '../config/instance-streams.ts';
+import type { Pipelines, StreamDefinition } from '../config/pipelines.ts';
+import type { Settings } from '../config/settings.ts';
 import { type Directory, startDirectory } from '../directory/directory.ts';
 import { takeEpoch } from '../directory/epoch.ts';
 import { buckets } from '../directory/keys.ts';
@@ -318,10 +318,7 @@ const startIngress = async (given: Given, parts: Parts, stop: AbortSignal): Prom
  * SIGINT, then answers the requests in hand and ends. Throws a permanent Fault for unusable settings and occupied ports.
  */
 export const runIngress = async (settings: Settings): Promise<void> => {
-  const pipelines = withInstances(
-    loadPipelines(settings.pipelinesFolder, settings.nats.replicas),
-    questdbInstances(settings).map(({ name }) => name),
-  );
+  const pipelines = pipelinesOf(settings, settings.nats.replicas);
   const trustedProxies = trustedProxiesOf(
     'TIDEMARK_INGRESS_TRUSTED_PROXIES',
     settings.ingress.trustedProxies,

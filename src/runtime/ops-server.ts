@@ -1,10 +1,11 @@
 import { type RequestListener, STATUS_CODES } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { Gauge, type Registry } from 'prom-client';
+import type { Registry } from 'prom-client';
 import { createConnectionCount } from '../http/connections.ts';
 import { createLimitedServer, type HttpLimits } from '../http/limited-server.ts';
 import type { ProtocolAnswer } from '../http/protocol-errors.ts';
 import { pathOf } from '../http/request-target.ts';
+import { metersIn } from '../telemetry/meters.ts';
 import type { Readiness, ReadyChecks } from './checks.ts';
 import { listenFault } from './listen-fault.ts';
 
@@ -32,37 +33,36 @@ export const readinessAnswer = ({ checks, degraded }: Readiness): { status: 200 
 
 /** `/readyz` as metrics: whether the role is ready, and each check that fails or is degraded. */
 const exposeReadiness = (registry: Registry, { checks, degraded }: Readiness): void => {
-  const registers = [registry];
-  new Gauge({
+  const { gauge } = metersIn(registry);
+  gauge({
     name: 'tidemark_ready',
     help: '1 while the role is ready, as /readyz reports it',
-    registers,
+    remedy: '0 for minutes: read `/readyz` of that process; it names the failing check',
     collect() {
       this.set(Object.values(checks).some((check) => check() !== undefined) ? 0 : 1);
     },
   });
-  const expose = (name: string, help: string, each: ReadyChecks): void => {
-    new Gauge({
-      name,
-      help,
+  const expose = (each: ReadyChecks, metric: { name: string; help: string; remedy: string }): void => {
+    gauge({
+      ...metric,
       labelNames: ['check'],
-      registers,
       collect() {
         for (const [label, check] of Object.entries(each))
           this.set({ check: label }, check() === undefined ? 0 : 1);
       },
     });
   };
-  expose(
-    'tidemark_check_failing',
-    '1 while this check of /readyz fails; the answer of /readyz has the reason',
-    checks,
-  );
-  expose(
-    'tidemark_check_degraded',
-    '1 while /readyz lists this under degraded; the answer of /readyz has the reason',
-    degraded,
-  );
+  expose(checks, {
+    name: 'tidemark_check_failing',
+    help: '1 while this check of /readyz fails; the answer of /readyz has the reason',
+    remedy: '`/readyz` has the reason; docs/runbook.md#tidemarknotready',
+  });
+  expose(degraded, {
+    name: 'tidemark_check_degraded',
+    help: '1 while /readyz lists this under degraded; the answer of /readyz has the reason',
+    remedy:
+      'repair the dependency that `/readyz` names; the process works on; docs/runbook.md#tidemarkdegraded',
+  });
 };
 
 /** The limits of one client of an operations port: probes and Prometheus send few requests and disconnect at once. */

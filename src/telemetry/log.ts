@@ -1,5 +1,4 @@
 import { pino } from 'pino';
-import { type LevelledLog, limitRepeats } from './log-limit.ts';
 
 /** Structured log: one JSON object a line on stderr. Fields first, then the sentence. Never pass a token or a body. */
 export type Log = {
@@ -7,6 +6,71 @@ export type Log = {
   info(fields: Record<string, unknown>, message: string): void;
   warn(fields: Record<string, unknown>, message: string): void;
   error(fields: Record<string, unknown>, message: string): void;
+};
+
+/** A log whose level can be changed while it is used. */
+export type LevelledLog = Log & { level: string };
+
+/** The same line, with the same fields, is written once in this time. */
+const everyMsDefault = 10_000;
+/** Lines of one message with different fields in the same time. */
+const variantsMax = 20;
+/** Messages that are remembered; more of them at once are not limited. */
+const messagesMax = 1_000;
+
+type Level = 'info' | 'warn' | 'error';
+
+/** What was written of a message since it began. */
+type Window = { readonly lines: Set<string>; suppressed: number; last: Record<string, unknown> };
+
+/**
+ * A log in which no message repeats itself: within ten seconds each line is written once, and a message with changing fields twenty
+ * times. What was left out is counted: at the end of that time one more line follows, with the last fields and `suppressed`, the
+ * number of lines. Debug lines are for finding a fault, and not limited.
+ */
+export const limitRepeats = (log: LevelledLog, everyMs = everyMsDefault): LevelledLog => {
+  const windows = new Map<string, Window>();
+
+  const open = (level: Level, message: string, key: string): Window => {
+    const window: Window = { lines: new Set(), suppressed: 0, last: {} };
+    windows.set(key, window);
+    const timer = setTimeout(() => {
+      windows.delete(key);
+      if (window.suppressed > 0) log[level]({ ...window.last, suppressed: window.suppressed }, message);
+    }, everyMs);
+    timer.unref();
+    return window;
+  };
+
+  const write =
+    (level: Level) =>
+    (fields: Record<string, unknown>, message: string): void => {
+      const key = `${level} ${message}`;
+      const known = windows.get(key);
+      if (known === undefined && windows.size >= messagesMax) return log[level](fields, message);
+      const window = known ?? open(level, message, key);
+      const line = JSON.stringify(fields);
+      if (window.lines.has(line) || window.lines.size >= variantsMax) {
+        window.suppressed++;
+        window.last = fields;
+        return;
+      }
+      window.lines.add(line);
+      log[level](fields, message);
+    };
+
+  return {
+    get level() {
+      return log.level;
+    },
+    set level(level) {
+      log.level = level;
+    },
+    debug: (fields, message) => log.debug(fields, message),
+    info: write('info'),
+    warn: write('warn'),
+    error: write('error'),
+  };
 };
 
 /** The level at which SIGUSR2 sets the log of a running role. */

@@ -1,31 +1,33 @@
-import { Counter } from 'prom-client';
+import { metersIn } from './meters.ts';
 import { createRegistry, tlsMetrics } from './shared-metrics.ts';
 
 /** Figures of metadata. */
 export const createMetadataMetrics = () => {
   const registry = createRegistry('metadata');
-  const registers = [registry];
+  const meters = metersIn(registry);
   return {
     registry,
-    requests: new Counter({
+    requests: meters.counter({
       name: 'tidemark_metadata_requests_total',
       help: 'Admin API requests answered, by HTTP status',
       labelNames: ['status'],
-      registers,
+      remedy: '5xx: the log of metadata has the cause',
     }),
-    pulsesIgnored: new Counter({
+    pulsesIgnored: meters.counter({
       name: 'tidemark_metadata_pulses_ignored_total',
       help: 'Pulses of processes that were ignored: malformed, or of more processes than the limit of 512 (too_many)',
       labelNames: ['why'],
-      registers,
+      remedy:
+        '`malformed` grows: another program publishes under `pulse.`; `too_many`: `tidemark processes` lacks some; nothing is lost',
     }),
-    streamsMended: new Counter({
+    streamsMended: meters.counter({
       name: 'tidemark_streams_mended_total',
       help: 'Streams that were made again after they were missing, or changed back to their definition',
       labelNames: ['stream', 'kind'],
-      registers,
+      remedy:
+        'grows: somebody deleted or changed a stream of NATS; what a missing one held is in `tidemark account`',
     }),
-    ...tlsMetrics('metadata', registers),
+    ...tlsMetrics('metadata', meters),
   };
 };
 

@@ -1,5 +1,6 @@
 import { totalmem } from 'node:os';
-import { Counter, collectDefaultMetrics, Gauge, Registry } from 'prom-client';
+import { collectDefaultMetrics, Registry } from 'prom-client';
+import { type Meters, metersIn } from './meters.ts';
 import { programVersion } from './program-version.ts';
 
 export type { Registry } from 'prom-client';
@@ -18,21 +19,22 @@ export const createRegistry = (role: string): Registry => {
   const registry = new Registry();
   registry.setDefaultLabels({ role });
   collectDefaultMetrics({ register: registry });
-  new Gauge({
+  const { gauge } = metersIn(registry);
+  gauge({
     name: 'tidemark_build_info',
     help: 'Always 1; the labels are the versions of the program and of Node',
     labelNames: ['version', 'node'],
-    registers: [registry],
+    remedy: 'compare over all processes: several versions outside an upgrade mean a stalled rollout',
   }).set({ version: programVersion(), node: process.versions.node }, 1);
-  new Gauge({
+  gauge({
     name: 'tidemark_memory_limit_bytes',
     help: "Memory that the process may use: the limit of its container; without one, the machine's memory",
-    registers: [registry],
+    remedy: 'for comparison with `process_resident_memory_bytes`',
   }).set(memoryLimitBytes());
-  new Gauge({
+  gauge({
     name: 'tidemark_clock_timestamp_seconds',
     help: 'The clock of the process, Unix seconds: compare it with the time of the scrape',
-    registers: [registry],
+    remedy: 'differs from the time of the scrape: set both clocks by NTP; docs/runbook.md#tidemarkclockskew',
     collect() {
       this.set(Date.now() / 1000);
     },
@@ -41,40 +43,40 @@ export const createRegistry = (role: string): Registry => {
 };
 
 /** Metrics of the refusals and samples that a receiver or a worker publishes to LEDGER. */
-export const ledgerFeedMetrics = (registers: Registry[]) => ({
-  ledgerRows: new Counter({
+export const ledgerFeedMetrics = ({ counter }: Meters) => ({
+  ledgerRows: counter({
     name: 'tidemark_ledger_feed_rows_total',
     help: 'Rows of refusals, samples and the book of publishers stored in LEDGER, by kind',
     labelNames: ['kind'],
-    registers,
+    remedy: 'nothing: for comparison with the rows that were given up',
   }),
-  ledgerRowsLost: new Counter({
+  ledgerRowsLost: counter({
     name: 'tidemark_ledger_feed_rows_lost_total',
     help: 'Rows of refusals and samples given up because LEDGER refused them or is more than half full, by kind',
     labelNames: ['kind'],
-    registers,
+    remedy: 'samples and counts of refusals are missing, no items: find out why LEDGER does not accept them',
   }),
 });
 
 export type LedgerFeedMetrics = ReturnType<typeof ledgerFeedMetrics>;
 
 /** The certificate of a server. */
-export const tlsMetrics = (role: 'ingress' | 'metadata', registers: Registry[]) => ({
-  tlsReloads: new Counter({
+export const tlsMetrics = (role: 'ingress' | 'metadata', { counter, gauge }: Meters) => ({
+  tlsReloads: counter({
     name: `tidemark_${role}_tls_reloads_total`,
     help: 'Changed certificate files read again, by outcome (loaded, refused)',
     labelNames: ['outcome'],
-    registers,
+    remedy: '`refused` grows: the new certificate files cannot be used',
   }),
-  tlsStale: new Gauge({
+  tlsStale: gauge({
     name: `tidemark_${role}_tls_files_refused`,
     help: '1 while the certificate files cannot be used and the previous certificate stays in use: repair the files',
-    registers,
+    remedy: `repair the certificate files; ${role === 'ingress' ? 'the receivers use' : 'the admin API uses'} the previous certificate until it expires`,
   }),
-  tlsExpiry: new Gauge({
+  tlsExpiry: gauge({
     name: `tidemark_${role}_tls_certificate_expiry_timestamp_seconds`,
     help: 'Expiry of the certificate in use, seconds since 1970; 0 = plain HTTP',
-    registers,
+    remedy: 'renew the certificate; it is read again without a restart',
   }),
 });
 

@@ -1,66 +1,111 @@
-import { Gauge, type Registry } from 'prom-client';
+import type { Registry } from 'prom-client';
+import { type Meters, type MetricRemedy, metersIn } from './meters.ts';
+
+/** Figures of each stream and its consumer. */
+const streamMetrics = ({ gauge }: Meters) => {
+  const ofStream = (metric: { name: string; help: string } & MetricRemedy) =>
+    gauge({ ...metric, labelNames: ['stream'] });
+  return {
+    missing: ofStream({
+      name: 'tidemark_stream_missing',
+      help: '1 = the stream or its consumer is missing',
+      remedy:
+        '1 for longer than ten seconds: metadata cannot make it again, its `/readyz` and log say why; docs/runbook.md#tidemarkstreammissing',
+    }),
+    messages: ofStream({
+      name: 'tidemark_stream_messages',
+      help: 'Messages in a stream',
+      remedy: 'grows: add transfer replicas, unless a store is slow',
+    }),
+    bytes: ofStream({
+      name: 'tidemark_stream_bytes',
+      help: 'Bytes in a stream',
+      remedy: 'grows: add transfer replicas, unless a store is slow',
+      collector: 'otelcol_exporter_queue_size',
+    }),
+    bytesMax: ofStream({
+      name: 'tidemark_stream_bytes_max',
+      help: 'Byte budget of a stream; a full stream refuses messages',
+      remedy: 'raise `bytes_max` in pipelines/streams.yaml for longer outages',
+      collector: 'otelcol_exporter_queue_capacity',
+    }),
+    bytesLeft: ofStream({
+      name: 'tidemark_stream_bytes_left',
+      help: 'Bytes until a stream is full',
+      remedy: 'divided by the rate of growth it is the time until receivers answer 503',
+    }),
+    oldestAge: ofStream({
+      name: 'tidemark_stream_oldest_age_seconds',
+      help: 'Age of the oldest message of a stream; 0 = the stream is empty',
+      remedy: 'the lag. Grows: add transfer replicas, unless a store is slow',
+    }),
+    pending: ofStream({
+      name: 'tidemark_consumer_pending',
+      help: 'Messages that were not delivered to a worker yet',
+      remedy: 'grows while ack_pending is low: there are no workers',
+    }),
+    ackPending: ofStream({
+      name: 'tidemark_consumer_ack_pending',
+      help: 'Messages that workers hold and have not settled yet',
+      remedy: 'at `ack_pending_max` of pipelines/streams.yaml: workers hold messages and cannot write them',
+    }),
+    redelivered: ofStream({
+      name: 'tidemark_consumer_redelivered',
+      help: 'Redelivered messages that are not settled yet',
+      remedy: 'workers were killed or returned messages; it falls as the messages are stored',
+    }),
+    waitingPulls: ofStream({
+      name: 'tidemark_consumer_waiting_pulls',
+      help: 'Pulls of workers that wait for messages',
+      remedy: '0 while messages wait: no transfer process pulls',
+    }),
+    copiesBehind: ofStream({
+      name: 'tidemark_stream_copies_behind',
+      help: 'Copies of a stream on other servers of NATS that are offline or behind',
+      remedy: 'above 0 for minutes: a server of NATS is away or slow; one more failure may stop the stream',
+    }),
+  };
+};
 
 /** Figures of the bus and of ClickHouse, read by metadata: they exist while every transfer process is away. */
 export const createWatchMetrics = (registry: Registry) => {
-  const registers = [registry];
-  const ofStream = (name: string, help: string) =>
-    new Gauge({ name, help, labelNames: ['stream'], registers });
+  const meters = metersIn(registry);
+  const { gauge } = meters;
   return {
-    missing: ofStream('tidemark_stream_missing', '1 = the stream or its consumer is missing'),
-    messages: ofStream('tidemark_stream_messages', 'Messages in a stream'),
-    bytes: ofStream('tidemark_stream_bytes', 'Bytes in a stream'),
-    bytesMax: ofStream(
-      'tidemark_stream_bytes_max',
-      'Byte budget of a stream; a full stream refuses messages',
-    ),
-    bytesLeft: ofStream('tidemark_stream_bytes_left', 'Bytes until a stream is full'),
-    oldestAge: ofStream(
-      'tidemark_stream_oldest_age_seconds',
-      'Age of the oldest message of a stream; 0 = the stream is empty',
-    ),
-    pending: ofStream('tidemark_consumer_pending', 'Messages that were not delivered to a worker yet'),
-    ackPending: ofStream(
-      'tidemark_consumer_ack_pending',
-      'Messages that workers hold and have not settled yet',
-    ),
-    redelivered: ofStream('tidemark_consumer_redelivered', 'Redelivered messages that are not settled yet'),
-    waitingPulls: ofStream('tidemark_consumer_waiting_pulls', 'Pulls of workers that wait for messages'),
-    copiesBehind: ofStream(
-      'tidemark_stream_copies_behind',
-      'Copies of a stream on other servers of NATS that are offline or behind',
-    ),
-    parts: new Gauge({
+    ...streamMetrics(meters),
+    parts: gauge({
       name: 'tidemark_clickhouse_parts_max',
       help: 'Active parts of a table in its fullest partition',
       labelNames: ['table'],
-      registers,
+      remedy:
+        'near `tidemark_clickhouse_parts_delay`: merges are behind; larger and fewer inserts, or a faster disk',
     }),
-    partsDelay: new Gauge({
+    partsDelay: gauge({
       name: 'tidemark_clickhouse_parts_delay',
       help: 'Parts in one partition from which ClickHouse slows inserts (parts_to_delay_insert)',
-      registers,
+      remedy: 'nothing: the limit of the server',
     }),
-    outcomeItems: new Gauge({
+    outcomeItems: gauge({
       name: 'tidemark_outcome_items',
       help: 'Items that arrived in the hour before the last five minutes, by outcome; received is their sum once all are settled',
       labelNames: ['pipeline', 'outcome'],
-      registers,
+      remedy: '`tidemark ledger --since 1h` shows the owners',
     }),
-    silentOwners: new Gauge({
+    silentOwners: gauge({
       name: 'tidemark_usage_silent_owners',
       help: 'Enabled data ids and applications that were seen on seven days in a row and then not for a day to a week',
-      registers,
+      remedy: '`tidemark usage --silent` names them: ask their operators, or disable what is no longer used',
     }),
-    failingSenders: new Gauge({
+    failingSenders: gauge({
       name: 'tidemark_usage_failing_senders',
       help: 'Senders that failed authorisation in six or more hours of the last week, the last time within 25 hours',
-      registers,
+      remedy: '`tidemark usage --failing` names them: give them a valid token, or turn them off',
     }),
-    lastSuccess: new Gauge({
+    lastSuccess: gauge({
       name: 'tidemark_watch_last_success_timestamp_seconds',
       help: 'Time of the last successful read of streams, ClickHouse, parts, outcomes, usage by metadata; Unix seconds, 0 = never in this process',
       labelNames: ['what'],
-      registers,
+      remedy: 'old: metadata cannot read NATS or ClickHouse, and the metrics above are old, too',
     }),
   };
 };

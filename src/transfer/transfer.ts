@@ -5,13 +5,8 @@ import { startPulse } from '../bus/pulse-publisher.ts';
 import { openRoleBus } from '../bus/role-bus.ts';
 import { type StreamWatch, watchStreams } from '../bus/stream-watch.ts';
 import { findTopology, retryStreams } from '../bus/topology.ts';
-import { ofInstance, withInstances } from '../config/instance-streams.ts';
-import {
-  type LedgerPipeline,
-  loadPipelines,
-  type Pipelines,
-  type StreamDefinition,
-} from '../config/pipelines.ts';
+import { ofInstance, pipelinesOf } from '../config/instance-streams.ts';
+import type { LedgerPipeline, Pipelines, StreamDefinition } from '../config/pipelines.ts';
 import { engineUrls, type QuestdbAddress, questdbInstances, type Settings } from '../config/settings.ts';
 import { createDeadLetters, type DeadLetters } from '../dead-letters/dead-letters.ts';
 import { takeEpoch } from '../directory/epoch.ts';
@@ -349,10 +344,7 @@ const startTransfer = async (given: Given, parts: Parts, stop: AbortSignal): Pro
  */
 export const runTransfer = async (settings: Settings): Promise<void> => {
   const instances = questdbInstances(settings);
-  const pipelines = withInstances(
-    loadPipelines(settings.pipelinesFolder, settings.nats.replicas),
-    instances.map(({ name }) => name),
-  );
+  const pipelines = pipelinesOf(settings, settings.nats.replicas);
   const log = createRoleLog('transfer', settings.logLevel);
   await runRole({ name: 'transfer', log }, (parts, stop) =>
     startTransfer({ settings, instances, pipelines, log }, parts, stop),

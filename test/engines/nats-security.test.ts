@@ -19,16 +19,17 @@ const startServer = async (folder: string, lines: readonly string[]): Promise<nu
   const path = join(folder, 'nats.conf');
   const store = `jetstream { store_dir: ${JSON.stringify(join(folder, 'store'))} }`;
   await writeFile(path, [`listen: "${host}:${port}"`, store, ...lines, ''].join('\n'));
-  const server = createEngine({
-    name: 'nats',
-    url: `nats://${host}:${port}`,
-    host,
-    ports: [{ port, variable: '', purpose: 'NATS clients' }],
-    log: () => {},
-    prepare: async () => ({ command: await createInstaller().nats(), args: ['--config', path] }),
-    listening: /Server is ready/,
-    answers: async () => true,
-  });
+  const server = createEngine(
+    { host, log: () => {} },
+    {
+      name: 'nats',
+      url: `nats://${host}:${port}`,
+      ports: [{ port, variable: '', purpose: 'NATS clients' }],
+      prepare: async () => ({ command: await createInstaller().nats(), args: ['--config', path] }),
+      listening: /Server is ready/,
+      answers: async () => true,
+    },
+  );
   onTestFinished(() => server.kill());
   await server.start();
   return port;

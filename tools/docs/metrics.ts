@@ -1,8 +1,9 @@
 import { startOpsServer } from '../../src/runtime/ops-server.ts';
 import { createAccountMetrics } from '../../src/telemetry/account-metrics.ts';
 import { createIngressMetrics } from '../../src/telemetry/ingress-metrics.ts';
+import { labelBounds } from '../../src/telemetry/label-bounds.ts';
 import { createMetadataMetrics } from '../../src/telemetry/metadata-metrics.ts';
-import { labelBounds, type MetricRemedy, metricRemedies } from '../../src/telemetry/metric-remedies.ts';
+import { type MetricRemedy, processRemedies, remedyOf } from '../../src/telemetry/meters.ts';
 import { createRefreshMetrics } from '../../src/telemetry/refresh-metrics.ts';
 import type { Registry } from '../../src/telemetry/shared-metrics.ts';
 import { createTransferMetrics } from '../../src/telemetry/transfer-metrics.ts';
@@ -17,6 +18,8 @@ export type DocumentedMetric = {
   readonly kind: string;
   readonly labels: readonly string[];
   readonly meaning: string;
+  /** Undefined for those of prom-client that operators do not use. */
+  readonly remedy: MetricRemedy | undefined;
 };
 
 const registryOf = (role: Role): Registry => {
@@ -38,12 +41,14 @@ export const definedMetrics = async (role: Role): Promise<DocumentedMetric[]> =>
   await ops.stop();
   return registry.getMetricsAsArray().map((metric) => {
     const labels: unknown = Reflect.get(metric, 'labelNames');
+    const name = String(Reflect.get(metric, 'name'));
     const kind = String(Reflect.get(metric, 'type') ?? metric.constructor.name).toLowerCase();
     return {
-      name: String(Reflect.get(metric, 'name')),
+      name,
       kind,
       labels: Array.isArray(labels) ? labels.map(String) : [],
       meaning: String(Reflect.get(metric, 'help')).replace(/\.$/, ''),
+      remedy: remedyOf(metric) ?? processRemedies[name],
     };
   });
 };
@@ -59,22 +64,30 @@ const row = (
   return `| \`${name}\` | ${kind} | ${shown} | ${cell(meaning)}.${known} | ${cell(remedy)} |`;
 };
 
-const section = async (
-  title: string,
-  role: Role,
-  remedies: Readonly<Record<string, MetricRemedy>>,
-): Promise<string[]> => {
-  const defined = await definedMetrics(role);
+const section = (title: string, metrics: readonly DocumentedMetric[]): string[] => [
+  '',
+  `## ${title}`,
+  '',
+  '| name | kind | labels | meaning | what to do |',
+  '|---|---|---|---|---|',
+  ...metrics.flatMap((metric) => (metric.remedy === undefined ? [] : [row(metric, metric.remedy)])),
+];
+
+/** The metrics that all roles have, then what each has beside them. */
+const sections = async (): Promise<string[]> => {
+  const defined = await Promise.all(
+    roles.map(async (role) => ({ role, metrics: await definedMetrics(role) })),
+  );
+  const isOfAll = ({ name }: DocumentedMetric): boolean =>
+    defined.every(({ metrics }) => metrics.some((each) => each.name === name));
   return [
-    '',
-    `## ${title}`,
-    '',
-    '| name | kind | labels | meaning | what to do |',
-    '|---|---|---|---|---|',
-    ...defined.flatMap((metric) => {
-      const remedy = Object.hasOwn(remedies, metric.name) ? remedies[metric.name] : undefined;
-      return remedy === undefined ? [] : [row(metric, remedy)];
-    }),
+    ...section('Every role', defined[0]?.metrics.filter(isOfAll) ?? []),
+    ...defined.flatMap(({ role, metrics }) =>
+      section(
+        role,
+        metrics.filter((metric) => !isOfAll(metric)),
+      ),
+    ),
   ];
 };
 
@@ -95,10 +108,7 @@ export const metricsDocument = async (): Promise<string> =>
     '',
     'Metadata reports lag and fill of the streams, so these metrics exist while transfer is scaled to zero or stalls. Every metadata',
     'process reports the same values, so take `max`, not `sum`.',
-    ...(await section('Every role', 'metadata', metricRemedies.every)),
-    ...(await section('ingress', 'ingress', metricRemedies.ingress)),
-    ...(await section('transfer', 'transfer', metricRemedies.transfer)),
-    ...(await section('metadata', 'metadata', metricRemedies.metadata)),
+    ...(await sections()),
     '',
     '## Labels',
     '',

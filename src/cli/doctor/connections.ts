@@ -1,17 +1,13 @@
 import { z } from 'zod';
 import { connectBus } from '../../bus/connection.ts';
-import { withInstances } from '../../config/instance-streams.ts';
-import { loadPipelines } from '../../config/pipelines.ts';
-import { natsTarget, questdbInstances, type Settings } from '../../config/settings.ts';
+import { pipelinesOf } from '../../config/instance-streams.ts';
+import { natsTarget, type Settings } from '../../config/settings.ts';
 import { type Finding, look, lookAtStreams } from '../../doctor/dependencies.ts';
 import type { AdminClient } from '../client.ts';
 
 /** NATS, its clock, and each stream. */
 export const lookAtNats = async (settings: Settings): Promise<Finding[]> => {
-  const { streams } = withInstances(
-    loadPipelines(settings.pipelinesFolder),
-    questdbInstances(settings).map(({ name }) => name),
-  );
+  const { streams } = pipelinesOf(settings);
   let bus: Awaited<ReturnType<typeof connectBus>> | undefined;
   const connecting = await look('nats', async () => {
     bus = await connectBus(natsTarget(settings), 'tidemark-doctor');

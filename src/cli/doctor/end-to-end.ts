@@ -15,6 +15,7 @@ import { type Clickhouse, database } from '../../stores/clickhouse/client.ts';
 import { type QuestdbSql, quoteIdentifier } from '../../stores/questdb/sql.ts';
 import type { AdminClient } from '../client.ts';
 import { send, tokenHeaders, waitUntil } from '../sending.ts';
+import { type Ask, ensureApplication, ensureReport } from '../system-records.ts';
 import { exportOverGrpc } from './grpc-export.ts';
 
 export type EndToEndDeps = {
@@ -31,20 +32,9 @@ export type EndToEndDeps = {
   readonly timeoutMs: number;
 };
 
-const createOperation = '/operations/monitor_web.custom_report.resources.CreateCustomTimeSeries';
 const hourMs = 3_600_000;
 
-const reportsSchema = z.object({
-  items: z.array(z.object({ mon_data_id: z.number(), table_id: z.string() })),
-});
 const placementsSchema = z.object({ items: z.array(z.object({ questdb: z.string() })) });
-const createdSchema = z.object({
-  data_source: z.object({ mon_data_id: z.number(), token: z.string() }),
-  result_table: z.object({ table_id: z.string() }),
-});
-const applicationsSchema = z.object({ items: z.array(z.object({ app_id: z.number() })) });
-const applicationSchema = z.object({ application: z.object({ app_id: z.number(), token: z.string() }) });
-const tokenSchema = z.object({ token: z.string() });
 const countRow = z.object({ count: z.coerce.number() });
 
 /** Sends until the answer is 2xx: a receiver has new records within a second. */
@@ -65,20 +55,10 @@ const sendUntilTaken = async (timeoutMs: number, request: () => Promise<Response
   return 'answered 2xx';
 };
 
-const reportOf = async ({ client, bizId }: EndToEndDeps) => {
-  const query = `mon_biz_id=${bizId}&name=${doctorName}&state=active`;
-  const [found] = (await client.ask(reportsSchema, 'GET', `/api/v1/custom-reports?${query}`)).value.items;
-  if (found !== undefined) {
-    const path = `/api/v1/data-sources/${found.mon_data_id}/reveal-token`;
-    const { token } = (await client.ask(tokenSchema, 'POST', path, { body: {} })).value;
-    return { dataId: found.mon_data_id, table: found.table_id, token };
-  }
-  const body = { mon_biz_id: bizId, name: doctorName, description: 'trials of tidemark doctor' };
-  const { data_source: source, result_table: table } = (
-    await client.ask(createdSchema, 'POST', createOperation, { body })
-  ).value;
-  return { dataId: source.mon_data_id, table: table.table_id, token: source.token };
-};
+const askOf =
+  ({ client }: EndToEndDeps): Ask =>
+  async (schema, method, path, body) =>
+    (await client.ask(schema, method, path, body === undefined ? {} : { body })).value;
 
 /** A client for the QuestDB that the table of this data id lies on. */
 const sqlOfReport = async ({ client, sqlOf }: EndToEndDeps, dataId: number): Promise<QuestdbSql> => {
@@ -92,20 +72,6 @@ const sqlOfReport = async ({ client, sqlOf }: EndToEndDeps, dataId: number): Pro
     'questdb_instance_unknown',
     `the table is on QuestDB instance ${name}, which TIDEMARK_QUESTDB_URLS lacks here`,
   );
-};
-
-const applicationOf = async ({ client, bizId }: EndToEndDeps) => {
-  const query = `mon_biz_id=${bizId}&app_name=${doctorName}&is_delete=false`;
-  const [found] = (await client.ask(applicationsSchema, 'GET', `/api/v1/applications?${query}`)).value.items;
-  if (found !== undefined) {
-    const path = `/api/v1/applications/${found.app_id}/reveal-token`;
-    const { token } = (await client.ask(tokenSchema, 'POST', path, { body: {} })).value;
-    return { appId: found.app_id, token };
-  }
-  const body = { mon_biz_id: bizId, app_name: doctorName };
-  const { application } = (await client.ask(applicationSchema, 'POST', '/api/v1/applications', { body }))
-    .value;
-  return { appId: application.app_id, token: application.token };
 };
 
 type Counter = { more(): Promise<boolean> };
@@ -141,14 +107,24 @@ const inOrder = async (stages: readonly Stage[]): Promise<Finding[]> => {
   return findings;
 };
 
+/** The last stage of an item, whose counter is there once its records are. */
+const balanceStage = (item: string, timeoutMs: number, counter: () => Counter | undefined): Stage => [
+  `${item}: in the balance`,
+  async () => {
+    await waitUntil('its outcome is recorded', timeoutMs, async () => (await counter()?.more()) === true);
+    return 'tidemark ledger counts it';
+  },
+];
+
 /** One point: acknowledged, visible in QuestDB, in the balance. */
 export const tryPoint = async (deps: EndToEndDeps): Promise<Finding[]> => {
   const { pushUrl, timeoutMs } = deps;
-  let own: Awaited<ReturnType<typeof reportOf>> | undefined;
+  let own: Awaited<ReturnType<typeof ensureReport>> | undefined;
   let sql: QuestdbSql | undefined;
   let counter: Counter | undefined;
   const found = async (): Promise<string> => {
-    own = await reportOf(deps);
+    const description = 'trials of tidemark doctor';
+    own = await ensureReport(askOf(deps), { mon_biz_id: deps.bizId, name: doctorName, description });
     sql = await sqlOfReport(deps, own.dataId);
     counter = await counterOf(deps, { dataId: own.dataId }, 'metrics');
     return `data id ${own.dataId}, business ${deps.bizId}`;
@@ -178,13 +154,7 @@ export const tryPoint = async (deps: EndToEndDeps): Promise<Finding[]> => {
         return report().table;
       },
     ],
-    [
-      'point: in the balance',
-      async () => {
-        await waitUntil('its outcome is recorded', timeoutMs, async () => (await counter?.more()) === true);
-        return 'tidemark ledger counts it';
-      },
-    ],
+    balanceStage('point', timeoutMs, () => counter),
   ]);
 };
 
@@ -289,7 +259,7 @@ const tryItem = async (
   { pipeline, table, name, path, body, condition, params, place }: Trial,
 ): Promise<Finding[]> => {
   const { clickhouse, otlpUrl, timeoutMs } = deps;
-  let own: Awaited<ReturnType<typeof applicationOf>> | undefined;
+  let own: Awaited<ReturnType<typeof ensureApplication>> | undefined;
   let counter: Counter | undefined;
   const application = () => own ?? { appId: 0, token: '' };
   const viaGrpc = overGrpc(deps, params['traceId'], () => application().token);
@@ -297,7 +267,7 @@ const tryItem = async (
     [
       `${name}: records`,
       async () => {
-        own = await applicationOf(deps);
+        own = await ensureApplication(askOf(deps), { mon_biz_id: deps.bizId, app_name: doctorName });
         counter = await counterOf(deps, { appId: own.appId }, pipeline);
         return `application ${own.appId}, business ${deps.bizId}`;
       },
@@ -322,13 +292,7 @@ const tryItem = async (
         return place;
       },
     ],
-    [
-      `${name}: in the balance`,
-      async () => {
-        await waitUntil('its outcome is recorded', timeoutMs, async () => (await counter?.more()) === true);
-        return 'tidemark ledger counts it';
-      },
-    ],
+    balanceStage(name, timeoutMs, () => counter),
   ]);
 };
 

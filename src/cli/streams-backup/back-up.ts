@@ -1,16 +1,15 @@
 import { existsSync } from 'node:fs';
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { withInstances } from '../../config/instance-streams.ts';
-import { loadPipelines } from '../../config/pipelines.ts';
-import { engineUrls, questdbInstances, type Settings } from '../../config/settings.ts';
+import { pipelinesOf } from '../../config/instance-streams.ts';
+import { questdbInstances, type Settings } from '../../config/settings.ts';
 import { Fault } from '../../model/fault.ts';
 import { defaultInstance, questdbPart } from '../../model/instances.ts';
 import { programVersion } from '../../telemetry/program-version.ts';
+import { withBus, withClickhouse } from '../with-engines.ts';
 import type { BackupEntry } from './folder.ts';
 import { type DatabaseCopies, takeBackup } from './take.ts';
 import { copyAdminToken, finishWholeFolder } from './whole-folder.ts';
-import { withBus } from './with-bus.ts';
 
 /** Where the files of the databases are, as this process sees them. */
 export type DatabaseFiles = {
@@ -91,19 +90,15 @@ const copySpans = async (
   { name, path }: BackupTarget,
   { clickhouseTo, clickhouseFiles }: DatabaseFiles,
 ): Promise<readonly string[]> => {
-  const { createClickhouse } = await import('../../stores/clickhouse/client.ts');
   const { backUpClickhouse, moveClickhouse } = await import('./stores.ts');
-  const clickhouse = createClickhouse({ url: engineUrls(settings).clickhouse });
-  const copy = { clickhouse, cluster: settings.clickhouse.cluster, name };
-  try {
+  return withClickhouse(settings, async (clickhouse) => {
+    const copy = { clickhouse, cluster: settings.clickhouse.cluster, name };
     if (clickhouseTo !== undefined)
       await backUpClickhouse({ ...copy, destination: clickhouseTo.replaceAll('{name}', name) });
     if (clickhouseFiles === undefined) return [];
     await moveClickhouse(copy, { files: clickhouseFiles, to: join(path, 'clickhouse') });
     return ['clickhouse'];
-  } finally {
-    await clickhouse.close();
-  }
+  });
 };
 
 export type BackupWatch = {
@@ -118,10 +113,7 @@ export const backUpStreams = async (
   onStream: (entry: BackupEntry) => void,
   databases?: DatabaseCopies,
 ): Promise<BackupEntry[]> => {
-  const pipelines = withInstances(
-    loadPipelines(settings.pipelinesFolder),
-    questdbInstances(settings).map(({ name }) => name),
-  );
+  const pipelines = pipelinesOf(settings);
   return withBus(settings, (bus) => takeBackup(bus, pipelines, folder, onStream, databases));
 };
 

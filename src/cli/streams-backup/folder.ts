@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { z } from 'zod';
 import type { SnapshotHead } from '../../bus/stream-snapshot.ts';
 import { errorText, Fault } from '../../model/fault.ts';
+import { unwritable } from '../../runtime/files.ts';
 
 const stateSchema = z.strictObject({
   messages: z.int(),
@@ -39,10 +40,8 @@ export type BackupEntry = z.output<typeof entrySchema>;
 /** The contents of a backup, in the order of their copies. */
 export type Manifest = z.output<typeof manifestSchema>;
 
-const manifestName = 'backup.json';
-
-const unwritable = (folder: string, error: unknown): Fault =>
-  new Fault('permanent', 'file_unwritable', `${folder} cannot be written (${errorText(error)})`, error);
+/** The file that makes a folder a backup: it is written last. */
+export const fileName = 'backup.json';
 
 /** A folder for one backup. Everything in it is readable for its owner alone: the records hold tokens. */
 export type BackupFolder = {
@@ -106,9 +105,9 @@ export const createBackupFolder = async (folder: string): Promise<BackupFolder> 
     },
     finish: async (manifest) => {
       const text = JSON.stringify({ format: 'tidemark-streams', version: 1, ...manifest }, null, 2);
-      const draft = `${manifestName}.draft`;
+      const draft = `${fileName}.draft`;
       await create(draft, (write) => write(Buffer.from(`${text}\n`)));
-      await rename(join(folder, draft), join(folder, manifestName));
+      await rename(join(folder, draft), join(folder, fileName));
     },
   };
 };
@@ -119,6 +118,21 @@ const unusable = (folder: string, why: string): Fault =>
 /** The bytes of one snapshot, piece by piece, each small enough for a message. */
 export const piecesOf = (folder: string, { file }: BackupEntry): AsyncIterable<Uint8Array> =>
   createReadStream(join(folder, file), { highWaterMark: 256 * 1024 });
+
+/** The JSON of a backup's file. Throws what `unusable` makes of the reason. */
+export const readDocument = async (
+  file: string,
+  unusable: (why: string) => Fault,
+): Promise<{ text: string; content: unknown }> => {
+  const text = await readFile(file, 'utf8').catch((error: unknown) => {
+    throw unusable(`${fileName} cannot be read (${errorText(error)}); a backup writes it last`);
+  });
+  try {
+    return { text, content: JSON.parse(text) };
+  } catch {
+    throw unusable(`${fileName} is not JSON`);
+  }
+};
 
 const checkFile = async (folder: string, entry: BackupEntry): Promise<void> => {
   const hash = createHash('sha256');
@@ -137,15 +151,7 @@ const checkFile = async (folder: string, entry: BackupEntry): Promise<void> => {
  * unfinished or damaged backup, and for any other folder.
  */
 export const readManifest = async (folder: string): Promise<Manifest> => {
-  const text = await readFile(join(folder, manifestName), 'utf8').catch((error: unknown) => {
-    throw unusable(folder, `${manifestName} cannot be read (${errorText(error)}); a backup writes it last`);
-  });
-  let content: unknown;
-  try {
-    content = JSON.parse(text);
-  } catch {
-    throw unusable(folder, `${manifestName} is not JSON`);
-  }
+  const { content } = await readDocument(join(folder, fileName), (why) => unusable(folder, why));
   const read = manifestSchema.safeParse(content);
   if (!read.success) throw unusable(folder, z.prettifyError(read.error).slice(0, 400));
   for (const entry of read.data.streams) await checkFile(folder, entry);

@@ -1,6 +1,6 @@
 import { mkdir, readdir, rename, rm, stat } from 'node:fs/promises';
 import { basename, join } from 'node:path';
-import { errorText, Fault } from '../../model/fault.ts';
+import { exists, isMissing, unwritable } from '../../runtime/files.ts';
 
 /** In the order of their names they are in that of their times. */
 const named = /^\d{4}-\d\d-\d\dT\d\d-\d\d-\d\dZ(?:-\d+)?$/;
@@ -12,15 +12,6 @@ const nameAt = (now: Date, attempt: number): string => {
   const seconds = now.toISOString().slice(0, 19).replaceAll(':', '-');
   return `${seconds}Z${attempt === 0 ? '' : `-${attempt}`}`;
 };
-
-const unwritable = (folder: string, error: unknown): Fault =>
-  new Fault('permanent', 'file_unwritable', `${folder} cannot be written (${errorText(error)})`, error);
-
-const isTaken = async (folder: string): Promise<boolean> =>
-  stat(folder).then(
-    () => true,
-    () => false,
-  );
 
 /** A backup in the making. */
 export type NamedFolder = {
@@ -41,13 +32,13 @@ export const createNamedFolder = async (parent: string, now: Date): Promise<Name
     for (let attempt = 0; ; attempt++) {
       const name = nameAt(now, attempt);
       const whole = join(parent, name);
-      if (await isTaken(whole)) continue;
+      if (await exists(whole)) continue;
       const path = `${whole}${incomplete}`;
       // Without `recursive` it fails where another process makes the same one.
       const isOurs = await mkdir(path, { mode: 0o700 }).then(
         () => true,
         async (error: unknown) => {
-          if (await isTaken(path)) return false;
+          if (await exists(path)) return false;
           throw error;
         },
       );
@@ -80,7 +71,7 @@ const entriesOf = async (parent: string): Promise<string[]> => {
   try {
     return (await readdir(parent)).toSorted();
   } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return [];
+    if (isMissing(error)) return [];
     throw unwritable(parent, error);
   }
 };

@@ -1,4 +1,4 @@
-import { rename, rm, stat, writeFile } from 'node:fs/promises';
+import { rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { z } from 'zod';
@@ -15,15 +15,16 @@ import {
   restoredQuestdb,
 } from '../../embedded/restoring.ts';
 import { errorText, Fault } from '../../model/fault.ts';
+import { exists } from '../../runtime/files.ts';
 import { type Clickhouse, createClickhouse, database } from '../../stores/clickhouse/client.ts';
 import { createQuestdbSql, type QuestdbSql } from '../../stores/questdb/sql.ts';
+import { withBus } from '../with-engines.ts';
 import { clickhouseBackups } from './back-up.ts';
 import type { BackupEntry } from './folder.ts';
 import { putBack, streamsInTheWay } from './put-back.ts';
 import { recoverColumns } from './recover-columns.ts';
 import { copyFolder, putBackClickhouse } from './stores.ts';
 import { copyAdminToken, readWholeFolder } from './whole-folder.ts';
-import { withBus } from './with-bus.ts';
 
 const questdbTimeoutMs = 600_000;
 const pollMs = 250;
@@ -118,12 +119,6 @@ const requireEmpty = async (
     `${dataFolder} has data (${there.join('; ')}): restore into a new folder, with TIDEMARK_DATA=<folder> tidemark up --engines-only`,
   );
 };
-
-const exists = (path: string): Promise<boolean> =>
-  stat(path).then(
-    () => true,
-    () => false,
-  );
 
 /** `tidemark up --engines-only` puts the folder into its place and starts QuestDB on it, which removes the file `_restore`. */
 const restoreQuestdb = async (dataFolder: string, from: string, sql: QuestdbSql): Promise<void> => {

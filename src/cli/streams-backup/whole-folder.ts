@@ -1,8 +1,10 @@
 import { createHash } from 'node:crypto';
-import { copyFile, mkdir, readdir, readFile, rename, writeFile } from 'node:fs/promises';
+import { copyFile, mkdir, readdir, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
-import { errorText, Fault } from '../../model/fault.ts';
+import { Fault } from '../../model/fault.ts';
+import { isMissing, unwritable } from '../../runtime/files.ts';
+import { fileName, readDocument } from './folder.ts';
 
 const schema = z.strictObject({
   format: z.literal('tidemark-backup'),
@@ -19,11 +21,7 @@ const schema = z.strictObject({
 /** A whole backup: the engines' copies are folders beside its file `backup.json`. */
 export type WholeBackup = z.output<typeof schema>;
 
-const fileName = 'backup.json';
 const tokenName = 'admin.token';
-
-const unwritable = (folder: string, error: unknown): Fault =>
-  new Fault('permanent', 'file_unwritable', `${folder} cannot be written (${errorText(error)})`, error);
 
 /** Makes the folder of a backup. Permanent Faults `folder_not_empty` and `file_unwritable`. */
 export const createWholeFolder = async (folder: string): Promise<void> => {
@@ -45,7 +43,7 @@ export const copyAdminToken = async (from: string, to: string): Promise<void> =>
   try {
     await copyFile(join(from, tokenName), join(to, tokenName));
   } catch (error) {
-    if (!(error instanceof Error && 'code' in error && error.code === 'ENOENT')) throw unwritable(to, error);
+    if (!isMissing(error)) throw unwritable(to, error);
   }
 };
 
@@ -68,15 +66,7 @@ export const finishWholeFolder = async (
 export const readWholeFolder = async (folder: string): Promise<WholeBackup & { id: string }> => {
   const unusable = (why: string): Fault =>
     new Fault('permanent', 'backup_unusable', `${folder} is not a whole backup of tidemark backup: ${why}`);
-  const text = await readFile(join(folder, fileName), 'utf8').catch((error: unknown) => {
-    throw unusable(`${fileName} cannot be read (${errorText(error)}); a backup writes it last`);
-  });
-  let content: unknown;
-  try {
-    content = JSON.parse(text);
-  } catch {
-    throw unusable(`${fileName} is not JSON`);
-  }
+  const { text, content } = await readDocument(join(folder, fileName), unusable);
   const read = schema.safeParse(content);
   if (!read.success)
     throw unusable(`${fileName} is of another kind; a copy of NATS alone is restored with --streams-only`);

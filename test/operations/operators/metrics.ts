@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, it } from 'vitest';
-import { labelBounds } from '../../../src/telemetry/metric-remedies.ts';
+import { labelBounds } from '../../../src/telemetry/label-bounds.ts';
 import { definedMetrics, type Role, roles } from '../../../tools/docs/metrics.ts';
 import { readExposition, type Sample, sumOf } from '../../support/deploy/prometheus-text.ts';
 import type { Application, Report, RoleProcess, Stack } from '../../support/stack/stack.ts';

@@ -47,21 +47,23 @@ const configuration = (
 const createServer = (folder: string, index: number, all: readonly ServerPorts[], log: LogLine): Engine => {
   const ports = all[index];
   if (ports === undefined) throw new Error(`server ${index} has no ports`);
-  return createEngine({
-    name: 'nats',
-    url: `nats://${host}:${ports.client}`,
-    host,
-    ports: Object.entries(ports).map(([purpose, port]) => ({ port, variable: '', purpose })),
-    log: (_, line) => log('nats', `server ${index}: ${line}`),
-    prepare: async () => {
-      await mkdir(folder, { recursive: true });
-      const path = join(folder, 'nats.conf');
-      await writeFile(path, configuration(folder, ports, index, all));
-      return { command: await createInstaller().nats(), args: ['--config', path] };
+  const ownLog: LogLine = (_, line) => log('nats', `server ${index}: ${line}`);
+  return createEngine(
+    { host, log: ownLog },
+    {
+      name: 'nats',
+      url: `nats://${host}:${ports.client}`,
+      ports: Object.entries(ports).map(([purpose, port]) => ({ port, variable: '', purpose })),
+      prepare: async () => {
+        await mkdir(folder, { recursive: true });
+        const path = join(folder, 'nats.conf');
+        await writeFile(path, configuration(folder, ports, index, all));
+        return { command: await createInstaller().nats(), args: ['--config', path] };
+      },
+      listening: /Server is ready/,
+      answers: async (signal) => (await fetch(`http://${host}:${ports.monitor}/healthz`, { signal })).ok,
     },
-    listening: /Server is ready/,
-    answers: async (signal) => (await fetch(`http://${host}:${ports.monitor}/healthz`, { signal })).ok,
-  });
+  );
 };
 
 const streamLeaders = z.object({

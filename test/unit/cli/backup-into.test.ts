@@ -2,7 +2,7 @@ import { mkdirSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { Command } from 'commander';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { registerStreamsBackup } from '../../../src/cli/streams-backup.ts';
+import { register } from '../../../src/cli/streams-backup.ts';
 import { tempFolder } from '../../support/stack/temp-folder.ts';
 
 const dayMs = 24 * 3_600_000;
@@ -13,7 +13,7 @@ describe('a backup into a folder of backups that fails', () => {
   /** Its data folder has no database, so it fails before it asks an engine. */
   const fail = async (...more: string[]): Promise<void> => {
     const program = new Command();
-    registerStreamsBackup(program);
+    register(program);
     const args = ['backup', '--into', parent, ...more];
     await expect(program.parseAsync(args, { from: 'user' })).rejects.toMatchObject({
       code: 'config_invalid',

@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest';
-import { cellText, filterArgument } from '../../../src/cli/query.ts';
+import { cellText } from '../../../src/cli/output.ts';
+import { filterArgument } from '../../../src/cli/query.ts';
 
 it.each([
   [1_795_815_141_974, '1795815141974'],

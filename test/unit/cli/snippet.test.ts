@@ -1,6 +1,6 @@
 import { Command } from 'commander';
 import { afterEach, expect, it, vi } from 'vitest';
-import { registerSnippet } from '../../../src/cli/snippet.ts';
+import { register } from '../../../src/cli/snippet.ts';
 
 afterEach(() => {
   vi.restoreAllMocks();
@@ -21,7 +21,7 @@ const printed = async (...args: string[]): Promise<string> => {
     return true;
   });
   const program = new Command();
-  registerSnippet(program);
+  register(program);
   await program.parseAsync(['snippet', '1500001', ...args], { from: 'user' });
   return text;
 };

@@ -4,6 +4,7 @@ import { Registry } from 'prom-client';
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { openTlsFiles, type TlsFiles, type TlsPaths } from '../../../src/runtime/tls-files.ts';
 import { createLog } from '../../../src/telemetry/log.ts';
+import { metersIn } from '../../../src/telemetry/meters.ts';
 import { tlsMetrics } from '../../../src/telemetry/shared-metrics.ts';
 import { type Certificate, makeAuthority, makeCertificate } from '../../support/stack/certificates.ts';
 import { tempFolder } from '../../support/stack/temp-folder.ts';
@@ -24,7 +25,7 @@ beforeEach(async () => {
 });
 
 const opened = (): { files: TlsFiles; refused: () => Promise<number | undefined>; loaded: string[] } => {
-  const metrics = tlsMetrics('ingress', [new Registry()]);
+  const metrics = tlsMetrics('ingress', metersIn(new Registry()));
   const log = createLog('ingress', 'silent');
   const files = openTlsFiles(paths, 0, metrics, log);
   onTestFinished(() => files.stop());

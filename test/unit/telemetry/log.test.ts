@@ -2,7 +2,8 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { resolve } from 'node:path';
 import { createInterface } from 'node:readline';
-import { expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { type LevelledLog, limitRepeats } from '../../../src/telemetry/log.ts';
 
 const root = resolve(import.meta.dirname, '../../..');
 
@@ -41,4 +42,64 @@ it('SIGUSR2 opens the log of a running role to debug, and the next one closes it
   } finally {
     child.kill('SIGKILL');
   }
+});
+
+type Line = readonly [level: string, message: string, fields: Record<string, unknown>];
+
+const open = () => {
+  const lines: Line[] = [];
+  const write = (level: string) => (fields: Record<string, unknown>, message: string) =>
+    void lines.push([level, message, fields]);
+  const log: LevelledLog = {
+    level: 'info',
+    debug: write('debug'),
+    info: write('info'),
+    warn: write('warn'),
+    error: write('error'),
+  };
+  return { lines, log: limitRepeats(log, 10_000) };
+};
+
+// A dependency that is away for a night fills no disk, and hides no other line.
+describe('a line that repeats itself', () => {
+  beforeEach(() => {
+    vi.useFakeTimers();
+  });
+  afterEach(() => {
+    vi.useRealTimers();
+  });
+
+  it('is written once in ten seconds, then with the number of lines that were left out', () => {
+    const { lines, log } = open();
+    for (let second = 0; second < 8; second++) {
+      log.warn({ consumer: 'questdb' }, 'pulls fail');
+      vi.advanceTimersByTime(1_000);
+    }
+    expect(lines).toEqual([['warn', 'pulls fail', { consumer: 'questdb' }]]);
+    vi.advanceTimersByTime(2_000);
+    expect(lines.slice(1)).toEqual([['warn', 'pulls fail', { consumer: 'questdb', suppressed: 7 }]]);
+    log.warn({ consumer: 'questdb' }, 'pulls fail');
+    expect(lines).toHaveLength(3);
+    vi.advanceTimersByTime(60_000);
+    expect(lines).toHaveLength(3);
+  });
+
+  it('hides no line of another message, level or field, and twenty lines of one message at most are written', () => {
+    const { lines, log } = open();
+    log.warn({ stream: 'METRICS' }, 'missing');
+    log.error({ stream: 'METRICS' }, 'missing');
+    log.warn({ stream: 'TRACES' }, 'missing');
+    log.warn({ stream: 'METRICS' }, 'full');
+    expect(lines).toHaveLength(4);
+    for (let key = 0; key < 100; key++) log.info({ key }, 'a record is malformed');
+    expect(lines).toHaveLength(24);
+    vi.advanceTimersByTime(10_000);
+    expect(lines.slice(24)).toEqual([['info', 'a record is malformed', { key: 99, suppressed: 80 }]]);
+  });
+
+  it('is written each time where it is for finding a fault', () => {
+    const { lines, log } = open();
+    for (let count = 0; count < 3; count++) log.debug({}, 'the same');
+    expect(lines).toHaveLength(3);
+  });
 });
