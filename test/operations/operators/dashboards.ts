@@ -99,8 +99,8 @@ const forQuestdb = (text: string): string =>
 
 const seconds = (moment: Date): number => Math.floor(moment.getTime() / 1_000);
 
-/** What Grafana's ClickHouse plugin makes of its macros. */
-const forClickhouse = (text: string): string =>
+/** What Grafana's ClickHouse plugin makes of its macros, with points this far apart. */
+const forClickhouse = (text: string, intervalSeconds: number): string =>
   text
     .replace(
       /\$__timeFilter\(([^)]+)\)/g,
@@ -109,11 +109,11 @@ const forClickhouse = (text: string): string =>
     )
     .replace(
       /\$__timeInterval\(([^)]+)\)/g,
-      (_, column: string) => `toStartOfInterval(toDateTime(${column}), INTERVAL 60 second)`,
+      (_, column: string) => `toStartOfInterval(toDateTime(${column}), INTERVAL ${intervalSeconds} second)`,
     )
     .replaceAll('$__fromTime', `toDateTime(${seconds(from())})`)
     .replaceAll('$__toTime', `toDateTime(${seconds(to())})`)
-    .replaceAll('$__interval_s', '60')
+    .replaceAll('$__interval_s', String(intervalSeconds))
     .replaceAll(variable('service'), 'shop')
     .replaceAll(variable('gauge'), 'threads')
     .replaceAll(variable('sum'), 'requests')
@@ -129,6 +129,32 @@ const variables = (type: string) =>
 
 const questdb = 'grafana-postgresql-datasource';
 const clickhouse = 'grafana-clickhouse-datasource';
+
+/** Grafana takes the one that suits the range of time and the width of the panel. */
+const intervals = [5, 60];
+
+const answerSchema = z.object({ data: z.array(z.record(z.string(), z.unknown())) });
+
+/** The rows of a query of the reader, whom Grafana uses. */
+const clickhouseRows = async (text: string, intervalSeconds: number) => {
+  const response = await fetch(`${new URL(stack.engines.clickhouse.url).origin}/?default_format=JSON`, {
+    method: 'POST',
+    headers: { authorization: basicAuthorization(stack.engines.reader) },
+    body: forClickhouse(text, intervalSeconds),
+  });
+  const answer = await response.text();
+  expect(response.status, answer).toBe(200);
+  return answerSchema.parse(JSON.parse(answer)).data;
+};
+
+/** The queries of the panels with this title, on any dashboard. */
+const panels = (title: string) =>
+  queriesTo(clickhouse).filter(({ place }) => place.endsWith(`.json: ${title}`));
+
+const numbersOf = (rows: readonly Record<string, unknown>[], column: string): number[] =>
+  rows.map((row) => Number(row[column]));
+
+const total = (numbers: readonly number[]): number => numbers.reduce((sum, each) => sum + each, 0);
 
 describe('every query of the dashboards', () => {
   beforeAll(async () => {
@@ -147,17 +173,19 @@ describe('every query of the dashboards', () => {
     },
   );
 
-  it.each([...queriesTo(clickhouse), ...variables(clickhouse)])(
-    '$place answers rows from ClickHouse',
-    async ({ text }) => {
-      const response = await fetch(`${new URL(stack.engines.clickhouse.url).origin}/?default_format=JSON`, {
-        method: 'POST',
-        headers: { authorization: basicAuthorization(stack.engines.reader) },
-        body: forClickhouse(text),
-      });
-      const answer = await response.text();
-      expect(response.status, answer).toBe(200);
-      expect(z.object({ rows: z.number() }).parse(JSON.parse(answer)).rows).toBeGreaterThan(0);
-    },
-  );
+  it.each(
+    [...queriesTo(clickhouse), ...variables(clickhouse)].flatMap((query) =>
+      intervals.map((interval) => ({ ...query, interval })),
+    ),
+  )('$place answers rows from ClickHouse, in intervals of $interval s', async ({ text, interval }) => {
+    expect((await clickhouseRows(text, interval)).length).toBeGreaterThan(0);
+  });
+
+  // Senders export a sum once a minute, and a point of the panel may stand for 5 s.
+  it.each(intervals)('a sum that grew by 7 in 60 s grew so at any interval: %d s', async (interval) => {
+    const [query] = panels('Rate of a sum');
+    const rates = numbersOf(await clickhouseRows(query?.text ?? '', interval), 'per_second');
+    expect(Math.max(...rates)).toBeLessThanOrEqual(7 / 60 + 1e-6);
+    expect(total(rates) * interval).toBeCloseTo(7, 4);
+  });
 });
