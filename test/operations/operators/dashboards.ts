@@ -188,4 +188,14 @@ describe('every query of the dashboards', () => {
     expect(Math.max(...rates)).toBeLessThanOrEqual(7 / 60 + 1e-6);
     expect(total(rates) * interval).toBeCloseTo(7, 4);
   });
+
+  it.each(
+    ['Spans by service', 'Spans by service (ClickHouse)']
+      .flatMap(panels)
+      .flatMap((query) => intervals.map((interval) => ({ ...query, interval }))),
+  )('$place has spans a second, in intervals of $interval s', async ({ text, interval }) => {
+    const [stored] = await clickhouseRows('SELECT count() AS spans FROM otel.otel_traces FINAL', interval);
+    const rates = numbersOf(await clickhouseRows(text, interval), 'spans');
+    expect(total(rates) * interval).toBeCloseTo(Number(stored?.['spans']), 4);
+  });
 });
