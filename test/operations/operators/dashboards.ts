@@ -18,6 +18,18 @@ const postTo = (port: string, path: string, headers: Record<string, string>, bod
     body: JSON.stringify(body),
   });
 
+/** What the variables of ClickHouse choose. Senders choose these names, so they have what ends a text of SQL. */
+const chosen = {
+  service: "shop's \\' OR 1 --",
+  gauge: "threads'",
+  sum: "requests\\' OR 1 --",
+  histogram: "duration'",
+  exponential: "size'",
+};
+
+/** A text of SQL. */
+const literal = (text: string): string => `'${text.replaceAll('\\', '\\\\').replaceAll("'", "\\'")}'`;
+
 /** Data of which every panel has something to show: rows, errors, drops and refusals. */
 const fill = async (): Promise<void> => {
   const { mon_data_id: dataId, token } = report.data_source;
@@ -36,6 +48,7 @@ const fill = async (): Promise<void> => {
         ],
       },
     );
+  const service = literal(chosen.service);
   const start = BigInt(Date.now()) * 1_000_000n;
   const span = {
     traceId: '0af7651916cd43dd8448eb211c80319c',
@@ -45,7 +58,7 @@ const fill = async (): Promise<void> => {
     endTimeUnixNano: String(start + 5_000_000n),
     status: { code: 2 },
   };
-  const attributes = [{ key: 'service.name', value: { stringValue: 'shop' } }];
+  const attributes = [{ key: 'service.name', value: { stringValue: chosen.service } }];
   const resourceSpans = [{ resource: { attributes }, scopeSpans: [{ spans: [span] }] }];
   await waitFor('the data id is known', 60_000, async () => (await push(token)).ok);
   await push('wrong');
@@ -57,17 +70,17 @@ const fill = async (): Promise<void> => {
   );
   await stack.spansQuery(
     `INSERT INTO otel.otel_logs (Timestamp, TimestampTime, ServiceName, SeverityText, SeverityNumber, Body, uid)
-     SELECT now64(9), now(), 'shop', 'ERROR', 17, 'payment failed', 1`,
+     SELECT now64(9), now(), ${service}, 'ERROR', 17, 'payment failed', 1`,
   );
   const common = `ServiceName, MetricName, StartTimeUnix, TimeUnix, uid`;
   const ofMetric = (metric: string): string =>
-    `'shop', '${metric}', now64(9) - INTERVAL 2 MINUTE, now64(9) - INTERVAL 1 MINUTE, 1`;
+    `${service}, ${literal(metric)}, now64(9) - INTERVAL 2 MINUTE, now64(9) - INTERVAL 1 MINUTE, 1`;
   for (const statement of [
-    `otel_metrics_gauge (${common}, Value, HasValue) SELECT ${ofMetric('threads')}, 7, true`,
-    `otel_metrics_sum (${common}, AggregationTemporality, IsMonotonic, Value, HasValue) SELECT ${ofMetric('requests')}, 1, true, 7, true`,
-    `otel_metrics_histogram (${common}, AggregationTemporality, Count, BucketCounts, ExplicitBounds) SELECT ${ofMetric('duration')}, 1, 3, [1, 2], [10]`,
-    `otel_metrics_exponential_histogram (${common}, AggregationTemporality, Count, PositiveBucketCounts) SELECT ${ofMetric('size')}, 1, 3, [1, 2]`,
-    `otel_traces (Timestamp, ServiceName, SpanName, SpanKind, Duration, uid) SELECT now64(9), 'shop', 'GET /', 'Server', 5, 1`,
+    `otel_metrics_gauge (${common}, Value, HasValue) SELECT ${ofMetric(chosen.gauge)}, 7, true`,
+    `otel_metrics_sum (${common}, AggregationTemporality, IsMonotonic, Value, HasValue) SELECT ${ofMetric(chosen.sum)}, 1, true, 7, true`,
+    `otel_metrics_histogram (${common}, AggregationTemporality, Count, BucketCounts, ExplicitBounds) SELECT ${ofMetric(chosen.histogram)}, 1, 3, [1, 2], [10]`,
+    `otel_metrics_exponential_histogram (${common}, AggregationTemporality, Count, PositiveBucketCounts) SELECT ${ofMetric(chosen.exponential)}, 1, 3, [1, 2]`,
+    `otel_traces (Timestamp, ServiceName, SpanName, SpanKind, Duration, uid) SELECT now64(9), ${service}, 'GET /', 'Server', 5, 1`,
   ])
     await stack.spansQuery(`INSERT INTO otel.${statement}`);
   for (const table of ['otel_traces', 'ingest_outcomes', 'ingest_refusals', 'ingest_samples']) {
@@ -100,6 +113,9 @@ const forQuestdb = (text: string): string =>
 
 const seconds = (moment: Date): number => Math.floor(moment.getTime() / 1_000);
 
+/** What Grafana puts for each variable of ClickHouse. */
+const values = new Map<string, string>();
+
 /** What Grafana's ClickHouse plugin makes of its macros, with points this far apart. */
 const forClickhouse = (text: string, intervalSeconds: number): string =>
   text
@@ -115,11 +131,7 @@ const forClickhouse = (text: string, intervalSeconds: number): string =>
     .replaceAll('$__fromTime', `toDateTime(${seconds(from())})`)
     .replaceAll('$__toTime', `toDateTime(${seconds(to())})`)
     .replaceAll('$__interval_s', String(intervalSeconds))
-    .replaceAll(variable('service'), 'shop')
-    .replaceAll(variable('gauge'), 'threads')
-    .replaceAll(variable('sum'), 'requests')
-    .replaceAll(variable('histogram'), 'duration')
-    .replaceAll(variable('exponential'), 'size');
+    .replaceAll(/\$\{(\w+):raw\}/g, (_, name: string) => values.get(name) ?? '');
 
 const variables = (type: string) =>
   [...dashboards().values()].flatMap(({ templating }) =>
@@ -148,6 +160,16 @@ const clickhouseRows = async (text: string, intervalSeconds: number) => {
   return answerSchema.parse(JSON.parse(answer)).data;
 };
 
+/** As the plugin does: the first column of a variable's query is its value, and the last one its text. */
+const chooseValues = async (): Promise<void> => {
+  for (const [name, shown] of Object.entries(chosen)) {
+    const query = variables(clickhouse).find(({ place }) => place === `variable ${name}`);
+    const rows = await clickhouseRows(query?.text ?? '', 60);
+    const found = rows.map((row) => Object.values(row)).find((cells) => cells.at(-1) === shown);
+    values.set(name, String(found?.[0]));
+  }
+};
+
 /** The queries of the panels with this title, on any dashboard. */
 const panels = (title: string) =>
   queriesTo(clickhouse).filter(({ place }) => place.endsWith(`.json: ${title}`));
@@ -167,6 +189,7 @@ describe('every query of the dashboards', () => {
     stack = await sharedStack();
     report = await stack.createReport('dashboards');
     await fill();
+    await chooseValues();
   });
 
   // As the reader, like Grafana. Without this test an operator would find a failing panel at night.
