@@ -124,6 +124,18 @@ describe('the snippets', () => {
     expect(dataset).toEqual(point);
   });
 
+  // A sender with a wrong token has nothing but what its program prints.
+  it.for(['python', 'python-logs', 'python-metrics'] as const)(
+    '%s: what is copied prints that what it sent was refused',
+    async (name, { skip }) => {
+      const whyNot = await whyNoPython();
+      if (whyNot !== undefined) skip(whyNot);
+      const text = await textOf(application.app_id, name);
+      const wrong = text.replace(application.token, 'f'.repeat(32));
+      expect(await runAs(wrong, 's.py', await installPython())).toMatch(/\b401\b/);
+    },
+  );
+
   it.for(['curl', 'python', 'javascript'] as const)(
     '%s: what is copied stores a span',
     async (name, { skip }) => {
