@@ -20,6 +20,19 @@ const namesIn = (expression: string): string[] =>
   expression.match(/\b(?:tidemark|process|nodejs)_[a-z0-9_]+/g) ?? [];
 
 describe('the alarms', () => {
+  // An alarm that watches less than its entry says is trusted where it is silent.
+  it('of an engine that is gone names in its entry the engines that are scraped', () => {
+    const scraped = (path: string): string => {
+      const text = readFileSync(join(root, 'deploy', path), 'utf8');
+      const isJob = (engine: string) => new RegExp(`(?:job_name|replacement): ${engine}\\b`, 'i').test(text);
+      return ['QuestDB', 'ClickHouse', 'NATS'].filter(isJob).join(' and ');
+    };
+    const [, entry = ''] = readFileSync(join(docs, 'runbook.md'), 'utf8').split('### TidemarkEngineGone\n');
+    expect(entry.split('\n### ')[0]).toContain(
+      `${scraped('prometheus/prometheus.yaml')} in compose, ${scraped('kubernetes/base/monitors.yaml')} in Kubernetes`,
+    );
+  });
+
   // Who is woken must find what to do, and nothing that no longer exists.
   it('each have an entry in the runbook, in the same order, with symptoms and remedy', () => {
     const text = readFileSync(join(docs, 'runbook.md'), 'utf8');
