@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import json
 import logging
@@ -21,6 +22,8 @@ OK = (200, {"code": "200", "result": "true", "message": ""}, {})
 BUSY = (503, {"code": "503", "result": "false", "message": "busy", "reason": "not_stored"}, {"Retry-After": "0"})
 #: Reads the request, then closes the connection without an answer.
 LOST: Tuple[int, Dict[str, str], Dict[str, str]] = (0, {}, {})
+#: Begins an answer, and continues it byte by byte without an end.
+DRIPS: Tuple[int, Dict[str, str], Dict[str, str]] = (-1, {}, {})
 
 
 class Request(NamedTuple):
@@ -38,6 +41,8 @@ class Receiver:
         self.gate = threading.Event()
         self.gate.set()
         self.arrived = threading.Semaphore(0)
+        self.dripped = threading.Event()
+        self.is_closed = threading.Event()
         left = list(answers)
         receiver = self
 
@@ -55,12 +60,26 @@ class Receiver:
                 if status == 0:
                     self.close_connection = True
                     return
+                if status < 0:
+                    return self.drip()
                 text = json.dumps(envelope).encode()
                 self.send_response(status)
                 for name, value in {**headers, "Content-Length": str(len(text))}.items():
                     self.send_header(name, value)
                 self.end_headers()
-                self.wfile.write(text)
+                with contextlib.suppress(OSError):
+                    self.wfile.write(text)
+
+            def drip(self) -> None:
+                self.send_response(200)
+                self.send_header("Content-Length", "1000000")
+                self.end_headers()
+                try:
+                    while not receiver.is_closed.wait(0.01):
+                        self.wfile.write(b" ")
+                        receiver.dripped.set()
+                except OSError:
+                    self.close_connection = True
 
             def log_message(self, format: str, *args: object) -> None:
                 pass
@@ -72,6 +91,7 @@ class Receiver:
 
     def close(self) -> None:
         self.gate.set()
+        self.is_closed.set()
         self.server.shutdown()
         self.server.server_close()
 
@@ -143,6 +163,33 @@ class ClientTest(unittest.TestCase):
         self.assertFalse(client.close(0))
         self.assertEqual(self.losses, [Loss("not_delivered", 1, "503 busy")])
         self.assertEqual(len(receiver.requests), 1)
+
+    def assert_all_are_lost(self, client: Client, points: int) -> None:
+        self.assertFalse(client.close(0))
+        self.assertEqual(sum(loss.points for loss in self.losses), points)
+        self.assertEqual({loss.reason for loss in self.losses}, {"not_delivered"})
+        self.assertEqual((client.stats.stored, client.stats.lost, client.stats.buffered), (0, points, 0))
+        assert client._thread is not None
+        client._thread.join(10)
+        self.assertFalse(client._thread.is_alive())
+        self.assertEqual((client.stats.stored, client.stats.lost, client.stats.buffered), (0, points, 0))
+
+    def test_a_close_does_not_wait_for_a_receiver_that_hangs(self) -> None:
+        receiver = self.receiver(OK)
+        receiver.gate.clear()
+        client = self.client(receiver, batch_points=1, timeout_s=60)
+        for load in range(3):
+            client.push({"load": load})
+        self.assertTrue(receiver.arrived.acquire(timeout=10))
+        self.assert_all_are_lost(client, 3)
+
+    def test_a_close_does_not_wait_for_an_answer_that_drips(self) -> None:
+        receiver = self.receiver(DRIPS)
+        client = self.client(receiver, batch_points=1, timeout_s=1)
+        for load in range(3):
+            client.push({"load": load})
+        self.assertTrue(receiver.dripped.wait(10))
+        self.assert_all_are_lost(client, 3)
 
     def test_a_refusal_is_final_and_told(self) -> None:
         refused = (401, {"code": "401", "result": "false", "message": "wrong", "reason": "unauthorized"}, {})

@@ -7,12 +7,14 @@ twice. Only the standard library is needed (Python 3.9 or newer).
 from __future__ import annotations
 
 import atexit
+import contextlib
 import gzip
 import http.client
 import json
 import logging
 import os
 import random
+import socket
 import threading
 import time
 import uuid
@@ -123,6 +125,8 @@ class Client:
         self._gives_up = threading.Event()
         self._stats = Stats()
         self._connection: Optional[http.client.HTTPConnection] = None
+        self._socket: Optional[socket.socket] = None
+        self._is_decided, self._why = False, ""
         self._thread: Optional[threading.Thread] = None
 
     def push(
@@ -173,12 +177,25 @@ class Client:
         """Flushes and ends; also called at the exit of the program. What is not delivered in time is a loss."""
         with self._changed:
             self._is_closed = True
-        is_done = self.flush(self._exit_timeout_s if timeout_s is None else timeout_s)
-        self._gives_up.set()
+        limit_s = self._exit_timeout_s if timeout_s is None else timeout_s
+        ends_at = time.monotonic() + limit_s
+        is_done = self.flush(limit_s)
         with self._changed:
+            self._gives_up.set()
+            # A batch with a decision is for its thread to tell.
+            undecided = 0 if self._is_decided else self._sending
+            left, self._sending = len(self._waiting) + undecided, self._sending - undecided
+            why = self._why or "the client was closed first"
+            self._waiting.clear()
             self._changed.notify_all()
+        if left > 0 and self._socket is not None:
+            # Ends a read of the thread. The method of TLS sockets would take the session away from it.
+            with contextlib.suppress(OSError):
+                socket.socket.shutdown(self._socket, socket.SHUT_RDWR)
+        if left > 0:
+            self._lose(Loss("not_delivered", left, why))
         if self._thread is not None and self._thread is not threading.current_thread():
-            self._thread.join(self._timeout_s)
+            self._thread.join(max(0.0, ends_at - time.monotonic()))
         return is_done
 
     def __enter__(self) -> "Client":
@@ -210,7 +227,7 @@ class Client:
         while (batch := self._next()) is not None:
             self._deliver(batch)
             with self._changed:
-                self._sending = 0
+                self._sending, self._is_decided, self._why = 0, False, ""
                 self._changed.notify_all()
         if self._connection is not None:
             self._connection.close()
@@ -236,25 +253,26 @@ class Client:
         return _Batch(gzip.compress(body, 1, mtime=0), uuid.uuid4().hex, len(points))
 
     def _deliver(self, batch: _Batch) -> None:
-        """Sends the same bytes under the same key until the service has decided, or the client gives up."""
-        tries, why = 0, "the client was closed first"
+        """Sends the same bytes under the same key until the service has decided, or ``close`` gives up and tells the loss."""
+        tries = 0
         while not self._gives_up.is_set():
             wait_s = 0.0
             try:
                 answer = self._post(batch)
             except (OSError, http.client.HTTPException) as error:
-                why = f"{type(error).__name__}: {error}"
+                self._why = f"{type(error).__name__}: {error}"
             else:
                 if answer.is_final:
-                    return self._decided(batch, answer)
-                why = f"{answer.status} {answer.envelope.get('message', '')}"
+                    with self._changed:
+                        self._is_decided = not self._gives_up.is_set()
+                    return self._decided(batch, answer) if self._is_decided else None
+                self._why = f"{answer.status} {answer.envelope.get('message', '')}"
                 wait_s = answer.retry_after_s
             tries += 1
             self._count(retries=1)
             back_off_s = min(_BACK_OFF_MAX_S, _BACK_OFF_FIRST_S * 2 ** min(tries, 16))
             # Jitter above Retry-After, too: senders that were refused together must not come back together.
             self._gives_up.wait(wait_s + random.uniform(0, back_off_s))
-        self._lose(Loss("not_delivered", batch.points, why))
 
     def _decided(self, batch: _Batch, answer: _Answer) -> None:
         envelope = answer.envelope
@@ -275,6 +293,7 @@ class Client:
             self._connection = kind(self._host, self._port, timeout=self._timeout_s)
         try:
             self._connection.request("POST", self._path, batch.body, {**headers, "Idempotency-Key": batch.key})
+            self._socket = self._connection.sock
             response = self._connection.getresponse()
             text = response.read(_ANSWER_BYTES_MAX)
         except BaseException:

@@ -32,8 +32,10 @@ const dataPoints = of('otel_metrics');
 const goModule = 'in a module; `go mod tidy` gets the packages, `go run .` runs it';
 const javaPackages = (file: string): string =>
   `Java 17 or newer, \`io.opentelemetry:opentelemetry-sdk\` and \`opentelemetry-exporter-otlp\`; \`java -cp 'jars/*' ${file}\` runs it`;
-const javascriptPackages = (sdk: string, exporter: string): string =>
-  `\`@opentelemetry/${sdk}\` 3, \`@opentelemetry/resources\` and \`@opentelemetry/${exporter}\``;
+const javascriptPackages = (sdk: string, exporter: string, others = ''): string =>
+  `${others}\`@opentelemetry/${sdk}\` 3, \`@opentelemetry/resources\` and \`@opentelemetry/${exporter}\``;
+/** Whose logger prints what was refused; the SDK of spans throws it. */
+const javascriptApi = '`@opentelemetry/api`, ';
 const pythonPackages = '`opentelemetry-sdk` and `opentelemetry-exporter-otlp-proto-http`';
 
 /** Every snippet, in the order of the documents: the documents and the admin API show these texts and no others. */
@@ -86,7 +88,7 @@ export const snippets: readonly Snippet[] = [
     'JavaScript, log records',
     'js',
     'records.mjs',
-    javascriptPackages('sdk-logs', 'exporter-logs-otlp-proto'),
+    javascriptPackages('sdk-logs', 'exporter-logs-otlp-proto', javascriptApi),
   ),
   records('go-logs', 'Go, log records', 'go', 'records.go', goModule),
   records('java-logs', 'Java, log records', 'java', 'Records.java', javaPackages('Records.java')),
@@ -97,7 +99,7 @@ export const snippets: readonly Snippet[] = [
     'JavaScript, data points',
     'js',
     'points.mjs',
-    javascriptPackages('sdk-metrics', 'exporter-metrics-otlp-proto'),
+    javascriptPackages('sdk-metrics', 'exporter-metrics-otlp-proto', javascriptApi),
   ),
   dataPoints('go-metrics', 'Go, data points', 'go', 'points.go', goModule),
   dataPoints('java-metrics', 'Java, data points', 'java', 'Points.java', javaPackages('Points.java')),

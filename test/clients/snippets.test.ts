@@ -1,5 +1,5 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
-import { cp, mkdir, symlink, writeFile } from 'node:fs/promises';
+import { cp, mkdir, readFile, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
@@ -116,16 +116,24 @@ describe('the set-up snippet', () => {
     await expectRow(application, signal);
   });
 
-  it.for(['logs', 'metrics'] as const)('for %s by JavaScript stores a row', async (signal, { skip }) => {
-    const packages = npm[signal];
-    if ('why' in packages) skip(packages.why);
-    const application = await stack.createApplication(`javascript ${signal}`);
-    const folder = await written(application.app_id, `javascript-${signal}`, `${signal}.mjs`);
-    const modules = 'path' in packages ? packages.path : '';
-    await symlink(join(modules, 'node_modules'), join(folder, 'node_modules'));
-    await run(process.execPath, [`${signal}.mjs`], { cwd: folder });
-    await expectRow(application, signal);
-  });
+  it.for(['logs', 'metrics'] as const)(
+    'for %s by JavaScript stores a row, and prints that it was refused',
+    async (signal, { skip }) => {
+      const packages = npm[signal];
+      if ('why' in packages) skip(packages.why);
+      const application = await stack.createApplication(`javascript ${signal}`);
+      const folder = await written(application.app_id, `javascript-${signal}`, `${signal}.mjs`);
+      const modules = 'path' in packages ? packages.path : '';
+      await symlink(join(modules, 'node_modules'), join(folder, 'node_modules'));
+      await run(process.execPath, [`${signal}.mjs`], { cwd: folder });
+      await expectRow(application, signal);
+      // With a wrong token it ends as with a right one: what it prints is all that its user has.
+      const text = await readFile(join(folder, `${signal}.mjs`), 'utf8');
+      await writeFile(join(folder, 'wrong.mjs'), text.replace(application.token, 'f'.repeat(32)));
+      const { stdout, stderr } = await run(process.execPath, ['wrong.mjs'], { cwd: folder });
+      expect(`${stdout}${stderr}`).toContain('Unauthorized');
+    },
+  );
 
   it.skipIf('why' in jars)('for spans by Java stores a span', async () => {
     const application = await stack.createApplication('java');

@@ -6,7 +6,7 @@ import { parse, stringify } from 'yaml';
 import { z } from 'zod';
 import { missingTool } from '../support/clients/builds.ts';
 import { readOverlayScaler, readScaler } from '../support/deploy/autoscaler.ts';
-import { deployFolder, queriesTo } from '../support/deploy/dashboards.ts';
+import { alarms, deployFolder, queriesTo } from '../support/deploy/dashboards.ts';
 import {
   type Prometheus,
   prometheusPrograms,
@@ -180,6 +180,14 @@ describe.skipIf(missing !== undefined)(
       it.each(shown)('$place: $text', async ({ text }) => {
         const rows = await prometheus.query(text.replaceAll('$__rate_interval', '20s'));
         expect(rows.length).toBeGreaterThan(0);
+      });
+
+      // Prometheus may spell a bound in another way than the scraped text.
+      const buckets = alarms().flatMap(({ alert, expr }) =>
+        [...expr.matchAll(/\w+_bucket\{[^}]*\}/g)].map(([text]) => ({ alert, text })),
+      );
+      it.each(buckets)('$alert finds $text', async ({ text }) => {
+        expect((await prometheus.query(text)).length).toBeGreaterThan(0);
       });
 
       it.each([...readScaler().triggers, ...readOverlayScaler('nats-lag').triggers])(

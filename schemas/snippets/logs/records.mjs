@@ -1,7 +1,9 @@
+import { DiagConsoleLogger, DiagLogLevel, diag } from '@opentelemetry/api';
 import { OTLPLogExporter } from '@opentelemetry/exporter-logs-otlp-proto';
 import { resourceFromAttributes } from '@opentelemetry/resources';
 import { BatchLogRecordProcessor, LoggerProvider } from '@opentelemetry/sdk-logs';
 
+diag.setLogger(new DiagConsoleLogger(), DiagLogLevel.WARN);
 const exporter = new OTLPLogExporter({
   url: 'http://127.0.0.1:4318/v1/logs',
   headers: { 'X-MON-TOKEN': '<token>' },

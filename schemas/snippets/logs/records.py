@@ -9,6 +9,7 @@ exporter = OTLPLogExporter(endpoint="http://127.0.0.1:4318/v1/logs", headers={"X
 provider = LoggerProvider(resource=Resource.create({"service.name": "shop"}))
 provider.add_log_record_processor(BatchLogRecordProcessor(exporter))
 logging.getLogger().addHandler(LoggingHandler(logger_provider=provider))
+logging.getLogger().addHandler(logging.StreamHandler())
 
 logging.getLogger("shop").warning("the order is late")
 provider.shutdown()

@@ -1,5 +1,6 @@
 import json
 import time
+import urllib.error
 import urllib.request
 
 body = {
@@ -15,5 +16,8 @@ body = {
     ],
 }
 request = urllib.request.Request("http://127.0.0.1:10205/v2/push/", json.dumps(body).encode())
-with urllib.request.urlopen(request, timeout=10) as answer:
-    print(answer.read().decode())
+try:
+    with urllib.request.urlopen(request, timeout=10) as answer:
+        print(answer.status, answer.read().decode())
+except urllib.error.HTTPError as refused:
+    print(refused.code, refused.read().decode())

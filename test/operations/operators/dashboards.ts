@@ -2,6 +2,7 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { basicAuthorization } from '../../../src/embedded/credentials.ts';
 import { dashboards, queriesTo } from '../../support/deploy/dashboards.ts';
+import { askEngine } from '../../support/stack/fetch-engine.ts';
 import { wireQuery } from '../../support/stack/postgres-wire.ts';
 import type { Report, Stack } from '../../support/stack/stack.ts';
 import { waitFor } from '../../support/wait.ts';
@@ -16,6 +17,18 @@ const postTo = (port: string, path: string, headers: Record<string, string>, bod
     headers: { 'Content-Type': 'application/json', ...headers },
     body: JSON.stringify(body),
   });
+
+/** What the variables of ClickHouse choose. Senders choose these names, so they have what ends a text of SQL. */
+const chosen = {
+  service: "shop's \\' OR 1 --",
+  gauge: "threads'",
+  sum: "requests\\' OR 1 --",
+  histogram: "duration'",
+  exponential: "size'",
+};
+
+/** A text of SQL. */
+const literal = (text: string): string => `'${text.replaceAll('\\', '\\\\').replaceAll("'", "\\'")}'`;
 
 /** Data of which every panel has something to show: rows, errors, drops and refusals. */
 const fill = async (): Promise<void> => {
@@ -35,6 +48,7 @@ const fill = async (): Promise<void> => {
         ],
       },
     );
+  const service = literal(chosen.service);
   const start = BigInt(Date.now()) * 1_000_000n;
   const span = {
     traceId: '0af7651916cd43dd8448eb211c80319c',
@@ -44,7 +58,7 @@ const fill = async (): Promise<void> => {
     endTimeUnixNano: String(start + 5_000_000n),
     status: { code: 2 },
   };
-  const attributes = [{ key: 'service.name', value: { stringValue: 'shop' } }];
+  const attributes = [{ key: 'service.name', value: { stringValue: chosen.service } }];
   const resourceSpans = [{ resource: { attributes }, scopeSpans: [{ spans: [span] }] }];
   await waitFor('the data id is known', 60_000, async () => (await push(token)).ok);
   await push('wrong');
@@ -56,17 +70,17 @@ const fill = async (): Promise<void> => {
   );
   await stack.spansQuery(
     `INSERT INTO otel.otel_logs (Timestamp, TimestampTime, ServiceName, SeverityText, SeverityNumber, Body, uid)
-     SELECT now64(9), now(), 'shop', 'ERROR', 17, 'payment failed', 1`,
+     SELECT now64(9), now(), ${service}, 'ERROR', 17, 'payment failed', 1`,
   );
   const common = `ServiceName, MetricName, StartTimeUnix, TimeUnix, uid`;
   const ofMetric = (metric: string): string =>
-    `'shop', '${metric}', now64(9) - INTERVAL 2 MINUTE, now64(9) - INTERVAL 1 MINUTE, 1`;
+    `${service}, ${literal(metric)}, now64(9) - INTERVAL 2 MINUTE, now64(9) - INTERVAL 1 MINUTE, 1`;
   for (const statement of [
-    `otel_metrics_gauge (${common}, Value, HasValue) SELECT ${ofMetric('threads')}, 7, true`,
-    `otel_metrics_sum (${common}, AggregationTemporality, IsMonotonic, Value, HasValue) SELECT ${ofMetric('requests')}, 1, true, 7, true`,
-    `otel_metrics_histogram (${common}, AggregationTemporality, Count, BucketCounts, ExplicitBounds) SELECT ${ofMetric('duration')}, 1, 3, [1, 2], [10]`,
-    `otel_metrics_exponential_histogram (${common}, AggregationTemporality, Count, PositiveBucketCounts) SELECT ${ofMetric('size')}, 1, 3, [1, 2]`,
-    `otel_traces (Timestamp, ServiceName, SpanName, SpanKind, Duration, uid) SELECT now64(9), 'shop', 'GET /', 'Server', 5, 1`,
+    `otel_metrics_gauge (${common}, Value, HasValue) SELECT ${ofMetric(chosen.gauge)}, 7, true`,
+    `otel_metrics_sum (${common}, AggregationTemporality, IsMonotonic, Value, HasValue) SELECT ${ofMetric(chosen.sum)}, 1, true, 7, true`,
+    `otel_metrics_histogram (${common}, AggregationTemporality, Count, BucketCounts, ExplicitBounds) SELECT ${ofMetric(chosen.histogram)}, 1, 3, [1, 2], [10]`,
+    `otel_metrics_exponential_histogram (${common}, AggregationTemporality, Count, PositiveBucketCounts) SELECT ${ofMetric(chosen.exponential)}, 1, 3, [1, 2]`,
+    `otel_traces (Timestamp, ServiceName, SpanName, SpanKind, Duration, uid) SELECT now64(9), ${service}, 'GET /', 'Server', 5, 1`,
   ])
     await stack.spansQuery(`INSERT INTO otel.${statement}`);
   for (const table of ['otel_traces', 'ingest_outcomes', 'ingest_refusals', 'ingest_samples']) {
@@ -99,8 +113,11 @@ const forQuestdb = (text: string): string =>
 
 const seconds = (moment: Date): number => Math.floor(moment.getTime() / 1_000);
 
-/** What Grafana's ClickHouse plugin makes of its macros. */
-const forClickhouse = (text: string): string =>
+/** What Grafana puts for each variable of ClickHouse. */
+const values = new Map<string, string>();
+
+/** What Grafana's ClickHouse plugin makes of its macros, with points this far apart. */
+const forClickhouse = (text: string, intervalSeconds: number): string =>
   text
     .replace(
       /\$__timeFilter\(([^)]+)\)/g,
@@ -109,16 +126,12 @@ const forClickhouse = (text: string): string =>
     )
     .replace(
       /\$__timeInterval\(([^)]+)\)/g,
-      (_, column: string) => `toStartOfInterval(toDateTime(${column}), INTERVAL 60 second)`,
+      (_, column: string) => `toStartOfInterval(toDateTime(${column}), INTERVAL ${intervalSeconds} second)`,
     )
     .replaceAll('$__fromTime', `toDateTime(${seconds(from())})`)
     .replaceAll('$__toTime', `toDateTime(${seconds(to())})`)
-    .replaceAll('$__interval_s', '60')
-    .replaceAll(variable('service'), 'shop')
-    .replaceAll(variable('gauge'), 'threads')
-    .replaceAll(variable('sum'), 'requests')
-    .replaceAll(variable('histogram'), 'duration')
-    .replaceAll(variable('exponential'), 'size');
+    .replaceAll('$__interval_s', String(intervalSeconds))
+    .replaceAll(/\$\{(\w+):raw\}/g, (_, name: string) => values.get(name) ?? '');
 
 const variables = (type: string) =>
   [...dashboards().values()].flatMap(({ templating }) =>
@@ -130,11 +143,53 @@ const variables = (type: string) =>
 const questdb = 'grafana-postgresql-datasource';
 const clickhouse = 'grafana-clickhouse-datasource';
 
+/** Grafana takes the one that suits the range of time and the width of the panel. */
+const intervals = [5, 60];
+
+const answerSchema = z.object({ data: z.array(z.record(z.string(), z.unknown())) });
+
+/** The rows of a query of the reader, whom Grafana uses. */
+const clickhouseRows = async (text: string, intervalSeconds: number) => {
+  const response = await fetch(`${new URL(stack.engines.clickhouse.url).origin}/?default_format=JSON`, {
+    method: 'POST',
+    headers: { authorization: basicAuthorization(stack.engines.reader) },
+    body: forClickhouse(text, intervalSeconds),
+  });
+  const answer = await response.text();
+  expect(response.status, answer).toBe(200);
+  return answerSchema.parse(JSON.parse(answer)).data;
+};
+
+/** As the plugin does: the first column of a variable's query is its value, and the last one its text. */
+const chooseValues = async (): Promise<void> => {
+  for (const [name, shown] of Object.entries(chosen)) {
+    const query = variables(clickhouse).find(({ place }) => place === `variable ${name}`);
+    const rows = await clickhouseRows(query?.text ?? '', 60);
+    const found = rows.map((row) => Object.values(row)).find((cells) => cells.at(-1) === shown);
+    values.set(name, String(found?.[0]));
+  }
+};
+
+/** The queries of the panels with this title, on any dashboard. */
+const panels = (title: string) =>
+  queriesTo(clickhouse).filter(({ place }) => place.endsWith(`.json: ${title}`));
+
+const command = async (text: string): Promise<void> => {
+  const answer = await askEngine(stack.engines.clickhouse.url, text);
+  expect(answer.status, answer.text).toBe(200);
+};
+
+const numbersOf = (rows: readonly Record<string, unknown>[], column: string): number[] =>
+  rows.map((row) => Number(row[column]));
+
+const total = (numbers: readonly number[]): number => numbers.reduce((sum, each) => sum + each, 0);
+
 describe('every query of the dashboards', () => {
   beforeAll(async () => {
     stack = await sharedStack();
     report = await stack.createReport('dashboards');
     await fill();
+    await chooseValues();
   });
 
   // As the reader, like Grafana. Without this test an operator would find a failing panel at night.
@@ -147,17 +202,63 @@ describe('every query of the dashboards', () => {
     },
   );
 
-  it.each([...queriesTo(clickhouse), ...variables(clickhouse)])(
-    '$place answers rows from ClickHouse',
-    async ({ text }) => {
-      const response = await fetch(`${new URL(stack.engines.clickhouse.url).origin}/?default_format=JSON`, {
-        method: 'POST',
-        headers: { authorization: basicAuthorization(stack.engines.reader) },
-        body: forClickhouse(text),
-      });
-      const answer = await response.text();
-      expect(response.status, answer).toBe(200);
-      expect(z.object({ rows: z.number() }).parse(JSON.parse(answer)).rows).toBeGreaterThan(0);
-    },
-  );
+  it.each(
+    [...queriesTo(clickhouse), ...variables(clickhouse)].flatMap((query) =>
+      intervals.map((interval) => ({ ...query, interval })),
+    ),
+  )('$place answers rows from ClickHouse, in intervals of $interval s', async ({ text, interval }) => {
+    expect((await clickhouseRows(text, interval)).length).toBeGreaterThan(0);
+  });
+
+  // Senders export a sum once a minute, and a point of the panel may stand for 5 s.
+  it.each(intervals)('a sum that grew by 7 in 60 s grew so at any interval: %d s', async (interval) => {
+    const [query] = panels('Rate of a sum');
+    const rates = numbersOf(await clickhouseRows(query?.text ?? '', interval), 'per_second');
+    expect(Math.max(...rates)).toBeLessThanOrEqual(7 / 60 + 1e-6);
+    expect(total(rates) * interval).toBeCloseTo(7, 4);
+  });
+
+  it.each(
+    ['Spans by service', 'Spans by service (ClickHouse)']
+      .flatMap(panels)
+      .flatMap((query) => intervals.map((interval) => ({ ...query, interval }))),
+  )('$place has spans a second, in intervals of $interval s', async ({ text, interval }) => {
+    const [stored] = await clickhouseRows('SELECT count() AS spans FROM otel.otel_traces FINAL', interval);
+    const rates = numbersOf(await clickhouseRows(text, interval), 'spans');
+    expect(total(rates) * interval).toBeCloseTo(Number(stored?.['spans']), 4);
+  });
+
+  // A span that was written twice after a fault is two rows until ClickHouse merges them.
+  it('a panel of spans, log records or data points shows the same while each row has a copy', async () => {
+    const tables = [
+      'traces',
+      'logs',
+      'metrics_gauge',
+      'metrics_sum',
+      'metrics_histogram',
+      'metrics_exponential_histogram',
+    ];
+    const shown = queriesTo(clickhouse).filter(({ text }) => text.includes('otel.otel_'));
+    const read = () =>
+      Promise.all(
+        shown.map(async ({ place, text }) => {
+          const rows = await clickhouseRows(text, 60);
+          return { place, rows: rows.map((row) => JSON.stringify(row)).toSorted() };
+        }),
+      );
+    const before = await read();
+    for (const table of tables) await command(`SYSTEM STOP MERGES otel.otel_${table}`);
+    try {
+      for (const table of tables)
+        await stack.spansQuery(
+          `INSERT INTO otel.otel_${table} SELECT * REPLACE (ArrivedAt + 1 AS ArrivedAt) FROM otel.otel_${table}`,
+        );
+      expect(await read()).toEqual(before);
+    } finally {
+      for (const table of tables) {
+        await command(`SYSTEM START MERGES otel.otel_${table}`);
+        await command(`OPTIMIZE TABLE otel.otel_${table} FINAL`);
+      }
+    }
+  });
 });

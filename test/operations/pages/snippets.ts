@@ -124,6 +124,30 @@ describe('the snippets', () => {
     expect(dataset).toEqual(point);
   });
 
+  // A sender with a wrong token has nothing but what its program prints.
+  it.for([
+    ['curl', 'push.sh', 'sh'],
+    ['python', 'push.py', 'python3'],
+    ['javascript', 'push.mjs', process.execPath],
+  ] as const)('%s: what is copied prints why a point was refused', async ([name, file, command]) => {
+    const { mon_data_id: id, token } = report.data_source;
+    const text = await textOf(id, name);
+    expect(await runAs(text.replace(token, 'f'.repeat(32)), file, command)).toMatch(
+      /"reason":"unauthorized"/,
+    );
+  });
+
+  it.for(['python', 'python-logs', 'python-metrics'] as const)(
+    '%s: what is copied prints that what it sent was refused',
+    async (name, { skip }) => {
+      const whyNot = await whyNoPython();
+      if (whyNot !== undefined) skip(whyNot);
+      const text = await textOf(application.app_id, name);
+      const wrong = text.replace(application.token, 'f'.repeat(32));
+      expect(await runAs(wrong, 's.py', await installPython())).toMatch(/\b401\b/);
+    },
+  );
+
   it.for(['curl', 'python', 'javascript'] as const)(
     '%s: what is copied stores a span',
     async (name, { skip }) => {
