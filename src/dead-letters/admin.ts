@@ -59,6 +59,8 @@ const pageMax = 256;
 /** Messages that one page reads at most, for a filter that few of them match. */
 const lookedAtMax = 4_096;
 const claimTries = 20;
+/** Keys of the bucket of claims: erased without a marker, because there is one for each dead letter. */
+export const claimPrefix = 'dead_letter.';
 
 /** The record that removes the items of this place from the count of dead letters (architecture 10.1). */
 const recordOf = (
@@ -167,7 +169,7 @@ type Claims = Pick<DeadLetterAdminDependencies, 'bus' | 'claims' | 'claimsBucket
 
 /** The action in progress on each dead letter. */
 const createClaims = ({ bus, claims, claimsBucket, now }: Claims) => {
-  const keyOf = (sequence: number): string => `dead_letter.${sequence}`;
+  const keyOf = (sequence: number): string => `${claimPrefix}${sequence}`;
 
   /**
    * The first process that stores an action decides it; the other action is refused until the first is finished. `repeated`: the same
