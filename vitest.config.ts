@@ -16,7 +16,7 @@ const load = ['test/contract/{overload,hostile,hostile-bodies,rate-limit}.test.t
 
 // What operators do about dead letters, and what they see of a loss: `make test-operations`.
 const operators = [
-  'test/engines/{dlq-redrive,dlq-outcomes,dlq-replica,set-aside}.test.ts',
+  'test/engines/{dlq-redrive,dlq-outcomes,dlq-races,dlq-replica,set-aside}.test.ts',
   'test/engines/{account,account-*,store-account,balances}.test.ts',
 ];
 

@@ -24,6 +24,8 @@ export type KeepOptions = {
   /** Called for a bucket that was filled again, before anybody follows it. */
   readonly beforeUse?: (bucket: KvBucket) => Promise<unknown>;
   readonly onMade?: (stream: string) => void;
+  /** Of keys that are erased without a marker: a copy would hold them for ever, and bring them back. They are lost with the bucket. */
+  readonly isLeftOut?: (key: string) => boolean;
 };
 
 const everyMsDefault = 2_000;
@@ -69,7 +71,10 @@ const fill = async (bucket: KvBucket, copy: ReadonlyMap<string, Kept>): Promise<
 };
 
 /** The copy, kept current by a watch. */
-const followBucket = (bucket: KvBucket, isSame: () => Promise<boolean>) => {
+const followBucket = (
+  { bucket, isLeftOut }: Pick<KeepOptions, 'bucket' | 'isLeftOut'>,
+  isSame: () => Promise<boolean>,
+) => {
   const copy = new Map<string, Kept>();
   const state = { isComplete: false };
   const forget = async (keys: ReadonlySet<string>): Promise<void> => {
@@ -81,6 +86,7 @@ const followBucket = (bucket: KvBucket, isSame: () => Promise<boolean>) => {
   };
   const watch = bucket.watch(
     ({ key, value, revision }) => {
+      if (isLeftOut?.(key) === true) return;
       if (value === undefined) copy.delete(key);
       else copy.set(key, { text: JSON.stringify(value), revision });
     },
@@ -130,7 +136,7 @@ const lossOf = (found: StreamInfo | undefined, seen: Seen | undefined): string |
  * the whole. A loss is logged once when it begins and once when it is over. Several processes may keep one bucket.
  */
 export const keepBucket = (options: KeepOptions): KeptBucket => {
-  const { bus, name, bucket, log, everyMs = everyMsDefault } = options;
+  const { bus, name, log, everyMs = everyMsDefault } = options;
   const stream = streamOf(name);
   const ending = new AbortController();
   let seen: Seen | undefined;
@@ -138,7 +144,7 @@ export const keepBucket = (options: KeepOptions): KeptBucket => {
 
   const info = async () => unlessMissing((await bus.manager()).streams.info(stream));
   const isSame = async (): Promise<boolean> => seen === undefined || (await info())?.created === seen.created;
-  const { copy, state, stop: unfollow } = followBucket(bucket, isSame);
+  const { copy, state, stop: unfollow } = followBucket(options, isSame);
 
   const note = (why: string | undefined): void => {
     if (why !== undefined && problem === undefined)

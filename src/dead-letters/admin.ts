@@ -30,15 +30,15 @@ export type DeadLetterAdmin = {
   last(): Promise<number>;
   /**
    * Sends it back on its way, and removes it once that is stored. May be repeated and done by several at once: its rows are stored
-   * once. Permanent Faults: `not_redrivable`, `dead_letter_busy` (a purge of it was begun).
+   * once. Permanent Faults: `not_redrivable`, `dead_letter_busy` (a purge of it was begun), `not_found` (another act has removed it).
    */
   redrive(letter: Letter): Promise<void>;
   /** Does nothing where a redrive would send it back now; else throws the permanent Fault `not_redrivable` that a redrive would. */
   checkRedrive(letter: Letter): Promise<void>;
   /**
    * Removes it for good; its items count as dropped by `purged_by_operator`, unless its redrive is recorded: a restored
-   * copy of DEADLETTER holds dead letters whose items are stored. May be repeated. Permanent Fault `dead_letter_busy`
-   * when its redrive has begun: its rows may be stored. Transient Fault while the records cannot be read.
+   * copy of DEADLETTER holds dead letters whose items are stored. May be repeated. Permanent Faults `dead_letter_busy`
+   * when its redrive has begun: its rows may be stored; `not_found`. Transient Fault while the records cannot be read.
    */
   purge(letter: Letter): Promise<void>;
 };
@@ -58,6 +58,9 @@ export type DeadLetterAdminDependencies = {
 const pageMax = 256;
 /** Messages that one page reads at most, for a filter that few of them match. */
 const lookedAtMax = 4_096;
+const claimTries = 20;
+/** Keys of the bucket of claims: erased without a marker, because there is one for each dead letter. */
+export const claimPrefix = 'dead_letter.';
 
 /** The record that removes the items of this place from the count of dead letters (architecture 10.1). */
 const recordOf = (
@@ -101,6 +104,13 @@ const busy = (sequence: number, action: Action): Fault =>
     action === 'redrive'
       ? `a redrive of dead letter ${sequence} is unfinished, and its rows may be stored already: redrive it again to finish`
       : `a purge of dead letter ${sequence} is unfinished: purge it again to finish`,
+  );
+
+const gone = (sequence: number): Fault =>
+  new Fault(
+    'permanent',
+    'not_found',
+    `dead letter ${sequence} does not exist any more: another act has removed it`,
   );
 
 type LetterReads = Pick<DeadLetterAdmin, 'get' | 'last' | 'list' | 'listUpwards'>;
@@ -155,26 +165,52 @@ const createLetterReads = (bus: Bus): LetterReads => {
   };
 };
 
-export const createDeadLetterAdmin = (deps: DeadLetterAdminDependencies): DeadLetterAdmin => {
-  const { bus, claims, claimsBucket, encodeItem, readRecord, now } = deps;
-  const reads = createLetterReads(bus);
-  const keyOf = (sequence: number): string => `dead_letter.${sequence}`;
+type Claims = Pick<DeadLetterAdminDependencies, 'bus' | 'claims' | 'claimsBucket' | 'now'>;
 
-  /** The first process that stores an action decides it; the other action is refused until the first is finished. */
-  const claim = async ({ sequence }: Letter, action: Action): Promise<void> => {
+/** The action in progress on each dead letter. */
+const createClaims = ({ bus, claims, claimsBucket, now }: Claims) => {
+  const keyOf = (sequence: number): string => `${claimPrefix}${sequence}`;
+
+  /**
+   * The first process that stores an action decides it; the other action is refused until the first is finished. `repeated`: the same
+   * action was begun before.
+   */
+  const claim = async (letter: Letter, action: Action, tries = 1): Promise<'new' | 'repeated'> => {
+    const key = keyOf(letter.sequence);
     try {
-      await claims.create(keyOf(sequence), { action, at: now() });
+      await claims.create(key, { action, at: now() });
+      return 'new';
     } catch (error) {
       if (!isConflict(error)) throw error;
-      const begun = (await claims.get(keyOf(sequence)))?.value;
+      const begun = await claims.get(key);
+      if (begun === undefined) {
+        // Its act has ended meanwhile, or a replica does not have it yet.
+        if (tries < claimTries) return claim(letter, action, tries + 1);
+        throw new Fault(
+          'transient',
+          'kv_contended',
+          `too many concurrent acts on dead letter ${letter.sequence}`,
+        );
+      }
+      const { value } = begun;
       const other: unknown =
-        typeof begun === 'object' && begun !== null ? Reflect.get(begun, 'action') : action;
-      if (other !== action) throw busy(sequence, action === 'purge' ? 'redrive' : 'purge');
+        typeof value === 'object' && value !== null ? Reflect.get(value, 'action') : action;
+      if (other !== action) throw busy(letter.sequence, action === 'purge' ? 'redrive' : 'purge');
+      return 'repeated';
     }
   };
 
   const isBegun = async ({ sequence }: Letter): Promise<boolean> =>
     (await claims.get(keyOf(sequence))) !== undefined;
+
+  const erase = ({ sequence }: Letter): Promise<void> => eraseKey(bus, claimsBucket, keyOf(sequence));
+  return { claim, isBegun, erase };
+};
+
+export const createDeadLetterAdmin = (deps: DeadLetterAdminDependencies): DeadLetterAdmin => {
+  const { bus, encodeItem, readRecord, now } = deps;
+  const reads = createLetterReads(bus);
+  const { claim, isBegun, erase } = createClaims(deps);
 
   const redriveMessageOf = async (letter: Letter, isForGood: boolean): Promise<RedriveMessage> =>
     isReceivedItem(letter)
@@ -200,33 +236,37 @@ export const createDeadLetterAdmin = (deps: DeadLetterAdminDependencies): DeadLe
     return rows;
   };
 
-  const remove = async ({ sequence }: Letter): Promise<void> => {
-    await deleteMessage(bus, deadLetterStream, sequence);
-    await eraseKey(bus, claimsBucket, keyOf(sequence));
+  const remove = async (letter: Letter): Promise<void> => {
+    await deleteMessage(bus, deadLetterStream, letter.sequence);
+    await erase(letter);
   };
 
   const isThere = ({ sequence }: Letter): Promise<boolean> => hasMessage(bus, deadLetterStream, sequence);
+
+  /** Nothing is done for one that is gone: an act that was begun before may have removed it. */
+  const act = async (letter: Letter, action: Action, work: () => Promise<void>): Promise<void> => {
+    const begun = await claim(letter, action);
+    const wasThere = await isThere(letter);
+    if (wasThere) await work();
+    await remove(letter);
+    if (!wasThere && begun === 'new') throw gone(letter.sequence);
+  };
 
   return {
     ...reads,
     redrive: async (letter) => {
       const message = await redriveMessageOf(letter, true);
-      await claim(letter, 'redrive');
-      // The process that held it before may have finished meanwhile: then nothing must be published again.
-      if (await isThere(letter)) {
+      await act(letter, 'redrive', async () => {
         await record(`rr:${letter.identity}`, letter, unreadRows(letter, now()));
         await publishConfirmed(bus, message);
-      }
-      await remove(letter);
+      });
     },
     checkRedrive: async (letter) => {
       await redriveMessageOf(letter, false);
     },
     purge: async (letter) => {
       const rows = await purgeRecords(letter);
-      await claim(letter, 'purge');
-      if (await isThere(letter)) await record(`pg:${letter.identity}`, letter, rows);
-      await remove(letter);
+      await act(letter, 'purge', () => record(`pg:${letter.identity}`, letter, rows));
     },
   };
 };

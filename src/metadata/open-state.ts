@@ -13,6 +13,7 @@ import {
 import { withInstances } from '../config/instance-streams.ts';
 import { loadPipelines, type StreamDefinition } from '../config/pipelines.ts';
 import type { Settings } from '../config/settings.ts';
+import { claimPrefix } from '../dead-letters/admin.ts';
 import { raiseAfterRestore } from '../directory/after-restore.ts';
 import { buckets, dataIdRange } from '../directory/keys.ts';
 import { errorText, Fault } from '../model/fault.ts';
@@ -22,6 +23,7 @@ import { untilDone } from '../runtime/until-done.ts';
 import type { Clickhouse } from '../stores/clickhouse/client.ts';
 import type { Log } from '../telemetry/log.ts';
 import type { MetadataMetrics } from '../telemetry/metadata-metrics.ts';
+import { intentPrefix } from './audit/intents.ts';
 import type { Readers } from './explore/explore.ts';
 import { createFirstSequences, type FirstSequences } from './first-sequences.ts';
 import { openRecords, type Records } from './records/store.ts';
@@ -119,6 +121,7 @@ const keepBuckets = (
       name: buckets.system,
       bucket: records.system,
       beforeUse: (bucket: KvBucket) => raiseAfterRestore(bucket, Date.now()),
+      isLeftOut: (key: string) => key.startsWith(intentPrefix) || key.startsWith(claimPrefix),
     },
   ].map((each) => {
     const onMade = (stream: string): void => metrics.streamsMended.inc({ stream, kind: 'stream_missing' });

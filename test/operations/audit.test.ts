@@ -251,6 +251,35 @@ describe('a process that dies', () => {
   });
 });
 
+// Intents are in no copy of the bucket: it is made again without them.
+describe('a call whose intent is lost with its bucket', () => {
+  it.each([false, true])(
+    'has its complete entry, once (its target is known only later: %s)',
+    async (isLater) => {
+      const target = isLater ? { kind: 'application' } : request.target;
+      await open().run({ ...request, target }, async (note) => {
+        note({ target: { kind: target.kind, id: 12 }, after: { name: 'b' } });
+        for (const key of await intentKeys()) await eraseKey(bus, buckets.system, key);
+      });
+      expect(await entries()).toMatchObject([{ outcome: 'done', changes: [{ id: '12' }] }]);
+      expect(lines).toEqual([]);
+    },
+  );
+
+  it('has it also where the log is away when it ends', async () => {
+    const audit = openSweeping();
+    const { streams: manager } = await bus.manager();
+    await audit.run(request, async (note) => {
+      note({ after: { name: 'b' } });
+      for (const key of await intentKeys()) await eraseKey(bus, buckets.system, key);
+      await manager.delete('AUDIT');
+    });
+    await ensureTopology(bus, streams);
+    await waitFor('its entry', 60_000, async () => (await entries()).length > 0);
+    expect(await entries()).toMatchObject([{ outcome: 'done' }]);
+  });
+});
+
 describe('an entry', () => {
   const payload = new TextEncoder().encode('x');
   const messages = async (): Promise<number> =>

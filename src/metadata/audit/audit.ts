@@ -17,7 +17,15 @@ import {
   redact,
   secretsIn,
 } from './entry.ts';
-import { type AuditDeps, createSettling, type Intent, intentPrefix, subjectToken } from './intents.ts';
+import {
+  type AuditDeps,
+  auditStream,
+  createSettling,
+  type Intent,
+  intentPrefix,
+  readEntry,
+  subjectToken,
+} from './intents.ts';
 import { createAuditSweeper } from './sweeper.ts';
 
 /** The planned action. `target.id` is null or absent where it is not known yet: the first change of its kind has it. */
@@ -77,7 +85,6 @@ export type Audit = {
   stop(): Promise<void>;
 };
 
-const stream = 'AUDIT';
 const orphanMsDefault = 30_000;
 /** Entries that one call of `list` reads at most. */
 const scanMax = 4_000;
@@ -121,9 +128,9 @@ export const createAudit = (deps: AuditDeps): Audit => {
 
   const finish = async (entry: AuditEntry): Promise<void> => {
     try {
-      const counted = await settling.settle(entry.audit_id, () => entry);
+      const counted = await settling.finish(entry);
       sweeper.forget(entry.audit_id);
-      if (counted?.outcome !== entry.outcome) {
+      if (counted.outcome !== entry.outcome) {
         log.warn(
           { audit_id: entry.audit_id },
           'this process was suspended: the audit log has its call as interrupted',
@@ -208,7 +215,7 @@ const listEntries = async (reader: StreamReader, query: AuditQuery): Promise<Aud
   let next = typeof query.cursor === 'string' ? parseCursor(query.cursor) : undefined;
   let scanned = 0;
   while (scanned < scanMax) {
-    const page = await reader.readBackwards(stream, {
+    const page = await reader.readBackwards(auditStream, {
       ...(next === undefined ? {} : { beforeSequence: next }),
       limit: Math.min(scanPage, scanMax - scanned),
       ...(kind === '*' && id === '*' ? {} : { subject: `audit.${kind}.${id}.*` }),
@@ -224,17 +231,6 @@ const listEntries = async (reader: StreamReader, query: AuditQuery): Promise<Aud
     if (next === undefined) return { items, next_cursor: null };
   }
   return { items, next_cursor: next === undefined ? null : String(next) };
-};
-
-const auditIdPattern = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
-
-const readEntry = async (reader: StreamReader, auditId: string): Promise<AuditEntry | undefined> => {
-  // Any other text would be a pattern of subjects.
-  if (!auditIdPattern.test(auditId)) return undefined;
-  const { entries } = await reader.readBackwards(stream, { limit: 1, subject: `audit.*.*.${auditId}` });
-  const [entry] = entries;
-  if (entry === undefined) return undefined;
-  return auditEntrySchema.safeParse(JSON.parse(Buffer.from(entry.payload).toString())).data;
 };
 
 /** The audit log on this bus. `orphanMs` as in `AuditDeps`, 30 s by default. */

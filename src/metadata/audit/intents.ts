@@ -52,9 +52,28 @@ export type Settling = {
     conclude: (pending: AuditEntry) => AuditEntry,
     revision?: number,
   ): Promise<AuditEntry | undefined>;
+  /**
+   * Stores the entry of a call that this process has ended, and returns the one that counts: another process may have concluded it as
+   * interrupted. Without an intent, too: it is lost with its bucket. Throws Faults: call it again.
+   */
+  finish(entry: AuditEntry): Promise<AuditEntry>;
 };
 
-export const createSettling = ({ system, publish, erase }: AuditDeps): Settling => {
+/** The stream of the entries. */
+export const auditStream = 'AUDIT';
+
+const auditIdPattern = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+
+export const readEntry = async (reader: StreamReader, auditId: string): Promise<AuditEntry | undefined> => {
+  // Any other text would be a pattern of subjects.
+  if (!auditIdPattern.test(auditId)) return undefined;
+  const { entries } = await reader.readBackwards(auditStream, { limit: 1, subject: `audit.*.*.${auditId}` });
+  const [entry] = entries;
+  if (entry === undefined) return undefined;
+  return auditEntrySchema.safeParse(JSON.parse(Buffer.from(entry.payload).toString())).data;
+};
+
+export const createSettling = ({ system, publish, erase, reader }: AuditDeps): Settling => {
   const decide = (
     key: string,
     conclude: (pending: AuditEntry) => AuditEntry,
@@ -70,14 +89,24 @@ export const createSettling = ({ system, publish, erase }: AuditDeps): Settling 
       await system.update(key, { ...intent, final }, stored.revision);
       return final;
     });
+  const store = (entry: AuditEntry): Promise<void> =>
+    publish(subjectOf(entry), entry.audit_id, Buffer.from(JSON.stringify(entry)));
+
+  const settle: Settling['settle'] = async (auditId, conclude, revision) => {
+    const key = `${intentPrefix}${auditId}`;
+    const final = await decide(key, conclude, revision);
+    if (final === undefined) return undefined;
+    await store(final);
+    await erase(key);
+    return final;
+  };
   return {
-    settle: async (auditId, conclude, revision) => {
-      const key = `${intentPrefix}${auditId}`;
-      const final = await decide(key, conclude, revision);
-      if (final === undefined) return undefined;
-      await publish(subjectOf(final), auditId, Buffer.from(JSON.stringify(final)));
-      await erase(key);
-      return final;
+    settle,
+    finish: async (entry) => {
+      const counted =
+        (await settle(entry.audit_id, () => entry)) ?? (await readEntry(reader, entry.audit_id));
+      if (counted === undefined) await store(entry);
+      return counted ?? entry;
     },
   };
 };

@@ -47,7 +47,7 @@ export const createAuditSweeper = (deps: AuditDeps, settling: Settling): AuditSw
     for (const [auditId, own] of held) {
       const { final } = own;
       if (final !== undefined) {
-        await settling.settle(auditId, () => final);
+        await settling.finish(final);
         held.delete(auditId);
       } else if (now - own.renewedAt >= orphanMs / 3) await renew(auditId, own, now);
     }

@@ -1,4 +1,5 @@
 import { type ActPulse, actsMax } from '../../telemetry/pulse.ts';
+import type { SeenProcess } from './processes.ts';
 
 /** What an act on dead letters reports while it runs. */
 export type ActProgress = {
@@ -54,3 +55,19 @@ export const createActs = (elapsed: () => number, now: () => number): Acts => {
     },
   };
 };
+
+/** The acts of all processes, as the live view tells them. Those of a killed process do not run. */
+export const shownActs = (processes: readonly Pick<SeenProcess, 'id' | 'pulse' | 'isGone'>[]) =>
+  processes.flatMap(({ id, pulse: { metadata }, isGone }) =>
+    (isGone ? [] : (metadata?.acts ?? [])).map((act) => ({
+      id: `${id}-${act.id}`,
+      act: act.act,
+      dry_run: act.isDryRun,
+      started_at: act.startedAt,
+      matched: act.matched,
+      done: act.done,
+      failed: act.failed,
+      items: act.items,
+      has_ended: act.hasEnded,
+    })),
+  );

@@ -13,7 +13,7 @@ import { pulseSubjects } from '../../telemetry/pulse.ts';
 import { createMetadataFigures } from '../../telemetry/pulse-figures.ts';
 import type { AccountState } from '../account/account-watch.ts';
 import type { Watch } from '../watch.ts';
-import { type Acts, createActs } from './acts.ts';
+import { type Acts, createActs, shownActs } from './acts.ts';
 import { createHourAccount } from './hour-account.ts';
 import { drawLine, shownProcess } from './line.ts';
 import { createLive, type Live } from './live.ts';
@@ -154,20 +154,7 @@ export const openPulse = (options: PulseReadsOptions, parts: Parts): PulseReads 
   const live = createLive({
     bus,
     line: async () => JSON.stringify(await line()),
-    acts: () =>
-      processes.list().flatMap(({ id, pulse: { metadata } }) =>
-        (metadata?.acts ?? []).map((act) => ({
-          id: `${id}-${act.id}`,
-          act: act.act,
-          dry_run: act.isDryRun,
-          started_at: act.startedAt,
-          matched: act.matched,
-          done: act.done,
-          failed: act.failed,
-          items: act.items,
-          has_ended: act.hasEnded,
-        })),
-      ),
+    acts: () => shownActs(processes.list()),
     log,
   });
   return { line, processes: () => withSeries(processes), live, acts };

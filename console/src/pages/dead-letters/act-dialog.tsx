@@ -35,7 +35,7 @@ const failureColumns: readonly Column<Done['failed'][number]>[] = [
 const Failures = ({ failed }: { failed: Done['failed'] }) =>
   failed.length === 0 ? null : (
     <>
-      <p>{counted(failed.length, 'dead letter')} not: repair what the reason names, or purge them.</p>
+      <p>{counted(failed.length, 'dead letter')} not: repair what the reason names, or purge the rest.</p>
       <Table
         caption="Dead letters that fail"
         columns={failureColumns}

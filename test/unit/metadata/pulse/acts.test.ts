@@ -1,6 +1,9 @@
 import { expect, it } from 'vitest';
-import { createActs } from '../../../../src/metadata/pulse/acts.ts';
+import { createActs, shownActs } from '../../../../src/metadata/pulse/acts.ts';
 import { termsOf } from '../../../../src/metadata/pulse/hour-account.ts';
+import { createProcesses } from '../../../../src/metadata/pulse/processes.ts';
+import { pulseSubject } from '../../../../src/telemetry/pulse.ts';
+import { bytesOf, pulseOf } from '../../../support/pulses.ts';
 
 it('an act on dead letters is shown while it runs and for some seconds after, by its counts', () => {
   let elapsed = 0;
@@ -20,6 +23,30 @@ it('an act on dead letters is shown while it runs and for some seconds after, by
   expect(acts.list()).toMatchObject([{ done: 2, items: 15, hasEnded: true }]);
   elapsed += 4_000;
   expect(acts.list()).toEqual([]);
+});
+
+it('an act is not shown as running once its process is gone, and is again when that is heard again', () => {
+  let elapsed = 0;
+  const processes = createProcesses({ elapsed: () => elapsed, onIgnored: () => {} });
+  const acts = createActs(
+    () => elapsed,
+    () => 1_800_000_000_500,
+  );
+  acts.begin('purge', false).matched(3);
+  const beat = (): void =>
+    processes.take(
+      bytesOf(pulseOf({ metadata: { requests: 0, acts: acts.list() } })),
+      pulseSubject('metadata', '0000000000000001'),
+    );
+  beat();
+  const shown = [{ id: '0000000000000001-1', act: 'purge', matched: 3, has_ended: false }];
+  expect(shownActs(processes.list())).toMatchObject(shown);
+  elapsed += 4_900;
+  expect(shownActs(processes.list())).toMatchObject(shown);
+  elapsed += 200;
+  expect(shownActs(processes.list())).toEqual([]);
+  beat();
+  expect(shownActs(processes.list())).toMatchObject(shown);
 });
 
 it('at most eight acts are shown, the newest ones', () => {

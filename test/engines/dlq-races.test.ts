@@ -1,0 +1,142 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { type Bus, connectBus } from '../../src/bus/connection.ts';
+import { type KvBucket, openKvBucket } from '../../src/bus/kv.ts';
+import { createDeadLetterAdmin, type DeadLetterAdmin } from '../../src/dead-letters/admin.ts';
+import type { Letter } from '../../src/dead-letters/dead-letter.ts';
+import { buckets } from '../../src/directory/keys.ts';
+import { Fault } from '../../src/model/fault.ts';
+import { plantDeadLetters } from '../support/outcomes/dead-letters.ts';
+import { startEngines, type TestEngines } from '../support/stack/engines.ts';
+
+let engines: TestEngines;
+let buses: Bus[];
+let claims: KvBucket;
+
+const busOf = (index: number): Bus => {
+  const bus = buses[index];
+  if (bus === undefined) throw new Error(`no bus ${index}`);
+  return bus;
+};
+
+beforeAll(async () => {
+  engines = await startEngines({ nats: true });
+  buses = await Promise.all([1, 2].map((count) => connectBus(engines.nats.url, `test ${count}`)));
+  claims = await openKvBucket(busOf(0), buckets.system);
+});
+afterAll(async () => {
+  for (const bus of buses ?? []) await bus.close();
+  await engines?.stop();
+});
+
+const adminOn = (bus: Bus, bucket: KvBucket): DeadLetterAdmin =>
+  createDeadLetterAdmin({
+    bus,
+    claims: bucket,
+    claimsBucket: buckets.system,
+    encodeItem: () => Promise.reject(new Error('no item as it was received is in this test')),
+    readRecord: async () => undefined,
+    now: Date.now,
+  });
+
+/** As two metadata processes, each with a connection of its own. */
+let first: DeadLetterAdmin;
+let second: DeadLetterAdmin;
+
+const streams = async () => (await busOf(0).manager()).streams;
+const messagesIn = async (stream: string): Promise<number> =>
+  (await (await streams()).info(stream)).state.messages;
+
+beforeEach(async () => {
+  const manager = await streams();
+  for (const [name, subject] of [
+    ['METRICS', 'metrics.>'],
+    ['DEADLETTER', 'deadletter.>'],
+    ['LEDGER', 'ledger.>'],
+  ] as const) {
+    await manager.delete(name).catch(() => undefined);
+    await manager.add({ name, subjects: [subject], allow_direct: true });
+  }
+  first = adminOn(busOf(0), claims);
+  second = adminOn(busOf(1), await openKvBucket(busOf(1), buckets.system));
+});
+
+const planted = async (count: number): Promise<readonly Letter[]> => {
+  await plantDeadLetters(busOf(0), count);
+  const { letters } = await first.listUpwards({}, { limit: count, from: 1, last: count });
+  expect(letters).toHaveLength(count);
+  return letters;
+};
+const one = async (): Promise<Letter> => {
+  const [letter] = await planted(1);
+  if (letter === undefined) throw new Error('no dead letter');
+  return letter;
+};
+const claimOf = ({ sequence }: Letter) => claims.get(`dead_letter.${sequence}`);
+
+// The answer and the audit of an act must say what became of a dead letter: of two acts, one has it.
+describe('an act on a dead letter that an act of another process has removed since it was listed', () => {
+  it.each([
+    ['redrive', 'purge'],
+    ['purge', 'redrive'],
+    ['redrive', 'redrive'],
+  ] as const)('is refused: a %s after a %s', async (later, earlier) => {
+    const letter = await one();
+    await second[earlier](letter);
+    const published = await messagesIn('METRICS');
+    const recorded = await messagesIn('LEDGER');
+    await expect(first[later](letter)).rejects.toMatchObject({
+      kind: 'permanent',
+      code: 'not_found',
+      message: expect.stringContaining(`dead letter ${letter.sequence} does not exist any more`),
+    });
+    expect(await messagesIn('METRICS')).toBe(published);
+    expect(await messagesIn('LEDGER')).toBe(recorded);
+    expect(await claimOf(letter)).toBeUndefined();
+  });
+
+  it('is refused also where that act ends between the two looks at its claim', async () => {
+    const letter = await one();
+    let tries = 0;
+    const late: KvBucket = {
+      ...claims,
+      create: async (key, value) => {
+        if (++tries > 1) return claims.create(key, value);
+        await second.purge(letter);
+        throw new Fault('permanent', 'kv_conflict', 'the claim of the purge was there');
+      },
+    };
+    await expect(adminOn(busOf(0), late).redrive(letter)).rejects.toMatchObject({ code: 'not_found' });
+    expect(await claimOf(letter)).toBeUndefined();
+  });
+
+  it('has each of a hundred letters that a redrive and a purge take at once for one of the two', async () => {
+    const letters = await planted(100);
+    const done = { redrive: 0, purge: 0 };
+    const take = async (admin: DeadLetterAdmin, action: 'redrive' | 'purge'): Promise<void> => {
+      for (const letter of letters)
+        try {
+          await admin[action](letter);
+          done[action]++;
+        } catch (error) {
+          if (!(error instanceof Fault && error.kind === 'permanent')) throw error;
+        }
+    };
+    await Promise.all([take(first, 'redrive'), take(second, 'purge')]);
+    expect(done.redrive + done.purge).toBe(letters.length);
+    expect(await messagesIn('METRICS')).toBe(done.redrive);
+    expect(await messagesIn('DEADLETTER')).toBe(0);
+  });
+});
+
+// A killed process leaves its claim: the repeat of its act must not fail.
+it.each(['redrive', 'purge'] as const)(
+  'a %s whose process was killed behind the removal is finished by its repeat',
+  async (action) => {
+    const letter = await one();
+    await (await streams()).deleteMessage('DEADLETTER', letter.sequence);
+    await claims.create(`dead_letter.${letter.sequence}`, { action, at: 1 });
+    await first[action](letter);
+    expect(await claimOf(letter)).toBeUndefined();
+    expect(await messagesIn('METRICS')).toBe(0);
+  },
+);
