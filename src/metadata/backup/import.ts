@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { z } from 'zod';
+import { z } from 'zod';
 import type { KvBucket } from '../../bus/kv.ts';
 import { raiseNumber } from '../../directory/epoch.ts';
 import { columnsKey, counterNames, dataIdRange, recordKeys, systemKeys } from '../../directory/keys.ts';
@@ -294,8 +294,12 @@ export const importRecords = async (
   if (conflicts.length > 0) throw conflict(conflicts, isOnlyOwn(records));
   const least = leastCounters(backup);
   least.data_id = Math.max(least.data_id, await highestTable(tables));
-  for (const name of counterNames)
-    await raiseNumber(records.system, systemKeys.counter(name), (last) => Math.max(last, least[name]));
+  for (const name of counterNames) {
+    const key = systemKeys.counter(name);
+    // A counter that is no number would begin again, and give ids that are taken.
+    z.int().parse((await records.system.get(key))?.value ?? 0);
+    await raiseNumber(records.system, key, (last) => Math.max(last, least[name]));
+  }
   await indexRecords(records, backup);
   const isPlacement = ({ what }: Wanted): boolean => what.startsWith(`${records.placements.kind}.`);
   for (const record of missing.filter(isPlacement)) await record.create();

@@ -12,14 +12,17 @@ it('rounds go on with the rests that they ask for, and their stop ends the rest 
 
   const { promise, resolve } = Promise.withResolvers<void>();
   let isEnded = false;
+  let rounds = 0;
   const working = startRounds(async () => {
+    rounds++;
     await promise;
     isEnded = true;
     return 0;
   });
+  expect(rounds).toBe(1);
   const stopped = working.stop();
   expect(await Promise.race([stopped.then(() => 'stopped'), delay(20, 'waits')])).toBe('waits');
   resolve();
   await stopped;
-  expect(isEnded).toBe(true);
+  expect([isEnded, rounds]).toEqual([true, 1]);
 });
