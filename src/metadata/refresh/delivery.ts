@@ -139,9 +139,9 @@ class Deliveries implements Delivery {
     return this.deps.subscriptions.save(value, before);
   }
 
-  private async forget(dataId: number): Promise<void> {
+  private async forget({ value, revision }: HeldSubscription): Promise<void> {
     await this.deps.lease.check();
-    await this.deps.subscriptions.remove(dataId);
+    await this.deps.subscriptions.remove(value.mon_data_id, revision);
   }
 
   private record(
@@ -165,7 +165,7 @@ class Deliveries implements Delivery {
     const id = await this.deps.nodeManagement
       .create(mon_data_id, intent.params, intent.key)
       .catch(async (error: unknown) => {
-        if (isFirst && error instanceof Fault && error.kind === 'permanent') await this.forget(mon_data_id);
+        if (isFirst && error instanceof Fault && error.kind === 'permanent') await this.forget(held);
         throw error;
       });
     const { intent: _, ...value } = held.value;
@@ -259,42 +259,47 @@ class Deliveries implements Delivery {
   }
 
   /** Each step is written down: a repeat of an earlier one would make node management refuse the next, as it is busy. */
-  private async withdraw(given: HeldSubscription, refusing: CollectorValues | undefined): Promise<void> {
+  private async withdraw(
+    given: HeldSubscription,
+    refusing: CollectorValues | undefined,
+  ): Promise<HeldSubscription> {
     let held = given;
     const id = this.idOf(held);
-    if (held.value.removal === undefined) {
-      const params = this.refusingParams(refusing);
-      if (params !== undefined) await this.deps.nodeManagement.update(id, params);
-      held = await this.save({ ...held.value, removal: 'limited' }, held);
+    try {
+      if (held.value.removal === undefined) {
+        const params = this.refusingParams(refusing);
+        if (params !== undefined) await this.deps.nodeManagement.update(id, params);
+        held = await this.save({ ...held.value, removal: 'limited' }, held);
+      }
+      if (held.value.removal === 'limited') {
+        await this.deps.nodeManagement.uninstall(id);
+        held = await this.save({ ...held.value, removal: 'uninstalled' }, held);
+      }
+      await this.deps.lease.check();
+      await this.deps.nodeManagement.delete(id);
+    } catch (error) {
+      if (!hasCode(error, 'subscription_missing')) throw error;
     }
-    if (held.value.removal === 'limited') {
-      await this.deps.nodeManagement.uninstall(id);
-      held = await this.save({ ...held.value, removal: 'uninstalled' }, held);
-    }
-    await this.deps.lease.check();
-    await this.deps.nodeManagement.delete(id);
+    return held;
   }
 
   private async removeHeld(given: HeldSubscription, refusing: CollectorValues | undefined): Promise<void> {
     let held = given;
-    const dataId = held.value.mon_data_id;
     if (held.value.adapter !== this.deps.nodeManagement.name) {
       if (held.value.adapter === 'http') this.deps.onOrphan(held.value, 'api_left');
-      return this.forget(dataId);
+      return this.forget(held);
     }
     if (this.deps.nodeManagement.isRemote) {
       // A subscription that may have been created must be found before it can be deleted.
       if (held.value.state === 'creating') {
         const made = await this.repeatCreate(held, undefined);
-        if (made === undefined) return this.forget(dataId);
+        if (made === undefined) return this.forget(held);
         held = made;
       }
       if (held.value.state !== 'deleting') held = await this.save({ ...held.value, state: 'deleting' }, held);
-      await this.withdraw(held, refusing).catch((error: unknown) => {
-        if (!hasCode(error, 'subscription_missing')) throw error;
-      });
+      held = await this.withdraw(held, refusing);
     }
-    await this.forget(dataId);
+    await this.forget(held);
   }
 }
 

@@ -60,7 +60,8 @@ export type Subscriptions = {
   read(dataId: number): Promise<HeldSubscription | undefined>;
   /** Replaces `before`, or creates the key. Permanent Fault `kv_conflict` when it was changed meanwhile. */
   save(value: Subscription, before: HeldSubscription | undefined): Promise<HeldSubscription>;
-  remove(dataId: number): Promise<void>;
+  /** Removes it if it still has this revision. Permanent Fault `kv_conflict` when it was changed meanwhile. */
+  remove(dataId: number, revision: number): Promise<void>;
   /** Resolves when the copy was filled for the first time; before that it is incomplete. */
   readonly ready: Promise<void>;
   readonly isReady: boolean;
@@ -92,7 +93,6 @@ const parse = (dataId: number, value: unknown): Subscription => {
 };
 
 /** Opens the copy. `onInvalid` receives stored values that cannot be read; the copy omits them. */
-// biome-ignore lint/complexity/noExcessiveLinesPerFunction: one watch, and what is read from it.
 export const openSubscriptions = (bucket: KvBucket, onInvalid: (fault: unknown) => void): Subscriptions => {
   /**
    * `isOwn`: written by this process and not yet delivered by the watch, which may still deliver the value before it.
@@ -157,10 +157,9 @@ export const openSubscriptions = (bucket: KvBucket, onInvalid: (fault: unknown) 
       set(value.mon_data_id, { value, revision, isOwn: true });
       return { value, revision };
     },
-    remove: async (dataId) => {
-      const revision = copy.get(dataId)?.revision;
-      await bucket.delete(recordKeys.subscription(dataId));
-      if (revision !== undefined) removedAt.set(dataId, revision);
+    remove: async (dataId, revision) => {
+      await bucket.delete(recordKeys.subscription(dataId), revision);
+      removedAt.set(dataId, revision);
       set(dataId, undefined);
     },
     ready,

@@ -37,7 +37,8 @@ export const createMemoryKv = (): MemoryKv => {
       if (kv.isAway) throw away();
       return store(key, value);
     },
-    delete: async (key) => {
+    delete: async (key, revision) => {
+      if (revision !== undefined && values.get(key)?.revision !== revision) throw conflict();
       values.delete(key);
     },
     watch: () => ({ stop: () => {} }),

@@ -6,7 +6,7 @@ import type { WantedReport } from '../../../../src/metadata/refresh/reports.ts';
 import { openSubscriptions } from '../../../../src/metadata/refresh/subscriptions.ts';
 import { startNodeManagement } from '../../../support/metadata/node-management.ts';
 import { createMemoryKv } from '../../../support/metadata/refresh-memory-kv.ts';
-import { rigLease } from '../../../support/metadata/refresh-rig.ts';
+import { createRigNodeManagement, rigLease } from '../../../support/metadata/refresh-rig.ts';
 
 const dataId = 1_500_001;
 const report: WantedReport = {
@@ -82,4 +82,29 @@ describe('a subscription whose first create call got no answer and is refused at
     expect(await held()).toEqual(before);
     expect(orphans).toEqual([]);
   });
+});
+
+// Its last look at the lease may be before a pause, and the next leader may have delivered since.
+it('a removal leaves a subscription that the next leader wrote meanwhile', async () => {
+  const subscriptions = openSubscriptions(createMemoryKv(), (fault) => {
+    throw fault;
+  });
+  const rig = createRigNodeManagement();
+  let beforeWrite = async (): Promise<void> => {};
+  const deliveryUnder = (check: () => Promise<void>) =>
+    createDelivery({
+      ...{ subscriptions, nodeManagement: rig.nodeManagement, documentPrefix: 'bk', now: () => 1 },
+      lease: { ...rigLease, check },
+      onOrphan: () => {},
+    });
+  const paused = deliveryUnder(() => beforeWrite());
+  const next = deliveryUnder(async () => {});
+  await paused.deliver(report);
+  beforeWrite = async () => {
+    if (!rig.calls.some(({ action }) => action === 'delete')) return;
+    beforeWrite = async () => {};
+    await next.deliver({ ...report, values: { ...report.values, qps: 2 } });
+  };
+  await expect(paused.remove(dataId, undefined)).rejects.toMatchObject({ code: 'kv_conflict' });
+  expect((await subscriptions.read(dataId))?.value).toMatchObject({ state: 'active', subscription_id: 2 });
 });
