@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type Application, type Stack, startStack } from '../support/stack/stack.ts';
+import { type Application, type Report, type Stack, startStack } from '../support/stack/stack.ts';
 import { waitFor } from '../support/wait.ts';
 
 let stack: Stack;
@@ -11,6 +11,32 @@ beforeAll(async () => {
 afterAll(() => stack.stop());
 
 const dayMs = 86_400_000;
+
+/** Pushes points of one report, each a day before the other. */
+const push = async ({ data_source: { mon_data_id, token } }: Report, days: number): Promise<void> => {
+  const data = Array.from({ length: days }, (_, index) => ({
+    ...{ metrics: { m: 1 }, target: 't', dimension: { d: 'x' } },
+    timestamp: Date.now() - index * dayMs,
+  }));
+  const response = await fetch(`http://127.0.0.1:${stack.ingress[0]?.ports['push']}/v2/push/`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ data_id: mon_data_id, access_token: token, data }),
+  });
+  expect(response.status).toBe(200);
+};
+
+const pointsOf = async ({ result_table: { table_id } }: Report): Promise<number> =>
+  Number((await stack.query(`SELECT count() FROM "${table_id}"`)).dataset[0]?.[0]);
+
+/** Whether QuestDB has confirmed a write of this report that it has not applied. */
+const isWaiting = async ({ result_table: { table_id } }: Report): Promise<boolean> => {
+  const { dataset } = await stack.query(
+    `SELECT writerTxn, sequencerTxn FROM wal_tables() WHERE name = '${table_id}'`,
+  );
+  return Number(dataset[0]?.[0]) < Number(dataset[0]?.[1]);
+};
+
 const hex = (value: number, length: number): string => value.toString(16).padStart(length, '0');
 
 /** Sends one request of spans, each a day before the other. */
@@ -59,5 +85,25 @@ describe('a request with spans of many days', () => {
     transfer?.start();
     await stack.waitForEmptyStream('TRACES', 120_000);
     expect([await stored(wide), await stored(other)]).toEqual([days, 1]);
+  }, 240_000);
+});
+
+// QuestDB makes a partition for each day, all of a write in one transaction of its table.
+describe('a push with points of many days', () => {
+  it('does not hold up the points of other tables while QuestDB applies it', async () => {
+    const [wide, other] = await Promise.all([stack.createReport('wide'), stack.createReport('other')]);
+    await Promise.all([push(wide, 1), push(other, 1)]);
+    await waitFor(
+      'the first points',
+      30_000,
+      async () => (await pointsOf(wide)) === 1 && (await pointsOf(other)) === 1,
+    );
+    const days = 4_000;
+    await push(wide, days);
+    await waitFor('the write of many days', 30_000, () => isWaiting(wide));
+    await push(other, 1);
+    await waitFor('the point of the other', 60_000, async () => (await pointsOf(other)) === 2);
+    expect(await pointsOf(wide)).toBe(1);
+    await stack.waitForRows(wide.result_table.table_id, days + 1, 120_000);
   }, 240_000);
 });
