@@ -23,6 +23,9 @@ const mainClass = 'tidemark.QuestdbGuard';
 /** Two processors are the machine this is tuned for; more of them may work side by side. */
 const workers = String(Math.max(1, Math.min(4, Math.floor(availableParallelism() / 2))));
 
+/** A write of thousands of days occupies one of them for seconds, in which the others apply the writes of other tables. */
+const applyWorkers = String(Math.max(2, Number(workers)));
+
 /**
  * Settings of a QuestDB that may have this many open files. An active table holds about seventy. Where the limit is low,
  * QuestDB closes those of a resting table within two seconds: with its defaults (two to ten minutes) some hundred tables
@@ -72,7 +75,7 @@ const settings = (
   QDB_SHARED_NETWORK_WORKER_COUNT: '2',
   QDB_SHARED_QUERY_WORKER_COUNT: workers,
   QDB_SHARED_WRITE_WORKER_COUNT: workers,
-  QDB_WAL_APPLY_WORKER_COUNT: workers,
+  QDB_WAL_APPLY_WORKER_COUNT: applyWorkers,
   QDB_VIEW_COMPILER_WORKER_COUNT: '1',
   QDB_EXPORT_WORKER_COUNT: '0',
   QDB_MAT_VIEW_REFRESH_WORKER_COUNT: '0',

@@ -2,12 +2,14 @@ import type { TraceSpan, Tracing } from '../telemetry/tracing.ts';
 import type { HeldMessage } from './held-message.ts';
 import type { Sink, WriteOutcome, Written } from './sink.ts';
 
+type Result = Pick<Written<unknown>, 'retryLater' | 'deadLettered' | 'unfinished'>;
+
 /** Spans of one batch on its way to a store. They exist only where a message of it is traced. */
 export type BatchTrace = {
   /** Reports the end of a request to the store, after this many seconds. */
   sent(outcome: WriteOutcome, seconds: number): void;
   /** Reports the result of the batch; undefined: its messages were returned to NATS. */
-  written(result: Pick<Written<unknown>, 'retryLater' | 'deadLettered'> | undefined): void;
+  written(result: Result | undefined): void;
   /** Its messages are acknowledged, or will be redelivered. */
   settled(): void;
 };
@@ -17,6 +19,15 @@ export type BatchTraces = {
     sink: Pick<Sink<E>, 'pipeline' | 'store'>,
     batch: readonly HeldMessage<E>[],
   ): BatchTrace | undefined;
+};
+
+const settlementOf = (
+  message: HeldMessage<unknown>,
+  { retryLater, unfinished, deadLettered }: Result,
+): string => {
+  if (retryLater.has(message)) return 'retry';
+  if (unfinished?.has(message)) return 'unfinished';
+  return deadLettered.has(message) ? 'dead_letter' : 'ack';
 };
 
 /** Messages of one batch that have a span; further ones do not. */
@@ -89,8 +100,7 @@ export const createBatchTraces = (tracing: Tracing): BatchTraces => {
           write?.end(result === undefined ? 'returned to the stream: the store is not available' : undefined);
           if (result === undefined) return end('returned to the stream');
           for (const { message, span } of processed) {
-            const settlement = result.deadLettered.has(message) ? 'dead_letter' : 'ack';
-            span.set({ 'tidemark.settlement': result.retryLater.has(message) ? 'retry' : settlement });
+            span.set({ 'tidemark.settlement': settlementOf(message, result) });
           }
           settle = tracing.start(`settle ${pipeline}`, { kind: 'internal', parent: first.span });
         },

@@ -9,25 +9,48 @@ export type HeldMessagesOptions = {
   readonly onBytes: (bytes: number) => void;
 };
 
-/** The messages of a worker: gathered for a later write, or in the current one. */
+/** The messages of a worker: gathered for a later write, left unfinished by an earlier one, or in the current one. */
 export type HeldMessages<E> = {
   /** The bytes of all of them. */
   readonly bytes: number;
-  /** Messages and rows that wait for a write, and how many messages were ever added. */
+  /** Messages that wait for a write, the rows of those that no write had, and how many messages were ever added. */
   readonly gathered: { readonly messages: number; readonly rows: number; readonly arrived: number };
   add(message: HeldMessage<E>): void;
   /**
-   * The next write: whole messages up to the rows of one write. A message that was not kept alive for half its ack wait is
+   * The next write: the unfinished messages, and further ones up to the rows of one write. A message that was not kept alive for half its ack wait is
    * released, because NATS redelivers it by itself.
    */
   next(): readonly HeldMessage<E>[];
-  /** Releases the messages of a finished write. */
-  release(batch: readonly HeldMessage<E>[]): void;
+  /** Releases the messages of a finished write. Those that it left unfinished wait for the next one, before the gathered ones. */
+  release(batch: readonly HeldMessage<E>[], left: ReadonlySet<HeldMessage<E>>): void;
   /** Releases the messages that wait for a write, and returns them. */
   releaseGathered(): readonly HeldMessage<E>[];
+  /** Releases those, and what the present write leaves unfinished. */
+  forget(): void;
   /** Reports to NATS that the work on the messages continues, where it is time. Call it at an eighth of the ack wait. */
   keepAlive(): void;
 };
+
+const keepAlive = (message: HeldMessage<unknown>, now: number, ackWaitMs: number): void => {
+  const silentMs = now - message.touchedAt;
+  // NATS may have redelivered a message that was left alone for half its ack wait to another worker.
+  if (silentMs < ackWaitMs / 4 || silentMs > ackWaitMs / 2) return;
+  message.delivery.working();
+  message.touchedAt = now;
+};
+
+/** Whole messages up to these rows, one at least; what remains in the list waits. */
+const takeUpTo = <E>(gathered: HeldMessage<E>[], rowsMax: number): HeldMessage<E>[] => {
+  let rows = 0;
+  const end = gathered.findIndex((message, index) => {
+    rows += message.rows;
+    return index > 0 && rows > rowsMax;
+  });
+  return gathered.splice(0, end === -1 ? gathered.length : end);
+};
+
+const rowsIn = (messages: readonly HeldMessage<unknown>[]): number =>
+  messages.reduce((sum, { rows }) => sum + rows, 0);
 
 export const createHeldMessages = <E>({
   ackWaitMs,
@@ -37,6 +60,8 @@ export const createHeldMessages = <E>({
 }: HeldMessagesOptions): HeldMessages<E> => {
   let gathered: HeldMessage<E>[] = [];
   let rows = 0;
+  let unfinished: HeldMessage<E>[] = [];
+  let isForgotten = false;
   let inWrite: readonly HeldMessage<E>[] = [];
   let bytes = 0;
   let arrived = 0;
@@ -50,12 +75,23 @@ export const createHeldMessages = <E>({
     addBytes(-messages.reduce((sum, message) => sum + message.bytes, 0));
   };
 
+  const isKeptAlive = ({ touchedAt }: HeldMessage<E>): boolean => touchedAt >= elapsed() - ackWaitMs / 2;
+
+  const releaseGathered = (): readonly HeldMessage<E>[] => {
+    const released = [...unfinished, ...gathered];
+    letGo(released);
+    unfinished = [];
+    gathered = [];
+    rows = 0;
+    return released;
+  };
+
   return {
     get bytes() {
       return bytes;
     },
     get gathered() {
-      return { messages: gathered.length, rows, arrived };
+      return { messages: unfinished.length + gathered.length, rows, arrived };
     },
     add: (message) => {
       arrived++;
@@ -64,47 +100,28 @@ export const createHeldMessages = <E>({
       addBytes(message.bytes);
     },
     next: () => {
-      const staleBefore = elapsed() - ackWaitMs / 2;
-      const batch: HeldMessage<E>[] = [];
-      let batchRows = 0;
-      let index = 0;
-      for (; index < gathered.length; index++) {
-        const message = gathered[index];
-        if (message === undefined) break;
-        if (message.touchedAt < staleBefore) {
-          rows -= message.rows;
-          letGo([message]);
-          continue;
-        }
-        if (batch.length > 0 && batchRows + message.rows > rowsPerWriteMax) break;
-        batch.push(message);
-        batchRows += message.rows;
-      }
-      gathered.splice(0, index);
-      rows -= batchRows;
-      inWrite = batch;
-      return batch;
+      const stale = [...unfinished, ...gathered].filter((message) => !isKeptAlive(message));
+      letGo(stale);
+      gathered = gathered.filter(isKeptAlive);
+      inWrite = [...unfinished.filter(isKeptAlive), ...takeUpTo(gathered, rowsPerWriteMax)];
+      unfinished = [];
+      isForgotten = false;
+      rows = rowsIn(gathered);
+      return inWrite;
     },
-    release: (batch) => {
-      letGo(batch);
+    release: (batch, left) => {
+      unfinished = isForgotten ? [] : batch.filter((message) => left.has(message));
+      letGo(isForgotten ? batch : batch.filter((message) => !left.has(message)));
       inWrite = [];
     },
-    releaseGathered: () => {
-      const released = gathered;
-      letGo(released);
-      gathered = [];
-      rows = 0;
-      return released;
+    releaseGathered,
+    forget: () => {
+      releaseGathered();
+      isForgotten = true;
     },
     keepAlive: () => {
       const now = elapsed();
-      for (const message of [...inWrite, ...gathered]) {
-        if (now - message.touchedAt < ackWaitMs / 4) continue;
-        // NATS may have redelivered a message that was left alone for half its ack wait to another worker.
-        if (now - message.touchedAt > ackWaitMs / 2) continue;
-        message.delivery.working();
-        message.touchedAt = now;
-      }
+      for (const message of [...inWrite, ...unfinished, ...gathered]) keepAlive(message, now, ackWaitMs);
     },
   };
 };

@@ -31,11 +31,13 @@ export type DeadLettered = {
   readonly arrivedAt?: number;
 };
 
-/** The outcome of a written batch: all of it is stored except the messages and items named here. */
+/** The outcome of a written batch: all of it is stored except the messages and items named here. A message is in one of them at most. */
 export type Written<E> = {
   readonly deadLettered: ReadonlyMap<HeldMessage<E>, readonly DeadLettered[]>;
   /** Messages that cannot be stored now, while others can: returned to NATS, for redelivery. */
   readonly retryLater: ReadonlySet<HeldMessage<E>>;
+  /** Messages of which a part waits for a later write, of which each takes a bounded part: not settled yet. Default: none. */
+  readonly unfinished?: ReadonlySet<HeldMessage<E>>;
   /** Why the store accepted nothing of the batch, where it answered and all of it waits; undefined when it accepted something. */
   readonly problem?: string;
   /** Data ids that were left out of the whole batch, because they are purged. */

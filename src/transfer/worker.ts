@@ -63,7 +63,7 @@ export type Worker = {
   readonly ledgerProblem: string | undefined;
   /** Version of a message that only a newer program can read, or undefined. */
   readonly newerVersion: number | undefined;
-  /** Drops messages whose write has not begun: after a lost connection NATS redelivers them. */
+  /** Drops messages whose write has not begun, and those that it leaves unfinished: after a lost connection NATS redelivers them. */
   forgetUnsent(): void;
   /** Writes and settles the held messages; returns those to NATS that are not written within the time. */
   drain(timeoutMs: number): Promise<void>;
@@ -90,19 +90,25 @@ const createStages = <E>(options: WorkerOptions, deps: WorkerDependencies<E>, is
     return message !== undefined;
   };
 
-  /** write -> validate deferred items -> settle: the messages of one write. */
-  const writeAndSettle = async (batch: readonly HeldMessage<E>[]): Promise<void> => {
+  /** write -> validate deferred items -> settle: the messages of one write. Returns those of which a part is still to be written. */
+  const writeAndSettle = async (batch: readonly HeldMessage<E>[]): Promise<ReadonlySet<HeldMessage<E>>> => {
     const trace = traces?.begin(sink, batch);
     const written = await writer.write(batch, trace);
     trace?.written(written);
-    if (written === undefined) return giveBack(batch);
-    await settler.settle(batch, fitToSettle(breaker, batch, written)).catch((error: unknown) => {
+    if (written === undefined) {
+      giveBack(batch);
+      return new Set();
+    }
+    const { unfinished = new Set() } = written;
+    const whole = batch.filter((message) => !unfinished.has(message));
+    await settler.settle(whole, fitToSettle(breaker, whole, written)).catch((error: unknown) => {
       log.warn(
         { error: errorText(error) },
         'a batch was not settled; NATS delivers its unsettled messages again',
       );
     });
     trace?.settled();
+    return unfinished;
   };
 
   const giveBackGathered = (): void => giveBack(held.releaseGathered());
@@ -143,10 +149,10 @@ export const createWorker = <E>(options: WorkerOptions, deps: WorkerDependencies
     round: async () => {
       await pace.untilDue();
       const batch = held.next();
-      if (batch.length > 0) await stages.writeAndSettle(batch);
+      const unfinished = batch.length > 0 ? await stages.writeAndSettle(batch) : new Set<HeldMessage<E>>();
       pace.done();
-      held.release(batch);
-      if (breaker.state === 'open') stages.giveBackGathered();
+      held.release(batch, unfinished);
+      if (breaker.state === 'open' || isStopping) stages.giveBackGathered();
       onRoom();
     },
     onError: (error) => log.error({ error: errorText(error) }, 'internal error in the writing loop'),
@@ -187,7 +193,7 @@ export const createWorker = <E>(options: WorkerOptions, deps: WorkerDependencies
       return reader.newerVersion;
     },
     forgetUnsent: () => {
-      held.releaseGathered();
+      held.forget();
       onRoom();
     },
     drain,

@@ -306,8 +306,8 @@ export const sabotages: readonly Sabotage[] = [
     edits: [
       {
         file: 'src/transfer/held-messages.ts',
-        from: 'const staleBefore = elapsed()',
-        to: 'const staleBefore = Date.now()',
+        from: 'touchedAt >= elapsed()',
+        to: 'touchedAt >= Date.now()',
       },
       {
         file: 'src/transfer/read-delivery.ts',

@@ -40,11 +40,14 @@ export const piecesOf = (messages: readonly HeldMessage<BlocksEnvelope>[]): Piec
     });
   });
 
+/** A name of the table and day of a piece. */
+export const tableAndDayOf = ({ table, part }: Piece): string => `${table} ${part.day}`;
+
 /** An insert has the rows of one table and one day: ClickHouse makes and commits a part for each day. */
 export const byTableAndDay = (pieces: readonly Piece[]): Piece[][] => {
   const groups = new Map<string, Piece[]>();
   for (const piece of pieces) {
-    const key = `${piece.table} ${piece.part.day}`;
+    const key = tableAndDayOf(piece);
     const group = groups.get(key);
     if (group === undefined) groups.set(key, [piece]);
     else group.push(piece);

@@ -5,7 +5,7 @@ import { UnreadableBlock } from '../../wire/native/block-reader.ts';
 import type { HeldMessage } from '../held-message.ts';
 import type { DeadLettered, WriteOutcome } from '../sink.ts';
 import type { PieceInsert } from './piece-inserts.ts';
-import { byTableAndDay, halvesOf, type Piece, piecesOf, refusedPiece } from './pieces.ts';
+import { halvesOf, type Piece, refusedPiece } from './pieces.ts';
 
 type Held = HeldMessage<BlocksEnvelope>;
 
@@ -23,11 +23,11 @@ export type OnWrite = (outcome: WriteOutcome, seconds: number) => void;
 export type OnUnstored = (pieces: readonly Piece[], error: unknown) => void;
 
 /**
- * Writes messages table by table and day by day with this insert, and adds the refused rows of what it stores to `refused`. Throws a
+ * Writes the pieces, each list of them of one table and day, with this insert, and adds the refused rows of what it stores to `refused`. Throws a
  * transient Fault like `Sink.write`, unless `onUnstored` takes it.
  */
 export type WritePieces = (
-  messages: readonly Held[],
+  byTableAndDay: readonly (readonly Piece[])[],
   insert: PieceInsert,
   refused: Refusals,
   onWrite: OnWrite,
@@ -82,8 +82,8 @@ export const createWritePieces = (
     }
   };
 
-  return async (messages, insert, refused, onWrite, onUnstored = rethrow) => {
-    for (const pieces of byTableAndDay(piecesOf(messages))) {
+  return async (byTableAndDay, insert, refused, onWrite, onUnstored = rethrow) => {
+    for (const pieces of byTableAndDay) {
       const here: Refusals = { of: new Map(), count: refused.count };
       const startedAt = performance.now();
       const seconds = (): number => (performance.now() - startedAt) / 1000;

@@ -16,6 +16,8 @@ type Bench = {
   /** Messages of each write so far. */
   readonly writes: number[];
   acknowledged: number;
+  /** Messages that were returned to NATS. */
+  returned: number;
   /** How often the ack wait of a message was extended. */
   workedOn: number;
   /** Messages whose bytes were freed. */
@@ -24,7 +26,13 @@ type Bench = {
   bring(messages: number, rows?: number): void;
 };
 
-type Bounds = { gatheredMax?: number; heldBytesMax?: number; untilStored?: Promise<void> };
+type Bounds = {
+  gatheredMax?: number;
+  heldBytesMax?: number;
+  untilStored?: Promise<void>;
+  /** Writes that a message needs; default 1. */
+  writesEach?: number;
+};
 
 /**
  * A worker on the clock of the test; its store accepts everything, at once by default, and records the size of each
@@ -32,6 +40,7 @@ type Bounds = { gatheredMax?: number; heldBytesMax?: number; untilStored?: Promi
  */
 const startWorker = (bounds: Bounds = {}): Bench => {
   const writes: number[] = [];
+  const writesOf = new WeakMap<object, number>();
   const sink: Sink<number> = {
     pipeline: 'metrics',
     store: 'questdb',
@@ -40,7 +49,12 @@ const startWorker = (bounds: Bounds = {}): Bench => {
     write: async (batch) => {
       writes.push(batch.length);
       await bounds.untilStored;
-      return { deadLettered: new Map(), retryLater: new Set(), purged: new Set() };
+      for (const message of batch) writesOf.set(message, (writesOf.get(message) ?? 0) + 1);
+      const unfinished = batch.filter((message) => (writesOf.get(message) ?? 0) < (bounds.writesEach ?? 1));
+      return {
+        ...{ deadLettered: new Map(), retryLater: new Set(), purged: new Set() },
+        unfinished: new Set(unfinished),
+      };
     },
     validate: (rows) => ({
       arrivedAt: Date.now(),
@@ -84,6 +98,7 @@ const startWorker = (bounds: Bounds = {}): Bench => {
     worker,
     writes,
     acknowledged: 0,
+    returned: 0,
     workedOn: 0,
     freed: 0,
     bring: (messages, rows = 1) => {
@@ -98,7 +113,9 @@ const startWorker = (bounds: Bounds = {}): Bench => {
           ack: () => {
             bench.acknowledged++;
           },
-          nak: () => {},
+          nak: () => {
+            bench.returned++;
+          },
           free: () => {
             bench.freed++;
           },
@@ -281,5 +298,61 @@ describe('writes at an interval', () => {
     await vi.advanceTimersByTimeAsync(intervalMs);
     vi.restoreAllMocks();
     expect(writes).toEqual([1]);
+  });
+});
+
+// A message of many days takes part in several writes, so that others do not wait for all of it.
+describe('a message that a write leaves unfinished', () => {
+  beforeEach(() => {
+    vi.useFakeTimers();
+  });
+  afterEach(() => {
+    vi.useRealTimers();
+  });
+
+  it('is written on together with what has arrived, kept alive, and acknowledged after its last write', async () => {
+    const bench = startWorker({ writesEach: 3 });
+    bench.bring(1, 100);
+    await turn();
+    bench.bring(1, 100);
+    await turn();
+    expect([bench.writes, bench.acknowledged]).toEqual([[1, 2], 0]);
+    await vi.advanceTimersByTimeAsync(intervalMs);
+    expect([bench.writes, bench.acknowledged]).toEqual([[1, 2, 2], 1]);
+    await vi.advanceTimersByTimeAsync(intervalMs);
+    expect([bench.writes, bench.acknowledged, bench.freed]).toEqual([[1, 2, 2, 1], 2, 2]);
+  });
+
+  it('counts as held until then', async () => {
+    const bench = startWorker({ writesEach: 2, heldBytesMax: 2 * messageBytes });
+    bench.bring(1);
+    await turn();
+    bench.bring(1);
+    expect([bench.writes, bench.worker.hasRoom]).toEqual([[1], false]);
+    await vi.advanceTimersByTimeAsync(3 * intervalMs);
+    expect([bench.acknowledged, bench.worker.hasRoom]).toEqual([2, true]);
+  });
+
+  it('is forgotten with the connection, also where it is lost during the write', async () => {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const bench = startWorker({ writesEach: 2, untilStored: promise });
+    bench.bring(1);
+    await turn();
+    bench.worker.forgetUnsent();
+    resolve();
+    await vi.advanceTimersByTimeAsync(10 * intervalMs);
+    expect([bench.writes, bench.acknowledged, bench.returned]).toEqual([[1], 0, 0]);
+  });
+
+  it('is returned to NATS when the time for a stop is over', async () => {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const bench = startWorker({ writesEach: 2, untilStored: promise });
+    bench.bring(1);
+    await turn();
+    const drained = bench.worker.drain(5_000);
+    await vi.advanceTimersByTimeAsync(5_000);
+    resolve();
+    await drained;
+    expect([bench.writes, bench.acknowledged, bench.returned]).toEqual([[1], 0, 1]);
   });
 });

@@ -1,0 +1,88 @@
+import type { BlocksEnvelope } from '../../wire/blocks-envelope.ts';
+import type { HeldMessage } from '../held-message.ts';
+import type { DeadLettered, Written } from '../sink.ts';
+import { byTableAndDay, type Piece, piecesOf, tableAndDayOf } from './pieces.ts';
+
+type Held = HeldMessage<BlocksEnvelope>;
+
+/**
+ * Tables and days of one write: each is an insert of about a tenth of a second, and items of all owners wait for the end of the write. A
+ * message may have 256, a request 2,048.
+ */
+export const tablesAndDaysMax = 32;
+
+/** Those that the oldest message has at least, so that messages of few days do not hold it up for ever. */
+const oldestShare = tablesAndDaysMax / 2;
+
+/** What one write stores of the messages of its batch. It is the same at each try of the batch. */
+export type Turn = {
+  /** The pieces of these messages by table and day, those of messages with few of them first. */
+  piecesOf(messages: readonly Held[]): Piece[][];
+  /** Call it when its pieces are stored or refused: the result, in which messages with further pieces are unfinished. */
+  end(written: Written<BlocksEnvelope>): Written<BlocksEnvelope>;
+};
+
+/** Writes messages of many days in several turns, with the messages that have arrived meanwhile. */
+export type Turns = { next(batch: readonly Held[]): Turn };
+
+/** The tables and days of a turn, in the order of their inserts. */
+const choose = (batch: readonly (readonly Piece[])[]): ReadonlySet<string> => {
+  const chosen = new Set<string>();
+  const each = batch.map((pieces) => new Set(pieces.map(tableAndDayOf)));
+  const fewestFirst = each.toSorted((a, b) => a.size - b.size);
+  const take = (keys: ReadonlySet<string> | undefined, most: number): void => {
+    for (const key of keys ?? []) {
+      if (chosen.size >= most) return;
+      chosen.add(key);
+    }
+  };
+  for (const keys of fewestFirst) take(keys, tablesAndDaysMax - oldestShare);
+  take(each[0], tablesAndDaysMax);
+  for (const keys of fewestFirst) take(keys, tablesAndDaysMax);
+  return chosen;
+};
+
+export const createTurns = (): Turns => {
+  /** The pieces that no turn had yet, of messages that are unfinished. */
+  const left = new WeakMap<Held, readonly Piece[]>();
+  /** What earlier turns refused of them. */
+  const refused = new WeakMap<Held, readonly DeadLettered[]>();
+  const leftOf = (message: Held): readonly Piece[] => left.get(message) ?? piecesOf([message]);
+
+  const endOf = (own: ReadonlyMap<Held, readonly Piece[]>, chosen: ReadonlySet<string>): Turn['end'] => {
+    return (written) => {
+      const unfinished = new Set<Held>();
+      const deadLettered = new Map<Held, readonly DeadLettered[]>();
+      for (const [message, pieces] of own) {
+        if (written.retryLater.has(message)) continue;
+        const letters = [...(refused.get(message) ?? []), ...(written.deadLettered.get(message) ?? [])];
+        const rest = pieces.filter((piece) => !chosen.has(tableAndDayOf(piece)));
+        if (rest.length > 0) {
+          unfinished.add(message);
+          left.set(message, rest);
+          refused.set(message, letters);
+        } else if (letters.length > 0) deadLettered.set(message, letters);
+      }
+      return { ...written, deadLettered, unfinished };
+    };
+  };
+
+  return {
+    next: (batch) => {
+      const own = new Map(batch.map((message) => [message, leftOf(message)]));
+      const all = new Set([...own.values()].flat().map(tableAndDayOf));
+      const chosen = all.size <= tablesAndDaysMax ? all : choose([...own.values()]);
+      const places = new Map([...chosen].map((key, place) => [key, place]));
+      const placeOf = ([piece]: readonly Piece[]): number =>
+        (piece && places.get(tableAndDayOf(piece))) ?? chosen.size;
+      return {
+        piecesOf: (messages) => {
+          const pieces = messages.flatMap((message) => own.get(message) ?? []);
+          const due = pieces.filter((piece) => chosen.has(tableAndDayOf(piece)));
+          return byTableAndDay(due).toSorted((a, b) => placeOf(a) - placeOf(b));
+        },
+        end: endOf(own, chosen),
+      };
+    },
+  };
+};
