@@ -1,17 +1,3 @@
-/**
- * A value nested in an array or a list of keys and values. Bytes are base64 text already; null is a value without a kind,
- * undefined one that was nested deeper than the limit.
- */
-export type NestedValue =
-  | string
-  | number
-  | bigint
-  | boolean
-  | null
-  | undefined
-  | readonly NestedValue[]
-  | ReadonlyMap<string, NestedValue>;
-
 /** The greatest depth of arrays and lists, the outermost counted; deeper ones become null and count as truncated. */
 export const nestingMax = 32;
 
@@ -43,32 +29,3 @@ export const nestedSizeMax = 2 ** 20;
  * Collector's pdata writes it.
  */
 export const doubleText = (value: number): string => (Object.is(value, -0) ? '-0' : String(value));
-
-const writeNested = (value: NestedValue): string => {
-  if (typeof value === 'string') return JSON.stringify(value.toWellFormed());
-  if (typeof value === 'number') return Number.isFinite(value) ? doubleText(value) : `"${doubleText(value)}"`;
-  if (value === undefined) return 'null';
-  if (value === null || typeof value !== 'object') return String(value);
-  let text = '';
-  if (value instanceof Map) {
-    for (const [key, item] of value) {
-      text += `${text === '' ? '' : ','}${JSON.stringify(key.toWellFormed())}:${writeNested(item)}`;
-    }
-    return `{${text}}`;
-  }
-  for (const item of value) text += text === '' ? writeNested(item) : `,${writeNested(item)}`;
-  return `[${text}]`;
-};
-
-/** An array or a list of keys and values as compact JSON: 64-bit integers exact, entries in the order sent, the last of equal keys. */
-export const nestedText = (value: readonly NestedValue[] | ReadonlyMap<string, NestedValue>): string =>
-  writeNested(value);
-
-/** How many values in an array or a list were nested deeper than the limit. */
-export const cutsIn = (value: NestedValue): number => {
-  if (value === undefined) return 1;
-  if (value === null || typeof value !== 'object') return 0;
-  let cuts = 0;
-  for (const item of value.values()) cuts += cutsIn(item);
-  return cuts;
-};

@@ -23,7 +23,7 @@ const closers = new Uint8Array(depthMax);
 export type JsonKind = 'object' | 'array' | 'string' | 'number' | 'true' | 'false' | 'null';
 
 /** 1 for bytes that end a run of plain characters in a string: the quote, the backslash and control characters. */
-const stringStops = new Uint8Array(256);
+export const stringStops = new Uint8Array(256);
 stringStops.fill(1, 0, 0x20);
 stringStops[quote] = 1;
 stringStops[backslash] = 1;
@@ -40,7 +40,7 @@ const passKindsWithin = passKinds.slice();
 passKindsWithin[0x2c] = passes.plain;
 
 /** Of four bytes, the lowest first: the high bit of the first that is such a stop; of those behind it any. */
-const stopsIn = (word: number): number => {
+export const stopsIn = (word: number): number => {
   const quotes = word ^ 0x22222222;
   const backslashes = word ^ 0x5c5c5c5c;
   return (

@@ -1,16 +1,10 @@
 import { hasForm } from '../../model/text-forms.ts';
-import {
-  cutsIn,
-  doubleText,
-  itemSizes,
-  type NestedValue,
-  nestedSizeMax,
-  nestedText,
-  nestingMax,
-} from './any-value.ts';
+import { doubleText, itemSizes, nestedSizeMax, nestingMax } from './any-value.ts';
 import type { JsonCursor } from './json-cursor.ts';
 import { KeySet } from './json-keys.ts';
 import { wholeDigits } from './json-numbers.ts';
+import { PlainNested } from './json-plain-nested.ts';
+import { holds, type NestedWriter } from './nested-writer.ts';
 import type { ReadState } from './read-state.ts';
 import { MalformedBody } from './types.ts';
 import { isBase64, isDecimalNumber } from './value-forms.ts';
@@ -27,6 +21,8 @@ const kinds = [
 const kindKeys = new KeySet(kinds);
 const valuesKeys = new KeySet(['values']);
 const entryKeys = new KeySet(['key', 'value']);
+
+const quote = 0x22;
 
 const int64Min = -(2n ** 63n);
 const int64Max = 2n ** 63n - 1n;
@@ -58,7 +54,8 @@ export class RepeatedKey extends MalformedBody {
 
 /** OTLP does not allow the value; the cursor is after it. */
 const invalid = Symbol('invalid');
-type Read<T> = T | typeof invalid;
+type Scalar = string | number | bigint | boolean;
+type ReadScalar = Scalar | typeof invalid;
 
 /**
  * Reads AnyValue, every kind into the text of a row (architecture 4.6): leaves its place in `start` and `end`, the
@@ -76,10 +73,16 @@ export class JsonValueReader {
   private cutBefore = 0;
   private readonly cursor: JsonCursor;
   private readonly state: ReadState;
+  private readonly nested: NestedWriter;
+  private readonly plain: PlainNested;
+  private digitsStart = 0;
+  private digitsEnd = 0;
 
   constructor(cursor: JsonCursor, state: ReadState) {
     this.cursor = cursor;
     this.state = state;
+    this.nested = state.nested;
+    this.plain = new PlainNested(cursor, state);
   }
 
   clear(): void {
@@ -137,68 +140,77 @@ export class JsonValueReader {
         this.start = cursor.start;
         this.end = cursor.end;
         this.size = Math.abs(cursor.end - cursor.start);
+      } else if (number === 1 && (valueKind === 'true' || valueKind === 'false')) {
+        this.start = cursor.at;
+        cursor.literal(valueKind);
+        this.end = cursor.at;
+        this.size = itemSizes.scalar;
       } else if (number !== 2 || !this.readPlainInteger()) this.readOther(number);
     }
   }
 
   /** Reads an integer that is written as its row text already; false when it is not, and nothing is read. */
   readPlainInteger(): boolean {
+    if (!this.passPlainInteger()) return false;
+    this.start = this.digitsStart;
+    this.end = this.digitsEnd;
+    this.size = itemSizes.scalar;
+    return true;
+  }
+
+  /** The same, into the place of the digits alone. */
+  private passPlainInteger(): boolean {
     const { cursor } = this;
     const { body } = cursor;
-    const isQuoted = body[cursor.at] === 0x22;
+    const isQuoted = body[cursor.at] === quote;
     const start = isQuoted ? cursor.at + 1 : cursor.at;
     let at = start;
     if (body[at] === 0x2d) at++;
     const first = body[at] ?? 0;
     while ((body[at] ?? 0) >= 0x30 && (body[at] ?? 0) <= 0x39) at++;
     const after = body[at] ?? 0;
-    const isEnd = isQuoted ? after === 0x22 : after !== 0x2e && (after | 0x20) !== 0x65;
+    const isEnd = isQuoted ? after === quote : after !== 0x2e && (after | 0x20) !== 0x65;
     // Eighteen digits always fit; a zero in front is not as a row has it, and "-" alone is nothing.
     if (!isEnd || at - start > 18 || first < 0x31 || first > 0x39) return false;
-    this.start = start;
-    this.end = at;
-    this.size = itemSizes.scalar;
+    this.digitsStart = start;
+    this.digitsEnd = at;
     cursor.at = isQuoted ? at + 1 : at;
     return true;
   }
 
   private readOther(number: number): void {
-    const from = this.cursor.at;
+    const { cursor, nested, state } = this;
+    const { scratch } = state;
+    const from = cursor.at;
     this.size = 0;
-    const value = this.readKind(number, 1);
+    let value: ReadScalar = '';
+    if (number >= 5) {
+      nested.begin(0);
+      if (!this.readContainer(number, 0)) value = invalid;
+      nested.finish(0);
+    } else value = this.readScalar(number);
     if (value === invalid) {
-      const shown = this.cursor.shown(from);
+      const shown = cursor.shown(from);
       this.problem = shown === '' ? notAnyValue : `${kinds[number]} cannot be ${shown}`;
       return;
     }
-    let text: string;
-    if (typeof value === 'string') text = value;
-    else if (typeof value === 'number') text = doubleText(value);
-    else if (typeof value === 'object' && value !== null) {
-      text = nestedText(value);
-      this.cutValues += cutsIn(value);
-    } else text = String(value);
-    this.start = this.state.scratch.add(text);
-    this.end = ~this.state.scratch.length;
+    if (number >= 5) {
+      this.start = nested.moveTo(scratch);
+      this.cutValues += nested.cuts;
+    } else this.start = scratch.add(typeof value === 'number' ? doubleText(value) : String(value));
+    this.end = ~scratch.length;
   }
 
-  /** Reads the value of a kind, which is not null. `depth` counts the arrays and lists around it, itself among them. */
-  private readKind(number: number, depth: number): Read<NestedValue> {
+  /** Reads a value of a kind without parts, other than a text for a text. */
+  private readScalar(number: number): ReadScalar {
     const { cursor } = this;
-    if (number >= 5) {
-      if (depth <= nestingMax) return this.readContainer(number, depth);
-      cursor.skip();
-      this.size += itemSizes.scalar;
-      return undefined;
-    }
     const kind = cursor.kind();
     if (kind === 'string') {
       const kept = this.state.scratch.length;
       cursor.string();
-      const size = Math.abs(cursor.end - cursor.start);
       const text = this.state.textAt(cursor.start, cursor.end);
       this.state.scratch.length = kept;
-      return this.valueOfString(number, text, size);
+      return this.scalarOfString(number, text);
     }
     if (kind === 'number') {
       cursor.number();
@@ -216,11 +228,7 @@ export class JsonValueReader {
     return invalid;
   }
 
-  private valueOfString(number: number, text: string, size: number): Read<NestedValue> {
-    if (number === 0) {
-      this.size += size;
-      return text;
-    }
+  private scalarOfString(number: number, text: string): ReadScalar {
     if (number === 4) {
       if (!isBase64(text)) return invalid;
       const bytes = Buffer.from(text, 'base64');
@@ -233,20 +241,22 @@ export class JsonValueReader {
     return invalid;
   }
 
-  private integerOf(digits: string | undefined): Read<NestedValue> {
+  private integerOf(digits: string | undefined): ReadScalar {
     if (digits === undefined) return invalid;
     const value = BigInt(digits);
     if (value < int64Min || value > int64Max) this.state.forgive('int_out_of_range');
     return value;
   }
 
-  private readContainer(number: number, depth: number): Read<NestedValue> {
+  /** Adds the array or the list that begins here to the value of this level; false for an invalid one. */
+  private readContainer(number: number, level: number): boolean {
     const { cursor } = this;
+    this.nested.open(level, number === 5 ? holds.list : holds.entries);
     if (cursor.kind() !== 'object') {
       cursor.skip();
-      return invalid;
+      return false;
     }
-    let result: Read<NestedValue> = number === 5 ? [] : new Map();
+    let isValid = true;
     let seen = 0;
     for (let has = cursor.open(); has; has = cursor.nextMember()) {
       const member = this.member(valuesKeys, seen);
@@ -256,43 +266,48 @@ export class JsonValueReader {
       else if (kind === 'null') cursor.literal('null');
       else if (kind !== 'array') {
         cursor.skip();
-        result = invalid;
-      } else result = number === 5 ? this.readItems(depth) : this.readEntries(depth);
+        isValid = false;
+      } else isValid = number === 5 ? this.readItems(level) : this.readEntries(level);
     }
-    return result;
+    return isValid;
   }
 
-  private readItems(depth: number): Read<NestedValue> {
-    const { cursor } = this;
-    const items: NestedValue[] = [];
+  private readItems(level: number): boolean {
+    const { cursor, nested, plain } = this;
     let isValid = true;
     for (let has = cursor.open(); has; has = cursor.nextItem()) {
       this.size += itemSizes.entry;
-      const item = this.readNested(depth);
-      if (item === invalid) isValid = false;
-      else if (this.size <= nestedSizeMax) items.push(item);
+      if (plain.item(this.size)) {
+        this.size += plain.size;
+        continue;
+      }
+      const { length, cuts } = nested;
+      if (!this.readNested(level + 1)) isValid = false;
+      if (isValid && this.size <= nestedSizeMax) nested.keepItem();
+      else nested.undo(length, cuts);
     }
-    return isValid ? items : invalid;
+    return isValid;
   }
 
-  private readEntries(depth: number): Read<NestedValue> {
-    const { cursor } = this;
-    const entries = new Map<string, NestedValue>();
+  private readEntries(level: number): boolean {
+    const { cursor, plain } = this;
     let isValid = true;
     for (let has = cursor.open(); has; has = cursor.nextItem()) {
       this.size += itemSizes.entry;
-      if (cursor.kind() !== 'object') {
+      if (plain.entry(level, this.size)) this.size += plain.size;
+      else if (cursor.kind() !== 'object') {
         cursor.skip();
         isValid = false;
-      } else if (!this.readEntry(depth, entries)) isValid = false;
+      } else if (!this.readEntry(level)) isValid = false;
     }
-    return isValid ? entries : invalid;
+    return isValid;
   }
 
-  private readEntry(depth: number, entries: Map<string, NestedValue>): boolean {
-    const { cursor, state } = this;
-    let key = '';
-    let value: Read<NestedValue> = null;
+  private readEntry(level: number): boolean {
+    const { cursor, nested } = this;
+    const { length: start, cuts } = nested;
+    let keyEnd = 0;
+    let hasValue = false;
     let seen = 0;
     let isValid = true;
     let isSecret = false;
@@ -300,53 +315,92 @@ export class JsonValueReader {
       const member = this.member(entryKeys, seen);
       seen |= member < 0 ? 0 : 1 << member;
       const kind = cursor.kind();
-      if (member === 1) value = this.readNested(depth);
-      else if (member < 0) cursor.skip();
+      if (member === 1) {
+        hasValue = true;
+        if (!this.readNested(level + 1)) isValid = false;
+      } else if (member < 0) cursor.skip();
       else if (kind === 'null') cursor.literal('null');
       else if (kind === 'string') {
-        const kept = state.scratch.length;
-        cursor.string();
-        this.size += Math.abs(cursor.end - cursor.start);
-        isSecret = state.isSecretName(cursor.start, cursor.end);
-        key = state.textAt(cursor.start, cursor.end);
-        state.scratch.length = kept;
+        const { length } = nested;
+        isSecret = this.readText();
+        nested.colon();
+        keyEnd = hasValue ? nested.putKeyFirst(start, start, length) : nested.length;
       } else {
         cursor.skip();
         isValid = false;
       }
     }
-    if (value === invalid) return false;
-    if (isSecret || this.size > nestedSizeMax) return isValid;
-    entries.delete(key);
-    entries.set(key, value);
+    if (!isValid || isSecret || this.size > nestedSizeMax) {
+      nested.undo(start, cuts);
+      return isValid;
+    }
+    if (keyEnd === 0) keyEnd = nested.addEmptyKey(start);
+    if (!hasValue) nested.addNull();
+    nested.keepEntry(level, start, keyEnd, cuts);
+    return true;
+  }
+
+  /** Adds the string that begins here; whether a value under this name must not be kept. */
+  private readText(): boolean {
+    const { cursor, nested, state } = this;
+    const { scratch } = state;
+    const kept = scratch.length;
+    cursor.string();
+    const { start, end } = cursor;
+    this.size += Math.abs(end - start);
+    // Beyond the limit its entry is not kept.
+    if (this.size <= nestedSizeMax) {
+      if (start >= 0) nested.copy(state.body, start - 1, end + 1);
+      else nested.text(scratch.source, ~start, ~end);
+    }
+    const isSecret = state.isSecretName(start, end);
+    scratch.length = kept;
+    return isSecret;
+  }
+
+  /** Adds the AnyValue that begins here as the value of this level; false for an invalid one. */
+  private readNested(level: number): boolean {
+    const { cursor, nested } = this;
+    const kind = cursor.kind();
+    nested.begin(level);
+    let isValid = true;
+    if (kind === 'null') cursor.literal('null');
+    else if (kind !== 'object') {
+      cursor.skip();
+      isValid = false;
+    } else {
+      let seen = 0;
+      for (let has = cursor.open(); has; has = cursor.nextMember()) {
+        const number = this.member(kindKeys, seen);
+        seen |= number < 0 ? 0 : 1 << number;
+        const memberKind = cursor.kind();
+        if (number < 0) cursor.skip();
+        else if (memberKind === 'null') cursor.literal('null');
+        else if (!this.readNestedKind(number, level)) isValid = false;
+      }
+    }
+    nested.finish(level);
     return isValid;
   }
 
-  private readNested(depth: number): Read<NestedValue> {
-    const { cursor } = this;
-    const kind = cursor.kind();
-    if (kind !== 'object') {
-      if (kind !== 'null') {
-        cursor.skip();
-        return invalid;
-      }
-      cursor.literal('null');
-      return null;
+  /** Reads the value of a kind, which is not null, in place of what the value of this level has so far. */
+  private readNestedKind(number: number, level: number): boolean {
+    const { cursor, nested, state } = this;
+    if (number >= 5 && level < nestingMax) return this.readContainer(number, level);
+    nested.replace(level);
+    if (number >= 5) {
+      cursor.skip();
+      this.size += itemSizes.scalar;
+      nested.cut();
+    } else if (number === 0 && cursor.body[cursor.at] === quote) this.readText();
+    else if (number === 2 && this.passPlainInteger()) {
+      this.size += itemSizes.scalar;
+      nested.copy(state.body, this.digitsStart, this.digitsEnd);
+    } else {
+      const value = this.readScalar(number);
+      if (value === invalid) return false;
+      nested.scalar(value);
     }
-    let value: Read<NestedValue> = null;
-    let isValid = true;
-    let seen = 0;
-    for (let has = cursor.open(); has; has = cursor.nextMember()) {
-      const number = this.member(kindKeys, seen);
-      seen |= number < 0 ? 0 : 1 << number;
-      const memberKind = cursor.kind();
-      if (number < 0) cursor.skip();
-      else if (memberKind === 'null') cursor.literal('null');
-      else {
-        value = this.readKind(number, depth + 1);
-        isValid &&= value !== invalid;
-      }
-    }
-    return isValid ? value : invalid;
+    return true;
   }
 }

@@ -17,7 +17,7 @@ export class ProtobufLogReader implements ProtobufItemReader {
 
   constructor(fields: ProtobufFields) {
     this.fields = fields;
-    this.body = new ProtobufValueReader(fields.cursor, fields.state);
+    this.body = new ProtobufValueReader(fields.cursor, fields.state, fields.state.nestedBody);
   }
 
   read(end: number, visitor: ItemVisitor): void {

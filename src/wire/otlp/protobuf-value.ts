@@ -1,12 +1,5 @@
-import {
-  cutsIn,
-  doubleText,
-  itemSizes,
-  type NestedValue,
-  nestedSizeMax,
-  nestedText,
-  nestingMax,
-} from './any-value.ts';
+import { doubleText, itemSizes, nestedSizeMax, nestingMax } from './any-value.ts';
+import { type Holds, holds, type NestedWriter } from './nested-writer.ts';
 import type { ProtobufCursor } from './protobuf-cursor.ts';
 import type { ReadState } from './read-state.ts';
 
@@ -28,21 +21,23 @@ export class ProtobufValueReader {
   size = 0;
   /** Values that were nested too deep, since the caller set it to 0. */
   cutValues = 0;
-  /** The array or list that was read last, while it is the last value: more of the same kind is appended to it. */
-  private container: NestedValue[] | Map<string, NestedValue> | undefined;
+  /** The last value is an array or a list, which is not finished: more of the same kind is appended to it. */
+  private isOpen = false;
   private readonly cursor: ProtobufCursor;
   private readonly state: ReadState;
+  private readonly nested: NestedWriter;
 
-  constructor(cursor: ProtobufCursor, state: ReadState) {
+  constructor(cursor: ProtobufCursor, state: ReadState, nested = state.nested) {
     this.cursor = cursor;
     this.state = state;
+    this.nested = nested;
   }
 
   clear(): void {
     this.start = 0;
     this.end = 0;
     this.size = 0;
-    this.container = undefined;
+    this.isOpen = false;
   }
 
   /**
@@ -58,12 +53,12 @@ export class ProtobufValueReader {
         this.start = cursor.at;
         this.end = stop;
         this.size = stop - cursor.at;
-        this.container = undefined;
+        this.isOpen = false;
         cursor.at = stop;
       } else if (tag === 0x18) {
         cursor.varint();
         this.size = itemSizes.scalar;
-        this.container = undefined;
+        this.isOpen = false;
         if (cursor.high === 0 && cursor.low < 0x80000000) {
           const { scratch } = this.state;
           this.start = scratch.addCount(cursor.low);
@@ -90,21 +85,26 @@ export class ProtobufValueReader {
       this.setText(base64(cursor, stop));
       cursor.at = stop;
     } else return cursor.skip(tag, end);
-    this.container = undefined;
+    this.isOpen = false;
   }
 
   private readContainer(tag: number, end: number): void {
-    const { container } = this;
-    const isList = tag === 0x2a;
-    if (container === undefined || Array.isArray(container) !== isList) this.size = 0;
-    this.container = isList ? this.readList(end, 1, container) : this.readEntries(end, 1, container);
+    const { nested } = this;
+    if (!this.isOpen) nested.begin(0);
+    if (nested.holdsAt(0) !== kindOf(tag)) this.size = 0;
+    this.isOpen = true;
+    this.addContainer(tag, end, 0);
   }
 
   /** To be called when all of the value was read: makes the text of an array or a list, once. */
   finish(): void {
-    if (this.container === undefined) return;
-    this.setText(nestedText(this.container));
-    this.cutValues += cutsIn(this.container);
+    if (!this.isOpen) return;
+    const { nested } = this;
+    const { scratch } = this.state;
+    nested.finish(0);
+    this.start = nested.moveTo(scratch);
+    this.end = ~scratch.length;
+    this.cutValues += nested.cuts;
   }
 
   private setText(text: string): void {
@@ -113,103 +113,137 @@ export class ProtobufValueReader {
     this.end = ~scratch.length;
   }
 
-  /** `before` holds the earlier parts of the same field: an array that occurs twice is one. */
-  private readList(end: number, depth: number, before?: NestedValue): NestedValue[] {
-    const { cursor } = this;
-    const items: NestedValue[] = Array.isArray(before) ? before : [];
+  /** Adds the array or the list up to `end` to the value of this level: one that occurs twice is one. */
+  private addContainer(tag: number, end: number, level: number): void {
+    const { cursor, nested } = this;
+    const kind = kindOf(tag);
+    if (nested.holdsAt(level) !== kind) nested.open(level, kind);
     while (cursor.at < end) {
-      const tag = cursor.tag();
-      if (tag !== 0x0a) {
-        cursor.skip(tag, end);
+      const inner = cursor.tag();
+      if (inner !== 0x0a) {
+        cursor.skip(inner, end);
         continue;
       }
       this.size += itemSizes.entry;
-      const item = this.readNested(cursor.enter(end), depth, null);
-      if (this.size <= nestedSizeMax) items.push(item);
+      const stop = cursor.enter(end);
+      if (kind === holds.list) this.readItem(stop, level);
+      else this.readEntry(stop, level);
     }
     cursor.expectEnd(end);
-    return items;
   }
 
-  private readEntries(end: number, depth: number, before?: NestedValue): Map<string, NestedValue> {
-    const { cursor } = this;
-    const entries: Map<string, NestedValue> = before instanceof Map ? before : new Map();
-    while (cursor.at < end) {
-      const tag = cursor.tag();
-      if (tag !== 0x0a) {
-        cursor.skip(tag, end);
-        continue;
-      }
-      this.size += itemSizes.entry;
-      this.readEntry(cursor.enter(end), depth, entries);
-    }
-    cursor.expectEnd(end);
-    return entries;
+  private readItem(end: number, level: number): void {
+    const { nested } = this;
+    const { length, cuts } = nested;
+    nested.begin(level + 1);
+    this.readNested(end, level + 1);
+    nested.finish(level + 1);
+    if (this.size <= nestedSizeMax) nested.keepItem();
+    else nested.undo(length, cuts);
   }
 
-  private readEntry(end: number, depth: number, entries: Map<string, NestedValue>): void {
-    const { cursor } = this;
-    let key = '';
-    let value: NestedValue = null;
+  private readEntry(end: number, level: number): void {
+    const { cursor, nested, state } = this;
+    const { length: start, cuts } = nested;
+    let keyStart = 0;
+    let keyStop = 0;
+    let keyEnd = 0;
+    let isKeyLate = false;
+    let valueStart = -1;
     let isSecret = false;
     while (cursor.at < end) {
       const tag = cursor.tag();
       if (tag === 0x0a) {
         const stop = cursor.enter(end);
-        isSecret = this.state.isSecretName(cursor.at, stop);
-        key = this.readText(stop);
-      } else if (tag === 0x12) value = this.readNested(cursor.enter(end), depth, value);
-      else cursor.skip(tag, end);
-    }
-    cursor.expectEnd(end);
-    if (isSecret || this.size > nestedSizeMax) return;
-    entries.delete(key);
-    entries.set(key, value);
-  }
-
-  /** `depth` counts the arrays and lists around the value; `before` holds the earlier parts of the same field. */
-  private readNested(end: number, depth: number, before: NestedValue): NestedValue {
-    const { cursor } = this;
-    let value = before;
-    while (cursor.at < end) {
-      const tag = cursor.tag();
-      if (tag === 0x0a) value = this.readText(cursor.enter(end));
-      else if (tag === 0x10 || tag === 0x18) {
-        cursor.varint();
-        this.size += itemSizes.scalar;
-        value = tag === 0x18 ? integerOf(cursor.low, cursor.high) : (cursor.low | cursor.high) !== 0;
-      } else if (tag === 0x21) {
-        this.size += itemSizes.scalar;
-        value = cursor.double(end);
-      } else if (tag === 0x3a) {
-        const stop = cursor.enter(end);
+        isSecret = state.isSecretName(cursor.at, stop);
         this.size += stop - cursor.at;
-        value = base64(cursor, stop);
-        cursor.at = stop;
-      } else if (tag === 0x2a || tag === 0x32) {
-        const stop = cursor.enter(end);
-        if (depth < nestingMax) {
-          value =
-            tag === 0x2a ? this.readList(stop, depth + 1, value) : this.readEntries(stop, depth + 1, value);
-        } else {
-          this.size += itemSizes.scalar;
-          value = undefined;
-          cursor.at = stop;
+        keyStart = cursor.at;
+        keyStop = cursor.at = stop;
+        if (keyEnd > 0 || valueStart >= 0) isKeyLate = true;
+        else keyEnd = this.addKey(keyStart, keyStop);
+      } else if (tag === 0x12) {
+        if (valueStart < 0) {
+          valueStart = nested.length;
+          nested.begin(level + 1);
         }
+        this.readNested(cursor.enter(end), level + 1);
       } else cursor.skip(tag, end);
     }
     cursor.expectEnd(end);
-    return value;
+    if (valueStart >= 0) nested.finish(level + 1);
+    if (isSecret || this.size > nestedSizeMax) return nested.undo(start, cuts);
+    if (valueStart < 0) {
+      valueStart = nested.length;
+      nested.addNull();
+    }
+    if (isKeyLate) {
+      const { length } = nested;
+      this.addKey(keyStart, keyStop);
+      keyEnd = nested.putKeyFirst(start, valueStart, length);
+    } else if (keyEnd === 0) keyEnd = nested.addEmptyKey(start);
+    nested.keepEntry(level, start, keyEnd, cuts);
   }
 
-  private readText(stop: number): string {
-    const { cursor } = this;
-    const bytes = cursor.body.subarray(cursor.at, stop);
-    this.size += bytes.length;
-    cursor.at = stop;
-    return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('utf8');
+  private addKey(start: number, stop: number): number {
+    this.addText(start, stop);
+    this.nested.colon();
+    return this.nested.length;
+  }
+
+  /** Adds a text, unless its entry is not kept anyway. */
+  private addText(start: number, stop: number): void {
+    if (this.size <= nestedSizeMax) this.nested.text(this.state.body, start, stop);
+  }
+
+  /** Adds the parts of an AnyValue up to `end` to the value of this level, which has begun. */
+  private readNested(end: number, level: number): void {
+    const { cursor, nested } = this;
+    while (cursor.at < end) {
+      const tag = cursor.tag();
+      if (tag === 0x0a) {
+        const stop = cursor.enter(end);
+        this.size += stop - cursor.at;
+        nested.replace(level);
+        this.addText(cursor.at, stop);
+        cursor.at = stop;
+      } else if (tag === 0x2a || tag === 0x32) {
+        const stop = cursor.enter(end);
+        if (level < nestingMax) this.addContainer(tag, stop, level);
+        else {
+          this.size += itemSizes.scalar;
+          nested.replace(level);
+          nested.cut();
+          cursor.at = stop;
+        }
+      } else this.readScalar(tag, end, level);
+    }
+    cursor.expectEnd(end);
+  }
+
+  private readScalar(tag: number, end: number, level: number): void {
+    const { cursor, nested } = this;
+    if (tag === 0x10 || tag === 0x18) {
+      cursor.varint();
+      this.size += itemSizes.scalar;
+      nested.replace(level);
+      if (tag === 0x10) nested.scalar((cursor.low | cursor.high) !== 0);
+      else if (cursor.high === 0 && cursor.low < 0x80000000) nested.addCount(cursor.low);
+      else nested.scalar(integerOf(cursor.low, cursor.high));
+    } else if (tag === 0x21) {
+      this.size += itemSizes.scalar;
+      nested.replace(level);
+      nested.scalar(cursor.double(end));
+    } else if (tag === 0x3a) {
+      const stop = cursor.enter(end);
+      this.size += stop - cursor.at;
+      nested.replace(level);
+      nested.scalar(base64(cursor, stop));
+      cursor.at = stop;
+    } else cursor.skip(tag, end);
   }
 }
+
+const kindOf = (tag: number): Holds => (tag === 0x2a ? holds.list : holds.entries);
 
 const base64 = ({ body, at }: ProtobufCursor, stop: number): string =>
   Buffer.from(body.buffer, body.byteOffset + at, stop - at).toString('base64');

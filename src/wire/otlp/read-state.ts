@@ -1,6 +1,7 @@
 import { ByteSource } from '../native/bytes.ts';
 import { DataPointSlots } from './data-point-slots.ts';
 import { LogSlots } from './log-slots.ts';
+import { NestedWriter } from './nested-writer.ts';
 import { Scratch } from './scratch.ts';
 import { AttributeSlots, FaultSlot } from './slots.ts';
 import { SpanSlots } from './span-slots.ts';
@@ -75,6 +76,9 @@ const noBody = new ByteSource(new Uint8Array(0));
 export class ReadState {
   body = noBody;
   readonly scratch = new Scratch();
+  readonly nested = new NestedWriter();
+  /** Apart from the other: parts of the body of a record may lie before and after its attributes. */
+  readonly nestedBody = new NestedWriter();
   readonly owner = new OwnerSlots();
   readonly span = new SpanSlots();
   readonly record = new LogSlots();
@@ -103,7 +107,7 @@ export class ReadState {
 
   /** Frees the memory that one unusual body needed. */
   shrink(): void {
-    this.scratch.shrink();
+    for (const each of [this.scratch, this.nested, this.nestedBody]) each.shrink();
     for (const list of [this.owner.resource, this.owner.scopeAttributes, this.keptResource]) list.shrink();
     this.span.shrink();
     this.record.shrink();
