@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { errorText } from '../model/fault.ts';
 import { type ApplicationPipeline, applicationPipelines, ownerIds, type Pipeline } from '../model/signals.ts';
-import { dayMs } from '../model/time.ts';
+import { firstKeptDay } from '../model/time.ts';
 import { ledgerTables } from '../outcomes/rows.ts';
 import type { Clickhouse } from '../stores/clickhouse/client.ts';
 import { itemTablesOf } from '../stores/clickhouse/item-tables.ts';
@@ -28,8 +28,8 @@ export type StoreTargets = {
    * takes too long: rows beyond the records are then in flight.
    */
   readonly caughtUp: () => Promise<boolean>;
-  /** The days that the rows of an application are kept; undefined: for ever. */
-  readonly spanDays?: (appId: number) => number | undefined;
+  /** The first event day whose rows no policy of the owner can have removed; without it none has removed any. */
+  readonly keptFrom?: (pipeline: Pipeline, owner: number) => number;
   readonly now?: () => number;
   /** Between two rounds, for what is in flight. */
   readonly pause?: () => Promise<void>;
@@ -95,16 +95,12 @@ const placeOf = (pipeline: Pipeline, owner: number, day: number | undefined): Pl
   day,
 });
 
-/** The first event day whose rows are certainly kept: a day expires when all of it is older than the retention. */
-const dayFirst = (now: number, retentionDays: number | undefined): number =>
-  retentionDays === undefined ? 0 : Math.floor(now / dayMs - retentionDays) + 1;
-
 const isWanted = ({ pipeline, owner }: DayFilter, ofPipeline: Pipeline, ofOwner?: number): boolean =>
   (pipeline === undefined || pipeline === ofPipeline) &&
   (owner === undefined || ofOwner === undefined || owner === ofOwner);
 
 const readPointStores = async (
-  { points, isLeftOut, now = Date.now }: StoreTargets,
+  { points, isLeftOut, keptFrom, now = Date.now }: StoreTargets,
   filter: DayFilter,
   settled: SettledDays,
   recordsFrom: number,
@@ -130,7 +126,11 @@ const readPointStores = async (
         known.push({
           ...{ pipeline, owner, collapses: false },
           days: state === undefined ? new Map() : await readPointDays(each, filter.days),
-          dayFirst: Math.max(recordsFrom, dayFirst(now(), store.ttls.get(table))),
+          dayFirst: Math.max(
+            recordsFrom,
+            firstKeptDay(now(), store.ttls.get(table)),
+            keptFrom?.(pipeline, owner) ?? 0,
+          ),
           distinct: (day, rows) =>
             state === undefined ? Promise.resolve(noRows) : readDistinctPoints(each, day, rows),
         });
@@ -150,7 +150,7 @@ const readPointStores = async (
 
 const readApplicationStores = async (
   pipeline: ApplicationPipeline,
-  { clickhouse, isLeftOut, spanDays, now = Date.now }: StoreTargets,
+  { clickhouse, isLeftOut, keptFrom, now = Date.now }: StoreTargets,
   filter: DayFilter,
   settled: SettledDays,
   recordsFrom: number,
@@ -159,14 +159,14 @@ const readApplicationStores = async (
   const stored = await readApplicationDays(clickhouse, pipeline, filter.owner, filter.days);
   // The tables of a signal expire alike.
   const [{ name } = { name: '' }] = itemTablesOf(pipeline);
-  const from = Math.max(recordsFrom, dayFirst(now(), await readRetentionDays(clickhouse, name)));
+  const from = Math.max(recordsFrom, firstKeptDay(now(), await readRetentionDays(clickhouse, name)));
   const owners = new Set([...stored.keys(), ...(settled.get(pipeline)?.keys() ?? [])]);
   const known = [...owners]
     .toSorted((a, b) => a - b)
     .filter((owner) => !isLeftOut(pipeline, owner))
     .map((owner) => ({
       ...({ pipeline, owner, collapses: true } as const),
-      dayFirst: Math.max(from, dayFirst(now(), spanDays?.(owner))),
+      dayFirst: Math.max(from, keptFrom?.(pipeline, owner) ?? 0),
       days: stored.get(owner) ?? new Map<number, RowSum>(),
       distinct: (day: number, rows: number) => readDistinctRows(clickhouse, pipeline, owner, day, rows),
     }));
@@ -296,7 +296,7 @@ export const compareStores = async (
   rounds = roundsMax,
 ): Promise<StoreComparison> => {
   const { clickhouse, now = Date.now, pause = usualPause } = targets;
-  const recordsFrom = dayFirst(now(), await readRetentionDays(clickhouse, ledgerTables.outcomes));
+  const recordsFrom = firstKeptDay(now(), await readRetentionDays(clickhouse, ledgerTables.outcomes));
   const first = await compareOnce(targets, filter, recordsFrom);
   const differences = [...first.differences];
   let { inFlight } = first;
