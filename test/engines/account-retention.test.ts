@@ -34,7 +34,7 @@ afterAll(async () => {
   await engines?.stop();
 });
 beforeEach(async () => {
-  for (const table of ['otel_traces', 'ingest_outcomes'])
+  for (const table of ['otel_traces', 'ingest_outcomes', 'ingest_days'])
     await clickhouse.run(`TRUNCATE TABLE otel.${table}`);
 });
 
@@ -52,11 +52,15 @@ const record = (day: number, base: number, arrivedOn: number): Promise<void> =>
     VALUES ('traces', 0, ${appId}, ${base}, 0, -1, 0, toDateTime(${arrivedOn} * 86400 + 3600, 'UTC'), 10, map('stored', 10),
       now64(3), [], [], [${day}], [10], [45], 1)`);
 
-const compare = async (keptFrom: (owner: number) => number = () => 0): Promise<unknown[]> => {
+const compare = async (
+  keptFrom: (owner: number) => number = () => 0,
+  aheadMsMax: number | undefined = 3_600_000,
+): Promise<unknown[]> => {
   const { differences } = await compareStores(
     {
       ...{ clickhouse, points: [], isLeftOut: () => false, caughtUp: async () => true },
       keptFrom: (_, owner) => keptFrom(owner),
+      aheadMsMax: () => aheadMsMax,
       pause: async () => {},
     },
     { pipeline: 'traces' },
@@ -95,5 +99,40 @@ describe('items that a retention removed, as it was asked to', () => {
     }
     await clickhouse.run('TRUNCATE TABLE otel.otel_traces');
     expect(await compare(keptFrom)).toEqual([[-3, 'missing_in_the_store', 10]]);
+  });
+});
+
+/** What a line that named ten rows has left where its record has expired. */
+const named = (day: number, base: number): Promise<void> =>
+  clickhouse.run(
+    `INSERT INTO otel.ingest_days VALUES ('traces', 0, ${appId}, ${day}, 10, ${45 + 10 * base})`,
+  );
+
+describe('items dated ahead of their arrival', () => {
+  const sizes = { bounded: 3_600_000, wide: 120 * 86_400_000 };
+
+  it('are not unrecorded when their record expires before their day has come, nor on that day', async () => {
+    for (const [base, day] of [
+      [1000, today + 60],
+      [2000, today],
+    ] as const) {
+      await store(day, base, today - 92);
+      await record(day, base, today - 92);
+      await named(day, base);
+    }
+    await clickhouse.run('OPTIMIZE TABLE otel.ingest_outcomes FINAL');
+    expect(await compare(undefined, sizes.wide)).toEqual([]);
+  });
+
+  it('are unrecorded where no line has ever named them, beside others whose record has expired, and on days near their arrival', async () => {
+    await store(today + 60, 1000, today - 92);
+    await named(today + 60, 1000);
+    await store(today + 60, 2000, today);
+    await store(today, 3000, today);
+    await named(today, 3000);
+    expect(await compare(undefined, sizes.bounded)).toEqual([
+      [0, 'unrecorded', 10],
+      [60, 'unrecorded', 10],
+    ]);
   });
 });

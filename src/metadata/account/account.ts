@@ -77,7 +77,7 @@ const createCaughtUp =
   };
 
 const createTargets = (
-  { bus, instances, records }: AccountDependencies,
+  { bus, instances, records, pipelines }: AccountDependencies,
   clickhouse: Clickhouse,
   streams: ReturnType<typeof streamsOf>,
   stop: AbortSignal,
@@ -92,6 +92,12 @@ const createTargets = (
     }),
     isLeftOut: (pipeline, owner) => pipeline === 'metrics' && records.purges.known(owner) !== undefined,
     caughtUp,
+    aheadMsMax: (pipeline, owner) => {
+      const policies = pipeline === 'metrics' ? records.sourcePolicies : records.applicationPolicies;
+      const seconds = policies.known(owner)?.value.ahead_seconds_max;
+      if (seconds === undefined) return pipelines[pipeline].time.aheadMsMax;
+      return seconds === null ? undefined : seconds * 1000;
+    },
     keptFrom: (pipeline, owner) => {
       const policies = pipeline === 'metrics' ? records.sourcePolicies : records.applicationPolicies;
       return keptFromDay(policies.known(owner)?.value, Date.now());
