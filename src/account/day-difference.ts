@@ -6,9 +6,14 @@ export type StoreRows = RowSum & { readonly distinct?: RowSum | undefined };
 
 /**
  * What the records say of one owner and event day: read before the store, and after it. `isUnknown`: rows may be there that no record
- * names by day (records of earlier programs).
+ * names by day (records of earlier programs). `expired`: as many of the rows may have had records that have expired.
  */
-export type SettledRows = { readonly before: RowSum; readonly after: RowSum; readonly isUnknown: boolean };
+export type SettledRows = {
+  readonly before: RowSum;
+  readonly after: RowSum;
+  readonly isUnknown: boolean;
+  readonly expired?: number;
+};
 
 export const differenceKinds = ['missing_in_the_store', 'unrecorded', 'unmerged', 'not_known'] as const;
 
@@ -70,7 +75,7 @@ export const compareDay = (
   store: StoreRows,
   { isCaughtUp, collapses }: { readonly isCaughtUp: boolean; readonly collapses: boolean },
 ): DayResult => {
-  const { before, after, isUnknown } = settled;
+  const { before, after, isUnknown, expired = 0 } = settled;
   if (!needsDistinct(settled, store)) return isStable(settled) ? equal : inFlight;
   const found = store.distinct ?? store;
   const least = Math.min(before.rows, after.rows);
@@ -83,7 +88,11 @@ export const compareDay = (
   if (found.rows < least) return of({ kind: 'missing_in_the_store', rows: least - found.rows });
   if (isStable(settled) && isSame(found, before)) return of();
   if (!isCaughtUp) return inFlight;
-  if (found.rows > most) return of({ kind: isUnknown ? 'not_known' : 'unrecorded', rows: found.rows - most });
+  if (found.rows > most) {
+    const rows = Math.max(0, found.rows - most - expired);
+    if (rows === 0 && doubled === 0) return equal;
+    return of({ kind: isUnknown ? 'not_known' : 'unrecorded', rows });
+  }
   if (!isStable(settled)) return of();
   if (isUnknown) return of({ kind: 'not_known', rows: 1 });
   // As many uids as recorded, and not the same ones.

@@ -1,5 +1,6 @@
 import { Fault } from '../model/fault.ts';
 import { type ApplicationPipeline, applicationPipelines, type Pipeline } from '../model/signals.ts';
+import { firstKeptDay } from '../model/time.ts';
 import { ledgerTables } from '../outcomes/rows.ts';
 import type { Clickhouse } from '../stores/clickhouse/client.ts';
 import { itemTablesOf } from '../stores/clickhouse/item-tables.ts';
@@ -7,7 +8,6 @@ import { readTtls } from '../stores/questdb/tables.ts';
 import { readPartSizes } from './application-rows.ts';
 import { type PointsTable, readPointPartitions } from './point-rows.ts';
 import { readRetentionDays, type SettledDays } from './settled-days.ts';
-import { dayFirst } from './store-compare.ts';
 
 /** Rows by event day as the stores count them for themselves: of each data id, and of all applications of a signal together. */
 export type StoreSizes = {
@@ -47,7 +47,7 @@ const readPointSizes = async (
   for (const each of tables) {
     const isThere = !(existing instanceof Fault) && existing.has(each.table);
     const ttlDays = existing instanceof Fault ? undefined : existing.get(each.table);
-    if (ttlDays !== undefined) firstDays.set(each.dataId, dayFirst(Date.now(), ttlDays));
+    if (ttlDays !== undefined) firstDays.set(each.dataId, firstKeptDay(Date.now(), ttlDays));
     const days = away ?? (isThere ? await orFault(readPointPartitions(each)) : new Map<number, number>());
     if (!(days instanceof Fault)) points.set(each.dataId, days);
     else {
@@ -80,12 +80,12 @@ export const readFirstDays = async (
   clickhouse: Clickhouse,
   now: number,
 ): Promise<ReadonlyMap<Pipeline, number>> => {
-  const records = dayFirst(now, await readRetentionDays(clickhouse, ledgerTables.outcomes));
+  const records = firstKeptDay(now, await readRetentionDays(clickhouse, ledgerTables.outcomes));
   const firstDays = new Map<Pipeline, number>([['metrics', records]]);
   for (const pipeline of applicationPipelines) {
     // The tables of a signal expire alike.
     const [{ name } = { name: '' }] = itemTablesOf(pipeline);
-    firstDays.set(pipeline, Math.max(records, dayFirst(now, await readRetentionDays(clickhouse, name))));
+    firstDays.set(pipeline, Math.max(records, firstKeptDay(now, await readRetentionDays(clickhouse, name))));
   }
   return firstDays;
 };

@@ -124,3 +124,23 @@ export const readRetentionDays = async (
   const days = / TTL .*?toIntervalDay\((\d+)\)/.exec(row?.engine_full ?? '')?.[1];
   return days === undefined ? undefined : Number(days);
 };
+
+const namedRow = z.object({ owner: z.coerce.number(), day: z.number(), rows: z.coerce.number() });
+
+/**
+ * Rows of these event days that lines have named since the beginning, by owner and day: a line outlives its record here, and one that was
+ * written again counts again. Throws the Faults of ClickHouse.
+ */
+export const readNamedRows = async (
+  clickhouse: Clickhouse,
+  pipeline: Pipeline,
+  days: readonly number[],
+): Promise<ReadonlyMap<string, number>> => {
+  const found = await clickhouse.rows(
+    namedRow,
+    `SELECT ${signals[pipeline].owner} AS owner, day, sum(rows) AS rows FROM ${database}.ingest_days
+      WHERE pipeline = {pipeline:String} AND has({days:Array(UInt16)}, day) GROUP BY owner, day`,
+    { params: { pipeline, days }, timeoutMs },
+  );
+  return new Map(found.map(({ owner, day, rows }) => [`${owner} ${day}`, rows]));
+};

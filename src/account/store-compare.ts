@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { errorText } from '../model/fault.ts';
 import { type ApplicationPipeline, applicationPipelines, ownerIds, type Pipeline } from '../model/signals.ts';
-import { dayMs } from '../model/time.ts';
+import { dayMs, firstKeptDay } from '../model/time.ts';
 import { ledgerTables } from '../outcomes/rows.ts';
 import type { Clickhouse } from '../stores/clickhouse/client.ts';
 import { itemTablesOf } from '../stores/clickhouse/item-tables.ts';
@@ -14,7 +14,13 @@ import {
   readPointsStore,
   whyUnknown,
 } from './point-rows.ts';
-import { type DayFilter, readRetentionDays, readSettledDays, type SettledDays } from './settled-days.ts';
+import {
+  type DayFilter,
+  readNamedRows,
+  readRetentionDays,
+  readSettledDays,
+  type SettledDays,
+} from './settled-days.ts';
 
 /** Where the rows and their records are. */
 export type StoreTargets = {
@@ -28,8 +34,10 @@ export type StoreTargets = {
    * takes too long: rows beyond the records are then in flight.
    */
   readonly caughtUp: () => Promise<boolean>;
-  /** The days that the rows of an application are kept; undefined: for ever. */
-  readonly spanDays?: (appId: number) => number | undefined;
+  /** The first event day whose rows no policy of the owner can have removed; without it none has removed any. */
+  readonly keptFrom?: (pipeline: Pipeline, owner: number) => number;
+  /** How far ahead of their arrival items of the owner may be, ms; undefined: there is no bound. Without it the bound is small. */
+  readonly aheadMsMax?: (pipeline: Pipeline, owner: number) => number | undefined;
   readonly now?: () => number;
   /** Between two rounds, for what is in flight. */
   readonly pause?: () => Promise<void>;
@@ -95,16 +103,12 @@ const placeOf = (pipeline: Pipeline, owner: number, day: number | undefined): Pl
   day,
 });
 
-/** The first event day whose rows are certainly kept: a day expires when all of it is older than the retention. */
-export const dayFirst = (now: number, retentionDays: number | undefined): number =>
-  retentionDays === undefined ? 0 : Math.floor(now / dayMs - retentionDays) + 1;
-
 const isWanted = ({ pipeline, owner }: DayFilter, ofPipeline: Pipeline, ofOwner?: number): boolean =>
   (pipeline === undefined || pipeline === ofPipeline) &&
   (owner === undefined || ofOwner === undefined || owner === ofOwner);
 
 const readPointStores = async (
-  { points, isLeftOut, now = Date.now }: StoreTargets,
+  { points, isLeftOut, keptFrom, now = Date.now }: StoreTargets,
   filter: DayFilter,
   settled: SettledDays,
   recordsFrom: number,
@@ -130,7 +134,11 @@ const readPointStores = async (
         known.push({
           ...{ pipeline, owner, collapses: false },
           days: state === undefined ? new Map() : await readPointDays(each, filter.days),
-          dayFirst: Math.max(recordsFrom, dayFirst(now(), store.ttls.get(table))),
+          dayFirst: Math.max(
+            recordsFrom,
+            firstKeptDay(now(), store.ttls.get(table)),
+            keptFrom?.(pipeline, owner) ?? 0,
+          ),
           distinct: (day, rows) =>
             state === undefined ? Promise.resolve(noRows) : readDistinctPoints(each, day, rows),
         });
@@ -150,7 +158,7 @@ const readPointStores = async (
 
 const readApplicationStores = async (
   pipeline: ApplicationPipeline,
-  { clickhouse, isLeftOut, spanDays, now = Date.now }: StoreTargets,
+  { clickhouse, isLeftOut, keptFrom, now = Date.now }: StoreTargets,
   filter: DayFilter,
   settled: SettledDays,
   recordsFrom: number,
@@ -159,14 +167,14 @@ const readApplicationStores = async (
   const stored = await readApplicationDays(clickhouse, pipeline, filter.owner, filter.days);
   // The tables of a signal expire alike.
   const [{ name } = { name: '' }] = itemTablesOf(pipeline);
-  const from = Math.max(recordsFrom, dayFirst(now(), await readRetentionDays(clickhouse, name)));
+  const from = Math.max(recordsFrom, firstKeptDay(now(), await readRetentionDays(clickhouse, name)));
   const owners = new Set([...stored.keys(), ...(settled.get(pipeline)?.keys() ?? [])]);
   const known = [...owners]
     .toSorted((a, b) => a - b)
     .filter((owner) => !isLeftOut(pipeline, owner))
     .map((owner) => ({
       ...({ pipeline, owner, collapses: true } as const),
-      dayFirst: Math.max(from, dayFirst(now(), spanDays?.(owner))),
+      dayFirst: Math.max(from, keptFrom?.(pipeline, owner) ?? 0),
       days: stored.get(owner) ?? new Map<number, RowSum>(),
       distinct: (day: number, rows: number) => readDistinctRows(clickhouse, pipeline, owner, day, rows),
     }));
@@ -204,13 +212,43 @@ const rowsOf = ({ store, day }: Candidate): RowSum => store.days.get(day) ?? noR
 
 type Verdicts = { readonly differences: StoreDifference[]; readonly inFlight: Candidate[] };
 
+/**
+ * Of each day whose records may have arrived before those that are kept: the rows that lines have named and no record does any more. An
+ * item ahead of its arrival has its record before its day, so the record may expire first.
+ */
+const readExpired = async (
+  { clickhouse, aheadMsMax, now = Date.now }: StoreTargets,
+  candidates: readonly Candidate[],
+  settled: SettledDays,
+  recordsFrom: number,
+): Promise<Map<Candidate, number>> => {
+  const tomorrow = Math.floor(now() / dayMs) + 1;
+  const mayBeNamedBefore = ({ store: { pipeline, owner }, day }: Candidate): boolean => {
+    const aheadMs = aheadMsMax === undefined ? 0 : (aheadMsMax(pipeline, owner) ?? Number.POSITIVE_INFINITY);
+    return recordsFrom > 0 && (day > tomorrow || day < recordsFrom + aheadMs / dayMs);
+  };
+  const expired = new Map<Candidate, number>();
+  const some = candidates.filter(mayBeNamedBefore);
+  for (const [pipeline, each] of Map.groupBy(some, ({ store }) => store.pipeline)) {
+    const days = [...new Set(each.map(({ day }) => day))];
+    const named = await readNamedRows(clickhouse, pipeline, days);
+    for (const candidate of each) {
+      const rows = named.get(`${candidate.store.owner} ${candidate.day}`) ?? 0;
+      expired.set(candidate, Math.max(0, rows - settledOf(settled, candidate).rows));
+    }
+  }
+  return expired;
+};
+
 /** Reads the records again, and judges the days that seemed to differ. */
 const judge = async (
-  { clickhouse, caughtUp }: StoreTargets,
+  targets: StoreTargets,
   filter: DayFilter,
   before: SettledDays,
   candidates: readonly Candidate[],
+  recordsFrom: number,
 ): Promise<Verdicts> => {
+  const { clickhouse, caughtUp } = targets;
   const verdicts: Verdicts = { differences: [], inFlight: [] };
   const settledBetween = (after: SettledDays, each: Candidate) => ({
     before: settledOf(before, each),
@@ -226,11 +264,12 @@ const judge = async (
   }
   const isCaughtUp = await caughtUp();
   const after = await readSettledDays(clickhouse, filter);
+  const expired = await readExpired(targets, candidates, after, recordsFrom);
   for (const each of candidates) {
     const { pipeline, owner, collapses } = each.store;
     const found = distinct.get(each);
     const store = { ...rowsOf(each), ...(found === undefined ? {} : { distinct: found }) };
-    const settled = settledBetween(after, each);
+    const settled = { ...settledBetween(after, each), expired: expired.get(each) ?? 0 };
     const result =
       found === undefined && needsDistinct(settled, store)
         ? ({ state: 'in_flight' } as const)
@@ -272,7 +311,7 @@ const compareOnce = async (
   const verdicts: Verdicts =
     differing.length === 0
       ? { differences: [], inFlight: [] }
-      : await judge(targets, filter, before, differing);
+      : await judge(targets, filter, before, differing, recordsFrom);
   const rows = all.reduce((sum, each) => sum + settledOf(before, each).rows, 0);
   return {
     ...verdicts,
@@ -296,7 +335,7 @@ export const compareStores = async (
   rounds = roundsMax,
 ): Promise<StoreComparison> => {
   const { clickhouse, now = Date.now, pause = usualPause } = targets;
-  const recordsFrom = dayFirst(now(), await readRetentionDays(clickhouse, ledgerTables.outcomes));
+  const recordsFrom = firstKeptDay(now(), await readRetentionDays(clickhouse, ledgerTables.outcomes));
   const first = await compareOnce(targets, filter, recordsFrom);
   const differences = [...first.differences];
   let { inFlight } = first;

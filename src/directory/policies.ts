@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { firstKeptDay } from '../model/time.ts';
 
 const seconds = z.int('must be an integer').min(0, 'must not be negative').max(3_155_760_000);
 const count = (max: number) =>
@@ -12,11 +13,13 @@ const windows = {
 
 /**
  * `retention_days`: rows are kept for this many days, null = for ever. `retention_days_initial`: the default of the deployment when the
- * owner was created; it holds where `retention_days` is absent, and unlike that it narrows no window of time.
+ * owner was created; it holds where `retention_days` is absent, and unlike that it narrows no window of time. `removed_before_day`: rows
+ * of event days before this one (days since 1970) may have been removed by a shorter retention, which the owner had before.
  */
 const retention = {
   retention_days: count(36_500).nullable().optional(),
   retention_days_initial: count(36_500).optional(),
+  removed_before_day: z.int().positive().optional(),
 };
 
 /**
@@ -54,10 +57,19 @@ export const applicationPolicySchema = z.object({
 export type SourcePolicy = z.infer<typeof sourcePolicySchema>;
 export type ApplicationPolicy = z.infer<typeof applicationPolicySchema>;
 
+/** The fields that no operator sets. */
+const unsettable = ['retention_days_initial', 'removed_before_day'] as const;
+
 /** A field of a policy that operators set. */
-export type PolicyField<P> = Exclude<keyof P, 'retention_days_initial'>;
+export type PolicyField<P> = Exclude<keyof P, (typeof unsettable)[number]>;
+
+export const isSettable = (field: string): boolean => !unsettable.some((each) => each === field);
 
 /** The days that the rows of an owner with this policy are kept; undefined: for ever. */
 export const retentionDaysOf = (policy: SourcePolicy | ApplicationPolicy | undefined): number | undefined =>
   (policy?.retention_days === undefined ? policy?.retention_days_initial : policy.retention_days) ??
   undefined;
+
+/** The first event day whose rows neither the retention of this policy nor one before it can have removed. */
+export const keptFromDay = (policy: SourcePolicy | ApplicationPolicy | undefined, nowMs: number): number =>
+  Math.max(firstKeptDay(nowMs, retentionDaysOf(policy)), policy?.removed_before_day ?? 0);

@@ -38,5 +38,9 @@ export const validatePointTime = (
 /** Milliseconds of a day. */
 export const dayMs = 86_400_000;
 
+/** The first event day (days since 1970) whose rows are certainly kept: a day expires when all of it is older than the retention. */
+export const firstKeptDay = (nowMs: number, retentionDays: number | undefined): number =>
+  retentionDays === undefined ? 0 : Math.floor(nowMs / dayMs - retentionDays) + 1;
+
 /** Integer Unix seconds. */
 export const nowSeconds = (): number => Math.floor(Date.now() / 1000);

@@ -3790,6 +3790,7 @@ export interface components {
                     dimension_columns_max?: number;
                     retention_days?: number | null;
                     retention_days_initial?: number;
+                    removed_before_day?: number;
                 };
             };
             previous_tokens: {
@@ -3845,6 +3846,7 @@ export interface components {
                     fill_dimensions?: boolean;
                     retention_days?: number | null;
                     retention_days_initial?: number;
+                    removed_before_day?: number;
                 };
             };
             previous_application_tokens: {

@@ -144,15 +144,23 @@ export type ClickhouseCopy = {
   readonly destination: string;
 };
 
-/** Starts it in the server, so that no connection has to last as long, and resolves once it is whole. */
+/** Starts it in the server, so that no connection has to last as long, and resolves once it is whole; `signal` cancels it there. */
 const runToEnd = async (
   clickhouse: Clickhouse,
   statement: string,
   { id, done }: { id: string; done: 'BACKUP_CREATED' | 'RESTORED' },
   table: string,
+  signal?: AbortSignal,
 ): Promise<void> => {
   await clickhouse.run(`${statement} SETTINGS id=${literal(id)} ASYNC`);
+  let isCancelled = false;
   for (;;) {
+    if (signal?.aborted && !isCancelled) {
+      await clickhouse.run(
+        `KILL QUERY WHERE query_id IN (SELECT query_id FROM system.backups WHERE id = ${literal(id)})`,
+      );
+      isCancelled = true;
+    }
     const query = `SELECT status, error FROM ${table} WHERE id = ${literal(id)} ORDER BY start_time DESC LIMIT 1`;
     const [state] = await clickhouse.rows(stateSchema, query);
     if (state?.status === done) return;
@@ -166,17 +174,33 @@ const runToEnd = async (
  * `BACKUP DATABASE` to this destination; resolves once it is whole. Permanent Fault `clickhouse_backup_failed` with the server's
  * reason.
  */
-export const backUpClickhouse = async (copy: ClickhouseCopy): Promise<void> => {
+export const backUpClickhouse = async (copy: ClickhouseCopy, signal?: AbortSignal): Promise<void> => {
   const { clickhouse, cluster, name, destination } = copy;
   const table =
     cluster === undefined ? 'system.backups' : `clusterAllReplicas(${literal(cluster)}, system.backups)`;
   const statement = `BACKUP DATABASE ${database} TO ${destination}`;
-  await runToEnd(clickhouse, statement, { id: name, done: 'BACKUP_CREATED' }, table);
+  await runToEnd(clickhouse, statement, { id: name, done: 'BACKUP_CREATED' }, table, signal);
+};
+
+/** What is ours in a folder that operators may write to as well. */
+const ours = 'tidemark-';
+/** The process of an older one was killed. */
+const leftoverMs = 24 * 3_600_000;
+
+/** Removes the copies that killed backups left. */
+const removeLeftovers = async (files: string): Promise<void> => {
+  for (const name of await readdir(files)) {
+    if (!name.startsWith(ours)) continue;
+    // Another process may have removed it meanwhile.
+    const found = await stat(join(files, name)).catch(() => undefined);
+    if (found !== undefined && Date.now() - found.mtimeMs > leftoverMs)
+      await rm(join(files, name), { recursive: true, force: true });
+  }
 };
 
 /**
- * The same into ClickHouse's own folder of backups, which this process sees at `files`, from where it is moved to `to`. Faults as
- * above and of `copyQuestdb`.
+ * The same into ClickHouse's own folder of backups, which this process sees at `files`, from where it is moved to `to`. None stays
+ * there where that fails or is stopped: it would be a whole copy on the disk of the database. Faults as above and of `copyQuestdb`.
  */
 export const moveClickhouse = async (
   copy: Omit<ClickhouseCopy, 'destination'>,
@@ -185,10 +209,17 @@ export const moveClickhouse = async (
   await mkdir(files, { recursive: true }).catch(() =>
     requireFolder(files, 'give the folder of ClickHouse’s backups'),
   );
-  const { name } = copy;
-  await backUpClickhouse({ ...copy, destination: `File(${literal(name)})` });
-  await copyFolder(join(files, name), to);
-  await rm(join(files, name), { recursive: true, force: true });
+  await removeLeftovers(files);
+  const name = `${ours}${copy.name}`;
+  const place = join(files, name);
+  await untilStopped(async (signal) => {
+    try {
+      await backUpClickhouse({ ...copy, destination: `File(${literal(name)})` }, signal);
+      await copyFolder(place, to, signal);
+    } finally {
+      await rm(place, { recursive: true, force: true });
+    }
+  });
 };
 
 /**

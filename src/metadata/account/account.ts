@@ -11,7 +11,7 @@ import type { Bus } from '../../bus/connection.ts';
 import { lookAtQueue } from '../../bus/orphaned-messages.ts';
 import type { Pipelines } from '../../config/pipelines.ts';
 import type { Orphan, Orphans } from '../../dead-letters/orphans.ts';
-import { retentionDaysOf } from '../../directory/policies.ts';
+import { keptFromDay } from '../../directory/policies.ts';
 import { Fault } from '../../model/fault.ts';
 import type { Clickhouse } from '../../stores/clickhouse/client.ts';
 import type { AccountMetrics } from '../../telemetry/account-metrics.ts';
@@ -77,7 +77,7 @@ const createCaughtUp =
   };
 
 const createTargets = (
-  { bus, instances, records }: AccountDependencies,
+  { bus, instances, records, pipelines }: AccountDependencies,
   clickhouse: Clickhouse,
   streams: ReturnType<typeof streamsOf>,
   stop: AbortSignal,
@@ -92,7 +92,16 @@ const createTargets = (
     }),
     isLeftOut: (pipeline, owner) => pipeline === 'metrics' && records.purges.known(owner) !== undefined,
     caughtUp,
-    spanDays: (appId) => retentionDaysOf(records.applicationPolicies.known(appId)?.value),
+    aheadMsMax: (pipeline, owner) => {
+      const policies = pipeline === 'metrics' ? records.sourcePolicies : records.applicationPolicies;
+      const seconds = policies.known(owner)?.value.ahead_seconds_max;
+      if (seconds === undefined) return pipelines[pipeline].time.aheadMsMax;
+      return seconds === null ? undefined : seconds * 1000;
+    },
+    keptFrom: (pipeline, owner) => {
+      const policies = pipeline === 'metrics' ? records.sourcePolicies : records.applicationPolicies;
+      return keptFromDay(policies.known(owner)?.value, Date.now());
+    },
   });
 };
 

@@ -5,6 +5,8 @@ import type { Pipelines } from '../../config/pipelines.ts';
 import {
   type ApplicationPolicy,
   applicationPolicySchema,
+  isSettable,
+  keptFromDay,
   type PolicyField,
   retentionDaysOf,
   type SourcePolicy,
@@ -104,7 +106,7 @@ const changeSchemaOf = (schema: z.ZodObject) =>
   z.strictObject(
     Object.fromEntries(
       Object.entries(schema.shape)
-        .filter(([field]) => field !== 'retention_days_initial')
+        .filter(([field]) => isSettable(field))
         .map(([field, type]) => [field, settable(type)]),
     ),
   );
@@ -140,7 +142,7 @@ type Stored = SourcePolicy | ApplicationPolicy | undefined;
 /** The fields that were set for an owner. */
 const ownOf = (stored: Stored): string[] =>
   Object.keys(stored ?? {})
-    .filter((field) => field !== 'retention_days_initial')
+    .filter(isSettable)
     .toSorted();
 
 const secondsOfDay = 86_400;
@@ -179,7 +181,14 @@ const edited = (current: object, change: object): object => {
   return next;
 };
 
-const write = async <P extends object>(
+/** Rows that an earlier retention has removed do not come back with a longer one: the account must not miss them. */
+const withRemovedDays = <P extends SourcePolicy | ApplicationPolicy>(before: P, next: P): P => {
+  const now = Date.now();
+  const from = keptFromDay(before, now);
+  return from > keptFromDay(next, now) ? { ...next, removed_before_day: from } : next;
+};
+
+const write = async <P extends SourcePolicy | ApplicationPolicy>(
   set: RecordSet<P>,
   schema: z.ZodType<P>,
   id: number,
@@ -188,7 +197,7 @@ const write = async <P extends object>(
 ): Promise<void> => {
   const make = (current: P): P => {
     const next = schema.parse(edited(current, change));
-    return isDeepStrictEqual(next, current) ? current : next;
+    return isDeepStrictEqual(next, current) ? current : withRemovedDays(current, next);
   };
   if ((await set.get(id)) === undefined) {
     if (revision !== undefined && revision !== 0) throw preconditionFailed(0);

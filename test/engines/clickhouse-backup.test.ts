@@ -1,0 +1,55 @@
+import { mkdir, readdir, utimes, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { clickhouseBackups } from '../../src/cli/streams-backup/back-up.ts';
+import { moveClickhouse } from '../../src/cli/streams-backup/stores.ts';
+import { type Clickhouse, createClickhouse } from '../../src/stores/clickhouse/client.ts';
+import { makeTables, startEngines, type TestEngines } from '../support/stack/engines.ts';
+
+let engines: TestEngines;
+let clickhouse: Clickhouse;
+let files: string;
+
+beforeAll(async () => {
+  engines = await startEngines({ clickhouse: true });
+  await makeTables(engines.clickhouse.url);
+  clickhouse = createClickhouse({ url: engines.clickhouse.url });
+  files = clickhouseBackups(engines.folder);
+});
+afterAll(async () => {
+  await clickhouse?.close();
+  await engines?.stop();
+});
+
+const backUp = (name: string, to: string): Promise<void> =>
+  moveClickhouse({ clickhouse, cluster: undefined, name }, { files, to });
+
+it('a backup whose target cannot be written leaves no copy on the disk of ClickHouse', async () => {
+  const blocked = join(engines.folder, 'a-file');
+  await writeFile(blocked, '');
+  await expect(backUp('first', join(blocked, 'clickhouse'))).rejects.toMatchObject({ code: 'copy_failed' });
+  expect(await readdir(files)).toEqual([]);
+});
+
+it('a backup that is stopped leaves no copy there, and ends with an error', async () => {
+  const stopped = backUp('second', join(engines.folder, 'second'));
+  // As Ctrl-C does it, once the backup listens.
+  await expect.poll(() => process.listenerCount('SIGTERM')).toBeGreaterThan(0);
+  process.emit('SIGTERM');
+  await expect(stopped).rejects.toMatchObject({
+    code: expect.stringMatching(/^(copy_failed|clickhouse_backup_failed)$/),
+  });
+  expect(await readdir(files)).toEqual([]);
+});
+
+it('what a killed backup left more than a day ago is removed, and no folder of another name or a present one', async () => {
+  const long = new Date(Date.now() - 25 * 3_600_000);
+  for (const name of ['tidemark-2026-11-23T02-10-00Z', 'tidemark-present', '2026-11-23T02-10-00Z']) {
+    await mkdir(join(files, name));
+    if (name !== 'tidemark-present') await utimes(join(files, name), long, long);
+  }
+  const to = join(engines.folder, 'third');
+  await backUp('third', to);
+  expect((await readdir(files)).toSorted()).toEqual(['2026-11-23T02-10-00Z', 'tidemark-present']);
+  expect(await readdir(to)).toContain('.backup');
+});
