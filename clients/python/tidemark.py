@@ -183,7 +183,8 @@ class Client:
         with self._changed:
             self._gives_up.set()
             # A batch with a decision is for its thread to tell.
-            undecided = 0 if self._is_decided else self._sending
+            is_decided = self._is_decided
+            undecided = 0 if is_decided else self._sending
             left, self._sending = len(self._waiting) + undecided, self._sending - undecided
             why = self._why or "the client was closed first"
             self._waiting.clear()
@@ -195,7 +196,7 @@ class Client:
         if left > 0:
             self._lose(Loss("not_delivered", left, why))
         if self._thread is not None and self._thread is not threading.current_thread():
-            self._thread.join(max(0.0, ends_at - time.monotonic()))
+            self._thread.join(max(1.0 if is_decided else 0.0, ends_at - time.monotonic()))
         return is_done
 
     def __enter__(self) -> "Client":

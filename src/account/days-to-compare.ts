@@ -110,6 +110,18 @@ const seenDay = (
 
 const none = { rows: 0, sum: 0n };
 
+/** The first event day of an owner whose rows and records are certainly kept. */
+export const firstDayOf = (
+  firstDays: ReadonlyMap<Pipeline, number>,
+  sizes: Pick<StoreSizes, 'firstDays'>,
+  pipeline: Pipeline,
+  owner: number,
+): number =>
+  Math.max(
+    firstDays.get(pipeline) ?? 0,
+    (pipeline === 'metrics' ? sizes.firstDays.get(owner) : undefined) ?? 0,
+  );
+
 /** All days that a store or the records have from the first days on, each with its state. */
 export const seenDays = (
   settled: SettledDays,
@@ -123,7 +135,7 @@ export const seenDays = (
     stored: ReadonlyMap<number, number>,
     recorded: ReadonlyMap<number, typeof none>,
   ): void => {
-    const first = Math.max(firstDays.get(pipeline) ?? 0, sizes.firstDays.get(owner) ?? 0);
+    const first = firstDayOf(firstDays, sizes, pipeline, owner);
     for (const day of new Set([...stored.keys(), ...recorded.keys()]))
       if (day >= first)
         seen.push(seenDay({ pipeline, owner, day }, stored.get(day) ?? 0, recorded.get(day) ?? none));

@@ -203,7 +203,7 @@ class Looks {
     }
     const { compared, isLeftOut } = findings;
     this.ofStores = mergeFindings(this.ofStores, findings).filter(
-      ({ pipeline, dataId, appId }) => !isLeftOut(pipeline, dataId || appId),
+      ({ pipeline, dataId, appId, day }) => !isLeftOut(pipeline, dataId || appId, day),
     );
     await addStoreFindings(found, { differences: this.ofStores, compared }, this.byStore, isLeftOut);
     await found.replace(({ kind }) => kind === 'orphan', sumOrphans(await this.deps.findOrphans()));

@@ -5,6 +5,7 @@ import { readApplicationDays } from './application-rows.ts';
 import { isSame, noRows } from './day-difference.ts';
 import {
   dayKey,
+  firstDayOf,
   readFirstDays,
   readStoreSizes,
   type SeenDay,
@@ -54,8 +55,8 @@ export type StoreFindings = Compared & {
   readonly waitedMs: number;
   /** How long it read rows, ms: of that it takes its share by itself, so that the sizes are looked at often however many rows there are. */
   readonly readMs: number;
-  /** Whether an owner is not compared any more: what differed of it is no difference. */
-  readonly isLeftOut: (pipeline: Pipeline, owner: number) => boolean;
+  /** Whether an owner, or a day of it that has expired, is not compared any more: what differed there is no difference. */
+  readonly isLeftOut: (pipeline: Pipeline, owner: number, day?: number) => boolean;
   /** A day is new, changes after it was quiet, or is to be read in a moment: the next look is to come soon. */
   readonly isNextSoon: boolean;
 };
@@ -243,13 +244,18 @@ export const createStoreLook = (targets: () => StoreTargets): StoreLook => {
       const waitedBeforeMs = waitedMs();
       const readSince = performance.now();
       const { settled, ...ofDue } = await compareDue(readable, due);
+      const workMs = (): number => performance.now() - readSince - (waitedMs() - waitedBeforeMs);
+      const dueMs = workMs();
       const found: Compared[] = [{ differences: unknownIn(sizes), compared: [] }, ofDue];
       for (const day of resting) found.push(await compareResting(readable, day, named, namedBefore));
       namedBefore = named;
-      const readMs = performance.now() - readSince - (waitedMs() - waitedBeforeMs);
-      days.compared(settled, readMs);
+      const readMs = workMs();
+      days.compared(settled, dueMs, readMs - dueMs);
+      const isLeftOut: StoreFindings['isLeftOut'] = (pipeline, owner, day) =>
+        now.isLeftOut(pipeline, owner) ||
+        (day !== undefined && day < firstDayOf(firstDays, sizes, pipeline, owner));
       const allWaitedMs = waitedMs() + sizes.waitedMs;
-      return { ...joined(found), isLeftOut: now.isLeftOut, waitedMs: allWaitedMs, readMs, isNextSoon };
+      return { ...joined(found), isLeftOut, waitedMs: allWaitedMs, readMs, isNextSoon };
     },
     unrecorded: async (owners) => {
       // Most looks have none.
@@ -345,7 +351,7 @@ export const addStoreFindings = async (
   });
   const isInScope = isAmong({ compared, differences });
   const isCompared = ({ pipeline, dataId, appId, minute }: Difference): boolean =>
-    isLeftOut(pipeline, dataId || appId) ||
+    isLeftOut(pipeline, dataId || appId, minute / secondsOfDay) ||
     isInScope({ pipeline, owner: dataId || appId, day: minute / secondsOfDay });
   await found.replace((each) => isOfStore(each) && isCompared(each), now);
 };

@@ -12,8 +12,11 @@ export type WatchedDays = {
     seen: readonly SeenDay[],
     unknownOwners?: Pick<ReadonlySet<number>, 'has'>,
   ): { readonly due: SeenDay[]; readonly resting: SeenDay[]; readonly isNextSoon: boolean };
-  /** These were equal, or their difference is known; it took `readMs` to read the rows of all that `next` named. */
-  compared(days: readonly SeenDay[], readMs: number): void;
+  /**
+   * These were equal, or their difference is known; it took `readMs` to read the rows of all that were due, and `restingMs`
+   * those of `resting`.
+   */
+  compared(days: readonly SeenDay[], readMs: number, restingMs?: number): void;
 };
 
 export type WatchedDaysOptions = {
@@ -25,6 +28,8 @@ export type WatchedDaysOptions = {
 
 /** Days that one look compares row by row. */
 const daysPerLook = 200;
+/** Days of which one look compares the applications that rest: the newest ones. */
+const restingDaysMax = 6;
 /** The present days are compared again at each calm look, older ones in turn; one whose numbers agree while it is written to, seldom. */
 const againMs = { contradicting: 38_000, busy: 600_000, recent: 38_000, older: 3_600_000, resting: 38_000 };
 /** The rows of a write are seen at one look, and its records may come before the next one: a day that changes more often is written to. */
@@ -70,14 +75,13 @@ export const isUrgent = (day: SeenDay, { seen, comparedExcess }: WatchedDay): bo
 const isQuietAgain = (day: SeenDay, { seen, isChanged }: WatchedDay): boolean =>
   seen.state === day.state && isChanged;
 
-/** Days that contradict their records, those that have changed, others, and those of which a part rests; the most urgent first. */
-const kinds = ['urgent', 'changed', 'calm', 'resting'] as const;
+/** Days that contradict their records, those that have changed, and others; the most urgent first. */
+const kinds = ['urgent', 'changed', 'calm'] as const;
 type Kind = (typeof kinds)[number];
 const shareOf: Readonly<Record<Kind, number>> = {
   urgent: urgentShare,
   changed: changedShare,
   calm: searchShare,
-  resting: besideShare,
 };
 
 const kindOf = (day: SeenDay, before: WatchedDay): Kind => {
@@ -104,7 +108,7 @@ export const createWatchedDays = ({ today, elapsed }: WatchedDaysOptions): Watch
   const toCompare = createDaysToCompare(({ day }) => day >= today() - 1, againMs);
   let watched = new Map<string, WatchedDay>();
   /** When rows of each kind may be read again. */
-  const readableAt: Record<Kind, number> = { urgent: 0, changed: 0, calm: 0, resting: 0 };
+  const readableAt = { urgent: 0, changed: 0, calm: 0, resting: 0 };
   /** Of the last look. */
   let kindsRead: ReadonlySet<Kind> = new Set();
   let isFirstLook = true;
@@ -142,25 +146,26 @@ export const createWatchedDays = ({ today, elapsed }: WatchedDaysOptions): Watch
         return now >= at;
       });
       const due = toCompare.next(readable, daysPerLook, now);
-      const resting = now >= readableAt.resting ? busy.filter(({ owner }) => owner === 0) : [];
+      const shared = busy.filter(({ owner }) => owner === 0).toSorted((a, b) => b.day - a.day);
+      const resting = now >= readableAt.resting ? shared.slice(0, restingDaysMax) : [];
       if (resting.length > 0) readableAt.resting = now + againMs.resting;
-      kindsRead = new Set([
-        ...due.flatMap((day) => {
+      kindsRead = new Set(
+        due.flatMap((day) => {
           const known = before.get(dayKey(day));
           return known === undefined ? [] : [kindOf(day, known)];
         }),
-        ...(resting.length > 0 ? (['resting'] as const) : []),
-      ]);
+      );
       for (const day of due) change(day, { comparedAt: now });
       const hasNewlyWritten = [...watched.values()].some((each) => beganToChange(each) && !isUnknown(each));
       return { due, resting, isNextSoon: hasNewlyWritten || isReadSoon };
     },
-    compared: (days, readMs) => {
+    compared: (days, readMs, restingMs = 0) => {
       const now = elapsed();
       for (const day of days) {
         toCompare.compared(day, now);
         change(day, { comparedExcess: excessOf(day), isChanged: false });
       }
+      readableAt.resting = Math.max(readableAt.resting, now + restAfter(restingMs, besideShare));
       // What is read often must not put off for ever what has to wait longer.
       const last = kinds.findLastIndex((kind) => kindsRead.has(kind));
       for (const kind of kinds.slice(0, last + 1))

@@ -144,22 +144,25 @@ describe('rows that a store lacks or has too many of', () => {
       for (; !isOver; exported++)
         await postSpans(other, [spanAt(BigInt(Date.now()) * 1_000_000n, exported, { name: 'at work' })]);
     })();
-    const startedAt = performance.now();
-    const ours = `AppId = ${application.app_id}`;
-    await on.change(
-      `ALTER TABLE otel.otel_traces DELETE WHERE ${ours} AND SpanName = 'span 3' SETTINGS mutations_sync = 2`,
-    );
-    await on.change(
-      `INSERT INTO otel.otel_traces SELECT * FROM otel.otel_traces WHERE ${ours} AND SpanName = 'span 4'`,
-    );
-    await on.seen(
-      'a span lost and another doubled beside other spans',
-      application,
-      [inStore('missing_in_the_store', 1, 'TRACES')],
-      startedAt,
-    );
-    isOver = true;
-    await exporting;
+    try {
+      const startedAt = performance.now();
+      const ours = `AppId = ${application.app_id}`;
+      await on.change(
+        `ALTER TABLE otel.otel_traces DELETE WHERE ${ours} AND SpanName = 'span 3' SETTINGS mutations_sync = 2`,
+      );
+      await on.change(
+        `INSERT INTO otel.otel_traces SELECT * FROM otel.otel_traces WHERE ${ours} AND SpanName = 'span 4'`,
+      );
+      await on.seen(
+        'a span lost and another doubled beside other spans',
+        application,
+        [inStore('missing_in_the_store', 1, 'TRACES')],
+        startedAt,
+      );
+    } finally {
+      isOver = true;
+      await exporting;
+    }
   });
 
   it('nothing else was found', async () => {

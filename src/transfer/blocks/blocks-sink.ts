@@ -38,6 +38,10 @@ const loneAttemptsMax = 5;
 const isAnother = ({ delivery, envelope }: Held): boolean =>
   delivery.redelivered || delivery.redrive > 0 || envelope.header.mayOverlap === true;
 
+/** Whether its rows may have been inserted before by another process, or before a lost connection. */
+const isDoubtful = (message: Held, fence: Fence, { guard }: BlocksSinkOptions): boolean =>
+  guard === 'always' || isAnother(message) || !fence.isFresh(message.delivery.streamSequence);
+
 /**
  * The items of one signal: its stream -> its tables in ClickHouse (architecture 7.1). Fresh messages are inserted without a guard; messages
  * that may have been inserted before go through the guard, after inserts of an earlier attempt were killed.
@@ -56,11 +60,7 @@ export const createBlocksSink = (
   const write = createWritePieces(insert.guarded, events.onUnclassified);
   const turns = createTurns();
 
-  const isSuspect = (message: Held): boolean =>
-    options.guard === 'always' ||
-    sent.has(message) ||
-    isAnother(message) ||
-    !fence.isFresh(message.delivery.streamSequence);
+  const isSuspect = (message: Held): boolean => sent.has(message) || isDoubtful(message, fence, options);
 
   const writeTogether = async (
     batch: readonly Held[],
@@ -75,7 +75,8 @@ export const createBlocksSink = (
     const refused = noRefusals();
     await write(turn.piecesOf(fresh), insert.plain, refused, onWrite);
     await write(turn.piecesOf(suspects), insert.guarded, refused, onWrite);
-    lone.stored();
+    // The rows of an earlier turn are stored again where nothing else is: they prove nothing against the next turn.
+    if (turn.completes(batch)) lone.stored();
     return { deadLettered: refused.of, retryLater: new Set(), purged: new Set() };
   };
 
@@ -84,7 +85,10 @@ export const createBlocksSink = (
       (message, refused, onPiece, onUnstored) =>
         write(turn.piecesOf([message]), insert.guarded, refused, onPiece, onUnstored),
       lone,
-    )(batch, onWrite);
+    )(
+      batch.filter((message) => turn.piecesOf([message]).length > 0),
+      onWrite,
+    );
 
   const writeTurn = async (batch: readonly Held[], turn: Turn, onWrite: OnWrite) => {
     if (batch.every((message) => (tries.get(message) ?? 0) >= triesTogetherMax))

@@ -24,11 +24,10 @@ export const createLoneFailures = (attemptsMax: number): LoneFailures => {
       const proves = before === undefined || storedCount > before.storedCount;
       const attempts = (before?.attempts ?? 0) + (proves ? 1 : 0);
       known.delete(sequence);
-      if (attempts >= attemptsMax) return true;
       known.set(sequence, { attempts, storedCount });
       const oldest = known.size > messagesMax ? known.keys().next().value : undefined;
       if (oldest !== undefined) known.delete(oldest);
-      return false;
+      return attempts >= attemptsMax;
     },
   };
 };

@@ -18,6 +18,8 @@ const oldestShare = tablesAndDaysMax / 2;
 export type Turn = {
   /** The pieces of these messages by table and day, those of messages with few of them first. */
   piecesOf(messages: readonly Held[]): Piece[][];
+  /** Whether a message of these has no pieces beyond the turn. */
+  completes(messages: readonly Held[]): boolean;
   /** Call it when its pieces are stored or refused: the result, in which messages with further pieces are unfinished. */
   end(written: Written<BlocksEnvelope>): Written<BlocksEnvelope>;
 };
@@ -81,6 +83,10 @@ export const createTurns = (): Turns => {
           const due = pieces.filter((piece) => chosen.has(tableAndDayOf(piece)));
           return byTableAndDay(due).toSorted((a, b) => placeOf(a) - placeOf(b));
         },
+        completes: (messages) =>
+          messages.some((message) =>
+            (own.get(message) ?? []).every((piece) => chosen.has(tableAndDayOf(piece))),
+          ),
         end: endOf(own, chosen),
       };
     },

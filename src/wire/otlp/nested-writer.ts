@@ -94,7 +94,10 @@ export class NestedWriter {
   /** Takes back what the value has so far: another kind follows. */
   replace(level: number): void {
     const state = this.levelAt(level);
-    if (state.holds === holds.entries) this.count = state.base;
+    if (state.holds === holds.entries) {
+      this.count = state.base;
+      state.byKey = undefined;
+    }
     state.holds = holds.scalar;
     this.undo(state.start, state.cutsBefore);
   }
@@ -121,6 +124,7 @@ export class NestedWriter {
     if (state.holds === holds.entries) {
       if (state.hasReplaced) this.removeReplaced(state.base);
       this.count = state.base;
+      state.byKey = undefined;
     }
     if (out.source.bytes[out.length - 1] === comma) out.length--;
     this.put(closing[state.holds] ?? 0);

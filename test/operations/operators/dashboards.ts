@@ -228,8 +228,8 @@ describe('every query of the dashboards', () => {
     expect(total(rates) * interval).toBeCloseTo(Number(stored?.['spans']), 4);
   });
 
-  // A span that was written twice after a fault is two rows until ClickHouse merges them.
-  it('a panel of spans, log records or data points shows the same while each row has a copy', async () => {
+  // Without FINAL, which would read all rows of an hour at each refresh, a panel of all spans or records has the copies, and says so.
+  it('a panel of requests or data points shows the same while each row has a copy', async () => {
     const tables = [
       'traces',
       'logs',
@@ -238,7 +238,10 @@ describe('every query of the dashboards', () => {
       'metrics_histogram',
       'metrics_exponential_histogram',
     ];
-    const shown = queriesTo(clickhouse).filter(({ text }) => text.includes('otel.otel_'));
+    const shown = queriesTo(clickhouse).filter(
+      ({ text }) => text.includes('otel.otel_') && !/otel_(traces|logs) WHERE/.test(text),
+    );
+    expect(shown.length).toBeGreaterThan(5);
     const read = () =>
       Promise.all(
         shown.map(async ({ place, text }) => {

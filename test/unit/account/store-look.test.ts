@@ -118,7 +118,7 @@ describe('a day of all applications of a signal that some write to', () => {
       rows += 1;
       const ofAll: SeenDay = { ...day(rows, rows), pipeline: 'traces', owner: 0 };
       const { due, resting } = days.next([day(rows, rows), ofAll]);
-      days.compared([], readMs);
+      days.compared([], 0, readMs);
       return [due.length, resting.map(({ pipeline }) => pipeline)];
     };
     expect(look(0, 0)).toEqual([0, []]);
@@ -165,6 +165,13 @@ describe('what differs in a day', () => {
       },
     };
     await addStoreFindings(found, now, new Map());
-    expect.assertions(3);
+    const isExpired = (_: string, __: number, day = 0): boolean => day <= 20_000;
+    await addStoreFindings(
+      { ...found, replace: async (isInScope) => expect(stored.filter(isInScope)).toEqual(stored) },
+      { differences: [], compared: [] },
+      new Map(),
+      isExpired,
+    );
+    expect.assertions(4);
   });
 });

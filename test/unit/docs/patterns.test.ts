@@ -121,7 +121,7 @@ const reviewed: Readonly<Record<string, readonly string[]>> = {
     'metadata/api/retention-endpoints.ts /^[1-9]\\d{0,4}$/',
     'metadata/api/activity-endpoints.ts /^\\d{1,2}$/',
     'metadata/audit/audit.ts /^[1-9]\\d{0,14}$/',
-    'metadata/audit/audit.ts /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/',
+    'metadata/audit/intents.ts /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/',
     'metadata/records/listing.ts /^-?\\d{1,10}$/',
     'metadata/records/listing.ts /^\\d{1,6}$/',
     'metadata/records/listing.ts /^[A-Za-z0-9_-]{1,64}$/',

@@ -1,3 +1,4 @@
+import { ClickHouseError } from '@clickhouse/client';
 import { describe, expect, it } from 'vitest';
 import { Fault } from '../../../../src/model/fault.ts';
 import type { BlockWriter } from '../../../../src/stores/clickhouse/block-writer.ts';
@@ -13,6 +14,11 @@ type Held = HeldMessage<BlocksEnvelope>;
 
 const arrivedAt = Date.UTC(2026, 5, 1, 12);
 const dayMs = 86_400_000;
+
+const noSpace = (): Fault => {
+  const cause = new ClickHouseError({ message: 'no space', code: '243', type: 'NOT_ENOUGH_SPACE' });
+  return new Fault('transient', 'clickhouse_unavailable', 'no space', cause);
+};
 
 /** A message with a record on each of these days before the arrival, whose text is the name and the day. */
 const messageOf = (name: string, streamSequence: number, first: number, days: number): Held => {
@@ -73,7 +79,19 @@ const startSink = (fail: (text: string) => void = () => {}) => {
     }
     return counts;
   };
-  return Object.assign(bench, { write, writeAll });
+  /** Writes a message, each time beside others, until it is settled or returned to NATS; its dead letters. */
+  const deliver = async (message: Held, others: () => readonly Held[]): Promise<number> => {
+    for (let batch: readonly Held[] = [message, ...others()]; ; ) {
+      const written = await write(batch).catch((error: unknown) => {
+        if (!(error instanceof Fault && error.kind === 'transient')) throw error;
+        return undefined;
+      });
+      if (written === undefined) continue;
+      if (!written.unfinished?.has(message)) return written.deadLettered.get(message)?.length ?? 0;
+      batch = [message, ...others()];
+    }
+  };
+  return Object.assign(bench, { write, writeAll, deliver });
 };
 
 const textsOf = (inserts: readonly string[]): string[] =>
@@ -135,6 +153,40 @@ describe('messages of many days', () => {
       ...Array.from({ length: 32 }, () => 'plain'),
       ...Array.from({ length: 8 }, () => 'guarded'),
     ]);
+  });
+
+  it('are dead-lettered at the fifth delivery where they fail in every turn while others are stored', async () => {
+    const sink = startSink((text) => {
+      if (text.includes(' bad')) throw noSpace();
+    });
+    let others = 100;
+    let deliveries = 0;
+    for (let letters = 0; letters === 0 && deliveries < 9; deliveries++)
+      letters = await sink.deliver(messageOf('bad', 1, 100, 60), () => [messageOf('ok', others++, 0, 1)]);
+    expect(deliveries).toBe(5);
+  });
+
+  it('are no proof against a message while the store refuses everything', async () => {
+    const sink = startSink(() => {
+      throw noSpace();
+    });
+    for (let delivery = 0; delivery < 30; delivery++) {
+      const wide = Array.from({ length: 8 }, (_, index) => messageOf('w', 10 + index, 300 * index + 10, 256));
+      const letters = await sink.deliver(messageOf('few', 1, 0, 1), () => wide);
+      expect(letters).toBe(0);
+    }
+  });
+
+  it('are no proof against themselves by rows that an earlier turn has stored', async () => {
+    const has = new Set<string>();
+    const sink = startSink((text) => {
+      const rows = text.split(' ').slice(1);
+      if (rows.every((row) => has.has(row))) return;
+      if (has.size >= tablesAndDaysMax) throw noSpace();
+      for (const row of rows) has.add(row);
+    });
+    for (let delivery = 0; delivery < 9; delivery++)
+      expect(await sink.deliver(messageOf('alone', 1, 100, 60), () => [])).toBe(0);
   });
 
   it('bring the dead letters of all turns with the last one', async () => {
