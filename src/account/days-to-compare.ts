@@ -110,23 +110,28 @@ const seenDay = (
 
 const none = { rows: 0, sum: 0n };
 
-/** The first event day of an owner whose rows and records are certainly kept. */
-export const firstDayOf = (
-  firstDays: ReadonlyMap<Pipeline, number>,
-  sizes: Pick<StoreSizes, 'firstDays'>,
-  pipeline: Pipeline,
-  owner: number,
-): number =>
-  Math.max(
-    firstDays.get(pipeline) ?? 0,
-    (pipeline === 'metrics' ? sizes.firstDays.get(owner) : undefined) ?? 0,
-  );
+/** The first event day of an owner (0: of all applications of a signal) whose rows and records are certainly kept. */
+export type FirstDay = (pipeline: Pipeline, owner: number) => number;
 
-/** All days that a store or the records have from the first days on, each with its state. */
+/** `keptFrom`: by the policy of an owner. */
+export const firstDayOf =
+  (
+    firstDays: ReadonlyMap<Pipeline, number>,
+    sizes: Pick<StoreSizes, 'firstDays'>,
+    keptFrom: FirstDay = () => 0,
+  ): FirstDay =>
+  (pipeline, owner) =>
+    Math.max(
+      firstDays.get(pipeline) ?? 0,
+      (pipeline === 'metrics' ? sizes.firstDays.get(owner) : undefined) ?? 0,
+      owner === 0 ? 0 : keptFrom(pipeline, owner),
+    );
+
+/** All days that a store or the records have from these first days on, each with its state. */
 export const seenDays = (
   settled: SettledDays,
-  sizes: Pick<StoreSizes, 'points' | 'applications' | 'firstDays'>,
-  firstDays: ReadonlyMap<Pipeline, number>,
+  sizes: Pick<StoreSizes, 'points' | 'applications'>,
+  firstDay: FirstDay,
 ): SeenDay[] => {
   const seen: SeenDay[] = [];
   const add = (
@@ -135,7 +140,7 @@ export const seenDays = (
     stored: ReadonlyMap<number, number>,
     recorded: ReadonlyMap<number, typeof none>,
   ): void => {
-    const first = firstDayOf(firstDays, sizes, pipeline, owner);
+    const first = firstDay(pipeline, owner);
     for (const day of new Set([...stored.keys(), ...recorded.keys()]))
       if (day >= first)
         seen.push(seenDay({ pipeline, owner, day }, stored.get(day) ?? 0, recorded.get(day) ?? none));

@@ -139,7 +139,7 @@ export const readNamedRows = async (
   const found = await clickhouse.rows(
     namedRow,
     `SELECT ${signals[pipeline].owner} AS owner, day, sum(rows) AS rows FROM ${database}.ingest_days
-      WHERE pipeline = {pipeline:String} AND has({days:Array(UInt16)}, day) GROUP BY owner, day`,
+      WHERE pipeline = {pipeline:String} AND has({days:Array(UInt32)}, toUInt32(day)) GROUP BY owner, day`,
     { params: { pipeline, days }, timeoutMs },
   );
   return new Map(found.map(({ owner, day, rows }) => [`${owner} ${day}`, rows]));

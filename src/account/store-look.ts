@@ -223,7 +223,7 @@ const compareResting = async (
     differences.push(...result.differences);
     for (const { appId } of result.inFlight) inFlight.add(appId);
   }
-  const compared = resting.flatMap(({ owner }) => (inFlight.has(owner) ? [] : [{ pipeline, owner, day }]));
+  const compared = [...differing].flatMap((owner) => (inFlight.has(owner) ? [] : [{ pipeline, owner, day }]));
   return { differences, compared };
 };
 
@@ -239,7 +239,8 @@ export const createStoreLook = (targets: () => StoreTargets): StoreLook => {
       const firstDays = await readFirstDays(now.clickhouse, Date.now());
       const named = await readNamedDays(now.clickhouse, Math.min(...firstDays.values()));
       const sizes = await readStoreSizes(now.clickhouse, points);
-      const { due, resting, isNextSoon } = days.next(seenDays(named, sizes, firstDays), sizes.unknown);
+      const firstDay = firstDayOf(firstDays, sizes, now.keptFrom);
+      const { due, resting, isNextSoon } = days.next(seenDays(named, sizes, firstDay), sizes.unknown);
       const readable = withoutUnknown(now, sizes);
       const waitedBeforeMs = waitedMs();
       const readSince = performance.now();
@@ -252,8 +253,7 @@ export const createStoreLook = (targets: () => StoreTargets): StoreLook => {
       const readMs = workMs();
       days.compared(settled, dueMs, readMs - dueMs);
       const isLeftOut: StoreFindings['isLeftOut'] = (pipeline, owner, day) =>
-        now.isLeftOut(pipeline, owner) ||
-        (day !== undefined && day < firstDayOf(firstDays, sizes, pipeline, owner));
+        now.isLeftOut(pipeline, owner) || (day !== undefined && day < firstDay(pipeline, owner));
       const allWaitedMs = waitedMs() + sizes.waitedMs;
       return { ...joined(found), isLeftOut, waitedMs: allWaitedMs, readMs, isNextSoon };
     },

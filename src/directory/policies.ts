@@ -14,7 +14,8 @@ const windows = {
 /**
  * `retention_days`: rows are kept for this many days, null = for ever. `retention_days_initial`: the default of the deployment when the
  * owner was created; it holds where `retention_days` is absent, and unlike that it narrows no window of time. `removed_before_day`: rows
- * of event days before this one (days since 1970) may have been removed by a shorter retention, which the owner had before.
+ * of event days before this one (days since 1970) may have been removed by a shorter retention, which the owner had before. An earlier
+ * program removes the field where it writes the policy.
  */
 const retention = {
   retention_days: count(36_500).nullable().optional(),

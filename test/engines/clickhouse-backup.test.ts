@@ -44,12 +44,17 @@ it('a backup that is stopped leaves no copy there, and ends with an error', asyn
 
 it('what a killed backup left more than a day ago is removed, and no folder of another name or a present one', async () => {
   const long = new Date(Date.now() - 25 * 3_600_000);
-  for (const name of ['tidemark-2026-11-23T02-10-00Z', 'tidemark-present', '2026-11-23T02-10-00Z']) {
+  const [left, present] = [
+    'tidemark-2026-11-23T02-10-00Z-0123abcd',
+    'tidemark-2026-11-24T02-10-00Z-0123abcd',
+  ];
+  const others = ['2026-11-23T02-10-00Z', 'tidemark-before-upgrade'];
+  for (const name of [left, present, ...others]) {
     await mkdir(join(files, name));
-    if (name !== 'tidemark-present') await utimes(join(files, name), long, long);
+    if (name !== present) await utimes(join(files, name), long, long);
   }
   const to = join(engines.folder, 'third');
   await backUp('third', to);
-  expect((await readdir(files)).toSorted()).toEqual(['2026-11-23T02-10-00Z', 'tidemark-present']);
+  expect((await readdir(files)).toSorted()).toEqual([...others, present].toSorted());
   expect(await readdir(to)).toContain('.backup');
 });

@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { readFirstDays, readStoreSizes, seenDays } from '../../src/account/days-to-compare.ts';
+import { firstDayOf, readFirstDays, readStoreSizes, seenDays } from '../../src/account/days-to-compare.ts';
 import type { PointsTable } from '../../src/account/point-rows.ts';
 import { readSettledDays } from '../../src/account/settled-days.ts';
 import { compareStores, type StoreTargets } from '../../src/account/store-compare.ts';
@@ -380,7 +380,7 @@ describe('the records beside the stores', () => {
       const seen = seenDays(
         await readSettledDays(clickhouse, {}),
         await readStoreSizes(clickhouse, [wide]),
-        await readFirstDays(clickhouse, Date.now()),
+        firstDayOf(await readFirstDays(clickhouse, Date.now()), { firstDays: new Map() }),
       );
       expect(seen.length).toBe(4);
       return seen

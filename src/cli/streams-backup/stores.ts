@@ -1,4 +1,5 @@
 import { execFile } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
 import { mkdir, readdir, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -144,6 +145,9 @@ export type ClickhouseCopy = {
   readonly destination: string;
 };
 
+/** The server ends a cancelled copy within seconds. */
+const cancelMsMax = 60_000;
+
 /** Starts it in the server, so that no connection has to last as long, and resolves once it is whole; `signal` cancels it there. */
 const runToEnd = async (
   clickhouse: Clickhouse,
@@ -153,19 +157,22 @@ const runToEnd = async (
   signal?: AbortSignal,
 ): Promise<void> => {
   await clickhouse.run(`${statement} SETTINGS id=${literal(id)} ASYNC`);
-  let isCancelled = false;
+  let cancelledAt: number | undefined;
   for (;;) {
-    if (signal?.aborted && !isCancelled) {
+    if (signal?.aborted && cancelledAt === undefined) {
       await clickhouse.run(
         `KILL QUERY WHERE query_id IN (SELECT query_id FROM system.backups WHERE id = ${literal(id)})`,
       );
-      isCancelled = true;
+      cancelledAt = performance.now();
     }
     const query = `SELECT status, error FROM ${table} WHERE id = ${literal(id)} ORDER BY start_time DESC LIMIT 1`;
     const [state] = await clickhouse.rows(stateSchema, query);
     if (state?.status === done) return;
     if (state !== undefined && state.status !== 'CREATING_BACKUP' && state.status !== 'RESTORING')
       throw new Fault('permanent', 'clickhouse_backup_failed', `ClickHouse: ${state.status} ${state.error}`);
+    // A replica that runs it may not be the one that was asked.
+    if (cancelledAt !== undefined && performance.now() - cancelledAt > cancelMsMax)
+      throw new Fault('permanent', 'clickhouse_backup_failed', 'ClickHouse does not end the cancelled copy');
     await sleep(lookMs);
   }
 };
@@ -184,13 +191,14 @@ export const backUpClickhouse = async (copy: ClickhouseCopy, signal?: AbortSigna
 
 /** What is ours in a folder that operators may write to as well. */
 const ours = 'tidemark-';
+const oursPattern = /^tidemark-.+-[0-9a-f]{8}$/;
 /** The process of an older one was killed. */
 const leftoverMs = 24 * 3_600_000;
 
 /** Removes the copies that killed backups left. */
 const removeLeftovers = async (files: string): Promise<void> => {
   for (const name of await readdir(files)) {
-    if (!name.startsWith(ours)) continue;
+    if (!oursPattern.test(name)) continue;
     // Another process may have removed it meanwhile.
     const found = await stat(join(files, name)).catch(() => undefined);
     if (found !== undefined && Date.now() - found.mtimeMs > leftoverMs)
@@ -210,7 +218,8 @@ export const moveClickhouse = async (
     requireFolder(files, 'give the folder of ClickHouse’s backups'),
   );
   await removeLeftovers(files);
-  const name = `${ours}${copy.name}`;
+  // So that no other copy, of another backup or of an operator, has the name.
+  const name = `${ours}${copy.name}-${randomBytes(4).toString('hex')}`;
   const place = join(files, name);
   await untilStopped(async (signal) => {
     try {

@@ -26,11 +26,12 @@ type Wanted = {
   readonly create: () => Promise<unknown>;
 };
 
-/** The keeper carries purges out. */
+/** Without what the deployment itself writes: the keeper carries purges out, and a policy remembers what its retentions have removed. */
 const comparable = (value: unknown): unknown => {
-  const state = typeof value === 'object' && value !== null ? Reflect.get(value, 'state') : undefined;
-  if (state !== 'purging' && state !== 'purged') return value;
-  return { ...Object(value), state: 'purged', last_modify_user: '', last_modify_time: 0 };
+  if (typeof value !== 'object' || value === null) return value;
+  const { removed_before_day: _, ...rest }: Record<string, unknown> = Object(value);
+  if (rest['state'] !== 'purging' && rest['state'] !== 'purged') return rest;
+  return { ...rest, state: 'purged', last_modify_user: '', last_modify_time: 0 };
 };
 
 const wantedOf = <T>(set: RecordSet<T>, values: Readonly<Record<string, T>>): Wanted[] =>

@@ -17,12 +17,15 @@ import { RowBuffer } from './row-buffer.ts';
 /** Every integer of fewer digits is a double. */
 const roundedDigitsMin = 16;
 
+/** A longer integer is beyond the range of doubles. */
+const finiteDigitsMax = 400;
+
 /**
  * Whether a number as it was sent is an integer that no double holds, and not the shortest text of a double either: JavaScript
  * writes doubles below 10^21 with zeros in place of the digits that do not count.
  */
 const isRounded = (text: string): boolean => {
-  if (!/^-?\d+$/.test(text)) return false;
+  if (text.length > finiteDigitsMax || !/^-?\d+$/.test(text)) return false;
   const value = Number(text);
   return String(value) !== text && Number.isFinite(value) && BigInt(text) !== BigInt(value);
 };

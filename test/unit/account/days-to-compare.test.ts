@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import {
   createDaysToCompare,
+  firstDayOf,
   readStoreSizes,
   type SeenDay,
   seenDays,
@@ -35,14 +36,13 @@ const sizes = {
     ],
   ]),
   applications: new Map([['traces' as const, new Map([[10, 5]])]]),
-  firstDays: new Map<number, number>(),
 };
 const againMs = { recent: 1_000, older: 60_000 };
 const shown = (days: readonly SeenDay[]): string[] =>
   days.map(({ pipeline, owner, day }) => `${pipeline} ${owner} ${day}`);
 
 describe('the days whose rows are read', () => {
-  const seen = seenDays(settled, sizes, new Map());
+  const seen = seenDays(settled, sizes, () => 0);
 
   it('are those of the records and of the stores, with the numbers of both', () => {
     expect(seen.map((day) => [...shown([day]), day.state, day.stored, day.recorded])).toEqual([
@@ -64,19 +64,24 @@ describe('the days whose rows are read', () => {
   });
 
   it('are those whose rows and records are certainly kept, by signal and by data id', () => {
-    const of = (signal: number, ofOwner: number): string[] =>
+    const of = (signal: number, ofOwner: number, ofPolicy: number): string[] =>
       shown(
         seenDays(
           settled,
-          { ...sizes, firstDays: new Map([[1, ofOwner]]) },
-          new Map([
-            ['metrics', signal],
-            ['traces', 11],
-          ]),
+          sizes,
+          firstDayOf(
+            new Map([
+              ['metrics', signal],
+              ['traces', 11],
+            ]),
+            { firstDays: new Map([[1, ofOwner]]) },
+            () => ofPolicy,
+          ),
         ),
       );
-    expect(of(11, 0)).toEqual(['metrics 1 12', 'metrics 1 11']);
-    expect(of(0, 12)).toEqual(['metrics 1 12']);
+    expect(of(11, 0, 0)).toEqual(['metrics 1 12', 'metrics 1 11']);
+    expect(of(0, 12, 0)).toEqual(['metrics 1 12']);
+    expect(of(0, 0, 12)).toEqual(['metrics 1 12']);
   });
 
   it('are the present ones at each turn, however many older ones wait, which keep a quarter', () => {
