@@ -3,11 +3,10 @@ import { type ApplicationPipeline, applicationPipelines, type Pipeline } from '.
 import { firstKeptDay } from '../model/time.ts';
 import { ledgerTables } from '../outcomes/rows.ts';
 import type { Clickhouse } from '../stores/clickhouse/client.ts';
-import { itemTablesOf } from '../stores/clickhouse/item-tables.ts';
 import { readTtls } from '../stores/questdb/tables.ts';
 import { readPartSizes } from './application-rows.ts';
 import { type PointsTable, readPointPartitions } from './point-rows.ts';
-import { readRetentionDays, type SettledDays } from './settled-days.ts';
+import { readItemsFrom, readRetentionDays, type SettledDays } from './settled-days.ts';
 
 /** Rows by event day as the stores count them for themselves: of each data id, and of all applications of a signal together. */
 export type StoreSizes = {
@@ -82,11 +81,8 @@ export const readFirstDays = async (
 ): Promise<ReadonlyMap<Pipeline, number>> => {
   const records = firstKeptDay(now, await readRetentionDays(clickhouse, ledgerTables.outcomes));
   const firstDays = new Map<Pipeline, number>([['metrics', records]]);
-  for (const pipeline of applicationPipelines) {
-    // The tables of a signal expire alike.
-    const [{ name } = { name: '' }] = itemTablesOf(pipeline);
-    firstDays.set(pipeline, Math.max(records, firstKeptDay(now, await readRetentionDays(clickhouse, name))));
-  }
+  for (const pipeline of applicationPipelines)
+    firstDays.set(pipeline, Math.max(records, await readItemsFrom(clickhouse, pipeline, now)));
   return firstDays;
 };
 

@@ -1,8 +1,10 @@
 import { z } from 'zod';
-import { type Pipeline, pipelines, signals } from '../model/signals.ts';
+import { type ApplicationPipeline, type Pipeline, pipelines, signals } from '../model/signals.ts';
+import { firstKeptDay } from '../model/time.ts';
 import { ledgerTables } from '../outcomes/rows.ts';
 import { storedOutcome } from '../outcomes/tally.ts';
 import { type Clickhouse, database } from '../stores/clickhouse/client.ts';
+import { itemTablesOf } from '../stores/clickhouse/item-tables.ts';
 import type { RowSum } from './day-difference.ts';
 
 /** Which records count: those of an owner, and of event days (days since 1970). */
@@ -123,6 +125,17 @@ export const readRetentionDays = async (
   );
   const days = / TTL .*?toIntervalDay\((\d+)\)/.exec(row?.engine_full ?? '')?.[1];
   return days === undefined ? undefined : Number(days);
+};
+
+/** The first event day whose items no TTL of their tables can have removed. Throws the Faults of ClickHouse. */
+export const readItemsFrom = async (
+  clickhouse: Clickhouse,
+  pipeline: ApplicationPipeline,
+  now: number,
+): Promise<number> => {
+  // The tables of a signal expire alike.
+  const [{ name } = { name: '' }] = itemTablesOf(pipeline);
+  return firstKeptDay(now, await readRetentionDays(clickhouse, name));
 };
 
 const namedRow = z.object({ owner: z.coerce.number(), day: z.number(), rows: z.coerce.number() });

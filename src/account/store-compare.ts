@@ -4,7 +4,6 @@ import { type ApplicationPipeline, applicationPipelines, ownerIds, type Pipeline
 import { dayMs, firstKeptDay } from '../model/time.ts';
 import { ledgerTables } from '../outcomes/rows.ts';
 import type { Clickhouse } from '../stores/clickhouse/client.ts';
-import { itemTablesOf } from '../stores/clickhouse/item-tables.ts';
 import { readApplicationDays, readDistinctRows } from './application-rows.ts';
 import { compareDay, type DifferenceKind, needsDistinct, noRows, type RowSum } from './day-difference.ts';
 import {
@@ -16,6 +15,7 @@ import {
 } from './point-rows.ts';
 import {
   type DayFilter,
+  readItemsFrom,
   readNamedRows,
   readRetentionDays,
   readSettledDays,
@@ -165,9 +165,7 @@ const readApplicationStores = async (
 ): Promise<Stores> => {
   if (!isWanted(filter, pipeline)) return { known: [], unknown: [] };
   const stored = await readApplicationDays(clickhouse, pipeline, filter.owner, filter.days);
-  // The tables of a signal expire alike.
-  const [{ name } = { name: '' }] = itemTablesOf(pipeline);
-  const from = Math.max(recordsFrom, firstKeptDay(now(), await readRetentionDays(clickhouse, name)));
+  const from = Math.max(recordsFrom, await readItemsFrom(clickhouse, pipeline, now()));
   const owners = new Set([...stored.keys(), ...(settled.get(pipeline)?.keys() ?? [])]);
   const known = [...owners]
     .toSorted((a, b) => a - b)

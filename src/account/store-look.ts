@@ -16,7 +16,7 @@ import { type Difference, isOfStore, type Owner, streamOfStore } from './differe
 import { ownerText } from './explain-losses.ts';
 import type { FoundDifferences } from './found.ts';
 import { minuteKey } from './listed-minutes.ts';
-import type { SettledDays, SettledOwner } from './settled-days.ts';
+import type { DayFilter, SettledDays, SettledOwner } from './settled-days.ts';
 import { compareStores, type StoreDifference, type StoreTargets, usualPause } from './store-compare.ts';
 import { createWatchedDays } from './watched-days.ts';
 
@@ -122,6 +122,18 @@ const timed = (given: StoreTargets): { readonly targets: StoreTargets; readonly 
   return { targets, waitedMs: () => waitedMs };
 };
 
+/** Owners of a signal, each by itself, or many of them in one call, which then takes the targets of `onlyOf`. */
+const filtersOf = (pipeline: Pipeline, owners: ReadonlySet<number>, days: number[]): DayFilter[] =>
+  owners.size > ownersApartMax
+    ? [{ pipeline, days }]
+    : [...owners].map((owner) => ({ pipeline, owner, days }));
+
+/** The same targets without all other owners. */
+const onlyOf = (targets: StoreTargets, owners: ReadonlySet<number>): StoreTargets => ({
+  ...targets,
+  isLeftOut: (pipeline, owner) => !owners.has(owner) || targets.isLeftOut(pipeline, owner),
+});
+
 /** The same targets without the data ids whose QuestDB did not answer just now: it would be waited for again. */
 const withoutUnknown = (targets: StoreTargets, { unknown }: StoreSizes): StoreTargets => ({
   ...targets,
@@ -144,15 +156,10 @@ const countUnrecorded = async (
   pipeline: Pipeline,
   owners: readonly Owner[],
 ): Promise<Map<string, number>> => {
-  const days = [today() - 1, today(), today() + 1];
-  const filters =
-    owners.length > ownersApartMax
-      ? [{ pipeline, days }]
-      : owners.map(({ dataId, appId }) => ({ pipeline, owner: dataId || appId, days }));
   const asked = new Set(owners.map(({ dataId, appId }) => dataId || appId));
-  const isLeftOut: StoreTargets['isLeftOut'] = (of, owner) =>
-    !asked.has(owner) || targets.isLeftOut(of, owner);
-  const compared = await Promise.all(filters.map((each) => compareStores({ ...targets, isLeftOut }, each)));
+  const filters = filtersOf(pipeline, asked, [today() - 1, today(), today() + 1]);
+  const alone = onlyOf(targets, asked);
+  const compared = await Promise.all(filters.map((each) => compareStores(alone, each)));
   const rows = new Map<string, number>();
   for (const each of compared.flatMap(({ differences }) => differences))
     if (each.kind === 'unrecorded') rows.set(ownerText(each), each.items + (rows.get(ownerText(each)) ?? 0));
@@ -211,15 +218,11 @@ const compareResting = async (
       isSame(named, stored.get(owner)?.get(day) ?? noRows) ? [] : [owner],
     ),
   );
-  const isLeftOut: StoreTargets['isLeftOut'] = (_, owner) => !differing.has(owner);
-  const isTogether = differing.size > ownersApartMax;
-  const filters = isTogether
-    ? [{ pipeline, days: [day] }]
-    : [...differing].map((owner) => ({ pipeline, owner, days: [day] }));
   const differences: StoreDifference[] = [];
   const inFlight = new Set<number>();
-  for (const filter of filters) {
-    const result = await compareStores({ ...targets, isLeftOut }, filter, 1);
+  const alone = onlyOf(targets, differing);
+  for (const filter of filtersOf(pipeline, differing, [day])) {
+    const result = await compareStores(alone, filter, 1);
     differences.push(...result.differences);
     for (const { appId } of result.inFlight) inFlight.add(appId);
   }

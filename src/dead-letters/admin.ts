@@ -1,5 +1,5 @@
 import type { Bus } from '../bus/connection.ts';
-import { isConflict, type KvBucket } from '../bus/kv.ts';
+import { isConflict, type KvBucket, untilWritten } from '../bus/kv.ts';
 import { deleteMessage, eraseKey, hasMessage, publishConfirmed } from '../bus/outbox.ts';
 import { createStreamReader } from '../bus/stream-reader.ts';
 import { Fault } from '../model/fault.ts';
@@ -175,30 +175,24 @@ const createClaims = ({ bus, claims, claimsBucket, now }: Claims) => {
    * The first process that stores an action decides it; the other action is refused until the first is finished. `repeated`: the same
    * action was begun before.
    */
-  const claim = async (letter: Letter, action: Action, tries = 1): Promise<'new' | 'repeated'> => {
-    const key = keyOf(letter.sequence);
-    try {
-      await claims.create(key, { action, at: now() });
-      return 'new';
-    } catch (error) {
-      if (!isConflict(error)) throw error;
-      const begun = await claims.get(key);
-      if (begun === undefined) {
+  const claim = ({ sequence }: Letter, action: Action): Promise<'new' | 'repeated'> =>
+    untilWritten(`the claim on dead letter ${sequence}`, claimTries, async () => {
+      const key = keyOf(sequence);
+      try {
+        await claims.create(key, { action, at: now() });
+        return 'new';
+      } catch (error) {
+        if (!isConflict(error)) throw error;
+        const begun = await claims.get(key);
         // Its act has ended meanwhile, or a replica does not have it yet.
-        if (tries < claimTries) return claim(letter, action, tries + 1);
-        throw new Fault(
-          'transient',
-          'kv_contended',
-          `too many concurrent acts on dead letter ${letter.sequence}`,
-        );
+        if (begun === undefined) throw error;
+        const { value } = begun;
+        const other: unknown =
+          typeof value === 'object' && value !== null ? Reflect.get(value, 'action') : action;
+        if (other !== action) throw busy(sequence, action === 'purge' ? 'redrive' : 'purge');
+        return 'repeated';
       }
-      const { value } = begun;
-      const other: unknown =
-        typeof value === 'object' && value !== null ? Reflect.get(value, 'action') : action;
-      if (other !== action) throw busy(letter.sequence, action === 'purge' ? 'redrive' : 'purge');
-      return 'repeated';
-    }
-  };
+    });
 
   const isBegun = async ({ sequence }: Letter): Promise<boolean> =>
     (await claims.get(keyOf(sequence))) !== undefined;

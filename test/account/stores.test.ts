@@ -53,6 +53,17 @@ const exportSpans = async (application: Application, count: number): Promise<voi
   });
 };
 
+/** One span is lost, and another one is there twice. */
+const swapSpans = async ({ app_id: appId }: Application): Promise<void> => {
+  const ours = `AppId = ${appId}`;
+  await on.change(
+    `ALTER TABLE otel.otel_traces DELETE WHERE ${ours} AND SpanName = 'span 3' SETTINGS mutations_sync = 2`,
+  );
+  await on.change(
+    `INSERT INTO otel.otel_traces SELECT * FROM otel.otel_traces WHERE ${ours} AND SpanName = 'span 4'`,
+  );
+};
+
 const inStore = (kind: string, items: number, stream = 'METRICS') => ({ kind, stream, items, messages: 0 });
 
 describe('rows that a store lacks or has too many of', () => {
@@ -106,13 +117,7 @@ describe('rows that a store lacks or has too many of', () => {
     const application = await on.stack.createApplication('lost and doubled');
     await exportSpans(application, 10);
     const startedAt = performance.now();
-    const ours = `AppId = ${application.app_id}`;
-    await on.change(
-      `ALTER TABLE otel.otel_traces DELETE WHERE ${ours} AND SpanName = 'span 3' SETTINGS mutations_sync = 2`,
-    );
-    await on.change(
-      `INSERT INTO otel.otel_traces SELECT * FROM otel.otel_traces WHERE ${ours} AND SpanName = 'span 4'`,
-    );
+    await swapSpans(application);
     await on.seen(
       'a span lost and another doubled',
       application,
@@ -146,13 +151,7 @@ describe('rows that a store lacks or has too many of', () => {
     })();
     try {
       const startedAt = performance.now();
-      const ours = `AppId = ${application.app_id}`;
-      await on.change(
-        `ALTER TABLE otel.otel_traces DELETE WHERE ${ours} AND SpanName = 'span 3' SETTINGS mutations_sync = 2`,
-      );
-      await on.change(
-        `INSERT INTO otel.otel_traces SELECT * FROM otel.otel_traces WHERE ${ours} AND SpanName = 'span 4'`,
-      );
+      await swapSpans(application);
       await on.seen(
         'a span lost and another doubled beside other spans',
         application,
