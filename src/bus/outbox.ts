@@ -37,6 +37,22 @@ export const eraseKey = async (bus: Bus, bucket: string, key: string, keep = 0):
   }
 };
 
+/** Removes a key without a marker if it still has this revision. False where another call has removed or written it. Transient Faults. */
+export const eraseRevision = async (
+  bus: Bus,
+  bucket: string,
+  key: string,
+  revision: number,
+): Promise<boolean> => {
+  try {
+    const manager = await bus.manager();
+    const erase = { filter: `$KV.${bucket}.${key}`, seq: revision + 1 };
+    return (await manager.streams.purge(`KV_${bucket}`, erase)).purged > 0;
+  } catch (error) {
+    throw toFault(error);
+  }
+};
+
 /** An occasional message, beside the hot path. */
 export type ConfirmedMessage = {
   readonly subject: string;

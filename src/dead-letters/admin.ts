@@ -1,6 +1,6 @@
 import type { Bus } from '../bus/connection.ts';
 import { isConflict, type KvBucket, untilWritten } from '../bus/kv.ts';
-import { deleteMessage, eraseKey, hasMessage, publishConfirmed } from '../bus/outbox.ts';
+import { deleteMessage, eraseRevision, hasMessage, publishConfirmed } from '../bus/outbox.ts';
 import { createStreamReader } from '../bus/stream-reader.ts';
 import { Fault } from '../model/fault.ts';
 import type { ReadRecord } from '../outcomes/record-reader.ts';
@@ -165,39 +165,40 @@ const createLetterReads = (bus: Bus): LetterReads => {
   };
 };
 
+/** `isRepeated`: the same action was begun before. `revision`: that of its key. */
+type Claim = { readonly isRepeated: boolean; readonly revision: number };
+
 type Claims = Pick<DeadLetterAdminDependencies, 'bus' | 'claims' | 'claimsBucket' | 'now'>;
 
 /** The action in progress on each dead letter. */
 const createClaims = ({ bus, claims, claimsBucket, now }: Claims) => {
   const keyOf = (sequence: number): string => `${claimPrefix}${sequence}`;
 
-  /**
-   * The first process that stores an action decides it; the other action is refused until the first is finished. `repeated`: the same
-   * action was begun before.
-   */
-  const claim = ({ sequence }: Letter, action: Action): Promise<'new' | 'repeated'> =>
+  /** The first process that stores an action decides it; the other action is refused until the first is finished. */
+  const claim = ({ sequence }: Letter, action: Action): Promise<Claim> =>
     untilWritten(`the claim on dead letter ${sequence}`, claimTries, async () => {
       const key = keyOf(sequence);
       try {
-        await claims.create(key, { action, at: now() });
-        return 'new';
+        return { isRepeated: false, revision: await claims.create(key, { action, at: now() }) };
       } catch (error) {
         if (!isConflict(error)) throw error;
         const begun = await claims.get(key);
         // Its act has ended meanwhile, or a replica does not have it yet.
         if (begun === undefined) throw error;
-        const { value } = begun;
+        const { value, revision } = begun;
         const other: unknown =
           typeof value === 'object' && value !== null ? Reflect.get(value, 'action') : action;
         if (other !== action) throw busy(sequence, action === 'purge' ? 'redrive' : 'purge');
-        return 'repeated';
+        return { isRepeated: true, revision };
       }
     });
 
   const isBegun = async ({ sequence }: Letter): Promise<boolean> =>
     (await claims.get(keyOf(sequence))) !== undefined;
 
-  const erase = ({ sequence }: Letter): Promise<void> => eraseKey(bus, claimsBucket, keyOf(sequence));
+  /** Ends this claim; false where an equal act has ended it. */
+  const erase = ({ sequence }: Letter, { revision }: Claim): Promise<boolean> =>
+    eraseRevision(bus, claimsBucket, keyOf(sequence), revision);
   return { claim, isBegun, erase };
 };
 
@@ -230,20 +231,19 @@ export const createDeadLetterAdmin = (deps: DeadLetterAdminDependencies): DeadLe
     return rows;
   };
 
-  const remove = async (letter: Letter): Promise<void> => {
-    await deleteMessage(bus, deadLetterStream, letter.sequence);
-    await erase(letter);
-  };
-
   const isThere = ({ sequence }: Letter): Promise<boolean> => hasMessage(bus, deadLetterStream, sequence);
 
-  /** Nothing is done for one that is gone: an act that was begun before may have removed it. */
+  /**
+   * Nothing is done for one that is gone: an act that was begun before may have removed it. Of equal acts at once, the one that ends the
+   * claim has done it.
+   */
   const act = async (letter: Letter, action: Action, work: () => Promise<void>): Promise<void> => {
     const begun = await claim(letter, action);
     const wasThere = await isThere(letter);
     if (wasThere) await work();
-    await remove(letter);
-    if (!wasThere && begun === 'new') throw gone(letter.sequence);
+    await deleteMessage(bus, deadLetterStream, letter.sequence);
+    const isOwn = await erase(letter, begun);
+    if (!isOwn || (!wasThere && !begun.isRepeated)) throw gone(letter.sequence);
   };
 
   return {

@@ -56,6 +56,7 @@ beforeEach(async () => {
     await manager.delete(name).catch(() => undefined);
     await manager.add({ name, subjects: [subject], allow_direct: true });
   }
+  await manager.purge(`KV_${buckets.system}`);
   first = adminOn(busOf(0), claims);
   second = adminOn(busOf(1), await openKvBucket(busOf(1), buckets.system));
 });
@@ -109,22 +110,47 @@ describe('an act on a dead letter that an act of another process has removed sin
     expect(await claimOf(letter)).toBeUndefined();
   });
 
-  it('has each of a hundred letters that a redrive and a purge take at once for one of the two', async () => {
-    const letters = await planted(100);
-    const done = { redrive: 0, purge: 0 };
-    const take = async (admin: DeadLetterAdmin, action: 'redrive' | 'purge'): Promise<void> => {
-      for (const letter of letters)
-        try {
-          await admin[action](letter);
-          done[action]++;
-        } catch (error) {
-          if (!(error instanceof Fault && error.kind === 'permanent')) throw error;
-        }
+  it.each([
+    ['redrive', 'purge'],
+    ['redrive', 'redrive'],
+    ['purge', 'purge'],
+  ] as const)(
+    'has each of a hundred letters that a %s and a %s take at once for one of the two',
+    async (one, other) => {
+      const letters = await planted(100);
+      const done = { redrive: 0, purge: 0 };
+      const take = async (admin: DeadLetterAdmin, action: 'redrive' | 'purge'): Promise<void> => {
+        for (const letter of letters)
+          try {
+            await admin[action](letter);
+            done[action]++;
+          } catch (error) {
+            if (!(error instanceof Fault && error.kind === 'permanent')) throw error;
+          }
+      };
+      await Promise.all([take(first, one), take(second, other)]);
+      expect(done.redrive + done.purge).toBe(letters.length);
+      expect(await messagesIn('METRICS')).toBe(done.redrive);
+      expect(await messagesIn('DEADLETTER')).toBe(0);
+    },
+  );
+
+  it('ends no claim of an act that began after its own', async () => {
+    const letter = await one();
+    const { sequence } = letter;
+    // An equal act ends the claim that this one has read, and a third one begins.
+    const late: KvBucket = {
+      ...claims,
+      create: async (key, value) => {
+        await claims.create(key, value);
+        await second.redrive(letter);
+        await claims.create(key, value);
+        throw new Fault('permanent', 'kv_conflict', 'the claim of the equal act was there');
+      },
+      get: async () => ({ value: { action: 'redrive' }, revision: 1 }),
     };
-    await Promise.all([take(first, 'redrive'), take(second, 'purge')]);
-    expect(done.redrive + done.purge).toBe(letters.length);
-    expect(await messagesIn('METRICS')).toBe(done.redrive);
-    expect(await messagesIn('DEADLETTER')).toBe(0);
+    await expect(adminOn(busOf(0), late).redrive(letter)).rejects.toMatchObject({ code: 'not_found' });
+    expect(await claims.get(`dead_letter.${sequence}`)).toBeDefined();
   });
 });
 

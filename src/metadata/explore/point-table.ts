@@ -1,4 +1,5 @@
-import { readRegistry } from '../../directory/column-registry.ts';
+import { registryIn } from '../../directory/column-registry.ts';
+import { columnsKey } from '../../directory/keys.ts';
 import { defaultInstance } from '../../model/instances.ts';
 import type { ColumnRegistry, Layout } from '../../model/records.ts';
 import { FieldFault, fieldFault, notFound } from '../problem.ts';
@@ -34,11 +35,11 @@ const askedDataId = ({ data_id: dataId, table }: AskedTable): number => {
 /** The table of a data id that exists in the records. Permanent Faults `not_found`, `invalid_value`. */
 export const findTable = async (records: Source, asked: AskedTable): Promise<PointTable> => {
   const dataId = askedDataId(asked);
-  const [group, table, placement, registry] = await Promise.all([
+  const [group, table, placement, columns] = await Promise.all([
     records.groups.get(dataId),
     records.tables.get(dataId),
     records.placements.get(dataId),
-    readRegistry(records.columns, dataId),
+    records.columns.get(columnsKey(dataId)),
   ]);
   const tableId = table?.value.table_id;
   const isGone = group === undefined || tableId === undefined || records.purges.known(dataId) !== undefined;
@@ -49,7 +50,8 @@ export const findTable = async (records: Source, asked: AskedTable): Promise<Poi
     tableId,
     layout: group.value.is_split_measurement ? 'narrow' : 'wide',
     instance: placement?.value.questdb ?? defaultInstance,
-    registry,
+    // What is left of a table that is gone need not be readable.
+    registry: registryIn(columns, dataId),
   };
 };
 

@@ -18,6 +18,8 @@ import type { DeadLettered } from '../sink.ts';
 export type Piece = {
   readonly message: HeldMessage<BlocksEnvelope>;
   readonly table: ItemTableName;
+  /** A name of the table and day: an insert has the pieces of one. */
+  readonly tableAndDay: string;
   /** For a slice: it describes the whole part (ordinals, times) except `rows` and `bytes`. */
   readonly part: BlockPart;
   readonly block: Uint8Array;
@@ -36,20 +38,18 @@ export const piecesOf = (messages: readonly HeldMessage<BlocksEnvelope>[]): Piec
     const { header, partBytes } = message.envelope;
     return header.parts.flatMap((part, index) => {
       const block = partBytes[index];
-      return block === undefined ? [] : [{ message, table: tableOf(header, part), part, block }];
+      if (block === undefined) return [];
+      const table = tableOf(header, part);
+      return [{ message, table, tableAndDay: `${table} ${part.day}`, part, block }];
     });
   });
-
-/** A name of the table and day of a piece. */
-export const tableAndDayOf = ({ table, part }: Piece): string => `${table} ${part.day}`;
 
 /** An insert has the rows of one table and one day: ClickHouse makes and commits a part for each day. */
 export const byTableAndDay = (pieces: readonly Piece[]): Piece[][] => {
   const groups = new Map<string, Piece[]>();
   for (const piece of pieces) {
-    const key = tableAndDayOf(piece);
-    const group = groups.get(key);
-    if (group === undefined) groups.set(key, [piece]);
+    const group = groups.get(piece.tableAndDay);
+    if (group === undefined) groups.set(piece.tableAndDay, [piece]);
     else group.push(piece);
   }
   return [...groups.values()];

@@ -1,7 +1,7 @@
 import type { BlocksEnvelope } from '../../wire/blocks-envelope.ts';
 import type { HeldMessage } from '../held-message.ts';
 import type { DeadLettered, Written } from '../sink.ts';
-import { byTableAndDay, type Piece, piecesOf, tableAndDayOf } from './pieces.ts';
+import { byTableAndDay, type Piece, piecesOf } from './pieces.ts';
 
 type Held = HeldMessage<BlocksEnvelope>;
 
@@ -30,7 +30,7 @@ export type Turns = { next(batch: readonly Held[]): Turn };
 /** The tables and days of a turn, in the order of their inserts. */
 const choose = (batch: readonly (readonly Piece[])[]): ReadonlySet<string> => {
   const chosen = new Set<string>();
-  const each = batch.map((pieces) => new Set(pieces.map(tableAndDayOf)));
+  const each = batch.map((pieces) => new Set(pieces.map(({ tableAndDay }) => tableAndDay)));
   const fewestFirst = each.toSorted((a, b) => a.size - b.size);
   const take = (keys: ReadonlySet<string> | undefined, most: number): void => {
     for (const key of keys ?? []) {
@@ -58,7 +58,7 @@ export const createTurns = (): Turns => {
       for (const [message, pieces] of own) {
         if (written.retryLater.has(message)) continue;
         const letters = [...(refused.get(message) ?? []), ...(written.deadLettered.get(message) ?? [])];
-        const rest = pieces.filter((piece) => !chosen.has(tableAndDayOf(piece)));
+        const rest = pieces.filter(({ tableAndDay }) => !chosen.has(tableAndDay));
         if (rest.length > 0) {
           unfinished.add(message);
           left.set(message, rest);
@@ -72,20 +72,20 @@ export const createTurns = (): Turns => {
   return {
     next: (batch) => {
       const own = new Map(batch.map((message) => [message, leftOf(message)]));
-      const all = new Set([...own.values()].flat().map(tableAndDayOf));
+      const all = new Set([...own.values()].flat().map(({ tableAndDay }) => tableAndDay));
       const chosen = all.size <= tablesAndDaysMax ? all : choose([...own.values()]);
       const places = new Map([...chosen].map((key, place) => [key, place]));
       const placeOf = ([piece]: readonly Piece[]): number =>
-        (piece && places.get(tableAndDayOf(piece))) ?? chosen.size;
+        (piece && places.get(piece.tableAndDay)) ?? chosen.size;
       return {
         piecesOf: (messages) => {
           const pieces = messages.flatMap((message) => own.get(message) ?? []);
-          const due = pieces.filter((piece) => chosen.has(tableAndDayOf(piece)));
+          const due = pieces.filter(({ tableAndDay }) => chosen.has(tableAndDay));
           return byTableAndDay(due).toSorted((a, b) => placeOf(a) - placeOf(b));
         },
         completes: (messages) =>
           messages.some((message) =>
-            (own.get(message) ?? []).every((piece) => chosen.has(tableAndDayOf(piece))),
+            (own.get(message) ?? []).every(({ tableAndDay }) => chosen.has(tableAndDay)),
           ),
         end: endOf(own, chosen),
       };
