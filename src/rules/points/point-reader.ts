@@ -36,7 +36,7 @@ const partBytes = 16 * 1024;
 /** Lists of columns that have grown beyond this are released. */
 const listedMax = 1024;
 
-/** A member of a point that counts: both spellings of dimensions are one. */
+/** A member of a point that counts. */
 type Member = { readonly bit: number; readonly name: Uint8Array; readonly quoted: Uint8Array };
 const newMember = (name: string, bit: number): Member => ({
   bit,
@@ -47,13 +47,14 @@ const metricsBit = 1;
 const targetBit = 2;
 const dimensionBit = 4;
 const timestampBit = 8;
-const alias = newMember('dimensions', dimensionBit);
+/** The other spelling of dimensions, which counts where `dimension` is absent or null. */
+const aliasBit = 16;
 const members = [
   newMember('metrics', metricsBit),
   newMember('target', targetBit),
   newMember('dimension', dimensionBit),
   newMember('timestamp', timestampBit),
-  alias,
+  newMember('dimensions', aliasBit),
 ];
 const otherMember = 0;
 const notAName = -1;
@@ -62,7 +63,7 @@ const orderMax = 8;
 
 /**
  * Reads one point from its bytes into the parts of its rows, without an object. Members come in any order. Other points are for
- * `readOddPoint`: points that have to be dropped, that have a name twice, or both spellings of a member.
+ * `readOddPoint`: points that have to be dropped, or that have a name twice.
  */
 export class PointReader {
   readonly metrics = new PointColumns();
@@ -86,7 +87,7 @@ export class PointReader {
   overCap = 0;
   /** Metrics whose integer no double holds. */
   rounded = 0;
-  /** Undefined for a point without a time. */
+  /** Undefined for a point without a time, NaN for one whose time is no number. */
   time: number | undefined;
   /** The digits of the time in the point's bytes, [start, end); empty where they cannot be copied. */
   timeStart = 0;
@@ -100,8 +101,9 @@ export class PointReader {
   private isNarrow = false;
   private isUnique = false;
   private hasTarget = false;
-  /** The dimensions that were read last had the name `dimensions`. */
-  private isAlias = false;
+  /** The point's dimensions were read, under either name. */
+  private hasDimension = false;
+  private hasAlias = false;
 
   constructor() {
     this.front = this.tags;
@@ -152,7 +154,7 @@ export class PointReader {
     this.timeStart = this.timeEnd = 0;
     this.repeatedSize = 0;
     this.metricsSize = 0;
-    this.hasTarget = false;
+    this.hasTarget = this.hasDimension = this.hasAlias = false;
     this.written = 0;
     if (this.moreDimensions.length > 0) this.moreDimensions.length = 0;
   }
@@ -169,7 +171,6 @@ export class PointReader {
       if (found === undefined) return otherMember;
       if (place < orderMax) order[place] = found;
     }
-    this.isAlias = found === alias;
     return found.bit;
   }
 
@@ -178,8 +179,9 @@ export class PointReader {
       case metricsBit:
         return this.readMetrics(cursor);
       case dimensionBit:
-        // They follow the target in the row.
-        return this.readDimensions(cursor, this.hasTarget ? this.front : this.tags);
+        return this.hasAlias ? cursor.word(nullWord) : this.readDimensions(cursor);
+      case aliasBit:
+        return this.readAlias(cursor);
       case targetBit:
         return this.readTarget(cursor);
       default:
@@ -199,6 +201,12 @@ export class PointReader {
   }
 
   private readTime(cursor: PushCursor): boolean {
+    if (cursor.peek() === quote) {
+      const size = cursor.text();
+      this.repeatedSize += size;
+      this.time = Number.NaN;
+      return size >= 0;
+    }
     this.repeatedSize += scalarSize;
     const time = cursor.count();
     if (time >= 0) {
@@ -206,6 +214,7 @@ export class PointReader {
       this.timeStart = cursor.start;
       this.timeEnd = cursor.end;
     } else if (cursor.word(nullWord)) return true;
+    else if (cursor.word(trueWord) || cursor.word(falseWord)) this.time = Number.NaN;
     else if (cursor.number() === 'none') return false;
     else this.time = Number(cursor.shown());
     return true;
@@ -251,12 +260,19 @@ export class PointReader {
     this.offsets[at] = this.metricsCount;
   }
 
-  private readDimensions(cursor: PushCursor, row: RowBuffer): boolean {
+  private readAlias(cursor: PushCursor): boolean {
+    if (this.hasDimension) return skipValue(cursor);
+    this.hasAlias = true;
+    if (cursor.peek() !== braceOpen) this.repeatedSize += scalarSize;
+    return this.readDimensions(cursor);
+  }
+
+  private readDimensions(cursor: PushCursor): boolean {
     const { dimensions } = this;
-    if (cursor.peek() !== braceOpen) {
-      if (this.isAlias) this.repeatedSize += scalarSize;
-      return cursor.word(nullWord);
-    }
+    if (cursor.peek() !== braceOpen) return cursor.word(nullWord);
+    // They follow the target in the row.
+    const row = this.hasTarget ? this.front : this.tags;
+    this.hasDimension = true;
     cursor.enter(braceOpen);
     if (cursor.take(braceClose)) return true;
     dimensions.begin();
