@@ -1,10 +1,12 @@
-import { doubleText } from '../../wire/line-protocol.ts';
+import { doubleText, quoteText } from '../../wire/line-protocol.ts';
 import { runBudget } from './cutting.ts';
 import { type PointColumn, PointColumns } from './point-columns.ts';
 import {
+  backslash,
   braceClose,
   braceOpen,
   colon,
+  comma,
   falseWord,
   nullWord,
   type PushCursor,
@@ -80,8 +82,8 @@ export class PointReader {
   readonly valueEnds: number[] = [];
   /** Places of the values among the metrics of the point. */
   readonly offsets: number[] = [];
-  /** Dimensions without a column. */
-  readonly moreDimensions: [name: string, text: string][] = [];
+  /** Dimensions without a column: members of JSON, as they stand within the quotes of a text. */
+  readonly more = new RowBuffer(1024);
   /** The number of metrics, and of those without a column. */
   metricsCount = 0;
   overCap = 0;
@@ -120,6 +122,7 @@ export class PointReader {
     this.dimensions.close();
     this.tags.shrink();
     this.fields.shrink();
+    this.more.shrink();
     if (this.columns.length > listedMax)
       this.columns.length = this.valueEnds.length = this.offsets.length = 0;
   }
@@ -147,6 +150,7 @@ export class PointReader {
     this.dimensions.beginPoint();
     this.tags.length = 0;
     this.fields.length = 0;
+    this.more.length = 0;
     this.metricsCount = 0;
     this.overCap = 0;
     this.rounded = 0;
@@ -156,7 +160,6 @@ export class PointReader {
     this.metricsSize = 0;
     this.hasTarget = this.hasDimension = this.hasAlias = false;
     this.written = 0;
-    if (this.moreDimensions.length > 0) this.moreDimensions.length = 0;
   }
 
   /** Reads the name of a member, which most often is the one at the same place of the point before. */
@@ -292,14 +295,7 @@ export class PointReader {
       this.repeatedSize += scalarSize;
       return true;
     }
-    const isOver = column.column === undefined && !this.dimensions.has(column);
-    if (isOver && isText) {
-      const size = cursor.text();
-      this.repeatedSize += size;
-      if (size >= 0) this.moreDimensions.push([column.text, cursor.exactText()]);
-      return size >= 0;
-    }
-    const from = row.length;
+    if (column.column === undefined && !this.dimensions.has(column)) return this.readMore(cursor, column);
     row.reserve(assignment.length);
     row.add(assignment, 0, assignment.length);
     if (isText) {
@@ -307,21 +303,54 @@ export class PointReader {
       this.repeatedSize += size;
       return size >= 0;
     }
+    return this.readScalar(cursor, row);
+  }
+
+  /** Reads a number or a truth value and adds it as a text. */
+  private readScalar(cursor: PushCursor, row: RowBuffer): boolean {
     this.repeatedSize += scalarSize;
     if (cursor.word(trueWord)) row.addText('true');
     else if (cursor.word(falseWord)) row.addText('false');
-    else if (!this.addNumber(row, cursor)) return false;
-    if (isOver) {
-      this.moreDimensions.push([
-        column.text,
-        row.bytes.toString('latin1', from + assignment.length, row.length),
-      ]);
-      row.length = from;
-    }
+    else return this.addNumber(row, cursor);
     return true;
   }
 
-  /** Reads a number and adds it as a text. */
+  /** Reads the value of a dimension without a column. */
+  private readMore(cursor: PushCursor, { quoted }: PointColumn): boolean {
+    const { more } = this;
+    more.reserve(quoted.length + 5);
+    if (more.length > 0) more.addByte(comma);
+    more.addByte(backslash);
+    more.add(quoted, 0, quoted.length - 2);
+    more.addByte(backslash);
+    more.add(quoted, quoted.length - 2, quoted.length);
+    if (cursor.peek() === quote) {
+      const size = cursor.text();
+      this.repeatedSize += size;
+      if (size >= 0 && this.repeatedSize <= runBudget) this.addMore(cursor);
+      return size >= 0;
+    }
+    more.addAscii('\\"');
+    if (!this.readScalar(cursor, more)) return false;
+    more.reserve(2);
+    more.addAscii('\\"');
+    return true;
+  }
+
+  /** Adds the text that was read last, in quotes. */
+  private addMore(cursor: PushCursor): void {
+    const { more } = this;
+    if (cursor.source !== cursor.bytes) {
+      // It has escapes, and may have half pairs, which JSON keeps.
+      more.addText(quoteText(JSON.stringify(cursor.exactText())).slice(1, -1));
+      return;
+    }
+    more.reserve(cursor.end - cursor.start + 4);
+    more.addAscii('\\"');
+    more.add(cursor.source, cursor.start, cursor.end);
+    more.addAscii('\\"');
+  }
+
   private addNumber(row: RowBuffer, cursor: PushCursor): boolean {
     if (cursor.count() >= 0) {
       row.addTag(cursor.source, cursor.start, cursor.end);

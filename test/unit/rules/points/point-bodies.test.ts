@@ -203,6 +203,23 @@ describe('no object is built', () => {
     }
   });
 
+  // Each one was a member of an object, and the points with one dimension more than columns cost several times the others.
+  it.each([64, 65, 80, 128])('of a point with %s dimensions in a table of 64', (count) => {
+    const members = Array.from({ length: count }, (_, index) => `"d${index}":"a ${index}=漢"`);
+    const [more, wrap] = [vi.spyOn(Object, 'fromEntries'), vi.spyOn(JSON, 'stringify')];
+    const point = `{"dimension":{${members},"yes":true,"number":-1.50},"metrics":{"cpu":1},"timestamp":${arrivedAt}}`;
+    for (const layout of ['wide', 'narrow'] as const) {
+      const task = taskOf(layout, { caps: { metricsMax: 512, dimensionsMax: 64 } });
+      more.mockClear();
+      wrap.mockClear();
+      expect(built(() => encodePush(bodyOf(point, point), task))).toBe(0);
+      expect([more.mock.calls.length, wrap.mock.calls.length]).toEqual([0, 0]);
+      expectSamePush(bodyOf(point, point), task);
+    }
+    more.mockRestore();
+    wrap.mockRestore();
+  });
+
   it('of what is nested deep beside the members that count', () => {
     const deep = `${'['.repeat(60_000)}${']'.repeat(60_000)}`;
     const push = encodePush(bodyOf(good, `{"metrics":{"cpu":1},"note":${deep}}`, deep), taskOf('wide'));
@@ -253,12 +270,16 @@ describe('a request is cut where it was cut before', () => {
 });
 
 describe('a dimension beyond the cap', () => {
-  it.each(['"\\ud800"', '"a\\ud83d\\ude00\\"b"', '"漢"', '-1.50', 'true', 'null'])(
+  it.each(['"\\ud800"', '""', '"\\u0001\\n\\\\"', '"a\\ud83d\\ude00\\"b"', '"漢"', '-1.50', 'true', 'null'])(
     'keeps its text: %s',
     (value) => {
       const body = bodyOf(`{"metrics":{"cpu":1},"dimension":{"host":"a","zone":${value}}}`);
       expectSamePush(body, taskOf('wide', { caps: { metricsMax: 5, dimensionsMax: 4 } }));
       expectSamePush(body, taskOf('narrow', { caps: { metricsMax: 5, dimensionsMax: 4 } }));
+      const several = bodyOf(
+        `{"metrics":{"cpu":1},"dimension":{"a":${value},"__proto__":${value},"c":${value}}}`,
+      );
+      expectSamePush(several, taskOf('wide', { caps: { metricsMax: 5, dimensionsMax: 4 } }));
     },
   );
 });
