@@ -41,16 +41,42 @@ const logsRequest = (random: () => number, records: number, nowMs: number): Otlp
   };
 };
 
+/** A record whose body is a map, as structured loggers write it: the text, the attributes within a map, and an array. */
+const nestedRecord = ({ body = {}, attributes = [], ...record }: OtlpLogRecord): OtlpLogRecord => ({
+  ...record,
+  body: {
+    kvlistValue: {
+      values: [
+        { key: 'message', value: body },
+        { key: 'context', value: { kvlistValue: { values: attributes } } },
+        { key: 'tags', value: { arrayValue: { values: [{ stringValue: 'checkout' }, { intValue: '3' }] } } },
+      ],
+    },
+  },
+});
+
+const withNested = ({ resourceLogs = [] }: OtlpLogsRequest): OtlpLogsRequest => ({
+  resourceLogs: resourceLogs.map(({ scopeLogs = [], ...resource }) => ({
+    ...resource,
+    scopeLogs: scopeLogs.map(({ logRecords = [], ...scope }) => ({
+      ...scope,
+      logRecords: logRecords.map(nestedRecord),
+    })),
+  })),
+});
+
+const bodiesAs =
+  (shape: (request: OtlpLogsRequest) => OtlpLogsRequest) =>
+  (encoding: 'json' | 'protobuf', count: number, records: number, nowMs: number): Buffer[] => {
+    const random = createRandom(20_261_101 + records);
+    return Array.from({ length: count }, () => {
+      const request = shape(logsRequest(random, records, nowMs));
+      return encoding === 'json' ? Buffer.from(JSON.stringify(request)) : encodeLogsProtobuf(request);
+    });
+  };
+
 /** Whole bodies of logs, all different, in one of the encodings. */
-export const logBodies = (
-  encoding: 'json' | 'protobuf',
-  count: number,
-  records: number,
-  nowMs: number,
-): Buffer[] => {
-  const random = createRandom(20_261_101 + records);
-  return Array.from({ length: count }, () => {
-    const request = logsRequest(random, records, nowMs);
-    return encoding === 'json' ? Buffer.from(JSON.stringify(request)) : encodeLogsProtobuf(request);
-  });
-};
+export const logBodies = bodiesAs((request) => request);
+
+/** The same records with their texts and attributes in maps and arrays. */
+export const nestedLogBodies = bodiesAs(withNested);

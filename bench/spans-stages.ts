@@ -19,7 +19,7 @@ import {
 } from '../src/wire/otlp/types.ts';
 import { metricBodies as bodiesOfShape } from './data-point-bodies.ts';
 import { walkedTraces } from './json-walk.ts';
-import { logBodies } from './log-bodies.ts';
+import { logBodies, nestedLogBodies } from './log-bodies.ts';
 import { metricBodies } from './metric-bodies.ts';
 import { printRows, type Row } from './report.ts';
 import { sdkBodies, spanBodies } from './span-bodies.ts';
@@ -179,6 +179,13 @@ export const measureSignalStages = (): Row[] => {
   const signals = [
     { name: 'spans', pipeline: 'traces', bodies: spanBodies, protobuf: protobufTraces, json: jsonTraces },
     { name: 'log records', pipeline: 'logs', bodies: logBodies, protobuf: protobufLogs, json: jsonLogs },
+    {
+      name: 'nested log records',
+      pipeline: 'logs',
+      bodies: nestedLogBodies,
+      protobuf: protobufLogs,
+      json: jsonLogs,
+    },
     {
       name: 'data points',
       pipeline: 'otel_metrics',

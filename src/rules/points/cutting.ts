@@ -20,6 +20,9 @@ const rowOverhead = 256;
 const scalarSize = 8;
 const depthMax = 64;
 
+const field = (point: unknown, name: string): unknown =>
+  typeof point === 'object' && point !== null ? Reflect.get(point, name) : undefined;
+
 const sizeOf = (value: unknown, depth = 0): number => {
   if (typeof value === 'string') return value.length;
   if (value === undefined) return 0;
@@ -28,12 +31,10 @@ const sizeOf = (value: unknown, depth = 0): number => {
   if (depth > depthMax) return scalarSize;
   let size = 0;
   if (Array.isArray(value)) for (const item of value) size += sizeOf(item, depth + 1);
-  else for (const [key, item] of Object.entries(value)) size += key.length + sizeOf(item, depth + 1);
+  // Without a list of its members: points that are not plain are counted so.
+  else for (const key in value) size += key.length + sizeOf(field(value, key), depth + 1);
   return size;
 };
-
-const field = (point: unknown, name: string): unknown =>
-  typeof point === 'object' && point !== null ? Reflect.get(point, name) : undefined;
 
 /**
  * Cost of a point from the lengths of its values: 256 + 2 × size per row; in a narrow table each metric's row repeats target,

@@ -5,7 +5,7 @@ import { isValidName } from '../../wire/column-naming.ts';
 import { doubleText } from '../../wire/line-protocol.ts';
 import { runBudget } from './cutting.ts';
 import type { PointColumns } from './point-columns.ts';
-import { isLongId, writtenWhole } from './push-value.ts';
+import { hasWrittenWholes, isLongId, writtenWhole } from './push-value.ts';
 
 const nul = '\u0000';
 
@@ -36,16 +36,19 @@ export type Drop = {
   readonly got: string;
 };
 
-/** The result of a point that the reader did not accept: `text` is the deferred point, or JSON that the reader accepts. */
+/** A point that is deferred for its time, as a text. */
+export type DeferredOdd = {
+  readonly kind: 'deferred';
+  readonly reason: TimeReason;
+  readonly timestamp: unknown;
+  readonly got: string;
+  readonly text: string;
+};
+
+/** The result of a point that the reader did not accept; `text` of a kept one is JSON that the reader accepts. */
 export type OddPoint =
   | ({ readonly kind: 'dropped' } & Drop)
-  | {
-      readonly kind: 'deferred';
-      readonly reason: TimeReason;
-      readonly timestamp: unknown;
-      readonly got: string;
-      readonly text: string;
-    }
+  | DeferredOdd
   | { readonly kind: 'kept'; readonly text: string };
 
 export type OddPointContext = {
@@ -137,27 +140,51 @@ const deferredText = (point: JsonObject): string =>
     timestamp: rawTime(point.timestamp),
   });
 
+/** Defers a point whose time alone failed. */
+export const deferPoint = (point: unknown, reason: TimeReason): DeferredOdd => {
+  const members = isObject(point) ? point : {};
+  const { timestamp } = members;
+  return { kind: 'deferred', reason, timestamp, got: shown(timestamp), text: deferredText(members) };
+};
+
 /** A value as the text of a row: an id of 64 bits with the digits that were sent. */
 const textOf = (around: unknown, name: string, value: unknown): string => {
   const written = writtenWhole(around, name);
   return written !== undefined && isLongId(written) ? written : String(value);
 };
 
-/** A valid point in the form that the reader accepts: each name once, every other value as the text that it becomes. */
-const cleanText = (point: JsonObject): string => {
-  const { metrics, target, timestamp } = point;
-  const dimensions = point.dimension ?? point.dimensions;
+const isMinusZero = (value: unknown): boolean => Object.is(value, -0);
+
+/** Valid metrics as JSON. `JSON.stringify` alone would lose digits, and the sign of a zero. */
+const cleanMetrics = (metrics: object): string => {
+  if (!hasWrittenWholes(metrics) && !Object.values(metrics).some(isMinusZero)) return JSON.stringify(metrics);
   // The digits that were sent, so that the reader counts those that no double holds.
-  const values = Object.entries(Object(metrics)).map(
+  const values = Object.entries(metrics).map(
     ([name, value]) => `${JSON.stringify(name)}:${writtenWhole(metrics, name) ?? doubleText(Number(value))}`,
   );
-  const tags = Object.entries(Object(dimensions)).map(
+  return `{${values}}`;
+};
+
+const isTextOrNull = (value: unknown): boolean => typeof value === 'string' || value === null;
+
+/** Valid dimensions as JSON: texts as they are, every other value as the text that it becomes. */
+const cleanDimensions = (dimensions: object): string => {
+  if (Object.values(dimensions).every(isTextOrNull)) return JSON.stringify(dimensions);
+  const tags = Object.entries(dimensions).map(
     ([name, value]) =>
       `${JSON.stringify(name)}:${value === null ? 'null' : JSON.stringify(textOf(dimensions, name, value))}`,
   );
+  return `{${tags}}`;
+};
+
+/** A valid point in the form that the reader accepts: each name once. */
+const cleanText = (point: JsonObject): string => {
+  const { target, timestamp } = point;
+  const metrics = cleanMetrics(Object(point.metrics));
+  const dimensions = cleanDimensions(Object(point.dimension ?? point.dimensions ?? {}));
   const time = timestamp === undefined || timestamp === null ? 'null' : String(timestamp);
   const target_ = JSON.stringify(textOf(point, 'target', target ?? ''));
-  return `{"metrics":{${values}},"target":${target_},"dimension":{${tags}},"timestamp":${time}}`;
+  return `{"metrics":${metrics},"target":${target_},"dimension":${dimensions},"timestamp":${time}}`;
 };
 
 /**
@@ -181,5 +208,5 @@ export const readOddPoint = (point: unknown, isTooLarge: boolean, context: OddPo
   }
   const reason = validatePointTime(timestamp, context.arrivedAt, context.policy);
   if (reason === undefined) return { kind: 'kept', text: cleanText(point) };
-  return { kind: 'deferred', reason, timestamp, got: shown(timestamp), text: deferredText(point) };
+  return deferPoint(point, reason);
 };

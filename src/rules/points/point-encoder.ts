@@ -7,11 +7,18 @@ import type { ColumnCaps } from '../../wire/column-naming.ts';
 import { costOf, pointCost, runBudget, runsMax } from './cutting.ts';
 import { DayTally } from './day-tally.ts';
 import { type EncodedPoints, newRun, nothingEncoded, type Run } from './encoded-points.ts';
-import { type Drop, type OddPointContext, ordinalsOf, readOddPoint } from './odd-point.ts';
+import {
+  type DeferredOdd,
+  type Drop,
+  deferPoint,
+  type OddPointContext,
+  ordinalsOf,
+  readOddPoint,
+} from './odd-point.ts';
 import { PointReader } from './point-reader.ts';
 import { PointRows } from './point-rows.ts';
 import type { PointTable } from './point-table.ts';
-import { parseAt } from './push-body.ts';
+import { parseAt, parseStrict } from './push-body.ts';
 import { bracketClose, comma, PushCursor } from './push-cursor.ts';
 import { skipValue } from './push-value.ts';
 
@@ -55,7 +62,7 @@ const count = <K>(map: Map<K, number>, key: K, by = 1): void => {
 const reader = new PointReader();
 const rows = new PointRows();
 const tally = new DayTally();
-/** Reads a point that was rewritten in the form that the reader accepts. */
+/** Reads a point that was rewritten: as UTF-8, or in the form that the reader accepts. */
 const cleanCursor = new PushCursor();
 
 /** Applies the rules of architecture 4.3 to a list of points and makes rows of the kept ones, straight from their bytes. */
@@ -75,6 +82,9 @@ class PointEncoder {
   private ordinal = 0;
   /** The start of the current point's rows. */
   private rowsStart = 0;
+  /** The place of the current point in the body. */
+  private start = 0;
+  private end = 0;
 
   constructor(cursor: PushCursor, context: PointContext) {
     const { source, base, caps } = context;
@@ -109,42 +119,73 @@ class PointEncoder {
     const { at: start, elements: elementsBefore } = cursor;
     this.rowsStart = rows.rows.length;
     cursor.hasOthers = false;
+    cursor.isStrict = true;
     rows.begin();
-    let isRead = reader.read(cursor, false);
+    const isRead = reader.read(cursor, false);
     if (!isRead) {
       cursor.at = start;
       cursor.elements = elementsBefore;
       if (!skipValue(cursor)) return false;
-    } else if (cursor.hasOthers) {
-      this.isUtf8 ??= isUtf8(cursor.bytes);
-      isRead = this.isUtf8;
     }
+    this.start = start;
+    this.end = cursor.at;
     const elements = cursor.elements - elementsBefore + (cursor.peek() === comma ? 1 : 0);
     if (elements > pointElementsMax) this.dropTooLarge();
-    else if (!isRead || !this.encodeRead()) this.encodeOdd(start);
+    else if (!isRead || !this.encodeAsUtf8()) this.encodeOdd();
     this.index++;
     return true;
   }
 
-  /** Encodes the point that was read; false where its result makes it an odd point. */
-  private encodeRead(): boolean {
+  /** Encodes the point that was read, rewritten where it is not UTF-8; false where its result makes it an odd point. */
+  private encodeAsUtf8(): boolean {
+    const { cursor, start, end } = this;
+    const { bytes } = cursor;
+    if (cursor.hasOthers) this.isUtf8 ??= isUtf8(bytes);
+    if (!cursor.hasOthers || this.isUtf8 === true || isUtf8(bytes.subarray(start, end)))
+      return this.encodeRead(cursor);
+    if (end - start <= runBudget) {
+      this.beginClean(bytes.toString('utf8', start, end));
+      const isEncoded = reader.read(cleanCursor, false) && this.encodeRead(cleanCursor);
+      cleanCursor.close();
+      if (isEncoded) return true;
+    }
+    // The reader has not noted the digits that it read.
+    cursor.isStrict = false;
+    return false;
+  }
+
+  /** Encodes the point that was read from this cursor; false where its result makes it an odd point. */
+  private encodeRead(cursor: PushCursor): boolean {
     const { context } = this;
     const { metricsCount, overCap } = reader;
     const cost = costOf(this.isNarrow ? metricsCount : 1, reader.repeatedSize, reader.metricsSize);
     if (cost > runBudget || overCap === metricsCount) return false;
-    if (reader.time === undefined) {
-      if (context.isKeyed) return false;
-    } else if (validatePointTime(reader.time, context.arrivedAt, context.policy) !== undefined) return false;
+    if (reader.time === undefined && context.isKeyed) return false;
+    const reason =
+      reader.time === undefined
+        ? undefined
+        : validatePointTime(reader.time, context.arrivedAt, context.policy);
     const ordinals = this.isNarrow ? metricsCount : 1;
-    if (this.take(cost, ordinals)) this.keep(this.cursor, ordinals);
+    if (!this.take(cost, ordinals)) return true;
+    if (reason === undefined) this.keep(cursor, ordinals);
+    else {
+      rows.rows.length = this.rowsStart;
+      this.defer(deferPoint(this.build(), reason), ordinals);
+    }
     return true;
   }
 
+  /** Builds the current point. */
+  private build(): unknown {
+    const { bytes, isStrict } = this.cursor;
+    return isStrict ? parseStrict(bytes, this.start, this.end) : parseAt(bytes, this.start);
+  }
+
   /** Encodes an odd point from its object. */
-  private encodeOdd(start: number): void {
+  private encodeOdd(): void {
     const { isNarrow } = this;
     rows.rows.length = this.rowsStart;
-    const point = parseAt(this.cursor.bytes, start);
+    const point = this.build();
     const cost = pointCost(point, isNarrow);
     const ordinals = ordinalsOf(point, isNarrow);
     if (!this.take(cost, ordinals)) return;
@@ -157,26 +198,33 @@ class PointEncoder {
       this.readClean(odd.text);
       this.keep(cleanCursor, ordinals);
       cleanCursor.close();
-      return;
-    }
-    this.places.set(this.index, start);
-    if (odd.kind === 'dropped') this.drop(odd);
-    else {
-      const { reason, timestamp, got, text } = odd;
-      const { arrivedAt, policy } = this.context;
-      const detail = this.wantsExample(reason) ? timeDistance(reason, timestamp, arrivedAt, policy) : '';
-      this.addExample({ reason, field: 'timestamp', detail, got });
-      count(this.result.dropped, reason);
-      count(this.result.deferred, reason);
-      this.run.deferred.push(text);
-      this.run.deferredOrdinals.push(this.ordinal);
-    }
+    } else if (odd.kind === 'dropped') {
+      this.places.set(this.index, this.start);
+      this.drop(odd);
+      this.ordinal += ordinals;
+    } else this.defer(odd, ordinals);
+  }
+
+  private defer({ reason, timestamp, got, text }: DeferredOdd, ordinals: number): void {
+    const { arrivedAt, policy } = this.context;
+    this.places.set(this.index, this.start);
+    const detail = this.wantsExample(reason) ? timeDistance(reason, timestamp, arrivedAt, policy) : '';
+    this.addExample({ reason, field: 'timestamp', detail, got });
+    count(this.result.dropped, reason);
+    count(this.result.deferred, reason);
+    this.run.deferred.push(text);
+    this.run.deferredOrdinals.push(this.ordinal);
     this.ordinal += ordinals;
   }
 
-  private readClean(text: string): void {
+  private beginClean(text: string): void {
     cleanCursor.open(Buffer.from(text), 0);
+    rows.rows.length = this.rowsStart;
     rows.begin();
+  }
+
+  private readClean(text: string): void {
+    this.beginClean(text);
     if (!reader.read(cleanCursor, true))
       throw new Fault('internal', 'odd_point', 'a valid point was not read');
   }

@@ -1,10 +1,12 @@
-import { doubleText } from '../../wire/line-protocol.ts';
+import { doubleText, quoteText } from '../../wire/line-protocol.ts';
 import { runBudget } from './cutting.ts';
 import { type PointColumn, PointColumns } from './point-columns.ts';
 import {
+  backslash,
   braceClose,
   braceOpen,
   colon,
+  comma,
   falseWord,
   nullWord,
   type PushCursor,
@@ -36,7 +38,7 @@ const partBytes = 16 * 1024;
 /** Lists of columns that have grown beyond this are released. */
 const listedMax = 1024;
 
-/** A member of a point that counts: both spellings of dimensions are one. */
+/** A member of a point that counts. */
 type Member = { readonly bit: number; readonly name: Uint8Array; readonly quoted: Uint8Array };
 const newMember = (name: string, bit: number): Member => ({
   bit,
@@ -47,13 +49,14 @@ const metricsBit = 1;
 const targetBit = 2;
 const dimensionBit = 4;
 const timestampBit = 8;
-const alias = newMember('dimensions', dimensionBit);
+/** The other spelling of dimensions, which counts where `dimension` is absent or null. */
+const aliasBit = 16;
 const members = [
   newMember('metrics', metricsBit),
   newMember('target', targetBit),
   newMember('dimension', dimensionBit),
   newMember('timestamp', timestampBit),
-  alias,
+  newMember('dimensions', aliasBit),
 ];
 const otherMember = 0;
 const notAName = -1;
@@ -62,7 +65,7 @@ const orderMax = 8;
 
 /**
  * Reads one point from its bytes into the parts of its rows, without an object. Members come in any order. Other points are for
- * `readOddPoint`: points that have to be dropped, that have a name twice, or both spellings of a member.
+ * `readOddPoint`: points that have to be dropped, or that have a name twice.
  */
 export class PointReader {
   readonly metrics = new PointColumns();
@@ -79,14 +82,14 @@ export class PointReader {
   readonly valueEnds: number[] = [];
   /** Places of the values among the metrics of the point. */
   readonly offsets: number[] = [];
-  /** Dimensions without a column. */
-  readonly moreDimensions: [name: string, text: string][] = [];
+  /** Dimensions without a column: members of JSON, as they stand within the quotes of a text. */
+  readonly more = new RowBuffer(1024);
   /** The number of metrics, and of those without a column. */
   metricsCount = 0;
   overCap = 0;
   /** Metrics whose integer no double holds. */
   rounded = 0;
-  /** Undefined for a point without a time. */
+  /** Undefined for a point without a time, NaN for one whose time is no number. */
   time: number | undefined;
   /** The digits of the time in the point's bytes, [start, end); empty where they cannot be copied. */
   timeStart = 0;
@@ -100,8 +103,9 @@ export class PointReader {
   private isNarrow = false;
   private isUnique = false;
   private hasTarget = false;
-  /** The dimensions that were read last had the name `dimensions`. */
-  private isAlias = false;
+  /** The point's dimensions were read, under either name. */
+  private hasDimension = false;
+  private hasAlias = false;
 
   constructor() {
     this.front = this.tags;
@@ -118,6 +122,7 @@ export class PointReader {
     this.dimensions.close();
     this.tags.shrink();
     this.fields.shrink();
+    this.more.shrink();
     if (this.columns.length > listedMax)
       this.columns.length = this.valueEnds.length = this.offsets.length = 0;
   }
@@ -145,6 +150,7 @@ export class PointReader {
     this.dimensions.beginPoint();
     this.tags.length = 0;
     this.fields.length = 0;
+    this.more.length = 0;
     this.metricsCount = 0;
     this.overCap = 0;
     this.rounded = 0;
@@ -152,9 +158,8 @@ export class PointReader {
     this.timeStart = this.timeEnd = 0;
     this.repeatedSize = 0;
     this.metricsSize = 0;
-    this.hasTarget = false;
+    this.hasTarget = this.hasDimension = this.hasAlias = false;
     this.written = 0;
-    if (this.moreDimensions.length > 0) this.moreDimensions.length = 0;
   }
 
   /** Reads the name of a member, which most often is the one at the same place of the point before. */
@@ -169,7 +174,6 @@ export class PointReader {
       if (found === undefined) return otherMember;
       if (place < orderMax) order[place] = found;
     }
-    this.isAlias = found === alias;
     return found.bit;
   }
 
@@ -178,8 +182,9 @@ export class PointReader {
       case metricsBit:
         return this.readMetrics(cursor);
       case dimensionBit:
-        // They follow the target in the row.
-        return this.readDimensions(cursor, this.hasTarget ? this.front : this.tags);
+        return this.hasAlias ? cursor.word(nullWord) : this.readDimensions(cursor);
+      case aliasBit:
+        return this.readAlias(cursor);
       case targetBit:
         return this.readTarget(cursor);
       default:
@@ -199,6 +204,12 @@ export class PointReader {
   }
 
   private readTime(cursor: PushCursor): boolean {
+    if (cursor.peek() === quote) {
+      const size = cursor.text();
+      this.repeatedSize += size;
+      this.time = Number.NaN;
+      return size >= 0;
+    }
     this.repeatedSize += scalarSize;
     const time = cursor.count();
     if (time >= 0) {
@@ -206,6 +217,7 @@ export class PointReader {
       this.timeStart = cursor.start;
       this.timeEnd = cursor.end;
     } else if (cursor.word(nullWord)) return true;
+    else if (cursor.word(trueWord) || cursor.word(falseWord)) this.time = Number.NaN;
     else if (cursor.number() === 'none') return false;
     else this.time = Number(cursor.shown());
     return true;
@@ -251,12 +263,19 @@ export class PointReader {
     this.offsets[at] = this.metricsCount;
   }
 
-  private readDimensions(cursor: PushCursor, row: RowBuffer): boolean {
+  private readAlias(cursor: PushCursor): boolean {
+    if (this.hasDimension) return skipValue(cursor);
+    this.hasAlias = true;
+    if (cursor.peek() !== braceOpen) this.repeatedSize += scalarSize;
+    return this.readDimensions(cursor);
+  }
+
+  private readDimensions(cursor: PushCursor): boolean {
     const { dimensions } = this;
-    if (cursor.peek() !== braceOpen) {
-      if (this.isAlias) this.repeatedSize += scalarSize;
-      return cursor.word(nullWord);
-    }
+    if (cursor.peek() !== braceOpen) return cursor.word(nullWord);
+    // They follow the target in the row.
+    const row = this.hasTarget ? this.front : this.tags;
+    this.hasDimension = true;
     cursor.enter(braceOpen);
     if (cursor.take(braceClose)) return true;
     dimensions.begin();
@@ -276,14 +295,7 @@ export class PointReader {
       this.repeatedSize += scalarSize;
       return true;
     }
-    const isOver = column.column === undefined && !this.dimensions.has(column);
-    if (isOver && isText) {
-      const size = cursor.text();
-      this.repeatedSize += size;
-      if (size >= 0) this.moreDimensions.push([column.text, cursor.exactText()]);
-      return size >= 0;
-    }
-    const from = row.length;
+    if (column.column === undefined && !this.dimensions.has(column)) return this.readMore(cursor, column);
     row.reserve(assignment.length);
     row.add(assignment, 0, assignment.length);
     if (isText) {
@@ -291,21 +303,54 @@ export class PointReader {
       this.repeatedSize += size;
       return size >= 0;
     }
+    return this.readScalar(cursor, row);
+  }
+
+  /** Reads a number or a truth value and adds it as a text. */
+  private readScalar(cursor: PushCursor, row: RowBuffer): boolean {
     this.repeatedSize += scalarSize;
     if (cursor.word(trueWord)) row.addText('true');
     else if (cursor.word(falseWord)) row.addText('false');
-    else if (!this.addNumber(row, cursor)) return false;
-    if (isOver) {
-      this.moreDimensions.push([
-        column.text,
-        row.bytes.toString('latin1', from + assignment.length, row.length),
-      ]);
-      row.length = from;
-    }
+    else return this.addNumber(row, cursor);
     return true;
   }
 
-  /** Reads a number and adds it as a text. */
+  /** Reads the value of a dimension without a column. */
+  private readMore(cursor: PushCursor, { quoted }: PointColumn): boolean {
+    const { more } = this;
+    more.reserve(quoted.length + 5);
+    if (more.length > 0) more.addByte(comma);
+    more.addByte(backslash);
+    more.add(quoted, 0, quoted.length - 2);
+    more.addByte(backslash);
+    more.add(quoted, quoted.length - 2, quoted.length);
+    if (cursor.peek() === quote) {
+      const size = cursor.text();
+      this.repeatedSize += size;
+      if (size >= 0 && this.repeatedSize <= runBudget) this.addMore(cursor);
+      return size >= 0;
+    }
+    more.addAscii('\\"');
+    if (!this.readScalar(cursor, more)) return false;
+    more.reserve(2);
+    more.addAscii('\\"');
+    return true;
+  }
+
+  /** Adds the text that was read last, in quotes. */
+  private addMore(cursor: PushCursor): void {
+    const { more } = this;
+    if (cursor.source !== cursor.bytes) {
+      // It has escapes, and may have half pairs, which JSON keeps.
+      more.addText(quoteText(JSON.stringify(cursor.exactText())).slice(1, -1));
+      return;
+    }
+    more.reserve(cursor.end - cursor.start + 4);
+    more.addAscii('\\"');
+    more.add(cursor.source, cursor.start, cursor.end);
+    more.addAscii('\\"');
+  }
+
   private addNumber(row: RowBuffer, cursor: PushCursor): boolean {
     if (cursor.count() >= 0) {
       row.addTag(cursor.source, cursor.start, cursor.end);

@@ -1,5 +1,5 @@
 import { type UidBase, uidText } from '../../model/uid.ts';
-import { escapeTag, quoteText } from '../../wire/line-protocol.ts';
+import { escapeTag } from '../../wire/line-protocol.ts';
 import type { PointReader } from './point-reader.ts';
 import type { PointTable } from './point-table.ts';
 import type { PushCursor } from './push-cursor.ts';
@@ -9,13 +9,13 @@ const blank = 0x20;
 const letterI = 0x69;
 const lineFeed = 0x0a;
 const billion = 1_000_000_000;
-/** `,metric=`, ` value=`, `,uid=` and `,more_dimensions=`, 19 digits, `i `, a time and the line feed. */
+/** `,metric=`, ` value=` and `,uid=`, 19 digits, `i `, a time and the line feed. */
 const fixedBytesMax = 128;
 const [targetTag, metricTag, valueField, moreField, uidField] = [
   Buffer.from(',target='),
   Buffer.from(',metric='),
   Buffer.from(' value='),
-  Buffer.from(',more_dimensions='),
+  Buffer.from(',more_dimensions="{'),
   Buffer.from(',uid='),
 ];
 
@@ -75,12 +75,13 @@ export class PointRows {
   /** Writes the rows of the point that was read; returns their number. */
   write(reader: PointReader, cursor: PushCursor, ordinal: number, time: number): number {
     const { rows, more } = this;
-    const { tags, fields, moreDimensions, offsets, written } = reader;
+    const { tags, fields, offsets, written } = reader;
     more.length = 0;
-    if (moreDimensions.length > 0) {
-      more.reserve(moreField.length);
+    if (reader.more.length > 0) {
+      more.reserve(moreField.length + reader.more.length + 2);
       more.add(moreField, 0, moreField.length);
-      more.addText(quoteText(JSON.stringify(Object.fromEntries(moreDimensions))));
+      more.add(reader.more.bytes, 0, reader.more.length);
+      more.addAscii('}"');
     }
     if (this.isNarrow) {
       let sum = 0;

@@ -9,7 +9,7 @@ const zero = 0x30;
 const one = 0x31;
 const nine = 0x39;
 export const bracketOpen = 0x5b;
-const backslash = 0x5c;
+export const backslash = 0x5c;
 export const bracketClose = 0x5d;
 export const colon = 0x3a;
 const letterE = 0x65;
@@ -70,6 +70,10 @@ export class PushCursor {
   end = 0;
   /** A text held other characters than ASCII. */
   hasOthers = false;
+  /** The number that was read last has neither a fraction nor an exponent. */
+  isWhole = false;
+  /** What was skipped holds nothing that `JSON.parse` refuses or whose digits it may lose. */
+  isStrict = true;
   /** Where the text that was read last begins in the body, with its quote. */
   private textStart = 0;
   private readonly unescaped = new RowBuffer(1024);
@@ -290,7 +294,9 @@ export class PushCursor {
     if (end === first) return 'none';
     let copied = end;
     let isAsIs = end - first <= digitsMax;
+    let isWhole = true;
     if (bytes[end] === dot) {
+      isWhole = false;
       const fraction = end + 1;
       end = this.digits(fraction);
       if (end === fraction) return 'none';
@@ -304,8 +310,9 @@ export class PushCursor {
       const exponent = sign === minus || sign === 0x2b ? end + 2 : end + 1;
       end = this.digits(exponent);
       if (end === exponent) return 'none';
-      isAsIs = false;
+      isAsIs = isWhole = false;
     }
+    this.isWhole = isWhole;
     if (this.source !== bytes) this.source = bytes;
     this.start = start;
     this.end = isAsIs ? copied : end;

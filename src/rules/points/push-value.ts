@@ -15,17 +15,23 @@ import {
 /** A body, or a part of it, is not JSON. */
 export class NotJson extends Error {}
 
-/** The words of JSON, and those of Python's json for numbers that JSON does not have. */
+/** The words of JSON. */
 const words: readonly (readonly [Uint8Array, unknown])[] = [
   [trueWord, true],
   [falseWord, false],
   [nullWord, null],
+];
+
+/** Those of Python's json for numbers that JSON does not have. */
+const bareNumbers: readonly (readonly [Uint8Array, unknown])[] = [
   [Buffer.from('NaN'), Number.NaN],
   [Buffer.from('Infinity'), Number.POSITIVE_INFINITY],
   [Buffer.from('-Infinity'), Number.NEGATIVE_INFINITY],
 ];
 
-/** Every integer of fewer digits is a double. No finite double has more than 309. */
+/** Every integer of fewer digits is a double. */
+const wholeDigitsMin = 16;
+/** No finite double has more than 309 digits. */
 const wholeForm = /^-?\d{16,309}$/;
 /** The integers of 64 bits, whose text is no longer than that of a double. */
 const longIdForm = /^-?\d{16,20}$/;
@@ -36,6 +42,10 @@ export const isLongId = (text: string): boolean => hasForm(longIdForm, text);
 /** How the whole numbers were written that may be no doubles, by the object that they stand in. */
 const writtenWholes = new WeakMap<object, Map<string, string>>();
 
+/** Whether an object has whole numbers that may be no doubles. */
+export const hasWrittenWholes = (value: unknown): boolean =>
+  typeof value === 'object' && value !== null && writtenWholes.has(value);
+
 /** The digits of a whole number that stands in an object under this name, where it may be no double. */
 export const writtenWhole = (around: unknown, name: string): string | undefined =>
   typeof around === 'object' && around !== null ? writtenWholes.get(around)?.get(name) : undefined;
@@ -45,11 +55,12 @@ class Builder {
   value: unknown;
   name = '';
   private readonly open: object[] = [];
+  private hasWholes = false;
 
   add(value: unknown): void {
     const around = this.open.at(-1);
     // The name may have had another value before.
-    if (around !== undefined) writtenWholes.get(around)?.delete(this.name);
+    if (this.hasWholes && around !== undefined) writtenWholes.get(around)?.delete(this.name);
     if (around === undefined) this.value = value;
     else if (Array.isArray(around)) around.push(value);
     else if (this.name !== '__proto__') Reflect.set(around, this.name, value);
@@ -57,11 +68,12 @@ class Builder {
     else Object.defineProperty(around, '__proto__', { ...memberSettings, value });
   }
 
-  /** Adds a number, and remembers its digits. */
-  addNumber(text: string): void {
+  /** Adds a whole number that may be no double, and remembers its digits. */
+  addWhole(text: string): void {
     this.add(Number(text));
     const around = this.open.at(-1);
     if (around === undefined || Array.isArray(around) || !hasForm(wholeForm, text)) return;
+    this.hasWholes = true;
     const wholes = writtenWholes.get(around) ?? new Map<string, string>();
     writtenWholes.set(around, wholes.set(this.name, text));
   }
@@ -149,12 +161,23 @@ class ValueWalk {
       return true;
     }
     if (cursor.number() !== 'none') {
-      builder?.addNumber(cursor.bytes.toString('latin1', start, cursor.at));
+      const isLong = cursor.isWhole && cursor.at - start >= wholeDigitsMin;
+      if (isLong) cursor.isStrict = false;
+      const text = builder === undefined ? '' : cursor.bytes.toString('latin1', start, cursor.at);
+      if (isLong) builder?.addWhole(text);
+      else builder?.add(Number(text));
       return true;
     }
-    for (const [word, value] of words) {
-      if (!cursor.word(word)) continue;
-      builder?.add(value);
+    if (this.passWord(words)) return true;
+    if (!this.passWord(bareNumbers)) return false;
+    cursor.isStrict = false;
+    return true;
+  }
+
+  private passWord(list: typeof words): boolean {
+    for (const [word, value] of list) {
+      if (!this.cursor.word(word)) continue;
+      this.builder?.add(value);
       return true;
     }
     return false;
@@ -163,9 +186,9 @@ class ValueWalk {
   /** The text that begins here with its quote, and ends before the cursor. */
   private textFrom(start: number): string {
     const { bytes, at: end } = this.cursor;
-    const written = bytes.toString('utf8', start, end);
-    if (!written.includes('\\')) return written.slice(1, -1);
-    const text: unknown = JSON.parse(written);
+    const plain = bytes.toString('utf8', start + 1, end - 1);
+    if (!plain.includes('\\')) return plain;
+    const text: unknown = JSON.parse(`"${plain}"`);
     return String(text);
   }
 }

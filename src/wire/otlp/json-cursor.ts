@@ -1,4 +1,5 @@
 import { type ByteSource, isSame } from '../native/bytes.ts';
+import { hexValues } from './json-hex.ts';
 import type { KeySet } from './json-keys.ts';
 import type { Scratch } from './scratch.ts';
 import { defaultTokenKeys, type TokenKeys } from './token-keys.ts';
@@ -56,17 +57,19 @@ const escapedBytesMax = 4;
 /** Fewer bytes are copied one by one. */
 const viewedBytesMin = 16;
 
-const escapes = new Map(
-  Object.entries({ '"': 0x22, '\\': 0x5c, '/': 0x2f, b: 8, f: 12, n: 10, r: 13, t: 9 }).map(
-    ([name, code]) => [name.charCodeAt(0), code],
-  ),
-);
-
-const hexValue = (byte: number): number => {
-  if (byte >= 0x30 && byte <= 0x39) return byte - 0x30;
-  const lower = byte | 0x20;
-  return lower >= 0x61 && lower <= 0x66 ? lower - 0x57 : Number.NaN;
-};
+/** The character that a letter stands for behind a backslash; 0 where JSON has no such escape. */
+const escapes = new Uint8Array(256);
+for (const [name, code] of Object.entries({
+  '"': 0x22,
+  '\\': 0x5c,
+  '/': 0x2f,
+  b: 8,
+  f: 12,
+  n: 10,
+  r: 13,
+  t: 9,
+}))
+  escapes[name.charCodeAt(0)] = code;
 
 const isDigit = (byte: number): boolean => byte >= 0x30 && byte <= 0x39;
 
@@ -336,27 +339,41 @@ export class JsonCursor {
   private escapedString(firstEscape: number): void {
     const { body, scratch } = this;
     const from = scratch.length;
-    let run = this.at + 1;
+    // No escape is shorter than its character.
+    scratch.reserve(this.escapedEnd(firstEscape) - this.at + escapedBytesMax);
+    const { bytes } = scratch.source;
+    this.keep(this.at + 1, firstEscape);
     let at = firstEscape;
     while (body[at] === backslash) {
-      this.keep(run, at);
-      scratch.reserve(escapedBytesMax);
-      at = this.unescape(at);
-      run = at;
+      const code = escapes[body[at + 1] ?? 0] ?? 0;
+      if (code === 0) at = this.unescape(at);
+      else {
+        bytes[scratch.length++] = code;
+        at += 2;
+      }
+      const run = at;
       while (stringStops[body[at] ?? 0] === 0) at++;
+      if (at > run) this.keep(run, at);
     }
     this.at = at;
     if (body[at] !== quote) throw this.malformed('expected the end of a string');
-    this.keep(run, at);
     this.start = ~from;
     this.end = ~scratch.length;
     this.at = at + 1;
   }
 
-  /** Copies these bytes of the body into the scratch. */
+  /** The place of the quote that ends a string, or the end of the body. */
+  private escapedEnd(firstEscape: number): number {
+    const { body } = this;
+    let at = firstEscape;
+    for (let byte = body[at]; byte !== quote && byte !== undefined; byte = body[at])
+      at += byte === backslash ? 2 : 1;
+    return Math.min(at, body.length);
+  }
+
+  /** Copies these bytes of the body into the scratch, which has room for them. */
   private keep(start: number, end: number): void {
     const { body, scratch } = this;
-    scratch.reserve(end - start);
     const { bytes } = scratch.source;
     let { length } = scratch;
     // Between escapes there are mostly a few bytes or none, for which a view of them costs more than they do.
@@ -367,16 +384,10 @@ export class JsonCursor {
     scratch.length = length;
   }
 
-  /** Writes the character of the escape at `at`; returns its end. */
+  /** Writes the character of the escape at `at`, which is none of a letter; returns its end. */
   private unescape(at: number): number {
-    const { body, scratch } = this;
-    const name = body[at + 1] ?? 0;
-    const code = escapes.get(name);
-    if (code !== undefined) {
-      scratch.source.bytes[scratch.length++] = code;
-      return at + 2;
-    }
-    if (name !== 0x75) {
+    const { body } = this;
+    if (body[at + 1] !== 0x75) {
       this.at = at;
       throw this.malformed('unknown escape');
     }
@@ -394,9 +405,10 @@ export class JsonCursor {
   }
 
   private codeUnit(at: number): number {
+    const { body } = this;
     let unit = 0;
-    for (let index = at; index < at + 4; index++) unit = unit * 16 + hexValue(this.body[index] ?? 0);
-    if (!Number.isNaN(unit)) return unit;
+    for (let index = at; index < at + 4; index++) unit = (unit << 4) | (hexValues[body[index] ?? 0] ?? -1);
+    if (unit >= 0) return unit;
     this.at = at;
     throw this.malformed('expected four hexadecimal digits');
   }

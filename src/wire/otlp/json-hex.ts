@@ -5,6 +5,11 @@ const hexDigits = new Uint8Array(256);
 for (const digit of '0123456789abcdef')
   hexDigits[digit.charCodeAt(0)] = hexDigits[digit.toUpperCase().charCodeAt(0)] = digit.charCodeAt(0);
 
+/** The value of a hexadecimal digit; -1 for any other byte. */
+export const hexValues = new Int8Array(256).fill(-1);
+for (const [value, digit] of [...'0123456789abcdef'].entries())
+  hexValues[digit.charCodeAt(0)] = hexValues[digit.toUpperCase().charCodeAt(0)] = value;
+
 /**
  * Copies hexadecimal digits in lower case; returns the bits in which they differ from zeros, −1 for another character.
  */

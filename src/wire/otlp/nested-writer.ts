@@ -241,10 +241,8 @@ export class NestedWriter {
       at = this.run(source, at, end, others);
       if (at === end) break;
       const byte = source.bytes[at] ?? 0;
-      if (byte < 0x80) {
-        this.escape(byte);
-        at++;
-      } else if (isUtf8(source.bytes.subarray(at, end))) others = 0;
+      if (byte < 0x80) at = this.escapes(source, at, end);
+      else if (isUtf8(source.bytes.subarray(at, end))) others = 0;
       else {
         out.length = from;
         const { buffer, byteOffset } = source.bytes;
@@ -305,6 +303,17 @@ export class NestedWriter {
       bytes[to] = byte;
     }
     out.length = to;
+    return at;
+  }
+
+  /** Writes the characters from `from` on that need an escape; returns their end. */
+  private escapes(source: ByteSource, from: number, end: number): number {
+    const { bytes } = source;
+    let at = from;
+    do {
+      this.out.reserve(slack);
+      this.escape(bytes[at++] ?? 0);
+    } while (at < end && stringStops[bytes[at] ?? 0] !== 0);
     return at;
   }
 

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { jsonTraces } from '../../../../src/rules/spans/json-traces.ts';
+import { Scratch } from '../../../../src/wire/otlp/scratch.ts';
 import { type Leniency, leniencyKinds, MalformedBody } from '../../../../src/wire/otlp/types.ts';
 import { anyRequest } from '../../../support/otlp/requests.ts';
 import { rowsOfTraces } from '../../../support/otlp/span-blocks.ts';
@@ -636,6 +637,32 @@ describe('an escaped text', () => {
     const encoded = jsonTraces.encode(Buffer.from(body), contextWith({}));
     expect(rowsOfTraces(encoded)[0]?.['SpanName']).toBe(JSON.parse(`"${written}"`));
   });
+
+  // Room that was asked for at each escape, and a function for each, made escapes of control characters the costliest texts.
+  it.each(['\\n', '\\u0001', '\\"a', '\\ud83d\\ude00'])(
+    'takes room once for all of its escapes: %s',
+    (part) => {
+      const body = JSON.stringify(requestOf({ ...goodSpan, name: 'NAME' })).replace(
+        'NAME',
+        part.repeat(10_000),
+      );
+      const reserve = vi.spyOn(Scratch.prototype, 'reserve');
+      const encoded = jsonTraces.encode(Buffer.from(body), contextWith({}));
+      expect(reserve.mock.calls.length).toBeLessThan(100);
+      reserve.mockRestore();
+      expect(encoded.accepted).toBe(1);
+    },
+  );
+
+  it.each(['\\', '\\x', '\\n\\u12g4', '\\u12', '\\n\u0001', '\\n\\'])(
+    'is refused where an escape is none: %j',
+    (part) => {
+      const body = JSON.stringify(requestOf({ ...goodSpan, name: 'NAME' }));
+      const [before = ''] = body.split('NAME');
+      for (const broken of [body.replace('NAME', part), before + part])
+        expect(() => jsonTraces.encode(Buffer.from(broken), contextWith({}))).toThrow(MalformedBody);
+    },
+  );
 });
 
 describe('the tokens of a body', () => {
