@@ -276,6 +276,21 @@ class ClientTest(unittest.TestCase):
         batches = sorted([point["metrics"]["load"] for point in request.points] for request in receiver.requests)
         self.assertEqual(batches, [[1, 3], [2]])
 
+    @unittest.skipUnless(hasattr(os, "fork"), "needs fork")
+    def test_the_exit_of_a_child_of_multiprocessing_flushes(self) -> None:
+        receiver = self.receiver(OK)
+        code = (
+            "import multiprocessing\n"
+            "fork = multiprocessing.get_context('fork')\n"
+            "child = fork.Process(target=client.push, args=({'load': 2},))\n"
+            "child.start()\n"
+            "child.join()\n"
+            "client.push({'load': 1})"
+        )
+        self.in_a_program(receiver, code)
+        batches = [[point["metrics"]["load"] for point in request.points] for request in receiver.requests]
+        self.assertEqual(batches, [[2], [1]])
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -15,6 +15,7 @@ import logging
 import os
 import random
 import socket
+import sys
 import threading
 import time
 import uuid
@@ -157,6 +158,7 @@ class Client:
                 if self._thread is None:
                     self._thread = threading.Thread(target=self._run, name="tidemark", daemon=True)
                     self._thread.start()
+                    _at_exit_of_child(weakref.WeakMethod(self.close))
                 elif len(self._waiting) in (1, self._batch_points):
                     self._changed.notify_all()
         if is_full:
@@ -312,6 +314,13 @@ def _envelope(text: bytes) -> Mapping[str, object]:
     except ValueError:
         return {}
     return value if isinstance(value, dict) else {}
+
+
+def _at_exit_of_child(method: "weakref.WeakMethod[Callable[[], object]]") -> None:
+    # A child of multiprocessing ends by os._exit, which runs no atexit; and it forgets what was registered before its fork.
+    process, util = sys.modules.get("multiprocessing.process"), sys.modules.get("multiprocessing.util")
+    if process is not None and util is not None and process.parent_process() is not None:
+        util.Finalize(None, _call, (method,), exitpriority=0)
 
 
 def _call(method: "weakref.WeakMethod[Callable[[], object]]") -> None:
