@@ -47,13 +47,17 @@ class Loss:
 
 @dataclass(frozen=True)
 class Stats:
-    """Points since the client was made, and retries; ``replays`` of them found the first try stored."""
+    """Points since the client was made, and retries; ``replays`` of them found the first try stored.
+
+    ``values_dropped``: metrics that the service left out of stored points.
+    """
 
     stored: int = 0
     lost: int = 0
     buffered: int = 0
     retries: int = 0
     replays: int = 0
+    values_dropped: int = 0
 
 
 @dataclass(frozen=True)
@@ -125,6 +129,7 @@ class Client:
         self._is_closed = False
         self._gives_up = threading.Event()
         self._stats = Stats()
+        self._told: set[str] = set()
         self._connection: Optional[http.client.HTTPConnection] = None
         self._socket: Optional[socket.socket] = None
         self._is_decided, self._why = False, ""
@@ -279,8 +284,7 @@ class Client:
 
     def _decided(self, batch: _Batch, answer: _Answer) -> None:
         envelope = answer.envelope
-        dropped = envelope.get("dropped")
-        counts = [] if not isinstance(dropped, dict) else [(str(k), int(v)) for k, v in dropped.items()]
+        counts = _counts(envelope.get("dropped"))
         message = str(envelope.get("message", ""))
         if answer.status != 200 and not counts:
             counts = [(str(envelope.get("reason", f"http_{answer.status}")), batch.points)]
@@ -288,6 +292,12 @@ class Client:
         self._count(stored=max(0, batch.points - lost), replays=1 if answer.is_replay else 0)
         for reason, points in counts:
             self._lose(Loss(reason, points, message))
+        for reason, values in _counts(envelope.get("values_dropped")) if answer.status == 200 else []:
+            self._count(values_dropped=values)
+            if reason not in self._told:
+                self._told.add(reason)
+                text = "%d values are not stored, their points are: %s (%s); stats.values_dropped counts further ones"
+                log.warning(text, values, reason, message)
 
     def _post(self, batch: _Batch) -> _Answer:
         headers = {"Content-Type": "application/json", "Content-Encoding": "gzip", "User-Agent": "tidemark-python"}
@@ -306,6 +316,10 @@ class Client:
         after = response.headers.get("Retry-After", "")
         wait_s = min(_RETRY_AFTER_MAX_S, float(after)) if after.isdecimal() else 0.0
         return _Answer(response.status, wait_s, response.headers.get("Idempotent-Replayed") == "true", _envelope(text))
+
+
+def _counts(dropped: object) -> list[tuple[str, int]]:
+    return [(str(reason), int(count)) for reason, count in dropped.items()] if isinstance(dropped, dict) else []
 
 
 def _envelope(text: bytes) -> Mapping[str, object]:
