@@ -70,6 +70,7 @@ const names = [
   '049_otel_metrics_histogram_quantiles_unknown_starts',
   '050_otel_metrics_exponential_histogram_quantiles_unknown_starts',
   '051_ingest_days_ttl',
+  '052_otel_metrics_exponential_histogram_quantiles_zeros',
 ];
 const version = names.length;
 const log = createLog('test', 'silent');
@@ -288,6 +289,15 @@ describe('the views of spans and data points', () => {
       [
         [0, 0, 1],
         [1, 2, 5],
+      ],
+    ],
+    [
+      'a point of zeros alone, which SDKs send at scale 0, makes no bucket coarser',
+      '(3, 0, 0, 9, []), (3, 0, 0, 9, [1, 2]), (0, 5, 0, 0, [])',
+      [
+        [0, 0, 5],
+        [1, 9, 1],
+        [1, 10, 2],
       ],
     ],
   ])('of a cumulative exponential histogram: %s', async (_, points, expected) => {
