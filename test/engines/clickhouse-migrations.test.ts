@@ -300,6 +300,14 @@ describe('the views of spans and data points', () => {
         [1, 10, 2],
       ],
     ],
+    [
+      'the zeros of a point before, which SDKs send at scale 0, count once beside the first buckets',
+      '(0, 5, 0, 0, []), (3, 5, 0, 9, [1, 2])',
+      [
+        [1, 9, 1],
+        [1, 10, 2],
+      ],
+    ],
   ])('of a cumulative exponential histogram: %s', async (_, points, expected) => {
     await run();
     await clickhouse.run(

@@ -5,7 +5,7 @@
 -- risen takes lower buckets into the one of zero: then those of the point before it are taken there, and no bucket tells of a reset.
 -- A start that is the point's own time, or a later one, is a start that is not known (OTLP): such a point is taken as one without a start.
 -- It reads only the days of [since, until): rows with one uid have one time, and so they are in one partition.
--- A point of zeros alone has no scale of its own, and SDKs send 0: it makes no other point coarser.
+-- A point of zeros alone has no scale of its own, and SDKs send 0: it makes no other point coarser, and one after it has no finer scale.
 CREATE OR REPLACE VIEW otel.otel_metrics_exponential_histogram_quantiles
 AS WITH
     (places, scale, level) -> (
@@ -34,8 +34,8 @@ FROM
         *,
         ZeroThreshold > ThresholdBefore AS HasWiderZero,
         arrayConcat(Own, arrayMap(place -> if(HasWiderZero AND exp2((place.2 + 0.5) / exp2(OwnScale)) < ZeroThreshold, (0, 0, -place.3), (place.1, place.2, -place.3)),
-            joined(OwnBefore, ScaleBefore - OwnScale))) AS Gained,
-        AggregationTemporality = 1 OR Place = 1 OR (StartTimeUnix > StartBefore AND StartTimeUnix >= TimeBefore AND StartTimeUnix < TimeUnix) OR Count < CountBefore OR OwnScale > ScaleBefore
+            joined(OwnBefore, greatest(ScaleBefore - OwnScale, 0)))) AS Gained,
+        AggregationTemporality = 1 OR Place = 1 OR (StartTimeUnix > StartBefore AND StartTimeUnix >= TimeBefore AND StartTimeUnix < TimeUnix) OR Count < CountBefore OR (OwnScale > ScaleBefore AND has_scale(OwnBefore))
             OR (NOT HasWiderZero AND arrayExists(gain -> gain < 0, arrayReduce('sumMap', [keys_of(Gained)], [arrayMap(place -> place.3, Gained)]).2)) AS IsWhole,
         if(IsWhole, Own, Gained) AS Places,
         if(IsWhole, Count, Count - CountBefore) AS Added,
