@@ -6,6 +6,7 @@
 -- A start that is the point's own time, or a later one, is a start that is not known (OTLP): such a point is taken as one without a start.
 -- It reads only the days of [since, until): rows with one uid have one time, and so they are in one partition.
 -- A point of zeros alone has no scale of its own, and SDKs send 0: it makes no other point coarser, and one after it has no finer scale.
+-- NaN and infinities of a sum are left out.
 CREATE OR REPLACE VIEW otel.otel_metrics_exponential_histogram_quantiles
 AS WITH
     (places, scale, level) -> (
@@ -39,7 +40,8 @@ FROM
             OR (NOT HasWiderZero AND arrayExists(gain -> gain < 0, arrayReduce('sumMap', [keys_of(Gained)], [arrayMap(place -> place.3, Gained)]).2)) AS IsWhole,
         if(IsWhole, Own, Gained) AS Places,
         if(IsWhole, Count, Count - CountBefore) AS Added,
-        if(HasSum, if(IsWhole, Sum, Sum - SumBefore), NULL) AS SumAdded,
+        if(IsWhole, Sum, Sum - SumBefore) AS SumGained,
+        if(HasSum AND isFinite(SumGained), SumGained, NULL) AS SumAdded,
         ifNull(min(if(has_scale(Places), OwnScale, NULL)) OVER (PARTITION BY Time, AppId, ServiceName, AggregationTemporality, Group), 0) AS ScaleMin
     FROM
     (
