@@ -211,6 +211,25 @@ class ClientTest(unittest.TestCase):
         self.assertEqual(self.losses, [Loss("metrics_empty", 1, "1 of 2")])
         self.assertEqual((client.stats.stored, client.stats.lost), (1, 1))
 
+    def test_dropped_values_of_stored_points_are_counted_and_told_once_for_each_reason(self) -> None:
+        dropped = {"values_dropped": {"metric_columns_exceeded": 2, "another_reason": 1}}
+        answer = {"code": "200", "result": "true", "message": "3 values dropped", "dropped": {}, **dropped}
+        client = self.client(self.receiver((200, answer, {})), batch_points=1)
+        with self.assertLogs("tidemark", "WARNING") as logged:
+            for load in (1, 2):
+                client.push({"load": load})
+                self.assertTrue(client.flush(10))
+        told = [record.getMessage() for record in logged.records]
+        self.assertEqual(
+            told,
+            [
+                "2 values are not stored, their points are: metric_columns_exceeded (3 values dropped); stats.values_dropped counts further ones",
+                "1 values are not stored, their points are: another_reason (3 values dropped); stats.values_dropped counts further ones",
+            ],
+        )
+        self.assertEqual((client.stats.stored, client.stats.lost, client.stats.values_dropped), (2, 0, 6))
+        self.assertEqual(self.losses, [])
+
     def test_the_buffer_is_bounded_and_a_point_beyond_it_is_told(self) -> None:
         receiver = self.receiver(OK)
         receiver.gate.clear()
@@ -275,6 +294,21 @@ class ClientTest(unittest.TestCase):
         self.in_a_program(receiver, code)
         batches = sorted([point["metrics"]["load"] for point in request.points] for request in receiver.requests)
         self.assertEqual(batches, [[1, 3], [2]])
+
+    @unittest.skipUnless(hasattr(os, "fork"), "needs fork")
+    def test_the_exit_of_a_child_of_multiprocessing_flushes(self) -> None:
+        receiver = self.receiver(OK)
+        code = (
+            "import multiprocessing\n"
+            "fork = multiprocessing.get_context('fork')\n"
+            "child = fork.Process(target=client.push, args=({'load': 2},))\n"
+            "child.start()\n"
+            "child.join()\n"
+            "client.push({'load': 1})"
+        )
+        self.in_a_program(receiver, code)
+        batches = [[point["metrics"]["load"] for point in request.points] for request in receiver.requests]
+        self.assertEqual(batches, [[2], [1]])
 
 
 if __name__ == "__main__":

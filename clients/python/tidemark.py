@@ -15,6 +15,7 @@ import logging
 import os
 import random
 import socket
+import sys
 import threading
 import time
 import uuid
@@ -46,13 +47,17 @@ class Loss:
 
 @dataclass(frozen=True)
 class Stats:
-    """Points since the client was made, and retries; ``replays`` of them found the first try stored."""
+    """Points since the client was made, and retries; ``replays`` of them found the first try stored.
+
+    ``values_dropped``: metrics that the service left out of stored points.
+    """
 
     stored: int = 0
     lost: int = 0
     buffered: int = 0
     retries: int = 0
     replays: int = 0
+    values_dropped: int = 0
 
 
 @dataclass(frozen=True)
@@ -124,6 +129,7 @@ class Client:
         self._is_closed = False
         self._gives_up = threading.Event()
         self._stats = Stats()
+        self._told: set[str] = set()
         self._connection: Optional[http.client.HTTPConnection] = None
         self._socket: Optional[socket.socket] = None
         self._is_decided, self._why = False, ""
@@ -157,6 +163,7 @@ class Client:
                 if self._thread is None:
                     self._thread = threading.Thread(target=self._run, name="tidemark", daemon=True)
                     self._thread.start()
+                    _at_exit_of_child(weakref.WeakMethod(self.close))
                 elif len(self._waiting) in (1, self._batch_points):
                     self._changed.notify_all()
         if is_full:
@@ -277,8 +284,7 @@ class Client:
 
     def _decided(self, batch: _Batch, answer: _Answer) -> None:
         envelope = answer.envelope
-        dropped = envelope.get("dropped")
-        counts = [] if not isinstance(dropped, dict) else [(str(k), int(v)) for k, v in dropped.items()]
+        counts = _counts(envelope.get("dropped"))
         message = str(envelope.get("message", ""))
         if answer.status != 200 and not counts:
             counts = [(str(envelope.get("reason", f"http_{answer.status}")), batch.points)]
@@ -286,6 +292,12 @@ class Client:
         self._count(stored=max(0, batch.points - lost), replays=1 if answer.is_replay else 0)
         for reason, points in counts:
             self._lose(Loss(reason, points, message))
+        for reason, values in _counts(envelope.get("values_dropped")) if answer.status == 200 else []:
+            self._count(values_dropped=values)
+            if reason not in self._told:
+                self._told.add(reason)
+                text = "%d values are not stored, their points are: %s (%s); stats.values_dropped counts further ones"
+                log.warning(text, values, reason, message)
 
     def _post(self, batch: _Batch) -> _Answer:
         headers = {"Content-Type": "application/json", "Content-Encoding": "gzip", "User-Agent": "tidemark-python"}
@@ -306,12 +318,23 @@ class Client:
         return _Answer(response.status, wait_s, response.headers.get("Idempotent-Replayed") == "true", _envelope(text))
 
 
+def _counts(dropped: object) -> list[tuple[str, int]]:
+    return [(str(reason), int(count)) for reason, count in dropped.items()] if isinstance(dropped, dict) else []
+
+
 def _envelope(text: bytes) -> Mapping[str, object]:
     try:
         value = json.loads(text)
     except ValueError:
         return {}
     return value if isinstance(value, dict) else {}
+
+
+def _at_exit_of_child(method: "weakref.WeakMethod[Callable[[], object]]") -> None:
+    # A child of multiprocessing ends by os._exit, which runs no atexit; and it forgets what was registered before its fork.
+    process, util = sys.modules.get("multiprocessing.process"), sys.modules.get("multiprocessing.util")
+    if process is not None and util is not None and process.parent_process() is not None:
+        util.Finalize(None, _call, (method,), exitpriority=0)
 
 
 def _call(method: "weakref.WeakMethod[Callable[[], object]]") -> None:

@@ -30,6 +30,7 @@ const activitySchema = z.object({
       dropped: z.number(),
       dead_lettered: z.number(),
       refused_requests: z.number(),
+      repeated_requests: z.number(),
     }),
   ),
   limits: z.array(z.object({ name: z.string(), limit: z.number().nullable(), used: z.number().nullable() })),
@@ -53,6 +54,7 @@ const printActivity = ({ state, last_request: last, refusals, minutes, limits }:
     ['dropped', total('dropped')],
     ['dead-lettered', total('dead_lettered')],
     ['refused', `${total('refused_requests')} requests`],
+    ['repeated', `${total('repeated_requests')} requests, not stored again`],
     ...limits.map(({ name, limit, used }): [string, string] => [
       name.replaceAll('_', ' '),
       `${used ?? nothing} of ${limit === null ? 'any number' : limit}`,

@@ -9,7 +9,15 @@ import type { BaseCounter } from './identity.ts';
 import { effectiveRate, type RateLimiter } from './rates/limiter.ts';
 import type { ReasonLinks } from './reason-links.ts';
 import type { ReceiverName, RefusalRecorder } from './refusal-recorder.ts';
-import { type Headers, noHeaders, notStored, Refused, refusalOf, retryAfter } from './refused.ts';
+import {
+  createPatience,
+  type Headers,
+  noHeaders,
+  notStored,
+  Refused,
+  refusalOf,
+  retryAfter,
+} from './refused.ts';
 import { idHeaders, idOf, noteDefect, type RequestId } from './request-id.ts';
 import type { RequestTraces } from './request-traces.ts';
 import type { UsageRecorder } from './usage-recorder.ts';
@@ -141,6 +149,7 @@ export const createLine = <S extends Sender, A>(
 ): ((request: Incoming) => Promise<Reply>) => {
   const { failures, recorder, traces, limits, inFlight, bases } = deps;
   const bodyBytes = deps.metrics.bodyBytes.labels(signal.receiver);
+  const withPatience = createPatience();
 
   const readWanted = async (sender: S): Promise<Body> => {
     const body = await readBody(sender.request, limits, inFlight, signal.watchBody?.(sender));
@@ -171,7 +180,7 @@ export const createLine = <S extends Sender, A>(
   };
 
   const refuse = (error: unknown, sender: S): Reply => {
-    const refused = judged(refusalOf(error), sender, failures);
+    const refused = withPatience(judged(refusalOf(error), sender, failures));
     idOf(sender, bases);
     if (refused.reason === 'rate_limited' && sender.deadlineAt === 0)
       bodyBytes.inc(announcedBytes(sender.request));

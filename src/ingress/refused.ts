@@ -97,9 +97,34 @@ export class Refused {
   }
 }
 
-/** 503 for a request of which nothing was stored; the sender may retry at once. */
+/** 503 for a request of which nothing was stored; the sender may retry soon. */
 export const notStored = (detail = ''): Refused =>
   new Refused('not_stored', detail, { headers: retryAfter(1) });
+
+/** Refusals that follow each other no later than this are of one trouble, ms. */
+const troubleGapMs = 10_000;
+/** A trouble that lasts longer than this is more than a restart, ms. */
+const shortTroubleMs = 2_000;
+/** Exporters give up after 10 s by default: a fourth wait of this length would be too long for them. */
+const laterSeconds = 3;
+
+/**
+ * The `not_stored` refusals of one receiver, with a longer wait once its trouble lasts. Exporters have five or six tries and put
+ * Retry-After in the place of their growing back-off: with 1 s each, all of them would be over after 5 s.
+ */
+export const createPatience = (now = () => performance.now()): ((refused: Refused) => Refused) => {
+  let begunAt = -Infinity;
+  let lastAt = -Infinity;
+  return (refused) => {
+    if (refused.reason !== 'not_stored') return refused;
+    const at = now();
+    if (at - lastAt > troubleGapMs) begunAt = at;
+    lastAt = at;
+    if (at - begunAt < shortTroubleMs) return refused;
+    const { reason, detail, field, status } = refused;
+    return new Refused(reason, detail, { field, status, headers: retryAfter(laterSeconds) });
+  };
+};
 
 /** The refusal that matches an error. Throws the error again when it is a defect. */
 export const refusalOf = (error: unknown): Refused => {

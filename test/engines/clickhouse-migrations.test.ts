@@ -70,6 +70,8 @@ const names = [
   '049_otel_metrics_histogram_quantiles_unknown_starts',
   '050_otel_metrics_exponential_histogram_quantiles_unknown_starts',
   '051_ingest_days_ttl',
+  '052_otel_metrics_exponential_histogram_quantiles_zeros',
+  '053_otel_metrics_histogram_quantiles_finite_sums',
 ];
 const version = names.length;
 const log = createLog('test', 'silent');
@@ -253,6 +255,30 @@ describe('the views of spans and data points', () => {
     expect(row).toEqual({ increase, resets: 0 });
   });
 
+  it.each([
+    ['delta', 'histogram', 1, 9],
+    ['delta', 'exponential_histogram', 1, 9],
+    ['cumulative', 'histogram', 2, 1],
+    ['cumulative', 'exponential_histogram', 2, 1],
+  ])(
+    'of a %s %s leave out a sum that is no number, and keep the others',
+    async (_, table, temporality, sum) => {
+      await run();
+      // The first series has the sums 1, 2, one that is no number, and 6; those of the second one are no numbers at all.
+      await clickhouse.run(
+        `INSERT INTO otel.otel_metrics_${table} (MetricName, Attributes, AggregationTemporality, TimeUnix, uid, Count, Sum, HasSum)
+       SELECT 'm', map('series', series), ${temporality}, toDateTime64('2026-11-20 10:00:30', 9) + INTERVAL i MINUTE, i, i, s, true
+       FROM (SELECT arrayJoin([('a', [1, 2, nan, 6]), ('b', [-inf, inf, nan, nan])]) AS p, p.1 AS series)
+       ARRAY JOIN p.2 AS s, range(4) AS i`,
+      );
+      const [row] = await clickhouse.rows(
+        z.object({ sum: z.number() }),
+        `SELECT sum(Sum) AS sum FROM otel.otel_metrics_${table}_quantiles(${quantiles})`,
+      );
+      expect(row).toEqual({ sum });
+    },
+  );
+
   const bucketsOf = z.object({ buckets: z.array(z.array(z.coerce.number())), count: z.coerce.number() });
 
   it.each([
@@ -288,6 +314,23 @@ describe('the views of spans and data points', () => {
       [
         [0, 0, 1],
         [1, 2, 5],
+      ],
+    ],
+    [
+      'a point of zeros alone, which SDKs send at scale 0, makes no bucket coarser',
+      '(3, 0, 0, 9, []), (3, 0, 0, 9, [1, 2]), (0, 5, 0, 0, [])',
+      [
+        [0, 0, 5],
+        [1, 9, 1],
+        [1, 10, 2],
+      ],
+    ],
+    [
+      'the zeros of a point before, which SDKs send at scale 0, count once beside the first buckets',
+      '(0, 5, 0, 0, []), (3, 5, 0, 9, [1, 2])',
+      [
+        [1, 9, 1],
+        [1, 10, 2],
       ],
     ],
   ])('of a cumulative exponential histogram: %s', async (_, points, expected) => {

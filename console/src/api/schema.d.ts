@@ -2923,6 +2923,8 @@ export interface components {
                 dropped: number;
                 dead_lettered: number;
                 refused_requests: number;
+                /** @description Equal to an earlier request, and so not stored again */
+                repeated_requests: number;
                 values_lost: number;
             }[];
             limits: {

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { DiagConsoleLogger, DiagLogLevel, diag } from '@opentelemetry/api';
 import { OTLPLogExporter } from '@opentelemetry/exporter-logs-otlp-proto';
 import { resourceFromAttributes } from '@opentelemetry/resources';
@@ -9,7 +10,11 @@ const exporter = new OTLPLogExporter({
   headers: { 'X-MON-TOKEN': '<token>' },
 });
 const provider = new LoggerProvider({
-  resource: resourceFromAttributes({ 'service.name': 'shop' }),
+  // The id tells the processes of a service apart.
+  resource: resourceFromAttributes({
+    'service.name': 'shop',
+    'service.instance.id': randomUUID(),
+  }),
   processors: [new BatchLogRecordProcessor({ exporter })],
 });
 

@@ -4,6 +4,7 @@ import io.opentelemetry.exporter.otlp.http.metrics.OtlpHttpMetricExporter;
 import io.opentelemetry.sdk.metrics.SdkMeterProvider;
 import io.opentelemetry.sdk.metrics.export.PeriodicMetricReader;
 import io.opentelemetry.sdk.resources.Resource;
+import java.util.UUID;
 
 public class Points {
     public static void main(String[] args) {
@@ -12,7 +13,10 @@ public class Points {
             .addHeader("X-MON-TOKEN", "<token>")
             .build();
         SdkMeterProvider provider = SdkMeterProvider.builder()
-            .setResource(Resource.create(Attributes.of(AttributeKey.stringKey("service.name"), "shop")))
+            // The id tells the processes of a service apart.
+            .setResource(Resource.create(Attributes.of(
+                AttributeKey.stringKey("service.name"), "shop",
+                AttributeKey.stringKey("service.instance.id"), UUID.randomUUID().toString())))
             .registerMetricReader(PeriodicMetricReader.builder(exporter).build())
             .build();
 

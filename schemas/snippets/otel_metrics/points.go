@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/rand"
 	"log"
 
 	"go.opentelemetry.io/otel/attribute"
@@ -21,7 +22,10 @@ func main() {
 	}
 	provider := metric.NewMeterProvider(
 		metric.WithReader(metric.NewPeriodicReader(exporter)),
-		metric.WithResource(resource.NewSchemaless(attribute.String("service.name", "shop"))))
+		// The id tells the processes of a service apart.
+		metric.WithResource(resource.NewSchemaless(
+			attribute.String("service.name", "shop"),
+			attribute.String("service.instance.id", rand.Text()))))
 
 	orders, err := provider.Meter("shop").Int64Counter("orders", api.WithUnit("{order}"))
 	if err != nil {

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { DiagConsoleLogger, DiagLogLevel, diag } from '@opentelemetry/api';
 import { OTLPMetricExporter } from '@opentelemetry/exporter-metrics-otlp-proto';
 import { resourceFromAttributes } from '@opentelemetry/resources';
@@ -9,7 +10,11 @@ const exporter = new OTLPMetricExporter({
   headers: { 'X-MON-TOKEN': '<token>' },
 });
 const provider = new MeterProvider({
-  resource: resourceFromAttributes({ 'service.name': 'shop' }),
+  // The id tells the processes of a service apart.
+  resource: resourceFromAttributes({
+    'service.name': 'shop',
+    'service.instance.id': randomUUID(),
+  }),
   readers: [new PeriodicExportingMetricReader({ exporter })],
 });
 

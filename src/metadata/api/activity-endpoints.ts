@@ -62,6 +62,9 @@ const activity = z
           dropped: count,
           dead_lettered: count,
           refused_requests: count,
+          repeated_requests: count.meta({
+            description: 'Equal to an earlier request, and so not stored again',
+          }),
           values_lost: count,
         }),
       )

@@ -17,6 +17,7 @@ export type Minute = {
   readonly dropped: number;
   readonly dead_lettered: number;
   readonly refused_requests: number;
+  readonly repeated_requests: number;
   readonly values_lost: number;
 };
 
@@ -30,13 +31,16 @@ const sum = (counts: Iterable<number>): number => [...counts].reduce((total, cou
 /** The accounts of an owner in a minute together: an application has one for each of its signals. */
 export const minuteOf = (at: number, accounts: readonly Account[]): Minute => {
   const refusals = accounts.flatMap((account) => account.refusals);
+  const requestsOf = (wanted: 'refused' | 'duplicate'): number =>
+    sum(refusals.flatMap(({ kind, requests }) => (kind === wanted ? [requests] : [])));
   return {
     at,
     received: sum(accounts.map(({ received }) => received)),
     stored: sum(accounts.map(({ stored }) => stored)),
     dropped: sum(accounts.flatMap(({ dropped }) => Object.values(dropped))),
     dead_lettered: sum(accounts.map(({ deadLettered }) => deadLettered)),
-    refused_requests: sum(refusals.flatMap(({ kind, requests }) => (kind === 'refused' ? [requests] : []))),
+    refused_requests: requestsOf('refused'),
+    repeated_requests: requestsOf('duplicate'),
     values_lost: sum(refusals.flatMap(({ kind, items }) => (kind === 'value_lost' ? [items] : []))),
   };
 };

@@ -30,6 +30,7 @@ const activitySchema = z.object({
       dropped: z.number(),
       dead_lettered: z.number(),
       refused_requests: z.number(),
+      repeated_requests: z.number(),
       values_lost: z.number(),
     }),
   ),
@@ -290,7 +291,9 @@ describe('the activity of a data id', () => {
        FROM otel.ingest_outcomes FINAL WHERE data_id = ${report.data_source.mon_data_id} GROUP BY minute ORDER BY minute`,
     );
     const filled = minutes.filter(({ received }) => received > 0);
-    expect(filled.map(({ refused_requests: _, values_lost: __, ...rest }) => rest)).toEqual(rows);
+    expect(
+      filled.map(({ refused_requests: _, repeated_requests: __, values_lost: ___, ...rest }) => rest),
+    ).toEqual(rows);
     expect(minutes.every(({ at }, index) => index === 0 || at === (minutes[index - 1]?.at ?? 0) + 60)).toBe(
       true,
     );

@@ -38,6 +38,17 @@ describe('a snippet', () => {
     expect(new Set(snippets.map(({ pipeline, name }) => `${pipeline} ${name}`)).size).toBe(snippets.length);
   });
 
+  // Two processes with one resource share a series: a growth from the value of the other one is none. In Python the SDK sets the id.
+  it.each(['javascript-logs', 'javascript-metrics', 'go-metrics', 'java-metrics'])(
+    'for %s tells the processes of a service apart',
+    (name) => {
+      const snippet = snippets.find((one) => one.name === name);
+      expect(snippet === undefined ? '' : read(snippet)).toMatch(
+        /["']service\.instance\.id["'].*(uuid|rand|UUID)/,
+      );
+    },
+  );
+
   it('keeps the example of a value that is not given, and fills no value into another', () => {
     expect(fillSnippet('<token> 1500002', { push: '', otlp: '' })).toBe('<token> 1500002');
     const token = '1500002<token>';

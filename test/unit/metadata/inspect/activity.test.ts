@@ -46,7 +46,10 @@ describe('a minute of an application', () => {
   });
 
   it('counts the items of all its signals', () => {
-    const refusals = [{ kind: 'refused', reason: 'too_many_spans', requests: 2, items: 0 }] as const;
+    const refusals = [
+      { kind: 'refused', reason: 'too_many_spans', requests: 2, items: 0 },
+      { kind: 'duplicate', reason: 'duplicate_request', requests: 3, items: 4 },
+    ] as const;
     const traces = account('traces', { received: 5, stored: 3, dropped: { too_old: 2 }, refusals });
     const logs = account('logs', { received: 7, stored: 4, dropped: { too_old: 1 }, deadLettered: 2 });
     const none = {
@@ -56,11 +59,12 @@ describe('a minute of an application', () => {
       dropped: 0,
       dead_lettered: 0,
       refused_requests: 0,
+      repeated_requests: 0,
       values_lost: 0,
     };
     expect(minuteOf(now, [logs, traces])).toEqual({
       ...none,
-      ...{ received: 12, stored: 7, dropped: 3, dead_lettered: 2, refused_requests: 2 },
+      ...{ received: 12, stored: 7, dropped: 3, dead_lettered: 2, refused_requests: 2, repeated_requests: 3 },
     });
     expect(minuteOf(now, [])).toEqual(none);
   });
