@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { connectBus } from '../../src/bus/connection.ts';
@@ -51,6 +51,8 @@ const visitorWith = async (token: string): Promise<Visitor> => {
   expect(await visitor.logIn({ token })).toMatchObject({ status: 200 });
   return visitor;
 };
+
+const hourBack = resolve(import.meta.dirname, '../support/account/hour-back.mjs');
 
 const cli = createCli(() => metadata.env);
 const linkSchema = z.strictObject({ url: z.string() });
@@ -110,6 +112,30 @@ describe('a log-in to the console', () => {
     const again = await createVisitor(second.url).logIn({ code });
     expect(again).toMatchObject({ status: 401, body: { code: 'login_refused' } });
     expect(again.headers['set-cookie']).toBeUndefined();
+  });
+
+  it('by a link, and its step-ups, count by no clock of a host: one that is an hour behind serves those of the others', async () => {
+    const { token } = await issue('admin');
+    const report = z
+      .object({ mon_data_id: z.int() })
+      .parse(await createReport(metadata, { mon_biz_id: 2, name: 'of two clocks' }));
+    const behind = await startMetadataRole(stack.engines, 'behind', { NODE_OPTIONS: `--import=${hourBack}` });
+    try {
+      const { token: own } = await issue('admin');
+      const link = await behind.askAs(own, 'POST', '/api/v1/console-links', {});
+      const code = z.looseObject({ path: z.string() }).parse(link.body).path.split('#')[1] ?? '';
+      expect(await createVisitor(metadata.url).logIn({ code })).toMatchObject({ status: 200 });
+      const there = createVisitor(behind.url);
+      expect(await there.logIn({ token })).toMatchObject({ status: 200 });
+      const here = createVisitor(metadata.url);
+      const portOf = (url: string): string => new URL(url).port;
+      here.cookie = there.cookie.replace(portOf(behind.url), portOf(metadata.url));
+      expect(
+        await here.ask('POST', `/api/v1/data-sources/${report.mon_data_id}/reveal-token`, {}),
+      ).toMatchObject({ status: 200 });
+    } finally {
+      await behind.role.stop();
+    }
   });
 
   it('is refused for a wrong, an expired, a revoked token and one of a node, and each refusal is in the audit log', async () => {

@@ -158,7 +158,10 @@ const identify = async (deps: ApiDeps, context: Context<ApiEnv>): Promise<Caller
     if (identity !== undefined) return { identity, isProven: true, isAllowed };
   }
   const call = header === undefined ? await deps.console?.identify(context) : undefined;
-  if (call !== undefined) return { identity: call.session.identity, ...call };
+  if (call !== undefined) {
+    const { identity, isProven } = call.session;
+    return { identity, isProven, isAllowed: call.isAllowed };
+  }
   throw new Fault('permanent', 'unauthorized', 'the admin token is missing or not valid');
 };
 

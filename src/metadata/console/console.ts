@@ -6,14 +6,11 @@ import { createLogIn, type LogInDeps, visitOf } from './log-in.ts';
 import type { Session, Sessions } from './sessions.ts';
 
 /** The dependencies of the console. */
-/** `now` in ms since the epoch. */
-export type ConsoleDeps = LogInDeps & { readonly files: ConsoleFiles; readonly now: () => number };
+export type ConsoleDeps = LogInDeps & { readonly files: ConsoleFiles };
 
 /** A call that a session identifies. */
 export type SessionCall = {
   readonly session: Session;
-  /** The token was presented within the last five minutes. */
-  readonly isProven: boolean;
   readonly isAllowed: () => Promise<boolean>;
 };
 
@@ -29,7 +26,6 @@ export type Console = {
   makeCode: Sessions['makeCode'];
 };
 
-const provenMs = 300_000;
 const bodyBytesMax = 4_096;
 const root = '/console/';
 
@@ -53,7 +49,7 @@ const createApp = (
 };
 
 export const createConsole = (deps: ConsoleDeps): Console => {
-  const { sessions, trustedProxies, now } = deps;
+  const { sessions, trustedProxies } = deps;
   return {
     app: createApp(deps, createLogIn(deps)),
     makeCode: sessions.makeCode,
@@ -64,7 +60,6 @@ export const createConsole = (deps: ConsoleDeps): Console => {
       if (cookie === undefined || session === undefined) return undefined;
       return {
         session,
-        isProven: now() < session.provenAt + provenMs,
         isAllowed: async () => (await sessions.find(cookie)) !== undefined,
       };
     },

@@ -19,7 +19,7 @@ export const openConsole = (
   if (!settings.hasConsole) return undefined;
   const proxies = settings.metadata.trustedProxies;
   return createConsole({
-    sessions: createSessions(openSessionStore(bus), adminTokens, Date.now),
+    sessions: createSessions(openSessionStore(bus), adminTokens),
     adminTokens,
     audit,
     files: readConsoleFiles(settings.consoleFolder),
@@ -29,6 +29,5 @@ export const openConsole = (
       questdb: settings.links.questdb ?? null,
       clickhouse: settings.links.clickhouse ?? null,
     },
-    now: Date.now,
   });
 };

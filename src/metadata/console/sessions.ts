@@ -3,6 +3,8 @@ import { z } from 'zod';
 import type { Bus } from '../../bus/connection.ts';
 import { isConflict, type KvBucket, openKvBucket, unlessConflict, untilWritten } from '../../bus/kv.ts';
 import { eraseKey } from '../../bus/outbox.ts';
+import { createServerClock } from '../../bus/server-clock.ts';
+import { readServerTimeMs } from '../../bus/stream-state.ts';
 import { buckets } from '../../directory/keys.ts';
 import { Fault } from '../../model/fault.ts';
 import type { AdminIdentity } from '../tokens/admin-token-state.ts';
@@ -14,6 +16,7 @@ const idleMs = 3_600_000;
 /** A session in use is written at most this often. */
 const renewMs = 60_000;
 const codeLifeMs = 60_000;
+const provenMs = 300_000;
 
 /** Of one token, on all metadata processes: one token alone cannot fill the bucket, which would end all log-ins. */
 const ofTokenMax = 100;
@@ -23,7 +26,7 @@ const codesMax = 1_000;
 /** A few hundred bytes each: ten thousand sessions. */
 const bucketLimits = { ttlMs: lifeMs, bytesMax: 4 * 2 ** 20 };
 
-/** Times in ms since 1970. */
+/** Times in ms since 1970, by the clock of NATS: the hosts of metadata processes may differ. */
 const sessionSchema = z.strictObject({
   token_id: z.int().positive(),
   role: z.enum(adminRoles),
@@ -38,13 +41,15 @@ const codeSchema = z.strictObject({
   expires_at: z.int(),
 });
 
-/** A session that is valid now, with the present values of its token. Times in ms since 1970. */
+/** A session that is valid now, with the present values of its token. */
 export type Session = {
   readonly identity: AdminIdentity;
   /** Names the session in the audit; of the hash, not of the secret. */
   readonly id: string;
+  /** Ms since 1970. */
   readonly expiresAt: number;
-  readonly provenAt: number;
+  /** The token was presented within the last five minutes. */
+  readonly isProven: boolean;
 };
 
 /** The sessions of the console: a random secret in the browser, its SHA-256 in KV, each bound to one token and its role. */
@@ -74,6 +79,8 @@ export type Sessions = {
 export type SessionStore = Pick<KvBucket, 'get' | 'create' | 'update' | 'delete'> & {
   /** Removes every key that matches but the `keep` (none by default) that were written last. No marker takes their room. */
   eraseAll(pattern: string, keep?: number): Promise<void>;
+  /** The clock of the server that holds them, ms since 1970. */
+  now(): Promise<number>;
 };
 
 /**
@@ -95,7 +102,9 @@ export const openSessionStore = (bus: Bus): SessionStore => {
       return await work(await open());
     }
   };
+  const stream = `KV_${buckets.sessions}`;
   return {
+    now: createServerClock(() => call(() => readServerTimeMs(bus, stream))),
     get: (key) => call((bucket) => bucket.get(key)),
     create: (key, value) => call((bucket) => bucket.create(key, value)),
     update: (key, value, revision) => call((bucket) => bucket.update(key, value, revision)),
@@ -121,25 +130,25 @@ const placeOf = (cookie: string): { key: string; id: string } | undefined => {
   return { key: `session.${tokenId}.${hash}`, id: hash.slice(0, 16) };
 };
 
-export const createSessions = (
-  store: SessionStore,
-  tokens: Pick<AdminTokens, 'identityOf'>,
-  now: () => number,
-): Sessions => {
+/** The token of a session or a code as it is now, if it still has the same role. */
+const ownersIn =
+  (tokens: Pick<AdminTokens, 'identityOf'>) =>
+  async (bound: { token_id: number; role: string }): Promise<AdminIdentity | undefined> => {
+    const identity = await tokens.identityOf(bound.token_id);
+    return identity?.role === bound.role ? identity : undefined;
+  };
+
+export const createSessions = (store: SessionStore, tokens: Pick<AdminTokens, 'identityOf'>): Sessions => {
   const read = async (cookie: string) => {
     const place = placeOf(cookie);
     const stored = place === undefined ? undefined : await store.get(place.key);
     if (place === undefined || stored === undefined) return undefined;
     return { ...place, value: sessionSchema.parse(stored.value), revision: stored.revision };
   };
-  /** The token of a session or a code as it is now, if it still has the same role. */
-  const ownerOf = async (bound: { token_id: number; role: string }): Promise<AdminIdentity | undefined> => {
-    const identity = await tokens.identityOf(bound.token_id);
-    return identity?.role === bound.role ? identity : undefined;
-  };
+  const ownerOf = ownersIn(tokens);
   return {
     open: async (identity) => {
-      const at = now();
+      const at = await store.now();
       const cookie = `${identity.token_id}.${newSecret()}`;
       const place = placeOf(cookie);
       if (place === undefined)
@@ -147,13 +156,13 @@ export const createSessions = (
       const { token_id, role } = identity;
       await store.create(place.key, { token_id, role, created_at: at, seen_at: at, proven_at: at });
       await store.eraseAll(`session.${token_id}.*`, ofTokenMax);
-      return { cookie, session: { identity, id: place.id, expiresAt: at + lifeMs, provenAt: at } };
+      return { cookie, session: { identity, id: place.id, expiresAt: at + lifeMs, isProven: true } };
     },
     find: async (cookie) => {
       const found = await read(cookie);
       if (found === undefined) return undefined;
       const { key, id, value, revision } = found;
-      const at = now();
+      const at = await store.now();
       const isOver = at >= value.created_at + lifeMs || at >= value.seen_at + idleMs;
       const identity = isOver ? undefined : await ownerOf(value);
       if (identity === undefined) {
@@ -163,14 +172,16 @@ export const createSessions = (
       // Else a request beside this one was first, and wrote the same.
       if (at >= value.seen_at + renewMs)
         await unlessConflict(store.update(key, { ...value, seen_at: at }, revision));
-      return { identity, id, expiresAt: value.created_at + lifeMs, provenAt: value.proven_at };
+      const isProven = at < value.proven_at + provenMs;
+      return { identity, id, expiresAt: value.created_at + lifeMs, isProven };
     },
     prove: (cookie) =>
       untilWritten('the session', 3, async () => {
         const found = await read(cookie);
         if (found === undefined) return;
         const { key, value, revision } = found;
-        await store.update(key, { ...value, seen_at: now(), proven_at: now() }, revision);
+        const at = await store.now();
+        await store.update(key, { ...value, seen_at: at, proven_at: at }, revision);
       }),
     end: async (cookie) => {
       const place = placeOf(cookie);
@@ -179,7 +190,7 @@ export const createSessions = (
     endAll: (tokenId) => store.eraseAll(`session.${tokenId}.*`),
     makeCode: async ({ token_id, role }) => {
       const code = newCode();
-      const expiresAt = now() + codeLifeMs;
+      const expiresAt = (await store.now()) + codeLifeMs;
       await store.create(`code.${hashOf(code)}`, { token_id, role, expires_at: expiresAt });
       await store.eraseAll('code.*', codesMax);
       return { code, expiresAt };
@@ -193,7 +204,7 @@ export const createSessions = (
       const isDeleted = await unlessConflict(store.delete(key, stored.revision).then(() => true));
       if (isDeleted === undefined) return undefined;
       const value = codeSchema.parse(stored.value);
-      return now() < value.expires_at ? ownerOf(value) : undefined;
+      return (await store.now()) < value.expires_at ? ownerOf(value) : undefined;
     },
   };
 };
