@@ -66,7 +66,7 @@ const kinds: Readonly<Record<string, Kind>> = {
   },
   too_many_attempts: {
     status: 429,
-    title: 'Too many failed attempts',
+    title: 'Too many attempts',
     remedy: 'Wait a minute, then try again.',
   },
   transport_open: {

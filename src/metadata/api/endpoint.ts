@@ -73,6 +73,8 @@ type Definition<P extends z.ZodType, Q extends z.ZodType, B extends z.ZodType> =
   readonly body?: B;
   /** The record's current revision: If-Match is compared with it before the body is read. Throws `not_found`. */
   readonly revisionOf?: (params: z.output<P>, records: Records) => Promise<number>;
+  /** Throws a permanent Fault for a caller that has to wait, before anything of the call is written: its answers may be 429. */
+  readonly refuse?: (caller: { readonly identity: AdminIdentity }) => void;
   /** Present on every endpoint that writes; undefined for a call that changes nothing, as a dry run, which is not audited. */
   readonly audit?: (
     params: z.output<P>,
@@ -108,6 +110,8 @@ export type Endpoint = Description & {
   readonly schemas: { readonly params: z.ZodType; readonly query: z.ZodType; readonly body: z.ZodType };
   /** True where the endpoint reads If-Match. */
   readonly isConditional: boolean;
+  /** True where a caller may have to wait. */
+  readonly isLimited: boolean;
   readonly isWrite: boolean;
   /** Validates parameters, If-Match, query and body, in this order. Throws permanent Faults. */
   prepare(raw: RawInput): Promise<Prepared>;
@@ -146,12 +150,14 @@ export function endpoint(definition: AnyDefinition): Endpoint {
     run,
     audit,
     revisionOf,
+    refuse,
     ...rest
   } = definition;
   return {
     ...rest,
     schemas: { params: paramsSchema, query: querySchema, body: bodySchema },
     isConditional: revisionOf !== undefined,
+    isLimited: refuse !== undefined,
     isWrite: audit !== undefined,
     prepare: async (raw) => {
       const params = parseParams(paramsSchema, raw.params, rest.path);
@@ -166,6 +172,7 @@ export function endpoint(definition: AnyDefinition): Endpoint {
       const { revision, identity, host, signal } = raw;
       // Only from a body with known fields: a merge patch may have any field.
       const author = authorOf(definition.method === 'PATCH' ? undefined : operatorOf(body), identity.name);
+      refuse?.({ identity });
       return {
         target: await audit?.(params, body, raw.records),
         body: rawBody,

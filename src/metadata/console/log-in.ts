@@ -9,7 +9,7 @@ import type { Audit } from '../audit/audit.ts';
 import { parseInput } from '../problem.ts';
 import type { AdminIdentity } from '../tokens/admin-token-state.ts';
 import type { AdminTokens } from '../tokens/admin-tokens.ts';
-import { type Attempt, createAttempts } from './attempts.ts';
+import { type Attempt, createAttempts, createTokenLimit } from './attempts.ts';
 import { protection } from './files.ts';
 import type { Session, Sessions } from './sessions.ts';
 import { cookieText, requireSameOrigin, type Visitor, visitorOf } from './transport.ts';
@@ -165,6 +165,7 @@ export const createLogIn = (deps: LogInDeps): LogIn => {
   const { sessions, audit, trustedProxies } = deps;
   const shown = shownWith(deps.links);
   const ownerOf = createProofs(deps);
+  const countLogIn = createTokenLimit('logged in');
   /** The session of the request. Permanent Fault `unauthorized` without one. */
   const current = async (context: Context<ApiEnv>): Promise<Current> => {
     const { visitor, cookie } = visitOf(context, trustedProxies);
@@ -181,6 +182,7 @@ export const createLogIn = (deps: LogInDeps): LogIn => {
       // Without a cookie, too: another origin must not log a browser in either.
       requireSameOrigin(requestOf(context), visitor);
       const owner = await ownerOf(visitor, await readProof(context));
+      countLogIn(owner);
       const { token_id, role } = owner;
       const call = { actor: actorOf(owner), action: 'console.login', target: { kind: 'console_session' } };
       const request = { address: visitor.address };
