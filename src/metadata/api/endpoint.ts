@@ -71,8 +71,14 @@ type Definition<P extends z.ZodType, Q extends z.ZodType, B extends z.ZodType> =
   readonly params?: P;
   readonly query?: Q;
   readonly body?: B;
-  /** The record's current revision: If-Match is compared with it before the body is read. Throws `not_found`. */
-  readonly revisionOf?: (params: z.output<P>, records: Records) => Promise<number>;
+  /**
+   * The record's current revision, and its name where it is another record than that of the path: If-Match is compared with it before
+   * the body is read. Throws `not_found`.
+   */
+  readonly revisionOf?: (
+    params: z.output<P>,
+    records: Records,
+  ) => Promise<{ readonly revision: number; readonly what?: string }>;
   /** Throws a permanent Fault for a caller that has to wait, before anything of the call is written: its answers may be 429. */
   readonly refuse?: (caller: { readonly identity: AdminIdentity }) => void;
   /** Present on every endpoint that writes; undefined for a call that changes nothing, as a dry run, which is not audited. */
@@ -162,8 +168,8 @@ export function endpoint(definition: AnyDefinition): Endpoint {
     prepare: async (raw) => {
       const params = parseParams(paramsSchema, raw.params, rest.path);
       if (revisionOf !== undefined && raw.revision !== undefined) {
-        const current = await revisionOf(params, raw.records);
-        if (current !== raw.revision) throw preconditionFailed(current);
+        const { revision, what } = await revisionOf(params, raw.records);
+        if (revision !== raw.revision) throw preconditionFailed(revision, what);
       }
       if (!isTaken(querySchema)) parseInput(noQuery, raw.query);
       const query = parseInput(querySchema, isTaken(querySchema) ? raw.query : undefined);
