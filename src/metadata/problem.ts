@@ -188,6 +188,10 @@ export const toProblem = (error: unknown): Problem => {
   };
 };
 
+/** A permanent Fault `body_too_large`. */
+export const bodyTooLarge = (bytesMax: number): Fault =>
+  new Fault('permanent', 'body_too_large', `the limit of a body is ${bytesMax} bytes`);
+
 /** A permanent Fault `not_found`. */
 export const notFound = (what: string): Fault =>
   new Fault('permanent', 'not_found', `${what} does not exist`);

@@ -185,6 +185,19 @@ describe('a log-in to the console', () => {
     });
   });
 
+  it.each(['/console/session', '/console/session/step-up'])(
+    'with a body that is too large is a 413 at %s without a credential, and no error of the program',
+    async (path) => {
+      const seen = await createVisitor(metadata.url).ask('POST', path, { token: 'x'.repeat(4_096) });
+      expect(seen).toMatchObject({
+        status: 413,
+        headers: { connection: 'close' },
+        body: { code: 'body_too_large', detail: 'the limit of a body is 4096 bytes' },
+      });
+      expect(metadata.lines.filter((line) => line.includes('internal_error'))).toEqual([]);
+    },
+  );
+
   it.each([
     { host: 'tidemark.example' },
     // A proxy on this machine that names itself in Host leaves Origin, which a browser sends with each log-in.

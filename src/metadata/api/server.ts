@@ -1,10 +1,10 @@
 import type { Context } from 'hono';
 import { Hono } from 'hono';
 import { accepts } from 'hono/accepts';
-import { bodyLimit } from 'hono/body-limit';
 import { Fault } from '../../model/fault.ts';
 import { bearerToken, hasForm } from '../../model/text-forms.ts';
 import { readinessAnswer } from '../../runtime/ops-server.ts';
+import { limitBody } from '../body.ts';
 import { whileAllowed } from '../console/while-allowed.ts';
 import { fieldFault, type Problem, toProblem } from '../problem.ts';
 import type { AdminIdentity } from '../tokens/admin-token-state.ts';
@@ -88,6 +88,8 @@ const answerProblem = (problem: Problem, headers: Record<string, string> = {}): 
     headers: {
       'Content-Type': 'application/problem+json',
       ...retryAfterOf(problem),
+      // The rest of the body is not read, so the connection cannot carry another request.
+      ...(problem.code === 'body_too_large' ? { Connection: 'close' } : {}),
       ...(problem.status === 401 ? { 'WWW-Authenticate': 'Bearer realm="tidemark"' } : {}),
       ...headers,
     },
@@ -258,13 +260,6 @@ const call = async (deps: ApiDeps, endpoint: Endpoint, context: Context<ApiEnv>)
 const endingWithCaller = (answer: Response, context: Context<ApiEnv>): Response =>
   answer.body === null ? answer : new Response(whileAllowed(answer.body, context.get('isAllowed')), answer);
 
-const tooLarge = (bytesMax: number): Response =>
-  answerProblem(
-    toProblem(new Fault('permanent', 'body_too_large', `the limit of a body is ${bytesMax} bytes`)),
-    // The rest of the body is not read, so the connection cannot carry another request.
-    { Connection: 'close' },
-  );
-
 /**
  * The admin API. `/livez`, `/readyz` and `/openapi.json` are open; every other endpoint demands the bearer token of a sufficient
  * role. Errors are problem+json (RFC 9457); records have ETags, and every change of a record obeys If-Match.
@@ -294,7 +289,7 @@ export const createApi = (deps: ApiDeps): Hono<ApiEnv> => {
         await admit(deps, endpoint, context);
         await next();
       },
-      bodyLimit({ maxSize: bytesMax, onError: () => tooLarge(bytesMax) }),
+      limitBody(bytesMax),
       (context) => call(deps, endpoint, context),
     );
   }

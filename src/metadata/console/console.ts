@@ -1,6 +1,6 @@
 import { type Context, Hono } from 'hono';
-import { bodyLimit } from 'hono/body-limit';
 import type { ApiEnv } from '../api/env.ts';
+import { limitBody } from '../body.ts';
 import type { AdminIdentity } from '../tokens/admin-token-state.ts';
 import { createTokenLimit } from './attempts.ts';
 import { type ConsoleFiles, protection } from './files.ts';
@@ -38,7 +38,7 @@ const createApp = (
   logIn: ReturnType<typeof createLogIn>,
 ): Hono<ApiEnv> => {
   const app = new Hono<ApiEnv>();
-  const small = bodyLimit({ maxSize: bodyBytesMax });
+  const small = limitBody(bodyBytesMax);
   app.get('/session', logIn.show);
   app.post('/session', small, logIn.logIn);
   app.post('/session/step-up', small, logIn.stepUp);
