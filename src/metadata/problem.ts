@@ -53,7 +53,10 @@ const kinds: Readonly<Record<string, Kind>> = {
     'Create another data id; a purged id is never used again.',
   ),
   admin_tokens_full: conflict('The limit of admin tokens is reached', 'Revoke unused tokens.'),
-  last_admin_token: conflict('The token is the last admin token', 'Create another admin token first.'),
+  last_admin_token: conflict(
+    'The token is the last admin token',
+    'Create another token of the role admin without an end first.',
+  ),
   unauthorized: {
     status: 401,
     title: 'No valid admin token',

@@ -52,7 +52,7 @@ export type AdminTokens = {
   get(tokenId: number): Promise<AdminToken>;
   /**
    * Revokes a token for good; a repeat changes nothing. Permanent Faults `not_found`, and `last_admin_token` for the
-   * last admin token that is neither revoked nor expired, also for two concurrent calls.
+   * last admin token that is neither revoked nor expired, and for the last one of them without an end, also for two concurrent calls.
    */
   revoke(tokenId: number): Promise<AdminToken>;
   stop(): void;
