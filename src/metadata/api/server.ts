@@ -7,6 +7,7 @@ import { readinessAnswer } from '../../runtime/ops-server.ts';
 import { limitBody } from '../body.ts';
 import { whileAllowed } from '../console/while-allowed.ts';
 import { fieldFault, type Problem, toProblem } from '../problem.ts';
+import { pollingPath } from '../refresh/polling-endpoint.ts';
 import type { AdminIdentity } from '../tokens/admin-token-state.ts';
 import { roleAllows } from '../tokens/roles.ts';
 import { accountEndpoints } from './account-endpoints.ts';
@@ -173,9 +174,14 @@ const honoPath = (path: string): string => path.replaceAll(/\{(\w+)\}/g, ':$1');
 const pathPattern = (path: string): RegExp =>
   new RegExp(`^${path.replaceAll('.', '\\.').replaceAll(/\{\w+\}/g, '[^/]+')}$`);
 
+/** Paths that no endpoint of the list has. */
+const otherPaths = ['/livez', '/readyz', '/openapi.json', liveDropsPath, livePath, pollingPath].map(
+  (path) => ({ path, method: 'GET' }),
+);
+
 /** The answer where no endpoint matched: 405 with Allow when the path has endpoints of other methods, else 404. */
 const noEndpoint = (endpoints: readonly Endpoint[], path: string, method: string): Response => {
-  const methods = endpoints
+  const methods = [...endpoints, ...otherPaths]
     .filter((endpoint) => pathPattern(endpoint.path).test(path))
     .flatMap((endpoint) => (endpoint.method === 'GET' ? ['GET', 'HEAD'] : [endpoint.method]));
   if (methods.length === 0) {
