@@ -12,7 +12,7 @@ const description = `Records of custom reports and applications, their tokens, l
 
 Every call needs \`Authorization: Bearer <admin token>\`; what a token may do follows from its role. Only \`/v1/subscriptions/{biz}\`
 needs a node token. Errors are problem+json (RFC 9457)
-with a stable \`code\`. A body is JSON in UTF-8; its Content-Type is ignored. Unknown fields and unknown query parameters are
+with a stable \`code\`. A body is JSON in UTF-8; its Content-Type is ignored, and of a repeated field the last one counts. Unknown fields and unknown query parameters are
 refused with 422; another method than those listed is a 405 with Allow. HEAD is allowed where GET is. A 503 comes with Retry-After:
 the same call may be sent again.`;
 

@@ -4,7 +4,7 @@ import { accepts } from 'hono/accepts';
 import { Fault } from '../../model/fault.ts';
 import { bearerToken, hasForm } from '../../model/text-forms.ts';
 import { readinessAnswer } from '../../runtime/ops-server.ts';
-import { limitBody } from '../body.ts';
+import { limitBody, readJson } from '../body.ts';
 import { whileAllowed } from '../console/while-allowed.ts';
 import { fieldFault, type Problem, toProblem } from '../problem.ts';
 import { pollingPath } from '../refresh/polling-endpoint.ts';
@@ -125,17 +125,6 @@ const answerJson = ({ body, revision }: Answer): Response =>
     },
   });
 
-/** The body as JSON; an empty one counts as `{}`. */
-const jsonBody = async (context: Context): Promise<unknown> => {
-  const text = await context.req.text();
-  if (text.trim() === '') return {};
-  try {
-    return JSON.parse(text);
-  } catch {
-    throw new Fault('permanent', 'body_not_json', 'the body is not valid JSON');
-  }
-};
-
 /** The revision that If-Match demands: undefined where it is absent or `*`; for a foreign ETag, a revision that no record has. */
 const revisionOf = (ifMatch: string | undefined): number | undefined => {
   if (ifMatch === undefined || ifMatch.trim() === '*') return undefined;
@@ -251,7 +240,7 @@ const call = async (deps: ApiDeps, endpoint: Endpoint, context: Context<ApiEnv>)
   const prepared = await endpoint.prepare({
     params: context.req.param(),
     query: queryOf(context),
-    body: () => jsonBody(context),
+    body: () => readJson(context),
     revision: revisionOf(context.req.header('If-Match')),
     host: context.req.header('Host'),
     identity,

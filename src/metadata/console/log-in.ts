@@ -6,6 +6,7 @@ import type { TrustedProxies } from '../../http/client-address.ts';
 import { Fault } from '../../model/fault.ts';
 import type { ApiEnv } from '../api/env.ts';
 import type { Audit } from '../audit/audit.ts';
+import { readJson } from '../body.ts';
 import { parseInput } from '../problem.ts';
 import type { AdminIdentity } from '../tokens/admin-token-state.ts';
 import type { AdminTokens } from '../tokens/admin-tokens.ts';
@@ -34,12 +35,8 @@ type Proof = z.output<typeof proofSchema>;
 
 const refused = (code: string, why: string): Fault => new Fault('permanent', code, why);
 
-const readProof = async (context: Context<ApiEnv>): Promise<Proof> => {
-  const body: unknown = await context.req.json().catch(() => {
-    throw refused('body_not_json', 'the body is not valid JSON');
-  });
-  return parseInput(proofSchema, body);
-};
+const readProof = async (context: Context<ApiEnv>): Promise<Proof> =>
+  parseInput(proofSchema, await readJson(context));
 
 const requestOf = (context: Context<ApiEnv>): IncomingMessage => {
   const { incoming } = context.env;
