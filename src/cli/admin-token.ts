@@ -36,6 +36,9 @@ const stateOf = ({ is_revoked, expires_at }: AdminToken): string => {
   return expires_at !== null && expires_at <= nowSeconds() ? 'expired' : 'valid';
 };
 
+/** A node's token without a business reads the files of all; no other role is bound to one. */
+const businessOf = ({ role, mon_biz_id: biz }: AdminToken): Cell => (role === 'node' ? (biz ?? 'all') : biz);
+
 const fieldsOf = (token: AdminToken): (readonly [string, Cell])[] => [
   ['token id', token.token_id],
   ['name', token.name],
@@ -65,7 +68,7 @@ const list = (options: PageOptions): Promise<void> =>
     item: tokenSchema,
     head: ['TOKEN ID', 'NAME', 'ROLE', 'BUSINESS', 'CREATED', 'EXPIRES', 'STATE'],
     row: (token) => [
-      ...[token.token_id, token.name, token.role, token.mon_biz_id],
+      ...[token.token_id, token.name, token.role, businessOf(token)],
       ...[timeText(token.create_time), timeText(token.expires_at), stateOf(token)],
     ],
   });
@@ -79,7 +82,11 @@ const revoke = async (tokenId: number, options: JsonOption & YesOption): Promise
 type ResetOptions = JsonOption & YesOption & { revokeOthers?: boolean };
 
 const runReset = async ({ json, revokeOthers = false, yes }: ResetOptions): Promise<void> => {
-  if (revokeOthers) await confirm('every other admin token is revoked', yes === true ? { yes } : {});
+  if (revokeOthers)
+    await confirm(
+      'every other token of the role admin is revoked; those of other roles stay valid',
+      yes === true ? { yes } : {},
+    );
   // Loaded here: no other command but the roles needs the client.
   const { resetAdminTokenOf } = await import('../metadata/reset-admin-token.ts');
   const { record, revoked, file } = await resetAdminTokenOf(loadCommandSettings(), revokeOthers);
@@ -106,7 +113,7 @@ export const register = (program: Command): void => {
       )
       .option(
         '--biz <id>',
-        'only for role node: the business whose subscriptions it may read',
+        'only for role node: the business whose subscriptions it may read; default all',
         integerArgument,
       )
       .option('--expires <duration>', 'after 30s, 15m, 1h, 7d…; default never', durationArgument),
@@ -126,7 +133,10 @@ export const register = (program: Command): void => {
     .command('reset')
     .description('write a new admin token when all are lost; needs NATS and the data folder, no token');
   addYesOption(reset)
-    .option('--revoke-others', 'revoke every other admin token in the same step')
+    .option(
+      '--revoke-others',
+      'revoke every other token of the role admin in the same step; those of other roles stay valid',
+    )
     .option('--json', 'print {admin_token, revoked, file} as JSON')
     .action(runReset);
 };

@@ -53,7 +53,10 @@ const kinds: Readonly<Record<string, Kind>> = {
     'Create another data id; a purged id is never used again.',
   ),
   admin_tokens_full: conflict('The limit of admin tokens is reached', 'Revoke unused tokens.'),
-  last_admin_token: conflict('The token is the last admin token', 'Create another admin token first.'),
+  last_admin_token: conflict(
+    'The token is the last admin token',
+    'Create another token of the role admin without an end first.',
+  ),
   unauthorized: {
     status: 401,
     title: 'No valid admin token',
@@ -66,7 +69,7 @@ const kinds: Readonly<Record<string, Kind>> = {
   },
   too_many_attempts: {
     status: 429,
-    title: 'Too many failed attempts',
+    title: 'Too many attempts',
     remedy: 'Wait a minute, then try again.',
   },
   transport_open: {
@@ -187,6 +190,10 @@ export const toProblem = (error: unknown): Problem => {
     ...(remedy === undefined ? {} : { remedy }),
   };
 };
+
+/** A permanent Fault `body_too_large`. */
+export const bodyTooLarge = (bytesMax: number): Fault =>
+  new Fault('permanent', 'body_too_large', `the limit of a body is ${bytesMax} bytes`);
 
 /** A permanent Fault `not_found`. */
 export const notFound = (what: string): Fault =>

@@ -20,3 +20,7 @@ export const bucketOf = (by: Bucket): string => {
  */
 export const endOfPeriod = (until: number | undefined, now: number): number =>
   Math.min(secondsMax, bucketSeconds.minute * Math.ceil((until ?? now + 1) / bucketSeconds.minute));
+
+/** The same of usage, whose periods are added up: a minute that `until` cuts is of the period that begins there. */
+export const endOfUsage = (until: number | undefined, now: number): number =>
+  until === undefined ? endOfPeriod(until, now) : startOfBucket(until, 'minute');

@@ -275,6 +275,10 @@ describe('the last admin token', () => {
     );
     await expect(tokens.revoke(1)).rejects.toMatchObject(last);
     expect(await tokens.revoke(expiring.record.token_id)).toMatchObject({ is_revoked: true });
+    // Once it ends, nobody would be admin.
+    const ending = await tokens.create({ ...someone, role: 'admin', expires_at: now() + 3_600 });
+    await expect(tokens.revoke(1)).rejects.toMatchObject(last);
+    expect(await tokens.revoke(ending.record.token_id)).toMatchObject({ is_revoked: true });
     await tokens.create({ ...someone, role: 'admin' });
     expect(await tokens.revoke(1)).toMatchObject({ is_revoked: true });
   });

@@ -100,7 +100,7 @@ describe('a log-in to the console', () => {
 
   it('by the link of `tidemark console` works once', async () => {
     const { url } = await cli.json(linkSchema, 'console');
-    expect(url).toMatch(new RegExp(`^${metadata.url}/console/login#[0-9a-f]{48}$`));
+    expect(url).toMatch(new RegExp(`^${metadata.url}/console/login#1\\.[0-9a-f]{40}$`));
     const code = new URL(url).hash.slice(1);
     const visitor = createVisitor(metadata.url);
     expect(await visitor.logIn({ code })).toMatchObject({
@@ -185,6 +185,19 @@ describe('a log-in to the console', () => {
     });
   });
 
+  it.each(['/console/session', '/console/session/step-up'])(
+    'with a body that is too large is a 413 at %s without a credential, and no error of the program',
+    async (path) => {
+      const seen = await createVisitor(metadata.url).ask('POST', path, { token: 'x'.repeat(4_096) });
+      expect(seen).toMatchObject({
+        status: 413,
+        headers: { connection: 'close' },
+        body: { code: 'body_too_large', detail: 'the limit of a body is 4096 bytes' },
+      });
+      expect(metadata.lines.filter((line) => line.includes('internal_error'))).toEqual([]);
+    },
+  );
+
   it.each([
     { host: 'tidemark.example' },
     // A proxy on this machine that names itself in Host leaves Origin, which a browser sends with each log-in.
@@ -212,6 +225,35 @@ describe('a log-in to the console', () => {
     expect(logout?.target).toEqual(login?.target);
     expect(JSON.stringify([login, logout])).not.toContain(visitor.cookie.split('.')[1]);
     expect(JSON.stringify([login, logout])).not.toContain(token);
+  });
+});
+
+describe('a token that logs in or makes links without an end', () => {
+  it('waits after sixty in a minute, washes nothing out of the audit log, and ends the link of no other token', async () => {
+    const code = await newCode();
+    const { token, id } = await issue('viewer');
+    const ofToken = async (action: string) =>
+      (await auditOf(action)).filter(({ actor }) => actor.token_id === id).length;
+    const link = () =>
+      fetch(`${metadata.url}/api/v1/console-links`, {
+        method: 'POST',
+        headers: { Authorization: `Bearer ${token}` },
+      });
+    for (let count = 0; count < 60; count++) expect((await link()).status).toBe(200);
+    const late = await link();
+    expect([late.status, late.headers.get('Retry-After')]).toEqual([429, '60']);
+    expect(await late.json()).toMatchObject({
+      code: 'too_many_attempts',
+      detail: expect.stringContaining('made links 60 times within a minute'),
+    });
+    const logIn = () => createVisitor(metadata.url).logIn({ token });
+    for (let count = 0; count < 60; count++) expect((await logIn()).status).toBe(200);
+    expect(await logIn()).toMatchObject({ status: 429, headers: { 'retry-after': '60' } });
+    expect([await ofToken('console.link'), await ofToken('console.login')]).toEqual([60, 60]);
+    expect(await createVisitor(metadata.url).logIn({ code })).toMatchObject({
+      status: 200,
+      body: { token_id: 1 },
+    });
   });
 });
 

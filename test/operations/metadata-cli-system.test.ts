@@ -264,6 +264,19 @@ describe('tidemark admin-token', () => {
     expect(text).toMatch(/^expires +never$/m);
     expect(text).toMatch(/^token +[0-9a-f]{64} \(shown only once\)$/m);
   });
+
+  it('list says of a node without a business that it reads the files of all', async () => {
+    await cli.text('admin-token create --name nodes-of-all --role node');
+    expect(await cli.text('admin-token list')).toMatch(/^\d+ +nodes-of-all +node +all +/m);
+    expect(await cli.text('admin-token create --help')).toContain('default all');
+  });
+
+  it('reset says whose tokens it revokes: those of other roles stay valid', async () => {
+    const help = (await cli.text('admin-token reset --help')).replaceAll(/\s+/g, ' ');
+    expect(help).toContain(
+      'every other token of the role admin in the same step; those of other roles stay valid',
+    );
+  });
 });
 
 describe('tidemark export and import', () => {

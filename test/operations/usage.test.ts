@@ -293,8 +293,9 @@ describe('adjacent periods', () => {
     };
     expect(await countsOf(first, first + day)).toEqual({ owner: [2], day: [2], refused: [2] });
     expect(await countsOf(first + day, first + 2 * day)).toEqual({ owner: [1], day: [1], refused: [1] });
-    // A minute that the end cuts counts whole.
-    expect(await countsOf(first, first + day + 1)).toEqual({ owner: [3], day: [2, 1], refused: [3] });
+    // A minute that the end cuts: of the next period for usage, which is added up; whole for outcomes.
+    expect(await countsOf(first, first + day + 1)).toEqual({ owner: [2], day: [2], refused: [3] });
+    expect(await countsOf(first + day + 1, first + 2 * day)).toEqual({ owner: [1], day: [1], refused: [1] });
     expect(await countsOf(first + 61, first + day)).toEqual({ owner: [1], day: [2], refused: [1] });
   });
 });

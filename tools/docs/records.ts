@@ -34,7 +34,7 @@ const records: Readonly<Record<RecordName, { title: string; path: string; intro:
     title: 'Custom report',
     path: '/api/v1/custom-reports/{id}',
     intro:
-      'It creates, enables, disables, deletes and purges the three records above. Its PATCH also takes `max_rate`, a field of the group.',
+      'It creates, enables, disables, deletes and purges the three records above. Its PATCH also takes `max_rate`, a field of the group. The ETag of a report is that of its own fields: it does not move when a PATCH of the group changes `max_rate`. To change `max_rate` under If-Match, PATCH the group with the ETag of the group.',
   },
   application: {
     title: 'Application',

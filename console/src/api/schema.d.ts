@@ -670,7 +670,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Issues a new token; the previous token stays valid for overlap_seconds
+         * Issues a new token; the previous token stays valid for overlap_seconds. The ETag is that of the data source
          * @description Needs the role editor.
          */
         post: operations["post_custom_reports_by_id_rotate_token"];
@@ -690,7 +690,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Shows the token; the audit log records it
+         * Shows the token; the audit log records it. The ETag is that of the data source
          * @description Needs the role editor.
          */
         post: operations["post_custom_reports_by_id_reveal_token"];
@@ -8248,6 +8248,17 @@ export interface operations {
             409: components["responses"]["Problem409"];
             413: components["responses"]["Problem413"];
             422: components["responses"]["Problem422"];
+            /** @description The token has to wait */
+            429: {
+                headers: {
+                    /** @description Seconds to wait */
+                    "Retry-After": string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             503: components["responses"]["Problem503"];
         };
     };

@@ -16,6 +16,7 @@ export const consoleEndpoints = (deps: ApiDeps): Endpoint[] => [
     body: actionRequestSchema,
     answer: consoleLink,
     audit: () => ({ action: 'console.link', kind: 'console_session', id: 'link' }),
+    refuse: ({ identity }) => deps.console?.countLink(identity),
     run: async ({ identity }) => {
       if (deps.console === undefined)
         throw new Fault('permanent', 'console_off', 'metadata runs with TIDEMARK_CONSOLE=off');

@@ -127,7 +127,7 @@ export const column = z
 /** A link that logs in to the console: a path of this API whose fragment has the code, and its end in Unix seconds. */
 export const consoleLink = z
   .strictObject({
-    path: z.string().meta({ examples: [`/console/login#${'0123456789abcdef'.repeat(3)}`] }),
+    path: z.string().meta({ examples: [`/console/login#1.${'01234567'.repeat(5)}`] }),
     expires_at: z.int().nonnegative(),
   })
   .meta({ id: 'ConsoleLink' });

@@ -71,8 +71,16 @@ type Definition<P extends z.ZodType, Q extends z.ZodType, B extends z.ZodType> =
   readonly params?: P;
   readonly query?: Q;
   readonly body?: B;
-  /** The record's current revision: If-Match is compared with it before the body is read. Throws `not_found`. */
-  readonly revisionOf?: (params: z.output<P>, records: Records) => Promise<number>;
+  /**
+   * The record's current revision, and its name where it is another record than that of the path: If-Match is compared with it before
+   * the body is read. Throws `not_found`.
+   */
+  readonly revisionOf?: (
+    params: z.output<P>,
+    records: Records,
+  ) => Promise<{ readonly revision: number; readonly what?: string }>;
+  /** Throws a permanent Fault for a caller that has to wait, before anything of the call is written: its answers may be 429. */
+  readonly refuse?: (caller: { readonly identity: AdminIdentity }) => void;
   /** Present on every endpoint that writes; undefined for a call that changes nothing, as a dry run, which is not audited. */
   readonly audit?: (
     params: z.output<P>,
@@ -108,6 +116,8 @@ export type Endpoint = Description & {
   readonly schemas: { readonly params: z.ZodType; readonly query: z.ZodType; readonly body: z.ZodType };
   /** True where the endpoint reads If-Match. */
   readonly isConditional: boolean;
+  /** True where a caller may have to wait. */
+  readonly isLimited: boolean;
   readonly isWrite: boolean;
   /** Validates parameters, If-Match, query and body, in this order. Throws permanent Faults. */
   prepare(raw: RawInput): Promise<Prepared>;
@@ -146,18 +156,20 @@ export function endpoint(definition: AnyDefinition): Endpoint {
     run,
     audit,
     revisionOf,
+    refuse,
     ...rest
   } = definition;
   return {
     ...rest,
     schemas: { params: paramsSchema, query: querySchema, body: bodySchema },
     isConditional: revisionOf !== undefined,
+    isLimited: refuse !== undefined,
     isWrite: audit !== undefined,
     prepare: async (raw) => {
       const params = parseParams(paramsSchema, raw.params, rest.path);
       if (revisionOf !== undefined && raw.revision !== undefined) {
-        const current = await revisionOf(params, raw.records);
-        if (current !== raw.revision) throw preconditionFailed(current);
+        const { revision, what } = await revisionOf(params, raw.records);
+        if (revision !== raw.revision) throw preconditionFailed(revision, what);
       }
       if (!isTaken(querySchema)) parseInput(noQuery, raw.query);
       const query = parseInput(querySchema, isTaken(querySchema) ? raw.query : undefined);
@@ -166,6 +178,7 @@ export function endpoint(definition: AnyDefinition): Endpoint {
       const { revision, identity, host, signal } = raw;
       // Only from a body with known fields: a merge patch may have any field.
       const author = authorOf(definition.method === 'PATCH' ? undefined : operatorOf(body), identity.name);
+      refuse?.({ identity });
       return {
         target: await audit?.(params, body, raw.records),
         body: rawBody,

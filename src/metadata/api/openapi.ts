@@ -12,7 +12,7 @@ const description = `Records of custom reports and applications, their tokens, l
 
 Every call needs \`Authorization: Bearer <admin token>\`; what a token may do follows from its role. Only \`/v1/subscriptions/{biz}\`
 needs a node token. Errors are problem+json (RFC 9457)
-with a stable \`code\`. A body is JSON in UTF-8; its Content-Type is ignored. Unknown fields and unknown query parameters are
+with a stable \`code\`. A body is JSON in UTF-8; its Content-Type is ignored, and of a repeated field the last one counts. Unknown fields and unknown query parameters are
 refused with 422; another method than those listed is a 405 with Allow. HEAD is allowed where GET is. A 503 comes with Retry-After:
 the same call may be sent again.`;
 
@@ -20,7 +20,7 @@ const hasBody = ({ schemas }: Endpoint): boolean => !(schemas.body instanceof z.
 
 /** The errors that an endpoint may answer with, by its inputs. */
 const problemsOf = (endpoint: Endpoint) => {
-  const { path, method, isConditional, isWrite, namesRecord, isQuery } = endpoint;
+  const { path, method, isConditional, isLimited, isWrite, namesRecord, isQuery } = endpoint;
   return {
     401: problemAnswer('No valid admin token', { 'WWW-Authenticate': text('Bearer') }),
     403: problemAnswer('The role of the token does not allow this'),
@@ -41,6 +41,9 @@ const problemsOf = (endpoint: Endpoint) => {
           429: problemAnswer('Too many queries at once', { 'Retry-After': text('Seconds to wait') }),
           504: problemAnswer('The query took too long'),
         }
+      : {}),
+    ...(isLimited
+      ? { 429: problemAnswer('The token has to wait', { 'Retry-After': text('Seconds to wait') }) }
       : {}),
     ...(isConditional ? { 412: problemAnswer('The ETag of the record differs from If-Match') } : {}),
   };

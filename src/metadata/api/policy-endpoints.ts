@@ -55,7 +55,7 @@ const policyEndpoints = <B extends z.ZodType>({ path, kind, body, show, set }: P
     params: idParams,
     body,
     answer: policy,
-    revisionOf: async ({ id }, records) => (await show(records, id)).revision,
+    revisionOf: ({ id }, records) => show(records, id),
     audit: ({ id }) => ({ action: `${kind}.change`, kind, id: String(id) }),
     run: async (input) => shown(await set(input.records, input.params.id, input.body, input.revision)),
   }),

@@ -99,8 +99,7 @@ export const changing = <T extends object, P extends IdParams, C, B extends z.Zo
     role: role ?? 'editor',
     params: kind.params,
     answer: kind.changed,
-    revisionOf: async (params, records) =>
-      (await existing(kind.setOf(records), await kind.idOf(records, params))).revision,
+    revisionOf: async (params, records) => existing(kind.setOf(records), await kind.idOf(records, params)),
     audit: (params) => ({ action, kind: kind.kind, id: String(params.id) }),
     run: async ({ params, body, revision, author, records }) => {
       const by = { operator: author, revision };

@@ -1,12 +1,13 @@
 import type { Context } from 'hono';
 import { Hono } from 'hono';
 import { accepts } from 'hono/accepts';
-import { bodyLimit } from 'hono/body-limit';
 import { Fault } from '../../model/fault.ts';
 import { bearerToken, hasForm } from '../../model/text-forms.ts';
 import { readinessAnswer } from '../../runtime/ops-server.ts';
+import { limitBody, readJson } from '../body.ts';
 import { whileAllowed } from '../console/while-allowed.ts';
 import { fieldFault, type Problem, toProblem } from '../problem.ts';
+import { pollingPath } from '../refresh/polling-endpoint.ts';
 import type { AdminIdentity } from '../tokens/admin-token-state.ts';
 import { roleAllows } from '../tokens/roles.ts';
 import { accountEndpoints } from './account-endpoints.ts';
@@ -88,6 +89,8 @@ const answerProblem = (problem: Problem, headers: Record<string, string> = {}): 
     headers: {
       'Content-Type': 'application/problem+json',
       ...retryAfterOf(problem),
+      // The rest of the body is not read, so the connection cannot carry another request.
+      ...(problem.code === 'body_too_large' ? { Connection: 'close' } : {}),
       ...(problem.status === 401 ? { 'WWW-Authenticate': 'Bearer realm="tidemark"' } : {}),
       ...headers,
     },
@@ -121,17 +124,6 @@ const answerJson = ({ body, revision }: Answer): Response =>
       ...(revision === undefined ? {} : { ETag: `"${revision}"` }),
     },
   });
-
-/** The body as JSON; an empty one counts as `{}`. */
-const jsonBody = async (context: Context): Promise<unknown> => {
-  const text = await context.req.text();
-  if (text.trim() === '') return {};
-  try {
-    return JSON.parse(text);
-  } catch {
-    throw new Fault('permanent', 'body_not_json', 'the body is not valid JSON');
-  }
-};
 
 /** The revision that If-Match demands: undefined where it is absent or `*`; for a foreign ETag, a revision that no record has. */
 const revisionOf = (ifMatch: string | undefined): number | undefined => {
@@ -171,9 +163,14 @@ const honoPath = (path: string): string => path.replaceAll(/\{(\w+)\}/g, ':$1');
 const pathPattern = (path: string): RegExp =>
   new RegExp(`^${path.replaceAll('.', '\\.').replaceAll(/\{\w+\}/g, '[^/]+')}$`);
 
+/** Paths that no endpoint of the list has. */
+const otherPaths = ['/livez', '/readyz', '/openapi.json', liveDropsPath, livePath, pollingPath].map(
+  (path) => ({ path, method: 'GET' }),
+);
+
 /** The answer where no endpoint matched: 405 with Allow when the path has endpoints of other methods, else 404. */
 const noEndpoint = (endpoints: readonly Endpoint[], path: string, method: string): Response => {
-  const methods = endpoints
+  const methods = [...endpoints, ...otherPaths]
     .filter((endpoint) => pathPattern(endpoint.path).test(path))
     .flatMap((endpoint) => (endpoint.method === 'GET' ? ['GET', 'HEAD'] : [endpoint.method]));
   if (methods.length === 0) {
@@ -243,7 +240,7 @@ const call = async (deps: ApiDeps, endpoint: Endpoint, context: Context<ApiEnv>)
   const prepared = await endpoint.prepare({
     params: context.req.param(),
     query: queryOf(context),
-    body: () => jsonBody(context),
+    body: () => readJson(context),
     revision: revisionOf(context.req.header('If-Match')),
     host: context.req.header('Host'),
     identity,
@@ -257,13 +254,6 @@ const call = async (deps: ApiDeps, endpoint: Endpoint, context: Context<ApiEnv>)
 /** An endless answer, which ends with the token or the session of its caller. */
 const endingWithCaller = (answer: Response, context: Context<ApiEnv>): Response =>
   answer.body === null ? answer : new Response(whileAllowed(answer.body, context.get('isAllowed')), answer);
-
-const tooLarge = (bytesMax: number): Response =>
-  answerProblem(
-    toProblem(new Fault('permanent', 'body_too_large', `the limit of a body is ${bytesMax} bytes`)),
-    // The rest of the body is not read, so the connection cannot carry another request.
-    { Connection: 'close' },
-  );
 
 /**
  * The admin API. `/livez`, `/readyz` and `/openapi.json` are open; every other endpoint demands the bearer token of a sufficient
@@ -294,7 +284,7 @@ export const createApi = (deps: ApiDeps): Hono<ApiEnv> => {
         await admit(deps, endpoint, context);
         await next();
       },
-      bodyLimit({ maxSize: bytesMax, onError: () => tooLarge(bytesMax) }),
+      limitBody(bytesMax),
       (context) => call(deps, endpoint, context),
     );
   }

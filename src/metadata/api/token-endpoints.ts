@@ -2,7 +2,7 @@ import type { PreviousToken } from '../../directory/records.ts';
 import { Fault } from '../../model/fault.ts';
 import { nowSeconds } from '../../model/time.ts';
 import { actionRequestSchema, rotationRequestSchema } from '../records/requests.ts';
-import { existing, type RecordSet, type Records } from '../records/store.ts';
+import { existing, type RecordSet, type Records, recordText } from '../records/store.ts';
 import { rotateApplicationToken, rotateDataSourceToken } from '../reports/rotation.ts';
 import { revealedToken, rotatedToken } from './contract.ts';
 import { type Endpoint, endpoint } from './endpoint.ts';
@@ -10,6 +10,8 @@ import { idParams } from './params.ts';
 
 type Tokened = {
   readonly path: string;
+  /** Whose ETag it is, where the path names another record. */
+  readonly etagNote?: string;
   readonly tag: string;
   /** The kind of the record with the token, in the audit. */
   readonly kind: 'data_source' | 'application';
@@ -20,19 +22,31 @@ type Tokened = {
   readonly rotate: typeof rotateDataSourceToken | typeof rotateApplicationToken;
 };
 
-const tokenEndpoints = ({ path, tag, kind, recordId, setOf, previousOf, rotate }: Tokened): Endpoint[] => [
+const tokenEndpoints = ({
+  etagNote = '',
+  path,
+  tag,
+  kind,
+  recordId,
+  setOf,
+  previousOf,
+  rotate,
+}: Tokened): Endpoint[] => [
   endpoint({
     method: 'POST',
     path: `${path}/{id}/rotate-token`,
     tag,
-    summary: 'Issues a new token; the previous token stays valid for overlap_seconds',
+    summary: `Issues a new token; the previous token stays valid for overlap_seconds${etagNote}`,
     role: 'editor',
     needsProof: true,
     params: idParams,
     body: rotationRequestSchema,
     answer: rotatedToken,
-    revisionOf: async ({ id }, records) =>
-      (await existing(setOf(records), await recordId(records, id))).revision,
+    revisionOf: async ({ id }, records) => {
+      const of = await recordId(records, id);
+      const { revision } = await existing(setOf(records), of);
+      return { revision, what: recordText(setOf(records), of) };
+    },
     audit: async ({ id }, _, records) => ({
       action: `${kind}.rotate_token`,
       kind,
@@ -52,7 +66,7 @@ const tokenEndpoints = ({ path, tag, kind, recordId, setOf, previousOf, rotate }
     method: 'POST',
     path: `${path}/{id}/reveal-token`,
     tag,
-    summary: 'Shows the token; the audit log records it',
+    summary: `Shows the token; the audit log records it${etagNote}`,
     hasEtag: true,
     role: 'editor',
     needsProof: true,
@@ -99,6 +113,8 @@ export const allTokenEndpoints = (): Endpoint[] => [
   ...tokenEndpoints({
     ...ofSources,
     path: '/api/v1/custom-reports',
+    // A rotation changes the data source alone: under the ETag of the report two rotations would pass.
+    etagNote: '. The ETag is that of the data source',
     tag: 'Custom reports',
     recordId: dataIdOfReport,
   }),

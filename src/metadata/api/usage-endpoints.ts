@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { csvOf } from '../../model/csv.ts';
 import { type Pipeline, pipelines } from '../../model/signals.ts';
-import { endOfPeriod, startOfBucket } from '../../outcomes/buckets.ts';
+import { endOfUsage, startOfBucket } from '../../outcomes/buckets.ts';
 import { type FailingSender, readFailingSenders } from '../../outcomes/failing-senders.ts';
 import {
   addUsage,
@@ -199,10 +199,10 @@ const usage = ({ outcomes }: ApiDeps): Endpoint =>
       const { since, until } = periodOf(query, now, daySeconds);
       await refuseUnknownOwner(records, query);
       const owners = ownersAsked(records, query);
-      // A minute or day that the start of the period cuts counts whole.
+      // A minute or day that the start of the period cuts counts whole; a minute that its end cuts is of the next period.
       const filter = {
         since: startOfBucket(since, query.by === 'day' ? 'day' : 'minute'),
-        until: endOfPeriod(query.until, now),
+        until: endOfUsage(query.until, now),
         owners,
         except: exceptOf(records, query),
       };

@@ -7,6 +7,7 @@ import { buckets } from '../../directory/keys.ts';
 import { errorText, Fault } from '../../model/fault.ts';
 import { nowSeconds } from '../../model/time.ts';
 import type { Log } from '../../telemetry/log.ts';
+import { fieldFault } from '../problem.ts';
 import {
   type AuditActor,
   type AuditChange,
@@ -197,7 +198,7 @@ export const createAudit = (deps: AuditDeps): Audit => {
 
 const parseCursor = (cursor: string): number => {
   if (/^[1-9]\d{0,14}$/.test(cursor)) return Number(cursor);
-  throw new Fault('permanent', 'invalid_value', 'cursor: is not a next_cursor of this list');
+  throw fieldFault('invalid_value', 'cursor', 'is not a next_cursor of this list');
 };
 
 const matches = (entry: AuditEntry, query: AuditQuery): boolean =>

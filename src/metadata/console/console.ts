@@ -1,6 +1,8 @@
 import { type Context, Hono } from 'hono';
-import { bodyLimit } from 'hono/body-limit';
 import type { ApiEnv } from '../api/env.ts';
+import { limitBody } from '../body.ts';
+import type { AdminIdentity } from '../tokens/admin-token-state.ts';
+import { createTokenLimit } from './attempts.ts';
 import { type ConsoleFiles, protection } from './files.ts';
 import { createLogIn, type LogInDeps, visitOf } from './log-in.ts';
 import type { Session, Sessions } from './sessions.ts';
@@ -24,6 +26,8 @@ export type Console = {
    */
   identify(context: Context<ApiEnv>): Promise<SessionCall | undefined>;
   makeCode: Sessions['makeCode'];
+  /** Counts a link that a token wants. Permanent Fault `too_many_attempts`. */
+  countLink(identity: AdminIdentity): void;
 };
 
 const bodyBytesMax = 4_096;
@@ -34,7 +38,7 @@ const createApp = (
   logIn: ReturnType<typeof createLogIn>,
 ): Hono<ApiEnv> => {
   const app = new Hono<ApiEnv>();
-  const small = bodyLimit({ maxSize: bodyBytesMax });
+  const small = limitBody(bodyBytesMax);
   app.get('/session', logIn.show);
   app.post('/session', small, logIn.logIn);
   app.post('/session/step-up', small, logIn.stepUp);
@@ -53,6 +57,7 @@ export const createConsole = (deps: ConsoleDeps): Console => {
   return {
     app: createApp(deps, createLogIn(deps)),
     makeCode: sessions.makeCode,
+    countLink: createTokenLimit('made links'),
     identify: async (context) => {
       if (context.env.incoming === undefined) return undefined;
       const { cookie } = visitOf(context, trustedProxies);

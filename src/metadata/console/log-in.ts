@@ -6,10 +6,11 @@ import type { TrustedProxies } from '../../http/client-address.ts';
 import { Fault } from '../../model/fault.ts';
 import type { ApiEnv } from '../api/env.ts';
 import type { Audit } from '../audit/audit.ts';
+import { readJson } from '../body.ts';
 import { parseInput } from '../problem.ts';
 import type { AdminIdentity } from '../tokens/admin-token-state.ts';
 import type { AdminTokens } from '../tokens/admin-tokens.ts';
-import { type Attempt, createAttempts } from './attempts.ts';
+import { type Attempt, createAttempts, createTokenLimit } from './attempts.ts';
 import { protection } from './files.ts';
 import type { Session, Sessions } from './sessions.ts';
 import { cookieText, requireSameOrigin, type Visitor, visitorOf } from './transport.ts';
@@ -34,12 +35,8 @@ type Proof = z.output<typeof proofSchema>;
 
 const refused = (code: string, why: string): Fault => new Fault('permanent', code, why);
 
-const readProof = async (context: Context<ApiEnv>): Promise<Proof> => {
-  const body: unknown = await context.req.json().catch(() => {
-    throw refused('body_not_json', 'the body is not valid JSON');
-  });
-  return parseInput(proofSchema, body);
-};
+const readProof = async (context: Context<ApiEnv>): Promise<Proof> =>
+  parseInput(proofSchema, await readJson(context));
 
 const requestOf = (context: Context<ApiEnv>): IncomingMessage => {
   const { incoming } = context.env;
@@ -165,6 +162,7 @@ export const createLogIn = (deps: LogInDeps): LogIn => {
   const { sessions, audit, trustedProxies } = deps;
   const shown = shownWith(deps.links);
   const ownerOf = createProofs(deps);
+  const countLogIn = createTokenLimit('logged in');
   /** The session of the request. Permanent Fault `unauthorized` without one. */
   const current = async (context: Context<ApiEnv>): Promise<Current> => {
     const { visitor, cookie } = visitOf(context, trustedProxies);
@@ -181,6 +179,7 @@ export const createLogIn = (deps: LogInDeps): LogIn => {
       // Without a cookie, too: another origin must not log a browser in either.
       requireSameOrigin(requestOf(context), visitor);
       const owner = await ownerOf(visitor, await readProof(context));
+      countLogIn(owner);
       const { token_id, role } = owner;
       const call = { actor: actorOf(owner), action: 'console.login', target: { kind: 'console_session' } };
       const request = { address: visitor.address };

@@ -20,8 +20,8 @@ const provenMs = 300_000;
 
 /** Of one token, on all metadata processes: one token alone cannot fill the bucket, which would end all log-ins. */
 const ofTokenMax = 100;
-/** Of all tokens; with the markers of used ones. */
-const codesMax = 1_000;
+/** The same of links; with the markers of used ones. */
+const codesOfTokenMax = 10;
 
 /** A few hundred bytes each: ten thousand sessions. */
 const bucketLimits = { ttlMs: lifeMs, bytesMax: 4 * 2 ** 20 };
@@ -69,7 +69,7 @@ export type Sessions = {
   end(cookie: string): Promise<void>;
   /** Ends all sessions of a token, on every metadata process. */
   endAll(tokenId: number): Promise<void>;
-  /** A code that opens one session within 60 s. */
+  /** A code that opens one session within 60 s. Beyond ten codes of its token, the oldest of them ends. */
   makeCode(identity: AdminIdentity): Promise<{ code: string; expiresAt: number }>;
   /** The owner of a code, once; undefined for an unknown, used or expired one. */
   takeCode(code: string): Promise<AdminIdentity | undefined>;
@@ -117,18 +117,24 @@ export const openSessionStore = (bus: Bus): SessionStore => {
 const hashOf = (secret: string): string => createHash('sha256').update(secret).digest('hex');
 const newSecret = (): string => randomBytes(32).toString('hex');
 /** Of a link, which is printed: short enough for a line. */
-const newCode = (): string => randomBytes(24).toString('hex');
+const newCodeSecret = (): string => randomBytes(20).toString('hex');
 
 /** `<token_id>.<secret>`. */
 const cookieForm = /^(\d{1,15})\.([0-9a-f]{64})$/;
-const codeForm = /^[0-9a-f]{48}$/;
+const codeForm = /^(\d{1,15})\.([0-9a-f]{40})$/;
 
-const placeOf = (cookie: string): { key: string; id: string } | undefined => {
-  const [, tokenId, secret] = cookieForm.exec(cookie.slice(0, 128)) ?? [];
+const placeIn = (
+  kind: 'session' | 'code',
+  form: RegExp,
+  text: string,
+): { key: string; id: string } | undefined => {
+  const [, tokenId, secret] = form.exec(text.slice(0, 128)) ?? [];
   if (tokenId === undefined || secret === undefined) return undefined;
   const hash = hashOf(secret);
-  return { key: `session.${tokenId}.${hash}`, id: hash.slice(0, 16) };
+  return { key: `${kind}.${tokenId}.${hash}`, id: hash.slice(0, 16) };
 };
+const placeOf = (cookie: string) => placeIn('session', cookieForm, cookie);
+const placeOfCode = (code: string) => placeIn('code', codeForm, code);
 
 /** The token of a session or a code as it is now, if it still has the same role. */
 const ownersIn =
@@ -189,17 +195,16 @@ export const createSessions = (store: SessionStore, tokens: Pick<AdminTokens, 'i
     },
     endAll: (tokenId) => store.eraseAll(`session.${tokenId}.*`),
     makeCode: async ({ token_id, role }) => {
-      const code = newCode();
+      const secret = newCodeSecret();
       const expiresAt = (await store.now()) + codeLifeMs;
-      await store.create(`code.${hashOf(code)}`, { token_id, role, expires_at: expiresAt });
-      await store.eraseAll('code.*', codesMax);
-      return { code, expiresAt };
+      await store.create(`code.${token_id}.${hashOf(secret)}`, { token_id, role, expires_at: expiresAt });
+      await store.eraseAll(`code.${token_id}.*`, codesOfTokenMax);
+      return { code: `${token_id}.${secret}`, expiresAt };
     },
     takeCode: async (code) => {
-      if (!codeForm.test(code.slice(0, 128))) return undefined;
-      const key = `code.${hashOf(code)}`;
-      const stored = await store.get(key);
-      if (stored === undefined) return undefined;
+      const key = placeOfCode(code)?.key;
+      const stored = key === undefined ? undefined : await store.get(key);
+      if (key === undefined || stored === undefined) return undefined;
       // Of two processes that were given one code, one deletes it.
       const isDeleted = await unlessConflict(store.delete(key, stored.revision).then(() => true));
       if (isDeleted === undefined) return undefined;

@@ -156,12 +156,12 @@ export const existing = async <T>(
 
 type Copy = { apply(change: Change): void; forgetUnseen(keys: ReadonlySet<string>): void; age(): void };
 
-/** A write that demands another revision than the record has. */
-export const preconditionFailed = (revision: number): Fault =>
+/** A write that demands another revision than the record has; `what` names it where the path names another one. */
+export const preconditionFailed = (revision: number, what = 'the record'): Fault =>
   new Fault(
     'permanent',
     'precondition_failed',
-    `another call changed the record: its ETag is now "${revision}"`,
+    `another call changed ${what}: its ETag is now "${revision}"`,
   );
 
 /** One kind of record under `keyOf(id)`, and its part of the copy. */
@@ -209,7 +209,7 @@ const createRecordSet = <T>(
       untilSettled(async () => {
         const current = await existing({ kind, get }, id);
         if (revision !== undefined && revision !== current.revision)
-          throw preconditionFailed(current.revision);
+          throw preconditionFailed(current.revision, recordText({ kind }, id));
         const next = edit(current.value);
         return next === current.value ? current : update(id, next, current.revision);
       }),

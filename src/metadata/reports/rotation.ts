@@ -115,7 +115,7 @@ const rotate = async <T extends Tokened>(rotation: Rotation<T>): Promise<Rotated
     const before = await previous.get(id);
     const current = await existing(set, id);
     if (by.revision !== undefined && by.revision !== current.revision) {
-      throw preconditionFailed(current.revision);
+      throw preconditionFailed(current.revision, recordText(set, id));
     }
     rotation.refuse(current.value);
     await keepIdentity(rotation, current);

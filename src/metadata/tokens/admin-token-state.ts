@@ -146,14 +146,18 @@ export const revoked = (state: State | undefined, tokenId: number, now: number):
     throw notFound(`admin token ${tokenId}`);
   }
   if (found.is_revoked) return state;
+  // Beside one that ends some day, one without an end has to stay.
   const isOtherAdmin = (token: StoredToken): boolean =>
-    token !== found && token.role === 'admin' && isAlive(token, now);
+    token !== found &&
+    token.role === 'admin' &&
+    isAlive(token, now) &&
+    (token.expires_at === null || found.expires_at !== null);
   if (found.role === 'admin' && isAlive(found, now) && !state.tokens.some(isOtherAdmin)) {
-    throw new Fault(
-      'permanent',
-      'last_admin_token',
-      `admin token ${tokenId} is the last admin token; create another first`,
-    );
+    const why =
+      found.expires_at === null
+        ? 'the last token of the role admin without an end; create another without expires_at first'
+        : 'the last token of the role admin; create another first';
+    throw new Fault('permanent', 'last_admin_token', `admin token ${tokenId} is ${why}`);
   }
   const tokens = state.tokens.map((token) => (token === found ? { ...token, is_revoked: true } : token));
   return { ...state, tokens };

@@ -3,7 +3,7 @@ import type { KvBucket } from '../../bus/kv.ts';
 import { Fault } from '../../model/fault.ts';
 import { nowSeconds } from '../../model/time.ts';
 import type { Log } from '../../telemetry/log.ts';
-import { notFound } from '../problem.ts';
+import { fieldFault, notFound } from '../problem.ts';
 import { adminTokenPath, readTokenFile, tokenOfFolder } from './admin-token-file.ts';
 import {
   type AdminIdentity,
@@ -52,7 +52,7 @@ export type AdminTokens = {
   get(tokenId: number): Promise<AdminToken>;
   /**
    * Revokes a token for good; a repeat changes nothing. Permanent Faults `not_found`, and `last_admin_token` for the
-   * last admin token that is neither revoked nor expired, also for two concurrent calls.
+   * last admin token that is neither revoked nor expired, and for the last one of them without an end, also for two concurrent calls.
    */
   revoke(tokenId: number): Promise<AdminToken>;
   stop(): void;
@@ -89,10 +89,10 @@ const ensureFirst = async (system: KvBucket, dataFolder: string, log: Log): Prom
 
 const requireUsable = ({ role, mon_biz_id, expires_at }: NewAdminToken, now: number): void => {
   if (typeof mon_biz_id === 'number' && role !== 'node') {
-    throw new Fault('permanent', 'invalid_value', 'mon_biz_id: is allowed only for tokens of role node');
+    throw fieldFault('invalid_value', 'mon_biz_id', 'is allowed only for tokens of role node');
   }
   if (typeof expires_at === 'number' && expires_at <= now) {
-    throw new Fault('permanent', 'invalid_value', 'expires_at: must be in the future');
+    throw fieldFault('invalid_value', 'expires_at', 'must be in the future');
   }
 };
 

@@ -21,8 +21,8 @@ export type ResetTokens = { readonly record: AdminToken; readonly revoked: reado
 
 /**
  * The way back when every admin token is lost: registers a new one and puts it into `<dataFolder>/admin.token` in place of
- * what is there. It needs no token, only the bus and the folder. With `revokeOthers`, all other admin tokens are revoked in the
- * same step. `onChanged` gets what is done, once KV has it and before the file has the token. Permanent Fault, with nothing changed,
+ * what is there. It needs no token, only the bus and the folder. With `revokeOthers`, all other tokens of the role admin are revoked
+ * in the same step; those of other roles stay valid. `onChanged` gets what is done, once KV has it and before the file has the token. Permanent Fault, with nothing changed,
  * where the folder cannot be written. A call that is killed leaves the old file and perhaps a token that nobody knows; the same call
  * again helps.
  */

@@ -338,10 +338,21 @@ describe('HTTP', () => {
     ['GET', operations.report, 'POST'],
     ['PUT', '/api/v1/applications', 'GET, HEAD, POST'],
     ['GET', '/api/v1/custom-reports/1/disable', 'POST'],
+    ['POST', '/v1/subscriptions/2', 'GET, HEAD'],
+    ['POST', '/api/v1/drops/live', 'GET, HEAD'],
+    ['DELETE', '/livez', 'GET, HEAD'],
   ])('answers 405 with Allow to %s %s', async (method, path, allow) => {
     const answer = await metadata.ask(method, path);
     expectProblem(answer, 405, 'method_not_allowed');
     expect(answer.headers.get('allow')).toBe(allow);
+  });
+
+  it.each([
+    ['POST', '/api/v1/admin-tokens', { name: 'a', role: 'viewer', expires_at: 1 }, 'expires_at'],
+    ['POST', '/api/v1/admin-tokens', { name: 'a', role: 'viewer', mon_biz_id: 2 }, 'mon_biz_id'],
+    ['GET', '/api/v1/audit?cursor=x', undefined, 'cursor'],
+  ])('names the field in a 422 to %s %s %j', async (method, path, body, field) => {
+    expect((await metadata.ask(method, path, body)).body).toMatchObject({ code: 'invalid_value', field });
   });
 
   it.each([

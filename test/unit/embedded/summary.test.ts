@@ -21,7 +21,7 @@ const demo = {
 const summaryWith = async (env: Record<string, string> = {}, path = '/usr/bin:/bin'): Promise<string> => {
   const settings = loadSettings({ TIDEMARK_DATA: '/home/somebody/tidemark/.tidemark', ...env });
   const plan = await planStack(settings);
-  const link = `${plan.adminUrl}/console/login#${'0123456789abcdef'.repeat(3)}`;
+  const link = `${plan.adminUrl}/console/login#1.${'01234567'.repeat(5)}`;
   return summarise(plan, demo, settings, link, path);
 };
 

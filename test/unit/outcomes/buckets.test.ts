@@ -1,5 +1,19 @@
 import { describe, expect, it } from 'vitest';
-import { endOfPeriod } from '../../../src/outcomes/buckets.ts';
+import { endOfPeriod, endOfUsage, startOfBucket } from '../../../src/outcomes/buckets.ts';
+
+describe('two adjacent periods of usage', () => {
+  it.each([120, 121, 150, 179])(
+    'that meet at second %d have no minute in common, and none between them',
+    (at) => {
+      expect(endOfUsage(at, 0)).toBe(startOfBucket(at, 'minute'));
+    },
+  );
+
+  it('have the minute that begins now in the one without an end', () => {
+    expect(endOfUsage(undefined, 119)).toBe(120);
+    expect(endOfUsage(undefined, 120)).toBe(180);
+  });
+});
 
 describe('the end of a period', () => {
   it.each([

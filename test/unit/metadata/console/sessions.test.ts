@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import { createAttempts } from '../../../../src/metadata/console/attempts.ts';
+import { createAttempts, createTokenLimit } from '../../../../src/metadata/console/attempts.ts';
 import { createSessions, type Sessions } from '../../../../src/metadata/console/sessions.ts';
 import type { AdminIdentity } from '../../../../src/metadata/tokens/admin-token-state.ts';
 import { createMemoryBucket, type MemoryBucket } from '../../../support/stack/memory-bucket.ts';
@@ -148,11 +148,37 @@ describe('a session of the console', () => {
     expect(stored.join()).not.toContain(code);
   });
 
-  it('has a bounded number of codes beside it', async () => {
-    for (let count = 0; count < 1_010; count++) await sessions.makeCode(owner);
-    const { code } = await sessions.makeCode(owner);
-    expect(keysOf('code.*')).toHaveLength(1_000);
-    expect(await sessions.takeCode(code)).toEqual(owner);
+  it('has ten codes of its token beside it: one more ends the oldest of them, and none of another token', async () => {
+    const other = { ...owner, token_id: 77 };
+    known.set(77, other);
+    const { code: foreign } = await sessions.makeCode(other);
+    const codes: string[] = [];
+    for (let count = 0; count < 1_100; count++) codes.push((await sessions.makeCode(owner)).code);
+    expect(keysOf('code.7.*')).toHaveLength(10);
+    const [eleventh = '', ...last] = codes.slice(-11);
+    expect(await sessions.takeCode(eleventh)).toBeUndefined();
+    for (const code of last) expect(await sessions.takeCode(code)).toEqual(owner);
+    expect(await sessions.takeCode(foreign)).toEqual(other);
+  });
+
+  it.each(['', '7.', 'x'.repeat(100_000), '7.*', '*.#', '77.#'])(
+    'is not opened by the code %j',
+    async (code) => {
+      const { code: good } = await sessions.makeCode(owner);
+      expect(await sessions.takeCode(code.replace('#', good.slice(2)))).toBeUndefined();
+    },
+  );
+});
+
+describe('acts of a token that the audit log has', () => {
+  it('are sixty a minute of one token; others are not held up', () => {
+    let now = 0;
+    const act = createTokenLimit('made links', () => now);
+    for (let count = 0; count < 60; count++) act(owner);
+    expect(() => act(owner)).toThrow('the token "ops" made links 60 times within a minute');
+    act({ ...owner, token_id: 8 });
+    now += 60_000;
+    act(owner);
   });
 });
 
