@@ -49,7 +49,7 @@ const reviewed: Readonly<Record<string, readonly string[]>> = {
     'metadata/records/values.ts /_time_series_(\\d{1,15})\\.__default__$/',
     'metadata/console/files.ts /\\bgzip\\b/',
     'metadata/console/sessions.ts /^(\\d{1,15})\\.([0-9a-f]{64})$/',
-    'metadata/console/sessions.ts /^[0-9a-f]{48}$/',
+    'metadata/console/sessions.ts /^(\\d{1,15})\\.([0-9a-f]{40})$/',
     'model/span-time.ts /^[0-9]{1,40}$/',
     'model/text-forms.ts /\\s+/g',
     'model/text-forms.ts /^bearer[ \\t]+(\\S+)[ \\t]*$/i',
