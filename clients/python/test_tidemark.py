@@ -310,6 +310,26 @@ class ClientTest(unittest.TestCase):
         batches = [[point["metrics"]["load"] for point in request.points] for request in receiver.requests]
         self.assertEqual(batches, [[2], [1]])
 
+    @unittest.skipUnless(hasattr(os, "fork"), "needs fork")
+    def test_a_thread_of_a_child_pushes_also_after_the_end_of_its_target(self) -> None:
+        receiver = self.receiver(OK, OK)
+        code = (
+            "import multiprocessing, threading, time\n"
+            "def late():\n"
+            "    while client.stats.stored == 0: time.sleep(0.01)\n"
+            "    client.push({'load': 3})\n"
+            "    client.flush(10)\n"
+            "def target():\n"
+            "    client.push({'load': 2})\n"
+            "    threading.Thread(target=late).start()\n"
+            "child = multiprocessing.get_context('fork').Process(target=target)\n"
+            "child.start()\n"
+            "child.join()"
+        )
+        self.in_a_program(receiver, code)
+        batches = [[point["metrics"]["load"] for point in request.points] for request in receiver.requests]
+        self.assertEqual(batches, [[2], [3]])
+
 
 if __name__ == "__main__":
     unittest.main()

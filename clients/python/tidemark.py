@@ -163,7 +163,7 @@ class Client:
                 if self._thread is None:
                     self._thread = threading.Thread(target=self._run, name="tidemark", daemon=True)
                     self._thread.start()
-                    _at_exit_of_child(weakref.WeakMethod(self.close))
+                    _at_exit_of_child(weakref.WeakMethod(self._end_child))
                 elif len(self._waiting) in (1, self._batch_points):
                     self._changed.notify_all()
         if is_full:
@@ -205,6 +205,11 @@ class Client:
         if self._thread is not None and self._thread is not threading.current_thread():
             self._thread.join(max(1.0 if is_decided else 0.0, ends_at - time.monotonic()))
         return is_done
+
+    def _end_child(self) -> None:
+        # Its threads and its own exit functions may still push.
+        if not self.flush(self._exit_timeout_s):
+            self.close(0)
 
     def __enter__(self) -> "Client":
         return self

@@ -30,7 +30,7 @@ const activitySchema = z.object({
       dropped: z.number(),
       dead_lettered: z.number(),
       refused_requests: z.number(),
-      repeated_requests: z.number(),
+      repeated_requests: z.number().default(0),
     }),
   ),
   limits: z.array(z.object({ name: z.string(), limit: z.number().nullable(), used: z.number().nullable() })),

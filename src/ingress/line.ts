@@ -149,7 +149,7 @@ export const createLine = <S extends Sender, A>(
 ): ((request: Incoming) => Promise<Reply>) => {
   const { failures, recorder, traces, limits, inFlight, bases } = deps;
   const bodyBytes = deps.metrics.bodyBytes.labels(signal.receiver);
-  const withPatience = createPatience();
+  const patience = createPatience();
 
   const readWanted = async (sender: S): Promise<Body> => {
     const body = await readBody(sender.request, limits, inFlight, signal.watchBody?.(sender));
@@ -173,14 +173,16 @@ export const createLine = <S extends Sender, A>(
       sender.deadlineAt = Math.min(performance.now() + deps.deadlineMs, sender.request.answerBy ?? Infinity);
       const arrivedAt = deps.now();
       const admitted = await signal.admitBody(sender, body);
-      return await signal.take(sender, body, admitted, arrivedAt);
+      const reply = await signal.take(sender, body, admitted, arrivedAt);
+      if (reply.status === 200) patience.stored();
+      return reply;
     } finally {
       body.release();
     }
   };
 
   const refuse = (error: unknown, sender: S): Reply => {
-    const refused = withPatience(judged(refusalOf(error), sender, failures));
+    const refused = patience.withWait(judged(refusalOf(error), sender, failures));
     idOf(sender, bases);
     if (refused.reason === 'rate_limited' && sender.deadlineAt === 0)
       bodyBytes.inc(announcedBytes(sender.request));

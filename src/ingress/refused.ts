@@ -108,21 +108,34 @@ const shortTroubleMs = 2_000;
 /** Exporters give up after 10 s by default: a fourth wait of this length would be too long for them. */
 const laterSeconds = 3;
 
+/** The trouble of one receiver, in which it stores nothing. */
+export type Patience = {
+  /** This refusal; a `not_stored` one with a longer wait once the trouble lasts. */
+  withWait(refused: Refused): Refused;
+  /** A request was stored: a trouble is over. */
+  stored(): void;
+};
+
 /**
- * The `not_stored` refusals of one receiver, with a longer wait once its trouble lasts. Exporters have five or six tries and put
- * Retry-After in the place of their growing back-off: with 1 s each, all of them would be over after 5 s.
+ * Exporters have five or six tries and put Retry-After in the place of their growing back-off: with 1 s each, all of them would be
+ * over after 5 s.
  */
-export const createPatience = (now = () => performance.now()): ((refused: Refused) => Refused) => {
+export const createPatience = (now = () => performance.now()): Patience => {
   let begunAt = -Infinity;
   let lastAt = -Infinity;
-  return (refused) => {
-    if (refused.reason !== 'not_stored') return refused;
-    const at = now();
-    if (at - lastAt > troubleGapMs) begunAt = at;
-    lastAt = at;
-    if (at - begunAt < shortTroubleMs) return refused;
-    const { reason, detail, field, status } = refused;
-    return new Refused(reason, detail, { field, status, headers: retryAfter(laterSeconds) });
+  return {
+    withWait: (refused) => {
+      if (refused.reason !== 'not_stored') return refused;
+      const at = now();
+      if (at - lastAt > troubleGapMs) begunAt = at;
+      lastAt = at;
+      if (at - begunAt < shortTroubleMs) return refused;
+      const { reason, detail, field, status } = refused;
+      return new Refused(reason, detail, { field, status, headers: retryAfter(laterSeconds) });
+    },
+    stored: () => {
+      lastAt = -Infinity;
+    },
   };
 };
 

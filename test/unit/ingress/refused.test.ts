@@ -4,10 +4,10 @@ import { createPatience, notStored, Refused, retryAfter } from '../../../src/ing
 /** The waits that a receiver asks for by refusals at these times, ms. */
 const waitsAt = (...times: number[]): unknown[] => {
   let at = 0;
-  const withPatience = createPatience(() => at);
+  const { withWait } = createPatience(() => at);
   return times.map((time) => {
     at = time;
-    return withPatience(notStored()).headers['Retry-After'];
+    return withWait(notStored()).headers['Retry-After'];
   });
 };
 
@@ -37,11 +37,11 @@ describe('a receiver that can store nothing', () => {
     (_, tries) => {
       for (const beginsAt of [0, 1_000, 2_000, 60_000]) {
         let at = 0;
-        const withPatience = createPatience(() => at);
-        for (; at < beginsAt; at += 1_000) withPatience(notStored());
+        const { withWait } = createPatience(() => at);
+        for (; at < beginsAt; at += 1_000) withWait(notStored());
         let end = at;
         for (let n = 1; n <= tries; n++) {
-          const waitMs = Number(withPatience(notStored()).headers['Retry-After']) * 1_000;
+          const waitMs = Number(withWait(notStored()).headers['Retry-After']) * 1_000;
           end = at;
           if (at + waitMs > beginsAt + 10_000) break;
           at += waitMs;
@@ -51,18 +51,28 @@ describe('a receiver that can store nothing', () => {
     },
   );
 
+  it('begins with 1 s again once it has stored a request', () => {
+    let at = 0;
+    const { withWait, stored } = createPatience(() => at);
+    withWait(notStored());
+    at = 5_000;
+    expect(withWait(notStored()).headers['Retry-After']).toBe('3');
+    stored();
+    expect(withWait(notStored()).headers['Retry-After']).toBe('1');
+  });
+
   it('keeps everything else of the refusal, and every other refusal', () => {
     let at = 0;
-    const withPatience = createPatience(() => at);
-    withPatience(notStored());
+    const { withWait } = createPatience(() => at);
+    withWait(notStored());
     at = 5_000;
-    expect(withPatience(notStored('why'))).toMatchObject({
+    expect(withWait(notStored('why'))).toMatchObject({
       reason: 'not_stored',
       detail: 'why',
       status: 503,
       field: 'body',
     });
     const unconfirmed = new Refused('unconfirmed', '', { headers: retryAfter(2) });
-    expect(withPatience(unconfirmed)).toBe(unconfirmed);
+    expect(withWait(unconfirmed)).toBe(unconfirmed);
   });
 });
