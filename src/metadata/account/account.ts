@@ -9,10 +9,12 @@ import type { DayFilter } from '../../account/settled-days.ts';
 import { compareStores, type StoreComparison, type StoreTargets } from '../../account/store-compare.ts';
 import { createStoreLook } from '../../account/store-look.ts';
 import type { Bus } from '../../bus/connection.ts';
+import { ofInstance } from '../../config/instance-streams.ts';
 import type { Pipelines } from '../../config/pipelines.ts';
 import type { Orphan, Orphans } from '../../dead-letters/orphans.ts';
 import { keptFromDay } from '../../directory/policies.ts';
 import { Fault } from '../../model/fault.ts';
+import type { Pipeline } from '../../model/signals.ts';
 import type { Clickhouse } from '../../stores/clickhouse/client.ts';
 import type { AccountMetrics } from '../../telemetry/account-metrics.ts';
 import type { Log } from '../../telemetry/log.ts';
@@ -64,7 +66,11 @@ const createTargets = (
   signal: AbortSignal,
 ): (() => StoreTargets) => {
   const sqls = new Map(instances.map(({ name, sql }) => [name, sql]));
-  const caughtUp = createCaughtUp({ bus, ...streams, signal });
+  const streamOf = (pipeline: Pipeline, owner: number): string => {
+    const { stream } = pipelines[pipeline].consumer;
+    return pipeline === 'metrics' ? ofInstance(stream, knownInstanceOf(records, owner)) : stream;
+  };
+  const caughtUp = createCaughtUp({ bus, ...streams, streamOf, signal });
   return () => ({
     clickhouse,
     points: records.tables.list().flatMap(({ id, value }) => {
