@@ -221,7 +221,7 @@ const startMetadata = async (
   refresh.start();
   const { consumer, storeTimeoutMs } = pipelines.metrics;
   const sqls = new Map(questdb.map(({ name, sql }) => [name, sql]));
-  const repair = createTableRepair({ records, tables, sqls, isAway, log });
+  const repair = createTableRepair({ records, tables, sqls, isAway, remakeViews: views.remake, log });
   const purgeWaitMs = consumer.ackWaitMs + storeTimeoutMs;
   const keeper = startKeeper({ records, tables, repair, isAway, purgeWaitMs, now: Date.now, log });
   work.add('keeper', () => keeper.stop());

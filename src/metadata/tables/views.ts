@@ -16,6 +16,8 @@ const viewsAtOnce = 8;
 export type ViewKeeper = {
   /** Resolves when all registries there are were read for the first time. */
   readonly ready: Promise<void>;
+  /** Makes all views of a table again: it came back without them. */
+  remake(dataId: number): void;
   /** Ends the watch and waits for the view that is being made. */
   stop(): Promise<void>;
 };
@@ -35,13 +37,20 @@ type Deps = {
 // biome-ignore lint/complexity/noExcessiveLinesPerFunction: one queue and its worker.
 export const keepMetricViews = (deps: Deps): ViewKeeper => {
   const stopping = new AbortController();
-  const pending = new Map<number, ColumnRegistry>();
+  /** Undefined: its registry is to be read first. */
+  const pending = new Map<number, ColumnRegistry | undefined>();
   const made = new Map<number, Set<string>>();
   let running: Promise<void> | undefined;
   let news = Promise.withResolvers<void>();
 
-  const makeViews = async (registry: ColumnRegistry): Promise<void> => {
-    const dataId = registry.mon_data_id;
+  const readRegistry = async (dataId: number): Promise<ColumnRegistry | undefined> => {
+    const stored = await deps.columns.get(columnsKey(dataId));
+    return stored && columnRegistrySchema.parse(stored.value);
+  };
+
+  const makeViews = async (dataId: number, given: ColumnRegistry | undefined): Promise<void> => {
+    const registry = given ?? (await readRegistry(dataId));
+    if (registry === undefined) return;
     const done = made.get(dataId) ?? new Set<string>();
     made.set(dataId, done);
     const missing = registry.metrics.filter(({ name }) => !done.has(name));
@@ -79,7 +88,7 @@ export const keepMetricViews = (deps: Deps): ViewKeeper => {
       news = Promise.withResolvers();
       for (const [dataId, registry] of [...pending]) {
         try {
-          await makeViews(registry);
+          await makeViews(dataId, registry);
           if (pending.get(dataId) === registry) pending.delete(dataId);
         } catch (error) {
           isFailing = true;
@@ -101,6 +110,12 @@ export const keepMetricViews = (deps: Deps): ViewKeeper => {
     });
   };
 
+  const queue = (dataId: number, registry: ColumnRegistry | undefined): void => {
+    pending.set(dataId, registry);
+    news.resolve();
+    begin();
+  };
+
   const { promise: ready, resolve: readAll } = Promise.withResolvers<void>();
   const prefix = columnsKey(0).slice(0, -1);
   const watch = deps.columns.watch(
@@ -115,14 +130,16 @@ export const keepMetricViews = (deps: Deps): ViewKeeper => {
         deps.log.error({ key }, `a column registry cannot be read: ${registry.error.message}`);
         return;
       }
-      pending.set(registry.data.mon_data_id, registry.data);
-      news.resolve();
-      begin();
+      queue(registry.data.mon_data_id, registry.data);
     },
     () => readAll(),
   );
   return {
     ready,
+    remake: (dataId) => {
+      made.delete(dataId);
+      queue(dataId, undefined);
+    },
     stop: async () => {
       stopping.abort();
       watch.stop();
