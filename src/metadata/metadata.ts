@@ -198,10 +198,10 @@ const startMetadata = async (
     log,
   });
   work.add('refresh job', () => refresh.stop());
-  const views = keepMetricViews({ columns: records.columns, records, tables, log });
+  const views = keepMetricViews({ columns: records.columns, records, tables, isAway, log });
   work.add('views of metrics', () => views.stop());
   const bound = boundDimensions({
-    ...{ columns: records.columns, records, log, instances: questdb },
+    ...{ columns: records.columns, records, log, isAway, instances: questdb },
     valuesMax: settings.metadata.dimensionValuesMax,
   });
   work.add('bound of dimensions', () => bound.stop());

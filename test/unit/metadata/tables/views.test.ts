@@ -25,6 +25,9 @@ const splitGroup = (dataId: number): TimeSeriesGroup =>
     operator: 'test',
   });
 
+/** The view of its metric is never made. */
+const hangingId = 7;
+
 const registryOf = (id: number) => ({
   ...{ mon_data_id: id, dimensions: [] },
   metrics: [{ name: 'cpu', column: 'cpu', first_seen: 1, last_seen: 1 }],
@@ -33,6 +36,13 @@ const registryOf = (id: number) => ({
 /** The keeper over a columns bucket whose changes the test delivers. */
 const openKeeper = () => {
   const kv = createMemoryKv();
+  const { records } = createMemoryRecords();
+  /** Their instance takes the view of one of them, and answers no more. */
+  const place = (id: number) =>
+    records.placements.put(id, { mon_data_id: id, table_id: splitGroup(id).table_id, questdb: 'b' });
+  const hanging = Promise.withResolvers<void>();
+  const away = new Set<string>();
+  const tried: string[] = [];
   const groups = new Map<number, TimeSeriesGroup>();
   const looked: number[] = [];
   const views: string[] = [];
@@ -55,17 +65,33 @@ const openKeeper = () => {
   const sets = { kind: 'group', known: () => undefined, list: () => [] };
   const keeper = keepMetricViews({
     columns,
-    records: { groups: { ...sets, get, create: none, update: none, change: none, put: none } },
-    tables: { createMetricView: async (table, column) => void views.push(`${table} ${column}`) },
+    records: {
+      groups: { ...sets, get, create: none, update: none, change: none, put: none },
+      placements: records.placements,
+    },
+    tables: {
+      createMetricView: async (table, column) => {
+        tried.push(table);
+        if (table === splitGroup(hangingId).table_id) await hanging.promise;
+        views.push(`${table} ${column}`);
+      },
+    },
+    isAway: (instance) => away.has(instance),
     log: createLog('test', 'silent'),
   });
-  onTestFinished(() => keeper.stop());
+  onTestFinished(() => {
+    hanging.resolve();
+    return keeper.stop();
+  });
   let revision = 0;
   const change = (id: number, value: unknown): void =>
     deliver({ key: columnsKey(id), value, revision: ++revision });
   return {
     keeper,
     kv,
+    place,
+    away,
+    tried,
     groups,
     looked,
     views,
@@ -92,6 +118,24 @@ it('a registry that is removed before its group comes is not looked at again', a
   register(2);
   await until('the view of the other is made', () => views.length > 0, 10_000);
   expect(looked).toEqual([1, 2]);
+});
+
+it('the views of one instance do not wait for another that hangs, and one that is away is not asked', async () => {
+  const { groups, views, tried, away, place, register } = openKeeper();
+  for (const id of [1, hangingId, 8]) groups.set(id, splitGroup(id));
+  await place(hangingId);
+  await place(8);
+  away.add('b');
+  register(8);
+  register(1);
+  await until('the view on the first instance is made', () => views.length > 0, 10_000);
+  expect(tried).toEqual([splitGroup(1).table_id]);
+  away.clear();
+  register(hangingId);
+  await until('the other instance is asked', () => tried.includes(splitGroup(hangingId).table_id), 10_000);
+  groups.set(2, splitGroup(2));
+  register(2);
+  await until('the next view there is made', () => views.includes(`${splitGroup(2).table_id} cpu`), 10_000);
 });
 
 /** Repairs over a QuestDB that has no table, and then those that were created. */
