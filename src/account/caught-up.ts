@@ -53,7 +53,7 @@ export const createCaughtUp = ({
     const until = performance.now() + msMax;
     const wanted = new Set(owners.map(({ pipeline, owner }) => streamOf(pipeline, owner)));
     const passed = new Set<string>();
-    // In parallel, each with LEDGER after it: one that stands still takes no time from the others.
+    // In parallel, each with LEDGER after it: one that stalls takes no time from the others.
     await Promise.all(
       accounted.map(async (stream) => {
         if (!wanted.has(stream.name)) return;

@@ -30,7 +30,7 @@ export type StoreTargets = {
   readonly points: readonly PointsTable[];
   /** Owners that are purged or deleted, or otherwise no matter of this account. */
   readonly isLeftOut: (pipeline: Pipeline, owner: number) => boolean;
-  /** Waits for what is on its way to these owners, and tells of whom all is recorded. */
+  /** Waits for what is on its way to these owners, and says of whom all is recorded. */
   readonly caughtUp: CaughtUp;
   /** The first event day whose rows no policy of the owner can have removed; without it none has removed any. */
   readonly keptFrom?: (pipeline: Pipeline, owner: number) => number;

@@ -53,7 +53,7 @@ const lookOnce = async (records: Given['records']) => {
 const failed = 'the keeper failed and will retry: corruption';
 
 describe('a table that QuestDB refuses to change', () => {
-  it('holds up the retention of no other table, and is told', async () => {
+  it('holds up the retention of no other table, and is reported', async () => {
     const records = await openRecords();
     for (const id of ids) await records.sourcePolicies.create(id, { retention_days: 7 });
     const { tried, warned } = await lookOnce(records);
