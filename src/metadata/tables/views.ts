@@ -32,6 +32,41 @@ type Deps = {
   readonly log: Log;
 };
 
+const readRegistry = async ({ columns }: Deps, dataId: number): Promise<ColumnRegistry | undefined> => {
+  const stored = await columns.get(columnsKey(dataId));
+  return stored && columnRegistrySchema.parse(stored.value);
+};
+
+const makeViews = async (
+  deps: Deps,
+  made: Map<number, Set<string>>,
+  signal: AbortSignal,
+  dataId: number,
+  given: ColumnRegistry | undefined,
+): Promise<void> => {
+  const registry = given ?? (await readRegistry(deps, dataId));
+  if (registry === undefined) return;
+  const done = made.get(dataId) ?? new Set<string>();
+  made.set(dataId, done);
+  const missing = registry.metrics.filter(({ name }) => !done.has(name));
+  if (missing.length === 0) return;
+  const group = (await deps.records.groups.get(dataId))?.value;
+  // In an import that was interrupted, or on a replica that is behind, the group comes later.
+  if (group === undefined)
+    throw new Fault('transient', 'group_missing', 'its time series group is not there yet');
+  if (!group.is_split_measurement || group.is_delete) return;
+  let failure: unknown;
+  for (let first = 0; first < missing.length && !signal.aborted; first += viewsAtOnce) {
+    const some = missing.slice(first, first + viewsAtOnce).map(async ({ name, column }) => {
+      await deps.tables.createMetricView(group.table_id, column, name);
+      done.add(name);
+    });
+    for (const result of await Promise.allSettled(some))
+      if (result.status === 'rejected') failure = result.reason;
+  }
+  if (failure !== undefined) throw failure;
+};
+
 /**
  * Creates a view for each metric that a registry of a split table names, as soon as it is registered, and retries with
  * a growing delay until QuestDB has it. Any number of processes may do so in parallel. Points are stored in the table
@@ -49,35 +84,6 @@ export const keepMetricViews = (deps: Deps): ViewKeeper => {
   const wakes = new Map<string, () => void>();
   const instanceOf = (dataId: number): string => knownInstanceOf(deps.records, dataId);
 
-  const readRegistry = async (dataId: number): Promise<ColumnRegistry | undefined> => {
-    const stored = await deps.columns.get(columnsKey(dataId));
-    return stored && columnRegistrySchema.parse(stored.value);
-  };
-
-  const makeViews = async (dataId: number, given: ColumnRegistry | undefined): Promise<void> => {
-    const registry = given ?? (await readRegistry(dataId));
-    if (registry === undefined) return;
-    const done = made.get(dataId) ?? new Set<string>();
-    made.set(dataId, done);
-    const missing = registry.metrics.filter(({ name }) => !done.has(name));
-    if (missing.length === 0) return;
-    const group = (await deps.records.groups.get(dataId))?.value;
-    // In an import that was interrupted, or on a replica that is behind, the group comes later.
-    if (group === undefined)
-      throw new Fault('transient', 'group_missing', 'its time series group is not there yet');
-    if (!group.is_split_measurement || group.is_delete) return;
-    let failure: unknown;
-    for (let first = 0; first < missing.length && !stopping.signal.aborted; first += viewsAtOnce) {
-      const some = missing.slice(first, first + viewsAtOnce).map(async ({ name, column }) => {
-        await deps.tables.createMetricView(group.table_id, column, name);
-        done.add(name);
-      });
-      for (const result of await Promise.allSettled(some))
-        if (result.status === 'rejected') failure = result.reason;
-    }
-    if (failure !== undefined) throw failure;
-  };
-
   /** Until the delay is over, a new name is registered, or it is stopped. */
   const pause = async (delayMs: number, news: Promise<void>): Promise<void> => {
     await Promise.race([delay(delayMs, undefined, { signal: stopping.signal }), news]).catch(() => undefined);
@@ -94,7 +100,7 @@ export const keepMetricViews = (deps: Deps): ViewKeeper => {
       if (instanceOf(dataId) !== instance) continue;
       const registry = pending.get(dataId);
       try {
-        await makeViews(dataId, registry);
+        await makeViews(deps, made, stopping.signal, dataId, registry);
         if (pending.get(dataId) === registry) pending.delete(dataId);
       } catch (error) {
         const message = errorText(error);
