@@ -5,6 +5,7 @@ import { dayMs, firstKeptDay } from '../model/time.ts';
 import { ledgerTables } from '../outcomes/rows.ts';
 import type { Clickhouse } from '../stores/clickhouse/client.ts';
 import { readApplicationDays, readDistinctRows } from './application-rows.ts';
+import type { CaughtUp } from './caught-up.ts';
 import { compareDay, type DifferenceKind, needsDistinct, noRows, type RowSum } from './day-difference.ts';
 import {
   type PointsTable,
@@ -29,11 +30,8 @@ export type StoreTargets = {
   readonly points: readonly PointsTable[];
   /** Owners that are purged or deleted, or otherwise no matter of this account. */
   readonly isLeftOut: (pipeline: Pipeline, owner: number) => boolean;
-  /**
-   * Resolves to true once all that the streams and LEDGER held at the call is settled and recorded in ClickHouse. False where that
-   * takes too long: rows beyond the records are then in flight.
-   */
-  readonly caughtUp: () => Promise<boolean>;
+  /** Waits for what is on its way to these owners, and says of whom all is recorded. */
+  readonly caughtUp: CaughtUp;
   /** The first event day whose rows no policy of the owner can have removed; without it none has removed any. */
   readonly keptFrom?: (pipeline: Pipeline, owner: number) => number;
   /** How far ahead of their arrival items of the owner may be, ms; undefined: there is no bound. Without it the bound is small. */
@@ -260,7 +258,7 @@ const judge = async (
     if (needsDistinct(settledBetween(soon, each), rows))
       distinct.set(each, await each.store.distinct(each.day, rows.rows));
   }
-  const isCaughtUp = await caughtUp();
+  const isCaughtUp = await caughtUp(candidates.map(({ store }) => store));
   const after = await readSettledDays(clickhouse, filter);
   const expired = await readExpired(targets, candidates, after, recordsFrom);
   for (const each of candidates) {
@@ -271,7 +269,7 @@ const judge = async (
     const result =
       found === undefined && needsDistinct(settled, store)
         ? ({ state: 'in_flight' } as const)
-        : compareDay(settled, store, { isCaughtUp, collapses });
+        : compareDay(settled, store, { isCaughtUp: isCaughtUp(pipeline, owner), collapses });
     if (result.state === 'in_flight') verdicts.inFlight.push(each);
     if (result.state !== 'differs') continue;
     for (const { kind, rows } of result.differences)

@@ -116,7 +116,7 @@ const timed = (given: StoreTargets): { readonly targets: StoreTargets; readonly 
   };
   const targets: StoreTargets = {
     ...given,
-    caughtUp: () => waiting(given.caughtUp),
+    caughtUp: (owners) => waiting(() => given.caughtUp(owners)),
     pause: () => waiting(given.pause ?? usualPause),
   };
   return { targets, waitedMs: () => waitedMs };

@@ -1,5 +1,6 @@
+import { basename } from 'node:path';
 import type { z } from 'zod';
-import type { BreakerDefinition, StreamDefinition } from './pipeline-definitions.ts';
+import type { BreakerDefinition, ConsumerDefinition, StreamDefinition } from './pipeline-definitions.ts';
 import type { TransferPart } from './pipeline-files.ts';
 import { settingFault } from './settings.ts';
 import type { YamlFile } from './yaml-file.ts';
@@ -91,4 +92,52 @@ export const checkTransfer = (file: YamlFile, transfer: TransferPart, stream: St
     storeTimeoutMs: transfer.store_timeout_ms,
     breaker: toBreaker(transfer.breaker),
   };
+};
+
+/** Whether a message can have both subjects. */
+const overlaps = (one: string, other: string): boolean => {
+  const [a, b] = [one.split('.'), other.split('.')];
+  for (let index = 0; index < Math.max(a.length, b.length); index++) {
+    const [left, right] = [a[index], b[index]];
+    if (left === undefined || right === undefined) return false;
+    if (left === '>' || right === '>') return true;
+    if (left !== right && left !== '*' && right !== '*') return false;
+  }
+  return true;
+};
+
+/** NATS makes no stream that takes a subject of another one: the roles would wait for it. */
+export const refuseOverlaps = (file: YamlFile, streams: readonly StreamDefinition[]): void => {
+  for (const [index, { name, subjects }] of streams.entries())
+    for (const other of streams.slice(0, index))
+      for (const subject of subjects) {
+        const taken = other.subjects.find((each) => overlaps(each, subject));
+        if (taken === undefined) continue;
+        refuse(
+          file,
+          ['streams', name, 'subjects'],
+          `${subject} overlaps ${taken} of stream ${other.name}`,
+          'Take one of them away',
+        );
+      }
+};
+
+/** The consumer of a stream gives each message to one pipeline: the other one would lose it to the dead letters. */
+export const refuseShared = (
+  lines: readonly {
+    readonly file: YamlFile;
+    readonly path: readonly string[];
+    readonly consumer: ConsumerDefinition;
+  }[],
+): void => {
+  for (const [index, { file, path, consumer }] of lines.entries()) {
+    const other = lines.slice(0, index).find((each) => each.consumer.stream === consumer.stream);
+    if (other === undefined) continue;
+    refuse(
+      file,
+      path,
+      `stream ${consumer.stream} and its consumer ${consumer.name} are those of ${basename(other.file.file)}`,
+      'Name a stream of its own',
+    );
+  }
 };

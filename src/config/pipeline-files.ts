@@ -239,8 +239,13 @@ const stream = z.strictObject({
 /** The stream holds acknowledged items: when it is full it refuses new messages, and never drops its oldest ones. */
 const refusing = stream.extend({ discard: choice('new').default('new') }).meta({ id: 'refusing' });
 
+/** The stream of a consumer, which removes what it has stored: else it would fill up while the store takes everything. */
+const queue = refusing
+  .extend({ retention: z.literal('workqueue', 'must be workqueue, so that stored messages are removed') })
+  .meta({ id: 'queue' });
+
 /** A stream that files of earlier versions do not name. */
-const ofTraces = refusing
+const ofTraces = queue
   .optional()
   .meta({ description: "Default: the program's own, with the replicas of TRACES" });
 
@@ -248,11 +253,11 @@ const ofTraces = refusing
 export const streamsFileSchema = z
   .strictObject({
     streams: z.strictObject({
-      METRICS: refusing,
-      TRACES: refusing,
+      METRICS: queue,
+      TRACES: queue,
       LOGS: ofTraces,
       OTEL_METRICS: ofTraces,
-      LEDGER: refusing,
+      LEDGER: queue,
       DEADLETTER: refusing,
       AUDIT: stream,
     }),

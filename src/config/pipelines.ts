@@ -4,7 +4,7 @@ import type { z } from 'zod';
 import { errorText } from '../model/fault.ts';
 import type { ApplicationPipeline } from '../model/signals.ts';
 import { createLog } from '../telemetry/log.ts';
-import { checkFile, checkTransfer, refuse } from './pipeline-checks.ts';
+import { checkFile, checkTransfer, refuse, refuseOverlaps, refuseShared } from './pipeline-checks.ts';
 import type { StreamDefinition } from './pipeline-definitions.ts';
 import {
   type LedgerFile,
@@ -308,6 +308,7 @@ export const loadPipelines = (folder: string, replicas?: number, warn = warnInLo
     parseYamlFile(join(folder, 'ledger.yaml')),
   ];
   const streams = toStreams(checkFile(streamsFileSchema, streamsFile), replicas);
+  refuseOverlaps(streamsFile, streams);
   const staged: string[] = [];
   const line = <Schema extends z.ZodType<StagedFile>, Line>(
     file: YamlFile,
@@ -323,6 +324,14 @@ export const loadPipelines = (folder: string, replicas?: number, warn = warnInLo
   const logs = line(logsFile, logsFileSchema, toLogs);
   const otel_metrics = line(otelMetricsFile, otelMetricsFileSchema, toOtelMetrics);
   const ledger = line(ledgerFile, ledgerFileSchema, toLedger);
+  const path = ['receiver', 'publish', 'stream'];
+  refuseShared([
+    { file: metricsFile, path, ...metrics },
+    { file: tracesFile, path, ...traces },
+    { file: logsFile, path, ...logs },
+    { file: otelMetricsFile, path, ...otel_metrics },
+    { file: ledgerFile, path: ['stream'], ...ledger },
+  ]);
   if (staged.length > 0) warn(`${staged.join(', ')}: a list of stages has no effect. Delete it`);
   const received = [metrics, traces, logs, otel_metrics].map(({ consumer }) => consumer.stream);
   return {

@@ -198,10 +198,10 @@ const startMetadata = async (
     log,
   });
   work.add('refresh job', () => refresh.stop());
-  const views = keepMetricViews({ columns: records.columns, records, tables, log });
+  const views = keepMetricViews({ columns: records.columns, records, tables, isAway, log });
   work.add('views of metrics', () => views.stop());
   const bound = boundDimensions({
-    ...{ columns: records.columns, records, log, instances: questdb },
+    ...{ columns: records.columns, records, log, isAway, instances: questdb },
     valuesMax: settings.metadata.dimensionValuesMax,
   });
   work.add('bound of dimensions', () => bound.stop());
@@ -221,7 +221,7 @@ const startMetadata = async (
   refresh.start();
   const { consumer, storeTimeoutMs } = pipelines.metrics;
   const sqls = new Map(questdb.map(({ name, sql }) => [name, sql]));
-  const repair = createTableRepair({ records, tables, sqls, isAway, log });
+  const repair = createTableRepair({ records, tables, sqls, isAway, remakeViews: views.remake, log });
   const purgeWaitMs = consumer.ackWaitMs + storeTimeoutMs;
   const keeper = startKeeper({ records, tables, repair, isAway, purgeWaitMs, now: Date.now, log });
   work.add('keeper', () => keeper.stop());

@@ -224,7 +224,7 @@ describe('the looks at a stream', () => {
     let searches = 0;
     const look = looksAt(stream, {
       stores: createStoreLook(() => ({
-        ...{ clickhouse, isLeftOut: () => false, caughtUp: async () => true },
+        ...{ clickhouse, isLeftOut: () => false, caughtUp: async () => () => true },
         points: [{ dataId: ofAway, table: 't', sql: away }],
       })),
       findOrphans: async () => {

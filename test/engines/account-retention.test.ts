@@ -58,7 +58,7 @@ const compare = async (
 ): Promise<unknown[]> => {
   const { differences } = await compareStores(
     {
-      ...{ clickhouse, points: [], isLeftOut: () => false, caughtUp: async () => true },
+      ...{ clickhouse, points: [], isLeftOut: () => false, caughtUp: async () => () => true },
       keptFrom: (_, owner) => keptFrom(owner),
       aheadMsMax: () => aheadMsMax,
       pause: async () => {},

@@ -1,5 +1,6 @@
 import { resolve } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import type { CaughtUp } from '../../src/account/caught-up.ts';
 import { firstDayOf, readFirstDays, readStoreSizes, seenDays } from '../../src/account/days-to-compare.ts';
 import type { PointsTable } from '../../src/account/point-rows.ts';
 import { readSettledDays } from '../../src/account/settled-days.ts';
@@ -182,7 +183,7 @@ const compare = async (points: readonly PointsTable[], change: Partial<StoreTarg
     clickhouse,
     points,
     isLeftOut: () => false,
-    caughtUp: async () => true,
+    caughtUp: async () => () => true,
     pause: async () => {},
   };
   const { differences, inFlight, compared } = await compareStores({ ...targets, ...change });
@@ -448,7 +449,10 @@ describe('the records beside the stores', () => {
     const points = await createTable('wide');
     await store(buildMessage(request(points, [[0, both]])));
     let waits = 0;
-    const caughtUp = async (): Promise<boolean> => ++waits > 0;
+    const caughtUp: CaughtUp = async () => {
+      waits += 1;
+      return () => true;
+    };
     const look = createStoreLook(() => ({ clickhouse, points: [points], isLeftOut: () => false, caughtUp }));
     const owners = [...spansOf.map(([, appId]) => appId), 40].map(
       (appId) => ({ pipeline: 'traces', dataId: 0, appId }) as const,
@@ -471,7 +475,7 @@ describe('the records beside the stores', () => {
   });
 
   it('name what an application at rest has lost, while another one writes to the same day', async () => {
-    const targets = { clickhouse, points: [], isLeftOut: () => false, caughtUp: async () => true };
+    const targets = { clickhouse, points: [], isLeftOut: () => false, caughtUp: async () => () => true };
     const stores = createStoreLook(() => targets);
     /** As the lines of the books, which these records are made without, name the days. */
     const look = async () => {
@@ -500,11 +504,11 @@ describe('the records beside the stores', () => {
   it('call rows without a record in flight until all is recorded', async () => {
     const wide = await createTable('wide');
     const { records } = await store(buildMessage(request(wide, [[0, both]])));
-    const waiting = await compare([wide], { caughtUp: async () => false });
+    const waiting = await compare([wide], { caughtUp: async () => () => false });
     expect([waiting.differences, waiting.inFlight]).toEqual([[], 1]);
-    const caughtUp = async (): Promise<boolean> => {
+    const caughtUp: CaughtUp = async () => {
       await insertRecords(clickhouse, records);
-      return true;
+      return () => true;
     };
     expect(await compare([wide], { caughtUp })).toMatchObject({ differences: [], inFlight: 0 });
   });

@@ -264,7 +264,7 @@ describe('the repair of tables', () => {
   const repairTwice = async (): Promise<void> => {
     const log = createLog('test', 'silent');
     const sqls = new Map([[defaultInstance, sql]]);
-    const repair = createTableRepair({ ...deps, sqls, isAway: () => false, log });
+    const repair = createTableRepair({ ...deps, sqls, isAway: () => false, remakeViews: () => {}, log });
     // It mends what two rounds have missed.
     await repair.round();
     await repair.round();

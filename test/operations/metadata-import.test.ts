@@ -118,8 +118,10 @@ it('a split report has its views after an import, however early its registry is 
             looks++;
           }),
       },
+      placements: records.placements,
     },
     tables,
+    isAway: () => false,
     log: createLog('test', 'silent'),
   });
   onTestFinished(() => keeper.stop());

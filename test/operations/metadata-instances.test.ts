@@ -96,6 +96,7 @@ it('an instance that hangs delays no missing table of another, and one that is d
       ['b', hung],
     ]),
     isAway: (instance) => away.has(instance),
+    remakeViews: () => {},
     log,
   });
   await deps.tables.drop(here.table_id);

@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { sumDifferences } from '../../account/accounts.ts';
+import { createCaughtUp } from '../../account/caught-up.ts';
 import { isWrong } from '../../account/difference.ts';
 import { readDifferences } from '../../account/difference-table.ts';
 import { ownerText } from '../../account/explain-losses.ts';
@@ -8,11 +9,12 @@ import type { DayFilter } from '../../account/settled-days.ts';
 import { compareStores, type StoreComparison, type StoreTargets } from '../../account/store-compare.ts';
 import { createStoreLook } from '../../account/store-look.ts';
 import type { Bus } from '../../bus/connection.ts';
-import { lookAtQueue } from '../../bus/orphaned-messages.ts';
+import { ofInstance } from '../../config/instance-streams.ts';
 import type { Pipelines } from '../../config/pipelines.ts';
 import type { Orphan, Orphans } from '../../dead-letters/orphans.ts';
 import { keptFromDay } from '../../directory/policies.ts';
 import { Fault } from '../../model/fault.ts';
+import type { Pipeline } from '../../model/signals.ts';
 import type { Clickhouse } from '../../stores/clickhouse/client.ts';
 import type { AccountMetrics } from '../../telemetry/account-metrics.ts';
 import type { Log } from '../../telemetry/log.ts';
@@ -44,8 +46,6 @@ export type AccountDependencies = {
 const namedMax = 50;
 /** Where looks find nothing, another process may have. */
 const readEveryMs = 300_000;
-/** LEDGER is written every 20 s while lines come without a pause. */
-const caughtUpMsMax = 25_000;
 
 const timeText = (seconds: number): string => new Date(seconds * 1000).toISOString().slice(0, 16);
 
@@ -59,31 +59,18 @@ const streamsOf = ({ streams }: Pipelines) => {
   return { accounted: consumed.filter((stream) => stream !== ledger), ledger };
 };
 
-/** Whether the streams and LEDGER have passed, within a while, what they held at the call. */
-const createCaughtUp =
-  (bus: Bus, { accounted, ledger }: ReturnType<typeof streamsOf>, signal: AbortSignal) =>
-  async (): Promise<boolean> => {
-    const until = performance.now() + caughtUpMsMax;
-    for (const { name, consumer } of [...accounted, ledger]) {
-      const { lastSequence } = await lookAtQueue(bus, name, consumer);
-      for (;;) {
-        const { ackFloor, messages } = await lookAtQueue(bus, name, consumer);
-        if (messages === 0 || ackFloor >= lastSequence) break;
-        if (performance.now() > until) return false;
-        await delay(250, undefined, { signal });
-      }
-    }
-    return true;
-  };
-
 const createTargets = (
   { bus, instances, records, pipelines }: AccountDependencies,
   clickhouse: Clickhouse,
   streams: ReturnType<typeof streamsOf>,
-  stop: AbortSignal,
+  signal: AbortSignal,
 ): (() => StoreTargets) => {
   const sqls = new Map(instances.map(({ name, sql }) => [name, sql]));
-  const caughtUp = createCaughtUp(bus, streams, stop);
+  const streamOf = (pipeline: Pipeline, owner: number): string => {
+    const { stream } = pipelines[pipeline].consumer;
+    return pipeline === 'metrics' ? ofInstance(stream, knownInstanceOf(records, owner)) : stream;
+  };
+  const caughtUp = createCaughtUp({ bus, ...streams, streamOf, signal });
   return () => ({
     clickhouse,
     points: records.tables.list().flatMap(({ id, value }) => {

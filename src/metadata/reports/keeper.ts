@@ -72,38 +72,49 @@ const dropPurged = async ({ records, tables, log }: KeeperDeps, purge: Purge): P
   log.info({ mon_data_id: purge.mon_data_id, table_id: purge.table_id }, 'the table is purged');
 };
 
+/** Tries each of them, and then throws the first failure. */
+const tryEach = async <T>(all: readonly T[], work: (each: T) => Promise<void>): Promise<void> => {
+  const failures: unknown[] = [];
+  for (const each of all)
+    await work(each).catch((error: unknown) => {
+      failures.push(error);
+    });
+  if (failures.length > 0) throw failures[0];
+};
+
 /** A process that stalled before the purge may create the table once more; no reader needs it. */
-const dropReturned = async ({ records, tables, log }: KeeperDeps): Promise<void> => {
+const dropReturned = async ({ records, tables, isAway, log }: KeeperDeps): Promise<void> => {
   const purged = records.purges.list().filter(({ value }) => value.state === 'purged');
   if (purged.length === 0) return;
   // The instances that answer.
   const names = await tables.ttls();
-  for (const { value } of purged) {
-    if (!names.has(value.table_id)) continue;
+  await tryEach(purged, async ({ value }) => {
+    if (!names.has(value.table_id) || isAway(knownInstanceOf(records, value.mon_data_id))) return;
     await tables.drop(value.table_id);
     log.warn(
       { mon_data_id: value.mon_data_id, table_id: value.table_id },
       'a purged table was created again; it is dropped',
     );
-  }
+  });
 };
 
 /** The tables keep their rows as long as the policies require. */
-const alignTtls = async ({ records, tables, log }: KeeperDeps): Promise<void> => {
+const alignTtls = async ({ records, tables, isAway, log }: KeeperDeps): Promise<void> => {
   const wanted = records.sourcePolicies.list();
   if (wanted.length === 0) return;
   const ttls = await tables.ttls();
-  for (const { id, value } of wanted) {
+  await tryEach(wanted, async ({ id, value }) => {
     const tableId = records.tables.known(id)?.value.table_id;
-    if (tableId === undefined || !ttls.has(tableId)) continue;
+    if (tableId === undefined || !ttls.has(tableId)) return;
     const days = retentionDaysOf(value);
-    if (ttls.get(tableId) === days) continue;
+    // One that went away meanwhile would be waited for with each of its tables.
+    if (ttls.get(tableId) === days || isAway(knownInstanceOf(records, id))) return;
     await tables.setTtl(tableId, days);
     log.info(
       { mon_data_id: id, retention_days: days ?? 'off' },
       'the TTL of the table was set to its policy',
     );
-  }
+  });
 };
 
 /** Starts the rounds. The copies of `records` must have been read. */

@@ -17,6 +17,8 @@ type Deps = {
   readonly columns: KvBucket;
   readonly records: Pick<Records, 'groups' | 'placements'>;
   readonly instances: readonly Pick<PlacedInstance, 'name' | 'sql'>[];
+  /** Whether an instance does not answer now: its tables wait for the next look. */
+  readonly isAway: (instance: string) => boolean;
   /** Distinct values of a dimension in a table; 0: any number. */
   readonly valuesMax: number;
   readonly log: Pick<Log, 'warn' | 'info' | 'debug'>;
@@ -56,21 +58,28 @@ const lookAtTable = async (
   }
 };
 
-/** Looks at every table once. One that cannot be read hides none of the others. */
-export const lookAtDimensions = async (deps: Deps, isStopped: () => boolean): Promise<void> => {
-  const { records, instances, log } = deps;
+const lookAtInstance = async (
+  deps: Deps,
+  { name, sql }: Deps['instances'][number],
+  isStopped: () => boolean,
+): Promise<void> => {
+  const { records, isAway, log } = deps;
   for (const { value: group } of records.groups.list()) {
-    if (isStopped()) return;
-    if (group.is_delete) continue;
     const dataId = group.mon_data_id;
-    const sql = instances.find(({ name }) => name === knownInstanceOf(records, dataId))?.sql;
-    if (sql === undefined) continue;
+    if (group.is_delete || knownInstanceOf(records, dataId) !== name) continue;
+    // One that is away would be waited for with each of its tables.
+    if (isStopped() || isAway(name)) return;
     await lookAtTable(deps, sql, dataId, group.table_id).catch((error: unknown) => {
       // A receiver registered a name meanwhile: the next look marks it.
       if (!isConflict(error))
         log.debug({ mon_data_id: dataId, error: errorText(error) }, 'the values of dimensions were not read');
     });
   }
+};
+
+/** Looks at every table once. One that cannot be read hides none of the others, and an instance that hangs delays no other. */
+export const lookAtDimensions = async (deps: Deps, isStopped: () => boolean): Promise<void> => {
+  await Promise.all(deps.instances.map((instance) => lookAtInstance(deps, instance, isStopped)));
 };
 
 /**

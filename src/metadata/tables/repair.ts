@@ -20,6 +20,8 @@ export type TableRepairDeps = {
   readonly sqls: ReadonlyMap<string, QuestdbSql>;
   /** Whether an instance does not answer now: the repair skips it. */
   readonly isAway: (instance: string) => boolean;
+  /** Makes the views of a split table again, which are missing where it was. */
+  readonly remakeViews: (dataId: number) => void;
   readonly log: Log;
 };
 
@@ -35,13 +37,14 @@ export type TableRepair = {
 const resumeBackOff = { firstMs: 5_000, mostMs: 300_000 };
 
 /**
- * - A table that two checks have missed is created again, empty, from its template with the retention of its policy.
+ * - A table that two checks have missed is created again, empty, from its template with the retention of its policy, and its views.
  * - A table without its upsert keys gets them back.
  * - A suspended table is resumed: at once, and while it is suspended again for the same fault at growing intervals up to
  *   five minutes.
  */
 // biome-ignore lint/complexity/noExcessiveLinesPerFunction: one round and its remedies.
-export const createTableRepair = ({ records, tables, sqls, isAway, log }: TableRepairDeps): TableRepair => {
+export const createTableRepair = (deps: TableRepairDeps): TableRepair => {
+  const { records, tables, sqls, isAway, log } = deps;
   const resumes = new Map<string, { at: number; tries: number }>();
   /** Tables that the last round missed: a creation under way has its records before its table. */
   const missed = new Set<string>();
@@ -68,9 +71,11 @@ export const createTableRepair = ({ records, tables, sqls, isAway, log }: TableR
       const days = retentionDaysOf(records.sourcePolicies.known(group.mon_data_id)?.value);
       await tables.createTable(group.is_split_measurement ? 'narrow' : 'wide', name, days);
       log.error({ table: name }, 'this table was missing in QuestDB; it was created again, empty');
+      if (group.is_split_measurement) deps.remakeViews(group.mon_data_id);
       return;
     }
-    missed.delete(name);
+    // Another process created it, and may have ended before it made the views.
+    if (missed.delete(name) && group.is_split_measurement) deps.remakeViews(group.mon_data_id);
     if (!state.deduplicates) {
       await enableDeduplication(sql, name);
       log.error({ table: name }, 'the upsert keys of this table were disabled; they are enabled again');

@@ -8,6 +8,7 @@ import { backOffMs } from '../../runtime/back-off.ts';
 import type { QuestdbTables } from '../../stores/questdb/tables.ts';
 import type { Log } from '../../telemetry/log.ts';
 import type { Records } from '../records/store.ts';
+import { knownInstanceOf } from './placement.ts';
 
 const backOff = { firstMs: 500, mostMs: 5_000 };
 const viewsAtOnce = 8;
@@ -16,15 +17,54 @@ const viewsAtOnce = 8;
 export type ViewKeeper = {
   /** Resolves when all registries there are were read for the first time. */
   readonly ready: Promise<void>;
+  /** Makes all views of a table again: it came back without them. */
+  remake(dataId: number): void;
   /** Ends the watch and waits for the view that is being made. */
   stop(): Promise<void>;
 };
 
 type Deps = {
   readonly columns: KvBucket;
-  readonly records: Pick<Records, 'groups'>;
+  readonly records: Pick<Records, 'groups' | 'placements'>;
   readonly tables: Pick<QuestdbTables, 'createMetricView'>;
+  /** Whether a QuestDB instance does not answer now: its views wait until it does. */
+  readonly isAway: (instance: string) => boolean;
   readonly log: Log;
+};
+
+const readRegistry = async ({ columns }: Deps, dataId: number): Promise<ColumnRegistry | undefined> => {
+  const stored = await columns.get(columnsKey(dataId));
+  return stored && columnRegistrySchema.parse(stored.value);
+};
+
+const makeViews = async (
+  deps: Deps,
+  made: Map<number, Set<string>>,
+  signal: AbortSignal,
+  dataId: number,
+  given: ColumnRegistry | undefined,
+): Promise<void> => {
+  const registry = given ?? (await readRegistry(deps, dataId));
+  if (registry === undefined) return;
+  const done = made.get(dataId) ?? new Set<string>();
+  made.set(dataId, done);
+  const missing = registry.metrics.filter(({ name }) => !done.has(name));
+  if (missing.length === 0) return;
+  const group = (await deps.records.groups.get(dataId))?.value;
+  // In an import that was interrupted, or on a replica that is behind, the group comes later.
+  if (group === undefined)
+    throw new Fault('transient', 'group_missing', 'its time series group is not there yet');
+  if (!group.is_split_measurement || group.is_delete) return;
+  let failure: unknown;
+  for (let first = 0; first < missing.length && !signal.aborted; first += viewsAtOnce) {
+    const some = missing.slice(first, first + viewsAtOnce).map(async ({ name, column }) => {
+      await deps.tables.createMetricView(group.table_id, column, name);
+      done.add(name);
+    });
+    for (const result of await Promise.allSettled(some))
+      if (result.status === 'rejected') failure = result.reason;
+  }
+  if (failure !== undefined) throw failure;
 };
 
 /**
@@ -32,73 +72,79 @@ type Deps = {
  * a growing delay until QuestDB has it. Any number of processes may do so in parallel. Points are stored in the table
  * even before their view exists.
  */
-// biome-ignore lint/complexity/noExcessiveLinesPerFunction: one queue and its worker.
+// biome-ignore lint/complexity/noExcessiveLinesPerFunction: one queue and its workers.
 export const keepMetricViews = (deps: Deps): ViewKeeper => {
   const stopping = new AbortController();
-  const pending = new Map<number, ColumnRegistry>();
+  /** Undefined: its registry is to be read first. */
+  const pending = new Map<number, ColumnRegistry | undefined>();
   const made = new Map<number, Set<string>>();
-  let running: Promise<void> | undefined;
-  let news = Promise.withResolvers<void>();
-
-  const makeViews = async (registry: ColumnRegistry): Promise<void> => {
-    const dataId = registry.mon_data_id;
-    const done = made.get(dataId) ?? new Set<string>();
-    made.set(dataId, done);
-    const missing = registry.metrics.filter(({ name }) => !done.has(name));
-    if (missing.length === 0) return;
-    const group = (await deps.records.groups.get(dataId))?.value;
-    // In an import that was interrupted, or on a replica that is behind, the group comes later.
-    if (group === undefined)
-      throw new Fault('transient', 'group_missing', 'its time series group is not there yet');
-    if (!group.is_split_measurement || group.is_delete) return;
-    let failure: unknown;
-    for (let first = 0; first < missing.length && !stopping.signal.aborted; first += viewsAtOnce) {
-      const some = missing.slice(first, first + viewsAtOnce).map(async ({ name, column }) => {
-        await deps.tables.createMetricView(group.table_id, column, name);
-        done.add(name);
-      });
-      for (const result of await Promise.allSettled(some))
-        if (result.status === 'rejected') failure = result.reason;
-    }
-    if (failure !== undefined) throw failure;
-  };
+  /** One for each instance: one that hangs holds up no other. */
+  const workers = new Map<string, Promise<void>>();
+  /** Each ends the pause of a worker. */
+  const wakes = new Map<string, () => void>();
+  const instanceOf = (dataId: number): string => knownInstanceOf(deps.records, dataId);
 
   /** Until the delay is over, a new name is registered, or it is stopped. */
-  const pause = async (delayMs: number): Promise<void> => {
-    await Promise.race([delay(delayMs, undefined, { signal: stopping.signal }), news.promise]).catch(
-      () => undefined,
-    );
+  const pause = async (delayMs: number, news: Promise<void>): Promise<void> => {
+    await Promise.race([delay(delayMs, undefined, { signal: stopping.signal }), news]).catch(() => undefined);
   };
 
-  /** Handles pending data ids one after another; one that fails does not delay the others. */
-  const run = async (): Promise<void> => {
-    let failures = 0;
-    let lastMessage = '';
-    while (pending.size > 0 && !stopping.signal.aborted) {
-      let isFailing = false;
-      news = Promise.withResolvers();
-      for (const [dataId, registry] of [...pending]) {
-        try {
-          await makeViews(registry);
-          if (pending.get(dataId) === registry) pending.delete(dataId);
-        } catch (error) {
-          isFailing = true;
-          const message = errorText(error);
-          if (message !== lastMessage) deps.log.warn({ mon_data_id: dataId }, `no view yet: ${message}`);
-          lastMessage = message;
-        }
+  /** Handles these data ids one after another; one that fails does not delay the others. */
+  const tryAll = async (instance: string, dataIds: readonly number[], told: string): Promise<string> => {
+    let failure = '';
+    let last = told;
+    for (const dataId of dataIds) {
+      // It would be waited for with each of its tables.
+      if (deps.isAway(instance)) return 'away';
+      // The record of its place came meanwhile.
+      if (instanceOf(dataId) !== instance) continue;
+      const registry = pending.get(dataId);
+      try {
+        await makeViews(deps, made, stopping.signal, dataId, registry);
+        if (pending.get(dataId) === registry) pending.delete(dataId);
+      } catch (error) {
+        const message = errorText(error);
+        if (message !== last) deps.log.warn({ mon_data_id: dataId }, `no view yet: ${message}`);
+        failure = message;
+        last = message;
       }
-      failures = isFailing ? failures + 1 : 0;
-      if (isFailing) await pause(backOffMs(backOff, failures));
+    }
+    return failure;
+  };
+
+  const run = async (instance: string): Promise<void> => {
+    let failures = 0;
+    let told = '';
+    while (!stopping.signal.aborted) {
+      const own = [...pending.keys()].filter((dataId) => instanceOf(dataId) === instance);
+      if (own.length === 0) return;
+      const news = Promise.withResolvers<void>();
+      wakes.set(instance, news.resolve);
+      const failure = await tryAll(instance, own, told);
+      told = failure || told;
+      failures = failure === '' ? 0 : failures + 1;
+      beginAll();
+      if (failure !== '') await pause(backOffMs(backOff, failures), news.promise);
     }
   };
 
-  const begin = (): void => {
-    if (running !== undefined || stopping.signal.aborted) return;
-    running = run().finally(() => {
-      running = undefined;
-      if (pending.size > 0) begin();
+  const begin = (instance: string): void => {
+    if (workers.has(instance) || stopping.signal.aborted) return;
+    const running = run(instance).finally(() => {
+      workers.delete(instance);
+      beginAll();
     });
+    workers.set(instance, running);
+  };
+
+  const beginAll = (): void => {
+    for (const dataId of pending.keys()) begin(instanceOf(dataId));
+  };
+
+  const queue = (dataId: number, registry: ColumnRegistry | undefined): void => {
+    pending.set(dataId, registry);
+    wakes.get(instanceOf(dataId))?.();
+    begin(instanceOf(dataId));
   };
 
   const { promise: ready, resolve: readAll } = Promise.withResolvers<void>();
@@ -115,18 +161,20 @@ export const keepMetricViews = (deps: Deps): ViewKeeper => {
         deps.log.error({ key }, `a column registry cannot be read: ${registry.error.message}`);
         return;
       }
-      pending.set(registry.data.mon_data_id, registry.data);
-      news.resolve();
-      begin();
+      queue(registry.data.mon_data_id, registry.data);
     },
     () => readAll(),
   );
   return {
     ready,
+    remake: (dataId) => {
+      made.delete(dataId);
+      queue(dataId, undefined);
+    },
     stop: async () => {
       stopping.abort();
       watch.stop();
-      await running;
+      await Promise.all(workers.values());
     },
   };
 };

@@ -3,7 +3,13 @@ import { Fault } from '../../model/fault.ts';
 import { untilDone } from '../../runtime/until-done.ts';
 import type { Log } from '../../telemetry/log.ts';
 import { type Clickhouse, createClickhouse, database } from './client.ts';
-import { acrossCluster, onCluster, presentTables, refuseOtherCluster } from './cluster.ts';
+import {
+  acrossCluster,
+  onCluster,
+  presentTables,
+  refuseOtherCluster,
+  statementsOfLacking,
+} from './cluster.ts';
 import { type ItemTable, itemTables } from './item-tables.ts';
 import { alignDurability } from './migrate-durability.ts';
 import { alignTtl, type ChangedTtl, type RetentionDays } from './migrate-ttl.ts';
@@ -148,6 +154,9 @@ export const migrate = async ({
   refuseChanged(migrations, before, folder);
   const known = new Set(before.map(({ version }) => version));
   const restored: string[] = [];
+  if (cluster !== undefined)
+    for (const statement of await statementsOfLacking(clickhouse, cluster))
+      await clickhouse.run(statement, { timeoutMs: 60_000 });
   for (const migration of await stepsToRepeat(clickhouse, migrations, known, cluster)) {
     await apply(clickhouse, migration);
     restored.push(migration.name);

@@ -16,6 +16,7 @@ export const metricsFile = 'metrics.yaml';
 export const ledgerFile = 'ledger.yaml';
 export const streamsFile = 'streams.yaml';
 export const tracesFile = 'traces.yaml';
+const logsFile = 'logs.yaml';
 
 // Without validation a typo in a file runs as the default for months: every error must stop the start and name its
 // place.
@@ -282,6 +283,33 @@ export const broken: readonly Broken[] = [
     to: '    retention: interest\n    bytes_max: 1GiB',
     pointer: '/streams/DEADLETTER/retention',
     says: ['Use one of ["workqueue","limits"]'],
+  },
+  {
+    what: 'a queue that keeps what was stored, until it is full',
+    file: streamsFile,
+    from: 'subjects: [metrics.>]\n    retention: workqueue',
+    to: 'subjects: [metrics.>]\n    retention: limits',
+    pointer: '/streams/METRICS/retention',
+    says: ['must be workqueue', 'not "limits"', 'Write "workqueue"'],
+    line: 1,
+  },
+  {
+    what: 'a subject of two streams',
+    isOfShape: false,
+    file: streamsFile,
+    from: '[audit.>]',
+    to: '[audit.>, traces.0.*]',
+    pointer: '/streams/AUDIT/subjects',
+    says: ['traces.0.* overlaps traces.> of stream TRACES', 'Take one of them away'],
+  },
+  {
+    what: 'a stream and consumer of two pipelines',
+    isOfShape: false,
+    file: logsFile,
+    from: 'stream: LOGS\n    subject: logs',
+    to: 'stream: TRACES\n    subject: traces',
+    pointer: '/receiver/publish/stream',
+    says: ['TRACES', 'traces.yaml', 'Name a stream of its own'],
   },
   {
     what: 'two replicas',

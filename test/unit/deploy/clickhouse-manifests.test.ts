@@ -75,7 +75,22 @@ const clickhouse = read(
         users: z.record(z.string(), z.union([setting, z.array(z.string())])),
         settings,
       }),
-      templates,
+      defaults: z.strictObject({ templates: z.strictObject({ serviceTemplate: z.string() }) }),
+      templates: templates.extend({
+        serviceTemplates: z.tuple([
+          z.strictObject({
+            name: z.string(),
+            spec: z.strictObject({
+              type: z.literal('ClusterIP'),
+              sessionAffinity: z.literal('ClientIP'),
+              sessionAffinityConfig: z.strictObject({
+                clientIP: z.strictObject({ timeoutSeconds: z.int() }),
+              }),
+              ports: z.array(z.strictObject({ name: z.string(), port: z.int() })),
+            }),
+          }),
+        ]),
+      }),
     }),
   }),
 );
@@ -105,6 +120,16 @@ it('there is one shard, more than one replica, an odd number of Keepers, and a q
   expect(profiles['tidemark/insert_quorum']).toBe('auto');
   expect(users['tidemark/profile']).toBe('tidemark');
   expect(Number(profiles['tidemark/insert_quorum_timeout'])).toBeLessThan(20_000);
+});
+
+// The guard waits until a replica has the rows of the others, and then compares with that one: both go by this service.
+it('all connections of a process reach one replica', () => {
+  const { defaults, templates: own } = clickhouse.spec;
+  const [{ name, spec }] = own.serviceTemplates;
+  expect(defaults.templates.serviceTemplate).toBe(name);
+  // The longest that Kubernetes knows, counted from the last connection.
+  expect(spec.sessionAffinityConfig.clientIP.timeoutSeconds).toBe(86_400);
+  expect(spec.ports).toContainEqual({ name: 'http', port: 8123 });
 });
 
 it('its cluster is the one for which the large overlay has the tables made', () => {

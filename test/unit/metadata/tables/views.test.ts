@@ -2,9 +2,13 @@ import { expect, it, onTestFinished } from 'vitest';
 import type { Change, KvBucket } from '../../../../src/bus/kv.ts';
 import { columnsKey } from '../../../../src/directory/keys.ts';
 import type { TimeSeriesGroup } from '../../../../src/directory/records.ts';
-import { newGroup } from '../../../../src/metadata/records/values.ts';
+import { newGroup, newResultTable } from '../../../../src/metadata/records/values.ts';
+import { createTableRepair } from '../../../../src/metadata/tables/repair.ts';
 import { keepMetricViews } from '../../../../src/metadata/tables/views.ts';
+import { defaultInstance } from '../../../../src/model/instances.ts';
 import { createLog } from '../../../../src/telemetry/log.ts';
+import { createMemoryRecords } from '../../../support/metadata/memory-records.ts';
+import { noTables } from '../../../support/metadata/no-tables.ts';
 import { createMemoryKv } from '../../../support/metadata/refresh-memory-kv.ts';
 import { until } from '../../../support/until.ts';
 
@@ -21,14 +25,30 @@ const splitGroup = (dataId: number): TimeSeriesGroup =>
     operator: 'test',
   });
 
+/** The view of its metric is never made. */
+const hangingId = 7;
+
+const registryOf = (id: number) => ({
+  ...{ mon_data_id: id, dimensions: [] },
+  metrics: [{ name: 'cpu', column: 'cpu', first_seen: 1, last_seen: 1 }],
+});
+
 /** The keeper over a columns bucket whose changes the test delivers. */
 const openKeeper = () => {
+  const kv = createMemoryKv();
+  const { records } = createMemoryRecords();
+  /** Their instance takes the view of one of them, and answers no more. */
+  const place = (id: number) =>
+    records.placements.put(id, { mon_data_id: id, table_id: splitGroup(id).table_id, questdb: 'b' });
+  const hanging = Promise.withResolvers<void>();
+  const away = new Set<string>();
+  const tried: string[] = [];
   const groups = new Map<number, TimeSeriesGroup>();
   const looked: number[] = [];
   const views: string[] = [];
   let deliver: (change: Change) => void = () => {};
   const columns: KvBucket = {
-    ...createMemoryKv(),
+    ...kv,
     watch: (onChange) => {
       deliver = onChange;
       return { stop: () => {} };
@@ -45,22 +65,37 @@ const openKeeper = () => {
   const sets = { kind: 'group', known: () => undefined, list: () => [] };
   const keeper = keepMetricViews({
     columns,
-    records: { groups: { ...sets, get, create: none, update: none, change: none, put: none } },
-    tables: { createMetricView: async (table, column) => void views.push(`${table} ${column}`) },
+    records: {
+      groups: { ...sets, get, create: none, update: none, change: none, put: none },
+      placements: records.placements,
+    },
+    tables: {
+      createMetricView: async (table, column) => {
+        tried.push(table);
+        if (table === splitGroup(hangingId).table_id) await hanging.promise;
+        views.push(`${table} ${column}`);
+      },
+    },
+    isAway: (instance) => away.has(instance),
     log: createLog('test', 'silent'),
   });
-  onTestFinished(() => keeper.stop());
+  onTestFinished(() => {
+    hanging.resolve();
+    return keeper.stop();
+  });
   let revision = 0;
   const change = (id: number, value: unknown): void =>
     deliver({ key: columnsKey(id), value, revision: ++revision });
   return {
+    keeper,
+    kv,
+    place,
+    away,
+    tried,
     groups,
     looked,
     views,
-    register: (id: number): void => {
-      const cpu = { name: 'cpu', column: 'cpu', first_seen: 1, last_seen: 1 };
-      change(id, { mon_data_id: id, metrics: [cpu], dimensions: [] });
-    },
+    register: (id: number): void => change(id, registryOf(id)),
     remove: (id: number): void => change(id, undefined),
   };
 };
@@ -83,4 +118,63 @@ it('a registry that is removed before its group comes is not looked at again', a
   register(2);
   await until('the view of the other is made', () => views.length > 0, 10_000);
   expect(looked).toEqual([1, 2]);
+});
+
+it('the views of one instance do not wait for another that hangs, and one that is away is not asked', async () => {
+  const { groups, views, tried, away, place, register } = openKeeper();
+  for (const id of [1, hangingId, 8]) groups.set(id, splitGroup(id));
+  await place(hangingId);
+  await place(8);
+  away.add('b');
+  register(8);
+  register(1);
+  await until('the view on the first instance is made', () => views.length > 0, 10_000);
+  expect(tried).toEqual([splitGroup(1).table_id]);
+  away.clear();
+  register(hangingId);
+  await until('the other instance is asked', () => tried.includes(splitGroup(hangingId).table_id), 10_000);
+  groups.set(2, splitGroup(2));
+  register(2);
+  await until('the next view there is made', () => views.includes(`${splitGroup(2).table_id} cpu`), 10_000);
+});
+
+/** Repairs over a QuestDB that has no table, and then those that were created. */
+const openRepair = async (remakeViews: (dataId: number) => void) => {
+  const { records } = createMemoryRecords();
+  const group = splitGroup(1);
+  await records.groups.create(1, group);
+  const names = { table_name_zh: 'cpu', mon_biz_id: 2, label: 'others', data_label: '', operator: 'test' };
+  await records.tables.create(1, newResultTable({ ...names, table_id: group.table_id }));
+  const made = new Set<string>();
+  const exec = async () => ({
+    columns: [],
+    dataset: [...made].map((name) => [name, 1, false, true, null, null, 0]),
+  });
+  return () =>
+    createTableRepair({
+      records,
+      tables: { ...noTables, createTable: async (_, name) => void made.add(name) },
+      sqls: new Map([[defaultInstance, { exec, close: async () => {} }]]),
+      ...{ isAway: () => false, remakeViews, log: createLog('test', 'silent') },
+    });
+};
+
+it('a split table that is created again has its views again, from each process that missed it', async () => {
+  const { keeper, kv, groups, views, register } = openKeeper();
+  groups.set(1, splitGroup(1));
+  await kv.put(columnsKey(1), registryOf(1));
+  register(1);
+  await until('the view is made', () => views.length > 0, 10_000);
+  const repairOf = await openRepair(keeper.remake);
+  const [first, second] = [repairOf(), repairOf()];
+  await first.round();
+  await second.round();
+  expect(views).toHaveLength(1);
+  await first.round();
+  await until('the view is made again', () => views.length > 1, 10_000);
+  await second.round();
+  await until('the other process makes it, too', () => views.length > 2, 10_000);
+  await first.round();
+  await second.round();
+  expect(new Set(views)).toEqual(new Set([`${splitGroup(1).table_id} cpu`]));
 });

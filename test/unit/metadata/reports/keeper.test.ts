@@ -1,0 +1,75 @@
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { newResultTable } from '../../../../src/metadata/records/values.ts';
+import { startKeeper } from '../../../../src/metadata/reports/keeper.ts';
+import { Fault } from '../../../../src/model/fault.ts';
+import { createLog } from '../../../../src/telemetry/log.ts';
+import { createMemoryRecords } from '../../../support/metadata/memory-records.ts';
+import { noTables } from '../../../support/metadata/no-tables.ts';
+
+beforeEach(() => {
+  vi.useFakeTimers();
+});
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+const tableOf = (id: number): string => `2_mon_time_series_${id}.__default__`;
+const ids = [1, 2, 3];
+
+const openRecords = async () => {
+  const { records } = createMemoryRecords();
+  const names = { table_name_zh: 'cpu', mon_biz_id: 2, label: 'others', data_label: '', operator: 'ann' };
+  for (const id of ids) await records.tables.create(id, newResultTable({ ...names, table_id: tableOf(id) }));
+  return records;
+};
+
+type Given = Omit<Parameters<typeof startKeeper>[0], 'tables'>;
+
+/** The tables that one look of the keeper tried to change, the first of which QuestDB refuses; and how the look ended. */
+const lookOnce = async (records: Given['records']) => {
+  const tried: string[] = [];
+  const attempt = async (table: string): Promise<void> => {
+    tried.push(table);
+    if (tried.length === 1) throw new Fault('permanent', 'questdb_rejected', 'corruption');
+  };
+  const warned: string[] = [];
+  const log = createLog('test', 'silent');
+  const keeper = startKeeper({
+    records,
+    tables: {
+      ...noTables,
+      ttls: async () => new Map(ids.map((id) => [tableOf(id), undefined])),
+      ...{ setTtl: attempt, drop: attempt },
+    },
+    repair: { round: async () => {} },
+    ...{ isAway: () => false, purgeWaitMs: 0, now: Date.now },
+    log: { ...log, warn: (_, text) => void warned.push(text) },
+  });
+  await vi.advanceTimersByTimeAsync(0);
+  await keeper.stop();
+  return { tried, warned };
+};
+
+const failed = 'the keeper failed and will retry: corruption';
+
+describe('a table that QuestDB refuses to change', () => {
+  it('holds up the retention of no other table, and is reported', async () => {
+    const records = await openRecords();
+    for (const id of ids) await records.sourcePolicies.create(id, { retention_days: 7 });
+    const { tried, warned } = await lookOnce(records);
+    expect(tried).toEqual(ids.map(tableOf));
+    expect(warned).toContain(failed);
+  });
+
+  it('holds up the removal of no other table that came back after its purge', async () => {
+    const records = await openRecords();
+    for (const id of ids)
+      await records.purges.create(id, {
+        ...{ mon_data_id: id, table_id: tableOf(id), state: 'purged' },
+        ...{ requested_at: Date.now(), requested_by: 'ann' },
+      });
+    const { tried, warned } = await lookOnce(records);
+    expect(tried).toEqual(ids.map(tableOf));
+    expect(warned).toContain(failed);
+  });
+});
