@@ -1,5 +1,6 @@
 import { clientAddress, isTrusted, type TrustedProxies } from '../http/client-address.ts';
 import type { Incoming, Peer } from '../http/incoming.ts';
+import type { Refused } from './refused.ts';
 
 /** How many requests without a valid credential an address may send per second; further ones are refused before they are read. */
 export type FailureLimit = {
@@ -35,8 +36,9 @@ const innocent: ReadonlySet<string> = new Set([
   'too_many_failures',
 ]);
 
-/** Whether a request without a valid credential failed because of its content. */
-export const isFailure = (reason: string): boolean => !innocent.has(reason);
+/** Whether a request without a valid credential failed because of its content, or of what it took. */
+export const isFailure = ({ reason, isOwnFault }: Pick<Refused, 'reason' | 'isOwnFault'>): boolean =>
+  isOwnFault || !innocent.has(reason);
 
 const exemptMs = 60_000;
 /** An address with many valid requests is not noted for each of them. */

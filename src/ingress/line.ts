@@ -116,7 +116,7 @@ const tooManyFailures = (waitSeconds: number, { failuresMax }: FailureLimit): Re
 
 /** Counts a failure of an address without any valid credential; many at once are refused for their number. */
 const judged = (refused: Refused, { isKnown, request }: Sender, failures: FailureLimit): Refused => {
-  if (isKnown || !isFailure(refused.reason)) return refused;
+  if (isKnown || !isFailure(refused)) return refused;
   const waitSeconds = failures.failed(request);
   return waitSeconds === 0 ? refused : tooManyFailures(waitSeconds, failures);
 };

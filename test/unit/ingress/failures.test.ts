@@ -3,6 +3,7 @@ import { Socket } from 'node:net';
 import { describe, expect, it } from 'vitest';
 import { parseTrustedProxies } from '../../../src/http/client-address.ts';
 import { createFailureLimit, isFailure } from '../../../src/ingress/failures.ts';
+import { type RefusalReason, Refused } from '../../../src/ingress/refused.ts';
 
 const proxy = '10.0.0.1';
 
@@ -82,8 +83,10 @@ describe('failures of an address', () => {
   });
 
   it('are mistakes of the sender', () => {
-    const reasons = ['unauthorized', 'body_not_json', 'body_too_large', 'inflate_ratio_exceeded'];
-    expect(reasons.filter(isFailure)).toEqual(reasons);
-    expect(['not_stored', 'unconfirmed', 'aborted', 'too_many_failures'].filter(isFailure)).toEqual([]);
+    const failuresOf = (...reasons: RefusalReason[]) =>
+      reasons.filter((reason) => isFailure(new Refused(reason)));
+    const reasons = ['unauthorized', 'body_not_json', 'body_too_large', 'inflate_ratio_exceeded'] as const;
+    expect(failuresOf(...reasons)).toEqual(reasons);
+    expect(failuresOf('not_stored', 'unconfirmed', 'aborted', 'too_many_failures')).toEqual([]);
   });
 });
