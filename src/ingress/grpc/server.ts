@@ -10,6 +10,7 @@ import type { Connection } from './connection.ts';
 import { createHealth, healthPaths } from './health.ts';
 import { createHttp2Listener, type Http2Listener } from './listener.ts';
 import { statusOf } from './status.ts';
+import { WaitingCalls } from './waiting-calls.ts';
 
 export type GrpcOptions = {
   readonly listening: Listening;
@@ -72,12 +73,14 @@ export const createGrpcServer = (options: GrpcOptions): Http2Listener => {
   const { listening, exports, recorder, unready } = options;
   const { metrics, limits, bases } = listening;
   const answered = countAnswers(listening);
+  const waiting = new WaitingCalls();
   const health = createHealth({
+    waiting,
     services: new Set([...exports.keys()].map(serviceOf)),
     unready,
     links: options.links,
   });
-  const call = { ...options, answered, bases, requestTimeoutMs: limits.requestTimeoutMs };
+  const call = { ...options, answered, bases, limits: { ...limits, waiting } };
   const methods = new Map([...exports].map(([path, method]) => [path, createServeCall(call, method)]));
 
   const refuse = (stream: ServerHttp2Stream, refused: Refused): void => {
