@@ -143,7 +143,8 @@ export const createLine = <S extends Sender, A>(
   const bodyBytes = deps.metrics.bodyBytes.labels(signal.receiver);
 
   const readWanted = async (sender: S): Promise<Body> => {
-    const body = await readBody(sender.request, limits, inFlight, signal.watchBody?.(sender));
+    const reader = { see: signal.watchBody?.(sender), isKnown: () => sender.isKnown };
+    const body = await readBody(sender.request, limits, inFlight, reader);
     if (!('reason' in body)) return body;
     if (body.reason === 'unwanted') await signal.admitAbandoned?.(sender);
     throw body instanceof Refused ? body : refusedBody(body);

@@ -107,16 +107,15 @@ export class Refused {
 }
 
 /** 503 for a request of which nothing was stored; the sender may retry at once. */
-export const notStored = (detail = ''): Refused =>
-  new Refused('not_stored', detail, { headers: retryAfter(1) });
+export const notStored = (detail = '', { isOwnFault }: Pick<Circumstances, 'isOwnFault'> = {}): Refused =>
+  new Refused('not_stored', detail, { headers: retryAfter(1), ...(isOwnFault && { isOwnFault }) });
 
 /** The refusal that matches an error. Throws the error again when it is a defect. */
 export const refusalOf = (error: unknown): Refused => {
   if (error instanceof Refused) return error;
   if (!(error instanceof Fault) || error.kind === 'internal') throw error;
   if (isTooLarge(error)) return new Refused('message_too_large', error.message);
-  if (error.code === tooManyLookUps)
-    return new Refused('not_stored', error.message, { headers: retryAfter(1), isOwnFault: true });
+  if (error.code === tooManyLookUps) return notStored(error.message, { isOwnFault: true });
   // A failure before the publish (KV, NATS) has stored nothing.
   return error.code === 'unconfirmed'
     ? new Refused('unconfirmed', '', { headers: retryAfter(2) })
