@@ -88,7 +88,7 @@ const readService = async (
 };
 
 /** The end of the connection of a call, which ends the call. */
-type Ending = { readonly onEnding: Set<() => void> };
+type Ending = { readonly onEnding: Set<() => void>; readonly isEnding: boolean };
 
 /** A call of the service. */
 export type HealthCall = {
@@ -142,7 +142,7 @@ export const createHealth = ({ services, unready, links, waiting }: HealthDepend
     };
   };
 
-  const startWatch = (stream: ServerHttp2Stream, service: string, { onEnding }: Ending): void => {
+  const startWatch = (stream: ServerHttp2Stream, service: string, connection: Ending): void => {
     const messages = openMessages(stream);
     let told: Serving | undefined;
     const look = (): void => {
@@ -152,11 +152,13 @@ export const createHealth = ({ services, unready, links, waiting }: HealthDepend
     };
     const end = (): void => messages.end(ending);
     look();
+    // The message came after the notice of the end, which calls nothing a second time.
+    if (connection.isEnding) return end();
     const unfollow = follow(look);
-    onEnding.add(end);
+    connection.onEnding.add(end);
     stream.once('close', () => {
       unfollow();
-      onEnding.delete(end);
+      connection.onEnding.delete(end);
     });
   };
 

@@ -191,6 +191,21 @@ describe('grpc.health.v1.Health', () => {
     expect(messages).toEqual([Buffer.of(8, 1), Buffer.of(8, 2)]);
   });
 
+  // Without an end of its own it keeps the connection open, and the receiver cannot stop.
+  it('Watch whose message comes after the notice of the end answers the state and UNAVAILABLE', async () => {
+    const door = await openDoor();
+    const client = await connectGrpc(door.address);
+    const stream = client.open(watch);
+    const ended = endOf(stream);
+    await client.call(check, asks(''));
+    const goaway = new Promise((told) => client.session.once('goaway', told));
+    const draining = door.drain();
+    await goaway;
+    stream.end(Buffer.alloc(5));
+    expect(await ended).toMatchObject({ code: codes.unavailable, messages: [Buffer.of(8, 2)] });
+    await draining;
+  });
+
   it('Watch of an unknown service answers SERVICE_UNKNOWN and stays open', async () => {
     const client = await clientOf(await open());
     const stream = client.open(watch);
