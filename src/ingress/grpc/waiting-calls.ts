@@ -21,6 +21,10 @@ export class WaitingCalls {
     this.calls.add(call);
   }
 
+  refuseAll(refused: Refused): void {
+    for (const call of [...this.calls]) call.refuse(refused);
+  }
+
   /** Its message has arrived, or it is over. */
   remove(call: WaitingCall): void {
     this.calls.delete(call);

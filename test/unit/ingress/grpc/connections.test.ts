@@ -105,6 +105,16 @@ describe('the end of a connection', () => {
   });
 });
 
+// A client that sends a byte every few seconds would keep the stop of the receiver waiting.
+it('a message that has not arrived some time after the receiver began to stop is UNAVAILABLE', async () => {
+  const door = await openDoor();
+  const client = await connectGrpc(door.address);
+  const calling = client.call(traceExportPath, message, { raw: Buffer.of(0, 0, 0, 0, 9, 1), isOpen: true });
+  await client.call(traceExportPath, message);
+  await door.drain(100);
+  expect(await calling).toMatchObject({ code: codes.unavailable, retrySeconds: 1, reset: 0 });
+});
+
 describe('over TLS', () => {
   it('a client that offers h2 is served, and one of HTTP/1 gets an answer', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'tidemark-test-'));
