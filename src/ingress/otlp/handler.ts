@@ -127,7 +127,11 @@ class OtlpSteps {
     sender.credential = credentialOf(sender.request, credentialNames);
     if (sender.credential === undefined) return;
     sender.secrets = [sender.credential];
-    const own = await directory.authorizeApplication(sender.credential);
+    const looked =
+      directory.application(sender.credential) ?? directory.authorizeApplication(sender.credential);
+    const { answerBy = Number.POSITIVE_INFINITY } = sender.request;
+    const isBound = looked instanceof Promise && answerBy < Number.POSITIVE_INFINITY;
+    const own = await (isBound ? inTime('the records', looked, answerBy) : looked);
     if (own === undefined) return;
     sender.own = own;
     this.pass(sender, own.appId);

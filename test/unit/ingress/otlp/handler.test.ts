@@ -99,3 +99,10 @@ describe('the tokens of a body that are not in memory', () => {
     expect(statusOf(await handle(jsonRequest(exportOf(tokens))))).toBe(503);
   });
 });
+
+// The sender has given up by then, and sends again.
+it('a token of a header that is not in memory is waited for until the answer has to leave, and no longer', async () => {
+  const handle = openLine({ ...{ receiver: 'grpc', known }, lookUp: () => new Promise(() => {}) });
+  const request = Object.assign(jsonRequest({}, 'unknown'), { answerBy: performance.now() + 100 });
+  expect(statusOf(await handle(request))).toBe(503);
+});
