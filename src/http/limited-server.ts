@@ -141,12 +141,17 @@ const answerAndClose = (
   response.end(body);
 };
 
+/** A target in absolute form with its scheme in lower case, as the adapter reads it (RFC 9110 section 4.2.3). */
+const withLowerScheme = (target: string): string =>
+  target.startsWith('/') ? target : target.replace(/^https?:/i, (scheme) => scheme.toLowerCase());
+
 /** Gives a request a target of normal form. Nearly all requests of a port have one target, which is checked once. */
 const createTargetCheck = (): ((request: IncomingMessage) => void) => {
   let lastTarget: string | undefined;
   return (request) => {
-    if (request.url === lastTarget) return;
-    lastTarget = isNormalTarget(request.url ?? '') ? request.url : undefined;
+    const { url = '' } = request;
+    if (url === lastTarget) return;
+    lastTarget = isNormalTarget(url) ? withLowerScheme(url) : undefined;
     request.url = lastTarget ?? unknownTarget;
   };
 };

@@ -48,6 +48,17 @@ describe('a client of another protocol', () => {
     expect(await raw.ended).toMatch(/^HTTP\/1\.1 400 .*send OTLP\/HTTP to the port/s);
     expect(await door.ended('malformed')).toBe(1);
   });
+
+  // HTTP/2 begins with the same letter.
+  it('has it also where its first byte comes alone', async () => {
+    const door = await open();
+    const raw = await openRaw(door.port);
+    raw.send('P');
+    const client = await clientOf(door);
+    expect((await client.call(traceExportPath, message)).code).toBe(codes.ok);
+    raw.send('OST /v1/traces HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\n{}');
+    expect(await raw.ended).toMatch(/^HTTP\/1\.1 400 .*send OTLP\/HTTP to the port/s);
+  });
 });
 
 describe('the end of a connection', () => {
