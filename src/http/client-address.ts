@@ -18,6 +18,25 @@ const plain = (address: string): string => {
   return [upper >> 8, upper & 255, lower >> 8, lower & 255].join('.');
 };
 
+/** The hexadecimal groups of one side of `::`; an IPv4 address at the end is two of them. */
+const groupsOf = (side: string): string[] =>
+  side === '' ? [] : side.split(':').flatMap((group) => (group.includes('.') ? ['0', '0'] : [group]));
+
+/**
+ * What the limits of an address count by: an IPv4 address, and of an IPv6 address its network of 64 bits, all of which one host may
+ * take addresses from.
+ */
+export const networkOf = (address: string): string => {
+  if (!address.includes(':')) return address;
+  const told = plain(address.split('%')[0] ?? '');
+  if (isIP(told) !== 6) return told;
+  const [left = '', right] = told.split('::');
+  const [before, after] = [groupsOf(left), groupsOf(right ?? '')];
+  const zeros = Array.from({ length: 8 - before.length - after.length }, () => '0');
+  const groups = [...before, ...zeros, ...after].slice(0, 4);
+  return `${groups.map((group) => Number.parseInt(group, 16).toString(16)).join(':')}::/64`;
+};
+
 /** An entry of X-Forwarded-For without the port, brackets or zone that some proxies add to the address. */
 const bare = (entry: string): string => {
   if (entry.length > entryLengthMax) return '';

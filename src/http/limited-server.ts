@@ -66,8 +66,17 @@ export type LimitedServer = ProtocolAnswers & {
   readonly onConnections?: (by: 1 | -1) => void;
 };
 
-/** How each server begins to tell its clients that it ends. */
-const endings = new WeakMap<Server, () => void>();
+/** How each server ends. */
+type Ending = {
+  /** From now on the last answer of each connection says that it is the last. */
+  readonly tell: () => void;
+  /** Answers the requests whose bodies still arrive. */
+  readonly endBodies: () => void;
+};
+const endings = new WeakMap<Server, Ending>();
+
+/** How long after the cut of idle connections a server that ends waits for bodies. */
+export const bodiesMsMax = 10_000;
 
 const sweepMs = 50;
 
@@ -132,12 +141,17 @@ const answerAndClose = (
   response.end(body);
 };
 
+/** A target in absolute form with its scheme in lower case, as the adapter reads it (RFC 9110 section 4.2.3). */
+const withLowerScheme = (target: string): string =>
+  target.startsWith('/') ? target : target.replace(/^https?:/i, (scheme) => scheme.toLowerCase());
+
 /** Gives a request a target of normal form. Nearly all requests of a port have one target, which is checked once. */
 const createTargetCheck = (): ((request: IncomingMessage) => void) => {
   let lastTarget: string | undefined;
   return (request) => {
-    if (request.url === lastTarget) return;
-    lastTarget = isNormalTarget(request.url ?? '') ? request.url : undefined;
+    const { url = '' } = request;
+    if (url === lastTarget) return;
+    lastTarget = isNormalTarget(url) ? withLowerScheme(url) : undefined;
     request.url = lastTarget ?? unknownTarget;
   };
 };
@@ -302,23 +316,34 @@ export const createLimitedServer = (owner: LimitedServer, { limits, connections,
     else end(socket, 'stalled', isInBody && requests === 1 ? 408 : undefined, 'stalled');
   });
   answerProtocolErrors(server, owner, open, ended, owner.http2Answer);
-  endings.set(server, open.endWithAnswers);
+  endings.set(server, {
+    tell: open.endWithAnswers,
+    endBodies: () => {
+      for (const socket of open.inBodies()) end(socket, 'request_timeout', 503, 'stopping');
+    },
+  });
   return server;
 };
 
 /**
  * Ends a server so that no client is surprised: it accepts no more connections, and each one that is open gets `Connection: close`
  * with its next answer. HTTP has no other way to tell a client, so a connection without a request is kept for `idleMs`, then cut.
+ * A body that still arrives `bodiesMs` later is refused: a slow one would take all the time that the process has to stop.
  * Resolves when every connection is closed.
  */
-export const drain = (server: Server, idleMs: number): Promise<void> =>
+export const drain = (server: Server, idleMs: number, bodiesMs: number = bodiesMsMax): Promise<void> =>
   new Promise((resolve) => {
     let sweep: NodeJS.Timeout | undefined;
-    endings.get(server)?.();
+    const ending = endings.get(server);
+    ending?.tell();
+    const cutsAt = performance.now() + idleMs;
     const cut = setTimeout(() => {
       server.closeIdleConnections();
       // A connection that is busy now is closed once it is idle: an answer of before may have promised to keep it.
-      sweep = setInterval(() => server.closeIdleConnections(), sweepMs);
+      sweep = setInterval(() => {
+        server.closeIdleConnections();
+        if (performance.now() - cutsAt >= bodiesMs) ending?.endBodies();
+      }, sweepMs);
     }, idleMs);
     // Not the close of an HTTP server, which cuts idle connections at once.
     NetServer.prototype.close.call(server, () => {

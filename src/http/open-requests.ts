@@ -14,6 +14,8 @@ export type OpenRequests = {
   isInBody(socket: Duplex): boolean;
   /** The last request, where its body is still coming in and it has no answer. */
   unread(socket: Duplex): IncomingMessage | undefined;
+  /** The connections whose last request has no answer and a body that is still coming in. */
+  inBodies(): Duplex[];
   /** Whether the connection waits for its last answers. */
   isEnding(socket: Duplex): boolean;
   /**
@@ -37,6 +39,8 @@ type Connection = {
   ending: (() => void) | undefined;
 };
 
+const isInBody = ({ last }: Connection): boolean => last !== undefined && !last.request.complete;
+
 export const createOpenRequests = (): OpenRequests => {
   const connections = new WeakMap<Duplex, Connection>();
   const of = (socket: Duplex): Connection => {
@@ -56,7 +60,6 @@ export const createOpenRequests = (): OpenRequests => {
   const takeBack = ({ open, last }: Connection): void => {
     if (open > 0 && last?.response.headersSent === false) last.response.shouldKeepAlive = last.isKept;
   };
-  const isInBody = ({ last }: Connection): boolean => last !== undefined && !last.request.complete;
 
   return {
     add: (request, response) => {
@@ -88,6 +91,12 @@ export const createOpenRequests = (): OpenRequests => {
       if (connection?.last === undefined || !isInBody(connection)) return undefined;
       return connection.last.response.headersSent ? undefined : connection.last.request;
     },
+    inBodies: () =>
+      [...busy].flatMap((connection) => {
+        const { last, ending } = connection;
+        const isIn = ending === undefined && isInBody(connection) && last?.response.headersSent === false;
+        return isIn ? [last.request.socket] : [];
+      }),
     isEnding: (socket) => connections.get(socket)?.ending !== undefined,
     afterAnswers: (socket, then) => {
       const connection = of(socket);

@@ -4,8 +4,8 @@ import type { Duplex } from 'node:stream';
 import { http2PrefaceCode, refuseHttp2 } from './http2-refusal.ts';
 import type { OpenRequests } from './open-requests.ts';
 
-/** Statuses for bytes that are not a request for any route. */
-export type ProtocolStatus = 400 | 408 | 417 | 431;
+/** Statuses for bytes that are not a request for any route; 503 for a body that the server does not wait for while it stops. */
+export type ProtocolStatus = 400 | 408 | 417 | 431 | 503;
 
 type Content = {
   readonly body: string | Uint8Array<ArrayBuffer>;
@@ -16,7 +16,7 @@ type Answer = Content & { readonly status: number };
 
 /** What is known of such bytes: why they are refused, and the request whose head was read before them. */
 export type Broken = {
-  readonly fault?: WireFault | 'stalled' | 'expectation' | 'transfer_encoding' | undefined;
+  readonly fault?: WireFault | 'stalled' | 'expectation' | 'transfer_encoding' | 'stopping' | undefined;
   readonly request?: IncomingMessage | undefined;
 };
 

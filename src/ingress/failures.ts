@@ -1,5 +1,6 @@
-import { clientAddress, isTrusted, type TrustedProxies } from '../http/client-address.ts';
+import { clientAddress, isTrusted, networkOf, type TrustedProxies } from '../http/client-address.ts';
 import type { Incoming, Peer } from '../http/incoming.ts';
+import type { Refused } from './refused.ts';
 
 /** How many requests without a valid credential an address may send per second; further ones are refused before they are read. */
 export type FailureLimit = {
@@ -35,8 +36,9 @@ const innocent: ReadonlySet<string> = new Set([
   'too_many_failures',
 ]);
 
-/** Whether a request without a valid credential failed because of its content. */
-export const isFailure = (reason: string): boolean => !innocent.has(reason);
+/** Whether a request without a valid credential failed because of its content, or of what it took. */
+export const isFailure = ({ reason, isOwnFault }: Pick<Refused, 'reason' | 'isOwnFault'>): boolean =>
+  isOwnFault || !innocent.has(reason);
 
 const exemptMs = 60_000;
 /** An address with many valid requests is not noted for each of them. */
@@ -70,6 +72,7 @@ export const createFailureLimit = ({
   now,
 }: FailureLimitOptions): FailureLimit => {
   if (failuresMax === 0) return none;
+  // Both by `networkOf`.
   const failures = new Map<string, Failures>();
   const passedAt = new Map<string, number>();
   const notedAt = new WeakMap<Peer, number>();
@@ -77,12 +80,12 @@ export const createFailureLimit = ({
   const isProxied = ({ socket }: Incoming): boolean => isTrusted(trustedProxies, socket.remoteAddress ?? '');
 
   const openOf = (address: string): number => {
-    const known = failures.get(address);
+    const known = failures.get(networkOf(address));
     return known === undefined ? 0 : Math.max(0, known.count - ((now() - known.atMs) * failuresMax) / 1000);
   };
 
   const isExempt = (address: string): boolean =>
-    now() - (passedAt.get(address) ?? Number.NEGATIVE_INFINITY) < exemptMs ||
+    now() - (passedAt.get(networkOf(address)) ?? Number.NEGATIVE_INFINITY) < exemptMs ||
     isTrusted(trustedProxies, address);
 
   return {
@@ -97,7 +100,7 @@ export const createFailureLimit = ({
       if (isExempt(address)) return 0;
       const open = openOf(address);
       if (open + 1 > failuresMax) return 1;
-      remember(failures, address, { count: open + 1, atMs: now() });
+      remember(failures, networkOf(address), { count: open + 1, atMs: now() });
       return 0;
     },
     passed: (request) => {
@@ -106,7 +109,7 @@ export const createFailureLimit = ({
       if (known !== undefined && now() - known < notedAgainMs) return;
       // Behind a proxy each request may come from another client.
       if (!isProxied(request)) notedAt.set(socket, now());
-      remember(passedAt, clientAddress(request, trustedProxies), now());
+      remember(passedAt, networkOf(clientAddress(request, trustedProxies)), now());
     },
   };
 };

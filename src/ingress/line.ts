@@ -124,7 +124,7 @@ const tooManyFailures = (waitSeconds: number, { failuresMax }: FailureLimit): Re
 
 /** Counts a failure of an address without any valid credential; many at once are refused for their number. */
 const judged = (refused: Refused, { isKnown, request }: Sender, failures: FailureLimit): Refused => {
-  if (isKnown || !isFailure(refused.reason)) return refused;
+  if (isKnown || !isFailure(refused)) return refused;
   const waitSeconds = failures.failed(request);
   return waitSeconds === 0 ? refused : tooManyFailures(waitSeconds, failures);
 };
@@ -152,7 +152,8 @@ export const createLine = <S extends Sender, A>(
   const patience = createPatience();
 
   const readWanted = async (sender: S): Promise<Body> => {
-    const body = await readBody(sender.request, limits, inFlight, signal.watchBody?.(sender));
+    const reader = { see: signal.watchBody?.(sender), isKnown: () => sender.isKnown };
+    const body = await readBody(sender.request, limits, inFlight, reader);
     if (!('reason' in body)) return body;
     if (body.reason === 'unwanted') await signal.admitAbandoned?.(sender);
     throw body instanceof Refused ? body : refusedBody(body);

@@ -5,7 +5,7 @@ import type { Pipelines } from '../config/pipelines.ts';
 import type { Settings } from '../config/settings.ts';
 import { createColumnNames } from '../directory/column-names.ts';
 import type { Directory } from '../directory/directory.ts';
-import { drain } from '../http/limited-server.ts';
+import { bodiesMsMax, drain } from '../http/limited-server.ts';
 import { errorText } from '../model/fault.ts';
 import type { Pipeline } from '../model/signals.ts';
 import type { UsageBook } from '../outcomes/usage-book.ts';
@@ -14,8 +14,7 @@ import type { Parts } from '../runtime/run-role.ts';
 import type { IngressMetrics } from '../telemetry/ingress-metrics.ts';
 import type { Log } from '../telemetry/log.ts';
 import type { FailureLimit } from './failures.ts';
-import type { Http2Listener } from './grpc/listener.ts';
-import { createGrpcServer } from './grpc/server.ts';
+import { createGrpcServer, type GrpcServer } from './grpc/server.ts';
 import type { BytesInFlight } from './http/admission.ts';
 import type { Listening } from './http/receiver-server.ts';
 import type { BaseCounter } from './identity.ts';
@@ -140,7 +139,7 @@ const createOtlpReceivers = (
   { pipelines, settings: { ingress } }: Given,
   publishersOf: (pipeline: OtlpPipeline) => Publishers,
   common: ReceiverParts,
-): { readonly http: Server; readonly grpc: Http2Listener } => {
+): { readonly http: Server; readonly grpc: GrpcServer } => {
   const { listening, accounting, links, log } = common;
   const credentialNames = { headers: ingress.tokenHeaders, attributes: ingress.tokenAttributes };
   const doors = otlpPipelines.map((name) =>
@@ -181,7 +180,7 @@ const listen = (server: NetServer, host: string, port: number, variable: string)
  */
 const listenOnAll = async (
   { ingress }: Settings,
-  { push, otlp, grpc }: { readonly push: Server; readonly otlp: Server; readonly grpc: Http2Listener },
+  { push, otlp, grpc }: { readonly push: Server; readonly otlp: Server; readonly grpc: GrpcServer },
   parts: Parts,
 ): Promise<void> => {
   const { otlpHost, grpcPort } = ingress;
@@ -192,7 +191,7 @@ const listenOnAll = async (
   servers.add('OTLP receiver', () => drain(otlp, ingress.drainMs));
   if (grpcPort === undefined) return;
   await listen(grpc.server, otlpHost, grpcPort, 'TIDEMARK_INGRESS_GRPC_PORT');
-  servers.add('OTLP receiver over gRPC', () => grpc.drain());
+  servers.add('OTLP receiver over gRPC', () => grpc.drain(ingress.drainMs + bodiesMsMax));
 };
 
 type Given = { readonly settings: Settings; readonly pipelines: Pipelines };

@@ -1,4 +1,5 @@
 import { isTooLarge } from '../bus/too-large.ts';
+import { tooManyLookUps } from '../directory/find-once.ts';
 import { Fault } from '../model/fault.ts';
 import type { TraceRequestReason } from '../model/reasons.ts';
 
@@ -76,6 +77,8 @@ type Circumstances = {
   readonly field?: string;
   /** The status, where it differs from that of the reason. */
   readonly status?: Exclude<ReceiverStatus, 200>;
+  /** The request itself took what it was refused for, so without a credential it is a failure of its address. */
+  readonly isOwnFault?: true;
 };
 
 /**
@@ -88,18 +91,24 @@ export class Refused {
   readonly headers: Headers;
   readonly field: string;
   readonly status: Exclude<ReceiverStatus, 200>;
-  constructor(reason: RefusalReason, detail = '', { headers, field, status }: Circumstances = {}) {
+  readonly isOwnFault: boolean;
+  constructor(
+    reason: RefusalReason,
+    detail = '',
+    { headers, field, status, isOwnFault }: Circumstances = {},
+  ) {
     this.reason = reason;
     this.detail = detail;
     this.headers = headers ?? (reason === 'unauthorized' ? challenge : noHeaders);
     this.field = field ?? 'body';
     this.status = status ?? refusalStatuses[reason];
+    this.isOwnFault = isOwnFault ?? false;
   }
 }
 
 /** 503 for a request of which nothing was stored; the sender may retry soon. */
-export const notStored = (detail = ''): Refused =>
-  new Refused('not_stored', detail, { headers: retryAfter(1) });
+export const notStored = (detail = '', { isOwnFault }: Pick<Circumstances, 'isOwnFault'> = {}): Refused =>
+  new Refused('not_stored', detail, { headers: retryAfter(1), ...(isOwnFault && { isOwnFault }) });
 
 /** Refusals that follow each other no later than this are of one trouble, ms. */
 const troubleGapMs = 10_000;
@@ -144,6 +153,7 @@ export const refusalOf = (error: unknown): Refused => {
   if (error instanceof Refused) return error;
   if (!(error instanceof Fault) || error.kind === 'internal') throw error;
   if (isTooLarge(error)) return new Refused('message_too_large', error.message);
+  if (error.code === tooManyLookUps) return notStored(error.message, { isOwnFault: true });
   // A failure before the publish (KV, NATS) has stored nothing.
   return error.code === 'unconfirmed'
     ? new Refused('unconfirmed', '', { headers: retryAfter(2) })

@@ -16,13 +16,13 @@ export type RoleOptions = {
   readonly log: Pick<Log, 'info' | 'error'>;
   /** Ends the role; by default the first SIGTERM or SIGINT. */
   readonly stop?: AbortSignal;
-  /** All parts have this long to stop; default 55 s, of the 60 s that Kubernetes and `tidemark up` wait. */
+  /** All parts have this long to stop; default 50 s, of the 60 s that Kubernetes and `tidemark up` wait; Kubernetes sends SIGTERM up to 5 s late. */
   readonly stopMsMax?: number;
   /** The same after a start that failed: the caller waits for its reason; default 5 s. */
   readonly failedMsMax?: number;
 };
 
-const stopMsMaxDefault = 55_000;
+const stopMsMaxDefault = 50_000;
 const failedMsMaxDefault = 5_000;
 /** After its time is over a role still calls each stop, and waits this long for it. */
 const lateMs = 100;

@@ -6,6 +6,7 @@ import { Pieces } from '../http/pieces.ts';
 import { Refused } from '../refused.ts';
 import { type Prefix, prefixBytes, prefixOf } from './frame.ts';
 import { codes, RefusedCall } from './status.ts';
+import type { WaitingCalls } from './waiting-calls.ts';
 
 /** What is known of a call before its message. */
 export type CallHead = {
@@ -14,6 +15,7 @@ export type CallHead = {
   readonly peer: Peer;
   /** Bytes of the longest message as sent. */
   readonly lengthMax: number;
+  readonly waiting: WaitingCalls;
   /** The latest time of its answer, ms of `performance.now()`. */
   readonly answerBy: number;
 };
@@ -50,6 +52,7 @@ export class CallRequest extends EventEmitter<Events> implements Incoming {
   private readonly fail: (refused: Refused) => void;
   private readonly stream: ServerHttp2Stream;
   private readonly lengthMax: number;
+  private readonly calls: WaitingCalls;
   private timer: NodeJS.Timeout | undefined;
   /** Bytes of the message, as its prefix tells; -1 before that. */
   private length = -1;
@@ -64,7 +67,7 @@ export class CallRequest extends EventEmitter<Events> implements Incoming {
   private isComplete = false;
 
   /** Reads the stream from now on. */
-  constructor(stream: ServerHttp2Stream, { headers, peer, lengthMax, answerBy }: CallHead) {
+  constructor(stream: ServerHttp2Stream, { headers, peer, lengthMax, waiting, answerBy }: CallHead) {
     super();
     this.stream = stream;
     this.headers = headers;
@@ -78,16 +81,24 @@ export class CallRequest extends EventEmitter<Events> implements Incoming {
     stream.on('data', (chunk: Buffer) => this.receive(chunk));
     stream.on('end', () => this.finish());
     stream.on('close', () => this.leave());
+    this.calls = waiting;
+    waiting.add(this);
   }
 
-  /** Refuses the request like this unless its message has arrived before. */
-  refuseAfter(ms: number, refused: Refused): void {
-    if (ms === Number.POSITIVE_INFINITY) return;
-    this.timer = setTimeout(() => this.refuse(refused), Math.min(ms, timerMsMax));
+  /** Refuses the request like this unless its message has arrived before, and as `late` unless it has begun within `beginMs`. */
+  refuseAfter(ms: number, refused: Refused, beginMs: number, late: Refused): void {
+    const firstMs = Math.min(ms, beginMs);
+    if (firstMs === Number.POSITIVE_INFINITY) return;
+    const look = (): void => {
+      if (ms <= beginMs) this.refuse(refused);
+      else if (this.length < 0) this.refuse(late);
+      else this.refuseAfter(ms - beginMs, refused, Number.POSITIVE_INFINITY, late);
+    };
+    this.timer = setTimeout(look, Math.min(firstMs, timerMsMax));
   }
 
   /** The reader of the body learns that the request is refused like this. */
-  private refuse(refused: Refused): void {
+  refuse(refused: Refused): void {
     if (this.destroyed) return;
     if (this.length < 0) this.fail(refused);
     this.destroy(new UnreadableBody(refused));
@@ -98,6 +109,7 @@ export class CallRequest extends EventEmitter<Events> implements Incoming {
     this.destroyed = true;
     this.errored = error;
     this.waiting = new Pieces();
+    this.calls.remove(this);
     clearTimeout(this.timer);
     // Without a reader, an error has nobody to tell.
     if (error !== null && this.listenerCount('error') > 0) this.emit('error', error);
@@ -145,6 +157,7 @@ export class CallRequest extends EventEmitter<Events> implements Incoming {
       this.refuse(new Refused('protocol_error', told));
     } else {
       clearTimeout(this.timer);
+      this.calls.remove(this);
       this.isComplete = true;
       if (this.isFlowing) this.emit('end');
     }

@@ -10,6 +10,7 @@ import { answerMessage, answerStatus } from './answer.ts';
 import { CallRequest } from './call-request.ts';
 import { codes, RefusedCall, statusOf } from './status.ts';
 import { answerWithinMs, parseTimeoutMs } from './timeout.ts';
+import type { WaitingCalls } from './waiting-calls.ts';
 
 /** Answers an export; rejects for a defect of the program. The answer is that of OTLP/HTTP in protobuf. */
 export type HandleExport = (request: Incoming) => Promise<Reply>;
@@ -22,10 +23,18 @@ export type ExportMethod = {
   readonly messageBytesMax: number;
 };
 
-/** What the calls of all methods share. */
-export type CallDependencies = {
+/** What bounds the calls until their messages have arrived. */
+export type CallLimits = {
+  /** Until the message has begun, ms; 0 = no limit. */
+  readonly headersTimeoutMs: number;
   /** Until the message has arrived, ms; 0 = no limit. */
   readonly requestTimeoutMs: number;
+  readonly waiting: WaitingCalls;
+};
+
+/** What the calls of all methods share. */
+export type CallDependencies = {
+  readonly limits: CallLimits;
   /** The answer to a call, with its time in seconds. */
   readonly answered: (status: number, seconds: number) => void;
   readonly links: ReasonLinks;
@@ -50,6 +59,9 @@ const late = (text: string): Refused => new Refused('protocol_error', text, { st
 
 const ownTime = late('the time of the call (grpc-timeout) ended before its message had arrived');
 const slow = late('the message did not arrive in time');
+const notBegun = late('the message did not begin in time');
+
+const orNever = (ms: number): number => (ms > 0 ? ms : Number.POSITIVE_INFINITY);
 
 /** The time within which the answer has to leave, ms; Infinity for a call without a time of its own. */
 const answerMsOf = (timeout: string | string[] | undefined): number => {
@@ -64,15 +76,15 @@ export const openRequest = async (
   stream: ServerHttp2Stream,
   headers: IncomingHttpHeaders,
   peer: Peer,
-  requestTimeoutMs: number,
+  { headersTimeoutMs, requestTimeoutMs, waiting }: CallLimits,
   lengthMax: number,
 ): Promise<CallRequest | undefined> => {
   const answerMs = answerMsOf(headers['grpc-timeout']);
-  const requestMs = requestTimeoutMs > 0 ? requestTimeoutMs : Number.POSITIVE_INFINITY;
+  const requestMs = orNever(requestTimeoutMs);
   const answerBy = performance.now() + answerMs;
-  const request = new CallRequest(stream, { headers, peer, lengthMax, answerBy });
-  if (answerMs <= requestMs) request.refuseAfter(answerMs, ownTime);
-  else request.refuseAfter(requestMs, slow);
+  const request = new CallRequest(stream, { headers, peer, lengthMax, waiting, answerBy });
+  const refused = answerMs <= requestMs ? ownTime : slow;
+  request.refuseAfter(Math.min(answerMs, requestMs), refused, orNever(headersTimeoutMs), notBegun);
   const prefix = await request.prefix;
   if (prefix === undefined) return undefined;
   const encoding = encodingOf(prefix.flags, headers['grpc-encoding']);
@@ -96,7 +108,7 @@ export const createServeCall =
       answerStatus(stream, statusOf(refused, deps.links), metadata);
     };
     try {
-      const request = await openRequest(stream, headers, peer, deps.requestTimeoutMs, messageBytesMax);
+      const request = await openRequest(stream, headers, peer, deps.limits, messageBytesMax);
       if (request === undefined) return;
       const reply = await handle(request);
       if (reply.refused !== undefined) return refuse(reply.refused, reply.headers);

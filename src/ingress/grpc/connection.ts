@@ -123,6 +123,11 @@ export class Connection {
     });
   }
 
+  /** Whether it has begun to end. */
+  get isEnding(): boolean {
+    return this.noticedAt !== undefined;
+  }
+
   /** Ends it with all that is open on it. */
   destroy(reason: string): void {
     if (this.session.destroyed) return;

@@ -8,8 +8,9 @@ import { readBody, refusedBody } from '../http/body.ts';
 import type { ReasonLinks } from '../reason-links.ts';
 import { noHeaders, Refused } from '../refused.ts';
 import { answerMessage, answerStatus, openMessages } from './answer.ts';
-import { openRequest } from './call.ts';
+import { type CallLimits, openRequest } from './call.ts';
 import { codes, type GrpcStatus, statusOf } from './status.ts';
+import type { WaitingCalls } from './waiting-calls.ts';
 
 export const healthPaths = {
   check: '/grpc.health.v1.Health/Check',
@@ -73,8 +74,9 @@ const serviceOf = (message: Buffer): string => {
 const readService = async (
   { stream, headers, peer }: HealthCall,
   inFlight: BytesInFlight,
+  limits: CallLimits,
 ): Promise<string | undefined> => {
-  const request = await openRequest(stream, headers, peer, requestMs, requestBytesMax);
+  const request = await openRequest(stream, headers, peer, limits, requestBytesMax);
   if (request === undefined) return undefined;
   const body = await readBody(request, requestLimits, inFlight);
   if ('reason' in body) {
@@ -86,7 +88,7 @@ const readService = async (
 };
 
 /** The end of the connection of a call, which ends the call. */
-type Ending = { readonly onEnding: Set<() => void> };
+type Ending = { readonly onEnding: Set<() => void>; readonly isEnding: boolean };
 
 /** A call of the service. */
 export type HealthCall = {
@@ -101,6 +103,7 @@ export type HealthDependencies = {
   /** Why the receiver can accept nothing now, or undefined. */
   readonly unready: () => string | undefined;
   readonly links: ReasonLinks;
+  readonly waiting: WaitingCalls;
 };
 
 /** grpc.health.v1.Health: the state of the receiver, without a credential, for probes and for clients that balance. */
@@ -113,8 +116,9 @@ export type Health = {
   stop(): void;
 };
 
-export const createHealth = ({ services, unready, links }: HealthDependencies): Health => {
+export const createHealth = ({ services, unready, links, waiting }: HealthDependencies): Health => {
   const inFlight = createBytesInFlight(inFlightBytesMax, () => {});
+  const limits = { headersTimeoutMs: requestMs, requestTimeoutMs: requestMs, waiting };
   const watchers = new Set<() => void>();
   let isStopping = false;
   let timer: NodeJS.Timeout | undefined;
@@ -138,7 +142,7 @@ export const createHealth = ({ services, unready, links }: HealthDependencies): 
     };
   };
 
-  const startWatch = (stream: ServerHttp2Stream, service: string, { onEnding }: Ending): void => {
+  const startWatch = (stream: ServerHttp2Stream, service: string, connection: Ending): void => {
     const messages = openMessages(stream);
     let told: Serving | undefined;
     const look = (): void => {
@@ -148,18 +152,20 @@ export const createHealth = ({ services, unready, links }: HealthDependencies): 
     };
     const end = (): void => messages.end(ending);
     look();
+    // The message came after the notice of the end, which calls nothing a second time.
+    if (connection.isEnding) return end();
     const unfollow = follow(look);
-    onEnding.add(end);
+    connection.onEnding.add(end);
     stream.once('close', () => {
       unfollow();
-      onEnding.delete(end);
+      connection.onEnding.delete(end);
     });
   };
 
   /** Answers a call for the service that it asks for. */
   const answer = async (call: HealthCall, withService: (service: string) => void): Promise<void> => {
     try {
-      const service = await readService(call, inFlight);
+      const service = await readService(call, inFlight, limits);
       if (service !== undefined && !call.stream.destroyed) withService(service);
     } catch (error) {
       if (error instanceof MalformedBody) answerStatus(call.stream, wrong, noHeaders);

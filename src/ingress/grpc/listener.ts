@@ -21,6 +21,8 @@ const resetBurst = 200;
 const resetsPerSecond = 20;
 
 const preface = Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n');
+/** Bytes of the preface that no method of HTTP/1 begins with. */
+const tellingBytes = 'PRI'.length;
 const sweepMsMax = 1000;
 
 export type ListenerOptions = Omit<Limits, 'limits'> & {
@@ -47,6 +49,22 @@ const otherProtocolAnswer = `HTTP/1.1 400 Bad Request\r\nContent-Type: applicati
 
 /** The beginning of a request over HTTP/1: a method, and a target in one of its forms. */
 const requestLine = /^[A-Z]+ (\/|\*|https?:)/;
+
+const beginsHttp2 = (first: Buffer): boolean => {
+  const length = Math.min(first.length, preface.length);
+  return first.subarray(0, length).equals(preface.subarray(0, length));
+};
+
+/** Ends a connection that is none of HTTP/2; a client of HTTP/1 gets an answer. */
+const refuseOther = (socket: Socket, first: Buffer): void => {
+  if (!requestLine.test(first.subarray(0, 32).toString('latin1'))) {
+    socket.destroy();
+    return;
+  }
+  // Bytes that nobody reads would cost the client the answer.
+  socket.resume();
+  socket.end(otherProtocolAnswer, () => socket.destroySoon());
+};
 
 const reasons = new Map([
   ['ERR_HTTP2_ERROR', 'malformed'],
@@ -78,7 +96,7 @@ const openSession = (socket: Socket, headerBytesMax: number): ServerHttp2Session
 /** The connections that this port has, from their first byte on. */
 const createConnections = ({ limits, events }: ListenerOptions) => {
   const open = new Set<Connection>();
-  /** Sockets without a byte so far, and when they came. */
+  /** Sockets whose first bytes have not come so far, and when they came. */
   const silent = new Map<Socket, number>();
   let isEnding = false;
 
@@ -112,22 +130,23 @@ const createConnections = ({ limits, events }: ListenerOptions) => {
     if (isEnding) connection.end();
   };
 
-  /** Looks at the first bytes: a client of HTTP/1 gets an answer that it understands. */
-  const look = (socket: Socket): void => {
-    const first: Buffer | null = socket.read();
-    if (first === null) return;
+  /** Looks at the first bytes: a client of HTTP/1 gets an answer that it understands. Returns those of which more have to come. */
+  const look = (socket: Socket, begun: Buffer): Buffer => {
+    const read: Buffer | null = socket.read();
+    if (read === null) return begun;
+    const first = begun.length === 0 ? read : Buffer.concat([begun, read]);
+    const isHttp2 = beginsHttp2(first);
+    if (isHttp2 && first.length < tellingBytes) return first;
     silent.delete(socket);
-    const length = Math.min(first.length, preface.length);
-    if (first.subarray(0, length).equals(preface.subarray(0, length))) {
-      socket.removeAllListeners('readable');
+    socket.removeAllListeners('readable');
+    if (isHttp2) {
       socket.unshift(first);
       start(socket);
-      return;
+    } else {
+      events.onEnded('malformed');
+      refuseOther(socket, first);
     }
-    events.onEnded('malformed');
-    if (requestLine.test(first.subarray(0, 32).toString('latin1')))
-      socket.end(otherProtocolAnswer, () => socket.destroySoon());
-    else socket.destroy();
+    return first;
   };
 
   return {
@@ -136,7 +155,10 @@ const createConnections = ({ limits, events }: ListenerOptions) => {
       socket.on('error', () => {});
       silent.set(socket, performance.now());
       socket.once('close', () => silent.delete(socket));
-      socket.on('readable', () => look(socket));
+      let begun: Buffer = Buffer.alloc(0);
+      socket.on('readable', () => {
+        begun = look(socket, begun);
+      });
     },
     endAll: (): void => {
       isEnding = true;

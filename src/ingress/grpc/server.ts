@@ -1,4 +1,5 @@
 import type { IncomingHttpHeaders, ServerHttp2Stream } from 'node:http2';
+import { stopping } from '../http/broken-body.ts';
 import type { Listening } from '../http/receiver-server.ts';
 import type { ReasonLinks } from '../reason-links.ts';
 import type { RefusalRecorder } from '../refusal-recorder.ts';
@@ -10,6 +11,7 @@ import type { Connection } from './connection.ts';
 import { createHealth, healthPaths } from './health.ts';
 import { createHttp2Listener, type Http2Listener } from './listener.ts';
 import { statusOf } from './status.ts';
+import { WaitingCalls } from './waiting-calls.ts';
 
 export type GrpcOptions = {
   readonly listening: Listening;
@@ -24,6 +26,12 @@ export type GrpcOptions = {
   /** Where to read about the reason of a refusal. */
   readonly links: ReasonLinks;
   readonly onDefect: (error: unknown) => void;
+};
+
+/** A receiver over gRPC. */
+export type GrpcServer = Pick<Http2Listener, 'server'> & {
+  /** As of Http2Listener; a message that has not arrived `bodiesMs` later is refused. */
+  drain(bodiesMs: number): Promise<void>;
 };
 
 const name = 'grpc';
@@ -68,16 +76,18 @@ const countAnswers = ({ metrics }: Listening) => {
  * The receiver of OTLP over gRPC (OTLP/gRPC): unary exports, and the health service. What holds for a request over HTTP holds for a call:
  * limits, refusals, identity, and the answer after the PubAck.
  */
-export const createGrpcServer = (options: GrpcOptions): Http2Listener => {
+export const createGrpcServer = (options: GrpcOptions): GrpcServer => {
   const { listening, exports, recorder, unready } = options;
   const { metrics, limits, bases } = listening;
   const answered = countAnswers(listening);
+  const waiting = new WaitingCalls();
   const health = createHealth({
+    waiting,
     services: new Set([...exports.keys()].map(serviceOf)),
     unready,
     links: options.links,
   });
-  const call = { ...options, answered, bases, requestTimeoutMs: limits.requestTimeoutMs };
+  const call = { ...options, answered, bases, limits: { ...limits, waiting } };
   const methods = new Map([...exports].map(([path, method]) => [path, createServeCall(call, method)]));
 
   const refuse = (stream: ServerHttp2Stream, refused: Refused): void => {
@@ -116,9 +126,10 @@ export const createGrpcServer = (options: GrpcOptions): Http2Listener => {
   });
   return {
     server: listener.server,
-    drain: () => {
+    drain: (bodiesMs) => {
       health.stop();
-      return listener.drain();
+      const timer = setTimeout(() => waiting.refuseAll(stopping), bodiesMs);
+      return listener.drain().finally(() => clearTimeout(timer));
     },
   };
 };

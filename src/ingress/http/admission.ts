@@ -6,16 +6,21 @@ export type ArrivingBody = {
   giveWay(): void;
 };
 
-/** Request bytes that one process holds at once; above the limit receivers answer 503 before they read. */
+/**
+ * Request bytes that one process holds at once; above the limit receivers answer 503 before they read. Strangers, whose senders have
+ * shown no valid credential so far, share half of them, so that they cannot keep the others out.
+ */
 export type BytesInFlight = {
   /** Whether there is room for this many bytes now; slow bodies are dropped first. Reserves nothing. */
-  hasRoom(bytes: number): boolean;
+  hasRoom(bytes: number, isStranger?: boolean): boolean;
   /**
    * Reserves room for this many bytes; false when no room is left, even after slow bodies were dropped. `own` is the number of
    * bytes that the same request holds already.
    */
-  tryTake(bytes: number, own?: number): boolean;
-  give(bytes: number): void;
+  tryTake(bytes: number, own?: number, isStranger?: boolean): boolean;
+  give(bytes: number, isStranger?: boolean): void;
+  /** A stranger that holds this many bytes is none any more. */
+  vouch(bytes: number): void;
   /** Registers a body that arrives; the returned function removes it. */
   watch(body: ArrivingBody): () => void;
   readonly held: number;
@@ -30,12 +35,17 @@ export const createBytesInFlight = (
   onChange: (held: number) => void,
   now: () => number = performance.now.bind(performance),
 ): BytesInFlight => {
+  const strangersMax = bytesMax / 2;
   let held = 0;
+  let ofStrangers = 0;
   let sweptAt = Number.NEGATIVE_INFINITY;
   const arriving = new Set<ArrivingBody>();
 
   // One request alone may always enter, or a limit below the largest body would refuse it for ever.
-  const fits = (bytes: number, own: number): boolean => held === own || held + Math.max(1, bytes) <= bytesMax;
+  const fitsIn = (all: number, most: number, bytes: number, own: number): boolean =>
+    all === own || all + Math.max(1, bytes) <= most;
+  const fits = (bytes: number, own: number, isStranger: boolean): boolean =>
+    fitsIn(held, bytesMax, bytes, own) && (!isStranger || fitsIn(ofStrangers, strangersMax, bytes, own));
 
   const sweepSlow = (): void => {
     const nowMs = now();
@@ -44,24 +54,29 @@ export const createBytesInFlight = (
     for (const body of [...arriving]) if (body.isSlow(nowMs)) body.giveWay();
   };
 
-  const makesRoom = (bytes: number, own: number): boolean => {
-    if (fits(bytes, own)) return true;
+  const makesRoom = (bytes: number, own: number, isStranger: boolean): boolean => {
+    if (fits(bytes, own, isStranger)) return true;
     sweepSlow();
-    return fits(bytes, own);
+    return fits(bytes, own, isStranger);
   };
 
   return {
-    hasRoom: (bytes) => makesRoom(bytes, 0),
-    tryTake: (bytes, own = 0) => {
+    hasRoom: (bytes, isStranger = false) => makesRoom(bytes, 0, isStranger),
+    tryTake: (bytes, own = 0, isStranger = false) => {
       if (bytes === 0) return true;
-      if (!makesRoom(bytes, own)) return false;
+      if (!makesRoom(bytes, own, isStranger)) return false;
       held += bytes;
+      if (isStranger) ofStrangers += bytes;
       onChange(held);
       return true;
     },
-    give: (bytes) => {
+    give: (bytes, isStranger = false) => {
       held -= bytes;
+      if (isStranger) ofStrangers -= bytes;
       onChange(held);
+    },
+    vouch: (bytes) => {
+      ofStrangers -= bytes;
     },
     watch: (body) => {
       arriving.add(body);

@@ -81,6 +81,8 @@ const encodingOf = (header: string | undefined): CompressedEncoding | 'identity'
 
 /** The refusal of a body, or of its decoded form, when no room is left. */
 export const noRoom = { reason: 'not_stored', detail: 'too many request bytes are in flight' } as const;
+/** The same to a body that inflates: its sender chose how large it becomes. */
+const noRoomInflated = notStored(noRoom.detail, { isOwnFault: true });
 const unwanted: BodyProblem = { reason: 'unwanted', detail: '' };
 const gaveWay: BodyProblem = {
   reason: 'not_stored',
@@ -165,15 +167,20 @@ type ByteReservation = {
   release(): void;
 };
 
-const byteReservation = (inFlight: BytesInFlight): ByteReservation => {
+const byteReservation = (inFlight: BytesInFlight, isKnown: () => boolean): ByteReservation => {
   let taken = 0;
+  let isStranger = true;
   const take = (bytes: number): boolean => {
-    if (!inFlight.tryTake(bytes, taken)) return false;
+    if (isStranger && isKnown()) {
+      isStranger = false;
+      inFlight.vouch(taken);
+    }
+    if (!inFlight.tryTake(bytes, taken, isStranger)) return false;
     taken += bytes;
     return true;
   };
   const give = (bytes: number): void => {
-    if (bytes > 0) inFlight.give(bytes);
+    if (bytes > 0) inFlight.give(bytes, isStranger);
     taken -= bytes;
   };
   return {
@@ -190,7 +197,7 @@ const inflated = async (
   limits: BodyLimits,
   room: ByteReservation,
   see: SeeBody,
-): Promise<Buffer | BodyProblem> => {
+): Promise<Buffer | BodyProblem | Refused> => {
   const result = await inflate(raw, encoding, limits, { take: room.take, see });
   room.give(raw.length);
   switch (result) {
@@ -207,13 +214,22 @@ const inflated = async (
     case 'unwanted':
       return unwanted;
     case 'no_room':
-      return noRoom;
+      return noRoomInflated;
     case 'corrupt':
       return { reason: 'encoding_corrupt', detail: `the body is not valid ${encoding}` };
     default:
       return result;
   }
 };
+
+/** What a line does with a body while it arrives. */
+export type BodyReader = {
+  readonly see?: SeeBody | undefined;
+  /** Whether the sender has shown a valid credential by now; without it, every sender has. */
+  readonly isKnown?: () => boolean;
+};
+
+const noStranger = (): boolean => true;
 
 /**
  * Reads and inflates a request's body within the limits, in the order of architecture 4.1: bytes in flight, encoding, size.
@@ -223,11 +239,11 @@ export const readBody = async (
   request: Incoming,
   limits: BodyLimits,
   inFlight: BytesInFlight,
-  see: SeeBody = seeAll,
+  { see = seeAll, isKnown = noStranger }: BodyReader = {},
 ): Promise<Body | BodyProblem | Refused> => {
   const announced = Number(request.headers['content-length'] ?? 0);
   const isOverLimit = announced > limits.bodyBytesMax;
-  if (!inFlight.hasRoom(isOverLimit ? 0 : announced)) return noRoom;
+  if (!inFlight.hasRoom(isOverLimit ? 0 : announced, !isKnown())) return noRoom;
   const encoding = encodingOf(request.headers['content-encoding']);
   if (encoding === undefined) {
     return { reason: 'encoding_unsupported', detail: '' };
@@ -238,7 +254,7 @@ export const readBody = async (
       detail: `Content-Length is ${announced} bytes, the limit is ${limits.bodyBytesMax}`,
     };
   }
-  const room = byteReservation(inFlight);
+  const room = byteReservation(inFlight, isKnown);
   const isPlain = encoding === 'identity';
   const raw = await collect(request, limits.bodyBytesMax, room, inFlight, isPlain ? see : seeAll);
   if (isProblem(raw)) return raw;

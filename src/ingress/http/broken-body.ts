@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { HttpLimits } from '../../http/limited-server.ts';
 import type { Broken, ProtocolStatus } from '../../http/protocol-errors.ts';
-import { Refused } from '../refused.ts';
+import { notStored, Refused } from '../refused.ts';
 import { UnreadableBody } from './body.ts';
 import type { Reply } from './reply.ts';
 
@@ -29,9 +29,12 @@ const detailOf = (status: ProtocolStatus, { fault, request }: Broken, limits: Ht
   }
 };
 
+/** The refusal of a request whose body still arrives when the receiver has to stop. */
+export const stopping = notStored('the receiver stops, and the body has not arrived: send it again');
+
 /** The refusal of bytes that are no request, or of a request that breaks off in its body. */
 export const brokenRefusal = (status: ProtocolStatus, broken: Broken, limits: HttpLimits): Refused =>
-  new Refused('protocol_error', detailOf(status, broken, limits), { status });
+  status === 503 ? stopping : new Refused('protocol_error', detailOf(status, broken, limits), { status });
 
 /** The requests of a server that break off in their bodies. */
 export type BrokenBodies = {

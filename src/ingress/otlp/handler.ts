@@ -1,8 +1,10 @@
 import { inTime } from '../../bus/in-time.ts';
 import type { ApplicationSource } from '../../directory/applications.ts';
 import type { Directory } from '../../directory/directory.ts';
+import { tooManyLookUps } from '../../directory/find-once.ts';
 import { clientAddress, type TrustedProxies } from '../../http/client-address.ts';
 import type { Incoming } from '../../http/incoming.ts';
+import { Fault } from '../../model/fault.ts';
 import type { UidBase } from '../../model/uid.ts';
 import { type EncodedItems, encodedLength, type ItemsOwner, TooManyItems } from '../../wire/otlp/types.ts';
 import { storesNothing } from '../booking.ts';
@@ -54,6 +56,10 @@ type OtlpRequest = OtlpSender & {
  * The memory that a body costs beside its own bytes, as a multiple of them: blocks about as long, and the messages that carry them.
  */
 const madeOfBody = 3;
+
+/** Tokens of a body that are looked up together, and those of a sender that has shown no valid one. */
+const lookUpsMax = 16;
+const strangersLookUpsMax = 3;
 
 const ownerOf = (
   application: ApplicationSource,
@@ -121,23 +127,50 @@ class OtlpSteps {
     sender.credential = credentialOf(sender.request, credentialNames);
     if (sender.credential === undefined) return;
     sender.secrets = [sender.credential];
-    const own = await directory.authorizeApplication(sender.credential);
+    const looked =
+      directory.application(sender.credential) ?? directory.authorizeApplication(sender.credential);
+    const { answerBy = Number.POSITIVE_INFINITY } = sender.request;
+    const isBound = looked instanceof Promise && answerBy < Number.POSITIVE_INFINITY;
+    const own = await (isBound ? inTime('the records', looked, answerBy) : looked);
     if (own === undefined) return;
     sender.own = own;
     this.pass(sender, own.appId);
     if (own.isEnabled) this.limit(sender, own);
   }
 
-  /** The application of each token; the lookups of those that memory does not know run together. Throws a transient Fault. */
+  /** Undefined also where too many others are looked up, for a sender whose other items can be stored. Throws a transient Fault. */
+  private async lookUp(token: string, isKnown: boolean): Promise<ApplicationSource | undefined> {
+    try {
+      return await this.deps.directory.authorizeApplication(token);
+    } catch (error) {
+      if (isKnown && error instanceof Fault && error.code === tooManyLookUps) return undefined;
+      throw error;
+    }
+  }
+
+  /**
+   * The application of each token. Of those that memory does not know a few are looked up at a time, and for a sender that has shown no
+   * valid one only the first few. Throws a transient Fault.
+   */
   private async applicationsOf(
+    own: ApplicationSource | undefined,
     tokens: readonly string[],
     deadlineAt: number,
   ): Promise<(ApplicationSource | undefined)[]> {
-    const { directory } = this.deps;
-    const known = tokens.map((token) => directory.application(token));
-    if (!known.includes(undefined)) return known;
-    const looking = tokens.map((token, index) => known[index] ?? directory.authorizeApplication(token));
-    return inTime('the records', Promise.all(looking), deadlineAt);
+    const found = tokens.map((token) => this.deps.directory.application(token));
+    if (!found.includes(undefined)) return found;
+    const unknown = tokens.flatMap((token, index) => (found[index] === undefined ? [{ token, index }] : []));
+    let isKnown = own !== undefined || unknown.length < tokens.length;
+    for (let at = 0; at < unknown.length && (isKnown || at === 0); ) {
+      const some = unknown.slice(at, at + (isKnown ? lookUpsMax : strangersLookUpsMax));
+      at += some.length;
+      const looking = Promise.all(some.map(({ token }) => this.lookUp(token, isKnown)));
+      for (const [place, application] of (await inTime('the records', looking, deadlineAt)).entries()) {
+        found[some[place]?.index ?? 0] = application;
+        isKnown ||= application !== undefined;
+      }
+    }
+    return found;
   }
 
   private async authorize(
@@ -147,7 +180,7 @@ class OtlpSteps {
   ): Promise<Applications> {
     const applications = new Map<string | undefined, ApplicationSource>();
     if (own !== undefined) applications.set(undefined, own);
-    const found = await this.applicationsOf(tokens, deadlineAt);
+    const found = await this.applicationsOf(own, tokens, deadlineAt);
     for (const [index, token] of tokens.entries()) {
       const application = found[index];
       if (application !== undefined) applications.set(token, application);

@@ -33,7 +33,7 @@ const read = (wire: Buffer, encoding: Packing['as'], target: TargetName, see: Se
     requestOf(wire, encoding),
     bodyLimitsOf(target),
     createBytesInFlight(2 ** 30, () => {}),
-    see,
+    { see },
   );
 
 const tokensIn = (bytes: Buffer, { pipeline, encoding }: OtlpTarget): string => {

@@ -38,7 +38,7 @@ export type Door = {
   /** Reasons of requests that were refused before the line, and of connections that were ended. */
   readonly refused: readonly string[];
   ended(reason: string): Promise<number>;
-  drain(): Promise<void>;
+  drain(bodiesMs?: number): Promise<void>;
 };
 
 const countOf = async (
@@ -113,6 +113,6 @@ export const openDoor = async (options: DoorOptions = {}): Promise<Door> => {
     seen,
     refused,
     ended: (reason) => countOf(metrics.connectionsEnded, reason),
-    drain: () => door.drain(),
+    drain: (bodiesMs = 600_000) => door.drain(bodiesMs),
   };
 };

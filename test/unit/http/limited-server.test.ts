@@ -63,6 +63,18 @@ it('no timeout of headers, requests or idle connections cuts an answer in progre
   connection.destroy();
 });
 
+// A scheme has no case (RFC 9110 section 4.2.3), and the adapter of the routes reads it in lower case alone.
+it.each(['HTTP://a/v1/traces', 'Http://a/v1/traces', 'http://a/v1/traces'])(
+  'a target in absolute form reaches the listener, in any case: %s',
+  async (target) => {
+    const { port } = await started(({ url = '' }, response) => response.end(url), long);
+    for (let request = 0; request < 2; request++) {
+      const [answer] = answersIn(await exchange(port, get(target, 'Connection: close\r\n')));
+      expect(answer?.body).toBe('http://a/v1/traces');
+    }
+  },
+);
+
 describe('where a connection too many takes the place of one that has no request under way', () => {
   let waiting = 0;
   const ok: RequestListener = (request, response) => {

@@ -3,6 +3,7 @@ import { Socket } from 'node:net';
 import { describe, expect, it } from 'vitest';
 import { parseTrustedProxies } from '../../../src/http/client-address.ts';
 import { createFailureLimit, isFailure } from '../../../src/ingress/failures.ts';
+import { type RefusalReason, Refused } from '../../../src/ingress/refused.ts';
 
 const proxy = '10.0.0.1';
 
@@ -70,6 +71,15 @@ describe('failures of an address', () => {
     expect([isShut(proxy, '198.51.100.3'), isShut('192.0.2.1')]).toEqual([false, true]);
   });
 
+  // A host has 2^64 addresses of its network.
+  it('are those of the network of 64 bits over IPv6, and of the address over IPv4 that is written as IPv6', () => {
+    const { fail, isShut } = limitOf();
+    for (let host = 1; host <= 20; host++) fail(1, `2001:db8:0:1::${host.toString(16)}`);
+    expect([isShut('2001:DB8::1:aaaa:bbbb:cccc:dddd'), isShut('2001:db8:0:2::1')]).toEqual([true, false]);
+    fail(20, '::ffff:192.0.2.1');
+    expect([isShut('192.0.2.1'), isShut('::ffff:192.0.2.2')]).toEqual([true, false]);
+  });
+
   it('are remembered of ten thousand addresses at most', () => {
     const { fail, isShut } = limitOf(1);
     for (let index = 0; index < 10_001; index += 1) fail(1, `192.0.${index >> 8}.${index & 255}`);
@@ -82,8 +92,10 @@ describe('failures of an address', () => {
   });
 
   it('are mistakes of the sender', () => {
-    const reasons = ['unauthorized', 'body_not_json', 'body_too_large', 'inflate_ratio_exceeded'];
-    expect(reasons.filter(isFailure)).toEqual(reasons);
-    expect(['not_stored', 'unconfirmed', 'aborted', 'too_many_failures'].filter(isFailure)).toEqual([]);
+    const failuresOf = (...reasons: RefusalReason[]) =>
+      reasons.filter((reason) => isFailure(new Refused(reason)));
+    const reasons = ['unauthorized', 'body_not_json', 'body_too_large', 'inflate_ratio_exceeded'] as const;
+    expect(failuresOf(...reasons)).toEqual(reasons);
+    expect(failuresOf('not_stored', 'unconfirmed', 'aborted', 'too_many_failures')).toEqual([]);
   });
 });

@@ -245,6 +245,23 @@ describe('the time of a call', () => {
     expect(end).toMatchObject({ code: codes.deadlineExceeded, reset: 0 });
   });
 
+  // Until then it costs its client next to nothing.
+  it('until its message has begun is that of a header, however long the whole may take', async () => {
+    const slow = await openDoor({ limits: { headersTimeoutMs: 80, requestTimeoutMs: 600_000 } });
+    const patient = await connectGrpc(slow.address);
+    const begun = patient.open(traceExportPath);
+    const ended = endOf(begun);
+    await new Promise((resolve) => begun.write(Buffer.of(0, 0, 0, 0, 1), resolve));
+    for (const raw of [Buffer.alloc(0), Buffer.of(0, 0, 0)]) {
+      const end = await patient.call(traceExportPath, message, { raw, isOpen: true });
+      expect(end).toMatchObject({ code: codes.deadlineExceeded, reset: 0 });
+    }
+    begun.end(Buffer.of(7));
+    expect((await ended).code).toBe(codes.ok);
+    patient.close();
+    await slow.drain();
+  });
+
   it('reaches the line, with a part left for the way of the answer', async () => {
     const before = performance.now();
     await send({ metadata: { 'grpc-timeout': '2S' } });

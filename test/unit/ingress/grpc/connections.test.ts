@@ -48,6 +48,17 @@ describe('a client of another protocol', () => {
     expect(await raw.ended).toMatch(/^HTTP\/1\.1 400 .*send OTLP\/HTTP to the port/s);
     expect(await door.ended('malformed')).toBe(1);
   });
+
+  // HTTP/2 begins with the same letter.
+  it('has it also where its first byte comes alone', async () => {
+    const door = await open();
+    const raw = await openRaw(door.port);
+    raw.send('P');
+    const client = await clientOf(door);
+    expect((await client.call(traceExportPath, message)).code).toBe(codes.ok);
+    raw.send('OST /v1/traces HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\n{}');
+    expect(await raw.ended).toMatch(/^HTTP\/1\.1 400 .*send OTLP\/HTTP to the port/s);
+  });
 });
 
 describe('the end of a connection', () => {
@@ -103,6 +114,16 @@ describe('the end of a connection', () => {
     expect(await calling).toMatchObject({ code: codes.ok, reset: 0 });
     await draining;
   });
+});
+
+// A client that sends a byte every few seconds would keep the stop of the receiver waiting.
+it('a message that has not arrived some time after the receiver began to stop is UNAVAILABLE', async () => {
+  const door = await openDoor();
+  const client = await connectGrpc(door.address);
+  const calling = client.call(traceExportPath, message, { raw: Buffer.of(0, 0, 0, 0, 9, 1), isOpen: true });
+  await client.call(traceExportPath, message);
+  await door.drain(100);
+  expect(await calling).toMatchObject({ code: codes.unavailable, retrySeconds: 1, reset: 0 });
 });
 
 describe('over TLS', () => {
@@ -189,6 +210,21 @@ describe('grpc.health.v1.Health', () => {
     const { code, messages } = await ended;
     expect(code).toBe(codes.unavailable);
     expect(messages).toEqual([Buffer.of(8, 1), Buffer.of(8, 2)]);
+  });
+
+  // Without an end of its own it keeps the connection open, and the receiver cannot stop.
+  it('Watch whose message comes after the notice of the end answers the state and UNAVAILABLE', async () => {
+    const door = await openDoor();
+    const client = await connectGrpc(door.address);
+    const stream = client.open(watch);
+    const ended = endOf(stream);
+    await client.call(check, asks(''));
+    const goaway = new Promise((told) => client.session.once('goaway', told));
+    const draining = door.drain();
+    await goaway;
+    stream.end(Buffer.alloc(5));
+    expect(await ended).toMatchObject({ code: codes.unavailable, messages: [Buffer.of(8, 2)] });
+    await draining;
   });
 
   it('Watch of an unknown service answers SERVICE_UNKNOWN and stays open', async () => {

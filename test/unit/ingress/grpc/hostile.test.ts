@@ -4,6 +4,7 @@ import { readMs } from '../../../../src/ingress/grpc/answer.ts';
 import { callsMax } from '../../../../src/ingress/grpc/connection.ts';
 import { watchersMax } from '../../../../src/ingress/grpc/health.ts';
 import { codes } from '../../../../src/ingress/grpc/status.ts';
+import { waitingCallsMax } from '../../../../src/ingress/grpc/waiting-calls.ts';
 import { successReply } from '../../../../src/ingress/otlp/reply.ts';
 import { connectGrpc, endOf, type GrpcClient } from '../../../support/grpc/client.ts';
 import { type Door, type DoorOptions, openDoor } from '../../../support/grpc/door.ts';
@@ -181,6 +182,20 @@ describe('a hostile connection', () => {
     await raw.ended;
     expect(await door.ended(reason)).toBe(1);
     expect(door.seen.length).toBeLessThan(1000);
+    expect((await client.call(traceExportPath, message)).code).toBe(codes.ok);
+  });
+
+  // Each holds up to 11 KB and costs its client some bytes: hundreds of connections with a hundred each took all memory of a process.
+  it('that begins calls without a message holds a bounded number of them, and others are served', async () => {
+    const door = await open();
+    const client = await clientOf(door);
+    const oldest = endOf(client.open(traceExportPath));
+    const heads = many(callsMax, (index) => headOf(streamOf(index)));
+    const raws = await Promise.all(
+      Array.from({ length: Math.ceil(waitingCallsMax / callsMax) + 1 }, () => rawOf(door)),
+    );
+    for (const raw of raws) raw.send(Buffer.concat([preface, settings(), heads]));
+    expect(await oldest).toMatchObject({ code: codes.unavailable, retrySeconds: 1, reset: 0 });
     expect((await client.call(traceExportPath, message)).code).toBe(codes.ok);
   });
 

@@ -40,6 +40,30 @@ describe('bytes in flight', () => {
     ]);
   });
 
+  // Without a share of their own, senders without a credential keep out those with one.
+  it('go to strangers up to their half, and are no longer in it once a stranger is known', () => {
+    const { room } = create(100);
+    expect([room.tryTake(50, 0, true), room.tryTake(1, 0, true), room.hasRoom(1, true)]).toEqual([
+      true,
+      false,
+      false,
+    ]);
+    expect([room.tryTake(10), room.held]).toEqual([true, 60]);
+    room.vouch(50);
+    expect([room.tryTake(30, 0, true), room.tryTake(30, 0, true)]).toEqual([true, false]);
+    room.give(30, true);
+    expect(room.tryTake(40, 0, true)).toBe(true);
+  });
+
+  it('let one stranger in alone, however large it is', () => {
+    const { room } = create(100);
+    expect([room.tryTake(30, 0, true), room.tryTake(30, 30, true), room.tryTake(1, 0, true)]).toEqual([
+      true,
+      true,
+      false,
+    ]);
+  });
+
   // A client that sends a byte a second must not block those that send at once.
   it('are given back by slow bodies when others need them, and only then', () => {
     let nowMs = 0;

@@ -2,6 +2,7 @@ import { IncomingMessage } from 'node:http';
 import { Socket } from 'node:net';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
+import { gzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
 import { createBytesInFlight } from '../../../../src/ingress/http/admission.ts';
 import { readBody } from '../../../../src/ingress/http/body.ts';
@@ -53,4 +54,26 @@ it('a body of one piece is read without a copy', async () => {
   request.push(null);
   const result = await body;
   expect('bytes' in result && result.bytes === piece).toBe(true);
+});
+
+// Three bodies of 124 KB of gzip took all bytes in flight of a process, from a client that had shown no credential.
+it('bodies that inflate without a known credential leave half of the room to others, and are failures beyond theirs', async () => {
+  const inFlight = createBytesInFlight(8 * 2 ** 20, () => {});
+  const inflatedLimits = { bodyBytesMax: 2 ** 20, inflatedBytesMax: 2 ** 23, inflateRatioMax: 2000 };
+  const packed = gzipSync(Buffer.alloc(3 * 2 ** 20));
+  const send = (isKnown: () => boolean) => {
+    const request = new IncomingMessage(new Socket());
+    request.headers['content-encoding'] = 'gzip';
+    request.push(packed);
+    request.push(null);
+    return readBody(request, inflatedLimits, inFlight, { isKnown });
+  };
+  let isKnown = false;
+  const first = await send(() => isKnown);
+  expect(first).toMatchObject({ wireBytes: packed.length });
+  expect(await send(() => false)).toMatchObject({ reason: 'not_stored', isOwnFault: true });
+  expect(await send(() => true)).toMatchObject({ wireBytes: packed.length });
+  isKnown = true;
+  expect('reserve' in first && first.reserve(3 * 2 ** 20 + 1)).toBe(true);
+  expect(inFlight.hasRoom(2 ** 20, true)).toBe(true);
 });

@@ -3,6 +3,8 @@ import type { IncomingMessage } from 'node:http';
 import { expect, it, onTestFinished } from 'vitest';
 import { createConnectionCount } from '../../../../src/http/connections.ts';
 import { drain } from '../../../../src/http/limited-server.ts';
+import { createBytesInFlight } from '../../../../src/ingress/http/admission.ts';
+import { readBody } from '../../../../src/ingress/http/body.ts';
 import { createReceiverServer } from '../../../../src/ingress/http/receiver-server.ts';
 import { refusedReply } from '../../../../src/ingress/otlp/refusal.ts';
 import type { RefusalRecorder } from '../../../../src/ingress/refusal-recorder.ts';
@@ -26,12 +28,11 @@ const recorder: RefusalRecorder = {
   wantsRefused: () => false,
 };
 
-/** A receiver that refuses every request before it reads the body, once `until` has settled. */
-const startRefusing = async (until: (request: IncomingMessage) => Promise<void>) => {
+/** A receiver that refuses every request once `until` has settled: by its result, or before it reads the body. */
+const startRefusing = async (until: (request: IncomingMessage) => Promise<Refused | undefined>) => {
   const refuse = (refused: Refused) => refusedReply('json', refused);
   const handle = async (request: IncomingMessage) => {
-    await until(request);
-    return refuse(new Refused('content_type_unsupported'));
+    return refuse((await until(request)) ?? new Refused('content_type_unsupported'));
   };
   const server = createReceiverServer(
     {
@@ -66,7 +67,7 @@ const soonMs = 5_000;
 it('a client that waits for 100 Continue has its refusal at once, also where the connection closes', {
   timeout: soonMs,
 }, async () => {
-  const { port } = await startRefusing(async () => {});
+  const { port } = await startRefusing(async () => undefined);
   const client = await openRaw(port);
   client.send(waiting('Connection: close\r\n'));
   expect(answersIn(await client.ended)).toMatchObject([{ status: 415, headers: { connection: 'close' } }]);
@@ -76,7 +77,7 @@ it('a client that waits for 100 Continue has its refusal at once, also while the
   timeout: soonMs,
 }, async () => {
   const begun = Promise.withResolvers<void>();
-  const draining = Promise.withResolvers<void>();
+  const draining = Promise.withResolvers<undefined>();
   const { server, port } = await startRefusing(() => {
     begun.resolve();
     return draining.promise;
@@ -85,7 +86,7 @@ it('a client that waits for 100 Continue has its refusal at once, also while the
   client.send(waiting());
   await begun.promise;
   const drained = drain(server, 1_000);
-  draining.resolve();
+  draining.resolve(undefined);
   expect(answersIn(await client.ended)).toMatchObject([{ status: 415, headers: { connection: 'close' } }]);
   await drained;
 });
@@ -95,6 +96,7 @@ it('a client that sends its body without waiting for 100 Continue is answered af
   const seen: IncomingMessage[] = [];
   const { port } = await startRefusing(async (request) => {
     seen.push(request);
+    return undefined;
   });
   const client = await openRaw(port);
   client.send(`${waiting('Connection: close\r\n')}${'x'.repeat(999)}`);
@@ -106,4 +108,23 @@ it('a client that sends its body without waiting for 100 Continue is answered af
   client.send('x');
   expect(answersIn(await client.ended)).toMatchObject([{ status: 415 }]);
   expect(seen[0]?.complete).toBe(true);
+});
+
+// A client that sends a byte every few seconds would keep the stop of the receiver waiting for the whole time of a request.
+it('a body that still arrives some time after the drain began is answered 503, and its connection ends', async () => {
+  const begun = Promise.withResolvers<void>();
+  const bodyLimits = { bodyBytesMax: 2 ** 20, inflatedBytesMax: 2 ** 20, inflateRatioMax: 600 };
+  const { server, port } = await startRefusing(async (request) => {
+    begun.resolve();
+    const inFlight = createBytesInFlight(2 ** 30, nothing);
+    const body = await readBody(request, bodyLimits, inFlight);
+    return body instanceof Refused ? body : undefined;
+  });
+  const client = await openRaw(port);
+  client.send('POST /v1/traces HTTP/1.1\r\nHost: a\r\nContent-Length: 1000\r\n\r\n{');
+  await begun.promise;
+  await drain(server, 0, 100);
+  const [answer] = answersIn(await client.ended);
+  expect(answer).toMatchObject({ status: 503, headers: { connection: 'close', 'retry-after': '1' } });
+  expect(answer?.body).toContain('the receiver stops');
 });

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import type { ApplicationSource } from '../../../../src/directory/applications.ts';
+import { tooManyLookUps } from '../../../../src/directory/find-once.ts';
+import { Fault } from '../../../../src/model/fault.ts';
 import { jsonRequest, openLine, statusOf } from '../../../support/otlp/line.ts';
 import { applicationOf, tokenAttribute } from '../../../support/otlp/stub-lines.ts';
 
@@ -39,19 +40,55 @@ const exportOf = (tokens: readonly string[]) => ({
 const tokens = Array.from({ length: 256 }, (_, index) => `token ${index}`);
 
 describe('the tokens of a body that are not in memory', () => {
-  it('are looked up all at once', async () => {
+  // A body has room for 256 of them, and each is a read of the bus.
+  it('are looked up a few at a time', async () => {
     const asked: string[] = [];
-    const { promise: answer, resolve } = Promise.withResolvers<ApplicationSource>();
+    let underWay = 0;
+    let most = 0;
     const handle = openLine({
       ...{ receiver: 'otlp', known },
-      lookUp: (token) => {
+      lookUp: async (token) => {
         asked.push(token);
-        if (asked.length === 255) resolve(applicationOf(8));
-        return answer;
+        most = Math.max(most, ++underWay);
+        await Promise.resolve();
+        underWay--;
+        return applicationOf(8);
       },
     });
     expect(statusOf(await handle(jsonRequest(exportOf([valid, ...tokens.slice(1)]))))).toBe(200);
     expect(asked).toEqual(tokens.slice(1));
+    expect(most).toBeLessThanOrEqual(16);
+  });
+
+  it('are given up after a few where none is valid', async () => {
+    const asked: string[] = [];
+    const handle = openLine({
+      ...{ receiver: 'otlp', known },
+      lookUp: async (token) => {
+        asked.push(token);
+        return undefined;
+      },
+    });
+    expect(statusOf(await handle(jsonRequest(exportOf(tokens))))).toBe(401);
+    expect(asked).toEqual(tokens.slice(0, 3));
+    asked.length = 0;
+    expect(statusOf(await handle(jsonRequest(exportOf([...tokens.slice(1), valid]))))).toBe(200);
+    expect(asked).toEqual(tokens.slice(1));
+  });
+
+  it('are unknown to a sender with a valid one while too many are looked up; others have to try again, as failures', async () => {
+    const handle = openLine({
+      ...{ receiver: 'otlp', known },
+      lookUp: async () => {
+        throw new Fault('transient', tooManyLookUps, 'too many');
+      },
+    });
+    const ask = async (...of: string[]) => statusOf(await handle(jsonRequest(exportOf(of))));
+    const statuses: number[] = [];
+    for (let request = 0; request < 21; request++) statuses.push(await ask('unknown'));
+    expect(statuses).toEqual([...Array.from({ length: 20 }, () => 503), 429]);
+    const inHeader = jsonRequest(exportOf(['unknown', valid]), valid);
+    expect(statusOf(await handle(inHeader))).toBe(200);
   });
 
   it('are waited for until the deadline of the answer, and no longer', async () => {
@@ -61,4 +98,11 @@ describe('the tokens of a body that are not in memory', () => {
     });
     expect(statusOf(await handle(jsonRequest(exportOf(tokens))))).toBe(503);
   });
+});
+
+// The sender has given up by then, and sends again.
+it('a token of a header that is not in memory is waited for until the answer has to leave, and no longer', async () => {
+  const handle = openLine({ ...{ receiver: 'grpc', known }, lookUp: () => new Promise(() => {}) });
+  const request = Object.assign(jsonRequest({}, 'unknown'), { answerBy: performance.now() + 100 });
+  expect(statusOf(await handle(request))).toBe(503);
 });
