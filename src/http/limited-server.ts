@@ -142,8 +142,10 @@ const answerAndClose = (
 };
 
 /** A target in absolute form with its scheme in lower case, as the adapter reads it (RFC 9110 section 4.2.3). */
-const withLowerScheme = (target: string): string =>
-  target.startsWith('/') ? target : target.replace(/^https?:/i, (scheme) => scheme.toLowerCase());
+const withLowerScheme = (target: string): string => {
+  const end = target.startsWith('/') ? 0 : target.indexOf(':');
+  return end > 0 ? target.slice(0, end).toLowerCase() + target.slice(end) : target;
+};
 
 /** Gives a request a target of normal form. Nearly all requests of a port have one target, which is checked once. */
 const createTargetCheck = (): ((request: IncomingMessage) => void) => {

@@ -293,8 +293,8 @@ export const sabotages: readonly Sabotage[] = [
     edits: [
       {
         file: 'src/directory/find-once.ts',
-        from: 'await fetchInTime(fetch);',
-        to: 'await fetch();',
+        from: 'fetchInTime(fetch).finally(',
+        to: 'fetch().finally(',
       },
     ],
     project: 'engines',
