@@ -107,6 +107,7 @@ export class PointColumns {
     let column = last.next;
     if (column === undefined || !cursor.name(column.quoted)) {
       if (cursor.text() < 0) return undefined;
+      if (cursor.hasEscapes) cursor.isStrict = false;
       column = this.lookUp(cursor) ?? (isUnique ? this.make(cursor) : undefined);
       if (column === undefined || !cursor.take(colon)) return undefined;
       last.next = column;

@@ -168,6 +168,7 @@ export class PointReader {
     let found = place < orderMax ? order[place] : undefined;
     if (found === undefined || !cursor.name(found.quoted)) {
       if (cursor.text() < 0) return notAName;
+      if (cursor.hasEscapes) cursor.isStrict = false;
       found = undefined;
       for (const each of members) if (cursor.isLast(each.name)) found = each;
       if (!cursor.take(colon)) return notAName;

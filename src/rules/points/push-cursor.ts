@@ -72,8 +72,12 @@ export class PushCursor {
   hasOthers = false;
   /** The number that was read last has neither a fraction nor an exponent. */
   isWhole = false;
-  /** What was skipped holds nothing that `JSON.parse` refuses or whose digits it may lose. */
+  /** What was read holds nothing that `JSON.parse` refuses, whose digits it may lose, or whose name it may take for another. */
   isStrict = true;
+  /** The text that was read last had an escape. */
+  get hasEscapes(): boolean {
+    return this.source !== this.bytes;
+  }
   /** Where the text that was read last begins in the body, with its quote. */
   private textStart = 0;
   private readonly unescaped = new RowBuffer(1024);

@@ -1,5 +1,6 @@
 import { hasForm } from '../../model/text-forms.ts';
 import {
+  backslash,
   braceClose,
   braceOpen,
   bracketClose,
@@ -147,6 +148,7 @@ class ValueWalk {
     const { cursor, builder } = this;
     const start = cursor.peek() === quote ? cursor.at : -1;
     if (start < 0 || !cursor.skipText()) return false;
+    if (cursor.bytes.subarray(start, cursor.at).includes(backslash)) cursor.isStrict = false;
     if (builder !== undefined) builder.name = this.textFrom(start);
     return cursor.take(colon);
   }

@@ -163,6 +163,20 @@ describe('no object is built', () => {
     expectSamePush(body, taskOf('wide'));
   });
 
+  // V8 takes a name with an escape for a name of an object before it that has as many members, and the same ones before it.
+  const alike: readonly (readonly [string, string])[] = [
+    ['{"metrics":{"disk_b":1,"\\\\u0":1,"o":1}}', '{"metrics":{"disk_b":1,"\\u006dem":2,"disk_b":3}}'],
+    [
+      '{"source":"x","\\\\u0074":"z","c":1,"d":1}',
+      `{"source":"y","\\u0074arget":"db-1","metrics":{"cpu":1,"cpu":2},"timestamp":${arrivedAt}}`,
+    ],
+    ['{"metrics":{"q":"a","C:\\\\":1}}', '{"metrics":{"q":1,"C:\\/":1}}'],
+  ];
+  it.each(alike)('of a name with escapes but by members: %s before %s', (before, point) => {
+    encodePush(bodyOf(before), taskOf('wide'));
+    expectSamePush(bodyOf(point), taskOf('wide'));
+  });
+
   it('of the points beside one that is not UTF-8, nor of that one', () => {
     const [before = '', behind = ''] = bodyOf(good, '{"metrics":{"cpu":1},"target":"*"}', good)
       .toString()
