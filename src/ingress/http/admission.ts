@@ -2,6 +2,8 @@
 export type ArrivingBody = {
   /** Whether it arrives more slowly than a body may while others wait for its room. */
   isSlow(nowMs: number): boolean;
+  /** Whether its sender has shown no valid credential so far. */
+  isStranger(): boolean;
   /** Releases all bytes that it holds and refuses its request. */
   giveWay(): void;
 };
@@ -38,26 +40,30 @@ export const createBytesInFlight = (
   const strangersMax = bytesMax / 2;
   let held = 0;
   let ofStrangers = 0;
-  let sweptAt = Number.NEGATIVE_INFINITY;
+  // Each has its own time, or a flood of strangers would keep the others from the sweep of all.
+  const sweptAt = { all: Number.NEGATIVE_INFINITY, strangers: Number.NEGATIVE_INFINITY };
   const arriving = new Set<ArrivingBody>();
 
   // One request alone may always enter, or a limit below the largest body would refuse it for ever.
   const fitsIn = (all: number, most: number, bytes: number, own: number): boolean =>
     all === own || all + Math.max(1, bytes) <= most;
-  const fits = (bytes: number, own: number, isStranger: boolean): boolean =>
-    fitsIn(held, bytesMax, bytes, own) && (!isStranger || fitsIn(ofStrangers, strangersMax, bytes, own));
 
-  const sweepSlow = (): void => {
+  const sweepSlow = (whose: keyof typeof sweptAt): void => {
     const nowMs = now();
-    if (nowMs - sweptAt < sweepMsMin) return;
-    sweptAt = nowMs;
-    for (const body of [...arriving]) if (body.isSlow(nowMs)) body.giveWay();
+    if (nowMs - sweptAt[whose] < sweepMsMin) return;
+    sweptAt[whose] = nowMs;
+    for (const body of [...arriving])
+      if ((whose === 'all' || body.isStranger()) && body.isSlow(nowMs)) body.giveWay();
   };
 
+  /** Slow bodies of known senders hold nothing of the strangers' share, so a stranger that lacks room in it drops none of them. */
   const makesRoom = (bytes: number, own: number, isStranger: boolean): boolean => {
-    if (fits(bytes, own, isStranger)) return true;
-    sweepSlow();
-    return fits(bytes, own, isStranger);
+    const fitsShare = (): boolean => !isStranger || fitsIn(ofStrangers, strangersMax, bytes, own);
+    const fitsAll = (): boolean => fitsIn(held, bytesMax, bytes, own);
+    if (!fitsShare()) sweepSlow('strangers');
+    if (!fitsShare()) return false;
+    if (!fitsAll()) sweepSlow('all');
+    return fitsAll();
   };
 
   return {

@@ -150,7 +150,11 @@ const collect = (
     const onGone = (): void => finish({ reason: 'aborted', detail: 'the client closed the connection' });
     const onError = (error: unknown): void =>
       error instanceof UnreadableBody ? finish(error.refused) : onGone();
-    const unwatch = inFlight.watch({ isSlow: pace.isSlow, giveWay: () => finish(gaveWay) });
+    const unwatch = inFlight.watch({
+      isSlow: pace.isSlow,
+      isStranger: room.isStranger,
+      giveWay: () => finish(gaveWay),
+    });
     request.on('data', onData).on('end', onEnd).on('error', onError).on('close', onGone);
     if (request.destroyed) onError(request.errored);
     else {
@@ -165,6 +169,7 @@ type ByteReservation = {
   give(bytes: number): void;
   reserve(bytes: number): boolean;
   release(): void;
+  isStranger(): boolean;
 };
 
 const byteReservation = (inFlight: BytesInFlight, isKnown: () => boolean): ByteReservation => {
@@ -188,6 +193,7 @@ const byteReservation = (inFlight: BytesInFlight, isKnown: () => boolean): ByteR
     give,
     reserve: (bytes) => bytes <= taken || take(bytes - taken),
     release: () => give(taken),
+    isStranger: () => !isKnown(),
   };
 };
 

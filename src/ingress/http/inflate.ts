@@ -67,12 +67,6 @@ const hasTooManyMembers = (bytes: Buffer): boolean => {
 const hasUnread = (bytes: Buffer, encoding: CompressedEncoding, read: number): boolean =>
   read < bytes.length && (encoding !== 'gzip' || bytes.subarray(read).some((byte) => byte !== 0));
 
-/**
- * A frame of zstd without content (RFC 8878 section 3.1.2), read behind the last bytes: the inflater takes the first bytes of a frame
- * that never comes for nothing, and with this behind them they are no frame.
- */
-const emptyFrame = Buffer.from([0x50, 0x2a, 0x4d, 0x18, 0, 0, 0, 0]);
-
 /** Inflates a body. Room that was reserved stays reserved, for every result. */
 export const inflate = (
   bytes: Buffer,
@@ -83,7 +77,6 @@ export const inflate = (
   new Promise((resolve) => {
     if (encoding === 'gzip' && hasTooManyMembers(bytes)) return resolve('corrupt');
     const stream = inflaters[encoding]();
-    const isZstd = encoding === 'zstd';
     const chunks: Buffer[] = [];
     const sizeMax = Math.max(freeBytes, inflateRatioMax * bytes.length);
     let size = 0;
@@ -101,8 +94,7 @@ export const inflate = (
       else fail('unwanted');
     });
     stream.once('end', () => {
-      if (hasUnread(bytes, encoding, stream.bytesWritten - (isZstd ? emptyFrame.length : 0)))
-        return fail('corrupt');
+      if (hasUnread(bytes, encoding, stream.bytesWritten)) return fail('corrupt');
       const only = chunks[0];
       resolve(chunks.length === 1 && only !== undefined ? only : Buffer.concat(chunks, size));
     });
@@ -110,8 +102,7 @@ export const inflate = (
     const write = (from: number): void => {
       if (size < from * contentShareMin - heldBackBytesMax) return fail('corrupt');
       const to = from + sliceBytes;
-      const last = bytes.subarray(from);
-      if (to >= bytes.length) stream.end(isZstd ? Buffer.concat([last, emptyFrame]) : last);
+      if (to >= bytes.length) stream.end(bytes.subarray(from));
       else stream.write(bytes.subarray(from, to), (error) => error == null && write(to));
     };
     write(0);

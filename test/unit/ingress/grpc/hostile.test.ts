@@ -186,16 +186,21 @@ describe('a hostile connection', () => {
   });
 
   // Each holds up to 11 KB and costs its client some bytes: hundreds of connections with a hundred each took all memory of a process.
-  it('that begins calls without a message holds a bounded number of them, and others are served', async () => {
+  it('that begins calls without a message holds a bounded number of them, and ends its own, not those of others', async () => {
     const door = await open();
     const client = await clientOf(door);
-    const oldest = endOf(client.open(traceExportPath));
+    const upload = client.open(traceExportPath);
+    const ended = endOf(upload);
+    await new Promise((resolve) => upload.write(Buffer.of(0, 0, 0, 0, 1), resolve));
     const heads = many(callsMax, (index) => headOf(streamOf(index)));
     const raws = await Promise.all(
       Array.from({ length: Math.ceil(waitingCallsMax / callsMax) + 1 }, () => rawOf(door)),
     );
     for (const raw of raws) raw.send(Buffer.concat([preface, settings(), heads]));
-    expect(await oldest).toMatchObject({ code: codes.unavailable, retrySeconds: 1, reset: 0 });
+    const isRefused = (): boolean => raws.some((raw) => isAnswered(raw, streamOf(0)));
+    await waitFor('the end of a call too many', boundMs, isRefused);
+    upload.end(Buffer.of(7));
+    expect(await ended).toMatchObject({ code: codes.ok, reset: 0 });
     expect((await client.call(traceExportPath, message)).code).toBe(codes.ok);
   });
 

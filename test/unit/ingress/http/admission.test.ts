@@ -77,6 +77,7 @@ describe('bytes in flight', () => {
       room.tryTake(50);
       const unwatch = room.watch({
         isSlow: () => isSlow,
+        isStranger: () => false,
         giveWay: () => {
           unwatch();
           gone.push(name);
@@ -90,6 +91,33 @@ describe('bytes in flight', () => {
     expect([room.hasRoom(10), gone, room.tryTake(50), room.held]).toEqual([true, ['slow'], true, 100]);
     nowMs += 1000;
     expect([room.tryTake(1), gone]).toEqual([false, ['slow']]);
+  });
+
+  // Two bodies without a credential would otherwise be enough to refuse every slow upload of others.
+  it('are given back for a stranger beyond its half by slow strangers alone, and then for known senders by all', () => {
+    const room = createBytesInFlight(
+      100,
+      () => {},
+      () => 0,
+    );
+    const gone: string[] = [];
+    const watch = (name: string, bytes: number, isStranger: boolean): void => {
+      room.tryTake(bytes, 0, isStranger);
+      const unwatch = room.watch({
+        isSlow: () => true,
+        isStranger: () => isStranger,
+        giveWay: () => {
+          unwatch();
+          gone.push(name);
+          room.give(bytes, isStranger);
+        },
+      });
+    };
+    watch('known', 20, false);
+    watch('stranger', 40, true);
+    expect([room.tryTake(50, 0, true), gone]).toEqual([true, ['stranger']]);
+    expect([room.tryTake(1, 0, true), gone, room.held]).toEqual([false, ['stranger'], 70]);
+    expect([room.tryTake(50), gone, room.held]).toEqual([true, ['stranger', 'known'], 100]);
   });
 
   it('never pass the limit by more than one request', () => {

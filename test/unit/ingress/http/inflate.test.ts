@@ -60,6 +60,18 @@ describe('a body that nothing makes shorter', () => {
   });
 });
 
+// Bytes that complete it would be stored as content that nobody sent.
+describe('a body of zstd that lacks its end', () => {
+  // A frame without a checksum whose one block is raw.
+  const whole = zstdCompressSync(Buffer.from(Array.from({ length: 64 }, (_, at) => (at * 151) % 256)));
+
+  it('is refused, however many bytes are missing', async () => {
+    const cuts = Array.from({ length: whole.length }, (_, kept) => whole.subarray(0, kept));
+    const results = await Promise.all(cuts.map((cut) => inflate(cut, 'zstd', limits, all)));
+    expect(results).toEqual(cuts.map(() => 'corrupt'));
+  });
+});
+
 describe('bytes behind a compressed stream', () => {
   const [first, second] = [Buffer.from('first '.repeat(50)), Buffer.from('second '.repeat(50))];
   const zeros = Buffer.alloc(16);
@@ -84,10 +96,6 @@ describe('bytes behind a compressed stream', () => {
     ['zstd', 'garbage', zstd, [garbage]],
     ['zstd', 'zeros and a frame', zstd, [zeros, zstd.other]],
     ['zstd', 'half a frame', zstd, [cut(zstd.other)]],
-    ['zstd', 'one byte of a frame', zstd, [zstd.other.subarray(0, 1)]],
-    ['zstd', 'two bytes of a frame', zstd, [zstd.other.subarray(0, 2)]],
-    ['zstd', 'three bytes of a frame', zstd, [zstd.other.subarray(0, 3)]],
-    ['zstd', 'four bytes of a frame', zstd, [zstd.other.subarray(0, 4)]],
     ['gzip', 'garbage', gzip, [garbage]],
     ['gzip', 'zeros and a member', gzip, [zeros, gzip.other]],
     ['gzip', 'half a member', gzip, [cut(gzip.other)]],
