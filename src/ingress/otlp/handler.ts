@@ -12,7 +12,7 @@ import { type Body, noRoom } from '../http/body.ts';
 import type { Reply } from '../http/reply.ts';
 import { type BaseCounter, type RequestIdentity, requestIdentity } from '../identity.ts';
 import { createLine, type LineDependencies, limitRate, newSender } from '../line.ts';
-import { notStored, Refused } from '../refused.ts';
+import { notStored, Refused, refusalOf } from '../refused.ts';
 import { named } from '../request-id.ts';
 import { createSenderNames, type SenderNames } from '../sender.ts';
 import type { SeriesMax } from '../series/series-gate.ts';
@@ -50,6 +50,8 @@ type OtlpRequest = OtlpSender & {
   credential: string | undefined;
   /** The application of that credential. */
   own: ApplicationSource | undefined;
+  /** Why that credential could not be looked up: it may be valid. */
+  headUndecided: Fault | undefined;
 };
 
 /**
@@ -131,11 +133,25 @@ class OtlpSteps {
       directory.application(sender.credential) ?? directory.authorizeApplication(sender.credential);
     const { answerBy = Number.POSITIVE_INFINITY } = sender.request;
     const isBound = looked instanceof Promise && answerBy < Number.POSITIVE_INFINITY;
-    const own = await (isBound ? inTime('the records', looked, answerBy) : looked);
+    const own = await this.ownOf(sender, isBound ? inTime('the records', looked, answerBy) : looked);
     if (own === undefined) return;
     sender.own = own;
     this.pass(sender, own.appId);
     if (own.isEnabled) this.limit(sender, own);
+  }
+
+  /** Too many lookups end no request before its body is read, which may have a valid credential. Throws another transient Fault. */
+  private async ownOf(
+    sender: OtlpRequest,
+    looked: ApplicationSource | Promise<ApplicationSource | undefined>,
+  ): Promise<ApplicationSource | undefined> {
+    try {
+      return await looked;
+    } catch (error) {
+      if (!(error instanceof Fault) || error.code !== tooManyLookUps) throw error;
+      sender.headUndecided = error;
+      return undefined;
+    }
   }
 
   /** Undefined also where too many others are looked up, for a sender whose other items can be stored. Throws a transient Fault. */
@@ -174,9 +190,8 @@ class OtlpSteps {
   }
 
   private async authorize(
-    own: ApplicationSource | undefined,
+    { own, headUndecided, deadlineAt }: OtlpRequest,
     tokens: readonly string[],
-    deadlineAt: number,
   ): Promise<Applications> {
     const applications = new Map<string | undefined, ApplicationSource>();
     if (own !== undefined) applications.set(undefined, own);
@@ -185,7 +200,7 @@ class OtlpSteps {
       const application = found[index];
       if (application !== undefined) applications.set(token, application);
     }
-    if (applications.size === 0) throw noCredential(this.deps.credentialNames);
+    if (applications.size === 0) throw headUndecided ?? noCredential(this.deps.credentialNames);
     return applications;
   }
 
@@ -196,7 +211,7 @@ class OtlpSteps {
       throw this.unreadable(error, sender, body);
     });
     sender.secrets = credential === undefined ? tokens : [credential, ...tokens];
-    const applications = await this.authorize(own, tokens, deadlineAt);
+    const applications = await this.authorize(sender, tokens);
     this.pass(sender, soleOwner(applications.values()));
     const all = [...applications.values()];
     if (all.every(({ isEnabled }) => !isEnabled)) throw new Refused('application_disabled');
@@ -250,10 +265,12 @@ class OtlpSteps {
 
   /** Whether the request is a repeat. */
   private async publish(
-    { deadlineAt }: OtlpRequest,
+    { deadlineAt, headUndecided }: OtlpRequest,
     body: Body,
     { encoded, identity, base, itemsMax, arrivedAt }: Unpublished,
   ): Promise<boolean> {
+    // Items without a token of their own belong to the credential of the header fields.
+    if (headUndecided !== undefined && encoded.rejected.has('token_invalid')) throw refusalOf(headUndecided);
     refuseIfNobodys(encoded, this.deps.credentialNames);
     if (!body.reserve(2 * encodedLength(encoded))) throw notStored(noRoom.detail);
     // A request without any kept item leaves no name behind: once its policy is fixed, a retry stores its items.
@@ -328,6 +345,7 @@ export const createOtlpHandler = (deps: OtlpDependencies): ((request: Incoming) 
       encoding: replyEncodingOf(request),
       credential: undefined,
       own: undefined,
+      headUndecided: undefined,
     }),
     checkHead: ({ request }) => {
       if (encodingOf(request.headers['content-type']) === undefined)

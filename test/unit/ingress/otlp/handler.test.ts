@@ -91,6 +91,24 @@ describe('the tokens of a body that are not in memory', () => {
     expect(statusOf(await handle(inHeader))).toBe(200);
   });
 
+  // The token of a header says nothing about those of the body.
+  it('do not keep off an export with a valid one in its body while too many are looked up', async () => {
+    const handle = openLine({
+      ...{ receiver: 'otlp', known },
+      lookUp: async () => {
+        throw new Fault('transient', tooManyLookUps, 'too many');
+      },
+    });
+    const ask = async (body: unknown) => statusOf(await handle(jsonRequest(body, 'not in memory')));
+    expect(await ask(exportOf([valid]))).toBe(200);
+    // Items that the token of the header may be valid for are not rejected for good.
+    const withoutToken = {
+      resourceSpans: [...exportOf([valid]).resourceSpans, { scopeSpans: [{ spans: [{}] }] }],
+    };
+    expect(await ask(withoutToken)).toBe(503);
+    expect(await ask({ resourceSpans: [] })).toBe(503);
+  });
+
   it('are waited for until the deadline of the answer, and no longer', async () => {
     const handle = openLine({
       ...{ receiver: 'otlp', known, deadlineMs: 100 },
