@@ -105,10 +105,14 @@ class OtlpSteps {
     this.accepted = deps.metrics.accepted.labels(deps.signal.pipeline);
   }
 
-  private pass(sender: OtlpRequest, owner: number): void {
+  private known(sender: OtlpRequest): void {
     sender.isKnown = true;
-    sender.owner = owner;
     this.deps.failures.passed(sender.request);
+  }
+
+  private pass(sender: OtlpRequest, owner: number): void {
+    sender.owner = owner;
+    this.known(sender);
   }
 
   private limit(sender: OtlpRequest, { appId, maxRate }: ApplicationSource): void {
@@ -154,48 +158,37 @@ class OtlpSteps {
     }
   }
 
-  /** Undefined also where too many others are looked up, for a sender whose other items can be stored. Throws a transient Fault. */
-  private async lookUp(token: string, isKnown: boolean): Promise<ApplicationSource | undefined> {
-    try {
-      return await this.deps.directory.authorizeApplication(token);
-    } catch (error) {
-      if (isKnown && error instanceof Fault && error.code === tooManyLookUps) return undefined;
-      throw error;
-    }
-  }
-
   /**
    * The application of each token. Of those that memory does not know a few are looked up at a time, and for a sender that has shown no
    * valid one only the first few. Throws a transient Fault.
    */
   private async applicationsOf(
-    own: ApplicationSource | undefined,
+    sender: OtlpRequest,
     tokens: readonly string[],
-    deadlineAt: number,
   ): Promise<(ApplicationSource | undefined)[]> {
     const found = tokens.map((token) => this.deps.directory.application(token));
     if (!found.includes(undefined)) return found;
     const unknown = tokens.flatMap((token, index) => (found[index] === undefined ? [{ token, index }] : []));
-    let isKnown = own !== undefined || unknown.length < tokens.length;
-    for (let at = 0; at < unknown.length && (isKnown || at === 0); ) {
+    if (unknown.length < tokens.length) this.known(sender);
+    for (let at = 0; at < unknown.length && (sender.isKnown || at === 0); ) {
+      const { isKnown } = sender;
       const some = unknown.slice(at, at + (isKnown ? lookUpsMax : strangersLookUpsMax));
       at += some.length;
-      const looking = Promise.all(some.map(({ token }) => this.lookUp(token, isKnown)));
-      for (const [place, application] of (await inTime('the records', looking, deadlineAt)).entries()) {
-        found[some[place]?.index ?? 0] = application;
-        isKnown ||= application !== undefined;
-      }
+      const looking = Promise.all(
+        some.map(({ token }) => this.deps.directory.authorizeApplication(token, isKnown)),
+      );
+      const applications = await inTime('the records', looking, sender.deadlineAt);
+      for (const [place, application] of applications.entries()) found[some[place]?.index ?? 0] = application;
+      if (applications.some((application) => application !== undefined)) this.known(sender);
     }
     return found;
   }
 
-  private async authorize(
-    { own, headUndecided, deadlineAt }: OtlpRequest,
-    tokens: readonly string[],
-  ): Promise<Applications> {
+  private async authorize(sender: OtlpRequest, tokens: readonly string[]): Promise<Applications> {
+    const { own, headUndecided } = sender;
     const applications = new Map<string | undefined, ApplicationSource>();
     if (own !== undefined) applications.set(undefined, own);
-    const found = await this.applicationsOf(own, tokens, deadlineAt);
+    const found = await this.applicationsOf(sender, tokens);
     for (const [index, token] of tokens.entries()) {
       const application = found[index];
       if (application !== undefined) applications.set(token, application);
