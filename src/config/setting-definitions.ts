@@ -264,7 +264,7 @@ export const settingsTable = z.object({
     addressFailuresMax: count.setting(
       'TIDEMARK_INGRESS_ADDRESS_FAILURES_MAX',
       '20',
-      'requests without a valid token per address and second; above it 429, unless the address sent a valid token in the last minute, or the header of an OTLP request has one; 0 = no limit',
+      'requests without a valid token per address (global IPv6: network of 64 bits) and second; above it 429, unless the address sent a valid token in the last minute, or the header of an OTLP request has one; 0 = no limit',
     ),
     tlsCertFile: path.optional(
       'TIDEMARK_INGRESS_TLS_CERT_FILE',

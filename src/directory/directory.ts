@@ -21,8 +21,11 @@ export type Directory = {
    * when KV does not answer.
    */
   authorize(dataId: number, token: string): Promise<Source | undefined>;
-  /** The application of this write token, in the same way. Undefined for an unknown token. */
-  authorizeApplication(token: string): Promise<ApplicationSource | undefined>;
+  /**
+   * The application of this write token, in the same way. Undefined for an unknown token. `isKnown`: the sender has shown another,
+   * valid one.
+   */
+  authorizeApplication(token: string, isKnown?: boolean): Promise<ApplicationSource | undefined>;
   /** The same from memory alone. */
   application(token: string): ApplicationSource | undefined;
   /** The key of the digests of large bodies; undefined in an installation without one. An owner is never known before it. */
@@ -207,11 +210,12 @@ export const startDirectory = ({
         () => lookUps.source(dataId, token),
       );
     },
-    authorizeApplication: (token) =>
+    authorizeApplication: (token, isKnown) =>
       findOnce(
         `application:${token}`,
         () => application(token),
         () => lookUps.application(token),
+        isKnown,
       ),
     application,
     get identityKey() {

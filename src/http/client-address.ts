@@ -18,23 +18,34 @@ const plain = (address: string): string => {
   return [upper >> 8, upper & 255, lower >> 8, lower & 255].join('.');
 };
 
-/** The hexadecimal groups of one side of `::`; an IPv4 address at the end is two of them. */
-const groupsOf = (side: string): string[] =>
-  side === '' ? [] : side.split(':').flatMap((group) => (group.includes('.') ? ['0', '0'] : [group]));
+/** The groups of one side of `::`; an IPv4 address at the end is two of them. */
+const groupsOf = (side: string): number[] =>
+  (side === '' ? [] : side.split(':')).flatMap((group) => {
+    if (!group.includes('.')) return [Number.parseInt(group, 16)];
+    const [first = 0, second = 0, third = 0, fourth = 0] = group.split('.').map(Number);
+    return [first * 256 + second, third * 256 + fourth];
+  });
+
+/** An address of a socket in one form: IPv4 also where it is written as IPv6, without a zone. */
+export const addressOf = (address: string): string =>
+  address.includes(':') ? plain(address.split('%')[0] ?? '') : address;
+
+/** Whether an IPv6 address that begins with this group is of a local network (fc00::/7, fe80::/10): all hosts of it share 64 bits. */
+const isLocal = (first: number): boolean => (first & 0xfe00) === 0xfc00 || (first & 0xffc0) === 0xfe80;
 
 /**
- * What the limits of an address count by: an IPv4 address, and of an IPv6 address its network of 64 bits, all of which one host may
- * take addresses from.
+ * What the limit of failures counts by: an IPv4 address, and of an IPv6 address its network of 64 bits, all of which one host may take
+ * addresses from; a local address itself.
  */
 export const networkOf = (address: string): string => {
-  if (!address.includes(':')) return address;
-  const told = plain(address.split('%')[0] ?? '');
+  const told = addressOf(address);
   if (isIP(told) !== 6) return told;
   const [left = '', right] = told.split('::');
   const [before, after] = [groupsOf(left), groupsOf(right ?? '')];
-  const zeros = Array.from({ length: 8 - before.length - after.length }, () => '0');
-  const groups = [...before, ...zeros, ...after].slice(0, 4);
-  return `${groups.map((group) => Number.parseInt(group, 16).toString(16)).join(':')}::/64`;
+  const zeros = Array.from({ length: 8 - before.length - after.length }, () => 0);
+  const groups = [...before, ...zeros, ...after];
+  const text = (some: readonly number[]): string => some.map((group) => group.toString(16)).join(':');
+  return isLocal(groups[0] ?? 0) ? text(groups) : `${text(groups.slice(0, 4))}::/64`;
 };
 
 /** An entry of X-Forwarded-For without the port, brackets or zone that some proxies add to the address. */

@@ -1,5 +1,5 @@
 import type { Socket } from 'node:net';
-import { networkOf } from './client-address.ts';
+import { addressOf } from './client-address.ts';
 
 /** How many connections there may be; 0 = any number. Those of an address that is exempt count towards the first alone. */
 export type ConnectionCaps = {
@@ -32,22 +32,21 @@ const answeredAtOnceMax = 256;
 export const createConnectionCount = (caps: ConnectionCaps): ConnectionCount => {
   let taken = 0;
   let answering = 0;
-  /** By `networkOf`. */
   const byAddress = new Map<string, number>();
   const leaves = new WeakMap<Socket, () => void>();
 
-  const refusalOf = (address: string, network: string): ConnectionRefusal | undefined => {
+  const refusalOf = (address: string): ConnectionRefusal | undefined => {
     if (caps.connectionsMax > 0 && taken >= caps.connectionsMax) return 'connections_max';
     const isOver =
-      caps.addressConnectionsMax > 0 && (byAddress.get(network) ?? 0) >= caps.addressConnectionsMax;
+      caps.addressConnectionsMax > 0 && (byAddress.get(address) ?? 0) >= caps.addressConnectionsMax;
     return isOver && !caps.isExempt(address) ? 'address_connections_max' : undefined;
   };
 
-  const leave = (network: string): void => {
+  const leave = (address: string): void => {
     taken--;
-    const rest = (byAddress.get(network) ?? 1) - 1;
-    if (rest === 0) byAddress.delete(network);
-    else byAddress.set(network, rest);
+    const rest = (byAddress.get(address) ?? 1) - 1;
+    if (rest === 0) byAddress.delete(address);
+    else byAddress.set(address, rest);
   };
 
   const release = (socket: Socket): void => {
@@ -62,13 +61,12 @@ export const createConnectionCount = (caps: ConnectionCaps): ConnectionCount => 
     release,
     admit: (socket) => {
       // Undefined for a peer that has gone already.
-      const address = socket.remoteAddress ?? '';
-      const network = networkOf(address);
-      const reason = refusalOf(address, network);
+      const address = addressOf(socket.remoteAddress ?? '');
+      const reason = refusalOf(address);
       if (reason === undefined) {
         taken++;
-        byAddress.set(network, (byAddress.get(network) ?? 0) + 1);
-        leaves.set(socket, () => leave(network));
+        byAddress.set(address, (byAddress.get(address) ?? 0) + 1);
+        leaves.set(socket, () => leave(address));
         socket.once('close', () => release(socket));
         return { kind: 'taken' };
       }

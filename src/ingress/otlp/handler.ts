@@ -12,7 +12,7 @@ import { type Body, noRoom } from '../http/body.ts';
 import type { Reply } from '../http/reply.ts';
 import { type BaseCounter, type RequestIdentity, requestIdentity } from '../identity.ts';
 import { createLine, type LineDependencies, limitRate, newSender } from '../line.ts';
-import { notStored, Refused } from '../refused.ts';
+import { notStored, Refused, refusalOf } from '../refused.ts';
 import { named } from '../request-id.ts';
 import { createSenderNames, type SenderNames } from '../sender.ts';
 import type { SeriesMax } from '../series/series-gate.ts';
@@ -50,6 +50,8 @@ type OtlpRequest = OtlpSender & {
   credential: string | undefined;
   /** The application of that credential. */
   own: ApplicationSource | undefined;
+  /** Why that credential could not be looked up: it may be valid. */
+  headUndecided: Fault | undefined;
 };
 
 /**
@@ -103,10 +105,14 @@ class OtlpSteps {
     this.accepted = deps.metrics.accepted.labels(deps.signal.pipeline);
   }
 
-  private pass(sender: OtlpRequest, owner: number): void {
+  private known(sender: OtlpRequest): void {
     sender.isKnown = true;
-    sender.owner = owner;
     this.deps.failures.passed(sender.request);
+  }
+
+  private pass(sender: OtlpRequest, owner: number): void {
+    sender.owner = owner;
+    this.known(sender);
   }
 
   private limit(sender: OtlpRequest, { appId, maxRate }: ApplicationSource): void {
@@ -131,20 +137,24 @@ class OtlpSteps {
       directory.application(sender.credential) ?? directory.authorizeApplication(sender.credential);
     const { answerBy = Number.POSITIVE_INFINITY } = sender.request;
     const isBound = looked instanceof Promise && answerBy < Number.POSITIVE_INFINITY;
-    const own = await (isBound ? inTime('the records', looked, answerBy) : looked);
+    const own = await this.ownOf(sender, isBound ? inTime('the records', looked, answerBy) : looked);
     if (own === undefined) return;
     sender.own = own;
     this.pass(sender, own.appId);
     if (own.isEnabled) this.limit(sender, own);
   }
 
-  /** Undefined also where too many others are looked up, for a sender whose other items can be stored. Throws a transient Fault. */
-  private async lookUp(token: string, isKnown: boolean): Promise<ApplicationSource | undefined> {
+  /** Too many lookups end no request before its body is read, which may have a valid credential. Throws another transient Fault. */
+  private async ownOf(
+    sender: OtlpRequest,
+    looked: ApplicationSource | Promise<ApplicationSource | undefined>,
+  ): Promise<ApplicationSource | undefined> {
     try {
-      return await this.deps.directory.authorizeApplication(token);
+      return await looked;
     } catch (error) {
-      if (isKnown && error instanceof Fault && error.code === tooManyLookUps) return undefined;
-      throw error;
+      if (!(error instanceof Fault) || error.code !== tooManyLookUps) throw error;
+      sender.headUndecided = error;
+      return undefined;
     }
   }
 
@@ -153,39 +163,37 @@ class OtlpSteps {
    * valid one only the first few. Throws a transient Fault.
    */
   private async applicationsOf(
-    own: ApplicationSource | undefined,
+    sender: OtlpRequest,
     tokens: readonly string[],
-    deadlineAt: number,
   ): Promise<(ApplicationSource | undefined)[]> {
     const found = tokens.map((token) => this.deps.directory.application(token));
     if (!found.includes(undefined)) return found;
     const unknown = tokens.flatMap((token, index) => (found[index] === undefined ? [{ token, index }] : []));
-    let isKnown = own !== undefined || unknown.length < tokens.length;
-    for (let at = 0; at < unknown.length && (isKnown || at === 0); ) {
+    if (unknown.length < tokens.length) this.known(sender);
+    for (let at = 0; at < unknown.length && (sender.isKnown || at === 0); ) {
+      const { isKnown } = sender;
       const some = unknown.slice(at, at + (isKnown ? lookUpsMax : strangersLookUpsMax));
       at += some.length;
-      const looking = Promise.all(some.map(({ token }) => this.lookUp(token, isKnown)));
-      for (const [place, application] of (await inTime('the records', looking, deadlineAt)).entries()) {
-        found[some[place]?.index ?? 0] = application;
-        isKnown ||= application !== undefined;
-      }
+      const looking = Promise.all(
+        some.map(({ token }) => this.deps.directory.authorizeApplication(token, isKnown)),
+      );
+      const applications = await inTime('the records', looking, sender.deadlineAt);
+      for (const [place, application] of applications.entries()) found[some[place]?.index ?? 0] = application;
+      if (applications.some((application) => application !== undefined)) this.known(sender);
     }
     return found;
   }
 
-  private async authorize(
-    own: ApplicationSource | undefined,
-    tokens: readonly string[],
-    deadlineAt: number,
-  ): Promise<Applications> {
+  private async authorize(sender: OtlpRequest, tokens: readonly string[]): Promise<Applications> {
+    const { own, headUndecided } = sender;
     const applications = new Map<string | undefined, ApplicationSource>();
     if (own !== undefined) applications.set(undefined, own);
-    const found = await this.applicationsOf(own, tokens, deadlineAt);
+    const found = await this.applicationsOf(sender, tokens);
     for (const [index, token] of tokens.entries()) {
       const application = found[index];
       if (application !== undefined) applications.set(token, application);
     }
-    if (applications.size === 0) throw noCredential(this.deps.credentialNames);
+    if (applications.size === 0) throw headUndecided ?? noCredential(this.deps.credentialNames);
     return applications;
   }
 
@@ -196,7 +204,7 @@ class OtlpSteps {
       throw this.unreadable(error, sender, body);
     });
     sender.secrets = credential === undefined ? tokens : [credential, ...tokens];
-    const applications = await this.authorize(own, tokens, deadlineAt);
+    const applications = await this.authorize(sender, tokens);
     this.pass(sender, soleOwner(applications.values()));
     const all = [...applications.values()];
     if (all.every(({ isEnabled }) => !isEnabled)) throw new Refused('application_disabled');
@@ -250,10 +258,12 @@ class OtlpSteps {
 
   /** Whether the request is a repeat. */
   private async publish(
-    { deadlineAt }: OtlpRequest,
+    { deadlineAt, headUndecided }: OtlpRequest,
     body: Body,
     { encoded, identity, base, itemsMax, arrivedAt }: Unpublished,
   ): Promise<boolean> {
+    // Items without a token of their own belong to the credential of the header fields.
+    if (headUndecided !== undefined && encoded.rejected.has('token_invalid')) throw refusalOf(headUndecided);
     refuseIfNobodys(encoded, this.deps.credentialNames);
     if (!body.reserve(2 * encodedLength(encoded))) throw notStored(noRoom.detail);
     // A request without any kept item leaves no name behind: once its policy is fixed, a retry stores its items.
@@ -328,6 +338,7 @@ export const createOtlpHandler = (deps: OtlpDependencies): ((request: Incoming) 
       encoding: replyEncodingOf(request),
       credential: undefined,
       own: undefined,
+      headUndecided: undefined,
     }),
     checkHead: ({ request }) => {
       if (encodingOf(request.headers['content-type']) === undefined)

@@ -9,7 +9,7 @@ export type LineOptions = {
   /** Applications in memory, by token. */
   readonly known: ReadonlyMap<string, ApplicationSource>;
   /** Reads a token that is not in memory. */
-  readonly lookUp: (token: string) => Promise<ApplicationSource | undefined>;
+  readonly lookUp: (token: string, isKnown?: boolean) => Promise<ApplicationSource | undefined>;
   readonly deadlineMs?: number;
 };
 

@@ -43,7 +43,7 @@ export const directoryOf = (
 ): Directory => ({
   ...{ isReady: true, identityKey: undefined },
   application: known,
-  authorizeApplication: async (token) => known(token) ?? lookUp(token),
+  authorizeApplication: async (token, isKnown) => known(token) ?? lookUp(token, isKnown),
   authorize: async () => undefined,
   source: () => undefined,
   applyRegistry: () => undefined,

@@ -9,7 +9,7 @@ const start = () => {
     () => clock.ms,
   );
   /** What each of these lookups came to. */
-  const look = (credentials: readonly string[], fetch: () => Promise<void>) =>
+  const look = (credentials: readonly string[], fetch: () => Promise<void>, isKnown = true) =>
     Promise.allSettled(
       credentials.map((credential) =>
         findOnce(
@@ -19,6 +19,7 @@ const start = () => {
             fetched.push(credential);
             return fetch();
           },
+          isKnown,
         ),
       ),
     );
@@ -52,6 +53,39 @@ it('unknown credentials have a bounded number of reads a second', async () => {
   clock.ms += 1_000;
   await oneByOne(different(1_000, 1_000));
   expect(fetched.length - atOnce).toBe(lookUpsPerSecond);
+});
+
+// Credentials are free to make: else senders without a valid one use up what those with one need.
+it('senders without a valid credential leave half of the reads to those with one', async () => {
+  const { fetched, look } = start();
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const looking = look(different(1_000), () => promise, false);
+  expect(fetched).toHaveLength(lookUpsAtOnceMax / 2);
+  const known = look(different(1_000, 1_000), () => promise);
+  expect(fetched).toHaveLength(lookUpsAtOnceMax);
+  resolve();
+  await Promise.all([looking, known]);
+
+  const later = start();
+  const oneByOne = async (credentials: readonly string[], isKnown: boolean) => {
+    for (const credential of credentials) await later.look([credential], async () => {}, isKnown);
+  };
+  await oneByOne(different(1_000), false);
+  expect(later.fetched).toHaveLength(lookUpsPerSecond);
+  await oneByOne(different(1_000, 1_000), true);
+  expect(later.fetched).toHaveLength(2 * lookUpsPerSecond);
+});
+
+// A request with more wrong tokens than may be looked up is sent again and again, with the same ones.
+it('a credential that was looked up in vain is unknown, to a sender with a valid one, also while no read may begin', async () => {
+  const { clock, look } = start();
+  const none = async () => {};
+  await look(['wrong'], none);
+  clock.ms += 2_000;
+  for (const credential of different(1_000)) await look([credential], none);
+  expect(await look(['wrong'], none)).toEqual([{ status: 'fulfilled', value: undefined }]);
+  const refused = [...(await look(['wrong'], none, false)), ...(await look(['new'], none))];
+  expect(refused.map(({ status }) => status)).toEqual(['rejected', 'rejected']);
 });
 
 // All processes of a new source begin with the same token at the same moment.

@@ -80,6 +80,17 @@ describe('failures of an address', () => {
     expect([isShut('192.0.2.1'), isShut('::ffff:192.0.2.2')]).toEqual([true, false]);
   });
 
+  // Every host of a local network has the same 64 bits.
+  it.each([
+    ['fe80::1%eth0', 'fe80:0:0:0::1', 'fe80::2%eth0'],
+    ['fd12:3456::1', 'FD12:3456::0.0.0.1', 'fd12:3456::0.0.0.2'],
+    ['fc00::1', 'fc00:0::1', 'fc00::1:0:0:1'],
+  ])('are those of %s alone in a local network over IPv6', (address, same, neighbour) => {
+    const { fail, isShut } = limitOf();
+    fail(20, address);
+    expect([isShut(same), isShut(neighbour)]).toEqual([true, false]);
+  });
+
   it('are remembered of ten thousand addresses at most', () => {
     const { fail, isShut } = limitOf(1);
     for (let index = 0; index < 10_001; index += 1) fail(1, `192.0.${index >> 8}.${index & 255}`);

@@ -76,19 +76,55 @@ describe('the tokens of a body that are not in memory', () => {
     expect(asked).toEqual(tokens.slice(1));
   });
 
-  it('are unknown to a sender with a valid one while too many are looked up; others have to try again, as failures', async () => {
+  // An answer of 200 with rejected items is for good: exporters do not repeat it.
+  it('have their request sent again while too many are looked up, of senders with no valid one as failures', async () => {
+    const handle = openLine({
+      ...{ receiver: 'otlp', known },
+      lookUp: async (_, isKnown) => {
+        throw new Fault('transient', tooManyLookUps, isKnown === true ? 'known' : 'stranger');
+      },
+    });
+    const ask = async (of: readonly string[], header?: string) => {
+      const reply = await handle(jsonRequest(exportOf(of), header));
+      return [statusOf(reply), /known|stranger/.exec(String(reply.body))?.[0]];
+    };
+    const statuses: unknown[] = [];
+    for (let request = 0; request < 21; request++) statuses.push((await ask(['unknown']))[0]);
+    expect(statuses).toEqual([...Array.from({ length: 20 }, () => 503), 429]);
+    expect(await ask(['unknown', valid], valid)).toEqual([503, 'known']);
+    // Its address is limited no longer.
+    expect(await ask(['unknown'])).toEqual([503, 'stranger']);
+  });
+
+  it('of a sender with a valid one in the body count as those of a known sender, and are no failures', async () => {
     const handle = openLine({
       ...{ receiver: 'otlp', known },
       lookUp: async () => {
         throw new Fault('transient', tooManyLookUps, 'too many');
       },
     });
-    const ask = async (...of: string[]) => statusOf(await handle(jsonRequest(exportOf(of))));
     const statuses: number[] = [];
-    for (let request = 0; request < 21; request++) statuses.push(await ask('unknown'));
-    expect(statuses).toEqual([...Array.from({ length: 20 }, () => 503), 429]);
-    const inHeader = jsonRequest(exportOf(['unknown', valid]), valid);
-    expect(statusOf(await handle(inHeader))).toBe(200);
+    for (let request = 0; request < 30; request++)
+      statuses.push(statusOf(await handle(jsonRequest(exportOf(['unknown', valid])))));
+    expect(statuses).toEqual(Array.from({ length: 30 }, () => 503));
+  });
+
+  // The token of a header says nothing about those of the body.
+  it('do not keep off an export with a valid one in its body while too many are looked up', async () => {
+    const handle = openLine({
+      ...{ receiver: 'otlp', known },
+      lookUp: async () => {
+        throw new Fault('transient', tooManyLookUps, 'too many');
+      },
+    });
+    const ask = async (body: unknown) => statusOf(await handle(jsonRequest(body, 'not in memory')));
+    expect(await ask(exportOf([valid]))).toBe(200);
+    // Items that the token of the header may be valid for are not rejected for good.
+    const withoutToken = {
+      resourceSpans: [...exportOf([valid]).resourceSpans, { scopeSpans: [{ spans: [{}] }] }],
+    };
+    expect(await ask(withoutToken)).toBe(503);
+    expect(await ask({ resourceSpans: [] })).toBe(503);
   });
 
   it('are waited for until the deadline of the answer, and no longer', async () => {
