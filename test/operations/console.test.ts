@@ -320,6 +320,19 @@ describe('a session of the console', () => {
     expect(await other.ask('GET', '/console/session')).toMatchObject({ status: 200 });
   });
 
+  it.each(['/console/session', '/console/sessions'])(
+    'has one log-out in the audit log, of many at once: DELETE %s',
+    async (path) => {
+      const { token, id } = await issue('viewer');
+      const visitor = await visitorWith(token);
+      const seen = await Promise.all(Array.from({ length: 30 }, () => visitor.ask('DELETE', path)));
+      const statuses = seen.map(({ status }) => status).sort();
+      expect(statuses).toEqual([200, ...Array.from({ length: 29 }, () => 401)]);
+      const ofToken = (await auditOf('console.logout')).filter(({ actor }) => actor.token_id === id);
+      expect(ofToken).toHaveLength(1);
+    },
+  );
+
   it('is one of a hundred of its token, on all metadata processes; one more ends the one that was unused for longest', async () => {
     const { token, id } = await issue('viewer');
     const { token: foreign } = await issue('viewer');
