@@ -26,12 +26,13 @@ export const publishOnce = async (
 
 /**
  * Removes a key, or all that match a pattern, from a bucket without leaving a marker: watchers do not see it. The `keep` keys that
- * were written last stay. Transient Faults.
+ * were written last stay. Returns how many it removed: of two calls at once, one removes a key. Transient Faults.
  */
-export const eraseKey = async (bus: Bus, bucket: string, key: string, keep = 0): Promise<void> => {
+export const eraseKey = async (bus: Bus, bucket: string, key: string, keep = 0): Promise<number> => {
   try {
     const manager = await bus.manager();
-    await manager.streams.purge(`KV_${bucket}`, { filter: `$KV.${bucket}.${key}`, keep });
+    const { purged } = await manager.streams.purge(`KV_${bucket}`, { filter: `$KV.${bucket}.${key}`, keep });
+    return purged;
   } catch (error) {
     throw toFault(error);
   }

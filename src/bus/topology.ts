@@ -131,14 +131,30 @@ const gibibytes = (streams: readonly StreamDefinition[]): string =>
 
 const noRoomCodes: readonly string[] = ['insufficient_storage', 'insufficient_resources'];
 
-/** The refusal of one of these streams, with its name; without room, with what to do. */
-const refusedStream = (stream: string, error: unknown, streams: readonly StreamDefinition[]): Fault => {
+/** JetStream refuses this definition of a stream; of one that is there, for instance, a change of its retention to workqueue. */
+const refusedDefinition = 10052;
+
+/** A refusal of JetStream that comes at each retry, with what to do. `isThere`: the stream has another definition. */
+const explained = (stream: string, error: JetStreamApiError, isThere: boolean): Fault => {
   const { kind, code, message } = toFault(error);
+  if (error.code !== refusedDefinition || !isThere) return new Fault(kind, code, message, error);
+  const remedy =
+    'NATS does not change this of a stream that is there. Stop the receivers, wait until its consumer has stored what it holds ' +
+    `(nats consumer report ${stream}), and remove it: nats stream rm ${stream}; metadata makes it again above its old numbers`;
+  return new Fault(kind, code, `${message}: ${remedy}`, error);
+};
+
+/** The refusal of one of these streams, with its name; without room, with what to do. */
+const refusedStream = (
+  stream: string,
+  { kind, code, message, cause }: Fault,
+  streams: readonly StreamDefinition[],
+): Fault => {
   const remedy = noRoomCodes.includes(code)
     ? `: NATS has no room for it, and the roles wait. Raise max_file_store above the bytes_max of all streams, ${gibibytes(streams)} GiB on ` +
       'each server that holds them, or lower bytes_max in pipelines/streams.yaml (docs/operations.md, Upgrade)'
     : '';
-  return new Fault(kind, code, `stream ${stream} cannot be created or changed: ${message}${remedy}`, error);
+  return new Fault(kind, code, `stream ${stream} cannot be created or changed: ${message}${remedy}`, cause);
 };
 
 /**
@@ -166,8 +182,9 @@ export const ensureTopology = async (
         await ensureStream(manager, stream, made);
       } catch (error) {
         if (!(error instanceof JetStreamApiError)) throw error;
-        if (stream.isFurther !== true) throw refusedStream(stream.name, error, streams);
-        refused.set(stream.name, toFault(error));
+        const fault = explained(stream.name, error, names.has(stream.name));
+        if (stream.isFurther !== true) throw refusedStream(stream.name, fault, streams);
+        refused.set(stream.name, fault);
       }
     }
   } catch (error) {

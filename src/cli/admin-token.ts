@@ -43,7 +43,7 @@ const fieldsOf = (token: AdminToken): (readonly [string, Cell])[] => [
   ['token id', token.token_id],
   ['name', token.name],
   ['role', token.role],
-  ['business', token.mon_biz_id ?? 'all'],
+  ['business', businessOf(token)],
   ['expires', token.expires_at === null ? 'never' : timeText(token.expires_at)],
   ['state', stateOf(token)],
 ];

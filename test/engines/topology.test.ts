@@ -125,3 +125,23 @@ it('the streams of all QuestDB instances and of the items of applications take b
     'METRICS-b',
   ]);
 });
+
+// Metadata waits for it at each start: without a remedy in its message nobody would know what for.
+it('a stream whose retention NATS does not change is refused with what to do', async () => {
+  const one = { name: 'HELD', subjects: ['held.>'], bytesMax: 2 ** 20, replicas: 1, discard: 'new' } as const;
+  const before: StreamDefinition = {
+    ...one,
+    ...{ retention: 'limits', duplicateWindowMs: 10_000, consumer: undefined },
+  };
+  const queue: StreamDefinition = { ...before, retention: 'workqueue' };
+  await ensureTopology(bus, [before]);
+  const remedy = /can not change retention.*Stop the receivers.*nats stream rm HELD;/;
+  await expect(ensureTopology(bus, [queue])).rejects.toMatchObject({
+    kind: 'transient',
+    message: expect.stringMatching(remedy),
+  });
+  const refused = await ensureTopology(bus, [{ ...queue, isFurther: true }]);
+  expect(refused.get('HELD')?.message).toMatch(remedy);
+  await (await bus.manager()).streams.delete('HELD');
+  expect((await ensureTopology(bus, [queue])).size).toBe(0);
+});

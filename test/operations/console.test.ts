@@ -230,7 +230,6 @@ describe('a log-in to the console', () => {
 
 describe('a token that logs in or makes links without an end', () => {
   it('waits after sixty in a minute, washes nothing out of the audit log, and ends the link of no other token', async () => {
-    const code = await newCode();
     const { token, id } = await issue('viewer');
     const ofToken = async (action: string) =>
       (await auditOf(action)).filter(({ actor }) => actor.token_id === id).length;
@@ -239,21 +238,29 @@ describe('a token that logs in or makes links without an end', () => {
         method: 'POST',
         headers: { Authorization: `Bearer ${token}` },
       });
-    for (let count = 0; count < 60; count++) expect((await link()).status).toBe(200);
+    // In batches: all of them belong into one minute, and the foreign code lives for one.
+    const sixty = async (act: () => Promise<{ readonly status: number }>): Promise<void> => {
+      for (let batch = 0; batch < 6; batch++) {
+        const seen = await Promise.all(Array.from({ length: 10 }, act));
+        expect(new Set(seen.map(({ status }) => status))).toEqual(new Set([200]));
+      }
+    };
+    const code = await newCode();
+    await sixty(link);
     const late = await link();
     expect([late.status, late.headers.get('Retry-After')]).toEqual([429, '60']);
     expect(await late.json()).toMatchObject({
       code: 'too_many_attempts',
       detail: expect.stringContaining('made links 60 times within a minute'),
     });
-    const logIn = () => createVisitor(metadata.url).logIn({ token });
-    for (let count = 0; count < 60; count++) expect((await logIn()).status).toBe(200);
-    expect(await logIn()).toMatchObject({ status: 429, headers: { 'retry-after': '60' } });
-    expect([await ofToken('console.link'), await ofToken('console.login')]).toEqual([60, 60]);
     expect(await createVisitor(metadata.url).logIn({ code })).toMatchObject({
       status: 200,
       body: { token_id: 1 },
     });
+    const logIn = () => createVisitor(metadata.url).logIn({ token });
+    await sixty(logIn);
+    expect(await logIn()).toMatchObject({ status: 429, headers: { 'retry-after': '60' } });
+    expect([await ofToken('console.link'), await ofToken('console.login')]).toEqual([60, 60]);
   });
 });
 
@@ -319,6 +326,19 @@ describe('a session of the console', () => {
       expect(await visitor.ask('GET', '/console/session')).toMatchObject({ status: 401 });
     expect(await other.ask('GET', '/console/session')).toMatchObject({ status: 200 });
   });
+
+  it.each(['/console/session', '/console/sessions'])(
+    'has one log-out in the audit log, of many at once: DELETE %s',
+    async (path) => {
+      const { token, id } = await issue('viewer');
+      const visitor = await visitorWith(token);
+      const seen = await Promise.all(Array.from({ length: 30 }, () => visitor.ask('DELETE', path)));
+      const statuses = seen.map(({ status }) => status).sort();
+      expect(statuses).toEqual([200, ...Array.from({ length: 29 }, () => 401)]);
+      const ofToken = (await auditOf('console.logout')).filter(({ actor }) => actor.token_id === id);
+      expect(ofToken).toHaveLength(1);
+    },
+  );
 
   it('is one of a hundred of its token, on all metadata processes; one more ends the one that was unused for longest', async () => {
     const { token, id } = await issue('viewer');

@@ -269,6 +269,8 @@ describe('tidemark admin-token', () => {
     await cli.text('admin-token create --name nodes-of-all --role node');
     expect(await cli.text('admin-token list')).toMatch(/^\d+ +nodes-of-all +node +all +/m);
     expect(await cli.text('admin-token create --help')).toContain('default all');
+    const created = await cli.text('admin-token create --name reader --role viewer');
+    expect(created).toMatch(/^business +–$/m);
   });
 
   it('reset says whose tokens it revokes: those of other roles stay valid', async () => {

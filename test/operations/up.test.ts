@@ -66,7 +66,9 @@ describe('tidemark up, started twice on one folder', () => {
     const addressed = ['admin API', 'QuestDB', 'ClickHouse', 'push metrics', 'export OTLP'];
     for (const name of addressed)
       expect((await fetch(addressOf(first, name))).status, name).toBeLessThan(500);
-    const [, link = ''] = first.lines.flatMap((line) => /^ {2}(http:\S+)#[0-9a-f]{48}$/.exec(line) ?? []);
+    const [, link = ''] = first.lines.flatMap(
+      (line) => /^ {2}(http:\S+)#\d+\.[0-9a-f]{40}$/.exec(line) ?? [],
+    );
     expect((await fetch(link)).status).toBe(200);
     expect(await paste(first, 'tidemark console')).toContain(link);
     expect(await paste(first, 'tidemark env')).toContain('QUESTDB_READONLY_PASSWORD=');

@@ -239,7 +239,9 @@ export const openAudit = (bus: Bus, system: KvBucket, log: Log, orphanMs = orpha
   createAudit({
     system,
     publish: (subject, messageId, payload) => publishOnce(bus, subject, messageId, payload),
-    erase: (key) => eraseKey(bus, buckets.system, key),
+    erase: async (key) => {
+      await eraseKey(bus, buckets.system, key);
+    },
     reader: createStreamReader(bus),
     now: nowSeconds,
     log,

@@ -43,7 +43,7 @@ const ofTokenMax = 60;
 
 /**
  * Counts what a token did, as 'made links'. Sixty times in a minute are allowed, of this process: each has an entry in the audit log,
- * which one token must not fill. The function throws a permanent Fault `too_many_attempts` for a further one. `now` in ms, of a clock
+ * which a viewer's token must not fill within hours. The function throws a permanent Fault `too_many_attempts` for a further one. `now` in ms, of a clock
  * that never goes back.
  */
 export const createTokenLimit = (

@@ -35,6 +35,8 @@ type Proof = z.output<typeof proofSchema>;
 
 const refused = (code: string, why: string): Fault => new Fault('permanent', code, why);
 
+const noSession = (): Fault => refused('unauthorized', 'there is no session of the console');
+
 const readProof = async (context: Context<ApiEnv>): Promise<Proof> =>
   parseInput(proofSchema, await readJson(context));
 
@@ -149,8 +151,10 @@ const createLogOut =
         request: { all: isAll },
       },
       async (note) => {
-        await (isAll ? sessions.endAll(token_id) : sessions.end(cookie));
+        // Of many at once, one ends it: an entry for each would fill the audit log with one log-in.
+        if (!(await sessions.end(cookie))) throw noSession();
         note({ before: { token_id, role } });
+        if (isAll) await sessions.endAll(token_id);
       },
     );
     return answer({}, cookieText(visitor));
@@ -167,8 +171,7 @@ export const createLogIn = (deps: LogInDeps): LogIn => {
   const current = async (context: Context<ApiEnv>): Promise<Current> => {
     const { visitor, cookie } = visitOf(context, trustedProxies);
     const session = cookie === undefined ? undefined : await sessions.find(cookie);
-    if (cookie === undefined || session === undefined)
-      throw refused('unauthorized', 'there is no session of the console');
+    if (cookie === undefined || session === undefined) throw noSession();
     return { visitor, cookie, session };
   };
   return {

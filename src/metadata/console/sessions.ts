@@ -66,7 +66,8 @@ export type Sessions = {
   find(cookie: string): Promise<Session | undefined>;
   /** Notes that the token was presented again. */
   prove(cookie: string): Promise<void>;
-  end(cookie: string): Promise<void>;
+  /** False where it has ended already: of many calls at once, one ends it. */
+  end(cookie: string): Promise<boolean>;
   /** Ends all sessions of a token, on every metadata process. */
   endAll(tokenId: number): Promise<void>;
   /** A code that opens one session within 60 s. Beyond ten codes of its token, the oldest of them ends. */
@@ -77,8 +78,8 @@ export type Sessions = {
 
 /** What the sessions need of their bucket. */
 export type SessionStore = Pick<KvBucket, 'get' | 'create' | 'update' | 'delete'> & {
-  /** Removes every key that matches but the `keep` (none by default) that were written last. No marker takes their room. */
-  eraseAll(pattern: string, keep?: number): Promise<void>;
+  /** Removes every key that matches but the `keep` (none by default) that were written last. No marker takes their room. Returns how many. */
+  eraseAll(pattern: string, keep?: number): Promise<number>;
   /** The clock of the server that holds them, ms since 1970. */
   now(): Promise<number>;
 };
@@ -191,9 +192,11 @@ export const createSessions = (store: SessionStore, tokens: Pick<AdminTokens, 'i
       }),
     end: async (cookie) => {
       const place = placeOf(cookie);
-      if (place !== undefined) await store.eraseAll(place.key);
+      return place !== undefined && (await store.eraseAll(place.key)) > 0;
     },
-    endAll: (tokenId) => store.eraseAll(`session.${tokenId}.*`),
+    endAll: async (tokenId) => {
+      await store.eraseAll(`session.${tokenId}.*`);
+    },
     makeCode: async ({ token_id, role }) => {
       const secret = newCodeSecret();
       const expiresAt = (await store.now()) + codeLifeMs;

@@ -1,6 +1,6 @@
 import { retentionDaysOf } from '../../directory/policies.ts';
 import type { CustomReport, Purge } from '../../directory/records.ts';
-import { errorText } from '../../model/fault.ts';
+import { errorText, Fault } from '../../model/fault.ts';
 import { startRounds } from '../../runtime/rounds.ts';
 import type { QuestdbTables } from '../../stores/questdb/tables.ts';
 import type { Log } from '../../telemetry/log.ts';
@@ -72,13 +72,25 @@ const dropPurged = async ({ records, tables, log }: KeeperDeps, purge: Purge): P
   log.info({ mon_data_id: purge.mon_data_id, table_id: purge.table_id }, 'the table is purged');
 };
 
-/** Tries each of them, and then throws the first failure. */
-const tryEach = async <T>(all: readonly T[], work: (each: T) => Promise<void>): Promise<void> => {
+/**
+ * Tries each of them, and then throws the first failure. An instance that hangs is waited for once: its others wait for the next look,
+ * and hold up neither repairs nor purges.
+ */
+const tryEach = async <T>(
+  all: readonly T[],
+  instanceOf: (each: T) => string,
+  work: (each: T) => Promise<void>,
+): Promise<void> => {
   const failures: unknown[] = [];
-  for (const each of all)
+  const hanging = new Set<string>();
+  for (const each of all) {
+    const instance = instanceOf(each);
+    if (hanging.has(instance)) continue;
     await work(each).catch((error: unknown) => {
       failures.push(error);
+      if (!(error instanceof Fault) || error.kind !== 'permanent') hanging.add(instance);
     });
+  }
   if (failures.length > 0) throw failures[0];
 };
 
@@ -88,7 +100,8 @@ const dropReturned = async ({ records, tables, isAway, log }: KeeperDeps): Promi
   if (purged.length === 0) return;
   // The instances that answer.
   const names = await tables.ttls();
-  await tryEach(purged, async ({ value }) => {
+  const instanceOf = ({ id }: { id: number }): string => knownInstanceOf(records, id);
+  await tryEach(purged, instanceOf, async ({ value }) => {
     if (!names.has(value.table_id) || isAway(knownInstanceOf(records, value.mon_data_id))) return;
     await tables.drop(value.table_id);
     log.warn(
@@ -103,12 +116,13 @@ const alignTtls = async ({ records, tables, isAway, log }: KeeperDeps): Promise<
   const wanted = records.sourcePolicies.list();
   if (wanted.length === 0) return;
   const ttls = await tables.ttls();
-  await tryEach(wanted, async ({ id, value }) => {
+  const instanceOf = ({ id }: { id: number }): string => knownInstanceOf(records, id);
+  await tryEach(wanted, instanceOf, async ({ id, value }) => {
     const tableId = records.tables.known(id)?.value.table_id;
     if (tableId === undefined || !ttls.has(tableId)) return;
     const days = retentionDaysOf(value);
     // One that went away meanwhile would be waited for with each of its tables.
-    if (ttls.get(tableId) === days || isAway(knownInstanceOf(records, id))) return;
+    if (ttls.get(tableId) === days || isAway(instanceOf({ id }))) return;
     await tables.setTtl(tableId, days);
     log.info(
       { mon_data_id: id, retention_days: days ?? 'off' },

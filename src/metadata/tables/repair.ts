@@ -64,12 +64,14 @@ export const createTableRepair = (deps: TableRepairDeps): TableRepair => {
   ): Promise<void> => {
     const { table_id: name } = group;
     if (state === undefined) {
-      if (!missed.delete(name)) {
+      if (!missed.has(name)) {
         missed.add(name);
         return;
       }
       const days = retentionDaysOf(records.sourcePolicies.known(group.mon_data_id)?.value);
       await tables.createTable(group.is_split_measurement ? 'narrow' : 'wide', name, days);
+      // Only now: a creation that ends in an error may have taken effect, and the next round makes the views.
+      missed.delete(name);
       log.error({ table: name }, 'this table was missing in QuestDB; it was created again, empty');
       if (group.is_split_measurement) deps.remakeViews(group.mon_data_id);
       return;

@@ -109,12 +109,12 @@ const createRow = z.object({ statement: z.string() });
 
 /**
  * The statements that create the replicated tables that some replicas have and others lack, as they are now: Keeper holds their present
- * columns, and refuses a further replica with those that a table began with.
+ * columns, and refuses a further replica with those that a table began with, or that a replica has which has not applied an ALTER yet.
  */
 export const statementsOfLacking = async (clickhouse: Clickhouse, cluster: string): Promise<string[]> => {
   const rows = await clickhouse.rows(
     createRow,
-    'SELECT any(create_table_query) AS statement FROM clusterAllReplicas({cluster:String}, system.tables) ' +
+    'SELECT argMax(create_table_query, metadata_modification_time) AS statement FROM clusterAllReplicas({cluster:String}, system.tables) ' +
       "WHERE database = {database:String} AND startsWith(engine, 'Replicated') GROUP BY name " +
       'HAVING uniqExact(hostName()) < (SELECT count() FROM system.clusters WHERE cluster = {cluster:String}) ORDER BY name',
     { params: { database, cluster } },

@@ -43,7 +43,9 @@ describe('a session of the console', () => {
       },
       eraseAll: async (pattern: string, keep = 0) => {
         const keys = keysOf(pattern);
-        for (const key of keys.slice(0, Math.max(0, keys.length - keep))) await bucket.delete(key);
+        const erased = keys.slice(0, Math.max(0, keys.length - keep));
+        for (const key of erased) await bucket.delete(key);
+        return erased.length;
       },
     };
     sessions = createSessions(store, { identityOf: async (id) => known.get(id) });
@@ -105,7 +107,8 @@ describe('a session of the console', () => {
   it('ends by itself alone', async () => {
     const { cookie } = await sessions.open(owner);
     const { cookie: other } = await sessions.open(owner);
-    await sessions.end(cookie);
+    expect(await sessions.end(cookie)).toBe(true);
+    expect(await sessions.end(cookie)).toBe(false);
     expect(await sessions.find(cookie)).toBeUndefined();
     expect(await sessions.find(other)).toBeDefined();
   });

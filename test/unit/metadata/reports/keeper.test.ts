@@ -26,11 +26,11 @@ const openRecords = async () => {
 type Given = Omit<Parameters<typeof startKeeper>[0], 'tables'>;
 
 /** The tables that one look of the keeper tried to change, the first of which QuestDB refuses; and how the look ended. */
-const lookOnce = async (records: Given['records']) => {
+const lookOnce = async (records: Given['records'], kind: 'permanent' | 'transient' = 'permanent') => {
   const tried: string[] = [];
   const attempt = async (table: string): Promise<void> => {
     tried.push(table);
-    if (tried.length === 1) throw new Fault('permanent', 'questdb_rejected', 'corruption');
+    if (tried.length === 1) throw new Fault(kind, 'questdb_rejected', 'corruption');
   };
   const warned: string[] = [];
   const log = createLog('test', 'silent');
@@ -70,6 +70,17 @@ describe('a table that QuestDB refuses to change', () => {
       });
     const { tried, warned } = await lookOnce(records);
     expect(tried).toEqual(ids.map(tableOf));
+    expect(warned).toContain(failed);
+  });
+});
+
+describe('an instance that does not answer a change of a table', () => {
+  it('is not asked for its other tables in this look, and those of another instance are', async () => {
+    const records = await openRecords();
+    for (const id of ids) await records.sourcePolicies.create(id, { retention_days: 7 });
+    await records.placements.create(3, { mon_data_id: 3, table_id: tableOf(3), questdb: 'b' });
+    const { tried, warned } = await lookOnce(records, 'transient');
+    expect(tried).toEqual([1, 3].map(tableOf));
     expect(warned).toContain(failed);
   });
 });

@@ -5,6 +5,7 @@ import type { TimeSeriesGroup } from '../../../../src/directory/records.ts';
 import { newGroup, newResultTable } from '../../../../src/metadata/records/values.ts';
 import { createTableRepair } from '../../../../src/metadata/tables/repair.ts';
 import { keepMetricViews } from '../../../../src/metadata/tables/views.ts';
+import { Fault } from '../../../../src/model/fault.ts';
 import { defaultInstance } from '../../../../src/model/instances.ts';
 import { createLog } from '../../../../src/telemetry/log.ts';
 import { createMemoryRecords } from '../../../support/metadata/memory-records.ts';
@@ -139,7 +140,10 @@ it('the views of one instance do not wait for another that hangs, and one that i
 });
 
 /** Repairs over a QuestDB that has no table, and then those that were created. */
-const openRepair = async (remakeViews: (dataId: number) => void) => {
+const openRepair = async (
+  remakeViews: (dataId: number) => void,
+  answer: () => Promise<void> = async () => {},
+) => {
   const { records } = createMemoryRecords();
   const group = splitGroup(1);
   await records.groups.create(1, group);
@@ -153,7 +157,13 @@ const openRepair = async (remakeViews: (dataId: number) => void) => {
   return () =>
     createTableRepair({
       records,
-      tables: { ...noTables, createTable: async (_, name) => void made.add(name) },
+      tables: {
+        ...noTables,
+        createTable: async (_, name) => {
+          made.add(name);
+          await answer();
+        },
+      },
       sqls: new Map([[defaultInstance, { exec, close: async () => {} }]]),
       ...{ isAway: () => false, remakeViews, log: createLog('test', 'silent') },
     });
@@ -177,4 +187,19 @@ it('a split table that is created again has its views again, from each process t
   await first.round();
   await second.round();
   expect(new Set(views)).toEqual(new Set([`${splitGroup(1).table_id} cpu`]));
+});
+
+it('a split table whose creation took effect without an answer has its views again, once', async () => {
+  const remade: number[] = [];
+  const repairOf = await openRepair(
+    (dataId) => void remade.push(dataId),
+    async () => {
+      throw new Fault('transient', 'questdb_unavailable', 'no answer');
+    },
+  );
+  const repair = repairOf();
+  await repair.round();
+  await expect(repair.round()).rejects.toThrow('no answer');
+  for (let rounds = 0; rounds < 4; rounds++) await repair.round();
+  expect(remade).toEqual([1]);
 });
