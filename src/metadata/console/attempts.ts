@@ -43,8 +43,8 @@ const ofTokenMax = 60;
 
 /**
  * Counts what a token did, as 'made links'. Sixty times in a minute are allowed, of this process: each has an entry in the audit log,
- * which a viewer's token must not fill within hours. The function throws a permanent Fault `too_many_attempts` for a further one. `now` in ms, of a clock
- * that never goes back.
+ * which a viewer's token must not fill within hours. The function throws a permanent Fault `too_many_attempts` for a further one.
+ * `now` in ms, of a clock that never goes back.
  */
 export const createTokenLimit = (
   did: string,
