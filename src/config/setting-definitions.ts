@@ -239,7 +239,7 @@ export const settingsTable = z.object({
     drainMs: count.setting(
       'TIDEMARK_INGRESS_DRAIN_MS',
       '20000',
-      'milliseconds after SIGTERM in which open connections may send once more: the answer says Connection: close; then idle ones are cut; 0 = at once, the default of tidemark up',
+      'milliseconds after SIGTERM in which open connections may send once more: the answer says Connection: close; then idle ones are cut; more than 35000 counts as 35000; 0 = at once, the default of tidemark up',
     ),
     stallTimeoutMs: count.setting(
       'TIDEMARK_INGRESS_STALL_TIMEOUT_MS',

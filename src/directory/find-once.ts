@@ -20,7 +20,7 @@ const lookUpMsMax = 2_000;
  * senders that have shown a valid one, so that strangers cannot use up what they need.
  */
 export const lookUpsAtOnceMax = 32;
-export const lookUpsPerSecond = 50;
+export const lookUpsPerSecond = 200;
 const lookUpsBurst = 2 * lookUpsPerSecond;
 const knownShare = 0.5;
 

@@ -30,12 +30,16 @@ const groupsOf = (side: string): number[] =>
 export const addressOf = (address: string): string =>
   address.includes(':') ? plain(address.split('%')[0] ?? '') : address;
 
-/** Whether an IPv6 address that begins with this group is of a local network (fc00::/7, fe80::/10): all hosts of it share 64 bits. */
-const isLocal = (first: number): boolean => (first & 0xfe00) === 0xfc00 || (first & 0xffc0) === 0xfe80;
+/**
+ * Whether all hosts of the network of an IPv6 address with these first groups share 64 bits: a local one (fc00::/7, fe80::/10), and
+ * IPv4 behind a translator (64:ff9b::/32).
+ */
+const isShared = (first = 0, second = 0): boolean =>
+  (first & 0xfe00) === 0xfc00 || (first & 0xffc0) === 0xfe80 || (first === 0x64 && second === 0xff9b);
 
 /**
  * What the limit of failures counts by: an IPv4 address, and of an IPv6 address its network of 64 bits, all of which one host may take
- * addresses from; a local address itself.
+ * addresses from; the address itself where many hosts share these.
  */
 export const networkOf = (address: string): string => {
   const told = addressOf(address);
@@ -45,7 +49,7 @@ export const networkOf = (address: string): string => {
   const zeros = Array.from({ length: 8 - before.length - after.length }, () => 0);
   const groups = [...before, ...zeros, ...after];
   const text = (some: readonly number[]): string => some.map((group) => group.toString(16)).join(':');
-  return isLocal(groups[0] ?? 0) ? text(groups) : `${text(groups.slice(0, 4))}::/64`;
+  return isShared(groups[0], groups[1]) ? text(groups) : `${text(groups.slice(0, 4))}::/64`;
 };
 
 /** An entry of X-Forwarded-For without the port, brackets or zone that some proxies add to the address. */

@@ -174,6 +174,9 @@ const listen = (server: NetServer, host: string, port: number, variable: string)
     server.listen(port, host, resolve);
   });
 
+/** With the time for bodies that still arrive, and that of the parts that end after the receivers, it is below the 50 s of a role. */
+const drainMsMax = 35_000;
+
 /**
  * Listens on all ports. They stop together: no new connections; open ones get `Connection: close` with their next answer over HTTP,
  * and GOAWAY over gRPC.
@@ -184,14 +187,15 @@ const listenOnAll = async (
   parts: Parts,
 ): Promise<void> => {
   const { otlpHost, grpcPort } = ingress;
+  const drainMs = Math.min(ingress.drainMs, drainMsMax);
   const servers = parts.together();
   await listen(push, ingress.pushHost, ingress.pushPort, 'TIDEMARK_INGRESS_PUSH_PORT');
-  servers.add('push receiver', () => drain(push, ingress.drainMs));
+  servers.add('push receiver', () => drain(push, drainMs));
   await listen(otlp, otlpHost, ingress.otlpPort, 'TIDEMARK_INGRESS_OTLP_PORT');
-  servers.add('OTLP receiver', () => drain(otlp, ingress.drainMs));
+  servers.add('OTLP receiver', () => drain(otlp, drainMs));
   if (grpcPort === undefined) return;
   await listen(grpc.server, otlpHost, grpcPort, 'TIDEMARK_INGRESS_GRPC_PORT');
-  servers.add('OTLP receiver over gRPC', () => grpc.drain(ingress.drainMs + bodiesMsMax));
+  servers.add('OTLP receiver over gRPC', () => grpc.drain(drainMs + bodiesMsMax));
 };
 
 type Given = { readonly settings: Settings; readonly pipelines: Pipelines };

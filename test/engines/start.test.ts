@@ -41,7 +41,7 @@ describe('a role that is given a wrong pipeline file', () => {
       'streams.yaml',
       'retention: workqueue',
       'retention: forever',
-      /streams\.yaml:\d+:\d+ \/streams\/METRICS\/retention: .*Use one of \["workqueue","limits"\]/,
+      /streams\.yaml:\d+:\d+ \/streams\/METRICS\/retention: must be workqueue, .*Write "workqueue"/,
     ],
     [
       'values that contradict each other',

@@ -151,10 +151,11 @@ const createLogOut =
         request: { all: isAll },
       },
       async (note) => {
-        // Of many at once, one ends it: an entry for each would fill the audit log with one log-in.
-        if (!(await sessions.end(cookie))) throw noSession();
+        // Of many at once, one ends it: an entry for each would fill the audit log with one log-in. All end in one call: this one
+        // may be repeated after a failure only while its own session is there.
+        const hasEnded = await (isAll ? sessions.endAll(token_id) : sessions.end(cookie));
+        if (!hasEnded) throw noSession();
         note({ before: { token_id, role } });
-        if (isAll) await sessions.endAll(token_id);
       },
     );
     return answer({}, cookieText(visitor));

@@ -68,8 +68,8 @@ export type Sessions = {
   prove(cookie: string): Promise<void>;
   /** False where it has ended already: of many calls at once, one ends it. */
   end(cookie: string): Promise<boolean>;
-  /** Ends all sessions of a token, on every metadata process. */
-  endAll(tokenId: number): Promise<void>;
+  /** Ends all sessions of a token, on every metadata process. False where none was left. */
+  endAll(tokenId: number): Promise<boolean>;
   /** A code that opens one session within 60 s. Beyond ten codes of its token, the oldest of them ends. */
   makeCode(identity: AdminIdentity): Promise<{ code: string; expiresAt: number }>;
   /** The owner of a code, once; undefined for an unknown, used or expired one. */
@@ -194,9 +194,7 @@ export const createSessions = (store: SessionStore, tokens: Pick<AdminTokens, 'i
       const place = placeOf(cookie);
       return place !== undefined && (await store.eraseAll(place.key)) > 0;
     },
-    endAll: async (tokenId) => {
-      await store.eraseAll(`session.${tokenId}.*`);
-    },
+    endAll: async (tokenId) => (await store.eraseAll(`session.${tokenId}.*`)) > 0,
     makeCode: async ({ token_id, role }) => {
       const secret = newCodeSecret();
       const expiresAt = (await store.now()) + codeLifeMs;

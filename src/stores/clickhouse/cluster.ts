@@ -108,16 +108,20 @@ export const presentTables = async (
 const createRow = z.object({ statement: z.string() });
 
 /**
- * The statements that create the replicated tables that some replicas have and others lack, as they are now: Keeper holds their present
+ * The statements that create those of these replicated tables that some replicas have and others lack, as they are now: Keeper holds their present
  * columns, and refuses a further replica with those that a table began with, or that a replica has which has not applied an ALTER yet.
  */
-export const statementsOfLacking = async (clickhouse: Clickhouse, cluster: string): Promise<string[]> => {
+export const statementsOfLacking = async (
+  clickhouse: Clickhouse,
+  cluster: string,
+  names: readonly string[],
+): Promise<string[]> => {
   const rows = await clickhouse.rows(
     createRow,
     'SELECT argMax(create_table_query, metadata_modification_time) AS statement FROM clusterAllReplicas({cluster:String}, system.tables) ' +
-      "WHERE database = {database:String} AND startsWith(engine, 'Replicated') GROUP BY name " +
+      "WHERE database = {database:String} AND name IN {names:Array(String)} AND startsWith(engine, 'Replicated') GROUP BY name " +
       'HAVING uniqExact(hostName()) < (SELECT count() FROM system.clusters WHERE cluster = {cluster:String}) ORDER BY name',
-    { params: { database, cluster } },
+    { params: { database, cluster, names } },
   );
   return rows.map(({ statement }) => statement.replace(/^CREATE TABLE /, 'CREATE TABLE IF NOT EXISTS '));
 };

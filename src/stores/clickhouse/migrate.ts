@@ -153,9 +153,10 @@ export const migrate = async ({
   const before = await readApplied(clickhouse);
   refuseChanged(migrations, before, folder);
   const known = new Set(before.map(({ version }) => version));
+  const made = new Set(migrations.flatMap(madeBy));
   const restored: string[] = [];
   if (cluster !== undefined)
-    for (const statement of await statementsOfLacking(clickhouse, cluster))
+    for (const statement of await statementsOfLacking(clickhouse, cluster, [...made]))
       await clickhouse.run(statement, { timeoutMs: 60_000 });
   for (const migration of await stepsToRepeat(clickhouse, migrations, known, cluster)) {
     await apply(clickhouse, migration);
@@ -171,7 +172,6 @@ export const migrate = async ({
   }
   const after = await readApplied(clickhouse);
   refuseChanged(migrations, after, folder);
-  const made = new Set(migrations.flatMap(madeBy));
   for (const table of itemTables) if (made.has(table.name)) await checkTable(clickhouse, table);
   const ttlChanged = await alignTtl(clickhouse, retentionDays);
   for (const { table, days } of ttlChanged) log.info({ table, days }, 'TTL changed');

@@ -80,12 +80,13 @@ describe('failures of an address', () => {
     expect([isShut('192.0.2.1'), isShut('::ffff:192.0.2.2')]).toEqual([true, false]);
   });
 
-  // Every host of a local network has the same 64 bits.
+  // Every host of a local network has the same 64 bits, and so has IPv4 behind a translator.
   it.each([
     ['fe80::1%eth0', 'fe80:0:0:0::1', 'fe80::2%eth0'],
     ['fd12:3456::1', 'FD12:3456::0.0.0.1', 'fd12:3456::0.0.0.2'],
     ['fc00::1', 'fc00:0::1', 'fc00::1:0:0:1'],
-  ])('are those of %s alone in a local network over IPv6', (address, same, neighbour) => {
+    ['64:ff9b::c000:201', '64:ff9b::192.0.2.1', '64:ff9b::c000:202'],
+  ])('are those of %s alone, in a network over IPv6 that many hosts share', (address, same, neighbour) => {
     const { fail, isShut } = limitOf();
     fail(20, address);
     expect([isShut(same), isShut(neighbour)]).toEqual([true, false]);

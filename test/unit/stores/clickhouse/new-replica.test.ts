@@ -1,7 +1,7 @@
 import { resolve } from 'node:path';
 import { ClickHouseError } from '@clickhouse/client';
 import { expect, it } from 'vitest';
-import type { z } from 'zod';
+import { z } from 'zod';
 import type { Clickhouse } from '../../../../src/stores/clickhouse/client.ts';
 import { rowsOf, toFault } from '../../../../src/stores/clickhouse/faults.ts';
 import { itemTables } from '../../../../src/stores/clickhouse/item-tables.ts';
@@ -40,8 +40,8 @@ const withNewReplica = () => {
   const answer = (query: string, params: Readonly<Record<string, unknown>> = {}): unknown[] => {
     if (query.includes('comment FROM system.tables')) return [{ comment: 'cluster tidemark' }];
     if (query.includes('create_table_query'))
-      return [...tables.keys()]
-        .filter((name) => !has.has(name))
+      return [...tables.keys(), 'of_an_operator']
+        .filter((name) => !has.has(name) && z.array(z.string()).parse(params['names']).includes(name))
         .map((name) => ({ statement: statementOf(name, query.includes(newest)) }));
     if (query.includes('clusterAllReplicas')) return [...has].map((name) => ({ name }));
     if (query.includes('schema_migrations'))
@@ -58,6 +58,7 @@ const withNewReplica = () => {
   };
   const run = async (statement: string): Promise<void> => {
     const name = /^CREATE TABLE IF NOT EXISTS otel\.(\w+) ON CLUSTER/m.exec(statement)?.[1] ?? '';
+    if (name === 'of_an_operator') throw new Error('a table of the operator was created on all replicas');
     const lacks = [...(tables.get(name) ?? [])].filter((each) => !columnsIn(statement).includes(each));
     if (has.has(name) || !tables.has(name)) return;
     if (lacks.length > 0)
