@@ -7,6 +7,7 @@ import { buckets } from '../../src/directory/keys.ts';
 import { Fault } from '../../src/model/fault.ts';
 import { plantDeadLetters } from '../support/outcomes/dead-letters.ts';
 import { startEngines, type TestEngines } from '../support/stack/engines.ts';
+import { waitFor } from '../support/wait.ts';
 
 let engines: TestEngines;
 let buses: Bus[];
@@ -53,7 +54,12 @@ beforeEach(async () => {
     ['DEADLETTER', 'deadletter.>'],
     ['LEDGER', 'ledger.>'],
   ] as const) {
-    await manager.delete(name).catch(() => undefined);
+    // A stream that stays, because NATS could not remove it, takes the next dead letters for repeats.
+    await waitFor(`${name} is removed`, 30_000, async () => {
+      for await (const there of manager.names())
+        if (there === name) return await manager.delete(name).then(() => false);
+      return true;
+    });
     await manager.add({ name, subjects: [subject], allow_direct: true });
   }
   await manager.purge(`KV_${buckets.system}`);

@@ -29,12 +29,14 @@ export const readDeadLetters = async (bus: Bus): Promise<ReadLetter[]> => {
   return letters;
 };
 
-/** Puts this many unreadable messages into DEADLETTER, as transfer does. */
+let planted = 0;
+
+/** Puts this many unreadable messages into DEADLETTER, as transfer does. None is a repeat of one before. */
 export const plantDeadLetters = async (bus: Bus, count: number): Promise<void> => {
   const publisher = createPublisher(bus, { deadlineMs: 10_000, awayMs: 5_000 });
   const deadLetters = createDeadLetters(publisher);
   for (let index = 0; index < count; index++) {
-    const bytes = Buffer.from(`no message ${index}`);
+    const bytes = Buffer.from(`no message ${planted++}`);
     const header = {
       version: 1,
       reason: 'unreadable_message',
