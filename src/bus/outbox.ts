@@ -24,19 +24,30 @@ export const publishOnce = async (
   }
 };
 
-/**
- * Removes a key, or all that match a pattern, from a bucket without leaving a marker: watchers do not see it. The `keep` keys that
- * were written last stay. Returns how many it removed: of two calls at once, one removes a key. Transient Faults.
- */
-export const eraseKey = async (bus: Bus, bucket: string, key: string, keep = 0): Promise<number> => {
+const erase = async (
+  bus: Bus,
+  bucket: string,
+  key: string,
+  bound: { readonly keep: number } | { readonly seq: number },
+): Promise<number> => {
   try {
     const manager = await bus.manager();
-    const { purged } = await manager.streams.purge(`KV_${bucket}`, { filter: `$KV.${bucket}.${key}`, keep });
+    const { purged } = await manager.streams.purge(`KV_${bucket}`, {
+      filter: `$KV.${bucket}.${key}`,
+      ...bound,
+    });
     return purged;
   } catch (error) {
     throw toFault(error);
   }
 };
+
+/**
+ * Removes a key, or all that match a pattern, from a bucket without leaving a marker: watchers do not see it. The `keep` keys that
+ * were written last stay. Returns how many it removed: of two calls at once, one removes a key. Transient Faults.
+ */
+export const eraseKey = (bus: Bus, bucket: string, key: string, keep = 0): Promise<number> =>
+  erase(bus, bucket, key, { keep });
 
 /** Removes a key without a marker if it still has this revision. False where another call has removed or written it. Transient Faults. */
 export const eraseRevision = async (
@@ -45,13 +56,7 @@ export const eraseRevision = async (
   key: string,
   revision: number,
 ): Promise<boolean> => {
-  try {
-    const manager = await bus.manager();
-    const erase = { filter: `$KV.${bucket}.${key}`, seq: revision + 1 };
-    return (await manager.streams.purge(`KV_${bucket}`, erase)).purged > 0;
-  } catch (error) {
-    throw toFault(error);
-  }
+  return (await erase(bus, bucket, key, { seq: revision + 1 })) > 0;
 };
 
 /** An occasional message, beside the hot path. */

@@ -79,13 +79,13 @@ export const createFailureLimit = ({
 
   const isProxied = ({ socket }: Incoming): boolean => isTrusted(trustedProxies, socket.remoteAddress ?? '');
 
-  const openOf = (address: string): number => {
-    const known = failures.get(networkOf(address));
+  const openOf = (network: string): number => {
+    const known = failures.get(network);
     return known === undefined ? 0 : Math.max(0, known.count - ((now() - known.atMs) * failuresMax) / 1000);
   };
 
-  const isExempt = (address: string): boolean =>
-    now() - (passedAt.get(networkOf(address)) ?? Number.NEGATIVE_INFINITY) < exemptMs ||
+  const isExempt = (address: string, network: string): boolean =>
+    now() - (passedAt.get(network) ?? Number.NEGATIVE_INFINITY) < exemptMs ||
     isTrusted(trustedProxies, address);
 
   return {
@@ -93,14 +93,16 @@ export const createFailureLimit = ({
     retryAfterSeconds: (request) => {
       if (failures.size === 0) return 0;
       const address = clientAddress(request, trustedProxies);
-      return openOf(address) + 1 <= failuresMax || isExempt(address) ? 0 : 1;
+      const network = networkOf(address);
+      return openOf(network) + 1 <= failuresMax || isExempt(address, network) ? 0 : 1;
     },
     failed: (request) => {
       const address = clientAddress(request, trustedProxies);
-      if (isExempt(address)) return 0;
-      const open = openOf(address);
+      const network = networkOf(address);
+      if (isExempt(address, network)) return 0;
+      const open = openOf(network);
       if (open + 1 > failuresMax) return 1;
-      remember(failures, networkOf(address), { count: open + 1, atMs: now() });
+      remember(failures, network, { count: open + 1, atMs: now() });
       return 0;
     },
     passed: (request) => {

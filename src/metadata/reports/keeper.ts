@@ -73,19 +73,20 @@ const dropPurged = async ({ records, tables, log }: KeeperDeps, purge: Purge): P
 };
 
 /**
- * Tries each of them, and then throws the first failure. An instance that hangs is waited for once: its others wait for the next look,
+ * Tries what belongs to these data ids, and then throws the first failure. An instance that hangs is waited for once: its others wait for the next look,
  * and hold up neither repairs nor purges.
  */
-const tryEach = async <T>(
+const tryEach = async <T extends { readonly id: number }>(
+  { records, isAway }: KeeperDeps,
   all: readonly T[],
-  instanceOf: (each: T) => string,
   work: (each: T) => Promise<void>,
 ): Promise<void> => {
   const failures: unknown[] = [];
   const hanging = new Set<string>();
   for (const each of all) {
-    const instance = instanceOf(each);
-    if (hanging.has(instance)) continue;
+    const instance = knownInstanceOf(records, each.id);
+    // One that went away meanwhile would be waited for with each of its tables.
+    if (hanging.has(instance) || isAway(instance)) continue;
     await work(each).catch((error: unknown) => {
       failures.push(error);
       if (!(error instanceof Fault) || error.kind !== 'permanent') hanging.add(instance);
@@ -95,14 +96,14 @@ const tryEach = async <T>(
 };
 
 /** A process that stalled before the purge may create the table once more; no reader needs it. */
-const dropReturned = async ({ records, tables, isAway, log }: KeeperDeps): Promise<void> => {
+const dropReturned = async (deps: KeeperDeps): Promise<void> => {
+  const { records, tables, log } = deps;
   const purged = records.purges.list().filter(({ value }) => value.state === 'purged');
   if (purged.length === 0) return;
   // The instances that answer.
   const names = await tables.ttls();
-  const instanceOf = ({ id }: { id: number }): string => knownInstanceOf(records, id);
-  await tryEach(purged, instanceOf, async ({ value }) => {
-    if (!names.has(value.table_id) || isAway(knownInstanceOf(records, value.mon_data_id))) return;
+  await tryEach(deps, purged, async ({ value }) => {
+    if (!names.has(value.table_id)) return;
     await tables.drop(value.table_id);
     log.warn(
       { mon_data_id: value.mon_data_id, table_id: value.table_id },
@@ -112,17 +113,16 @@ const dropReturned = async ({ records, tables, isAway, log }: KeeperDeps): Promi
 };
 
 /** The tables keep their rows as long as the policies require. */
-const alignTtls = async ({ records, tables, isAway, log }: KeeperDeps): Promise<void> => {
+const alignTtls = async (deps: KeeperDeps): Promise<void> => {
+  const { records, tables, log } = deps;
   const wanted = records.sourcePolicies.list();
   if (wanted.length === 0) return;
   const ttls = await tables.ttls();
-  const instanceOf = ({ id }: { id: number }): string => knownInstanceOf(records, id);
-  await tryEach(wanted, instanceOf, async ({ id, value }) => {
+  await tryEach(deps, wanted, async ({ id, value }) => {
     const tableId = records.tables.known(id)?.value.table_id;
     if (tableId === undefined || !ttls.has(tableId)) return;
     const days = retentionDaysOf(value);
-    // One that went away meanwhile would be waited for with each of its tables.
-    if (ttls.get(tableId) === days || isAway(instanceOf({ id }))) return;
+    if (ttls.get(tableId) === days) return;
     await tables.setTtl(tableId, days);
     log.info(
       { mon_data_id: id, retention_days: days ?? 'off' },

@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { KvBucket } from '../../bus/kv.ts';
+import { readRegistry } from '../../directory/column-registry.ts';
 import { columnsKey } from '../../directory/keys.ts';
 import { columnRegistrySchema } from '../../directory/records.ts';
 import { errorText, Fault } from '../../model/fault.ts';
@@ -32,11 +33,6 @@ type Deps = {
   readonly log: Log;
 };
 
-const readRegistry = async ({ columns }: Deps, dataId: number): Promise<ColumnRegistry | undefined> => {
-  const stored = await columns.get(columnsKey(dataId));
-  return stored && columnRegistrySchema.parse(stored.value);
-};
-
 const makeViews = async (
   deps: Deps,
   made: Map<number, Set<string>>,
@@ -44,8 +40,7 @@ const makeViews = async (
   dataId: number,
   given: ColumnRegistry | undefined,
 ): Promise<void> => {
-  const registry = given ?? (await readRegistry(deps, dataId));
-  if (registry === undefined) return;
+  const registry = given ?? (await readRegistry(deps.columns, dataId));
   const done = made.get(dataId) ?? new Set<string>();
   made.set(dataId, done);
   const missing = registry.metrics.filter(({ name }) => !done.has(name));
