@@ -9,7 +9,7 @@ ARGS ?=
 ITEMS ?= 2000000
 
 .DEFAULT_GOAL := help
-.PHONY: help setup up test test-operations test-load test-console test-long test-clients test-deploy test-containers test-cluster test-account faults sabotage test-package fuzz test-random fuzz-api check docs package bench bench-peers bench-compare profile backlog guard-cost format clean
+.PHONY: help setup up test test-operations test-admin test-upkeep test-load test-console test-long test-clients test-deploy test-containers test-cluster test-account faults sabotage test-package fuzz test-random fuzz-api check docs package bench bench-peers bench-compare profile backlog guard-cost format clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST)
@@ -30,10 +30,16 @@ up: setup ## run the whole stack on this machine until Ctrl-C
 	@bin/tidemark up $(ARGS)
 
 test: setup ## test the line from receivers to rows, on real engines (ARGS="test/unit" for some)
-	@vitest run --project '!clients' --project '!deploy' --project '!long' --project '!cluster' --project '!account' --project '!console' --project '!containers' --project '!in-containers' --project '!package' --project '!kills' --project '!load' --project '!operations' $(ARGS)
+	@vitest run --project '!clients' --project '!deploy' --project '!long' --project '!cluster' --project '!account' --project '!console' --project '!containers' --project '!in-containers' --project '!package' --project '!kills' --project '!load' --project '!operations' --project '!admin' --project '!upkeep' $(ARGS)
 
-test-operations: setup ## test what operators and readers use: commands, the admin API, dead letters, the account, backups, the documents, data of earlier versions
+test-operations: setup ## test what operators use: `tidemark up`, dead letters, the account, usage, audit, the state of the line
 	@vitest run --project operations $(ARGS)
+
+test-admin: setup ## test the admin API at length: records, commands, reading data, random requests, outages, the refresh job
+	@vitest run --project admin $(ARGS)
+
+test-upkeep: setup ## test backups, retention, every command of the documents, and data of earlier versions
+	@vitest run --project upkeep $(ARGS)
 
 test-load: setup ## kill a process at each instant between two steps, fill the receivers, and let hostile clients at them
 	@vitest run --project kills --project load $(ARGS)
@@ -69,7 +75,7 @@ fuzz: $(PACKAGES) ## give every decoder what no sender should send (SEED=1 COUNT
 	@MODE="$(MODE)" SEED="$(SEED)" COUNT="$(COUNT)" TARGET="$(TARGET)" node test/fuzz/main.ts
 
 test-random: setup ## the random tests of `make test` with RUNS times as many cases (RUNS=10 ARGS="test/unit/wire")
-	@RUNS="$(or $(RUNS),10)" vitest run --project unit --project engines --project operations --testTimeout 3600000 $(or $(ARGS),$(shell grep -rlE "support/properties.ts'" test/unit test/engines test/operations))
+	@RUNS="$(or $(RUNS),10)" vitest run --project unit --project engines --project operations --project admin --project upkeep --testTimeout 3600000 $(or $(ARGS),$(shell grep -rlE "support/properties.ts'" test/unit test/engines test/operations))
 
 fuzz-api: setup ## send the admin API what its OpenAPI document allows and what it does not (FUZZ_EXAMPLES=40 per operation)
 	@node test/support/openapi/fuzz.ts

@@ -8,8 +8,8 @@ const long = [
   'test/faults/{kills-under-load*,{full,read-only}-disk,broken-table,backup-restore}.test.ts',
 ];
 
-// A kill at each instant between two steps, and tables of every earlier form: `make test-load`.
-const kills = ['test/faults/kill-points{,-worker}.test.ts', 'test/engines/clickhouse-migrations.test.ts'];
+// A kill at each instant between two steps: `make test-load`.
+const kills = ['test/faults/kill-points{,-worker}.test.ts'];
 
 // Hostile clients, full receivers and promised rates, which take the machine for themselves: `make test-load`.
 const load = ['test/contract/{overload,hostile,hostile-bodies,rate-limit}.test.ts'];
@@ -18,6 +18,19 @@ const load = ['test/contract/{overload,hostile,hostile-bodies,rate-limit}.test.t
 const operators = [
   'test/engines/{dlq-redrive,dlq-outcomes,dlq-races,dlq-replica,set-aside}.test.ts',
   'test/engines/{account,account-*,store-account,balances}.test.ts',
+];
+
+// The admin API at length, its commands, and the refresh job: `make test-admin`.
+const admin = [
+  'test/operations/metadata-{cli,cli-system,fuzz,import,outages,races,records,views}.test.ts',
+  'test/operations/{refresh,refresh-http,explore,drops-read,operators}.test.ts',
+];
+
+// Backups, retention, data of earlier versions, and what the documents say, command by command: `make test-upkeep`.
+const upkeep = [
+  'test/operations/{clickhouse-retention,earlier-data,earlier-version,kubernetes-restore,streams-backup*}.test.ts',
+  'test/operations/{chapter,pages,querying,runbook-commands}.test.ts',
+  'test/engines/clickhouse-migrations.test.ts',
 ];
 
 // Under load: beside another file they would measure the machine and not the guarantee.
@@ -44,6 +57,17 @@ const env = {
       Object.entries(turns).map(([does, count]) => [`QDB_${pool}_WORKER_${does}_THRESHOLD`, count]),
     ),
   ),
+};
+
+/** For files on engines of their own. */
+const besideOthers = {
+  globalSetup: [builtProgram],
+  // Files share processes: each would load the same modules again.
+  isolate: false,
+  // Each file waits for more than half of its time: four at once keep two cores busy.
+  maxWorkers: 4,
+  testTimeout: 600_000,
+  hookTimeout: 300_000,
 };
 
 export default defineConfig({
@@ -181,34 +205,30 @@ export default defineConfig({
         extends: true,
         test: {
           name: 'engines',
-          globalSetup: [builtProgram],
+          ...besideOthers,
           include: ['test/{engines,contract,faults}/**/*.test.ts'],
-          exclude: [...alone, ...long, ...kills, ...load, ...operators],
-          // Files share processes: each would load the same modules again.
-          isolate: false,
-          // Each file starts engines of its own and waits for more than half of its time: four at once keep two cores busy.
-          maxWorkers: 4,
+          exclude: [...alone, ...long, ...kills, ...load, ...operators, ...upkeep],
           sequence: { groupOrder: 1 },
-          testTimeout: 600_000,
-          hookTimeout: 300_000,
         },
       },
       {
         extends: true,
-        // What operators and readers of the stores use: `tidemark up`, its commands, the admin API, dead letters, the account, backups:
-        // `make test-operations`.
+        // What operators use: `tidemark up`, usage, audit, dead letters, the account: `make test-operations`.
         test: {
           name: 'operations',
-          globalSetup: [builtProgram],
+          ...besideOthers,
           include: ['test/operations/**/*.test.ts', ...operators],
-          exclude: long,
-          // As those on engines do.
-          isolate: false,
-          maxWorkers: 4,
+          exclude: [...long, ...admin, ...upkeep],
           sequence: { groupOrder: 12 },
-          testTimeout: 600_000,
-          hookTimeout: 300_000,
         },
+      },
+      {
+        extends: true,
+        test: { name: 'admin', ...besideOthers, include: admin, sequence: { groupOrder: 13 } },
+      },
+      {
+        extends: true,
+        test: { name: 'upkeep', ...besideOthers, include: upkeep, sequence: { groupOrder: 14 } },
       },
       {
         extends: true,
