@@ -3,6 +3,15 @@ import { type ApplicationPipeline, applicationPipelines } from '../model/signals
 import { type Clickhouse, database } from '../stores/clickhouse/client.ts';
 import { itemTablesOf } from '../stores/clickhouse/item-tables.ts';
 import type { RowSum } from './day-difference.ts';
+import {
+  addSlices,
+  type DistinctAsked,
+  onlySql,
+  type SlicesAsked,
+  sliceSql,
+  type UidSlices,
+  withoutSql,
+} from './uid-slices.ts';
 
 const nanosOfDay = 86_400_000_000_000n;
 const timeoutMs = 120_000;
@@ -87,6 +96,53 @@ export const readDistinctRows = async (
     );
     const { rows: count, sum } = found === undefined ? all : toRowSum(found);
     all = { rows: all.rows + count, sum: BigInt.asUintN(64, all.sum + sum) };
+  }
+  return all;
+};
+
+const slice = sliceSql('uid', (a, b) => `intDiv(${a}, ${b})`);
+const sliceRow = sumRow.extend({ slice: z.coerce.number() });
+
+const readSlices = async (clickhouse: Clickhouse, rows: string, params: object): Promise<UidSlices> => {
+  const found = await clickhouse.rows(
+    sliceRow,
+    `SELECT ${slice} AS slice, count() AS rows, toString(sum(uid)) AS sum FROM (${rows}) GROUP BY slice`,
+    { params: { ...params }, timeoutMs, settings },
+  );
+  return new Map(found.map((row) => [row.slice, toRowSum(row)]));
+};
+
+/** The rows of an application on an event day by slices of their uids. */
+export const readRowSlices = (
+  clickhouse: Clickhouse,
+  pipeline: ApplicationPipeline,
+  owner: number,
+  { day, without }: SlicesAsked,
+): Promise<UidSlices> => {
+  const conditions = (time: string) => [
+    'AppId = {owner:Int64}',
+    ofDays(time, [day]),
+    ...withoutSql('uid', without),
+  ];
+  return readSlices(clickhouse, rowsOf(pipeline, conditions), { owner });
+};
+
+/** The same of distinct uids, of some slices. */
+export const readDistinctRowSlices = async (
+  clickhouse: Clickhouse,
+  pipeline: ApplicationPipeline,
+  owner: number,
+  { day, without, slices, rows }: DistinctAsked,
+): Promise<UidSlices> => {
+  const parts = Math.max(1, Math.ceil(rows / sliceRows));
+  const all = new Map<number, RowSum>();
+  for (let part = 0; part < parts; part++) {
+    const conditions = (time: string) => [
+      ...['AppId = {owner:Int64}', ofDays(time, [day]), 'uid % {parts:UInt64} = {part:UInt64}'],
+      ...[...withoutSql('uid', without), ...onlySql(slice, slices)],
+    ];
+    const distinct = `SELECT uid FROM (${rowsOf(pipeline, conditions)}) GROUP BY uid`;
+    addSlices(all, await readSlices(clickhouse, distinct, { owner, parts, part }));
   }
   return all;
 };

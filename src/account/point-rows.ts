@@ -4,6 +4,15 @@ import { type QuestdbSql, quoteIdentifier, quoteLiteral } from '../stores/questd
 import { readTableStates, type TableState } from '../stores/questdb/table-states.ts';
 import { readTtls } from '../stores/questdb/tables.ts';
 import type { RowSum } from './day-difference.ts';
+import {
+  addSlices,
+  type DistinctAsked,
+  onlySql,
+  type SlicesAsked,
+  sliceSql,
+  type UidSlices,
+  withoutSql,
+} from './uid-slices.ts';
 
 /** The table of a data id, and the QuestDB instance that holds it. */
 export type PointsTable = {
@@ -104,6 +113,43 @@ export const readDistinctPoints = async (
     );
     const found = toRowSum(sumRow.parse(dataset[0]));
     all = { rows: all.rows + found.rows, sum: BigInt.asUintN(64, all.sum + found.sum) };
+  }
+  return all;
+};
+
+const slice = sliceSql('uid', (a, b) => `${a} / ${b}`);
+
+const readSlices = async (sql: PointsTable['sql'], rows: string): Promise<UidSlices> => {
+  const { dataset } = await sql.exec(`SELECT ${slice} slice, count(), ${halves} FROM ${rows}`);
+  return new Map(
+    dataset.map((row) => {
+      const [number, ...sums] = dayRow.parse(row);
+      return [number, toRowSum(sums)];
+    }),
+  );
+};
+
+/** The rows of a table on an event day by slices of their uids. */
+export const readPointSlices = ({ sql, table }: PointsTable, asked: SlicesAsked): Promise<UidSlices> =>
+  readSlices(
+    sql,
+    `${quoteIdentifier(table)} WHERE ${[ofDay(asked.day), ...withoutSql('uid', asked.without)].join(' AND ')}`,
+  );
+
+/** The same of distinct uids, of some slices. */
+export const readDistinctPointSlices = async (
+  { sql, table }: PointsTable,
+  { day, without, slices, rows }: DistinctAsked,
+): Promise<UidSlices> => {
+  const parts = Math.max(1, Math.ceil(rows / sliceRows));
+  const all = new Map<number, RowSum>();
+  for (let part = 0; part < parts; part++) {
+    const conditions = [ofDay(day), ...withoutSql('uid', without), ...onlySql(slice, slices)];
+    const where = [...conditions, `uid % ${parts} = ${part}`].join(' AND ');
+    addSlices(
+      all,
+      await readSlices(sql, `(SELECT DISTINCT uid FROM ${quoteIdentifier(table)} WHERE ${where})`),
+    );
   }
   return all;
 };

@@ -6,6 +6,7 @@ import { storedOutcome } from '../outcomes/tally.ts';
 import { type Clickhouse, database } from '../stores/clickhouse/client.ts';
 import { itemTablesOf } from '../stores/clickhouse/item-tables.ts';
 import type { RowSum } from './day-difference.ts';
+import { type SlicesAsked, sliceSql, type UidRange, type UidSlices, withoutSql } from './uid-slices.ts';
 
 /** Which records count: those of an owner, and of event days (days since 1970). */
 export type DayFilter = {
@@ -45,7 +46,7 @@ const conditionsOf = ({ pipeline, owner }: DayFilter): { conditions: string[]; p
 const andAll = (...conditions: readonly string[]): string =>
   conditions.length === 0 ? '' : `WHERE ${conditions.join(' AND ')}`;
 
-const columns = `pipeline, data_id, app_id, base, minute, toInt64(outcomes['${storedOutcome}']) AS stored, days, day_rows, day_sums`;
+const columns = `pipeline, data_id, app_id, base, first, minute, toInt64(outcomes['${storedOutcome}']) AS stored, days, day_rows, day_sums`;
 
 /** (redrive, ordinal, letters, row) of each record of a message. */
 const act = '(toInt64(redrive), ordinal, letters, tuple(base, minute, stored, days, day_rows, day_sums))';
@@ -62,9 +63,9 @@ const countedRedrives = `arrayFold((state, event) -> if(NOT checks OR has(state.
 const standingRecords = (conditions: readonly string[]): string => `
   SELECT ${columns} FROM ${table} FINAL ${andAll(...conditions, 'redrive = 0', 'ordinal = -1')}
   UNION ALL
-  SELECT pipeline, data_id, app_id, row.1 AS base, row.2 AS minute, row.3 AS stored, row.4 AS days, row.5 AS day_rows, row.6 AS day_sums
+  SELECT pipeline, data_id, app_id, row.1 AS base, first, row.2 AS minute, row.3 AS stored, row.4 AS days, row.5 AS day_rows, row.6 AS day_sums
   FROM (
-    SELECT pipeline, data_id, app_id, countIf(redrive = 0 AND book = 1) > 0 AS checks,
+    SELECT pipeline, data_id, app_id, first, countIf(redrive = 0 AND book = 1) > 0 AS checks,
       groupArrayArrayIf(arrayMap(letter -> (toInt64(1), letter), letters), redrive = 0) AS named,
       arraySort(each -> (each.1, each.2), groupArrayIf(${act}, redrive > 0)) AS redrives
     FROM (SELECT *, toInt64(outcomes['${storedOutcome}']) AS stored FROM ${table} FINAL
@@ -109,6 +110,66 @@ export const readSettledDays = async (clickhouse: Clickhouse, filter: DayFilter)
     else if (rows > 0) known.days.set(day, { rows, sum: BigInt(sum) });
   }
   return settled;
+};
+
+const epochBits = 38;
+/** Bases of requests with an identity have it. */
+const identityBit = 2n ** 62n;
+/** A process has one epoch at a time. */
+const epochsMax = 64;
+const freshRow = z.object({ from: z.string().regex(/^\d+$/) });
+
+/**
+ * The newest counted uids of an owner, a range for each process that hands them out: from the first that was recorded in the last
+ * `seconds`. Undefined for more than 64 of them.
+ */
+export const readFreshUids = async (
+  clickhouse: Clickhouse,
+  pipeline: Pipeline,
+  owner: number,
+  seconds: number,
+): Promise<readonly UidRange[] | undefined> => {
+  const { conditions, params } = conditionsOf({ pipeline, owner });
+  const counted = ['ordinal = -1', 'redrive = 0', `base < ${identityBit}`];
+  const found = await clickhouse.rows(
+    freshRow,
+    `SELECT toString(min(base + first)) AS from FROM ${table}
+      ${andAll(...conditions, ...counted, 'at >= now64(3) - toIntervalSecond({seconds:UInt32})')}
+      GROUP BY intDiv(base, ${2 ** epochBits}) LIMIT ${epochsMax + 1}`,
+    { params: { ...params, seconds }, timeoutMs },
+  );
+  if (found.length > epochsMax) return undefined;
+  return found.map(({ from }) => {
+    const epoch = BigInt(from) >> BigInt(epochBits);
+    return { from: BigInt(from), until: (epoch + 1n) << BigInt(epochBits) };
+  });
+};
+
+const sliceRow = z.object({
+  slice: z.coerce.number(),
+  rows: z.coerce.number(),
+  sum: z.string().regex(/^\d+$/),
+});
+
+/** As `readSettledDays`, of one owner and event day by slices of uids. A record counts where its first uid is. */
+export const readSettledSlices = async (
+  clickhouse: Clickhouse,
+  pipeline: Pipeline,
+  owner: number,
+  { day, without }: SlicesAsked,
+): Promise<UidSlices> => {
+  const { conditions, params } = conditionsOf({ pipeline, owner });
+  const found = await clickhouse.rows(
+    sliceRow,
+    `SELECT ${sliceSql('(base + first)', (a, b) => `intDiv(${a}, ${b})`)} AS slice, sum(counted.1) AS rows,
+      toString(sum(counted.2 + base * counted.1)) AS sum
+    FROM (${standingRecords(conditions)})
+    ARRAY JOIN arrayFilter(each -> each.3 = {day:UInt32}, arrayMap((d, r, s) -> (r, s, toUInt32(d)), days, day_rows, day_sums)) AS counted
+    ${andAll(...withoutSql('(base + first)', without))}
+    GROUP BY slice HAVING rows > 0`,
+    { params: { ...params, day }, timeoutMs },
+  );
+  return new Map(found.map(({ slice, rows, sum }) => [slice, { rows, sum: BigInt(sum) }]));
 };
 
 const retentionRow = z.object({ engine_full: z.string() });

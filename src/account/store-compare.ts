@@ -1,45 +1,32 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { errorText } from '../model/fault.ts';
-import { type ApplicationPipeline, applicationPipelines, ownerIds, type Pipeline } from '../model/signals.ts';
+import { applicationPipelines, ownerIds, type Pipeline } from '../model/signals.ts';
 import { dayMs, firstKeptDay } from '../model/time.ts';
 import { ledgerTables } from '../outcomes/rows.ts';
-import type { Clickhouse } from '../stores/clickhouse/client.ts';
-import { readApplicationDays, readDistinctRows } from './application-rows.ts';
-import type { CaughtUp } from './caught-up.ts';
-import { compareDay, type DifferenceKind, needsDistinct, noRows, type RowSum } from './day-difference.ts';
 import {
-  type PointsTable,
-  readDistinctPoints,
-  readPointDays,
-  readPointsStore,
-  whyUnknown,
-} from './point-rows.ts';
+  compareDay,
+  type Difference,
+  type DifferenceKind,
+  differenceKinds,
+  isSame,
+  needsDistinct,
+  noRows,
+  type RowSum,
+} from './day-difference.ts';
+import {
+  type OwnerStore,
+  readApplicationStores,
+  readPointStores,
+  type StoreTargets,
+  type Unknown,
+} from './owner-stores.ts';
 import {
   type DayFilter,
-  readItemsFrom,
   readNamedRows,
   readRetentionDays,
   readSettledDays,
   type SettledDays,
 } from './settled-days.ts';
-
-/** Where the rows and their records are. */
-export type StoreTargets = {
-  readonly clickhouse: Clickhouse;
-  /** The tables of the data ids whose rows are kept: neither deleted nor purged. */
-  readonly points: readonly PointsTable[];
-  /** Owners that are purged or deleted, or otherwise no matter of this account. */
-  readonly isLeftOut: (pipeline: Pipeline, owner: number) => boolean;
-  /** Waits for what is on its way to these owners, and says of whom all is recorded. */
-  readonly caughtUp: CaughtUp;
-  /** The first event day whose rows no policy of the owner can have removed; without it none has removed any. */
-  readonly keptFrom?: (pipeline: Pipeline, owner: number) => number;
-  /** How far ahead of their arrival items of the owner may be, ms; undefined: there is no bound. Without it the bound is small. */
-  readonly aheadMsMax?: (pipeline: Pipeline, owner: number) => number | undefined;
-  readonly now?: () => number;
-  /** Between two rounds, for what is in flight. */
-  readonly pause?: () => Promise<void>;
-};
+import { type Judged, judgeSteady, readSteady, SteadyDay, sumOfKinds } from './steady-days.ts';
 
 /** An owner and event day. */
 export type Place = {
@@ -60,31 +47,21 @@ export type StoreDifference = Place & {
   readonly items: number;
   /** Why it is not known; else empty. */
   readonly why: string;
+  /** More rows may differ: the day is written to, and not all of it could be judged. */
+  readonly isAtLeast?: boolean;
 };
 
 export type StoreComparison = {
   readonly differences: readonly StoreDifference[];
   /** Days on which records or rows were on their way in every round. */
   readonly inFlight: readonly Place[];
+  /** Days that are written to, and of which all but the newest rows were compared. */
+  readonly steady: readonly Place[];
   /** Owners with a day that was compared. */
   readonly owners: readonly Omit<Place, 'day'>[];
   /** Owners and days that were compared, and their recorded rows. */
   readonly compared: { readonly days: number; readonly rows: number };
 };
-
-/** The rows of one owner in its store. */
-type OwnerStore = {
-  readonly pipeline: Pipeline;
-  readonly owner: number;
-  readonly collapses: boolean;
-  readonly days: ReadonlyMap<number, RowSum>;
-  /** Event days before this one are not compared: their rows or records may have expired. */
-  readonly dayFirst: number;
-  readonly distinct: (day: number, rows: number) => Promise<RowSum>;
-};
-
-type Unknown = { readonly pipeline: Pipeline; readonly owner: number; readonly why: string };
-type Stores = { readonly known: readonly OwnerStore[]; readonly unknown: readonly Unknown[] };
 
 const roundsMax = 3;
 const pauseMs = 2_000;
@@ -100,82 +77,6 @@ const placeOf = (pipeline: Pipeline, owner: number, day: number | undefined): Pl
   ...ownerOf(pipeline, owner),
   day,
 });
-
-const isWanted = ({ pipeline, owner }: DayFilter, ofPipeline: Pipeline, ofOwner?: number): boolean =>
-  (pipeline === undefined || pipeline === ofPipeline) &&
-  (owner === undefined || ofOwner === undefined || owner === ofOwner);
-
-const readPointStores = async (
-  { points, isLeftOut, keptFrom, now = Date.now }: StoreTargets,
-  filter: DayFilter,
-  settled: SettledDays,
-  recordsFrom: number,
-): Promise<Stores> => {
-  if (!isWanted(filter, 'metrics')) return { known: [], unknown: [] };
-  const known: OwnerStore[] = [];
-  const unknown: Unknown[] = [];
-  const pipeline = 'metrics';
-  const wanted = points.filter(
-    ({ dataId }) => isWanted(filter, pipeline, dataId) && !isLeftOut(pipeline, dataId),
-  );
-  for (const [sql, tables] of Map.groupBy(wanted, (each) => each.sql)) {
-    try {
-      const store = await readPointsStore(sql, new Set(tables.map(({ table }) => table)));
-      for (const each of tables) {
-        const { dataId: owner, table } = each;
-        const state = store.states.get(table);
-        const why = whyUnknown(state);
-        if (why !== undefined) {
-          unknown.push({ pipeline, owner, why });
-          continue;
-        }
-        known.push({
-          ...{ pipeline, owner, collapses: false },
-          days: state === undefined ? new Map() : await readPointDays(each, filter.days),
-          dayFirst: Math.max(
-            recordsFrom,
-            firstKeptDay(now(), store.ttls.get(table)),
-            keptFrom?.(pipeline, owner) ?? 0,
-          ),
-          distinct: (day, rows) =>
-            state === undefined ? Promise.resolve(noRows) : readDistinctPoints(each, day, rows),
-        });
-      }
-    } catch (error) {
-      const done = new Set([...known, ...unknown].map(({ owner }) => owner));
-      for (const { dataId: owner } of tables)
-        if (!done.has(owner)) unknown.push({ pipeline, owner, why: errorText(error) });
-    }
-  }
-  const named = new Set(points.map(({ dataId }) => dataId));
-  for (const owner of settled.get(pipeline)?.keys() ?? [])
-    if (!named.has(owner) && !isLeftOut(pipeline, owner))
-      unknown.push({ pipeline, owner, why: 'no table is known' });
-  return { known, unknown };
-};
-
-const readApplicationStores = async (
-  pipeline: ApplicationPipeline,
-  { clickhouse, isLeftOut, keptFrom, now = Date.now }: StoreTargets,
-  filter: DayFilter,
-  settled: SettledDays,
-  recordsFrom: number,
-): Promise<Stores> => {
-  if (!isWanted(filter, pipeline)) return { known: [], unknown: [] };
-  const stored = await readApplicationDays(clickhouse, pipeline, filter.owner, filter.days);
-  const from = Math.max(recordsFrom, await readItemsFrom(clickhouse, pipeline, now()));
-  const owners = new Set([...stored.keys(), ...(settled.get(pipeline)?.keys() ?? [])]);
-  const known = [...owners]
-    .toSorted((a, b) => a - b)
-    .filter((owner) => !isLeftOut(pipeline, owner))
-    .map((owner) => ({
-      ...({ pipeline, owner, collapses: true } as const),
-      dayFirst: Math.max(from, keptFrom?.(pipeline, owner) ?? 0),
-      days: stored.get(owner) ?? new Map<number, RowSum>(),
-      distinct: (day: number, rows: number) => readDistinctRows(clickhouse, pipeline, owner, day, rows),
-    }));
-  return { known, unknown: [] };
-};
 
 type Candidate = { readonly store: OwnerStore; readonly day: number };
 
@@ -206,7 +107,39 @@ const candidatesOf = (
 
 const rowsOf = ({ store, day }: Candidate): RowSum => store.days.get(day) ?? noRows;
 
-type Verdicts = { readonly differences: StoreDifference[]; readonly inFlight: Candidate[] };
+type Verdicts = {
+  readonly differences: StoreDifference[];
+  readonly inFlight: Candidate[];
+  /** By `nameOf`: slices of days that are written to. */
+  readonly judged: Map<string, Judged>;
+  /** By `nameOf`: what is certain of such a day as a whole. */
+  readonly certain: Map<string, readonly Difference[]>;
+};
+
+const noVerdicts = (): Verdicts => ({ differences: [], inFlight: [], judged: new Map(), certain: new Map() });
+
+const nameOf = ({ store: { pipeline, owner }, day }: Candidate): string => `${pipeline} ${owner} ${day}`;
+
+/** Days of which one round reads slices: in turn, where more of them differ. */
+const steadyMax = 8;
+
+/** The slices of days that seem to differ, as they are now, where their records name their rows. */
+const readSlices = async (
+  { clickhouse, now = Date.now }: StoreTargets,
+  candidates: readonly Candidate[],
+  settled: SettledDays,
+  round: number,
+) => {
+  const known = candidates.filter((each) => !isUnknown(settled, each));
+  const first = known.length > steadyMax ? Math.floor(now() / 60_000) % known.length : 0;
+  const inTurn = [...known.slice(first), ...known.slice(0, first)].slice(0, steadyMax);
+  const readings = new Map<Candidate, NonNullable<Awaited<ReturnType<typeof readSteady>>>>();
+  for (const each of inTurn) {
+    const reading = await readSteady(clickhouse, each.store, each.day, round);
+    if (reading !== undefined) readings.set(each, reading);
+  }
+  return readings;
+};
 
 /**
  * Of each day whose records may have arrived before those that are kept: the rows that lines have named and no record does any more. An
@@ -236,6 +169,16 @@ const readExpired = async (
   return expired;
 };
 
+const differencesOf = (
+  { store: { pipeline, owner }, day }: Candidate,
+  differences: readonly Difference[],
+): StoreDifference[] =>
+  differences.map(({ kind, rows }) => ({
+    ...placeOf(pipeline, owner, day),
+    ...{ kind, items: rows },
+    why: kind === 'not_known' ? 'records of an earlier program do not name the days of their rows' : '',
+  }));
+
 /** Reads the records again, and judges the days that seemed to differ. */
 const judge = async (
   targets: StoreTargets,
@@ -243,9 +186,10 @@ const judge = async (
   before: SettledDays,
   candidates: readonly Candidate[],
   recordsFrom: number,
+  round: number,
 ): Promise<Verdicts> => {
   const { clickhouse, caughtUp } = targets;
-  const verdicts: Verdicts = { differences: [], inFlight: [] };
+  const verdicts = noVerdicts();
   const settledBetween = (after: SettledDays, each: Candidate) => ({
     before: settledOf(before, each),
     after: settledOf(after, each),
@@ -258,6 +202,7 @@ const judge = async (
     if (needsDistinct(settledBetween(soon, each), rows))
       distinct.set(each, await each.store.distinct(each.day, rows.rows));
   }
+  const readings = await readSlices(targets, candidates, before, round);
   const isCaughtUp = await caughtUp(candidates.map(({ store }) => store));
   const after = await readSettledDays(clickhouse, filter);
   const expired = await readExpired(targets, candidates, after, recordsFrom);
@@ -266,18 +211,22 @@ const judge = async (
     const found = distinct.get(each);
     const store = { ...rowsOf(each), ...(found === undefined ? {} : { distinct: found }) };
     const settled = { ...settledBetween(after, each), expired: expired.get(each) ?? 0 };
+    const isCaught = isCaughtUp(pipeline, owner);
     const result =
       found === undefined && needsDistinct(settled, store)
         ? ({ state: 'in_flight' } as const)
-        : compareDay(settled, store, { isCaughtUp: isCaughtUp(pipeline, owner), collapses });
-    if (result.state === 'in_flight') verdicts.inFlight.push(each);
-    if (result.state !== 'differs') continue;
-    for (const { kind, rows } of result.differences)
-      verdicts.differences.push({
-        ...placeOf(pipeline, owner, each.day),
-        ...{ kind, items: rows },
-        why: kind === 'not_known' ? 'records of an earlier program do not name the days of their rows' : '',
-      });
+        : compareDay(settled, store, { isCaughtUp: isCaught, collapses });
+    const differences = result.state === 'differs' ? result.differences : [];
+    const reading = expired.has(each) ? undefined : readings.get(each);
+    const isSteady = !isSame(settled.before, settled.after) && reading !== undefined;
+    if (result.state !== 'in_flight' && !isSteady) {
+      verdicts.differences.push(...differencesOf(each, differences));
+      continue;
+    }
+    verdicts.inFlight.push(each);
+    verdicts.certain.set(nameOf(each), differences);
+    if (reading !== undefined)
+      verdicts.judged.set(nameOf(each), await judgeSteady(clickhouse, each.store, reading, isCaught));
   }
   return verdicts;
 };
@@ -287,6 +236,7 @@ const compareOnce = async (
   targets: StoreTargets,
   filter: DayFilter,
   recordsFrom: number,
+  round: number,
 ): Promise<
   Verdicts & Pick<StoreComparison, 'compared' | 'owners'> & { readonly unknown: readonly Unknown[] }
 > => {
@@ -306,8 +256,8 @@ const compareOnce = async (
   });
   const verdicts: Verdicts =
     differing.length === 0
-      ? { differences: [], inFlight: [] }
-      : await judge(targets, filter, before, differing, recordsFrom);
+      ? noVerdicts()
+      : await judge(targets, filter, before, differing, recordsFrom, round);
   const rows = all.reduce((sum, each) => sum + settledOf(before, each).rows, 0);
   return {
     ...verdicts,
@@ -319,11 +269,46 @@ const compareOnce = async (
   };
 };
 
+/** What the rounds say of the days that are written to. */
+class SteadyDays {
+  private readonly days = new Map<string, SteadyDay>();
+  private readonly certain = new Map<string, readonly Difference[]>();
+
+  add({ judged, certain }: Verdicts): void {
+    for (const [name, each] of judged) {
+      const day = this.days.get(name) ?? new SteadyDay();
+      this.days.set(name, day);
+      day.add(each);
+    }
+    for (const [name, each] of certain) this.certain.set(name, each);
+  }
+
+  isWhole(each: Candidate): boolean {
+    return this.days.get(nameOf(each))?.isWhole ?? false;
+  }
+
+  isAsking(each: Candidate): boolean {
+    return this.days.get(nameOf(each))?.isAsking ?? false;
+  }
+
+  /** Of each kind the larger figure: of the day as a whole, or of its slices. */
+  differences(each: Candidate): StoreDifference[] {
+    const isAtLeast = !this.isWhole(each);
+    const ofSlices = this.days.get(nameOf(each))?.rows;
+    const ofDay = sumOfKinds(this.certain.get(nameOf(each)) ?? []);
+    const all = differenceKinds.flatMap((kind) => {
+      const rows = Math.max(ofDay.get(kind) ?? 0, ofSlices?.get(kind) ?? 0);
+      return rows === 0 ? [] : [{ kind, rows }];
+    });
+    return differencesOf(each, all).map((found) => ({ ...found, isAtLeast }));
+  }
+}
+
 /**
  * Compares what the records say that the stores have taken with what the stores hold, by owner and event day (architecture 10.2).
- * Days on which something is on its way are compared again, up to `rounds` times in all. Left out: event days whose rows or records may have
- * expired, and the owners that `isLeftOut` names. Throws the Faults of ClickHouse; a QuestDB that does not answer makes its owners
- * `not_known`.
+ * Days on which something is on its way are compared again, up to `rounds` times in all, or three where a second reading has to confirm a
+ * difference. Left out: event days whose rows or records may have expired, and the owners that `isLeftOut` names. Throws the Faults of
+ * ClickHouse; a QuestDB that does not answer makes its owners `not_known`.
  */
 export const compareStores = async (
   targets: StoreTargets,
@@ -332,17 +317,22 @@ export const compareStores = async (
 ): Promise<StoreComparison> => {
   const { clickhouse, now = Date.now, pause = usualPause } = targets;
   const recordsFrom = firstKeptDay(now(), await readRetentionDays(clickhouse, ledgerTables.outcomes));
-  const first = await compareOnce(targets, filter, recordsFrom);
+  const first = await compareOnce(targets, filter, recordsFrom, 0);
   const differences = [...first.differences];
+  const steady = new SteadyDays();
+  steady.add(first);
   let { inFlight } = first;
-  for (let round = 1; round < rounds && inFlight.length > 0; round++) {
+  const isOpen = (): boolean => inFlight.some((each) => !steady.isWhole(each));
+  const isAsking = (): boolean => inFlight.some((each) => steady.isAsking(each));
+  for (let round = 1; isOpen() && (round < rounds || (isAsking() && round < roundsMax)); round++) {
     await pause();
-    const again = new Set(inFlight.map(({ store, day }) => `${store.pipeline} ${store.owner} ${day}`));
+    const again = new Set(inFlight.map(nameOf));
     const isAgain = ({ pipeline, dataId, appId, day }: Place): boolean =>
       again.has(`${pipeline} ${dataId || appId} ${day}`);
     const days = [...new Set(inFlight.map(({ day }) => day))];
-    const next = await compareOnce(targets, { ...filter, days }, recordsFrom);
+    const next = await compareOnce(targets, { ...filter, days }, recordsFrom, round);
     differences.push(...next.differences.filter(isAgain));
+    steady.add(next);
     const isUnknownNow = ({ store }: Candidate): boolean =>
       next.unknown.some(({ pipeline, owner }) => pipeline === store.pipeline && owner === store.owner);
     inFlight = [
@@ -356,9 +346,11 @@ export const compareStores = async (
       ...{ kind: 'not_known', items: 0, why },
     }),
   );
+  const placed = ({ store, day }: Candidate): Place => placeOf(store.pipeline, store.owner, day);
   return {
-    differences: [...notKnown, ...differences],
-    inFlight: inFlight.map(({ store, day }) => placeOf(store.pipeline, store.owner, day)),
+    differences: [...notKnown, ...differences, ...inFlight.flatMap((each) => steady.differences(each))],
+    inFlight: inFlight.filter((each) => !steady.isWhole(each)).map(placed),
+    steady: inFlight.filter((each) => steady.isWhole(each)).map(placed),
     owners: first.owners,
     compared: first.compared,
   };

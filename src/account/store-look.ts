@@ -16,8 +16,9 @@ import { type Difference, isOfStore, type Owner, streamOfStore } from './differe
 import { ownerText } from './explain-losses.ts';
 import type { FoundDifferences } from './found.ts';
 import { minuteKey } from './listed-minutes.ts';
+import type { StoreTargets } from './owner-stores.ts';
 import type { DayFilter, SettledDays, SettledOwner } from './settled-days.ts';
-import { compareStores, type StoreDifference, type StoreTargets, usualPause } from './store-compare.ts';
+import { compareStores, type Place, type StoreDifference, usualPause } from './store-compare.ts';
 import { createWatchedDays } from './watched-days.ts';
 
 /** Compares the stores with the records at a bounded cost: sizes of partitions first, and row by row only what they do not explain. */
@@ -173,13 +174,19 @@ const joined = (all: readonly Compared[]): Compared => ({
   compared: all.flatMap(({ compared }) => compared),
 });
 
-/** Compares these days. `settled` of them are those of which nothing was on its way: the others are compared again by a later look. */
+/** An owner on a day, and all owners of the signal on it. */
+const keysOf = ({ pipeline, dataId, appId, day = 0 }: Place): string[] =>
+  [dataId || appId, 0].map((owner) => dayKey({ pipeline, owner, day }));
+
+/**
+ * Compares these days. `settled` of them are those of which nothing was on its way, or only what came just now: the others are compared
+ * again by a later look. Days that are written to take back nothing that was found before: it may be among their newest rows.
+ */
 const compareDue = async (
   targets: StoreTargets,
   due: readonly SeenDay[],
 ): Promise<Compared & { readonly settled: readonly SeenDay[] }> => {
-  const inFlight = new Set<string>();
-  const isSettled = ({ pipeline, day }: StorePlace): boolean => !inFlight.has(`${pipeline} ${day}`);
+  const [open, written] = [new Set<string>(), new Set<string>()];
   const differences: StoreDifference[] = [];
   const compared: StorePlace[] = [];
   for (const { pipeline, owner = 0, days } of callsOf(due)) {
@@ -188,11 +195,17 @@ const compareDue = async (
       owner === 0 ? { pipeline, days } : { pipeline, owner, days },
       1,
     );
-    for (const { day } of result.inFlight) inFlight.add(`${pipeline} ${day}`);
+    const found = new Set(result.differences.flatMap(keysOf));
+    for (const key of result.inFlight.flatMap(keysOf)) if (!found.has(key)) open.add(key);
+    for (const key of [...result.inFlight, ...result.steady].flatMap(keysOf)) written.add(key);
     differences.push(...result.differences);
     for (const day of days) compared.push({ pipeline, owner, day });
   }
-  return { differences, compared: compared.filter(isSettled), settled: due.filter(isSettled) };
+  return {
+    differences,
+    compared: compared.filter((place) => !written.has(dayKey(place))),
+    settled: due.filter((day) => !open.has(dayKey(day))),
+  };
 };
 
 /**
@@ -306,12 +319,24 @@ const isAmong = ({ compared, differences }: Compared): ((place: StorePlace) => b
   };
 };
 
-/** What differs after another look: of the days that it did not compare, what was found before stands. */
+const kindKey = (each: StoreDifference): string => `${keysOf(each)[0]} ${each.kind}`;
+
+/**
+ * What differs after another look: of the days that it did not compare, what was found before stands. Of a day of which it compared a part,
+ * the larger figure.
+ */
 export const mergeFindings = (before: readonly StoreDifference[], now: Compared): StoreDifference[] => {
   const isCompared = isAmong(now);
-  const isStanding = (each: StoreDifference): boolean =>
-    each.day !== undefined && !placesOf(each).some(isCompared);
-  return [...before.filter(isStanding), ...now.differences];
+  const parts = new Set(now.differences.filter(({ isAtLeast }) => isAtLeast).flatMap(keysOf));
+  const figures = new Map(now.differences.map((each) => [kindKey(each), each.items]));
+  const isStanding = (each: StoreDifference): boolean => {
+    const [place] = placesOf(each);
+    if (place === undefined) return false;
+    return parts.has(dayKey(place)) ? each.items > (figures.get(kindKey(each)) ?? 0) : !isCompared(place);
+  };
+  const standing = before.filter(isStanding);
+  const larger = new Set(standing.map(kindKey));
+  return [...standing, ...now.differences.filter((each) => !larger.has(kindKey(each)))];
 };
 
 /** By owner: items that the books call unrecorded, and whose rows the store has: by minutes that were compared, else as they are stored. */

@@ -30,8 +30,8 @@ export type WatchedDaysOptions = {
 const daysPerLook = 200;
 /** Days of which one look compares the applications that rest: the newest ones. */
 const restingDaysMax = 6;
-/** The present days are compared again at each calm look, older ones in turn; one whose numbers agree while it is written to, seldom. */
-const againMs = { contradicting: 38_000, busy: 600_000, recent: 38_000, older: 3_600_000, resting: 38_000 };
+/** The present days are compared again at each calm look, older ones in turn; one whose numbers agree while it is written to, less often. */
+const againMs = { contradicting: 38_000, busy: 60_000, recent: 38_000, older: 3_600_000, resting: 38_000 };
 /** The rows of a write are seen at one look, and its records may come before the next one: a day that changes more often is written to. */
 const newChangesMax = 2;
 
@@ -43,7 +43,7 @@ const isContradicting = (day: SeenDay, before: SeenDay): boolean =>
 
 /**
  * Whether the rows of a day are to be read: it is quiet, or its numbers contradict each other while it is written to, or that went on for
- * long. The records are read before the store: what they name must be there, and what was there at the look before must be named now.
+ * a minute. The records are read before the store: what they name must be there, and what was there at the look before must be named now.
  * Whether a day is written to shows when it is seen for the second time. `sinceComparedMs`: since it was compared or first seen.
  */
 export const isToBeRead = (day: SeenDay, before: SeenDay | undefined, sinceComparedMs: number): boolean => {

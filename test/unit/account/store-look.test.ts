@@ -18,10 +18,10 @@ describe('the rows of a day are read', () => {
       'not while the store is ahead of the records and they follow',
       day(100, 120),
       day(130, 150),
-      599_999,
+      59_999,
       false,
     ],
-    ['all the same after ten minutes of it', day(100, 120), day(130, 150), 600_000, true],
+    ['all the same after a minute of it', day(100, 120), day(130, 150), 60_000, true],
     ['when the store lacks rows that the records name', day(100, 120), day(130, 129), 45_000, true],
     ['when the records do not name what was there a look ago', day(100, 140), day(130, 150), 45_000, true],
     ['but not twice within 38 seconds', day(100, 120), day(130, 129), 37_999, false],
@@ -101,8 +101,8 @@ describe('a day that changes again and again', () => {
       days.compared(due, due.length === 0 ? 0 : 2_000);
     }
     const [, busy = 0, changed = 0, old = 0] = reads;
-    // Every ten minutes, at each pause of its writing, and every hour, with some time for the others.
-    expect(busy).toBeGreaterThanOrEqual(hours * 5);
+    // Every hundred seconds, at each pause of its writing, and every hour, with some time for the others.
+    expect(busy).toBeGreaterThanOrEqual(hours * 30);
     expect(changed).toBeGreaterThanOrEqual(hours * 50);
     expect(old).toBeGreaterThanOrEqual(hours - 1);
   });
@@ -125,12 +125,35 @@ describe('a day of all applications of a signal that some write to', () => {
     expect(look(20_000, 100)).toEqual([0, ['traces']]);
     expect(look(37_999, 0)).toEqual([0, []]);
     expect(look(1, 1_000)).toEqual([0, ['traces']]);
-    expect(look(98_999, 0)).toEqual([0, []]);
+    // Once a minute all of it is read.
+    expect(look(98_999, 0)).toEqual([2, []]);
     expect(look(1, 0)).toEqual([0, ['traces']]);
   });
 });
 
 describe('what differs in a day', () => {
+  it('becomes no less while the day is written to, unless all but its newest rows were compared', () => {
+    const of = (items: number, isAtLeast?: boolean): StoreDifference => ({
+      ...{
+        pipeline: 'traces',
+        dataId: 0,
+        appId: 2,
+        day: 20_000,
+        kind: 'missing_in_the_store',
+        items,
+        why: '',
+      },
+      ...(isAtLeast === undefined ? {} : { isAtLeast }),
+    });
+    const other: StoreDifference = { ...of(9), kind: 'unmerged' };
+    const merge = (before: readonly StoreDifference[], ...differences: StoreDifference[]) =>
+      mergeFindings(before, { differences, compared: [] });
+    expect(merge([of(5), other], of(3, true))).toEqual([of(5), other]);
+    expect(merge([of(5), other], of(7, true))).toEqual([other, of(7, true)]);
+    expect(merge([of(5), other], of(3, false))).toEqual([of(3, false)]);
+    expect(merge([of(5), other])).toEqual([of(5), other]);
+  });
+
   it('stands once, also while another owner of the day is on its way', () => {
     const difference: StoreDifference = {
       ...{ pipeline: 'traces', dataId: 0, appId: 2, day: 20_000, kind: 'unrecorded', items: 50, why: '' },

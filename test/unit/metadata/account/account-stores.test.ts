@@ -7,7 +7,7 @@ const day = 20_000;
 const owner = { pipeline: 'metrics', dataId: 7, appId: 0 } as const;
 const found = (items: number): StoreComparison => ({
   differences: [{ ...owner, day, kind: 'missing_in_the_store', items, why: '' }],
-  ...{ inFlight: [], owners: [owner], compared: { days: 1, rows: 9 } },
+  ...{ inFlight: [], steady: [], owners: [owner], compared: { days: 1, rows: 9 } },
 });
 
 const closed = (items: number): ReadonlyMap<string, FoundDifference> => {

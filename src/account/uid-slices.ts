@@ -1,0 +1,42 @@
+import type { RowSum } from './day-difference.ts';
+
+/**
+ * Rows of an owner and event day by slices of their uids (`uid >> sliceBits`). A hashed base falls into any of 65,536 slices, so most of
+ * them rest while others are written to. Counted bases grow, so those of a process share one slice, and the newest are left out
+ * (`UidRange`).
+ */
+export type UidSlices = ReadonlyMap<number, RowSum>;
+
+/** Uids from `from` to before `until`. */
+export type UidRange = { readonly from: bigint; readonly until: bigint };
+
+const sliceBits = 46;
+
+/** What a store is asked for: the slices of an owner and event day, without the uids of these ranges. */
+export type SlicesAsked = { readonly day: number; readonly without: readonly UidRange[] };
+
+/** The same of distinct uids, where `rows` of the day are in `slices`. */
+export type DistinctAsked = SlicesAsked & { readonly slices: readonly number[]; readonly rows: number };
+
+/** The slice of a uid, in the SQL of both stores. */
+export const sliceSql = (uid: string, divide: (a: string, b: string) => string): string =>
+  divide(uid, String(2 ** sliceBits));
+
+/** Without the uids of these ranges, in the SQL of both stores. */
+export const withoutSql = (uid: string, ranges: readonly UidRange[]): string[] =>
+  ranges.map(({ from, until }) => `NOT (${uid} >= ${from} AND ${uid} < ${until})`);
+
+/** More slices than these are read together with all others. */
+const slicesNamedMax = 500;
+
+/** Only these slices, in the SQL of both stores; none for many of them. */
+export const onlySql = (slice: string, slices: readonly number[]): string[] =>
+  slices.length > slicesNamedMax ? [] : [`${slice} IN (${slices.join(', ')})`];
+
+/** Adds what one reading of distinct uids has found. */
+export const addSlices = (all: Map<number, RowSum>, found: UidSlices): void => {
+  for (const [slice, { rows, sum }] of found) {
+    const known = all.get(slice) ?? { rows: 0, sum: 0n };
+    all.set(slice, { rows: known.rows + rows, sum: BigInt.asUintN(64, known.sum + sum) });
+  }
+};
