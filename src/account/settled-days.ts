@@ -115,6 +115,8 @@ export const readSettledDays = async (clickhouse: Clickhouse, filter: DayFilter)
 const epochBits = 38;
 /** Bases of requests with an identity have it. */
 const identityBit = 2n ** 62n;
+/** Longer than a message usually takes from its arrival to its record. */
+const longSeconds = 300;
 /** A process has one epoch at a time. */
 const epochsMax = 64;
 const freshRow = z.object({ from: z.string().regex(/^\d+$/) });
@@ -131,10 +133,15 @@ export const readFreshUids = async (
 ): Promise<readonly UidRange[] | undefined> => {
   const { conditions, params } = conditionsOf({ pipeline, owner });
   const counted = ['ordinal = -1', 'redrive = 0', `base < ${identityBit}`];
+  // What arrived long before is not among the newest, whenever it was recorded.
+  const fresh = [
+    'at >= now64(3) - toIntervalSecond({seconds:UInt32})',
+    `minute >= now() - toIntervalSecond({seconds:UInt32} + ${longSeconds})`,
+  ];
   const found = await clickhouse.rows(
     freshRow,
     `SELECT toString(min(base + first)) AS from FROM ${table}
-      ${andAll(...conditions, ...counted, 'at >= now64(3) - toIntervalSecond({seconds:UInt32})')}
+      ${andAll(...conditions, ...counted, ...fresh)}
       GROUP BY intDiv(base, ${2 ** epochBits}) LIMIT ${epochsMax + 1}`,
     { params: { ...params, seconds }, timeoutMs },
   );

@@ -7,9 +7,10 @@ import {
   differenceKinds,
   isSame,
   noRows,
+  type RowSum,
 } from './day-difference.ts';
 import { readFreshUids, readSettledSlices } from './settled-days.ts';
-import type { DistinctAsked, SlicesAsked, UidSlices } from './uid-slices.ts';
+import { type DistinctAsked, isCounted, type SlicesAsked, type UidSlices } from './uid-slices.ts';
 
 /** The rows of one owner in its store, by slices of their uids. */
 export type SlicedStore = {
@@ -21,126 +22,127 @@ export type SlicedStore = {
   distinctSlices(asked: DistinctAsked): Promise<UidSlices>;
 };
 
-/** Records and rows of a day that is written to, as they were read one after the other. */
+/** Records and rows of a day that is written to, as they were read one after the other: the slices that differ. */
 export type SteadyReading = {
   readonly asked: SlicesAsked;
-  readonly recorded: UidSlices;
-  readonly stored: UidSlices;
+  readonly differing: ReadonlyMap<number, { readonly recorded: RowSum; readonly stored: RowSum }>;
 };
 
-/** What a reading says of slices: how they differ (not at all: an empty list), or nothing where records came meanwhile. */
+/** How a slice differs, and a text that is the same for the same rows alone. */
+type SliceDifference = { readonly differences: readonly Difference[]; readonly text: string };
+
+/** What a reading says of slices; those that are in neither are equal. */
 export type Judged = {
-  /** All slices of records or rows that differ, or may. */
-  readonly slices: ReadonlySet<number>;
-  readonly of: (slice: number) => readonly Difference[] | undefined;
+  readonly differing: ReadonlyMap<number, SliceDifference>;
+  /** Their records have changed in between, or rows beyond the records may be on their way. */
+  readonly open: ReadonlySet<number>;
+  /** Where the counted uids of the reading end; empty: nowhere. */
+  readonly ends: string;
 };
 
-const sumAt = (slices: UidSlices, slice: number) => slices.get(slice) ?? noRows;
+const sumAt = (slices: UidSlices, slice: number): RowSum => slices.get(slice) ?? noRows;
 
-/** What was recorded in these seconds may have company on its way. Each round leaves out another number of rows. */
-const freshSeconds = { first: 30, more: 15 };
-
-/** Undefined where too many processes hand out counted uids. Throws the Faults of the stores. */
+/**
+ * Leaves out the counted uids of the last `freshSeconds`. Undefined where too many processes hand them out. Throws the Faults of the
+ * stores.
+ */
 export const readSteady = async (
   clickhouse: Clickhouse,
   store: SlicedStore,
   day: number,
-  round: number,
+  freshSeconds: number,
 ): Promise<SteadyReading | undefined> => {
-  const seconds = freshSeconds.first + round * freshSeconds.more;
-  const without = await readFreshUids(clickhouse, store.pipeline, store.owner, seconds);
+  const without = await readFreshUids(clickhouse, store.pipeline, store.owner, freshSeconds);
   if (without === undefined) return undefined;
   const asked = { day, without };
   const recorded = await readSettledSlices(clickhouse, store.pipeline, store.owner, asked);
-  return { asked, recorded, stored: await store.slices(asked) };
+  const stored = await store.slices(asked);
+  const slices = [...new Set([...recorded.keys(), ...stored.keys()])];
+  return {
+    asked,
+    differing: new Map(
+      slices
+        .map((slice) => [slice, { recorded: sumAt(recorded, slice), stored: sumAt(stored, slice) }] as const)
+        .filter(([, each]) => !isSame(each.recorded, each.stored)),
+    ),
+  };
 };
 
 /**
- * Judges a reading by the records of afterwards. Slices whose records have changed in between are not judged, and those with rows beyond
- * the records only if everything that was on its way was recorded (`isCaughtUp`).
+ * Judges a reading by the records of afterwards. Slices whose records have changed in between are open, and so are those with rows beyond
+ * the records, unless everything that was on its way was recorded (`isCaughtUp`).
  */
 export const judgeSteady = async (
   clickhouse: Clickhouse,
   store: SlicedStore,
-  { asked, recorded, stored }: SteadyReading,
+  { asked, differing }: SteadyReading,
   isCaughtUp: boolean,
 ): Promise<Judged> => {
   const { pipeline, owner, collapses } = store;
+  const ends = asked.without.map(({ from }) => from).join(' ');
+  const found = new Map<number, SliceDifference>();
+  const open = new Set<number>();
+  if (differing.size === 0) return { differing: found, open, ends };
   const after = await readSettledSlices(clickhouse, pipeline, owner, asked);
-  const isStable = (slice: number): boolean => isSame(sumAt(recorded, slice), sumAt(after, slice));
-  const slices = new Set([...recorded.keys(), ...stored.keys(), ...after.keys()]);
-  const differing = [...slices].filter(
-    (slice) => isStable(slice) && !isSame(sumAt(recorded, slice), sumAt(stored, slice)),
-  );
-  const rows = differing.reduce((sum, slice) => sum + sumAt(stored, slice).rows, 0);
-  const distinct: UidSlices =
-    rows === 0 ? new Map() : await store.distinctSlices({ ...asked, slices: differing, rows });
-  return {
-    slices,
-    of: (slice) => {
-      if (!isStable(slice)) return undefined;
-      const settled = { before: sumAt(recorded, slice), after: sumAt(after, slice), isUnknown: false };
-      const found = { ...sumAt(stored, slice), distinct: sumAt(distinct, slice) };
-      const isEqual = isSame(settled.before, found);
-      const result = isEqual ? undefined : compareDay(settled, found, { isCaughtUp, collapses });
-      if (result === undefined || result.state === 'equal') return [];
-      return result.state === 'differs' ? result.differences : undefined;
-    },
-  };
+  const stable = [...differing].filter(([slice, { recorded }]) => isSame(recorded, sumAt(after, slice)));
+  for (const slice of differing.keys()) open.add(slice);
+  const rows = stable.reduce((sum, [, { stored }]) => sum + stored.rows, 0);
+  const slices = stable.map(([slice]) => slice);
+  const distinct: UidSlices = rows === 0 ? new Map() : await store.distinctSlices({ ...asked, slices, rows });
+  for (const [slice, { recorded, stored }] of stable) {
+    const uids = sumAt(distinct, slice);
+    // Rows that came after the store was read.
+    if (uids.rows > stored.rows) continue;
+    const settled = { before: recorded, after: recorded, isUnknown: false };
+    const result = compareDay(settled, { ...stored, distinct: uids }, { isCaughtUp, collapses });
+    if (result.state !== 'differs') continue;
+    const { differences } = result;
+    const text = `${JSON.stringify(differences)} ${BigInt.asUintN(64, recorded.sum - stored.sum)}`;
+    found.set(slice, { differences, text });
+    open.delete(slice);
+  }
+  return { differing: found, open, ends };
 };
 
-type Known = {
-  readonly differences: readonly Difference[];
-  readonly text: string;
-  readonly readings: number;
-};
+type Known = SliceDifference & { readonly ends: string; readonly isConfirmed: boolean };
 
-/** A message may have uids on both sides of the newest that a reading takes: the next one ends elsewhere. */
-const readingsMin = 2;
-
-/** What several readings of one day say together: only what two of them found alike. */
+/**
+ * What several readings of one day say together. A message may have counted uids on both sides of an end, so what differs counts once
+ * another reading has found the same rows, of counted uids one with another end.
+ */
 export class SteadyDay {
   private readonly known = new Map<number, Known>();
-  private unjudged: Set<number> | undefined;
-  private readings = 0;
+  private open: ReadonlySet<number> | undefined;
 
-  add({ slices, of }: Judged): void {
-    this.readings++;
-    const unjudged = new Set<number>();
-    for (const slice of new Set([...slices, ...this.known.keys()])) {
-      const differences = of(slice);
-      if (differences === undefined) {
-        unjudged.add(slice);
-        continue;
-      }
-      const text = JSON.stringify(differences);
-      const before = this.known.get(slice);
-      if (differences.length === 0) this.known.delete(slice);
-      else
-        this.known.set(slice, {
-          differences,
-          text,
-          readings: before?.text === text ? before.readings + 1 : 1,
-        });
+  add({ differing, open, ends }: Judged): void {
+    for (const [slice, { isConfirmed }] of this.known) {
+      // A later reading ends earlier: it does not have all counted uids of the one before.
+      const isJudged = !differing.has(slice) && !open.has(slice) && !(isConfirmed && isCounted(slice));
+      if (isJudged) this.known.delete(slice);
     }
-    const before = this.unjudged;
-    this.unjudged = before === undefined ? unjudged : unjudged.intersection(before);
+    for (const [slice, each] of differing) {
+      const before = this.known.get(slice);
+      const isOther = ends === '' || ends !== before?.ends || !isCounted(slice);
+      const isConfirmed = before?.text === each.text && (before.isConfirmed || isOther);
+      this.known.set(slice, { ...each, ends, isConfirmed });
+    }
+    this.open = this.open === undefined ? open : new Set(open).intersection(this.open);
   }
 
   /** Whether a difference was found that another reading has to confirm. */
   get isAsking(): boolean {
-    return this.known.values().some(({ readings }) => readings < readingsMin);
+    return this.known.values().some(({ isConfirmed }) => !isConfirmed);
   }
 
   /** Whether every slice was judged, and nothing is to be confirmed: all but the newest rows are compared. */
   get isWhole(): boolean {
-    return this.readings > 0 && this.unjudged?.size === 0 && !this.isAsking;
+    return this.open?.size === 0 && !this.isAsking;
   }
 
   /** The rows of each kind. */
   get rows(): ReadonlyMap<DifferenceKind, number> {
-    const all = this.known.values().filter(({ readings }) => readings >= readingsMin);
-    return sumOfKinds([...all].flatMap(({ differences }) => differences));
+    const confirmed = this.known.values().filter(({ isConfirmed }) => isConfirmed);
+    return sumOfKinds([...confirmed].flatMap(({ differences }) => differences));
   }
 }
 

@@ -6,7 +6,6 @@ import {
   compareDay,
   type Difference,
   type DifferenceKind,
-  differenceKinds,
   isSame,
   needsDistinct,
   noRows,
@@ -26,7 +25,7 @@ import {
   readSettledDays,
   type SettledDays,
 } from './settled-days.ts';
-import { type Judged, judgeSteady, readSteady, SteadyDay, sumOfKinds } from './steady-days.ts';
+import { SteadyComparison, storeDayName } from './steady-comparison.ts';
 
 /** An owner and event day. */
 export type Place = {
@@ -47,7 +46,7 @@ export type StoreDifference = Place & {
   readonly items: number;
   /** Why it is not known; else empty. */
   readonly why: string;
-  /** More rows may differ: the day is written to, and not all of it could be judged. */
+  /** More rows may differ: the day is written to. */
   readonly isAtLeast?: boolean;
 };
 
@@ -64,6 +63,7 @@ export type StoreComparison = {
 };
 
 const roundsMax = 3;
+const confirmingRoundsMax = 2;
 const pauseMs = 2_000;
 /** Between two rounds, where the targets name no other. */
 export const usualPause = (): Promise<void> => delay(pauseMs);
@@ -107,39 +107,7 @@ const candidatesOf = (
 
 const rowsOf = ({ store, day }: Candidate): RowSum => store.days.get(day) ?? noRows;
 
-type Verdicts = {
-  readonly differences: StoreDifference[];
-  readonly inFlight: Candidate[];
-  /** By `nameOf`: slices of days that are written to. */
-  readonly judged: Map<string, Judged>;
-  /** By `nameOf`: what is certain of such a day as a whole. */
-  readonly certain: Map<string, readonly Difference[]>;
-};
-
-const noVerdicts = (): Verdicts => ({ differences: [], inFlight: [], judged: new Map(), certain: new Map() });
-
-const nameOf = ({ store: { pipeline, owner }, day }: Candidate): string => `${pipeline} ${owner} ${day}`;
-
-/** Days of which one round reads slices: in turn, where more of them differ. */
-const steadyMax = 8;
-
-/** The slices of days that seem to differ, as they are now, where their records name their rows. */
-const readSlices = async (
-  { clickhouse, now = Date.now }: StoreTargets,
-  candidates: readonly Candidate[],
-  settled: SettledDays,
-  round: number,
-) => {
-  const known = candidates.filter((each) => !isUnknown(settled, each));
-  const first = known.length > steadyMax ? Math.floor(now() / 60_000) % known.length : 0;
-  const inTurn = [...known.slice(first), ...known.slice(0, first)].slice(0, steadyMax);
-  const readings = new Map<Candidate, NonNullable<Awaited<ReturnType<typeof readSteady>>>>();
-  for (const each of inTurn) {
-    const reading = await readSteady(clickhouse, each.store, each.day, round);
-    if (reading !== undefined) readings.set(each, reading);
-  }
-  return readings;
-};
+type Verdicts = { readonly differences: StoreDifference[]; readonly inFlight: Candidate[] };
 
 /**
  * Of each day whose records may have arrived before those that are kept: the rows that lines have named and no record does any more. An
@@ -186,10 +154,10 @@ const judge = async (
   before: SettledDays,
   candidates: readonly Candidate[],
   recordsFrom: number,
-  round: number,
+  steady: SteadyComparison,
 ): Promise<Verdicts> => {
   const { clickhouse, caughtUp } = targets;
-  const verdicts = noVerdicts();
+  const verdicts: Verdicts = { differences: [], inFlight: [] };
   const settledBetween = (after: SettledDays, each: Candidate) => ({
     before: settledOf(before, each),
     after: settledOf(after, each),
@@ -202,7 +170,7 @@ const judge = async (
     if (needsDistinct(settledBetween(soon, each), rows))
       distinct.set(each, await each.store.distinct(each.day, rows.rows));
   }
-  const readings = await readSlices(targets, candidates, before, round);
+  await steady.read(candidates.filter((each) => !isUnknown(before, each)));
   const isCaughtUp = await caughtUp(candidates.map(({ store }) => store));
   const after = await readSettledDays(clickhouse, filter);
   const expired = await readExpired(targets, candidates, after, recordsFrom);
@@ -217,16 +185,11 @@ const judge = async (
         ? ({ state: 'in_flight' } as const)
         : compareDay(settled, store, { isCaughtUp: isCaught, collapses });
     const differences = result.state === 'differs' ? result.differences : [];
-    const reading = expired.has(each) ? undefined : readings.get(each);
-    const isSteady = !isSame(settled.before, settled.after) && reading !== undefined;
-    if (result.state !== 'in_flight' && !isSteady) {
-      verdicts.differences.push(...differencesOf(each, differences));
-      continue;
-    }
-    verdicts.inFlight.push(each);
-    verdicts.certain.set(nameOf(each), differences);
-    if (reading !== undefined)
-      verdicts.judged.set(nameOf(each), await judgeSteady(clickhouse, each.store, reading, isCaught));
+    const isWritten = !isSame(settled.before, settled.after) && steady.isRead(each) && !expired.has(each);
+    if (result.state === 'in_flight' || isWritten) {
+      verdicts.inFlight.push(each);
+      if (!expired.has(each)) await steady.judge(each, isCaught, differences);
+    } else verdicts.differences.push(...differencesOf(each, differences));
   }
   return verdicts;
 };
@@ -236,7 +199,7 @@ const compareOnce = async (
   targets: StoreTargets,
   filter: DayFilter,
   recordsFrom: number,
-  round: number,
+  steady: SteadyComparison,
 ): Promise<
   Verdicts & Pick<StoreComparison, 'compared' | 'owners'> & { readonly unknown: readonly Unknown[] }
 > => {
@@ -256,8 +219,8 @@ const compareOnce = async (
   });
   const verdicts: Verdicts =
     differing.length === 0
-      ? noVerdicts()
-      : await judge(targets, filter, before, differing, recordsFrom, round);
+      ? { differences: [], inFlight: [] }
+      : await judge(targets, filter, before, differing, recordsFrom, steady);
   const rows = all.reduce((sum, each) => sum + settledOf(before, each).rows, 0);
   return {
     ...verdicts,
@@ -269,45 +232,28 @@ const compareOnce = async (
   };
 };
 
-/** What the rounds say of the days that are written to. */
-class SteadyDays {
-  private readonly days = new Map<string, SteadyDay>();
-  private readonly certain = new Map<string, readonly Difference[]>();
-
-  add({ judged, certain }: Verdicts): void {
-    for (const [name, each] of judged) {
-      const day = this.days.get(name) ?? new SteadyDay();
-      this.days.set(name, day);
-      day.add(each);
-    }
-    for (const [name, each] of certain) this.certain.set(name, each);
+/** Lets further rounds confirm what was found in slices. */
+const confirm = async (
+  { caughtUp, pause = usualPause }: StoreTargets,
+  inFlight: readonly Candidate[],
+  steady: SteadyComparison,
+  rounds: number,
+): Promise<void> => {
+  for (let round = 0; round < rounds; round++) {
+    const asking = inFlight.filter((each) => steady.isAsking(each));
+    if (asking.length === 0) return;
+    await pause();
+    await steady.read(asking);
+    const isCaughtUp = await caughtUp(asking.map(({ store }) => store));
+    for (const each of asking)
+      await steady.judge(each, isCaughtUp(each.store.pipeline, each.store.owner), []);
   }
-
-  isWhole(each: Candidate): boolean {
-    return this.days.get(nameOf(each))?.isWhole ?? false;
-  }
-
-  isAsking(each: Candidate): boolean {
-    return this.days.get(nameOf(each))?.isAsking ?? false;
-  }
-
-  /** Of each kind the larger figure: of the day as a whole, or of its slices. */
-  differences(each: Candidate): StoreDifference[] {
-    const isAtLeast = !this.isWhole(each);
-    const ofSlices = this.days.get(nameOf(each))?.rows;
-    const ofDay = sumOfKinds(this.certain.get(nameOf(each)) ?? []);
-    const all = differenceKinds.flatMap((kind) => {
-      const rows = Math.max(ofDay.get(kind) ?? 0, ofSlices?.get(kind) ?? 0);
-      return rows === 0 ? [] : [{ kind, rows }];
-    });
-    return differencesOf(each, all).map((found) => ({ ...found, isAtLeast }));
-  }
-}
+};
 
 /**
  * Compares what the records say that the stores have taken with what the stores hold, by owner and event day (architecture 10.2).
- * Days on which something is on its way are compared again, up to `rounds` times in all, or three where a second reading has to confirm a
- * difference. Left out: event days whose rows or records may have expired, and the owners that `isLeftOut` names. Throws the Faults of
+ * Days on which something is on its way are compared again, up to `rounds` times in all, and slices of days that are written to
+ * until another reading has confirmed what differs. Left out: event days whose rows or records may have expired, and the owners that `isLeftOut` names. Throws the Faults of
  * ClickHouse; a QuestDB that does not answer makes its owners `not_known`.
  */
 export const compareStores = async (
@@ -317,22 +263,19 @@ export const compareStores = async (
 ): Promise<StoreComparison> => {
   const { clickhouse, now = Date.now, pause = usualPause } = targets;
   const recordsFrom = firstKeptDay(now(), await readRetentionDays(clickhouse, ledgerTables.outcomes));
-  const first = await compareOnce(targets, filter, recordsFrom, 0);
+  const steady = new SteadyComparison(clickhouse, now());
+  const first = await compareOnce(targets, filter, recordsFrom, steady);
   const differences = [...first.differences];
-  const steady = new SteadyDays();
-  steady.add(first);
   let { inFlight } = first;
   const isOpen = (): boolean => inFlight.some((each) => !steady.isWhole(each));
-  const isAsking = (): boolean => inFlight.some((each) => steady.isAsking(each));
-  for (let round = 1; isOpen() && (round < rounds || (isAsking() && round < roundsMax)); round++) {
+  for (let round = 1; round < rounds && isOpen(); round++) {
     await pause();
-    const again = new Set(inFlight.map(nameOf));
+    const again = new Set(inFlight.map(storeDayName));
     const isAgain = ({ pipeline, dataId, appId, day }: Place): boolean =>
       again.has(`${pipeline} ${dataId || appId} ${day}`);
     const days = [...new Set(inFlight.map(({ day }) => day))];
-    const next = await compareOnce(targets, { ...filter, days }, recordsFrom, round);
+    const next = await compareOnce(targets, { ...filter, days }, recordsFrom, steady);
     differences.push(...next.differences.filter(isAgain));
-    steady.add(next);
     const isUnknownNow = ({ store }: Candidate): boolean =>
       next.unknown.some(({ pipeline, owner }) => pipeline === store.pipeline && owner === store.owner);
     inFlight = [
@@ -340,15 +283,19 @@ export const compareStores = async (
       ...next.inFlight.filter(({ store, day }) => isAgain(placeOf(store.pipeline, store.owner, day))),
     ];
   }
+  await confirm(targets, inFlight, steady, confirmingRoundsMax);
   const notKnown = first.unknown.map(
     ({ pipeline, owner, why }): StoreDifference => ({
       ...placeOf(pipeline, owner, undefined),
       ...{ kind: 'not_known', items: 0, why },
     }),
   );
+  const ofSteady = inFlight.flatMap((each) =>
+    differencesOf(each, steady.differences(each)).map((found) => ({ ...found, isAtLeast: true })),
+  );
   const placed = ({ store, day }: Candidate): Place => placeOf(store.pipeline, store.owner, day);
   return {
-    differences: [...notKnown, ...differences, ...inFlight.flatMap((each) => steady.differences(each))],
+    differences: [...notKnown, ...differences, ...ofSteady],
     inFlight: inFlight.filter((each) => !steady.isWhole(each)).map(placed),
     steady: inFlight.filter((each) => steady.isWhole(each)).map(placed),
     owners: first.owners,

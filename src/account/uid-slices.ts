@@ -40,3 +40,6 @@ export const addSlices = (all: Map<number, RowSum>, found: UidSlices): void => {
     all.set(slice, { rows: known.rows + rows, sum: BigInt.asUintN(64, known.sum + sum) });
   }
 };
+
+/** Whether the uids of a slice are counted: those of requests with an identity have bit 62. */
+export const isCounted = (slice: number): boolean => slice < 2 ** (62 - sliceBits);

@@ -30,27 +30,24 @@ export type WatchedDaysOptions = {
 const daysPerLook = 200;
 /** Days of which one look compares the applications that rest: the newest ones. */
 const restingDaysMax = 6;
-/** The present days are compared again at each calm look, older ones in turn; one whose numbers agree while it is written to, less often. */
-const againMs = { contradicting: 38_000, busy: 60_000, recent: 38_000, older: 3_600_000, resting: 38_000 };
+/** The present days are compared again at each calm look and while they are written to, older ones in turn. */
+const againMs = { busy: 38_000, recent: 38_000, older: 3_600_000, resting: 38_000 };
 /** The rows of a write are seen at one look, and its records may come before the next one: a day that changes more often is written to. */
 const newChangesMax = 2;
 
 /** A look that comes soon comes after this time. */
 const soonMs = 20_000;
 
+/** The records are read before the store: what they name must be there, and what was there at the look before must be named now. */
 const isContradicting = (day: SeenDay, before: SeenDay): boolean =>
   day.recorded > day.stored || before.stored > day.recorded;
 
 /**
- * Whether the rows of a day are to be read: it is quiet, or its numbers contradict each other while it is written to, or that went on for
- * a minute. The records are read before the store: what they name must be there, and what was there at the look before must be named now.
- * Whether a day is written to shows when it is seen for the second time. `sinceComparedMs`: since it was compared or first seen.
+ * Whether the rows of a day are to be read: it is quiet, or was written to for a while. Whether a day is written to shows when it is seen
+ * for the second time. `sinceComparedMs`: since it was compared or first seen.
  */
-export const isToBeRead = (day: SeenDay, before: SeenDay | undefined, sinceComparedMs: number): boolean => {
-  if (before === undefined) return false;
-  if (before.state === day.state) return true;
-  return sinceComparedMs >= (isContradicting(day, before) ? againMs.contradicting : againMs.busy);
-};
+export const isToBeRead = (day: SeenDay, before: SeenDay | undefined, sinceComparedMs: number): boolean =>
+  before !== undefined && (before.state === day.state || sinceComparedMs >= againMs.busy);
 
 /** What the looks remember of a day. */
 export type WatchedDay = {
@@ -142,6 +139,7 @@ export const createWatchedDays = ({ today, elapsed }: WatchedDaysOptions): Watch
           return false;
         }
         const at = readableAt[kindOf(day, known)];
+        if (now < at && known.seen.state !== day.state) busy.push(day);
         isReadSoon ||= isQuietAgain(day, known) && now < at && at <= now + soonMs;
         return now >= at;
       });
