@@ -18,9 +18,18 @@ const lookMs = 1_000;
 /** The root of a volume has it, and it belongs to root. */
 const ofTheVolume = 'lost+found';
 
+/** Of the lines that cp writes, one for each file that it did not copy. */
+const copyErrorsMax = 5;
+
+/** What cp wrote to stderr, which names the file; else the text of the error. */
+const copyError = (error: unknown): string => {
+  const said = error instanceof Error && 'stderr' in error ? String(error.stderr).trim() : '';
+  return said === '' ? errorText(error) : said.split('\n').slice(0, copyErrorsMax).join('; ');
+};
+
 /**
- * Copies a folder into one that does not exist, with holes where a file has holes: QuestDB reserves pages of its files ahead.
- * Transient Fault when it fails.
+ * Copies a folder into one that does not exist, with holes where a file has holes: QuestDB reserves pages of its files ahead. The
+ * copy has what links lead to, wherever that is. Transient Fault when it fails, which names the file or the link.
  */
 export const copyFolder = async (from: string, to: string, signal?: AbortSignal): Promise<void> => {
   try {
@@ -28,11 +37,11 @@ export const copyFolder = async (from: string, to: string, signal?: AbortSignal)
     const entries = (await readdir(from))
       .filter((name) => name !== ofTheVolume)
       .map((name) => join(from, name));
-    await run('cp', ['-r', '--preserve=mode,timestamps', '--sparse=auto', '--', ...entries, to], {
+    await run('cp', ['-rL', '--preserve=mode,timestamps', '--sparse=auto', '--', ...entries, to], {
       ...(signal === undefined ? {} : { signal }),
     });
   } catch (error) {
-    const why = signal?.aborted ? 'the backup was stopped' : errorText(error);
+    const why = signal?.aborted ? 'the backup was stopped' : copyError(error);
     throw new Fault('transient', 'copy_failed', `${from} was not copied (${why})`, error);
   }
 };

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
-import { copyFile, mkdir, readdir, rename, writeFile } from 'node:fs/promises';
+import { copyFile, mkdir, opendir, readdir, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
-import { Fault } from '../../model/fault.ts';
+import { errorText, Fault } from '../../model/fault.ts';
 import { isMissing, unwritable } from '../../runtime/files.ts';
 import { fileName, readDocument } from './folder.ts';
 
@@ -62,13 +62,32 @@ export const finishWholeFolder = async (
   }
 };
 
+const unusable = (folder: string, why: string): Fault =>
+  new Fault('permanent', 'backup_unusable', `${folder} is not a whole backup of tidemark backup: ${why}`);
+
+/**
+ * Permanent Fault `backup_unusable` for a part with a link: what that led to is not in the copy, and a database on it would write to
+ * the files of the first installation.
+ */
+export const requireNoLinks = async (folder: string, part: string): Promise<void> => {
+  const path = join(folder, part);
+  const entries = await opendir(path, { recursive: true }).catch((error: unknown) => {
+    throw unusable(folder, `${path} cannot be read (${errorText(error)})`);
+  });
+  for await (const entry of entries)
+    if (entry.isSymbolicLink())
+      throw unusable(
+        folder,
+        `${join(entry.parentPath, entry.name)} is a link, whose files the copy lacks: make another backup with this version`,
+      );
+};
+
 /** A backup, and what tells it from every other. Permanent Fault `backup_unusable` for any other folder. */
 export const readWholeFolder = async (folder: string): Promise<WholeBackup & { id: string }> => {
-  const unusable = (why: string): Fault =>
-    new Fault('permanent', 'backup_unusable', `${folder} is not a whole backup of tidemark backup: ${why}`);
-  const { text, content } = await readDocument(join(folder, fileName), unusable);
+  const refuse = (why: string): Fault => unusable(folder, why);
+  const { text, content } = await readDocument(join(folder, fileName), refuse);
   const read = schema.safeParse(content);
   if (!read.success)
-    throw unusable(`${fileName} is of another kind; a copy of NATS alone is restored with --streams-only`);
+    throw refuse(`${fileName} is of another kind; a copy of NATS alone is restored with --streams-only`);
   return { ...read.data, id: createHash('sha256').update(text).digest('hex') };
 };
