@@ -13,12 +13,17 @@ const afterTheirMessages: readonly string[] = ['LEDGER', deadLetters, 'AUDIT'];
 
 const ledger = 'LEDGER';
 /** Longer, and the account of the running installation would be reported as not known. */
-const ledgerHeldMs = 180_000;
+const ledgerHeldMsDefault = 180_000;
 
 /** The databases of a whole backup, each copied when it is called. */
 export type DatabaseCopies = {
   readonly questdb: () => Promise<void>;
   readonly clickhouse: () => Promise<void>;
+};
+
+export type TakeOptions = {
+  /** How long LEDGER may wait for ClickHouse's copy. */
+  readonly ledgerHeldMs?: number;
 };
 
 /** A bucket whose values change during the copy is copied again, at most this many times. */
@@ -110,25 +115,20 @@ class StreamCopies {
 
   /**
    * ClickHouse, and LEDGER after it while no line leaves LEDGER: each line is in one of the two copies. Where ClickHouse takes
-   * longer than a pause may last, it has fixed its state long since, and lines that come later are in neither.
+   * longer than the pause may last, LEDGER is copied at its end: the state of ClickHouse's copy is that of its start.
    */
-  async addClickhouse(copy: () => Promise<void>): Promise<void> {
+  async addClickhouse(copy: () => Promise<void>, heldMs: number): Promise<void> {
     if ((await stateOfStream(this.bus, ledger)) === undefined) return copy();
-    let isAdded = false;
     let copying = Promise.resolve();
     await withPausedConsumers(this.bus, ledger, async () => {
       copying = copy();
       const limit = new AbortController();
-      const isDone = await Promise.race([
-        copying.then(() => true),
-        delay(ledgerHeldMs, false, { signal: limit.signal }),
-      ]).finally(() => limit.abort());
-      if (!isDone) return;
+      await Promise.race([copying, delay(heldMs, undefined, { signal: limit.signal })]).finally(() =>
+        limit.abort(),
+      );
       await this.add(ledger);
-      isAdded = true;
     });
     await copying;
-    if (!isAdded) await this.addAll([ledger]);
   }
 }
 
@@ -145,6 +145,7 @@ export const takeBackup = async (
   path: string,
   onStream: (entry: BackupEntry) => void,
   databases?: DatabaseCopies,
+  { ledgerHeldMs = ledgerHeldMsDefault }: TakeOptions = {},
 ): Promise<Manifest['streams']> => {
   const folder = await createBackupFolder(path);
   const startedAt = new Date().toISOString();
@@ -154,7 +155,7 @@ export const takeBackup = async (
     afterTheirMessages.includes(stream) || stream.startsWith(bucketPrefix);
   await copies.addAll(streams.filter((stream) => !isOfRecords(stream)));
   await databases?.questdb();
-  if (databases !== undefined) await copies.addClickhouse(databases.clickhouse);
+  if (databases !== undefined) await copies.addClickhouse(databases.clickhouse, ledgerHeldMs);
   const isCopied = (name: string): boolean => copies.entries.some(({ stream }) => stream === name);
   await copies.addAll(streams.filter((stream) => isOfRecords(stream) && !isCopied(stream)));
   const { entries } = copies;
