@@ -1,8 +1,11 @@
+import { randomUUID } from 'node:crypto';
 import { mkdir, readdir, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { inspect } from 'node:util';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { clickhouseBackups } from '../../src/cli/streams-backup/back-up.ts';
-import { moveClickhouse } from '../../src/cli/streams-backup/stores.ts';
+import { backUpClickhouse, moveClickhouse } from '../../src/cli/streams-backup/stores.ts';
+import { Fault } from '../../src/model/fault.ts';
 import { type Clickhouse, createClickhouse } from '../../src/stores/clickhouse/client.ts';
 import { makeTables, startEngines, type TestEngines } from '../support/stack/engines.ts';
 
@@ -57,4 +60,22 @@ it('what a killed backup left more than a day ago is removed, and no folder of a
   await backUp('third', to);
   expect((await readdir(files)).toSorted()).toEqual([...others, present].toSorted());
   expect(await readdir(to)).toContain('.backup');
+});
+
+// They are in the terminal and in the log of the job.
+it.each([
+  ['a missing comma', "S3('https://bucket.example/night' 'AKIAKEYOFTESTS','secretOfTheTests/+9')"],
+  ['an open quote', "S3('https://bucket.example/night','AKIAKEYOFTESTS','secretOfTheTests/+9)"],
+  ['an unknown engine', "S3Bucket('https://bucket.example/night','AKIAKEYOFTESTS','secretOfTheTests/+9')"],
+  ['a long one', `S3('${'x'.repeat(90)}' 'AKIAKEYOFTESTS','secretOfTheTests/+9${'x'.repeat(200)}')`],
+])('the error of a destination with %s has none of its key', async (_, destination) => {
+  const failed = backUpClickhouse({ clickhouse, cluster: undefined, name: randomUUID(), destination });
+  const error = await failed.then(
+    () => undefined,
+    (reason: unknown) => reason,
+  );
+  expect(error).toBeInstanceOf(Fault);
+  const shown = inspect(error, { depth: 10 });
+  expect(shown).toContain('ClickHouse');
+  expect(shown).not.toMatch(/AKIAKE|secret/);
 });

@@ -90,11 +90,11 @@ const copySpans = async (
   { name, path }: BackupTarget,
   { clickhouseTo, clickhouseFiles }: DatabaseFiles,
 ): Promise<readonly string[]> => {
-  const { backUpClickhouse, moveClickhouse } = await import('./stores.ts');
+  const { backUpClickhouse, destinationOf, moveClickhouse } = await import('./stores.ts');
   return withClickhouse(settings, async (clickhouse) => {
     const copy = { clickhouse, cluster: settings.clickhouse.cluster, name };
     if (clickhouseTo !== undefined)
-      await backUpClickhouse({ ...copy, destination: clickhouseTo.replaceAll('{name}', name) });
+      await backUpClickhouse({ ...copy, destination: destinationOf(clickhouseTo, name) });
     if (clickhouseFiles === undefined) return [];
     await moveClickhouse(copy, { files: clickhouseFiles, to: join(path, 'clickhouse') });
     return ['clickhouse'];

@@ -141,7 +141,27 @@ export const copyQuestdb = async ({
   });
 };
 
-const literal = (text: string): string => `'${text.replaceAll('\\', '\\\\').replaceAll("'", "\\'")}'`;
+const escaped = (text: string): string => text.replaceAll('\\', '\\\\').replaceAll("'", "\\'");
+const literal = (text: string): string => `'${escaped(text)}'`;
+
+/** The destination with the name of the backup for {name}, which stands in a string of SQL. */
+export const destinationOf = (destination: string, name: string): string =>
+  destination.replaceAll('{name}', () => escaped(name));
+
+/** Shorter texts are in both by chance, and are no key. */
+const sharedMin = 6;
+
+/** Puts … in the place of what a message has of a text, also of a part: the server quotes a wrong statement from its fault on. */
+export const withoutPartsOf = (secret: string, message: string): string => {
+  let hidden = '';
+  for (let at = 0; at < message.length; ) {
+    let length = 0;
+    while (at + length < message.length && secret.includes(message.slice(at, at + length + 1))) length++;
+    hidden += length < sharedMin ? message[at] : '…';
+    at += length < sharedMin ? 1 : length;
+  }
+  return hidden;
+};
 
 const stateSchema = z.object({ status: z.string(), error: z.string() });
 
@@ -188,14 +208,20 @@ const runToEnd = async (
 
 /**
  * `BACKUP DATABASE` to this destination; resolves once it is whole. Permanent Fault `clickhouse_backup_failed` with the server's
- * reason.
+ * reason. No Fault has a key of the destination in its message.
  */
 export const backUpClickhouse = async (copy: ClickhouseCopy, signal?: AbortSignal): Promise<void> => {
   const { clickhouse, cluster, name, destination } = copy;
   const table =
     cluster === undefined ? 'system.backups' : `clusterAllReplicas(${literal(cluster)}, system.backups)`;
   const statement = `BACKUP DATABASE ${database} TO ${destination}`;
-  await runToEnd(clickhouse, statement, { id: name, done: 'BACKUP_CREATED' }, table, signal);
+  try {
+    await runToEnd(clickhouse, statement, { id: name, done: 'BACKUP_CREATED' }, table, signal);
+  } catch (error) {
+    if (!(error instanceof Fault)) throw error;
+    // Without its cause, which has the text of the server, too.
+    throw new Fault(error.kind, error.code, withoutPartsOf(destination, error.message));
+  }
 };
 
 /** What is ours in a folder that operators may write to as well. */
