@@ -1,4 +1,4 @@
-import { basename } from 'node:path';
+import { basename, join } from 'node:path';
 import { type Command, InvalidArgumentError } from 'commander';
 import type { Settings } from '../config/settings.ts';
 import { buckets } from '../directory/keys.ts';
@@ -115,7 +115,12 @@ const backUpInto = async (settings: Settings, into: string, options: BackupOptio
   const { entries, copied } = await fillOrDiscard(settings, folder, options);
   const path = await folder.finish();
   await noteBackup(settings, copied);
-  const removed = [...abandoned, ...(keep === undefined ? [] : await keepNewest(into, keep))];
+  const kept = keep === undefined ? { removed: [], later: [] } : await keepNewest(into, keep, folder.name);
+  for (const name of kept.later)
+    sayLines(
+      `tidemark: ${join(into, name)} is later than this backup, and --keep neither counts nor removes it: remove it if the clock was ahead`,
+    );
+  const removed = [...abandoned, ...kept.removed];
   if (options.json) return printJson({ folder: path, streams: entries.map(plain), removed });
   printFields([['written to', path], ...removed.map((name): [string, string] => ['removed', name])]);
 };
@@ -198,7 +203,11 @@ export const register = (program: Command): void => {
     .option('--to <folder>', 'new or empty folder for this one backup')
     .option('--into <folder>', 'folder of backups: each gets a folder of its own in it, named by its time')
     .option('--streams-only', 'copy NATS alone: what is in the streams, and the records')
-    .option('--keep <number>', 'with --into: remove all but this many backups afterwards', countArgument)
+    .option(
+      '--keep <number>',
+      'with --into: remove all but this many backups with the same parts afterwards',
+      countArgument,
+    )
     .option(
       '--questdb-root <folder>',
       'copy this root folder of QuestDB under a checkpoint; <name>=<folder> for a further instance',
