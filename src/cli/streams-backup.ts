@@ -11,7 +11,6 @@ import { printFields, printJson, printLine, sayLines } from './output.ts';
 import { loadCommandSettings } from './running-stack.ts';
 import type { BackedUp } from './streams-backup/back-up.ts';
 import type { BackupEntry } from './streams-backup/folder.ts';
-import type { NamedFolder } from './streams-backup/named-folder.ts';
 import type { Restored } from './streams-backup/restore-all.ts';
 import { withBus } from './with-engines.ts';
 
@@ -79,21 +78,10 @@ const fill = async (
   return backUpAll(settings, target, files, options.releaseCheckpoint === true, watch);
 };
 
-const backUpTo = async (settings: Settings, path: string, options: BackupOptions): Promise<void> => {
-  const { createWholeFolder } = await import('./streams-backup/whole-folder.ts');
-  await createWholeFolder(path);
-  // What ClickHouse calls its copy must be new in its folder.
-  const name = `${basename(path)}-${Date.now()}`;
-  const { entries, copied } = await fill(settings, { name, path }, options);
-  await noteBackup(settings, copied);
-  if (options.json) return printJson({ folder: path, streams: entries.map(plain) });
-  printFields([['written to', path]]);
-};
-
-/** Fills the folder, or removes it again where that fails. */
+/** Fills the folder, or removes what it has got where that fails: the same command can be repeated. */
 const fillOrDiscard = async (
   settings: Settings,
-  folder: NamedFolder,
+  folder: { name: string; path: string; discard(): Promise<void> },
   options: BackupOptions,
 ): Promise<BackedUp> => {
   try {
@@ -104,6 +92,17 @@ const fillOrDiscard = async (
       .catch((left: unknown) => sayLines(`tidemark: what is there of the backup stays: ${errorText(left)}`));
     throw error;
   }
+};
+
+const backUpTo = async (settings: Settings, path: string, options: BackupOptions): Promise<void> => {
+  const { createWholeFolder } = await import('./streams-backup/whole-folder.ts');
+  const discard = await createWholeFolder(path);
+  // What ClickHouse calls its copy must be new in its folder.
+  const name = `${basename(path)}-${Date.now()}`;
+  const { entries, copied } = await fillOrDiscard(settings, { name, path, discard }, options);
+  await noteBackup(settings, copied);
+  if (options.json) return printJson({ folder: path, streams: entries.map(plain) });
+  printFields([['written to', path]]);
 };
 
 const backUpInto = async (settings: Settings, into: string, options: BackupOptions): Promise<void> => {

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { copyFile, mkdir, opendir, readdir, rename, writeFile } from 'node:fs/promises';
+import { chmod, copyFile, mkdir, opendir, readdir, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { errorText, Fault } from '../../model/fault.ts';
@@ -23,11 +23,18 @@ export type WholeBackup = z.output<typeof schema>;
 
 const tokenName = 'admin.token';
 
-/** Makes the folder of a backup. Permanent Faults `folder_not_empty` and `file_unwritable`. */
-export const createWholeFolder = async (folder: string): Promise<void> => {
+/**
+ * Makes the folder of a backup, or takes an empty one, which only its owner may read from then on. Answers what removes it, or what it
+ * holds where it was there before. Permanent Faults `folder_not_empty` and `file_unwritable`.
+ */
+export const createWholeFolder = async (folder: string): Promise<() => Promise<void>> => {
   try {
-    await mkdir(folder, { recursive: true, mode: 0o700 });
-    if ((await readdir(folder)).length === 0) return;
+    // The first of the folders that were made, if any.
+    const isOurs = (await mkdir(folder, { recursive: true, mode: 0o700 })) !== undefined;
+    if ((await readdir(folder)).length === 0) {
+      await chmod(folder, 0o700);
+      return () => discardFolder(folder, isOurs);
+    }
   } catch (error) {
     throw unwritable(folder, error);
   }
@@ -36,6 +43,15 @@ export const createWholeFolder = async (folder: string): Promise<void> => {
     'folder_not_empty',
     `${folder} is not empty: use a new folder for each backup, or --into <folder>, which makes one`,
   );
+};
+
+const discardFolder = async (folder: string, isOurs: boolean): Promise<void> => {
+  try {
+    const paths = isOurs ? [folder] : (await readdir(folder)).map((name) => join(folder, name));
+    for (const path of paths) await rm(path, { recursive: true, force: true });
+  } catch (error) {
+    throw unwritable(folder, error);
+  }
 };
 
 /** The first admin token, where this machine has it: the records hold only its hash. */
