@@ -65,11 +65,14 @@ const fill = async (
   settings: Settings,
   target: { name: string; path: string },
   options: BackupOptions,
+  signal: AbortSignal,
 ): Promise<BackedUp> => {
   const { backUpAll, backUpStreams, locateDatabases } = await import('./streams-backup/back-up.ts');
-  const watch = progress(options.json === true);
-  if (options.streamsOnly)
-    return { entries: await backUpStreams(settings, target.path, watch.onStream), copied: ['nats'] };
+  const watch = { ...progress(options.json === true), signal };
+  if (options.streamsOnly) {
+    const entries = await backUpStreams(settings, target.path, watch.onStream, undefined, { signal });
+    return { entries, copied: ['nats'] };
+  }
   const files = locateDatabases(settings, {
     questdbRoots: options.questdbRoot ?? [],
     clickhouseFiles: options.clickhouseFiles,
@@ -78,20 +81,25 @@ const fill = async (
   return backUpAll(settings, target, files, options.releaseCheckpoint === true, watch);
 };
 
-/** Fills the folder, or removes what it has got where that fails: the same command can be repeated. */
+/** Fills the folder, or removes what it has got where that fails or is stopped: the same command can be repeated. */
 const fillOrDiscard = async (
   settings: Settings,
   folder: { name: string; path: string; discard(): Promise<void> },
   options: BackupOptions,
 ): Promise<BackedUp> => {
-  try {
-    return await fill(settings, folder, options);
-  } catch (error) {
-    await folder
-      .discard()
-      .catch((left: unknown) => sayLines(`tidemark: what is there of the backup stays: ${errorText(left)}`));
-    throw error;
-  }
+  const { untilStopped } = await import('./streams-backup/stopping.ts');
+  return untilStopped(async (signal) => {
+    try {
+      return await fill(settings, folder, options, signal);
+    } catch (error) {
+      await folder
+        .discard()
+        .catch((left: unknown) =>
+          sayLines(`tidemark: what is there of the backup stays: ${errorText(left)}`),
+        );
+      throw error;
+    }
+  });
 };
 
 const backUpTo = async (settings: Settings, path: string, options: BackupOptions): Promise<void> => {

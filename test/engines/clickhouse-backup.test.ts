@@ -24,8 +24,8 @@ afterAll(async () => {
   await engines?.stop();
 });
 
-const backUp = (name: string, to: string): Promise<void> =>
-  moveClickhouse({ clickhouse, cluster: undefined, name }, { files, to });
+const backUp = (name: string, to: string, signal?: AbortSignal): Promise<void> =>
+  moveClickhouse({ clickhouse, cluster: undefined, name }, { files, to }, signal);
 
 it('a backup whose target cannot be written leaves no copy on the disk of ClickHouse', async () => {
   const blocked = join(engines.folder, 'a-file');
@@ -34,14 +34,26 @@ it('a backup whose target cannot be written leaves no copy on the disk of ClickH
   expect(await readdir(files)).toEqual([]);
 });
 
+/** A signal that is given once the server has a statement. */
+const stoppedAfterFirst = (): { clickhouse: Clickhouse; signal: AbortSignal } => {
+  const stopping = new AbortController();
+  const run: Clickhouse['run'] = (...args) => clickhouse.run(...args).finally(() => stopping.abort());
+  return { clickhouse: { ...clickhouse, run }, signal: stopping.signal };
+};
+
 it('a backup that is stopped leaves no copy there, and ends with an error', async () => {
-  const stopped = backUp('second', join(engines.folder, 'second'));
-  // As Ctrl-C does it, once the backup listens.
-  await expect.poll(() => process.listenerCount('SIGTERM')).toBeGreaterThan(0);
-  process.emit('SIGTERM');
-  await expect(stopped).rejects.toMatchObject({
+  const { signal, ...stopped } = stoppedAfterFirst();
+  const copy = { ...stopped, cluster: undefined, name: 'second' };
+  const to = join(engines.folder, 'second');
+  await expect(moveClickhouse(copy, { files, to }, signal)).rejects.toMatchObject({
     code: expect.stringMatching(/^(copy_failed|clickhouse_backup_failed)$/),
   });
+  expect(await readdir(files)).toEqual([]);
+});
+
+it('a backup that is stopped before its statement begins none', async () => {
+  const copy = { clickhouse, cluster: undefined, name: randomUUID(), destination: "File('stopped')" };
+  await expect(backUpClickhouse(copy, AbortSignal.abort())).rejects.toMatchObject({ code: 'copy_failed' });
   expect(await readdir(files)).toEqual([]);
 });
 

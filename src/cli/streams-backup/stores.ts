@@ -8,6 +8,7 @@ import { z } from 'zod';
 import { errorText, Fault } from '../../model/fault.ts';
 import { type Clickhouse, database } from '../../stores/clickhouse/client.ts';
 import type { QuestdbSql } from '../../stores/questdb/sql.ts';
+import { checkStopped } from './stopping.ts';
 
 const run = promisify(execFile);
 
@@ -55,18 +56,6 @@ const requireFolder = async (folder: string, what: string): Promise<void> => {
   throw new Fault('permanent', 'file_unreadable', `${folder} is not a readable folder: ${what}`);
 };
 
-/** Runs `work` with a signal that SIGINT and SIGTERM give: a checkpoint must not outlive its backup. */
-const untilStopped = async (work: (signal: AbortSignal) => Promise<void>): Promise<void> => {
-  const stopping = new AbortController();
-  const stop = (): void => stopping.abort();
-  process.on('SIGINT', stop).on('SIGTERM', stop);
-  try {
-    await work(stopping.signal);
-  } finally {
-    process.off('SIGINT', stop).off('SIGTERM', stop);
-  }
-};
-
 /** When the checkpoint that QuestDB has was made; undefined where it has none. */
 const checkpointStart = async (sql: QuestdbSql): Promise<string | undefined> => {
   const { columns, dataset } = await sql.exec('SELECT * FROM checkpoint_status()');
@@ -94,6 +83,8 @@ export type QuestdbCopy = {
   readonly to: string;
   /** Whether a checkpoint that is there is one of an earlier, killed backup. */
   readonly isLeftoverReleased: boolean;
+  /** Stops the copy. */
+  readonly signal?: AbortSignal | undefined;
 };
 
 /** Refused, it leaves the checkpoint of another backup, which is not released; without an answer, it may have made its own. */
@@ -117,6 +108,7 @@ export const copyQuestdb = async ({
   root,
   to,
   isLeftoverReleased,
+  signal,
 }: QuestdbCopy): Promise<void> => {
   await requireFolder(join(root, 'db'), `give the root folder of QuestDB ${name}`);
   if ((await checkpointStart(sql)) !== undefined) {
@@ -128,17 +120,16 @@ export const copyQuestdb = async ({
       );
     await sql.exec('CHECKPOINT RELEASE', checkpointTimeoutMs);
   }
-  await untilStopped(async (signal) => {
-    await createCheckpoint(sql);
-    let start: string | undefined;
-    try {
-      // '' where it is gone already: no checkpoint has that start.
-      start = (await checkpointStart(sql)) ?? '';
-      await copyFolder(root, to, signal);
-    } finally {
-      await releaseOwn(sql, name, start);
-    }
-  });
+  checkStopped(signal, `QuestDB ${name}`);
+  await createCheckpoint(sql);
+  let start: string | undefined;
+  try {
+    // '' where it is gone already: no checkpoint has that start.
+    start = (await checkpointStart(sql)) ?? '';
+    await copyFolder(root, to, signal);
+  } finally {
+    await releaseOwn(sql, name, start);
+  }
 };
 
 const escaped = (text: string): string => text.replaceAll('\\', '\\\\').replaceAll("'", "\\'");
@@ -215,6 +206,7 @@ export const backUpClickhouse = async (copy: ClickhouseCopy, signal?: AbortSigna
   const table =
     cluster === undefined ? 'system.backups' : `clusterAllReplicas(${literal(cluster)}, system.backups)`;
   const statement = `BACKUP DATABASE ${database} TO ${destination}`;
+  checkStopped(signal, 'ClickHouse');
   try {
     await runToEnd(clickhouse, statement, { id: name, done: 'BACKUP_CREATED' }, table, signal);
   } catch (error) {
@@ -248,6 +240,7 @@ const removeLeftovers = async (files: string): Promise<void> => {
 export const moveClickhouse = async (
   copy: Omit<ClickhouseCopy, 'destination'>,
   { files, to }: { files: string; to: string },
+  signal?: AbortSignal,
 ): Promise<void> => {
   await mkdir(files, { recursive: true }).catch(() =>
     requireFolder(files, 'give the folder of ClickHouse’s backups'),
@@ -256,14 +249,12 @@ export const moveClickhouse = async (
   // So that no other copy, of another backup or of an operator, has the name.
   const name = `${ours}${copy.name}-${randomBytes(4).toString('hex')}`;
   const place = join(files, name);
-  await untilStopped(async (signal) => {
-    try {
-      await backUpClickhouse({ ...copy, destination: `File(${literal(name)})` }, signal);
-      await copyFolder(place, to, signal);
-    } finally {
-      await rm(place, { recursive: true, force: true });
-    }
-  });
+  try {
+    await backUpClickhouse({ ...copy, destination: `File(${literal(name)})` }, signal);
+    await copyFolder(place, to, signal);
+  } finally {
+    await rm(place, { recursive: true, force: true });
+  }
 };
 
 /**
