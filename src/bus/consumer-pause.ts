@@ -23,12 +23,12 @@ const ended = new Date(0);
 const pausedUntil = ({ config }: ConsumerInfo): Date =>
   config.pause_until === undefined ? ended : new Date(config.pause_until);
 
-/** Waits until the delivered messages are acknowledged, or no further acknowledgement comes. */
-const untilSettled = async (bus: Bus, stream: string): Promise<void> => {
+/** Waits until the delivered messages are acknowledged, no further acknowledgement comes, or the work is stopped. */
+const untilSettled = async (bus: Bus, stream: string, signal: AbortSignal | undefined): Promise<void> => {
   const deadline = performance.now() + settleMsMax;
   let floors = '';
   let since = performance.now();
-  for (;;) {
+  while (!signal?.aborted) {
     const infos = await durables(bus, stream);
     const found = infos.map((info) => `${info.num_ack_pending}/${info.ack_floor.stream_seq}`).join();
     const now = performance.now();
@@ -51,12 +51,14 @@ const resume = async (bus: Bus, stream: string, info: ConsumerInfo): Promise<voi
 /**
  * Does `work` while the durable consumers of a stream get no message: pulls wait, publishing continues. Begins once the delivered
  * messages are settled, after 30 s at the latest. Afterwards the consumers continue, by themselves within three minutes if this
- * process is killed; a longer pause of another process stays. Throws the Faults of `work`, and transient ones.
+ * process is killed; a longer pause of another process stays. With an aborted `signal` it
+ * waits for no message any more: `work` has to look at it. Throws the Faults of `work`, and transient ones.
  */
 export const withPausedConsumers = async <T>(
   bus: Bus,
   stream: string,
   work: () => Promise<T>,
+  signal?: AbortSignal,
 ): Promise<T> => {
   const before = await durables(bus, stream).catch((error: unknown) => {
     throw toFault(error);
@@ -75,7 +77,7 @@ export const withPausedConsumers = async <T>(
     await pause().catch((error: unknown) => {
       throw toFault(error);
     });
-    await untilSettled(bus, stream).catch((error: unknown) => {
+    await untilSettled(bus, stream, signal).catch((error: unknown) => {
       throw toFault(error);
     });
     return await work();

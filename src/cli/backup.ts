@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { open, readFile, rename, rm } from 'node:fs/promises';
+import { lstat, open, readFile, realpath, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { text } from 'node:stream/consumers';
 import { type Command, Option } from 'commander';
 import { z } from 'zod';
@@ -18,8 +18,7 @@ const importedSchema = z.object({ created: z.number(), unchanged: z.number() });
 /** Documents can be large, and an import makes every table. */
 const backupTimeoutMs = 600_000;
 
-/** A file that only its owner may read, whole at any moment. Permanent Fault when it cannot be written. */
-const writePrivately = async (file: string, content: string): Promise<void> => {
+const writeBeside = async (file: string, content: string): Promise<void> => {
   const draft = `${file}.${process.pid}.${randomBytes(4).toString('hex')}`;
   try {
     const handle = await open(draft, 'wx', 0o600);
@@ -32,6 +31,23 @@ const writePrivately = async (file: string, content: string): Promise<void> => {
     await rename(draft, file);
   } catch (error) {
     await rm(draft, { force: true });
+    throw error;
+  }
+};
+
+/**
+ * A file that only its owner may read, whole at any moment. What is there and no file, as a pipe or a device, is written into, and so
+ * is what a link leads to. Permanent Fault when it cannot be written.
+ */
+export const writePrivately = async (file: string, content: string): Promise<void> => {
+  const found = await lstat(file).catch(() => undefined);
+  try {
+    // Of a link to nothing there is no path, but it can be written through.
+    const path = found?.isSymbolicLink() ? await realpath(file).catch(() => undefined) : file;
+    const isReplaced = path !== undefined && (found === undefined || (await stat(path)).isFile());
+    if (isReplaced) await writeBeside(path, content);
+    else await writeFile(file, content, { mode: 0o600 });
+  } catch (error) {
     throw unwritable(file, error);
   }
 };

@@ -18,9 +18,15 @@ import { nothing, printAnswer, printFields } from './output.ts';
 
 const sums = { days: z.number(), rows: z.number(), bytes: z.number() };
 
-const retentionSchema = z.object({
+const kept = {
   retention_days: z.number().nullable(),
   origin: z.enum(['policy', 'creation', 'pipelines', 'none']),
+};
+
+const retentionSchema = z.object({
+  ...kept,
+  // Missing in answers of earlier versions.
+  signals: z.array(z.object({ pipeline: z.string(), ...kept })).default([]),
   ...sums,
   oldest_day: z.string().nullable(),
   newest_day: z.string().nullable(),
@@ -42,10 +48,21 @@ const origins: Readonly<Record<Retention['origin'], string>> = {
 const storedText = ({ days, rows, bytes }: { days: number; rows: number; bytes: number }): string =>
   `${counted(rows, 'row')} of ${counted(days, 'day')}, ${bytesText(bytes)}`;
 
+/** One retention, or that of each signal where they differ. */
+const keptFields = ({ retention_days: days, origin, signals }: Retention): [string, string][] =>
+  signals.every((signal) => signal.retention_days === days && signal.origin === origin)
+    ? [
+        ['kept', daysText(days)],
+        ['by', origins[origin]],
+      ]
+    : signals.map((signal) => [
+        signal.pipeline,
+        `kept ${daysText(signal.retention_days)}: ${origins[signal.origin]}`,
+      ]);
+
 const print = (shown: Retention): void =>
   printFields([
-    ['kept', daysText(shown.retention_days)],
-    ['by', origins[shown.origin]],
+    ...keptFields(shown),
     ['stored', storedText(shown)],
     ['days', `${shown.oldest_day ?? nothing} to ${shown.newest_day ?? nothing}`],
   ]);

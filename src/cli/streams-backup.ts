@@ -1,4 +1,4 @@
-import { basename } from 'node:path';
+import { basename, join } from 'node:path';
 import { type Command, InvalidArgumentError } from 'commander';
 import type { Settings } from '../config/settings.ts';
 import { buckets } from '../directory/keys.ts';
@@ -11,7 +11,6 @@ import { printFields, printJson, printLine, sayLines } from './output.ts';
 import { loadCommandSettings } from './running-stack.ts';
 import type { BackedUp } from './streams-backup/back-up.ts';
 import type { BackupEntry } from './streams-backup/folder.ts';
-import type { NamedFolder } from './streams-backup/named-folder.ts';
 import type { Restored } from './streams-backup/restore-all.ts';
 import { withBus } from './with-engines.ts';
 
@@ -66,11 +65,14 @@ const fill = async (
   settings: Settings,
   target: { name: string; path: string },
   options: BackupOptions,
+  signal: AbortSignal,
 ): Promise<BackedUp> => {
   const { backUpAll, backUpStreams, locateDatabases } = await import('./streams-backup/back-up.ts');
-  const watch = progress(options.json === true);
-  if (options.streamsOnly)
-    return { entries: await backUpStreams(settings, target.path, watch.onStream), copied: ['nats'] };
+  const watch = { ...progress(options.json === true), signal };
+  if (options.streamsOnly) {
+    const entries = await backUpStreams(settings, target.path, watch.onStream, undefined, { signal });
+    return { entries, copied: ['nats'] };
+  }
   const files = locateDatabases(settings, {
     questdbRoots: options.questdbRoot ?? [],
     clickhouseFiles: options.clickhouseFiles,
@@ -79,31 +81,36 @@ const fill = async (
   return backUpAll(settings, target, files, options.releaseCheckpoint === true, watch);
 };
 
+/** Fills the folder, or removes what it has got where that fails or is stopped: the same command can be repeated. */
+const fillOrDiscard = async (
+  settings: Settings,
+  folder: { name: string; path: string; discard(): Promise<void> },
+  options: BackupOptions,
+): Promise<BackedUp> => {
+  const { untilStopped } = await import('./streams-backup/stopping.ts');
+  return untilStopped(async (signal) => {
+    try {
+      return await fill(settings, folder, options, signal);
+    } catch (error) {
+      await folder
+        .discard()
+        .catch((left: unknown) =>
+          sayLines(`tidemark: what is there of the backup stays: ${errorText(left)}`),
+        );
+      throw error;
+    }
+  });
+};
+
 const backUpTo = async (settings: Settings, path: string, options: BackupOptions): Promise<void> => {
   const { createWholeFolder } = await import('./streams-backup/whole-folder.ts');
-  await createWholeFolder(path);
+  const discard = await createWholeFolder(path);
   // What ClickHouse calls its copy must be new in its folder.
   const name = `${basename(path)}-${Date.now()}`;
-  const { entries, copied } = await fill(settings, { name, path }, options);
+  const { entries, copied } = await fillOrDiscard(settings, { name, path, discard }, options);
   await noteBackup(settings, copied);
   if (options.json) return printJson({ folder: path, streams: entries.map(plain) });
   printFields([['written to', path]]);
-};
-
-/** Fills the folder, or removes it again where that fails. */
-const fillOrDiscard = async (
-  settings: Settings,
-  folder: NamedFolder,
-  options: BackupOptions,
-): Promise<BackedUp> => {
-  try {
-    return await fill(settings, folder, options);
-  } catch (error) {
-    await folder
-      .discard()
-      .catch((left: unknown) => sayLines(`tidemark: what is there of the backup stays: ${errorText(left)}`));
-    throw error;
-  }
 };
 
 const backUpInto = async (settings: Settings, into: string, options: BackupOptions): Promise<void> => {
@@ -115,7 +122,12 @@ const backUpInto = async (settings: Settings, into: string, options: BackupOptio
   const { entries, copied } = await fillOrDiscard(settings, folder, options);
   const path = await folder.finish();
   await noteBackup(settings, copied);
-  const removed = [...abandoned, ...(keep === undefined ? [] : await keepNewest(into, keep))];
+  const kept = keep === undefined ? { removed: [], later: [] } : await keepNewest(into, keep, folder.name);
+  for (const name of kept.later)
+    sayLines(
+      `tidemark: ${join(into, name)} is later than this backup, and --keep neither counts nor removes it: remove it if the clock was ahead`,
+    );
+  const removed = [...abandoned, ...kept.removed];
   if (options.json) return printJson({ folder: path, streams: entries.map(plain), removed });
   printFields([['written to', path], ...removed.map((name): [string, string] => ['removed', name])]);
 };
@@ -198,7 +210,11 @@ export const register = (program: Command): void => {
     .option('--to <folder>', 'new or empty folder for this one backup')
     .option('--into <folder>', 'folder of backups: each gets a folder of its own in it, named by its time')
     .option('--streams-only', 'copy NATS alone: what is in the streams, and the records')
-    .option('--keep <number>', 'with --into: remove all but this many backups afterwards', countArgument)
+    .option(
+      '--keep <number>',
+      'with --into: remove all but this many backups with the same parts afterwards',
+      countArgument,
+    )
     .option(
       '--questdb-root <folder>',
       'copy this root folder of QuestDB under a checkpoint; <name>=<folder> for a further instance',

@@ -1,8 +1,11 @@
+import { randomUUID } from 'node:crypto';
 import { mkdir, readdir, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { inspect } from 'node:util';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { clickhouseBackups } from '../../src/cli/streams-backup/back-up.ts';
-import { moveClickhouse } from '../../src/cli/streams-backup/stores.ts';
+import { backUpClickhouse, moveClickhouse } from '../../src/cli/streams-backup/stores.ts';
+import { Fault } from '../../src/model/fault.ts';
 import { type Clickhouse, createClickhouse } from '../../src/stores/clickhouse/client.ts';
 import { makeTables, startEngines, type TestEngines } from '../support/stack/engines.ts';
 
@@ -21,8 +24,8 @@ afterAll(async () => {
   await engines?.stop();
 });
 
-const backUp = (name: string, to: string): Promise<void> =>
-  moveClickhouse({ clickhouse, cluster: undefined, name }, { files, to });
+const backUp = (name: string, to: string, signal?: AbortSignal): Promise<void> =>
+  moveClickhouse({ clickhouse, cluster: undefined, name }, { files, to }, signal);
 
 it('a backup whose target cannot be written leaves no copy on the disk of ClickHouse', async () => {
   const blocked = join(engines.folder, 'a-file');
@@ -31,14 +34,26 @@ it('a backup whose target cannot be written leaves no copy on the disk of ClickH
   expect(await readdir(files)).toEqual([]);
 });
 
+/** A signal that is given once the server has a statement. */
+const stoppedAfterFirst = (): { clickhouse: Clickhouse; signal: AbortSignal } => {
+  const stopping = new AbortController();
+  const run: Clickhouse['run'] = (...args) => clickhouse.run(...args).finally(() => stopping.abort());
+  return { clickhouse: { ...clickhouse, run }, signal: stopping.signal };
+};
+
 it('a backup that is stopped leaves no copy there, and ends with an error', async () => {
-  const stopped = backUp('second', join(engines.folder, 'second'));
-  // As Ctrl-C does it, once the backup listens.
-  await expect.poll(() => process.listenerCount('SIGTERM')).toBeGreaterThan(0);
-  process.emit('SIGTERM');
-  await expect(stopped).rejects.toMatchObject({
+  const { signal, ...stopped } = stoppedAfterFirst();
+  const copy = { ...stopped, cluster: undefined, name: 'second' };
+  const to = join(engines.folder, 'second');
+  await expect(moveClickhouse(copy, { files, to }, signal)).rejects.toMatchObject({
     code: expect.stringMatching(/^(copy_failed|clickhouse_backup_failed)$/),
   });
+  expect(await readdir(files)).toEqual([]);
+});
+
+it('a backup that is stopped before its statement begins none', async () => {
+  const copy = { clickhouse, cluster: undefined, name: randomUUID(), destination: "File('stopped')" };
+  await expect(backUpClickhouse(copy, AbortSignal.abort())).rejects.toMatchObject({ code: 'copy_failed' });
   expect(await readdir(files)).toEqual([]);
 });
 
@@ -57,4 +72,22 @@ it('what a killed backup left more than a day ago is removed, and no folder of a
   await backUp('third', to);
   expect((await readdir(files)).toSorted()).toEqual([...others, present].toSorted());
   expect(await readdir(to)).toContain('.backup');
+});
+
+// They are in the terminal and in the log of the job.
+it.each([
+  ['a missing comma', "S3('https://bucket.example/night' 'AKIAKEYOFTESTS','secretOfTheTests/+9')"],
+  ['an open quote', "S3('https://bucket.example/night','AKIAKEYOFTESTS','secretOfTheTests/+9)"],
+  ['an unknown engine', "S3Bucket('https://bucket.example/night','AKIAKEYOFTESTS','secretOfTheTests/+9')"],
+  ['a long one', `S3('${'x'.repeat(90)}' 'AKIAKEYOFTESTS','secretOfTheTests/+9${'x'.repeat(200)}')`],
+])('the error of a destination with %s has none of its key', async (_, destination) => {
+  const failed = backUpClickhouse({ clickhouse, cluster: undefined, name: randomUUID(), destination });
+  const error = await failed.then(
+    () => undefined,
+    (reason: unknown) => reason,
+  );
+  expect(error).toBeInstanceOf(Fault);
+  const shown = inspect(error, { depth: 10 });
+  expect(shown).toContain('ClickHouse');
+  expect(shown).not.toMatch(/AKIAKE|secret/);
 });

@@ -1,13 +1,17 @@
 import { afterAll, beforeAll, beforeEach, expect, it, onTestFinished } from 'vitest';
 import { connectBus } from '../../src/bus/connection.ts';
-import { columnsKey, recordKeys } from '../../src/directory/keys.ts';
+import { columnsKey, recordKeys, systemKeys } from '../../src/directory/keys.ts';
 import type { Backup } from '../../src/metadata/backup/document.ts';
 import { exportRecords } from '../../src/metadata/backup/export.ts';
+import { applicationRequestSchema } from '../../src/metadata/records/requests.ts';
+import { reservedNames } from '../../src/metadata/records/store.ts';
 import type { RefreshRun } from '../../src/metadata/refresh/runs.ts';
+import { createApplication } from '../../src/metadata/reports/operations.ts';
 import { keepMetricViews } from '../../src/metadata/tables/views.ts';
 import type { ColumnRegistry, RegisteredName } from '../../src/model/records.ts';
 import { nowSeconds } from '../../src/model/time.ts';
 import { createLog } from '../../src/telemetry/log.ts';
+import { authored } from '../support/authored.ts';
 import { metadataCalls, openMetadata } from '../support/metadata/calls.ts';
 import { type OpenMetadata, startOpenMetadata } from '../support/metadata/open-metadata.ts';
 import { openRefresh, putReport } from '../support/metadata/refresh-fleet.ts';
@@ -191,4 +195,73 @@ it('an import refuses a registry that gives one of its names another column, or 
       message: `other records exist already: ${columnsKey(dataId)}`,
     });
   }
+});
+
+/** The export of a deployment with one application and one report, which are still there, and an import into it. */
+const existing = async () => {
+  const { records } = await openTestRefresh(metadata.engines.nats.url);
+  const deps = { ...metadata.deps, records };
+  const input = { app_name: 'checkout', mon_biz_id: 2, operator: 'tests' };
+  await createApplication(deps, authored(applicationRequestSchema, input));
+  await putReport(records, 11);
+  await until(
+    'the copy has both',
+    () => records.applications.list().length + records.groups.list().length === 2,
+  );
+  const backup = await exportRecords(records);
+  const [application] = Object.values(backup.applications);
+  const [group] = Object.values(backup.time_series_groups);
+  if (application === undefined || group === undefined) throw new Error('no application or no group');
+  // As the creation of a report does it.
+  await records.point(recordKeys.groupId(group.time_series_group_id), group.mon_data_id);
+  const bare: Backup = {
+    ...backup,
+    ...{ custom_reports: {}, data_sources: {}, time_series_groups: {}, result_tables: {}, placements: {} },
+    ...{ source_policies: {}, previous_tokens: {}, source_identities: {}, subscriptions: {}, columns: {} },
+    ...{ applications: {}, application_policies: {}, application_identities: {} },
+  };
+  return { records, application, group, bare, importBackup: await openImporter(async () => {}) };
+};
+
+const rejected = (code: string, ...texts: string[]) => ({
+  code,
+  message: expect.stringMatching(texts.map((text) => `(?=.*${text})`).join('')),
+});
+
+// Its spans would go to the other application from then on.
+it('an import refuses a token and a group id of other records, and leaves them theirs', async () => {
+  const { records, application, group, bare, importBackup } = await existing();
+  const { app_id: id, token } = application;
+  const other = { ...application, app_id: 77, app_name: 'other' };
+  await expect(importBackup({ ...bare, applications: { 77: other } })).rejects.toMatchObject(
+    rejected('import_conflict', `application.${id}, whose token 77 has`),
+  );
+  const previous = { 77: { token, expires_at: created } };
+  const applications = { 77: { ...other, token: 'a'.repeat(32) } };
+  await expect(
+    importBackup({ ...bare, applications, previous_application_tokens: previous }),
+  ).rejects.toMatchObject(rejected('import_conflict', `application.${id}, whose previous token 77 has`));
+  expect(await records.lookUp(recordKeys.applicationToken(token))).toBe(id);
+  const groups = { 1500099: { ...group, mon_data_id: 1_500_099, time_series_group_name: 'other' } };
+  await expect(importBackup({ ...bare, time_series_groups: groups })).rejects.toMatchObject(
+    rejected('import_conflict', `time_series_group.${group.mon_data_id}, whose time_series_group_id`),
+  );
+  expect(await records.lookUp(recordKeys.groupId(group.time_series_group_id))).toBe(group.mon_data_id);
+});
+
+it('an import refuses a document in which two records have one name or one token, and writes nothing', async () => {
+  const { records, application, bare, importBackup } = await existing();
+  const one = { ...application, app_id: 78, app_name: 'one', token: 'a'.repeat(32) };
+  const sameName = { ...one, app_id: 79, token: 'b'.repeat(32) };
+  const sameToken = { ...one, app_id: 79, app_name: 'two' };
+  const counter = async () => (await records.system.get(systemKeys.counter('app_id')))?.value;
+  const before = await counter();
+  await expect(importBackup({ ...bare, applications: { 78: one, 79: sameName } })).rejects.toMatchObject(
+    rejected('invalid_value', 'application "one" of business 2', '78', '79'),
+  );
+  const error = importBackup({ ...bare, applications: { 78: one, 79: sameToken } });
+  await expect(error).rejects.toMatchObject(rejected('invalid_value', 'token of application.79', '78'));
+  await expect(error).rejects.not.toThrow(one.token);
+  expect(await counter()).toBe(before);
+  expect(await records.holderOf(reservedNames.application(2, 'one'))).toBeUndefined();
 });

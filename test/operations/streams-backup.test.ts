@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { rename, stat, truncate } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { headers as newHeaders } from '@nats-io/transport-node';
@@ -186,6 +187,95 @@ describe('a backup of the streams and records', () => {
     await expect(taking).rejects.toMatchObject({ code: 'dead_letters_moved' });
     await deleted;
     await expect(putBack(bus, folder, quiet)).rejects.toMatchObject({ code: 'backup_unusable' });
+  });
+
+  // ClickHouse fixes the state of its copy at the start: a line that leaves LEDGER meanwhile would be in neither.
+  it('holds each line of LEDGER that ClickHouse gets while its copy takes longer than a pause may', async () => {
+    const bus = await filledNats();
+    await publish(bus, 'ledger.transfer', 'line');
+    const folder = join(await tempFolder(), 'backup');
+    const databases = {
+      questdb: async () => undefined,
+      // Waits until the worker of LEDGER may continue, and has the line.
+      clickhouse: async () => {
+        expect(await consume(bus, 'LEDGER', 'ledger', 1)).toEqual(['line']);
+      },
+    };
+    const entries = await takeBackup(bus, pipelines, folder, quiet, databases, { ledgerHeldMs: 1 });
+    expect(entries.filter(({ stream }) => stream === 'LEDGER')).toHaveLength(1);
+    const fresh = await emptyNats();
+    await putBack(fresh, folder, quiet);
+    expect(await messagesOf(fresh, 'LEDGER')).toHaveLength(1);
+  });
+
+  /** When the pause of a consumer ends; undefined for one that gets messages. */
+  const pauseOf = async (bus: Bus, stream: string, consumer: string): Promise<string | undefined> =>
+    (await (await bus.manager()).consumers.info(stream, consumer)).config.pause_until;
+
+  // Its consumers would wait for minutes, and ClickHouse would go on with a copy that nothing needs.
+  it('that is stopped while ClickHouse is copied ends that copy, and lets the workers of LEDGER continue before', async () => {
+    const bus = await filledNats();
+    const folder = join(await tempFolder(), 'backup');
+    const stopping = new AbortController();
+    let paused: (string | undefined)[] = [];
+    const databases = {
+      questdb: async () => undefined,
+      clickhouse: async (signal: AbortSignal) => {
+        paused = [await pauseOf(bus, 'LEDGER', 'ledger')];
+        stopping.abort();
+        expect(signal.aborted).toBe(true);
+        await expect.poll(() => pauseOf(bus, 'LEDGER', 'ledger')).toBeUndefined();
+        paused.push(undefined);
+      },
+    };
+    const taking = takeBackup(bus, pipelines, folder, quiet, databases, { signal: stopping.signal });
+    await expect(taking).rejects.toMatchObject({
+      code: 'copy_failed',
+      message: expect.stringContaining('stopped'),
+    });
+    expect(paused).toEqual([expect.any(String), undefined]);
+  });
+
+  it('that is stopped in a copy of a stream copies none after it, and pauses no consumer', async () => {
+    const bus = await filledNats();
+    const folder = join(await tempFolder(), 'backup');
+    const stopping = new AbortController();
+    const copied: string[] = [];
+    const taking = takeBackup(
+      bus,
+      pipelines,
+      folder,
+      ({ stream }) => {
+        copied.push(stream);
+        stopping.abort();
+      },
+      undefined,
+      { signal: stopping.signal },
+    );
+    await expect(taking).rejects.toMatchObject({ code: 'copy_failed' });
+    expect(copied).toHaveLength(1);
+    expect(await pauseOf(bus, 'TRACES', 'clickhouse')).toBeUndefined();
+    await expect(putBack(bus, folder, quiet)).rejects.toMatchObject({ code: 'backup_unusable' });
+  });
+
+  it('that fails at LEDGER ends the copy of ClickHouse', async () => {
+    const bus = await filledNats();
+    const folder = join(await tempFolder(), 'backup');
+    const stop = new Error('disk full');
+    let isEnded = false;
+    const databases = {
+      questdb: async () => undefined,
+      clickhouse: async (signal: AbortSignal) => {
+        await once(signal, 'abort');
+        isEnded = true;
+      },
+    };
+    const onStream = ({ stream }: { stream: string }): void => {
+      if (stream === 'LEDGER') throw stop;
+    };
+    const taking = takeBackup(bus, pipelines, folder, onStream, databases, { ledgerHeldMs: 1 });
+    await expect(taking).rejects.toBe(stop);
+    expect(isEnded).toBe(true);
   });
 
   it('reports a server without streams of Tidemark', async () => {

@@ -2229,10 +2229,22 @@ export interface components {
             /** @description null: kept for ever */
             retention_days: number | null;
             /**
-             * @description policy: it was set here; creation: the default when the owner was created; pipelines: the file of the signal in pipelines/, as traces.yaml; none: kept for ever
+             * @description policy: it was set here; creation: the default when the owner was created; pipelines: the file of the signal in pipelines/, as traces.yaml, where that is shorter; none: kept for ever
              * @enum {string}
              */
             origin: "policy" | "creation" | "pipelines" | "none";
+            /** @description Of an application: each signal, of which the shortest is above. [] of a data id: it has points alone */
+            signals: {
+                /** @enum {string} */
+                pipeline: "traces" | "logs" | "otel_metrics";
+                /** @description null: kept for ever */
+                retention_days: number | null;
+                /**
+                 * @description policy: it was set here; creation: the default when the owner was created; pipelines: the file of the signal in pipelines/, as traces.yaml, where that is shorter; none: kept for ever
+                 * @enum {string}
+                 */
+                origin: "policy" | "creation" | "pipelines" | "none";
+            }[];
             /** @description Days with rows */
             days: number;
             rows: number;

@@ -8,7 +8,7 @@ import { defaultInstance, questdbPart } from '../../model/instances.ts';
 import { programVersion } from '../../telemetry/program-version.ts';
 import { withBus, withClickhouse } from '../with-engines.ts';
 import type { BackupEntry } from './folder.ts';
-import { type DatabaseCopies, takeBackup } from './take.ts';
+import { type DatabaseCopies, type TakeOptions, takeBackup } from './take.ts';
 import { copyAdminToken, finishWholeFolder } from './whole-folder.ts';
 
 /** Where the files of the databases are, as this process sees them. */
@@ -69,6 +69,7 @@ const copyQuestdbTo = async (
   folder: string,
   [name, root]: readonly [string, string],
   isLeftoverReleased: boolean,
+  signal: AbortSignal | undefined,
 ): Promise<string> => {
   const instance = questdbInstances(settings).find((each) => each.name === name);
   if (instance === undefined)
@@ -78,7 +79,7 @@ const copyQuestdbTo = async (
   const sql = createQuestdbSql({ url: instance.url });
   const part = questdbPart(name);
   try {
-    await copyQuestdb({ sql, name, root, to: join(folder, part), isLeftoverReleased });
+    await copyQuestdb({ sql, name, root, to: join(folder, part), isLeftoverReleased, signal });
   } finally {
     await sql.close();
   }
@@ -89,14 +90,15 @@ const copySpans = async (
   settings: Settings,
   { name, path }: BackupTarget,
   { clickhouseTo, clickhouseFiles }: DatabaseFiles,
+  signal: AbortSignal,
 ): Promise<readonly string[]> => {
-  const { backUpClickhouse, moveClickhouse } = await import('./stores.ts');
+  const { backUpClickhouse, destinationOf, moveClickhouse } = await import('./stores.ts');
   return withClickhouse(settings, async (clickhouse) => {
     const copy = { clickhouse, cluster: settings.clickhouse.cluster, name };
     if (clickhouseTo !== undefined)
-      await backUpClickhouse({ ...copy, destination: clickhouseTo.replaceAll('{name}', name) });
+      await backUpClickhouse({ ...copy, destination: destinationOf(clickhouseTo, name) }, signal);
     if (clickhouseFiles === undefined) return [];
-    await moveClickhouse(copy, { files: clickhouseFiles, to: join(path, 'clickhouse') });
+    await moveClickhouse(copy, { files: clickhouseFiles, to: join(path, 'clickhouse') }, signal);
     return ['clickhouse'];
   });
 };
@@ -104,6 +106,8 @@ const copySpans = async (
 export type BackupWatch = {
   readonly onStream: (entry: BackupEntry) => void;
   readonly onDatabase: (name: string) => void;
+  /** Stops the backup, which then fails. */
+  readonly signal?: AbortSignal;
 };
 
 /** The streams and the records, into a new or empty folder; the databases between them where they are given. Faults of `takeBackup`. */
@@ -112,9 +116,10 @@ export const backUpStreams = async (
   folder: string,
   onStream: (entry: BackupEntry) => void,
   databases?: DatabaseCopies,
+  options: TakeOptions = {},
 ): Promise<BackupEntry[]> => {
   const pipelines = pipelinesOf(settings);
-  return withBus(settings, (bus) => takeBackup(bus, pipelines, folder, onStream, databases));
+  return withBus(settings, (bus) => takeBackup(bus, pipelines, folder, onStream, databases, options));
 };
 
 /** What a backup copied: the streams and buckets, and the parts that are whole now, wherever they are. */
@@ -126,29 +131,31 @@ export const backUpAll = async (
   target: BackupTarget,
   files: DatabaseFiles,
   isLeftoverReleased: boolean,
-  { onStream, onDatabase }: BackupWatch,
+  { onStream, onDatabase, signal }: BackupWatch,
 ): Promise<BackedUp> => {
   const startedAt = new Date().toISOString();
   const parts = ['nats'];
   const copied = ['nats'];
   const nats = join(target.path, 'nats');
   await mkdir(nats, { mode: 0o700 });
-  const entries = await backUpStreams(settings, nats, onStream, {
+  const databases: DatabaseCopies = {
     questdb: async () => {
       for (const root of files.questdbRoots) {
-        const part = await copyQuestdbTo(settings, target.path, root, isLeftoverReleased);
+        const part = await copyQuestdbTo(settings, target.path, root, isLeftoverReleased, signal);
         parts.push(part);
         copied.push(part);
         onDatabase(`QuestDB ${root[0]}`);
       }
     },
-    clickhouse: async () => {
+    clickhouse: async (stopping) => {
       if ((files.clickhouseTo ?? files.clickhouseFiles) === undefined) return;
-      parts.push(...(await copySpans(settings, target, files)));
+      parts.push(...(await copySpans(settings, target, files, stopping)));
       copied.push('clickhouse');
       onDatabase('ClickHouse');
     },
-  });
+  };
+  const options = signal === undefined ? {} : { signal };
+  const entries = await backUpStreams(settings, nats, onStream, databases, options);
   await copyAdminToken(settings.dataFolder, target.path);
   await finishWholeFolder(target.path, {
     program: programVersion(),

@@ -1,6 +1,8 @@
-import { mkdir, readdir, rename, rm, stat } from 'node:fs/promises';
+import { mkdir, readdir, readFile, rename, rm, stat } from 'node:fs/promises';
 import { basename, join } from 'node:path';
+import { z } from 'zod';
 import { exists, isMissing, unwritable } from '../../runtime/files.ts';
+import { fileName } from './folder.ts';
 
 /** In the order of their names they are in that of their times. */
 const named = /^\d{4}-\d\d-\d\dT\d\d-\d\d-\d\dZ(?:-\d+)?$/;
@@ -76,12 +78,36 @@ const entriesOf = async (parent: string): Promise<string[]> => {
   }
 };
 
-/** Removes all but the newest `count` whole backups. Other entries stay. Answers the removed names. Permanent Fault `file_unwritable`. */
-export const keepNewest = async (parent: string, count: number): Promise<string[]> => {
+const kindSchema = z.object({ format: z.string(), parts: z.array(z.string()).default([]) });
+
+/** What a backup has copied, as a text; undefined for a folder that is no backup. */
+const partsOf = async (folder: string): Promise<string | undefined> => {
+  try {
+    const { format, parts } = kindSchema.parse(JSON.parse(await readFile(join(folder, fileName), 'utf8')));
+    return [format, ...parts.toSorted()].join(' ');
+  } catch {
+    return undefined;
+  }
+};
+
+/**
+ * Removes all but the newest `count` backups that have the same parts as `made`, the one just made, which stays. Those of later times
+ * stay, too, and are not counted: the clock was ahead once, or another process has made one. Other entries stay. Permanent Fault
+ * `file_unwritable`.
+ */
+export const keepNewest = async (
+  parent: string,
+  count: number,
+  made: string,
+): Promise<{ readonly removed: string[]; readonly later: string[] }> => {
   const whole = (await entriesOf(parent)).filter((name) => named.test(name));
-  const removed = whole.slice(0, Math.max(0, whole.length - count));
+  const parts = await partsOf(join(parent, made));
+  const older: string[] = [];
+  for (const name of whole)
+    if (name < made && parts !== undefined && (await partsOf(join(parent, name))) === parts) older.push(name);
+  const removed = older.slice(0, Math.max(0, older.length - (count - 1)));
   await removeAll(parent, removed);
-  return removed;
+  return { removed, later: whole.filter((name) => name > made) };
 };
 
 /**

@@ -24,7 +24,7 @@ import type { BackupEntry } from './folder.ts';
 import { putBack, streamsInTheWay } from './put-back.ts';
 import { recoverColumns } from './recover-columns.ts';
 import { copyFolder, putBackClickhouse } from './stores.ts';
-import { copyAdminToken, readWholeFolder } from './whole-folder.ts';
+import { copyAdminToken, readWholeFolder, requireNoLinks } from './whole-folder.ts';
 
 const questdbTimeoutMs = 600_000;
 const pollMs = 250;
@@ -168,6 +168,7 @@ export const restoreAll = async (
 ): Promise<Restored> => {
   const { dataFolder } = settings;
   const { id, parts } = await readWholeFolder(folder);
+  if (parts.includes('questdb')) await requireNoLinks(folder, 'questdb');
   requireEnginesAlone(settings, parts);
   const urls = engineUrls(settings);
   const sql = createQuestdbSql({ url: urls.questdb });

@@ -8,6 +8,7 @@ import { z } from 'zod';
 import { errorText, Fault } from '../../model/fault.ts';
 import { type Clickhouse, database } from '../../stores/clickhouse/client.ts';
 import type { QuestdbSql } from '../../stores/questdb/sql.ts';
+import { checkStopped } from './stopping.ts';
 
 const run = promisify(execFile);
 
@@ -18,9 +19,18 @@ const lookMs = 1_000;
 /** The root of a volume has it, and it belongs to root. */
 const ofTheVolume = 'lost+found';
 
+/** Of the lines that cp writes, one for each file that it did not copy. */
+const copyErrorsMax = 5;
+
+/** What cp wrote to stderr, which names the file; else the text of the error. */
+const copyError = (error: unknown): string => {
+  const said = error instanceof Error && 'stderr' in error ? String(error.stderr).trim() : '';
+  return said === '' ? errorText(error) : said.split('\n').slice(0, copyErrorsMax).join('; ');
+};
+
 /**
- * Copies a folder into one that does not exist, with holes where a file has holes: QuestDB reserves pages of its files ahead.
- * Transient Fault when it fails.
+ * Copies a folder into one that does not exist, with holes where a file has holes: QuestDB reserves pages of its files ahead. The
+ * copy has what links lead to, wherever that is. Transient Fault when it fails, which names the file or the link.
  */
 export const copyFolder = async (from: string, to: string, signal?: AbortSignal): Promise<void> => {
   try {
@@ -28,11 +38,11 @@ export const copyFolder = async (from: string, to: string, signal?: AbortSignal)
     const entries = (await readdir(from))
       .filter((name) => name !== ofTheVolume)
       .map((name) => join(from, name));
-    await run('cp', ['-r', '--preserve=mode,timestamps', '--sparse=auto', '--', ...entries, to], {
+    await run('cp', ['-rL', '--preserve=mode,timestamps', '--sparse=auto', '--', ...entries, to], {
       ...(signal === undefined ? {} : { signal }),
     });
   } catch (error) {
-    const why = signal?.aborted ? 'the backup was stopped' : errorText(error);
+    const why = signal?.aborted ? 'the backup was stopped' : copyError(error);
     throw new Fault('transient', 'copy_failed', `${from} was not copied (${why})`, error);
   }
 };
@@ -44,18 +54,6 @@ const requireFolder = async (folder: string, what: string): Promise<void> => {
   );
   if (isThere) return;
   throw new Fault('permanent', 'file_unreadable', `${folder} is not a readable folder: ${what}`);
-};
-
-/** Runs `work` with a signal that SIGINT and SIGTERM give: a checkpoint must not outlive its backup. */
-const untilStopped = async (work: (signal: AbortSignal) => Promise<void>): Promise<void> => {
-  const stopping = new AbortController();
-  const stop = (): void => stopping.abort();
-  process.on('SIGINT', stop).on('SIGTERM', stop);
-  try {
-    await work(stopping.signal);
-  } finally {
-    process.off('SIGINT', stop).off('SIGTERM', stop);
-  }
 };
 
 /** When the checkpoint that QuestDB has was made; undefined where it has none. */
@@ -85,6 +83,8 @@ export type QuestdbCopy = {
   readonly to: string;
   /** Whether a checkpoint that is there is one of an earlier, killed backup. */
   readonly isLeftoverReleased: boolean;
+  /** Stops the copy. */
+  readonly signal?: AbortSignal | undefined;
 };
 
 /** Refused, it leaves the checkpoint of another backup, which is not released; without an answer, it may have made its own. */
@@ -108,6 +108,7 @@ export const copyQuestdb = async ({
   root,
   to,
   isLeftoverReleased,
+  signal,
 }: QuestdbCopy): Promise<void> => {
   await requireFolder(join(root, 'db'), `give the root folder of QuestDB ${name}`);
   if ((await checkpointStart(sql)) !== undefined) {
@@ -119,20 +120,39 @@ export const copyQuestdb = async ({
       );
     await sql.exec('CHECKPOINT RELEASE', checkpointTimeoutMs);
   }
-  await untilStopped(async (signal) => {
-    await createCheckpoint(sql);
-    let start: string | undefined;
-    try {
-      // '' where it is gone already: no checkpoint has that start.
-      start = (await checkpointStart(sql)) ?? '';
-      await copyFolder(root, to, signal);
-    } finally {
-      await releaseOwn(sql, name, start);
-    }
-  });
+  checkStopped(signal, `QuestDB ${name}`);
+  await createCheckpoint(sql);
+  let start: string | undefined;
+  try {
+    // '' where it is gone already: no checkpoint has that start.
+    start = (await checkpointStart(sql)) ?? '';
+    await copyFolder(root, to, signal);
+  } finally {
+    await releaseOwn(sql, name, start);
+  }
 };
 
-const literal = (text: string): string => `'${text.replaceAll('\\', '\\\\').replaceAll("'", "\\'")}'`;
+const escaped = (text: string): string => text.replaceAll('\\', '\\\\').replaceAll("'", "\\'");
+const literal = (text: string): string => `'${escaped(text)}'`;
+
+/** The destination with the name of the backup for {name}, which stands in a string of SQL. */
+export const destinationOf = (destination: string, name: string): string =>
+  destination.replaceAll('{name}', () => escaped(name));
+
+/** Shorter texts are in both by chance, and are no key. */
+const sharedMin = 6;
+
+/** Puts … in the place of what a message has of a text, also of a part: the server quotes a wrong statement from its fault on. */
+export const withoutPartsOf = (secret: string, message: string): string => {
+  let hidden = '';
+  for (let at = 0; at < message.length; ) {
+    let length = 0;
+    while (at + length < message.length && secret.includes(message.slice(at, at + length + 1))) length++;
+    hidden += length < sharedMin ? message[at] : '…';
+    at += length < sharedMin ? 1 : length;
+  }
+  return hidden;
+};
 
 const stateSchema = z.object({ status: z.string(), error: z.string() });
 
@@ -179,14 +199,21 @@ const runToEnd = async (
 
 /**
  * `BACKUP DATABASE` to this destination; resolves once it is whole. Permanent Fault `clickhouse_backup_failed` with the server's
- * reason.
+ * reason. No Fault has a key of the destination in its message.
  */
 export const backUpClickhouse = async (copy: ClickhouseCopy, signal?: AbortSignal): Promise<void> => {
   const { clickhouse, cluster, name, destination } = copy;
   const table =
     cluster === undefined ? 'system.backups' : `clusterAllReplicas(${literal(cluster)}, system.backups)`;
   const statement = `BACKUP DATABASE ${database} TO ${destination}`;
-  await runToEnd(clickhouse, statement, { id: name, done: 'BACKUP_CREATED' }, table, signal);
+  checkStopped(signal, 'ClickHouse');
+  try {
+    await runToEnd(clickhouse, statement, { id: name, done: 'BACKUP_CREATED' }, table, signal);
+  } catch (error) {
+    if (!(error instanceof Fault)) throw error;
+    // Without its cause, which has the text of the server, too.
+    throw new Fault(error.kind, error.code, withoutPartsOf(destination, error.message));
+  }
 };
 
 /** What is ours in a folder that operators may write to as well. */
@@ -213,6 +240,7 @@ const removeLeftovers = async (files: string): Promise<void> => {
 export const moveClickhouse = async (
   copy: Omit<ClickhouseCopy, 'destination'>,
   { files, to }: { files: string; to: string },
+  signal?: AbortSignal,
 ): Promise<void> => {
   await mkdir(files, { recursive: true }).catch(() =>
     requireFolder(files, 'give the folder of ClickHouse’s backups'),
@@ -221,14 +249,12 @@ export const moveClickhouse = async (
   // So that no other copy, of another backup or of an operator, has the name.
   const name = `${ours}${copy.name}-${randomBytes(4).toString('hex')}`;
   const place = join(files, name);
-  await untilStopped(async (signal) => {
-    try {
-      await backUpClickhouse({ ...copy, destination: `File(${literal(name)})` }, signal);
-      await copyFolder(place, to, signal);
-    } finally {
-      await rm(place, { recursive: true, force: true });
-    }
-  });
+  try {
+    await backUpClickhouse({ ...copy, destination: `File(${literal(name)})` }, signal);
+    await copyFolder(place, to, signal);
+  } finally {
+    await rm(place, { recursive: true, force: true });
+  }
 };
 
 /**

@@ -6,6 +6,7 @@ import { ofInstance } from '../../config/instance-streams.ts';
 import type { Pipelines } from '../../config/pipelines.ts';
 import { Fault } from '../../model/fault.ts';
 import { type BackupEntry, type BackupFolder, createBackupFolder, type Manifest } from './folder.ts';
+import { checkStopped } from './stopping.ts';
 
 const bucketPrefix = 'KV_tidemark-';
 const deadLetters = 'DEADLETTER';
@@ -13,12 +14,20 @@ const afterTheirMessages: readonly string[] = ['LEDGER', deadLetters, 'AUDIT'];
 
 const ledger = 'LEDGER';
 /** Longer, and the account of the running installation would be reported as not known. */
-const ledgerHeldMs = 180_000;
+const ledgerHeldMsDefault = 180_000;
 
 /** The databases of a whole backup, each copied when it is called. */
 export type DatabaseCopies = {
   readonly questdb: () => Promise<void>;
-  readonly clickhouse: () => Promise<void>;
+  /** `signal` ends it: a BACKUP must not outlive its backup. */
+  readonly clickhouse: (signal: AbortSignal) => Promise<void>;
+};
+
+export type TakeOptions = {
+  /** How long LEDGER may wait for ClickHouse's copy. */
+  readonly ledgerHeldMs?: number;
+  /** Stops the backup, which then fails. */
+  readonly signal?: AbortSignal;
 };
 
 /** A bucket whose values change during the copy is copied again, at most this many times. */
@@ -62,10 +71,17 @@ const copyWhole = async (
   bus: Bus,
   folder: BackupFolder,
   stream: string,
+  signal: AbortSignal,
 ): Promise<BackupEntry | undefined> => {
+  checkStopped(signal, stream);
   let before = await stateOfStream(bus, stream);
   for (let attempt = 1; before !== undefined; attempt++) {
-    const entry = await folder.write(stream, (onPiece) => takeSnapshot(bus, stream, onPiece));
+    const entry = await folder.write(stream, (onPiece) =>
+      takeSnapshot(bus, stream, (piece) => {
+        checkStopped(signal, stream);
+        return onPiece(piece);
+      }),
+    );
     const after = await stateOfStream(bus, stream);
     if (after?.removed === before.removed) return entry;
     if (attempt === attemptsMax) {
@@ -85,17 +101,25 @@ class StreamCopies {
   private readonly folder: BackupFolder;
   private readonly onStream: (entry: BackupEntry) => void;
   private readonly lettersBefore: number;
+  private readonly signal: AbortSignal;
 
-  constructor(bus: Bus, folder: BackupFolder, onStream: (entry: BackupEntry) => void, lettersBefore: number) {
+  constructor(
+    bus: Bus,
+    folder: BackupFolder,
+    onStream: (entry: BackupEntry) => void,
+    lettersBefore: number,
+    signal: AbortSignal,
+  ) {
     this.bus = bus;
     this.folder = folder;
     this.onStream = onStream;
     this.lettersBefore = lettersBefore;
+    this.signal = signal;
   }
 
   /** While its consumers are paused. */
   async add(stream: string): Promise<void> {
-    const entry = await copyWhole(this.bus, this.folder, stream);
+    const entry = await copyWhole(this.bus, this.folder, stream, this.signal);
     if (entry === undefined) return;
     if (stream === deadLetters) await checkDeadLetters(this.bus, this.lettersBefore);
     this.entries.push(entry);
@@ -105,30 +129,33 @@ class StreamCopies {
   async addAll(streams: readonly string[]): Promise<void> {
     for (const stream of streams)
       if ((await stateOfStream(this.bus, stream)) !== undefined)
-        await withPausedConsumers(this.bus, stream, () => this.add(stream));
+        await withPausedConsumers(this.bus, stream, () => this.add(stream), this.signal);
   }
 
   /**
    * ClickHouse, and LEDGER after it while no line leaves LEDGER: each line is in one of the two copies. Where ClickHouse takes
-   * longer than a pause may last, it has fixed its state long since, and lines that come later are in neither.
+   * longer than the pause may last, LEDGER is copied at its end: the state of ClickHouse's copy is that of its start.
    */
-  async addClickhouse(copy: () => Promise<void>): Promise<void> {
-    if ((await stateOfStream(this.bus, ledger)) === undefined) return copy();
-    let isAdded = false;
+  async addClickhouse(copy: DatabaseCopies['clickhouse'], heldMs: number): Promise<void> {
+    if ((await stateOfStream(this.bus, ledger)) === undefined) return copy(this.signal);
+    const failed = new AbortController();
     let copying = Promise.resolve();
-    await withPausedConsumers(this.bus, ledger, async () => {
-      copying = copy();
-      const limit = new AbortController();
-      const isDone = await Promise.race([
-        copying.then(() => true),
-        delay(ledgerHeldMs, false, { signal: limit.signal }),
-      ]).finally(() => limit.abort());
-      if (!isDone) return;
+    const both = async (): Promise<void> => {
+      copying = copy(AbortSignal.any([this.signal, failed.signal]));
+      const done = new AbortController();
+      const signal = AbortSignal.any([this.signal, done.signal]);
+      const limit = delay(heldMs, undefined, { signal }).catch(() => undefined);
+      await Promise.race([copying, limit]).finally(() => done.abort());
       await this.add(ledger);
-      isAdded = true;
-    });
+    };
+    try {
+      await withPausedConsumers(this.bus, ledger, both, this.signal);
+    } catch (error) {
+      failed.abort();
+      await copying.catch(() => undefined);
+      throw error;
+    }
     await copying;
-    if (!isAdded) await this.addAll([ledger]);
   }
 }
 
@@ -137,7 +164,7 @@ class StreamCopies {
  * a stream while it is copied. The databases are copied after the items, before their records: what an item left behind is then in
  * a copy, wherever it was. Throws Faults: those of the databases, permanent for an unusable folder and for a NATS without streams
  * of Tidemark (`nothing_to_back_up`), transient when NATS does not answer, when messages left a stream during its copy
- * (`stream_moved`) or when dead letters were redriven meanwhile (`dead_letters_moved`). The folder is not a backup then.
+ * (`stream_moved`), when dead letters were redriven meanwhile (`dead_letters_moved`) or when it was stopped (`copy_failed`). The folder is not a backup then.
  */
 export const takeBackup = async (
   bus: Bus,
@@ -145,16 +172,17 @@ export const takeBackup = async (
   path: string,
   onStream: (entry: BackupEntry) => void,
   databases?: DatabaseCopies,
+  { ledgerHeldMs = ledgerHeldMsDefault, signal = new AbortController().signal }: TakeOptions = {},
 ): Promise<Manifest['streams']> => {
   const folder = await createBackupFolder(path);
   const startedAt = new Date().toISOString();
-  const copies = new StreamCopies(bus, folder, onStream, await removedOf(bus));
+  const copies = new StreamCopies(bus, folder, onStream, await removedOf(bus), signal);
   const streams = await inOrder(bus, pipelines);
   const isOfRecords = (stream: string): boolean =>
     afterTheirMessages.includes(stream) || stream.startsWith(bucketPrefix);
   await copies.addAll(streams.filter((stream) => !isOfRecords(stream)));
   await databases?.questdb();
-  if (databases !== undefined) await copies.addClickhouse(databases.clickhouse);
+  if (databases !== undefined) await copies.addClickhouse(databases.clickhouse, ledgerHeldMs);
   const isCopied = (name: string): boolean => copies.entries.some(({ stream }) => stream === name);
   await copies.addAll(streams.filter((stream) => isOfRecords(stream) && !isCopied(stream)));
   const { entries } = copies;

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
-import { copyFile, mkdir, readdir, rename, writeFile } from 'node:fs/promises';
+import { chmod, copyFile, mkdir, opendir, readdir, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
-import { Fault } from '../../model/fault.ts';
+import { errorText, Fault } from '../../model/fault.ts';
 import { isMissing, unwritable } from '../../runtime/files.ts';
 import { fileName, readDocument } from './folder.ts';
 
@@ -23,11 +23,18 @@ export type WholeBackup = z.output<typeof schema>;
 
 const tokenName = 'admin.token';
 
-/** Makes the folder of a backup. Permanent Faults `folder_not_empty` and `file_unwritable`. */
-export const createWholeFolder = async (folder: string): Promise<void> => {
+/**
+ * Makes the folder of a backup, or takes an empty one, which only its owner may read from then on. Answers what removes it, or what it
+ * holds where it was there before. Permanent Faults `folder_not_empty` and `file_unwritable`.
+ */
+export const createWholeFolder = async (folder: string): Promise<() => Promise<void>> => {
   try {
-    await mkdir(folder, { recursive: true, mode: 0o700 });
-    if ((await readdir(folder)).length === 0) return;
+    // The first of the folders that were made, if any.
+    const isOurs = (await mkdir(folder, { recursive: true, mode: 0o700 })) !== undefined;
+    if ((await readdir(folder)).length === 0) {
+      await chmod(folder, 0o700);
+      return () => discardFolder(folder, isOurs);
+    }
   } catch (error) {
     throw unwritable(folder, error);
   }
@@ -36,6 +43,15 @@ export const createWholeFolder = async (folder: string): Promise<void> => {
     'folder_not_empty',
     `${folder} is not empty: use a new folder for each backup, or --into <folder>, which makes one`,
   );
+};
+
+const discardFolder = async (folder: string, isOurs: boolean): Promise<void> => {
+  try {
+    const paths = isOurs ? [folder] : (await readdir(folder)).map((name) => join(folder, name));
+    for (const path of paths) await rm(path, { recursive: true, force: true });
+  } catch (error) {
+    throw unwritable(folder, error);
+  }
 };
 
 /** The first admin token, where this machine has it: the records hold only its hash. */
@@ -62,13 +78,32 @@ export const finishWholeFolder = async (
   }
 };
 
+const unusable = (folder: string, why: string): Fault =>
+  new Fault('permanent', 'backup_unusable', `${folder} is not a whole backup of tidemark backup: ${why}`);
+
+/**
+ * Permanent Fault `backup_unusable` for a part with a link: what that led to is not in the copy, and a database on it would write to
+ * the files of the first installation.
+ */
+export const requireNoLinks = async (folder: string, part: string): Promise<void> => {
+  const path = join(folder, part);
+  const entries = await opendir(path, { recursive: true }).catch((error: unknown) => {
+    throw unusable(folder, `${path} cannot be read (${errorText(error)})`);
+  });
+  for await (const entry of entries)
+    if (entry.isSymbolicLink())
+      throw unusable(
+        folder,
+        `${join(entry.parentPath, entry.name)} is a link, whose files the copy lacks: make another backup with this version`,
+      );
+};
+
 /** A backup, and what tells it from every other. Permanent Fault `backup_unusable` for any other folder. */
 export const readWholeFolder = async (folder: string): Promise<WholeBackup & { id: string }> => {
-  const unusable = (why: string): Fault =>
-    new Fault('permanent', 'backup_unusable', `${folder} is not a whole backup of tidemark backup: ${why}`);
-  const { text, content } = await readDocument(join(folder, fileName), unusable);
+  const refuse = (why: string): Fault => unusable(folder, why);
+  const { text, content } = await readDocument(join(folder, fileName), refuse);
   const read = schema.safeParse(content);
   if (!read.success)
-    throw unusable(`${fileName} is of another kind; a copy of NATS alone is restored with --streams-only`);
+    throw refuse(`${fileName} is of another kind; a copy of NATS alone is restored with --streams-only`);
   return { ...read.data, id: createHash('sha256').update(text).digest('hex') };
 };

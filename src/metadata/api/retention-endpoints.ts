@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { retentionDaysOf } from '../../directory/policies.ts';
+import { type ApplicationPipeline, applicationPipelines } from '../../model/signals.ts';
 import { dayMs } from '../../model/time.ts';
 import { readItemDays } from '../../stores/clickhouse/item-days.ts';
 import { itemTables } from '../../stores/clickhouse/item-tables.ts';
@@ -24,13 +25,18 @@ const sums = {
 
 const origin = z.enum(['policy', 'creation', 'pipelines', 'none']).meta({
   description:
-    'policy: it was set here; creation: the default when the owner was created; pipelines: the file of the signal in pipelines/, as traces.yaml; none: kept for ever',
+    'policy: it was set here; creation: the default when the owner was created; pipelines: the file of the signal in pipelines/, as traces.yaml, where that is shorter; none: kept for ever',
 });
+
+const kept = { retention_days: count.nullable().meta({ description: 'null: kept for ever' }), origin };
 
 const answer = z
   .strictObject({
-    retention_days: count.nullable().meta({ description: 'null: kept for ever' }),
-    origin,
+    ...kept,
+    signals: z.array(z.strictObject({ pipeline: z.enum(applicationPipelines), ...kept })).meta({
+      description:
+        'Of an application: each signal, of which the shortest is above. [] of a data id: it has points alone',
+    }),
     ...sums,
     oldest_day: z.string().nullable(),
     newest_day: z.string().nullable(),
@@ -72,44 +78,59 @@ const keptFrom = (days: number, nowMs: number): string =>
 type Asked = z.output<typeof query>['days'];
 type Policy = Parameters<typeof retentionDaysOf>[0];
 
-/** The retention of an owner with this policy. `fallback`: that of the pipeline files. */
-const keptBy = (policy: Policy, fallback: number | undefined): Kept => {
+const shortest = (days: readonly (number | undefined)[]): number | undefined => {
+  const least = Math.min(...days.map((each) => each ?? Number.POSITIVE_INFINITY));
+  return Number.isFinite(least) ? least : undefined;
+};
+
+/** The retention of an owner with this policy. `ttl`: that of the pipeline files, which holds for every owner. */
+const keptBy = (policy: Policy, ttl: number | undefined): Kept => {
   const days = retentionDaysOf(policy);
+  if (ttl !== undefined && ttl < (days ?? Number.POSITIVE_INFINITY))
+    return { retention_days: ttl, origin: 'pipelines' };
   const own = policy?.retention_days;
-  if (own === undefined && days === undefined)
-    return fallback === undefined
-      ? { retention_days: null, origin: 'none' }
-      : { retention_days: fallback, origin: 'pipelines' };
+  if (own === undefined && days === undefined) return { retention_days: null, origin: 'none' };
   return { retention_days: days ?? null, origin: own === undefined ? 'creation' : 'policy' };
 };
 
-const changeTo = (asked: Asked, policy: Policy, fallback: number | undefined): number | null => {
-  if (asked === 'off') return null;
-  if (asked !== undefined && asked !== 'default') return asked;
-  return policy?.retention_days_initial ?? fallback ?? null;
+const changeTo = (asked: Asked, policy: Policy, ttl: number | undefined): number | null => {
+  const days = asked === undefined || asked === 'default' ? policy?.retention_days_initial : asked;
+  return shortest([days === 'off' ? undefined : days, ttl]) ?? null;
 };
 
-/** What a table has of an owner. `fallback`: its retention by the pipeline file. */
-type InTable = { readonly fallback: number | undefined; readonly days: readonly Day[] };
+/** What a table has of an owner. `ttl`: its retention by the pipeline file; `pipeline`: undefined for points. */
+type InTable = {
+  readonly pipeline: ApplicationPipeline | undefined;
+  readonly ttl: number | undefined;
+  readonly days: readonly Day[];
+};
 
-const goneOf = ({ fallback, days }: InTable, asked: Asked, policy: Policy, now: number): readonly Day[] => {
-  const to = changeTo(asked, policy, fallback);
+const goneOf = ({ ttl, days }: InTable, asked: Asked, policy: Policy, now: number): readonly Day[] => {
+  const to = changeTo(asked, policy, ttl);
   if (to === null) return [];
   const from = keptFrom(to, now);
   return days.filter(({ day }) => day < from);
 };
 
-/** Of several tables the retention of the first one is shown. */
-const shown = (asked: Asked, policy: Policy, tables: readonly InTable[], now: number) => {
-  const fallback = tables[0]?.fallback;
-  const to = changeTo(asked, policy, fallback);
+/** Each signal once: the tables of one have one retention. */
+const signalsOf = (policy: Policy, tables: readonly InTable[]) =>
+  applicationPipelines.flatMap((pipeline) => {
+    const table = tables.find((each) => each.pipeline === pipeline);
+    return table === undefined ? [] : [{ pipeline, ...keptBy(policy, table.ttl) }];
+  });
+
+/** Of several tables the shortest retention, and that of each signal. */
+export const shownRetention = (asked: Asked, policy: Policy, tables: readonly InTable[], now: number) => {
+  const ttl = shortest(tables.map((table) => table.ttl));
+  const to = changeTo(asked, policy, ttl);
   const from = to === null ? null : keptFrom(to, now);
   const gone = tables.flatMap((table) => goneOf(table, asked, policy, now));
   const days = tables
     .flatMap((table) => table.days)
     .toSorted((left, right) => left.day.localeCompare(right.day));
   return {
-    ...keptBy(policy, fallback),
+    ...keptBy(policy, ttl),
+    signals: signalsOf(policy, tables),
     ...sumOf(days),
     oldest_day: days[0]?.day ?? null,
     newest_day: days.at(-1)?.day ?? null,
@@ -149,7 +170,14 @@ export const retentionEndpoints = (deps: ApiDeps): Endpoint[] => [
     run: async ({ params: { id }, query: { days: asked }, records }) => {
       const days = await pointDays(deps, records, id);
       const policy = (await records.sourcePolicies.get(id))?.value;
-      return { body: shown(asked, policy, [{ fallback: undefined, days }], deps.outcomes.now()) };
+      return {
+        body: shownRetention(
+          asked,
+          policy,
+          [{ pipeline: undefined, ttl: undefined, days }],
+          deps.outcomes.now(),
+        ),
+      };
     },
   }),
   endpoint({
@@ -162,11 +190,12 @@ export const retentionEndpoints = (deps: ApiDeps): Endpoint[] => [
       const policy = (await records.applicationPolicies.get(id))?.value;
       const tables = await Promise.all(
         itemTables.map(async (table) => ({
-          fallback: deps.pipelineRetention[table.pipeline],
+          pipeline: table.pipeline,
+          ttl: deps.pipelineRetention[table.pipeline],
           days: await readItemDays(deps.outcomes.clickhouse, table, { appId: id, timeoutMs: 20_000 }),
         })),
       );
-      return { body: shown(asked, policy, tables, deps.outcomes.now()) };
+      return { body: shownRetention(asked, policy, tables, deps.outcomes.now()) };
     },
   }),
 ];

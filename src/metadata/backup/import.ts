@@ -203,6 +203,49 @@ const heldNames = (backup: Backup): HeldName[] => {
   ];
 };
 
+/** A token or a number by which a record is found; `text` names it without a secret. */
+type Lookup = { readonly key: string; readonly id: number; readonly text: string; readonly kind: string };
+
+/** The lookups of the records, which are not part of the document either. */
+const lookupsOf = (backup: Backup): Lookup[] => [
+  ...Object.values(backup.time_series_groups).map((group) => ({
+    key: recordKeys.groupId(group.time_series_group_id),
+    id: group.mon_data_id,
+    text: `time_series_group_id ${group.time_series_group_id}`,
+    kind: 'time_series_group',
+  })),
+  ...Object.values(backup.applications).flatMap(({ app_id: id, token }) => {
+    const previous = backup.previous_application_tokens[String(id)];
+    return [
+      { key: recordKeys.applicationToken(token), id, text: 'token', kind: 'application' },
+      ...(previous === undefined
+        ? []
+        : [
+            {
+              key: recordKeys.applicationToken(previous.token),
+              id,
+              text: 'previous token',
+              kind: 'application',
+            },
+          ]),
+    ];
+  }),
+];
+
+/** Refuses a document in which two records hold one name, token or number: one of them would get what is the other's. */
+const checkHeldOnce = (backup: Backup): void => {
+  const held = [
+    ...heldNames(backup).map(({ name, id }) => ({ key: name.key, id, text: name.text })),
+    ...lookupsOf(backup).map(({ key, id, text, kind }) => ({ key, id, text: `${text} of ${kind}.${id}` })),
+  ];
+  const ids = new Map<string, number>();
+  for (const { key, id, text } of held) {
+    const other = ids.get(key);
+    if (other !== undefined && other !== id) throw mismatch(`${text} is that of ${other} and of ${id}`);
+    ids.set(key, id);
+  }
+};
+
 /** Names and lookups of the records. */
 const indexRecords = async (records: Records, backup: Backup): Promise<void> => {
   for (const { name, id } of heldNames(backup)) {
@@ -212,15 +255,7 @@ const indexRecords = async (records: Records, backup: Backup): Promise<void> => 
       async (holder) => (holder === id ? 'own' : 'other'),
     );
   }
-  for (const group of Object.values(backup.time_series_groups)) {
-    await records.point(recordKeys.groupId(group.time_series_group_id), group.mon_data_id);
-  }
-  for (const { app_id, token } of Object.values(backup.applications)) {
-    const previous = backup.previous_application_tokens[String(app_id)];
-    for (const each of [token, ...(previous ? [previous.token] : [])]) {
-      await records.point(recordKeys.applicationToken(each), app_id);
-    }
-  }
+  for (const { key, id } of lookupsOf(backup)) await records.point(key, id);
 };
 
 /** Creates the tables of all data ids that are not purged, with the retention of their policies. */
@@ -250,6 +285,10 @@ const compare = async (
     const holder = await records.holderOf(name);
     if (holder !== undefined && holder !== id) conflicts.push(name.text);
   }
+  for (const { key, id, text, kind } of lookupsOf(backup)) {
+    const holder = await records.lookUp(key);
+    if (holder !== undefined && holder !== id) conflicts.push(`${kind}.${holder}, whose ${text} ${id} has`);
+  }
   return { missing, conflicts };
 };
 
@@ -275,10 +314,10 @@ export type ImportDeps = {
 
 /**
  * Imports the records of a document into this deployment: existing records with the same values stay, also with what
- * receivers, the keeper and the refresh job have written to them since, and when one has other values, nothing is written
- * (permanent Fault `import_conflict`); but those that `tidemark up` and `tidemark doctor` made give way where
- * nothing else is there and nothing was sent to them. Tables are created before the records, so that no point reaches a
- * missing table, and placements before the tables. After an interruption, the same call finishes it. Permanent Fault
+ * receivers, the keeper and the refresh job have written to them since, and when one has other values, or another record its name,
+ * token or group id, nothing is written (permanent Fault `import_conflict`); but those that `tidemark up` and `tidemark doctor` made
+ * give way where nothing else is there and nothing was sent to them. Tables are created before the records, so that no point
+ * reaches a missing table, and placements before the tables. After an interruption, the same call finishes it. Permanent Fault
  * `invalid_value` for a document that contradicts itself.
  */
 export const importRecords = async (
@@ -286,6 +325,7 @@ export const importRecords = async (
   backup: Backup,
 ): Promise<Imported> => {
   checkIds(backup);
+  checkHeldOnce(backup);
   checkInstances(backup, placing);
   const wanted = allWanted(records, backup);
   let state = await compare(records, backup, wanted);
