@@ -11,7 +11,7 @@ import {
   PermissionViolationError,
 } from '@nats-io/transport-node';
 import type { NatsTarget } from '../config/settings.ts';
-import { Fault } from '../model/fault.ts';
+import { errorText, Fault } from '../model/fault.ts';
 import { retry } from '../runtime/back-off.ts';
 import { commandSender } from './command-sender.ts';
 import { notPermittedText } from './nats-fault.ts';
@@ -101,6 +101,16 @@ const optionsOf = (target: NatsTarget, name: string): NodeConnectionOptions => {
   };
 };
 
+const connectFault = (options: NodeConnectionOptions, error: unknown): Fault =>
+  error instanceof AuthorizationError
+    ? new Fault('transient', 'nats_unauthorized', notAcceptedText(options), error)
+    : new Fault(
+        'transient',
+        'nats_unreachable',
+        `no answer from NATS at ${options.servers}: ${errorText(error)}`,
+        error,
+      );
+
 /**
  * Connects to one of the servers at `target`, or at a plain address. User, password, token and scheme are those of the first
  * address. Throws a transient Fault when none answers now; afterwards, a lost connection is retried for ever, with any server of
@@ -110,9 +120,7 @@ export const connectBus = async (target: NatsTarget | string, name: string): Pro
   const to = typeof target === 'string' ? { url: target } : target;
   const options = optionsOf(to, name);
   const nc = await connect(options).catch((error: unknown) => {
-    if (error instanceof AuthorizationError)
-      throw new Fault('transient', 'nats_unauthorized', notAcceptedText(options), error);
-    throw new Fault('transient', 'nats_unreachable', `no answer from NATS at ${options.servers}`, error);
+    throw connectFault(options, error);
   });
   const disconnectListeners: (() => void)[] = [];
   const reconnectListeners: (() => void)[] = [];

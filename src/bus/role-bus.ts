@@ -1,3 +1,4 @@
+import { requireNatsFiles } from '../config/nats-files.ts';
 import { natsTarget, type Settings } from '../config/settings.ts';
 import { errorText, Fault } from '../model/fault.ts';
 import type { Parts } from '../runtime/run-role.ts';
@@ -6,7 +7,7 @@ import { type Bus, connectBusWhenUp } from './connection.ts';
 
 /**
  * The connection of a role, a part of it: waits until a server answers, and its log has each loss and each return. The role ends with
- * an error when the client closes the connection for ever. Rejects when `stop` fires.
+ * an error when the client closes the connection for ever. Rejects when `stop` fires, and where a file of the settings cannot be read.
  */
 export const openRoleBus = async (
   role: 'ingress' | 'transfer' | 'metadata',
@@ -14,7 +15,9 @@ export const openRoleBus = async (
   parts: Parts,
   stop: AbortSignal,
 ): Promise<Bus> => {
-  const bus = await connectBusWhenUp(natsTarget(settings), `tidemark-${role}`, stop, (error) =>
+  const target = natsTarget(settings);
+  requireNatsFiles(target);
+  const bus = await connectBusWhenUp(target, `tidemark-${role}`, stop, (error) =>
     log.warn({ error: errorText(error) }, 'waiting for NATS'),
   );
   let ending = false;
