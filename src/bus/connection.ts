@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { type JetStreamClient, type JetStreamManager, jetstream, jetstreamManager } from '@nats-io/jetstream';
 import {
+  type Authenticator,
   AuthorizationError,
   connect,
   createInbox,
@@ -10,7 +11,7 @@ import {
   PermissionViolationError,
 } from '@nats-io/transport-node';
 import type { NatsTarget } from '../config/settings.ts';
-import { Fault } from '../model/fault.ts';
+import { errorText, Fault } from '../model/fault.ts';
 import { retry } from '../runtime/back-off.ts';
 import { commandSender } from './command-sender.ts';
 import { notPermittedText } from './nats-fault.ts';
@@ -31,7 +32,7 @@ export type Bus = {
   /** The same one each time. Its calls throw errors of the client: `toFault` maps them. */
   manager(): Promise<JetStreamManager>;
   readonly connected: boolean;
-  /** The last thing on this connection that the user of NATS may not do; undefined while nothing was refused. */
+  /** What NATS refused to this user last, or that it does not accept the user; undefined while nothing was refused. */
   readonly refused: string | undefined;
   /** Receives each subject that this user may not publish to, as the server refuses it. */
   onRefused(listener: (subject: string) => void): void;
@@ -45,16 +46,36 @@ export type Bus = {
   close(): Promise<void>;
 };
 
+/**
+ * The credentials of this file, read at each connection: they are renewed while roles run. The last ones stay in use while the file
+ * cannot be used, as while it is being replaced: the client closes a connection for ever without an answer from here.
+ */
+const credentialsIn = (file: string): Authenticator => {
+  let last: Authenticator | undefined;
+  return (nonce) => {
+    try {
+      const read = credsAuthenticator(readFileSync(file));
+      const answer = read(nonce);
+      last = read;
+      return answer;
+    } catch (error) {
+      if (last === undefined) throw error;
+      return last(nonce);
+    }
+  };
+};
+
 const credentialsOf = ({ credentialsFile }: NatsTarget, url: URL): Partial<NodeConnectionOptions> => {
-  // Read at each connection: they are renewed while roles run.
-  if (credentialsFile !== undefined)
-    return { authenticator: (nonce) => credsAuthenticator(readFileSync(credentialsFile))(nonce) };
+  if (credentialsFile !== undefined) return { authenticator: credentialsIn(credentialsFile) };
   const username = decodeURIComponent(url.username);
   if (username === '') return {};
   return url.password === ''
     ? { token: username }
     : { user: username, pass: decodeURIComponent(url.password) };
 };
+
+const notAcceptedText = ({ servers }: NodeConnectionOptions): string =>
+  `NATS at ${servers} does not accept the user: check TIDEMARK_NATS_URL and TIDEMARK_NATS_CREDENTIALS_FILE`;
 
 const optionsOf = (target: NatsTarget, name: string): NodeConnectionOptions => {
   const urls = target.url.split(',').map((url) => new URL(url));
@@ -66,6 +87,8 @@ const optionsOf = (target: NatsTarget, name: string): NodeConnectionOptions => {
     servers: urls.map(({ hostname, port }) => `${hostname}:${port || 4222}`),
     name,
     maxReconnectAttempts: -1,
+    // By default two refusals in the life of a connection, however far apart, close it for ever.
+    ignoreAuthErrorAbort: true,
     reconnectTimeWait: 200,
     reconnectJitter: 50,
     pingInterval: 5_000,
@@ -78,23 +101,26 @@ const optionsOf = (target: NatsTarget, name: string): NodeConnectionOptions => {
   };
 };
 
+const connectFault = (options: NodeConnectionOptions, error: unknown): Fault =>
+  error instanceof AuthorizationError
+    ? new Fault('transient', 'nats_unauthorized', notAcceptedText(options), error)
+    : new Fault(
+        'transient',
+        'nats_unreachable',
+        `no answer from NATS at ${options.servers}: ${errorText(error)}`,
+        error,
+      );
+
 /**
  * Connects to one of the servers at `target`, or at a plain address. User, password, token and scheme are those of the first
  * address. Throws a transient Fault when none answers now; afterwards, a lost connection is retried for ever, with any server of
- * the cluster.
+ * the cluster, also while it refuses the user.
  */
 export const connectBus = async (target: NatsTarget | string, name: string): Promise<Bus> => {
   const to = typeof target === 'string' ? { url: target } : target;
   const options = optionsOf(to, name);
   const nc = await connect(options).catch((error: unknown) => {
-    if (error instanceof AuthorizationError)
-      throw new Fault(
-        'transient',
-        'nats_unauthorized',
-        `NATS at ${options.servers} does not accept the user: check TIDEMARK_NATS_URL and TIDEMARK_NATS_CREDENTIALS_FILE`,
-        error,
-      );
-    throw new Fault('transient', 'nats_unreachable', `no answer from NATS at ${options.servers}`, error);
+    throw connectFault(options, error);
   });
   const disconnectListeners: (() => void)[] = [];
   const reconnectListeners: (() => void)[] = [];
@@ -114,7 +140,10 @@ export const connectBus = async (target: NatsTarget | string, name: string): Pro
         if (status.error.operation === 'publish')
           for (const listener of refusedListeners) listener(status.error.subject);
       }
-      if (status.type === 'reconnect') {
+      if (status.type === 'error' && status.error instanceof AuthorizationError)
+        refused = notAcceptedText(options);
+      // After refused tries the client reports one return for each of them.
+      if (status.type === 'reconnect' && disconnectedSince !== undefined) {
         disconnectedSince = undefined;
         // Rights may be others now.
         refused = undefined;

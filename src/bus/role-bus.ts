@@ -1,20 +1,37 @@
+import { requireNatsFiles } from '../config/nats-files.ts';
 import { natsTarget, type Settings } from '../config/settings.ts';
-import { errorText } from '../model/fault.ts';
+import { errorText, Fault } from '../model/fault.ts';
 import type { Parts } from '../runtime/run-role.ts';
 import type { Log } from '../telemetry/log.ts';
 import { type Bus, connectBusWhenUp } from './connection.ts';
 
-/** The connection of a role, a part of it: waits until a server answers, and its log has each loss and each return. Rejects when `stop` fires. */
+/**
+ * The connection of a role, a part of it: waits until a server answers, and its log has each loss and each return. The role ends with
+ * an error when the client closes the connection for ever. Rejects when `stop` fires, and where a file of the settings cannot be read.
+ */
 export const openRoleBus = async (
   role: 'ingress' | 'transfer' | 'metadata',
   { settings, log }: { readonly settings: Settings; readonly log: Pick<Log, 'info' | 'warn'> },
   parts: Parts,
   stop: AbortSignal,
 ): Promise<Bus> => {
-  const bus = await connectBusWhenUp(natsTarget(settings), `tidemark-${role}`, stop, (error) =>
+  const target = natsTarget(settings);
+  requireNatsFiles(target);
+  const bus = await connectBusWhenUp(target, `tidemark-${role}`, stop, (error) =>
     log.warn({ error: errorText(error) }, 'waiting for NATS'),
   );
-  parts.add('NATS connection', () => bus.close());
+  let ending = false;
+  parts.add('NATS connection', () => {
+    ending = true;
+    return bus.close();
+  });
+  void bus.nc.closed().then((error) => {
+    if (ending) return;
+    const why = error === undefined ? '' : `: ${errorText(error)}`;
+    parts.broke(
+      new Fault('transient', 'nats_closed', `the connection to NATS is closed for ever${why}`, error),
+    );
+  });
   bus.onDisconnect(() => log.warn({}, 'NATS connection lost'));
   bus.onReconnect(() => log.info({}, 'NATS connection is back'));
   return bus;

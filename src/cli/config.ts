@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { parseCron } from '../config/cron.ts';
 import { requireOpsPorts } from '../config/ingress-ports.ts';
 import { pipelinesOf } from '../config/instance-streams.ts';
+import { requireNatsFiles } from '../config/nats-files.ts';
 import { requireNodeManagement } from '../config/node-management.ts';
 import { loadPipelines } from '../config/pipelines.ts';
 import { givenReaders } from '../config/reader-urls.ts';
@@ -40,7 +41,8 @@ const print = async ({ json, remote }: JsonOption & { remote?: true }): Promise<
 
 /** What the roles ask of settings beyond their form. Throws the Fault with which a role would end. */
 const requireWhatRolesRequire = (settings: Settings): void => {
-  const { ingress, metadata, tracing, refresh, nodeManagement } = settings;
+  const { nats, ingress, metadata, tracing, refresh, nodeManagement } = settings;
+  requireNatsFiles(nats);
   trustedProxiesOf('TIDEMARK_INGRESS_TRUSTED_PROXIES', ingress.trustedProxies);
   trustedProxiesOf('TIDEMARK_METADATA_TRUSTED_PROXIES', metadata.trustedProxies);
   tlsPathsOf('TIDEMARK_INGRESS_TLS', ingress);

@@ -43,6 +43,12 @@ export const runIngressProcesses = async (settings: Settings, count: number): Pr
   process.on('SIGUSR2', () => {
     for (const worker of workers) worker.process.kill('SIGUSR2');
   });
+  // Those that have their certificate files. Without such files the signal ends this process, as it ends a single one.
+  const listening = new Set<Worker>();
+  if (settings.ingress.tlsCertFile !== undefined)
+    process.on('SIGHUP', () => {
+      for (const worker of listening) worker.process.kill('SIGHUP');
+    });
   const fatal = Promise.withResolvers<Fatal>();
   let isEnding = false;
   cluster.setupPrimary({ args: ['ingress'] });
@@ -55,14 +61,14 @@ export const runIngressProcesses = async (settings: Settings, count: number): Pr
       TIDEMARK_INGRESS_PROCESSES: '1',
     });
     workers.add(worker);
-    let hasListened = false;
     worker.on('listening', ({ port }) => {
-      if (port !== opsPort) hasListened = true;
+      if (port !== opsPort) listening.add(worker);
     });
     // A broken channel to it is followed by its end.
     worker.on('error', () => {});
     const { code, why } = await ended(worker);
     workers.delete(worker);
+    const hasListened = listening.delete(worker);
     return { hasListened, code, why };
   };
 

@@ -1,5 +1,4 @@
 import type { Server } from 'node:http';
-import type { Server as NetServer } from 'node:net';
 import type { KvBucket } from '../bus/kv.ts';
 import type { Pipelines } from '../config/pipelines.ts';
 import type { Settings } from '../config/settings.ts';
@@ -9,7 +8,7 @@ import { bodiesMsMax, drain } from '../http/limited-server.ts';
 import { errorText } from '../model/fault.ts';
 import type { Pipeline } from '../model/signals.ts';
 import type { UsageBook } from '../outcomes/usage-book.ts';
-import { listenFault } from '../runtime/listen-fault.ts';
+import { listen } from '../runtime/listen.ts';
 import type { Parts } from '../runtime/run-role.ts';
 import type { IngressMetrics } from '../telemetry/ingress-metrics.ts';
 import type { Log } from '../telemetry/log.ts';
@@ -168,12 +167,6 @@ const createOtlpReceivers = (
   };
 };
 
-const listen = (server: NetServer, host: string, port: number, variable: string): Promise<void> =>
-  new Promise((resolve, reject) => {
-    server.once('error', (error) => reject(listenFault(error, port, variable)));
-    server.listen(port, host, resolve);
-  });
-
 /** With the time for bodies that still arrive, and that of the parts that end after the receivers, it is below the 50 s of a role. */
 const drainMsMax = 35_000;
 
@@ -186,15 +179,24 @@ const listenOnAll = async (
   { push, otlp, grpc }: { readonly push: Server; readonly otlp: Server; readonly grpc: GrpcServer },
   parts: Parts,
 ): Promise<void> => {
-  const { otlpHost, grpcPort } = ingress;
+  const { pushHost, pushPort, otlpHost, otlpPort, grpcPort } = ingress;
   const drainMs = Math.min(ingress.drainMs, drainMsMax);
   const servers = parts.together();
-  await listen(push, ingress.pushHost, ingress.pushPort, 'TIDEMARK_INGRESS_PUSH_PORT');
+  await listen(push, {
+    host: pushHost,
+    port: pushPort,
+    portVariable: 'TIDEMARK_INGRESS_PUSH_PORT',
+    hostVariable: 'TIDEMARK_INGRESS_PUSH_HOST or TIDEMARK_BIND_HOST',
+  });
   servers.add('push receiver', () => drain(push, drainMs));
-  await listen(otlp, otlpHost, ingress.otlpPort, 'TIDEMARK_INGRESS_OTLP_PORT');
+  const onOtlp = {
+    host: otlpHost,
+    hostVariable: 'TIDEMARK_INGRESS_OTLP_HOST or TIDEMARK_BIND_HOST',
+  };
+  await listen(otlp, { ...onOtlp, port: otlpPort, portVariable: 'TIDEMARK_INGRESS_OTLP_PORT' });
   servers.add('OTLP receiver', () => drain(otlp, drainMs));
   if (grpcPort === undefined) return;
-  await listen(grpc.server, otlpHost, grpcPort, 'TIDEMARK_INGRESS_GRPC_PORT');
+  await listen(grpc.server, { ...onOtlp, port: grpcPort, portVariable: 'TIDEMARK_INGRESS_GRPC_PORT' });
   servers.add('OTLP receiver over gRPC', () => grpc.drain(drainMs + bodiesMsMax));
 };
 

@@ -6,7 +6,7 @@ import { engineUrls, questdbInstances, type Settings } from '../config/settings.
 import { systemOwners } from '../directory/system-owners.ts';
 import { errorText } from '../model/fault.ts';
 import { createChecks } from '../runtime/checks.ts';
-import { listenFault } from '../runtime/listen-fault.ts';
+import { listen } from '../runtime/listen.ts';
 import { startOpsServer } from '../runtime/ops-server.ts';
 import { type Parts, runRole } from '../runtime/run-role.ts';
 import { whenStopped } from '../runtime/stop-signal.ts';
@@ -77,11 +77,10 @@ const serve = async (
   tls: TlsFiles | undefined,
 ): Promise<Server> => {
   const server = createApiServer(api.fetch, tls);
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', (error) => {
-      reject(listenFault(error, settings.metadata.apiPort, 'TIDEMARK_METADATA_API_PORT'));
-    });
-    server.listen(settings.metadata.apiPort, settings.host, resolve);
+  await listen(server, {
+    host: settings.host,
+    port: settings.metadata.apiPort,
+    portVariable: 'TIDEMARK_METADATA_API_PORT',
   });
   return server;
 };

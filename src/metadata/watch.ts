@@ -10,7 +10,8 @@ import type { Clickhouse } from '../stores/clickhouse/client.ts';
 import { readTableParts } from '../stores/clickhouse/table-parts.ts';
 import type { Log } from '../telemetry/log.ts';
 import type { WatchMetrics } from '../telemetry/watch-metrics.ts';
-import { createStreamTrends, type StreamTrends } from './pulse/stream-trends.ts';
+import type { StreamTrends } from './pulse/stream-trends.ts';
+import { createStreamLook, type StreamLook } from './stream-look.ts';
 import { silentProducers, type UsageRecords } from './usage.ts';
 
 /** Feeds figures of the bus and of ClickHouse into the metrics of metadata. */
@@ -49,49 +50,6 @@ const healthOf = async (
     if (isStreamMissing(error) || isConsumerMissing(error)) return undefined;
     throw error;
   }
-};
-
-const forget = ({ metrics }: WatchDeps, stream: string): void => {
-  const { messages, bytes, bytesMax, bytesLeft, oldestAge } = metrics;
-  const { pending, ackPending, redelivered, waitingPulls, copiesBehind } = metrics;
-  const gauges = [messages, bytes, bytesMax, bytesLeft, oldestAge];
-  for (const gauge of [...gauges, pending, ackPending, redelivered, waitingPulls, copiesBehind])
-    gauge.remove({ stream });
-};
-
-/** What the looks remember of the streams. */
-type StreamMemory = { readonly missing: Set<string>; readonly trends: StreamTrends };
-
-const lookAtStreams = async (deps: WatchDeps, { missing, trends }: StreamMemory): Promise<void> => {
-  const { streams, metrics } = deps;
-  for (const definition of streams) {
-    const label = { stream: definition.name };
-    const health = await healthOf(deps, definition);
-    trends.saw(definition.name, health);
-    metrics.missing.set(label, health === undefined ? 1 : 0);
-    if (health === undefined) {
-      missing.add(definition.name);
-      forget(deps, definition.name);
-      continue;
-    }
-    missing.delete(definition.name);
-    metrics.messages.set(label, health.messages);
-    metrics.bytes.set(label, health.bytes);
-    metrics.bytesMax.set(label, health.bytesMax);
-    metrics.bytesLeft.set(label, Math.max(0, health.bytesMax - health.bytes));
-    metrics.oldestAge.set(label, health.oldestAgeSeconds);
-    metrics.copiesBehind.set(label, health.copiesBehind);
-    if (definition.consumer === undefined) continue;
-    metrics.pending.set(label, health.pending);
-    metrics.ackPending.set(label, health.ackPending);
-    metrics.redelivered.set(label, health.redelivered);
-    metrics.waitingPulls.set(label, health.waitingPulls);
-  }
-  // A missing stream that every deployment has is not the fault of a single instance: the time of the last success shall show it,
-  // too.
-  const lost = streams.filter(({ name, isFurther }) => isFurther !== true && missing.has(name));
-  if (lost.length > 0)
-    throw new Fault('permanent', 'stream_not_found', `missing: ${lost.map(({ name }) => name).join(', ')}`);
 };
 
 const lookForClickhouse = async ({ clickhouse }: WatchDeps): Promise<void> => {
@@ -147,12 +105,12 @@ type WatchedLook = {
   readonly shareMax: number;
   /** The smaller share that it takes as long as its figures stay young. */
   readonly share?: number;
-  readonly look: (deps: WatchDeps, memory: StreamMemory) => Promise<void>;
+  readonly look: (deps: WatchDeps, streams: StreamLook) => Promise<void>;
 };
 
 const looks: readonly WatchedLook[] = [
   // The input of transfer's scaling: never older than its interval, and cheap for the server at any size of the stream.
-  { what: 'streams', everyMs: 5_000, shareMax: 1, look: lookAtStreams },
+  { what: 'streams', everyMs: 5_000, shareMax: 1, look: (_, streams) => streams.look() },
   // One statement without a table: an outage of ClickHouse is named soon, and its end, too.
   { what: 'clickhouse', everyMs: 5_000, shareMax: 1, look: lookForClickhouse },
   { what: 'parts', everyMs: 30_000, shareMax: storeShare, look: lookAtParts },
@@ -164,18 +122,21 @@ const looks: readonly WatchedLook[] = [
 /** The wait before a failed read is repeated. */
 const retryMs = 5_000;
 
-/** Looks until it is stopped. After a failed read the last figures stay; the time of the last success shows their age. */
+/**
+ * Looks until it is stopped. After a failed read the last figures stay, those of streams for a minute; the time of the last success
+ * shows their age.
+ */
 export const startWatch = (deps: WatchDeps): Watch => {
   const { metrics, now, log } = deps;
-  const missing = new Set<string>();
-  const trends = createStreamTrends(() => performance.now());
+  const elapsed = (): number => performance.now();
+  const streams = createStreamLook({ ...deps, health: (stream) => healthOf(deps, stream), elapsed });
   let clickhouseProblem: string | undefined;
 
   const lookOnce = async ({ what, everyMs, shareMax, share = shareMax, look }: WatchedLook) => {
     const startedAt = performance.now();
     let pauseMs = everyMs;
     try {
-      await look(deps, { missing, trends });
+      await look(deps, streams);
       metrics.lastSuccess.set({ what }, Math.floor(now() / 1000));
       if (what === 'clickhouse') clickhouseProblem = '';
     } catch (error) {
@@ -189,8 +150,8 @@ export const startWatch = (deps: WatchDeps): Watch => {
   for (const { what } of looks) metrics.lastSuccess.set({ what }, 0);
   const rounds = looks.map((each) => startRounds(() => lookOnce(each)));
   return {
-    missing,
-    trends,
+    missing: streams.missing,
+    trends: streams.trends,
     clickhouseProblem: () => clickhouseProblem,
     stop: async () => {
       await Promise.all(rounds.map((each) => each.stop()));

@@ -7,7 +7,7 @@ import type { ProtocolAnswer } from '../http/protocol-errors.ts';
 import { pathOf } from '../http/request-target.ts';
 import { metersIn } from '../telemetry/meters.ts';
 import type { Readiness, ReadyChecks } from './checks.ts';
-import { listenFault } from './listen-fault.ts';
+import { listen } from './listen.ts';
 
 const reasonsOf = (checks: ReadyChecks): Record<string, string> => {
   const reasons: Record<string, string> = {};
@@ -127,10 +127,7 @@ export const startOpsServer = async (options: {
       }),
     },
   );
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', (error) => reject(listenFault(error, options.port, options.variable)));
-    server.listen(options.port, options.host, resolve);
-  });
+  await listen(server, { host: options.host, port: options.port, portVariable: options.variable });
   const address: AddressInfo | string | null = server.address();
   return {
     port: address === null || typeof address === 'string' ? options.port : address.port,

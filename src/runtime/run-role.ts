@@ -8,6 +8,8 @@ export type Parts = {
   add(name: string, stop: () => unknown): void;
   /** Parts that stop at the same time, at this place in the order. */
   together(): Parts;
+  /** Ends the role with this error: a part cannot come back by itself. */
+  broke(error: unknown): void;
 };
 
 export type RoleOptions = {
@@ -65,22 +67,23 @@ const createEnd = (log: RoleOptions['log']) => {
 
 type End = ReturnType<typeof createEnd>['end'];
 
-const partsOn = (register: (stop: () => Promise<void>) => void, end: End): Parts => ({
+const partsOn = (register: (stop: () => Promise<void>) => void, end: End, broke: Parts['broke']): Parts => ({
   add: (name, stop) => register(() => end(name, stop)),
   together: () => {
     const stops: (() => Promise<void>)[] = [];
     register(async () => {
       await Promise.all(stops.map((stop) => stop()));
     });
-    return partsOn((stop) => stops.push(stop), end);
+    return partsOn((stop) => stops.push(stop), end, broke);
   },
+  broke,
 });
 
 /**
  * Runs a role: `start` starts its parts and registers each with `parts.add`; then the role works until `stop` fires, and the parts
- * stop in reverse order. A start that fails stops the parts that had started, and its error is thrown; after `stop` has fired, a
- * start may end by any error, and none is thrown for it. A part that does not stop properly delays no other one: its error is
- * logged, and the first of them thrown at the end.
+ * stop in reverse order. A start that fails, or a part that broke, stops the parts that had started, and its error is thrown; after
+ * `stop` has fired, a start may end by any error, and none is thrown for it. A part that does not stop properly delays no other one:
+ * its error is logged, and the first of them thrown at the end.
  */
 export const runRole = async (
   { name, log, stop = stopSignal(), stopMsMax, failedMsMax }: RoleOptions,
@@ -88,12 +91,16 @@ export const runRole = async (
 ): Promise<void> => {
   const { end, failures, within } = createEnd(log);
   const parts = new AsyncDisposableStack();
-  try {
+  const broken = Promise.withResolvers<never>();
+  const work = async (): Promise<void> => {
     await start(
-      partsOn((ending) => parts.defer(ending), end),
+      partsOn((ending) => parts.defer(ending), end, broken.reject),
       stop,
     );
     await whenStopped(stop);
+  };
+  try {
+    await Promise.race([work(), broken.promise]);
   } catch (error) {
     if (!stop.aborted) {
       within(failedMsMax ?? failedMsMaxDefault);

@@ -92,9 +92,10 @@ const configSchema = z.looseObject({
   scrape_configs: z.array(
     z.strictObject({
       job_name: z.string(),
-      dns_sd_configs: z.tuple([
-        z.strictObject({ names: z.tuple([z.string()]), type: z.literal('A'), port: z.int() }),
-      ]),
+      dns_sd_configs: z
+        .tuple([z.strictObject({ names: z.tuple([z.string()]), type: z.literal('A'), port: z.int() })])
+        .optional(),
+      static_configs: z.tuple([z.strictObject({ targets: z.tuple([z.string()]) })]).optional(),
     }),
   ),
 });

@@ -1,24 +1,27 @@
-import { writeFile } from 'node:fs/promises';
+import { rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { AuthorizationError } from '@nats-io/transport-node';
 import { expect, it, onTestFinished } from 'vitest';
-import { connectBus } from '../../src/bus/connection.ts';
+import { type Bus, connectBus } from '../../src/bus/connection.ts';
 import { openKvBucket } from '../../src/bus/kv.ts';
+import { openRoleBus } from '../../src/bus/role-bus.ts';
 import { loadSettings, type NatsTarget, natsTarget } from '../../src/config/settings.ts';
 import { createEngine } from '../../src/embedded/engine.ts';
 import { createInstaller } from '../../src/embedded/install.ts';
+import { runRole } from '../../src/runtime/run-role.ts';
 import { makeAuthority, makeCertificate } from '../support/stack/certificates.ts';
 import { createNatsAccount } from '../support/stack/nats-jwt.ts';
 import { takePorts } from '../support/stack/ports.ts';
 import { tempFolder } from '../support/stack/temp-folder.ts';
+import { until } from '../support/until.ts';
 
 const host = '127.0.0.1';
 
-/** A server with these lines in its configuration; it ends with the test. Answers its port. */
-const startServer = async (folder: string, lines: readonly string[]): Promise<number> => {
+/** A server that ends with the test. It can be started again with other lines in its configuration. */
+const openServer = async (folder: string) => {
   const [port = 0] = await takePorts(1);
   const path = join(folder, 'nats.conf');
   const store = `jetstream { store_dir: ${JSON.stringify(join(folder, 'store'))} }`;
-  await writeFile(path, [`listen: "${host}:${port}"`, store, ...lines, ''].join('\n'));
   const server = createEngine(
     { host, log: () => {} },
     {
@@ -31,8 +34,32 @@ const startServer = async (folder: string, lines: readonly string[]): Promise<nu
     },
   );
   onTestFinished(() => server.kill());
-  await server.start();
+  const startWith = async (lines: readonly string[]): Promise<void> => {
+    await server.kill();
+    await writeFile(path, [`listen: "${host}:${port}"`, store, ...lines, ''].join('\n'));
+    await server.start();
+  };
+  return { port, startWith, kill: () => server.kill() };
+};
+
+/** A server with these lines in its configuration. Answers its port. */
+const startServer = async (folder: string, lines: readonly string[]): Promise<number> => {
+  const { port, startWith } = await openServer(folder);
+  await startWith(lines);
   return port;
+};
+
+/** Counts what happens to a connection. */
+const follow = (bus: Bus) => {
+  const seen = { losses: 0, returns: 0, refusals: 0 };
+  bus.onDisconnect(() => seen.losses++);
+  bus.onReconnect(() => seen.returns++);
+  const readStatus = async (): Promise<void> => {
+    for await (const status of bus.nc.status())
+      if (status.type === 'error' && status.error instanceof AuthorizationError) seen.refusals++;
+  };
+  void readStatus();
+  return seen;
 };
 
 /** What roles do first: connect, make a bucket, write and read. */
@@ -61,8 +88,12 @@ it('a server with TLS is reached with the configured authority, and not without 
   expect(await use(targetOf({ TIDEMARK_NATS_URL: url, TIDEMARK_NATS_CA_FILE: authority.certFile }))).toBe(1);
   const stranger = makeAuthority(folder, 'stranger');
   const wrong = targetOf({ TIDEMARK_NATS_URL: url, TIDEMARK_NATS_CA_FILE: stranger.certFile });
-  await expect(use(wrong)).rejects.toMatchObject(unreachable);
-  await expect(use(targetOf({ TIDEMARK_NATS_URL: url }))).rejects.toMatchObject(unreachable);
+  const untrusted = {
+    ...unreachable,
+    message: expect.stringMatching(/^no answer from NATS at .*certificate/),
+  };
+  await expect(use(wrong)).rejects.toMatchObject(untrusted);
+  await expect(use(targetOf({ TIDEMARK_NATS_URL: url }))).rejects.toMatchObject(untrusted);
 });
 
 it('an account is used with its credentials file, which is read at each connection', async () => {
@@ -77,6 +108,11 @@ it('an account is used with its credentials file, which is read at each connecti
   });
   const refused = await use(target).catch((error: unknown) => error);
   expect(refused).toMatchObject({ kind: 'transient', code: 'nats_unauthorized' });
+  await rm(file);
+  await expect(use(target)).rejects.toMatchObject({
+    ...unreachable,
+    message: expect.stringContaining(`ENOENT: no such file or directory, open '${file}'`),
+  });
   await writeFile(file, credentials);
   expect(await use(target)).toBe(1);
   const seed = credentials.split('\n').find((line) => line.startsWith('SU')) ?? 'none';
@@ -91,4 +127,64 @@ it('of several addresses one that answers is enough', async () => {
   expect(await use(targetOf({ TIDEMARK_NATS_URL: url }))).toBe(1);
   const nobody = targetOf({ TIDEMARK_NATS_URL: `nats://${host}:${away}` });
   await expect(use(nobody)).rejects.toMatchObject(unreachable);
+});
+
+const userLine = (password: string): string =>
+  `authorization { users: [{ user: "role", password: "${password}" }] }`;
+
+it('a connection returns once NATS accepts its user again, however often it was refused', async () => {
+  const server = await openServer(await tempFolder());
+  await server.startWith([userLine('right')]);
+  const bus = await connectBus(`nats://role:right@${host}:${server.port}`, 'test');
+  onTestFinished(() => bus.close());
+  const seen = follow(bus);
+  await server.startWith([userLine('other')]);
+  await until('three refusals', () => seen.refusals >= 3);
+  expect(bus.connected).toBe(false);
+  expect(bus.refused).toContain('does not accept the user: check TIDEMARK_NATS_URL');
+  await server.startWith([userLine('right')]);
+  await until('the connection', () => bus.connected);
+  const before = seen.refusals;
+  await server.startWith([userLine('other')]);
+  await until('more refusals', () => seen.refusals >= before + 3);
+  await server.startWith([userLine('right')]);
+  await until('the connection', () => bus.connected);
+  await bus.nc.flush();
+  expect(seen).toMatchObject({ losses: 2, returns: 2 });
+  expect(bus.refused).toBeUndefined();
+});
+
+it('a connection returns with the last credentials while their file is being replaced', async () => {
+  const folder = await tempFolder();
+  const { configuration, credentials } = createNatsAccount();
+  const server = await openServer(folder);
+  await server.startWith([configuration]);
+  const file = join(folder, 'role.creds');
+  await writeFile(file, credentials);
+  const url = `nats://${host}:${server.port}`;
+  const bus = await connectBus({ url, credentialsFile: file, replicas: undefined }, 'test');
+  onTestFinished(() => bus.close());
+  for (const breakFile of [() => writeFile(file, '-----BEGIN NATS'), () => rm(file)]) {
+    await server.kill();
+    await until('the loss', () => !bus.connected);
+    await breakFile();
+    await server.startWith([configuration]);
+    await until('the connection', () => bus.connected);
+    await bus.nc.flush();
+  }
+});
+
+it('a role ends with an error when its connection to NATS is closed for ever', async () => {
+  const port = await startServer(await tempFolder(), []);
+  const settings = loadSettings({ TIDEMARK_NATS_URL: `nats://${host}:${port}` });
+  const log = { info: () => {}, warn: () => {}, error: () => {} };
+  const opened = Promise.withResolvers<Bus>();
+  const running = runRole({ name: 'role', log, stop: new AbortController().signal }, async (parts, stop) =>
+    opened.resolve(await openRoleBus('transfer', { settings, log }, parts, stop)),
+  );
+  const bus = await opened.promise;
+  await Promise.all([
+    expect(running).rejects.toMatchObject({ kind: 'transient', code: 'nats_closed' }),
+    bus.nc.close(),
+  ]);
 });

@@ -1,12 +1,15 @@
 import { execFile } from 'node:child_process';
+import { copyFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { request } from 'undici';
 import { beforeAll, expect, test } from 'vitest';
 import { opsPortStep } from '../../../src/config/ingress-ports.ts';
 import { exitCodeConfig } from '../../../src/config/settings.ts';
 import { type Child, spawnChild } from '../../../src/embedded/child.ts';
+import { type Certificate, makeAuthority, makeCertificate } from '../../support/stack/certificates.ts';
 import { takePorts } from '../../support/stack/ports.ts';
 import type { Report, Stack } from '../../support/stack/stack.ts';
+import { tempFolder } from '../../support/stack/temp-folder.ts';
 import { childrenOf } from '../../support/stack/up-process.ts';
 import { until } from '../../support/until.ts';
 import { sharedStack } from './stack.ts';
@@ -141,6 +144,42 @@ test('the health of a container with several processes is that of each of them',
     process.kill(hung, 'SIGKILL');
     // It is started again, and the check's retries outlast that.
     await until('well again', async () => (await health(ports, '--ready')) === 0, 90_000);
+  } finally {
+    await ingress.stop(60_000);
+  }
+});
+
+/** Reloads of certificate files by the process with this operations port. */
+const reloads = async (opsPort: number): Promise<number> => {
+  const text = await (await fetch(`http://127.0.0.1:${opsPort}/metrics`)).text();
+  return Number(/tls_reloads_total\{[^}]*outcome="loaded"[^}]*\} (\d+)/.exec(text)?.[1] ?? 0);
+};
+
+// A service manager reloads by a signal to the process that it started.
+test('SIGHUP to the first process loads a new certificate in each, and ends none', async () => {
+  const folder = await tempFolder();
+  const authority = makeAuthority(folder, 'authority');
+  const [cert, key] = [join(folder, 'served.crt'), join(folder, 'served.key')];
+  const serve = ({ certFile, keyFile }: Certificate): void => {
+    copyFileSync(certFile, cert);
+    copyFileSync(keyFile, key);
+  };
+  serve(makeCertificate(folder, 'first', authority));
+  const ports = await portsOfTwo();
+  const ingress = startTwo(ports, {
+    TIDEMARK_INGRESS_TLS_CERT_FILE: cert,
+    TIDEMARK_INGRESS_TLS_KEY_FILE: key,
+  });
+  try {
+    for (const ops of ports.ops) await until(`ready on ${ops}`, () => isReady(ops), 90_000);
+    const before = childrenOf(ingress.pid ?? 0);
+    serve(makeCertificate(folder, 'second', authority));
+    process.kill(ingress.pid ?? 0, 'SIGHUP');
+    const loaded = Promise.all(
+      ports.ops.map((ops) => until('the certificate', async () => (await reloads(ops)) > 0)),
+    );
+    expect(await Promise.race([loaded, ingress.ended])).toEqual([true, true]);
+    expect(childrenOf(ingress.pid ?? 0)).toEqual(before);
   } finally {
     await ingress.stop(60_000);
   }

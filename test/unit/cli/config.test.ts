@@ -109,6 +109,16 @@ describe('tidemark config check', () => {
       { TIDEMARK_TABLE_PREFIX: 'a/b' },
       'TIDEMARK_TABLE_PREFIX: the value "a/b" is not a prefix',
     ],
+    [
+      'a file of credentials for NATS',
+      { TIDEMARK_NATS_CREDENTIALS_FILE: '/missing.creds' },
+      'TIDEMARK_NATS_CREDENTIALS_FILE: the file cannot be read (ENOENT',
+    ],
+    [
+      'a file of authorities for NATS',
+      { TIDEMARK_NATS_CA_FILE: '/' },
+      'TIDEMARK_NATS_CA_FILE: the file cannot be read (EISDIR',
+    ],
     ['a value', { TIDEMARK_INGRESS_PUSH_PORT: '99999' }, 'TIDEMARK_INGRESS_PUSH_PORT'],
     [
       'a file that is not there',

@@ -21,6 +21,7 @@ const podTemplates = z.array(
     spec: z.strictObject({
       securityContext: z.looseObject({ runAsNonRoot: z.literal(true), fsGroup: z.literal(101) }),
       affinity: z.looseObject({}).optional(),
+      enableServiceLinks: z.literal(false),
       containers: z.tuple([
         z.strictObject({ name: z.string(), image: z.string(), resources: z.looseObject({}) }),
       ]),

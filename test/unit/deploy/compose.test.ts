@@ -102,22 +102,27 @@ describe('the compose stack', () => {
         scrape_configs: z.array(
           z.looseObject({
             job_name: z.string(),
-            dns_sd_configs: z.array(z.looseObject({ names: z.array(z.string()), port: z.int() })),
+            dns_sd_configs: z
+              .tuple([z.looseObject({ names: z.array(z.string()), port: z.int() })])
+              .optional(),
+            static_configs: z.tuple([z.looseObject({ targets: z.array(z.string()) })]).optional(),
           }),
         ),
       })
       .parse(parse(readFileSync(join(deployFolder, 'prometheus/prometheus.yaml'), 'utf8')));
     expect(
-      config.scrape_configs.map(({ job_name: job, dns_sd_configs: [source] }) => [
+      config.scrape_configs.map(({ job_name: job, dns_sd_configs: names, static_configs: fixed }) => [
         job,
-        source?.names,
-        source?.port,
+        names === undefined
+          ? fixed?.[0].targets
+          : names[0].names.map((name) => `${name} at ${names[0].port}`),
       ]),
     ).toEqual([
-      ...roles.map((role) => [`tidemark-${role}`, [role], settings[role].opsPort]),
-      // Where the images have their own metrics.
-      ['questdb', ['questdb'], 9003],
-      ['clickhouse', ['clickhouse'], 9363],
+      // One address for each replica. With none, TidemarkRoleMissing asks for the job.
+      ...roles.map((role) => [`tidemark-${role}`, [`${role} at ${settings[role].opsPort}`]]),
+      // Where the images have their own metrics. A fixed target stays, with `up` 0, when its container and its name are gone.
+      ['questdb', ['questdb:9003']],
+      ['clickhouse', ['clickhouse:9363']],
     ]);
   });
 

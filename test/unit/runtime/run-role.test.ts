@@ -120,6 +120,33 @@ describe('a role whose start fails half-way', () => {
   });
 });
 
+describe('a role of which a part broke for ever', () => {
+  it('stops its parts in reverse, each once, and throws why the part broke', async () => {
+    const { stop, stopped, options } = setup();
+    let broke: ((error: unknown) => void) | undefined;
+    const running = runRole(options, async (parts) => {
+      parts.add('bus', () => stopped.push('bus'));
+      parts.add('receiver', () => stopped.push('receiver'));
+      broke = parts.broke;
+    });
+    broke?.(new Error('the connection is closed'));
+    await expect(running).rejects.toThrow('the connection is closed');
+    stop.abort();
+    expect(stopped).toEqual(['receiver', 'bus']);
+  });
+
+  it('does not wait for a start that waits for the part', async () => {
+    const { stopped, options } = setup();
+    const running = runRole(options, async (parts) => {
+      parts.add('bus', () => stopped.push('bus'));
+      parts.together().broke(new Error('the connection is closed'));
+      await new Promise(() => {});
+    });
+    await expect(running).rejects.toThrow('the connection is closed');
+    expect(stopped).toEqual(['bus']);
+  });
+});
+
 describe('the checks of a role', () => {
   it('answer under every name from the start, in this order, until their part brings its own', () => {
     const checks = createChecks({ nats: 'not connected yet', records: 'not read yet', questdb: undefined });
