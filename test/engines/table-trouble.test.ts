@@ -51,6 +51,17 @@ const untilNamed = (check: string, table: string): Promise<boolean> =>
     async () => (await readiness())[check]?.includes(table) === true,
   );
 
+/** Transfer has looked at QuestDB since the newest table was created, and all are fine. */
+const untilListed = (): Promise<boolean> =>
+  waitFor('transfer has seen every table', 60_000, async () => {
+    const all = await stack.query("SELECT count() FROM tables() WHERE table_name LIKE '%.__default__'");
+    const metrics = (await stack.transfer[0]?.metrics()) ?? '';
+    return (
+      figureOf(metrics, 'tidemark_transfer_questdb_tables', { questdb: 'default', state: 'ok' }) ===
+      all.dataset[0]?.[0]
+    );
+  });
+
 const untilFine = (): Promise<boolean> =>
   waitFor('nothing is missed', 60_000, async () => Object.keys(await readiness()).length === 0);
 
@@ -127,6 +138,25 @@ describe('a table of points in trouble', () => {
     expect(stack.metadata.lines.join('\n')).toContain('it was created again, empty');
     await stack.waitForEmptyStream('METRICS');
     expect((await stack.query(countSince)).dataset).toEqual([[100]]);
+  });
+
+  // The connection of the other table's rows is the one that wrote to the dropped one.
+  it('that is dropped while nothing comes for it takes every point once it is created again', async () => {
+    const dropped = await stack.createReport('dropped-idle');
+    const other = await stack.createReport('kept-busy');
+    await push(dropped, 2);
+    await push(other, 2);
+    await untilStored(dropped, 2);
+    await untilListed();
+    await stack.query(`DROP TABLE "${tableOf(dropped)}"`);
+    const createdAgain = (line: string): boolean =>
+      line.includes(tableOf(dropped)) && line.includes('it was created again, empty');
+    await waitFor('metadata creates it again', 60_000, async () => {
+      await push(other, 1);
+      return stack.metadata.lines.some(createdAgain);
+    });
+    await push(dropped, 50);
+    await untilStored(dropped, 50);
   });
 
   it('whose upsert keys were disabled gets no writes until they are enabled again', async () => {

@@ -32,6 +32,8 @@ export type TableWatchOptions = {
   readonly metrics: Pick<TransferMetrics, 'questdbTables' | 'questdbPendingCommits'>;
   /** Receives the healthy tables after each look. */
   readonly onWell?: (tables: ReadonlySet<string>) => void;
+  /** Called when a table is gone that the last look listed, or another one has its name: write over new connections from now on. */
+  readonly onGone?: () => void;
   readonly everyMs?: number;
 };
 
@@ -54,6 +56,7 @@ export const startTableWatch = ({
   durability,
   metrics,
   onWell,
+  onGone,
   everyMs = everyMsDefault,
 }: TableWatchOptions): TableWatch => {
   let problem: string | undefined;
@@ -66,9 +69,18 @@ export const startTableWatch = ({
     if (!broken.has(table)) broken.set(table, { why, id: ids.get(table), misses: 0 });
   };
 
+  const followIds = (states: readonly TableState[]): void => {
+    const known = ids;
+    ids = new Map(states.map(({ name, id }) => [name, id]));
+    for (const [name, id] of known) {
+      if (ids.get(name) === id) continue;
+      onGone?.();
+      return;
+    }
+  };
+
   /** Notes the broken tables, and forgets those that were recreated or dropped. */
   const followBroken = (states: readonly TableState[]): void => {
-    ids = new Map(states.map(({ name, id }) => [name, id]));
     for (const state of states) if (isBeyondResuming(state)) noteBroken(state.name, state.why);
     for (const [table, trouble] of broken) {
       const id = ids.get(table);
@@ -80,6 +92,8 @@ export const startTableWatch = ({
 
   const look = async (): Promise<void> => {
     const states = (await readTableStates(sql)).filter(isOurs);
+    // Before a broken table is forgotten, and its rows are written again.
+    followIds(states);
     followBroken(states);
     const suspended = states.filter(({ name, isSuspended }) => isSuspended && !broken.has(name));
     const keyless = states.filter(({ deduplicates }) => !deduplicates);

@@ -7,10 +7,19 @@ const table = '2_mon_time_series_1500001.__default__';
 
 type State = { id: number; suspended: boolean; message: string };
 
+type Watched = {
+  watch: TableWatch;
+  state: { now: State | undefined };
+  /** How often the watch has reported that a table is gone. */
+  gone: () => number;
+  looks: () => Promise<void>;
+};
+
 /** A watch over one table; what QuestDB says of it can be changed. */
-const watchOf = (): { watch: TableWatch; state: { now: State | undefined }; looks: () => Promise<void> } => {
+const watchOf = (): Watched => {
   const state: { now: State | undefined } = { now: { id: 4, suspended: false, message: '' } };
   let count = 0;
+  let gone = 0;
   const watch = startTableWatch({
     instance: 'default',
     sql: {
@@ -24,6 +33,9 @@ const watchOf = (): { watch: TableWatch; state: { now: State | undefined }; look
     },
     durability: 'process',
     metrics: createTransferMetrics(),
+    onGone: () => {
+      gone++;
+    },
     everyMs: 1,
   });
   onTestFinished(() => watch.stop());
@@ -31,7 +43,7 @@ const watchOf = (): { watch: TableWatch; state: { now: State | undefined }; look
     const seen = count;
     await until('two more looks', () => count > seen + 2);
   };
-  return { watch, state, looks };
+  return { watch, state, gone: () => gone, looks };
 };
 
 // QuestDB goes on confirming rows for such a table, and nobody will ever see them.
@@ -81,4 +93,20 @@ it('a table that was suspended for anything else is not: it is resumed, and its 
   await looks();
   expect(watch.observed(table)?.why).toBeUndefined();
   expect(watch.problem).toContain('suspended, rows are kept and not visible yet');
+});
+
+// QuestDB confirms rows that a connection with an earlier write sends to a dropped table, and they go with it.
+it('a table that is dropped, or replaced by another one of its name, is reported once', async () => {
+  const { state, gone, looks } = watchOf();
+  await looks();
+  expect(gone()).toBe(0);
+  state.now = undefined;
+  await looks();
+  expect(gone()).toBe(1);
+  state.now = { id: 5, suspended: false, message: '' };
+  await looks();
+  expect(gone()).toBe(1);
+  state.now = { id: 6, suspended: false, message: '' };
+  await looks();
+  expect(gone()).toBe(2);
 });
