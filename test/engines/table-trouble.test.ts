@@ -180,6 +180,34 @@ describe('a table of points in trouble', () => {
     ]);
   });
 
+  it('whose upsert keys are others gets no writes until they are set again', async () => {
+    await stack.metadata.ready();
+    const report = await stack.createReport('other-keys');
+    const table = tableOf(report);
+    await push(report, 2);
+    await untilStored(report, 2);
+    await stack.metadata.kill();
+    await stack.query(`ALTER TABLE "${table}" DEDUP ENABLE UPSERT KEYS(timestamp)`);
+    await untilNamed('questdb_tables', table);
+    // Points of one time.
+    nextTime--;
+    await push(report, 1);
+    nextTime--;
+    await push(report, 1);
+    await waitFor('transfer leaves their rows for later', 60_000, () =>
+      stack.transfer[0]?.lines.some(
+        (line) => line.includes(table) && line.includes('upsert keys are not (timestamp, uid)'),
+      ),
+    );
+    expect((await stack.query(`SELECT count() FROM "${table}"`)).dataset).toEqual([[2]]);
+    stack.metadata.start();
+    await stack.waitForRows(table, 4, 60_000);
+    await untilFine();
+    expect(
+      (await stack.query(`SELECT "column" FROM table_columns('${table}') WHERE upsertKey`)).dataset,
+    ).toEqual([['timestamp'], ['uid']]);
+  });
+
   it('is named in readiness and in figures, with the messages that wait for it and their age', async () => {
     const dataId = 2_000_009;
     const table = unknownTable(dataId);

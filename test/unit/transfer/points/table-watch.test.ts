@@ -10,6 +10,7 @@ type State = { id: number; suspended: boolean; message: string };
 type Watched = {
   watch: TableWatch;
   state: { now: State | undefined };
+  keys: { now: string[] };
   /** How often the watch has reported that a table is gone. */
   gone: () => number;
   looks: () => Promise<void>;
@@ -18,12 +19,15 @@ type Watched = {
 /** A watch over one table; what QuestDB says of it can be changed. */
 const watchOf = (): Watched => {
   const state: { now: State | undefined } = { now: { id: 4, suspended: false, message: '' } };
+  const keys = { now: ['timestamp', 'uid'] };
   let count = 0;
   let gone = 0;
   const watch = startTableWatch({
     instance: 'default',
     sql: {
-      exec: async () => {
+      exec: async (text) => {
+        if (text.includes('table_columns'))
+          return { columns: [], dataset: keys.now.map((column) => [table, column]) };
         count++;
         const { now } = state;
         const rows = now === undefined ? [] : [[table, now.id, now.suspended, true, '', now.message, 0]];
@@ -43,7 +47,7 @@ const watchOf = (): Watched => {
     const seen = count;
     await until('two more looks', () => count > seen + 2);
   };
-  return { watch, state, gone: () => gone, looks };
+  return { watch, state, keys, gone: () => gone, looks };
 };
 
 // QuestDB goes on confirming rows for such a table, and nobody will ever see them.
@@ -109,4 +113,20 @@ it('a table that is dropped, or replaced by another one of its name, is reported
   state.now = { id: 6, suspended: false, message: '' };
   await looks();
   expect(gone()).toBe(2);
+});
+
+it('a table with other upsert keys is unsafe until it has the right ones', async () => {
+  const { watch, keys, looks } = watchOf();
+  await looks();
+  expect(watch.observed(table)).toBeUndefined();
+  keys.now = ['timestamp'];
+  await looks();
+  expect(watch.observed(table)).toMatchObject({
+    state: 'unsafe',
+    why: 'its upsert keys are not (timestamp, uid): rows overwrite each other',
+  });
+  expect(watch.problem).toBe(`upsert keys are not (timestamp, uid), nothing is written to: ${table}`);
+  keys.now = ['timestamp', 'uid'];
+  await looks();
+  expect([watch.observed(table), watch.problem]).toEqual([undefined, undefined]);
 });
