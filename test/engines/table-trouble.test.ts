@@ -51,6 +51,17 @@ const untilNamed = (check: string, table: string): Promise<boolean> =>
     async () => (await readiness())[check]?.includes(table) === true,
   );
 
+/** Transfer has looked at QuestDB since the newest table was created, and all are fine. */
+const untilListed = (): Promise<boolean> =>
+  waitFor('transfer has seen every table', 60_000, async () => {
+    const all = await stack.query("SELECT count() FROM tables() WHERE table_name LIKE '%.__default__'");
+    const metrics = (await stack.transfer[0]?.metrics()) ?? '';
+    return (
+      figureOf(metrics, 'tidemark_transfer_questdb_tables', { questdb: 'default', state: 'ok' }) ===
+      all.dataset[0]?.[0]
+    );
+  });
+
 const untilFine = (): Promise<boolean> =>
   waitFor('nothing is missed', 60_000, async () => Object.keys(await readiness()).length === 0);
 
@@ -129,6 +140,25 @@ describe('a table of points in trouble', () => {
     expect((await stack.query(countSince)).dataset).toEqual([[100]]);
   });
 
+  // The connection of the other table's rows is the one that wrote to the dropped one.
+  it('that is dropped while nothing comes for it takes every point once it is created again', async () => {
+    const dropped = await stack.createReport('dropped-idle');
+    const other = await stack.createReport('kept-busy');
+    await push(dropped, 2);
+    await push(other, 2);
+    await untilStored(dropped, 2);
+    await untilListed();
+    await stack.query(`DROP TABLE "${tableOf(dropped)}"`);
+    const createdAgain = (line: string): boolean =>
+      line.includes(tableOf(dropped)) && line.includes('it was created again, empty');
+    await waitFor('metadata creates it again', 60_000, async () => {
+      await push(other, 1);
+      return stack.metadata.lines.some(createdAgain);
+    });
+    await push(dropped, 50);
+    await untilStored(dropped, 50);
+  });
+
   it('whose upsert keys were disabled gets no writes until they are enabled again', async () => {
     const report = await stack.createReport('keyless');
     const table = tableOf(report);
@@ -148,6 +178,34 @@ describe('a table of points in trouble', () => {
     expect((await stack.query(`SELECT dedup FROM tables() WHERE table_name = '${table}'`)).dataset).toEqual([
       [true],
     ]);
+  });
+
+  it('whose upsert keys are others gets no writes until they are set again', async () => {
+    await stack.metadata.ready();
+    const report = await stack.createReport('other-keys');
+    const table = tableOf(report);
+    await push(report, 2);
+    await untilStored(report, 2);
+    await stack.metadata.kill();
+    await stack.query(`ALTER TABLE "${table}" DEDUP ENABLE UPSERT KEYS(timestamp)`);
+    await untilNamed('questdb_tables', table);
+    // Points of one time.
+    nextTime--;
+    await push(report, 1);
+    nextTime--;
+    await push(report, 1);
+    await waitFor('transfer leaves their rows for later', 60_000, () =>
+      stack.transfer[0]?.lines.some(
+        (line) => line.includes(table) && line.includes('upsert keys are not (timestamp, uid)'),
+      ),
+    );
+    expect((await stack.query(`SELECT count() FROM "${table}"`)).dataset).toEqual([[2]]);
+    stack.metadata.start();
+    await stack.waitForRows(table, 4, 60_000);
+    await untilFine();
+    expect(
+      (await stack.query(`SELECT "column" FROM table_columns('${table}') WHERE upsertKey`)).dataset,
+    ).toEqual([['timestamp'], ['uid']]);
   });
 
   it('is named in readiness and in figures, with the messages that wait for it and their age', async () => {

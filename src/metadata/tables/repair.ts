@@ -9,6 +9,7 @@ import {
   type TableState,
 } from '../../stores/questdb/table-states.ts';
 import type { QuestdbTables } from '../../stores/questdb/tables.ts';
+import { createUpsertKeys } from '../../stores/questdb/upsert-keys.ts';
 import type { Log } from '../../telemetry/log.ts';
 import type { Records } from '../records/store.ts';
 import { knownInstanceOf, unknownInstance } from './placement.ts';
@@ -38,7 +39,7 @@ const resumeBackOff = { firstMs: 5_000, mostMs: 300_000 };
 
 /**
  * - A table that two checks have missed is created again, empty, from its template with the retention of its policy, and its views.
- * - A table without its upsert keys gets them back.
+ * - A table without its upsert keys, or with others, gets them back.
  * - A suspended table is resumed: at once, and while it is suspended again for the same fault at growing intervals up to
  *   five minutes.
  */
@@ -46,6 +47,7 @@ const resumeBackOff = { firstMs: 5_000, mostMs: 300_000 };
 export const createTableRepair = (deps: TableRepairDeps): TableRepair => {
   const { records, tables, sqls, isAway, log } = deps;
   const resumes = new Map<string, { at: number; tries: number }>();
+  const upsertKeys = new Map([...sqls].map(([instance, sql]) => [instance, createUpsertKeys(sql)]));
   /** Tables that the last round missed: a creation under way has its records before its table. */
   const missed = new Set<string>();
 
@@ -61,6 +63,7 @@ export const createTableRepair = (deps: TableRepairDeps): TableRepair => {
     sql: QuestdbSql,
     group: TimeSeriesGroup,
     state: TableState | undefined,
+    otherKeys: ReadonlySet<string>,
   ): Promise<void> => {
     const { table_id: name } = group;
     if (state === undefined) {
@@ -81,6 +84,12 @@ export const createTableRepair = (deps: TableRepairDeps): TableRepair => {
     if (!state.deduplicates) {
       await enableDeduplication(sql, name);
       log.error({ table: name }, 'the upsert keys of this table were disabled; they are enabled again');
+    } else if (otherKeys.has(name)) {
+      await enableDeduplication(sql, name);
+      log.error(
+        { table: name },
+        'the upsert keys of this table were not (timestamp, uid); they are set again. Rows that overwrote each other meanwhile are lost',
+      );
     }
     if (state.isSuspended) await resume(sql, state);
     else resumes.delete(name);
@@ -109,8 +118,18 @@ export const createTableRepair = (deps: TableRepairDeps): TableRepair => {
     const sql = sqls.get(instance);
     if (sql === undefined) throw unknownInstance(instance, `table ${wanted[0]?.table_id ?? ''}`);
     const states = new Map((await readTableStates(sql)).map((state) => [state.name, state]));
+    const readable = wanted.flatMap(({ table_id }) =>
+      states.get(table_id)?.isSuspended === false ? [table_id] : [],
+    );
+    const otherKeys = await upsertKeys
+      .get(instance)
+      ?.look(readable)
+      .catch((error: unknown) => {
+        failures.push(error);
+        return undefined;
+      });
     for (const group of wanted) {
-      await mend(sql, group, states.get(group.table_id)).catch((error: unknown) => {
+      await mend(sql, group, states.get(group.table_id), otherKeys ?? new Set()).catch((error: unknown) => {
         failures.push(error);
       });
     }

@@ -25,7 +25,8 @@ export type QuestdbWriter = {
   write(pieces: readonly Uint8Array[]): Promise<WriteResult>;
   /**
    * Closes the connections once they have answered; the next write uses a new one. QuestDB keeps a picture of a table's columns for
-   * each connection, and refuses rows by it after the table was changed by another way (9.3.4).
+   * each connection, and refuses rows by it after the table was changed by another way (9.3.4). It keeps a writer of a dropped table,
+   * too: the next rows for its name are confirmed, and are gone with it.
    */
   renew(): void;
   /** Connections made until now, and writes that broke: an equal number means the same server as before. */

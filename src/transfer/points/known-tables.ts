@@ -25,6 +25,9 @@ type Table = {
   isUnavailable: boolean;
 };
 
+/** They were written before the check of the table, which found that it does not show them. */
+const unshownWhy = 'QuestDB may have confirmed these rows, and show them later: redrive, do not purge';
+
 /** Beyond this number the oldest is forgotten: its wait restarts. */
 const tablesMax = 10_000;
 
@@ -63,9 +66,11 @@ export class KnownTables {
     return this.tables.has(name);
   }
 
-  /** Why a table takes no rows; empty for one that does. */
+  /** Why a table takes no rows, for their dead letters; empty for one that does. */
   why(name: string): string {
-    return this.tables.get(name)?.why ?? '';
+    const table = this.tables.get(name);
+    if (table === undefined) return '';
+    return table.state === 'suspended' || table.state === 'late' ? `${table.why}; ${unshownWhy}` : table.why;
   }
 
   private tellCount(): void {

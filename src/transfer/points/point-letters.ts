@@ -26,30 +26,89 @@ const partOfRow = (part: Part, row: Uint8Array, text: string, uid: string, point
   };
 };
 
+type NarrowRow = { readonly metric: string; readonly rest: string };
+
 /**
- * The text of a row in a narrow table without the fields that differ between the rows of one point: the metric's name, its value
- * and the uid. Tags are escaped, so the beginnings of these three occur nowhere before them; the uid is the last field.
+ * A row in a narrow table: its metric, and its text without the fields that differ between the rows of one point, which are the
+ * metric's name, its value and the uid. Tags are escaped, so the beginnings of these three occur nowhere before them; the uid is the
+ * last field.
  */
-const pointOf = (text: string): string => {
+const narrowRow = (text: string): NarrowRow => {
   const metric = text.indexOf(',metric=');
   const tags = text.indexOf(',', metric + 1);
   const value = text.indexOf(' value=', tags);
   const fields = text.indexOf(',', value);
   const uid = text.lastIndexOf(',uid=');
   const time = text.indexOf(' ', uid);
-  if (metric === -1 || tags === -1 || value === -1 || uid < fields || time === -1) return text;
-  return `${text.slice(0, metric)}${text.slice(tags, value)}${text.slice(fields, uid)}${text.slice(time)}`;
+  if (metric === -1 || tags === -1 || value === -1 || uid < fields || time === -1)
+    return { metric: '', rest: text };
+  return {
+    metric: text.slice(metric, tags),
+    rest: `${text.slice(0, metric)}${text.slice(tags, value)}${text.slice(fields, uid)}${text.slice(time)}`,
+  };
 };
 
-/** Refused rows of one message for the dead letters; in a narrow table the first row of a point stands for the point. */
+/**
+ * Runs of rows that may be one point, as the number of the run of each uid: they follow one another, and are equal but for their
+ * metrics, of which none repeats.
+ */
+const runsOf = (bytes: Uint8Array): Map<string, number> => {
+  const runs = new Map<string, number>();
+  let run = 0;
+  let rest: string | undefined;
+  const metrics = new Set<string>();
+  for (let from = 0; from < bytes.length; ) {
+    const end = from + (findRow(bytes.subarray(from), 1)?.end ?? bytes.length);
+    const text = Buffer.from(bytes.subarray(from, end)).toString('utf8');
+    from = end;
+    const row = narrowRow(text);
+    if (row.rest !== rest || metrics.has(row.metric)) {
+      run++;
+      metrics.clear();
+    }
+    rest = row.rest;
+    metrics.add(row.metric);
+    const uid = uidOfRow(text);
+    if (uid !== undefined) runs.set(uid, run);
+  }
+  return runs;
+};
+
+const runCount = (runs: ReadonlyMap<string, number>): number => [...runs.values()].at(-1) ?? 0;
+
+/**
+ * Counts the items of refused rows of one part of a message: the first row of a point stands for the point. Points with the same
+ * target, dimensions and time follow one another in a run, too. The part knows how many points it has: those that runs do not show
+ * are counted, so that no refused point passes for stored, and never more than all.
+ */
+const itemsCounter = (part: Part, bytes: Uint8Array): ((uid: string | undefined) => number) => {
+  const isSplit = part.layout === 'narrow' && part.points < part.rows;
+  const runs = isSplit ? runsOf(bytes) : new Map<string, number>();
+  const seen = new Set<number>();
+  let left = part.points;
+  let hidden = Math.max(0, part.points - runCount(runs));
+  return (uid) => {
+    const run = uid === undefined ? undefined : runs.get(uid);
+    const isKnown = run !== undefined && seen.has(run);
+    if (run !== undefined) seen.add(run);
+    if (left === 0 || (isKnown && hidden === 0)) return 0;
+    if (isKnown) hidden--;
+    left--;
+    return 1;
+  };
+};
+
+/** Refused rows of one message for the dead letters. */
 export const refusedRows = (rows: readonly RefusedRow[]): DeadLettered[] => {
-  const points = new Set<string>();
-  return rows.map(({ part, row, why }) => {
+  const counters = new Map<Part, (uid: string | undefined) => number>();
+  return rows.map(({ message, part, row, why }) => {
     const text = Buffer.from(row).toString('utf8');
     const uid = uidOfRow(text);
-    const point = part.layout === 'narrow' ? pointOf(text) : undefined;
-    const items = point !== undefined && points.has(point) ? 0 : 1;
-    if (point !== undefined) points.add(point);
+    const { envelope } = message;
+    const bytes = envelope.partBytes[envelope.header.parts.indexOf(part)] ?? row;
+    const itemsOf = counters.get(part) ?? itemsCounter(part, bytes);
+    counters.set(part, itemsOf);
+    const items = itemsOf(uid);
     return {
       reason: 'row_refused',
       why,

@@ -121,6 +121,7 @@ const openInstance = (
     durability,
     metrics,
     onWell: (tables) => health.seenWell(tables),
+    onGone: () => writer.renew(),
   });
   const health = createTableHealth({
     applied,

@@ -8,6 +8,7 @@ import {
   readTableStates,
   type TableState,
 } from '../../stores/questdb/table-states.ts';
+import { createUpsertKeys } from '../../stores/questdb/upsert-keys.ts';
 import type { TransferMetrics } from '../../telemetry/transfer-metrics.ts';
 import type { Observation } from './table-observations.ts';
 
@@ -32,6 +33,8 @@ export type TableWatchOptions = {
   readonly metrics: Pick<TransferMetrics, 'questdbTables' | 'questdbPendingCommits'>;
   /** Receives the healthy tables after each look. */
   readonly onWell?: (tables: ReadonlySet<string>) => void;
+  /** Called when a table is gone that the last look listed, or another one has its name: write over new connections from now on. */
+  readonly onGone?: () => void;
   readonly everyMs?: number;
 };
 
@@ -43,8 +46,19 @@ const everyMsDefault = 5_000;
 const missesMax = 60;
 
 const keylessWhy = 'its upsert keys are off: rows could be stored twice';
+const otherKeysWhy = 'its upsert keys are not (timestamp, uid): rows overwrite each other';
 
 const isOurs = ({ name }: TableState): boolean => name.endsWith('.__default__');
+
+/** Returns those of these tables that are known to have other upsert keys. A table that does not answer changes nothing known. */
+const createOtherKeys = (sql: QuestdbSql): ((states: readonly TableState[]) => Promise<TableState[]>) => {
+  const upsertKeys = createUpsertKeys(sql);
+  let known: ReadonlySet<string> = new Set();
+  return async (states) => {
+    known = await upsertKeys.look(states.map(({ name }) => name)).catch(() => known);
+    return states.filter(({ name }) => known.has(name));
+  };
+};
 
 /** Looks every five seconds until it is stopped. While QuestDB is away the last look stays valid; the writer reports that. */
 // biome-ignore lint/complexity/noExcessiveLinesPerFunction: one timer and what a round of it notes.
@@ -54,11 +68,13 @@ export const startTableWatch = ({
   durability,
   metrics,
   onWell,
+  onGone,
   everyMs = everyMsDefault,
 }: TableWatchOptions): TableWatch => {
   let problem: string | undefined;
   let durabilityProblem: string | undefined;
-  let unsafe: ReadonlySet<string> = new Set();
+  const otherKeysOf = createOtherKeys(sql);
+  let unsafe: ReadonlyMap<string, string> = new Map();
   let ids: ReadonlyMap<string, number> = new Map();
   const broken = new Map<string, Broken>();
 
@@ -66,9 +82,18 @@ export const startTableWatch = ({
     if (!broken.has(table)) broken.set(table, { why, id: ids.get(table), misses: 0 });
   };
 
+  const followIds = (states: readonly TableState[]): void => {
+    const known = ids;
+    ids = new Map(states.map(({ name, id }) => [name, id]));
+    for (const [name, id] of known) {
+      if (ids.get(name) === id) continue;
+      onGone?.();
+      return;
+    }
+  };
+
   /** Notes the broken tables, and forgets those that were recreated or dropped. */
   const followBroken = (states: readonly TableState[]): void => {
-    ids = new Map(states.map(({ name, id }) => [name, id]));
     for (const state of states) if (isBeyondResuming(state)) noteBroken(state.name, state.why);
     for (const [table, trouble] of broken) {
       const id = ids.get(table);
@@ -80,10 +105,19 @@ export const startTableWatch = ({
 
   const look = async (): Promise<void> => {
     const states = (await readTableStates(sql)).filter(isOurs);
+    // Before a broken table is forgotten, and its rows are written again.
+    followIds(states);
     followBroken(states);
     const suspended = states.filter(({ name, isSuspended }) => isSuspended && !broken.has(name));
     const keyless = states.filter(({ deduplicates }) => !deduplicates);
-    unsafe = new Set(keyless.map(({ name }) => name));
+    const fit = states.filter(
+      ({ name, isSuspended, deduplicates }) => deduplicates && !isSuspended && !broken.has(name),
+    );
+    const otherKeys = await otherKeysOf(fit);
+    unsafe = new Map([
+      ...otherKeys.map(({ name }) => [name, otherKeysWhy] as const),
+      ...keyless.map(({ name }) => [name, keylessWhy] as const),
+    ]);
     const problems = [
       ...listed(
         'cannot be changed any more, nothing is written to (docs/stores-in-trouble.md)',
@@ -91,16 +125,15 @@ export const startTableWatch = ({
       ),
       ...listed('suspended, rows are kept and not visible yet', suspended),
       ...listed('upsert keys are off, nothing is written to', keyless),
+      ...listed('upsert keys are not (timestamp, uid), nothing is written to', otherKeys),
     ];
     problem = problems.length === 0 ? undefined : problems.join('; ');
-    const well = states.filter(
-      ({ name, isSuspended, deduplicates }) => !isSuspended && deduplicates && !broken.has(name),
-    );
+    const well = fit.filter(({ name }) => !unsafe.has(name));
     onWell?.(new Set(well.map(({ name }) => name)));
     metrics.questdbTables.set({ questdb: instance, state: 'ok' }, well.length);
     metrics.questdbTables.set({ questdb: instance, state: 'broken' }, broken.size);
     metrics.questdbTables.set({ questdb: instance, state: 'suspended' }, suspended.length);
-    metrics.questdbTables.set({ questdb: instance, state: 'no_upsert_keys' }, keyless.length);
+    metrics.questdbTables.set({ questdb: instance, state: 'no_upsert_keys' }, unsafe.size);
     metrics.questdbPendingCommits.set(
       { questdb: instance },
       states.reduce((most, { pendingCommits }) => Math.max(most, pendingCommits), 0),
@@ -128,7 +161,8 @@ export const startTableWatch = ({
     observed: (table) => {
       const why = broken.get(table)?.why;
       if (why !== undefined) return { state: 'broken', scope: 'table', why };
-      return unsafe.has(table) ? { state: 'unsafe', scope: 'table', why: keylessWhy } : undefined;
+      const unsafeWhy = unsafe.get(table);
+      return unsafeWhy === undefined ? undefined : { state: 'unsafe', scope: 'table', why: unsafeWhy };
     },
     stop: rounds.stop,
   };

@@ -150,9 +150,16 @@ const openRepair = async (
   const names = { table_name_zh: 'cpu', mon_biz_id: 2, label: 'others', data_label: '', operator: 'test' };
   await records.tables.create(1, newResultTable({ ...names, table_id: group.table_id }));
   const made = new Set<string>();
-  const exec = async () => ({
+  const exec = async (sql: string) => ({
     columns: [],
-    dataset: [...made].map((name) => [name, 1, false, true, null, null, 0]),
+    dataset: [...made].flatMap((name): unknown[][] =>
+      sql.includes('table_columns')
+        ? [
+            [name, 'timestamp'],
+            [name, 'uid'],
+          ]
+        : [[name, 1, false, true, null, null, 0]],
+    ),
   });
   return () =>
     createTableRepair({

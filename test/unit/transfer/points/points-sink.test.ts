@@ -402,6 +402,24 @@ describe('a table that QuestDB does not take rows of', () => {
     expect(bodies.flatMap(tablesIn)).not.toContain('t1');
   });
 
+  // A purge counts them as dropped, and a resumed table shows them.
+  it('has dead letters that warn of a purge where QuestDB may have confirmed their rows', async () => {
+    const { written, shown, clock } = sinkOf(new Set());
+    const held = new Map([['t1', { why: 'suspended: a reason', scope: 'table' as const }]]);
+    shown.unapplied = { ...allApplied, held };
+    shown.still = { ...allApplied, held };
+    const whys: string[] = [];
+    for (clock.now = 0; clock.now <= 66_000; clock.now += 6_000) {
+      const { deadLettered } = await written(messageOf([1]), messageOf([2]));
+      whys.push(...[...deadLettered.values()].flat().map(({ why }) => why));
+    }
+    expect(new Set(whys)).toEqual(
+      new Set([
+        'suspended: a reason; QuestDB may have confirmed these rows, and show them later: redrive, do not purge',
+      ]),
+    );
+  });
+
   it('is unavailable after a minute when its confirmed rows are held, and at once when they will never be visible', async () => {
     const { written, shown, setAsideTables, broken, clock } = sinkOf(new Set());
     shown.unapplied = {

@@ -7,14 +7,27 @@ const table = '2_mon_time_series_1500001.__default__';
 
 type State = { id: number; suspended: boolean; message: string };
 
+type Watched = {
+  watch: TableWatch;
+  state: { now: State | undefined };
+  keys: { now: string[] };
+  /** How often the watch has reported that a table is gone. */
+  gone: () => number;
+  looks: () => Promise<void>;
+};
+
 /** A watch over one table; what QuestDB says of it can be changed. */
-const watchOf = (): { watch: TableWatch; state: { now: State | undefined }; looks: () => Promise<void> } => {
+const watchOf = (): Watched => {
   const state: { now: State | undefined } = { now: { id: 4, suspended: false, message: '' } };
+  const keys = { now: ['timestamp', 'uid'] };
   let count = 0;
+  let gone = 0;
   const watch = startTableWatch({
     instance: 'default',
     sql: {
-      exec: async () => {
+      exec: async (text) => {
+        if (text.includes('table_columns'))
+          return { columns: [], dataset: keys.now.map((column) => [table, column]) };
         count++;
         const { now } = state;
         const rows = now === undefined ? [] : [[table, now.id, now.suspended, true, '', now.message, 0]];
@@ -24,6 +37,9 @@ const watchOf = (): { watch: TableWatch; state: { now: State | undefined }; look
     },
     durability: 'process',
     metrics: createTransferMetrics(),
+    onGone: () => {
+      gone++;
+    },
     everyMs: 1,
   });
   onTestFinished(() => watch.stop());
@@ -31,7 +47,7 @@ const watchOf = (): { watch: TableWatch; state: { now: State | undefined }; look
     const seen = count;
     await until('two more looks', () => count > seen + 2);
   };
-  return { watch, state, looks };
+  return { watch, state, keys, gone: () => gone, looks };
 };
 
 // QuestDB goes on confirming rows for such a table, and nobody will ever see them.
@@ -81,4 +97,36 @@ it('a table that was suspended for anything else is not: it is resumed, and its 
   await looks();
   expect(watch.observed(table)?.why).toBeUndefined();
   expect(watch.problem).toContain('suspended, rows are kept and not visible yet');
+});
+
+// QuestDB confirms rows that a connection with an earlier write sends to a dropped table, and they go with it.
+it('a table that is dropped, or replaced by another one of its name, is reported once', async () => {
+  const { state, gone, looks } = watchOf();
+  await looks();
+  expect(gone()).toBe(0);
+  state.now = undefined;
+  await looks();
+  expect(gone()).toBe(1);
+  state.now = { id: 5, suspended: false, message: '' };
+  await looks();
+  expect(gone()).toBe(1);
+  state.now = { id: 6, suspended: false, message: '' };
+  await looks();
+  expect(gone()).toBe(2);
+});
+
+it('a table with other upsert keys is unsafe until it has the right ones', async () => {
+  const { watch, keys, looks } = watchOf();
+  await looks();
+  expect(watch.observed(table)).toBeUndefined();
+  keys.now = ['timestamp'];
+  await looks();
+  expect(watch.observed(table)).toMatchObject({
+    state: 'unsafe',
+    why: 'its upsert keys are not (timestamp, uid): rows overwrite each other',
+  });
+  expect(watch.problem).toBe(`upsert keys are not (timestamp, uid), nothing is written to: ${table}`);
+  keys.now = ['timestamp', 'uid'];
+  await looks();
+  expect([watch.observed(table), watch.problem]).toEqual([undefined, undefined]);
 });
