@@ -19,6 +19,7 @@ import {
 import { comparedIn, newlyLostIn, readStoredGaps } from './compared-differences.ts';
 import { type Difference, type Owner, pipelineOf } from './difference.ts';
 import { createDueMinutes, windowSeconds } from './due-minutes.ts';
+import { createEarlierRows } from './earlier-rows.ts';
 import { explainLosses, type LossEvidence, mergeEqual } from './explain-losses.ts';
 import { type FoundDifferences, openFoundDifferences } from './found.ts';
 import { createLettersLook, type LettersLook } from './letters-look.ts';
@@ -93,6 +94,7 @@ class Looks {
   /** By stream and minute, of those with something unrecorded: items of owners whose rows the store has without a record. */
   private readonly byStore = new Map<string, ReadonlyMap<string, number>>();
   private readonly storeLook: LookAside;
+  private readonly earlierRows = createEarlierRows(() => Math.floor(Date.now() / 1_000));
   /** Whether messages of a stream wait and none was settled since the look before. */
   private isHalted = false;
   /** Lines were changed or removed since the last look at the letters that ended. */
@@ -133,7 +135,7 @@ class Looks {
     this.letters = createLettersLook({
       ...{ bus: deps.bus, clickhouse: deps.clickhouse, streams: deps.streams },
       untilRecorded: () => this.untilRecorded(),
-      unrecordedRows: (owners) => this.rowsBeyond(owners),
+      ...this.rowsOfStores(),
     });
   }
 
@@ -146,6 +148,7 @@ class Looks {
     this.storesWaitedMs = 0;
     const { found } = this;
     await found.takeOver();
+    this.earlierRows.note(found.all);
     const changesBefore = found.changes;
     this.isHalted = false;
     const looks = new Map<string, StreamLook>();
@@ -183,6 +186,7 @@ class Looks {
     }
     this.minutes.end();
     await this.lookAtStores(found);
+    this.earlierRows.note(found.all);
     const lettersWaitedMs = await this.letters.look(found, this.isTouchedForLetters);
     this.isTouchedForLetters = false;
     const isSearching = this.isStoreSearched || this.letters.isSearching;
@@ -286,7 +290,7 @@ class Looks {
     const withoutRecord = await this.missingRecords(stream, minutes, outlines);
     const explained = await explainLosses(differences, {
       recorded: await this.recordsBeyond(stream, differences, books.settled, withoutRecord),
-      unrecordedRows: (owners) => this.rowsBeyond(owners),
+      ...this.rowsOfStores(),
       withoutRecord: withoutRecord.map((each) => ({ ...each, kind: 'unrecorded', stream })),
     });
     for (const { kind, minute } of explained.differences)
@@ -339,11 +343,18 @@ class Looks {
     return now.state.last_seq;
   }
 
+  private rowsOfStores(): Pick<LossEvidence, 'unrecordedRows' | 'rowsBefore'> {
+    return {
+      unrecordedRows: (owners) => this.rowsBeyond(owners),
+      rowsBefore: (owner, minute) => this.earlierRows.before(owner, minute),
+    };
+  }
+
   /** Rows of each owner that the store has without a record, less those that explain other minutes. */
   private async rowsBeyond(owners: readonly Owner[]): Promise<ReadonlyMap<string, number>> {
     const unrecorded = await this.deps.stores.unrecorded(owners);
     this.storesWaitedMs += unrecorded.waitedMs;
-    const beyond = new Map(unrecorded.rows);
+    const beyond = this.earlierRows.read(unrecorded.rows);
     for (const named of this.byStore.values())
       for (const [owner, items] of named)
         if (beyond.has(owner)) beyond.set(owner, Math.max(0, (beyond.get(owner) ?? 0) - items));

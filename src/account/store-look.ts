@@ -29,14 +29,14 @@ export type StoreLook = {
    */
   look(): Promise<StoreFindings>;
   /**
-   * Rows of the last days that the stores have of each of these owners and no record names, by `ownerText`; read at most 20 s ago. Throws the
-   * Faults of ClickHouse.
+   * Rows of the last days that the stores have of each of these owners and no record names, by `ownerText` and event day; read at most 20 s
+   * ago. Throws the Faults of ClickHouse.
    */
   unrecorded(owners: readonly Owner[]): Promise<UnrecordedRows>;
 };
 
 export type UnrecordedRows = {
-  readonly rows: ReadonlyMap<string, number>;
+  readonly rows: ReadonlyMap<string, ReadonlyMap<number, number>>;
   /** How long it only waited for what was on its way, ms. */
   readonly waitedMs: number;
 };
@@ -148,22 +148,28 @@ const unknownIn = ({ unknown }: StoreSizes): StoreDifference[] =>
     ...{ pipeline: 'metrics', dataId, appId: 0, day: undefined, kind: 'not_known', items: 0, why },
   }));
 
+type RowsByDay = ReadonlyMap<number, number>;
+const noRowsByDay: RowsByDay = new Map();
+
 /**
- * Rows without a record of the last days, by owner. Each answer may wait for what is on its way, under steady writing for a while: the owners
+ * Rows without a record of the last days, by owner and event day. Each answer may wait for what is on its way, under steady writing for a while: the owners
  * wait together, and many of them for one reading of the signal.
  */
 const countUnrecorded = async (
   targets: StoreTargets,
   pipeline: Pipeline,
   owners: readonly Owner[],
-): Promise<Map<string, number>> => {
+): Promise<Map<string, RowsByDay>> => {
   const asked = new Set(owners.map(({ dataId, appId }) => dataId || appId));
   const filters = filtersOf(pipeline, asked, [today() - 1, today(), today() + 1]);
   const alone = onlyOf(targets, asked);
   const compared = await Promise.all(filters.map((each) => compareStores(alone, each)));
-  const rows = new Map<string, number>();
-  for (const each of compared.flatMap(({ differences }) => differences))
-    if (each.kind === 'unrecorded') rows.set(ownerText(each), each.items + (rows.get(ownerText(each)) ?? 0));
+  const rows = new Map<string, Map<number, number>>();
+  for (const each of compared.flatMap(({ differences }) => differences)) {
+    if (each.kind !== 'unrecorded' || each.day === undefined) continue;
+    const days = rows.get(ownerText(each)) ?? new Map<number, number>();
+    rows.set(ownerText(each), days.set(each.day, each.items + (days.get(each.day) ?? 0)));
+  }
   return rows;
 };
 
@@ -244,7 +250,7 @@ const compareResting = async (
 };
 
 export const createStoreLook = (targets: () => StoreTargets): StoreLook => {
-  const cache = new Map<string, { readonly at: number; readonly rows: number }>();
+  const cache = new Map<string, { readonly at: number; readonly rows: RowsByDay }>();
   const days = createWatchedDays({ today, elapsed: performance.now.bind(performance) });
   let namedBefore: SettledDays = new Map();
 
@@ -287,10 +293,13 @@ export const createStoreLook = (targets: () => StoreTargets): StoreLook => {
       for (const [pipeline, each] of asked) {
         const found = await countUnrecorded(now, pipeline, each);
         for (const owner of each)
-          cache.set(ownerText(owner), { at: performance.now(), rows: found.get(ownerText(owner)) ?? 0 });
+          cache.set(ownerText(owner), {
+            at: performance.now(),
+            rows: found.get(ownerText(owner)) ?? noRowsByDay,
+          });
       }
       const rows = new Map(
-        owners.map((owner) => [ownerText(owner), cache.get(ownerText(owner))?.rows ?? 0] as const),
+        owners.map((owner) => [ownerText(owner), cache.get(ownerText(owner))?.rows ?? noRowsByDay] as const),
       );
       for (const [owner, { at }] of cache) if (performance.now() - at >= cachedMs) cache.delete(owner);
       return { rows, waitedMs: waitedMs() };

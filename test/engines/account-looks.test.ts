@@ -26,7 +26,15 @@ let aheadMs = 0;
 vi.spyOn(performance, 'now').mockImplementation(() => elapsed() + aheadMs);
 
 /** A stream for each test; the lines of each are of a life of its own. */
-const streams = ['METRICS-a', 'METRICS-b', 'METRICS-c', 'METRICS-d', 'METRICS-e', 'METRICS-f'] as const;
+const streams = [
+  'METRICS-a',
+  'METRICS-b',
+  'METRICS-c',
+  'METRICS-d',
+  'METRICS-e',
+  'METRICS-f',
+  'METRICS-g',
+] as const;
 const lives: Readonly<Record<string, number>> = {
   'METRICS-a': 7,
   'METRICS-b': 8,
@@ -34,6 +42,7 @@ const lives: Readonly<Record<string, number>> = {
   'METRICS-d': 11,
   'METRICS-e': 12,
   'METRICS-f': 13,
+  'METRICS-g': 14,
   METRICS: 10,
 };
 
@@ -281,5 +290,35 @@ describe('the looks at a stream', () => {
     await line(2, 0);
     await look();
     expect(await found(stream)).toEqual([]);
+  });
+
+  it('call messages lost whose owner had foreign rows in its table before they arrived', async () => {
+    const stream = 'METRICS-g';
+    const foreign = 1_500_004;
+    const day = Math.floor(minute / 86_400);
+    const rows = { pipeline: 'metrics', dataId: foreign, appId: 0, day, items: 12, why: '' } as const;
+    vi.spyOn(Date, 'now').mockImplementation(() => 1_000 * (minute - 300));
+    const look = looksAt(stream, {
+      stores: {
+        look: async () => ({
+          ...{ differences: [{ ...rows, kind: 'unrecorded' }], isLeftOut: () => false },
+          compared: [{ pipeline: 'metrics', owner: foreign, day }],
+          ...{ waitedMs: 0, readMs: 0, isNextSoon: false },
+        }),
+        unrecorded: async () => ({
+          rows: new Map([[`metrics ${foreign} 0`, new Map([[day, rows.items]])]]),
+          waitedMs: 0,
+        }),
+      },
+    });
+    await look();
+    expect(await found('METRICS')).toContain(`unrecorded ${rows.items} 0`);
+    vi.mocked(Date.now).mockRestore();
+    await publish(stream, range(4));
+    await book(stream, 4, foreign);
+    await (await bus.manager()).streams.purge(stream);
+    for (let turn = 0; turn < 3; turn++) await look();
+    expect(await found(stream)).toEqual([`lost_in_the_stream ${4 * itemsPerMessage} 4`]);
+    expect(await found('METRICS')).toContain(`unrecorded ${rows.items} 0`);
   });
 });

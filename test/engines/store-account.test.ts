@@ -459,8 +459,9 @@ describe('the records beside the stores', () => {
       (appId) => ({ pipeline: 'traces', dataId: 0, appId }) as const,
     );
     const ofPoints = { pipeline: 'metrics', dataId: points.dataId, appId: 0 } as const;
-    const expected = new Map(spansOf.map(([spans, appId]) => [`traces 0 ${appId}`, spans]));
-    expected.set('traces 0 40', 0);
+    const rowsOf = (rows: number) => new Map(rows === 0 ? [] : [[today, rows]]);
+    const expected = new Map(spansOf.map(([spans, appId]) => [`traces 0 ${appId}`, rowsOf(spans)]));
+    expected.set('traces 0 40', rowsOf(0));
     expect((await look.unrecorded(owners)).rows).toEqual(expected);
     expect(waits).toBe(1);
     // What was just read is not read again, and other owners are.
@@ -468,8 +469,8 @@ describe('the records beside the stores', () => {
     const again = await look.unrecorded(one === undefined ? [] : [one, ofPoints]);
     expect(again.rows).toEqual(
       new Map([
-        ['traces 0 21', 1],
-        [`metrics ${points.dataId} 0`, 1],
+        ['traces 0 21', rowsOf(1)],
+        [`metrics ${points.dataId} 0`, rowsOf(1)],
       ]),
     );
     expect(waits).toBe(2);
