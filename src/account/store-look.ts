@@ -1,6 +1,4 @@
-import { z } from 'zod';
 import { ownerIds, type Pipeline, pipelines } from '../model/signals.ts';
-import { type Clickhouse, database } from '../stores/clickhouse/client.ts';
 import { readApplicationDays } from './application-rows.ts';
 import { isSame, noRows } from './day-difference.ts';
 import {
@@ -17,8 +15,9 @@ import { ownerText } from './explain-losses.ts';
 import type { FoundDifferences } from './found.ts';
 import { minuteKey } from './listed-minutes.ts';
 import type { StoreTargets } from './owner-stores.ts';
-import type { DayFilter, SettledDays, SettledOwner } from './settled-days.ts';
+import type { DayFilter, SettledDays } from './settled-days.ts';
 import { compareStores, type Place, type StoreDifference, usualPause } from './store-compare.ts';
+import { readNamedDays, readUnrecordedDays } from './unrecorded-days.ts';
 import { createWatchedDays } from './watched-days.ts';
 
 /** Compares the stores with the records at a bounded cost: sizes of partitions first, and row by row only what they do not explain. */
@@ -29,7 +28,7 @@ export type StoreLook = {
    */
   look(): Promise<StoreFindings>;
   /**
-   * Rows of the last days that the stores have of each of these owners and no record names, by `ownerText` and event day; read at most 20 s
+   * Rows that the stores have of each of these owners and no record names, of the last days and of older ones that seem to have some, by `ownerText` and event day; read at most 20 s
    * ago. Throws the Faults of ClickHouse.
    */
   unrecorded(owners: readonly Owner[]): Promise<UnrecordedRows>;
@@ -60,32 +59,6 @@ export type StoreFindings = Compared & {
   readonly isLeftOut: (pipeline: Pipeline, owner: number, day?: number) => boolean;
   /** A day is new, changes after it was quiet, or is to be read in a moment: the next look is to come soon. */
   readonly isNextSoon: boolean;
-};
-
-const count = z.coerce.number();
-const dayRow = z.object({
-  pipeline: z.enum(pipelines),
-  owner: count,
-  day: count,
-  rows: count,
-  sum: z.string(),
-});
-
-const daysQuery = `SELECT pipeline, if(pipeline = 'metrics', data_id, app_id) AS owner, day,
-    sum(rows) AS rows, toString(sum(sum)) AS sum
-  FROM ${database}.ingest_days WHERE day >= {first:UInt32} GROUP BY pipeline, owner, day`;
-
-/** The rows that lines have named of the days from this one on, lines that were written again included. */
-const readNamedDays = async (clickhouse: Clickhouse, first: number): Promise<SettledDays> => {
-  const named = new Map<Pipeline, Map<number, SettledOwner>>(pipelines.map((each) => [each, new Map()]));
-  for (const { pipeline, owner, day, rows, sum } of await clickhouse.rows(dayRow, daysQuery, {
-    params: { first },
-  })) {
-    const known = named.get(pipeline)?.get(owner) ?? { days: new Map(), unknownUntil: undefined };
-    named.get(pipeline)?.set(owner, known);
-    known.days.set(day, { rows, sum: BigInt(sum) });
-  }
-  return named;
 };
 
 /** More owners than these are compared together: the records of all are read once. */
@@ -124,10 +97,8 @@ const timed = (given: StoreTargets): { readonly targets: StoreTargets; readonly 
 };
 
 /** Owners of a signal, each by itself, or many of them in one call, which then takes the targets of `onlyOf`. */
-const filtersOf = (pipeline: Pipeline, owners: ReadonlySet<number>, days: number[]): DayFilter[] =>
-  owners.size > ownersApartMax
-    ? [{ pipeline, days }]
-    : [...owners].map((owner) => ({ pipeline, owner, days }));
+const filtersOf = (pipeline: Pipeline, owners: ReadonlySet<number>): DayFilter[] =>
+  owners.size > ownersApartMax ? [{ pipeline }] : [...owners].map((owner) => ({ pipeline, owner }));
 
 /** The same targets without all other owners. */
 const onlyOf = (targets: StoreTargets, owners: ReadonlySet<number>): StoreTargets => ({
@@ -152,7 +123,7 @@ type RowsByDay = ReadonlyMap<number, number>;
 const noRowsByDay: RowsByDay = new Map();
 
 /**
- * Rows without a record of the last days, by owner and event day. Each answer may wait for what is on its way, under steady writing for a while: the owners
+ * Rows without a record of the last days, and of older ones that seem to have some, by owner and event day. Each answer may wait for what is on its way, under steady writing for a while: the owners
  * wait together, and many of them for one reading of the signal.
  */
 const countUnrecorded = async (
@@ -161,9 +132,13 @@ const countUnrecorded = async (
   owners: readonly Owner[],
 ): Promise<Map<string, RowsByDay>> => {
   const asked = new Set(owners.map(({ dataId, appId }) => dataId || appId));
-  const filters = filtersOf(pipeline, asked, [today() - 1, today(), today() + 1]);
-  const alone = onlyOf(targets, asked);
-  const compared = await Promise.all(filters.map((each) => compareStores(alone, each)));
+  const filters = filtersOf(pipeline, asked);
+  const points = pipeline === 'metrics' ? targets.points.filter(({ dataId }) => asked.has(dataId)) : [];
+  const sizes = await readStoreSizes(targets.clickhouse, points);
+  const place = { pipeline, owners: asked, today: today() };
+  const days = await readUnrecordedDays(targets.clickhouse, place, filters, sizes);
+  const alone = onlyOf(withoutUnknown(targets, sizes), asked);
+  const compared = await Promise.all(filters.map((each) => compareStores(alone, { ...each, days })));
   const rows = new Map<string, Map<number, number>>();
   for (const each of compared.flatMap(({ differences }) => differences)) {
     if (each.kind !== 'unrecorded' || each.day === undefined) continue;
@@ -240,8 +215,8 @@ const compareResting = async (
   const differences: StoreDifference[] = [];
   const inFlight = new Set<number>();
   const alone = onlyOf(targets, differing);
-  for (const filter of filtersOf(pipeline, differing, [day])) {
-    const result = await compareStores(alone, filter, 1);
+  for (const filter of filtersOf(pipeline, differing)) {
+    const result = await compareStores(alone, { ...filter, days: [day] }, 1);
     differences.push(...result.differences);
     for (const { appId } of result.inFlight) inFlight.add(appId);
   }
