@@ -42,7 +42,7 @@ import {
   lookAtStream,
   type StreamLook,
 } from './stream-look.ts';
-import { readToldLosses, readToldStreams } from './told-doubtful.ts';
+import { createToldLosses, readToldLosses, readToldStreams, type ToldLosses } from './told-doubtful.ts';
 import { createTouchedTables, type TouchedTables } from './touched-tables.ts';
 import { createUncounted, type Uncounted } from './uncounted.ts';
 
@@ -89,8 +89,7 @@ class Looks {
   /** Lives whose end without a last line was compared. */
   private readonly noted = createNotedLives();
   private found: FoundDifferences | undefined;
-  /** By stream: losses whose senders were answered 2xx. */
-  private readonly told = new Map<string, readonly Difference[]>();
+  private readonly told: ToldLosses;
   /** By stream and minute, of those with something unrecorded: items of owners whose rows the store has without a record. */
   private readonly byStore = new Map<string, ReadonlyMap<string, number>>();
   private readonly storeLook: LookAside;
@@ -117,6 +116,7 @@ class Looks {
       },
     });
     this.touched = createTouchedTables(deps.clickhouse);
+    this.told = createToldLosses((stream) => readToldLosses(deps.clickhouse, stream));
     this.storeLook = createLookAside({
       look: () => deps.stores.look(),
       elapsed: performance.now.bind(performance),
@@ -166,12 +166,9 @@ class Looks {
     const { isTouched, hasDoubtful } = await this.touched.look();
     this.isTouchedForLetters ||= isTouched;
     const outlines = await readOutlines(clickhouse, this.minutes.begin(isTouched));
-    const toldStreams = hasDoubtful ? await readToldStreams(clickhouse, windowSeconds) : new Set();
+    const toldStreams = hasDoubtful ? await readToldStreams(clickhouse) : new Set<string>();
     for (const [name, { queue, isHalted, ...waiting }] of looks) {
-      if (queue.messages === 0) {
-        const isTold = toldStreams.has(name);
-        this.told.set(name, isTold ? await readToldLosses(clickhouse, name, windowSeconds) : []);
-      }
+      await this.told.read(name, queue, toldStreams.has(name), found.all);
       const { held } = waiting;
       const look: StreamLook = {
         ...{ queue, isHalted },
@@ -261,8 +258,7 @@ class Looks {
     for (const each of found.all) if (each.stream === stream && each.kind === 'stuck') due.add(each.minute);
     for (const { minute } of stuck) due.add(minute);
     for (const [life, minute] of silentLives) if (!this.noted.has(stream, life)) due.add(minute);
-    const told = this.told.get(stream) ?? [];
-    for (const { minute } of told) due.add(minute);
+    for (const minute of this.told.recentMinutes(stream)) due.add(minute);
     const minutes = [...due];
     const books =
       minutes.length === 0
@@ -303,7 +299,11 @@ class Looks {
     const changedAt = new Set(inGaps.map(({ minute }) => minute));
     await found.replace(
       comparedIn({ stream, minutes: due.difference(unjudged), gapMinutes: changedAt, wokenAt }),
-      mergeEqual([...explained.differences, ...told, ...inGaps.filter(({ messages }) => messages > 0)]),
+      mergeEqual([
+        ...explained.differences,
+        ...this.told.of(stream, due),
+        ...inGaps.filter(({ messages }) => messages > 0),
+      ]),
     );
     this.uncounted.written(stream);
     this.minutes.compared(stream, minutes, pending);

@@ -34,6 +34,8 @@ const streams = [
   'METRICS-e',
   'METRICS-f',
   'METRICS-g',
+  'METRICS-h',
+  'METRICS-i',
 ] as const;
 const lives: Readonly<Record<string, number>> = {
   'METRICS-a': 7,
@@ -43,6 +45,8 @@ const lives: Readonly<Record<string, number>> = {
   'METRICS-e': 12,
   'METRICS-f': 13,
   'METRICS-g': 14,
+  'METRICS-h': 15,
+  'METRICS-i': 16,
   METRICS: 10,
 };
 
@@ -291,6 +295,34 @@ describe('the looks at a stream', () => {
     await look();
     expect(await found(stream)).toEqual([]);
   });
+
+  // Their senders were answered 2xx, so no other line has them.
+  it.each([
+    ['METRICS-h', 0],
+    ['METRICS-i', 1],
+  ])(
+    'of a process that was restarted hours later keep the loss of a message without an answer: %s with %i messages that wait',
+    async (stream, waiting) => {
+      const then = minute - 3 * 3_600;
+      const of = { stream, minute: then, app_id: 0 };
+      const line = { ...of, life: lives[stream], at: then + 20 };
+      await insert(
+        'ingest_published',
+        [0, dataId].map((owner) => ({
+          ...{ ...line, data_id: owner, messages: 0, rows: 0, bytes: 0, items: 0, dropped: {} },
+          ...{ sequence_first: 0, sequence_last: 0, closed: 1, ended: 1, version: 1 },
+        })),
+      );
+      const told = { ...line, serial: 1, data_id: dataId, items: 5, base: '123', first: 0, told: 1 };
+      await insert('ingest_doubtful', [told]);
+      const loss = { kind: 'lost_by_the_engine', data_id: dataId, items: 5, messages: 1, is_found: 1 };
+      await insert('ingest_differences', [{ ...of, ...loss }]);
+      await publish(stream, range(waiting));
+      const look = looksAt(stream);
+      for (let turn = 0; turn < 3; turn++) await look();
+      expect(await found(stream)).toEqual(['lost_by_the_engine 5 1']);
+    },
+  );
 
   it('call messages lost whose owner had foreign rows in its table before they arrived', async () => {
     const stream = 'METRICS-g';
