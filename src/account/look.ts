@@ -385,9 +385,9 @@ class Looks {
     const counted = new Map(messages.map(({ life, minute, ...each }) => [`${life} ${minute}`, each.counted]));
     const gaps = new Map<Published, number>();
     for (const head of heads) {
-      if (!exists || head.messages <= (counted.get(`${head.life} ${head.minute}`) ?? 0)) continue;
-      // Beyond the end of the stream is no gap: those sequences were taken back.
-      const end = Math.min(head.sequenceLast, last);
+      if (head.messages <= (counted.get(`${head.life} ${head.minute}`) ?? 0)) continue;
+      // Beyond the end of the stream is no gap: those sequences were taken back. Of a stream that is gone it is not known.
+      const end = exists ? Math.min(head.sequenceLast, last) : head.sequenceLast;
       if (head.sequenceFirst === 0 || end < head.sequenceFirst) continue;
       const known = await countSequences(this.deps.clickhouse, stream, head.sequenceFirst, end);
       const there = countThere(waiting, head.sequenceFirst, end);

@@ -2,6 +2,7 @@ import { AckPolicy, RetentionPolicy } from '@nats-io/jetstream';
 import { headers as newHeaders } from '@nats-io/transport-node';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { z } from 'zod';
+import { closeDifferences, readDifferences } from '../../src/account/difference-table.ts';
 import { createLook, type Look, type LookDependencies } from '../../src/account/look.ts';
 import { createStoreLook } from '../../src/account/store-look.ts';
 import { type Bus, connectBus } from '../../src/bus/connection.ts';
@@ -36,6 +37,7 @@ const streams = [
   'METRICS-g',
   'METRICS-h',
   'METRICS-i',
+  'METRICS-j',
 ] as const;
 const lives: Readonly<Record<string, number>> = {
   'METRICS-a': 7,
@@ -47,6 +49,7 @@ const lives: Readonly<Record<string, number>> = {
   'METRICS-g': 14,
   'METRICS-h': 15,
   'METRICS-i': 16,
+  'METRICS-j': 17,
   METRICS: 10,
 };
 
@@ -323,6 +326,41 @@ describe('the looks at a stream', () => {
       expect(await found(stream)).toEqual(['lost_by_the_engine 5 1']);
     },
   );
+
+  it('keep a loss in the stream and its closing while the stream is gone, and call what was still in it lost there', async () => {
+    const stream = 'METRICS-j';
+    const { streams: manager, consumers } = await bus.manager();
+    const ofStream = async () =>
+      (await readDifferences(clickhouse, {}))
+        .filter((each) => each.stream === stream)
+        .map(({ kind, messages, closedMessages, reason }) => [kind, messages, closedMessages, reason]);
+    await publish(stream, range(5));
+    await book(stream, 5);
+    const settled = [1, 2];
+    await settle(stream, settled);
+    const pulled = await bus.js.consumers.get(stream, consumer);
+    for await (const message of await pulled.fetch({ max_messages: 2, expires: 2_000 }))
+      await message.ackAck();
+    await manager.deleteMessage(stream, 3);
+    const look = looksAt(stream);
+    for (let turn = 0; turn < 3; turn++) await look();
+    await closeDifferences(
+      clickhouse,
+      (await readDifferences(clickhouse, {})).filter((each) => each.stream === stream),
+      ...(['deleted by hand', 'an operator'] as const),
+    );
+    expect(await ofStream()).toEqual([['lost_in_the_stream', 1, 1, 'deleted by hand']]);
+    await manager.delete(stream);
+    for (let turn = 0; turn < 3; turn++) await look();
+    const now = [['lost_in_the_stream', 3, 1, 'deleted by hand']];
+    expect(await ofStream()).toEqual(now);
+    const retention = RetentionPolicy.Workqueue;
+    const made = { name: stream, subjects: [`${stream}.>`], allow_direct: true, retention };
+    await manager.add({ ...made, first_seq: 1_000 });
+    await consumers.add(stream, { durable_name: consumer, ack_policy: AckPolicy.Explicit });
+    for (let turn = 0; turn < 3; turn++) await look();
+    expect(await ofStream()).toEqual(now);
+  });
 
   it('call messages lost whose owner had foreign rows in its table before they arrived', async () => {
     const stream = 'METRICS-g';
