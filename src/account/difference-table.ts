@@ -69,9 +69,9 @@ const conditionsOf = ({ dataId, appId, kind, since, until, withOpen = false }: D
   if (since !== undefined || until !== undefined) {
     const isWithin = (time: string): string =>
       `(${time} >= toDateTime({since:UInt32}) AND ${time} < toDateTime({until:UInt32}))`;
-    // The minute of a difference with a store is the start of its day.
+    // The minute of a difference with a store is the start of its day. The end of the last one is beyond DateTime.
     const day = `((kind IN ('missing_in_the_store', 'unmerged') OR (kind = 'unrecorded' AND messages = 0))
-      AND minute < toDateTime({until:UInt32}) AND minute + 86400 > toDateTime({since:UInt32}))`;
+      AND minute < toDateTime({until:UInt32}) AND toUInt32(minute) + 86400 > {since:UInt32})`;
     within = `(${isWithin('minute')} OR ${isWithin('at')} OR ${day})`;
     params['since'] = since ?? 0;
     params['until'] = until ?? secondsMax;

@@ -1,4 +1,5 @@
 import { ownerIds, type Pipeline, pipelines } from '../model/signals.ts';
+import { secondsMax } from '../outcomes/times.ts';
 import { readApplicationDays } from './application-rows.ts';
 import { isSame, noRows } from './day-difference.ts';
 import {
@@ -11,7 +12,7 @@ import {
   seenDays,
 } from './days-to-compare.ts';
 import { type Difference, isOfStore, type Owner, streamOfStore } from './difference.ts';
-import { ownerText } from './explain-losses.ts';
+import { mergeEqual, ownerText } from './explain-losses.ts';
 import type { FoundDifferences } from './found.ts';
 import { minuteKey } from './listed-minutes.ts';
 import type { StoreTargets } from './owner-stores.ts';
@@ -283,6 +284,11 @@ export const createStoreLook = (targets: () => StoreTargets): StoreLook => {
 };
 
 const secondsOfDay = 86_400;
+/** The last event day that a difference can name, 2106-02-07: what differs on later ones stands under it. */
+const lastDay = Math.floor(secondsMax / secondsOfDay);
+
+const nameable = <P extends { readonly day?: number | undefined }>(place: P): P =>
+  place.day === undefined || place.day <= lastDay ? place : { ...place, day: lastDay };
 
 const placesOf = ({ pipeline, dataId, appId, day }: StoreDifference): StorePlace[] =>
   day === undefined ? [] : [{ pipeline, owner: dataId || appId, day }];
@@ -351,19 +357,21 @@ export const addStoreFindings = async (
   isLeftOut: StoreFindings['isLeftOut'] = () => false,
 ): Promise<void> => {
   const named = namedByBooks(found, byStore);
-  const now = differences.flatMap(({ pipeline, dataId, appId, day, kind, items }): Difference[] => {
-    if (day === undefined || kind === 'not_known') return [];
-    const owner = ownerText({ pipeline, dataId, appId });
-    const known = kind === 'unrecorded' ? Math.min(items, named.get(owner) ?? 0) : 0;
-    named.set(owner, (named.get(owner) ?? 0) - known);
-    if (items === known) return [];
-    const stream = streamOfStore(pipeline);
-    const minute = day * secondsOfDay;
-    return [{ pipeline, dataId, appId, kind, stream, minute, items: items - known, messages: 0 }];
-  });
-  const isInScope = isAmong({ compared, differences });
+  const now = differences
+    .map(nameable)
+    .flatMap(({ pipeline, dataId, appId, day, kind, items }): Difference[] => {
+      if (day === undefined || kind === 'not_known') return [];
+      const owner = ownerText({ pipeline, dataId, appId });
+      const known = kind === 'unrecorded' ? Math.min(items, named.get(owner) ?? 0) : 0;
+      named.set(owner, (named.get(owner) ?? 0) - known);
+      if (items === known) return [];
+      const stream = streamOfStore(pipeline);
+      const minute = day * secondsOfDay;
+      return [{ pipeline, dataId, appId, kind, stream, minute, items: items - known, messages: 0 }];
+    });
+  const isInScope = isAmong({ compared: compared.map(nameable), differences: differences.map(nameable) });
   const isCompared = ({ pipeline, dataId, appId, minute }: Difference): boolean =>
     isLeftOut(pipeline, dataId || appId, minute / secondsOfDay) ||
     isInScope({ pipeline, owner: dataId || appId, day: minute / secondsOfDay });
-  await found.replace((each) => isOfStore(each) && isCompared(each), now);
+  await found.replace((each) => isOfStore(each) && isCompared(each), mergeEqual(now));
 };
