@@ -36,6 +36,7 @@ const differenceOf = ({
 
 const row = differenceRow.extend({
   placed_items: count,
+  found_at: count,
   closed_items: count,
   closed_messages: count,
   reason: z.string(),
@@ -68,9 +69,9 @@ const conditionsOf = ({ dataId, appId, kind, since, until, withOpen = false }: D
   if (since !== undefined || until !== undefined) {
     const isWithin = (time: string): string =>
       `(${time} >= toDateTime({since:UInt32}) AND ${time} < toDateTime({until:UInt32}))`;
-    // The minute of a difference with a store is the start of its day.
+    // The minute of a difference with a store is the start of its day. The end of the last one is beyond DateTime.
     const day = `((kind IN ('missing_in_the_store', 'unmerged') OR (kind = 'unrecorded' AND messages = 0))
-      AND minute < toDateTime({until:UInt32}) AND minute + 86400 > toDateTime({since:UInt32}))`;
+      AND minute < toDateTime({until:UInt32}) AND toUInt32(minute) + 86400 > {since:UInt32})`;
     within = `(${isWithin('minute')} OR ${isWithin('at')} OR ${day})`;
     params['since'] = since ?? 0;
     params['until'] = until ?? secondsMax;
@@ -88,7 +89,8 @@ export const readDifferences = async (
   const rows = await clickhouse.rows(
     row,
     `SELECT kind, stream, data_id, app_id, toUnixTimestamp(minute) AS minute_at, found.items AS items,
-       found.messages AS messages, found.placed_items AS placed_items, closed.items AS closed_items, closed.messages AS closed_messages, closed.reason AS reason, is_within
+       found.messages AS messages, found.placed_items AS placed_items, toUnixTimestamp(found.at) AS found_at,
+       closed.items AS closed_items, closed.messages AS closed_messages, closed.reason AS reason, is_within
      FROM (SELECT *, ${within} AS is_within FROM ${database}.ingest_differences FINAL WHERE ${where}) AS found
      LEFT JOIN (SELECT * FROM ${database}.ingest_closings FINAL) AS closed
        USING (kind, stream, data_id, app_id, minute)
@@ -99,6 +101,7 @@ export const readDifferences = async (
     const difference = {
       ...differenceOf(found),
       placedItems: found.placed_items,
+      foundAt: found.found_at,
       closedItems: found.closed_items,
       closedMessages: found.closed_messages,
       reason: found.reason,

@@ -37,6 +37,8 @@ export type Difference = Owner & {
   readonly messages: number;
   /** Of the items of an unrecorded one, those whose message has its place in the settlers' book: only their record is gone. */
   readonly placedItems?: number;
+  /** When this figure was stored, Unix seconds; of one that was read. */
+  readonly foundAt?: number;
 };
 
 /** A difference as it was found, and what an operator has closed of it. */

@@ -39,7 +39,7 @@ type MinuteState = {
 const isOpen = ({ seen, compared, isPending }: MinuteState): boolean => seen !== compared || isPending;
 
 /** Lines of this long before the first look are compared, in case an earlier process left some undone. */
-const firstSeconds = 48 * 3_600;
+export const firstSeconds = 48 * 3_600;
 export const windowSeconds = 2 * 3_600;
 /** An insert that began at the time of a look may end this much later, and still be stamped with its begin. */
 const insertSecondsMax = 120;

@@ -6,6 +6,8 @@ export type LossEvidence = {
   readonly recorded: (owner: Owner, minute: number) => number;
   /** Rows that the store has of each owner and no record names, by `ownerText`; in a split table they are more than the items. */
   readonly unrecordedRows: (owners: readonly Owner[]) => Promise<ReadonlyMap<string, number>>;
+  /** How many of these rows were there before the minute: they are of no message of it. */
+  readonly rowsBefore: (owner: Owner, minute: number) => number;
   /** Messages whose record is gone although their place is there. */
   readonly withoutRecord: readonly Difference[];
 };
@@ -46,7 +48,7 @@ export const mergeEqual = (differences: readonly Difference[]): Difference[] => 
  */
 export const explainLosses = async (
   found: readonly Difference[],
-  { recorded, unrecordedRows, withoutRecord }: LossEvidence,
+  { recorded, unrecordedRows, rowsBefore, withoutRecord }: LossEvidence,
 ): Promise<ExplainedLosses> => {
   const byStore = new Map<string, number>();
   const byMinute = new Map<number, Map<string, number>>();
@@ -68,9 +70,9 @@ export const explainLosses = async (
     const owner = ownerText(each);
     const ofRecords = Math.min(each.items, recorded(each, each.minute));
     const left = each.items - ofRecords;
-    const rows = left === 0 ? 0 : (rowsLeft.get(owner) ?? 0);
-    const ofStore = Math.min(left, rows);
-    if (left > 0) rowsLeft.set(owner, rows - ofStore);
+    const rows = rowsLeft.get(owner) ?? 0;
+    const ofStore = left === 0 ? 0 : Math.min(left, Math.max(0, rows - rowsBefore(each, each.minute)));
+    rowsLeft.set(owner, rows - ofStore);
     if (ofStore > 0) addToStore(owner, each.minute, ofStore);
     const items = ofRecords + ofStore;
     // Without a message it would be a difference with a store.

@@ -18,6 +18,8 @@ export type LettersLookDependencies = {
   readonly untilRecorded: () => Promise<number>;
   /** Rows that the store has of each owner and no record names, by `ownerText`. */
   readonly unrecordedRows: (owners: readonly Owner[]) => Promise<ReadonlyMap<string, number>>;
+  /** How many of these rows were there before a minute. */
+  readonly rowsBefore: (owner: Owner, minute: number) => number;
 };
 
 export type LettersLook = {
@@ -37,7 +39,7 @@ export type LettersLook = {
 const restMsMin = 35_000;
 
 export const createLettersLook = (deps: LettersLookDependencies): LettersLook => {
-  const { bus, clickhouse, streams, untilRecorded, unrecordedRows } = deps;
+  const { bus, clickhouse, streams, untilRecorded, unrecordedRows, rowsBefore } = deps;
   let waitedMs = 0;
   let dueAt = 0;
   const reads = createLetterReads(
@@ -53,7 +55,7 @@ export const createLettersLook = (deps: LettersLookDependencies): LettersLook =>
     },
   });
   const explained = {
-    unrecordedRows,
+    ...{ unrecordedRows, rowsBefore },
     strayItems: ({ pipeline, dataId, appId }: Owner) =>
       readStrayItems(clickhouse, { pipeline, data_id: dataId, app_id: appId }),
   };

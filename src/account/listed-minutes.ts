@@ -4,8 +4,11 @@ const minutes = "{minutes:Array(DateTime('UTC'))}";
 /** The rows of these minutes. */
 export const inMinutes = `minute IN ${minutes}`;
 
-/** The rows that ClickHouse may have stamped (`at`) with these minutes or later; a day leaves room for clocks. */
-export const sinceMinutes = `at >= least(now(), arrayMin(${minutes})) - INTERVAL 1 DAY`;
+/**
+ * The rows that ClickHouse may have stamped (`at`) with these minutes or later; a day leaves room for clocks. A DateTime of before 1970 is one
+ * of 2106.
+ */
+export const sinceMinutes = `at >= greatest(least(now(), arrayMin(${minutes})), toDateTime(86400)) - INTERVAL 1 DAY`;
 
 /** Names a minute (Unix seconds) of a stream. */
 export const minuteKey = (stream: string, minute: number): string => `${stream} ${minute}`;

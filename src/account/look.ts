@@ -19,6 +19,7 @@ import {
 import { comparedIn, newlyLostIn, readStoredGaps } from './compared-differences.ts';
 import { type Difference, type Owner, pipelineOf } from './difference.ts';
 import { createDueMinutes, windowSeconds } from './due-minutes.ts';
+import { createEarlierRows } from './earlier-rows.ts';
 import { explainLosses, type LossEvidence, mergeEqual } from './explain-losses.ts';
 import { type FoundDifferences, openFoundDifferences } from './found.ts';
 import { createLettersLook, type LettersLook } from './letters-look.ts';
@@ -41,7 +42,7 @@ import {
   lookAtStream,
   type StreamLook,
 } from './stream-look.ts';
-import { readToldLosses, readToldStreams } from './told-doubtful.ts';
+import { createToldLosses, readToldLosses, readToldStreams, type ToldLosses } from './told-doubtful.ts';
 import { createTouchedTables, type TouchedTables } from './touched-tables.ts';
 import { createUncounted, type Uncounted } from './uncounted.ts';
 
@@ -88,11 +89,11 @@ class Looks {
   /** Lives whose end without a last line was compared. */
   private readonly noted = createNotedLives();
   private found: FoundDifferences | undefined;
-  /** By stream: losses whose senders were answered 2xx. */
-  private readonly told = new Map<string, readonly Difference[]>();
+  private readonly told: ToldLosses;
   /** By stream and minute, of those with something unrecorded: items of owners whose rows the store has without a record. */
   private readonly byStore = new Map<string, ReadonlyMap<string, number>>();
   private readonly storeLook: LookAside;
+  private readonly earlierRows = createEarlierRows(() => Math.floor(Date.now() / 1_000));
   /** Whether messages of a stream wait and none was settled since the look before. */
   private isHalted = false;
   /** Lines were changed or removed since the last look at the letters that ended. */
@@ -115,6 +116,7 @@ class Looks {
       },
     });
     this.touched = createTouchedTables(deps.clickhouse);
+    this.told = createToldLosses((stream) => readToldLosses(deps.clickhouse, stream));
     this.storeLook = createLookAside({
       look: () => deps.stores.look(),
       elapsed: performance.now.bind(performance),
@@ -133,7 +135,7 @@ class Looks {
     this.letters = createLettersLook({
       ...{ bus: deps.bus, clickhouse: deps.clickhouse, streams: deps.streams },
       untilRecorded: () => this.untilRecorded(),
-      unrecordedRows: (owners) => this.rowsBeyond(owners),
+      ...this.rowsOfStores(),
     });
   }
 
@@ -146,6 +148,7 @@ class Looks {
     this.storesWaitedMs = 0;
     const { found } = this;
     await found.takeOver();
+    this.earlierRows.note(found.all);
     const changesBefore = found.changes;
     this.isHalted = false;
     const looks = new Map<string, StreamLook>();
@@ -163,12 +166,9 @@ class Looks {
     const { isTouched, hasDoubtful } = await this.touched.look();
     this.isTouchedForLetters ||= isTouched;
     const outlines = await readOutlines(clickhouse, this.minutes.begin(isTouched));
-    const toldStreams = hasDoubtful ? await readToldStreams(clickhouse, windowSeconds) : new Set();
+    const toldStreams = hasDoubtful ? await readToldStreams(clickhouse) : new Set<string>();
     for (const [name, { queue, isHalted, ...waiting }] of looks) {
-      if (queue.messages === 0) {
-        const isTold = toldStreams.has(name);
-        this.told.set(name, isTold ? await readToldLosses(clickhouse, name, windowSeconds) : []);
-      }
+      await this.told.read(name, queue, toldStreams.has(name), found.all);
       const { held } = waiting;
       const look: StreamLook = {
         ...{ queue, isHalted },
@@ -183,6 +183,7 @@ class Looks {
     }
     this.minutes.end();
     await this.lookAtStores(found);
+    this.earlierRows.note(found.all);
     const lettersWaitedMs = await this.letters.look(found, this.isTouchedForLetters);
     this.isTouchedForLetters = false;
     const isSearching = this.isStoreSearched || this.letters.isSearching;
@@ -257,8 +258,7 @@ class Looks {
     for (const each of found.all) if (each.stream === stream && each.kind === 'stuck') due.add(each.minute);
     for (const { minute } of stuck) due.add(minute);
     for (const [life, minute] of silentLives) if (!this.noted.has(stream, life)) due.add(minute);
-    const told = this.told.get(stream) ?? [];
-    for (const { minute } of told) due.add(minute);
+    for (const minute of this.told.recentMinutes(stream)) due.add(minute);
     const minutes = [...due];
     const books =
       minutes.length === 0
@@ -286,7 +286,7 @@ class Looks {
     const withoutRecord = await this.missingRecords(stream, minutes, outlines);
     const explained = await explainLosses(differences, {
       recorded: await this.recordsBeyond(stream, differences, books.settled, withoutRecord),
-      unrecordedRows: (owners) => this.rowsBeyond(owners),
+      ...this.rowsOfStores(),
       withoutRecord: withoutRecord.map((each) => ({ ...each, kind: 'unrecorded', stream })),
     });
     for (const { kind, minute } of explained.differences)
@@ -299,7 +299,11 @@ class Looks {
     const changedAt = new Set(inGaps.map(({ minute }) => minute));
     await found.replace(
       comparedIn({ stream, minutes: due.difference(unjudged), gapMinutes: changedAt, wokenAt }),
-      mergeEqual([...explained.differences, ...told, ...inGaps.filter(({ messages }) => messages > 0)]),
+      mergeEqual([
+        ...explained.differences,
+        ...this.told.of(stream, due),
+        ...inGaps.filter(({ messages }) => messages > 0),
+      ]),
     );
     this.uncounted.written(stream);
     this.minutes.compared(stream, minutes, pending);
@@ -339,11 +343,18 @@ class Looks {
     return now.state.last_seq;
   }
 
+  private rowsOfStores(): Pick<LossEvidence, 'unrecordedRows' | 'rowsBefore'> {
+    return {
+      unrecordedRows: (owners) => this.rowsBeyond(owners),
+      rowsBefore: (owner, minute) => this.earlierRows.before(owner, minute),
+    };
+  }
+
   /** Rows of each owner that the store has without a record, less those that explain other minutes. */
   private async rowsBeyond(owners: readonly Owner[]): Promise<ReadonlyMap<string, number>> {
     const unrecorded = await this.deps.stores.unrecorded(owners);
     this.storesWaitedMs += unrecorded.waitedMs;
-    const beyond = new Map(unrecorded.rows);
+    const beyond = this.earlierRows.read(unrecorded.rows);
     for (const named of this.byStore.values())
       for (const [owner, items] of named)
         if (beyond.has(owner)) beyond.set(owner, Math.max(0, (beyond.get(owner) ?? 0) - items));
@@ -374,9 +385,9 @@ class Looks {
     const counted = new Map(messages.map(({ life, minute, ...each }) => [`${life} ${minute}`, each.counted]));
     const gaps = new Map<Published, number>();
     for (const head of heads) {
-      if (!exists || head.messages <= (counted.get(`${head.life} ${head.minute}`) ?? 0)) continue;
-      // Beyond the end of the stream is no gap: those sequences were taken back.
-      const end = Math.min(head.sequenceLast, last);
+      if (head.messages <= (counted.get(`${head.life} ${head.minute}`) ?? 0)) continue;
+      // Beyond the end of the stream is no gap: those sequences were taken back. Of a stream that is gone it is not known.
+      const end = exists ? Math.min(head.sequenceLast, last) : head.sequenceLast;
       if (head.sequenceFirst === 0 || end < head.sequenceFirst) continue;
       const known = await countSequences(this.deps.clickhouse, stream, head.sequenceFirst, end);
       const there = countThere(waiting, head.sequenceFirst, end);

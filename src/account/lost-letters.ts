@@ -166,6 +166,8 @@ export const createLostLetters = (deps: LostLettersDependencies): LostLetters =>
 export type LettersExplained = {
   /** Rows that the store has and no record names, by `ownerText`: they are stored, and only the record of their redrive is gone. */
   readonly unrecordedRows: (owners: readonly Owner[]) => Promise<ReadonlyMap<string, number>>;
+  /** How many of these rows were there before the minute of arrival: they are of no redrive. */
+  readonly rowsBefore: (owner: Owner, minute: number) => number;
   /** Items that redrives and purges took whose message has no record: those of letters with ordinal 0 that are far from its base. */
   readonly strayItems: (owner: Owner) => Promise<number>;
 };
@@ -182,7 +184,7 @@ const ownerOf = ({ pipeline, data_id: dataId, app_id: appId }: OpenLetterOf): Ow
 /** Lost letters by owner and minute of arrival, less what is explained. */
 export const sumLostLetters = async (
   letters: readonly OpenLetterOf[],
-  { unrecordedRows, strayItems }: LettersExplained,
+  { unrecordedRows, rowsBefore, strayItems }: LettersExplained,
 ): Promise<Difference[]> => {
   const owners = new Map(letters.map(ownerOf).map((owner) => [ownerText(owner), owner]));
   const byOwner = Map.groupBy(letters, (letter) => ownerText(ownerOf(letter)));
@@ -192,12 +194,15 @@ export const sumLostLetters = async (
     const ofOwner = byOwner.get(text) ?? [];
     const stream = streamOfStore(owner.pipeline);
     const ofFirstItems = itemsIn(ofOwner.filter(({ ordinal }) => ordinal === 0));
-    const strays = ofFirstItems === 0 ? 0 : Math.min(ofFirstItems, await strayItems(owner));
-    let explained = strays + (rows.get(text) ?? 0);
+    let strays = ofFirstItems === 0 ? 0 : Math.min(ofFirstItems, await strayItems(owner));
+    let stored = rows.get(text) ?? 0;
     for (const [minute, own] of Map.groupBy(ofOwner, (letter) => letter.minute)) {
       const all = itemsIn(own);
-      const items = Math.max(0, all - explained);
-      explained -= all - items;
+      const ofStrays = Math.min(all, strays);
+      const ofStore = Math.min(all - ofStrays, Math.max(0, stored - rowsBefore(owner, minute)));
+      strays -= ofStrays;
+      stored -= ofStore;
+      const items = all - ofStrays - ofStore;
       if (items === 0) continue;
       const at = Math.floor(minute / 60) * 60 + lettersSecond;
       const messages = own.length;

@@ -69,8 +69,12 @@ const query = (where: string, recent: string, by: Bucket | undefined): string =>
   )
   GROUP BY stream, data_id, app_id${by === undefined ? '' : ', minute_at'}`;
 
-/** The rows that ClickHouse may have stamped (`at`) since the first minute of the filter; a day leaves room for clocks. */
-const sinceFilter = 'at >= least(now(), toDateTime({since:UInt32})) - INTERVAL 1 DAY';
+/**
+ * The rows that ClickHouse may have stamped (`at`) since the first minute of the filter; a day leaves room for clocks. A DateTime of before
+ * 1970 is one of 2106.
+ */
+const sinceFilter =
+  'at >= greatest(least(now(), toDateTime({since:UInt32})), toDateTime(86400)) - INTERVAL 1 DAY';
 
 /** What both books have of each owner; `by`: of each minute, hour or day. Throws the Faults of ClickHouse. */
 export const readReceived = async (

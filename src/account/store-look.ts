@@ -1,6 +1,5 @@
-import { z } from 'zod';
 import { ownerIds, type Pipeline, pipelines } from '../model/signals.ts';
-import { type Clickhouse, database } from '../stores/clickhouse/client.ts';
+import { secondsMax } from '../outcomes/times.ts';
 import { readApplicationDays } from './application-rows.ts';
 import { isSame, noRows } from './day-difference.ts';
 import {
@@ -13,12 +12,13 @@ import {
   seenDays,
 } from './days-to-compare.ts';
 import { type Difference, isOfStore, type Owner, streamOfStore } from './difference.ts';
-import { ownerText } from './explain-losses.ts';
+import { mergeEqual, ownerText } from './explain-losses.ts';
 import type { FoundDifferences } from './found.ts';
 import { minuteKey } from './listed-minutes.ts';
 import type { StoreTargets } from './owner-stores.ts';
-import type { DayFilter, SettledDays, SettledOwner } from './settled-days.ts';
+import type { DayFilter, SettledDays } from './settled-days.ts';
 import { compareStores, type Place, type StoreDifference, usualPause } from './store-compare.ts';
+import { readNamedDays, readUnrecordedDays } from './unrecorded-days.ts';
 import { createWatchedDays } from './watched-days.ts';
 
 /** Compares the stores with the records at a bounded cost: sizes of partitions first, and row by row only what they do not explain. */
@@ -29,14 +29,14 @@ export type StoreLook = {
    */
   look(): Promise<StoreFindings>;
   /**
-   * Rows of the last days that the stores have of each of these owners and no record names, by `ownerText`; read at most 20 s ago. Throws the
-   * Faults of ClickHouse.
+   * Rows that the stores have of each of these owners and no record names, of the last days and of older ones that seem to have some, by `ownerText` and event day; read at most 20 s
+   * ago. Throws the Faults of ClickHouse.
    */
   unrecorded(owners: readonly Owner[]): Promise<UnrecordedRows>;
 };
 
 export type UnrecordedRows = {
-  readonly rows: ReadonlyMap<string, number>;
+  readonly rows: ReadonlyMap<string, ReadonlyMap<number, number>>;
   /** How long it only waited for what was on its way, ms. */
   readonly waitedMs: number;
 };
@@ -60,32 +60,6 @@ export type StoreFindings = Compared & {
   readonly isLeftOut: (pipeline: Pipeline, owner: number, day?: number) => boolean;
   /** A day is new, changes after it was quiet, or is to be read in a moment: the next look is to come soon. */
   readonly isNextSoon: boolean;
-};
-
-const count = z.coerce.number();
-const dayRow = z.object({
-  pipeline: z.enum(pipelines),
-  owner: count,
-  day: count,
-  rows: count,
-  sum: z.string(),
-});
-
-const daysQuery = `SELECT pipeline, if(pipeline = 'metrics', data_id, app_id) AS owner, day,
-    sum(rows) AS rows, toString(sum(sum)) AS sum
-  FROM ${database}.ingest_days WHERE day >= {first:UInt32} GROUP BY pipeline, owner, day`;
-
-/** The rows that lines have named of the days from this one on, lines that were written again included. */
-const readNamedDays = async (clickhouse: Clickhouse, first: number): Promise<SettledDays> => {
-  const named = new Map<Pipeline, Map<number, SettledOwner>>(pipelines.map((each) => [each, new Map()]));
-  for (const { pipeline, owner, day, rows, sum } of await clickhouse.rows(dayRow, daysQuery, {
-    params: { first },
-  })) {
-    const known = named.get(pipeline)?.get(owner) ?? { days: new Map(), unknownUntil: undefined };
-    named.get(pipeline)?.set(owner, known);
-    known.days.set(day, { rows, sum: BigInt(sum) });
-  }
-  return named;
 };
 
 /** More owners than these are compared together: the records of all are read once. */
@@ -124,10 +98,8 @@ const timed = (given: StoreTargets): { readonly targets: StoreTargets; readonly 
 };
 
 /** Owners of a signal, each by itself, or many of them in one call, which then takes the targets of `onlyOf`. */
-const filtersOf = (pipeline: Pipeline, owners: ReadonlySet<number>, days: number[]): DayFilter[] =>
-  owners.size > ownersApartMax
-    ? [{ pipeline, days }]
-    : [...owners].map((owner) => ({ pipeline, owner, days }));
+const filtersOf = (pipeline: Pipeline, owners: ReadonlySet<number>): DayFilter[] =>
+  owners.size > ownersApartMax ? [{ pipeline }] : [...owners].map((owner) => ({ pipeline, owner }));
 
 /** The same targets without all other owners. */
 const onlyOf = (targets: StoreTargets, owners: ReadonlySet<number>): StoreTargets => ({
@@ -148,22 +120,32 @@ const unknownIn = ({ unknown }: StoreSizes): StoreDifference[] =>
     ...{ pipeline: 'metrics', dataId, appId: 0, day: undefined, kind: 'not_known', items: 0, why },
   }));
 
+type RowsByDay = ReadonlyMap<number, number>;
+const noRowsByDay: RowsByDay = new Map();
+
 /**
- * Rows without a record of the last days, by owner. Each answer may wait for what is on its way, under steady writing for a while: the owners
+ * Rows without a record of the last days, and of older ones that seem to have some, by owner and event day. Each answer may wait for what is on its way, under steady writing for a while: the owners
  * wait together, and many of them for one reading of the signal.
  */
 const countUnrecorded = async (
   targets: StoreTargets,
   pipeline: Pipeline,
   owners: readonly Owner[],
-): Promise<Map<string, number>> => {
+): Promise<Map<string, RowsByDay>> => {
   const asked = new Set(owners.map(({ dataId, appId }) => dataId || appId));
-  const filters = filtersOf(pipeline, asked, [today() - 1, today(), today() + 1]);
-  const alone = onlyOf(targets, asked);
-  const compared = await Promise.all(filters.map((each) => compareStores(alone, each)));
-  const rows = new Map<string, number>();
-  for (const each of compared.flatMap(({ differences }) => differences))
-    if (each.kind === 'unrecorded') rows.set(ownerText(each), each.items + (rows.get(ownerText(each)) ?? 0));
+  const filters = filtersOf(pipeline, asked);
+  const points = pipeline === 'metrics' ? targets.points.filter(({ dataId }) => asked.has(dataId)) : [];
+  const sizes = await readStoreSizes(targets.clickhouse, points);
+  const place = { pipeline, owners: asked, today: today() };
+  const days = await readUnrecordedDays(targets.clickhouse, place, filters, sizes);
+  const alone = onlyOf(withoutUnknown(targets, sizes), asked);
+  const compared = await Promise.all(filters.map((each) => compareStores(alone, { ...each, days })));
+  const rows = new Map<string, Map<number, number>>();
+  for (const each of compared.flatMap(({ differences }) => differences)) {
+    if (each.kind !== 'unrecorded' || each.day === undefined) continue;
+    const days = rows.get(ownerText(each)) ?? new Map<number, number>();
+    rows.set(ownerText(each), days.set(each.day, each.items + (days.get(each.day) ?? 0)));
+  }
   return rows;
 };
 
@@ -234,8 +216,8 @@ const compareResting = async (
   const differences: StoreDifference[] = [];
   const inFlight = new Set<number>();
   const alone = onlyOf(targets, differing);
-  for (const filter of filtersOf(pipeline, differing, [day])) {
-    const result = await compareStores(alone, filter, 1);
+  for (const filter of filtersOf(pipeline, differing)) {
+    const result = await compareStores(alone, { ...filter, days: [day] }, 1);
     differences.push(...result.differences);
     for (const { appId } of result.inFlight) inFlight.add(appId);
   }
@@ -244,7 +226,7 @@ const compareResting = async (
 };
 
 export const createStoreLook = (targets: () => StoreTargets): StoreLook => {
-  const cache = new Map<string, { readonly at: number; readonly rows: number }>();
+  const cache = new Map<string, { readonly at: number; readonly rows: RowsByDay }>();
   const days = createWatchedDays({ today, elapsed: performance.now.bind(performance) });
   let namedBefore: SettledDays = new Map();
 
@@ -287,10 +269,13 @@ export const createStoreLook = (targets: () => StoreTargets): StoreLook => {
       for (const [pipeline, each] of asked) {
         const found = await countUnrecorded(now, pipeline, each);
         for (const owner of each)
-          cache.set(ownerText(owner), { at: performance.now(), rows: found.get(ownerText(owner)) ?? 0 });
+          cache.set(ownerText(owner), {
+            at: performance.now(),
+            rows: found.get(ownerText(owner)) ?? noRowsByDay,
+          });
       }
       const rows = new Map(
-        owners.map((owner) => [ownerText(owner), cache.get(ownerText(owner))?.rows ?? 0] as const),
+        owners.map((owner) => [ownerText(owner), cache.get(ownerText(owner))?.rows ?? noRowsByDay] as const),
       );
       for (const [owner, { at }] of cache) if (performance.now() - at >= cachedMs) cache.delete(owner);
       return { rows, waitedMs: waitedMs() };
@@ -299,6 +284,11 @@ export const createStoreLook = (targets: () => StoreTargets): StoreLook => {
 };
 
 const secondsOfDay = 86_400;
+/** The last event day that a difference can name, 2106-02-07: what differs on later ones stands under it. */
+const lastDay = Math.floor(secondsMax / secondsOfDay);
+
+const nameable = <P extends { readonly day?: number | undefined }>(place: P): P =>
+  place.day === undefined || place.day <= lastDay ? place : { ...place, day: lastDay };
 
 const placesOf = ({ pipeline, dataId, appId, day }: StoreDifference): StorePlace[] =>
   day === undefined ? [] : [{ pipeline, owner: dataId || appId, day }];
@@ -367,19 +357,21 @@ export const addStoreFindings = async (
   isLeftOut: StoreFindings['isLeftOut'] = () => false,
 ): Promise<void> => {
   const named = namedByBooks(found, byStore);
-  const now = differences.flatMap(({ pipeline, dataId, appId, day, kind, items }): Difference[] => {
-    if (day === undefined || kind === 'not_known') return [];
-    const owner = ownerText({ pipeline, dataId, appId });
-    const known = kind === 'unrecorded' ? Math.min(items, named.get(owner) ?? 0) : 0;
-    named.set(owner, (named.get(owner) ?? 0) - known);
-    if (items === known) return [];
-    const stream = streamOfStore(pipeline);
-    const minute = day * secondsOfDay;
-    return [{ pipeline, dataId, appId, kind, stream, minute, items: items - known, messages: 0 }];
-  });
-  const isInScope = isAmong({ compared, differences });
+  const now = differences
+    .map(nameable)
+    .flatMap(({ pipeline, dataId, appId, day, kind, items }): Difference[] => {
+      if (day === undefined || kind === 'not_known') return [];
+      const owner = ownerText({ pipeline, dataId, appId });
+      const known = kind === 'unrecorded' ? Math.min(items, named.get(owner) ?? 0) : 0;
+      named.set(owner, (named.get(owner) ?? 0) - known);
+      if (items === known) return [];
+      const stream = streamOfStore(pipeline);
+      const minute = day * secondsOfDay;
+      return [{ pipeline, dataId, appId, kind, stream, minute, items: items - known, messages: 0 }];
+    });
+  const isInScope = isAmong({ compared: compared.map(nameable), differences: differences.map(nameable) });
   const isCompared = ({ pipeline, dataId, appId, minute }: Difference): boolean =>
     isLeftOut(pipeline, dataId || appId, minute / secondsOfDay) ||
     isInScope({ pipeline, owner: dataId || appId, day: minute / secondsOfDay });
-  await found.replace((each) => isOfStore(each) && isCompared(each), now);
+  await found.replace((each) => isOfStore(each) && isCompared(each), mergeEqual(now));
 };

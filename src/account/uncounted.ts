@@ -121,8 +121,7 @@ const note = (state: State, { heads, minutes, pending, lost }: Compared): void =
 };
 
 /** A stream that was made again begins above all numbers that there were. */
-const noteBegin = (state: State, { exists, begin, last }: Queue, heads: readonly Published[]): void => {
-  if (!exists) return;
+const noteBegin = (state: State, { begin, last }: Queue, heads: readonly Published[]): void => {
   if (begin > state.begin) {
     state.never.first = state.last + 1;
     state.never.last = begin - 1;
@@ -247,14 +246,10 @@ const countGaps = async (
 export const createUncounted = ({ countSequences, elapsed, now }: UncountedDependencies): Uncounted => {
   const states = new Map<string, State>();
 
-  const stateOf = async (
-    stream: string,
-    { exists, begin, floor, last }: Queue,
-    read: ReadStored,
-  ): Promise<State> => {
+  const stateOf = async (stream: string, { begin, floor, last }: Queue, read: ReadStored): Promise<State> => {
     const known = states.get(stream);
     // A stream that went back counts its sequences again.
-    if (known !== undefined && exists && last >= known.origin && floor >= known.origin) return known;
+    if (known !== undefined && last >= known.origin && floor >= known.origin) return known;
     const stored = await read();
     const state: State = {
       start: floor,
@@ -277,8 +272,11 @@ export const createUncounted = ({ countSequences, elapsed, now }: UncountedDepen
 
   return {
     find: async (stream, queue, compared, read) => {
+      const known = states.get(stream);
+      if (known !== undefined) Object.assign(known, known.unwritten, { unwritten: undefined });
+      // A stream that is gone has no gaps. Made again it begins above all numbers that there were.
+      if (!queue.exists) return [];
       const state = await stateOf(stream, queue, read);
-      Object.assign(state, state.unwritten, { unwritten: undefined });
       note(state, compared);
       noteBegin(state, queue, compared.heads);
       await countGaps(state, compared, endOf(state, queue, elapsed()), (first, last) =>

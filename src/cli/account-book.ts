@@ -5,6 +5,7 @@ import { lookAtQueue } from '../bus/orphaned-messages.ts';
 import { loadPipelines } from '../config/pipelines.ts';
 import type { Settings } from '../config/settings.ts';
 import { errorText, Fault } from '../model/fault.ts';
+import { linesWrittenMs } from '../outcomes/publishers-feed.ts';
 import { unwritable } from '../runtime/files.ts';
 import { type Clickhouse, database } from '../stores/clickhouse/client.ts';
 import type { JsonOption } from './options.ts';
@@ -32,8 +33,6 @@ const lineSchema = z.strictObject({ table: z.enum(['ingest_published', 'ingest_d
 
 const queryTimeoutMs = 300_000;
 const rowsPerInsert = 10_000;
-/** Receivers write their lines once a second. */
-const writtenMs = 2_000;
 const recordedMsMax = 60_000;
 const pollMs = 250;
 
@@ -41,7 +40,7 @@ const pollMs = 250;
 const untilRecorded = async (settings: Settings): Promise<void> => {
   const { ledger } = loadPipelines(settings.pipelinesFolder);
   const { stream, name } = ledger.consumer;
-  await delay(writtenMs);
+  await delay(linesWrittenMs);
   await withBus(settings, async (bus) => {
     const { lastSequence } = await lookAtQueue(bus, stream, name);
     const deadline = performance.now() + recordedMsMax;

@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { columnsKey, recordKeys } from '../directory/keys.ts';
 import type { Application, CustomReport } from '../directory/records.ts';
 import { demoNames, doctorName } from '../directory/system-owners.ts';
+import { fewLinesWrittenMs } from '../outcomes/publishers-feed.ts';
 import type { OutcomeReads } from '../outcomes/reads.ts';
 import { database } from '../stores/clickhouse/client.ts';
 import type { QuestdbTables } from '../stores/questdb/tables.ts';
@@ -13,14 +14,12 @@ export type HasItems = (dataIds: readonly number[], appIds: readonly number[]) =
 
 const usedRow = z.object({ used: z.coerce.number() });
 
-/** Receivers write their lines once a second. */
-const writtenMs = 2_000;
 const drainedMsMax = 30_000;
 const pollMs = 100;
 
 /** Waits until every item of before this call has its line in ClickHouse; false where that takes too long. */
 const untilRecorded = async (inFlight: OutcomeReads['inFlight']): Promise<boolean> => {
-  await delay(writtenMs);
+  await delay(fewLinesWrittenMs);
   const deadline = performance.now() + drainedMsMax;
   while (performance.now() < deadline) {
     if ((await inFlight()).every(({ messages }) => messages === 0)) return true;

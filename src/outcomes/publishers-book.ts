@@ -73,7 +73,7 @@ export type PublishersBookOptions = {
 const defaults = { linesMax: 100_000, postingsMax: 100_000 };
 /** From this number of changed lines on, a flush is taken less often. */
 const manyLines = 1_000;
-const manyLinesEveryMs = 5_000;
+export const manyLinesEveryMs = 5_000;
 const heartbeatMs = 10_000;
 /** Minutes without memory are remembered up to this number, so that no later message counts in one of them. */
 const droppedMax = 10_000;

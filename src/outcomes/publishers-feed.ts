@@ -4,7 +4,12 @@ import { errorText } from '../model/fault.ts';
 import type { PublishersBookMetrics } from '../telemetry/ingress-metrics.ts';
 import type { Log } from '../telemetry/log.ts';
 import { encodeLines } from './ledger.ts';
-import { type BookFlush, createPublishersBook, type PublishersBook } from './publishers-book.ts';
+import {
+  type BookFlush,
+  createPublishersBook,
+  manyLinesEveryMs,
+  type PublishersBook,
+} from './publishers-book.ts';
 import { createRedaction } from './redaction.ts';
 import { ledgerSubjects, ledgerVersion } from './rows.ts';
 import { createUsageBook, type UsageBook } from './usage-book.ts';
@@ -27,6 +32,12 @@ export type PublishersFeedDependencies = {
 
 /** A killed receiver takes this much of its book with it; each flush costs it, NATS and transfer a message. */
 const everyMs = 2_500;
+/** For the publish itself. */
+const publishMs = 1_000;
+/** The line of a confirmed message is in LEDGER this long after it, where few lines change, as in an installation without senders. */
+export const fewLinesWrittenMs = everyMs + publishMs;
+/** The same for any number of lines. */
+export const linesWrittenMs = manyLinesEveryMs + everyMs + publishMs;
 /** Lines that are made into text at once. */
 const linesPerTurn = 1_000;
 const stopMsMax = 2_000;

@@ -165,6 +165,21 @@ describe('the books as ClickHouse gives them', () => {
     expect(await readReceived(clickhouse, { dataId, sinceMs }, undefined)).toEqual(sumsOf(false, later));
   });
 
+  // A DateTime of a day before that is one of 2106.
+  it('are read from the first day of 1970 on, too', async () => {
+    const [one] = cases;
+    const all = await readReceived(clickhouse, {}, undefined);
+    for (const sinceMs of [0, 1_000, 86_399_000, 86_400_000])
+      expect(sorted(await readReceived(clickhouse, { sinceMs }, undefined)), `${sinceMs}`).toEqual(
+        sorted(all),
+      );
+    const minutes = [...new Set(one?.history.messages.map(({ minute }) => minute))];
+    const stream = one?.stream ?? '';
+    const books = await readBooks(clickhouse, stream, [60, ...minutes]);
+    expect(books.messages.length).toBeGreaterThan(0);
+    expect(books).toEqual(await readBooks(clickhouse, stream, minutes));
+  });
+
   it('are outlined by life and minute: the last version of each line, and every settled row', async () => {
     const outlines = await readOutlines(clickhouse, { ...scope, seconds: 3_600 });
     const expected = cases.flatMap(({ stream, history }) => {

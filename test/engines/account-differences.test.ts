@@ -138,6 +138,28 @@ describe('what a look at the stores found', () => {
     ]);
   });
 
+  // A TTL that begins again in 1970 had removed them, and a later day has no place of its own.
+  it('on event days that DateTime hardly holds, or not at all, shows and stays, and goes once nothing differs there', async () => {
+    const rows = { pipeline: 'logs', dataId: 0, appId: 10, kind: 'missing_in_the_store', why: '' } as const;
+    const dayOf = (date: string): number => Date.parse(`${date}T00:00:00Z`) / 86_400_000;
+    const days = ['2105-06-01', '2120-01-01', '2121-01-01'].map(dayOf);
+    const differences = days.map((day, index) => ({ ...rows, day, items: index + 1 }));
+    await addStoreFindings(found, { differences, compared: [] }, new Map());
+    await close(10);
+    for (const table of ['ingest_differences', 'ingest_closings'])
+      await clickhouse.run(`OPTIMIZE TABLE otel.${table} FINAL`);
+    expect(await shown(10)).toEqual([
+      [5, false, 'restored soon'],
+      [1, false, 'restored soon'],
+    ]);
+    const since = dayOf('2106-02-07') * daySeconds + 60;
+    expect(await readDifferences(clickhouse, { appId: 10, since })).toMatchObject([{ items: 5 }]);
+    const later = await openFoundDifferences(clickhouse, () => 0);
+    const compared = days.map((day) => ({ pipeline: 'logs', owner: 10, day }) as const);
+    await addStoreFindings(later, { differences: [], compared }, new Map());
+    expect(await shown(10)).toEqual([]);
+  });
+
   it('is gone once its owner is left out', async () => {
     await look(7, missing(7, 3));
     const nothing = { differences: [], compared: [] };

@@ -2,6 +2,7 @@ import { AckPolicy, RetentionPolicy } from '@nats-io/jetstream';
 import { headers as newHeaders } from '@nats-io/transport-node';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { z } from 'zod';
+import { closeDifferences, readDifferences } from '../../src/account/difference-table.ts';
 import { createLook, type Look, type LookDependencies } from '../../src/account/look.ts';
 import { createStoreLook } from '../../src/account/store-look.ts';
 import { type Bus, connectBus } from '../../src/bus/connection.ts';
@@ -26,7 +27,18 @@ let aheadMs = 0;
 vi.spyOn(performance, 'now').mockImplementation(() => elapsed() + aheadMs);
 
 /** A stream for each test; the lines of each are of a life of its own. */
-const streams = ['METRICS-a', 'METRICS-b', 'METRICS-c', 'METRICS-d', 'METRICS-e', 'METRICS-f'] as const;
+const streams = [
+  'METRICS-a',
+  'METRICS-b',
+  'METRICS-c',
+  'METRICS-d',
+  'METRICS-e',
+  'METRICS-f',
+  'METRICS-g',
+  'METRICS-h',
+  'METRICS-i',
+  'METRICS-j',
+] as const;
 const lives: Readonly<Record<string, number>> = {
   'METRICS-a': 7,
   'METRICS-b': 8,
@@ -34,6 +46,10 @@ const lives: Readonly<Record<string, number>> = {
   'METRICS-d': 11,
   'METRICS-e': 12,
   'METRICS-f': 13,
+  'METRICS-g': 14,
+  'METRICS-h': 15,
+  'METRICS-i': 16,
+  'METRICS-j': 17,
   METRICS: 10,
 };
 
@@ -281,5 +297,98 @@ describe('the looks at a stream', () => {
     await line(2, 0);
     await look();
     expect(await found(stream)).toEqual([]);
+  });
+
+  // Their senders were answered 2xx, so no other line has them.
+  it.each([
+    ['METRICS-h', 0],
+    ['METRICS-i', 1],
+  ])(
+    'of a process that was restarted hours later keep the loss of a message without an answer: %s with %i messages that wait',
+    async (stream, waiting) => {
+      const then = minute - 3 * 3_600;
+      const of = { stream, minute: then, app_id: 0 };
+      const line = { ...of, life: lives[stream], at: then + 20 };
+      await insert(
+        'ingest_published',
+        [0, dataId].map((owner) => ({
+          ...{ ...line, data_id: owner, messages: 0, rows: 0, bytes: 0, items: 0, dropped: {} },
+          ...{ sequence_first: 0, sequence_last: 0, closed: 1, ended: 1, version: 1 },
+        })),
+      );
+      const told = { ...line, serial: 1, data_id: dataId, items: 5, base: '123', first: 0, told: 1 };
+      await insert('ingest_doubtful', [told]);
+      const loss = { kind: 'lost_by_the_engine', data_id: dataId, items: 5, messages: 1, is_found: 1 };
+      await insert('ingest_differences', [{ ...of, ...loss }]);
+      await publish(stream, range(waiting));
+      const look = looksAt(stream);
+      for (let turn = 0; turn < 3; turn++) await look();
+      expect(await found(stream)).toEqual(['lost_by_the_engine 5 1']);
+    },
+  );
+
+  it('keep a loss in the stream and its closing while the stream is gone, and call what was still in it lost there', async () => {
+    const stream = 'METRICS-j';
+    const { streams: manager, consumers } = await bus.manager();
+    const ofStream = async () =>
+      (await readDifferences(clickhouse, {}))
+        .filter((each) => each.stream === stream)
+        .map(({ kind, messages, closedMessages, reason }) => [kind, messages, closedMessages, reason]);
+    await publish(stream, range(5));
+    await book(stream, 5);
+    const settled = [1, 2];
+    await settle(stream, settled);
+    const pulled = await bus.js.consumers.get(stream, consumer);
+    for await (const message of await pulled.fetch({ max_messages: 2, expires: 2_000 }))
+      await message.ackAck();
+    await manager.deleteMessage(stream, 3);
+    const look = looksAt(stream);
+    for (let turn = 0; turn < 3; turn++) await look();
+    await closeDifferences(
+      clickhouse,
+      (await readDifferences(clickhouse, {})).filter((each) => each.stream === stream),
+      ...(['deleted by hand', 'an operator'] as const),
+    );
+    expect(await ofStream()).toEqual([['lost_in_the_stream', 1, 1, 'deleted by hand']]);
+    await manager.delete(stream);
+    for (let turn = 0; turn < 3; turn++) await look();
+    const now = [['lost_in_the_stream', 3, 1, 'deleted by hand']];
+    expect(await ofStream()).toEqual(now);
+    const retention = RetentionPolicy.Workqueue;
+    const made = { name: stream, subjects: [`${stream}.>`], allow_direct: true, retention };
+    await manager.add({ ...made, first_seq: 1_000 });
+    await consumers.add(stream, { durable_name: consumer, ack_policy: AckPolicy.Explicit });
+    for (let turn = 0; turn < 3; turn++) await look();
+    expect(await ofStream()).toEqual(now);
+  });
+
+  it('call messages lost whose owner had foreign rows in its table before they arrived', async () => {
+    const stream = 'METRICS-g';
+    const foreign = 1_500_004;
+    const day = Math.floor(minute / 86_400);
+    const rows = { pipeline: 'metrics', dataId: foreign, appId: 0, day, items: 12, why: '' } as const;
+    vi.spyOn(Date, 'now').mockImplementation(() => 1_000 * (minute - 300));
+    const look = looksAt(stream, {
+      stores: {
+        look: async () => ({
+          ...{ differences: [{ ...rows, kind: 'unrecorded' }], isLeftOut: () => false },
+          compared: [{ pipeline: 'metrics', owner: foreign, day }],
+          ...{ waitedMs: 0, readMs: 0, isNextSoon: false },
+        }),
+        unrecorded: async () => ({
+          rows: new Map([[`metrics ${foreign} 0`, new Map([[day, rows.items]])]]),
+          waitedMs: 0,
+        }),
+      },
+    });
+    await look();
+    expect(await found('METRICS')).toContain(`unrecorded ${rows.items} 0`);
+    vi.mocked(Date.now).mockRestore();
+    await publish(stream, range(4));
+    await book(stream, 4, foreign);
+    await (await bus.manager()).streams.purge(stream);
+    for (let turn = 0; turn < 3; turn++) await look();
+    expect(await found(stream)).toEqual([`lost_in_the_stream ${4 * itemsPerMessage} 4`]);
+    expect(await found('METRICS')).toContain(`unrecorded ${rows.items} 0`);
   });
 });

@@ -72,6 +72,8 @@ const names = [
   '051_ingest_days_ttl',
   '052_otel_metrics_exponential_histogram_quantiles_zeros',
   '053_otel_metrics_histogram_quantiles_finite_sums',
+  '054_ingest_differences_ttl',
+  '055_ingest_closings_ttl',
 ];
 const version = names.length;
 const log = createLog('test', 'silent');

@@ -459,8 +459,9 @@ describe('the records beside the stores', () => {
       (appId) => ({ pipeline: 'traces', dataId: 0, appId }) as const,
     );
     const ofPoints = { pipeline: 'metrics', dataId: points.dataId, appId: 0 } as const;
-    const expected = new Map(spansOf.map(([spans, appId]) => [`traces 0 ${appId}`, spans]));
-    expected.set('traces 0 40', 0);
+    const rowsOf = (rows: number) => new Map(rows === 0 ? [] : [[today, rows]]);
+    const expected = new Map(spansOf.map(([spans, appId]) => [`traces 0 ${appId}`, rowsOf(spans)]));
+    expected.set('traces 0 40', rowsOf(0));
     expect((await look.unrecorded(owners)).rows).toEqual(expected);
     expect(waits).toBe(1);
     // What was just read is not read again, and other owners are.
@@ -468,11 +469,77 @@ describe('the records beside the stores', () => {
     const again = await look.unrecorded(one === undefined ? [] : [one, ofPoints]);
     expect(again.rows).toEqual(
       new Map([
-        ['traces 0 21', 1],
-        [`metrics ${points.dataId} 0`, 1],
+        ['traces 0 21', rowsOf(1)],
+        [`metrics ${points.dataId} 0`, rowsOf(1)],
       ]),
     );
     expect(waits).toBe(2);
+  });
+
+  it('name the rows without a record of old event days too, of lines that never came and of records that are gone', async () => {
+    const look = createStoreLook(() => ({
+      ...{ clickhouse, isLeftOut: () => false, caughtUp: async () => () => true },
+      points: [points],
+    }));
+    const points = await createTable('wide');
+    await settle(
+      buildMessage(
+        request(
+          points,
+          [0, 3, 40].map((daysAgo) => [daysAgo, both]),
+        ),
+      ),
+    );
+    await store(
+      buildMessage(
+        request(
+          points,
+          [0, 3, 40, 40].map((daysAgo) => [daysAgo, both]),
+        ),
+      ),
+    );
+    const [whole, never, gone] = [61, 62, 63];
+    await exportSpans(whole, [0, 3, 5]);
+    await exportSpans(never, [0, 3, 3], false);
+    await exportSpans(gone, [5], false);
+    const named = { pipeline: 'traces', data_id: 0, day: today - 5, rows: 1, sum: 0 };
+    await clickhouse.insert('INSERT INTO otel.ingest_days FORMAT JSONEachRow', [
+      Buffer.from(
+        [
+          { ...named, app_id: gone },
+          { ...named, app_id: whole },
+          { ...named, app_id: whole, day: today - 3 },
+        ]
+          .map((each) => JSON.stringify(each))
+          .join('\n'),
+      ),
+    ]);
+    const owners = [whole, never, gone].map((appId) => ({ pipeline: 'traces', dataId: 0, appId }) as const);
+    const ofPoints = { pipeline: 'metrics', dataId: points.dataId, appId: 0 } as const;
+    const { rows } = await look.unrecorded([...owners, ofPoints]);
+    const byOwner = [...rows].map(([owner, days]) => [
+      owner,
+      [...days].map(([day, each]) => [today - day, each]).toSorted(([a = 0], [b = 0]) => a - b),
+    ]);
+    expect(byOwner).toEqual([
+      [`traces 0 ${whole}`, []],
+      [
+        `traces 0 ${never}`,
+        [
+          [0, 1],
+          [3, 2],
+        ],
+      ],
+      [`traces 0 ${gone}`, [[5, 1]]],
+      [
+        `metrics ${points.dataId} 0`,
+        [
+          [0, 1],
+          [3, 1],
+          [40, 2],
+        ],
+      ],
+    ]);
   });
 
   it('name what an application at rest has lost, while another one writes to the same day', async () => {

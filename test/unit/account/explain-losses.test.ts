@@ -17,8 +17,15 @@ const rowsOf =
   async (owners: readonly Owner[]): Promise<ReadonlyMap<string, number>> =>
     new Map(owners.map((owner) => [ownerText(owner), rows(owner.dataId)]));
 
+const none = (): number => 0;
+
 const explain = (found: readonly Difference[], records: number, rows: number) =>
-  explainLosses(found, { recorded: () => records, unrecordedRows: rowsOf(() => rows), withoutRecord: [] });
+  explainLosses(found, {
+    recorded: () => records,
+    unrecordedRows: rowsOf(() => rows),
+    rowsBefore: none,
+    withoutRecord: [],
+  });
 
 const textOf = ({ kind, minute: at, items, messages }: Difference): unknown[] => [
   ...[kind, (at - minute) / 60, items, messages],
@@ -73,6 +80,19 @@ describe('items that seem lost', () => {
     expect(byStore).toEqual(new Map([['metrics 1 0', 30]]));
   });
 
+  it('are lost where the rows without a record were there before they arrived', async () => {
+    const [early, late] = [difference({ items: 8 }), difference({ items: 8, minute: minute + 60 })];
+    const { differences, byStore } = await explainLosses([early, late], {
+      ...{ recorded: () => 0, unrecordedRows: rowsOf(() => 15), withoutRecord: [] },
+      rowsBefore: (_owner, at) => (at > minute ? 12 : 0),
+    });
+    expect(differences.map(textOf)).toEqual([
+      ['unrecorded', 0, 8, 4],
+      ['lost_in_the_stream', 1, 8, 4],
+    ]);
+    expect(byStore).toEqual(new Map([['metrics 1 0', 8]]));
+  });
+
   it('and the other differences keep their kind, those of one owner and minute are one', async () => {
     const found = [
       ...[difference({ kind: 'unrecorded', items: 3, messages: 1 }), difference({ kind: 'stuck' })],
@@ -88,7 +108,7 @@ describe('items that seem lost', () => {
 
   it('and messages without a record are unrecorded, and the store does not name their rows again', async () => {
     const { differences, byMinute } = await explainLosses([difference()], {
-      ...{ recorded: () => 0, unrecordedRows: rowsOf(() => 5) },
+      ...{ recorded: () => 0, unrecordedRows: rowsOf(() => 5), rowsBefore: none },
       withoutRecord: [difference({ kind: 'unrecorded', items: 8, messages: 2 })],
     });
     expect(differences.map(textOf)).toEqual([
@@ -114,6 +134,7 @@ describe('items that seem lost', () => {
       const { differences, byStore } = await explainLosses(found, {
         recorded: (_owner, at) => records.get(at) ?? 0,
         unrecordedRows: rowsOf((dataId) => rows[dataId] ?? 0),
+        rowsBefore: none,
         withoutRecord: [],
       });
       const unrecorded = differences.filter(({ kind }) => kind === 'unrecorded');
@@ -150,6 +171,7 @@ describe('items that seem lost', () => {
         asked.push(owners.map(({ dataId }) => dataId));
         return rowsOf((dataId) => dataId)(owners);
       },
+      rowsBefore: none,
       withoutRecord: [],
     });
     expect(asked).toEqual([Array.from({ length: 12 }, (_, index) => 1 + index)]);

@@ -85,6 +85,7 @@ describe('lost dead letters', () => {
     const differences = await sumLostLetters(letters, {
       unrecordedRows: async (owners) =>
         new Map(owners.map((owner) => [ownerText(owner), owner.dataId === 2 ? 9 : 1])),
+      rowsBefore: () => 0,
       strayItems: async () => 100,
     });
     const common = {
@@ -99,6 +100,15 @@ describe('lost dead letters', () => {
       { ...common, minute: 255, items: 4, messages: 1 },
     ]);
     expect(differences.every(isOfLetters)).toBe(true);
+  });
+
+  it('are lost where the rows without a record were there before they arrived', async () => {
+    const differences = await sumLostLetters([letter({ items: 3 }), letter({ items: 3, minute: 240 })], {
+      unrecordedRows: async (owners) => new Map(owners.map((owner) => [ownerText(owner), 4])),
+      rowsBefore: (_owner, minute) => (minute === 240 ? 4 : 0),
+      strayItems: async () => 0,
+    });
+    expect(differences).toMatchObject([{ minute: 255, items: 3, messages: 1 }]);
   });
 
   it('of items far from the base of their message are not distinguished from its first item, and are none once redriven', async () => {
@@ -116,7 +126,11 @@ describe('lost dead letters', () => {
     kept = new Set();
     const found = await search.find();
     expect(found).toEqual(open);
-    const explained = { unrecordedRows: async () => new Map(), strayItems: async () => 4 };
+    const explained = {
+      unrecordedRows: async () => new Map(),
+      rowsBefore: () => 0,
+      strayItems: async () => 4,
+    };
     expect(await sumLostLetters(found ?? [], explained)).toMatchObject([{ items: 4, minute: 135 }]);
   });
 });

@@ -11,6 +11,8 @@ const lineOf = (sequenceFirst: number, sequenceLast: number): Published => ({
 type Seen = Partial<Compared> & {
   readonly last?: number;
   readonly begin?: number;
+  /** Whether the stream is there. */
+  readonly exists?: boolean;
   /** Whether what it finds reaches ClickHouse. */
   readonly isWritten?: boolean;
 };
@@ -33,7 +35,7 @@ const openStream = () => {
     /** Messages that the look finds lost beyond those of the books and of other processes; below 0 where a line explains earlier ones. */
     return async (
       floor: number,
-      { last = 1_000, begin = 1, isWritten = true, ...compared }: Seen = {},
+      { last = 1_000, begin = 1, exists = true, isWritten = true, ...compared }: Seen = {},
       afterMs = 60_000,
     ) => {
       clock += afterMs;
@@ -41,7 +43,7 @@ const openStream = () => {
         ...{ heads: [], minutes: [], pending: new Set<number>(), stuck: [], redrives: [] },
         ...{ lost: new Map(), newlyLost: compared.lost ?? new Map() },
       };
-      const queue = { exists: true, begin, first: begin, last, end: last, messages: 0, floor };
+      const queue = { exists, begin, first: begin, last, end: last, messages: 0, floor };
       const before = sumOf();
       const found = await uncounted.find('METRICS', queue, { ...known, ...compared }, async () => {
         reads++;
@@ -211,6 +213,40 @@ describe('the gaps of a stream', () => {
     settle(5_000_000, 5_000_004);
     await look(5_000_005, {}, 5_000_005, 5_000_000);
     expect(await look(5_000_005, {}, 5_000_005, 5_000_000)).toBe(1);
+  });
+
+  it('are not counted a second time after a look at which the stream was gone', async () => {
+    const { settle, startProcess, stored } = openStream();
+    const look = startProcess();
+    const gone: Seen = { exists: false, last: 0 };
+    const again: Seen = { last: 5_000_000, begin: 5_000_000 };
+    // The lines of the first hundred have expired.
+    settle(101, 108);
+    await look(100);
+    await look(110);
+    expect(await look(110, { last: 110, isWritten: false })).toBe(0);
+    expect(await look(0, gone), 'of what was not written').toBe(0);
+    expect(await look(110, { last: 110 })).toBe(2);
+    expect(await look(0, gone)).toBe(0);
+    // Confirmed up to 112 before it went, of which the books name two as lost.
+    const heads = { heads: [lineOf(111, 112)], minutes: [minute], lost: new Map([[minute, 2]]) };
+    expect(await look(0, { ...gone, ...heads })).toBe(0);
+    for (let turn = 0; turn < 3; turn++) expect(await look(4_999_999, { ...again, ...heads })).toBe(0);
+    settle(5_000_000, 5_000_004);
+    await look(5_000_005, again);
+    expect(await look(5_000_005, again), 'what is lost of the new one').toBe(1);
+    expect([...stored.values()]).toEqual([2, 1]);
+  });
+
+  it('begin with a stream that was gone when the process started', async () => {
+    const { startProcess, reads } = openStream();
+    const look = startProcess();
+    expect(await look(0, { exists: false, last: 0 })).toBe(0);
+    expect(reads()).toBe(0);
+    const again: Seen = { last: 5_000_005, begin: 5_000_000 };
+    for (let turn = 0; turn < 2; turn++) expect(await look(4_999_999, again)).toBe(0);
+    await look(5_000_001, again);
+    expect(await look(5_000_001, again)).toBe(2);
   });
 
   it('restart with a stream that went back', async () => {
