@@ -19,7 +19,7 @@ export const storeDayName = ({ store: { pipeline, owner }, day }: StoreDay): str
 /** Days that one comparison reads in slices: in turn, where more of them differ. Each takes some megabytes while it is read. */
 const daysMax = 4;
 const minuteMs = 60_000;
-/** What was recorded in these seconds may have company on its way. Each round leaves out so many more. */
+/** What was recorded in these seconds may have company on its way. Each round adds this number. */
 const freshSeconds = 30;
 
 /** Compares the days of one comparison that are written to, in slices of their uids, over its rounds. */
