@@ -34,7 +34,7 @@ import { itemsBeyond } from './records-beyond.ts';
 import { createRefusedLines } from './refused-lines.ts';
 import { createNotedLives, createSilentLives, readLives, type SilentLivesWatch } from './silent-lives.ts';
 import type { StoreDifference } from './store-compare.ts';
-import { addStoreFindings, mergeFindings, type StoreLook } from './store-look.ts';
+import { addStoreFindings, mergeFindings, namedByBooks, type StoreLook } from './store-look.ts';
 import {
   heldOfLossMax,
   heldOfMovingMax,
@@ -282,13 +282,15 @@ class Looks {
     };
     const { differences, pending, unjudged, lost } = compareBooks(evidence);
     const redrives = this.letters.redrivesIn(stream);
-    for (const minute of minutes) this.byStore.delete(minuteKey(stream, minute));
+    // What is called unrecorded in these minutes explains no other one until they are compared.
+    for (const minute of minutes) this.byStore.set(minuteKey(stream, minute), new Map());
     const withoutRecord = await this.missingRecords(stream, minutes, outlines);
     const explained = await explainLosses(differences, {
       recorded: await this.recordsBeyond(stream, differences, books.settled, withoutRecord),
       ...this.rowsOfStores(),
       withoutRecord: withoutRecord.map((each) => ({ ...each, kind: 'unrecorded', stream })),
     });
+    for (const minute of minutes) this.byStore.delete(minuteKey(stream, minute));
     for (const { kind, minute } of explained.differences)
       if (kind === 'unrecorded') this.byStore.set(minuteKey(stream, minute), new Map());
     for (const [minute, owners] of explained.byMinute) this.byStore.set(minuteKey(stream, minute), owners);
@@ -355,9 +357,8 @@ class Looks {
     const unrecorded = await this.deps.stores.unrecorded(owners);
     this.storesWaitedMs += unrecorded.waitedMs;
     const beyond = this.earlierRows.read(unrecorded.rows);
-    for (const named of this.byStore.values())
-      for (const [owner, items] of named)
-        if (beyond.has(owner)) beyond.set(owner, Math.max(0, (beyond.get(owner) ?? 0) - items));
+    for (const [owner, items] of namedByBooks(this.found?.all ?? [], this.byStore))
+      if (beyond.has(owner)) beyond.set(owner, Math.max(0, (beyond.get(owner) ?? 0) - items));
     return beyond;
   }
 

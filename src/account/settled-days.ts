@@ -133,15 +133,13 @@ export const readFreshUids = async (
 ): Promise<readonly UidRange[] | undefined> => {
   const { conditions, params } = conditionsOf({ pipeline, owner });
   const counted = ['ordinal = -1', 'redrive = 0', `base < ${identityBit}`];
-  // What arrived long before is not among the newest, whenever it was recorded.
-  const fresh = [
-    'at >= now64(3) - toIntervalSecond({seconds:UInt32})',
-    `minute >= now() - toIntervalSecond({seconds:UInt32} + ${longSeconds})`,
-  ];
+  const lately = andAll(...conditions, ...counted, 'at >= now64(3) - toIntervalSecond({seconds:UInt32})');
+  // What arrived long before the others is not among the newest, whenever it was recorded.
   const found = await clickhouse.rows(
     freshRow,
-    `SELECT toString(min(base + first)) AS from FROM ${table}
-      ${andAll(...conditions, ...counted, ...fresh)}
+    `WITH (SELECT max(minute) FROM ${table} ${lately}) AS newest
+      SELECT toString(min(base + first)) AS from FROM ${table}
+      ${lately} AND minute >= newest - toIntervalSecond({seconds:UInt32} + ${longSeconds})
       GROUP BY intDiv(base, ${2 ** epochBits}) LIMIT ${epochsMax + 1}`,
     { params: { ...params, seconds }, timeoutMs },
   );

@@ -189,7 +189,12 @@ const judge = async (
     if (result.state === 'in_flight' || isWritten) {
       verdicts.inFlight.push(each);
       if (!expired.has(each)) await steady.judge(each, isCaught, differences);
-    } else verdicts.differences.push(...differencesOf(each, differences));
+    } else {
+      const isAtLeast = !isSame(settled.before, settled.after);
+      verdicts.differences.push(
+        ...differencesOf(each, differences).map((found) => ({ ...found, isAtLeast })),
+      );
+    }
   }
   return verdicts;
 };

@@ -330,8 +330,8 @@ export const mergeFindings = (before: readonly StoreDifference[], now: Compared)
 };
 
 /** By owner: items that the books call unrecorded, and whose rows the store has: by minutes that were compared, else as they are stored. */
-const namedByBooks = (
-  found: FoundDifferences,
+export const namedByBooks = (
+  found: Iterable<Difference>,
   byStore: ReadonlyMap<string, ReadonlyMap<string, number>>,
 ): Map<string, number> => {
   const named = new Map<string, number>();
@@ -340,7 +340,7 @@ const namedByBooks = (
   };
   for (const owners of byStore.values()) for (const [owner, items] of owners) add(owner, items);
   // A later process compares old minutes no more.
-  for (const each of found.all)
+  for (const each of found)
     if (each.kind === 'unrecorded' && !isOfStore(each) && !byStore.has(minuteKey(each.stream, each.minute)))
       add(ownerText(each), each.items);
   return named;
@@ -356,7 +356,7 @@ export const addStoreFindings = async (
   byStore: ReadonlyMap<string, ReadonlyMap<string, number>>,
   isLeftOut: StoreFindings['isLeftOut'] = () => false,
 ): Promise<void> => {
-  const named = namedByBooks(found, byStore);
+  const named = namedByBooks(found.all, byStore);
   const now = differences
     .map(nameable)
     .flatMap(({ pipeline, dataId, appId, day, kind, items }): Difference[] => {

@@ -38,6 +38,7 @@ const streams = [
   'METRICS-h',
   'METRICS-i',
   'METRICS-j',
+  'METRICS-k',
 ] as const;
 const lives: Readonly<Record<string, number>> = {
   'METRICS-a': 7,
@@ -50,6 +51,7 @@ const lives: Readonly<Record<string, number>> = {
   'METRICS-h': 15,
   'METRICS-i': 16,
   'METRICS-j': 17,
+  'METRICS-k': 18,
   METRICS: 10,
 };
 
@@ -103,11 +105,14 @@ const looksAt = (
 /** The name of the record of a message. */
 const recordOf = (stream: string, serial: number): number => 10_000 * (lives[stream] ?? 0) + serial;
 
-/** Publishes messages of one owner with these serials. */
-const publish = async (stream: string, serials: readonly number[]): Promise<void> => {
+/** Publishes messages of an owner with these serials. */
+const publish = async (stream: string, serials: readonly number[], ofOwner = dataId): Promise<void> => {
   const send = async (serial: number): Promise<void> => {
     const base = recordOf(stream, serial);
-    const payload = pointPayload({ dataId, table: 't', rows: itemsPerMessage, base }, Buffer.from('ab'));
+    const payload = pointPayload(
+      { dataId: ofOwner, table: 't', rows: itemsPerMessage, base },
+      Buffer.from('ab'),
+    );
     const headers = newHeaders();
     headers.set(serialHeader, `${lives[stream]}.${serial}.${minute / 60}`);
     headers.set('Tidemark-Envelope', '1');
@@ -134,10 +139,10 @@ const book = (stream: string, messages: number, ofOwner = dataId) =>
     })),
   );
 
-const settle = async (stream: string, serials: readonly number[]): Promise<void> => {
+const settle = async (stream: string, serials: readonly number[], ofOwner = dataId): Promise<void> => {
   // Lines younger than two seconds may still lack their record.
   const writtenAt = Math.floor(Date.now() / 1_000) - 10;
-  const owner = { data_id: dataId, app_id: 0, redrive: 0, minute, at: writtenAt };
+  const owner = { data_id: ofOwner, app_id: 0, redrive: 0, minute, at: writtenAt };
   await insert(
     'ingest_settled',
     serials.map((serial) => ({
@@ -329,15 +334,17 @@ describe('the looks at a stream', () => {
 
   it('keep a loss in the stream and its closing while the stream is gone, and call what was still in it lost there', async () => {
     const stream = 'METRICS-j';
+    // Of the others there are records without a line.
+    const alone = 1_500_006;
     const { streams: manager, consumers } = await bus.manager();
     const ofStream = async () =>
       (await readDifferences(clickhouse, {}))
         .filter((each) => each.stream === stream)
         .map(({ kind, messages, closedMessages, reason }) => [kind, messages, closedMessages, reason]);
-    await publish(stream, range(5));
-    await book(stream, 5);
+    await publish(stream, range(5), alone);
+    await book(stream, 5, alone);
     const settled = [1, 2];
-    await settle(stream, settled);
+    await settle(stream, settled, alone);
     const pulled = await bus.js.consumers.get(stream, consumer);
     for await (const message of await pulled.fetch({ max_messages: 2, expires: 2_000 }))
       await message.ackAck();
@@ -390,5 +397,45 @@ describe('the looks at a stream', () => {
     for (let turn = 0; turn < 3; turn++) await look();
     expect(await found(stream)).toEqual([`lost_in_the_stream ${4 * itemsPerMessage} 4`]);
     expect(await found('METRICS')).toContain(`unrecorded ${rows.items} 0`);
+  });
+
+  it('call messages lost whose owner has rows that the books of an earlier process called unrecorded', async () => {
+    const stream = 'METRICS-k';
+    const dataId = 1_500_005;
+    const earlier = minute - 5 * 86_400;
+    const day = Math.floor(earlier / 86_400);
+    await clickhouse.insert('INSERT INTO otel.ingest_differences FORMAT JSONEachRow', [
+      Buffer.from(
+        JSON.stringify({
+          ...{ data_id: dataId, app_id: 0, kind: 'unrecorded', stream, minute: earlier },
+          ...{ items: 12, messages: 3, is_found: 1, at: Math.floor(Date.now() / 1_000) - 3_600 },
+        }),
+      ),
+    ]);
+    const look = looksAt(stream, {
+      stores: {
+        look: async () => ({
+          ...{
+            differences: [],
+            isLeftOut: () => false,
+            compared: [],
+            waitedMs: 0,
+            readMs: 0,
+            isNextSoon: false,
+          },
+        }),
+        unrecorded: async () => ({
+          rows: new Map([[`metrics ${dataId} 0`, new Map([[day, 12]])]]),
+          waitedMs: 0,
+        }),
+      },
+    });
+    await publish(stream, range(4));
+    await book(stream, 4, dataId);
+    await (await bus.manager()).streams.purge(stream);
+    for (let turn = 0; turn < 3; turn++) await look();
+    expect((await found(stream)).filter((each) => !each.startsWith('unrecorded 12'))).toEqual([
+      `lost_in_the_stream ${4 * itemsPerMessage} 4`,
+    ]);
   });
 });
