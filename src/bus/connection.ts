@@ -14,6 +14,7 @@ import type { NatsTarget } from '../config/settings.ts';
 import { errorText, Fault } from '../model/fault.ts';
 import { retry } from '../runtime/back-off.ts';
 import { commandSender } from './command-sender.ts';
+import { createDialPauses, type DialPauses } from './dial-pauses.ts';
 import { notPermittedText } from './nats-fault.ts';
 import { inboxPrefixOf } from './nats-users.ts';
 import type { Command } from './publish-command.ts';
@@ -77,7 +78,7 @@ const credentialsOf = ({ credentialsFile }: NatsTarget, url: URL): Partial<NodeC
 const notAcceptedText = ({ servers }: NodeConnectionOptions): string =>
   `NATS at ${servers} does not accept the user: check TIDEMARK_NATS_URL and TIDEMARK_NATS_CREDENTIALS_FILE`;
 
-const optionsOf = (target: NatsTarget, name: string): NodeConnectionOptions => {
+const optionsOf = (target: NatsTarget, name: string, pauses: DialPauses): NodeConnectionOptions => {
   const urls = target.url.split(',').map((url) => new URL(url));
   const [first] = urls;
   if (first === undefined)
@@ -89,8 +90,7 @@ const optionsOf = (target: NatsTarget, name: string): NodeConnectionOptions => {
     maxReconnectAttempts: -1,
     // By default two refusals in the life of a connection, however far apart, close it for ever.
     ignoreAuthErrorAbort: true,
-    reconnectTimeWait: 200,
-    reconnectJitter: 50,
+    reconnectDelayHandler: pauses.next,
     pingInterval: 5_000,
     maxPingOut: 2,
     timeout: 2_000,
@@ -118,7 +118,8 @@ const connectFault = (options: NodeConnectionOptions, error: unknown): Fault =>
  */
 export const connectBus = async (target: NatsTarget | string, name: string): Promise<Bus> => {
   const to = typeof target === 'string' ? { url: target } : target;
-  const options = optionsOf(to, name);
+  const pauses = createDialPauses();
+  const options = optionsOf(to, name, pauses);
   const nc = await connect(options).catch((error: unknown) => {
     throw connectFault(options, error);
   });
@@ -140,13 +141,16 @@ export const connectBus = async (target: NatsTarget | string, name: string): Pro
         if (status.error.operation === 'publish')
           for (const listener of refusedListeners) listener(status.error.subject);
       }
-      if (status.type === 'error' && status.error instanceof AuthorizationError)
+      if (status.type === 'error' && status.error instanceof AuthorizationError) {
+        pauses.refused();
         refused = notAcceptedText(options);
+      }
       // After refused tries the client reports one return for each of them.
       if (status.type === 'reconnect' && disconnectedSince !== undefined) {
         disconnectedSince = undefined;
         // Rights may be others now.
         refused = undefined;
+        pauses.returned();
         for (const listener of reconnectListeners) listener();
       }
     }

@@ -16,7 +16,7 @@ export const openRoleBus = async (
   stop: AbortSignal,
 ): Promise<Bus> => {
   const target = natsTarget(settings);
-  requireNatsFiles(target);
+  await requireNatsFiles(target);
   const bus = await connectBusWhenUp(target, `tidemark-${role}`, stop, (error) =>
     log.warn({ error: errorText(error) }, 'waiting for NATS'),
   );

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
-import { lstat, open, readFile, realpath, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { appendFile, lstat, open, readFile, realpath, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { resolve } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { type Command, Option } from 'commander';
 import { z } from 'zod';
@@ -35,13 +36,19 @@ const writeBeside = async (file: string, content: string): Promise<void> => {
   }
 };
 
+const standardOutput = /^\/(dev\/stdout|dev\/fd\/1|proc\/self\/fd\/1)$/;
+/** What a process has open, as a link to it. Files of /dev/shm are files as everywhere. */
+const ofSystem = /^\/(proc|dev(?!\/shm))\//;
+
 /**
  * A file that only its owner may read, whole at any moment. What is there and no file, as a pipe or a device, is written into, and so
- * is what a link leads to. Permanent Fault when it cannot be written.
+ * is what a link leads to. A file that a process has open, as by `3>> log` for /dev/fd/3, is written behind what it holds. Permanent
+ * Fault when it cannot be written.
  */
 export const writePrivately = async (file: string, content: string): Promise<void> => {
   const found = await lstat(file).catch(() => undefined);
   try {
+    if (found?.isSymbolicLink() && ofSystem.test(resolve(file))) return await appendFile(file, content);
     // Of a link to nothing there is no path, but it can be written through.
     const path = found?.isSymbolicLink() ? await realpath(file).catch(() => undefined) : file;
     const isReplaced = path !== undefined && (found === undefined || (await stat(path)).isFile());
@@ -60,7 +67,8 @@ const runExport = async ({ output, system }: SystemOption & { output?: string })
     `/api/v1/export${queryText({ system })}`,
     request,
   );
-  if (output === undefined) return printJson(json);
+  // Opened by its name a file has a position of its own: what this process prints afterwards would be written over the document.
+  if (output === undefined || standardOutput.test(resolve(output))) return printJson(json);
   await writePrivately(output, `${JSON.stringify(json, null, 2)}\n`);
   printFields([
     ['written to', output],

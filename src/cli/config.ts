@@ -8,7 +8,7 @@ import { requireNodeManagement } from '../config/node-management.ts';
 import { loadPipelines } from '../config/pipelines.ts';
 import { givenReaders } from '../config/reader-urls.ts';
 import { defaultSource } from '../config/setting-texts.ts';
-import { loadSettings, type Settings, settingDefinitions } from '../config/settings.ts';
+import { loadSettings, natsTarget, type Settings, settingDefinitions } from '../config/settings.ts';
 import { shownSettings } from '../config/shown-settings.ts';
 import { tlsPathsOf } from '../runtime/tls-files.ts';
 import { trustedProxiesOf } from '../runtime/trusted-proxies.ts';
@@ -40,9 +40,9 @@ const print = async ({ json, remote }: JsonOption & { remote?: true }): Promise<
 };
 
 /** What the roles ask of settings beyond their form. Throws the Fault with which a role would end. */
-const requireWhatRolesRequire = (settings: Settings): void => {
-  const { nats, ingress, metadata, tracing, refresh, nodeManagement } = settings;
-  requireNatsFiles(nats);
+const requireWhatRolesRequire = async (settings: Settings): Promise<void> => {
+  const { ingress, metadata, tracing, refresh, nodeManagement } = settings;
+  await requireNatsFiles(natsTarget(settings));
   trustedProxiesOf('TIDEMARK_INGRESS_TRUSTED_PROXIES', ingress.trustedProxies);
   trustedProxiesOf('TIDEMARK_METADATA_TRUSTED_PROXIES', metadata.trustedProxies);
   tlsPathsOf('TIDEMARK_INGRESS_TLS', ingress);
@@ -55,9 +55,9 @@ const requireWhatRolesRequire = (settings: Settings): void => {
 };
 
 /** Settings, the settings file and the pipeline files, as every role reads them at its start. */
-const check = ({ json }: JsonOption): void => {
+const check = async ({ json }: JsonOption): Promise<void> => {
   const settings = loadSettings();
-  requireWhatRolesRequire(settings);
+  await requireWhatRolesRequire(settings);
   loadPipelines(settings.pipelinesFolder, undefined, (warning) => sayLines(`warning: ${warning}`));
   const changed = shownSettings(process.env).filter(
     ({ value, source }) => value !== null && source !== defaultSource,

@@ -1,20 +1,33 @@
 import { readFileSync } from 'node:fs';
 import { errorText } from '../model/fault.ts';
+import { retry } from '../runtime/back-off.ts';
 import { type NatsTarget, settingFault } from './settings.ts';
 
-/** Throws a permanent Fault `config_invalid` where a file that the connection to NATS needs cannot be read. */
-export const requireNatsFiles = ({ credentialsFile, caFile }: Omit<NatsTarget, 'url'>): void => {
-  const files = { TIDEMARK_NATS_CREDENTIALS_FILE: credentialsFile, TIDEMARK_NATS_CA_FILE: caFile };
-  for (const [name, file] of Object.entries(files)) {
-    if (file === undefined) continue;
-    try {
-      readFileSync(file);
-    } catch (error) {
-      throw settingFault(
-        name,
-        `the file cannot be read (${errorText(error)})`,
-        'Name a file that this process may read, or unset it',
-      );
-    }
-  }
+/** A file is away for a moment while it is replaced in two steps. */
+const replacedMsMax = 1_500;
+const lookAgain = { firstMs: 100, mostMs: 100 };
+
+const requireFile = async (name: string, file: string): Promise<void> => {
+  const startedAt = performance.now();
+  await retry(async () => readFileSync(file), {
+    ...lookAgain,
+    onFailure: (error) => {
+      if (performance.now() - startedAt >= replacedMsMax)
+        throw settingFault(
+          name,
+          `the file cannot be read (${errorText(error)})`,
+          'Name a file that this process may read, or unset it',
+        );
+    },
+  });
+};
+
+/**
+ * Throws a permanent Fault `config_invalid` where a file that the connection to NATS needs cannot be read for 1.5 s. That of the
+ * authorities is read only with TLS, which the first address decides on.
+ */
+export const requireNatsFiles = async ({ url, credentialsFile, caFile }: NatsTarget): Promise<void> => {
+  const isTls = new URL(url.split(',')[0] ?? '').protocol === 'tls:';
+  if (credentialsFile !== undefined) await requireFile('TIDEMARK_NATS_CREDENTIALS_FILE', credentialsFile);
+  if (caFile !== undefined && isTls) await requireFile('TIDEMARK_NATS_CA_FILE', caFile);
 };

@@ -48,27 +48,30 @@ const show = (metrics: WatchMetrics, { name, consumer }: StreamDefinition, healt
   metrics.waitingPulls.set(label, health.waitingPulls);
 };
 
-/** A missing stream reports nothing and does not hide the metrics of the others. */
+/** A missing stream reports nothing; neither it nor one that NATS does not answer for hides the metrics of the others. */
 export const createStreamLook = ({ streams, metrics, health: read, elapsed }: StreamLookDeps): StreamLook => {
   const missing = new Set<string>();
   const trends = createStreamTrends(elapsed);
   const readAt = new Map<string, number>();
 
-  const readAll = async (): Promise<void> => {
-    for (const definition of streams) {
-      const { name } = definition;
-      const health = await read(definition);
-      readAt.set(name, elapsed());
-      trends.saw(name, health);
-      metrics.missing.set({ stream: name }, health === undefined ? 1 : 0);
-      if (health === undefined) {
-        missing.add(name);
-        forget(metrics, name);
-        continue;
-      }
-      missing.delete(name);
-      show(metrics, definition, health);
+  const readOne = async (definition: StreamDefinition): Promise<void> => {
+    const { name } = definition;
+    const health = await read(definition);
+    readAt.set(name, elapsed());
+    trends.saw(name, health);
+    metrics.missing.set({ stream: name }, health === undefined ? 1 : 0);
+    if (health === undefined) {
+      missing.add(name);
+      forget(metrics, name);
+      return;
     }
+    missing.delete(name);
+    show(metrics, definition, health);
+  };
+
+  const readAll = async (): Promise<void> => {
+    const reads = await Promise.allSettled(streams.map(readOne));
+    for (const one of reads) if (one.status === 'rejected') throw one.reason;
   };
 
   const forgetOld = (): void => {

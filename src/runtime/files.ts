@@ -12,6 +12,10 @@ export const exists = (path: string): Promise<boolean> =>
 export const isMissing = (error: unknown): boolean =>
   error instanceof Error && 'code' in error && error.code === 'ENOENT';
 
+/** Whether only root or the owner of a file or folder may do that to it. */
+export const isNotPermitted = (error: unknown): boolean =>
+  error instanceof Error && 'code' in error && error.code === 'EPERM';
+
 /** The permanent Fault `file_unwritable` for a file or folder. */
 export const unwritable = (path: string, error: unknown): Fault =>
   new Fault('permanent', 'file_unwritable', `${path} cannot be written (${errorText(error)})`, error);

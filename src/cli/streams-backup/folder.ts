@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { z } from 'zod';
 import type { SnapshotHead } from '../../bus/stream-snapshot.ts';
 import { errorText, Fault } from '../../model/fault.ts';
-import { unwritable } from '../../runtime/files.ts';
+import { isNotPermitted, unwritable } from '../../runtime/files.ts';
 
 const stateSchema = z.strictObject({
   messages: z.int(),
@@ -54,6 +54,16 @@ export type BackupFolder = {
   finish(manifest: Omit<Manifest, 'format' | 'version'>): Promise<void>;
 };
 
+/**
+ * Only its owner may read it from then on. A folder of another owner stays as it is, as the volume of a pod: what a backup
+ * makes in it is closed by the umask.
+ */
+export const closeToOthers = async (folder: string): Promise<void> => {
+  await chmod(folder, 0o700).catch((error: unknown) => {
+    if (!isNotPermitted(error)) throw error;
+  });
+};
+
 /** Makes the folder, or takes an empty one. Permanent Faults `folder_not_empty` and `file_unwritable`. */
 export const createBackupFolder = async (folder: string): Promise<BackupFolder> => {
   try {
@@ -64,7 +74,7 @@ export const createBackupFolder = async (folder: string): Promise<BackupFolder> 
         'folder_not_empty',
         `${folder} is not empty: use a new folder for each backup`,
       );
-    await chmod(folder, 0o700);
+    await closeToOthers(folder);
   } catch (error) {
     throw error instanceof Fault ? error : unwritable(folder, error);
   }

@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto';
-import { chmod, copyFile, mkdir, opendir, readdir, rename, rm, writeFile } from 'node:fs/promises';
+import { copyFile, mkdir, opendir, readdir, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { errorText, Fault } from '../../model/fault.ts';
 import { isMissing, unwritable } from '../../runtime/files.ts';
-import { fileName, readDocument } from './folder.ts';
+import { closeToOthers, fileName, readDocument } from './folder.ts';
 
 const schema = z.strictObject({
   format: z.literal('tidemark-backup'),
@@ -24,7 +24,7 @@ export type WholeBackup = z.output<typeof schema>;
 const tokenName = 'admin.token';
 
 /**
- * Makes the folder of a backup, or takes an empty one, which only its owner may read from then on. Answers what removes it, or what it
+ * Makes the folder of a backup, or takes an empty one, which is closed to others from then on. Answers what removes it, or what it
  * holds where it was there before. Permanent Faults `folder_not_empty` and `file_unwritable`.
  */
 export const createWholeFolder = async (folder: string): Promise<() => Promise<void>> => {
@@ -32,7 +32,7 @@ export const createWholeFolder = async (folder: string): Promise<() => Promise<v
     // The first of the folders that were made, if any.
     const isOurs = (await mkdir(folder, { recursive: true, mode: 0o700 })) !== undefined;
     if ((await readdir(folder)).length === 0) {
-      await chmod(folder, 0o700);
+      await closeToOthers(folder);
       return () => discardFolder(folder, isOurs);
     }
   } catch (error) {

@@ -1,3 +1,4 @@
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { openRoleBus } from '../../../src/bus/role-bus.ts';
@@ -22,3 +23,22 @@ it.each(['TIDEMARK_NATS_CREDENTIALS_FILE', 'TIDEMARK_NATS_CA_FILE'])(
     });
   },
 );
+
+it.each([
+  ['is away for a moment, as while it is replaced', 'tls'],
+  ['of authorities is missing, which no address without TLS needs', 'nats'],
+])('a role goes on to NATS where a file %s', async (_, scheme) => {
+  const file = join(await tempFolder(), 'authorities.pem');
+  const settings = loadSettings({
+    TIDEMARK_NATS_URL: `${scheme}://127.0.0.1:1`,
+    TIDEMARK_NATS_CA_FILE: file,
+  });
+  const waits = new AbortController();
+  const waited = new Error('it waits for NATS');
+  const log = { info: () => {}, warn: () => waits.abort(waited) };
+  const opening = openRoleBus('transfer', { settings, log }, parts, waits.signal);
+  const ends = expect(opening).rejects.toBe(waited);
+  // Its first look is over.
+  if (scheme === 'tls') writeFileSync(file, '');
+  await ends;
+});

@@ -86,6 +86,11 @@ describe('tidemark config check', () => {
     expect(stdout).toMatch(/^settings and pipelines are valid; 1 of \d+ settings differ from the default\n$/);
   });
 
+  it('lets a missing file of authorities for NATS pass where no address has TLS', async () => {
+    const env = { TIDEMARK_NATS_CA_FILE: '/missing.pem', TIDEMARK_NATS_URL: 'nats://127.0.0.1:1' };
+    expect((await tidemark(['check'], env)).stdout).toMatch(/^settings and pipelines are valid/);
+  });
+
   it('names what has no effect in pipeline files of earlier versions, and lets them pass', async () => {
     const folder = join(await tempFolder(), 'pipelines');
     await cp(join(import.meta.dirname, '../../../pipelines'), folder, { recursive: true });
@@ -116,7 +121,7 @@ describe('tidemark config check', () => {
     ],
     [
       'a file of authorities for NATS',
-      { TIDEMARK_NATS_CA_FILE: '/' },
+      { TIDEMARK_NATS_CA_FILE: '/', TIDEMARK_NATS_URL: 'tls://127.0.0.1:1' },
       'TIDEMARK_NATS_CA_FILE: the file cannot be read (EISDIR',
     ],
     ['a value', { TIDEMARK_INGRESS_PUSH_PORT: '99999' }, 'TIDEMARK_INGRESS_PUSH_PORT'],

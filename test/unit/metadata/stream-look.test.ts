@@ -77,3 +77,37 @@ it('a stream that is missing for long stays so in the metrics, and hides no figu
     expect(await figuresOf('TRACES')).toMatchObject({ tidemark_stream_oldest_age_seconds: 400 });
   }
 });
+
+it('one stream that NATS does not answer for takes only its own figures away', async () => {
+  const { state, streamLook, figuresOf } = setup();
+  await streamLook.look();
+  const [first, ...others] = streams.map(({ name }) => name);
+  if (first === undefined) throw new Error('no streams');
+  state.away.add(first);
+  for (state.atMs = 30_000; state.atMs < 300_000; state.atMs += 30_000)
+    await expect(streamLook.look()).rejects.toThrow('no answer');
+  expect(await figuresOf(first)).toEqual({});
+  for (const other of others)
+    expect(await figuresOf(other)).toMatchObject({
+      tidemark_stream_missing: 0,
+      tidemark_stream_oldest_age_seconds: 400,
+    });
+});
+
+it('a look asks for all streams at once: while NATS is away it waits for one answer, not for each', async () => {
+  const asked: string[] = [];
+  const { promise: nothing, reject } = Promise.withResolvers<undefined>();
+  const streamLook = createStreamLook({
+    streams,
+    metrics: createWatchMetrics(new Registry()),
+    elapsed: () => 0,
+    health: ({ name }) => {
+      asked.push(name);
+      return nothing;
+    },
+  });
+  const look = streamLook.look();
+  expect(asked).toEqual(streams.map(({ name }) => name));
+  reject(new Error('no answer'));
+  await expect(look).rejects.toThrow('no answer');
+});
