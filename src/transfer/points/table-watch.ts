@@ -44,6 +44,8 @@ type Broken = { readonly why: string; id: number | undefined; misses: number };
 const everyMsDefault = 5_000;
 /** After this many looks without it a table is dropped: QuestDB does not list a broken one for a while after its start. */
 const missesMax = 60;
+/** Of this many missing tables, those that went last, the number is kept. */
+const missingMax = 1_000;
 
 const keylessWhy = 'its upsert keys are off: rows could be stored twice';
 const otherKeysWhy = 'its upsert keys are not (timestamp, uid): rows overwrite each other';
@@ -76,6 +78,8 @@ export const startTableWatch = ({
   const otherKeysOf = createOtherKeys(sql);
   let unsafe: ReadonlyMap<string, string> = new Map();
   let ids: ReadonlyMap<string, number> = new Map();
+  /** As `ids`, and the last number of each missing table: the next one of its name may have come and gone between two looks. */
+  let lastIds: ReadonlyMap<string, number> = new Map();
   const broken = new Map<string, Broken>();
 
   const noteBroken = (table: string, why: string): void => {
@@ -83,13 +87,12 @@ export const startTableWatch = ({
   };
 
   const followIds = (states: readonly TableState[]): void => {
-    const known = ids;
+    const listedBefore = ids;
     ids = new Map(states.map(({ name, id }) => [name, id]));
-    for (const [name, id] of known) {
-      if (ids.get(name) === id) continue;
-      onGone?.();
-      return;
-    }
+    const isReplaced = [...ids].some(([name, id]) => (lastIds.get(name) ?? id) !== id);
+    if (isReplaced || [...listedBefore.keys()].some((name) => !ids.has(name))) onGone?.();
+    const missing = [...lastIds].filter(([name]) => !ids.has(name)).slice(-missingMax);
+    lastIds = new Map([...missing, ...ids]);
   };
 
   /** Notes the broken tables, and forgets those that were recreated or dropped. */
