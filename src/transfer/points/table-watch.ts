@@ -52,13 +52,15 @@ const otherKeysWhy = 'its upsert keys are not (timestamp, uid): rows overwrite e
 
 const isOurs = ({ name }: TableState): boolean => name.endsWith('.__default__');
 
-/** Returns those of these tables that are known to have other upsert keys. A table that does not answer changes nothing known. */
-const createOtherKeys = (sql: QuestdbSql): ((states: readonly TableState[]) => Promise<TableState[]>) => {
+/** Reads these tables, and returns all that are known to have other upsert keys. One that does not answer changes nothing known. */
+const createOtherKeys = (
+  sql: QuestdbSql,
+): ((readable: readonly TableState[]) => Promise<ReadonlySet<string>>) => {
   const upsertKeys = createUpsertKeys(sql);
   let known: ReadonlySet<string> = new Set();
-  return async (states) => {
-    known = await upsertKeys.look(states.map(({ name }) => name)).catch(() => known);
-    return states.filter(({ name }) => known.has(name));
+  return async (readable) => {
+    known = await upsertKeys.look(readable.map(({ name }) => name)).catch(() => known);
+    return known;
   };
 };
 
@@ -113,10 +115,11 @@ export const startTableWatch = ({
     followBroken(states);
     const suspended = states.filter(({ name, isSuspended }) => isSuspended && !broken.has(name));
     const keyless = states.filter(({ deduplicates }) => !deduplicates);
-    const fit = states.filter(
-      ({ name, isSuspended, deduplicates }) => deduplicates && !isSuspended && !broken.has(name),
-    );
-    const otherKeys = await otherKeysOf(fit);
+    const keyed = states.filter(({ name, deduplicates }) => deduplicates && !broken.has(name));
+    const fit = keyed.filter(({ isSuspended }) => !isSuspended);
+    // A suspended one is not read, and keeps the keys that it had.
+    const known = await otherKeysOf(fit);
+    const otherKeys = keyed.filter(({ name }) => known.has(name));
     unsafe = new Map([
       ...otherKeys.map(({ name }) => [name, otherKeysWhy] as const),
       ...keyless.map(({ name }) => [name, keylessWhy] as const),

@@ -142,3 +142,14 @@ it('a table with other upsert keys is unsafe until it has the right ones', async
   await looks();
   expect([watch.observed(table), watch.problem]).toEqual([undefined, undefined]);
 });
+
+it('a table with other upsert keys stays unsafe while it is suspended', async () => {
+  const { watch, state, keys, looks } = watchOf();
+  keys.now = ['timestamp'];
+  await looks();
+  state.now = { id: 4, suspended: true, message: 'no space left' };
+  await looks();
+  expect(watch.observed(table)?.state).toBe('unsafe');
+  expect(watch.problem).toContain('suspended, rows are kept');
+  expect(watch.problem).toContain('upsert keys are not (timestamp, uid)');
+});
