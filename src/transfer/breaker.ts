@@ -10,25 +10,14 @@ import type { DeadLettered, Written } from './sink.ts';
  */
 export type BreakerState = 'closed' | 'open' | 'trial';
 
-/** Refused rows by table, and tables that took rows of the same batch; empty where the store has no tables that fail alone. */
-export type TableRefusals = {
-  readonly refused: ReadonlyMap<string, number>;
-  readonly stored: ReadonlySet<string>;
-};
-
-const noTables: TableRefusals = { refused: new Map(), stored: new Set() };
-
 export type Breaker = {
   readonly state: BreakerState;
   /** Why it is not closed; undefined when it is. */
   readonly why: string | undefined;
-  /**
-   * Counts the items of a settled message. Do not count dead letters of a redrive: an operator wanted it. While other tables take
-   * rows, those that the table with the most refusals refuses do not open the breaker: they would stop all others.
-   */
-  note(items: number, deadLettered: number, tables?: TableRefusals): void;
+  /** Counts the items of a settled message. Do not count dead letters of a redrive: an operator wanted it. */
+  note(items: number, deadLettered: number): void;
   /** Evaluates the test batch before its dead letters are stored: true closes the breaker, false opens it again. */
-  tried(items: number, deadLettered: number, tables?: TableRefusals): boolean;
+  tried(items: number, deadLettered: number): boolean;
   /** Closes the breaker by hand and resets its counts. */
   reset(): void;
   stop(): void;
@@ -42,25 +31,6 @@ const refusedRows = (deadLettered: readonly DeadLettered[]): number => {
   return rows;
 };
 
-const addAll = (to: Map<string, number>, from: ReadonlyMap<string, number>): void => {
-  for (const [table, rows] of from) to.set(table, (to.get(table) ?? 0) + rows);
-};
-
-/** The rows of these dead letters by the table that refused them. */
-const refusedByTable = (deadLettered: readonly DeadLettered[]): Map<string, number> => {
-  const byTable = new Map<string, number>();
-  for (const { reason, part, items, place } of deadLettered)
-    if (reason === 'row_refused' && place.table !== undefined)
-      addAll(byTable, new Map([[place.table, part?.rows ?? items]]));
-  return byTable;
-};
-
-/** The dead-lettered items without those of the one table that refuses the most, while others take rows. */
-const withoutOne = (deadLettered: number, { refused, stored }: TableRefusals): number => {
-  const [table, rows] = [...refused].toSorted(([, a], [, b]) => b - a)[0] ?? ['', 0];
-  return [...stored].some((other) => other !== table) ? deadLettered - rows : deadLettered;
-};
-
 /**
  * The part of a written batch that may be settled: while the breaker is not closed, messages that bring dead letters are returned
  * to NATS. A redriven message is not counted: its dead letter exists already.
@@ -71,28 +41,20 @@ export const fitToSettle = <E>(
   written: Written<E>,
 ): Written<E> => {
   const refused = new Map<HeldMessage<E>, number>();
-  const stored = written.storedTables ?? noTables.stored;
-  const ofTables = new Map<string, number>();
   let items = 0;
   let deadLettered = 0;
   for (const message of batch) {
     if (written.retryLater.has(message) || message.delivery.redrive > 0) continue;
-    const letters = written.deadLettered.get(message) ?? [];
-    const rows = refusedRows(letters);
+    const rows = refusedRows(written.deadLettered.get(message) ?? []);
     refused.set(message, rows);
     items += message.rows;
     deadLettered += rows;
-    if (rows > 0) addAll(ofTables, refusedByTable(letters));
   }
-  if (breaker.state === 'trial' && items > 0)
-    breaker.tried(items, deadLettered, { refused: ofTables, stored });
+  if (breaker.state === 'trial' && items > 0) breaker.tried(items, deadLettered);
   const retryLater = new Set(written.retryLater);
   for (const [message, rows] of refused) {
     if (rows > 0 && breaker.state !== 'closed') retryLater.add(message);
-    else {
-      const byTable = rows > 0 ? refusedByTable(written.deadLettered.get(message) ?? []) : noTables.refused;
-      breaker.note(message.rows, rows, { refused: byTable, stored });
-    }
+    else breaker.note(message.rows, rows);
   }
   return { ...written, retryLater };
 };
@@ -101,32 +63,7 @@ export type BreakerEvents = {
   readonly onChange: (state: BreakerState, why: string | undefined) => void;
 };
 
-type Tally = {
-  items: number;
-  deadLettered: number;
-  readonly refused: Map<string, number>;
-  /** Two names at most: enough to know whether another table than a given one takes rows. */
-  readonly stored: Set<string>;
-};
-
-const newTally = (): Tally => ({ items: 0, deadLettered: 0, refused: new Map(), stored: new Set() });
-
-const addTo = (tally: Tally, items: number, deadLettered: number, tables: TableRefusals): void => {
-  tally.items += items;
-  tally.deadLettered += deadLettered;
-  addAll(tally.refused, tables.refused);
-  for (const table of tables.stored) {
-    if (tally.stored.size > 1) break;
-    tally.stored.add(table);
-  }
-};
-
-/** Both as one. */
-const sumOf = (a: Tally, b: Tally): Tally => {
-  const sum = newTally();
-  for (const { items, deadLettered, ...tables } of [a, b]) addTo(sum, items, deadLettered, tables);
-  return sum;
-};
+type Tally = { items: number; deadLettered: number };
 
 const percent = (share: number): string => `${Math.round(share * 1000) / 10} %`;
 
@@ -134,11 +71,10 @@ const percent = (share: number): string => `${Math.round(share * 1000) / 10} %`;
 export const createBreaker = (limits: BreakerDefinition, { onChange }: BreakerEvents): Breaker => {
   let state: BreakerState = 'closed';
   let why: string | undefined;
-  /** Items since the last one that was stored. */
-  let inARow = newTally();
+  let inARow = 0;
   /** The share covers this number of items up to twice as many: the older tally is dropped when the newer one is full. */
-  let older = newTally();
-  let newer = newTally();
+  let older: Tally = { items: 0, deadLettered: 0 };
+  let newer: Tally = { items: 0, deadLettered: 0 };
   let timer: NodeJS.Timeout | undefined;
 
   const change = (to: BreakerState, reason: string | undefined): void => {
@@ -156,34 +92,28 @@ export const createBreaker = (limits: BreakerDefinition, { onChange }: BreakerEv
 
   const forget = (): void => {
     clearTimeout(timer);
-    inARow = newTally();
-    older = newTally();
-    newer = newTally();
+    inARow = 0;
+    older = { items: 0, deadLettered: 0 };
+    newer = { items: 0, deadLettered: 0 };
   };
 
-  const count = (items: number, deadLettered: number, tables: TableRefusals): void => {
-    if (deadLettered < items) inARow = newTally();
-    else addTo(inARow, items, deadLettered, tables);
+  const count = (items: number, deadLettered: number): void => {
+    inARow = deadLettered < items ? 0 : inARow + deadLettered;
     if (newer.items >= limits.shareItemsMin) {
       older = newer;
-      newer = newTally();
+      newer = { items: 0, deadLettered: 0 };
     }
-    addTo(newer, items, deadLettered, tables);
+    newer.items += items;
+    newer.deadLettered += deadLettered;
   };
 
   const verdict = (): string | undefined => {
+    if (inARow > limits.inARowMax) return `${counted(inARow, 'item')} in a row went to the dead letters`;
     const items = older.items + newer.items;
-    const isDue = items >= limits.shareItemsMin;
-    const most = isDue ? items * limits.shareMax : Number.POSITIVE_INFINITY;
-    if (inARow.deadLettered <= limits.inARowMax && older.deadLettered + newer.deadLettered <= most)
-      return undefined;
-    const { deadLettered, refused, stored } = sumOf(older, newer);
-    const row = withoutOne(inARow.deadLettered, { refused: inARow.refused, stored });
-    if (row > limits.inARowMax) return `${counted(row, 'item')} in a row went to the dead letters`;
-    const counting = withoutOne(deadLettered, { refused, stored });
-    return counting > most
-      ? `${percent(counting / items)} of the last ${items} items went to the dead letters`
-      : undefined;
+    const share = items === 0 ? 0 : (older.deadLettered + newer.deadLettered) / items;
+    if (items >= limits.shareItemsMin && share > limits.shareMax)
+      return `${percent(share)} of the last ${items} items went to the dead letters`;
+    return undefined;
   };
 
   return {
@@ -193,15 +123,14 @@ export const createBreaker = (limits: BreakerDefinition, { onChange }: BreakerEv
     get why() {
       return why;
     },
-    note: (items, deadLettered, tables = noTables) => {
+    note: (items, deadLettered) => {
       if (items === 0 && deadLettered === 0) return;
-      count(items, deadLettered, tables);
+      count(items, deadLettered);
       const reason = state === 'closed' ? verdict() : undefined;
       if (reason !== undefined) open(reason);
     },
-    tried: (items, deadLettered, tables = noTables) => {
-      const refused = withoutOne(deadLettered, tables);
-      if (items > 0 && refused < items && refused <= items * limits.shareMax) {
+    tried: (items, deadLettered) => {
+      if (items > 0 && deadLettered < items && deadLettered <= items * limits.shareMax) {
         forget();
         change('closed', undefined);
         return true;

@@ -40,8 +40,6 @@ export type Written<E> = {
   readonly unfinished?: ReadonlySet<HeldMessage<E>>;
   /** Why the store accepted nothing of the batch, where it answered and all of it waits; undefined when it accepted something. */
   readonly problem?: string;
-  /** Tables that took rows, of a store of which one may fail alone. */
-  readonly storedTables?: ReadonlySet<string>;
   /** Data ids that were left out of the whole batch, because they are purged. */
   readonly purged: ReadonlySet<number>;
 };

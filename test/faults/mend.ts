@@ -43,17 +43,15 @@ const makeAnew = async (stack: Stack, table: string): Promise<void> => {
   await waitFor('the copy is whole', mendMsMax, async () => {
     return (await countOf(stack, `${table}_copy`)) === rows.count;
   });
+  // It would make an empty table in between, which transfer writes to.
+  await stack.metadata.kill();
   await stack.query(`DROP TABLE ${old}`);
   await waitFor('the copy has the name', mendMsMax, async () => {
-    try {
-      await stack.query(`RENAME TABLE ${copy} TO ${old}`);
-      return true;
-    } catch (error) {
-      // Metadata was quicker and made an empty one.
-      await stack.query(`DROP TABLE ${old}`);
-      throw error;
-    }
+    await stack.query(`RENAME TABLE ${copy} TO ${old}`);
+    return true;
   });
+  stack.metadata.start();
+  await stack.metadata.ready();
 };
 
 const bulkAnswer = z.looseObject({ matched: z.number() });

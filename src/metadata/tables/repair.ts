@@ -84,7 +84,8 @@ export const createTableRepair = (deps: TableRepairDeps): TableRepair => {
     if (!state.deduplicates) {
       await enableDeduplication(sql, name);
       log.error({ table: name }, 'the upsert keys of this table were disabled; they are enabled again');
-    } else if (otherKeys.has(name)) {
+    } else if (otherKeys.has(name) && !state.isSuspended) {
+      // A suspended one was not read: it may have its keys back already.
       await enableDeduplication(sql, name);
       log.error(
         { table: name },

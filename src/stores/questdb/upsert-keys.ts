@@ -7,7 +7,7 @@ import { type QuestdbSql, quoteLiteral } from './sql.ts';
  * table at a time, so each look reads those of a bounded number, in turn, and of all that had other keys at the last one.
  */
 export type UpsertKeys = {
-  /** Returns those of these tables that are known to have other keys. Throws the transient Faults of QuestdbSql. */
+  /** Returns those of these tables that are known to have other keys; one that cannot be read has those it had. Throws the transient Faults of QuestdbSql. */
   look(tables: readonly string[]): Promise<ReadonlySet<string>>;
 };
 
@@ -16,31 +16,57 @@ const tablesPerLook = 20;
 
 const rowsSchema = z.array(z.tuple([z.string(), z.string()]));
 
-/** The upsert keys of each of these tables; none for a table that is gone. */
-const readKeys = async (
-  sql: Pick<QuestdbSql, 'exec'>,
-  tables: readonly string[],
-): Promise<Map<string, string[]>> => {
+type Sql = Pick<QuestdbSql, 'exec'>;
+
+/** The upsert keys of each of these tables, in one statement. */
+const selectKeys = async (sql: Sql, tables: readonly string[]): Promise<Map<string, string[]>> => {
   const keys = new Map<string, string[]>();
-  if (tables.length === 0) return keys;
   const selects = tables
     .map(quoteLiteral)
     .map((name) => `SELECT ${name} AS name, "column" FROM table_columns(${name}) WHERE upsertKey`);
+  const { dataset } = await sql.exec(selects.join(' UNION ALL '));
+  for (const [name, column] of rowsSchema.parse(dataset)) keys.set(name, [...(keys.get(name) ?? []), column]);
+  return keys;
+};
+
+const isRefusal = (error: unknown): boolean => error instanceof Fault && error.kind === 'permanent';
+const isFailedAnswer = (error: unknown): boolean =>
+  error instanceof Fault && /^QuestDB answered 5\d\d:/.test(error.message);
+
+/** The keys of the tables that can be read; those of a table that is gone are none. */
+type ReadKeys = {
+  readonly keys: ReadonlyMap<string, readonly string[]>;
+  readonly unread: ReadonlySet<string>;
+};
+
+/** Each of these tables by itself. Throws the last Fault where none can be read. */
+const readSingly = async (sql: Sql, tables: readonly string[]): Promise<ReadKeys> => {
+  const keys = new Map<string, string[]>();
+  const unread = new Set<string>();
+  for (const table of tables) {
+    try {
+      for (const [name, columns] of await selectKeys(sql, [table])) keys.set(name, columns);
+    } catch (error) {
+      if (isRefusal(error)) continue;
+      unread.add(table);
+      if (!isFailedAnswer(error) || unread.size === tables.length) throw error;
+    }
+  }
+  return { keys, unread };
+};
+
+/** A table that was dropped since the caller listed it, or that cannot be read, fails the statement for all. */
+const readKeys = async (sql: Sql, tables: readonly string[]): Promise<ReadKeys> => {
+  if (tables.length === 0) return { keys: new Map(), unread: new Set() };
   try {
-    const { dataset } = await sql.exec(selects.join(' UNION ALL '));
-    for (const [name, column] of rowsSchema.parse(dataset))
-      keys.set(name, [...(keys.get(name) ?? []), column]);
-    return keys;
+    return { keys: await selectKeys(sql, tables), unread: new Set() };
   } catch (error) {
-    if (!(error instanceof Fault) || error.kind !== 'permanent') throw error;
-    // One that was dropped since the caller listed it: the statement fails for all.
-    for (const table of tables.length > 1 ? tables : [])
-      for (const [name, columns] of await readKeys(sql, [table])) keys.set(name, columns);
-    return keys;
+    if (!isRefusal(error) && !isFailedAnswer(error)) throw error;
+    return readSingly(sql, tables);
   }
 };
 
-export const createUpsertKeys = (sql: Pick<QuestdbSql, 'exec'>): UpsertKeys => {
+export const createUpsertKeys = (sql: Sql): UpsertKeys => {
   let others: ReadonlySet<string> = new Set();
   let readLast = '';
 
@@ -55,11 +81,12 @@ export const createUpsertKeys = (sql: Pick<QuestdbSql, 'exec'>): UpsertKeys => {
   return {
     look: async (tables) => {
       const next = nextOf(tables);
-      // Before the statement: a table that cannot be read holds up no others.
+      // Before the statements: a store that does not answer at some tables holds up no others.
       readLast = next.at(-1) ?? '';
       const known = [...others].filter((name) => tables.includes(name)).slice(0, tablesPerLook);
-      const read = [...new Set([...known, ...next])];
-      const keys = await readKeys(sql, read);
+      const wanted = [...new Set([...known, ...next])];
+      const { keys, unread } = await readKeys(sql, wanted);
+      const read = wanted.filter((name) => !unread.has(name));
       const isOther = (name: string): boolean => {
         const columns = keys.get(name);
         return columns !== undefined && columns.toSorted().join() !== 'timestamp,uid';

@@ -49,16 +49,14 @@ const merged = (all: readonly Written<MetricsEnvelope>[]): Written<MetricsEnvelo
   const deadLettered = new Map<HeldMessage, readonly DeadLettered[]>();
   const retryLater = new Set<HeldMessage>();
   const purged = new Set<number>();
-  const storedTables = new Set<string>();
   for (const written of all) {
-    for (const table of written.storedTables ?? []) storedTables.add(table);
     for (const [message, some] of written.deadLettered)
       deadLettered.set(message, [...(deadLettered.get(message) ?? []), ...some]);
     for (const message of written.retryLater) retryLater.add(message);
     for (const dataId of written.purged) purged.add(dataId);
   }
   const problem = all.at(-1)?.problem;
-  return { deadLettered, retryLater, purged, storedTables, ...(problem === undefined ? {} : { problem }) };
+  return { deadLettered, retryLater, purged, ...(problem === undefined ? {} : { problem }) };
 };
 
 /**

@@ -79,10 +79,7 @@ const writtenOf = (
     const kept = rows.filter(({ part }) => !purged.has(part.dataId) && isTaken(verdicts.get(part.table)));
     if (kept.length > 0) add(message, refusedRows(kept));
   }
-  const storedTables = new Set(
-    [...verdicts].flatMap(([table, verdict]) => (verdict === 'stored' ? [table] : [])),
-  );
-  return { deadLettered, retryLater, purged, storedTables, ...(problem === undefined ? {} : { problem }) };
+  return { deadLettered, retryLater, purged, ...(problem === undefined ? {} : { problem }) };
 };
 
 /** Above what spans have: an interval that full load had grown would stay at half load, and points be visible twice as late. */

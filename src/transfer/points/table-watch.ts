@@ -44,19 +44,23 @@ type Broken = { readonly why: string; id: number | undefined; misses: number };
 const everyMsDefault = 5_000;
 /** After this many looks without it a table is dropped: QuestDB does not list a broken one for a while after its start. */
 const missesMax = 60;
+/** Of this many missing tables, those that went last, the number is kept. */
+const missingMax = 1_000;
 
 const keylessWhy = 'its upsert keys are off: rows could be stored twice';
 const otherKeysWhy = 'its upsert keys are not (timestamp, uid): rows overwrite each other';
 
 const isOurs = ({ name }: TableState): boolean => name.endsWith('.__default__');
 
-/** Returns those of these tables that are known to have other upsert keys. A table that does not answer changes nothing known. */
-const createOtherKeys = (sql: QuestdbSql): ((states: readonly TableState[]) => Promise<TableState[]>) => {
+/** Reads these tables, and returns all that are known to have other upsert keys. One that does not answer changes nothing known. */
+const createOtherKeys = (
+  sql: QuestdbSql,
+): ((readable: readonly TableState[]) => Promise<ReadonlySet<string>>) => {
   const upsertKeys = createUpsertKeys(sql);
   let known: ReadonlySet<string> = new Set();
-  return async (states) => {
-    known = await upsertKeys.look(states.map(({ name }) => name)).catch(() => known);
-    return states.filter(({ name }) => known.has(name));
+  return async (readable) => {
+    known = await upsertKeys.look(readable.map(({ name }) => name)).catch(() => known);
+    return known;
   };
 };
 
@@ -76,6 +80,8 @@ export const startTableWatch = ({
   const otherKeysOf = createOtherKeys(sql);
   let unsafe: ReadonlyMap<string, string> = new Map();
   let ids: ReadonlyMap<string, number> = new Map();
+  /** As `ids`, and the last number of each missing table: the next one of its name may have come and gone between two looks. */
+  let lastIds: ReadonlyMap<string, number> = new Map();
   const broken = new Map<string, Broken>();
 
   const noteBroken = (table: string, why: string): void => {
@@ -83,13 +89,12 @@ export const startTableWatch = ({
   };
 
   const followIds = (states: readonly TableState[]): void => {
-    const known = ids;
+    const listedBefore = ids;
     ids = new Map(states.map(({ name, id }) => [name, id]));
-    for (const [name, id] of known) {
-      if (ids.get(name) === id) continue;
-      onGone?.();
-      return;
-    }
+    const isReplaced = [...ids].some(([name, id]) => (lastIds.get(name) ?? id) !== id);
+    if (isReplaced || [...listedBefore.keys()].some((name) => !ids.has(name))) onGone?.();
+    const missing = [...lastIds].filter(([name]) => !ids.has(name)).slice(-missingMax);
+    lastIds = new Map([...missing, ...ids]);
   };
 
   /** Notes the broken tables, and forgets those that were recreated or dropped. */
@@ -110,10 +115,11 @@ export const startTableWatch = ({
     followBroken(states);
     const suspended = states.filter(({ name, isSuspended }) => isSuspended && !broken.has(name));
     const keyless = states.filter(({ deduplicates }) => !deduplicates);
-    const fit = states.filter(
-      ({ name, isSuspended, deduplicates }) => deduplicates && !isSuspended && !broken.has(name),
-    );
-    const otherKeys = await otherKeysOf(fit);
+    const keyed = states.filter(({ name, deduplicates }) => deduplicates && !broken.has(name));
+    const fit = keyed.filter(({ isSuspended }) => !isSuspended);
+    // A suspended one is not read, and keeps the keys that it had.
+    const known = await otherKeysOf(fit);
+    const otherKeys = keyed.filter(({ name }) => known.has(name));
     unsafe = new Map([
       ...otherKeys.map(({ name }) => [name, otherKeysWhy] as const),
       ...keyless.map(({ name }) => [name, keylessWhy] as const),

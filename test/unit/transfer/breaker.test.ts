@@ -79,31 +79,4 @@ describe('the breaker', () => {
     vi.advanceTimersByTime(5_000);
     expect(breaker.state).toBe('closed');
   });
-
-  // One changed column would stop the points of everyone else.
-  it('lets the others continue when one table refuses its rows, and opens when several do', () => {
-    const { breaker } = breakerOf();
-    const tables = (table: string, rows: number, stored: string[] = ['good']) => ({
-      refused: new Map([[table, rows]]),
-      stored: new Set(stored),
-    });
-    breaker.note(15, 15, tables('bad', 15));
-    for (let round = 0; round < 20; round++) {
-      breaker.note(10, 0, { refused: new Map(), stored: new Set(['good']) });
-      breaker.note(15, 15, tables('bad', 15));
-    }
-    expect(breaker.state).toBe('closed');
-    breaker.note(11, 11, tables('worse', 11));
-    expect([breaker.state, breaker.why]).toEqual(['open', '11 items in a row went to the dead letters']);
-    vi.advanceTimersByTime(1_000);
-    expect(breaker.tried(20, 15, tables('bad', 15, []))).toBe(false);
-    vi.advanceTimersByTime(1_000);
-    expect(breaker.tried(20, 15, tables('bad', 15))).toBe(true);
-  });
-
-  it('opens for a table that refuses its rows while no other takes any', () => {
-    const { breaker } = breakerOf();
-    breaker.note(11, 11, { refused: new Map([['bad', 11]]), stored: new Set(['bad']) });
-    expect(breaker.state).toBe('open');
-  });
 });

@@ -1,12 +1,15 @@
 import { expect, it } from 'vitest';
 import { Fault } from '../../../../src/model/fault.ts';
+import { toResult } from '../../../../src/stores/questdb/sql.ts';
 import { createUpsertKeys } from '../../../../src/stores/questdb/upsert-keys.ts';
 
 const names = Array.from({ length: 50 }, (_, index) => `t${String(index).padStart(2, '0')}`);
 
-/** Tables with their keys; `gone` ones fail a statement that names them. */
-const keysOf = () => {
-  const keys = new Map(names.map((name) => [name, ['timestamp', 'uid']]));
+/** The first `count` tables with their keys; those that are gone or unreadable fail a statement that names them. */
+const keysOf = (count = names.length) => {
+  const tables = names.slice(0, count);
+  const unreadable = new Set<string>();
+  const keys = new Map(tables.map((name) => [name, ['timestamp', 'uid']]));
   const statements: string[][] = [];
   const upsertKeys = createUpsertKeys({
     exec: async (sql) => {
@@ -14,13 +17,14 @@ const keysOf = () => {
       statements.push(read);
       if (read.some((name) => !keys.has(name)))
         throw new Fault('permanent', 'questdb_rejected', 'table does not exist');
+      if (read.some((name) => unreadable.has(name))) return toResult(500, 'Metadata read timeout');
       return {
         columns: [],
         dataset: read.flatMap((name) => (keys.get(name) ?? []).map((column) => [name, column])),
       };
     },
   });
-  return { keys, statements, look: async () => [...(await upsertKeys.look(names))] };
+  return { keys, unreadable, statements, look: async () => [...(await upsertKeys.look(tables))] };
 };
 
 // By other keys points of different targets overwrite each other, and each was confirmed.
@@ -48,4 +52,20 @@ it('a table without any keys, or one that is dropped meanwhile, hides no other',
   keys.delete('t02');
   keys.set('t03', ['timestamp']);
   expect(await look()).toEqual(['t03']);
+});
+
+// With 20 tables or fewer each look reads all of them, so it would find nothing for as long as one cannot be read.
+it('a table that cannot be read hides no other, and has the keys that it had', async () => {
+  const { keys, unreadable, look } = keysOf(20);
+  keys.set('t01', ['timestamp']);
+  expect(await look()).toEqual(['t01']);
+  unreadable.add('t01');
+  keys.set('t03', ['timestamp']);
+  expect((await look()).toSorted()).toEqual(['t01', 't03']);
+});
+
+it('a look at which no table can be read ends with the error of QuestDB', async () => {
+  const { unreadable, look } = keysOf(2);
+  unreadable.add('t00').add('t01');
+  await expect(look()).rejects.toThrow('QuestDB answered 500: Metadata read timeout');
 });

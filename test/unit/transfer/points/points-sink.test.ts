@@ -1,7 +1,8 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { Fault } from '../../../../src/model/fault.ts';
 import type { Unapplied } from '../../../../src/stores/questdb/applied.ts';
 import type { WriteResult } from '../../../../src/stores/questdb/writer.ts';
+import { createBreaker, fitToSettle } from '../../../../src/transfer/breaker.ts';
 import type { HeldMessage } from '../../../../src/transfer/held-message.ts';
 import { createPointsSink } from '../../../../src/transfer/points/points-sink.ts';
 import { createTableHealth } from '../../../../src/transfer/points/table-health.ts';
@@ -443,4 +444,18 @@ describe('a table that QuestDB does not take rows of', () => {
     ]);
     expect(broken.get('t2')).toBe('damaged');
   });
+});
+
+// Each refused row costs a request, a publish and a log line, and room in DEADLETTER, for as long as it is let through.
+it('rows that one table refuses one by one open the breaker, also while another table takes its rows', async () => {
+  const limits = { inARowMax: 10, shareMax: 0.2, shareItemsMin: 100, pauseMs: 60_000 };
+  const breaker = createBreaker(limits, { onChange: () => {} });
+  onTestFinished(() => breaker.stop());
+  const { sink } = sinkOf(new Set(), (body) => {
+    const line = tablesIn(body).indexOf('t1') + 1;
+    return line === 0 ? { kind: 'stored' } : { kind: 'row_refused', line, why: 'cast error' };
+  });
+  const batch = [2, ...Array.from({ length: 11 }, () => 1)].map((dataId) => messageOf([dataId]));
+  fitToSettle(breaker, batch, await sink.write(batch, () => {}));
+  expect(breaker.why).toBe('11 items in a row went to the dead letters');
 });
