@@ -26,6 +26,7 @@ import { createLettersLook, type LettersLook } from './letters-look.ts';
 import { minuteKey } from './listed-minutes.ts';
 import { createLookAside, type LookAside } from './look-aside.ts';
 import { type MissingRecords, readMissingRecords } from './missing-records.ts';
+import { notNamedByBooks } from './named-rows.ts';
 import { sumOrphans } from './orphan-sums.ts';
 import { type Outline, readOutlines } from './outlines.ts';
 import type { AccountedStream } from './queue-state.ts';
@@ -34,7 +35,7 @@ import { itemsBeyond } from './records-beyond.ts';
 import { createRefusedLines } from './refused-lines.ts';
 import { createNotedLives, createSilentLives, readLives, type SilentLivesWatch } from './silent-lives.ts';
 import type { StoreDifference } from './store-compare.ts';
-import { addStoreFindings, mergeFindings, namedByBooks, type StoreLook } from './store-look.ts';
+import { addStoreFindings, mergeFindings, type StoreLook } from './store-look.ts';
 import {
   heldOfLossMax,
   heldOfMovingMax,
@@ -356,10 +357,8 @@ class Looks {
   private async rowsBeyond(owners: readonly Owner[]): Promise<ReadonlyMap<string, number>> {
     const unrecorded = await this.deps.stores.unrecorded(owners);
     this.storesWaitedMs += unrecorded.waitedMs;
-    const beyond = this.earlierRows.read(unrecorded.rows);
-    for (const [owner, items] of namedByBooks(this.found?.all ?? [], this.byStore))
-      if (beyond.has(owner)) beyond.set(owner, Math.max(0, (beyond.get(owner) ?? 0) - items));
-    return beyond;
+    const rows = this.earlierRows.read(unrecorded.rows);
+    return notNamedByBooks(rows, unrecorded.rows, this.found?.all ?? [], this.byStore);
   }
 
   /** Items that records have beyond the places of their messages, in minutes that seem to lack some. */

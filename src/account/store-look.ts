@@ -14,7 +14,7 @@ import {
 import { type Difference, isOfStore, type Owner, streamOfStore } from './difference.ts';
 import { mergeEqual, ownerText } from './explain-losses.ts';
 import type { FoundDifferences } from './found.ts';
-import { minuteKey } from './listed-minutes.ts';
+import { namedByBooks } from './named-rows.ts';
 import type { StoreTargets } from './owner-stores.ts';
 import type { DayFilter, SettledDays } from './settled-days.ts';
 import { compareStores, type Place, type StoreDifference, usualPause } from './store-compare.ts';
@@ -327,23 +327,6 @@ export const mergeFindings = (before: readonly StoreDifference[], now: Compared)
   const standing = before.filter(isStanding);
   const larger = new Set(standing.map(kindKey));
   return [...standing, ...now.differences.filter((each) => !larger.has(kindKey(each)))];
-};
-
-/** By owner: items that the books call unrecorded, and whose rows the store has: by minutes that were compared, else as they are stored. */
-export const namedByBooks = (
-  found: Iterable<Difference>,
-  byStore: ReadonlyMap<string, ReadonlyMap<string, number>>,
-): Map<string, number> => {
-  const named = new Map<string, number>();
-  const add = (owner: string, items: number): void => {
-    named.set(owner, items + (named.get(owner) ?? 0));
-  };
-  for (const owners of byStore.values()) for (const [owner, items] of owners) add(owner, items);
-  // A later process compares old minutes no more.
-  for (const each of found)
-    if (each.kind === 'unrecorded' && !isOfStore(each) && !byStore.has(minuteKey(each.stream, each.minute)))
-      add(ownerText(each), each.items);
-  return named;
 };
 
 /**

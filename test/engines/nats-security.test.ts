@@ -147,7 +147,7 @@ it('a connection returns once NATS accepts its user again, however often it was 
   await until('two refusals', () => seen.refusedAt.length >= 2);
   const [first = 0, second = 0] = seen.refusedAt;
   // The client keeps memory for each refused try until the return.
-  expect(second - first).toBeGreaterThan(4_900);
+  expect(second - first).toBeGreaterThan(2_500);
   expect(bus.connected).toBe(false);
   expect(bus.refused).toContain('does not accept the user: check TIDEMARK_NATS_URL');
   await server.startWith([userLine('right')]);

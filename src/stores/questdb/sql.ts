@@ -39,13 +39,14 @@ export const quoteIdentifier = (name: string): string => {
 /** A text literal in single quotes. */
 export const quoteLiteral = (text: string): string => `'${text.replaceAll("'", "''")}'`;
 
-/** A transient Fault `questdb_unavailable`. */
-export const unavailable = (reason: string, cause?: unknown): Fault =>
-  new Fault('transient', 'questdb_unavailable', `QuestDB ${reason}`, cause);
+/** A transient Fault `questdb_unavailable`; `status` of an answer. */
+export const unavailable = (reason: string, cause?: unknown, status?: number): Fault =>
+  new Fault('transient', 'questdb_unavailable', `QuestDB ${reason}`, cause, { status });
 
 /** The one place where QuestDB's SQL answers become results or Faults. */
 export const toResult = (status: number, text: string): SqlResult => {
-  if (status >= 500 || status === 429) throw unavailable(`answered ${status}: ${text.slice(0, 300)}`);
+  if (status >= 500 || status === 429)
+    throw unavailable(`answered ${status}: ${text.slice(0, 300)}`, undefined, status);
   const body = parseJson(text);
   const refusal = refusalSchema.safeParse(body);
   if (status !== 200 || refusal.success) {

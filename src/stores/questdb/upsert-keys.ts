@@ -31,7 +31,7 @@ const selectKeys = async (sql: Sql, tables: readonly string[]): Promise<Map<stri
 
 const isRefusal = (error: unknown): boolean => error instanceof Fault && error.kind === 'permanent';
 const isFailedAnswer = (error: unknown): boolean =>
-  error instanceof Fault && /^QuestDB answered 5\d\d:/.test(error.message);
+  error instanceof Fault && (error.detail.status ?? 0) >= 500;
 
 /** The keys of the tables that can be read; those of a table that is gone are none. */
 type ReadKeys = {
