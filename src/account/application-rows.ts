@@ -2,13 +2,13 @@ import { z } from 'zod';
 import { type ApplicationPipeline, applicationPipelines } from '../model/signals.ts';
 import { type Clickhouse, database } from '../stores/clickhouse/client.ts';
 import { itemTablesOf } from '../stores/clickhouse/item-tables.ts';
-import type { RowSum } from './day-difference.ts';
+import { noRows, type RowSum } from './day-difference.ts';
 import {
-  addSlices,
   type DistinctAsked,
   onlySql,
+  readInParts,
   type SlicesAsked,
-  sliceSql,
+  sliceUids,
   type UidSlices,
   withoutSql,
 } from './uid-slices.ts';
@@ -70,9 +70,12 @@ export const readApplicationDays = async (
 };
 
 /** Distinct uids of a day that are held in memory at once. */
-const sliceRows = 5_000_000;
+const partRowsMax = 5_000_000;
 
-/** The distinct uids of an application and event day, in slices. */
+/** The uids of one part of a reading. */
+const inPart = 'uid % {parts:UInt64} = {part:UInt64}';
+
+/** The distinct uids of an application and event day. */
 export const readDistinctRows = async (
   clickhouse: Clickhouse,
   pipeline: ApplicationPipeline,
@@ -80,27 +83,20 @@ export const readDistinctRows = async (
   day: number,
   rows: number,
 ): Promise<RowSum> => {
-  const ofSlice = (time: string) => [
-    'AppId = {owner:Int64}',
-    ofDays(time, [day]),
-    'uid % {slices:UInt64} = {slice:UInt64}',
-  ];
-  const slices = Math.max(1, Math.ceil(rows / sliceRows));
-  let all: RowSum = { rows: 0, sum: 0n };
-  for (let slice = 0; slice < slices; slice++) {
-    const [found] = await clickhouse.rows(
+  const ofPart = (time: string) => ['AppId = {owner:Int64}', ofDays(time, [day]), inPart];
+  const all = await readInParts(rows, partRowsMax, async (parts, part) => {
+    const found = await clickhouse.rows(
       sumRow,
       `SELECT count() AS rows, toString(sum(uid)) AS sum FROM (
-        SELECT uid FROM (${rowsOf(pipeline, ofSlice)}) GROUP BY uid)`,
-      { params: { owner, slices, slice }, timeoutMs, settings },
+        SELECT uid FROM (${rowsOf(pipeline, ofPart)}) GROUP BY uid)`,
+      { params: { owner, parts, part }, timeoutMs, settings },
     );
-    const { rows: count, sum } = found === undefined ? all : toRowSum(found);
-    all = { rows: all.rows + count, sum: BigInt.asUintN(64, all.sum + sum) };
-  }
-  return all;
+    return new Map(found.map((row) => [0, toRowSum(row)]));
+  });
+  return all.get(0) ?? noRows;
 };
 
-const slice = sliceSql('uid', (a, b) => `intDiv(${a}, ${b})`);
+const slice = `intDiv(uid, ${sliceUids})`;
 const sliceRow = sumRow.extend({ slice: z.coerce.number() });
 
 const readSlices = async (clickhouse: Clickhouse, rows: string, params: object): Promise<UidSlices> => {
@@ -128,23 +124,20 @@ export const readRowSlices = (
 };
 
 /** The same of distinct uids, of some slices. */
-export const readDistinctRowSlices = async (
+export const readDistinctRowSlices = (
   clickhouse: Clickhouse,
   pipeline: ApplicationPipeline,
   owner: number,
   { day, without, slices, rows }: DistinctAsked,
 ): Promise<UidSlices> => {
-  const parts = Math.max(1, Math.ceil(rows / sliceRows));
-  const all = new Map<number, RowSum>();
-  for (let part = 0; part < parts; part++) {
-    const conditions = (time: string) => [
-      ...['AppId = {owner:Int64}', ofDays(time, [day]), 'uid % {parts:UInt64} = {part:UInt64}'],
-      ...[...withoutSql('uid', without), ...onlySql(slice, slices)],
-    ];
-    const distinct = `SELECT uid FROM (${rowsOf(pipeline, conditions)}) GROUP BY uid`;
-    addSlices(all, await readSlices(clickhouse, distinct, { owner, parts, part }));
-  }
-  return all;
+  const conditions = (time: string) => [
+    ...['AppId = {owner:Int64}', ofDays(time, [day]), inPart],
+    ...[...withoutSql('uid', without), ...onlySql(slice, slices)],
+  ];
+  const distinct = `SELECT uid FROM (${rowsOf(pipeline, conditions)}) GROUP BY uid`;
+  return readInParts(rows, partRowsMax, (parts, part) =>
+    readSlices(clickhouse, distinct, { owner, parts, part }),
+  );
 };
 
 const partRow = z.object({ name: z.string(), day: z.coerce.number(), rows: z.coerce.number() });

@@ -58,8 +58,8 @@ const copies = (rows: number, collapses: boolean): Difference => ({
   rows,
 });
 
-/** Adds rows to the difference of this kind. */
-const listed = (all: readonly Difference[]): Difference[] =>
+/** The rows of each kind, without kinds that have none. */
+export const sumByKind = (all: readonly Difference[]): Difference[] =>
   differenceKinds.flatMap((kind) => {
     const rows = all.reduce((sum, each) => sum + (each.kind === kind ? each.rows : 0), 0);
     return rows === 0 ? [] : [{ kind, rows }];
@@ -82,7 +82,7 @@ export const compareDay = (
   const most = Math.max(before.rows, after.rows);
   const doubled = store.rows - found.rows;
   const of = (...differences: Difference[]): DayResult => {
-    const all = listed([...differences, copies(doubled, collapses)]);
+    const all = sumByKind([...differences, copies(doubled, collapses)]);
     return all.length === 0 ? inFlight : { state: 'differs', differences: all };
   };
   if (found.rows < least) return of({ kind: 'missing_in_the_store', rows: least - found.rows });

@@ -5,10 +5,13 @@ const minutes = "{minutes:Array(DateTime('UTC'))}";
 export const inMinutes = `minute IN ${minutes}`;
 
 /**
- * The rows that ClickHouse may have stamped (`at`) with these minutes or later; a day leaves room for clocks. A DateTime of before 1970 is one
- * of 2106.
+ * The rows that ClickHouse may have stamped (`at`) at this time or later; a day leaves room for clocks. A DateTime of before 1970 is one of
+ * 2106.
  */
-export const sinceMinutes = `at >= greatest(least(now(), arrayMin(${minutes})), toDateTime(86400)) - INTERVAL 1 DAY`;
+export const stampedSince = (time: string): string =>
+  `at >= greatest(least(now(), ${time}), toDateTime(86400)) - INTERVAL 1 DAY`;
+
+export const sinceMinutes = stampedSince(`arrayMin(${minutes})`);
 
 /** Names a minute (Unix seconds) of a stream. */
 export const minuteKey = (stream: string, minute: number): string => `${stream} ${minute}`;

@@ -18,8 +18,13 @@ export const namedByBooks = (
   for (const owners of byStore.values()) for (const [owner, items] of owners) add(owner, items);
   // A later process compares old minutes no more.
   for (const each of found)
-    if (each.kind === 'unrecorded' && !isOfStore(each) && !byStore.has(minuteKey(each.stream, each.minute)))
-      if (isPossible(each)) add(ownerText(each), each.items);
+    if (
+      each.kind === 'unrecorded' &&
+      !isOfStore(each) &&
+      !byStore.has(minuteKey(each.stream, each.minute)) &&
+      isPossible(each)
+    )
+      add(ownerText(each), each.items);
   return named;
 };
 

@@ -3,13 +3,13 @@ import { z } from 'zod';
 import { type QuestdbSql, quoteIdentifier, quoteLiteral } from '../stores/questdb/sql.ts';
 import { readTableStates, type TableState } from '../stores/questdb/table-states.ts';
 import { readTtls } from '../stores/questdb/tables.ts';
-import type { RowSum } from './day-difference.ts';
+import { noRows, type RowSum } from './day-difference.ts';
 import {
-  addSlices,
   type DistinctAsked,
   onlySql,
+  readInParts,
   type SlicesAsked,
-  sliceSql,
+  sliceUids,
   type UidSlices,
   withoutSql,
 } from './uid-slices.ts';
@@ -96,28 +96,25 @@ export const readPointDays = async (
 };
 
 /** Distinct uids of a day that are held in memory at once. */
-const sliceRows = 2_000_000;
+const partRowsMax = 2_000_000;
 
-/** The distinct uids of an event day, in slices. */
+/** The distinct uids of an event day. */
 export const readDistinctPoints = async (
   { sql, table }: PointsTable,
   day: number,
   rows: number,
 ): Promise<RowSum> => {
-  const slices = Math.max(1, Math.ceil(rows / sliceRows));
-  let all: RowSum = { rows: 0, sum: 0n };
-  for (let slice = 0; slice < slices; slice++) {
+  const all = await readInParts(rows, partRowsMax, async (parts, part) => {
     const { dataset } = await sql.exec(
       `SELECT count(), ${halves} FROM (SELECT DISTINCT uid FROM ${quoteIdentifier(table)}
-        WHERE ${ofDay(day)} AND uid % ${slices} = ${slice})`,
+        WHERE ${ofDay(day)} AND uid % ${parts} = ${part})`,
     );
-    const found = toRowSum(sumRow.parse(dataset[0]));
-    all = { rows: all.rows + found.rows, sum: BigInt.asUintN(64, all.sum + found.sum) };
-  }
-  return all;
+    return new Map([[0, toRowSum(sumRow.parse(dataset[0]))]]);
+  });
+  return all.get(0) ?? noRows;
 };
 
-const slice = sliceSql('uid', (a, b) => `${a} / ${b}`);
+const slice = `uid / ${sliceUids}`;
 
 const readSlices = async (sql: PointsTable['sql'], rows: string): Promise<UidSlices> => {
   const { dataset } = await sql.exec(`SELECT ${slice} slice, count(), ${halves} FROM ${rows}`);
@@ -137,22 +134,15 @@ export const readPointSlices = ({ sql, table }: PointsTable, asked: SlicesAsked)
   );
 
 /** The same of distinct uids, of some slices. */
-export const readDistinctPointSlices = async (
+export const readDistinctPointSlices = (
   { sql, table }: PointsTable,
   { day, without, slices, rows }: DistinctAsked,
-): Promise<UidSlices> => {
-  const parts = Math.max(1, Math.ceil(rows / sliceRows));
-  const all = new Map<number, RowSum>();
-  for (let part = 0; part < parts; part++) {
+): Promise<UidSlices> =>
+  readInParts(rows, partRowsMax, (parts, part) => {
     const conditions = [ofDay(day), ...withoutSql('uid', without), ...onlySql(slice, slices)];
     const where = [...conditions, `uid % ${parts} = ${part}`].join(' AND ');
-    addSlices(
-      all,
-      await readSlices(sql, `(SELECT DISTINCT uid FROM ${quoteIdentifier(table)} WHERE ${where})`),
-    );
-  }
-  return all;
-};
+    return readSlices(sql, `(SELECT DISTINCT uid FROM ${quoteIdentifier(table)} WHERE ${where})`);
+  });
 
 const partitionRow = z.tuple([z.string(), z.number()]);
 

@@ -4,6 +4,7 @@ import { type BalanceFilter, conditionsOf } from '../outcomes/balance.ts';
 import { type Bucket, bucketOf } from '../outcomes/buckets.ts';
 import { type Clickhouse, database } from '../stores/clickhouse/client.ts';
 import { type Owner, pipelineOf } from './difference.ts';
+import { stampedSince } from './listed-minutes.ts';
 
 /** What both books say of the items of one owner, in requests on their first way. */
 export type Received = Owner & {
@@ -69,12 +70,8 @@ const query = (where: string, recent: string, by: Bucket | undefined): string =>
   )
   GROUP BY stream, data_id, app_id${by === undefined ? '' : ', minute_at'}`;
 
-/**
- * The rows that ClickHouse may have stamped (`at`) since the first minute of the filter; a day leaves room for clocks. A DateTime of before
- * 1970 is one of 2106.
- */
-const sinceFilter =
-  'at >= greatest(least(now(), toDateTime({since:UInt32})), toDateTime(86400)) - INTERVAL 1 DAY';
+/** Since the first minute of the filter. */
+const sinceFilter = stampedSince('toDateTime({since:UInt32})');
 
 /** What both books have of each owner; `by`: of each minute, hour or day. Throws the Faults of ClickHouse. */
 export const readReceived = async (

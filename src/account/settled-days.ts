@@ -6,7 +6,7 @@ import { storedOutcome } from '../outcomes/tally.ts';
 import { type Clickhouse, database } from '../stores/clickhouse/client.ts';
 import { itemTablesOf } from '../stores/clickhouse/item-tables.ts';
 import type { RowSum } from './day-difference.ts';
-import { type SlicesAsked, sliceSql, type UidRange, type UidSlices, withoutSql } from './uid-slices.ts';
+import { type SlicesAsked, sliceUids, type UidRange, type UidSlices, withoutSql } from './uid-slices.ts';
 
 /** Which records count: those of an owner, and of event days (days since 1970). */
 export type DayFilter = {
@@ -166,7 +166,7 @@ export const readSettledSlices = async (
   const { conditions, params } = conditionsOf({ pipeline, owner });
   const found = await clickhouse.rows(
     sliceRow,
-    `SELECT ${sliceSql('(base + first)', (a, b) => `intDiv(${a}, ${b})`)} AS slice, sum(counted.1) AS rows,
+    `SELECT intDiv(base + first, ${sliceUids}) AS slice, sum(counted.1) AS rows,
       toString(sum(counted.2 + base * counted.1)) AS sum
     FROM (${standingRecords(conditions)})
     ARRAY JOIN arrayFilter(each -> each.3 = {day:UInt32}, arrayMap((d, r, s) -> (r, s, toUInt32(d)), days, day_rows, day_sums)) AS counted

@@ -1,13 +1,6 @@
 import type { Clickhouse } from '../stores/clickhouse/client.ts';
 import { type Difference, differenceKinds } from './day-difference.ts';
-import {
-  judgeSteady,
-  readSteady,
-  type SlicedStore,
-  SteadyDay,
-  type SteadyReading,
-  sumOfKinds,
-} from './steady-days.ts';
+import { judgeSteady, readSteady, type SlicedStore, SteadyDay, type SteadyReading } from './steady-days.ts';
 
 /** A day of an owner that may be written to. */
 export type StoreDay = { readonly store: SlicedStore; readonly day: number };
@@ -81,8 +74,7 @@ export class SteadyComparison {
   /** Of each kind the larger figure: of the day as a whole, or of its slices. */
   differences(day: StoreDay): Difference[] {
     const name = storeDayName(day);
-    const ofSlices = [...(this.days.get(name)?.rows ?? [])].map(([kind, rows]) => ({ kind, rows }));
-    return largerOf(ofSlices, this.certain.get(name) ?? []);
+    return largerOf(this.days.get(name)?.differences ?? [], this.certain.get(name) ?? []);
   }
 
   private choose(days: readonly StoreDay[]): StoreDay[] {
@@ -95,10 +87,9 @@ export class SteadyComparison {
   }
 }
 
-const largerOf = (some: readonly Difference[], others: readonly Difference[]): Difference[] => {
-  const [a, b] = [sumOfKinds(some), sumOfKinds(others)];
-  return differenceKinds.flatMap((kind) => {
-    const rows = Math.max(a.get(kind) ?? 0, b.get(kind) ?? 0);
+/** Of each kind the larger figure. */
+const largerOf = (...all: (readonly Difference[])[]): Difference[] =>
+  differenceKinds.flatMap((kind) => {
+    const rows = Math.max(0, ...all.flat().flatMap((each) => (each.kind === kind ? [each.rows] : [])));
     return rows === 0 ? [] : [{ kind, rows }];
   });
-};

@@ -1,14 +1,6 @@
 import type { Pipeline } from '../model/signals.ts';
 import type { Clickhouse } from '../stores/clickhouse/client.ts';
-import {
-  compareDay,
-  type Difference,
-  type DifferenceKind,
-  differenceKinds,
-  isSame,
-  noRows,
-  type RowSum,
-} from './day-difference.ts';
+import { compareDay, type Difference, isSame, noRows, type RowSum, sumByKind } from './day-difference.ts';
 import { readFreshUids, readSettledSlices } from './settled-days.ts';
 import { type DistinctAsked, isCounted, type SlicesAsked, type UidSlices } from './uid-slices.ts';
 
@@ -139,19 +131,8 @@ export class SteadyDay {
     return this.open?.size === 0 && !this.isAsking;
   }
 
-  /** The rows of each kind. */
-  get rows(): ReadonlyMap<DifferenceKind, number> {
+  get differences(): Difference[] {
     const confirmed = this.known.values().filter(({ isConfirmed }) => isConfirmed);
-    return sumOfKinds([...confirmed].flatMap(({ differences }) => differences));
+    return sumByKind([...confirmed].flatMap(({ differences }) => differences));
   }
 }
-
-/** The rows of each kind, without kinds that have none. */
-export const sumOfKinds = (differences: readonly Difference[]): Map<DifferenceKind, number> => {
-  const sums = new Map<DifferenceKind, number>();
-  for (const kind of differenceKinds) {
-    const rows = differences.reduce((sum, each) => sum + (each.kind === kind ? each.rows : 0), 0);
-    if (rows > 0) sums.set(kind, rows);
-  }
-  return sums;
-};

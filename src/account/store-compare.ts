@@ -140,10 +140,11 @@ const readExpired = async (
 const differencesOf = (
   { store: { pipeline, owner }, day }: Candidate,
   differences: readonly Difference[],
+  isAtLeast: boolean,
 ): StoreDifference[] =>
   differences.map(({ kind, rows }) => ({
     ...placeOf(pipeline, owner, day),
-    ...{ kind, items: rows },
+    ...{ kind, items: rows, isAtLeast },
     why: kind === 'not_known' ? 'records of an earlier program do not name the days of their rows' : '',
   }));
 
@@ -185,16 +186,11 @@ const judge = async (
         ? ({ state: 'in_flight' } as const)
         : compareDay(settled, store, { isCaughtUp: isCaught, collapses });
     const differences = result.state === 'differs' ? result.differences : [];
-    const isWritten = !isSame(settled.before, settled.after) && steady.isRead(each) && !expired.has(each);
-    if (result.state === 'in_flight' || isWritten) {
+    const isWritten = !isSame(settled.before, settled.after);
+    if (result.state === 'in_flight' || (isWritten && steady.isRead(each) && !expired.has(each))) {
       verdicts.inFlight.push(each);
       if (!expired.has(each)) await steady.judge(each, isCaught, differences);
-    } else {
-      const isAtLeast = !isSame(settled.before, settled.after);
-      verdicts.differences.push(
-        ...differencesOf(each, differences).map((found) => ({ ...found, isAtLeast })),
-      );
-    }
+    } else verdicts.differences.push(...differencesOf(each, differences, isWritten));
   }
   return verdicts;
 };
@@ -258,8 +254,8 @@ const confirm = async (
 /**
  * Compares what the records say that the stores have taken with what the stores hold, by owner and event day (architecture 10.2).
  * Days on which something is on its way are compared again, up to `rounds` times in all, and slices of days that are written to
- * until another reading has confirmed what differs. Left out: event days whose rows or records may have expired, and the owners that `isLeftOut` names. Throws the Faults of
- * ClickHouse; a QuestDB that does not answer makes its owners `not_known`.
+ * until another reading has confirmed what differs. Left out: event days whose rows or records may have expired, and the owners that
+ * `isLeftOut` names. Throws the Faults of ClickHouse; a QuestDB that does not answer makes its owners `not_known`.
  */
 export const compareStores = async (
   targets: StoreTargets,
@@ -295,9 +291,7 @@ export const compareStores = async (
       ...{ kind: 'not_known', items: 0, why },
     }),
   );
-  const ofSteady = inFlight.flatMap((each) =>
-    differencesOf(each, steady.differences(each)).map((found) => ({ ...found, isAtLeast: true })),
-  );
+  const ofSteady = inFlight.flatMap((each) => differencesOf(each, steady.differences(each), true));
   const placed = ({ store, day }: Candidate): Place => placeOf(store.pipeline, store.owner, day);
   return {
     differences: [...notKnown, ...differences, ...ofSteady],

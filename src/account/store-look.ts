@@ -29,8 +29,8 @@ export type StoreLook = {
    */
   look(): Promise<StoreFindings>;
   /**
-   * Rows that the stores have of each of these owners and no record names, of the last days and of older ones that seem to have some, by `ownerText` and event day; read at most 20 s
-   * ago. Throws the Faults of ClickHouse.
+   * Rows that the stores have of each of these owners and no record names, of the last days and of older ones that seem to have some, by
+   * `ownerText` and event day; read at most 20 s ago. Throws the Faults of ClickHouse.
    */
   unrecorded(owners: readonly Owner[]): Promise<UnrecordedRows>;
 };
@@ -124,8 +124,8 @@ type RowsByDay = ReadonlyMap<number, number>;
 const noRowsByDay: RowsByDay = new Map();
 
 /**
- * Rows without a record of the last days, and of older ones that seem to have some, by owner and event day. Each answer may wait for what is on its way, under steady writing for a while: the owners
- * wait together, and many of them for one reading of the signal.
+ * Rows without a record of the last days, and of older ones that seem to have some, by owner and event day. Each answer may wait for what
+ * is on its way, under steady writing for a while: the owners wait together, and many of them for one reading of the signal.
  */
 const countUnrecorded = async (
   targets: StoreTargets,

@@ -1,4 +1,4 @@
-import type { RowSum } from './day-difference.ts';
+import { noRows, type RowSum } from './day-difference.ts';
 
 /**
  * Rows of an owner and event day by slices of their uids (`uid >> sliceBits`). A hashed base falls into any of 65,536 slices, so most of
@@ -18,9 +18,8 @@ export type SlicesAsked = { readonly day: number; readonly without: readonly Uid
 /** The same of distinct uids, where `rows` of the day are in `slices`. */
 export type DistinctAsked = SlicesAsked & { readonly slices: readonly number[]; readonly rows: number };
 
-/** The slice of a uid, in the SQL of both stores. */
-export const sliceSql = (uid: string, divide: (a: string, b: string) => string): string =>
-  divide(uid, String(2 ** sliceBits));
+/** Uids of a slice. */
+export const sliceUids = 2 ** sliceBits;
 
 /** Without the uids of these ranges, in the SQL of both stores. */
 export const withoutSql = (uid: string, ranges: readonly UidRange[]): string[] =>
@@ -33,12 +32,23 @@ const slicesNamedMax = 500;
 export const onlySql = (slice: string, slices: readonly number[]): string[] =>
   slices.length > slicesNamedMax ? [] : [`${slice} IN (${slices.join(', ')})`];
 
-/** Adds what one reading of distinct uids has found. */
-export const addSlices = (all: Map<number, RowSum>, found: UidSlices): void => {
-  for (const [slice, { rows, sum }] of found) {
-    const known = all.get(slice) ?? { rows: 0, sum: 0n };
-    all.set(slice, { rows: known.rows + rows, sum: BigInt.asUintN(64, known.sum + sum) });
-  }
+/** Distinct uids of `rows` rows, in as many readings as hold `rowsMax` each in memory: a part has the uids with one remainder. */
+export const readInParts = async (
+  rows: number,
+  rowsMax: number,
+  read: (parts: number, part: number) => Promise<UidSlices>,
+): Promise<UidSlices> => {
+  const all = new Map<number, RowSum>();
+  const parts = Math.max(1, Math.ceil(rows / rowsMax));
+  for (let part = 0; part < parts; part++)
+    for (const [slice, found] of await read(parts, part)) {
+      const known = all.get(slice) ?? noRows;
+      all.set(slice, {
+        rows: known.rows + found.rows,
+        sum: BigInt.asUintN(64, known.sum + found.sum),
+      });
+    }
+  return all;
 };
 
 /** Whether the uids of a slice are counted: those of requests with an identity have bit 62. */

@@ -51,8 +51,8 @@ const resume = async (bus: Bus, stream: string, info: ConsumerInfo): Promise<voi
 /**
  * Does `work` while the durable consumers of a stream get no message: pulls wait, publishing continues. Begins once the delivered
  * messages are settled, after 30 s at the latest. Afterwards the consumers continue, by themselves within three minutes if this
- * process is killed; a longer pause of another process stays. With an aborted `signal` it
- * waits for no message any more: `work` has to look at it. Throws the Faults of `work`, and transient ones.
+ * process is killed; a longer pause of another process stays. With an aborted `signal` it waits for no message any more: `work` has
+ * to look at it. Throws the Faults of `work`, and transient ones.
  */
 export const withPausedConsumers = async <T>(
   bus: Bus,

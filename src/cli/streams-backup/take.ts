@@ -164,7 +164,8 @@ class StreamCopies {
  * a stream while it is copied. The databases are copied after the items, before their records: what an item left behind is then in
  * a copy, wherever it was. Throws Faults: those of the databases, permanent for an unusable folder and for a NATS without streams
  * of Tidemark (`nothing_to_back_up`), transient when NATS does not answer, when messages left a stream during its copy
- * (`stream_moved`), when dead letters were redriven meanwhile (`dead_letters_moved`) or when it was stopped (`copy_failed`). The folder is not a backup then.
+ * (`stream_moved`), when dead letters were redriven meanwhile (`dead_letters_moved`) or when it was stopped (`copy_failed`). The folder
+ * is not a backup then.
  */
 export const takeBackup = async (
   bus: Bus,

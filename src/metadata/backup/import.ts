@@ -216,19 +216,12 @@ const lookupsOf = (backup: Backup): Lookup[] => [
   })),
   ...Object.values(backup.applications).flatMap(({ app_id: id, token }) => {
     const previous = backup.previous_application_tokens[String(id)];
-    return [
-      { key: recordKeys.applicationToken(token), id, text: 'token', kind: 'application' },
-      ...(previous === undefined
-        ? []
-        : [
-            {
-              key: recordKeys.applicationToken(previous.token),
-              id,
-              text: 'previous token',
-              kind: 'application',
-            },
-          ]),
-    ];
+    const held = [{ text: 'token', token }];
+    if (previous !== undefined) held.push({ text: 'previous token', token: previous.token });
+    return held.map((each) => ({
+      key: recordKeys.applicationToken(each.token),
+      ...{ id, text: each.text, kind: 'application' },
+    }));
   }),
 ];
 

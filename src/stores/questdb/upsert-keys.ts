@@ -7,7 +7,10 @@ import { type QuestdbSql, quoteLiteral } from './sql.ts';
  * table at a time, so each look reads those of a bounded number, in turn, and of all that had other keys at the last one.
  */
 export type UpsertKeys = {
-  /** Returns those of these tables that are known to have other keys; one that cannot be read has those it had. Throws the transient Faults of QuestdbSql. */
+  /**
+   * Returns those of these tables that are known to have other keys; one that cannot be read has those it had. Throws the transient
+   * Faults of QuestdbSql.
+   */
   look(tables: readonly string[]): Promise<ReadonlySet<string>>;
 };
 
