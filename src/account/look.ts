@@ -1,11 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Bus } from '../bus/connection.ts';
-import { lookAtQueue, readAckFloor } from '../bus/orphaned-messages.ts';
 import { createStreamReader, type StreamReader } from '../bus/stream-reader.ts';
 import { readStream } from '../bus/stream-state.ts';
-import { deadLetterStream } from '../dead-letters/dead-letter.ts';
 import type { Orphan } from '../dead-letters/orphans.ts';
-import { Fault } from '../model/fault.ts';
 import type { Clickhouse } from '../stores/clickhouse/client.ts';
 import { countSequences, readBooks, readDoubtful, readRecorded, withoutLine } from './books.ts';
 import {
@@ -32,7 +29,6 @@ import { type Outline, readOutlines } from './outlines.ts';
 import type { AccountedStream } from './queue-state.ts';
 import { noRecords, readRecordSums, recordsKey } from './record-sums.ts';
 import { itemsBeyond } from './records-beyond.ts';
-import { createRefusedLines } from './refused-lines.ts';
 import { createNotedLives, createSilentLives, readLives, type SilentLivesWatch } from './silent-lives.ts';
 import type { StoreDifference } from './store-compare.ts';
 import { addStoreFindings, mergeFindings, type StoreLook } from './store-look.ts';
@@ -46,6 +42,7 @@ import {
 import { createToldLosses, readToldLosses, readToldStreams, type ToldLosses } from './told-doubtful.ts';
 import { createTouchedTables, type TouchedTables } from './touched-tables.ts';
 import { createUncounted, type Uncounted } from './uncounted.ts';
+import { createUntilRecorded } from './until-recorded.ts';
 
 export type LookDependencies = {
   readonly bus: Bus;
@@ -71,10 +68,6 @@ export type LookResult = {
 /** Compares the books, again and again. Throws the Faults of NATS and ClickHouse: then the account is not known. */
 export type Look = () => Promise<LookResult>;
 
-const barrierMsMax = 60_000;
-/** Lines are written every few seconds: a closer watch only costs NATS. */
-const ledgerPollMs = 2_000;
-
 class Looks {
   private readonly deps: LookDependencies;
   private readonly reader: StreamReader;
@@ -83,7 +76,7 @@ class Looks {
   private readonly queues = new Map<string, Queue>();
   /** Streams with a long queue that does not move and that lacks messages. */
   private readonly lacking = new Set<string>();
-  private readonly hasRefusedLines: () => Promise<boolean>;
+  private readonly untilRecorded: () => Promise<number>;
   private readonly uncounted: Uncounted;
   private readonly letters: LettersLook;
   private readonly silent: SilentLivesWatch;
@@ -109,13 +102,7 @@ class Looks {
   constructor(deps: LookDependencies) {
     this.deps = deps;
     this.reader = createStreamReader(deps.bus);
-    this.hasRefusedLines = createRefusedLines({
-      reader: this.reader,
-      readEnd: async () => {
-        const { created, state } = (await readStream(deps.bus, deadLetterStream)).stream;
-        return { created, last: state.last_seq };
-      },
-    });
+    this.untilRecorded = createUntilRecorded({ ...deps, reader: this.reader });
     this.touched = createTouchedTables(deps.clickhouse);
     this.told = createToldLosses((stream) => readToldLosses(deps.clickhouse, stream));
     this.storeLook = createLookAside({
@@ -135,7 +122,7 @@ class Looks {
     });
     this.letters = createLettersLook({
       ...{ bus: deps.bus, clickhouse: deps.clickhouse, streams: deps.streams },
-      untilRecorded: () => this.untilRecorded(),
+      untilRecorded: this.untilRecorded,
       ...this.rowsOfStores(),
     });
   }
@@ -222,29 +209,6 @@ class Looks {
     if (!exists || !isHalted || messages <= heldOfMovingMax || messages > heldOfLossMax) return;
     const settled = await countSequences(this.deps.clickhouse, stream, floor + 1, last);
     if (messages + settled < last - floor) this.lacking.add(stream);
-  }
-
-  /** Waits until every line that LEDGER holds now is in ClickHouse. Returns how long, in ms. */
-  private async untilRecorded(): Promise<number> {
-    const { bus, ledger, stop } = this.deps;
-    if (await this.hasRefusedLines())
-      throw new Fault(
-        'transient',
-        'ledger_lines_refused',
-        'ClickHouse refused lines of the books: see tidemark dlq list --reason ledger_line_refused, and redrive them',
-      );
-    const { lastSequence, ackFloor } = await lookAtQueue(bus, ledger.name, ledger.consumer);
-    const startedAt = performance.now();
-    for (
-      let floor = ackFloor;
-      floor < lastSequence;
-      floor = await readAckFloor(bus, ledger.name, ledger.consumer)
-    ) {
-      if (performance.now() > startedAt + barrierMsMax)
-        throw new Fault('transient', 'ledger_behind', `${ledger.name} is not written to ClickHouse in time`);
-      await delay(ledgerPollMs, undefined, { signal: stop });
-    }
-    return performance.now() - startedAt;
   }
 
   private async compare(
