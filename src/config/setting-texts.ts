@@ -1,7 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { errorText, Fault } from '../model/fault.ts';
 import { nearestName } from '../model/nearest-name.ts';
-import { type SettingDefinition, settingDefinitions } from './setting-definitions.ts';
+import type { SettingDefinition } from './setting-declarations.ts';
+import { settingDefinitions } from './setting-definitions.ts';
 import { type Leaf, parseYamlFile } from './yaml-file.ts';
 
 /** The effective text of a setting and its source: a variable, a place in the settings file, or the default. */

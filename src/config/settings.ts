@@ -2,11 +2,13 @@ import { readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { defaultInstance } from '../model/instances.ts';
 import { readCredentials, withAccount } from './engine-credentials.ts';
-import { placedTexts, settingsTable } from './setting-definitions.ts';
+import { placedTexts } from './setting-declarations.ts';
+import { settingsTable } from './setting-definitions.ts';
 import type { QuestdbAddress } from './setting-kinds.ts';
 import { collectTexts } from './setting-texts.ts';
 
-export { type SettingDefinition, settingDefinitions } from './setting-definitions.ts';
+export type { SettingDefinition } from './setting-declarations.ts';
+export { settingDefinitions } from './setting-definitions.ts';
 export { clusterName, kinds, parseBytes, type QuestdbAddress } from './setting-kinds.ts';
 export { settingFault } from './setting-texts.ts';
 
@@ -49,7 +51,7 @@ export const loadSettings = (
   env: NodeJS.ProcessEnv = process.env,
   adminUrlOf: (settings: AdminPlace) => string | undefined = () => undefined,
 ) => {
-  const settings = settingsTable.parse(placedTexts(collectTexts(env)));
+  const settings = settingsTable.parse(placedTexts(collectTexts(env), settingsTable));
   const { host, questdb, ingress, metadata, admin } = settings;
   const dataFolder = resolve(settings.dataFolder);
   return {

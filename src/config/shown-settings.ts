@@ -1,4 +1,5 @@
-import { type SettingDefinition, settingDefinitions } from './setting-definitions.ts';
+import type { SettingDefinition } from './setting-declarations.ts';
+import { settingDefinitions } from './setting-definitions.ts';
 import { kinds, parseInstances } from './setting-kinds.ts';
 import { collectTexts } from './setting-texts.ts';
 

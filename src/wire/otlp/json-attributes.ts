@@ -1,5 +1,6 @@
 import { type ByteSource, sourceOf } from '../native/bytes.ts';
 import { itemSizes } from './any-value.ts';
+import { quote } from './json-bytes.ts';
 import type { JsonCursor } from './json-cursor.ts';
 import type { JsonValueReader } from './json-value.ts';
 import type { AttributeSlots } from './slots.ts';
@@ -10,7 +11,6 @@ const beforeInteger = sourceOf('","value":{"intValue":');
 const afterText = sourceOf('"}}');
 const afterInteger = sourceOf('}}');
 
-const quote = 0x22;
 /** Every attribute in plain form has more bytes than are looked at to find one like it. */
 const sampleSize = 24;
 

@@ -1,11 +1,10 @@
 import { hasForm } from '../../model/text-forms.ts';
-import { usualDouble } from './json-doubles.ts';
+import { quote } from './json-bytes.ts';
+import { doubleOf, usualDouble } from './json-doubles.ts';
 import type { JsonFields } from './json-fields.ts';
 import { wholeDigits } from './json-numbers.ts';
-import { doubleOf } from './json-value.ts';
 import type { FaultSlot } from './slots.ts';
 
-const quote = 0x22;
 const word = 2 ** 32;
 const wordMask = 0xffffffffn;
 const uint64Max = 2n ** 64n - 1n;

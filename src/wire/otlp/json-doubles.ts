@@ -1,4 +1,5 @@
 import type { ByteSource } from '../native/bytes.ts';
+import { isDecimalNumber } from './value-forms.ts';
 
 /** Powers of ten that a double holds exactly. */
 const powers = Float64Array.from({ length: 23 }, (_, exponent) => 10 ** exponent);
@@ -24,4 +25,18 @@ export const usualDouble = ({ bytes }: ByteSource, start: number, end: number): 
   if (end - first - (point === end ? 0 : 1) > digitsMax) return Number.NaN;
   const result = value / (powers[decimals] ?? Number.NaN);
   return isNegative ? -result : result;
+};
+
+const namedDoubles = new Map([
+  ['NaN', Number.NaN],
+  ['Infinity', Number.POSITIVE_INFINITY],
+  ['-Infinity', Number.NEGATIVE_INFINITY],
+]);
+
+/** A double as a number or as text; undefined for any other text, and for digits beyond the range: no sender means infinity by them. */
+export const doubleOf = (text: string): number | undefined => {
+  const named = namedDoubles.get(text);
+  if (named !== undefined || !isDecimalNumber(text)) return named;
+  const value = Number(text);
+  return Number.isFinite(value) ? value : undefined;
 };

@@ -3,6 +3,7 @@ import { hasForm } from '../../model/text-forms.ts';
 import type { ByteSource } from '../native/bytes.ts';
 import { idIs, itemSizes } from './any-value.ts';
 import { PlainAttributes } from './json-attributes.ts';
+import { quote } from './json-bytes.ts';
 import type { JsonCursor } from './json-cursor.ts';
 import { copyHex, copyLowerHex, notHex } from './json-hex.ts';
 import { KeySet } from './json-keys.ts';
@@ -16,8 +17,6 @@ import { isBase64 } from './value-forms.ts';
 
 const attributeKeys = new KeySet(['key', 'value']);
 const wordKeys = new KeySet(['low', 'high']);
-
-const quote = 0x22;
 
 const enumPrefix = /^(?:SPAN_KIND|STATUS_CODE|SEVERITY_NUMBER|AGGREGATION_TEMPORALITY)_/;
 const enumDigits = /^(?:0|-?[1-9]\d{0,15})$/;

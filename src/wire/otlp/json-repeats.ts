@@ -1,4 +1,5 @@
 import { ByteSource } from '../native/bytes.ts';
+import { quote } from './json-bytes.ts';
 import { JsonCursor } from './json-cursor.ts';
 import { snakeOf } from './json-keys.ts';
 import { Scratch } from './scratch.ts';
@@ -48,7 +49,6 @@ const twoWords = [
 ];
 const camelNames = new Map(twoWords.map((name) => [snakeOf(name), name]));
 
-const quote = 0x22;
 const colon = 0x3a;
 const space = 0x20;
 const depthMax = 10_000;

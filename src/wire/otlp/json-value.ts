@@ -1,13 +1,15 @@
 import { hasForm } from '../../model/text-forms.ts';
 import { doubleText, itemSizes, nestedSizeMax, nestingMax } from './any-value.ts';
+import { quote } from './json-bytes.ts';
 import type { JsonCursor } from './json-cursor.ts';
+import { doubleOf } from './json-doubles.ts';
 import { KeySet } from './json-keys.ts';
 import { wholeDigits } from './json-numbers.ts';
 import { PlainNested } from './json-plain-nested.ts';
 import { holds, type NestedWriter } from './nested-writer.ts';
 import type { ReadState } from './read-state.ts';
 import { MalformedBody } from './types.ts';
-import { isBase64, isDecimalNumber } from './value-forms.ts';
+import { isBase64 } from './value-forms.ts';
 
 const kinds = [
   'stringValue',
@@ -22,25 +24,10 @@ const kindKeys = new KeySet(kinds);
 const valuesKeys = new KeySet(['values']);
 const entryKeys = new KeySet(['key', 'value']);
 
-const quote = 0x22;
-
 const int64Min = -(2n ** 63n);
 const int64Max = 2n ** 63n - 1n;
 
 const decimalInteger = /^-?\d{1,40}$/;
-const namedDoubles = new Map([
-  ['NaN', Number.NaN],
-  ['Infinity', Number.POSITIVE_INFINITY],
-  ['-Infinity', Number.NEGATIVE_INFINITY],
-]);
-
-/** A double as a number or as text; undefined for any other text, and for digits beyond the range: no sender means infinity by them. */
-export const doubleOf = (text: string): number | undefined => {
-  const named = namedDoubles.get(text);
-  if (named !== undefined || !isDecimalNumber(text)) return named;
-  const value = Number(text);
-  return Number.isFinite(value) ? value : undefined;
-};
 
 /** The problem of a value that must not be shown. */
 export const notAnyValue = 'it is not an OTLP AnyValue';

@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer';
 import { type ByteSource, copyBytes, isSame, notAscii } from '../native/bytes.ts';
 import { doubleText, nestingMax } from './any-value.ts';
-import { stopsIn, stringStops } from './json-cursor.ts';
+import { stopsIn, stringStops } from './json-bytes.ts';
 import { Scratch } from './scratch.ts';
 
 /** What a value holds so far; a scalar is nothing to add to. */
