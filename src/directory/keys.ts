@@ -70,7 +70,8 @@ export const systemKeys = {
   backup: 'backup',
   /**
    * A day (since 1970 UTC) that needs a merge because rows are doubled, `20000` of spans, `logs-20000` of log records and
-   * `<table>-20000` of other items; erased after the merge.
+   * `<table>-20000` of other items; erased after the merge. `late-<table>-20000-<boot>-<n>`: rows that an insert without an answer
+   * may double later; erased after a look for them.
    */
   owedMerge: (day: string): string => `merge.${day}`,
 } as const;

@@ -4,6 +4,7 @@ import type { z } from 'zod';
 import { Fault } from '../../model/fault.ts';
 import { rowsOf, toFault } from './faults.ts';
 import { withLongLists } from './long-lists.ts';
+import { createResettingAgent } from './reset-agent.ts';
 
 /** The database of all tables of Tidemark; their SQL files name it too. */
 export const database = 'otel';
@@ -102,6 +103,7 @@ export const createClickhouse = ({ url, connectionsMax = 10 }: ClickhouseOptions
     url,
     application: 'tidemark',
     max_open_connections: connectionsMax,
+    http_agent: createResettingAgent(url, connectionsMax),
     // Each call has its own deadline; this only bounds a socket without any traffic.
     request_timeout: 3_600_000,
     keep_alive: { enabled: true, idle_socket_ttl: 2_500, eagerly_destroy_stale_sockets: true },

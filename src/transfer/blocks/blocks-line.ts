@@ -9,6 +9,7 @@ import { itemTablesOf } from '../../stores/clickhouse/item-tables.ts';
 import { type ConsumerDependencies, type RunningConsumer, startConsumer } from '../consumer.ts';
 import { createBlocksSink } from './blocks-sink.ts';
 import { createFence } from './fence.ts';
+import { startLateLooks } from './late-looks.ts';
 import { type OwedMerges, startOwedMerges } from './owed-merges.ts';
 import type { WrittenTable } from './piece-inserts.ts';
 
@@ -64,6 +65,7 @@ export const startBlocksLine = (
     owed.push(merges);
     return { table, writer, onOverlap: merges.owe };
   });
+  const late = startLateLooks({ tables, boot, bucket: system, log });
   const sink = createBlocksSink(
     tables,
     fence,
@@ -74,10 +76,12 @@ export const startBlocksLine = (
         metrics.killedQueries.inc(label, killed);
         if (killed > 0) log.warn({ ...label, killed }, 'killed inserts of an earlier attempt');
       },
+      onUnanswered: late.owe,
       onUnclassified: (code) => metrics.unclassified.inc({ ...label, code }),
     },
   );
   const stop = (): void => {
+    late.stop();
     for (const merges of owed) merges.stop();
   };
   return { pipeline, consumer: startConsumer(definition, { ...common, sink }), merges: { stop } };

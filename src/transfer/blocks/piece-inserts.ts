@@ -2,6 +2,7 @@ import { freeBuffer } from '../../bus/owned-bytes.ts';
 import { Fault } from '../../model/fault.ts';
 import type { BatchBounds } from '../../stores/clickhouse/block-statements.ts';
 import type { BlockWriter } from '../../stores/clickhouse/block-writer.ts';
+import { isTransientAnswer } from '../../stores/clickhouse/faults.ts';
 import type { ItemTable } from '../../stores/clickhouse/item-tables.ts';
 import { insertId } from '../../stores/clickhouse/query-id.ts';
 import { type BlockKeys, readBlockKeys } from '../../wire/native/block-keys.ts';
@@ -31,6 +32,11 @@ export type PieceInsertsOptions = {
 export type PieceInsertsEvents = {
   /** Receives each guarded insert: the number of inserts of earlier attempts that were killed before it. */
   readonly onGuarded: (killed: number) => void;
+  /**
+   * An earlier insert of rows of this day and these bounds had no answer, and may still be on its way: in a proxy, or in the kernel of a
+   * killed process. Resolves once a later look for them is recorded.
+   */
+  readonly onUnanswered: (table: string, day: number, bounds: BatchBounds) => Promise<void>;
 };
 
 /** Inserts pieces of one table and one day. Throws the Faults of the writer, and `UnreadableBlock`. */
@@ -70,6 +76,8 @@ export const createPieceInserts = (
 ): PieceInserts => {
   // Of all tables: an id names one insert of the server.
   let attempts = 0;
+  /** Messages of inserts that ClickHouse did not answer. */
+  const unanswered = new WeakSet<Piece['message']>();
   const writtenOf = tableFinder(tables);
 
   const attemptOf = (pieces: readonly Piece[]) => {
@@ -95,10 +103,20 @@ export const createPieceInserts = (
   const isOverdue = ({ message }: Piece): boolean =>
     options.elapsed() - message.touchedAt > options.ackWaitMs / 2;
 
+  const noting = async (pieces: readonly Piece[], insert: Promise<unknown>): Promise<void> => {
+    try {
+      await insert;
+    } catch (error) {
+      const isSilent = error instanceof Fault && error.kind === 'transient' && !isTransientAnswer(error);
+      if (isSilent) for (const { message } of pieces) unanswered.add(message);
+      throw error;
+    }
+  };
+
   const plain: PieceInsert = async (pieces) => {
     const into = writtenOf(pieces);
     const attempt = attemptOf(pieces);
-    await into.writer.insertPlain(attempt);
+    await noting(pieces, into.writer.insertPlain(attempt));
     if (pieces.some(isOverdue))
       await reportOverlap(into, pieces, boundsOf(pieces, keysOf(into.table, attempt.blocks)));
     attempt.free();
@@ -112,14 +130,14 @@ export const createPieceInserts = (
     const attempt = attemptOf(pieces);
     const keys = keysOf(table, attempt.blocks);
     const bounds = boundsOf(pieces, keys);
-    await writer.insertGuarded({ ...attempt, ...bounds });
+    await noting(pieces, writer.insertGuarded({ ...attempt, ...bounds }));
     await writer.repairTraceLookup(traceTimesOf(keys));
+    const isLate = pieces.some(({ message }) => message.delivery.redelivered || unanswered.has(message));
     const isTakeover =
-      killed > 0 ||
-      pieces.some(({ message: { delivery, envelope } }) => {
-        return delivery.redelivered || envelope.header.mayOverlap === true;
-      });
+      killed > 0 || isLate || pieces.some(({ message }) => message.envelope.header.mayOverlap === true);
     if (isTakeover || pieces.some(isOverdue)) await reportOverlap(into, pieces, bounds);
+    const [piece] = pieces;
+    if (isLate && piece !== undefined) await events.onUnanswered(table.name, piece.part.day, bounds);
     attempt.free();
   };
 

@@ -6,12 +6,13 @@ import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
  * - `clear`: nothing;
  * - `delay`: they arrive so much later, in order;
  * - `stall`: they wait until the weather changes;
+ * - `late`: what the server is asked waits for `deliver`, also where the client ends the connection meanwhile, as in a slow proxy;
  * - `deaf`: what the server answers is lost, what it is asked arrives; the connections that lost bytes end with it;
  * - `refuse`: connections are cut, new ones too;
  * - `answer`: every HTTP request is answered with this status, and does not arrive.
  */
 export type Weather =
-  | { readonly kind: 'clear' | 'stall' | 'deaf' | 'refuse' }
+  | { readonly kind: 'clear' | 'stall' | 'late' | 'deaf' | 'refuse' }
   | { readonly kind: 'delay'; readonly ms: number }
   | { readonly kind: 'answer'; readonly status: number };
 
@@ -20,6 +21,8 @@ export type TcpProxy = {
   readonly port: number;
   /** Holds for open connections and for new ones. */
   setWeather(weather: Weather): void;
+  /** What `late` has held arrives, and after it what follows on these connections. */
+  deliver(): void;
   /** Ends every open connection; what was under way is lost. */
   cut(): void;
   close(): Promise<void>;
@@ -71,12 +74,13 @@ const createPipe = (to: Socket, onRoom: () => void): Pipe => {
   };
 };
 
-type Connection = { setWeather(weather: Weather): void; cut(): void };
+type Connection = { setWeather(weather: Weather): void; deliver(): void; cut(): void };
 
 const join = (client: Socket, port: number, first: Weather, onEnd: () => void): Connection => {
   const server = connect(port, '127.0.0.1');
   let weather = first;
   let hasLostBytes = false;
+  let held: Bytes[] = [];
   const resume = (): void => {
     if (weather.kind === 'stall') return;
     if (!toServer.isFull) client.resume();
@@ -96,20 +100,28 @@ const join = (client: Socket, port: number, first: Weather, onEnd: () => void): 
     if (pipe.isFull) from.pause();
   };
   client.on('data', (chunk) => {
+    if (weather.kind === 'late' || held.length > 0) {
+      held.push(chunk);
+      return;
+    }
     if (weather.kind !== 'answer') return forward(client, toServer, chunk);
     client.end(`HTTP/1.1 ${weather.status} Refused\r\nContent-Length: 0\r\nConnection: close\r\n\r\n`);
     server.destroy();
   });
   server.on('data', (chunk) => {
     if (weather.kind === 'deaf') hasLostBytes = true;
-    else forward(server, toClient, chunk);
+    else if (!client.destroyed) forward(server, toClient, chunk);
   });
+  const endOfClient = (): void => {
+    if (held.length === 0) cut();
+  };
   for (const socket of [client, server]) {
     socket.setNoDelay(true);
     socket.on('drain', resume);
-    socket.on('error', cut);
   }
-  client.on('close', cut);
+  server.on('error', cut);
+  client.on('error', endOfClient);
+  client.on('close', endOfClient);
   // An answer of the proxy may still be in flight to the client.
   server.on('close', () => {
     if (!client.writableEnded) cut();
@@ -122,8 +134,14 @@ const join = (client: Socket, port: number, first: Weather, onEnd: () => void): 
       server.pause();
     } else resume();
   };
+  const deliver = (): void => {
+    for (const chunk of held) toServer.push(chunk, 0);
+    held = [];
+    // The server ends it once it has answered.
+    if (client.destroyed) server.end();
+  };
   setWeather(first);
-  return { setWeather, cut };
+  return { setWeather, deliver, cut };
 };
 
 /** Opens a way to `127.0.0.1:port` on a free port. */
@@ -149,6 +167,9 @@ export const openTcpProxy = async (port: number): Promise<TcpProxy> => {
     setWeather: (next) => {
       weather = next;
       for (const connection of [...connections]) connection.setWeather(next);
+    },
+    deliver: () => {
+      for (const connection of [...connections]) connection.deliver();
     },
     cut,
     close: async () => {

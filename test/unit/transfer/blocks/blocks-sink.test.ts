@@ -162,6 +162,7 @@ const sinkOf = (
   nowMs = 0,
   unclassified: string[] = [],
   holds = true,
+  late: string[] = [],
 ) =>
   createBlocksSink(
     [
@@ -177,6 +178,9 @@ const sinkOf = (
     { pipeline: 'traces', stream: 'TRACES', boot: 7, ackWaitMs: 30_000, elapsed: () => nowMs, guard },
     {
       onGuarded: () => {},
+      onUnanswered: async (table, day) => {
+        late.push(`${table} ${day}`);
+      },
       onUnclassified: (code) => unclassified.push(code),
     },
   );
@@ -237,7 +241,7 @@ describe('the line of spans', () => {
         elapsed: () => 0,
         guard: 'suspect',
       },
-      { onGuarded: ignore, onUnclassified: ignore },
+      { onGuarded: ignore, onUnanswered: async () => {}, onUnclassified: ignore },
     );
     await expect(sink.write([messageOf(1, [0], true)], ignore)).rejects.toMatchObject({ kind: 'transient' });
   });
@@ -275,6 +279,33 @@ describe('the line of spans', () => {
     await expect(sink.write(batch, ignore)).rejects.toMatchObject({ kind: 'transient' });
     await sink.write(batch, ignore);
     expect(calls).toEqual(['plain 2', 'kill 1-2', 'guarded 2', 'lookup 2']);
+  });
+
+  // The rows of such an insert may wait in a proxy, and come after those of the repeat.
+  it.each([
+    ['no answer', () => unavailable(), false, 1],
+    ['no known outcome in the process before', () => {}, true, 1],
+    [
+      'an answer',
+      () => {
+        throw toFault(new ClickHouseError({ message: 'too much', code: '241', type: 'SOME_CODE' }));
+      },
+      false,
+      0,
+    ],
+  ])('owes a late look after an insert with %s: %#', async (_, fail, redelivered, looks) => {
+    let failures = 1;
+    const { writer } = recordingWriter((kind) => {
+      if (kind === 'plain' && failures-- > 0) fail();
+    });
+    const late: string[] = [];
+    const sink = sinkOf(writer, 0, 'suspect', [], 0, [], true, late);
+    const batch = [messageOf(1, [0], redelivered)];
+    if (!redelivered) await expect(sink.write(batch, ignore)).rejects.toMatchObject({ kind: 'transient' });
+    expect(late).toEqual([]);
+    await sink.write(batch, ignore);
+    const day = Math.floor(arrivedAt / 1000 / daySeconds);
+    expect(late).toEqual(looks === 0 ? [] : [`otel_traces ${day}`]);
   });
 
   it('sets a span that the store will never take aside alone; the others of its block and its batch are inserted', async () => {

@@ -91,7 +91,7 @@ const recordingSink = ({ refused = '', repeatsIn = '', failing = '', failure = t
       ...{ pipeline: 'otel_metrics', stream: 'OTEL_METRICS', boot: 7, ackWaitMs: 30_000 },
       ...{ elapsed: () => 0, guard: 'suspect' },
     },
-    { onGuarded: () => {}, onUnclassified: () => {} },
+    { onGuarded: () => {}, onUnanswered: async () => {}, onUnclassified: () => {} },
   );
   return { sink, inserts, owed, ids };
 };

@@ -70,7 +70,7 @@ const sinkOf = ({ writer }: Recorded) =>
     [{ table: logsTable, writer, onOverlap: async () => {} }],
     { isFresh: () => true, holds: async () => true },
     { pipeline: 'logs', stream: 'LOGS', boot: 7, ackWaitMs: 30_000, elapsed: () => 0, guard: 'suspect' },
-    { onGuarded: () => {}, onUnclassified: () => {} },
+    { onGuarded: () => {}, onUnanswered: async () => {}, onUnclassified: () => {} },
   );
 
 it('a guarded insert of log records compares their services, and has no lookup of traces', async () => {

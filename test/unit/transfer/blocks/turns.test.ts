@@ -66,7 +66,7 @@ const startSink = (fail: (text: string) => void = () => {}) => {
     [{ table: logsTable, writer, onOverlap: async () => {} }],
     { isFresh: () => bench.isFresh, holds: async () => true },
     { pipeline: 'logs', stream: 'LOGS', boot: 7, ackWaitMs: 30_000, elapsed: () => 0, guard: 'suspect' },
-    { onGuarded: () => {}, onUnclassified: () => {} },
+    { onGuarded: () => {}, onUnanswered: async () => {}, onUnclassified: () => {} },
   );
   const write = (batch: readonly Held[]) => sink.write(batch, () => {});
   /** Writes the batch and what it leaves, until nothing is left; the number of inserts of each write. */

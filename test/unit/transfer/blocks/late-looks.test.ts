@@ -1,0 +1,119 @@
+import { expect, it } from 'vitest';
+import type { BatchBounds } from '../../../../src/stores/clickhouse/block-statements.ts';
+import { dataPointTables, spansTable } from '../../../../src/stores/clickhouse/item-tables.ts';
+import { startLateLooks } from '../../../../src/transfer/blocks/late-looks.ts';
+import { createMemoryBucket, type MemoryBucket } from '../../../support/stack/memory-bucket.ts';
+import { until } from '../../../support/until.ts';
+
+const silent = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
+const bounds: BatchBounds = {
+  uidRanges: [
+    ['7', 9n],
+    ['18446744073709551614', '18446744073709551615'],
+  ],
+  timeMin: 1_763_640_000_000_000_000n,
+  timeMax: 1_763_640_000_000_000_001n,
+  names: [
+    ['a', "it's"],
+    ['a', "it's"],
+  ],
+};
+const key = 'merge.late-otel_traces-7-5-1';
+
+/** A transfer process, with the answers to its looks in turn: the number of repeats, or none while ClickHouse is away. */
+const startProcess = (
+  bucket: MemoryBucket,
+  answers: (number | undefined)[],
+  { delayMs = 0, takeOverMs = 60_000, isKvAway = false, boot = 5, table = spansTable } = {},
+) => {
+  const looked: BatchBounds[] = [];
+  const merged: number[] = [];
+  const never = async (): Promise<never> => {
+    throw new Error('not asked for');
+  };
+  const looks = startLateLooks({
+    tables: [
+      {
+        table,
+        writer: {
+          ...{ insertPlain: never, insertGuarded: never, killCovering: never },
+          ...{ repairTraceLookup: never, optimizeDay: never },
+          countRepeats: async (asked) => {
+            looked.push(asked);
+            const answer = answers.shift();
+            if (answer === undefined) throw new Error('away');
+            return answer;
+          },
+        },
+        onOverlap: async (day) => {
+          if (isKvAway) throw new Error('away');
+          merged.push(day);
+        },
+      },
+    ],
+    ...{ boot, bucket, log: silent, delayMs, takeOverMs, lookMs: 5 },
+  });
+  bucket.snapshot();
+  return { looks, looked, merged };
+};
+const isForgotten = async (bucket: MemoryBucket): Promise<boolean> => (await bucket.get(key)) === undefined;
+
+it('a look is written down, tried until ClickHouse answers, and owes a merge of the day where rows are doubled', async () => {
+  const bucket = createMemoryBucket();
+  const { looks, looked, merged } = startProcess(bucket, [undefined, 2]);
+  await looks.owe('otel_traces', 7, bounds);
+  expect(await bucket.get(key)).toBeDefined();
+  await until('it is forgotten', () => isForgotten(bucket));
+  expect([looked.length, merged]).toEqual([2, [7]]);
+  looks.stop();
+});
+
+it('a look that finds nothing owes nothing', async () => {
+  const bucket = createMemoryBucket();
+  const { looks, merged } = startProcess(bucket, [0]);
+  await looks.owe('otel_traces', 7, bounds);
+  await until('it is forgotten', () => isForgotten(bucket));
+  expect(merged).toEqual([]);
+  looks.stop();
+});
+
+// What is on its way when a process is killed arrives all the same.
+it('the next process that starts looks for what a killed one has written down, with the same bounds', async () => {
+  const bucket = createMemoryBucket();
+  const killed = startProcess(bucket, [], { delayMs: 60_000 });
+  await killed.looks.owe('otel_traces', 7, bounds);
+  killed.looks.stop();
+  const [, sums = spansTable] = dataPointTables;
+  const [other, patient] = [
+    startProcess(bucket, [], { table: sums }),
+    startProcess(bucket, [], { delayMs: 60_000 }),
+  ];
+  const next = startProcess(bucket, [1], { boot: 6 });
+  await until('it is forgotten', () => isForgotten(bucket));
+  expect([next.merged, other.looked, patient.looked]).toEqual([[7], [], []]);
+  expect(next.looked).toEqual([
+    {
+      ...bounds,
+      uidRanges: [
+        [7n, 9n],
+        [18446744073709551614n, 18446744073709551615n],
+      ],
+      names: [['a', "it's"]],
+    },
+  ]);
+  for (const { looks } of [other, patient, next]) looks.stop();
+});
+
+it('a look stays written down until the merge is, and one that cannot be read is a merge', async () => {
+  const bucket = createMemoryBucket();
+  await bucket.put(key, { of: 'another version' });
+  const without = startProcess(bucket, [], { isKvAway: true });
+  await without.looks.owe('otel_traces', 8, bounds);
+  await until('it has tried', () => without.looked.length > 0);
+  expect(await isForgotten(bucket)).toBe(false);
+  without.looks.stop();
+  const next = startProcess(bucket, [0]);
+  await until('it is forgotten', () => isForgotten(bucket));
+  expect(next.merged).toEqual([7]);
+  next.looks.stop();
+});
