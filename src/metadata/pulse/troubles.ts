@@ -12,7 +12,7 @@ const ticket = (runbook: string, remedy: string): Kind => ({ severity: 'ticket',
 /** Every kind of trouble, the most urgent first, with the entry of the runbook that it belongs to. */
 export const troubleKinds = {
   nats_away: page(
-    'TidemarkNotReady',
+    'TidemarkDegraded',
     'Start NATS, or repair the network to it; receivers answer 503 meanwhile.',
   ),
   account_wrong: page('TidemarkUnbalanced', 'tidemark account names the owners, the minutes and the kinds.'),

@@ -256,6 +256,14 @@ describe('the troubles', () => {
     ]);
   });
 
+  // Once a process has started, NATS is under `degraded`: TidemarkNotReady does not fire.
+  it('of NATS links to the alarm that fires, as the runbook says', () => {
+    const { troubles } = drawLine({ ...well, isConnected: false });
+    expect(troubles.map(({ runbook }) => runbook)).toEqual(['docs/runbook.md#tidemarkdegraded']);
+    const runbook = readFileSync(join(import.meta.dirname, '../../../../docs/runbook.md'), 'utf8');
+    expect(runbook).toContain('TidemarkDegraded says that NATS is');
+  });
+
   it('each link to an entry of the runbook', () => {
     const runbook = readFileSync(join(import.meta.dirname, '../../../../docs/runbook.md'), 'utf8');
     const entries = [...runbook.matchAll(/^### (\w+)$/gm)].map(([, name]) => name);
