@@ -64,6 +64,15 @@ describe('a counter with closed labels', () => {
     );
   });
 
+  // docs/metrics.md is made of the meanings.
+  it('names its outcomes in its meaning', async () => {
+    for (const { registry } of [ingress, transfer, metadata])
+      for (const { name, help, values } of await registry.getMetricsAsJSON()) {
+        const outcomes = new Set(values.flatMap(({ labels }) => labels['outcome'] ?? []));
+        for (const outcome of outcomes) expect(`${name}: ${help}`).toContain(String(outcome));
+      }
+  });
+
   it('has only reasons of the table', async () => {
     const codes = new Set(reasons.map(({ code }) => code));
     for (const { registry } of [ingress, transfer]) {
