@@ -31,6 +31,9 @@ const hourMs = 3_600_000;
 /** Older figures are none: alarms take the largest of all processes, so those of one that reads nothing hid the true ones. */
 const figuresMsMax = 600_000;
 
+/** Owners and senders that are named at once; their numbers count all. */
+const namedMax = 50;
+
 const lookAtParts = async ({ clickhouse, metrics }: StoreFiguresDeps): Promise<void> => {
   const { most, delayAt } = await readTableParts(clickhouse);
   metrics.parts.reset();
@@ -63,8 +66,20 @@ const lookAtUsage = async ({ clickhouse, metrics, now, ...deps }: StoreFiguresDe
   const records = deps.records();
   if (records === undefined) throw new Fault('transient', 'records_unread', 'the records were not read yet');
   const seconds = Math.floor(now() / 1000);
-  metrics.silentOwners.set((await silentProducers(clickhouse, records, seconds)).length);
-  metrics.failingSenders.set((await readConstantlyFailing(clickhouse, seconds)).length);
+  const silent = await silentProducers(clickhouse, records, seconds);
+  metrics.silentOwners.set(silent.length);
+  metrics.silentOwner.reset();
+  for (const { dataId, appId, lastAt } of silent.slice(0, namedMax))
+    metrics.silentOwner.set({ owner: String(dataId || appId) }, Math.floor(lastAt));
+  const failing = await readConstantlyFailing(clickhouse, seconds);
+  metrics.failingSenders.set(failing.length);
+  metrics.failingSender.reset();
+  // The newest first, so that none is hidden by many older ones; of an owner the one that fails most often is set last.
+  const newest = failing.toSorted((left, right) => right.firstAt - left.firstAt).slice(0, namedMax);
+  for (const { dataId, appId, sender, hours } of newest.toSorted((left, right) => left.hours - right.hours)) {
+    const owner = dataId || appId;
+    metrics.failingSender.set({ owner: String(owner), address: owner === 0 ? sender : '' }, hours);
+  }
 };
 
 export const createStoreFigures = (deps: StoreFiguresDeps): StoreFigures => {
@@ -92,7 +107,9 @@ export const createStoreFigures = (deps: StoreFiguresDeps): StoreFigures => {
     outcomes: forgetting(lookAtOutcomes, () => metrics.outcomeItems.reset()),
     usage: forgetting(lookAtUsage, () => {
       metrics.silentOwners.remove();
+      metrics.silentOwner.reset();
       metrics.failingSenders.remove();
+      metrics.failingSender.reset();
     }),
   };
 };

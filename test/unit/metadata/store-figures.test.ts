@@ -40,7 +40,11 @@ const setup = () => {
   };
   const exposed = async (name: string): Promise<number> =>
     (await registry.getMetricsAsJSON()).find((metric) => metric.name === name)?.values.length ?? 0;
-  return { state, look, exposed };
+  const valuesOf = async (name: string): Promise<unknown> =>
+    (await registry.getMetricsAsJSON())
+      .find((metric) => metric.name === name)
+      ?.values.map(({ labels, value }) => [labels, value]);
+  return { state, answers, look, exposed, valuesOf };
 };
 
 const shown = [
@@ -67,4 +71,27 @@ it('figures that ClickHouse did not give for ten minutes are none: no alarm goes
   state.isAway = false;
   await look();
   expect(await seen()).toEqual(shown.map(() => true));
+});
+
+const failingOf = (hours: number, fields = {}) => ({
+  ...{ pipeline: 'metrics', sender: '10.0.0.9', last_sdk: '', reason: 'unauthorized', named: 0, app_id: 0 },
+  ...{ hours, samples: hours, first_ms: nowMs - 3_600_000 * hours, last_ms: nowMs, ...fields },
+});
+
+// An alarm on their number fires for the first one alone, and stays for as long as any is left.
+it('each failing sender is named by its owner, without one by its address, the newest fifty', async () => {
+  const { answers, look, valuesOf } = setup();
+  const old = Array.from({ length: 60 }, (_, index) => failingOf(100 + index, { named: 1_600_000 + index }));
+  const named = { named: 1_500_001 };
+  answers.push(['argMax(sdk, at)', [...old, failingOf(9, named), failingOf(8), failingOf(6, named)]]);
+  await look();
+  const values = await valuesOf('tidemark_usage_failing_sender_hours');
+  expect(values).toHaveLength(49);
+  expect(values).toEqual(
+    expect.arrayContaining([
+      [{ owner: '0', address: '10.0.0.9' }, 8],
+      [{ owner: '1500001', address: '' }, 9],
+    ]),
+  );
+  expect(await valuesOf('tidemark_usage_failing_senders')).toEqual([[{}, 63]]);
 });
