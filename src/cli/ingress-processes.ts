@@ -5,6 +5,7 @@ import { exitCodeConfig, type Settings } from '../config/settings.ts';
 import { backOffMs } from '../runtime/back-off.ts';
 import { stopSignal, whenStopped } from '../runtime/stop-signal.ts';
 import { createLog } from '../telemetry/log.ts';
+import { memorySharersName } from '../telemetry/memory-limit.ts';
 
 const restart = { firstMs: 250, mostMs: 5_000, healthyMs: 10_000 };
 
@@ -59,6 +60,7 @@ export const runIngressProcesses = async (settings: Settings, count: number): Pr
     const worker = cluster.fork({
       TIDEMARK_INGRESS_OPS_PORT: String(opsPort),
       TIDEMARK_INGRESS_PROCESSES: '1',
+      [memorySharersName]: String(count),
     });
     workers.add(worker);
     worker.on('listening', ({ port }) => {

@@ -9,7 +9,8 @@ export type ConnectionCaps = {
 };
 
 /** Why a connection is refused. */
-export type ConnectionRefusal = 'connections_max' | 'address_connections_max';
+export const connectionRefusals = ['connections_max', 'address_connections_max'] as const;
+export type ConnectionRefusal = (typeof connectionRefusals)[number];
 
 /** A counted connection: accepted, refused with an answer, or refused and closed without an answer. */
 export type Admission =

@@ -1,3 +1,4 @@
+import { connectionRefusals } from '../http/connections.ts';
 import { reasonCodes } from '../model/reasons.ts';
 import { pipelines } from '../model/signals.ts';
 import type { IngressMetrics } from '../telemetry/ingress-metrics.ts';
@@ -26,6 +27,8 @@ export const startIngressAtZero = (metrics: IngressMetrics): void => {
   startAtZero(metrics.valuesDropped, { pipeline: ['otel_metrics'], reason: reasonCodes.dataPointValues });
   startAtZero(metrics.duplicates, { pipeline: pipelines });
   startAtZero(metrics.bodyBytes, all);
+  // No alarm reads the growth of the other reasons.
+  startAtZero(metrics.connectionsEnded, { ...all, reason: connectionRefusals });
   startAtZero(metrics.tlsReloads, { outcome: ['loaded', 'refused'] });
   startAtZero(metrics.publishes, {
     pipeline: pipelines,

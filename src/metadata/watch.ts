@@ -1,18 +1,15 @@
 import type { Bus } from '../bus/connection.ts';
 import { isConsumerMissing, isStreamMissing, type StreamHealth, streamHealth } from '../bus/stream-state.ts';
 import type { StreamDefinition } from '../config/pipelines.ts';
-import { errorText, Fault } from '../model/fault.ts';
-import { pipelines } from '../model/signals.ts';
-import { type Balance, readBalances } from '../outcomes/balance.ts';
-import { readConstantlyFailing } from '../outcomes/failing-senders.ts';
+import { errorText } from '../model/fault.ts';
 import { startRounds } from '../runtime/rounds.ts';
 import type { Clickhouse } from '../stores/clickhouse/client.ts';
-import { readTableParts } from '../stores/clickhouse/table-parts.ts';
 import type { Log } from '../telemetry/log.ts';
 import type { WatchMetrics } from '../telemetry/watch-metrics.ts';
 import type { StreamTrends } from './pulse/stream-trends.ts';
+import { createStoreFigures, type StoreFigures } from './store-figures.ts';
 import { createStreamLook, type StreamLook } from './stream-look.ts';
-import { silentProducers, type UsageRecords } from './usage.ts';
+import type { UsageRecords } from './usage.ts';
 
 /** Feeds figures of the bus and of ClickHouse into the metrics of metadata. */
 export type Watch = {
@@ -35,10 +32,6 @@ export type WatchDeps = {
   readonly log: Log;
 };
 
-/** Items that are still on their way belong to no balance yet. */
-const unsettledMs = 5 * 60_000;
-const hourMs = 3_600_000;
-
 /** A missing stream reports nothing and does not hide the metrics of the others. */
 const healthOf = async (
   { bus, now }: WatchDeps,
@@ -56,42 +49,6 @@ const lookForClickhouse = async ({ clickhouse }: WatchDeps): Promise<void> => {
   await clickhouse.run('SELECT 1');
 };
 
-const lookAtParts = async ({ clickhouse, metrics }: WatchDeps): Promise<void> => {
-  const { most, delayAt } = await readTableParts(clickhouse);
-  metrics.parts.reset();
-  for (const [table, parts] of most) metrics.parts.set({ table }, parts);
-  metrics.partsDelay.set(delayAt);
-};
-
-const itemsOf = (balances: readonly Balance[]): Record<string, number> => {
-  const items = { received: 0, stored: 0, dropped: 0, dead_lettered: 0 };
-  for (const { received, stored, dropped, deadLettered } of balances) {
-    items.received += received;
-    items.stored += stored;
-    items.dead_lettered += deadLettered;
-    for (const count of Object.values(dropped)) items.dropped += count;
-  }
-  return items;
-};
-
-const lookAtOutcomes = async ({ clickhouse, metrics, now }: WatchDeps): Promise<void> => {
-  const untilMs = now() - unsettledMs;
-  const balances = await readBalances(clickhouse, { sinceMs: untilMs - hourMs, untilMs });
-  for (const pipeline of pipelines) {
-    const items = itemsOf(balances.filter((balance) => balance.pipeline === pipeline));
-    for (const [outcome, count] of Object.entries(items))
-      metrics.outcomeItems.set({ pipeline, outcome }, count);
-  }
-};
-
-const lookAtUsage = async ({ clickhouse, metrics, now, ...deps }: WatchDeps): Promise<void> => {
-  const records = deps.records();
-  if (records === undefined) throw new Fault('transient', 'records_unread', 'the records were not read yet');
-  const seconds = Math.floor(now() / 1000);
-  metrics.silentOwners.set((await silentProducers(clickhouse, records, seconds)).length);
-  metrics.failingSenders.set((await readConstantlyFailing(clickhouse, seconds)).length);
-};
-
 /** A look at ClickHouse takes at most this share of the time, so that a long table of outcomes does not keep it busy. */
 const storeShare = 0.05;
 /** That at the outcomes of an hour reads all of them, with a million for a second: its share is smaller, as long as the figures stay young. */
@@ -105,7 +62,7 @@ type WatchedLook = {
   readonly shareMax: number;
   /** The smaller share that it takes as long as its figures stay young. */
   readonly share?: number;
-  readonly look: (deps: WatchDeps, streams: StreamLook) => Promise<void>;
+  readonly look: (deps: WatchDeps, streams: StreamLook, figures: StoreFigures) => Promise<void>;
 };
 
 const looks: readonly WatchedLook[] = [
@@ -113,30 +70,37 @@ const looks: readonly WatchedLook[] = [
   { what: 'streams', everyMs: 5_000, shareMax: 1, look: (_, streams) => streams.look() },
   // One statement without a table: an outage of ClickHouse is named soon, and its end, too.
   { what: 'clickhouse', everyMs: 5_000, shareMax: 1, look: lookForClickhouse },
-  { what: 'parts', everyMs: 30_000, shareMax: storeShare, look: lookAtParts },
-  { what: 'outcomes', everyMs: 60_000, shareMax: storeShare, share: outcomesShare, look: lookAtOutcomes },
+  { what: 'parts', everyMs: 30_000, shareMax: storeShare, look: (_, __, figures) => figures.parts() },
+  {
+    what: 'outcomes',
+    everyMs: 60_000,
+    shareMax: storeShare,
+    share: outcomesShare,
+    look: (_, __, figures) => figures.outcomes(),
+  },
   // Of days and hours: a minute more is nothing.
-  { what: 'usage', everyMs: 120_000, shareMax: storeShare, look: lookAtUsage },
+  { what: 'usage', everyMs: 120_000, shareMax: storeShare, look: (_, __, figures) => figures.usage() },
 ];
 
 /** The wait before a failed read is repeated. */
 const retryMs = 5_000;
 
 /**
- * Looks until it is stopped. After a failed read the last figures stay, those of streams for a minute; the time of the last success
- * shows their age.
+ * Looks until it is stopped. After a failed read the last figures stay, those of streams for a minute, the others for ten; the time of
+ * the last success shows their age.
  */
 export const startWatch = (deps: WatchDeps): Watch => {
   const { metrics, now, log } = deps;
   const elapsed = (): number => performance.now();
   const streams = createStreamLook({ ...deps, health: (stream) => healthOf(deps, stream), elapsed });
+  const figures = createStoreFigures({ ...deps, elapsed });
   let clickhouseProblem: string | undefined;
 
   const lookOnce = async ({ what, everyMs, shareMax, share = shareMax, look }: WatchedLook) => {
     const startedAt = performance.now();
     let pauseMs = everyMs;
     try {
-      await look(deps, streams);
+      await look(deps, streams, figures);
       metrics.lastSuccess.set({ what }, Math.floor(now() / 1000));
       if (what === 'clickhouse') clickhouseProblem = '';
     } catch (error) {

@@ -49,7 +49,14 @@ export const labelBounds: Readonly<Record<string, { readonly pattern: RegExp; re
     pattern: /^\d+_[A-Za-z0-9_.]{1,200}$/,
     text: 'tables of points that accept no rows at present, twenty at most',
   },
-  owner: { pattern: /^\d{1,15}$/, text: 'data ids and applications with an open difference; 0: not known' },
+  owner: {
+    pattern: /^\d{1,15}$/,
+    text: 'data ids and applications with an open difference, that are silent, or whose senders fail: fifty of each at most; 0: not known',
+  },
+  address: {
+    pattern: /^[^\s]{0,64}$/,
+    text: 'senders that fail authorisation and name no owner, fifty at most',
+  },
   from: { pattern: /^\d{4}-\d\d-\d\dT\d\d:\d\d$/, text: 'first minute of an open difference, UTC' },
   until: {
     pattern: /^\d{4}-\d\d-\d\dT\d\d:\d\d$/,

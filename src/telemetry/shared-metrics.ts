@@ -1,16 +1,9 @@
-import { totalmem } from 'node:os';
 import { collectDefaultMetrics, Registry } from 'prom-client';
+import { memoryLimitBytes } from './memory-limit.ts';
 import { type Meters, metersIn } from './meters.ts';
 import { programVersion } from './program-version.ts';
 
 export type { Registry } from 'prom-client';
-
-/** Bytes of memory that this process may use: the limit of its container, where there is none the machine's memory. */
-const memoryLimitBytes = (): number => {
-  const machine = totalmem();
-  const limit = process.constrainedMemory();
-  return limit > 0 && limit < machine ? limit : machine;
-};
 
 export const secondsBuckets = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
 
@@ -28,7 +21,7 @@ export const createRegistry = (role: string): Registry => {
   }).set({ version: programVersion(), node: process.versions.node }, 1);
   gauge({
     name: 'tidemark_memory_limit_bytes',
-    help: "Memory that the process may use: the limit of its container; without one, the machine's memory",
+    help: "Memory that the process may use: the limit of its container; without one, the machine's memory; of several ingress processes each has its share",
     remedy: 'for comparison with `process_resident_memory_bytes`',
   }).set(memoryLimitBytes());
   gauge({

@@ -79,10 +79,10 @@ const messageMetrics = ({ counter, gauge, histogram }: Meters) => ({
 const writeMetrics = ({ counter, gauge, histogram }: Meters) => ({
   writes: counter({
     name: 'tidemark_transfer_writes_total',
-    help: 'Write requests to the store, by outcome (stored, row_refused, table_missing, failed)',
+    help: 'Write requests to the store, by outcome (stored, row_refused, table_missing, table_broken, failed)',
     labelNames: ['pipeline', 'outcome'],
     remedy:
-      '`failed` grows: the store is not available or refuses; `table_missing`: metadata creates the table again',
+      '`failed` grows: the store is not available or refuses; `table_missing`: metadata creates the table again; `table_broken`: see docs/stores-in-trouble.md',
   }),
   tablesSetAside: gauge({
     name: 'tidemark_transfer_tables_set_aside',

@@ -96,10 +96,23 @@ export const createWatchMetrics = (registry: Registry) => {
       help: 'Enabled data ids and applications that were seen on seven days in a row and then not for a day to a week',
       remedy: '`tidemark usage --silent` names them: ask their operators, or disable what is no longer used',
     }),
+    silentOwner: gauge({
+      name: 'tidemark_usage_silent_owner_last_request_timestamp_seconds',
+      help: 'Last request of each silent data id or application, Unix seconds; the fifty that were silent last',
+      labelNames: ['owner'],
+      remedy:
+        '`tidemark usage --silent` has its last sender: ask its operators; docs/runbook.md#tidemarkproducersilent',
+    }),
     failingSenders: gauge({
       name: 'tidemark_usage_failing_senders',
       help: 'Senders that failed authorisation in six or more hours of the last week, the last time within 25 hours',
       remedy: '`tidemark usage --failing` names them: give them a valid token, or turn them off',
+    }),
+    failingSender: gauge({
+      name: 'tidemark_usage_failing_sender_hours',
+      help: 'Hours of the last week in which a sender failed authorisation, by the owner that it names, without one (0) by its address; the fifty that began last',
+      labelNames: ['owner', 'address'],
+      remedy: '`tidemark usage --failing` has the reason; docs/runbook.md#tidemarksenderunauthorized',
     }),
     lastSuccess: gauge({
       name: 'tidemark_watch_last_success_timestamp_seconds',

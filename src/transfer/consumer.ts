@@ -130,6 +130,8 @@ export const startConsumer = <E>(
       traces,
     },
   );
+  // Consumers of several streams have one name.
+  const pulled = { stream: consumer.stream, consumer: consumer.name };
   const puller = startPuller(bus, {
     stream: consumer.stream,
     consumer: consumer.name,
@@ -138,8 +140,8 @@ export const startConsumer = <E>(
     elapsed,
     hasRoom: () => worker.hasRoom,
     onDelivery: (delivery) => worker.take(delivery),
-    onFault: (error) => log.warn({ consumer: consumer.name, error: errorText(error) }, 'pulls fail'),
-    onWell: () => log.info({ consumer: consumer.name }, 'pulls work again'),
+    onFault: (error) => log.warn({ ...pulled, error: errorText(error) }, 'pulls fail'),
+    onWell: () => log.info(pulled, 'pulls work again'),
   });
   bus.onDisconnect(() => worker.forgetUnsent());
   return {

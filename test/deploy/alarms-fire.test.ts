@@ -1,5 +1,6 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { request } from 'node:http';
+import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -166,6 +167,7 @@ describe.skipIf(missing !== undefined)(
             ? {
                 TIDEMARK_INGRESS_TLS_CERT_FILE: certificate.certFile,
                 TIDEMARK_INGRESS_TLS_KEY_FILE: certificate.keyFile,
+                TIDEMARK_INGRESS_CONNECTIONS_MAX: '8',
               }
             : {},
       });
@@ -240,6 +242,20 @@ describe.skipIf(missing !== undefined)(
       const stop = repeat(() => Promise.all(Array.from({ length: 8 }, late)), 5);
       await watch.fires('TidemarkRequestsLate');
       await stop();
+    }, 150_000);
+
+    it('fires for exporters over gRPC above the limit of connections', async () => {
+      const crowd = async (): Promise<void> => {
+        const sockets = Array.from({ length: 12 }, () =>
+          connect(stack.ingress[1]?.ports['grpc'] ?? 0, '127.0.0.1').on('error', () => undefined),
+        );
+        await Promise.race(sockets.map((socket) => new Promise((resolve) => socket.once('close', resolve))));
+        for (const socket of sockets) socket.destroy();
+      };
+      const stop = repeat(crowd, 100);
+      await watch.fires('TidemarkConnectionsRefused');
+      await stop();
+      await watch.ends('TidemarkConnectionsRefused');
     }, 150_000);
 
     it('fires without a backup, and ends with one', async () => {

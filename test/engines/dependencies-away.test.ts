@@ -140,8 +140,7 @@ describe('a stream that is gone', () => {
       };
       for (const role of rolesOf(stack))
         await toldOnce(role, 'a stream is missing or changed', 'a stream is as defined again', stream);
-      const consumer = stream === 'METRICS' ? 'questdb' : 'clickhouse';
-      for (const role of stack.transfer) await toldOnce(role, 'pulls fail', 'pulls work again', consumer);
+      for (const role of stack.transfer) await toldOnce(role, 'pulls fail', 'pulls work again', stream);
     },
   );
 

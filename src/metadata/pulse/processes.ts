@@ -6,8 +6,9 @@ export type SeenProcess = {
   readonly id: string;
   /** What it said last. */
   readonly pulse: Pulse;
-  /** It has said nothing for five seconds or more. */
+  /** It has said nothing for five seconds or more in which it would have been heard. */
   readonly isGone: boolean;
+  /** Since its last pulse. */
   readonly silentSeconds: number;
 };
 
@@ -148,7 +149,9 @@ const createHearing = (elapsed: () => number) => {
     noteSleep();
     tickedAt = elapsed();
   };
-  return { since: () => since, restart, noteSleep, tick };
+  /** Nobody was silent while nothing could be heard. */
+  const isGone = ({ lastAt }: Kept): boolean => elapsed() - Math.max(lastAt, since) >= goneMs;
+  return { since: () => since, restart, noteSleep, tick, isGone };
 };
 
 /** Processes by their pulses: at most `processesMax`, 120 seconds of each. */
@@ -157,17 +160,17 @@ export const createProcesses = ({ elapsed, onIgnored }: ProcessesOptions): Proce
   const hearing = createHearing(elapsed);
   let fullAt = Number.NEGATIVE_INFINITY;
 
-  const silentMs = ({ lastAt }: Kept): number => Math.max(0, elapsed() - Math.max(lastAt, hearing.since()));
+  const silentMs = ({ lastAt }: Kept): number => Math.max(0, elapsed() - lastAt);
 
   const forget = (): void => {
-    hearing.noteSleep();
     for (const [id, kept] of all) if (silentMs(kept) > keptSeconds * 1_000) all.delete(id);
   };
 
   /** A place for one more, in case of need that of the one that is silent for longest. */
   const hasRoom = (): boolean => {
     if (all.size < processesMax) return true;
-    const gone = [...all.values()].filter((kept) => silentMs(kept) >= goneMs);
+    hearing.noteSleep();
+    const gone = [...all.values()].filter(hearing.isGone);
     const [oldest] = gone.toSorted((left, right) => left.lastAt - right.lastAt);
     if (oldest !== undefined) return all.delete(oldest.id);
     fullAt = elapsed();
@@ -209,13 +212,14 @@ export const createProcesses = ({ elapsed, onIgnored }: ProcessesOptions): Proce
       return elapsed() - fullAt < goneMs;
     },
     list: () => {
+      hearing.noteSleep();
       forget();
       return [...all.values()]
         .map((kept) => ({
           role: kept.role,
           id: kept.id,
           pulse: kept.pulse,
-          isGone: silentMs(kept) >= goneMs,
+          isGone: hearing.isGone(kept),
           silentSeconds: Math.floor(silentMs(kept) / 1_000),
         }))
         .toSorted(byName);

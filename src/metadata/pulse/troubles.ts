@@ -9,10 +9,10 @@ type Kind = { readonly severity: Trouble['severity']; readonly runbook: string; 
 const page = (runbook: string, remedy: string): Kind => ({ severity: 'page', runbook, remedy });
 const ticket = (runbook: string, remedy: string): Kind => ({ severity: 'ticket', runbook, remedy });
 
-/** Every kind of trouble, the most urgent first, with the entry of the runbook that it belongs to. */
+/** Every kind of trouble, the most urgent first, with the entry of the runbook and the severity of the alarm that it belongs to. */
 export const troubleKinds = {
   nats_away: page(
-    'TidemarkNotReady',
+    'TidemarkDegraded',
     'Start NATS, or repair the network to it; receivers answer 503 meanwhile.',
   ),
   account_wrong: page('TidemarkUnbalanced', 'tidemark account names the owners, the minutes and the kinds.'),
@@ -56,7 +56,8 @@ export const troubleKinds = {
     'TidemarkRoleGone',
     'Start it again, unless it was removed on purpose; read its last log lines.',
   ),
-  envelope_newer: ticket('TidemarkEnvelopeNewer', 'Upgrade transfer.'),
+  envelope_newer: page('TidemarkEnvelopeNewer', 'Upgrade transfer.'),
+  account_not_known: page('TidemarkAccountNotKnown', 'Look for the cause at LEDGER and ClickHouse.'),
   not_ready: page(
     'TidemarkNotReady',
     'It starts, stops or can do none of its work: the check has the reason.',
@@ -73,7 +74,6 @@ export const troubleKinds = {
     'TidemarkStreamHalfFull',
     'Find out why the stream does not drain: tidemark doctor.',
   ),
-  account_not_known: ticket('TidemarkAccountNotKnown', 'Look for the cause at LEDGER and ClickHouse.'),
   event_loop_slow: ticket('TidemarkEventLoopSlow', 'Add replicas, or give the process more of a core.'),
   processes_not_shown: ticket(
     'TidemarkRoleMissing',
@@ -82,6 +82,16 @@ export const troubleKinds = {
   versions_differ: ticket('TidemarkMixedVersions', 'Finish the rollout, or undo it.'),
   degraded: ticket('TidemarkPartlyDegraded', 'Repair what is named; the role works on.'),
 } as const satisfies Readonly<Record<string, Kind>>;
+
+/** Where the alarms begin. */
+const bounds = {
+  lagSeconds: 300,
+  nearlyFull: 0.85,
+  halfFull: 0.5,
+  secondsToFull: 900,
+  loopMs: 500,
+  notKnownMs: 300_000,
+};
 
 type TroubleCode = keyof typeof troubleKinds;
 
@@ -149,7 +159,7 @@ const processTroubles = (
   const missing = pulseRoles.filter(
     (role) => isSettled && !isFull && !there.some((each) => each.role === role),
   );
-  const slow = there.filter(({ pulse }) => pulse.loopP99Ms > 200);
+  const slow = there.filter(({ pulse }) => pulse.loopP99Ms > bounds.loopMs);
   return [
     ...missing.map((role) => trouble('role_missing', `no process of ${role} reports that it runs`)),
     ...processes
@@ -213,9 +223,6 @@ const tableTroubles = (there: readonly SeenProcess[]): Trouble[] => {
   return [...found.values()];
 };
 
-const lagSeconds = 60;
-const soonSeconds = 3_600;
-
 const streamTroubles = (streams: readonly LineStream[], deadLettered: number): Trouble[] =>
   streams.flatMap(({ stream, ...each }) => {
     if (each.state === 'missing') return [trouble('stream_missing', `${stream} or its consumer is missing`)];
@@ -224,12 +231,12 @@ const streamTroubles = (streams: readonly LineStream[], deadLettered: number): T
     const found: Trouble[] = [];
     const isDeadLetters = stream === 'DEADLETTER';
     const share = `${stream} is ${Math.round(each.fill * 100)} % full`;
-    if (each.fill >= 0.9) found.push(trouble('stream_nearly_full', share));
-    else if (each.seconds_to_full !== null && each.seconds_to_full < soonSeconds)
+    if (each.fill > bounds.nearlyFull) found.push(trouble('stream_nearly_full', share));
+    else if (each.seconds_to_full !== null && each.seconds_to_full < bounds.secondsToFull)
       found.push(
         trouble('stream_full_soon', `${share}, and full in ${counted(each.seconds_to_full, 'second')}`),
       );
-    else if (each.fill >= 0.5) found.push(trouble('stream_half_full', share));
+    else if (each.fill > bounds.halfFull) found.push(trouble('stream_half_full', share));
     if (isDeadLetters && (deadLettered > 0 || (each.growth_bytes_per_second ?? 0) > 0))
       found.push(
         trouble(
@@ -245,7 +252,7 @@ const streamTroubles = (streams: readonly LineStream[], deadLettered: number): T
           `${stream}: ${counted(each.pending, 'message')} wait, and no worker reads them`,
         ),
       );
-    if (each.oldest_age_seconds >= lagSeconds && each.messages > 0)
+    if (each.oldest_age_seconds > bounds.lagSeconds && each.messages > 0)
       found.push(trouble('lag', `${stream}: the oldest message is ${each.oldest_age_seconds} s old`));
     return found;
   });
@@ -283,7 +290,11 @@ const storeTroubles = (stores: readonly LineStore[], there: readonly SeenProcess
   return [...texts, ...missed].map((text) => trouble('store_away', text));
 };
 
-const accountTroubles = (account: HourAccount | undefined, notKnownSince: number | undefined): Trouble[] => {
+const accountTroubles = (
+  account: HourAccount | undefined,
+  notKnownSince: number | undefined,
+  nowMs: number,
+): Trouble[] => {
   if (account?.addsUp === false)
     return [
       trouble(
@@ -291,7 +302,7 @@ const accountTroubles = (account: HourAccount | undefined, notKnownSince: number
         `${counted(account.wrongOwners, 'account')} of the last hour with open differences`,
       ),
     ];
-  return notKnownSince === undefined
+  return notKnownSince === undefined || nowMs - notKnownSince <= bounds.notKnownMs
     ? []
     : [
         trouble(
@@ -303,6 +314,7 @@ const accountTroubles = (account: HourAccount | undefined, notKnownSince: number
 
 /** All that is wrong, the most urgent first. */
 export const troublesOf = (sources: {
+  readonly nowMs: number;
   readonly isConnected: boolean;
   readonly isSettled: boolean;
   readonly isFull: boolean;
@@ -313,14 +325,13 @@ export const troublesOf = (sources: {
   readonly account: HourAccount | undefined;
   readonly notKnownSince: number | undefined;
 }): Trouble[] => {
-  const { isConnected, isSettled, isFull, processes, streams, stores, totals, account, notKnownSince } =
-    sources;
+  const { isConnected, isSettled, isFull, processes, streams, stores, totals } = sources;
   const there = processes.filter(({ isGone }) => !isGone);
   return [
     ...(isConnected
       ? []
       : [trouble('nats_away', 'metadata has no connection to NATS: the figures are the last ones')]),
-    ...accountTroubles(account, notKnownSince),
+    ...accountTroubles(sources.account, sources.notKnownSince, sources.nowMs),
     ...processTroubles(processes, { isSettled: isConnected && isSettled, isFull }),
     ...tableTroubles(there),
     ...streamTroubles(streams, totals.dead_lettered_items_per_second),

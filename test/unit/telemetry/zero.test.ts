@@ -19,7 +19,6 @@ startMetadataAtZero(metadata);
 /** Counters whose labels have no closed list of values: names of senders, codes of a store, streams, statuses of the admin API. */
 const open = [
   'tidemark_ingress_otlp_leniencies_total',
-  'tidemark_ingress_connections_ended_total',
   'tidemark_ingress_published_bytes_total',
   'tidemark_ingress_messages_unbooked_total',
   'tidemark_transfer_store_answers_unclassified_total',
@@ -54,12 +53,35 @@ describe('a counter with closed labels', () => {
         expect(sumOf(samples, 'tidemark_transfer_dead_letters_total', { pipeline, reason })).toBe(0);
   });
 
+  it('of ended connections has both limits of each receiver', async () => {
+    const { samples } = readExposition(await ingress.registry.metrics());
+    const found = samples.filter(({ name }) => name === 'tidemark_ingress_connections_ended_total');
+    expect(found.map(({ labels, value }) => `${labels['receiver']} ${labels['reason']} ${value}`)).toEqual(
+      ['push', 'otlp', 'grpc'].flatMap((receiver) => [
+        `${receiver} connections_max 0`,
+        `${receiver} address_connections_max 0`,
+      ]),
+    );
+  });
+
+  // docs/metrics.md is made of the meanings.
+  it('names its outcomes in its meaning', async () => {
+    for (const { registry } of [ingress, transfer, metadata])
+      for (const { name, help, values } of await registry.getMetricsAsJSON()) {
+        const outcomes = new Set(values.flatMap(({ labels }) => labels['outcome'] ?? []));
+        for (const outcome of outcomes) expect(`${name}: ${help}`).toContain(String(outcome));
+      }
+  });
+
   it('has only reasons of the table', async () => {
     const codes = new Set(reasons.map(({ code }) => code));
     for (const { registry } of [ingress, transfer]) {
       const { samples } = readExposition(await registry.metrics());
       const unknown = samples
-        .flatMap(({ labels }) => labels['reason'] ?? [])
+        .flatMap(({ name, labels }) =>
+          // Those of connections are in docs/receivers/limits.md.
+          name === 'tidemark_ingress_connections_ended_total' ? [] : (labels['reason'] ?? []),
+        )
         .filter((code) => !codes.has(code));
       expect(unknown).toEqual([]);
     }

@@ -8,6 +8,7 @@ import { lineShape } from '../../../../src/metadata/pulse/shapes.ts';
 import type { StreamTrend } from '../../../../src/metadata/pulse/stream-trends.ts';
 import { troubleKinds } from '../../../../src/metadata/pulse/troubles.ts';
 import type { Pulse } from '../../../../src/telemetry/pulse.ts';
+import { alarms } from '../../../support/deploy/dashboards.ts';
 import { ingressOf, pipelineOf, pulseOf } from '../../../support/pulses.ts';
 
 const seen = (role: SeenProcess['role'], fields: Partial<Pulse> = {}, isGone = false): SeenProcess => ({
@@ -72,6 +73,10 @@ const well: LineSources = {
 
 const codesOf = (changes: Partial<LineSources>): string[] =>
   drawLine({ ...well, ...changes }).troubles.map(({ code }) => code);
+
+const lagging = (fields: Partial<StreamTrend>): Partial<LineSources> => ({
+  streams: [stream('METRICS', { messages: 1, ...fields })],
+});
 
 const withProcess = (process: SeenProcess): Partial<LineSources> => ({
   processes: [...well.processes.filter(({ role }) => role !== process.role), process],
@@ -191,7 +196,7 @@ describe('the troubles', () => {
     ['full soon', { streams: [stream('LEDGER', { bytes: 600, secondsToFull: 50 })] }, ['stream_full_soon']],
     [
       'lag without workers',
-      { streams: [stream('METRICS', { messages: 5, pending: 5, waitingPulls: 0, oldestAgeSeconds: 61 })] },
+      { streams: [stream('METRICS', { messages: 5, pending: 5, waitingPulls: 0, oldestAgeSeconds: 301 })] },
       ['no_workers', 'lag'],
     ],
     [
@@ -214,7 +219,7 @@ describe('the troubles', () => {
       withProcess(seen('transfer', { failing: { clickhouse: 'refused' } })),
       ['store_away'],
     ],
-    ['an account that is not known', { notKnownSince: 1_800_000_000_000 }, ['account_not_known']],
+    ['an account that is not known', { notKnownSince: 1_799_999_000_000 }, ['account_not_known']],
   ])('name %s', (_, changes, codes) => {
     expect(codesOf(changes)).toEqual(codes);
   });
@@ -222,7 +227,7 @@ describe('the troubles', () => {
   it('come with the most urgent first, each once for all processes that share it', () => {
     const failing = { failing: { receiver: 'starts' } };
     const processes = [...well.processes, seen('ingress', failing), seen('ingress', { ...failing, pid: 2 })];
-    const notKnownSince = 1_800_000_000_000;
+    const notKnownSince = 1_799_999_000_000;
     const { troubles } = drawLine({
       ...well,
       processes,
@@ -231,10 +236,10 @@ describe('the troubles', () => {
     });
     expect(troubles.map(({ code }) => code)).toEqual([
       'stream_nearly_full',
-      'not_ready',
       'account_not_known',
+      'not_ready',
     ]);
-    expect(troubles[1]?.text).toBe('ingress host:1 and 1 more: receiver: starts');
+    expect(troubles[2]?.text).toBe('ingress host:1 and 1 more: receiver: starts');
   });
 
   it('name a store that only transfer misses beside one that metadata misses, each instance once', () => {
@@ -254,6 +259,59 @@ describe('the troubles', () => {
       'QuestDB c: refused',
       'transfer host:1: questdb: b: connect ECONNREFUSED; still',
     ]);
+  });
+
+  // Once a process has started, NATS is under `degraded`: TidemarkNotReady does not fire.
+  it('of NATS links to the alarm that fires, as the runbook says', () => {
+    const { troubles } = drawLine({ ...well, isConnected: false });
+    expect(troubles.map(({ runbook }) => runbook)).toEqual(['docs/runbook.md#tidemarkdegraded']);
+    const runbook = readFileSync(join(import.meta.dirname, '../../../../docs/runbook.md'), 'utf8');
+    expect(runbook).toContain('TidemarkDegraded says that NATS is');
+  });
+
+  // Who is woken by an alarm finds no ticket in its place, and no trouble pages before its alarm does.
+  it('have the severity of the alarm that they link to', () => {
+    const severities = new Map(alarms().map(({ alert, labels }) => [alert, labels.severity]));
+    const differing = Object.entries(troubleKinds).filter(
+      ([, { runbook, severity }]) => severities.get(runbook) !== severity,
+    );
+    // The alarm of its entry does not fire for it.
+    expect(differing.map(([code]) => code)).toEqual(['processes_not_shown']);
+  });
+
+  it.each<[string, RegExp, (bound: number) => Partial<LineSources>, string]>([
+    ['TidemarkLag', /> ([\d.]+)$/, (oldestAgeSeconds) => lagging({ oldestAgeSeconds }), 'lag'],
+    ['TidemarkStreamHalfFull', /> ([\d.]+)$/, (fill) => lagging({ bytes: 1_000 * fill }), 'stream_half_full'],
+    [
+      'TidemarkStreamNearlyFull',
+      /> ([\d.]+)$/,
+      (fill) => lagging({ bytes: 1_000 * fill }),
+      'stream_nearly_full',
+    ],
+    [
+      'TidemarkEventLoopSlow',
+      /> ([\d.]+)$/,
+      (seconds) => withProcess(seen('ingress', { loopP99Ms: 1_000 * seconds })),
+      'event_loop_slow',
+    ],
+    [
+      'TidemarkAccountNotKnown',
+      /> ([\d.]+)$/,
+      (seconds) => ({ notKnownSince: well.nowMs - 1_000 * seconds }),
+      'account_not_known',
+    ],
+    [
+      'TidemarkStreamFullSoon',
+      /< (\d+) \*/,
+      // Fewer seconds are worse: the mirror image around the bound.
+      (seconds) => lagging({ secondsToFull: 1_800 - seconds }),
+      'stream_full_soon',
+    ],
+  ])('begin where %s begins', (name, pattern, at, code) => {
+    const { expr } = alarms().find(({ alert }) => alert === name) ?? { expr: '' };
+    const bound = Number(pattern.exec(expr)?.[1]);
+    expect(codesOf(at(bound))).not.toContain(code);
+    expect(codesOf(at(bound * 1.01))).toContain(code);
   });
 
   it('each link to an entry of the runbook', () => {

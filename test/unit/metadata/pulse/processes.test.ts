@@ -59,6 +59,22 @@ describe('a process', () => {
     expect([processes.list()[0]?.isGone, processes.isSettled]).toEqual([true, true]);
   });
 
+  it('that died is silent since its last pulse, and forgotten, however often the connection is away', () => {
+    const { clock, processes, beat } = open();
+    beat(1);
+    for (let second = 0; second < 64; second += 4) {
+      clock.ms += 4_000;
+      processes.reconnected();
+    }
+    clock.ms += 5_000;
+    expect(processes.list()).toMatchObject([{ isGone: true, silentSeconds: 69 }]);
+    for (let second = 0; second < 52; second += 4) {
+      clock.ms += 4_000;
+      processes.reconnected();
+    }
+    expect(processes.list()).toEqual([]);
+  });
+
   // A process that wakes heard nobody while it slept: it paged for every process, itself included.
   it('is not gone because the process that listens slept', () => {
     const { clock, processes, beat } = open();
