@@ -3,6 +3,8 @@ import { type Bus, connectBus } from '../../src/bus/connection.ts';
 import { type KeepOptions, type KeptBucket, keepBucket } from '../../src/bus/kept-bucket.ts';
 import { fillingKey, type KvBucket, openKvBucket } from '../../src/bus/kv.ts';
 import { eraseKey } from '../../src/bus/outbox.ts';
+import { recordKeys } from '../../src/directory/keys.ts';
+import { mergedValue } from '../../src/metadata/records/merged-values.ts';
 import { startEngines, type TestEngines } from '../support/stack/engines.ts';
 import { until } from '../support/until.ts';
 
@@ -143,4 +145,32 @@ it('keys that are left out are neither held nor made again', async () => {
   });
   expect((await bucket.get('record.599'))?.value).toEqual({ key: 'record.599' });
   expect(await bucket.get('intent.1')).toBeUndefined();
+});
+
+// It took the installation for a new one: its identity key replaced the old one, admin tokens were unknown, and ids were given out again.
+it('what a process wrote into a bucket that was away takes no identity key, token or number from it', async () => {
+  const token = (token_id: number, digit: string) => ({
+    ...{ token_id, name: digit, role: 'admin', mon_biz_id: null, sha256: digit.repeat(64), creator: 'test' },
+    ...{ create_time: 1, expires_at: null, is_revoked: false },
+  });
+  await bucket.put(recordKeys.identityKey, { key: 'old' });
+  await bucket.put('counter.app_id', 5);
+  await bucket.put('boot', 70);
+  await bucket.put('admin_tokens', { last_id: 2, tokens: [token(1, 'a'), token(2, 'b')] });
+  const { kept } = keep({ merge: mergedValue });
+  await isHeld(kept);
+  await remove();
+  const other = await openKvBucket(bus, name);
+  await other.put(recordKeys.identityKey, { key: 'new' });
+  await other.put('counter.app_id', 1);
+  await other.put('boot', 71);
+  await other.put('admin_tokens', { last_id: 1, tokens: [token(1, 'c')] });
+  await until('it is filled', async () => (await infoOf()).config.metadata?.[fillingKey] === 'filled');
+  expect((await bucket.get(recordKeys.identityKey))?.value).toEqual({ key: 'old' });
+  expect((await bucket.get('counter.app_id'))?.value).toBe(5);
+  expect((await bucket.get('boot'))?.value).toBe(71);
+  expect((await bucket.get('admin_tokens'))?.value).toEqual({
+    last_id: 3,
+    tokens: [token(1, 'a'), token(2, 'b'), token(3, 'c')],
+  });
 });
