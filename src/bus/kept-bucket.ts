@@ -74,19 +74,27 @@ const mergeKey = ({ bucket, merge }: KeepOptions, key: string, kept: unknown): P
     await bucket.update(key, merged, found.revision);
   });
 
+/** Without the client's way over a marker: a key that was deleted since stays deleted. */
+const addKey = ({ bus, name }: KeepOptions, key: string, text: string): Promise<unknown> =>
+  bus.js.publish(`$KV.${name}.${key}`, text, { expect: { lastSubjectSequence: 0 } });
+
+/** Ends early where another process has filled it meanwhile: what is deleted or changed since is not to be undone. */
 const fill = async (options: KeepOptions, copy: ReadonlyMap<string, Kept>): Promise<void> => {
+  const { streams } = await options.bus.manager();
   const entries = [...copy];
-  for (let from = 0; from < entries.length; from += writesAtOnce)
+  for (let from = 0; from < entries.length; from += writesAtOnce) {
+    if (fillingSince(await streams.info(streamOf(options.name))) === undefined) return;
     await Promise.all(
       entries.slice(from, from + writesAtOnce).map(async ([key, { text }]) => {
         try {
-          await options.bucket.create(key, JSON.parse(text));
+          await addKey(options, key, text);
         } catch (error) {
           if (toFault(error).code !== 'kv_conflict') throw error;
           await mergeKey(options, key, JSON.parse(text));
         }
       }),
     );
+  }
 };
 
 /** The copy, kept current by a watch. */

@@ -174,3 +174,47 @@ it('what a process wrote into a bucket that was away takes no identity key, toke
     tokens: [token(1, 'a'), token(2, 'b'), token(3, 'c')],
   });
 });
+
+// It was paused while it filled the bucket, and its next write brought back what an operator had deleted since.
+it('a process that fills the bucket late brings no key back that was deleted since', async () => {
+  const { promise: gate, resolve: open } = Promise.withResolvers<void>();
+  const { promise: late, resolve: arrive } = Promise.withResolvers<void>();
+  const key = 'record.7';
+  const hold = async (): Promise<void> => {
+    arrive();
+    await gate;
+  };
+  const js = Object.create(bus.js, {
+    publish: {
+      value: async (...given: Parameters<typeof bus.js.publish>) => {
+        if (given[0].endsWith(`.${key}`)) await hold();
+        return bus.js.publish(...given);
+      },
+    },
+  });
+  const slow = keep({
+    bus: Object.create(bus, { js: { value: js } }),
+    bucket: {
+      ...bucket,
+      create: async (name, value) => {
+        if (name === key) await hold();
+        return bucket.create(name, value);
+      },
+    },
+  });
+  await isHeld(slow.kept);
+  await remove();
+  await late;
+  const other = keep();
+  await until('the slow one has begun', async () => (await infoOf()).state.messages > 0);
+  // What another process with the copy does meanwhile.
+  await bucket.put(key, { key });
+  await (await streams()).update(`KV_${name}`, { metadata: { [fillingKey]: 'filled' } });
+  await isHeld(other.kept);
+  await bucket.delete(key);
+  open();
+  await until('the slow one is done', () =>
+    slow.lines.includes('a bucket was made again from the copy of this process'),
+  );
+  expect(await bucket.get(key)).toBeUndefined();
+});
