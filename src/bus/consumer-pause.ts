@@ -3,7 +3,7 @@ import type { Bus } from './connection.ts';
 import { toFault } from './nats-fault.ts';
 
 /** A pause ends by itself after this time: its process may have been killed. */
-const pauseMs = 180_000;
+export const pauseMs = 180_000;
 const renewMs = 60_000;
 const settleMsMax = 30_000;
 /** Without an acknowledgement for this time, an unavailable store holds the delivered messages. */

@@ -1,9 +1,10 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import { isDeepStrictEqual } from 'node:util';
 import type { StreamConfig, StreamInfo } from '@nats-io/jetstream';
 import { errorText } from '../model/fault.ts';
 import type { Log } from '../telemetry/log.ts';
 import type { Bus } from './connection.ts';
-import { fillingKey, fillingSince, type KvBucket } from './kv.ts';
+import { fillingKey, fillingSince, type KvBucket, untilWritten } from './kv.ts';
 import { toFault, unlessMissing } from './nats-fault.ts';
 
 /** A bucket of which this process holds a copy, to make it again where it is lost. */
@@ -24,6 +25,11 @@ export type KeepOptions = {
   /** Called for a bucket that was filled again, before anybody follows it. */
   readonly beforeUse?: (bucket: KvBucket) => Promise<unknown>;
   readonly onMade?: (stream: string) => void;
+  /**
+   * The value of a key that has another one in the bucket than in the copy: somebody wrote it while the bucket was away. Without it,
+   * and where it returns undefined, that of the bucket stays.
+   */
+  readonly merge?: (key: string, kept: unknown, found: unknown) => unknown;
   /** Of keys that are erased without a marker: a copy would hold them for ever, and bring them back. They are lost with the bucket. */
   readonly isLeftOut?: (key: string) => boolean;
 };
@@ -55,24 +61,45 @@ const seenIn = ({ config, created, state }: StreamInfo): Seen => ({
 const ownMetadata = ({ metadata }: StreamConfig): Record<string, string> =>
   Object.fromEntries(Object.entries(metadata ?? {}).filter(([key]) => !key.startsWith('_nats.')));
 
-const fill = async (bucket: KvBucket, copy: ReadonlyMap<string, Kept>): Promise<void> => {
+/** Tries of a key that others write at the same time. */
+const triesMax = 100;
+
+/** Another process fills it too, or has written the key since. */
+const mergeKey = ({ bucket, merge }: KeepOptions, key: string, kept: unknown): Promise<void> =>
+  untilWritten(key, triesMax, async () => {
+    const found = await bucket.get(key);
+    if (found === undefined) return;
+    const merged = merge?.(key, kept, found.value);
+    if (merged === undefined || isDeepStrictEqual(merged, found.value)) return;
+    await bucket.update(key, merged, found.revision);
+  });
+
+/** Without the client's way over a marker: a key that was deleted since stays deleted. */
+const addKey = ({ bus, name }: KeepOptions, key: string, text: string): Promise<unknown> =>
+  bus.js.publish(`$KV.${name}.${key}`, text, { expect: { lastSubjectSequence: 0 } });
+
+/** Ends early where another process has filled it meanwhile: what is deleted or changed since is not to be undone. */
+const fill = async (options: KeepOptions, copy: ReadonlyMap<string, Kept>): Promise<void> => {
+  const { streams } = await options.bus.manager();
   const entries = [...copy];
-  for (let from = 0; from < entries.length; from += writesAtOnce)
+  for (let from = 0; from < entries.length; from += writesAtOnce) {
+    if (fillingSince(await streams.info(streamOf(options.name))) === undefined) return;
     await Promise.all(
       entries.slice(from, from + writesAtOnce).map(async ([key, { text }]) => {
         try {
-          await bucket.create(key, JSON.parse(text));
+          await addKey(options, key, text);
         } catch (error) {
-          // Another process fills it too, or has written the key since.
           if (toFault(error).code !== 'kv_conflict') throw error;
+          await mergeKey(options, key, JSON.parse(text));
         }
       }),
     );
+  }
 };
 
 /** The copy, kept current by a watch. */
 const followBucket = (
-  { bucket, isLeftOut }: Pick<KeepOptions, 'bucket' | 'isLeftOut'>,
+  { bucket, isLeftOut, merge }: Pick<KeepOptions, 'bucket' | 'isLeftOut' | 'merge'>,
   isSame: () => Promise<boolean>,
 ) => {
   const copy = new Map<string, Kept>();
@@ -88,7 +115,12 @@ const followBucket = (
     ({ key, value, revision }) => {
       if (isLeftOut?.(key) === true) return;
       if (value === undefined) copy.delete(key);
-      else copy.set(key, { text: JSON.stringify(value), revision });
+      else {
+        // The watch may have begun again in a bucket that a starting process made, before it is filled.
+        const kept = copy.get(key);
+        const merged = kept === undefined ? undefined : merge?.(key, JSON.parse(kept.text), value);
+        copy.set(key, { text: JSON.stringify(merged ?? value), revision });
+      }
     },
     (keys) => void forget(keys).catch(() => {}),
   );
@@ -99,17 +131,18 @@ type Lost = { readonly found: StreamInfo | undefined; readonly seen: Seen };
 
 /** Makes the bucket where it is missing, and fills it while nobody follows it. */
 const refill = async (
-  { bus, name, bucket, beforeUse }: KeepOptions,
+  options: KeepOptions,
   { found, seen: { config, lastSequence } }: Lost,
   copy: ReadonlyMap<string, Kept>,
 ): Promise<void> => {
+  const { bus, name, bucket, beforeUse } = options;
   const stream = streamOf(name);
   const { streams } = await bus.manager();
   const metadata = { ...ownMetadata(config), [fillingKey]: String(Date.now()) };
   if (found === undefined)
     await streams.add({ ...config, metadata, first_seq: lastSequence + 1 + unseenMax });
   else if (fillingSince(found) === undefined) await streams.update(stream, { metadata });
-  await fill(bucket, copy);
+  await fill(options, copy);
   await beforeUse?.(bucket);
   await streams.update(stream, { metadata: { ...metadata, [fillingKey]: filled } });
 };

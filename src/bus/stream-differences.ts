@@ -1,7 +1,15 @@
 import { createHash } from 'node:crypto';
-import type { ConsumerInfo, StreamInfo } from '@nats-io/jetstream';
+import {
+  AckPolicy,
+  type ConsumerInfo,
+  DeliverPolicy,
+  ReplayPolicy,
+  StorageType,
+  type StreamInfo,
+} from '@nats-io/jetstream';
 import { nanos } from '@nats-io/transport-node';
-import type { StreamDefinition } from '../config/pipelines.ts';
+import type { ConsumerDefinition, StreamDefinition } from '../config/pipelines.ts';
+import { pauseMs } from './consumer-pause.ts';
 
 /** A key in the metadata of a stream by which an operator keeps its limits as they are; its value says why. */
 export const holdKey = 'tidemark-hold';
@@ -12,7 +20,7 @@ export const heldWhy = ({ config }: StreamInfo): string | undefined => config.me
 /** A key in the metadata of a stream: the mark of the definition that it was given last. */
 const definitionKey = 'tidemark-definition';
 
-/** A mark of what `differencesOf` compares. */
+/** A mark of what a definition says. What is the same in all of them has no part in it: all versions have the same mark. */
 const definitionMark = (wanted: StreamDefinition): string => {
   const { subjects, retention, discard, bytesMax, duplicateWindowMs, replicas, isAtomic, consumer } = wanted;
   const compared = [subjects.toSorted(), retention, discard, bytesMax, duplicateWindowMs, replicas];
@@ -41,23 +49,129 @@ export const isOfAnother = (wanted: StreamDefinition, found: Marked): boolean =>
 const different = (name: string, found: unknown, wanted: unknown): string[] =>
   String(found) === String(wanted) ? [] : [`${name} is ${String(found)} and not ${String(wanted)}`];
 
+/** What no definition limits: items expire, are pushed out or are refused by each of these, although their request was answered. */
+export const unlimited = {
+  max_age: 0,
+  max_msgs: -1,
+  max_msgs_per_subject: -1,
+  max_msg_size: -1,
+  discard_new_per_subject: false,
+  no_ack: false,
+  allow_direct: true,
+  consumer_limits: {},
+};
+
+/** A transform of subjects that transforms nothing: the client leaves what an update does not name. */
+export const noTransform = { src: '', dest: '' };
+
+const transformOf = ({ config }: Marked): string => {
+  const { src, dest } = config.subject_transform ?? noTransform;
+  return dest === '' ? 'none' : `${src} to ${dest}`;
+};
+
+const limitDifferences = (found: StreamInfo): string[] => {
+  const { config } = found;
+  const { inactive_threshold = 0, max_ack_pending = 0 } = config.consumer_limits ?? {};
+  return [
+    ...different('max_age', config.max_age, unlimited.max_age),
+    ...different('max_msgs', config.max_msgs, unlimited.max_msgs),
+    ...different('max_msgs_per_subject', config.max_msgs_per_subject, unlimited.max_msgs_per_subject),
+    ...different('max_msg_size', config.max_msg_size, unlimited.max_msg_size),
+    ...different('no_ack', config.no_ack ?? false, unlimited.no_ack),
+    ...different('allow_direct', config.allow_direct, unlimited.allow_direct),
+    ...different('consumer_limits.inactive_threshold', inactive_threshold, 0),
+    ...different('consumer_limits.max_ack_pending', max_ack_pending, 0),
+    ...different('subject_transform', transformOf(found), 'none'),
+  ];
+};
+
+/** What a consumer does not limit, and an update of it can change back. */
+export const unlimitedConsumer = {
+  max_deliver: -1,
+  headers_only: false,
+  inactive_threshold: 0,
+  backoff: [],
+  max_batch: 0,
+  max_expires: 0,
+  max_bytes: 0,
+};
+
+const filtersOf = ({ filter_subject, filter_subjects = [] }: ConsumerInfo['config']): string =>
+  [...(filter_subject === undefined ? [] : [filter_subject]), ...filter_subjects].join(' ') || 'none';
+
+/**
+ * What an update of a consumer does not change back, or not all that came of it: messages that a filter hid, and those that were
+ * delivered too often, are never delivered again.
+ */
+export const lastingDifferencesOf = ({ config }: ConsumerInfo): string[] => [
+  ...different('filter_subject', filtersOf(config), 'none'),
+  ...different('max_deliver', config.max_deliver, unlimitedConsumer.max_deliver),
+  ...different('ack_policy', config.ack_policy, AckPolicy.Explicit),
+  ...different('deliver_policy', config.deliver_policy, DeliverPolicy.All),
+  ...different('replay_policy', config.replay_policy, ReplayPolicy.Instant),
+  ...different('deliver_subject', config.deliver_subject ?? 'none', 'none'),
+  ...different('priority_groups', config.priority_groups?.join(' ') ?? 'none', 'none'),
+];
+
+const consumerDifferences = (wanted: ConsumerDefinition, found: ConsumerInfo): string[] => {
+  const { config } = found;
+  return [
+    ...different('ack_wait', config.ack_wait, nanos(wanted.ackWaitMs)),
+    ...different('max_ack_pending', config.max_ack_pending, wanted.ackPendingMax),
+    ...different('headers_only', config.headers_only ?? false, unlimitedConsumer.headers_only),
+    ...different('inactive_threshold', config.inactive_threshold ?? 0, unlimitedConsumer.inactive_threshold),
+    ...different('backoff', config.backoff?.join(' ') || 'none', 'none'),
+    ...different('max_batch', config.max_batch ?? 0, unlimitedConsumer.max_batch),
+    ...different('max_expires', config.max_expires ?? 0, unlimitedConsumer.max_expires),
+    ...different('max_bytes of the consumer', config.max_bytes ?? 0, unlimitedConsumer.max_bytes),
+    ...lastingDifferencesOf(found),
+  ];
+};
+
 /** In which a stream, and its consumer where that was read, differ from their definition, in the words of NATS. */
 export const differencesOf = (
   wanted: StreamDefinition,
-  { config }: StreamInfo,
+  found: StreamInfo,
   consumer: ConsumerInfo | undefined,
-): string[] => [
-  ...different('subjects', config.subjects.toSorted(), wanted.subjects.toSorted()),
-  ...different('retention', config.retention, wanted.retention),
-  ...different('discard', config.discard, wanted.discard),
-  ...different('max_bytes', config.max_bytes, wanted.bytesMax),
-  ...different('duplicate_window', config.duplicate_window, nanos(wanted.duplicateWindowMs)),
-  ...different('num_replicas', config.num_replicas, wanted.replicas),
-  ...(wanted.isAtomic === true ? different('allow_atomic', config.allow_atomic ?? false, true) : []),
-  ...(wanted.consumer === undefined || consumer === undefined
-    ? []
-    : [
-        ...different('ack_wait', consumer.config.ack_wait, nanos(wanted.consumer.ackWaitMs)),
-        ...different('max_ack_pending', consumer.config.max_ack_pending, wanted.consumer.ackPendingMax),
-      ]),
-];
+): string[] => {
+  const { config } = found;
+  return [
+    ...different('subjects', config.subjects.toSorted(), wanted.subjects.toSorted()),
+    ...different('retention', config.retention, wanted.retention),
+    ...different('discard', config.discard, wanted.discard),
+    ...different('max_bytes', config.max_bytes, wanted.bytesMax),
+    ...different('duplicate_window', config.duplicate_window, nanos(wanted.duplicateWindowMs)),
+    ...different('num_replicas', config.num_replicas, wanted.replicas),
+    ...(wanted.isAtomic === true ? different('allow_atomic', config.allow_atomic ?? false, true) : []),
+    ...limitDifferences(found),
+    ...(wanted.consumer === undefined || consumer === undefined
+      ? []
+      : consumerDifferences(wanted.consumer, consumer)),
+  ];
+};
+
+/** A backup pauses consumers for this long at a time; the rest is for an answer that comes late. */
+const pauseNsMax = nanos(pauseMs + 30_000);
+
+const pauseText = ({ name, stream_name, config, pause_remaining, paused }: ConsumerInfo): string[] =>
+  paused === true && pause_remaining > pauseNsMax
+    ? [
+        `consumer ${name} is paused until ${config.pause_until}, longer than a backup pauses it: ` +
+          `nats consumer resume ${stream_name} ${name} ends that`,
+      ]
+    : [];
+
+/** What an operator has to end: NATS does not undo it, or somebody wants a pause. With the remedy. */
+export const lastingOf = ({ config }: StreamInfo, consumer: ConsumerInfo | undefined): string[] => {
+  const fixed = [
+    ...different('sealed', config.sealed, false),
+    ...different('deny_delete', config.deny_delete, false),
+    ...different('deny_purge', config.deny_purge, false),
+    ...different('storage', config.storage, StorageType.File),
+  ];
+  const remedy = `NATS does not change this back: store what the stream holds, then nats stream rm ${config.name}`;
+  return [
+    ...(fixed.length === 0 ? [] : [`${fixed.join(', ')} (${remedy})`]),
+    ...(consumer === undefined ? [] : pauseText(consumer)),
+  ];
+};

@@ -4,7 +4,7 @@ import { errorText } from '../model/fault.ts';
 import type { Log } from '../telemetry/log.ts';
 import type { Bus } from './connection.ts';
 import { unlessMissing } from './nats-fault.ts';
-import { differencesOf, heldWhy, isOfAnother, markOf } from './stream-differences.ts';
+import { differencesOf, heldWhy, isOfAnother, lastingOf, markOf } from './stream-differences.ts';
 
 export const streamProblemKinds = ['stream_missing', 'consumer_missing', 'changed'] as const;
 
@@ -12,7 +12,7 @@ export const streamProblemKinds = ['stream_missing', 'consumer_missing', 'change
 export type StreamProblem = {
   readonly kind: (typeof streamProblemKinds)[number];
   readonly why: string;
-  /** An operator keeps it so, or it was given another definition by a process that started later. */
+  /** An operator keeps it so or has to end it, or it was given another definition by a process that started later. */
   readonly isLeft: boolean;
   /** The mark of its definition as it was seen last. */
   readonly mark: string | undefined;
@@ -67,13 +67,15 @@ const problemOf = async (
   const durable = isAsked ? await unlessMissing(manager.consumers.info(name, consumer.name)) : undefined;
   if (isAsked && durable === undefined)
     return { kind: 'consumer_missing', why: `its consumer ${consumer.name} does not exist`, ...found };
-  const differences = differencesOf(definition, stream, durable).join(', ');
-  if (differences === '') return undefined;
+  const differences = differencesOf(definition, stream, durable);
+  const lasting = lastingOf(stream, durable);
+  if (differences.length + lasting.length === 0) return undefined;
   const held = heldWhy(stream);
   const left =
     held === undefined ? (isOfAnother(definition, stream) ? anothers : undefined) : `held: ${held}`;
-  const why = left === undefined ? differences : `${differences}; ${left}`;
-  return { ...found, kind: 'changed', why, isLeft: left !== undefined };
+  const all = [...differences, ...lasting].join(', ');
+  const why = left === undefined || differences.length === 0 ? all : `${all}; ${left}`;
+  return { ...found, kind: 'changed', why, isLeft: left !== undefined || differences.length === 0 };
 };
 
 /**

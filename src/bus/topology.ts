@@ -13,7 +13,16 @@ import { Fault } from '../model/fault.ts';
 import type { Log } from '../telemetry/log.ts';
 import type { Bus } from './connection.ts';
 import { toFault, unlessMissing } from './nats-fault.ts';
-import { heldWhy, isOfAnother, markOf, withMark } from './stream-differences.ts';
+import {
+  heldWhy,
+  isOfAnother,
+  lastingDifferencesOf,
+  markOf,
+  noTransform,
+  unlimited,
+  unlimitedConsumer,
+  withMark,
+} from './stream-differences.ts';
 
 const streamConfig = (stream: StreamDefinition): Partial<StreamConfig> & { name: string } => ({
   name: stream.name,
@@ -24,7 +33,7 @@ const streamConfig = (stream: StreamDefinition): Partial<StreamConfig> & { name:
   max_bytes: stream.bytesMax,
   duplicate_window: nanos(stream.duplicateWindowMs),
   num_replicas: stream.replicas,
-  allow_direct: true,
+  ...unlimited,
   ...(stream.isAtomic === true ? { allow_atomic: true } : {}),
 });
 
@@ -33,21 +42,42 @@ const consumerConfig = (consumer: ConsumerDefinition) => ({
   ack_policy: AckPolicy.Explicit,
   ack_wait: nanos(consumer.ackWaitMs),
   max_ack_pending: consumer.ackPendingMax,
-  max_deliver: -1,
+  max_deliver: unlimitedConsumer.max_deliver,
 });
+
+/**
+ * Makes a consumer again that an update does not bring to its definition. A queue gives it all that is not settled, and what was
+ * delivered before is compared with the store: its deliveries are of another consumer (`Fence`).
+ */
+const remakeConsumer = async (
+  { consumers }: JetStreamManager,
+  stream: string,
+  consumer: ConsumerDefinition,
+): Promise<void> => {
+  await unlessMissing(consumers.delete(stream, consumer.name));
+  await consumers.add(stream, consumerConfig(consumer));
+};
 
 /** The server refuses to add a consumer that exists with another definition. */
 const ensureConsumer = async (
   manager: JetStreamManager,
   stream: string,
   consumer: ConsumerDefinition,
+  isWatch: boolean,
 ): Promise<void> => {
+  const { consumers } = manager;
   const config = consumerConfig(consumer);
   try {
-    await manager.consumers.add(stream, config);
+    await consumers.add(stream, config);
   } catch (error) {
     if (toFault(error).code !== 'consumer_differs') throw error;
-    await manager.consumers.update(stream, consumer.name, config);
+    const isLasting = lastingDifferencesOf(await consumers.info(stream, consumer.name)).length > 0;
+    if (!isLasting) await consumers.update(stream, consumer.name, { ...config, ...unlimitedConsumer });
+    else
+      await remakeConsumer(manager, stream, consumer).catch((refusal: unknown) => {
+        // The watch tells it from then on: the others need a start.
+        if (isWatch || toFault(refusal).kind === 'transient') throw refusal;
+      });
   }
 };
 
@@ -79,7 +109,9 @@ const changeStream = async (
   if (made !== 'watch' && !made.has(stream.name)) made.set(stream.name, markOf(found));
   const isStart = made !== 'watch' && made.get(stream.name) === markOf(found);
   if (heldWhy(found) === undefined) {
-    if (isStart || !isOthers) await streams.update(stream.name, { ...streamConfig(stream), metadata });
+    const transform = found.config.subject_transform === undefined ? {} : { subject_transform: noTransform };
+    const config = { ...streamConfig(stream), ...transform, metadata };
+    if (isStart || !isOthers) await streams.update(stream.name, config);
   } else if (isStart && isOthers) {
     // The mark alone, for the time after the hold. A held stream that refuses even that stops no start.
     await streams.update(stream.name, { metadata }).catch(() => undefined);
@@ -97,7 +129,8 @@ const ensureStream = async (
     const config = { ...streamConfig(stream), metadata: withMark(stream, undefined, mark) };
     await manager.streams.add(firstSequence === undefined ? config : { ...config, first_seq: firstSequence });
   }
-  if (stream.consumer !== undefined) await ensureConsumer(manager, stream.name, stream.consumer);
+  if (stream.consumer !== undefined)
+    await ensureConsumer(manager, stream.name, stream.consumer, made.isThere && made.by === 'watch');
 };
 
 /**

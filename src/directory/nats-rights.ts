@@ -124,7 +124,10 @@ const metadata = (pipelines: Pipelines): string[] => {
     ...looksAt(streams),
     ...streams.flatMap(({ name, consumer }) => [
       ...makes(name),
-      ...(consumer === undefined ? [] : [api(`CONSUMER.CREATE.${name}.${consumer.name}`)]),
+      ...(consumer === undefined
+        ? []
+        : // A changed consumer may have to be made again.
+          ['CREATE', 'DELETE'].map((call) => api(`CONSUMER.${call}.${name}.${consumer.name}`))),
       api(`DIRECT.GET.${name}`),
     ]),
     api('STREAM.MSG.GET.DEADLETTER'),

@@ -26,6 +26,7 @@ import type { MetadataMetrics } from '../telemetry/metadata-metrics.ts';
 import { intentPrefix } from './audit/intents.ts';
 import type { Readers } from './explore/explore.ts';
 import { createFirstSequences, type FirstSequences } from './first-sequences.ts';
+import { mergedValue } from './records/merged-values.ts';
 import { openRecords, type Records } from './records/store.ts';
 import { dataIdOfTableId } from './records/values.ts';
 import { readDefaultRetention } from './retention/default-retention.ts';
@@ -126,7 +127,7 @@ const keepBuckets = (
   ].map((each) => {
     const onMade = (stream: string): void => metrics.streamsMended.inc({ stream, kind: 'stream_missing' });
     metrics.streamsMended.inc({ stream: `KV_${each.name}`, kind: 'stream_missing' }, 0);
-    const kept = keepBucket({ ...each, bus, log, onMade });
+    const kept = keepBucket({ ...each, bus, log, onMade, merge: mergedValue });
     parts.add(`watch of bucket ${each.name}`, () => kept.stop());
     return kept;
   });

@@ -3,6 +3,8 @@ import { type Bus, connectBus } from '../../src/bus/connection.ts';
 import { type KeepOptions, type KeptBucket, keepBucket } from '../../src/bus/kept-bucket.ts';
 import { fillingKey, type KvBucket, openKvBucket } from '../../src/bus/kv.ts';
 import { eraseKey } from '../../src/bus/outbox.ts';
+import { recordKeys } from '../../src/directory/keys.ts';
+import { mergedValue } from '../../src/metadata/records/merged-values.ts';
 import { startEngines, type TestEngines } from '../support/stack/engines.ts';
 import { until } from '../support/until.ts';
 
@@ -143,4 +145,76 @@ it('keys that are left out are neither held nor made again', async () => {
   });
   expect((await bucket.get('record.599'))?.value).toEqual({ key: 'record.599' });
   expect(await bucket.get('intent.1')).toBeUndefined();
+});
+
+// It took the installation for a new one: its identity key replaced the old one, admin tokens were unknown, and ids were given out again.
+it('what a process wrote into a bucket that was away takes no identity key, token or number from it', async () => {
+  const token = (token_id: number, digit: string) => ({
+    ...{ token_id, name: digit, role: 'admin', mon_biz_id: null, sha256: digit.repeat(64), creator: 'test' },
+    ...{ create_time: 1, expires_at: null, is_revoked: false },
+  });
+  await bucket.put(recordKeys.identityKey, { key: 'old' });
+  await bucket.put('counter.app_id', 5);
+  await bucket.put('boot', 70);
+  await bucket.put('admin_tokens', { last_id: 2, tokens: [token(1, 'a'), token(2, 'b')] });
+  const { kept } = keep({ merge: mergedValue });
+  await isHeld(kept);
+  await remove();
+  const other = await openKvBucket(bus, name);
+  await other.put(recordKeys.identityKey, { key: 'new' });
+  await other.put('counter.app_id', 1);
+  await other.put('boot', 71);
+  await other.put('admin_tokens', { last_id: 1, tokens: [token(1, 'c')] });
+  await until('it is filled', async () => (await infoOf()).config.metadata?.[fillingKey] === 'filled');
+  expect((await bucket.get(recordKeys.identityKey))?.value).toEqual({ key: 'old' });
+  expect((await bucket.get('counter.app_id'))?.value).toBe(5);
+  expect((await bucket.get('boot'))?.value).toBe(71);
+  expect((await bucket.get('admin_tokens'))?.value).toEqual({
+    last_id: 3,
+    tokens: [token(1, 'a'), token(2, 'b'), token(3, 'c')],
+  });
+});
+
+// It was paused while it filled the bucket, and its next write brought back what an operator had deleted since.
+it('a process that fills the bucket late brings no key back that was deleted since', async () => {
+  const { promise: gate, resolve: open } = Promise.withResolvers<void>();
+  const { promise: late, resolve: arrive } = Promise.withResolvers<void>();
+  const key = 'record.7';
+  const hold = async (): Promise<void> => {
+    arrive();
+    await gate;
+  };
+  const js = Object.create(bus.js, {
+    publish: {
+      value: async (...given: Parameters<typeof bus.js.publish>) => {
+        if (given[0].endsWith(`.${key}`)) await hold();
+        return bus.js.publish(...given);
+      },
+    },
+  });
+  const slow = keep({
+    bus: Object.create(bus, { js: { value: js } }),
+    bucket: {
+      ...bucket,
+      create: async (name, value) => {
+        if (name === key) await hold();
+        return bucket.create(name, value);
+      },
+    },
+  });
+  await isHeld(slow.kept);
+  await remove();
+  await late;
+  const other = keep();
+  await until('the slow one has begun', async () => (await infoOf()).state.messages > 0);
+  // What another process with the copy does meanwhile.
+  await bucket.put(key, { key });
+  await (await streams()).update(`KV_${name}`, { metadata: { [fillingKey]: 'filled' } });
+  await isHeld(other.kept);
+  await bucket.delete(key);
+  open();
+  await until('the slow one is done', () =>
+    slow.lines.includes('a bucket was made again from the copy of this process'),
+  );
+  expect(await bucket.get(key)).toBeUndefined();
 });

@@ -1,5 +1,7 @@
 import { join, resolve } from 'node:path';
-import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
+import type { ConsumerInfo, ConsumerUpdateConfig, StreamInfo, StreamUpdateConfig } from '@nats-io/jetstream';
+import { nanos } from '@nats-io/transport-node';
+import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { type Bus, connectBus } from '../../src/bus/connection.ts';
 import { mendingWith, type StreamWatch, watchStreams } from '../../src/bus/stream-watch.ts';
 import { ensureTopology, type FirstMarks, mendStream } from '../../src/bus/topology.ts';
@@ -145,4 +147,127 @@ it('a stream that was held while metadata started has its definition when the ho
   await streams.update('METRICS', { metadata });
   await looks(after);
   expect(await budgets()).toEqual([128, 128]);
+});
+
+/** The definitions of a process and its look after a change by hand. */
+const changedBy = async (change: () => Promise<unknown>): Promise<Process> => {
+  const process = await start(withBudget(64));
+  await change();
+  await looks(process);
+  return process;
+};
+
+// Items that were answered expired, were pushed out, or were refused for ever, and no /readyz said anything.
+describe('what a stream is limited by in NATS is changed back', () => {
+  it.each<[string, Partial<StreamUpdateConfig>]>([
+    ['METRICS', { max_age: nanos(400_000) }],
+    ['METRICS', { max_age: nanos(3_000), duplicate_window: nanos(3_000) }],
+    ['METRICS', { max_msgs: 3 }],
+    ['METRICS', { max_msg_size: 100 }],
+    ['METRICS', { no_ack: true }],
+    ['METRICS', { subject_transform: { src: 'metrics.>', dest: 'metrics.x.>' } }],
+    ['METRICS', { consumer_limits: { max_ack_pending: 5_000, inactive_threshold: nanos(3_600_000) } }],
+    ['METRICS', { allow_direct: false }],
+    ['DEADLETTER', { max_age: nanos(400_000) }],
+    ['DEADLETTER', { max_msgs_per_subject: 1 }],
+    ['DEADLETTER', { max_msgs_per_subject: 1, discard_new_per_subject: true }],
+  ])('%s: %j', async (name, change) => {
+    const { streams } = await bus.manager();
+    let before: StreamInfo | undefined;
+    const process = await changedBy(async () => {
+      before = await streams.info(name);
+      await streams.update(name, change);
+    });
+    const after = await streams.info(name);
+    // An empty transform is none.
+    const { subject_transform: _, ...config } = after.config;
+    expect(config).toEqual(before?.config);
+    expect(process.watch.problem).toBeUndefined();
+    expect(process.mended).toEqual([`changed ${name}`]);
+    await bus.js.publish(name === 'METRICS' ? 'metrics.0' : 'deadletter.metrics', Buffer.alloc(300));
+    expect((await streams.info(name)).state.messages).toBe(1);
+  });
+});
+
+describe('what a consumer is limited by in NATS is changed back', () => {
+  it.each<[Partial<ConsumerUpdateConfig>]>([
+    [{ headers_only: true }],
+    [{ inactive_threshold: nanos(600_000) }],
+    [{ backoff: [nanos(1_000), nanos(2_000)], max_deliver: 3 }],
+    [{ max_batch: 1, max_expires: nanos(100), max_bytes: 10 }],
+    [{ max_deliver: 2 }],
+    [{ filter_subject: 'metrics.7' }],
+    [{ filter_subjects: ['metrics.7', 'metrics.8'] }],
+  ])('%j', async (change) => {
+    const { consumers } = await bus.manager();
+    let before: ConsumerInfo | undefined;
+    const process = await changedBy(async () => {
+      before = await consumers.info('METRICS', 'questdb');
+      await consumers.update('METRICS', 'questdb', change);
+    });
+    expect((await consumers.info('METRICS', 'questdb')).config).toEqual(before?.config);
+    expect(process.watch.problem).toBeUndefined();
+    expect(process.mended).toEqual(['changed METRICS']);
+  });
+});
+
+const nextOf = async (count: number) => {
+  const consumer = await bus.js.consumers.get('METRICS', 'questdb');
+  const sequences: number[] = [];
+  for await (const message of await consumer.fetch({ max_messages: count, expires: 1_000 })) {
+    sequences.push(message.seq);
+    message.nak();
+  }
+  return sequences;
+};
+
+// A filter hid what was published meanwhile, also once it was gone again, and a redelivery that was counted out never came.
+it('messages that a changed consumer has passed are delivered once it is changed back', async () => {
+  const process = await start(withBudget(64));
+  const { consumers } = await bus.manager();
+  await consumers.update('METRICS', 'questdb', { filter_subject: 'metrics.7' });
+  await bus.js.publish('metrics.0', 'hidden');
+  expect(await nextOf(1)).toEqual([]);
+  await looks(process);
+  expect(await nextOf(1)).toEqual([1]);
+
+  await consumers.update('METRICS', 'questdb', { max_deliver: 2 });
+  expect([await nextOf(1), await nextOf(1)]).toEqual([[1], []]);
+  await looks(process);
+  expect(await nextOf(1)).toEqual([1]);
+  expect(process.watch.problem).toBeUndefined();
+});
+
+// With a filter the request to change a consumer has another subject, which the user of metadata may not publish to: it ended at its start.
+it('metadata starts, with the rights that it has, beside a consumer that somebody gave a filter', async () => {
+  await start(withBudget(64));
+  const { consumers } = await bus.manager();
+  const metadata = await connectBus(engines.asUser(engines.nats.url, 'metadata'), 'metadata');
+  onTestFinished(() => metadata.close());
+  await consumers.update('METRICS', 'questdb', { filter_subject: 'metrics.7' });
+  await ensureTopology(metadata, withBudget(64));
+  expect((await consumers.info('METRICS', 'questdb')).config.filter_subject).toBeUndefined();
+  expect(metadata.refused).toBeUndefined();
+});
+
+it('what only an operator can end is named with its remedy, and left', async () => {
+  const { streams, consumers } = await bus.manager();
+  const process = await changedBy(async () => {
+    await consumers.pause('METRICS', 'questdb', new Date(Date.now() + 86_400_000));
+    await streams.update('DEADLETTER', { deny_delete: true });
+  });
+  expect(process.watch.problem).toMatch(
+    /METRICS: consumer questdb is paused until .*: nats consumer resume METRICS questdb ends that/,
+  );
+  expect(process.watch.problem).toMatch(/deny_delete is true and not false .*nats stream rm DEADLETTER/);
+  expect(process.mended).toEqual([]);
+  expect((await consumers.info('METRICS', 'questdb')).paused).toBe(true);
+
+  await streams.update('DEADLETTER', { max_age: nanos(400_000) });
+  await looks(process);
+  expect((await streams.info('DEADLETTER')).config.max_age).toBe(0);
+  // Those of a backup end by themselves.
+  await consumers.pause('METRICS', 'questdb', new Date(Date.now() + 180_000));
+  await looks(process);
+  expect(process.watch.problem).not.toContain('METRICS');
 });

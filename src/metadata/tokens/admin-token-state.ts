@@ -162,3 +162,19 @@ export const revoked = (state: State | undefined, tokenId: number, now: number):
   const tokens = state.tokens.map((token) => (token === found ? { ...token, is_revoked: true } : token));
   return { ...state, tokens };
 };
+
+/** Those of a copy, and after them those that only the other one has. What one of them has revoked is revoked. */
+export const mergedTokens = (kept: unknown, found: unknown): State => {
+  const [copy, other] = [parseState(kept), parseState(found)];
+  const others = new Map(other.tokens.map((token) => [token.sha256, token]));
+  const tokens = copy.tokens.map((token) => {
+    const same = others.get(token.sha256);
+    others.delete(token.sha256);
+    return same?.is_revoked === true ? { ...token, is_revoked: true } : token;
+  });
+  let last_id = Math.max(copy.last_id, other.last_id);
+  const used = new Set(tokens.map(({ token_id }) => token_id));
+  for (const token of others.values())
+    tokens.push(used.has(token.token_id) ? { ...token, token_id: ++last_id } : token);
+  return { last_id, tokens };
+};
