@@ -26,6 +26,35 @@ export const waitUntil = async (
   }
 };
 
+/**
+ * The same of what a store has: a transient Fault is not yet an answer, as while an engine starts again. The last one is named where
+ * the time ends with it.
+ */
+export const waitForStore = async (
+  what: string,
+  timeoutMs: number,
+  check: () => Promise<boolean>,
+): Promise<void> => {
+  let last: Fault | undefined;
+  const checkOnce = async (): Promise<boolean> => {
+    try {
+      const isSo = await check();
+      last = undefined;
+      return isSo;
+    } catch (error) {
+      if (!(error instanceof Fault) || error.kind !== 'transient') throw error;
+      last = error;
+      return false;
+    }
+  };
+  try {
+    await waitUntil(what, timeoutMs, checkOnce);
+  } catch (error) {
+    if (last === undefined || !(error instanceof Fault)) throw error;
+    throw new Fault('transient', error.code, `${error.message}; the last answer: ${last.message}`, last);
+  }
+};
+
 /** The write token in both places: a deployment may have given its header another name. */
 export const tokenHeaders = (token: string) => ({ 'x-mon-token': token, authorization: `Bearer ${token}` });
 
@@ -96,7 +125,7 @@ export const accountStage = async (
     'account',
     async (isSeen) => {
       const isCounted = async () => (await storedInAccount(client, owner, since)) > before;
-      await waitUntil('its outcome is recorded', timeoutMs, isCounted);
+      await waitForStore('its outcome is recorded', timeoutMs, isCounted);
       const what = isSeen ? 'stored' : 'the account has counted an item of this owner';
       return `${what}; see tidemark ledger ${named}`;
     },
