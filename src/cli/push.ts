@@ -4,7 +4,7 @@ import { Fault } from '../model/fault.ts';
 import { parseJson } from '../model/json.ts';
 import { type AdminClient, createAdminClient } from './client.ts';
 import { requireReport, tokenOf } from './lookups.ts';
-import { addJsonOption, durationArgument, idArgument, type JsonOption } from './options.ts';
+import { addJsonOption, idArgument, type JsonOption, timeoutOption } from './options.ts';
 import { integerArgument } from './output.ts';
 import { loadCommandSettings } from './running-stack.ts';
 import { accountStage, receiverUrls, send, waitForStore } from './sending.ts';
@@ -146,6 +146,6 @@ export const register = (program: Command): void => {
     .option('--timestamp <ms>', 'Unix milliseconds, default now', integerArgument)
     .option('--url <url>', 'the push receiver, default the local one')
     .option('--token <token>', 'default: that of the data id, which the audit log records')
-    .option('--timeout <duration>', 'for each station', durationArgument, 30);
+    .addOption(timeoutOption('for each station'));
   addJsonOption(command).action(push);
 };
