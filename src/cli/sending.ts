@@ -72,6 +72,15 @@ export const send = async (url: string, headers: Record<string, string>, body: o
   }
 };
 
+const requireHttp = (url: string): void => {
+  if (/^https?:\/\/[^/]/.test(url) && URL.canParse(url)) return;
+  throw new Fault(
+    'permanent',
+    'wrong_words',
+    `the address ${JSON.stringify(url)} of a receiver must be like http://host:port: begin it with http:// or https://`,
+  );
+};
+
 /**
  * The addresses of receivers that options of a command give; without them those of the running `tidemark up` on the data folder, else
  * the local ones of the settings.
@@ -87,8 +96,10 @@ export const receiverUrls = (
   const settled = grpcPort === undefined ? undefined : at(otlpHost, grpcPort);
   const localGrpc = running?.grpc_url === undefined ? settled : (running.grpc_url ?? undefined);
   const withoutSlash = (url: string): string => url.replace(/\/$/, '');
+  for (const url of [pushUrl, otlpUrl]) if (url !== undefined) requireHttp(url);
   return {
-    pushUrl: withoutSlash(pushUrl ?? running?.push_url ?? at(pushHost, pushPort)),
+    // The banner of `tidemark up` shows the address with its path.
+    pushUrl: withoutSlash(pushUrl ?? running?.push_url ?? at(pushHost, pushPort)).replace(/\/v2\/push$/, ''),
     otlpUrl: withoutSlash(otlpUrl ?? running?.otlp_url ?? at(otlpHost, otlpPort)),
     // Beside a receiver elsewhere the local one would be another.
     grpcUrl: grpcUrl ?? (otlpUrl === undefined ? localGrpc : undefined),

@@ -1,7 +1,8 @@
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import type { AdminClient } from '../../../src/cli/client.ts';
 import { isStored } from '../../../src/cli/push.ts';
-import { accountStage, waitForStore } from '../../../src/cli/sending.ts';
+import { accountStage, receiverUrls, waitForStore } from '../../../src/cli/sending.ts';
+import { loadSettings } from '../../../src/config/settings.ts';
 import { Fault } from '../../../src/model/fault.ts';
 
 afterEach(() => void vi.useRealTimers());
@@ -109,4 +110,21 @@ describe('a point that was sent', () => {
       true,
     );
   });
+});
+
+describe('the address of a receiver', () => {
+  const pushUrlOf = (pushUrl: string): string =>
+    receiverUrls(loadSettings({ TIDEMARK_DATA: '/nonexistent' }), { pushUrl }).pushUrl;
+
+  it.each(['', '/', '/v2/push', '/v2/push/'])('may end with %j, as the banner shows it', (end) => {
+    expect(pushUrlOf(`http://127.0.0.1:10205${end}`)).toBe('http://127.0.0.1:10205');
+    expect(pushUrlOf(`https://proxy/tidemark${end}`)).toBe('https://proxy/tidemark');
+  });
+
+  it.each(['127.0.0.1:10205', 'localhost', 'ftp://host', 'http://'])(
+    '%j is refused with the remedy',
+    (url) => {
+      expect(() => pushUrlOf(url)).toThrow(`"${url}" of a receiver must be like http://host:port`);
+    },
+  );
 });
