@@ -28,18 +28,24 @@ const lockSchema = z.object({
   packages: z.record(z.string(), z.object({ dev: isMarked, devOptional: isMarked, optional: isMarked })),
 });
 
-/** Everything that the program reads at run time, and what a reader expects in a package. */
-const files = [
+/** Everything that the program reads at run time, and what README points to. */
+export const files = [
   'bin/tidemark',
+  'clients/python/README.md',
+  'clients/python/pyproject.toml',
+  'clients/python/tidemark.py',
+  'console/README.md',
   'console/dist',
-  'pipelines',
-  'schemas/snippets',
-  'schemas/sql',
+  // Not the whole folder: it may hold the credentials of a compose stack.
+  'deploy/Dockerfile',
   'deploy/grafana',
+  'deploy/prometheus',
   'deploy/questdb/questdb-guard.jar',
-  'docs/querying.md',
-  'docs/runbook.md',
+  'docs',
+  'pipelines',
+  'schemas',
   'CHANGELOG.md',
+  'CONTRIBUTING.md',
   'LICENSE',
   'README.md',
 ];

@@ -111,6 +111,13 @@ class ClientTest(unittest.TestCase):
         self.addCleanup(client.close, 0)
         return client
 
+    def test_the_url_may_have_the_path_as_the_banner_shows_it(self) -> None:
+        receiver = self.receiver(OK)
+        for end in ("", "/", "/v2/push", "/v2/push/"):
+            with Client(receiver.url + end, 7, "secret", on_loss=self.losses.append) as client:
+                client.push({"load": 1})
+        self.assertEqual([request.path for request in receiver.requests], ["/v2/push/"] * 4)
+
     def test_points_are_sent_in_order_in_batches_with_a_key_each(self) -> None:
         receiver = self.receiver(OK)
         client = self.client(receiver, batch_points=2, interval_s=60)

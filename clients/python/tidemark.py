@@ -110,7 +110,8 @@ class Client:
             raise ValueError(f"url must be like http://host:10205, got {url!r}")
         self._https = parts.scheme == "https"
         self._host, self._port = parts.hostname, parts.port
-        self._path = parts.path.rstrip("/") + "/v2/push/"
+        # The banner of `tidemark up` shows the address with its path.
+        self._path = parts.path.rstrip("/").removesuffix("/v2/push") + "/v2/push/"
         self._head = json.dumps({"data_id": data_id, "access_token": access_token})[:-1] + ', "data": ['
         self._batch_points, self._batch_bytes = batch_points, batch_bytes
         self._interval_s, self._buffer_points = interval_s, buffer_points

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { getCACertificates, setDefaultCACertificates } from 'node:tls';
 import { z } from 'zod';
 import { type Settings, settingFault } from '../config/settings.ts';
+import { whyUnreadable } from '../config/unreadable.ts';
 import { errorText, Fault } from '../model/fault.ts';
 import { parseJson } from '../model/json.ts';
 import { visible } from '../model/visible-text.ts';
@@ -118,11 +119,11 @@ export const createAdminClient = (settings: Settings): AdminClient => {
 
   const call = (path: string, init: RequestInit): Promise<Response> => {
     if (token === undefined) {
-      throw new Fault(
-        'permanent',
-        'admin_token_missing',
-        `no admin token: set TIDEMARK_ADMIN_TOKEN, or TIDEMARK_DATA to the data folder of metadata (there is no ${join(settings.dataFolder, 'admin.token')})`,
-      );
+      const file = join(settings.dataFolder, 'admin.token');
+      const why =
+        whyUnreadable(file) ??
+        `set TIDEMARK_ADMIN_TOKEN, or TIDEMARK_DATA to the data folder of metadata (there is no ${file})`;
+      throw new Fault('permanent', 'admin_token_missing', `no admin token: ${why}`);
     }
     return fetch(`${url.replace(/\/$/, '')}${path}`, {
       ...init,

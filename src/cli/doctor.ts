@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { engineUrls, questdbInstances, type Settings } from '../config/settings.ts';
 import type { Finding } from '../doctor/dependencies.ts';
 import { adminClient, createAdminClient } from './client.ts';
-import { durationArgument } from './options.ts';
+import { timeoutOption } from './options.ts';
 import { integerArgument, printJson, printTable } from './output.ts';
 import { loadCommandSettings } from './running-stack.ts';
 import { receiverUrls } from './sending.ts';
@@ -102,7 +102,7 @@ export const register = (program: Command): void => {
     .option('--otlp-url <url>', 'the OTLP receiver, default the local one')
     .option('--grpc-url <url>', 'the OTLP receiver over gRPC, default the local one; with --otlp-url none')
     .option('--biz <id>', 'business of the trial report and the trial application', integerArgument, 0)
-    .option('--timeout <duration>', 'for each stage', durationArgument, 30)
+    .addOption(timeoutOption('for each stage'))
     .option('--no-trial', 'send nothing')
     .addOption(
       new Option('--remote', 'let metadata check what it reaches, and send nothing').conflicts([

@@ -1,5 +1,8 @@
+import { join } from 'node:path';
 import type { Command } from 'commander';
+import { credentialsFile } from '../config/engine-credentials.ts';
 import { loadSettings } from '../config/settings.ts';
+import { whyUnreadable } from '../config/unreadable.ts';
 import { type Installation, readInstallation } from '../embedded/installation.ts';
 import { isLocked } from '../embedded/lock.ts';
 import { shellQuoted } from '../embedded/summary.ts';
@@ -24,6 +27,8 @@ const runEnv = ({ json }: { json?: true }): void => {
   const settings = loadSettings();
   const installation = readInstallation(settings);
   if (installation === undefined) {
+    const why = whyUnreadable(join(settings.dataFolder, credentialsFile));
+    if (why !== undefined) throw new Error(`no credentials: ${why}.`);
     throw new Error(
       `${settings.dataFolder} has no credentials: tidemark up creates them at its first start. To use another folder, set TIDEMARK_DATA.`,
     );

@@ -71,6 +71,10 @@ export const durationArgument = (text: string): number => {
   return seconds;
 };
 
+/** `--timeout`; the help shows its default as it is typed. */
+export const timeoutOption = (description: string): Option =>
+  new Option('--timeout <duration>', description).argParser(durationArgument).default(30, '30s');
+
 const timeForm =
   /^(\d{4}-\d{2}-\d{2})(?:[T ](\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?) ?(?:Z|([+-]\d{2}):?(\d{2}))?)?$/i;
 

@@ -4,10 +4,10 @@ import { Fault } from '../model/fault.ts';
 import { parseJson } from '../model/json.ts';
 import { type AdminClient, createAdminClient } from './client.ts';
 import { requireReport, tokenOf } from './lookups.ts';
-import { addJsonOption, durationArgument, idArgument, type JsonOption } from './options.ts';
+import { addJsonOption, idArgument, type JsonOption, timeoutOption } from './options.ts';
 import { integerArgument } from './output.ts';
 import { loadCommandSettings } from './running-stack.ts';
-import { accountStage, receiverUrls, send, waitUntil } from './sending.ts';
+import { accountStage, receiverUrls, send, waitForStore } from './sending.ts';
 import { followStages, type Stage } from './stations.ts';
 
 type Named<V> = { readonly name: string; readonly value: V };
@@ -74,8 +74,8 @@ const rowsSchema = z.object({
 /** Faults that pass: the table or a column has no row yet. */
 const notYet: ReadonlySet<string> = new Set(['not_stored_yet', 'unknown_name']);
 
-/** Whether a row of this time and target is stored with this metric, the first one of the point. */
-const isStored = async (
+/** Whether a row of exactly this time and target is stored with this metric, the first one of the point. */
+export const isStored = async (
   client: AdminClient,
   dataId: number,
   point: { readonly metric: string; readonly target: string; readonly timestamp: number },
@@ -91,7 +91,9 @@ const isStored = async (
   };
   try {
     const { raw } = (await client.ask(rowsSchema, 'POST', '/api/v1/query/points', { body })).value;
-    return raw.rows.length > 0;
+    // The API knows whole seconds: the rows of a second may be those of other points.
+    const timeAt = raw.columns.indexOf('timestamp');
+    return raw.rows.some((row) => Date.parse(String(row[timeAt])) === point.timestamp);
   } catch (error) {
     if (error instanceof Fault && notYet.has(error.code)) return false;
     throw error;
@@ -121,7 +123,7 @@ const push = async (dataId: number, metrics: Named<number>[], options: PushOptio
       'QuestDB',
       async () => {
         const isThere = () => isStored(client, dataId, { metric, target, timestamp });
-        await waitUntil('the row is visible', timeoutMs, isThere);
+        await waitForStore('the row is visible', timeoutMs, isThere);
         return `a row in "${table}", timestamp ${new Date(timestamp).toISOString()}`;
       },
     ],
@@ -144,6 +146,6 @@ export const register = (program: Command): void => {
     .option('--timestamp <ms>', 'Unix milliseconds, default now', integerArgument)
     .option('--url <url>', 'the push receiver, default the local one')
     .option('--token <token>', 'default: that of the data id, which the audit log records')
-    .option('--timeout <duration>', 'for each station', durationArgument, 30);
+    .addOption(timeoutOption('for each station'));
   addJsonOption(command).action(push);
 };

@@ -6,7 +6,7 @@ import { type AdminClient, createAdminClient } from './client.ts';
 import { tokenOf } from './lookups.ts';
 import type { JsonOption } from './options.ts';
 import { loadCommandSettings } from './running-stack.ts';
-import { accountStage, receiverUrls, send, tokenHeaders, waitUntil } from './sending.ts';
+import { accountStage, receiverUrls, send, tokenHeaders, waitForStore } from './sending.ts';
 import { followStages, type Stage } from './stations.ts';
 
 /** The options of a span that is sent to try the line. */
@@ -75,7 +75,7 @@ export const sendSpan = async (appId: number, options: SendOptions): Promise<voi
     [
       'ClickHouse',
       async () => {
-        await waitUntil('the row is visible', timeoutMs, () => isStored(client, traceId));
+        await waitForStore('the row is visible', timeoutMs, () => isStored(client, traceId));
         return `a row in otel.otel_traces; see tidemark trace ${traceId}`;
       },
     ],

@@ -26,6 +26,35 @@ export const waitUntil = async (
   }
 };
 
+/**
+ * The same of what a store has: a transient Fault is not yet an answer, as while an engine starts again. The last one is named where
+ * the time ends with it.
+ */
+export const waitForStore = async (
+  what: string,
+  timeoutMs: number,
+  check: () => Promise<boolean>,
+): Promise<void> => {
+  let last: Fault | undefined;
+  const checkOnce = async (): Promise<boolean> => {
+    try {
+      const isSo = await check();
+      last = undefined;
+      return isSo;
+    } catch (error) {
+      if (!(error instanceof Fault) || error.kind !== 'transient') throw error;
+      last = error;
+      return false;
+    }
+  };
+  try {
+    await waitUntil(what, timeoutMs, checkOnce);
+  } catch (error) {
+    if (last === undefined || !(error instanceof Fault)) throw error;
+    throw new Fault('transient', error.code, `${error.message}; the last answer: ${last.message}`, last);
+  }
+};
+
 /** The write token in both places: a deployment may have given its header another name. */
 export const tokenHeaders = (token: string) => ({ 'x-mon-token': token, authorization: `Bearer ${token}` });
 
@@ -43,6 +72,15 @@ export const send = async (url: string, headers: Record<string, string>, body: o
   }
 };
 
+const requireHttp = (url: string): void => {
+  if (/^https?:\/\/[^/]/.test(url) && URL.canParse(url)) return;
+  throw new Fault(
+    'permanent',
+    'wrong_words',
+    `the address ${JSON.stringify(url)} of a receiver must be like http://host:port: begin it with http:// or https://`,
+  );
+};
+
 /**
  * The addresses of receivers that options of a command give; without them those of the running `tidemark up` on the data folder, else
  * the local ones of the settings.
@@ -58,8 +96,10 @@ export const receiverUrls = (
   const settled = grpcPort === undefined ? undefined : at(otlpHost, grpcPort);
   const localGrpc = running?.grpc_url === undefined ? settled : (running.grpc_url ?? undefined);
   const withoutSlash = (url: string): string => url.replace(/\/$/, '');
+  for (const url of [pushUrl, otlpUrl]) if (url !== undefined) requireHttp(url);
   return {
-    pushUrl: withoutSlash(pushUrl ?? running?.push_url ?? at(pushHost, pushPort)),
+    // The banner of `tidemark up` shows the address with its path.
+    pushUrl: withoutSlash(pushUrl ?? running?.push_url ?? at(pushHost, pushPort)).replace(/\/v2\/push$/, ''),
     otlpUrl: withoutSlash(otlpUrl ?? running?.otlp_url ?? at(otlpHost, otlpPort)),
     // Beside a receiver elsewhere the local one would be another.
     grpcUrl: grpcUrl ?? (otlpUrl === undefined ? localGrpc : undefined),
@@ -96,7 +136,7 @@ export const accountStage = async (
     'account',
     async (isSeen) => {
       const isCounted = async () => (await storedInAccount(client, owner, since)) > before;
-      await waitUntil('its outcome is recorded', timeoutMs, isCounted);
+      await waitForStore('its outcome is recorded', timeoutMs, isCounted);
       const what = isSeen ? 'stored' : 'the account has counted an item of this owner';
       return `${what}; see tidemark ledger ${named}`;
     },

@@ -2,7 +2,7 @@ import { type Command, Option } from 'commander';
 import { z } from 'zod';
 import { Fault } from '../model/fault.ts';
 import { adminClient } from './client.ts';
-import { addJsonOption, durationArgument, idArgument, type JsonOption } from './options.ts';
+import { addJsonOption, idArgument, type JsonOption, timeoutOption } from './options.ts';
 import { printAnswer, printFields, printLine, sayLines, terminalColumns } from './output.ts';
 import { logsSchema, printLogs } from './query-logs.ts';
 import { nanoTimeText, traceIdArgument } from './query-options.ts';
@@ -188,6 +188,6 @@ export const registerTrace = (program: Command): void => {
       .option('--name <name>', 'name of the sent span', 'trial')
       .option('--url <url>', 'the OTLP receiver, default the local one')
       .option('--token <token>', 'default: that of the application, which the audit log records')
-      .option('--timeout <duration>', 'for each station of the sent span', durationArgument, 30),
+      .addOption(timeoutOption('for each station of the sent span')),
   ).action(run);
 };

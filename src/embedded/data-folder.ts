@@ -1,4 +1,4 @@
-import { chmodSync, mkdirSync, statSync } from 'node:fs';
+import { accessSync, chmodSync, constants, mkdirSync, statSync } from 'node:fs';
 import { errorText } from '../model/fault.ts';
 
 /** Access for the owner alone. */
@@ -11,7 +11,14 @@ const othersBits = 0o077;
  */
 export const openDataFolder = (folder: string): void => {
   process.umask(othersBits);
-  mkdirSync(folder, { recursive: true, mode: folderMode });
+  try {
+    mkdirSync(folder, { recursive: true, mode: folderMode });
+    accessSync(folder, constants.R_OK | constants.W_OK | constants.X_OK);
+  } catch (error) {
+    throw new Error(
+      `${folder} cannot be the data folder (${errorText(error)}): run tidemark up as the user who owns it, or set TIDEMARK_DATA to another folder.`,
+    );
+  }
   if ((statSync(folder).mode & othersBits) === 0) return;
   try {
     chmodSync(folder, folderMode);

@@ -222,6 +222,28 @@ describe('a query of docs/querying.md', () => {
   });
 });
 
+// Gaps that are no whole seconds, and series that only a dimension tells apart.
+it('the rate of a counter in docs/querying.md is exact for each series', async () => {
+  const { mon_data_id: dataId, token } = await report('counter', false);
+  const body = JSON.stringify({ data_id: dataId, access_token: token, data: data.counterPushes() });
+  await send(`${own.push_url}/v2/push/`, {}, body);
+  const code = sections.get('Rates per minute and dimension')?.[2]?.code ?? '';
+  const sql = code.replaceAll('2_mon_time_series_1500002', `2_mon_time_series_${dataId}`);
+  const growths = 2 * (data.counterPoints - 1);
+  await waitFor('the points of the counter', 60_000, async () => {
+    const [row] = await inQuestdb(`SELECT count() AS rows FROM ${tableOf(dataId)}`).catch(() => []);
+    return row?.['rows'] === 2 * data.counterPoints;
+  });
+  const rows = await inQuestdb(sql);
+  expect(rows).toHaveLength(growths);
+  for (const [module, step] of Object.entries(data.counterSteps)) {
+    const series = rows.filter((row) => row['module'] === module);
+    expect(series).toHaveLength(growths / 2);
+    for (const { per_second } of series)
+      expect(per_second).toBeCloseTo((step * 1_000) / data.counterGapMs, 9);
+  }
+});
+
 /** In a folder of its own, with the program on the path. */
 const shell = async (code: string): Promise<string> => {
   const cwd = join(folder.path, 'work');

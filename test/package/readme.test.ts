@@ -59,7 +59,10 @@ describe('README, followed in a new clone', () => {
       expect(query).toMatch(/^curl /);
       await first.user(asFollowed(lines.join('\n')));
       // What the first line of the first block does for the whole terminal.
-      first.set({ PATH: `${first.folder}/bin:${first.variable('PATH')}` });
+      first.set({
+        PATH: `${first.folder}/bin:${first.variable('PATH')}`,
+        TIDEMARK_DATA: join(first.folder, '.tidemark'),
+      });
       await first.untilPrinted(query, found[index] ?? /^$/);
     }
     expect(await first.user('tidemark --version')).toMatch(/^\d+\.\d+\.\d+\n$/);

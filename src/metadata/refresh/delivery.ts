@@ -37,6 +37,9 @@ type Target = Pick<
   | 'previous'
 > & { readonly params: SubscriptionParams };
 
+/** Tries to mark a record that another process may be writing at the same time. */
+const markTriesMax = 3;
+
 const hasCode = (error: unknown, code: string): boolean => error instanceof Fault && error.code === code;
 
 /** A call with these parameters is refused. 401, 403 or 404 only say that the API does not know who asks, or where. */
@@ -99,9 +102,13 @@ export type Delivery = {
 
 class Deliveries implements Delivery {
   private readonly deps: DeliveryDeps;
+  private readonly nodeManagement: NodeManagement;
+  /** The subscription that a call of this process may have changed, by data id, until its delivery ends. */
+  private readonly sentTo = new Map<number, number>();
 
   constructor(deps: DeliveryDeps) {
     this.deps = deps;
+    this.nodeManagement = deps.nodeManagement.endingWith(deps.lease.signal);
   }
 
   isHeld(wanted: WantedReport): boolean {
@@ -110,13 +117,18 @@ class Deliveries implements Delivery {
     return known !== undefined && holds(known, target);
   }
 
-  async deliver(wanted: WantedReport): Promise<'created' | 'updated' | 'unchanged'> {
+  deliver(wanted: WantedReport): Promise<'created' | 'updated' | 'unchanged'> {
     const target = targetOf(wanted, this.deps);
+    return this.orInDoubt(target.mon_data_id, () => this.deliverTarget(target));
+  }
+
+  private async deliverTarget(target: Target): Promise<'created' | 'updated' | 'unchanged'> {
     const known = this.deps.subscriptions.known(target.mon_data_id);
     try {
       if (known !== undefined && holds(known, target)) {
-        if (this.deps.nodeManagement.isRemote && known.subscription_id !== null) {
-          await this.deps.nodeManagement.enable(known.subscription_id);
+        if (this.nodeManagement.isRemote && known.subscription_id !== null) {
+          await this.deps.lease.check();
+          await this.nodeManagement.enable(known.subscription_id);
         }
         return 'unchanged';
       }
@@ -129,9 +141,54 @@ class Deliveries implements Delivery {
     }
   }
 
-  async remove(dataId: number, refusing: CollectorValues | undefined): Promise<void> {
-    const held = await this.deps.subscriptions.read(dataId);
-    if (held !== undefined) await this.removeHeld(held, refusing);
+  remove(dataId: number, refusing: CollectorValues | undefined): Promise<void> {
+    return this.orInDoubt(dataId, async () => {
+      const held = await this.deps.subscriptions.read(dataId);
+      if (held !== undefined) await this.removeHeld(held, refusing);
+    });
+  }
+
+  private async orInDoubt<T>(dataId: number, work: () => Promise<T>): Promise<T> {
+    try {
+      return await work();
+    } catch (error) {
+      const id = this.sentTo.get(dataId);
+      const isAnothers =
+        this.deps.lease.signal.aborted || hasCode(error, 'lease_lost') || hasCode(error, 'kv_conflict');
+      // Where KV cannot be reached, the error of the delivery says more.
+      if (id !== undefined && isAnothers) await this.markInDoubt(dataId, id).catch(() => undefined);
+      throw error;
+    } finally {
+      this.sentTo.delete(dataId);
+    }
+  }
+
+  /**
+   * A call of this process may have come behind those of the next leader, whose record then says what node management
+   * no longer has: the record of now says that it is to be sent again. Each write makes a delivery under way end with
+   * `kv_conflict`, too.
+   */
+  private async markInDoubt(dataId: number, id: number): Promise<void> {
+    for (let tries = 1; tries <= markTriesMax; tries++) {
+      const held = await this.deps.subscriptions.read(dataId);
+      if (held?.value.subscription_id !== id) return;
+      const { removal: _, ...value } = held.value;
+      const state = value.state === 'deleting' ? 'deleting' : 'installing';
+      try {
+        await this.deps.subscriptions.save({ ...value, state, updated: this.deps.now() }, held);
+        return;
+      } catch (error) {
+        if (!hasCode(error, 'kv_conflict')) throw error;
+      }
+    }
+  }
+
+  /** A call that changes what the hosts get. */
+  private async change(held: HeldSubscription, call: (id: number) => Promise<void>): Promise<void> {
+    const id = this.idOf(held);
+    await this.deps.lease.check();
+    this.sentTo.set(held.value.mon_data_id, id);
+    await call(id);
   }
 
   private async save(value: Subscription, before: HeldSubscription | undefined): Promise<HeldSubscription> {
@@ -162,7 +219,7 @@ class Deliveries implements Delivery {
       throw new Fault('internal', 'record_invalid', `subscription.${mon_data_id} is creating without intent`);
     }
     await this.deps.lease.check();
-    const id = await this.deps.nodeManagement
+    const id = await this.nodeManagement
       .create(mon_data_id, intent.params, intent.key)
       .catch(async (error: unknown) => {
         if (isFirst && error instanceof Fault && error.kind === 'permanent') await this.forget(held);
@@ -193,7 +250,7 @@ class Deliveries implements Delivery {
 
   private async create(target: Target, before: HeldSubscription | undefined): Promise<void> {
     const created = this.deps.now();
-    if (!this.deps.nodeManagement.isRemote) {
+    if (!this.nodeManagement.isRemote) {
       await this.save(
         this.record(target, { subscription_id: target.mon_data_id, state: 'active', created }),
         before,
@@ -206,17 +263,16 @@ class Deliveries implements Delivery {
       before,
     );
     const made = await this.finishCreate(begun, true);
-    await this.deps.nodeManagement.enable(this.idOf(made));
-    await this.deps.nodeManagement.install(this.idOf(made));
+    await this.change(made, (id) => this.nodeManagement.enable(id));
+    await this.change(made, (id) => this.nodeManagement.install(id));
     await this.save({ ...made.value, state: 'active', updated: this.deps.now() }, made);
   }
 
   /** Sends an existing subscription in full, also after a process that was killed during a delivery. */
   private async replace(target: Target, held: HeldSubscription): Promise<void> {
-    if (this.deps.nodeManagement.isRemote) {
-      await this.deps.lease.check();
-      await this.deps.nodeManagement.enable(this.idOf(held));
-      await this.deps.nodeManagement.update(this.idOf(held), target.params);
+    if (this.nodeManagement.isRemote) {
+      await this.change(held, (id) => this.nodeManagement.enable(id));
+      await this.change(held, (id) => this.nodeManagement.update(id, target.params));
     }
     const { subscription_id, created } = held.value;
     await this.save(this.record(target, { subscription_id, state: 'active', created }), held);
@@ -251,7 +307,7 @@ class Deliveries implements Delivery {
   /** The parameters for a last delivery; undefined where no host would get it. */
   private refusingParams(refusing: CollectorValues | undefined): SubscriptionParams | undefined {
     try {
-      return refusing && this.deps.nodeManagement.describe(refusing);
+      return refusing && this.nodeManagement.describe(refusing);
     } catch (error) {
       if (hasCode(error, 'hosts_missing')) return undefined;
       throw error;
@@ -264,19 +320,17 @@ class Deliveries implements Delivery {
     refusing: CollectorValues | undefined,
   ): Promise<HeldSubscription> {
     let held = given;
-    const id = this.idOf(held);
     try {
       if (held.value.removal === undefined) {
         const params = this.refusingParams(refusing);
-        if (params !== undefined) await this.deps.nodeManagement.update(id, params);
+        if (params !== undefined) await this.change(held, (id) => this.nodeManagement.update(id, params));
         held = await this.save({ ...held.value, removal: 'limited' }, held);
       }
       if (held.value.removal === 'limited') {
-        await this.deps.nodeManagement.uninstall(id);
+        await this.change(held, (id) => this.nodeManagement.uninstall(id));
         held = await this.save({ ...held.value, removal: 'uninstalled' }, held);
       }
-      await this.deps.lease.check();
-      await this.deps.nodeManagement.delete(id);
+      await this.change(held, (id) => this.nodeManagement.delete(id));
     } catch (error) {
       if (!hasCode(error, 'subscription_missing')) throw error;
     }
@@ -285,11 +339,11 @@ class Deliveries implements Delivery {
 
   private async removeHeld(given: HeldSubscription, refusing: CollectorValues | undefined): Promise<void> {
     let held = given;
-    if (held.value.adapter !== this.deps.nodeManagement.name) {
+    if (held.value.adapter !== this.nodeManagement.name) {
       if (held.value.adapter === 'http') this.deps.onOrphan(held.value, 'api_left');
       return this.forget(held);
     }
-    if (this.deps.nodeManagement.isRemote) {
+    if (this.nodeManagement.isRemote) {
       // A subscription that may have been created must be found before it can be deleted.
       if (held.value.state === 'creating') {
         const made = await this.repeatCreate(held, undefined);

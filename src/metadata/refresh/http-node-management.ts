@@ -76,11 +76,8 @@ export type HttpNodeManagementOptions = {
  * one key; another may make a second one where a process was killed between the call and its answer. Throws a permanent
  * Fault `config_invalid` without a host.
  */
-export const createHttpNodeManagement = ({
-  settings,
-  backOffMs = 500,
-  signal,
-}: HttpNodeManagementOptions): NodeManagement => {
+export const createHttpNodeManagement = (options: HttpNodeManagementOptions): NodeManagement => {
+  const { settings, backOffMs = 500, signal } = options;
   const { url, token, tokenFile, tokenHeader, timeoutMs, prefix = callPrefixDefault } = settings;
   requireTimeout(timeoutMs);
   const hosts = parseHosts(settings.hosts);
@@ -133,5 +130,6 @@ export const createHttpNodeManagement = ({
         if (!(error instanceof Fault) || error.code !== 'subscription_missing') throw error;
       }
     },
+    endingWith: (other) => createHttpNodeManagement({ ...options, signal: AbortSignal.any([signal, other]) }),
   };
 };

@@ -34,6 +34,8 @@ export type NodeManagement = {
   uninstall(subscriptionId: number): Promise<void>;
   /** Switches it off and removes it; a missing one counts as removed. */
   delete(subscriptionId: number): Promise<void>;
+  /** The same, of which `signal` ends all calls. */
+  endingWith(signal: AbortSignal): NodeManagement;
 };
 
 /** Nodes poll `GET /v1/subscriptions/<biz>`: the record is the subscription, and its id is the data id. */
@@ -48,4 +50,5 @@ export const pollingNodeManagement: NodeManagement = {
   enable: async () => {},
   uninstall: async () => {},
   delete: async () => {},
+  endingWith: () => pollingNodeManagement,
 };

@@ -48,6 +48,7 @@ const growth = is(() =>
             {
               timestamp: questdbTime(atMs),
               target,
+              module: data.moduleOf(target),
               per_second: (value - before.value) / ((atMs - before.atMs) / 1_000),
             },
           ];

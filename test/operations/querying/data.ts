@@ -59,6 +59,22 @@ export const pushPointOf = ({ target, atMs, metric, value }: Sample): object => 
   timestamp: atMs,
 });
 
+/** How much a counter of one target and these modules grows from each point to the next. */
+export const counterSteps = { db: 19, web: 57 } as const;
+export const counterGapMs = 1_900;
+export const counterPoints = 40;
+
+/** The points of that counter, whose modules take turns within each gap. */
+export const counterPushes = (): object[] =>
+  Array.from({ length: counterPoints }, (_, point) =>
+    Object.entries(counterSteps).map(([module, step], index) => ({
+      metrics: { requests: 1_000 * index + (point + 1) * step },
+      target: 'web-1',
+      dimension: { module },
+      timestamp: baseMs + point * counterGapMs + index * 400,
+    })),
+  ).flat();
+
 /** The traces, one a minute. Every fifth fails. */
 export const traces = 20;
 

@@ -95,6 +95,7 @@ export const createRigNodeManagement = () => {
     enable: (id) => call('enable', id),
     uninstall: (id) => call('uninstall', id),
     delete: (id) => call('delete', id),
+    endingWith: () => nodeManagement,
   };
   return Object.assign(rig, { nodeManagement });
 };

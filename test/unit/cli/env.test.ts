@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { chmod, readFile, stat, writeFile } from 'node:fs/promises';
+import { chmod, readFile, stat, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { describe, expect, it } from 'vitest';
@@ -140,5 +140,42 @@ describe('tidemark env', () => {
       clickhouse: { url: 'http://c.example:8123', user: null, password: null, ...none },
       nats: { url: 'nats://n.example:4222', user: null, password: null },
     });
+  });
+});
+
+describe('a data folder that cannot be read', () => {
+  // A loop of links stands for a folder of another user: it is refused to every user.
+  const folderWithLoops = async (): Promise<string> => {
+    const folder = await tempFolder();
+    for (const name of ['admin.token', 'credentials.json']) await symlink(name, join(folder, name));
+    return folder;
+  };
+
+  it.each([
+    ['env', 'no credentials'],
+    ['report list', 'no admin token'],
+  ])('is told by its file, its error and the remedy, not as a missing file: %s', async (line, what) => {
+    const folder = await folderWithLoops();
+    const { stderr } = await runCli(line.split(' '), envOf(folder));
+    expect(stderr).toContain(what);
+    expect(stderr).toMatch(/(admin\.token|credentials\.json) cannot be read \(ELOOP\): run it as the user/);
+  });
+
+  it.each(['env', 'report list'])('may be a plain file, which is no folder: %s', async (line) => {
+    const path = join(await tempFolder(), 'plain');
+    await writeFile(path, '');
+    const { stderr } = await runCli(line.split(' '), envOf(path));
+    expect(stderr).toContain(`${path} is not a folder: set TIDEMARK_DATA to a folder`);
+  });
+
+  it('is refused to tidemark up with the remedy', async () => {
+    const path = join(await tempFolder(), 'plain');
+    await writeFile(path, '');
+    const mask = process.umask();
+    try {
+      expect(() => openDataFolder(path)).toThrow(`${path} cannot be the data folder (EEXIST`);
+    } finally {
+      process.umask(mask);
+    }
   });
 });

@@ -7,8 +7,19 @@ import {
   subjectOf,
   subjectPath,
 } from '../../../src/cli/options.ts';
+import { createProgram } from '../../../src/cli/program.ts';
 
 describe('durations', () => {
+  it('that help shows as a default may be typed', async () => {
+    const commands = await Promise.all(['push', 'trace', 'doctor'].map((name) => createProgram(name)));
+    const timeouts = commands.flatMap(({ commands }) =>
+      commands.flatMap(({ options }) => options.filter(({ long }) => long === '--timeout')),
+    );
+    expect(timeouts.length).toBeGreaterThan(2);
+    for (const { defaultValue, defaultValueDescription } of timeouts)
+      expect(durationArgument(defaultValueDescription ?? String(defaultValue))).toBe(defaultValue);
+  });
+
   it.each([
     ['0', 0],
     ['0s', 0],

@@ -2,8 +2,11 @@ import { describe, expect, it } from 'vitest';
 import { loadSettings } from '../../../../src/config/settings.ts';
 import { createDelivery } from '../../../../src/metadata/refresh/delivery.ts';
 import { createHttpNodeManagement } from '../../../../src/metadata/refresh/http-node-management.ts';
+import type { HeldLease } from '../../../../src/metadata/refresh/lease.ts';
+import type { NodeManagement } from '../../../../src/metadata/refresh/node-management.ts';
 import type { WantedReport } from '../../../../src/metadata/refresh/reports.ts';
 import { openSubscriptions } from '../../../../src/metadata/refresh/subscriptions.ts';
+import { Fault } from '../../../../src/model/fault.ts';
 import { startNodeManagement } from '../../../support/metadata/node-management.ts';
 import { createMemoryKv } from '../../../support/metadata/refresh-memory-kv.ts';
 import { createRigNodeManagement, rigLease } from '../../../support/metadata/refresh-rig.ts';
@@ -107,4 +110,115 @@ it('a removal leaves a subscription that the next leader wrote meanwhile', async
   };
   await expect(paused.remove(dataId, undefined)).rejects.toMatchObject({ code: 'kv_conflict' });
   expect((await subscriptions.read(dataId))?.value).toMatchObject({ state: 'active', subscription_id: 2 });
+});
+
+/** A leader, the next one, and a node management API that both call. What the first sends can be held on its way. */
+const setUpTwoLeaders = async () => {
+  const server = await startNodeManagement();
+  const subscriptions = openSubscriptions(createMemoryKv(), (fault) => {
+    throw fault;
+  });
+  const losing = new AbortController();
+  let isLost = false;
+  let gate: { action: string; reached: () => void; opened: Promise<void> } | undefined;
+  const pass = async (action: string): Promise<void> => {
+    if (gate?.action !== action) return;
+    gate.reached();
+    await gate.opened;
+  };
+  const { nodeManagement: given } = loadSettings({ TIDEMARK_NODE_MANAGEMENT_HOSTS: '0:5' });
+  const settings = { ...given, url: server.url };
+  const real = createHttpNodeManagement({ settings, backOffMs: 0, signal: new AbortController().signal });
+  const slow: NodeManagement = {
+    ...real,
+    enable: (id) => pass('enable').then(() => real.enable(id)),
+    update: (id, params) => pass('update').then(() => real.update(id, params)),
+    endingWith: () => slow,
+  };
+  const check = async (): Promise<void> => {
+    if (isLost) throw new Fault('transient', 'lease_lost', 'another process may have the lease');
+  };
+  const leaderWith = (nodeManagement: NodeManagement, lease: HeldLease) =>
+    createDelivery({
+      ...{ subscriptions, nodeManagement, lease, documentPrefix: 'bk', now: () => 1 },
+      onOrphan: () => {},
+    });
+  return {
+    server,
+    subscriptions,
+    losing,
+    first: leaderWith(slow, { ...rigLease, check }),
+    firstUnslowed: leaderWith(real, { ...rigLease, check, signal: losing.signal }),
+    next: leaderWith(real, rigLease),
+    /** The first leader's next call of this kind waits, and until then `work` goes on; answers how it is let go. */
+    holdAt: async (action: string, work: () => Promise<unknown>) => {
+      const held = Promise.withResolvers<void>();
+      const { promise: reached, resolve } = Promise.withResolvers<void>();
+      gate = { action, reached: resolve, opened: held.promise };
+      const outcome = work().catch((error: unknown) => (error instanceof Fault ? error.code : error));
+      await reached;
+      isLost = true;
+      return async (): Promise<unknown> => {
+        held.resolve();
+        return outcome;
+      };
+    },
+    tokenThere: () =>
+      [...server.subscriptions.values()].map(
+        ({ params }) => params.steps?.[0]?.params.context['mon_data_token'],
+      ),
+  };
+};
+
+const withToken = (letter: string): WantedReport => ({
+  ...report,
+  values: { ...report.values, token: letter.repeat(32) },
+});
+
+// Collectors that keep the token before a rotation are refused once its grace is over.
+describe('a leader that loses its lease while it sends', () => {
+  it('sends nothing after a call that took longer than the lease', async () => {
+    const { first, next, holdAt, tokenThere } = await setUpTwoLeaders();
+    await first.deliver(withToken('a'));
+    const letGo = await holdAt('enable', () => first.deliver(withToken('b')));
+    await next.deliver(withToken('c'));
+    expect(await letGo()).toBe('lease_lost');
+    expect(tokenThere()).toEqual(['c'.repeat(32)]);
+  });
+
+  it('leaves a record by which the next run sends again what a late call replaced', async () => {
+    const { first, next, holdAt, tokenThere, subscriptions } = await setUpTwoLeaders();
+    await first.deliver(withToken('a'));
+    const letGo = await holdAt('update', () => first.deliver(withToken('b')));
+    await next.deliver(withToken('c'));
+    expect(await letGo()).toBe('lease_lost');
+    expect(subscriptions.known(dataId)).toMatchObject({ state: 'installing' });
+    await next.deliver(withToken('c'));
+    expect(tokenThere()).toEqual(['c'.repeat(32)]);
+    expect(await next.deliver(withToken('c'))).toBe('unchanged');
+  });
+
+  it('leaves such a record also where its late call limits a report that is wanted again', async () => {
+    const { first, next, holdAt, server } = await setUpTwoLeaders();
+    const qpsThere = () => JSON.stringify([...server.subscriptions.values()]).match(/"qps":(-?\d+)/)?.[1];
+    await first.deliver(report);
+    const letGo = await holdAt('update', () => first.remove(dataId, { ...report.values, qps: 0 }));
+    await next.deliver(report);
+    expect(await letGo()).toBe('lease_lost');
+    expect(qpsThere()).toBe('0');
+    await next.deliver(report);
+    expect(qpsThere()).toBe('1');
+  });
+
+  it('gives up a call without an answer at once', { timeout: 5_000 }, async () => {
+    const { firstUnslowed, server, losing } = await setUpTwoLeaders();
+    await firstUnslowed.deliver(withToken('a'));
+    server.behave(({ action }) => {
+      if (action !== 'update') return undefined;
+      losing.abort();
+      return 'hang';
+    });
+    await expect(firstUnslowed.deliver(withToken('b'))).rejects.toMatchObject({ kind: 'transient' });
+    expect(server.calls.filter(({ action }) => action === 'update')).toHaveLength(1);
+  });
 });
