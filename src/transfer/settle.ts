@@ -42,7 +42,7 @@ export type Settler<E> = {
   readonly problem: string | undefined;
 };
 
-const retryLaterMs = 5_000;
+const retryLaterMsMin = 5_000;
 
 /** A message that is ready to be acknowledged once its outcomes are recorded. */
 type Settled<E> = {
@@ -136,6 +136,7 @@ export const createSettler = <E>(deps: SettlerDependencies<E>): Settler<E> => {
   return {
     settle: async (batch, written) => {
       deps.samples.purged(written.purged);
+      const retryLaterMs = Math.max(retryLaterMsMin, written.retryLaterMs ?? 0);
       const settled: Settled<E>[] = [];
       for (const message of batch) {
         if (written.retryLater.has(message)) giveBack(message.delivery, retryLaterMs);

@@ -36,6 +36,8 @@ export type Written<E> = {
   readonly deadLettered: ReadonlyMap<HeldMessage<E>, readonly DeadLettered[]>;
   /** Messages that cannot be stored now, while others can: returned to NATS, for redelivery. */
   readonly retryLater: ReadonlySet<HeldMessage<E>>;
+  /** When NATS delivers those again at the earliest, ms, where that is later than by default. */
+  readonly retryLaterMs?: number;
   /** Messages of which a part waits for a later write, of which each takes a bounded part: not settled yet. Default: none. */
   readonly unfinished?: ReadonlySet<HeldMessage<E>>;
   /** Why the store accepted nothing of the batch, where it answered and all of it waits; undefined when it accepted something. */

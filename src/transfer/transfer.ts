@@ -160,7 +160,9 @@ const checkConsumers = ({ degraded }: Ready, consumers: Consumers): void => {
     questdb_tables: () => points.tablesProblem,
     questdb_durability: () => points.durabilityProblem,
     questdb_placements: () => points.placementProblem,
-    clickhouse: () => firstOf(blocks, ({ storeProblem }) => storeProblem),
+    clickhouse: () =>
+      firstOf(blocks, ({ storeProblem }) => storeProblem) ??
+      blocks.map(({ tablesProblem }) => tablesProblem).find((why) => why !== undefined),
     ledger: () => points.ledgerProblem ?? firstOf(blocks, ({ ledgerProblem }) => ledgerProblem),
     envelope: () => newerText(consumers),
     breaker: () => breakerWhy(consumers),

@@ -156,12 +156,36 @@ export const rowsOf = <T>(schema: z.ZodType<T>, answer: unknown): T[] => {
   throw new Fault('internal', 'clickhouse_answer_unexpected', why);
 };
 
-/** True for a transient Fault from an answer of the server: it is alive, and other rows may be stored. */
+/** True for a Fault from an answer of the server: it is alive, and other rows may be stored. */
+export const isAnswer = (error: unknown): boolean =>
+  error instanceof Fault && error.cause instanceof ClickHouseError;
+
+/** The same for a transient one. */
 export const isTransientAnswer = (error: unknown): boolean =>
-  error instanceof Fault && error.kind === 'transient' && error.cause instanceof ClickHouseError;
+  isAnswer(error) && error instanceof Fault && error.kind === 'transient';
 
 /** The code of an answer that no list above names; undefined for every other error. */
 export const unclassifiedCode = (error: unknown): string | undefined =>
   error instanceof Fault && error.code === 'clickhouse_unclassified' && error.cause instanceof ClickHouseError
     ? error.cause.code
     : undefined;
+
+/**
+ * Transient answers that rows can cause, as by a length in a block for which the server has no memory. The others name the state of a
+ * table or of the server, which passes: no data point is dead-lettered for them.
+ */
+const ofRowsToo: ReadonlySet<string> = new Set([
+  '159', // TIMEOUT_EXCEEDED
+  '160', // TOO_SLOW
+  '173', // CANNOT_ALLOCATE_MEMORY
+  '241', // MEMORY_LIMIT_EXCEEDED
+  '290', // LIMIT_EXCEEDED
+  '1000', // POCO_EXCEPTION
+]);
+
+/** Whether an answer may come from the rows of an insert, although it is transient: one of those, or an unclassified one. */
+export const mayConcernRows = (error: unknown): boolean =>
+  error instanceof Fault &&
+  error.kind === 'transient' &&
+  error.cause instanceof ClickHouseError &&
+  (error.code === 'clickhouse_unclassified' || ofRowsToo.has(error.cause.code));

@@ -12,6 +12,7 @@ import { createFence } from './fence.ts';
 import { startLateLooks } from './late-looks.ts';
 import { type OwedMerges, startOwedMerges } from './owed-merges.ts';
 import type { WrittenTable } from './piece-inserts.ts';
+import { createTablePauses } from './table-pauses.ts';
 
 type Common = Omit<ConsumerDependencies<unknown>, 'sink'>;
 
@@ -28,6 +29,8 @@ export type BlocksLineOptions = {
 export type BlocksLine = {
   readonly pipeline: ApplicationPipeline;
   readonly consumer: RunningConsumer;
+  /** The tables that take no rows while others of the signal do. */
+  readonly tablesProblem: string | undefined;
   /** Those of each of its tables. */
   readonly merges: { stop(): void };
 };
@@ -66,10 +69,23 @@ export const startBlocksLine = (
     return { table, writer, onOverlap: merges.owe };
   });
   const late = startLateLooks({ tables, boot, bucket: system, log });
+  const pauses =
+    tables.length === 1
+      ? undefined
+      : createTablePauses({
+          now: () => performance.now(),
+          onChange: (table, why) =>
+            why === undefined
+              ? log.info({ ...label, table }, 'the table takes rows again')
+              : log.error(
+                  { ...label, table, why },
+                  'ClickHouse does not take rows of a table; its messages wait',
+                ),
+        });
   const sink = createBlocksSink(
     tables,
     fence,
-    { pipeline, stream, boot, ackWaitMs, elapsed, guard: definition.guard },
+    { pipeline, stream, boot, ackWaitMs, elapsed, guard: definition.guard, pauses },
     {
       onGuarded: (killed) => {
         metrics.guarded.inc(label);
@@ -84,5 +100,12 @@ export const startBlocksLine = (
     late.stop();
     for (const merges of owed) merges.stop();
   };
-  return { pipeline, consumer: startConsumer(definition, { ...common, sink }), merges: { stop } };
+  return {
+    pipeline,
+    consumer: startConsumer(definition, { ...common, sink }),
+    get tablesProblem() {
+      return pauses?.problem;
+    },
+    merges: { stop },
+  };
 };

@@ -1,30 +1,35 @@
 /**
- * Counts how often a message failed alone while the store accepted others: a message that makes the store fail each time must not
- * be retried for ever. A store that accepts nothing at all proves nothing against a message.
+ * Counts how often a message failed alone while its table accepted others: a message that makes the store fail each time must not
+ * be retried for ever. A table that accepts nothing at all proves nothing against a message.
  */
 export type LoneFailures = {
-  /** Reports that the store accepted a message. */
-  stored(): void;
-  /** Reports that the message failed by itself. True once that has happened `attemptsMax` times with others stored in between. */
-  failed(streamSequence: number): boolean;
+  /** Reports that this table accepted rows of a message. */
+  stored(table: string): void;
+  /**
+   * Reports that the rows of a message for this table failed by themselves. True once that has happened `attemptsMax` times with others
+   * of the same table stored in between.
+   */
+  failed(table: string, streamSequence: number): boolean;
 };
 
 /** Above this number the oldest are forgotten: their count restarts. */
 const messagesMax = 10_000;
 
 export const createLoneFailures = (attemptsMax: number): LoneFailures => {
-  let storedCount = 0;
-  const known = new Map<number, { attempts: number; storedCount: number }>();
+  const storedCounts = new Map<string, number>();
+  const known = new Map<string, { attempts: number; storedCount: number }>();
   return {
-    stored: () => {
-      storedCount++;
+    stored: (table) => {
+      storedCounts.set(table, (storedCounts.get(table) ?? 0) + 1);
     },
-    failed: (sequence) => {
-      const before = known.get(sequence);
+    failed: (table, sequence) => {
+      const key = `${table} ${sequence}`;
+      const storedCount = storedCounts.get(table) ?? 0;
+      const before = known.get(key);
       const proves = before === undefined || storedCount > before.storedCount;
       const attempts = (before?.attempts ?? 0) + (proves ? 1 : 0);
-      known.delete(sequence);
-      known.set(sequence, { attempts, storedCount });
+      known.delete(key);
+      known.set(key, { attempts, storedCount });
       const oldest = known.size > messagesMax ? known.keys().next().value : undefined;
       if (oldest !== undefined) known.delete(oldest);
       return attempts >= attemptsMax;

@@ -12,16 +12,29 @@ type Held = HeldMessage<BlocksEnvelope>;
 /** Messages in a row that fail with none stored: from this number on, the store is at fault. */
 const failuresApartMax = 3;
 
-type Write = (message: Held, refused: Refusals, onWrite: OnWrite, onUnstored: OnUnstored) => Promise<void>;
+export type WriteOne = (
+  message: Held,
+  refused: Refusals,
+  onWrite: OnWrite,
+  onUnstored: OnUnstored,
+) => Promise<void>;
 
 /** What is not stored of one message, why, and the refused rows of what is. */
-type Tried = { readonly unstored: readonly Piece[]; readonly problem: string; readonly refused: Refusals };
+type Tried = {
+  readonly unstored: readonly Piece[];
+  readonly problem: string;
+  readonly refused: Refusals;
+};
 
 /**
  * Writes message by message: a failing message waits while the others are stored. If it alone keeps failing, those of its tables and days
- * are dead-lettered that the last try did not store; the rest of it is stored.
+ * are dead-lettered that the last try did not store; the rest of it is stored. Successes and failures count as those of this table.
  */
-export const createWriteApart = (write: Write, lone: LoneFailures): Sink<BlocksEnvelope>['write'] => {
+export const createWriteApart = (
+  write: WriteOne,
+  lone: LoneFailures,
+  table: string,
+): Sink<BlocksEnvelope>['write'] => {
   const tryOne = async (message: Held, count: number, onWrite: OnWrite): Promise<Tried> => {
     const refused: Refusals = { of: new Map(), count };
     const unstored: Piece[] = [];
@@ -46,11 +59,11 @@ export const createWriteApart = (write: Write, lone: LoneFailures): Sink<BlocksE
       }
       const tried = await tryOne(message, refused.count, onWrite);
       if (tried.unstored.length === 0) {
-        lone.stored();
+        lone.stored(table);
         hasStored = true;
       } else {
         problem = tried.problem;
-        if (!lone.failed(message.delivery.streamSequence)) {
+        if (!lone.failed(table, message.delivery.streamSequence)) {
           waiting.add(message);
           continue;
         }

@@ -6,6 +6,7 @@ import { toFault } from '../../../../src/stores/clickhouse/faults.ts';
 import { dataPointTables } from '../../../../src/stores/clickhouse/item-tables.ts';
 import { createBlocksSink } from '../../../../src/transfer/blocks/blocks-sink.ts';
 import { piecesOf, refusedBlock } from '../../../../src/transfer/blocks/pieces.ts';
+import { createTablePauses } from '../../../../src/transfer/blocks/table-pauses.ts';
 import type { HeldMessage } from '../../../../src/transfer/held-message.ts';
 import { takenDays } from '../../../../src/transfer/taken-days.ts';
 import {
@@ -50,21 +51,40 @@ const messageOf = (
   { redelivered = false, deferred = [] as readonly object[] } = {},
 ) => heldOf(dataPointsMessage(rows, { base, appId, arrivedAt, deferred }), redelivered);
 
-const tooManyParts = (): Fault =>
-  toFault(new ClickHouseError({ message: 'too many parts', code: '252', type: 'TOO_MANY_PARTS' }));
+const answer = (code: string, type: string) => (): Fault =>
+  toFault(new ClickHouseError({ message: 'no', code, type }));
+const tooManyParts = answer('252', 'TOO_MANY_PARTS');
+const tooMuchMemory = answer('241', 'MEMORY_LIMIT_EXCEEDED');
+const unknownTable = answer('60', 'UNKNOWN_TABLE');
+
+type Failures = Partial<Record<'refused' | 'repeatsIn' | 'failing', string>> & {
+  readonly failure?: () => Fault | undefined;
+};
 
 /** A sink whose writers tell each insert with its table and its metrics, and the merges that are owed. */
-const recordingSink = ({ refused = '', repeatsIn = '', failing = '', failure = tooManyParts } = {}) => {
+const recordingSink = ({
+  refused = '',
+  repeatsIn = '',
+  failing = '',
+  failure = tooManyParts,
+}: Failures = {}) => {
   const inserts: string[] = [];
   const owed: string[] = [];
   const ids = new Set<string>();
+  const clock = { ms: 0 };
+  const changes: string[] = [];
+  const pauses = createTablePauses({
+    now: () => clock.ms,
+    onChange: (table, why) => changes.push(`${table}${why === undefined ? '' : `: ${why}`}`),
+  });
   const tables = dataPointTables.map((table) => {
     const insert = (kind: string, queryId: string, blocks: readonly Uint8Array[]): void => {
       const metrics = blocks.flatMap((block) => readBlock(block).texts('MetricName'));
       inserts.push(`${kind} ${table.name}: ${metrics.join()}`);
       ids.add(queryId);
       if (metrics.includes(refused)) throw new Fault('permanent', 'clickhouse_rows_refused', 'no');
-      if (metrics.includes(failing)) throw failure();
+      const fault = metrics.includes(failing) ? failure() : undefined;
+      if (fault !== undefined) throw fault;
     };
     const writer: BlockWriter = {
       insertPlain: async ({ queryId, blocks }) => insert('plain', queryId, blocks),
@@ -89,11 +109,11 @@ const recordingSink = ({ refused = '', repeatsIn = '', failing = '', failure = t
     { isFresh: () => true, holds: async () => true },
     {
       ...{ pipeline: 'otel_metrics', stream: 'OTEL_METRICS', boot: 7, ackWaitMs: 30_000 },
-      ...{ elapsed: () => 0, guard: 'suspect' },
+      ...{ elapsed: () => 0, guard: 'suspect', pauses },
     },
     { onGuarded: () => {}, onUnanswered: async () => {}, onUnclassified: () => {} },
   );
-  return { sink, inserts, owed, ids };
+  return { sink, inserts, owed, ids, clock, changes, pauses };
 };
 
 const day = arrivedAt / 86_400_000 - 0.5;
@@ -148,23 +168,18 @@ it('dead-letters a data point that its table refuses alone, with its table, and 
 
 // What is dead-lettered counts as such: a purge would count rows as dropped that queries show.
 it('dead-letters of a message that alone keeps failing what its last try did not store', async () => {
-  const { sink, inserts } = recordingSink({ failing: 'b', refused: 'c' });
-  const bad = messageOf(several);
-  const tryOnce = async () => {
-    for (let tries = 0; tries < 10; tries++) {
-      try {
-        return await sink.write([bad], () => {});
-      } catch (error) {
-        expect(error).toMatchObject({ kind: 'transient' });
-      }
-    }
-    throw new Error('tried for ever');
+  const { sink, inserts, clock } = recordingSink({ failing: 'b', refused: 'c', failure: tooMuchMemory });
+  const bad = messageOf(several, { redelivered: true });
+  const tryOnce = () => sink.write([bad], () => {});
+  const storeOther = () => {
+    clock.ms += 2_000;
+    return sink.write([messageOf([point('otel_metrics_sum', 'other')])], () => {});
   };
   for (let round = 0; round < 4; round++) {
-    await sink.write([messageOf([point('otel_metrics_gauge', 'other')])], () => {});
+    await storeOther();
     expect([...(await tryOnce()).retryLater]).toEqual([bad]);
   }
-  await sink.write([messageOf([point('otel_metrics_gauge', 'other')])], () => {});
+  await storeOther();
   inserts.length = 0;
   const letters = (await tryOnce()).deadLettered.get(bad) ?? [];
   expect(letters.map(({ reason, items, part }) => [reason, items, part])).toEqual([
@@ -177,17 +192,96 @@ it('dead-letters of a message that alone keeps failing what its last try did not
 });
 
 it('dead-letters nothing and takes nothing for stored while an insert has no answer', async () => {
-  let failure = tooManyParts;
-  const { sink } = recordingSink({ failing: 'b', failure: () => failure() });
+  let failure: () => Fault = tooMuchMemory;
+  const { sink, clock } = recordingSink({ failing: 'b', failure: () => failure() });
   const bad = messageOf(several);
-  const together = 6;
-  for (let tries = 0; tries < together; tries++)
-    await expect(sink.write([bad], () => {})).rejects.toMatchObject({ kind: 'transient' });
+  expect([...(await sink.write([bad], () => {})).retryLater]).toEqual([bad]);
   failure = () => new Fault('transient', 'clickhouse_unavailable', 'no answer');
-  for (let tries = 0; tries < 6; tries++) {
+  for (let tries = 0; tries < 12; tries++) {
+    clock.ms += 60_000;
     await sink.write([messageOf([point('otel_metrics_gauge', 'other')])], () => {});
     await expect(sink.write([bad], () => {})).rejects.toThrow('no answer');
   }
+});
+
+const others = [point('otel_metrics_gauge', 'g'), point('otel_metrics_sum', 's')];
+
+// Its data points wait; those of the others are stored, and not once more when its messages come again.
+it('holds back the messages of a missing table alone, and leaves it out of later writes for a growing time', async () => {
+  const { sink, inserts, clock, changes, pauses } = recordingSink({ failing: 'e', failure: unknownTable });
+  await sink.write([messageOf(others)], () => {});
+  const [bad, fine] = [messageOf(several), messageOf(others)];
+  const written = await sink.write([bad, fine], () => {});
+  expect([...written.retryLater]).toEqual([bad]);
+  expect([written.problem, written.deadLettered.size]).toEqual([undefined, 0]);
+  expect(pauses.problem).toMatch(
+    /takes no rows, its messages wait: otel_metrics_summary \(.*60 UNKNOWN_TABLE/,
+  );
+  const tries: number[] = [];
+  const waits: number[] = [];
+  for (clock.ms = 100; clock.ms < 100_000; clock.ms += 1_000) {
+    inserts.length = 0;
+    const again = messageOf(several, { redelivered: true });
+    const {
+      retryLater,
+      retryLaterMs = 0,
+      deadLettered,
+    } = await sink.write([again, messageOf(others)], () => {});
+    expect([[...retryLater], deadLettered.size]).toEqual([[again], 0]);
+    expect(inserts.filter((insert) => insert.startsWith('plain')).length).toBe(2);
+    expect(inserts.filter((insert) => /^guarded .*: [bd]$/.test(insert)).length).toBe(2);
+    if (inserts.some((insert) => insert.endsWith(': e'))) {
+      tries.push(clock.ms);
+      waits.push(retryLaterMs);
+    }
+  }
+  expect(waits).toEqual([2_000, 4_000, 8_000, 16_000, 30_000, 30_000, 30_000]);
+  expect(tries.length).toBe(waits.length);
+  expect(changes).toEqual([expect.stringContaining('otel_metrics_summary: ClickHouse answered 60')]);
+});
+
+it('writes the messages that waited once the table takes rows again', async () => {
+  let isMissing = true;
+  const failure = () => (isMissing ? unknownTable() : undefined);
+  const { sink, clock, changes, pauses } = recordingSink({ failing: 'e', failure });
+  await sink.write([messageOf(others)], () => {});
+  await sink.write([messageOf(several)], () => {});
+  isMissing = false;
+  clock.ms = 1_000;
+  const again = await sink.write([messageOf(several, { redelivered: true })], () => {});
+  expect([again.retryLater.size, pauses.problem]).toEqual([0, undefined]);
+  expect(changes.at(-1)).toBe('otel_metrics_summary');
+});
+
+// The rows are not at fault: a table with too many parts takes them once it has merged some.
+it('never dead-letters data points for the state of their table, while other tables are stored', async () => {
+  const { sink, clock } = recordingSink({ failing: 'e', failure: tooManyParts });
+  for (let round = 0; round < 20; round++) {
+    clock.ms += 60_000;
+    const bad = messageOf([point('otel_metrics_summary', 'e')], { redelivered: true });
+    const { retryLater, deadLettered } = await sink.write([messageOf(others), bad], () => {});
+    expect([[...retryLater], deadLettered.size]).toEqual([[bad], 0]);
+  }
+});
+
+it('counts no failure of a message alone against it while nothing of the same table is stored', async () => {
+  const { sink, clock } = recordingSink({ failing: 'e', failure: tooMuchMemory });
+  for (let round = 0; round < 20; round++) {
+    clock.ms += 60_000;
+    const bad = messageOf([point('otel_metrics_summary', 'e')], { redelivered: true });
+    const { deadLettered } = await sink.write([messageOf(others), bad], () => {});
+    expect(deadLettered.size).toBe(0);
+  }
+});
+
+it('retries a batch as a whole while no table takes rows, and then returns it with the reason', async () => {
+  const { sink } = recordingSink({ failing: 'e', failure: unknownTable });
+  const bad = messageOf([point('otel_metrics_summary', 'e')]);
+  for (let tries = 0; tries < 6; tries++)
+    await expect(sink.write([bad], () => {})).rejects.toThrow('60 UNKNOWN_TABLE');
+  const { retryLater, problem } = await sink.write([bad], () => {});
+  expect([[...retryLater], problem]).toEqual([[bad], expect.stringContaining('60 UNKNOWN_TABLE')]);
+  expect((await sink.write([messageOf(others)], () => {})).retryLater.size).toBe(0);
 });
 
 // Their ordinals are those of the whole message: one of two dead letters with the same id would be lost.
