@@ -100,7 +100,7 @@ const filtersOf = ({ filter_subject, filter_subjects = [] }: ConsumerInfo['confi
   [...(filter_subject === undefined ? [] : [filter_subject]), ...filter_subjects].join(' ') || 'none';
 
 /**
- * What an update of a consumer does not change back, or not all that came of it: messages that a filter hid, and those that were
+ * What an update of a consumer does not change back, or not in its effects: messages that a filter hid, and those that were
  * delivered too often, are never delivered again.
  */
 export const lastingDifferencesOf = ({ config }: ConsumerInfo): string[] => [

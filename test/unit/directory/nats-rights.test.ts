@@ -57,7 +57,7 @@ describe('the rights at NATS', () => {
     ['purges METRICS', '$JS.API.STREAM.PURGE.METRICS', ['transfer']],
     ['purges the records', '$JS.API.STREAM.PURGE.KV_tidemark-records', []],
     ['deletes a stream', '$JS.API.STREAM.DELETE.METRICS', []],
-    ['deletes a consumer', '$JS.API.CONSUMER.DELETE.METRICS.questdb', []],
+    ['deletes a consumer', '$JS.API.CONSUMER.DELETE.METRICS.questdb', ['metadata']],
     ['makes a stream', '$JS.API.STREAM.CREATE.METRICS', ['metadata']],
     ['changes a stream', '$JS.API.STREAM.UPDATE.METRICS', ['metadata', 'operator']],
     ['makes another stream', '$JS.API.STREAM.CREATE.COPY', []],
