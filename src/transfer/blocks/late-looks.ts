@@ -75,9 +75,9 @@ type Look = {
 };
 
 const targetOf = (tables: readonly WrittenTable[], key: string): Pick<Look, 'into' | 'day'> | undefined => {
-  const [, name, day] = /^merge\.late-([^-]+)-(\d+)-/.exec(key) ?? [];
+  const [kind, name, day] = key.split('-');
   const into = tables.find(({ table }) => table.name === name);
-  return into === undefined ? undefined : { into, day: Number(day) };
+  return into === undefined || kind !== systemKeys.owedMerge('late') ? undefined : { into, day: Number(day) };
 };
 
 /** One after another, so that many of them after an outage are no load. One that fails comes last at the next time. */
