@@ -1,3 +1,5 @@
+import { readdirSync, readFileSync, statSync, truncateSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { blockStatements } from '../../src/stores/clickhouse/block-statements.ts';
@@ -517,5 +519,49 @@ describe("the queries of Grafana's plugin", () => {
         references: [{ spanID: '0000000000000001', tags: [{ key: 'l', value: '1' }] }],
       });
     }
+  });
+});
+
+/** The file with the columns of the only part of the table. */
+const partFile = async (): Promise<string> => {
+  const [row] = await clickhouse.rows(
+    z.object({ path: z.string() }),
+    "SELECT path FROM system.parts WHERE active AND database = 'otel' AND table = 'otel_traces'",
+  );
+  const path = row?.path ?? '';
+  const folderOfPart = path.startsWith('/') ? path : join(engines.folder, 'clickhouse', path);
+  const file = readdirSync(folderOfPart).find((name) => /^(?:data|uid)\.bin$/.test(name));
+  return join(folderOfPart, file ?? 'data.bin');
+};
+
+const damages = {
+  truncated: (file: string) => truncateSync(file, Math.floor(statSync(file).size / 4)),
+  'with flipped bytes': (file: string) => {
+    const bytes = readFileSync(file);
+    for (let place = 100; place < bytes.length; place += 50) bytes[place] = (bytes[place] ?? 0) ^ 0xff;
+    writeFileSync(file, bytes);
+  },
+};
+
+// The codes are those of damaged rows, and the guard reads stored ones: valid rows would be dead-lettered one by one.
+describe('a guarded insert into a table with a damaged part', () => {
+  it.each(['truncated', 'with flipped bytes'] as const)(
+    'does not call its own rows at fault: %s',
+    async (how) => {
+      await plain(batch);
+      damages[how](await partFile());
+      await clickhouse.run('SYSTEM DROP MARK CACHE');
+      await expect(guarded(batch)).rejects.toMatchObject({
+        kind: 'transient',
+        code: 'clickhouse_table_unreadable',
+        message: expect.stringContaining('stored rows of otel.otel_traces cannot be read'),
+      });
+    },
+  );
+
+  it('still names rows that no insert takes, where the stored ones can be read', async () => {
+    await plain(batch);
+    const insert = { queryId: queryId(), blocks: [Buffer.from('no block')], ...boundsOf(batch) };
+    await expect(writer.insertGuarded(insert)).rejects.toMatchObject({ code: 'clickhouse_rows_refused' });
   });
 });

@@ -4,6 +4,7 @@ import { Fault } from '../../model/fault.ts';
 import { type BatchBounds, blockStatements } from './block-statements.ts';
 import { type Clickhouse, database, type StatementOptions } from './client.ts';
 import { type MadeFor, readCluster } from './cluster.ts';
+import { mayBeOfStoredRows, unreadableTable } from './faults.ts';
 import type { ItemTable } from './item-tables.ts';
 import { insertIdPrefix, messagesLabel, parseInsertId, parseMessagesLabel } from './query-id.ts';
 import { coalesceRanges, type Range, rangesOverlap } from './ranges.ts';
@@ -38,7 +39,10 @@ export type Messages = {
 export type BlockWriter = {
   /** Stores every row, even one that is stored already or comes twice in these blocks. */
   insertPlain(insert: PlainInsert): Promise<void>;
-  /** Stores each row once whose uid is not stored. Returns whether it stored any. */
+  /**
+   * Stores each row once whose uid is not stored. Returns whether it stored any. A transient Fault `clickhouse_table_unreadable`: stored
+   * rows cannot be read.
+   */
   insertGuarded(insert: GuardedInsert): Promise<boolean>;
   /**
    * Makes traces findable by id when the view's part of an interrupted insert is missing. Repeats are harmless; does
@@ -134,6 +138,15 @@ const partitionsOf = async (clickhouse: Clickhouse, table: string, day: number):
   return days.map((row) => row.day);
 };
 
+/** Reads what the guard reads. Throws a transient Fault where that fails: then the new rows are not at fault. */
+const readStored = async ({ name }: ItemTable, read: () => Promise<unknown>): Promise<void> => {
+  try {
+    await read();
+  } catch (error) {
+    throw unreadableTable(`${database}.${name}`, error);
+  }
+};
+
 /** A writer of this table on one client; `options` limit the time of its calls. */
 export const createBlockWriter = (
   clickhouse: Clickhouse,
@@ -160,13 +173,23 @@ export const createBlockWriter = (
     return madeFor?.cluster;
   };
 
+  const countRepeats = async (bounds: BatchBounds): Promise<number> => {
+    const [row] = await clickhouse.rows(repeatsRow, repeatsQuery(bounds));
+    return row?.repeats ?? 0;
+  };
+
   return {
     insertPlain: async (insert) => {
       await clickhouse.insert(plainInsert, insert.blocks, optionsOf(insert));
     },
     insertGuarded: async (insert) => {
       if ((await clusterOf()) !== undefined) await clickhouse.run(sync, { timeoutMs: insertMsMax });
-      return (await clickhouse.insert(guardedInsert(insert), insert.blocks, optionsOf(insert))) > 0;
+      try {
+        return (await clickhouse.insert(guardedInsert(insert), insert.blocks, optionsOf(insert))) > 0;
+      } catch (error) {
+        if (mayBeOfStoredRows(error)) await readStored(table, () => countRepeats(insert));
+        throw error;
+      }
     },
     repairTraceLookup: async (traces) => {
       if (traces.length === 0 || table.lookup === undefined) return;
@@ -196,10 +219,7 @@ export const createBlockWriter = (
       }
       return ids.length;
     },
-    countRepeats: async (bounds) => {
-      const [row] = await clickhouse.rows(repeatsRow, repeatsQuery(bounds));
-      return row?.repeats ?? 0;
-    },
+    countRepeats,
     optimizeDay: async (day) => {
       for (const partition of await partitionsOf(clickhouse, table.name, day)) {
         await clickhouse.run(`OPTIMIZE TABLE ${database}.${table.name} PARTITION '${partition}' FINAL`, {

@@ -126,6 +126,7 @@ const shorten = (text: string): string => oneLine(text, textMax);
  * - transient `clickhouse_unavailable`: away, busy or silent. The result of the statement is unknown;
  * - transient `clickhouse_unclassified`: a code that no list names, taken as unknown. Worth counting;
  * - permanent `clickhouse_rows_refused`: these rows will never be stored; others may be;
+ * - transient `clickhouse_table_unreadable`: not from here, but from `unreadableTable`;
  * - permanent `clickhouse_rejected`: the statement, the tables or the credentials are wrong, independent of the rows.
  */
 export const toFault = (error: unknown): Fault => {
@@ -163,6 +164,26 @@ export const isAnswer = (error: unknown): boolean =>
 /** The same for a transient one. */
 export const isTransientAnswer = (error: unknown): boolean =>
   isAnswer(error) && error instanceof Fault && error.kind === 'transient';
+
+/** Whether a refusal of a guarded insert may come from the stored rows that its guard reads: a damaged part has codes of damaged rows. */
+export const mayBeOfStoredRows = (error: unknown): boolean =>
+  error instanceof Fault &&
+  (error.code === 'clickhouse_rows_refused' || error.code === 'clickhouse_unclassified');
+
+/** What a read of stored rows alone fails with, where that is such an error; else the error itself. */
+export const unreadableTable = (table: string, error: unknown): unknown =>
+  error instanceof Fault && mayBeOfStoredRows(error)
+    ? new Fault(
+        'transient',
+        'clickhouse_table_unreadable',
+        `stored rows of ${table} cannot be read; CHECK TABLE ${table} names the damaged part, restore or detach it: ${error.message}`,
+        error.cause,
+      )
+    : error;
+
+/** True for such an error: no new row is at fault. */
+export const isUnreadableTable = (error: unknown): boolean =>
+  error instanceof Fault && error.code === 'clickhouse_table_unreadable';
 
 /** The code of an answer that no list above names; undefined for every other error. */
 export const unclassifiedCode = (error: unknown): string | undefined =>

@@ -1,5 +1,5 @@
 import { errorText } from '../../model/fault.ts';
-import { isTransientAnswer } from '../../stores/clickhouse/faults.ts';
+import { isTransientAnswer, isUnreadableTable } from '../../stores/clickhouse/faults.ts';
 import type { BlocksEnvelope } from '../../wire/blocks-envelope.ts';
 import type { HeldMessage } from '../held-message.ts';
 import type { Sink } from '../sink.ts';
@@ -23,6 +23,8 @@ export type WriteOne = (
 type Tried = {
   readonly unstored: readonly Piece[];
   readonly problem: string;
+  /** Whether its table cannot be read, so that no failure counts against it. */
+  readonly isUnreadable: boolean;
   readonly refused: Refusals;
 };
 
@@ -39,12 +41,14 @@ export const createWriteApart = (
     const refused: Refusals = { of: new Map(), count };
     const unstored: Piece[] = [];
     let problem = '';
+    let isUnreadable = false;
     await write(message, refused, onWrite, (pieces, error) => {
       if (!isTransientAnswer(error)) throw error;
       if (problem === '') problem = errorText(error);
+      if (isUnreadableTable(error)) isUnreadable = true;
       unstored.push(...pieces);
     });
-    return { unstored, problem, refused };
+    return { unstored, problem, isUnreadable, refused };
   };
 
   return async (batch, onWrite) => {
@@ -63,7 +67,7 @@ export const createWriteApart = (
         hasStored = true;
       } else {
         problem = tried.problem;
-        if (!lone.failed(table, message.delivery.streamSequence)) {
+        if (tried.isUnreadable || !lone.failed(table, message.delivery.streamSequence)) {
           waiting.add(message);
           continue;
         }

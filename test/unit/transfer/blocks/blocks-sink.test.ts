@@ -6,7 +6,7 @@ import { defaultTimePolicy } from '../../../../src/model/time.ts';
 import { countedBase } from '../../../../src/model/uid.ts';
 import { jsonTraces } from '../../../../src/rules/spans/json-traces.ts';
 import type { BlockWriter } from '../../../../src/stores/clickhouse/block-writer.ts';
-import { toFault } from '../../../../src/stores/clickhouse/faults.ts';
+import { toFault, unreadableTable } from '../../../../src/stores/clickhouse/faults.ts';
 import { spansTable } from '../../../../src/stores/clickhouse/item-tables.ts';
 import { createBlocksSink } from '../../../../src/transfer/blocks/blocks-sink.ts';
 import { halvesOf, piecesOf, refusedBlock } from '../../../../src/transfer/blocks/pieces.ts';
@@ -409,6 +409,28 @@ describe('the line of spans', () => {
     const [aside] = [...last.deadLettered.values()].flat();
     expect(aside).toMatchObject({ reason: 'block_refused', items: 1 });
     expect(aside?.why).toContain('fails in each try while others are stored');
+  });
+
+  it('never dead-letters spans for a part of the table that cannot be read, and stores the others', async () => {
+    const fault = unreadableTable(
+      'otel.otel_traces',
+      toFault(new ClickHouseError({ message: 'no', code: '33', type: 'CANNOT_READ_ALL_DATA' })),
+    );
+    const { writer } = recordingWriter();
+    const insertGuarded: BlockWriter['insertGuarded'] = async ({ sequences = [] }) => {
+      if (sequences.includes(2)) throw fault;
+      return true;
+    };
+    const sink = sinkOf({ ...writer, insertGuarded }, 0);
+    for (let round = 0; round < 8; round++) {
+      const batch = [messageOf(10 + round, [0]), messageOf(2, [0], true)];
+      for (let tries = 0; tries < 6; tries++)
+        await expect(sink.write(batch, ignore)).rejects.toThrow(
+          'stored rows of otel.otel_traces cannot be read',
+        );
+      const { retryLater, deadLettered } = await sink.write(batch, ignore);
+      expect([[...retryLater], deadLettered.size]).toEqual([batch.slice(1), 0]);
+    }
   });
 
   it('notes a day with doubled rows after a takeover', async () => {
