@@ -154,7 +154,7 @@ describe('a data folder that cannot be read', () => {
   it.each([
     ['env', 'no credentials'],
     ['report list', 'no admin token'],
-  ])('is told by its file, its error and the remedy, not as a missing file: %s', async (line, what) => {
+  ])('is reported with its file, its error and the remedy, not as a missing file: %s', async (line, what) => {
     const folder = await folderWithLoops();
     const { stderr } = await runCli(line.split(' '), envOf(folder));
     expect(stderr).toContain(what);
