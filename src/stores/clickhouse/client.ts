@@ -99,11 +99,12 @@ const queryOf = (query: string, options: StatementOptions): { query: string; opt
 
 /** One client per process: it keeps connections, and closes idle ones before the server does. */
 export const createClickhouse = ({ url, connectionsMax = 10 }: ClickhouseOptions): Clickhouse => {
+  const agent = createResettingAgent(url, connectionsMax);
   const client = createClient({
     url,
+    ...(agent === undefined ? {} : { http_agent: agent }),
     application: 'tidemark',
     max_open_connections: connectionsMax,
-    http_agent: createResettingAgent(url, connectionsMax),
     // Each call has its own deadline; this only bounds a socket without any traffic.
     request_timeout: 3_600_000,
     keep_alive: { enabled: true, idle_socket_ttl: 2_500, eagerly_destroy_stale_sockets: true },

@@ -126,7 +126,7 @@ describe('tidemark doctor', () => {
   });
 
   it('names a store that accepts connections and does not answer once, after five seconds', async () => {
-    const frozen = createServer(() => undefined).listen(0, '127.0.0.1');
+    const frozen = createServer((socket) => socket.on('error', () => {})).listen(0, '127.0.0.1');
     await once(frozen, 'listening');
     const { port } = z.object({ port: z.number() }).parse(frozen.address());
     const url = `http://127.0.0.1:${port}`;
