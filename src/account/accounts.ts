@@ -49,18 +49,30 @@ export type Account = AccountOf & {
 };
 
 const daySeconds = 86_400;
+const hourSeconds = 3_600;
 const minuteSeconds = 60;
+
+const minutesOf = (difference: FoundDifference): { readonly from: number; readonly until: number } => {
+  const from = startOfBucket(difference.minute, 'minute');
+  return { from, until: from + (isOfStore(difference) ? daySeconds : minuteSeconds) };
+};
+
+const sumKey = (difference: FoundDifference): string => {
+  const { kind, stream, dataId, appId } = difference;
+  return `${kind} ${stream} ${dataId} ${appId} ${isOpen(difference)} ${isOfStore(difference)}`;
+};
+
+const newestFirst = (sums: Iterable<DifferenceSum>): DifferenceSum[] =>
+  [...sums].toSorted((left, right) => right.until - left.until);
 
 /** Sums differences by kind, stream, owner and whether they are open; the newest first. */
 export const sumDifferences = (found: readonly FoundDifference[]): DifferenceSum[] => {
   const sums = new Map<string, DifferenceSum>();
   for (const each of found) {
     const { kind, stream, pipeline, dataId, appId, items, messages, reason } = each;
-    const minute = startOfBucket(each.minute, 'minute');
-    const open = isOpen(each);
-    const key = `${kind} ${stream} ${dataId} ${appId} ${open} ${isOfStore(each)}`;
+    const key = sumKey(each);
     const known = sums.get(key);
-    const end = minute + (isOfStore(each) ? daySeconds : minuteSeconds);
+    const { from, until } = minutesOf(each);
     sums.set(key, {
       kind,
       stream,
@@ -69,14 +81,36 @@ export const sumDifferences = (found: readonly FoundDifference[]): DifferenceSum
       appId,
       items: items + (known?.items ?? 0),
       messages: messages + (known?.messages ?? 0),
-      from: Math.min(minute, known?.from ?? minute),
-      until: Math.max(end, known?.until ?? end),
-      isOpen: open,
+      from: Math.min(from, known?.from ?? from),
+      until: Math.max(until, known?.until ?? until),
+      isOpen: isOpen(each),
       reason: known?.reason || reason,
     });
   }
-  return [...sums.values()].toSorted((left, right) => right.until - left.until);
+  return newestFirst(sums.values());
 };
+
+const runsOf = (found: readonly FoundDifference[]): FoundDifference[][] => {
+  const runs: FoundDifference[][] = [];
+  let end = Number.NEGATIVE_INFINITY;
+  for (const each of found.toSorted((left, right) => left.minute - right.minute)) {
+    const { from, until } = minutesOf(each);
+    const run = from - end > hourSeconds ? undefined : runs.at(-1);
+    if (run === undefined) runs.push([each]);
+    else run.push(each);
+    end = until;
+  }
+  return runs;
+};
+
+/** The same sums, of each run of minutes apart: more than an hour without a difference ends a run. */
+export const sumRuns = (found: readonly FoundDifference[]): DifferenceSum[] =>
+  newestFirst(
+    Map.groupBy(found, sumKey)
+      .values()
+      .flatMap(runsOf)
+      .flatMap((run) => sumDifferences(run)),
+  );
 
 const itemsOf = (differences: readonly FoundDifference[], ...kinds: readonly string[]): number =>
   differences.reduce((sum, { kind, items }) => sum + (kinds.includes(kind) ? items : 0), 0);

@@ -1,7 +1,7 @@
 import { Fault } from '../model/fault.ts';
 import { pipelines } from '../model/signals.ts';
 import { type Balance, readBalances } from '../outcomes/balance.ts';
-import { readConstantlyFailing } from '../outcomes/failing-senders.ts';
+import { type FailingSender, readConstantlyFailing } from '../outcomes/failing-senders.ts';
 import type { Clickhouse } from '../stores/clickhouse/client.ts';
 import { readTableParts } from '../stores/clickhouse/table-parts.ts';
 import type { WatchMetrics } from '../telemetry/watch-metrics.ts';
@@ -62,6 +62,30 @@ const lookAtOutcomes = async ({ clickhouse, metrics, now }: StoreFiguresDeps): P
   }
 };
 
+type NamedSender = {
+  readonly owner: string;
+  readonly address: string;
+  readonly hours: number;
+  readonly firstAt: number;
+};
+
+/** One for each owner, and for each address without one: that with most hours. The newest, so that none is hidden by many older ones. */
+const namedOf = (failing: readonly FailingSender[]): NamedSender[] => {
+  const named = new Map<string, NamedSender>();
+  for (const { dataId, appId, sender, hours, firstAt } of failing) {
+    const owner = dataId || appId;
+    const address = owner === 0 ? sender : '';
+    const key = `${owner} ${address}`;
+    const known = named.get(key);
+    named.set(key, {
+      ...{ owner: String(owner), address },
+      hours: Math.max(hours, known?.hours ?? 0),
+      firstAt: Math.max(firstAt, known?.firstAt ?? 0),
+    });
+  }
+  return [...named.values()].toSorted((left, right) => right.firstAt - left.firstAt).slice(0, namedMax);
+};
+
 const lookAtUsage = async ({ clickhouse, metrics, now, ...deps }: StoreFiguresDeps): Promise<void> => {
   const records = deps.records();
   if (records === undefined) throw new Fault('transient', 'records_unread', 'the records were not read yet');
@@ -74,12 +98,8 @@ const lookAtUsage = async ({ clickhouse, metrics, now, ...deps }: StoreFiguresDe
   const failing = await readConstantlyFailing(clickhouse, seconds);
   metrics.failingSenders.set(failing.length);
   metrics.failingSender.reset();
-  // The newest first, so that none is hidden by many older ones; of an owner the one that fails most often is set last.
-  const newest = failing.toSorted((left, right) => right.firstAt - left.firstAt).slice(0, namedMax);
-  for (const { dataId, appId, sender, hours } of newest.toSorted((left, right) => left.hours - right.hours)) {
-    const owner = dataId || appId;
-    metrics.failingSender.set({ owner: String(owner), address: owner === 0 ? sender : '' }, hours);
-  }
+  for (const { owner, address, hours } of namedOf(failing))
+    metrics.failingSender.set({ owner, address }, hours);
 };
 
 export const createStoreFigures = (deps: StoreFiguresDeps): StoreFigures => {

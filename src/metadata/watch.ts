@@ -86,8 +86,8 @@ const looks: readonly WatchedLook[] = [
 const retryMs = 5_000;
 
 /**
- * Looks until it is stopped. After a failed read the last figures stay, those of streams for a minute, the others for ten; the time of
- * the last success shows their age.
+ * Looks until it is stopped. After a failed read the last figures stay, those of streams for a minute, the others for ten, and at most
+ * for about twenty where looks end without an answer, after which it rests longer; the time of the last success shows their age.
  */
 export const startWatch = (deps: WatchDeps): Watch => {
   const { metrics, now, log } = deps;

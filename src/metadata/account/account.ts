@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { sumDifferences } from '../../account/accounts.ts';
+import { sumRuns } from '../../account/accounts.ts';
 import { createCaughtUp } from '../../account/caught-up.ts';
 import { isWrong } from '../../account/difference.ts';
 import { readDifferences } from '../../account/difference-table.ts';
@@ -154,7 +154,8 @@ export const openAccount = (deps: AccountDependencies): Account => {
     metrics.unbalanced.set(owners.size);
     metrics.openItems.reset();
     hasShown = open.length > 0;
-    for (const { kind, stream, dataId, appId, from, until, items } of sumDifferences(open).slice(0, namedMax))
+    // Each run by itself: a later loss of the same owner is another series, and so another page.
+    for (const { kind, stream, dataId, appId, from, until, items } of sumRuns(open).slice(0, namedMax))
       metrics.openItems.set(
         { kind, stream, owner: String(dataId || appId), from: timeText(from), until: timeText(until) },
         items,

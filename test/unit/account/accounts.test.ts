@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { type Account, accountOf, sumDifferences } from '../../../src/account/accounts.ts';
+import { type Account, accountOf, sumDifferences, sumRuns } from '../../../src/account/accounts.ts';
 import { compareBooks } from '../../../src/account/compare.ts';
 import type { Difference, FoundDifference } from '../../../src/account/difference.ts';
 import type { AccountOf } from '../../../src/outcomes/accounts.ts';
@@ -113,6 +113,29 @@ describe('an account', () => {
       { items: 7, messages: 2, from: minute, until: minute + 180, isOpen: true, reason: '' },
       { items: 5, messages: 1, from: minute - 60, until: minute, isOpen: false, reason: 'known' },
     ]);
+  });
+
+  it('has a loss after more than an hour without one as another run, and one after an hour as the same', () => {
+    const later = [
+      found({ minute: minute + 60 + 3_600, items: 2 }),
+      found({ minute: minute + 90_000, items: 1 }),
+    ];
+    const ofDays = [0, 1, 3].map((day) =>
+      found({ kind: 'missing_in_the_store', minute: minute + day * 86_400, messages: 0 }),
+    );
+    const differences = [...later, found({}), found({ dataId: 2, minute: minute + 86_400 }), ...ofDays];
+    expect(
+      sumRuns(differences.toReversed()).map(({ kind, dataId, from, until, items }) => [
+        ...[kind, dataId, from - minute, until - minute, items],
+      ]),
+    ).toEqual([
+      ['missing_in_the_store', 1, 3 * 86_400, 4 * 86_400, 5],
+      ['missing_in_the_store', 1, 0, 2 * 86_400, 10],
+      ['stuck', 1, 90_000, 90_060, 1],
+      ['stuck', 2, 86_400, 86_460, 5],
+      ['stuck', 1, 0, 3_720, 7],
+    ]);
+    expect(sumDifferences(differences)).toHaveLength(3);
   });
 });
 

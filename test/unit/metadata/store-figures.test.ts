@@ -83,15 +83,23 @@ it('each failing sender is named by its owner, without one by its address, the n
   const { answers, look, valuesOf } = setup();
   const old = Array.from({ length: 60 }, (_, index) => failingOf(100 + index, { named: 1_600_000 + index }));
   const named = { named: 1_500_001 };
-  answers.push(['argMax(sdk, at)', [...old, failingOf(9, named), failingOf(8), failingOf(6, named)]]);
+  // All addresses of one owner: they hide no other owner.
+  const many = Array.from({ length: 55 }, (_, index) =>
+    failingOf(6, { named: 1_500_002, sender: `10.0.1.${index}` }),
+  );
+  answers.push([
+    'argMax(sdk, at)',
+    [...old, failingOf(9, named), failingOf(8), failingOf(6, named), ...many],
+  ]);
   await look();
   const values = await valuesOf('tidemark_usage_failing_sender_hours');
-  expect(values).toHaveLength(49);
+  expect(values).toHaveLength(50);
   expect(values).toEqual(
     expect.arrayContaining([
       [{ owner: '0', address: '10.0.0.9' }, 8],
       [{ owner: '1500001', address: '' }, 9],
+      [{ owner: '1500002', address: '' }, 6],
     ]),
   );
-  expect(await valuesOf('tidemark_usage_failing_senders')).toEqual([[{}, 63]]);
+  expect(await valuesOf('tidemark_usage_failing_senders')).toEqual([[{}, 118]]);
 });

@@ -130,7 +130,7 @@ export const streamTone = ({
   messages,
 }: Stream): 'good' | 'warn' | 'bad' | 'neutral' => {
   if (state === 'unread') return 'neutral';
-  const isLate = consumer !== null && messages > 0 && age >= 60;
-  if (state === 'missing' || fill >= 0.9) return 'bad';
-  return fill >= 0.5 || isLate ? 'warn' : 'good';
+  const isLate = consumer !== null && messages > 0 && age > 300;
+  if (state === 'missing' || fill > 0.85) return 'bad';
+  return fill > 0.5 || isLate ? 'warn' : 'good';
 };

@@ -83,12 +83,16 @@ describe('the drawing of the line', () => {
   });
 });
 
-it('a stream is bad when it is missing or nearly full, and warns when it fills or its oldest message is a minute old', () => {
+it('a stream is bad when it is missing or nearly full, and warns when it fills or its oldest message is five minutes old', () => {
   expect(streamTone(stream({}))).toBe('good');
-  expect(streamTone(stream({ fill: 0.5 }))).toBe('warn');
-  expect(streamTone(stream({ messages: 1, oldest_age_seconds: 60 }))).toBe('warn');
+  // The bounds of TidemarkStreamHalfFull, TidemarkLag and TidemarkStreamNearlyFull.
+  expect(streamTone(stream({ fill: 0.5 }))).toBe('good');
+  expect(streamTone(stream({ fill: 0.51 }))).toBe('warn');
+  expect(streamTone(stream({ messages: 1, oldest_age_seconds: 300 }))).toBe('good');
+  expect(streamTone(stream({ messages: 1, oldest_age_seconds: 301 }))).toBe('warn');
   expect(streamTone(stream({ consumer: null, messages: 1, oldest_age_seconds: 6000 }))).toBe('good');
-  expect(streamTone(stream({ fill: 0.9 }))).toBe('bad');
+  expect(streamTone(stream({ fill: 0.85 }))).toBe('warn');
+  expect(streamTone(stream({ fill: 0.86 }))).toBe('bad');
   expect(streamTone(stream({ state: 'missing' }))).toBe('bad');
   expect(streamTone(stream({ state: 'unread', fill: 1 }))).toBe('neutral');
 });
