@@ -9,7 +9,10 @@ import { addTo, noRefusals, type OnUnstored, type OnWrite, type Refusals } from 
 
 type Held = HeldMessage<BlocksEnvelope>;
 
-/** Messages in a row that fail with none stored: from this number on, the store is at fault. */
+/**
+ * Messages in a row that fail with none stored: from this number on, the store is at fault. Those whose guard cannot read its stored
+ * rows do not count: it reads others for the next message.
+ */
 const failuresApartMax = 3;
 
 export type WriteOne = (
@@ -55,9 +58,10 @@ export const createWriteApart = (
     const refused = noRefusals();
     const waiting = new Set<Held>();
     let hasStored = false;
+    let failures = 0;
     let problem = '';
     for (const message of batch) {
-      if (!hasStored && waiting.size >= failuresApartMax) {
+      if (!hasStored && failures >= failuresApartMax) {
         waiting.add(message);
         continue;
       }
@@ -67,6 +71,7 @@ export const createWriteApart = (
         hasStored = true;
       } else {
         problem = tried.problem;
+        if (!tried.isUnreadable) failures++;
         if (tried.isUnreadable || !lone.failed(table, message.delivery.streamSequence)) {
           waiting.add(message);
           continue;

@@ -1,5 +1,5 @@
 import { errorText } from '../../model/fault.ts';
-import { isAnswer, mayConcernRows } from '../../stores/clickhouse/faults.ts';
+import { isAnswer, isUnreadableTable, mayConcernRows } from '../../stores/clickhouse/faults.ts';
 import type { BlocksEnvelope } from '../../wire/blocks-envelope.ts';
 import type { HeldMessage } from '../held-message.ts';
 import type { Written } from '../sink.ts';
@@ -109,9 +109,9 @@ export const createWriteByTable = ({
   lone,
   pauses,
 }: WriteByTableDependencies): WriteTurn => {
-  /** Whether it may be the rows of one message, which shows when each is written apart. */
+  /** Whether it may be the rows of one message, or the stored ones that its guard reads, which shows when each is written apart. */
   const isWrittenApart = ({ error, pieces, hadFailed }: Unstored, isTriedOften: boolean): boolean =>
-    mayConcernRows(error) &&
+    (mayConcernRows(error) || isUnreadableTable(error)) &&
     (isTriedOften ||
       (pauses.isStoreWell() &&
         (hadFailed || messagesOf(pieces).every(({ delivery }) => delivery.redelivered))));
