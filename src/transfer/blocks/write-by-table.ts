@@ -3,7 +3,7 @@ import { isAnswer, isUnreadableTable, mayConcernRows } from '../../stores/clickh
 import type { BlocksEnvelope } from '../../wire/blocks-envelope.ts';
 import type { HeldMessage } from '../held-message.ts';
 import type { Written } from '../sink.ts';
-import type { LoneFailures } from './lone-failures.ts';
+import type { LoneFailures, LonePlace } from './lone-failures.ts';
 import type { Piece } from './pieces.ts';
 import type { TablePauses } from './table-pauses.ts';
 import type { Turn } from './turns.ts';
@@ -22,11 +22,11 @@ export type Together = (
   onUnstored?: OnUnstored,
 ) => Promise<Refusals>;
 
-/** Writes them message by message; failures and successes count as those of this table. */
+/** Writes them message by message; successes count as those of its table, failures as those of this place. */
 export type Apart = (
   batch: readonly Held[],
   turn: Turn,
-  table: string,
+  place: LonePlace,
   onWrite: OnWrite,
   isWanted?: IsWanted,
 ) => Promise<Written<BlocksEnvelope>>;
@@ -165,7 +165,8 @@ export const createWriteByTable = ({
     const write = (unstored: Unstored) => {
       if (!isWrittenApart(unstored, isTriedOften)) return undefined;
       const { table, tableAndDay } = unstored.place;
-      return apart(messagesOf(unstored.pieces), turn, table, onWrite, (key) => key === tableAndDay);
+      const place = { table, key: tableAndDay };
+      return apart(messagesOf(unstored.pieces), turn, place, onWrite, (key) => key === tableAndDay);
     };
     await writeRest(round, write, refused, rest);
     return {

@@ -192,6 +192,23 @@ it('dead-letters of a message that alone keeps failing what its last try did not
   expect(takenDays(days, letters).get(appId)).toMatchObject({ days: [day - 1, day], rows: [1, 2] });
 });
 
+// Each of its days is a try of its own, and a message stored beside it proves something against each.
+it('dead-letters no block of a message of several days before its fifth try while others are stored', async () => {
+  const { sink, clock } = recordingSink({ failing: 'b', failure: tooMuchMemory });
+  const times = [0, 1, 2, 3, 4, 5].map((days) => arrivedAt - days * 86_400_000);
+  const ofDays = (metric: string) => times.map((at) => point('otel_metrics_sum', metric, at));
+  const settled: number[] = [];
+  for (let round = 0; round < 5; round++) {
+    clock.ms += 60_000;
+    await sink.write([messageOf([point('otel_metrics_gauge', 'other')])], () => {});
+    const [fine, bad] = ['f', 'b'].map((metric) => messageOf(ofDays(metric), { redelivered: true }));
+    if (fine === undefined || bad === undefined) throw new Error('no message');
+    const { deadLettered } = await sink.write([fine, bad], () => {});
+    settled.push(deadLettered.get(bad)?.length ?? 0);
+  }
+  expect(settled).toEqual([0, 0, 0, 0, 6]);
+});
+
 it('dead-letters nothing and takes nothing for stored while an insert has no answer', async () => {
   let failure: () => Fault = tooMuchMemory;
   const { sink, clock } = recordingSink({ failing: 'b', failure: () => failure() });
