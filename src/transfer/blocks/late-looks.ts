@@ -3,6 +3,7 @@ import type { KvBucket } from '../../bus/kv.ts';
 import { systemKeys } from '../../directory/keys.ts';
 import { errorText } from '../../model/fault.ts';
 import type { BatchBounds } from '../../stores/clickhouse/block-statements.ts';
+import { isAnswer } from '../../stores/clickhouse/faults.ts';
 import { coalesceRanges } from '../../stores/clickhouse/ranges.ts';
 import type { Log } from '../../telemetry/log.ts';
 import type { WrittenTable } from './piece-inserts.ts';
@@ -34,6 +35,9 @@ export type LateLooksOptions = {
 const delayMsDefault = 180_000;
 const takeOverMsDefault = 15 * 60_000;
 const lookMsDefault = 30_000;
+
+/** Answers of ClickHouse without a count, as of a dropped table, after which the day is merged without a look. */
+const failuresMax = 5;
 
 const rangesMax = 128;
 const nameBytesMax = 16 * 1024;
@@ -72,6 +76,8 @@ type Look = {
   /** Undefined for a record that another version wrote and this one cannot read: the day is merged without a look. */
   readonly bounds: BatchBounds | undefined;
   readonly dueAt: number;
+  /** Looks that ClickHouse answered with an error. */
+  readonly failures: number;
 };
 
 const targetOf = (tables: readonly WrittenTable[], key: string): Pick<Look, 'into' | 'day'> | undefined => {
@@ -83,8 +89,9 @@ const targetOf = (tables: readonly WrittenTable[], key: string): Pick<Look, 'int
 /** One after another, so that many of them after an outage are no load. One that fails comes last at the next time. */
 const createRunner = (looks: Map<string, Look>, { bucket, log }: LateLooksOptions) => {
   let isRunning = false;
-  const run = async (key: string, { into, day, bounds }: Look): Promise<void> => {
-    if (bounds === undefined || (await into.writer.countRepeats(bounds)) > 0) await into.onOverlap(day);
+  const run = async (key: string, { into, day, bounds, failures }: Look): Promise<void> => {
+    const isBlind = bounds === undefined || failures >= failuresMax;
+    if (isBlind || (await into.writer.countRepeats(bounds)) > 0) await into.onOverlap(day);
     await bucket.delete(key);
     looks.delete(key);
   };
@@ -96,14 +103,16 @@ const createRunner = (looks: Map<string, Look>, { bucket, log }: LateLooksOption
       try {
         await run(key, look);
       } catch (error) {
+        const isAnswered = isAnswer(error);
+        const failures = look.failures + (isAnswered ? 1 : 0);
         looks.delete(key);
-        looks.set(key, look);
+        looks.set(key, { ...look, failures });
         const { table } = look.into;
         log.warn(
-          { table: table.name, day: look.day, key, error: errorText(error) },
-          'a look for rows of an insert without an answer failed; it is tried again',
+          { table: table.name, day: look.day, key, failures, failuresMax, error: errorText(error) },
+          'a look for rows of an insert without an answer failed; it is tried again, and after failuresMax answers the day is merged without it',
         );
-        break;
+        if (!isAnswered) break;
       }
     }
     isRunning = false;
@@ -126,7 +135,7 @@ export const startLateLooks = (options: LateLooksOptions): LateLooks => {
       else if (!looks.has(key)) {
         // A process that starts cannot know how old the record is.
         const dueAt = performance.now() + (isStarted ? takeOverMs : delayMs);
-        looks.set(key, { ...target, bounds: recordSchema.safeParse(value).data, dueAt });
+        looks.set(key, { ...target, bounds: recordSchema.safeParse(value).data, dueAt, failures: 0 });
       }
     },
     (seen) => {
@@ -144,7 +153,7 @@ export const startLateLooks = (options: LateLooksOptions): LateLooks => {
       const target = targetOf(tables, key);
       if (target === undefined) return;
       await bucket.put(key, recordOf(bounds));
-      looks.set(key, { ...target, bounds, dueAt: performance.now() + delayMs });
+      looks.set(key, { ...target, bounds, dueAt: performance.now() + delayMs, failures: 0 });
     },
     stop: () => {
       clearInterval(timer);

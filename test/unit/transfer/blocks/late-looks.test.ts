@@ -1,5 +1,8 @@
-import { expect, it } from 'vitest';
+import { ClickHouseError } from '@clickhouse/client';
+import { expect, it, onTestFinished, vi } from 'vitest';
+import { Fault } from '../../../../src/model/fault.ts';
 import type { BatchBounds } from '../../../../src/stores/clickhouse/block-statements.ts';
+import { toFault } from '../../../../src/stores/clickhouse/faults.ts';
 import { dataPointTables, spansTable } from '../../../../src/stores/clickhouse/item-tables.ts';
 import { startLateLooks } from '../../../../src/transfer/blocks/late-looks.ts';
 import { createMemoryBucket, type MemoryBucket } from '../../../support/stack/memory-bucket.ts';
@@ -23,7 +26,7 @@ const key = 'merge.late-otel_traces-7-5-1';
 /** A transfer process, with the answers to its looks in turn: the number of repeats, or none while ClickHouse is away. */
 const startProcess = (
   bucket: MemoryBucket,
-  answers: (number | undefined)[],
+  answers: (number | Fault | undefined)[],
   { delayMs = 0, takeOverMs = 60_000, isKvAway = false, boot = 5, table = spansTable } = {},
 ) => {
   const looked: BatchBounds[] = [];
@@ -42,6 +45,7 @@ const startProcess = (
             looked.push(asked);
             const answer = answers.shift();
             if (answer === undefined) throw new Error('away');
+            if (answer instanceof Fault) throw answer;
             return answer;
           },
         },
@@ -116,4 +120,21 @@ it('a look stays written down until the merge is, and one that cannot be read is
   await until('it is forgotten', () => isForgotten(bucket));
   expect(next.merged).toEqual([7]);
   next.looks.stop();
+});
+
+it('a look that ClickHouse answers with an error each time delays no other, and becomes a merge of the day', async () => {
+  vi.useFakeTimers();
+  onTestFinished(() => {
+    vi.useRealTimers();
+  });
+  const missing = toFault(new ClickHouseError({ message: 'no', code: '60', type: 'UNKNOWN_TABLE' }));
+  const failing = Array.from({ length: 12 }, () => missing);
+  const bucket = createMemoryBucket();
+  const { looks, looked, merged } = startProcess(bucket, [missing, missing, missing, 2, ...failing]);
+  for (const day of [4, 5, 7, 8]) await looks.owe('otel_traces', day, bounds);
+  await vi.advanceTimersByTimeAsync(5);
+  expect(merged).toEqual([8]);
+  await vi.advanceTimersByTimeAsync(25);
+  expect([merged, looked.length, await isForgotten(bucket)]).toEqual([[8, 4, 5, 7], 16, true]);
+  looks.stop();
 });
