@@ -70,8 +70,8 @@ export const systemKeys = {
   backup: 'backup',
   /**
    * A day (since 1970 UTC) that needs a merge because rows are doubled, `20000` of spans, `logs-20000` of log records and
-   * `<table>-20000` of other items; erased after the merge. `late-<table>-20000-<boot>-<n>`: rows that an insert without an answer
-   * may double later; erased after a look for them.
+   * `<table>-20000` of other items; erased after the merge. `late-<table>-20000-<slot>`: rows that inserts without an answer
+   * may double later, by the minute of their record, 0 to 7; erased after a look for them.
    */
   owedMerge: (day: string): string => `merge.${day}`,
 } as const;

@@ -100,7 +100,7 @@ const openLine = (url: string) => {
         },
       },
     })),
-    ...{ boot: 5, delayMs: 0 },
+    delayMs: 0,
   });
   bucket.snapshot();
   const sink = createBlocksSink(

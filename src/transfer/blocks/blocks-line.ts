@@ -68,7 +68,7 @@ export const startBlocksLine = (
     owed.push(merges);
     return { table, writer, onOverlap: merges.owe };
   });
-  const late = startLateLooks({ tables, boot, bucket: system, log });
+  const late = startLateLooks({ tables, bucket: system, log });
   const pauses =
     tables.length === 1
       ? undefined

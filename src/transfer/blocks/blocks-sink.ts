@@ -76,14 +76,14 @@ const createWrites = (
     return refused;
   };
 
-  const apart: Apart = (batch, turn, table, onWrite, isWanted = all) => {
+  const apart: Apart = (batch, turn, place, onWrite, isWanted = all) => {
     const dueOf = (message: Held) => wantedOf(turn, [message], isWanted);
     const writeOne: WriteOne = (message, refused, onPiece, onUnstored) =>
       write(dueOf(message), insert.guarded, refused, onPiece, onUnstored);
     return createWriteApart(
       writeOne,
       lone,
-      table,
+      place,
     )(
       batch.filter((message) => dueOf(message).length > 0),
       onWrite,
@@ -112,7 +112,7 @@ export const createBlocksSink = (
 
   /** The messages of a signal with one table: an error ends the write. */
   const writeWhole: WriteTurn = async (batch, turn, onWrite, isTriedOften) => {
-    if (isTriedOften) return apart(batch, turn, table, onWrite);
+    if (isTriedOften) return apart(batch, turn, { table, key: table }, onWrite);
     const refused = await together(batch, turn, onWrite);
     // The rows of an earlier turn are stored again where nothing else is: they prove nothing against the next turn.
     if (turn.completes(batch)) lone.stored(table);

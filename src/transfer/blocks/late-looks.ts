@@ -1,8 +1,9 @@
 import { z } from 'zod';
-import type { KvBucket } from '../../bus/kv.ts';
+import { type KvBucket, unlessConflict, untilWritten } from '../../bus/kv.ts';
 import { systemKeys } from '../../directory/keys.ts';
 import { errorText } from '../../model/fault.ts';
 import type { BatchBounds } from '../../stores/clickhouse/block-statements.ts';
+import { isAnswer } from '../../stores/clickhouse/faults.ts';
 import { coalesceRanges } from '../../stores/clickhouse/ranges.ts';
 import type { Log } from '../../telemetry/log.ts';
 import type { WrittenTable } from './piece-inserts.ts';
@@ -19,10 +20,8 @@ export type LateLooks = {
 
 export type LateLooksOptions = {
   readonly tables: readonly WrittenTable[];
-  /** Epoch of this process: no other one has its keys. */
-  readonly boot: number;
   /** The bucket of the records. */
-  readonly bucket: Pick<KvBucket, 'put' | 'delete' | 'watch'>;
+  readonly bucket: Pick<KvBucket, 'get' | 'create' | 'update' | 'delete' | 'watch'>;
   readonly log: Log;
   readonly delayMs?: number;
   /** After this time the look of another process counts as abandoned, ms. */
@@ -34,6 +33,13 @@ export type LateLooksOptions = {
 const delayMsDefault = 180_000;
 const takeOverMsDefault = 15 * 60_000;
 const lookMsDefault = 30_000;
+
+/** Answers of ClickHouse without a count, as of a dropped table, after which the day is merged without a look. */
+const failuresMax = 5;
+
+/** A deleted key leaves a marker for ever, so keys come again: all that is owed in one slot of a day has one, longer than a look is due. */
+const slots = { count: 8, ms: 60_000 };
+const writeTriesMax = 8;
 
 const rangesMax = 128;
 const nameBytesMax = 16 * 1024;
@@ -66,12 +72,40 @@ const recordOf = ({ uidRanges, timeMin, timeMax, names }: BatchBounds) => {
   };
 };
 
+const earlier = (a: bigint, b: bigint): bigint => (a < b ? a : b);
+const later = (a: bigint, b: bigint): bigint => (a > b ? a : b);
+
+const joined = (some: BatchBounds, others: BatchBounds): BatchBounds => ({
+  uidRanges: [...some.uidRanges, ...others.uidRanges],
+  timeMin: earlier(some.timeMin, others.timeMin),
+  timeMax: later(some.timeMax, others.timeMax),
+  // Without names means with any.
+  names: some.names.length === 0 || others.names.length === 0 ? [] : [...some.names, ...others.names],
+});
+
+/** Adds these bounds to what any process has recorded under the key. */
+const record = ({ bucket }: LateLooksOptions, key: string, bounds: BatchBounds) =>
+  untilWritten(key, writeTriesMax, async () => {
+    const stored = await bucket.get(key);
+    if (stored === undefined) {
+      const value = recordOf(bounds);
+      return { bounds: recordSchema.parse(value), revision: await bucket.create(key, value) };
+    }
+    const known = recordSchema.safeParse(stored.value).data;
+    const value = known === undefined ? stored.value : recordOf(joined(known, bounds));
+    const revision = await bucket.update(key, value, stored.revision);
+    return { bounds: recordSchema.safeParse(value).data, revision };
+  });
+
 type Look = {
   readonly into: WrittenTable;
   readonly day: number;
   /** Undefined for a record that another version wrote and this one cannot read: the day is merged without a look. */
   readonly bounds: BatchBounds | undefined;
+  readonly revision: number;
   readonly dueAt: number;
+  /** Looks that ClickHouse answered with an error. */
+  readonly failures: number;
 };
 
 const targetOf = (tables: readonly WrittenTable[], key: string): Pick<Look, 'into' | 'day'> | undefined => {
@@ -83,27 +117,34 @@ const targetOf = (tables: readonly WrittenTable[], key: string): Pick<Look, 'int
 /** One after another, so that many of them after an outage are no load. One that fails comes last at the next time. */
 const createRunner = (looks: Map<string, Look>, { bucket, log }: LateLooksOptions) => {
   let isRunning = false;
-  const run = async (key: string, { into, day, bounds }: Look): Promise<void> => {
-    if (bounds === undefined || (await into.writer.countRepeats(bounds)) > 0) await into.onOverlap(day);
-    await bucket.delete(key);
-    looks.delete(key);
+  const run = async (key: string, look: Look): Promise<void> => {
+    const { into, day, bounds, failures, revision } = look;
+    const isBlind = bounds === undefined || failures >= failuresMax;
+    if (isBlind || (await into.writer.countRepeats(bounds)) > 0) await into.onOverlap(day);
+    // What was added meanwhile has a look of its own.
+    await unlessConflict(bucket.delete(key, revision));
+    if (looks.get(key) === look) looks.delete(key);
   };
   return async (): Promise<void> => {
     if (isRunning) return;
     isRunning = true;
     for (const [key, look] of [...looks]) {
-      if (performance.now() < look.dueAt) continue;
+      if (looks.get(key) !== look || performance.now() < look.dueAt) continue;
       try {
         await run(key, look);
       } catch (error) {
-        looks.delete(key);
-        looks.set(key, look);
+        const isAnswered = isAnswer(error);
+        const failures = look.failures + (isAnswered ? 1 : 0);
+        if (looks.get(key) === look) {
+          looks.delete(key);
+          looks.set(key, { ...look, failures });
+        }
         const { table } = look.into;
         log.warn(
-          { table: table.name, day: look.day, key, error: errorText(error) },
-          'a look for rows of an insert without an answer failed; it is tried again',
+          { table: table.name, day: look.day, key, failures, failuresMax, error: errorText(error) },
+          'a look for rows of an insert without an answer failed; it is tried again, and after failuresMax answers the day is merged without it',
         );
-        break;
+        if (!isAnswered) break;
       }
     }
     isRunning = false;
@@ -112,21 +153,26 @@ const createRunner = (looks: Map<string, Look>, { bucket, log }: LateLooksOption
 
 /** A look has its key from before the messages are acknowledged until it is done. To look twice does no harm. */
 export const startLateLooks = (options: LateLooksOptions): LateLooks => {
-  const { tables, boot, bucket, delayMs = delayMsDefault, takeOverMs = takeOverMsDefault } = options;
+  const { tables, bucket, delayMs = delayMsDefault, takeOverMs = takeOverMsDefault } = options;
   const looks = new Map<string, Look>();
   const runDue = createRunner(looks, options);
-  let count = 0;
   let isStarted = false;
 
   const watch = bucket.watch(
-    ({ key, value }) => {
+    ({ key, value, revision }) => {
       const target = targetOf(tables, key);
-      if (target === undefined) return;
+      if (target === undefined || (looks.get(key)?.revision ?? 0) >= revision) return;
       if (value === undefined) looks.delete(key);
-      else if (!looks.has(key)) {
+      else {
         // A process that starts cannot know how old the record is.
         const dueAt = performance.now() + (isStarted ? takeOverMs : delayMs);
-        looks.set(key, { ...target, bounds: recordSchema.safeParse(value).data, dueAt });
+        looks.set(key, {
+          ...target,
+          bounds: recordSchema.safeParse(value).data,
+          revision,
+          dueAt,
+          failures: 0,
+        });
       }
     },
     (seen) => {
@@ -140,11 +186,14 @@ export const startLateLooks = (options: LateLooksOptions): LateLooks => {
 
   return {
     owe: async (table, day, bounds) => {
-      const key = systemKeys.owedMerge(`late-${table}-${day}-${boot}-${++count}`);
+      const slot = Math.floor(Date.now() / slots.ms) % slots.count;
+      const key = systemKeys.owedMerge(`late-${table}-${day}-${slot}`);
       const target = targetOf(tables, key);
       if (target === undefined) return;
-      await bucket.put(key, recordOf(bounds));
-      looks.set(key, { ...target, bounds, dueAt: performance.now() + delayMs });
+      const recorded = await record(options, key, bounds);
+      // A process that has added to it since then is the one to look.
+      if ((looks.get(key)?.revision ?? 0) > recorded.revision) return;
+      looks.set(key, { ...target, ...recorded, dueAt: performance.now() + delayMs, failures: 0 });
     },
     stop: () => {
       clearInterval(timer);

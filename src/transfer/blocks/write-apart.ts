@@ -3,13 +3,16 @@ import { isTransientAnswer, isUnreadableTable } from '../../stores/clickhouse/fa
 import type { BlocksEnvelope } from '../../wire/blocks-envelope.ts';
 import type { HeldMessage } from '../held-message.ts';
 import type { Sink } from '../sink.ts';
-import type { LoneFailures } from './lone-failures.ts';
+import type { LoneFailures, LonePlace } from './lone-failures.ts';
 import { type Piece, refusedBlock } from './pieces.ts';
 import { addTo, noRefusals, type OnUnstored, type OnWrite, type Refusals } from './write-pieces.ts';
 
 type Held = HeldMessage<BlocksEnvelope>;
 
-/** Messages in a row that fail with none stored: from this number on, the store is at fault. */
+/**
+ * Messages in a row that fail with none stored: from this number on, the store is at fault. Those whose guard cannot read its stored
+ * rows do not count: it reads others for the next message.
+ */
 const failuresApartMax = 3;
 
 export type WriteOne = (
@@ -30,12 +33,12 @@ type Tried = {
 
 /**
  * Writes message by message: a failing message waits while the others are stored. If it alone keeps failing, those of its tables and days
- * are dead-lettered that the last try did not store; the rest of it is stored. Successes and failures count as those of this table.
+ * are dead-lettered that the last try did not store; the rest of it is stored. Successes count as those of its table, failures as those of this place.
  */
 export const createWriteApart = (
   write: WriteOne,
   lone: LoneFailures,
-  table: string,
+  place: LonePlace,
 ): Sink<BlocksEnvelope>['write'] => {
   const tryOne = async (message: Held, count: number, onWrite: OnWrite): Promise<Tried> => {
     const refused: Refusals = { of: new Map(), count };
@@ -55,19 +58,21 @@ export const createWriteApart = (
     const refused = noRefusals();
     const waiting = new Set<Held>();
     let hasStored = false;
+    let failures = 0;
     let problem = '';
     for (const message of batch) {
-      if (!hasStored && waiting.size >= failuresApartMax) {
+      if (!hasStored && failures >= failuresApartMax) {
         waiting.add(message);
         continue;
       }
       const tried = await tryOne(message, refused.count, onWrite);
       if (tried.unstored.length === 0) {
-        lone.stored(table);
+        lone.stored(place.table);
         hasStored = true;
       } else {
         problem = tried.problem;
-        if (tried.isUnreadable || !lone.failed(table, message.delivery.streamSequence)) {
+        if (!tried.isUnreadable) failures++;
+        if (tried.isUnreadable || !lone.failed(place, message.delivery.streamSequence)) {
           waiting.add(message);
           continue;
         }

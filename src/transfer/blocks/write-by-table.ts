@@ -1,9 +1,9 @@
 import { errorText } from '../../model/fault.ts';
-import { isAnswer, mayConcernRows } from '../../stores/clickhouse/faults.ts';
+import { isAnswer, isUnreadableTable, mayConcernRows } from '../../stores/clickhouse/faults.ts';
 import type { BlocksEnvelope } from '../../wire/blocks-envelope.ts';
 import type { HeldMessage } from '../held-message.ts';
 import type { Written } from '../sink.ts';
-import type { LoneFailures } from './lone-failures.ts';
+import type { LoneFailures, LonePlace } from './lone-failures.ts';
 import type { Piece } from './pieces.ts';
 import type { TablePauses } from './table-pauses.ts';
 import type { Turn } from './turns.ts';
@@ -22,11 +22,11 @@ export type Together = (
   onUnstored?: OnUnstored,
 ) => Promise<Refusals>;
 
-/** Writes them message by message; failures and successes count as those of this table. */
+/** Writes them message by message; successes count as those of its table, failures as those of this place. */
 export type Apart = (
   batch: readonly Held[],
   turn: Turn,
-  table: string,
+  place: LonePlace,
   onWrite: OnWrite,
   isWanted?: IsWanted,
 ) => Promise<Written<BlocksEnvelope>>;
@@ -109,9 +109,9 @@ export const createWriteByTable = ({
   lone,
   pauses,
 }: WriteByTableDependencies): WriteTurn => {
-  /** Whether it may be the rows of one message, which shows when each is written apart. */
+  /** Whether it may be the rows of one message, or the stored ones that its guard reads, which shows when each is written apart. */
   const isWrittenApart = ({ error, pieces, hadFailed }: Unstored, isTriedOften: boolean): boolean =>
-    mayConcernRows(error) &&
+    (mayConcernRows(error) || isUnreadableTable(error)) &&
     (isTriedOften ||
       (pauses.isStoreWell() &&
         (hadFailed || messagesOf(pieces).every(({ delivery }) => delivery.redelivered))));
@@ -165,7 +165,8 @@ export const createWriteByTable = ({
     const write = (unstored: Unstored) => {
       if (!isWrittenApart(unstored, isTriedOften)) return undefined;
       const { table, tableAndDay } = unstored.place;
-      return apart(messagesOf(unstored.pieces), turn, table, onWrite, (key) => key === tableAndDay);
+      const place = { table, key: tableAndDay };
+      return apart(messagesOf(unstored.pieces), turn, place, onWrite, (key) => key === tableAndDay);
     };
     await writeRest(round, write, refused, rest);
     return {

@@ -2,7 +2,7 @@ import { ClickHouseError } from '@clickhouse/client';
 import { expect, it } from 'vitest';
 import { Fault } from '../../../../src/model/fault.ts';
 import type { BlockWriter } from '../../../../src/stores/clickhouse/block-writer.ts';
-import { toFault } from '../../../../src/stores/clickhouse/faults.ts';
+import { toFault, unreadableTable } from '../../../../src/stores/clickhouse/faults.ts';
 import { dataPointTables } from '../../../../src/stores/clickhouse/item-tables.ts';
 import { createBlocksSink } from '../../../../src/transfer/blocks/blocks-sink.ts';
 import { piecesOf, refusedBlock } from '../../../../src/transfer/blocks/pieces.ts';
@@ -56,6 +56,7 @@ const answer = (code: string, type: string) => (): Fault =>
 const tooManyParts = answer('252', 'TOO_MANY_PARTS');
 const tooMuchMemory = answer('241', 'MEMORY_LIMIT_EXCEEDED');
 const unknownTable = answer('60', 'UNKNOWN_TABLE');
+const damagedPart = answer('33', 'CANNOT_READ_ALL_DATA');
 
 type Failures = Partial<Record<'refused' | 'repeatsIn' | 'failing', string>> & {
   readonly failure?: () => Fault | undefined;
@@ -191,6 +192,23 @@ it('dead-letters of a message that alone keeps failing what its last try did not
   expect(takenDays(days, letters).get(appId)).toMatchObject({ days: [day - 1, day], rows: [1, 2] });
 });
 
+// Each of its days is a try of its own, and a message stored beside it proves something against each.
+it('dead-letters no block of a message of several days before its fifth try while others are stored', async () => {
+  const { sink, clock } = recordingSink({ failing: 'b', failure: tooMuchMemory });
+  const times = [0, 1, 2, 3, 4, 5].map((days) => arrivedAt - days * 86_400_000);
+  const ofDays = (metric: string) => times.map((at) => point('otel_metrics_sum', metric, at));
+  const settled: number[] = [];
+  for (let round = 0; round < 5; round++) {
+    clock.ms += 60_000;
+    await sink.write([messageOf([point('otel_metrics_gauge', 'other')])], () => {});
+    const [fine, bad] = ['f', 'b'].map((metric) => messageOf(ofDays(metric), { redelivered: true }));
+    if (fine === undefined || bad === undefined) throw new Error('no message');
+    const { deadLettered } = await sink.write([fine, bad], () => {});
+    settled.push(deadLettered.get(bad)?.length ?? 0);
+  }
+  expect(settled).toEqual([0, 0, 0, 0, 6]);
+});
+
 it('dead-letters nothing and takes nothing for stored while an insert has no answer', async () => {
   let failure: () => Fault = tooMuchMemory;
   const { sink, clock } = recordingSink({ failing: 'b', failure: () => failure() });
@@ -261,6 +279,27 @@ it('never dead-letters data points for the state of their table, while other tab
     const bad = messageOf([point('otel_metrics_summary', 'e')], { redelivered: true });
     const { retryLater, deadLettered } = await sink.write([messageOf(others), bad], () => {});
     expect([[...retryLater], deadLettered.size]).toEqual([[bad], 0]);
+  }
+});
+
+it('holds back the message alone whose guard cannot read a damaged part, and stores the others of its table', async () => {
+  const failure = () => {
+    const error = unreadableTable('otel.otel_metrics_summary', damagedPart());
+    if (!(error instanceof Fault)) throw error;
+    return error;
+  };
+  const { sink, clock, inserts } = recordingSink({ failing: 'e', failure });
+  await sink.write([messageOf(others)], () => {});
+  const bad = messageOf([point('otel_metrics_summary', 'e')], { redelivered: true });
+  for (let round = 0; round < 8; round++) {
+    clock.ms += 60_000;
+    const fine = [`r${round}`, `t${round}`].map((metric) =>
+      messageOf([point('otel_metrics_summary', metric)], { redelivered: true }),
+    );
+    await sink.write([messageOf(others)], () => {});
+    const { retryLater, deadLettered, problem } = await sink.write([bad, ...fine], () => {});
+    expect([[...retryLater], deadLettered.size, problem]).toEqual([[bad], 0, undefined]);
+    expect(inserts).toContain(`guarded by t${round}/checkout otel_metrics_summary: t${round}`);
   }
 });
 

@@ -1,5 +1,8 @@
-import { expect, it } from 'vitest';
+import { ClickHouseError } from '@clickhouse/client';
+import { expect, it, onTestFinished, vi } from 'vitest';
+import { Fault } from '../../../../src/model/fault.ts';
 import type { BatchBounds } from '../../../../src/stores/clickhouse/block-statements.ts';
+import { toFault } from '../../../../src/stores/clickhouse/faults.ts';
 import { dataPointTables, spansTable } from '../../../../src/stores/clickhouse/item-tables.ts';
 import { startLateLooks } from '../../../../src/transfer/blocks/late-looks.ts';
 import { createMemoryBucket, type MemoryBucket } from '../../../support/stack/memory-bucket.ts';
@@ -19,12 +22,13 @@ const bounds: BatchBounds = {
   ],
 };
 const key = 'merge.late-otel_traces-7-5-1';
+const keys = [key, ...Array.from({ length: 8 }, (_, slot) => `merge.late-otel_traces-7-${slot}`)];
 
 /** A transfer process, with the answers to its looks in turn: the number of repeats, or none while ClickHouse is away. */
 const startProcess = (
   bucket: MemoryBucket,
-  answers: (number | undefined)[],
-  { delayMs = 0, takeOverMs = 60_000, isKvAway = false, boot = 5, table = spansTable } = {},
+  answers: (number | Fault | undefined)[],
+  { delayMs = 0, takeOverMs = 900_000, lookMs = 5, isKvAway = false, table = spansTable } = {},
 ) => {
   const looked: BatchBounds[] = [];
   const merged: number[] = [];
@@ -42,6 +46,7 @@ const startProcess = (
             looked.push(asked);
             const answer = answers.shift();
             if (answer === undefined) throw new Error('away');
+            if (answer instanceof Fault) throw answer;
             return answer;
           },
         },
@@ -51,18 +56,19 @@ const startProcess = (
         },
       },
     ],
-    ...{ boot, bucket, log: silent, delayMs, takeOverMs, lookMs: 5 },
+    ...{ bucket, log: silent, delayMs, takeOverMs, lookMs },
   });
   bucket.snapshot();
   return { looks, looked, merged };
 };
-const isForgotten = async (bucket: MemoryBucket): Promise<boolean> => (await bucket.get(key)) === undefined;
+const isForgotten = async (bucket: MemoryBucket): Promise<boolean> =>
+  (await Promise.all(keys.map(bucket.get))).every((stored) => stored === undefined);
 
 it('a look is written down, tried until ClickHouse answers, and owes a merge of the day where rows are doubled', async () => {
   const bucket = createMemoryBucket();
   const { looks, looked, merged } = startProcess(bucket, [undefined, 2]);
   await looks.owe('otel_traces', 7, bounds);
-  expect(await bucket.get(key)).toBeDefined();
+  expect(await isForgotten(bucket)).toBe(false);
   await until('it is forgotten', () => isForgotten(bucket));
   expect([looked.length, merged]).toEqual([2, [7]]);
   looks.stop();
@@ -88,7 +94,7 @@ it('the next process that starts looks for what a killed one has written down, w
     startProcess(bucket, [], { table: sums }),
     startProcess(bucket, [], { delayMs: 60_000 }),
   ];
-  const next = startProcess(bucket, [1], { boot: 6 });
+  const next = startProcess(bucket, [1]);
   await until('it is forgotten', () => isForgotten(bucket));
   expect([next.merged, other.looked, patient.looked]).toEqual([[7], [], []]);
   expect(next.looked).toEqual([
@@ -116,4 +122,53 @@ it('a look stays written down until the merge is, and one that cannot be read is
   await until('it is forgotten', () => isForgotten(bucket));
   expect(next.merged).toEqual([7]);
   next.looks.stop();
+});
+
+it('a look that ClickHouse answers with an error each time delays no other, and becomes a merge of the day', async () => {
+  vi.useFakeTimers();
+  onTestFinished(() => {
+    vi.useRealTimers();
+  });
+  const missing = toFault(new ClickHouseError({ message: 'no', code: '60', type: 'UNKNOWN_TABLE' }));
+  const failing = Array.from({ length: 12 }, () => missing);
+  const bucket = createMemoryBucket();
+  const { looks, looked, merged } = startProcess(bucket, [missing, missing, missing, 2, ...failing]);
+  for (const day of [4, 5, 7, 8]) await looks.owe('otel_traces', day, bounds);
+  await vi.advanceTimersByTimeAsync(5);
+  expect(merged).toEqual([8]);
+  await vi.advanceTimersByTimeAsync(25);
+  expect([merged, looked.length, await isForgotten(bucket)]).toEqual([[8, 4, 5, 7], 16, true]);
+  looks.stop();
+});
+
+// A key that was deleted leaves a marker in NATS for ever, which each watch reads.
+it('looks that two processes owe for hours have few keys, and none of their rows is forgotten', async () => {
+  vi.useFakeTimers({ now: 0 });
+  onTestFinished(() => {
+    vi.useRealTimers();
+  });
+  const bucket = createMemoryBucket();
+  const used = new Set<string>();
+  bucket.watch(
+    ({ key: changed }) => used.add(changed),
+    () => {},
+    'merge.*',
+  );
+  const answers = () => Array.from({ length: 1_000 }, () => 0);
+  const [one, two] = [1, 2].map(() => startProcess(bucket, answers(), { delayMs: 180_000, lookMs: 30_000 }));
+  if (one === undefined || two === undefined) throw new Error('no process');
+  const uids = Array.from({ length: 240 }, (_, index) => BigInt(10 * index));
+  for (const [index, uid] of uids.entries()) {
+    const { looks } = index % 2 === 0 ? one : two;
+    await looks.owe('otel_traces', 7, { ...bounds, uidRanges: [[uid, uid]] });
+    bucket.tell();
+    await vi.advanceTimersByTimeAsync(30_000);
+    bucket.tell();
+  }
+  await vi.advanceTimersByTimeAsync(300_000);
+  const looked = [...one.looked, ...two.looked].flatMap(({ uidRanges }) => uidRanges.map(([first]) => first));
+  expect(uids.filter((uid) => !looked.includes(uid))).toEqual([]);
+  expect(looked.length).toBeLessThan(2 * uids.length);
+  expect([used.size, await isForgotten(bucket)]).toEqual([8, true]);
+  for (const { looks } of [one, two]) looks.stop();
 });
