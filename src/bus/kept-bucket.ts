@@ -78,12 +78,13 @@ const mergeKey = ({ bucket, merge }: KeepOptions, key: string, kept: unknown): P
 const addKey = ({ bus, name }: KeepOptions, key: string, text: string): Promise<unknown> =>
   bus.js.publish(`$KV.${name}.${key}`, text, { expect: { lastSubjectSequence: 0 } });
 
-/** Ends early where another process has filled it meanwhile: what is deleted or changed since is not to be undone. */
+/**
+ * Goes on where another process says that it has filled it meanwhile: that one may have had less. A key that was deleted since has a
+ * marker, and is not brought back.
+ */
 const fill = async (options: KeepOptions, copy: ReadonlyMap<string, Kept>): Promise<void> => {
-  const { streams } = await options.bus.manager();
   const entries = [...copy];
   for (let from = 0; from < entries.length; from += writesAtOnce) {
-    if (fillingSince(await streams.info(streamOf(options.name))) === undefined) return;
     await Promise.all(
       entries.slice(from, from + writesAtOnce).map(async ([key, { text }]) => {
         try {
@@ -202,7 +203,8 @@ export const keepBucket = (options: KeepOptions): KeptBucket => {
     note(lost);
     if (lost === undefined) {
       if (found !== undefined) seen = seenIn(found);
-    } else if (seen !== undefined && state.isComplete) {
+    } else if (seen !== undefined && state.isComplete && found?.created !== seen.created) {
+      // Of the bucket that another process fills, this one holds no more than is in it.
       await refill(options, { found, seen }, copy).catch((error: unknown) => {
         problem = `${lost}; ${errorText(error)}`;
         throw error;
