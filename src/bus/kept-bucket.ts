@@ -102,6 +102,7 @@ const fill = async (options: KeepOptions, copy: ReadonlyMap<string, Kept>): Prom
 const followBucket = (
   { bucket, isLeftOut, merge }: Pick<KeepOptions, 'bucket' | 'isLeftOut' | 'merge'>,
   isSame: () => Promise<boolean>,
+  isAnother: (created: string | undefined) => boolean,
 ) => {
   const copy = new Map<string, Kept>();
   const state = { isComplete: false };
@@ -113,12 +114,12 @@ const followBucket = (
     state.isComplete = true;
   };
   const watch = bucket.watch(
-    ({ key, value, revision }) => {
+    ({ key, value, revision }, created) => {
       if (isLeftOut?.(key) === true) return;
       if (value === undefined) copy.delete(key);
       else {
         // The watch may have begun again in a bucket that a starting process made, before it is filled.
-        const kept = copy.get(key);
+        const kept = isAnother(created) ? copy.get(key) : undefined;
         const merged = kept === undefined ? undefined : merge?.(key, JSON.parse(kept.text), value);
         copy.set(key, { text: JSON.stringify(merged ?? value), revision });
       }
@@ -178,7 +179,8 @@ export const keepBucket = (options: KeepOptions): KeptBucket => {
 
   const info = async () => unlessMissing((await bus.manager()).streams.info(stream));
   const isSame = async (): Promise<boolean> => seen === undefined || (await info())?.created === seen.created;
-  const { copy, state, stop: unfollow } = followBucket(options, isSame);
+  const isAnother = (created: string | undefined): boolean => seen !== undefined && created !== seen.created;
+  const { copy, state, stop: unfollow } = followBucket(options, isSame, isAnother);
 
   const note = (why: string | undefined): void => {
     if (why !== undefined && problem === undefined)

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import { afterAll, beforeAll, beforeEach, expect, it, onTestFinished } from 'vitest';
 import { type Bus, connectBus } from '../../src/bus/connection.ts';
 import { type KeepOptions, type KeptBucket, keepBucket } from '../../src/bus/kept-bucket.ts';
@@ -147,12 +148,13 @@ it('keys that are left out are neither held nor made again', async () => {
   expect(await bucket.get('intent.1')).toBeUndefined();
 });
 
+const token = (token_id: number, digit: string) => ({
+  ...{ token_id, name: digit, role: 'admin', mon_biz_id: null, sha256: digit.repeat(64), creator: 'test' },
+  ...{ create_time: 1, expires_at: null, is_revoked: false },
+});
+
 // It took the installation for a new one: its identity key replaced the old one, admin tokens were unknown, and ids were given out again.
 it('what a process wrote into a bucket that was away takes no identity key, token or number from it', async () => {
-  const token = (token_id: number, digit: string) => ({
-    ...{ token_id, name: digit, role: 'admin', mon_biz_id: null, sha256: digit.repeat(64), creator: 'test' },
-    ...{ create_time: 1, expires_at: null, is_revoked: false },
-  });
   await bucket.put(recordKeys.identityKey, { key: 'old' });
   await bucket.put('counter.app_id', 5);
   await bucket.put('boot', 70);
@@ -248,4 +250,50 @@ it('a process that started while the bucket was away does not fill it from next 
   for (const { kept } of [slow, starting]) await isWell(kept);
   expect((await infoOf()).state.messages).toBe(keys.length);
   expect(starting.lines).not.toContain('a bucket was made again from the copy of this process');
+});
+
+// Its copy kept what it had written itself over what the other one filled in, and brought it back at the next loss.
+it('a process that wrote into a bucket that was away takes over what another one filled in', async () => {
+  const tokens = { last_id: 2, tokens: [token(1, 'a'), token(2, 'b')] };
+  await bucket.put(recordKeys.identityKey, { key: 'old' });
+  await bucket.put('admin_tokens', tokens);
+  const { bus: gate, state } = gatedBus();
+  const first = keep({ bus: gate, merge: mergedValue });
+  await isHeld(first.kept);
+  state.connected = false;
+  await remove();
+  const other = await openKvBucket(bus, name);
+  await other.put(recordKeys.identityKey, { key: 'new' });
+  await other.put('admin_tokens', { last_id: 1, tokens: [token(1, 'c')] });
+  const received = new Map<string, unknown>();
+  const watch: KvBucket['watch'] = (onChange, ...more) =>
+    other.watch(
+      (...given) => {
+        onChange(...given);
+        received.set(given[0].key, given[0].value);
+      },
+      ...more,
+    );
+  const starting = keep({ bucket: { ...other, watch }, merge: mergedValue });
+  await isHeld(starting.kept);
+  state.connected = true;
+  await until('it is filled', async () => (await infoOf()).config.metadata?.[fillingKey] === 'filled');
+  first.kept.stop();
+  const filled = { last_id: 3, tokens: [...tokens.tokens, token(3, 'c')] };
+  expect((await bucket.get('admin_tokens'))?.value).toEqual(filled);
+  await until(
+    'the starting one has all of it',
+    () =>
+      received.size === keys.length + 1 &&
+      isDeepStrictEqual(received.get('admin_tokens'), filled) &&
+      isDeepStrictEqual(received.get(recordKeys.identityKey), { key: 'old' }),
+  );
+  await isWell(starting.kept);
+  await remove();
+  await until('it is filled', async () => {
+    const found = await infoOf().catch(() => undefined);
+    return found?.config.metadata?.[fillingKey] === 'filled';
+  });
+  expect((await bucket.get(recordKeys.identityKey))?.value).toEqual({ key: 'old' });
+  expect((await bucket.get('admin_tokens'))?.value).toEqual(filled);
 });
