@@ -148,6 +148,16 @@ it('keys that are left out are neither held nor made again', async () => {
   expect(await bucket.get('intent.1')).toBeUndefined();
 });
 
+/** A bus by which a keeper looks only while it is connected; it counts the looks that are done, or more by one. */
+const gatedBus = () => {
+  const state = { connected: true, looks: 0 };
+  const get = (): boolean => {
+    if (state.connected) state.looks++;
+    return state.connected;
+  };
+  return { bus: Object.create(bus, { connected: { get } }), state };
+};
+
 const token = (token_id: number, digit: string) => ({
   ...{ token_id, name: digit, role: 'admin', mon_biz_id: null, sha256: digit.repeat(64), creator: 'test' },
   ...{ create_time: 1, expires_at: null, is_revoked: false },
@@ -159,14 +169,18 @@ it('what a process wrote into a bucket that was away takes no identity key, toke
   await bucket.put('counter.app_id', 5);
   await bucket.put('boot', 70);
   await bucket.put('admin_tokens', { last_id: 2, tokens: [token(1, 'a'), token(2, 'b')] });
-  const { kept } = keep({ merge: mergedValue });
+  const { bus: gate, state } = gatedBus();
+  const { kept } = keep({ bus: gate, merge: mergedValue });
   await isHeld(kept);
+  // Its looks wait until all of it is written.
+  state.connected = false;
   await remove();
   const other = await openKvBucket(bus, name);
   await other.put(recordKeys.identityKey, { key: 'new' });
   await other.put('counter.app_id', 1);
   await other.put('boot', 71);
   await other.put('admin_tokens', { last_id: 1, tokens: [token(1, 'c')] });
+  state.connected = true;
   await until('it is filled', async () => (await infoOf()).config.metadata?.[fillingKey] === 'filled');
   expect((await bucket.get(recordKeys.identityKey))?.value).toEqual({ key: 'old' });
   expect((await bucket.get('counter.app_id'))?.value).toBe(5);
@@ -190,16 +204,6 @@ const slowAt = (key: string) => {
   };
   const js = Object.create(bus.js, { publish: { value: publish } });
   return { bus: Object.create(bus, { js: { value: js } }), late, open };
-};
-
-/** A bus by which a keeper looks only while it is connected; it counts the looks that are done, or more by one. */
-const gatedBus = () => {
-  const state = { connected: true, looks: 0 };
-  const get = (): boolean => {
-    if (state.connected) state.looks++;
-    return state.connected;
-  };
-  return { bus: Object.create(bus, { connected: { get } }), state };
 };
 
 // It was paused while it filled the bucket, and its next write brought back what an operator had deleted since.
