@@ -50,10 +50,19 @@ const consumerConfig = (consumer: ConsumerDefinition) => ({
  * delivered before is compared with the store: its deliveries are of another consumer (`Fence`).
  */
 const remakeConsumer = async (
-  { consumers }: JetStreamManager,
+  { consumers, streams }: JetStreamManager,
   stream: string,
   consumer: ConsumerDefinition,
 ): Promise<void> => {
+  const { state } = await streams.info(stream);
+  if (state.consumer_count > 1)
+    // A queue takes it only alone: once deleted it could not be made.
+    throw new Fault(
+      'permanent',
+      'consumer_not_alone',
+      `consumer ${consumer.name} cannot be made again beside ${state.consumer_count - 1} others of stream ${stream}: ` +
+        `remove those (nats consumer ls ${stream}, nats consumer rm ${stream} NAME)`,
+    );
   await unlessMissing(consumers.delete(stream, consumer.name));
   await consumers.add(stream, consumerConfig(consumer));
 };

@@ -1,5 +1,11 @@
 import { join, resolve } from 'node:path';
-import type { ConsumerInfo, ConsumerUpdateConfig, StreamInfo, StreamUpdateConfig } from '@nats-io/jetstream';
+import {
+  AckPolicy,
+  type ConsumerInfo,
+  type ConsumerUpdateConfig,
+  type StreamInfo,
+  type StreamUpdateConfig,
+} from '@nats-io/jetstream';
 import { nanos } from '@nats-io/transport-node';
 import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { type Bus, connectBus } from '../../src/bus/connection.ts';
@@ -270,4 +276,20 @@ it('what only an operator can end is named with its remedy, and left', async () 
   await consumers.pause('METRICS', 'questdb', new Date(Date.now() + 180_000));
   await looks(process);
   expect(process.watch.problem).not.toContain('METRICS');
+});
+
+// It was deleted first, and could not be made: nothing of the stream was stored until it was full.
+it('a consumer that cannot be made beside that of an operator is not deleted', async () => {
+  const process = await start(withBudget(64));
+  const { consumers } = await bus.manager();
+  await consumers.update('METRICS', 'questdb', { filter_subject: 'metrics.7' });
+  const own = { ack_policy: AckPolicy.Explicit, durable_name: 'own', filter_subject: 'metrics.8' };
+  await consumers.add('METRICS', own);
+  await looks(process);
+  await ensureTopology(bus, withBudget(64));
+  expect((await consumers.info('METRICS', 'questdb')).config.filter_subject).toBe('metrics.7');
+  expect(process.watch.problem).toMatch(/METRICS: .*nats consumer rm METRICS/);
+  await consumers.delete('METRICS', 'own');
+  await looks(process);
+  expect((await consumers.info('METRICS', 'questdb')).config.filter_subject).toBeUndefined();
 });
