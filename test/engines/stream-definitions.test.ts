@@ -293,3 +293,19 @@ it('a consumer that cannot be made beside that of an operator is not deleted', a
   await looks(process);
   expect((await consumers.info('METRICS', 'questdb')).config.filter_subject).toBeUndefined();
 });
+
+// A start of metadata made the consumer again, which ended a hold and a pause.
+it('a consumer of a held stream is left at a start, and one that is made again stays paused', async () => {
+  await start(withBudget(64));
+  const { consumers } = await bus.manager();
+  const release = await limitStream(bus, 'METRICS', 2 ** 20);
+  await consumers.update('METRICS', 'questdb', { filter_subject: 'metrics.7' });
+  await consumers.pause('METRICS', 'questdb', new Date(Date.now() + 86_400_000));
+  await start(withBudget(64));
+  const held = await consumers.info('METRICS', 'questdb');
+  expect([held.config.filter_subject, held.paused]).toEqual(['metrics.7', true]);
+  await release();
+  await start(withBudget(64));
+  const remade = await consumers.info('METRICS', 'questdb');
+  expect([remade.config.filter_subject, remade.paused]).toEqual([undefined, true]);
+});
