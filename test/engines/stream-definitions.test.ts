@@ -309,3 +309,10 @@ it('a consumer of a held stream is left at a start, and one that is made again s
   const remade = await consumers.info('METRICS', 'questdb');
   expect([remade.config.filter_subject, remade.paused]).toEqual([undefined, true]);
 });
+
+// With `max_request_batch` NATS gives each consumer one: it was changed back for ever.
+it('a batch of a consumer that limits no pull is left', async () => {
+  const { consumers } = await bus.manager();
+  const process = await changedBy(() => consumers.update('METRICS', 'questdb', { max_batch: 8_000 }));
+  expect([process.watch.problem, process.mended]).toEqual([undefined, []]);
+});
