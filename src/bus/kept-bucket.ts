@@ -78,12 +78,13 @@ const mergeKey = ({ bucket, merge }: KeepOptions, key: string, kept: unknown): P
 const addKey = ({ bus, name }: KeepOptions, key: string, text: string): Promise<unknown> =>
   bus.js.publish(`$KV.${name}.${key}`, text, { expect: { lastSubjectSequence: 0 } });
 
-/** Ends early where another process has filled it meanwhile: what is deleted or changed since is not to be undone. */
+/**
+ * Goes on where another process says that it has filled it meanwhile: that one may have had less. A key that was deleted since has a
+ * marker, and is not brought back.
+ */
 const fill = async (options: KeepOptions, copy: ReadonlyMap<string, Kept>): Promise<void> => {
-  const { streams } = await options.bus.manager();
   const entries = [...copy];
   for (let from = 0; from < entries.length; from += writesAtOnce) {
-    if (fillingSince(await streams.info(streamOf(options.name))) === undefined) return;
     await Promise.all(
       entries.slice(from, from + writesAtOnce).map(async ([key, { text }]) => {
         try {
@@ -101,6 +102,7 @@ const fill = async (options: KeepOptions, copy: ReadonlyMap<string, Kept>): Prom
 const followBucket = (
   { bucket, isLeftOut, merge }: Pick<KeepOptions, 'bucket' | 'isLeftOut' | 'merge'>,
   isSame: () => Promise<boolean>,
+  isAnother: (created: string | undefined) => boolean,
 ) => {
   const copy = new Map<string, Kept>();
   const state = { isComplete: false };
@@ -112,12 +114,12 @@ const followBucket = (
     state.isComplete = true;
   };
   const watch = bucket.watch(
-    ({ key, value, revision }) => {
+    ({ key, value, revision }, created) => {
       if (isLeftOut?.(key) === true) return;
       if (value === undefined) copy.delete(key);
       else {
         // The watch may have begun again in a bucket that a starting process made, before it is filled.
-        const kept = copy.get(key);
+        const kept = isAnother(created) ? copy.get(key) : undefined;
         const merged = kept === undefined ? undefined : merge?.(key, JSON.parse(kept.text), value);
         copy.set(key, { text: JSON.stringify(merged ?? value), revision });
       }
@@ -177,7 +179,8 @@ export const keepBucket = (options: KeepOptions): KeptBucket => {
 
   const info = async () => unlessMissing((await bus.manager()).streams.info(stream));
   const isSame = async (): Promise<boolean> => seen === undefined || (await info())?.created === seen.created;
-  const { copy, state, stop: unfollow } = followBucket(options, isSame);
+  const isAnother = (created: string | undefined): boolean => seen !== undefined && created !== seen.created;
+  const { copy, state, stop: unfollow } = followBucket(options, isSame, isAnother);
 
   const note = (why: string | undefined): void => {
     if (why !== undefined && problem === undefined)
@@ -202,7 +205,8 @@ export const keepBucket = (options: KeepOptions): KeptBucket => {
     note(lost);
     if (lost === undefined) {
       if (found !== undefined) seen = seenIn(found);
-    } else if (seen !== undefined && state.isComplete) {
+    } else if (seen !== undefined && state.isComplete && found?.created !== seen.created) {
+      // Of the bucket that another process fills, this one holds no more than is in it.
       await refill(options, { found, seen }, copy).catch((error: unknown) => {
         problem = `${lost}; ${errorText(error)}`;
         throw error;

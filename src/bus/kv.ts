@@ -23,10 +23,10 @@ export type KvBucket = {
   /**
    * Calls `onChange` for every existing key and then for every change, until the caller calls `stop`. Calls `onSnapshot` with all
    * keys each time a whole state was read: at first, and again after each reconnect. A bucket that is being filled again (`fillingSince`)
-   * is read once it is whole. With `pattern` (`kind.*`) the server does not send the other keys.
+   * is read once it is whole. `created` tells it from another one of its name. With `pattern` (`kind.*`) the server does not send the other keys.
    */
   watch(
-    onChange: (change: Change) => void,
+    onChange: (change: Change, created?: string) => void,
     onSnapshot: (keys: ReadonlySet<string>) => void,
     pattern?: string,
   ): { stop(): void };
@@ -185,7 +185,7 @@ type Watched = {
 const startWatch = (
   bus: Bus,
   watched: Watched,
-  onChange: (change: Change) => void,
+  onChange: (change: Change, created?: string) => void,
   onSnapshot: (keys: ReadonlySet<string>) => void,
 ): { stop(): void } => {
   let stopped = false;
@@ -206,7 +206,7 @@ const startWatch = (
       if (mine !== round || stopped) return;
       const stored = parseEntry(entry);
       if (!complete && stored !== undefined) seen.add(entry.key);
-      onChange({ key: entry.key, value: stored?.value, revision: entry.revision });
+      onChange({ key: entry.key, value: stored?.value, revision: entry.revision }, found);
       if (!complete && entry.delta === 0) {
         complete = true;
         onSnapshot(seen);

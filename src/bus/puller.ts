@@ -64,7 +64,7 @@ const pullExpiresMs = 1_000;
 const graceMs = 1_000;
 const pauses = { firstMs: 200, mostMs: 1_000 };
 /** Bytes limit a pull; the server demands a limit of messages, too. */
-const messagesMax = 5_000;
+export const messagesMax = 5_000;
 
 /**
  * `$JS.ACK.<stream>.<consumer>.<delivered>.<stream sequence>.…`; servers since 2.15 put domain and account before the stream.

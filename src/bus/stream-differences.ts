@@ -10,6 +10,7 @@ import {
 import { nanos } from '@nats-io/transport-node';
 import type { ConsumerDefinition, StreamDefinition } from '../config/pipelines.ts';
 import { pauseMs } from './consumer-pause.ts';
+import { messagesMax } from './puller.ts';
 
 /** A key in the metadata of a stream by which an operator keeps its limits as they are; its value says why. */
 export const holdKey = 'tidemark-hold';
@@ -115,13 +116,15 @@ export const lastingDifferencesOf = ({ config }: ConsumerInfo): string[] => [
 
 const consumerDifferences = (wanted: ConsumerDefinition, found: ConsumerInfo): string[] => {
   const { config } = found;
+  // A server with `max_request_batch` sets it itself.
+  const { max_batch = 0 } = config;
   return [
     ...different('ack_wait', config.ack_wait, nanos(wanted.ackWaitMs)),
     ...different('max_ack_pending', config.max_ack_pending, wanted.ackPendingMax),
     ...different('headers_only', config.headers_only ?? false, unlimitedConsumer.headers_only),
     ...different('inactive_threshold', config.inactive_threshold ?? 0, unlimitedConsumer.inactive_threshold),
     ...different('backoff', config.backoff?.join(' ') || 'none', 'none'),
-    ...different('max_batch', config.max_batch ?? 0, unlimitedConsumer.max_batch),
+    ...different('max_batch', max_batch < messagesMax ? max_batch : 0, unlimitedConsumer.max_batch),
     ...different('max_expires', config.max_expires ?? 0, unlimitedConsumer.max_expires),
     ...different('max_bytes of the consumer', config.max_bytes ?? 0, unlimitedConsumer.max_bytes),
     ...lastingDifferencesOf(found),

@@ -50,12 +50,25 @@ const consumerConfig = (consumer: ConsumerDefinition) => ({
  * delivered before is compared with the store: its deliveries are of another consumer (`Fence`).
  */
 const remakeConsumer = async (
-  { consumers }: JetStreamManager,
+  { consumers, streams }: JetStreamManager,
   stream: string,
   consumer: ConsumerDefinition,
+  pauseUntil: string | undefined,
 ): Promise<void> => {
+  const found = await streams.info(stream);
+  if (heldWhy(found) !== undefined) return;
+  const { state } = found;
+  if (state.consumer_count > 1)
+    // A queue takes it only alone: once deleted it could not be made.
+    throw new Fault(
+      'permanent',
+      'consumer_not_alone',
+      `consumer ${consumer.name} cannot be made again beside ${state.consumer_count - 1} others of stream ${stream}: ` +
+        `remove those (nats consumer ls ${stream}, nats consumer rm ${stream} NAME)`,
+    );
   await unlessMissing(consumers.delete(stream, consumer.name));
-  await consumers.add(stream, consumerConfig(consumer));
+  const pause = pauseUntil === undefined ? {} : { pause_until: pauseUntil };
+  await consumers.add(stream, { ...consumerConfig(consumer), ...pause });
 };
 
 /** The server refuses to add a consumer that exists with another definition. */
@@ -71,10 +84,11 @@ const ensureConsumer = async (
     await consumers.add(stream, config);
   } catch (error) {
     if (toFault(error).code !== 'consumer_differs') throw error;
-    const isLasting = lastingDifferencesOf(await consumers.info(stream, consumer.name)).length > 0;
+    const found = await consumers.info(stream, consumer.name);
+    const isLasting = lastingDifferencesOf(found).length > 0;
     if (!isLasting) await consumers.update(stream, consumer.name, { ...config, ...unlimitedConsumer });
     else
-      await remakeConsumer(manager, stream, consumer).catch((refusal: unknown) => {
+      await remakeConsumer(manager, stream, consumer, found.config.pause_until).catch((refusal: unknown) => {
         // The watch tells it from then on: the others need a start.
         if (isWatch || toFault(refusal).kind === 'transient') throw refusal;
       });

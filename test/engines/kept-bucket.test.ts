@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import { afterAll, beforeAll, beforeEach, expect, it, onTestFinished } from 'vitest';
 import { type Bus, connectBus } from '../../src/bus/connection.ts';
 import { type KeepOptions, type KeptBucket, keepBucket } from '../../src/bus/kept-bucket.ts';
@@ -147,24 +148,39 @@ it('keys that are left out are neither held nor made again', async () => {
   expect(await bucket.get('intent.1')).toBeUndefined();
 });
 
+/** A bus by which a keeper looks only while it is connected; it counts the looks that are done, or more by one. */
+const gatedBus = () => {
+  const state = { connected: true, looks: 0 };
+  const get = (): boolean => {
+    if (state.connected) state.looks++;
+    return state.connected;
+  };
+  return { bus: Object.create(bus, { connected: { get } }), state };
+};
+
+const token = (token_id: number, digit: string) => ({
+  ...{ token_id, name: digit, role: 'admin', mon_biz_id: null, sha256: digit.repeat(64), creator: 'test' },
+  ...{ create_time: 1, expires_at: null, is_revoked: false },
+});
+
 // It took the installation for a new one: its identity key replaced the old one, admin tokens were unknown, and ids were given out again.
 it('what a process wrote into a bucket that was away takes no identity key, token or number from it', async () => {
-  const token = (token_id: number, digit: string) => ({
-    ...{ token_id, name: digit, role: 'admin', mon_biz_id: null, sha256: digit.repeat(64), creator: 'test' },
-    ...{ create_time: 1, expires_at: null, is_revoked: false },
-  });
   await bucket.put(recordKeys.identityKey, { key: 'old' });
   await bucket.put('counter.app_id', 5);
   await bucket.put('boot', 70);
   await bucket.put('admin_tokens', { last_id: 2, tokens: [token(1, 'a'), token(2, 'b')] });
-  const { kept } = keep({ merge: mergedValue });
+  const { bus: gate, state } = gatedBus();
+  const { kept } = keep({ bus: gate, merge: mergedValue });
   await isHeld(kept);
+  // Its looks wait until all of it is written.
+  state.connected = false;
   await remove();
   const other = await openKvBucket(bus, name);
   await other.put(recordKeys.identityKey, { key: 'new' });
   await other.put('counter.app_id', 1);
   await other.put('boot', 71);
   await other.put('admin_tokens', { last_id: 1, tokens: [token(1, 'c')] });
+  state.connected = true;
   await until('it is filled', async () => (await infoOf()).config.metadata?.[fillingKey] === 'filled');
   expect((await bucket.get(recordKeys.identityKey))?.value).toEqual({ key: 'old' });
   expect((await bucket.get('counter.app_id'))?.value).toBe(5);
@@ -175,33 +191,26 @@ it('what a process wrote into a bucket that was away takes no identity key, toke
   });
 });
 
-// It was paused while it filled the bucket, and its next write brought back what an operator had deleted since.
-it('a process that fills the bucket late brings no key back that was deleted since', async () => {
+/** A bus whose fill of a bucket stands at this key until it is opened; `late` once it has come to it. */
+const slowAt = (key: string) => {
   const { promise: gate, resolve: open } = Promise.withResolvers<void>();
   const { promise: late, resolve: arrive } = Promise.withResolvers<void>();
-  const key = 'record.7';
-  const hold = async (): Promise<void> => {
-    arrive();
-    await gate;
+  const publish = async (...given: Parameters<typeof bus.js.publish>) => {
+    if (given[0].endsWith(`.${key}`)) {
+      arrive();
+      await gate;
+    }
+    return bus.js.publish(...given);
   };
-  const js = Object.create(bus.js, {
-    publish: {
-      value: async (...given: Parameters<typeof bus.js.publish>) => {
-        if (given[0].endsWith(`.${key}`)) await hold();
-        return bus.js.publish(...given);
-      },
-    },
-  });
-  const slow = keep({
-    bus: Object.create(bus, { js: { value: js } }),
-    bucket: {
-      ...bucket,
-      create: async (name, value) => {
-        if (name === key) await hold();
-        return bucket.create(name, value);
-      },
-    },
-  });
+  const js = Object.create(bus.js, { publish: { value: publish } });
+  return { bus: Object.create(bus, { js: { value: js } }), late, open };
+};
+
+// It was paused while it filled the bucket, and its next write brought back what an operator had deleted since.
+it('a process that fills the bucket late brings no key back that was deleted since', async () => {
+  const key = 'record.7';
+  const { bus: slowBus, late, open } = slowAt(key);
+  const slow = keep({ bus: slowBus });
   await isHeld(slow.kept);
   await remove();
   await late;
@@ -217,4 +226,78 @@ it('a process that fills the bucket late brings no key back that was deleted sin
     slow.lines.includes('a bucket was made again from the copy of this process'),
   );
   expect(await bucket.get(key)).toBeUndefined();
+  // What it said was whole had nearly nothing: the process may have had a part of the copy.
+  expect((await bucket.get('record.599'))?.value).toEqual({ key: 'record.599' });
+});
+
+// It took what it had made for a copy, filled the bucket from that, and ended the fill of the process that had all keys: most were lost.
+it('a process that started while the bucket was away does not fill it from next to nothing', async () => {
+  const { bus: slowBus, late, open } = slowAt('record.7');
+  const { bus: gate, state } = gatedBus();
+  const slow = keep({ bus: Object.create(slowBus, { connected: { get: () => gate.connected } }) });
+  await isHeld(slow.kept);
+  state.connected = false;
+  await remove();
+  const other = await openKvBucket(bus, name);
+  await other.put(recordKeys.identityKey, { key: 'new' });
+  const looking = gatedBus();
+  const starting = keep({ bus: looking.bus, bucket: other });
+  await isHeld(starting.kept);
+  state.connected = true;
+  await late;
+  await until('the other one sees it', () => starting.kept.problem?.includes('being filled') === true);
+  const { looks } = looking.state;
+  await until('the look is done', () => looking.state.looks > looks);
+  expect((await infoOf()).config.metadata?.[fillingKey]).not.toBe('filled');
+  open();
+  await until('it is whole', async () => (await infoOf()).config.metadata?.[fillingKey] === 'filled');
+  for (const { kept } of [slow, starting]) await isWell(kept);
+  expect((await infoOf()).state.messages).toBe(keys.length);
+  expect(starting.lines).not.toContain('a bucket was made again from the copy of this process');
+});
+
+// Its copy kept what it had written itself over what the other one filled in, and brought it back at the next loss.
+it('a process that wrote into a bucket that was away takes over what another one filled in', async () => {
+  const tokens = { last_id: 2, tokens: [token(1, 'a'), token(2, 'b')] };
+  await bucket.put(recordKeys.identityKey, { key: 'old' });
+  await bucket.put('admin_tokens', tokens);
+  const { bus: gate, state } = gatedBus();
+  const first = keep({ bus: gate, merge: mergedValue });
+  await isHeld(first.kept);
+  state.connected = false;
+  await remove();
+  const other = await openKvBucket(bus, name);
+  await other.put(recordKeys.identityKey, { key: 'new' });
+  await other.put('admin_tokens', { last_id: 1, tokens: [token(1, 'c')] });
+  const received = new Map<string, unknown>();
+  const watch: KvBucket['watch'] = (onChange, ...more) =>
+    other.watch(
+      (...given) => {
+        onChange(...given);
+        received.set(given[0].key, given[0].value);
+      },
+      ...more,
+    );
+  const starting = keep({ bucket: { ...other, watch }, merge: mergedValue });
+  await isHeld(starting.kept);
+  state.connected = true;
+  await until('it is filled', async () => (await infoOf()).config.metadata?.[fillingKey] === 'filled');
+  first.kept.stop();
+  const filled = { last_id: 3, tokens: [...tokens.tokens, token(3, 'c')] };
+  expect((await bucket.get('admin_tokens'))?.value).toEqual(filled);
+  await until(
+    'the starting one has all of it',
+    () =>
+      received.size === keys.length + 1 &&
+      isDeepStrictEqual(received.get('admin_tokens'), filled) &&
+      isDeepStrictEqual(received.get(recordKeys.identityKey), { key: 'old' }),
+  );
+  await isWell(starting.kept);
+  await remove();
+  await until('it is filled', async () => {
+    const found = await infoOf().catch(() => undefined);
+    return found?.config.metadata?.[fillingKey] === 'filled';
+  });
+  expect((await bucket.get(recordKeys.identityKey))?.value).toEqual({ key: 'old' });
+  expect((await bucket.get('admin_tokens'))?.value).toEqual(filled);
 });

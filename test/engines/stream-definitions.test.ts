@@ -1,5 +1,11 @@
 import { join, resolve } from 'node:path';
-import type { ConsumerInfo, ConsumerUpdateConfig, StreamInfo, StreamUpdateConfig } from '@nats-io/jetstream';
+import {
+  AckPolicy,
+  type ConsumerInfo,
+  type ConsumerUpdateConfig,
+  type StreamInfo,
+  type StreamUpdateConfig,
+} from '@nats-io/jetstream';
 import { nanos } from '@nats-io/transport-node';
 import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { type Bus, connectBus } from '../../src/bus/connection.ts';
@@ -270,4 +276,43 @@ it('what only an operator can end is named with its remedy, and left', async () 
   await consumers.pause('METRICS', 'questdb', new Date(Date.now() + 180_000));
   await looks(process);
   expect(process.watch.problem).not.toContain('METRICS');
+});
+
+// It was deleted first, and could not be made: nothing of the stream was stored until it was full.
+it('a consumer that cannot be made beside that of an operator is not deleted', async () => {
+  const process = await start(withBudget(64));
+  const { consumers } = await bus.manager();
+  await consumers.update('METRICS', 'questdb', { filter_subject: 'metrics.7' });
+  const own = { ack_policy: AckPolicy.Explicit, durable_name: 'own', filter_subject: 'metrics.8' };
+  await consumers.add('METRICS', own);
+  await looks(process);
+  await ensureTopology(bus, withBudget(64));
+  expect((await consumers.info('METRICS', 'questdb')).config.filter_subject).toBe('metrics.7');
+  expect(process.watch.problem).toMatch(/METRICS: .*nats consumer rm METRICS/);
+  await consumers.delete('METRICS', 'own');
+  await looks(process);
+  expect((await consumers.info('METRICS', 'questdb')).config.filter_subject).toBeUndefined();
+});
+
+// A start of metadata made the consumer again, which ended a hold and a pause.
+it('a consumer of a held stream is left at a start, and one that is made again stays paused', async () => {
+  await start(withBudget(64));
+  const { consumers } = await bus.manager();
+  const release = await limitStream(bus, 'METRICS', 2 ** 20);
+  await consumers.update('METRICS', 'questdb', { filter_subject: 'metrics.7' });
+  await consumers.pause('METRICS', 'questdb', new Date(Date.now() + 86_400_000));
+  await start(withBudget(64));
+  const held = await consumers.info('METRICS', 'questdb');
+  expect([held.config.filter_subject, held.paused]).toEqual(['metrics.7', true]);
+  await release();
+  await start(withBudget(64));
+  const remade = await consumers.info('METRICS', 'questdb');
+  expect([remade.config.filter_subject, remade.paused]).toEqual([undefined, true]);
+});
+
+// With `max_request_batch` NATS gives each consumer one: it was changed back for ever.
+it('a batch of a consumer that limits no pull is left', async () => {
+  const { consumers } = await bus.manager();
+  const process = await changedBy(() => consumers.update('METRICS', 'questdb', { max_batch: 8_000 }));
+  expect([process.watch.problem, process.mended]).toEqual([undefined, []]);
 });
