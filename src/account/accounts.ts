@@ -103,14 +103,19 @@ const runsOf = (found: readonly FoundDifference[]): FoundDifference[][] => {
   return runs;
 };
 
-/** The same sums, of each run of minutes apart: more than an hour without a difference ends a run. */
-export const sumRuns = (found: readonly FoundDifference[]): DifferenceSum[] =>
-  newestFirst(
-    Map.groupBy(found, sumKey)
-      .values()
-      .flatMap(runsOf)
-      .flatMap((run) => sumDifferences(run)),
-  );
+/**
+ * The same sums, of each run of minutes apart: more than an hour without a difference ends a run. The newest run of each comes before all
+ * earlier ones, so that the runs of one owner keep no other one out of the first.
+ */
+export const sumRuns = (found: readonly FoundDifference[]): DifferenceSum[] => {
+  const ranks: DifferenceSum[][] = [];
+  for (const same of Map.groupBy(found, sumKey).values())
+    for (const [rank, run] of runsOf(same).toReversed().entries()) {
+      ranks[rank] ??= [];
+      ranks[rank].push(...sumDifferences(run));
+    }
+  return ranks.flatMap(newestFirst);
+};
 
 const itemsOf = (differences: readonly FoundDifference[], ...kinds: readonly string[]): number =>
   differences.reduce((sum, { kind, items }) => sum + (kinds.includes(kind) ? items : 0), 0);

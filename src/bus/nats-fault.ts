@@ -5,6 +5,7 @@ import { errorText, Fault } from '../model/fault.ts';
 /** JetStream API error codes that mean more than "try again": err_code -> code of the Fault. */
 const permanentCodes: Readonly<Record<number, string>> = {
   10071: 'kv_conflict', // wrong last sequence: a compare-and-set lost
+  10164: 'kv_conflict', // the same, of a replicated bucket while another write of the key is under way
   10058: 'stream_name_in_use',
   10059: 'stream_not_found',
   10014: 'consumer_not_found',

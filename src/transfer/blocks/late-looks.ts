@@ -3,7 +3,7 @@ import { type KvBucket, unlessConflict, untilWritten } from '../../bus/kv.ts';
 import { systemKeys } from '../../directory/keys.ts';
 import { errorText } from '../../model/fault.ts';
 import type { BatchBounds } from '../../stores/clickhouse/block-statements.ts';
-import { isAnswer } from '../../stores/clickhouse/faults.ts';
+import { isAnswer, isTransientAnswer } from '../../stores/clickhouse/faults.ts';
 import { coalesceRanges } from '../../stores/clickhouse/ranges.ts';
 import type { Log } from '../../telemetry/log.ts';
 import type { WrittenTable } from './piece-inserts.ts';
@@ -34,8 +34,10 @@ const delayMsDefault = 180_000;
 const takeOverMsDefault = 15 * 60_000;
 const lookMsDefault = 30_000;
 
-/** Answers of ClickHouse without a count, as of a dropped table, after which the day is merged without a look. */
+/** Refusals of ClickHouse that do not pass, as of a dropped table, after which the day is merged without a look. */
 const failuresMax = 5;
+/** A look that failed for so long for any other reason ends in the same way, ms: a merge costs a busy ClickHouse more than the look. */
+const triedMsMax = 3_600_000;
 
 /** A deleted key leaves a marker for ever, so keys come again: all that is owed in one slot of a day has one, longer than a look is due. */
 const slots = { count: 8, ms: 60_000 };
@@ -104,7 +106,7 @@ type Look = {
   readonly bounds: BatchBounds | undefined;
   readonly revision: number;
   readonly dueAt: number;
-  /** Looks that ClickHouse answered with an error. */
+  /** Looks that ClickHouse refused for a reason that does not pass. */
   readonly failures: number;
 };
 
@@ -119,7 +121,8 @@ const createRunner = (looks: Map<string, Look>, { bucket, log }: LateLooksOption
   let isRunning = false;
   const run = async (key: string, look: Look): Promise<void> => {
     const { into, day, bounds, failures, revision } = look;
-    const isBlind = bounds === undefined || failures >= failuresMax;
+    const isTriedLong = performance.now() > look.dueAt + triedMsMax;
+    const isBlind = bounds === undefined || failures >= failuresMax || isTriedLong;
     if (isBlind || (await into.writer.countRepeats(bounds)) > 0) await into.onOverlap(day);
     // What was added meanwhile has a look of its own.
     await unlessConflict(bucket.delete(key, revision));
@@ -133,8 +136,8 @@ const createRunner = (looks: Map<string, Look>, { bucket, log }: LateLooksOption
       try {
         await run(key, look);
       } catch (error) {
-        const isAnswered = isAnswer(error);
-        const failures = look.failures + (isAnswered ? 1 : 0);
+        const isRefused = isAnswer(error) && !isTransientAnswer(error);
+        const failures = look.failures + (isRefused ? 1 : 0);
         if (looks.get(key) === look) {
           looks.delete(key);
           looks.set(key, { ...look, failures });
@@ -142,9 +145,9 @@ const createRunner = (looks: Map<string, Look>, { bucket, log }: LateLooksOption
         const { table } = look.into;
         log.warn(
           { table: table.name, day: look.day, key, failures, failuresMax, error: errorText(error) },
-          'a look for rows of an insert without an answer failed; it is tried again, and after failuresMax answers the day is merged without it',
+          'a look for rows of an insert without an answer failed; it is tried again, and after failuresMax refusals or an hour the day is merged without it',
         );
-        if (!isAnswered) break;
+        if (!isRefused) break;
       }
     }
     isRunning = false;

@@ -14,6 +14,8 @@ type Held = HeldMessage<BlocksEnvelope>;
  * rows do not count: it reads others for the next message.
  */
 const failuresApartMax = 3;
+/** Time that a write spends on messages whose guard cannot read its stored rows, ms: the others of the batch come again. */
+const unreadableMsMax = 10_000;
 
 export type WriteOne = (
   message: Held,
@@ -30,6 +32,10 @@ type Tried = {
   readonly isUnreadable: boolean;
   readonly refused: Refusals;
 };
+
+/** First deliveries before those whose guard reads most. */
+const redeliveredLast = (batch: readonly Held[]): Held[] =>
+  batch.toSorted((left, right) => Number(left.delivery.redelivered) - Number(right.delivery.redelivered));
 
 /**
  * Writes message by message: a failing message waits while the others are stored. If it alone keeps failing, those of its tables and days
@@ -59,13 +65,16 @@ export const createWriteApart = (
     const waiting = new Set<Held>();
     let hasStored = false;
     let failures = 0;
+    let unreadableMs = 0;
     let problem = '';
-    for (const message of batch) {
-      if (!hasStored && failures >= failuresApartMax) {
+    for (const message of redeliveredLast(batch)) {
+      if ((!hasStored && failures >= failuresApartMax) || unreadableMs > unreadableMsMax) {
         waiting.add(message);
         continue;
       }
+      const startedAt = performance.now();
       const tried = await tryOne(message, refused.count, onWrite);
+      if (tried.isUnreadable) unreadableMs += performance.now() - startedAt;
       if (tried.unstored.length === 0) {
         lone.stored(place.table);
         hasStored = true;

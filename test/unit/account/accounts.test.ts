@@ -130,12 +130,23 @@ describe('an account', () => {
       ]),
     ).toEqual([
       ['missing_in_the_store', 1, 3 * 86_400, 4 * 86_400, 5],
-      ['missing_in_the_store', 1, 0, 2 * 86_400, 10],
       ['stuck', 1, 90_000, 90_060, 1],
       ['stuck', 2, 86_400, 86_460, 5],
+      ['missing_in_the_store', 1, 0, 2 * 86_400, 10],
       ['stuck', 1, 0, 3_720, 7],
     ]);
     expect(sumDifferences(differences)).toHaveLength(3);
+  });
+
+  it('shows a loss of each owner before the earlier runs of any', () => {
+    const runs = Array.from({ length: 60 }, (_, hour) =>
+      found({ dataId: 8, minute: minute + 7_200 * (1 + hour) }),
+    );
+    expect(
+      sumRuns([...runs, found({ dataId: 7 })])
+        .map(({ dataId }) => dataId)
+        .slice(0, 2),
+    ).toEqual([8, 7]);
   });
 });
 

@@ -1,5 +1,5 @@
 import { ClickHouseError } from '@clickhouse/client';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { buildItemsMessage } from '../../../../src/ingress/otlp/publish.ts';
 import { Fault } from '../../../../src/model/fault.ts';
 import { defaultTimePolicy } from '../../../../src/model/time.ts';
@@ -432,6 +432,32 @@ describe('the line of spans', () => {
       const { retryLater, deadLettered } = await sink.write(batch, ignore);
       expect([[...retryLater], deadLettered.size]).toEqual([batch.slice(0, 5), 0]);
     }
+  });
+
+  it('stops after ten seconds of stored rows that cannot be read, and stores first deliveries before', async () => {
+    vi.useFakeTimers({ toFake: ['performance'] });
+    onTestFinished(() => {
+      vi.useRealTimers();
+    });
+    const fault = unreadableTable(
+      'otel.otel_traces',
+      toFault(new ClickHouseError({ message: 'no', code: '33', type: 'CANNOT_READ_ALL_DATA' })),
+    );
+    const { writer } = recordingWriter();
+    const tried: number[][] = [];
+    const insertGuarded: BlockWriter['insertGuarded'] = async ({ sequences = [] }) => {
+      tried.push([...sequences]);
+      vi.advanceTimersByTime(3_000);
+      if (sequences.some((sequence) => sequence < 20)) throw fault;
+      return true;
+    };
+    const sink = sinkOf({ ...writer, insertGuarded }, 0);
+    const unreadable = Array.from({ length: 12 }, (_, index) => messageOf(1 + index, [0], true));
+    const batch = [...unreadable, messageOf(30, [0])];
+    for (let tries = 0; tries < 6; tries++) await expect(sink.write(batch, ignore)).rejects.toThrow();
+    tried.length = 0;
+    const { retryLater, deadLettered } = await sink.write(batch, ignore);
+    expect([tried, [...retryLater], deadLettered.size]).toEqual([[[30], [1], [2], [3], [4]], unreadable, 0]);
   });
 
   it('notes a day with doubled rows after a takeover', async () => {

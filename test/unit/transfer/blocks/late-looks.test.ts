@@ -141,6 +141,30 @@ it('a look that ClickHouse answers with an error each time delays no other, and 
   looks.stop();
 });
 
+// A merge of a day costs a ClickHouse that is busy more than the look that it had no time for.
+it('a look that a busy ClickHouse cannot answer is tried for an hour before the day is merged without it', async () => {
+  vi.useFakeTimers();
+  onTestFinished(() => {
+    vi.useRealTimers();
+  });
+  const busy = toFault(
+    new ClickHouseError({ message: 'no', code: '202', type: 'TOO_MANY_SIMULTANEOUS_QUERIES' }),
+  );
+  const bucket = createMemoryBucket();
+  const { looks, looked, merged } = startProcess(
+    bucket,
+    Array.from({ length: 200 }, () => busy),
+    { lookMs: 30_000 },
+  );
+  await looks.owe('otel_traces', 7, bounds);
+  await looks.owe('otel_traces', 8, bounds);
+  await vi.advanceTimersByTimeAsync(3_600_000);
+  expect([merged, looked.length]).toEqual([[], 120]);
+  await vi.advanceTimersByTimeAsync(60_000);
+  expect([merged.toSorted(), await isForgotten(bucket)]).toEqual([[7, 8], true]);
+  looks.stop();
+});
+
 // A key that was deleted leaves a marker in NATS for ever, which each watch reads.
 it('looks that two processes owe for hours have few keys, and none of their rows is forgotten', async () => {
   vi.useFakeTimers({ now: 0 });
