@@ -1,3 +1,4 @@
+import { isTooLarge } from '../bus/too-large.ts';
 import { errorText } from '../model/fault.ts';
 import { retry } from '../runtime/back-off.ts';
 import type { DeadLetters } from './dead-letters.ts';
@@ -13,7 +14,8 @@ const backOff = { firstMs: 200, mostMs: 2_000 };
 
 /**
  * The same dead letters; retries one that cannot be kept now until it can. So a consumer stalls with the messages that it holds and
- * loses nothing, and continues by itself once there is room.
+ * loses nothing, and continues by itself once there is room. Throws at once for one that is larger than NATS takes: its message alone
+ * waits for a larger `max_payload`.
  */
 export const retryingDeadLetters = (
   deadLetters: DeadLetters,
@@ -28,6 +30,7 @@ export const retryingDeadLetters = (
         await retry(() => deadLetters.put(identity, header, bytes), {
           ...backOff,
           onFailure: (error) => {
+            if (isTooLarge(error)) throw error;
             if (!isHeld) held++;
             isHeld = true;
             onHeld(errorText(error));

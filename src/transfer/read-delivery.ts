@@ -50,7 +50,7 @@ export const createReader = <E>(
     breaker.note(1, 1);
     settler.settleUnreadable(delivery, why).catch((error: unknown) => {
       log.error(
-        { error: errorText(error) },
+        { sequence: delivery.streamSequence, error: errorText(error) },
         'the dead letter was not confirmed; NATS delivers the message again',
       );
     });

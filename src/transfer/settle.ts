@@ -117,7 +117,7 @@ export const createSettler = <E>(deps: SettlerDependencies<E>): Settler<E> => {
       return { message, validated, stored: validated.kept - refusedItems, lines };
     } catch (error) {
       log.warn(
-        { error: errorText(error) },
+        { stream, sequence: delivery.streamSequence, error: errorText(error) },
         'a dead letter was not confirmed; NATS delivers its message again',
       );
       return undefined;
