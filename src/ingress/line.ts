@@ -112,9 +112,11 @@ export const limitRate = (
   if (verdict === undefined) return;
   sender.rateHeaders = verdict.headers;
   if (verdict.isAdmitted) return;
-  throw new Refused('rate_limited', `max_rate is ${counted(rate, 'request')} per second`, {
-    headers: retryAfter(verdict.retryAfterSeconds),
-  });
+  const detail =
+    rate < 0
+      ? `max_rate is ${rate}, which refuses every request: the operator has to raise it`
+      : `max_rate is ${counted(rate, 'request')} per second`;
+  throw new Refused('rate_limited', detail, { headers: retryAfter(verdict.retryAfterSeconds) });
 };
 
 const tooManyFailures = (waitSeconds: number, { failuresMax }: FailureLimit): Refused =>

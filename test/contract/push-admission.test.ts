@@ -195,7 +195,7 @@ describe('max_rate', () => {
       'Content-Length: 9',
     ];
     raw.send(`POST /v1/traces HTTP/1.1\r\n${fields.join('\r\n')}\r\n\r\n`);
-    expect(await raw.until('max_rate is -2')).toMatch(/^HTTP\/1\.1 429 /);
+    expect(await raw.until('max_rate is -2, which refuses every request')).toMatch(/^HTTP\/1\.1 429 /);
     raw.destroy();
   });
 
