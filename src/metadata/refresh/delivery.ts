@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { untilWritten } from '../../bus/kv.ts';
 import { Fault } from '../../model/fault.ts';
 import { type CollectorValues, md5Of, renderDocument } from './document.ts';
 import type { HeldLease } from './lease.ts';
@@ -169,18 +170,14 @@ class Deliveries implements Delivery {
    * `kv_conflict`, too.
    */
   private async markInDoubt(dataId: number, id: number): Promise<void> {
-    for (let tries = 1; tries <= markTriesMax; tries++) {
-      const held = await this.deps.subscriptions.read(dataId);
+    const { subscriptions, now } = this.deps;
+    await untilWritten(`subscription.${dataId}`, markTriesMax, async () => {
+      const held = await subscriptions.read(dataId);
       if (held?.value.subscription_id !== id) return;
       const { removal: _, ...value } = held.value;
       const state = value.state === 'deleting' ? 'deleting' : 'installing';
-      try {
-        await this.deps.subscriptions.save({ ...value, state, updated: this.deps.now() }, held);
-        return;
-      } catch (error) {
-        if (!hasCode(error, 'kv_conflict')) throw error;
-      }
-    }
+      await subscriptions.save({ ...value, state, updated: now() }, held);
+    });
   }
 
   /** A call that changes what the hosts get. */

@@ -158,12 +158,11 @@ export const rowsOf = <T>(schema: z.ZodType<T>, answer: unknown): T[] => {
 };
 
 /** True for a Fault from an answer of the server: it is alive, and other rows may be stored. */
-export const isAnswer = (error: unknown): boolean =>
+export const isAnswer = (error: unknown): error is Fault & { readonly cause: ClickHouseError } =>
   error instanceof Fault && error.cause instanceof ClickHouseError;
 
 /** The same for a transient one. */
-export const isTransientAnswer = (error: unknown): boolean =>
-  isAnswer(error) && error instanceof Fault && error.kind === 'transient';
+export const isTransientAnswer = (error: unknown): boolean => isAnswer(error) && error.kind === 'transient';
 
 /** Whether a refusal of a guarded insert may come from the stored rows that its guard reads: a damaged part has codes of damaged rows. */
 export const mayBeOfStoredRows = (error: unknown): boolean =>
@@ -187,9 +186,7 @@ export const isUnreadableTable = (error: unknown): boolean =>
 
 /** The code of an answer that no list above names; undefined for every other error. */
 export const unclassifiedCode = (error: unknown): string | undefined =>
-  error instanceof Fault && error.code === 'clickhouse_unclassified' && error.cause instanceof ClickHouseError
-    ? error.cause.code
-    : undefined;
+  isAnswer(error) && error.code === 'clickhouse_unclassified' ? error.cause.code : undefined;
 
 /**
  * Transient answers that rows can cause, as by a length in a block for which the server has no memory. The others name the state of a
@@ -206,7 +203,6 @@ const ofRowsToo: ReadonlySet<string> = new Set([
 
 /** Whether an answer may come from the rows of an insert, although it is transient: one of those, or an unclassified one. */
 export const mayConcernRows = (error: unknown): boolean =>
-  error instanceof Fault &&
+  isAnswer(error) &&
   error.kind === 'transient' &&
-  error.cause instanceof ClickHouseError &&
   (error.code === 'clickhouse_unclassified' || ofRowsToo.has(error.cause.code));

@@ -1,3 +1,5 @@
+import { setNewest } from '../../model/bounded-map.ts';
+
 /** Rows that succeed or fail together: `key` names them within their table. */
 export type LonePlace = { readonly table: string; readonly key: string };
 
@@ -31,10 +33,7 @@ export const createLoneFailures = (attemptsMax: number): LoneFailures => {
       const before = known.get(key);
       const proves = before === undefined || storedCount > before.storedCount;
       const attempts = (before?.attempts ?? 0) + (proves ? 1 : 0);
-      known.delete(key);
-      known.set(key, { attempts, storedCount });
-      const oldest = known.size > messagesMax ? known.keys().next().value : undefined;
-      if (oldest !== undefined) known.delete(oldest);
+      setNewest(known, key, { attempts, storedCount }, messagesMax);
       return attempts >= attemptsMax;
     },
   };

@@ -1,3 +1,4 @@
+import { setNewest } from '../../model/bounded-map.ts';
 import { backOffMs } from '../../runtime/back-off.ts';
 import type { Piece } from './pieces.ts';
 
@@ -49,13 +50,6 @@ const unseenMsMax = 2 * pauses.mostMs;
 /** Above this number the oldest are forgotten. */
 const placesMax = 1_000;
 
-const boundedSet = <V>(map: Map<string, V>, key: string, value: V): void => {
-  map.delete(key);
-  map.set(key, value);
-  const oldest = map.size > placesMax ? map.keys().next().value : undefined;
-  if (oldest !== undefined) map.delete(oldest);
-};
-
 export const createTablePauses = ({ now, onChange }: TablePausesOptions): TablePauses => {
   const paused = new Map<string, Paused>();
   const storedAt = new Map<string, number>();
@@ -85,7 +79,7 @@ export const createTablePauses = ({ now, onChange }: TablePausesOptions): TableP
     },
     has: ({ tableAndDay }) => paused.has(tableAndDay),
     stored: ({ tableAndDay }) => {
-      boundedSet(storedAt, tableAndDay, now());
+      setNewest(storedAt, tableAndDay, now(), placesMax);
       forget(tableAndDay);
     },
     failed: ({ table, tableAndDay }, why) => {
@@ -94,7 +88,7 @@ export const createTablePauses = ({ now, onChange }: TablePausesOptions): TableP
       const failures = isStoreWell() ? (paused.get(tableAndDay)?.failures ?? 0) + 1 : 1;
       const isNew = !isFailing(table);
       const nextTryAt = now() + backOffMs(pauses, failures);
-      boundedSet(paused, tableAndDay, { table, why, failures, nextTryAt, seenAt: now() });
+      setNewest(paused, tableAndDay, { table, why, failures, nextTryAt, seenAt: now() }, placesMax);
       if (isNew) onChange(table, why);
     },
     isStoreWell,

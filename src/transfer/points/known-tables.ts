@@ -1,3 +1,4 @@
+import { setNewest } from '../../model/bounded-map.ts';
 import type { FailureScope } from '../../stores/questdb/table-states.ts';
 import type { HeldMessage } from '../held-message.ts';
 import { createRecentWrites } from './recent-writes.ts';
@@ -142,9 +143,7 @@ export class KnownTables {
   private begin(name: string, { state, scope, why }: Observation): Table {
     const [since, observedAt] = [this.options.now(), this.options.now()];
     const table: Table = { state, scope, why, since, observedAt, nextTryAt: 0, isUnavailable: false };
-    this.tables.set(name, table);
-    const oldest = this.tables.size > tablesMax ? this.tables.keys().next().value : undefined;
-    if (oldest !== undefined) this.tables.delete(oldest);
+    setNewest(this.tables, name, table, tablesMax);
     this.options.onWait(name, why);
     return table;
   }
