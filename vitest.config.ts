@@ -45,8 +45,8 @@ const inContainers = [
 /** Turns without work after which a worker of QuestDB gives way, naps for a millisecond, and sleeps. */
 const turns = { YIELD: '1', NAP: '10', SLEEP: '60' };
 
-/** Their roles and commands start from few files. */
-const builtProgram = 'test/support/vitest/built-program.ts';
+/** Their roles and commands start from few files, and their tables of ClickHouse are copies. */
+const madeOnce = ['test/support/vitest/built-program.ts', 'test/support/vitest/made-tables.ts'];
 
 const env = {
   // A QuestDB of a test lives for seconds: the second compiler of Java and its parallel collector would cost more than they gain.
@@ -61,7 +61,7 @@ const env = {
 
 /** For files on engines of their own. */
 const besideOthers = {
-  globalSetup: [builtProgram],
+  globalSetup: madeOnce,
   // Files share processes: each would load the same modules again.
   isolate: false,
   // Each file waits for more than half of its time: four at once keep two cores busy.
@@ -234,7 +234,7 @@ export default defineConfig({
         extends: true,
         test: {
           name: 'kills',
-          globalSetup: [builtProgram],
+          globalSetup: madeOnce,
           include: kills,
           isolate: false,
           maxWorkers: 3,
@@ -247,7 +247,7 @@ export default defineConfig({
         extends: true,
         test: {
           name: 'load',
-          globalSetup: [builtProgram],
+          globalSetup: madeOnce,
           include: load,
           fileParallelism: false,
           sequence: { groupOrder: 11 },
@@ -259,7 +259,7 @@ export default defineConfig({
         extends: true,
         test: {
           name: 'alone',
-          globalSetup: [builtProgram],
+          globalSetup: madeOnce,
           include: alone,
           fileParallelism: false,
           sequence: { groupOrder: 2 },
