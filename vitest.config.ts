@@ -39,7 +39,7 @@ const alone = ['test/faults/{exactly-once,ctrl-c}.test.ts'];
 // What is promised to senders, and exactly once: on engines in containers too, by `make test-containers`.
 const inContainers = [
   'test/contract/*.test.ts',
-  'test/faults/{exact,exact-spans,exactly-once,kill-points{,-worker},whole-requests,rolling-restart}.test.ts',
+  'test/faults/{exact,exactly-once,kill-points{,-worker},whole-requests,rolling-restart}.test.ts',
 ];
 
 /** Turns without work after which a worker of QuestDB gives way, naps for a millisecond, and sleeps. */
