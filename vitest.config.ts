@@ -33,8 +33,8 @@ const upkeep = [
   'test/engines/clickhouse-migrations.test.ts',
 ];
 
-// Under load: beside another file they would measure the machine and not the guarantee.
-const alone = ['test/faults/{exactly-once,ctrl-c}.test.ts'];
+// Under load: beside another file it would measure the machine and not the guarantee.
+const alone = ['test/faults/exactly-once.test.ts'];
 
 // What is promised to senders, and exactly once: on engines in containers too, by `make test-containers`.
 const inContainers = [

@@ -17,6 +17,7 @@ const longest = [
   'operations/up',
   'engines/set-aside',
   'faults/exact',
+  'faults/ctrl-c',
   'engines/clickhouse-confined',
   'contract/identity',
   'operations/audit',
