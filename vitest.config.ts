@@ -26,11 +26,12 @@ const admin = [
   'test/operations/{refresh,refresh-http,explore,drops-read,operators}.test.ts',
 ];
 
-// Backups, retention, data of earlier versions, and what the documents say, command by command: `make test-upkeep`.
+// Backups, retention, data of earlier versions, what the documents say, command by command, and every way out of the embedded
+// ClickHouse: `make test-upkeep`.
 const upkeep = [
   'test/operations/{clickhouse-retention,earlier-data,earlier-version,kubernetes-restore,streams-backup*}.test.ts',
   'test/operations/{chapter,pages,querying,runbook-commands}.test.ts',
-  'test/engines/clickhouse-migrations.test.ts',
+  'test/engines/clickhouse-{migrations,ways-out}.test.ts',
 ];
 
 // Under load: beside another file it would measure the machine and not the guarantee.

@@ -18,7 +18,7 @@ const longest = [
   'engines/set-aside',
   'faults/exact',
   'faults/ctrl-c',
-  'engines/clickhouse-confined',
+  'engines/clickhouse-ways-out',
   'contract/identity',
   'operations/audit',
   'engines/dlq-redrive',
