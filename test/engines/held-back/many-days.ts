@@ -74,7 +74,7 @@ describe('a request with spans of many days', () => {
       stack.createApplication('wide'),
       stack.createApplication('other'),
     ]);
-    const days = 160;
+    const days = 112;
     await send(wide, days);
     await waitFor('the first days', 30_000, async () => (await stored(wide)) > 0);
     await send(other, 1);
@@ -98,7 +98,7 @@ describe('a push with points of many days', () => {
       30_000,
       async () => (await pointsOf(wide)) === 1 && (await pointsOf(other)) === 1,
     );
-    const days = 4_000;
+    const days = 1_500;
     await push(wide, days);
     await waitFor('the write of many days', 30_000, () => isWaiting(wide));
     await push(other, 1);
