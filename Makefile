@@ -38,7 +38,7 @@ test-operations: setup ## test what operators use: `tidemark up`, dead letters, 
 test-admin: setup ## test the admin API at length: records, commands, reading data, random requests, outages, the refresh job
 	@vitest run --project admin $(ARGS)
 
-test-upkeep: setup ## test backups, retention, every command of the documents, and data of earlier versions
+test-upkeep: setup ## test backups, retention, every command of the documents, data of earlier versions, and the ways out of ClickHouse
 	@vitest run --project upkeep $(ARGS)
 
 test-load: setup ## kill a process at each instant between two steps, fill the receivers, and let hostile clients at them

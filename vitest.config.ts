@@ -26,27 +26,28 @@ const admin = [
   'test/operations/{refresh,refresh-http,explore,drops-read,operators}.test.ts',
 ];
 
-// Backups, retention, data of earlier versions, and what the documents say, command by command: `make test-upkeep`.
+// Backups, retention, data of earlier versions, what the documents say, command by command, and every way out of the embedded
+// ClickHouse: `make test-upkeep`.
 const upkeep = [
   'test/operations/{clickhouse-retention,earlier-data,earlier-version,kubernetes-restore,streams-backup*}.test.ts',
   'test/operations/{chapter,pages,querying,runbook-commands}.test.ts',
-  'test/engines/clickhouse-migrations.test.ts',
+  'test/engines/clickhouse-{migrations,ways-out}.test.ts',
 ];
 
-// Under load: beside another file they would measure the machine and not the guarantee.
-const alone = ['test/faults/{exactly-once,ctrl-c}.test.ts'];
+// Under load: beside another file it would measure the machine and not the guarantee.
+const alone = ['test/faults/exactly-once.test.ts'];
 
 // What is promised to senders, and exactly once: on engines in containers too, by `make test-containers`.
 const inContainers = [
   'test/contract/*.test.ts',
-  'test/faults/{exact,exact-spans,exactly-once,kill-points{,-worker},whole-requests,rolling-restart}.test.ts',
+  'test/faults/{exact,exactly-once,kill-points{,-worker},whole-requests,rolling-restart}.test.ts',
 ];
 
 /** Turns without work after which a worker of QuestDB gives way, naps for a millisecond, and sleeps. */
 const turns = { YIELD: '1', NAP: '10', SLEEP: '60' };
 
-/** Their roles and commands start from few files. */
-const builtProgram = 'test/support/vitest/built-program.ts';
+/** Their roles and commands start from few files, and their tables of ClickHouse are copies. */
+const madeOnce = ['test/support/vitest/built-program.ts', 'test/support/vitest/made-tables.ts'];
 
 const env = {
   // A QuestDB of a test lives for seconds: the second compiler of Java and its parallel collector would cost more than they gain.
@@ -61,7 +62,7 @@ const env = {
 
 /** For files on engines of their own. */
 const besideOthers = {
-  globalSetup: [builtProgram],
+  globalSetup: madeOnce,
   // Files share processes: each would load the same modules again.
   isolate: false,
   // Each file waits for more than half of its time: four at once keep two cores busy.
@@ -234,7 +235,7 @@ export default defineConfig({
         extends: true,
         test: {
           name: 'kills',
-          globalSetup: [builtProgram],
+          globalSetup: madeOnce,
           include: kills,
           isolate: false,
           maxWorkers: 3,
@@ -247,7 +248,7 @@ export default defineConfig({
         extends: true,
         test: {
           name: 'load',
-          globalSetup: [builtProgram],
+          globalSetup: madeOnce,
           include: load,
           fileParallelism: false,
           sequence: { groupOrder: 11 },
@@ -259,7 +260,7 @@ export default defineConfig({
         extends: true,
         test: {
           name: 'alone',
-          globalSetup: [builtProgram],
+          globalSetup: madeOnce,
           include: alone,
           fileParallelism: false,
           sequence: { groupOrder: 2 },

@@ -11,7 +11,7 @@ import { type Clickhouse, createClickhouse } from '../../src/stores/clickhouse/c
 import { BookHistory, firstMinute, type SettledRow } from '../support/account/book-history.ts';
 import { distinctLines, newestLines, plainBooks, standingIn } from '../support/account/plain-books.ts';
 import { randomOf, shuffled } from '../support/otlp/plain/mutations.ts';
-import { makeTables, startEngines, type TestEngines } from '../support/stack/engines.ts';
+import { startEngines, type TestEngines } from '../support/stack/engines.ts';
 
 const historyCount = 300;
 const read = 40;
@@ -63,8 +63,7 @@ const insert = async (table: string, rows: readonly object[]): Promise<void> => 
 };
 
 beforeAll(async () => {
-  engines = await startEngines({ clickhouse: true });
-  await makeTables(engines.clickhouse.url);
+  engines = await startEngines({ clickhouse: true }, { hasTables: true });
   clickhouse = createClickhouse({ url: engines.clickhouse.url });
   for (const table of ['ingest_published', 'ingest_settled', 'ingest_doubtful'])
     await clickhouse.run(`SYSTEM STOP MERGES otel.${table}`);

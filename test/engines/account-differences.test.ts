@@ -5,7 +5,7 @@ import { closeDifferences, readDifferences } from '../../src/account/difference-
 import { type FoundDifferences, openFoundDifferences } from '../../src/account/found.ts';
 import { addStoreFindings } from '../../src/account/store-look.ts';
 import { type Clickhouse, createClickhouse } from '../../src/stores/clickhouse/client.ts';
-import { makeTables, startEngines, type TestEngines } from '../support/stack/engines.ts';
+import { startEngines, type TestEngines } from '../support/stack/engines.ts';
 
 let engines: TestEngines;
 let clickhouse: Clickhouse;
@@ -16,8 +16,7 @@ const now = Math.floor(Date.now() / 1_000);
 const daySeconds = 86_400;
 
 beforeAll(async () => {
-  engines = await startEngines({ clickhouse: true });
-  await makeTables(engines.clickhouse.url);
+  engines = await startEngines({ clickhouse: true }, { hasTables: true });
   clickhouse = createClickhouse({ url: engines.clickhouse.url });
   found = await openFoundDifferences(clickhouse, () => elapsedMs);
 });

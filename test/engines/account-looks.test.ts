@@ -10,7 +10,7 @@ import { serialHeader } from '../../src/bus/message-headers.ts';
 import { type Clickhouse, createClickhouse } from '../../src/stores/clickhouse/client.ts';
 import { createQuestdbSql } from '../../src/stores/questdb/sql.ts';
 import { pointPayload } from '../support/push/point-messages.ts';
-import { makeTables, startEngines, type TestEngines } from '../support/stack/engines.ts';
+import { startEngines, type TestEngines } from '../support/stack/engines.ts';
 
 const dataId = 1_500_001;
 const itemsPerMessage = 2;
@@ -56,8 +56,7 @@ const lives: Readonly<Record<string, number>> = {
 };
 
 beforeAll(async () => {
-  engines = await startEngines({ nats: true, clickhouse: true });
-  await makeTables(engines.clickhouse.url);
+  engines = await startEngines({ nats: true, clickhouse: true }, { hasTables: true });
   clickhouse = createClickhouse({ url: engines.clickhouse.url });
   bus = await connectBus(engines.nats.url, 'looks');
   const manager = await bus.manager();

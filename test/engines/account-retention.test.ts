@@ -8,7 +8,7 @@ import { type Clickhouse, createClickhouse } from '../../src/stores/clickhouse/c
 import { removeExpiredItems } from '../../src/stores/clickhouse/item-days.ts';
 import { spansTable } from '../../src/stores/clickhouse/item-tables.ts';
 import { createMemoryRecords } from '../support/metadata/memory-records.ts';
-import { makeTables, startEngines, type TestEngines } from '../support/stack/engines.ts';
+import { startEngines, type TestEngines } from '../support/stack/engines.ts';
 import { until } from '../support/until.ts';
 
 const appId = 4;
@@ -25,8 +25,7 @@ let engines: TestEngines;
 let clickhouse: Clickhouse;
 
 beforeAll(async () => {
-  engines = await startEngines({ clickhouse: true });
-  await makeTables(engines.clickhouse.url);
+  engines = await startEngines({ clickhouse: true }, { hasTables: true });
   clickhouse = createClickhouse({ url: engines.clickhouse.url });
 });
 afterAll(async () => {

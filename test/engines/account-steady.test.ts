@@ -9,7 +9,7 @@ import { type Clickhouse, createClickhouse } from '../../src/stores/clickhouse/c
 import { createQuestdbSql, type QuestdbSql } from '../../src/stores/questdb/sql.ts';
 import { createQuestdbTables } from '../../src/stores/questdb/tables.ts';
 import { insertRecords } from '../support/outcomes/settled-rows.ts';
-import { makeTables, startEngines, type TestEngines } from '../support/stack/engines.ts';
+import { startEngines, type TestEngines } from '../support/stack/engines.ts';
 
 const dayMs = 86_400_000;
 const today = Math.floor(Date.now() / dayMs);
@@ -22,8 +22,7 @@ let owners = 1_500_000;
 let counter = 1;
 
 beforeAll(async () => {
-  engines = await startEngines({ questdb: true, clickhouse: true });
-  await makeTables(engines.clickhouse.url);
+  engines = await startEngines({ questdb: true, clickhouse: true }, { hasTables: true });
   clickhouse = createClickhouse({ url: engines.clickhouse.url });
   sql = createQuestdbSql({ url: engines.questdb.url });
 });

@@ -1,14 +1,13 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { readToldLosses, readToldStreams } from '../../src/account/told-doubtful.ts';
 import { type Clickhouse, createClickhouse } from '../../src/stores/clickhouse/client.ts';
-import { makeTables, startEngines, type TestEngines } from '../support/stack/engines.ts';
+import { startEngines, type TestEngines } from '../support/stack/engines.ts';
 
 let engines: TestEngines;
 let clickhouse: Clickhouse;
 
 beforeAll(async () => {
-  engines = await startEngines({ clickhouse: true });
-  await makeTables(engines.clickhouse.url);
+  engines = await startEngines({ clickhouse: true }, { hasTables: true });
   clickhouse = createClickhouse({ url: engines.clickhouse.url });
 });
 afterAll(async () => {

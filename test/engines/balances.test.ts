@@ -7,15 +7,14 @@ import { momentText } from '../../src/outcomes/times.ts';
 import { type Clickhouse, createClickhouse } from '../../src/stores/clickhouse/client.ts';
 import { randomOf } from '../support/otlp/plain/mutations.ts';
 import { historyOf, lastRecords, withoutLetters } from '../support/outcomes/histories.ts';
-import { makeTables, startEngines, type TestEngines } from '../support/stack/engines.ts';
+import { startEngines, type TestEngines } from '../support/stack/engines.ts';
 import { fetchEngine } from '../support/stack/fetch-engine.ts';
 
 let engines: TestEngines;
 let clickhouse: Clickhouse;
 
 beforeAll(async () => {
-  engines = await startEngines({ clickhouse: true });
-  await makeTables(engines.clickhouse.url);
+  engines = await startEngines({ clickhouse: true }, { hasTables: true });
   clickhouse = createClickhouse({ url: engines.clickhouse.url });
   // Each insert is a part of its own, so that no merge does the work of a reading.
   await clickhouse.run('SYSTEM STOP MERGES otel.ingest_outcomes');

@@ -7,15 +7,14 @@ import { clickhouseBackups } from '../../src/cli/streams-backup/back-up.ts';
 import { backUpClickhouse, moveClickhouse } from '../../src/cli/streams-backup/stores.ts';
 import { Fault } from '../../src/model/fault.ts';
 import { type Clickhouse, createClickhouse } from '../../src/stores/clickhouse/client.ts';
-import { makeTables, startEngines, type TestEngines } from '../support/stack/engines.ts';
+import { startEngines, type TestEngines } from '../support/stack/engines.ts';
 
 let engines: TestEngines;
 let clickhouse: Clickhouse;
 let files: string;
 
 beforeAll(async () => {
-  engines = await startEngines({ clickhouse: true });
-  await makeTables(engines.clickhouse.url);
+  engines = await startEngines({ clickhouse: true }, { hasTables: true });
   clickhouse = createClickhouse({ url: engines.clickhouse.url });
   files = clickhouseBackups(engines.folder);
 });

@@ -1,44 +1,31 @@
 import { spawn } from 'node:child_process';
 import { resolve } from 'node:path';
 import { text } from 'node:stream/consumers';
-import { request } from 'undici';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { DatabaseAccounts } from '../../src/config/engine-credentials.ts';
-import { createClickhouseEngine } from '../../src/embedded/clickhouse.ts';
-import { basicAuthorization, createDatabaseAccounts } from '../../src/embedded/credentials.ts';
-import type { Engine } from '../../src/embedded/engine.ts';
+import { basicAuthorization } from '../../src/embedded/credentials.ts';
 import { rawRequest } from '../support/http/raw-request.ts';
-import { type ClickhouseNames, waysOut } from '../support/stack/clickhouse-ways-out.ts';
-import { canary, type Outside, openOutside } from '../support/stack/outside.ts';
+import type { ClickhouseNames } from '../support/stack/clickhouse-ways-out.ts';
+import {
+  type Account,
+  type ConfinedClickhouse,
+  host,
+  startConfinedClickhouse,
+} from '../support/stack/confined-clickhouse.ts';
 import { takePorts } from '../support/stack/ports.ts';
-import { openTempFolder, tempFolder } from '../support/stack/temp-folder.ts';
+import { tempFolder } from '../support/stack/temp-folder.ts';
 
-const host = '127.0.0.1';
-const accounts: DatabaseAccounts = createDatabaseAccounts();
-const reader = { user: accounts.readonlyUser, password: accounts.readonlyPassword };
-const log = (): void => {};
-
+let on: ConfinedClickhouse;
+let ask: ConfinedClickhouse['ask'];
+let accounts: DatabaseAccounts;
+let reader: Account;
 let port: number;
-let engine: Engine;
-let outside: Outside;
-let names: ClickhouseNames;
-let folder: { path: string; remove(): Promise<void> };
 
-type Answer = { readonly status: number; readonly body: string };
-
-const ask = async (
-  sql: string,
-  account: { user: string; password: string } = accounts,
-  { query = '', headers = {} }: { query?: string; headers?: Record<string, string> } = {},
-): Promise<Answer> => {
-  // For twenty thousand statements fetch takes as much of the processor as the server.
-  const response = await request(`http://${host}:${port}/${query}`, {
-    method: 'POST',
-    body: sql,
-    headers: { authorization: basicAuthorization(account), ...headers },
-  });
-  return { status: response.statusCode, body: (await response.body.text()).trim() };
-};
+beforeAll(async () => {
+  on = await startConfinedClickhouse();
+  ({ ask, accounts, reader, port } = on);
+});
+afterAll(() => on?.stop());
 
 const rawStatus = async (headers: Record<string, string>): Promise<number> =>
   (
@@ -49,62 +36,31 @@ const rawStatus = async (headers: Record<string, string>): Promise<number> =>
     )
   ).status;
 
-const lines = async (sql: string): Promise<string[]> => (await ask(sql)).body.split('\n');
-
-/** Runs all of them, some at a time. Returns the answer to each. */
-const askAll = async (statements: readonly string[], account: typeof reader): Promise<Answer[]> => {
-  const answers: Answer[] = [];
-  const rest = statements.values();
-  const worker = async (): Promise<void> => {
-    for (const sql of rest) answers.push(await ask(sql, account));
-  };
-  await Promise.all(Array.from({ length: 4 }, worker));
-  return answers;
+/** Of each kind those that are known to lead out of a ClickHouse that is not confined; `make test-upkeep` has every name there is. */
+const knownWays: ClickhouseNames = {
+  tableFunctions: [
+    'file',
+    'url',
+    'executable',
+    'sqlite',
+    's3',
+    'remote',
+    'mysql',
+    'hdfs',
+    'azureBlobStorage',
+  ],
+  tableEngines: ['File', 'URL', 'SQLite', 'EmbeddedRocksDB', 'Executable', 'S3', 'Distributed', 'NATS'],
+  databaseEngines: ['Filesystem', 'SQLite', 'MySQL'],
+  functions: ['file', 'catboostEvaluate', 'dictGet'],
 };
 
-beforeAll(async () => {
-  [port = 0] = await takePorts(1);
-  folder = await openTempFolder();
-  outside = await openOutside();
-  engine = createClickhouseEngine({ folder: folder.path, host, ports: { http: port }, log, accounts });
-  await engine.start();
-  await ask('CREATE DATABASE trial');
-  await ask('CREATE TABLE trial.t (c String, d String) ENGINE = MergeTree ORDER BY c');
-  await ask("INSERT INTO trial.t VALUES ('a', 'b')");
-  names = {
-    tableFunctions: await lines('SELECT name FROM system.table_functions ORDER BY name'),
-    tableEngines: await lines('SELECT name FROM system.table_engines ORDER BY name'),
-    databaseEngines: await lines('SELECT name FROM system.database_engines ORDER BY name'),
-    functions: await lines('SELECT DISTINCT name FROM system.functions WHERE NOT is_aggregate ORDER BY name'),
-  };
-});
-afterAll(async () => {
-  await engine.kill();
-  outside.close();
-  await folder.remove();
-});
-
 describe('the embedded ClickHouse', () => {
-  // Each name that a version adds may be a new way out, so the server lists its names.
   it.each([
-    ['the operator', accounts],
-    ['the reader', reader],
-  ])(
-    'reaches no file but its own and no other server, by any function, engine, source or statement of %s',
-    async (_who, account) => {
-      const statements = waysOut(names, outside);
-      expect(statements.length).toBeGreaterThan(6_000);
-      const before = outside.listing();
-      const answers = await askAll(statements, account);
-      expect(answers.filter(({ body }) => body.includes(canary))).toEqual([]);
-      expect(outside.connections).toBe(0);
-      expect(outside.listing()).toBe(before);
-      // The server is alive, and refuses for the right reason: none of the statements was only malformed.
-      expect((await ask('SELECT 1', account)).body).toBe('1');
-      const denied = answers.filter(({ body }) => /Code: (497|452|76|74)\./.test(body));
-      expect(denied.length).toBeGreaterThan(500);
-    },
-  );
+    ['the operator', () => accounts],
+    ['the reader', () => reader],
+  ])('reaches no file but its own and no other server by the known ways of %s', async (_who, account) => {
+    await on.expectNoWayOut(knownWays, account(), { statements: 400, denied: 50 });
+  });
 
   it('lets the operator run the statements of roles, migrations and backups', async () => {
     const statements = [

@@ -4,15 +4,12 @@ import { z } from 'zod';
 import { type BlockWriter, createBlockWriter } from '../../src/stores/clickhouse/block-writer.ts';
 import { type Clickhouse, createClickhouse } from '../../src/stores/clickhouse/client.ts';
 import { spansTable } from '../../src/stores/clickhouse/item-tables.ts';
-import { migrate } from '../../src/stores/clickhouse/migrate.ts';
 import { insertId, messagesLabel } from '../../src/stores/clickhouse/query-id.ts';
-import { createLog } from '../../src/telemetry/log.ts';
 import { boundsOf, nativeOf, type SpanRows, spanSelect, tracesOf } from '../support/otlp/span-rows.ts';
 import { startEngines, type TestEngines } from '../support/stack/engines.ts';
 import { fetchEngine } from '../support/stack/fetch-engine.ts';
 import { until } from '../support/until.ts';
 
-const folder = new URL('../../schemas/sql/clickhouse', import.meta.url).pathname;
 const noon = 1_763_640_000_000_000_000n;
 const batch: SpanRows = { first: 1_000n, count: 6_000, startNs: noon, stepNs: 1_000_000n };
 
@@ -23,11 +20,10 @@ let writer: BlockWriter;
 let attempt = 0;
 
 beforeAll(async () => {
-  engines = await startEngines({ clickhouse: true });
+  engines = await startEngines({ clickhouse: true }, { hasTables: true });
   url = engines.clickhouse.url;
   clickhouse = createClickhouse({ url });
   writer = createBlockWriter(clickhouse, spansTable, { insertMsMax: 20_000 });
-  await migrate({ clickhouse, folder, log: createLog('test', 'silent') });
 });
 afterAll(async () => {
   await clickhouse?.close();

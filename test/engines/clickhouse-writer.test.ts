@@ -6,15 +6,12 @@ import { blockStatements } from '../../src/stores/clickhouse/block-statements.ts
 import { type BlockWriter, createBlockWriter } from '../../src/stores/clickhouse/block-writer.ts';
 import { type Clickhouse, createClickhouse } from '../../src/stores/clickhouse/client.ts';
 import { dataPointTables, logsTable, spansTable } from '../../src/stores/clickhouse/item-tables.ts';
-import { migrate } from '../../src/stores/clickhouse/migrate.ts';
-import { createLog } from '../../src/telemetry/log.ts';
 import { type DataPointRow, dataPointParts } from '../support/otlp/data-point-blocks.ts';
 import { type LogRow, logBlocks } from '../support/otlp/log-blocks.ts';
 import { boundsOf, nativeOf, type SpanRows, spanSelect, tracesOf } from '../support/otlp/span-rows.ts';
 import { startEngines, type TestEngines } from '../support/stack/engines.ts';
 import { fetchEngine } from '../support/stack/fetch-engine.ts';
 
-const folder = new URL('../../schemas/sql/clickhouse', import.meta.url).pathname;
 const day = 20_412; // 2025-11-20
 const dayNs = 86_400_000_000_000n;
 const noon = BigInt(day) * dayNs + dayNs / 2n;
@@ -27,11 +24,10 @@ let writer: BlockWriter;
 let attempts = 0;
 
 beforeAll(async () => {
-  engines = await startEngines({ clickhouse: true });
+  engines = await startEngines({ clickhouse: true }, { hasTables: true });
   url = engines.clickhouse.url;
   clickhouse = createClickhouse({ url });
   writer = createBlockWriter(clickhouse, spansTable, { insertMsMax: 20_000 });
-  await migrate({ clickhouse, folder, log: createLog('test', 'silent') });
 });
 afterAll(async () => {
   await clickhouse?.close();

@@ -1,13 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { type Clickhouse, createClickhouse } from '../../src/stores/clickhouse/client.ts';
-import { migrate } from '../../src/stores/clickhouse/migrate.ts';
-import { createLog } from '../../src/telemetry/log.ts';
 import { startEngines, type TestEngines } from '../support/stack/engines.ts';
 
 // The queries that HyperDX and Grafana's ClickHouse plugin send for logs and metrics, in their shapes, with no column mapped.
-
-const folder = new URL('../../schemas/sql/clickhouse', import.meta.url).pathname;
 
 let engines: TestEngines;
 let clickhouse: Clickhouse;
@@ -52,9 +48,8 @@ const record = (minute: number, severity: string, body: string) => ({
 });
 
 beforeAll(async () => {
-  engines = await startEngines({ clickhouse: true });
+  engines = await startEngines({ clickhouse: true }, { hasTables: true });
   clickhouse = createClickhouse({ url: engines.clickhouse.url });
-  await migrate({ clickhouse, folder, log: createLog('test', 'silent') });
   const points = (metric: string, more: (minute: number) => object) =>
     minutes.map((minute) => {
       const { AggregationTemporality: temporality, ...point } = pointOf(metric, minute);

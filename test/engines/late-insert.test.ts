@@ -7,7 +7,6 @@ import { jsonTraces } from '../../src/rules/spans/json-traces.ts';
 import { createBlockWriter } from '../../src/stores/clickhouse/block-writer.ts';
 import { type Clickhouse, createClickhouse } from '../../src/stores/clickhouse/client.ts';
 import { spansTable } from '../../src/stores/clickhouse/item-tables.ts';
-import { migrate } from '../../src/stores/clickhouse/migrate.ts';
 import { createLog } from '../../src/telemetry/log.ts';
 import { createBlocksSink } from '../../src/transfer/blocks/blocks-sink.ts';
 import { startLateLooks } from '../../src/transfer/blocks/late-looks.ts';
@@ -20,7 +19,6 @@ import { createMemoryBucket } from '../support/stack/memory-bucket.ts';
 import { openTcpProxy } from '../support/stack/tcp-proxy.ts';
 import { until } from '../support/until.ts';
 
-const folder = new URL('../../schemas/sql/clickhouse', import.meta.url).pathname;
 const log = createLog('test', 'silent');
 const arrivedAt = Date.UTC(2026, 5, 1, 12);
 const rows = 2_000;
@@ -28,9 +26,8 @@ const rows = 2_000;
 let engines: TestEngines;
 let clickhouse: Clickhouse;
 beforeAll(async () => {
-  engines = await startEngines({ clickhouse: true });
+  engines = await startEngines({ clickhouse: true }, { hasTables: true });
   clickhouse = createClickhouse({ url: engines.clickhouse.url });
-  await migrate({ clickhouse, folder, log });
 });
 afterAll(async () => {
   await clickhouse?.close();

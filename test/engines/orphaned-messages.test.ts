@@ -14,7 +14,7 @@ import { createElapsed } from '../../src/model/elapsed.ts';
 import { type Clickhouse, createClickhouse } from '../../src/stores/clickhouse/client.ts';
 import { startOrphanSweep } from '../../src/transfer/orphan-sweep.ts';
 import { serialText } from '../../src/wire/message-serial.ts';
-import { makeTables, startEngines, type TestEngines } from '../support/stack/engines.ts';
+import { startEngines, type TestEngines } from '../support/stack/engines.ts';
 import { until } from '../support/until.ts';
 import { waitFor } from '../support/wait.ts';
 
@@ -32,7 +32,7 @@ type Setting = {
 };
 
 const start = async (): Promise<Setting> => {
-  const engines = await startEngines({ nats: true, clickhouse: true });
+  const engines = await startEngines({ nats: true, clickhouse: true }, { hasTables: true });
   const bus = await connectBus(engines.nats.url, 'test');
   const clickhouse = createClickhouse({ url: engines.clickhouse.url });
   const publisher = createPublisher(bus, { deadlineMs: 10_000, awayMs: 5_000 });
@@ -43,7 +43,6 @@ const start = async (): Promise<Setting> => {
     await engines.stop();
   });
   await ensureTopology(bus, pipelines.streams);
-  await makeTables(engines.clickhouse.url);
   return { engines, bus, clickhouse, publisher };
 };
 

@@ -37,7 +37,7 @@ import { firstDelivery } from '../support/outcomes/deliveries.ts';
 import { insertRecords, type SettledRecord, settledRecords } from '../support/outcomes/settled-rows.ts';
 import { encodePoints } from '../support/push/encode-points.ts';
 import { contextWith, sourceWith } from '../support/push/source.ts';
-import { makeTables, startEngines, type TestEngines } from '../support/stack/engines.ts';
+import { startEngines, type TestEngines } from '../support/stack/engines.ts';
 
 const dayMs = 86_400_000;
 const today = Math.floor(Date.now() / dayMs);
@@ -52,8 +52,7 @@ let ids = 1_500_000;
 let counter = 1;
 
 beforeAll(async () => {
-  engines = await startEngines({ questdb: true, clickhouse: true });
-  await makeTables(engines.clickhouse.url);
+  engines = await startEngines({ questdb: true, clickhouse: true }, { hasTables: true });
   clickhouse = createClickhouse({ url: engines.clickhouse.url });
   sql = createQuestdbSql({ url: engines.questdb.url });
   writer = createQuestdbWriter({ url: engines.questdb.url, timeoutMs: 10_000 });

@@ -19,7 +19,7 @@ import {
 } from '../support/openapi/requests.ts';
 import { plantDeadLetters } from '../support/outcomes/dead-letters.ts';
 import { moreRuns } from '../support/properties.ts';
-import { makeTables, startEngines, type TestEngines } from '../support/stack/engines.ts';
+import { startEngines, type TestEngines } from '../support/stack/engines.ts';
 
 const seed = 20_261_121;
 const rounds = 16 * moreRuns;
@@ -49,8 +49,7 @@ const issued = async (role: string): Promise<string> => {
 };
 
 beforeAll(async () => {
-  engines = await startEngines({ nats: true, questdb: true, clickhouse: true });
-  await makeTables(engines.clickhouse.url);
+  engines = await startEngines({ nats: true, questdb: true, clickhouse: true }, { hasTables: true });
   metadata = await startMetadataRole(engines);
   client = createRawClient(metadata.url);
   document = readDocument((await metadata.ask('GET', '/openapi.json')).body);

@@ -1,4 +1,4 @@
-import { mkdtemp, rm } from 'node:fs/promises';
+import { cp, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { type NatsUserName, natsUserNames } from '../../../src/bus/nats-users.ts';
@@ -81,6 +81,20 @@ const createFor =
     ? (await import('../containers/engines.ts')).containerEngines
     : processEngines;
 
+const quiet = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
+
+/** Makes the tables in the ClickHouse at this address. */
+export const makeTables = async (url: string, isPowerSafe = false): Promise<void> => {
+  const clickhouse = createClickhouse({ url });
+  await migrate({
+    clickhouse,
+    folder: resolve(import.meta.dirname, '../../../schemas/sql/clickhouse'),
+    isPowerSafe,
+    log: quiet,
+  });
+  await clickhouse.close();
+};
+
 /** Is given the folder of each engine before it starts; what it answers is called after the engine's end. */
 export type FolderHook = (name: EngineName, folder: string) => (() => void) | undefined;
 
@@ -89,7 +103,14 @@ export type EnginesOptions = {
   readonly hasNatsCluster?: boolean | undefined;
   readonly onFolder?: FolderHook | undefined;
   readonly durability?: Durability | undefined;
+  /** With the tables in ClickHouse. */
+  readonly hasTables?: boolean | undefined;
+  /** The folder of ClickHouse, which stays; default one below that of all. */
+  readonly clickhouseFolder?: string;
 };
+
+/** A folder of ClickHouse with the tables, where the run has made one (`vitest/made-tables.ts`). */
+const madeTables = createFor === processEngines ? process.env['MADE_TABLES'] : undefined;
 
 /**
  * Starts real engines on free ports in a temporary folder:
@@ -97,7 +118,13 @@ export type EnginesOptions = {
  */
 export const startEngines = async (
   wanted: Partial<Record<EngineName, boolean>>,
-  { onFolder, durability = 'process', hasNatsCluster = false }: EnginesOptions = {},
+  {
+    onFolder,
+    durability = 'process',
+    hasNatsCluster = false,
+    hasTables = false,
+    clickhouseFolder,
+  }: EnginesOptions = {},
 ): Promise<TestEngines> => {
   const folder = await mkdtemp(join(tmpdir(), 'tidemark-test-'));
   const lines: string[] = [];
@@ -132,7 +159,8 @@ export const startEngines = async (
     if (wanted[name] !== true) continue;
     const enginePorts = ports.splice(0, 2);
     if (name === 'questdb') questdbPgPort = enginePorts[1] ?? 0;
-    const options = { folder: join(folder, name), log, durability, accounts, natsAccount, natsOthers };
+    const ownFolder = (name === 'clickhouse' ? clickhouseFolder : undefined) ?? join(folder, name);
+    const options = { folder: ownFolder, log, durability, accounts, natsAccount, natsOthers };
     let engine: Engine;
     if (name === 'nats') {
       const nats = own(createFor.nats(options, enginePorts));
@@ -161,7 +189,10 @@ export const startEngines = async (
     await rm(folder, { recursive: true, force: true });
   };
   try {
+    if (hasTables && madeTables !== undefined)
+      await cp(madeTables, join(folder, 'clickhouse'), { recursive: true });
     await Promise.all([...engines.values()].map((engine) => engine.start()));
+    if (hasTables && madeTables === undefined) await makeTables(engines.get('clickhouse')?.url ?? '');
   } catch (error) {
     await stop();
     throw error;
@@ -193,18 +224,4 @@ export const startEngines = async (
     stop,
     [Symbol.asyncDispose]: stop,
   };
-};
-
-const quiet = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
-
-/** Makes the tables in the ClickHouse at this address. */
-export const makeTables = async (url: string, isPowerSafe = false): Promise<void> => {
-  const clickhouse = createClickhouse({ url });
-  await migrate({
-    clickhouse,
-    folder: resolve(import.meta.dirname, '../../../schemas/sql/clickhouse'),
-    isPowerSafe,
-    log: quiet,
-  });
-  await clickhouse.close();
 };

@@ -232,16 +232,19 @@ export type StackOptions = {
 
 /** Starts NATS, QuestDB, metadata and the requested number of ingress and transfer processes (one each). */
 export const startStack = async (options: StackOptions = {}): Promise<Stack> => {
+  const isPowerSafe = options.durability === 'power';
+  const hasTables = options.traces === true && !isPowerSafe && options.beforeRoles === undefined;
   const engines = await startEngines(
     { nats: true, questdb: true, clickhouse: options.traces === true },
     {
+      hasTables,
       onFolder: options.onEngineFolder,
       durability: options.durability,
       hasNatsCluster: options.hasNatsCluster,
     },
   );
   await options.beforeRoles?.(engines);
-  if (options.traces === true) await makeTables(engines.clickhouse.url, options.durability === 'power');
+  if (options.traces === true && !hasTables) await makeTables(engines.clickhouse.url, isPowerSafe);
   const ingressCount = options.ingress ?? 1;
   const transferCount = options.transfer ?? 1;
   const ports = await takePorts(2 + 4 * ingressCount + transferCount);

@@ -340,14 +340,18 @@ describe('the memory of the book', () => {
   });
 });
 
-/** The line of each key with the highest version, as ClickHouse keeps it. */
-const standing = (lines: readonly PublishedLine[]): PublishedLine[] => {
+/** The line of each key with the highest version, as ClickHouse keeps it; more lines come with `add`. */
+const createStanding = () => {
   const byKey = new Map<string, PublishedLine>();
-  for (const line of lines) {
-    const key = `${line.stream} ${line.minute} ${line.data_id} ${line.app_id}`;
-    if (line.version > (byKey.get(key)?.version ?? 0)) byKey.set(key, line);
-  }
-  return [...byKey.values()];
+  return {
+    add: (lines: readonly PublishedLine[]): void => {
+      for (const line of lines) {
+        const key = `${line.stream} ${line.minute} ${line.data_id} ${line.app_id}`;
+        if (line.version > (byKey.get(key)?.version ?? 0)) byKey.set(key, line);
+      }
+    },
+    lines: (): PublishedLine[] => [...byKey.values()],
+  };
 };
 
 type Told = { serial: number; owner: number; items: number; isStored: boolean };
@@ -366,7 +370,7 @@ it('at every flush of a random history the standing lines hold exactly the items
     const { book, clock, open } = setUp({ linesMax: 200 });
     const told: Told[] = [];
     const waiting: { posting: Posting; told: Told }[] = [];
-    const lines: PublishedLine[] = [];
+    const standing = createStanding();
     const upTo = (most: number): number => Math.floor(random() * most);
     for (let step = 0; step < 400; step++) {
       clock.ms += upTo(20_000);
@@ -394,13 +398,13 @@ it('at every flush of a random history the standing lines hold exactly the items
       if (flushed === undefined) continue;
       // One in three is not confirmed; of these half are stored all the same.
       const isConfirmed = random() < 0.67;
-      if (isConfirmed || random() < 0.5) lines.push(...flushed.published);
+      if (isConfirmed || random() < 0.5) standing.add(flushed.published);
       if (!isConfirmed) {
         book.failed();
         continue;
       }
       book.written();
-      const all = standing(lines);
+      const all = standing.lines();
       const closed = Math.max(...all.filter(({ data_id }) => data_id === 0).map((line) => line.closed));
       const items = new Map<number, number>();
       for (const line of all)

@@ -1,14 +1,14 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type Application, type Report, type Stack, startStack } from '../support/stack/stack.ts';
-import { waitFor } from '../support/wait.ts';
+import { beforeAll, describe, expect, it } from 'vitest';
+import type { Application, Report, Stack } from '../../support/stack/stack.ts';
+import { waitFor } from '../../support/wait.ts';
+import { sharedStack } from './stack.ts';
 
 let stack: Stack;
 let nextSpan = 1;
 
 beforeAll(async () => {
-  stack = await startStack({ traces: true });
+  stack = await sharedStack();
 });
-afterAll(() => stack.stop());
 
 const dayMs = 86_400_000;
 
@@ -74,7 +74,7 @@ describe('a request with spans of many days', () => {
       stack.createApplication('wide'),
       stack.createApplication('other'),
     ]);
-    const days = 160;
+    const days = 112;
     await send(wide, days);
     await waitFor('the first days', 30_000, async () => (await stored(wide)) > 0);
     await send(other, 1);
@@ -98,7 +98,7 @@ describe('a push with points of many days', () => {
       30_000,
       async () => (await pointsOf(wide)) === 1 && (await pointsOf(other)) === 1,
     );
-    const days = 4_000;
+    const days = 1_500;
     await push(wide, days);
     await waitFor('the write of many days', 30_000, () => isWaiting(wide));
     await push(other, 1);

@@ -1,14 +1,14 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { askEngine } from '../support/stack/fetch-engine.ts';
-import { missedByTransfer } from '../support/stack/readiness.ts';
-import { type Application, type Stack, startStack } from '../support/stack/stack.ts';
-import { waitFor } from '../support/wait.ts';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { askEngine } from '../../support/stack/fetch-engine.ts';
+import { missedByTransfer } from '../../support/stack/readiness.ts';
+import type { Application, Stack } from '../../support/stack/stack.ts';
+import { waitFor } from '../../support/wait.ts';
+import { sharedStack } from './stack.ts';
 
 let stack: Stack;
 beforeAll(async () => {
-  stack = await startStack({ traces: true });
+  stack = await sharedStack();
 });
-afterAll(() => stack?.stop());
 
 const run = async (sql: string): Promise<string> => {
   const { status, text } = await askEngine(stack.engines.clickhouse.url, sql);

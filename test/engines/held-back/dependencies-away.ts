@@ -1,17 +1,12 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type Bus, connectBus } from '../../src/bus/connection.ts';
-import { holdKey } from '../../src/bus/stream-differences.ts';
-import { readyzOf } from '../support/stack/readiness.ts';
-import {
-  type Application,
-  type Report,
-  type RoleProcess,
-  type Stack,
-  startStack,
-} from '../support/stack/stack.ts';
-import { limitStream } from '../support/stack/stream-limits.ts';
-import { until } from '../support/until.ts';
-import { waitFor } from '../support/wait.ts';
+import { type Bus, connectBus } from '../../../src/bus/connection.ts';
+import { holdKey } from '../../../src/bus/stream-differences.ts';
+import { readyzOf } from '../../support/stack/readiness.ts';
+import type { Application, Report, RoleProcess, Stack } from '../../support/stack/stack.ts';
+import { limitStream } from '../../support/stack/stream-limits.ts';
+import { until } from '../../support/until.ts';
+import { waitFor } from '../../support/wait.ts';
+import { sharedStack } from './stack.ts';
 
 let stack: Stack;
 let bus: Bus;
@@ -20,7 +15,7 @@ let application: Application;
 let points = 0;
 
 beforeAll(async () => {
-  stack = await startStack({ traces: true });
+  stack = await sharedStack();
   bus = await connectBus(stack.engines.nats.url, 'test');
   report = await stack.createReport('away');
   application = await stack.createApplication('away');
@@ -29,10 +24,7 @@ beforeAll(async () => {
     return pushed.status === 200 && exported.status === 200;
   });
 });
-afterAll(async () => {
-  await bus?.close();
-  await stack?.stop();
-});
+afterAll(() => bus?.close());
 
 type Answer = {
   readonly status: number;

@@ -1,22 +1,22 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import {
   cleanSpanVerdict,
   countOf,
   exportSpans,
   settleAndJudge,
   tracesUrl,
-} from '../support/otlp/span-producer.ts';
-import { figureOf } from '../support/outcomes/dead-letters.ts';
-import { type Stack, startStack } from '../support/stack/stack.ts';
+} from '../../support/otlp/span-producer.ts';
+import { figureOf } from '../../support/outcomes/dead-letters.ts';
+import type { Stack } from '../../support/stack/stack.ts';
+import { sharedStack } from './stack.ts';
 
 const seed = 5;
 
 describe('spans through two ingress and two transfer processes', () => {
   let stack: Stack;
   beforeAll(async () => {
-    stack = await startStack({ traces: true, ingress: 2, transfer: 2 });
+    stack = await sharedStack();
   });
-  afterAll(() => stack.stop());
 
   it('100,000 in mixed sizes: count() equals the acknowledged spans, every value is stored, every trace is found by its id', async () => {
     const application = await stack.createApplication('exact');
