@@ -4,9 +4,10 @@ import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { z } from 'zod';
+import { Fault } from '../../src/model/fault.ts';
 import { dayMs } from '../../src/model/time.ts';
 import { type Clickhouse, createClickhouse } from '../../src/stores/clickhouse/client.ts';
-import { readItemDays, removeExpiredItems } from '../../src/stores/clickhouse/item-days.ts';
+import { type KeptDays, readItemDays, removeExpiredItems } from '../../src/stores/clickhouse/item-days.ts';
 import {
   dataPointTables,
   type ItemTable,
@@ -43,6 +44,16 @@ beforeEach(async () => {
 
 const run = (traces?: number, logs = traces, otel_metrics = traces) =>
   migrate({ clickhouse, folder, retentionDays: { traces, logs, otel_metrics }, log });
+/** By policies that are still those of `kept`. */
+const removeExpired = (table: ItemTable, kept: KeptDays, nowMs = Date.now()) =>
+  removeExpiredItems(clickhouse, table, kept, nowMs, async (appId) => kept.get(appId));
+const deletions = async (): Promise<number | undefined> => {
+  const [row] = await clickhouse.rows(
+    z.object({ n: z.coerce.number() }),
+    `SELECT count() AS n FROM system.mutations WHERE database = 'otel' AND command LIKE '%DELETE%'`,
+  );
+  return row?.n;
+};
 const changedBy = async (...days: Parameters<typeof run>): Promise<string[]> =>
   (await run(...days)).ttlChanged.map(({ table }) => table);
 
@@ -124,10 +135,10 @@ describe('the retention of spans', () => {
         [1, 3],
         [2, 8],
       ]);
-      const removed = await removeExpiredItems(clickhouse, table, kept, Date.now());
+      const removed = await removeExpired(table, kept);
       expect(removed).toEqual({ days: 6, items: 7 });
       await waitFor('the deletions are done', 60_000, async () => {
-        const again = await removeExpiredItems(clickhouse, table, kept, Date.now());
+        const again = await removeExpired(table, kept);
         return again !== undefined && again.days === 0;
       });
       const stored = await readItemDays(clickhouse, table, {});
@@ -140,15 +151,32 @@ describe('the retention of spans', () => {
     },
   );
 
+  it('of an application is what its policy says right before a deletion, and not what this process read before', async () => {
+    await run();
+    await storeDays([1, 2], 10);
+    const kept = new Map([
+      [1, 3],
+      [2, 8],
+    ]);
+    const remove = (now: (appId: number) => Promise<number | undefined>) =>
+      removeExpiredItems(clickhouse, spansTable, kept, Date.now(), now);
+    const away = new Fault('transient', 'nats_unavailable', 'no answer from NATS');
+    expect(await remove(async () => undefined)).toBeUndefined();
+    expect(await remove(async (appId) => (appId === 1 ? 30 : kept.get(appId)))).toBeUndefined();
+    await expect(remove(() => Promise.reject(away))).rejects.toThrow(away);
+    expect(await deletions()).toBe(0);
+    expect(await readItemDays(clickhouse, spansTable, {})).toHaveLength(20);
+  });
+
   it('of an application goes by the clock that is behind, and does nothing without one', async () => {
     await run();
     await storeDays([1], 10);
     const longAgo = Date.now() - 30 * dayMs;
-    expect(await removeExpiredItems(clickhouse, spansTable, new Map([[1, 3]]), longAgo)).toEqual({
+    expect(await removeExpired(spansTable, new Map([[1, 3]]), longAgo)).toEqual({
       days: 0,
       items: 0,
     });
-    expect(await removeExpiredItems(clickhouse, spansTable, new Map(), Date.now())).toEqual({
+    expect(await removeExpired(spansTable, new Map())).toEqual({
       days: 0,
       items: 0,
     });
@@ -161,14 +189,12 @@ describe('the retention of spans', () => {
       await storeDays([1, 2], 3);
       await clickhouse.run('OPTIMIZE TABLE otel.otel_traces FINAL');
       const nothing = { days: 0, items: 0 };
-      expect(await removeExpiredItems(clickhouse, spansTable, new Map([[1, days]]), Date.now())).toEqual(
-        nothing,
-      );
+      expect(await removeExpired(spansTable, new Map([[1, days]]))).toEqual(nothing);
       const beside = new Map([
         [1, days],
         [2, 1],
       ]);
-      expect(await removeExpiredItems(clickhouse, spansTable, beside, Date.now())).toEqual({
+      expect(await removeExpired(spansTable, beside)).toEqual({
         days: 1,
         items: 1,
       });

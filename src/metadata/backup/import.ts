@@ -109,6 +109,9 @@ const allWanted = (records: Records, backup: Backup): Wanted[] => [
 const mismatch = (what: string): Fault =>
   new Fault('permanent', 'invalid_value', `the document is not an export of Tidemark: ${what}`);
 
+/** No deployment comes near it, and the paths of the API take a thousand times as much. */
+const idMax = 999_999_999_999;
+
 /** Refuses contents that no export has: ids that differ from their keys, ids above the counters, tables of other data ids. */
 const checkIds = (backup: Backup): void => {
   const check = <T>(
@@ -129,7 +132,11 @@ const checkIds = (backup: Backup): void => {
   check('applications', backup.applications, (application) => application.app_id);
   check('purges', backup.purges, (purge) => purge.mon_data_id);
   check('columns', backup.columns, (registry) => registry.mon_data_id);
-  if (leastCounters(backup).data_id > dataIdRange.last) throw mismatch('a data id is out of range');
+  const least = leastCounters(backup);
+  if (least.data_id > dataIdRange.last) throw mismatch('a data id is out of range');
+  // Counters only rise: one near the end of what an id may be leaves no id for any record to come.
+  for (const name of counterNames)
+    if (least[name] > idMax) throw mismatch(`counters.${name}, or an id of it, is above ${idMax}`);
 };
 
 const checkInstances = ({ placements }: Backup, { names }: Placing): void => {

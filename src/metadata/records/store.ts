@@ -240,7 +240,11 @@ const createIds = (
       const key = systemKeys.counter(name);
       const last = await system.get(key);
       const first = name === 'data_id' ? firstDataId : async () => 1;
-      const next = last === undefined ? await first() : parsed(key, counter, last.value) + 1;
+      const next = parsed(
+        key,
+        counter,
+        last === undefined ? await first() : parsed(key, counter, last.value) + 1,
+      );
       if (name === 'data_id' && next > dataIdRange.last) {
         throw new Fault(
           'permanent',

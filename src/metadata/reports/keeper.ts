@@ -4,11 +4,12 @@ import { errorText, Fault } from '../../model/fault.ts';
 import { startRounds } from '../../runtime/rounds.ts';
 import type { QuestdbTables } from '../../stores/questdb/tables.ts';
 import type { Log } from '../../telemetry/log.ts';
+import { purgeNow, reportNow, sourceDaysNow } from '../records/read-now.ts';
 import type { Records } from '../records/store.ts';
 import { modified } from '../records/values.ts';
 import { knownInstanceOf } from '../tables/placement.ts';
 import type { TableRepair } from '../tables/repair.ts';
-import { finishDeletion, isDeletionOpen } from './deletion.ts';
+import { finishDeletion, isDeletionOpen, isGone } from './deletion.ts';
 
 /** The dependencies of the keeper. */
 export type KeeperDeps = {
@@ -38,9 +39,14 @@ const repairEveryMs = 5_000;
 
 /** A deletion or purge whose call ended early. */
 const finishReport = async (records: Records, report: CustomReport): Promise<void> => {
-  if (isDeletionOpen(records, report)) await finishDeletion(records, report);
-  const purge = records.purges.known(report.mon_data_id)?.value;
-  if (purge !== undefined && report.state !== purge.state && report.state !== 'creating') {
+  if (isDeletionOpen(records, report)) {
+    const current = await reportNow(records, report.custom_report_id);
+    if (current !== undefined && isGone(current)) await finishDeletion(records, current);
+  }
+  const known = records.purges.known(report.mon_data_id)?.value;
+  if (known === undefined || report.state === known.state || report.state === 'creating') return;
+  const purge = await purgeNow(records, report.mon_data_id);
+  if (purge !== undefined) {
     await records.reports.change(report.custom_report_id, (current) =>
       current.state === purge.state ? current : modified(current, purge.requested_by, { state: purge.state }),
     );
@@ -65,6 +71,7 @@ const createPurgeWait = ({ records, purgeWaitMs, now }: KeeperDeps): (() => Purg
 
 /** Drops the table of a purge that has waited long enough, and notes that in its records. */
 const dropPurged = async ({ records, tables, log }: KeeperDeps, purge: Purge): Promise<void> => {
+  if ((await purgeNow(records, purge.mon_data_id)) === undefined) return;
   await tables.drop(purge.table_id);
   await records.purges.change(purge.mon_data_id, (current) =>
     current.state === 'purged' ? current : { ...current, state: 'purged' },
@@ -103,7 +110,7 @@ const dropReturned = async (deps: KeeperDeps): Promise<void> => {
   // The instances that answer.
   const names = await tables.ttls();
   await tryEach(deps, purged, async ({ value }) => {
-    if (!names.has(value.table_id)) return;
+    if (!names.has(value.table_id) || (await purgeNow(records, value.mon_data_id)) === undefined) return;
     await tables.drop(value.table_id);
     log.warn(
       { mon_data_id: value.mon_data_id, table_id: value.table_id },
@@ -121,7 +128,8 @@ const alignTtls = async (deps: KeeperDeps): Promise<void> => {
   await tryEach(deps, wanted, async ({ id, value }) => {
     const tableId = records.tables.known(id)?.value.table_id;
     if (tableId === undefined || !ttls.has(tableId)) return;
-    const days = retentionDaysOf(value);
+    if (ttls.get(tableId) === retentionDaysOf(value)) return;
+    const days = await sourceDaysNow(records, id);
     if (ttls.get(tableId) === days) return;
     await tables.setTtl(tableId, days);
     log.info(

@@ -84,8 +84,9 @@ const storeToken = async <T extends Tokened>(
 
 /**
  * The old token goes into its own record first: after an interruption in between, both records name the same token and
- * every sender is still accepted. Returns undefined when another call changed either record meanwhile. Then the
- * previous token is restored: a refused call must not extend the life of an old token.
+ * every sender is still accepted. Returns undefined when another call changed either record meanwhile. Then, and where the
+ * announcement fails, the previous token is restored: a refused call must neither extend the life of an old token nor end that of the
+ * one before it. It is not restored where the write of the new token got no answer: it may still come, and would leave out the token in use.
  */
 const swap = async <T extends Tokened>({
   rotation,
@@ -99,13 +100,17 @@ const swap = async <T extends Tokened>({
     before === undefined ? previous.create(id, replaced) : previous.update(id, replaced, before.revision),
   );
   if (kept === undefined) return undefined;
+  const restore = async (): Promise<void> => {
+    if (before !== undefined) await unlessConflict(previous.update(id, before.value, kept.revision));
+  };
   const token = newToken();
-  await announce(token);
+  await announce(token).catch(async (error: unknown) => {
+    await restore().catch(() => undefined);
+    throw error;
+  });
   const next: T = { ...modified(current.value, by.operator, {}), token };
   const stored = await storeToken(rotation, next, current.revision);
-  if (stored === undefined && before !== undefined) {
-    await unlessConflict(previous.update(id, before.value, kept.revision));
-  }
+  if (stored === undefined) await restore();
   return stored;
 };
 

@@ -6,6 +6,7 @@ import type { Clickhouse } from '../../stores/clickhouse/client.ts';
 import { type KeptDays, removeExpiredItems } from '../../stores/clickhouse/item-days.ts';
 import { type ItemTable, itemTables } from '../../stores/clickhouse/item-tables.ts';
 import type { Log } from '../../telemetry/log.ts';
+import { applicationDaysNow } from '../records/read-now.ts';
 import type { Records } from '../records/store.ts';
 
 export type ItemRetentionDeps = {
@@ -40,7 +41,8 @@ const createLook = (table: ItemTable, { clickhouse, records, now, log }: ItemRet
     // Another policy or another day can make rows expire; beside them only rows that arrive late.
     const wanted = JSON.stringify([Math.floor(now() / dayMs), ...kept]);
     if (rest?.wanted === wanted && performance.now() - rest.at < restMs) return;
-    const removed = await removeExpiredItems(clickhouse, table, kept, now());
+    const daysNow = (appId: number) => applicationDaysNow(records, appId);
+    const removed = await removeExpiredItems(clickhouse, table, kept, now(), daysNow);
     rest = removed?.days === 0 ? { wanted, at: performance.now() } : undefined;
     if (removed !== undefined && removed.days > 0)
       log.info({ days: removed.days, items: removed.items }, `expired ${items} are being removed`);

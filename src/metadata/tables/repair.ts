@@ -1,4 +1,3 @@
-import { retentionDaysOf } from '../../directory/policies.ts';
 import type { TimeSeriesGroup } from '../../directory/records.ts';
 import { backOffMs } from '../../runtime/back-off.ts';
 import type { QuestdbSql } from '../../stores/questdb/sql.ts';
@@ -11,6 +10,7 @@ import {
 import type { QuestdbTables } from '../../stores/questdb/tables.ts';
 import { createUpsertKeys } from '../../stores/questdb/upsert-keys.ts';
 import type { Log } from '../../telemetry/log.ts';
+import { purgeNow, sourceDaysNow } from '../records/read-now.ts';
 import type { Records } from '../records/store.ts';
 import { knownInstanceOf, unknownInstance } from './placement.ts';
 
@@ -67,11 +67,10 @@ export const createTableRepair = (deps: TableRepairDeps): TableRepair => {
   ): Promise<void> => {
     const { table_id: name } = group;
     if (state === undefined) {
-      if (!missed.has(name)) {
-        missed.add(name);
-        return;
-      }
-      const days = retentionDaysOf(records.sourcePolicies.known(group.mon_data_id)?.value);
+      const isFirst = !missed.has(name);
+      missed.add(name);
+      if (isFirst || (await purgeNow(records, group.mon_data_id)) !== undefined) return;
+      const days = await sourceDaysNow(records, group.mon_data_id);
       await tables.createTable(group.is_split_measurement ? 'narrow' : 'wide', name, days);
       // Only now: a creation that ends in an error may have taken effect, and the next round makes the views.
       missed.delete(name);

@@ -32,14 +32,14 @@ import { createSharedReads } from './shared-reads.ts';
 export type AdminTokens = {
   /**
    * The owner of this token; undefined for an unknown, revoked or expired token. A revocation takes effect within a
-   * second on every metadata process, a new token at once: a token that this process lacks is looked up in KV
-   * (transient Fault when NATS is down). Unknown tokens share such reads, 20 a second at most, and the result of a
-   * lookup counts for a second.
+   * second on every metadata process, a new token at once: KV is read for a token that this process lacks, and for any token where
+   * the last reading is a second ago (transient Fault while NATS is away or hangs). All calls share such reads, 20 a second at most,
+   * and the result of a lookup counts for a second.
    */
   authorize(bearer: string): Promise<AdminIdentity | undefined>;
   /**
    * The owner with this id; undefined for an unknown, revoked or expired token, as soon as `authorize` refuses it. Transient Fault
-   * when NATS is down and this process lacks the token.
+   * while NATS is away or hangs.
    */
   identityOf(tokenId: number): Promise<AdminIdentity | undefined>;
   /**
@@ -64,6 +64,8 @@ export type AdminTokens = {
  */
 const readEveryMs = 50;
 const missMemoryMs = 1_000;
+/** The watch tells nothing of a token that was revoked while NATS hangs. */
+const readingMsMax = 1_000;
 const missesMax = 10_000;
 
 /**
@@ -123,16 +125,19 @@ const createCopy = () => {
 /** Ensures that an admin token exists, and follows all of them. `AdminTokens` and `ensureFirst` have the promises. */
 // biome-ignore lint/complexity/noExcessiveLinesPerFunction: the operations of one set of tokens.
 export const openAdminTokens = async (
-  bus: Pick<Bus, 'onDisconnect'>,
+  bus: Pick<Bus, 'connected' | 'onDisconnect'>,
   system: KvBucket,
   dataFolder: string,
   log: Log,
 ): Promise<AdminTokens> => {
   await ensureFirst(system, dataFolder, log);
   const copy = createCopy();
+  let readAt = Number.NEGATIVE_INFINITY;
   const read = async (): Promise<State> => {
+    const askedAt = performance.now();
     const stored = await system.get(key);
     if (stored !== undefined) copy.take(parseState(stored.value), stored.revision);
+    readAt = askedAt;
     return copy.state;
   };
   await read();
@@ -143,6 +148,7 @@ export const openAdminTokens = async (
   );
   const misses = new Map<string, number>();
   bus.onDisconnect(() => {
+    readAt = Number.NEGATIVE_INFINITY;
     copy.age();
     misses.clear();
   });
@@ -158,8 +164,14 @@ export const openAdminTokens = async (
     },
     () => undefined,
   );
-  /** From this process's copy, else from a read that begins now. */
+  const readWhereOld = async (): Promise<void> => {
+    // A request of a lost connection waits for its timeout.
+    if (!bus.connected) throw new Fault('transient', 'nats_unavailable', 'no answer from NATS');
+    if (performance.now() - readAt >= readingMsMax) await readShared();
+  };
+  /** From this process's copy of a moment ago, else from a read that begins now. */
   const find = async (hash: string): Promise<StoredToken | undefined> => {
+    if (copy.find(hash) !== undefined) await readWhereOld();
     const known = copy.find(hash);
     if (known !== undefined) return known;
     const missedAt = misses.get(hash);
@@ -185,6 +197,7 @@ export const openAdminTokens = async (
     authorize: async (bearer) => identityIn(await find(hashOf(bearer))),
     identityOf: async (tokenId) => {
       if (copy.findId(tokenId) === undefined) await readShared();
+      else await readWhereOld();
       return identityIn(copy.findId(tokenId));
     },
     create: async (wanted) => {

@@ -58,6 +58,9 @@ export const readItemDays = async (
 /** The days that the items of these applications are kept. */
 export type KeptDays = ReadonlyMap<number, number>;
 
+/** Asked right before the items of an application are deleted: the days that they are kept now; undefined: for ever. */
+export type DaysNow = (appId: number) => Promise<number | undefined>;
+
 const expiredRow = z.object({ part: z.string(), apps: z.array(number), items: number });
 const mutationRow = z.object({ why: z.string() });
 
@@ -72,14 +75,16 @@ export type RemovedItems = { readonly days: number; readonly items: number };
 
 /**
  * Deletes the items of these applications in one table whose day ended longer ago than they are kept; other rows stay. The server rewrites the days
- * concerned in the background. While it is at an earlier deletion, nothing is done: undefined. The clock that is behind counts, the
- * server's or `nowMs`. Throws the Faults of the client, and a transient one when the earlier deletion fails.
+ * concerned in the background. While it is at an earlier deletion, nothing is done: undefined; nor from the first day on for which `daysNow`
+ * names other days than `kept`. The clock that is behind counts, the server's or `nowMs`. Throws the Faults of the client and of `daysNow`, and a
+ * transient one when the earlier deletion fails.
  */
 export const removeExpiredItems = async (
   clickhouse: Clickhouse,
   { name: table, pipeline, time }: ItemTable,
   kept: KeptDays,
   nowMs: number,
+  daysNow: DaysNow,
 ): Promise<RemovedItems | undefined> => {
   if (kept.size === 0) return { days: 0, items: 0 };
   const open = await clickhouse.rows(
@@ -110,11 +115,17 @@ export const removeExpiredItems = async (
      GROUP BY part ORDER BY part LIMIT ${partitionsMax}`,
     { params, timeoutMs: 60_000 },
   );
-  for (const { part, apps } of expired) {
+  const removed: (typeof expired)[number][] = [];
+  for (const each of expired) {
+    const { part, apps } = each;
+    const current = await Promise.all(apps.map(daysNow));
+    if (apps.some((appId, index) => current[index] !== kept.get(appId))) break;
     await clickhouse.run(
       `ALTER TABLE ${database}.${table} DELETE IN PARTITION ID '${part}' WHERE AppId IN (${apps.join(', ')})`,
       { settings: { mutations_sync: 0 } },
     );
+    removed.push(each);
   }
-  return { days: expired.length, items: expired.reduce((sum, { items }) => sum + items, 0) };
+  if (removed.length === 0 && expired.length > 0) return undefined;
+  return { days: removed.length, items: removed.reduce((sum, { items }) => sum + items, 0) };
 };

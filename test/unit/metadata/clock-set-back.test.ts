@@ -25,7 +25,7 @@ const setBackAnHour = (): void => {
 };
 
 it('a clock that is set back does not hold up the answer to an unknown admin token', async () => {
-  const bus = { onDisconnect: () => {} };
+  const bus = { connected: true, onDisconnect: () => {} };
   const tokens = await openAdminTokens(bus, createMemoryBucket(), await tempFolder(), log);
   expect(await tokens.authorize('unknown')).toBeUndefined();
   setBackAnHour();

@@ -1,4 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import type { Purge } from '../../../../src/directory/records.ts';
+import type { RecordSet } from '../../../../src/metadata/records/store.ts';
 import { newResultTable } from '../../../../src/metadata/records/values.ts';
 import { startKeeper } from '../../../../src/metadata/reports/keeper.ts';
 import { Fault } from '../../../../src/model/fault.ts';
@@ -82,5 +84,44 @@ describe('an instance that does not answer a change of a table', () => {
     const { tried, warned } = await lookOnce(records, 'transient');
     expect(tried).toEqual([1, 3].map(tableOf));
     expect(warned).toContain(failed);
+  });
+});
+
+describe('what the records said before this process lost NATS', () => {
+  const purged = (id: number): Purge => ({
+    ...{ mon_data_id: id, table_id: tableOf(id), state: 'purged' },
+    ...{ requested_at: Date.now(), requested_by: 'ann' },
+  });
+
+  /** What the copies of a keeper have, and (behind it) what KV says: its value, or that it does not answer. */
+  const behind = <T>(set: RecordSet<T>, copy: readonly { id: number; value: T }[]): RecordSet<T> => ({
+    ...set,
+    list: () => [...copy],
+    known: (id) => copy.flatMap(({ id: each, value }) => (each === id ? [{ value, revision: 0 }] : []))[0],
+  });
+  const silent = <T>(set: RecordSet<T>): RecordSet<T> => ({
+    ...set,
+    get: () => Promise.reject(new Fault('transient', 'nats_unavailable', 'no answer')),
+  });
+
+  it('shortens the retention of no table, whose rows would be gone', async () => {
+    const records = await openRecords();
+    await records.sourcePolicies.create(1, { retention_days: null });
+    const sourcePolicies = behind(records.sourcePolicies, [
+      { id: 1, value: { retention_days: 7 } },
+      { id: 2, value: { retention_days: 7 } },
+    ]);
+    expect((await lookOnce({ ...records, sourcePolicies })).tried).toEqual([]);
+    expect((await lookOnce({ ...records, sourcePolicies: silent(sourcePolicies) })).tried).toEqual([]);
+  });
+
+  it('drops no table, whose purge may be of before the records were restored', async () => {
+    const records = await openRecords();
+    const purges = behind<Purge>(records.purges, [
+      { id: 1, value: purged(1) },
+      { id: 2, value: { ...purged(2), state: 'purging' } },
+    ]);
+    expect((await lookOnce({ ...records, purges })).tried).toEqual([]);
+    expect((await lookOnce({ ...records, purges: silent(purges) })).tried).toEqual([]);
   });
 });

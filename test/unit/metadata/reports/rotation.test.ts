@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { toProblem } from '../../../../src/metadata/problem.ts';
 import { newApplication, newDataSource } from '../../../../src/metadata/records/values.ts';
 import { rotateApplicationToken, rotateDataSourceToken } from '../../../../src/metadata/reports/rotation.ts';
+import { Fault } from '../../../../src/model/fault.ts';
 import { createMemoryRecords } from '../../../support/metadata/memory-records.ts';
 
 const by = { operator: 'ann', revision: undefined };
@@ -65,4 +66,16 @@ describe.each([
     });
     expect((await previous.get(1))?.value.token).toBe(used);
   });
+});
+
+it('the previous token of an application stays valid where a rotation fails before its new token is written', async () => {
+  const { records } = createMemoryRecords();
+  const request = { mon_biz_id: 2, app_name: 'shop', max_rate: 0, operator: 'ann' };
+  await records.applications.create(1, newApplication(1, 'a'.repeat(32), request));
+  await rotateApplicationToken(records, 1, 3_600, by);
+  const before = (await records.previousApplicationTokens.get(1))?.value;
+  const away = new Fault('transient', 'nats_unavailable', 'no answer');
+  const failing = { ...records, point: () => Promise.reject(away) };
+  await expect(rotateApplicationToken(failing, 1, 60, by)).rejects.toThrow(away);
+  expect((await records.previousApplicationTokens.get(1))?.value).toEqual(before);
 });

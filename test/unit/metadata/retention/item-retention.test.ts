@@ -1,0 +1,51 @@
+import { afterEach, beforeEach, expect, it, vi } from 'vitest';
+import type { ApplicationPolicy } from '../../../../src/directory/policies.ts';
+import type { Records } from '../../../../src/metadata/records/store.ts';
+import { startItemRetention } from '../../../../src/metadata/retention/item-retention.ts';
+import { Fault } from '../../../../src/model/fault.ts';
+import type { Clickhouse } from '../../../../src/stores/clickhouse/client.ts';
+import { itemTables } from '../../../../src/stores/clickhouse/item-tables.ts';
+import { createLog } from '../../../../src/telemetry/log.ts';
+import { createMemoryRecords } from '../../../support/metadata/memory-records.ts';
+
+beforeEach(() => {
+  vi.useFakeTimers();
+});
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+const appId = 2;
+const ofWeek: ApplicationPolicy = { retention_days: 7 };
+
+/** The deletions of one look at a ClickHouse whose items of the application are all older than a week, by a copy that says a week. */
+const lookOnce = async (get: Records['applicationPolicies']['get']): Promise<string[]> => {
+  const deletions: string[] = [];
+  const clickhouse: Pick<Clickhouse, 'rows' | 'run'> = {
+    rows: async (schema, sql) =>
+      sql.includes('system.mutations') ? [] : [schema.parse({ part: '20261101', apps: [appId], items: 1 })],
+    run: async (sql) => void deletions.push(sql),
+  };
+  const { applicationPolicies } = createMemoryRecords().records;
+  const copy = { ...applicationPolicies, list: () => [{ id: appId, value: ofWeek }], get };
+  const retention = startItemRetention({
+    clickhouse: clickhouse as Clickhouse,
+    records: { applicationPolicies: copy },
+    now: Date.now,
+    log: createLog('test', 'silent'),
+  });
+  await vi.advanceTimersByTimeAsync(0);
+  await retention.stop();
+  return deletions;
+};
+
+const policy = (value: ApplicationPolicy) => async () => ({ value, revision: 2 });
+
+it('items are deleted by the policy that KV has, never by that of before this process lost NATS', async () => {
+  expect(await lookOnce(policy({ retention_days: null }))).toEqual([]);
+  expect(await lookOnce(policy({ retention_days: 30 }))).toEqual([]);
+  expect(await lookOnce(async () => undefined)).toEqual([]);
+  const away = new Fault('transient', 'nats_unavailable', 'no answer');
+  expect(await lookOnce(() => Promise.reject(away))).toEqual([]);
+  expect(await lookOnce(policy(ofWeek))).toHaveLength(itemTables.length);
+});
