@@ -140,7 +140,7 @@ describe('a request of which one message is larger than NATS takes', () => {
     expect(sent.splice(0)).toEqual(['a', 'd']);
   });
 
-  it('is stored once NATS takes it again, over a connection that was not told of it', async () => {
+  it('is stored once NATS takes it again, over a connection that did not receive its new limit', async () => {
     limit.known = 1_000_000;
     await publisher.publish(message('e', 2_000_000), [], Infinity);
     limit.known = 1_000_000;

@@ -10,7 +10,7 @@ const lineOf = (sequence: number): SettledLine => ({
 });
 
 // The consumer of the stream waits for its lines, with the messages of all owners.
-it('the lines of settled messages are recorded whatever NATS takes, also where its limit was lowered since the last try', async () => {
+it('the lines of settled messages are recorded with any limit of NATS, also where its limit was lowered since the last try', async () => {
   const recorded: number[] = [];
   const sizes: number[] = [];
   const limit = { sizeMax: 8 * 2 ** 20, holds: 8 * 2 ** 20 };

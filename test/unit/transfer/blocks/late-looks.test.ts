@@ -165,7 +165,7 @@ it('a look that a busy ClickHouse cannot answer is tried for an hour before the 
   looks.stop();
 });
 
-// Each addition to the key of a slot began the hour anew, so doubled rows stayed for as long as the trouble.
+// Each addition to the key of a slot restarted the hour, so doubled rows stayed for as long as the trouble.
 it('a look that ClickHouse cannot answer for an hour becomes a merge, also while more is owed under its key all the while', async () => {
   vi.useFakeTimers({ now: 0 });
   onTestFinished(() => {

@@ -64,6 +64,6 @@ it.each([
   expect(await writeOften(answers)).toEqual({ letters: 0, waits: 5 });
 });
 
-it.each([['241'], ['7777']])('a message that alone fails each time is set aside: %s', async (code) => {
+it.each([['241'], ['7777']])('a message that alone fails each time is dead-lettered: %s', async (code) => {
   expect(await writeOften([code])).toEqual({ letters: 1, waits: 4 });
 });
