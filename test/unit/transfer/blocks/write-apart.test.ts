@@ -8,7 +8,10 @@ import type { HeldMessage } from '../../../../src/transfer/held-message.ts';
 import type { BlocksEnvelope } from '../../../../src/wire/blocks-envelope.ts';
 
 const day = 20_000;
-const part = { appId: 7, day, base: '1', first: 0, rows: 1 };
+const part = {
+  ...{ appId: 7, bizId: 2, day, base: '1', first: 0, last: 0, rows: 1, bytes: 1 },
+  ...{ timeMin: '0', timeMax: '0' },
+};
 
 const messageOf = (streamSequence: number): HeldMessage<BlocksEnvelope> => ({
   delivery: {
