@@ -19,6 +19,7 @@ import { notPermittedText } from './nats-fault.ts';
 import { inboxPrefixOf } from './nats-users.ts';
 import type { Command } from './publish-command.ts';
 import { gatherMessagesInPlace } from './roomy-parser.ts';
+import { sizeLimitAsker } from './size-limit.ts';
 
 gatherMessagesInPlace();
 
@@ -27,6 +28,8 @@ export type Bus = {
   readonly nc: NatsConnection;
   /** Sends a command whose bytes do not change until the server has them. Throws a Fault when it cannot be sent. */
   sendCommand(command: Command): void;
+  /** Resolves once `max_payload` of the server is known as it was at most ten seconds ago, or the server does not answer. */
+  askSizeMax(): Promise<void>;
   /** The number of copies of a bucket; undefined leaves it unchanged. */
   readonly replicas: number | undefined;
   readonly js: JetStreamClient;
@@ -156,11 +159,13 @@ export const connectBus = async (target: NatsTarget | string, name: string): Pro
     }
   };
   void follow();
+  const askSizeMax = sizeLimitAsker(nc, options);
   // Without its check of the account: the first request says where JetStream is off.
   const manager = jetstreamManager(nc, { checkAPI: false });
   return {
     nc,
-    sendCommand: commandSender(nc),
+    sendCommand: commandSender(nc, askSizeMax),
+    askSizeMax,
     replicas: to.replicas,
     js: jetstream(nc),
     manager: () => manager,

@@ -48,6 +48,8 @@ export type Publisher = {
   readonly pending: number;
   /** The bytes that a message with its header may have; undefined while the server has not told it. */
   readonly sizeMax: number | undefined;
+  /** Asks the server for it again, where it was not asked lately: it may have been raised. */
+  askSizeMax(): Promise<void>;
   close(): void;
 };
 
@@ -252,6 +254,7 @@ export const createPublisher = (bus: Bus, options: PublisherOptions): Publisher 
     get sizeMax() {
       return bus.nc.info?.max_payload;
     },
+    askSizeMax: bus.askSizeMax,
     close: () => {
       clearInterval(timer);
       subscription.unsubscribe();

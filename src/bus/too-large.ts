@@ -1,5 +1,8 @@
 import { Fault } from '../model/fault.ts';
 
+/** Above the bytes of the header of any message. */
+export const headerBytesMax = 1_024;
+
 /** The fault of a message of this size, which the server never takes. */
 export const tooLarge = (size: number, sizeMax: number): Fault =>
   new Fault(

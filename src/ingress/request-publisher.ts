@@ -1,6 +1,6 @@
 import type { BatchPublisher } from '../bus/batch-publisher.ts';
 import type { Publisher } from '../bus/publisher.ts';
-import { tooLarge } from '../bus/too-large.ts';
+import { headerBytesMax, tooLarge } from '../bus/too-large.ts';
 import { Fault } from '../model/fault.ts';
 import type { Pipeline } from '../model/signals.ts';
 import type { BookEntry, Posting, PublishersBook } from '../outcomes/publishers-book.ts';
@@ -65,15 +65,17 @@ const outcomeOf = (results: readonly PromiseSettledResult<boolean>[]): boolean =
 const bytesOf = (messages: readonly Outgoing[]): number =>
   messages.reduce((sum, { payload }) => sum + sectionsLength(payload), 0);
 
-/** Above the bytes of the header of any message. */
-const headerBytesMax = 1_024;
+const sizeOf = ({ payload }: Outgoing): number => sectionsLength(payload) + headerBytesMax;
 
-/** Throws where one of the messages is larger than NATS takes: before any is sent, so that the others are not stored either. */
-const expectToFit = (messages: readonly Outgoing[], sizeMax: number | undefined): void => {
-  for (const { payload } of messages) {
-    const size = sectionsLength(payload) + headerBytesMax;
-    if (size > (sizeMax ?? size)) throw tooLarge(size, sizeMax ?? size);
-  }
+const fits = (messages: readonly Outgoing[], { sizeMax = Infinity }: Publisher): boolean =>
+  messages.every((message) => sizeOf(message) <= sizeMax);
+
+/** Throws where one of the messages is larger than NATS takes now: before any is sent, so that the others are not stored either. */
+const expectToFit = async (messages: readonly Outgoing[], single: Publisher): Promise<void> => {
+  await single.askSizeMax();
+  const { sizeMax = Infinity } = single;
+  const large = messages.map(sizeOf).find((size) => size > sizeMax);
+  if (large !== undefined) throw tooLarge(large, sizeMax);
 };
 
 type Measured = <T>(
@@ -175,11 +177,11 @@ export const createRequestPublisher = (
 
   return {
     publish: async (message, requests, deadlineAt) => {
-      expectToFit([message], single.sizeMax);
+      if (!fits([message], single)) await expectToFit([message], single);
       return publishOne(message, requests, deadlineAt, false);
     },
     publishAll: async (messages, isNamed, deadlineAt) => {
-      expectToFit(messages, single.sizeMax);
+      if (!fits(messages, single)) await expectToFit(messages, single);
       if (isNamed || messages.length <= 1) {
         const requests = [traces?.current()];
         const publishing = messages.map((message) => publishOne(message, requests, deadlineAt, isNamed));

@@ -1,4 +1,5 @@
 import type { Publisher } from '../bus/publisher.ts';
+import { headerBytesMax } from '../bus/too-large.ts';
 import { ledgerSubjects, ledgerVersion, type SettledLine } from './rows.ts';
 
 /** Publishes the settlers' book to stream LEDGER. */
@@ -10,13 +11,16 @@ export type Ledger = {
   record(lines: readonly SettledLine[]): Promise<void>;
 };
 
-/** Most that one message of LEDGER holds, but for a single line that is longer. */
-export const ledgerBytesMax = 512 * 1024;
+const ledgerBytesMax = 512 * 1024;
+
+/** Most that one message of LEDGER holds now, but for a single line that is longer: what NATS takes may change. */
+export const linesBytesMax = ({ sizeMax = Infinity }: Pick<Publisher, 'sizeMax'>): number =>
+  Math.min(ledgerBytesMax, sizeMax - headerBytesMax);
 
 /** Rows as lines of JSON, in payloads of no more than `bytesMax`. */
 export const encodeLines = <R extends object>(
   rows: readonly R[],
-  bytesMax = ledgerBytesMax,
+  bytesMax: number,
   textOf: (row: R) => string = JSON.stringify,
 ): Buffer[] => {
   const payloads: Buffer[] = [];
@@ -68,7 +72,7 @@ export const createLedger = (publisher: Publisher, boot: number): Ledger => {
   return {
     record: async (lines) => {
       await Promise.all(
-        encodeLines(lines, ledgerBytesMax, settledLineText).map((payload) =>
+        encodeLines(lines, linesBytesMax(publisher), settledLineText).map((payload) =>
           publisher.publish(ledgerSubjects.settled, `lo:${boot}:${++count}`, payload, ledgerVersion),
         ),
       );

@@ -3,7 +3,7 @@ import { createPublisher, type Publisher } from '../bus/publisher.ts';
 import { errorText } from '../model/fault.ts';
 import type { PublishersBookMetrics } from '../telemetry/ingress-metrics.ts';
 import type { Log } from '../telemetry/log.ts';
-import { encodeLines } from './ledger.ts';
+import { encodeLines, linesBytesMax } from './ledger.ts';
 import {
   type BookFlush,
   createPublishersBook,
@@ -23,7 +23,7 @@ export type PublishersFeed = {
 };
 
 export type PublishersFeedDependencies = {
-  readonly publisher: Pick<Publisher, 'publish'>;
+  readonly publisher: Pick<Publisher, 'publish' | 'sizeMax'>;
   readonly book: PublishersBook;
   readonly usage: UsageBook;
   readonly onPublished: (kind: Kind, rows: number) => void;
@@ -54,7 +54,7 @@ const publishAll = async (
   let count = 0;
   for (let at = 0; at < rows.length; at += linesPerTurn) {
     const lines = rows.slice(at, at + linesPerTurn);
-    for (const payload of encodeLines(lines))
+    for (const payload of encodeLines(lines, linesBytesMax(publisher)))
       await publisher.publish(ledgerSubjects[kind], `${kind}:${id}:${count++}`, payload, ledgerVersion);
     onPublished(kind, lines.length);
   }

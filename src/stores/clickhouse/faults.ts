@@ -190,7 +190,7 @@ export const unclassifiedCode = (error: unknown): string | undefined =>
 
 /**
  * Transient answers that rows can cause, as by a length in a block for which the server has no memory. The others name the state of a
- * table or of the server, which passes: no data point is dead-lettered for them.
+ * table or of the server, which passes: no item is dead-lettered for them.
  */
 const ofRowsToo: ReadonlySet<string> = new Set([
   '159', // TIMEOUT_EXCEEDED

@@ -99,6 +99,16 @@ const record = ({ bucket }: LateLooksOptions, key: string, bounds: BatchBounds) 
     return { bounds: recordSchema.safeParse(value).data, revision };
   });
 
+/** The failed looks of a key until one succeeds, also while more is added to it. */
+type Trouble = {
+  /** When the first one was due, ms of `performance.now()`. */
+  readonly since: number | undefined;
+  /** Those that ClickHouse refused for a reason that does not pass. */
+  readonly refusals: number;
+};
+
+const noTrouble: Trouble = { since: undefined, refusals: 0 };
+
 type Look = {
   readonly into: WrittenTable;
   readonly day: number;
@@ -106,8 +116,7 @@ type Look = {
   readonly bounds: BatchBounds | undefined;
   readonly revision: number;
   readonly dueAt: number;
-  /** Looks that ClickHouse refused for a reason that does not pass. */
-  readonly failures: number;
+  readonly trouble: Trouble;
 };
 
 const targetOf = (tables: readonly WrittenTable[], key: string): Pick<Look, 'into' | 'day'> | undefined => {
@@ -120,13 +129,15 @@ const targetOf = (tables: readonly WrittenTable[], key: string): Pick<Look, 'int
 const createRunner = (looks: Map<string, Look>, { bucket, log }: LateLooksOptions) => {
   let isRunning = false;
   const run = async (key: string, look: Look): Promise<void> => {
-    const { into, day, bounds, failures, revision } = look;
-    const isTriedLong = performance.now() > look.dueAt + triedMsMax;
-    const isBlind = bounds === undefined || failures >= failuresMax || isTriedLong;
+    const { into, day, bounds, trouble, revision } = look;
+    const isTriedLong = performance.now() > (trouble.since ?? Infinity) + triedMsMax;
+    const isBlind = bounds === undefined || trouble.refusals >= failuresMax || isTriedLong;
     if (isBlind || (await into.writer.countRepeats(bounds)) > 0) await into.onOverlap(day);
     // What was added meanwhile has a look of its own.
     await unlessConflict(bucket.delete(key, revision));
-    if (looks.get(key) === look) looks.delete(key);
+    const added = looks.get(key);
+    if (added === look) looks.delete(key);
+    else if (added !== undefined) looks.set(key, { ...added, trouble: noTrouble });
   };
   return async (): Promise<void> => {
     if (isRunning) return;
@@ -137,10 +148,12 @@ const createRunner = (looks: Map<string, Look>, { bucket, log }: LateLooksOption
         await run(key, look);
       } catch (error) {
         const isRefused = isAnswer(error) && !isTransientAnswer(error);
-        const failures = look.failures + (isRefused ? 1 : 0);
-        if (looks.get(key) === look) {
+        const known = looks.get(key);
+        const failures = (known ?? look).trouble.refusals + (isRefused ? 1 : 0);
+        if (known !== undefined) {
           looks.delete(key);
-          looks.set(key, { ...look, failures });
+          const since = known.trouble.since ?? look.dueAt;
+          looks.set(key, { ...known, trouble: { since, refusals: failures } });
         }
         const { table } = look.into;
         log.warn(
@@ -174,7 +187,7 @@ export const startLateLooks = (options: LateLooksOptions): LateLooks => {
           bounds: recordSchema.safeParse(value).data,
           revision,
           dueAt,
-          failures: 0,
+          trouble: looks.get(key)?.trouble ?? noTrouble,
         });
       }
     },
@@ -195,8 +208,10 @@ export const startLateLooks = (options: LateLooksOptions): LateLooks => {
       if (target === undefined) return;
       const recorded = await record(options, key, bounds);
       // A process that has added to it since then is the one to look.
-      if ((looks.get(key)?.revision ?? 0) > recorded.revision) return;
-      looks.set(key, { ...target, ...recorded, dueAt: performance.now() + delayMs, failures: 0 });
+      const known = looks.get(key);
+      if ((known?.revision ?? 0) > recorded.revision) return;
+      const trouble = known?.trouble ?? noTrouble;
+      looks.set(key, { ...target, ...recorded, dueAt: performance.now() + delayMs, trouble });
     },
     stop: () => {
       clearInterval(timer);

@@ -1,5 +1,5 @@
 import { errorText } from '../../model/fault.ts';
-import { isTransientAnswer, isUnreadableTable } from '../../stores/clickhouse/faults.ts';
+import { isTransientAnswer, isUnreadableTable, mayConcernRows } from '../../stores/clickhouse/faults.ts';
 import type { BlocksEnvelope } from '../../wire/blocks-envelope.ts';
 import type { HeldMessage } from '../held-message.ts';
 import type { Sink } from '../sink.ts';
@@ -28,8 +28,10 @@ export type WriteOne = (
 type Tried = {
   readonly unstored: readonly Piece[];
   readonly problem: string;
-  /** Whether its table cannot be read, so that no failure counts against it. */
+  /** Whether its table cannot be read. */
   readonly isUnreadable: boolean;
+  /** Whether each failure may come from its rows: the state of a table or of the server counts against no message. */
+  readonly isOfRows: boolean;
   readonly refused: Refusals;
 };
 
@@ -51,13 +53,15 @@ export const createWriteApart = (
     const unstored: Piece[] = [];
     let problem = '';
     let isUnreadable = false;
+    let isOfRows = true;
     await write(message, refused, onWrite, (pieces, error) => {
       if (!isTransientAnswer(error)) throw error;
       if (problem === '') problem = errorText(error);
       if (isUnreadableTable(error)) isUnreadable = true;
+      if (!mayConcernRows(error)) isOfRows = false;
       unstored.push(...pieces);
     });
-    return { unstored, problem, isUnreadable, refused };
+    return { unstored, problem, isUnreadable, isOfRows, refused };
   };
 
   return async (batch, onWrite) => {
@@ -81,7 +85,7 @@ export const createWriteApart = (
       } else {
         problem = tried.problem;
         if (!tried.isUnreadable) failures++;
-        if (tried.isUnreadable || !lone.failed(place, message.delivery.streamSequence)) {
+        if (!tried.isOfRows || !lone.failed(place, message.delivery.streamSequence)) {
           waiting.add(message);
           continue;
         }

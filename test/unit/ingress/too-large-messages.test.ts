@@ -93,6 +93,7 @@ describe('a message of items with times that are none', () => {
 });
 
 const sent: string[] = [];
+const limit = { now: payloadMax, known: payloadMax };
 const publisher = createRequestPublisher(
   { pipeline: 'traces', stream: 'TRACES', subject: 'traces' },
   {
@@ -101,7 +102,13 @@ const publisher = createRequestPublisher(
         sent.push(messageId);
         return { duplicate: false, wasKnown: false, tries: 1, sequence: sent.length };
       },
-      ...{ pending: 0, sizeMax: payloadMax, close: () => {} },
+      ...{ pending: 0, close: () => {} },
+      get sizeMax() {
+        return limit.known;
+      },
+      askSizeMax: async () => {
+        limit.known = limit.now;
+      },
     },
     batches: {
       publish: async ({ messages }) => {
@@ -131,6 +138,14 @@ describe('a request of which one message is larger than NATS takes', () => {
     expect(sent).toEqual([]);
     await publisher.publishAll([message('a', 100), message('d', 7 * 2 ** 20)], isNamed, Infinity);
     expect(sent.splice(0)).toEqual(['a', 'd']);
+  });
+
+  it('is stored once NATS takes it again, over a connection that did not receive its new limit', async () => {
+    limit.known = 1_000_000;
+    await publisher.publish(message('e', 2_000_000), [], Infinity);
+    limit.known = 1_000_000;
+    await publisher.publishAll([message('f', 2_000_000), message('g', 100)], true, Infinity);
+    expect(sent.splice(0)).toEqual(['e', 'f', 'g']);
   });
 
   it('is answered with 413, and its new series take no place', async () => {

@@ -21,7 +21,10 @@ it.each([
     const life = () => 7;
     const book = createPublishersBook({ life, now: () => Date.now(), onUnbooked: () => {} });
     const feed = startPublishersFeed({
-      publisher: { publish: async () => ({ sequence: 1, duplicate: false, wasKnown: false, tries: 1 }) },
+      publisher: {
+        publish: async () => ({ sequence: 1, duplicate: false, wasKnown: false, tries: 1 }),
+        sizeMax: undefined,
+      },
       book,
       usage: createUsageBook({ life, redaction: createRedaction(() => false), now: Date.now }),
       onPublished: (_kind, rows) => {

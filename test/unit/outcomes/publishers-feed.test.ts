@@ -11,7 +11,7 @@ type Sent = { subject: string; messageId: string; bytes: number; lines: string[]
 const stored: Published = { duplicate: false, wasKnown: false, tries: 1, sequence: 1 };
 
 /** A feed of a book with messages of this many owners, into a bus with the given answers. */
-const setUp = () => {
+const setUp = (sizeMax?: number) => {
   vi.useFakeTimers();
   const sent: Sent[] = [];
   const log = { debug: vi.fn(), info: vi.fn(), warn: vi.fn(), error: vi.fn() };
@@ -24,6 +24,7 @@ const setUp = () => {
   });
   const feed = startPublishersFeed({
     publisher: {
+      sizeMax,
       publish: (subject, messageId, payload: Payload, version) => {
         const bytes = Buffer.from(payload instanceof Uint8Array ? payload : '');
         const lines = bytes.toString().split('\n').slice(0, -1);
@@ -74,6 +75,20 @@ describe('the way of the book into LEDGER', () => {
       expect(lines).toHaveLength(5_001);
       expect(lines.map((line) => JSON.parse(line).data_id).indexOf(0)).toBe(5_000);
       expect(JSON.parse(lines.at(-1) ?? '')).toMatchObject({ messages: 5_000, closed: 5_001 });
+    } finally {
+      await feed.stop();
+      vi.useRealTimers();
+    }
+  });
+
+  it('has smaller messages where NATS takes no larger ones', async () => {
+    const { sent, feed, book, store } = setUp(64 * 1024);
+    try {
+      store(2_000);
+      await vi.advanceTimersByTimeAsync(2_500);
+      expect(sent.flatMap(({ lines }) => lines)).toHaveLength(2_001);
+      for (const { bytes } of sent) expect(bytes).toBeLessThanOrEqual(63 * 1024);
+      expect(book.take()).toBeUndefined();
     } finally {
       await feed.stop();
       vi.useRealTimers();

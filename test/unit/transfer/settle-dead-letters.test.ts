@@ -74,6 +74,7 @@ const settle = async (
     },
     pending: 0,
     sizeMax: undefined,
+    askSizeMax: async () => {},
     close: () => {},
   });
   const settler = createSettleDeadLetters({

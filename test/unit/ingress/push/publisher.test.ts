@@ -253,6 +253,7 @@ const createHeldBus = (
         }),
       pending: 0,
       sizeMax,
+      askSizeMax: async () => {},
       close: () => {},
     },
   };

@@ -165,6 +165,34 @@ it('a look that a busy ClickHouse cannot answer is tried for an hour before the 
   looks.stop();
 });
 
+// Each addition to the key of a slot restarted the hour, so doubled rows stayed for as long as the trouble.
+it('a look that ClickHouse cannot answer for an hour becomes a merge, also while more is owed under its key all the while', async () => {
+  vi.useFakeTimers({ now: 0 });
+  onTestFinished(() => {
+    vi.useRealTimers();
+  });
+  const away = new Fault('transient', 'clickhouse_unavailable', 'no answer');
+  const bucket = createMemoryBucket();
+  const [one, two] = [1, 2].map(() =>
+    startProcess(
+      bucket,
+      Array.from({ length: 1_000 }, () => away),
+      { delayMs: 180_000, lookMs: 30_000 },
+    ),
+  );
+  if (one === undefined || two === undefined) throw new Error('no process');
+  for (let minute = 0; minute < 180; minute++) {
+    const { looks } = minute % 16 === 0 ? one : two;
+    if (minute % 8 === 0) await looks.owe('otel_traces', 7, bounds);
+    bucket.tell();
+    await vi.advanceTimersByTimeAsync(60_000);
+    bucket.tell();
+  }
+  const merges = one.merged.length + two.merged.length;
+  expect([merges > 0, merges <= 3]).toEqual([true, true]);
+  for (const { looks } of [one, two]) looks.stop();
+});
+
 // A key that was deleted leaves a marker in NATS for ever, which each watch reads.
 it('looks that two processes owe for hours have few keys, and none of their rows is forgotten', async () => {
   vi.useFakeTimers({ now: 0 });

@@ -15,9 +15,9 @@ type Held = HeldMessage<BlocksEnvelope>;
 const arrivedAt = Date.UTC(2026, 5, 1, 12);
 const dayMs = 86_400_000;
 
-const noSpace = (): Fault => {
-  const cause = new ClickHouseError({ message: 'no space', code: '243', type: 'NOT_ENOUGH_SPACE' });
-  return new Fault('transient', 'clickhouse_unavailable', 'no space', cause);
+const noMemory = (): Fault => {
+  const cause = new ClickHouseError({ message: 'no memory', code: '241', type: 'MEMORY_LIMIT_EXCEEDED' });
+  return new Fault('transient', 'clickhouse_unavailable', 'no memory', cause);
 };
 
 /** A message with a record on each of these days before the arrival, whose text is the name and the day. */
@@ -157,7 +157,7 @@ describe('messages of many days', () => {
 
   it('are dead-lettered at the fifth delivery where they fail in every turn while others are stored', async () => {
     const sink = startSink((text) => {
-      if (text.includes(' bad')) throw noSpace();
+      if (text.includes(' bad')) throw noMemory();
     });
     let others = 100;
     let deliveries = 0;
@@ -168,7 +168,7 @@ describe('messages of many days', () => {
 
   it('are no proof against a message while the store refuses everything', async () => {
     const sink = startSink(() => {
-      throw noSpace();
+      throw noMemory();
     });
     // More than twice as many as would be proof while the store takes others.
     for (let delivery = 0; delivery < 12; delivery++) {
@@ -183,7 +183,7 @@ describe('messages of many days', () => {
     const sink = startSink((text) => {
       const rows = text.split(' ').slice(1);
       if (rows.every((row) => has.has(row))) return;
-      if (has.size >= tablesAndDaysMax) throw noSpace();
+      if (has.size >= tablesAndDaysMax) throw noMemory();
       for (const row of rows) has.add(row);
     });
     for (let delivery = 0; delivery < 9; delivery++)
