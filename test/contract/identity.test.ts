@@ -202,6 +202,31 @@ describe('two receivers', () => {
       expect(await batch.settled()).toEqual(settledOnce(batch.items));
     });
 
+    it('and ends leaves an export the repeat that it is, where it was in the header and owned no item', async () => {
+      const batch = await spansBatch(stack, nextName());
+      const other = await spansBatch(stack, nextName());
+      const request = JSON.parse(batch.body);
+      for (const entry of request.resourceSpans) {
+        const named = { key: 'mon.data.token', value: { stringValue: batch.token } };
+        entry.resource = { ...entry.resource, attributes: [...(entry.resource?.attributes ?? []), named] };
+      }
+      const body = JSON.stringify(request);
+      const send = async (receiver: number, text: string) => {
+        const url = `http://127.0.0.1:${stack.ingress[receiver]?.ports['otlp']}/v1/traces`;
+        const headers = { 'content-type': 'application/json', 'x-mon-token': other.token };
+        return fetch(url, { method: 'POST', headers, body: text });
+      };
+      await waitFor('both tokens are known', 60_000, async () => {
+        const answers = [await batch.send(0), await send(0, '{}'), await batch.send(1), await send(1, '{}')];
+        return answers.every(({ status }) => status === 200);
+      });
+      expect(await (await send(0, body)).text()).toBe('{}');
+      await stack.api('POST', `/api/v1/applications/${other.appId}/rotate-token`, { overlap_seconds: 0 });
+      await waitFor('the token has ended', 60_000, async () => (await send(1, '{}')).status === 401);
+      expect(await (await send(1, body)).text()).toContain('duplicate_request');
+      expect(await batch.settled()).toEqual(settledOnce(2 * batch.items));
+    });
+
     it('does not make a new request a repeat: another key, or other bytes', async () => {
       const batch = await pointsBatch(stack, nextName(), { key: 'a key' });
       await batch.sendUntilTaken(0);

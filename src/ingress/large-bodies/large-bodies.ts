@@ -35,7 +35,7 @@ export type LargeBodies = {
     body: LargeBody,
     job: Omit<TokensJob, 'kind'>,
     deadlineAt: number,
-  ): Promise<readonly string[]>;
+  ): Promise<readonly (string | undefined)[]>;
   /**
    * Like ItemsReader.encode; its samples are a few of each kind, wanted or not. `series` is asked when the body goes to the thread, and
    * `seen` is what the thread admitted of them.

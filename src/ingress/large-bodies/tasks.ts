@@ -57,7 +57,7 @@ export type Thrown =
 
 export type Result =
   | PushResult
-  | { readonly kind: 'tokens'; readonly tokens: readonly string[] }
+  | { readonly kind: 'tokens'; readonly tokens: readonly (string | undefined)[] }
   | { readonly kind: 'items'; readonly encoded: EncodedItems; readonly seen: readonly SeriesSeen[] }
   | { readonly kind: 'thrown'; readonly thrown: Thrown };
 

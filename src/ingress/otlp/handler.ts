@@ -20,6 +20,7 @@ import { type CredentialNames, credentialOf, noCredential } from './credential.t
 import { keptByApplication } from './kept.ts';
 import { widestLimits } from './limits.ts';
 import { outcomeMessage, repeatMessage } from './outcome-message.ts';
+import { type Applications, type BodyTokens, identityCredentialOf, ownersOf } from './owners.ts';
 import type { ItemsPublisher } from './publish.ts';
 import type { ReadContext, ReadItems, ReadRequest } from './read.ts';
 import { readerRefusal, refusedReply } from './refusal.ts';
@@ -39,9 +40,6 @@ export type OtlpDependencies = LineDependencies & {
   readonly read: ReadItems;
 };
 
-/** Applications by token of a resource; undefined stands for the credential of the header fields. */
-type Applications = ReadonlyMap<string | undefined, ApplicationSource>;
-
 /** An export on its way through the line. */
 type OtlpRequest = OtlpSender & {
   /** JSON where the Content-Type is neither encoding, for the answer that reports it. */
@@ -52,6 +50,7 @@ type OtlpRequest = OtlpSender & {
   own: ApplicationSource | undefined;
   /** Why that credential could not be looked up: it may be valid. */
   headUndecided: Fault | undefined;
+  tokens: BodyTokens;
 };
 
 /**
@@ -197,14 +196,15 @@ class OtlpSteps {
     return applications;
   }
 
-  /** The applications of the tokens within the body. A request counts once against each application that it brings items for. */
+  /** The applications that may own items of the body. A request counts once against each application that it brings items for. */
   async admitBody(sender: OtlpRequest, body: Body): Promise<Applications> {
     const { encoding, credential, own, deadlineAt } = sender;
-    const tokens = await this.deps.read.tokens(body, encoding, deadlineAt).catch((error: unknown) => {
+    sender.tokens = await this.deps.read.tokens(body, encoding, deadlineAt).catch((error: unknown) => {
       throw this.unreadable(error, sender, body);
     });
+    const tokens = sender.tokens.filter((token) => token !== undefined);
     sender.secrets = credential === undefined ? tokens : [credential, ...tokens];
-    const applications = await this.authorize(sender, tokens);
+    const applications = ownersOf(await this.authorize(sender, tokens), sender.tokens);
     this.pass(sender, soleOwner(applications.values()));
     const all = [...applications.values()];
     if (all.every(({ isEnabled }) => !isEnabled)) throw new Refused('application_disabled');
@@ -278,10 +278,10 @@ class OtlpSteps {
   async take(sender: OtlpRequest, body: Body, applications: Applications, arrivedAt: number): Promise<Reply> {
     const { signal, recorder, usage, trustedProxies } = this.deps;
     const { pipeline } = signal;
-    const { request, encoding, credential, own } = sender;
+    const { request, encoding } = sender;
     if (!body.reserve(madeOfBody * body.bytes.length)) throw notStored(noRoom.detail);
     const isDeduplicated = [...applications.values()].every(({ deduplicate }) => deduplicate);
-    const identityCredential = own?.identityCredential ?? credential ?? '';
+    const identityCredential = identityCredentialOf(sender, applications, sender.tokens);
     const identity = isDeduplicated
       ? await requestIdentity(
           this.deps.directory,
@@ -339,6 +339,7 @@ export const createOtlpHandler = (deps: OtlpDependencies): ((request: Incoming) 
       credential: undefined,
       own: undefined,
       headUndecided: undefined,
+      tokens: [],
     }),
     checkHead: ({ request }) => {
       if (encodingOf(request.headers['content-type']) === undefined)

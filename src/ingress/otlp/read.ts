@@ -21,7 +21,11 @@ export type ReadRequest = { readonly encoded: EncodedItems; readonly forgetSerie
  * `deadlineAt` (ms of `performance.now()`) at the latest.
  */
 export type ReadItems = {
-  tokens(body: LargeBody, encoding: OtlpEncoding, deadlineAt: number): Promise<readonly string[]>;
+  tokens(
+    body: LargeBody,
+    encoding: OtlpEncoding,
+    deadlineAt: number,
+  ): Promise<readonly (string | undefined)[]>;
   encode(
     body: LargeBody,
     encoding: OtlpEncoding,

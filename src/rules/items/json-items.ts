@@ -5,6 +5,7 @@ import { JsonTokenReader } from '../../wire/otlp/json-tokens.ts';
 import { RepeatedKey } from '../../wire/otlp/json-value.ts';
 import type { Levels } from '../../wire/otlp/levels.ts';
 import { withReadState } from '../../wire/otlp/read-state.ts';
+import type { NotedTokens } from '../../wire/otlp/resource-row.ts';
 import { defaultTokenKeys, type TokenKeys } from '../../wire/otlp/token-keys.ts';
 import {
   defaultItemLimits,
@@ -67,17 +68,18 @@ const encode = (rules: ItemRules, bytes: Uint8Array, context: ItemsContext): Enc
  */
 const settledBytesMax = 256 * 1024;
 
-/** The tokens before the place of an error count: the other reader of the body will refuse it. */
-const readTokens = (levels: Levels, body: Uint8Array, tokenKeys: TokenKeys, tokens: Set<string>): void => {
+/** The tokens before the place of an error count: the other reader of the body will refuse it, or settle what is behind it. */
+const readTokens = (levels: Levels, body: Uint8Array, tokenKeys: TokenKeys, tokens: NotedTokens): void => {
   try {
     withReadState(body, defaultItemLimits, tokenKeys, (state) =>
       new JsonTokenReader(state, tokens, levels).read(),
     );
   } catch (error) {
-    if (error instanceof RepeatedKey && body.length <= settledBytesMax) {
-      const settled = settledOf(body);
-      if (settled !== undefined) readTokens(levels, settled, tokenKeys, tokens);
-    } else if (!(error instanceof MalformedBody)) throw error;
+    if (!(error instanceof MalformedBody)) throw error;
+    const isRead = error instanceof RepeatedKey && body.length <= settledBytesMax;
+    const settled = isRead ? settledOf(body) : undefined;
+    if (settled === undefined) tokens.add(undefined);
+    else readTokens(levels, settled, tokenKeys, tokens);
   }
 };
 
@@ -91,9 +93,9 @@ const settledOf = (body: Uint8Array): Uint8Array | undefined => {
   }
 };
 
-const collectTokens = (levels: Levels, bytes: Uint8Array, tokenKeys: TokenKeys): string[] => {
-  if (!mayHoldTokens(bytes, tokenKeys)) return [];
-  const tokens = new Set<string>();
+const collectTokens = (levels: Levels, bytes: Uint8Array, tokenKeys: TokenKeys): (string | undefined)[] => {
+  if (!mayHoldTokens(bytes, tokenKeys)) return [undefined];
+  const tokens: NotedTokens = new Set();
   readTokens(levels, bytes, tokenKeys, tokens);
   return [...tokens];
 };

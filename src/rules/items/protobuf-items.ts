@@ -1,7 +1,7 @@
 import type { Levels } from '../../wire/otlp/levels.ts';
 import { ProtobufReader } from '../../wire/otlp/protobuf-reader.ts';
 import { type ReadState, withReadState } from '../../wire/otlp/read-state.ts';
-import { noteToken } from '../../wire/otlp/resource-row.ts';
+import { type NotedTokens, noteToken } from '../../wire/otlp/resource-row.ts';
 import { defaultTokenKeys, type TokenKeys } from '../../wire/otlp/token-keys.ts';
 import {
   defaultItemLimits,
@@ -40,7 +40,7 @@ const encode = (rules: ItemRules, bytes: Uint8Array, context: ItemsContext): Enc
 };
 
 /** The tokens before the place of an error count: the other reader of the body will refuse it. */
-const readTokens = (levels: Levels, state: ReadState, tokens: Set<string>): void => {
+const readTokens = (levels: Levels, state: ReadState, tokens: NotedTokens): void => {
   try {
     new ProtobufReader(
       state,
@@ -49,12 +49,13 @@ const readTokens = (levels: Levels, state: ReadState, tokens: Set<string>): void
     ).readRequest();
   } catch (error) {
     if (!(error instanceof MalformedBody)) throw error;
+    tokens.add(undefined);
   }
 };
 
-const collectTokens = (levels: Levels, bytes: Uint8Array, tokenKeys: TokenKeys): string[] => {
-  if (!tokenKeys.mayBeIn(asBuffer(bytes))) return [];
-  const tokens = new Set<string>();
+const collectTokens = (levels: Levels, bytes: Uint8Array, tokenKeys: TokenKeys): (string | undefined)[] => {
+  if (!tokenKeys.mayBeIn(asBuffer(bytes))) return [undefined];
+  const tokens: NotedTokens = new Set();
   withReadState(bytes, defaultItemLimits, tokenKeys, (state) => readTokens(levels, state, tokens));
   return [...tokens];
 };

@@ -3,7 +3,7 @@ import { JsonFields } from './json-fields.ts';
 import { KeySet } from './json-keys.ts';
 import type { Levels } from './levels.ts';
 import type { ReadState } from './read-state.ts';
-import { noteToken } from './resource-row.ts';
+import { type NotedTokens, noteToken } from './resource-row.ts';
 import { TooManyElements } from './types.ts';
 
 const entryKeys = new KeySet(['resource']);
@@ -18,19 +18,19 @@ const bytesPerPart = 32;
 
 /**
  * Finds the resources of a JSON request and notes their tokens; it skips everything else by its brackets alone. It
- * takes names as often as they occur: the reader of the items decides which of them counts. Throws MalformedBody,
- * RepeatedKey where an attribute has a member twice, TooManyTokens and TooManyElements.
+ * takes names as often as they occur: the reader of the items decides which of them counts. So a resource without a token is noted where
+ * any of them has none. Throws MalformedBody, RepeatedKey where an attribute has a member twice, TooManyTokens and TooManyElements.
  */
 export class JsonTokenReader {
   private readonly state: ReadState;
-  private readonly tokens: Set<string>;
+  private readonly tokens: NotedTokens;
   private readonly levels: Levels;
   private readonly cursor: JsonCursor;
   private readonly fields: JsonFields;
   private readonly partsMax: number;
   private parts = 0;
 
-  constructor(state: ReadState, tokens: Set<string>, levels: Levels) {
+  constructor(state: ReadState, tokens: NotedTokens, levels: Levels) {
     this.state = state;
     this.tokens = tokens;
     this.levels = levels;
@@ -45,12 +45,22 @@ export class JsonTokenReader {
 
   private entry(): void {
     this.state.scratch.length = 0;
-    this.members(entryKeys, () => this.resource());
+    let resources = 0;
+    this.members(entryKeys, () => {
+      resources++;
+      this.resource();
+    });
+    if (resources === 0) this.tokens.add(undefined);
   }
 
   private resource(): void {
     this.state.owner.clearResource();
-    this.members(this.levels.resource, () => this.attributes());
+    let lists = 0;
+    this.members(this.levels.resource, () => {
+      lists++;
+      this.attributes();
+    });
+    if (lists === 0) this.tokens.add(undefined);
   }
 
   private attributes(): void {

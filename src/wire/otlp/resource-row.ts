@@ -101,12 +101,13 @@ export const dropAttributes = (state: ReadState, list: AttributeSlots, from: num
  */
 export const tokensMax = 256;
 
+/** The tokens of a body; undefined stands for a resource that may have none. */
+export type NotedTokens = Set<string | undefined>;
+
 /** Notes the token of the current resource. Throws TooManyTokens. */
-export const noteToken = (state: ReadState, tokens: Set<string>, { names }: Levels): void => {
-  const token = tokenOf(state);
-  if (token === undefined) return;
-  tokens.add(token);
-  if (tokens.size > tokensMax)
+export const noteToken = (state: ReadState, tokens: NotedTokens, { names }: Levels): void => {
+  tokens.add(tokenOf(state));
+  if (tokens.size > tokensMax + Number(tokens.has(undefined)))
     throw new TooManyTokens(
       `the resources of the request have more than ${tokensMax} different tokens: send the ${names.itemsText} of fewer applications per request`,
     );

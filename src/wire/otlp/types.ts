@@ -245,11 +245,11 @@ export class TooManyTokens extends Error {
 /** One encoding of OTLP. Each call names the errors that it throws for a sender's input, and throws no others. */
 export type ItemsReader = {
   /**
-   * The different write tokens of the request's resources, for a lookup before encoding. It decodes no value, and finds
-   * only the ends of everything that is not a resource; so the list may include tokens that do not count in the end,
-   * and of a malformed body those before the malformed place. Throws TooManyTokens and TooManyElements.
+   * The different write tokens of the request's resources, for a lookup before encoding; undefined among them where a resource may
+   * have none. It decodes no value, and finds only the ends of everything that is not a resource; so the list may include tokens that
+   * do not count in the end, and of a malformed body those before the malformed place. Throws TooManyTokens and TooManyElements.
    */
-  readonly collectTokens: (bytes: Uint8Array, tokenKeys?: TokenKeys) => string[];
+  readonly collectTokens: (bytes: Uint8Array, tokenKeys?: TokenKeys) => (string | undefined)[];
   /**
    * Validates and encodes the spans of one request. Does not change `bytes`. Throws MalformedBody for a malformed body,
    * TooManyItems and TooManyElements.

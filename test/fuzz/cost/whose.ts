@@ -39,7 +39,7 @@ const read = (wire: Buffer, encoding: Packing['as'], target: TargetName, see: Se
 const tokensIn = (bytes: Buffer, { pipeline, encoding }: OtlpTarget): string => {
   const { collectTokens } = otlpSignals[pipeline].readers[encoding];
   try {
-    return collectTokens(bytes).length > 0 ? 'tokens' : 'no token';
+    return collectTokens(bytes).some((token) => token !== undefined) ? 'tokens' : 'no token';
   } catch (error) {
     if (error instanceof TooManyTokens || error instanceof TooManyElements) return error.name;
     throw error;

@@ -184,7 +184,9 @@ export const agree = (encoding: Encoding, bytes: Uint8Array, context: ItemsConte
   const missed = [...twin.result.tokensOfSpans].filter((token) => !collected.includes(token));
   // Of a name that comes twice in JSON, tokens are collected before it is settled which counts.
   const isSettled = encoding === 'protobuf' || !twin.result.leniencies.has('duplicate_key');
-  const invented = isSettled ? collected.filter((token) => !twin.result.tokens.has(token)) : [];
+  const invented = isSettled
+    ? collected.filter((token) => token !== undefined && !twin.result.tokens.has(token))
+    : [];
   assert.deepStrictEqual({ missed, invented }, { missed: [], invented: [] });
   return { kind: 'read', rows: encoded.result.accepted };
 };

@@ -48,14 +48,14 @@ export type Twin = {
   linksDropped: number;
   readonly unknown: ReadonlySet<string>;
   /** Of all resources, and of those that have spans: the token of a resource without spans needs no lookup. */
-  readonly tokens: ReadonlySet<string>;
-  readonly tokensOfSpans: ReadonlySet<string>;
+  readonly tokens: ReadonlySet<string | undefined>;
+  readonly tokensOfSpans: ReadonlySet<string | undefined>;
 };
 
 const count = (map: Map<string, number>, key: string): void => void map.set(key, (map.get(key) ?? 0) + 1);
 
-const tokensOf = (resources: readonly PlainResource[]): Set<string> =>
-  new Set(resources.map(tokenOf).filter((token) => token !== undefined));
+const tokensOf = (resources: readonly PlainResource[]): Set<string | undefined> =>
+  new Set(resources.map(tokenOf));
 
 const dayOf = ({ start }: PlainSpan): number => Number(BigInt(start ?? 0) / 86_400_000_000_000n);
 

@@ -150,30 +150,31 @@ describe('the application of a span', () => {
   });
 
   it('has its tokens collected without reading the spans', () => {
-    const expected = ['a', 'wrong', 'b', 'off'];
+    const expected = ['a', undefined, 'wrong', 'b', 'off'];
     expect(protobufTraces.collectTokens(encodeOtlpProtobuf(request))).toEqual(expected);
     const json = JSON.stringify(request);
     expect(jsonTraces.collectTokens(Buffer.from(json))).toEqual(expected);
     expect(jsonTraces.collectTokens(Buffer.from(json.replaceAll('mon.data', 'mon\\u002edata')))).toEqual(
       expected,
     );
-    expect(jsonTraces.collectTokens(Buffer.from(JSON.stringify(requestOf(goodSpan))))).toEqual([]);
-    expect(protobufTraces.collectTokens(encodeOtlpProtobuf(requestOf(goodSpan)))).toEqual([]);
+    expect(jsonTraces.collectTokens(Buffer.from(JSON.stringify(requestOf(goodSpan))))).toEqual([undefined]);
+    expect(protobufTraces.collectTokens(encodeOtlpProtobuf(requestOf(goodSpan)))).toEqual([undefined]);
   });
 
-  it('collects every token that encoding asks for', () => {
+  // A resource without one is of the application of the header, which then is in the identity of the request.
+  it('collects every token that encoding asks for, also that a resource has none', () => {
     always(
       fc.property(anyRequest, (any) => {
         for (const [reader, bytes] of [
           [jsonTraces, Buffer.from(JSON.stringify(any))],
           [protobufTraces, encodeOtlpProtobuf(any)],
         ] as const) {
-          const asked = new Set<string>();
+          const asked = new Set<string | undefined>();
           reader.encode(
             bytes,
             contextWith({
               resolve: (token) => {
-                if (token !== undefined) asked.add(token);
+                asked.add(token);
                 return owner;
               },
             }),

@@ -527,7 +527,7 @@ describe('a JSON body that is not one of OTLP', () => {
   it.each(malformed)('is malformed when it is %s', (_, body) => {
     expect(() => encodeJson(body)).toThrow(MalformedBody);
     // The owner is determined first, and of bytes without an owner nothing more is read.
-    expect(jsonTraces.collectTokens(Buffer.from(`${body}\\u`))).toEqual([]);
+    expect(jsonTraces.collectTokens(Buffer.from(`${body}\\u`)).filter(Boolean)).toEqual([]);
   });
 
   it.each([
@@ -670,6 +670,29 @@ describe('the tokens of a body', () => {
     const token = '{"key":"mon.data.token","value":{"stringValue":"0123456789abcdef0123456789abcdef"}}';
     const resource = (attributes: string) => `{"resource":{"attributes":[${attributes}]}}`;
     const body = `{"resourceSpans":[${resource(token)},${resource('{"key":"a","key":"b"}')},0 0]}`;
-    expect(jsonTraces.collectTokens(Buffer.from(body))).toEqual(['0123456789abcdef0123456789abcdef']);
+    const collected = jsonTraces.collectTokens(Buffer.from(body));
+    expect(collected.filter(Boolean)).toEqual(['0123456789abcdef0123456789abcdef']);
+  });
+
+  // Its items are of the application of the header, without which two of them could share an identity.
+  it.each([
+    ['no resource', ''],
+    ['null', '"resource":null,'],
+    ['an empty one', '"resource":{},'],
+    ['no attributes', '"resource":{"attributes":null},'],
+    ['none after one with a token', `"resource":{"attributes":[TOKEN]},"resource":null,`],
+    ['none after attributes with a token', `"resource":{"attributes":[TOKEN],"attributes":[]},`],
+    [
+      'no token before an attribute with a repeated member',
+      '"resource":{"attributes":[{"key":"a","key":"b"}]},',
+    ],
+  ])('tell that a resource may have none, of %s', (_, resource) => {
+    const token = '{"key":"mon.data.token","value":{"stringValue":"a"}}';
+    const entry = `{${resource.replaceAll('TOKEN', token)}"scopeSpans":[]}`;
+    const body = `{"resourceSpans":[{"resource":{"attributes":[${token}]}},${entry}]}`;
+    expect(new Set(jsonTraces.collectTokens(Buffer.from(body)))).toEqual(new Set(['a', undefined]));
+    // Too large to be settled.
+    const large = body.replace('{', `{"x":"${'x'.repeat(300_000)}",`);
+    expect(new Set(jsonTraces.collectTokens(Buffer.from(large)))).toEqual(new Set(['a', undefined]));
   });
 });

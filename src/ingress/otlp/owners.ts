@@ -1,0 +1,38 @@
+import type { ApplicationSource } from '../../directory/applications.ts';
+
+/** Applications by token of a resource; undefined stands for the credential of the header fields. */
+export type Applications = ReadonlyMap<string | undefined, ApplicationSource>;
+
+/** The tokens of a body; undefined among them where a resource may have none, so that its items belong to the header's credential. */
+export type BodyTokens = readonly (string | undefined)[];
+
+/** Without the application of the header where it owns no item; all of them where no token of the body is valid. */
+export const ownersOf = (applications: Applications, tokens: BodyTokens): Applications => {
+  if (tokens.includes(undefined)) return applications;
+  const owners = new Map([...applications].filter(([token]) => token !== undefined));
+  return owners.size === 0 ? applications : owners;
+};
+
+/** The header of a request: its credential, and the application of that. */
+export type Head = {
+  readonly credential: string | undefined;
+  readonly own: ApplicationSource | undefined;
+};
+
+/**
+ * The first token of the header's application, where that owns items; else empty, for the tokens are in the body: whether a header that
+ * owns nothing is there, is valid or has ended makes no other request. Of a body with one token either all items have an owner or none,
+ * so only there may the application of that token have its first token in the identity, as earlier programs gave it.
+ */
+export const identityCredentialOf = (
+  { credential, own }: Head,
+  applications: Applications,
+  tokens: BodyTokens,
+): string => {
+  const application = own ?? applications.get(credential);
+  if (application === undefined) return '';
+  const isOwner =
+    tokens.includes(undefined) ||
+    (tokens.length === 1 && applications.get(tokens[0])?.appId === application.appId);
+  return isOwner ? (application.identityCredential ?? credential ?? '') : '';
+};
