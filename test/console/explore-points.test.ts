@@ -130,6 +130,41 @@ it.each(['light', 'dark'] as const)('series and rows leave nothing to axe in %s'
   }
 });
 
+it('values are read exactly, in the legend and as a table, and the largest and smallest ones fit a screen of 320 pixels', async () => {
+  const report = await newReport('exact');
+  const at = Date.now() - 30_000;
+  const sent = [
+    { pct: 99.96, bal: 1000.4, big: 1e308, tiny: 5e-324 },
+    { pct: 99.97, bal: 1000.1, big: 9_007_199_254_740_991, tiny: 1e-7 },
+  ];
+  const points = sent.map((metrics, index) => ({ metrics, target: 'a', timestamp: at + index * 10_000 }));
+  expect(await pushPoints(report, points)).toBe(200);
+  await waitFor('both points are stored', 60_000, async () => {
+    const asked = { data_id: report.id, metrics: ['pct'], raw: true };
+    const { status, body } = await askAdmin('POST', '/api/v1/query/points', asked);
+    return status === 200 && JSON.parse(body).raw.rows.length === sent.length;
+  });
+  const page = await browser.page({ width: 320 });
+  await logInByLink(page);
+  const address = `/console/points?source=${report.id}&metric=pct&metric=bal&metric=big&metric=tiny&range=15m`;
+  await page.goto(address);
+  for (const [metric, text] of Object.entries({ pct: '99.97', bal: '1,000.1', tiny: '1E-7' }))
+    await page.getByRole('button', { name: `${metric} ${text}`, exact: true }).waitFor();
+  expect(await overflowOf(page)).toBe(0);
+  const chart = page.getByRole('slider', { name: 'Values over time' });
+  await chart.focus();
+  await page.keyboard.press('End');
+  const big = page.getByRole('button', { name: 'big 1E308', exact: true });
+  for (let count = 0; count < 600 && !(await big.isVisible()); count++)
+    await page.keyboard.press('ArrowLeft');
+  await page.getByRole('button', { name: 'tiny 5E-324', exact: true }).waitFor();
+  expect(await overflowOf(page)).toBe(0);
+  await page.goto(`${address}&points_view=table`);
+  for (const text of ['99.96', '99.97', '1,000.4', '1,000.1', '1E308', '9,007,199,254,740,991', '5E-324'])
+    await page.getByRole('cell', { name: text, exact: true }).waitFor();
+  expect(await overflowOf(page)).toBe(0);
+});
+
 it('a refusal says what to do, and a query that runs can be cancelled', async () => {
   const page = await browser.page();
   await logInByLink(page);

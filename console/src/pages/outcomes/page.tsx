@@ -3,7 +3,7 @@ import { plainText } from '../../parts/plain-text.ts';
 import './outcomes.css';
 import { type Answer, addressOf, get } from '../../api/client.ts';
 import { useLoad } from '../../api/use.ts';
-import { Chart } from '../../charts/chart.tsx';
+import { Chart, sumOf } from '../../charts/chart.tsx';
 import { BarList } from '../../charts/small.tsx';
 import { Choice } from '../../parts/filters.tsx';
 import { numberText, percentText, Time } from '../../parts/format.tsx';
@@ -114,9 +114,7 @@ const pick = (charts: Charts, list: Charts['outcomes'], index: number, key: stri
 const OutcomeCharts = ({ charts, choice }: { charts: Charts; choice: Chosen }) => {
   const size = stepSeconds[choice.step];
   const picked = choice.at === undefined ? -1 : charts.times.indexOf(choice.at);
-  const refused = charts.refusals
-    .flatMap(({ values }) => values)
-    .reduce<number>((sum, value) => sum + (value ?? 0), 0);
+  const refused = charts.refusals.reduce((sum, each) => sum + sumOf(each), 0);
   const shared = {
     ...({ kind: 'bars', times: charts.times, step: size } as const),
     // A minute that is cut counts whole: the end would begin another bar.
