@@ -1,7 +1,7 @@
 import { nowSeconds } from '../../api/clock.ts';
 import { plainText } from '../../parts/plain-text.ts';
 import './outcomes.css';
-import { type Answer, addressOf, get } from '../../api/client.ts';
+import { addressOf, get } from '../../api/client.ts';
 import { useLoad } from '../../api/use.ts';
 import { Chart, sumOf } from '../../charts/chart.tsx';
 import { BarList } from '../../charts/small.tsx';
@@ -17,11 +17,11 @@ import { Explanation, OwnerPicker } from './reasons.tsx';
 import {
   type Charts,
   chartsOf,
+  daysMax,
   otherKey,
   ownerName,
   ownerPath,
   ownerQuery,
-  type Step,
   stepOf,
   stepSeconds,
 } from './series.ts';
@@ -38,6 +38,7 @@ const useChosen = () => {
   return {
     ...{ range, until, owner },
     step: stepOf(range.since, until, query.get('by') ?? ''),
+    isTooLong: until - range.since > daysMax * stepSeconds.day,
     which: pipelines.find((name) => name === query.get('items')) ?? ('' as const),
     isShare: query.get('show') === 'percent',
     reason: query.get('reason') ?? '',
@@ -76,10 +77,10 @@ const Controls = ({ choice }: { choice: Chosen }) => (
         class="button"
         download
         href={addressOf('/api/v1/outcomes', {
-          query: { ...windowOf(choice), by: choice.step, format: 'csv' },
+          query: { ...windowOf(choice), by: choice.isTooLong ? undefined : choice.step, format: 'csv' },
         })}
       >
-        CSV
+        {choice.which === '' ? 'CSV' : 'CSV of all items'}
       </a>
     )}
   </form>
@@ -218,16 +219,16 @@ const Reasons = ({ charts, choice }: { charts: Charts; choice: Chosen }) => {
   );
 };
 
-type Loaded = { readonly grouped: Answer<'/api/v1/outcomes'>; readonly owners: Answer<'/api/v1/outcomes'> };
-
 const Found = ({ choice }: { choice: Chosen }) => {
-  const { range, step, owner, which } = choice;
+  const { range, step, isTooLong, owner, which } = choice;
   const query = windowOf(choice);
-  const loaded = useLoad<Loaded>(
+  const loaded = useLoad(
     `${range.key} ${step} ${owner}`,
     async (signal) => {
       const [grouped, owners] = await Promise.all([
-        get('/api/v1/outcomes', { query: { ...query, by: step as Step, group: 'reason' }, signal }),
+        isTooLong
+          ? undefined
+          : get('/api/v1/outcomes', { query: { ...query, by: step, group: 'reason' }, signal }),
         get('/api/v1/outcomes', { query, signal }),
       ]);
       return { grouped, owners };
@@ -246,11 +247,14 @@ const Found = ({ choice }: { choice: Chosen }) => {
       )}
       <Await of={loaded}>
         {({ grouped, owners }) => {
-          const charts = chartsOf(grouped.buckets, grouped.since, grouped.until, step, which);
+          const charts = grouped && chartsOf(grouped.buckets, grouped.since, grouped.until, step, which);
           return (
             <>
-              <OutcomeCharts charts={charts} choice={choice} />
-              <Reasons charts={charts} choice={choice} />
+              {isTooLong && (
+                <Empty>The charts have room for {daysMax} days. Choose a shorter time to see them.</Empty>
+              )}
+              {charts && <OutcomeCharts charts={charts} choice={choice} />}
+              {charts && <Reasons charts={charts} choice={choice} />}
               {owners.truncated && <TooLarge shown={owners.items.length} how="Take a shorter time." />}
               <Owners
                 items={owners.items}
