@@ -208,17 +208,15 @@ const Page = () => {
         <Empty>{body}</Empty>
       ) : (
         <Queried of={found}>
-          {(points) =>
-            points && (
-              <>
-                <Found points={points} />
-                <p class="quiet">
-                  Table <code>{points.table_id}</code> on QuestDB <code>{points.questdb}</code>
-                </p>
-                <Ran of={points} onAgain={found.reload} store="questdb" />
-              </>
-            )
-          }
+          {(points) => (
+            <>
+              <Found points={points} />
+              <p class="quiet">
+                Table <code>{points.table_id}</code> on QuestDB <code>{points.questdb}</code>
+              </p>
+              <Ran of={points} onAgain={found.reload} store="questdb" />
+            </>
+          )}
         </Queried>
       )}
     </>
