@@ -47,16 +47,6 @@ beforeAll(async () => {
 });
 
 describe('the page of dead letters', () => {
-  it('offers no act while the selection of its address cannot be read: it is not taken for none', async () => {
-    const page = await browser.page();
-    await logInByLink(page);
-    await page.goto(`${ofApplication()}&pick=abc`);
-    await page.getByText('The selection cannot be read', { exact: false }).waitFor();
-    expect(await page.getByRole('button', { name: /^(Redrive|Purge)/ }).count()).toBe(0);
-    await page.getByRole('button', { name: 'Select none' }).click();
-    await page.getByRole('button', { name: /^Redrive/ }).waitFor();
-  });
-
   it('by keyboard alone: shows what a dead letter holds, masked; a dry run changes nothing; its redrive stores it, and it is gone', async () => {
     const { name, sequence, mend } = await makeLetter();
     const page = await browser.page();

@@ -134,12 +134,6 @@ const Acts = ({ filter, listed, onDone }: ActsProps) => {
     setPreview('');
     onDone();
   };
-  const none = (
-    <button type="button" onClick={() => setPick('')}>
-      Select none
-    </button>
-  );
-  if (text !== '' && count === 0) return <Unreadable>The selection cannot be read. {none}</Unreadable>;
   return (
     <>
       <fieldset class="row">
@@ -166,7 +160,11 @@ const Acts = ({ filter, listed, onDone }: ActsProps) => {
         <button type="button" onClick={() => setPick(listed.map(({ sequence }) => sequence).join(','))}>
           Select this page
         </button>
-        {count > 0 && none}
+        {count > 0 && (
+          <button type="button" onClick={() => setPick('')}>
+            Select none
+          </button>
+        )}
       </fieldset>
       {preview === '1' && count > 0 && <Previews sequences={picked} />}
       {act !== undefined && <ActDialog {...act} onClose={close} />}
