@@ -161,9 +161,13 @@ const accountLines = ({ account, account_why: why }: Line): string[] =>
         }),
       ];
 
-const troubleLines = ({ troubles }: Line): string[] =>
+const troubleLines = ({ troubles, account, account_why: why }: Line): string[] =>
   troubles.length === 0
-    ? ['no troubles']
+    ? [
+        account?.adds_up === true && why === null
+          ? 'no troubles'
+          : 'no other troubles; whether the last hour adds up is not known',
+      ]
     : troubles.flatMap(({ severity, text, remedy, runbook }) => [
         `${severity === 'page' ? '!!' : '! '} ${text}`,
         `   ${remedy} (${runbook})`,

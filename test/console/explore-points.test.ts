@@ -1,3 +1,4 @@
+import type { Page } from 'playwright-core';
 import { beforeAll, expect, it } from 'vitest';
 import { askAdmin, axeFindings, logInByLink, overflowOf, useBrowser } from '../support/console/browser.ts';
 import { newReport, pushPoints } from '../support/console/senders.ts';
@@ -78,10 +79,9 @@ it('a part of the chart that is chosen becomes the time, to the end of its last 
   await page.getByText('31 buckets of 1 s.').waitFor();
 });
 
-it('a filter takes as many values as a query may have, and leaves them out in one condition', async () => {
-  const page = await browser.page();
-  await logInByLink(page);
-  await page.route('**/api/v1/query/points/values?*', (route) =>
+/** Answers that the dimension has these values. */
+const haveValues = (page: Page, values: readonly string[]): Promise<unknown> =>
+  page.route('**/api/v1/query/points/values?*', (route) =>
     route.fulfill({
       contentType: 'application/json',
       body: JSON.stringify({
@@ -94,11 +94,17 @@ it('a filter takes as many values as a query may have, and leaves them out in on
           sql: [],
           elapsed_ms: 1,
         },
-        values: Array.from({ length: 100 }, (_, index) => ({ value: `web-${index}`, rows: 1 })),
-        truncated: false,
-        rows_read: null,
+        ...{ values: values.map((value) => ({ value, rows: 1 })), truncated: false, rows_read: null },
       }),
     }),
+  );
+
+it('a filter takes as many values as a query may have, and leaves them out in one condition', async () => {
+  const page = await browser.page();
+  await logInByLink(page);
+  await haveValues(
+    page,
+    Array.from({ length: 100 }, (_, index) => `web-${index}`),
   );
   await page.goto(`/console/points?source=${source}&metric=cpu&by=host`);
   await page.getByText('3 series;').waitFor();
@@ -116,6 +122,43 @@ it('a filter takes as many values as a query may have, and leaves them out in on
   await page.getByText('One series;').waitFor();
 });
 
+it('an address that the page writes can be loaded again: a filter too long for a link is not added, with words', async () => {
+  const page = await browser.page();
+  await logInByLink(page);
+  await haveValues(
+    page,
+    Array.from({ length: 60 }, (_, index) => '\u5024'.repeat(56) + index),
+  );
+  await page.goto(`/console/points?source=${source}&metric=cpu&by=host`);
+  await page.getByText('3 series;').waitFor();
+  await page.getByRole('combobox', { name: 'Filter', exact: true }).selectOption('host');
+  const values = page.getByRole('group', { name: 'host' });
+  const turn = (index: number) => values.getByRole('checkbox').nth(index).dispatchEvent('click');
+  for (let index = 0; index < 40; index++) await turn(index);
+  const add = values.getByRole('button', { name: /^Add filter/ });
+  await expect.poll(() => add.textContent()).toBe('Add filter (too long for a link)');
+  expect(await add.isDisabled()).toBe(true);
+  for (let index = 10; index < 40; index++) await turn(index);
+  await add.click();
+  await page.getByRole('button', { name: /^Remove the filter/ }).waitFor();
+  await page.reload();
+  await page.getByRole('button', { name: /^Remove the filter/ }).waitFor();
+});
+
+it('a value that is longer than a filter may have is not offered for one, with words', async () => {
+  const page = await browser.page();
+  await logInByLink(page);
+  await haveValues(page, ['y'.repeat(1_025), 'z'.repeat(1_024)]);
+  await page.goto(`/console/points?source=${source}&metric=cpu`);
+  await page.getByText('One series;').waitFor();
+  await page.getByRole('combobox', { name: 'Filter', exact: true }).selectOption('host');
+  const boxes = page.getByRole('group', { name: 'host' }).getByRole('checkbox');
+  await expect.poll(() => boxes.count()).toBe(2);
+  expect(await boxes.nth(0).isDisabled()).toBe(true);
+  expect(await boxes.nth(1).isDisabled()).toBe(false);
+  expect(await page.getByText('too long for a filter', { exact: true }).count()).toBe(1);
+});
+
 it.each(['light', 'dark'] as const)('series and rows leave nothing to axe in %s', async (scheme) => {
   for (const width of [1280, 390]) {
     const page = await browser.page({ scheme, width });
@@ -128,6 +171,41 @@ it.each(['light', 'dark'] as const)('series and rows leave nothing to axe in %s'
     }
     expect(await page.getByRole('table').getByRole('row').count()).toBe(51);
   }
+});
+
+it('values are read exactly, in the legend and as a table, and the largest and smallest ones fit a screen of 320 pixels', async () => {
+  const report = await newReport('exact');
+  const at = Date.now() - 30_000;
+  const sent = [
+    { pct: 99.96, bal: 1000.4, big: 1e308, tiny: 5e-324 },
+    { pct: 99.97, bal: 1000.1, big: 9_007_199_254_740_991, tiny: 1e-7 },
+  ];
+  const points = sent.map((metrics, index) => ({ metrics, target: 'a', timestamp: at + index * 10_000 }));
+  expect(await pushPoints(report, points)).toBe(200);
+  await waitFor('both points are stored', 60_000, async () => {
+    const asked = { data_id: report.id, metrics: ['pct'], raw: true };
+    const { status, body } = await askAdmin('POST', '/api/v1/query/points', asked);
+    return status === 200 && JSON.parse(body).raw.rows.length === sent.length;
+  });
+  const page = await browser.page({ width: 320 });
+  await logInByLink(page);
+  const address = `/console/points?source=${report.id}&metric=pct&metric=bal&metric=big&metric=tiny&range=15m`;
+  await page.goto(address);
+  for (const [metric, text] of Object.entries({ pct: '99.97', bal: '1,000.1', tiny: '1E-7' }))
+    await page.getByRole('button', { name: `${metric} ${text}`, exact: true }).waitFor();
+  expect(await overflowOf(page)).toBe(0);
+  const chart = page.getByRole('slider', { name: 'Values over time' });
+  await chart.focus();
+  await page.keyboard.press('End');
+  const big = page.getByRole('button', { name: 'big 1E308', exact: true });
+  for (let count = 0; count < 600 && !(await big.isVisible()); count++)
+    await page.keyboard.press('ArrowLeft');
+  await page.getByRole('button', { name: 'tiny 5E-324', exact: true }).waitFor();
+  expect(await overflowOf(page)).toBe(0);
+  await page.goto(`${address}&points_view=table`);
+  for (const text of ['99.96', '99.97', '1,000.4', '1,000.1', '1E308', '9,007,199,254,740,991', '5E-324'])
+    await page.getByRole('cell', { name: text, exact: true }).waitFor();
+  expect(await overflowOf(page)).toBe(0);
 });
 
 it('a refusal says what to do, and a query that runs can be cancelled', async () => {

@@ -153,6 +153,21 @@ it('an account that cannot be read now is not said to add up', async () => {
 });
 
 it.each([
+  ['was not read yet', null, null],
+  ['cannot be compared', { adds_up: null }, null],
+  ['is an old one', {}, 'no answer from ClickHouse'],
+])('an account that %s is not said to have no troubles', async (_, account, why) => {
+  const page = await browser.page();
+  await showLine(page, (line) => ({
+    ...{ ...line, troubles: [], account_why: why },
+    account: account === null ? null : { ...line.account, adds_up: true, ...account },
+  }));
+  await logInByLink(page);
+  await page.getByText('account not known', { exact: true }).waitFor();
+  expect(await page.getByText('No troubles', { exact: true }).count()).toBe(0);
+});
+
+it.each([
   ['adds up', true, 0],
   ['does not add up for 12345 owners', false, 12_345],
   ['not known: the books cannot be compared now', null, 0],

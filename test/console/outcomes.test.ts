@@ -171,6 +171,16 @@ it('owners are listed with what became of their items, and their CSV runs no for
   expect(csv.filter((line) => /(^|,)"?[=+@-]/.test(line))).toEqual([]);
 });
 
+it('a time that the charts have no room for is said in words, and the sums of the owners are there all the same', async () => {
+  const id = await withDrop();
+  const page = await browser.page();
+  await logInByLink(page);
+  await page.goto(`/console/outcomes?since=0&owner=app:${id}`);
+  await page.getByText('The charts have room for 598 days', { exact: false }).waitFor();
+  await page.getByRole('button', { name: 'end_before_start (1)' }).waitFor();
+  expect(await page.getByRole('alert').count()).toBe(0);
+});
+
 it('an owner that does not exist is an error with its words, and not a chart of zeros', async () => {
   const page = await browser.page();
   await logInByLink(page);

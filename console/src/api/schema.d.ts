@@ -2495,7 +2495,7 @@ export interface components {
                     unrecorded: number;
                     in_flight: number;
                 };
-                /** @description null while the books cannot be compared */
+                /** @description null while the books cannot be compared, or their lines wait in LEDGER for 30 s */
                 adds_up: boolean | null;
                 wrong_owners: number;
                 /** @description Open ones, at most 20 */

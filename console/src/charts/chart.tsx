@@ -54,7 +54,8 @@ const Legend = ({ series, hidden, onToggle, figure }: LegendProps) => (
   </ul>
 );
 
-const sumOf = ({ values }: Series): number => values.reduce<number>((sum, value) => sum + (value ?? 0), 0);
+export const sumOf = ({ values }: Series): number =>
+  values.reduce<number>((sum, value) => sum + (value ?? 0), 0);
 
 type TimesProps = Pick<ChartProps, 'title' | 'times'> & {
   name: string;

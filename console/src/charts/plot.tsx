@@ -1,5 +1,5 @@
 import { useEffect, useId, useRef, useState } from 'preact/hooks';
-import { axisText, numberText, useUtc } from '../parts/format.tsx';
+import { axisText, exactText, numberText, useUtc } from '../parts/format.tsx';
 import { type ChartKind, linePath, type Series, totalsOf } from './model.ts';
 import { indexAt, linear, type Segment, stackOf, valueTicks } from './scale.ts';
 import { momentText, timeTicks } from './time-ticks.ts';
@@ -234,28 +234,16 @@ export const Plot = (props: PlotProps) => {
   const inner = width - left - 8;
   const height = heightPx - top - bottom;
   const slot = inner / times.length;
-  const highest =
-    kind === 'bars'
-      ? Math.max(0, ...totalsOf(series, times.length))
-      : Math.max(0, ...series.flatMap(({ values }) => values.map((value) => value ?? 0)));
-  const isWhole =
-    props.max === undefined &&
-    series.every(({ values }) => values.every((value) => Number.isInteger(value ?? 0)));
-  const lowest =
-    kind === 'bars' ? 0 : Math.min(0, ...series.flatMap(({ values }) => values.map((value) => value ?? 0)));
+  const values = series.flatMap((each) => each.values.map((value) => value ?? 0));
+  const highest = Math.max(0, ...(kind === 'bars' ? totalsOf(series, times.length) : values));
+  const isWhole = props.max === undefined && values.every(Number.isInteger);
+  const lowest = kind === 'bars' ? 0 : Math.min(0, ...values);
   const ticks = valueTicks(props.max ?? highest, { whole: isWhole, min: lowest });
   const max = ticks.at(-1) ?? 1;
   const y = linear([ticks[0] ?? 0, max], [height, 0]);
-  const columns =
-    kind === 'bars'
-      ? times.map((_, index) =>
-          stackOf(
-            series.map(({ key, values }) => ({ key, value: values[index] ?? 0 })),
-            max,
-            height,
-          ),
-        )
-      : [];
+  const partsAt = (index: number) =>
+    series.map((each) => ({ key: each.key, value: each.values[index] ?? 0 }));
+  const columns = kind === 'bars' ? times.map((_, index) => stackOf(partsAt(index), max, height)) : [];
   const keyAt = (index: number, py: number): string | undefined =>
     columns[index]?.find(({ from, to }) => height - py >= from - 1 && height - py < to + 1)?.key;
   const { anchor, handlers } = useCrosshair(props, inner, keyAt);
@@ -279,7 +267,12 @@ export const Plot = (props: PlotProps) => {
       <svg width={width} height={heightPx} aria-hidden="true">
         <Patterns id={id} marks={series.map(({ mark }) => mark)} />
         <g transform={`translate(${left} ${top})`}>
-          <ValueAxis ticks={ticks} y={y} width={inner} text={text === numberText ? axisText : text} />
+          <ValueAxis
+            ticks={ticks}
+            y={y}
+            width={inner}
+            text={text === numberText || text === exactText ? axisText : text}
+          />
           {picked !== undefined && <rect class="picked" x={picked * slot} width={slot} height={height} />}
           {kind === 'bars' ? (
             <Bars id={id} columns={columns} series={series} slot={slot} base={height} />

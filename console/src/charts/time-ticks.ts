@@ -6,8 +6,6 @@ const day = 86_400;
 const steps = [1, 2, 5, 10, 15, 30, 60, 120, 180, 360, 720, 1440, 2880, 7200, 14_400].map(
   (each) => each * minute,
 );
-/** Every zone is a multiple of a quarter of an hour away from UTC. */
-const quarter = 15 * minute;
 
 const formatters = new Map<string, Intl.DateTimeFormat>();
 
@@ -59,9 +57,12 @@ const offsetText = (seconds: number): string => {
 
 export type TimeTick = { readonly at: number; readonly label: string };
 
-/** Walks in quarters of an hour (or the step), and keeps the places where the clock of the zone shows a multiple of the step. */
+/**
+ * Walks in strides that meet each multiple of the step, also where the zone is some quarters of an hour away from UTC, and keeps the
+ * places where its clock shows one.
+ */
 const placesOf = (since: number, until: number, step: number, zone: string | undefined): number[] => {
-  const stride = Math.min(step, quarter);
+  const stride = [15 * minute, 5 * minute].find((each) => step % each === 0) ?? minute;
   const places: number[] = [];
   let at = Math.ceil(since / stride) * stride;
   let former = Math.floor(wallClock(at - stride, zone) / step);

@@ -4,6 +4,8 @@ const whole = new Intl.NumberFormat(locale, { maximumFractionDigits: 0 });
 const short = new Intl.NumberFormat(locale, { maximumSignificantDigits: 3 });
 const compact = new Intl.NumberFormat(locale, { notation: 'compact', maximumSignificantDigits: 4 });
 const scientific = new Intl.NumberFormat(locale, { notation: 'scientific', maximumSignificantDigits: 4 });
+const exact = new Intl.NumberFormat(locale, { maximumSignificantDigits: 17 });
+const exactPower = new Intl.NumberFormat(locale, { notation: 'scientific', maximumSignificantDigits: 17 });
 const percents = Array.from(
   { length: 20 },
   (_, maximumFractionDigits) => new Intl.NumberFormat(locale, { style: 'percent', maximumFractionDigits }),
@@ -16,7 +18,13 @@ export const wholeText = (value: number): string => whole.format(value);
 export const numberText = (value: number): string =>
   Number.isInteger(value) || Math.abs(value) >= 1000 ? whole.format(value) : short.format(value);
 
-/** The same in the room beside an axis: `20B`, `5E-9`. */
+/** All digits of a stored value, as a sender wrote it: `1,234.5678`, `1E308`. */
+export const exactText = (value: number): string => {
+  const size = Math.abs(value);
+  return (size >= 1e18 || (size > 0 && size < 1e-6) ? exactPower : exact).format(value);
+};
+
+/** A number in the room beside an axis: `20B`, `5E-9`. */
 export const axisText = (value: number): string => {
   const size = Math.abs(value);
   if (size >= 1e15 || (size > 0 && size < 1e-3)) return scientific.format(value);

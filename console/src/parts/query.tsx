@@ -37,8 +37,10 @@ export const useQuery = <T,>(key: string, load: (signal: AbortSignal) => Promise
   return { ...loaded, cancel: () => cancelling.current?.abort() };
 };
 
+type QueriedProps<T> = { of: Query<T | undefined>; children: (data: T) => ComponentChildren };
+
 /** A query that runs, or its failure, or its answer. */
-export const Queried = <T,>({ of, children }: { of: Query<T>; children: (data: T) => ComponentChildren }) => {
+export const Queried = <T,>({ of, children }: QueriedProps<T>) => {
   if (of.isLoading)
     return (
       <p class="state row" role="status">

@@ -24,19 +24,23 @@ export const navigate = (to: string, { replace = false } = {}): void => {
   tell();
 };
 
-/** Sets parameters of the address; undefined takes one away, a list gives it several times. */
-export const setQuery = (
-  changes: Readonly<Record<string, string | readonly string[] | undefined>>,
-  { replace = true } = {},
-): void => {
+type Changes = Readonly<Record<string, string | readonly string[] | undefined>>;
+
+const changed = (changes: Changes): string => {
   const query = new URLSearchParams(location.search);
   for (const [name, value] of Object.entries(changes)) {
     query.delete(name);
     for (const each of [value ?? []].flat()) query.append(name, each);
   }
-  const text = query.toString();
-  navigate(location.pathname + (text === '' ? '' : `?${text}`), { replace });
+  return location.pathname + (query.size === 0 ? '' : `?${query}`);
 };
+
+/** Sets parameters of the address; undefined takes one away, a list gives it several times. */
+export const setQuery = (changes: Changes, { replace = true } = {}): void =>
+  navigate(changed(changes), { replace });
+
+/** Whether the address would be one that a proxy or metadata refuses: most take lines of 8 KiB. */
+export const isTooLong = (changes: Changes): boolean => changed(changes).length > 8000;
 
 /** Renders the component again at each change of the address. */
 export const useAddress = (): { path: string; query: URLSearchParams } => {

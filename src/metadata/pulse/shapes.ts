@@ -132,7 +132,9 @@ const hourAccountShape = z
     since: count,
     until: count,
     ...byPipeline(() => terms),
-    adds_up: z.boolean().nullable().meta({ description: 'null while the books cannot be compared' }),
+    adds_up: z.boolean().nullable().meta({
+      description: 'null while the books cannot be compared, or their lines wait in LEDGER for 30 s',
+    }),
     wrong_owners: count,
     differences: z.array(differenceSchema).meta({ description: 'Open ones, at most 20' }),
   })

@@ -95,6 +95,20 @@ describe('the line in a terminal', () => {
     expect(lines.filter((text) => text.includes('LEDGER'))).toEqual([]);
   });
 
+  it('never says that nothing is wrong while it is not known whether the last hour adds up', () => {
+    const calm = { ...line, troubles: [] };
+    const known = line.account ?? undefined;
+    expect(lineLines(calm)).toContain('no troubles');
+    for (const unknown of [
+      { ...calm, account: null },
+      { ...calm, account_why: 'no answer' },
+      { ...calm, account: known === undefined ? null : { ...known, adds_up: null } },
+    ]) {
+      expect(lineLines(unknown)).not.toContain('no troubles');
+      expect(lineLines(unknown)).toContain('no other troubles; whether the last hour adds up is not known');
+    }
+  });
+
   // The names of tables, and the reasons of stores, were written by others.
   it('keeps what others wrote within its line, and nothing of it steers the terminal', () => {
     expect(lineLines(line)).toContain('!! table \\u{1b}[31m\\u{a}red\\u{202e}');

@@ -90,9 +90,10 @@ export const Account = ({ account, why }: { account: Line['account']; why: Line[
             <Equation key={pipeline} name={itemsOf(pipeline)} terms={account[pipeline]} />
           ))}
         <p class="quiet">
-          Exact, from two books that different processes keep: what NATS confirmed to receivers, and what
-          transfer settled. From <Time at={account.since} seconds /> to <Time at={account.until} seconds />.
-          The rates above are best effort.
+          {account.adds_up === null ? 'Not complete now' : 'Exact, up to half a minute late'}, from two books
+          that different processes keep: what NATS confirmed to receivers, and what transfer settled. From{' '}
+          <Time at={account.since} seconds /> to <Time at={account.until} seconds />. The rates above are best
+          effort.
         </p>
         {account.differences.length > 0 && <Differences account={account} />}
       </>

@@ -65,11 +65,14 @@ const Freshness = ({ line, cameAt, isPaused }: { line: Line; cameAt: number; isP
 };
 
 const Troubles = ({ line }: { line: Line }) => {
+  const isKnown = line.account?.adds_up === true && line.account_why === null;
   if (line.troubles.length === 0)
     return (
       <p class="troubles-none">
-        <Badge tone="good">No troubles</Badge>{' '}
-        <span class="quiet">All roles run, the stores answer, nothing waits.</span>
+        {isKnown ? <Badge tone="good">No troubles</Badge> : <Badge tone="warn">account not known</Badge>}{' '}
+        <span class="quiet">
+          {isKnown ? 'All roles run, the stores answer, nothing waits.' : 'There are no other troubles.'}
+        </span>
       </p>
     );
   return (

@@ -16,14 +16,11 @@ const refusedOf = ({ refusals }: Account): number =>
 const topReason = ({ dropped }: Account): [string, number] | undefined =>
   Object.entries(dropped).toSorted(([, left], [, right]) => right - left)[0];
 
-const verdict = ({ adds_up: addsUp }: Account) =>
-  addsUp === true ? (
-    <Badge tone="good">yes</Badge>
-  ) : addsUp === false ? (
-    <Badge tone="bad">no</Badge>
-  ) : (
-    <Badge tone="warn">not known</Badge>
-  );
+const verdicts = { true: ['good', 'yes'], false: ['bad', 'no'], null: ['warn', 'not known'] } as const;
+const verdict = ({ adds_up: addsUp }: Account) => {
+  const [tone, word] = verdicts[`${addsUp}`];
+  return <Badge tone={tone}>{word}</Badge>;
+};
 
 const columnsOf = (choose: (owner: string, reason?: string) => void): Column<Account>[] => [
   {

@@ -1,9 +1,9 @@
 import { nowSeconds } from '../../api/clock.ts';
 import { plainText } from '../../parts/plain-text.ts';
 import './outcomes.css';
-import { type Answer, addressOf, get } from '../../api/client.ts';
+import { addressOf, get } from '../../api/client.ts';
 import { useLoad } from '../../api/use.ts';
-import { Chart } from '../../charts/chart.tsx';
+import { Chart, sumOf } from '../../charts/chart.tsx';
 import { BarList } from '../../charts/small.tsx';
 import { Choice } from '../../parts/filters.tsx';
 import { numberText, percentText, Time } from '../../parts/format.tsx';
@@ -17,11 +17,11 @@ import { Explanation, OwnerPicker } from './reasons.tsx';
 import {
   type Charts,
   chartsOf,
+  daysMax,
   otherKey,
   ownerName,
   ownerPath,
   ownerQuery,
-  type Step,
   stepOf,
   stepSeconds,
 } from './series.ts';
@@ -38,6 +38,7 @@ const useChosen = () => {
   return {
     ...{ range, until, owner },
     step: stepOf(range.since, until, query.get('by') ?? ''),
+    isTooLong: until - range.since > daysMax * stepSeconds.day,
     which: pipelines.find((name) => name === query.get('items')) ?? ('' as const),
     isShare: query.get('show') === 'percent',
     reason: query.get('reason') ?? '',
@@ -76,10 +77,10 @@ const Controls = ({ choice }: { choice: Chosen }) => (
         class="button"
         download
         href={addressOf('/api/v1/outcomes', {
-          query: { ...windowOf(choice), by: choice.step, format: 'csv' },
+          query: { ...windowOf(choice), by: choice.isTooLong ? undefined : choice.step, format: 'csv' },
         })}
       >
-        CSV
+        {choice.which === '' ? 'CSV' : 'CSV of all items'}
       </a>
     )}
   </form>
@@ -114,9 +115,7 @@ const pick = (charts: Charts, list: Charts['outcomes'], index: number, key: stri
 const OutcomeCharts = ({ charts, choice }: { charts: Charts; choice: Chosen }) => {
   const size = stepSeconds[choice.step];
   const picked = choice.at === undefined ? -1 : charts.times.indexOf(choice.at);
-  const refused = charts.refusals
-    .flatMap(({ values }) => values)
-    .reduce<number>((sum, value) => sum + (value ?? 0), 0);
+  const refused = charts.refusals.reduce((sum, each) => sum + sumOf(each), 0);
   const shared = {
     ...({ kind: 'bars', times: charts.times, step: size } as const),
     // A minute that is cut counts whole: the end would begin another bar.
@@ -220,16 +219,16 @@ const Reasons = ({ charts, choice }: { charts: Charts; choice: Chosen }) => {
   );
 };
 
-type Loaded = { readonly grouped: Answer<'/api/v1/outcomes'>; readonly owners: Answer<'/api/v1/outcomes'> };
-
 const Found = ({ choice }: { choice: Chosen }) => {
-  const { range, step, owner, which } = choice;
+  const { range, step, isTooLong, owner, which } = choice;
   const query = windowOf(choice);
-  const loaded = useLoad<Loaded>(
+  const loaded = useLoad(
     `${range.key} ${step} ${owner}`,
     async (signal) => {
       const [grouped, owners] = await Promise.all([
-        get('/api/v1/outcomes', { query: { ...query, by: step as Step, group: 'reason' }, signal }),
+        isTooLong
+          ? undefined
+          : get('/api/v1/outcomes', { query: { ...query, by: step, group: 'reason' }, signal }),
         get('/api/v1/outcomes', { query, signal }),
       ]);
       return { grouped, owners };
@@ -248,11 +247,14 @@ const Found = ({ choice }: { choice: Chosen }) => {
       )}
       <Await of={loaded}>
         {({ grouped, owners }) => {
-          const charts = chartsOf(grouped.buckets, grouped.since, grouped.until, step, which);
+          const charts = grouped && chartsOf(grouped.buckets, grouped.since, grouped.until, step, which);
           return (
             <>
-              <OutcomeCharts charts={charts} choice={choice} />
-              <Reasons charts={charts} choice={choice} />
+              {isTooLong && (
+                <Empty>The charts have room for {daysMax} days. Choose a shorter time to see them.</Empty>
+              )}
+              {charts && <OutcomeCharts charts={charts} choice={choice} />}
+              {charts && <Reasons charts={charts} choice={choice} />}
               {owners.truncated && <TooLarge shown={owners.items.length} how="Take a shorter time." />}
               <Owners
                 items={owners.items}

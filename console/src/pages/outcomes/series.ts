@@ -12,6 +12,8 @@ export const stepSeconds = { minute: 60, hour: 3_600, day: 86_400 } as const;
 export type Step = keyof typeof stepSeconds;
 
 const bucketsMax = 600;
+/** A chart of more days than these has more buckets than one answer. */
+export const daysMax = bucketsMax - 2;
 
 /** The smallest step that a chart has room for, unless the reader has chosen one that fits. */
 export const stepOf = (since: number, until: number, chosen: string): Step => {

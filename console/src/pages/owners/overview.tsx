@@ -6,7 +6,7 @@ import { Hostile } from '../../parts/hostile.tsx';
 import { Await, Badge, type Tone } from '../../parts/states.tsx';
 import { href } from '../../shell/router.ts';
 import { type Activity, rateText } from './owner.ts';
-import { Facts, Gauge, type TabProps, Tile } from './pieces.tsx';
+import { Facts, Gauge, Sum, type TabProps } from './pieces.tsx';
 import { Refusals } from './refusals.tsx';
 import { Token } from './token.tsx';
 
@@ -124,19 +124,9 @@ export const Overview = (props: TabProps) => {
             />
             <h2>The last hour</h2>
             <ul class="figures">
-              {counted.map(([key, title]) => {
-                const values = minutes.map((minute) => minute[key]);
-                const sum = values.reduce((total, value) => total + value, 0);
-                return (
-                  <Tile
-                    key={key}
-                    title={title}
-                    value={numberText(sum)}
-                    label={`${title} by minute`}
-                    values={values}
-                  />
-                );
-              })}
+              {counted.map(([key, title]) => (
+                <Sum key={key} title={title} by="minute" values={minutes.map((minute) => minute[key])} />
+              ))}
               {limits.map(({ name, used, limit }) => (
                 <Gauge key={name} title={limitTitles[name]} used={used} limit={limit} />
               ))}

@@ -11,22 +11,23 @@ export type TabProps = {
   readonly reload: () => void;
 };
 
-type TileProps = {
-  title: string;
-  value: string;
-  label?: string;
-  values?: readonly number[];
-  children?: ComponentChildren;
-};
+type TileProps = { title: string; value: string; children: ComponentChildren };
 
-/** One figure with its course, or with what stands in `children`. */
-export const Tile = ({ title, value, label, values = [], children }: TileProps) => (
+const Tile = ({ title, value, children }: TileProps) => (
   <li>
     <span>{title}</span>
     <strong class="figure">{value}</strong>
-    {values.length > 1 && <Sparkline values={values} label={label ?? title} />}
     {children}
   </li>
+);
+
+type SumProps = { title: string; by: string; values: readonly number[]; text?: (value: number) => string };
+
+/** A sum with its course. */
+export const Sum = ({ title, by, values, text = numberText }: SumProps) => (
+  <Tile title={title} value={text(values.reduce((sum, value) => sum + value, 0))}>
+    {values.length > 1 && <Sparkline values={values} label={`${title} by ${by}`} />}
+  </Tile>
 );
 
 /** Names and values below each other. */

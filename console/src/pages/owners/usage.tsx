@@ -6,7 +6,7 @@ import { Await } from '../../parts/states.tsx';
 import { type Column, Table } from '../../parts/table.tsx';
 import { TimeRangePicker, useTimeRange } from '../../parts/time-range.tsx';
 import { type Day, refusalsOf, type SeenSdk, sdksOf } from './figures.ts';
-import { type TabProps, Tile } from './pieces.tsx';
+import { Sum, type TabProps } from './pieces.tsx';
 
 const counted = [
   ['requests', 'Requests', numberText],
@@ -69,19 +69,9 @@ export const UsageTab = ({ kind, owner }: TabProps) => {
         {([{ items: days }, { items: samples }, { items: accounts }, { items: reasons }]) => (
           <>
             <ul class="figures">
-              {counted.map(([name, title, text]) => {
-                const values = days.map((day) => day[name]);
-                const sum = values.reduce((total, value) => total + value, 0);
-                return (
-                  <Tile
-                    key={name}
-                    title={title}
-                    value={text(sum)}
-                    label={`${title} by day`}
-                    values={values}
-                  />
-                );
-              })}
+              {counted.map(([name, title, text]) => (
+                <Sum key={name} title={title} by="day" values={days.map((day) => day[name])} text={text} />
+              ))}
             </ul>
             <Table
               caption="Usage by day"

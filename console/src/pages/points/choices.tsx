@@ -6,8 +6,8 @@ import { plainText } from '../../parts/plain-text.ts';
 import { Queried, useQuery } from '../../parts/query.tsx';
 import { Empty, TooLarge } from '../../parts/states.tsx';
 import { useTimeRange } from '../../parts/time-range.tsx';
-import { setQuery } from '../../shell/router.ts';
-import { type Filter, filterText, filterWords, parseFilter, valuesMax } from './query.ts';
+import { isTooLong, setQuery } from '../../shell/router.ts';
+import { type Filter, filterText, filterWords, parseFilter, valueLengthMax, valuesMax } from './query.ts';
 
 type NamesProps = {
   readonly label: string;
@@ -58,11 +58,13 @@ export const Names = ({ label, name, chosen, options, max }: NamesProps) => {
 type EditorProps = {
   readonly source: number;
   readonly dimension: string;
-  readonly onAdd: (filter: Filter) => void;
+  /** Those of the address with one more. */
+  readonly withFilter: (filter: Filter) => { readonly where: readonly string[] };
+  readonly onAdded: () => void;
 };
 
 /** The values of a dimension in the chosen time, those with most rows first; any other can be typed. */
-const Editor = ({ source, dimension, onAdd }: EditorProps) => {
+const Editor = ({ source, dimension, withFilter, onAdded }: EditorProps) => {
   const range = useTimeRange();
   const [isNot, setIsNot] = useState(false);
   const [values, setValues] = useState<readonly (string | null)[]>([]);
@@ -75,12 +77,14 @@ const Editor = ({ source, dimension, onAdd }: EditorProps) => {
   const turn = (value: string | null): void =>
     setValues(values.includes(value) ? values.filter((each) => each !== value) : [...values, value]);
   const all = typed === '' ? values : [...values, typed];
+  const next = withFilter({ dimension, isNot, values: all });
   return (
     <form
       class="filter-editor inline"
       onSubmit={(event) => {
         event.preventDefault();
-        if (all.length > 0) onAdd({ dimension, isNot, values: all });
+        setQuery(next, { replace: false });
+        onAdded();
       }}
     >
       <fieldset>
@@ -99,8 +103,11 @@ const Editor = ({ source, dimension, onAdd }: EditorProps) => {
           <label>
             Other value <input value={typed} onInput={({ currentTarget }) => setTyped(currentTarget.value)} />
           </label>
-          <button type="submit" disabled={all.length === 0 || all.length > valuesMax}>
-            Add filter{all.length >= valuesMax && ` (at most ${valuesMax} values)`}
+          <button type="submit" disabled={all.length === 0 || all.length > valuesMax || isTooLong(next)}>
+            Add filter
+            {isTooLong(next)
+              ? ' (too long for a link)'
+              : all.length >= valuesMax && ` (at most ${valuesMax} values)`}
           </button>
         </div>
         <Queried of={found}>
@@ -116,10 +123,14 @@ const Editor = ({ source, dimension, onAdd }: EditorProps) => {
                         <input
                           type="checkbox"
                           checked={values.includes(value)}
-                          disabled={all.length >= valuesMax && !values.includes(value)}
+                          disabled={
+                            (value?.length ?? 0) > valueLengthMax ||
+                            (all.length >= valuesMax && !values.includes(value))
+                          }
                           onChange={() => turn(value)}
                         />
                         {value === null ? <em>none</em> : <bdi>{plainText(value)}</bdi>}
+                        {(value?.length ?? 0) > valueLengthMax && <em>too long for a filter</em>}
                         <span class="quiet figure">{numberText(rows)}</span>
                       </label>
                     </li>
@@ -188,10 +199,8 @@ export const Filters = ({ source, given, dimensions, max }: FiltersProps) => {
           key={`${source} ${dimension}`}
           source={source}
           dimension={dimension}
-          onAdd={(filter) => {
-            set([...new Set([...given, filterText(filter)])]);
-            setDimension('');
-          }}
+          withFilter={(filter) => ({ where: [...new Set([...given, filterText(filter)])] })}
+          onAdded={() => setDimension('')}
         />
       )}
     </>

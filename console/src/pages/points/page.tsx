@@ -2,6 +2,7 @@ import './points.css';
 import { call, get } from '../../api/client.ts';
 import { useLoad } from '../../api/use.ts';
 import { Chart } from '../../charts/chart.tsx';
+import { exactText } from '../../parts/figures.ts';
 import { Choice } from '../../parts/filters.tsx';
 import { Hostile } from '../../parts/hostile.tsx';
 import { plainText } from '../../parts/plain-text.ts';
@@ -173,6 +174,7 @@ const Found = ({ points }: { points: Points }) => {
         times={points.buckets}
         step={points.step ?? 60}
         series={series}
+        text={exactText}
         heightPx={300}
         onZoom={setTimeRange}
       />
@@ -206,17 +208,15 @@ const Page = () => {
         <Empty>{body}</Empty>
       ) : (
         <Queried of={found}>
-          {(points) =>
-            points && (
-              <>
-                <Found points={points} />
-                <p class="quiet">
-                  Table <code>{points.table_id}</code> on QuestDB <code>{points.questdb}</code>
-                </p>
-                <Ran of={points} onAgain={found.reload} store="questdb" />
-              </>
-            )
-          }
+          {(points) => (
+            <>
+              <Found points={points} />
+              <p class="quiet">
+                Table <code>{points.table_id}</code> on QuestDB <code>{points.questdb}</code>
+              </p>
+              <Ran of={points} onAgain={found.reload} store="questdb" />
+            </>
+          )}
         </Queried>
       )}
     </>

@@ -11,6 +11,7 @@ export const metricsMax = 4;
 export const groupsMax = 2;
 export const filtersMax = 10;
 export const valuesMax = 50;
+export const valueLengthMax = 1024;
 
 export const aggregates = ['avg', 'min', 'max', 'sum', 'count', 'last'] as const;
 

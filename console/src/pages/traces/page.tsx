@@ -217,21 +217,19 @@ const Found = () => {
   if (typeof body === 'string') return <Unreadable>{body}</Unreadable>;
   return (
     <Queried of={found}>
-      {(page) =>
-        page && (
-          <>
-            <Table
-              caption="Traces, the newest first"
-              columns={columnsOf(Math.max(...page.items.map(({ duration_ms }) => duration_ms), 0))}
-              rows={page.items}
-              keyOf={({ trace_id }) => trace_id}
-              empty="No trace in this time has a span that fulfils all conditions. Take a longer time, or remove a condition."
-            />
-            <Pager next={page.next_cursor} />
-            <Ran of={page} onAgain={found.reload} store="clickhouse" />
-          </>
-        )
-      }
+      {(page) => (
+        <>
+          <Table
+            caption="Traces, the newest first"
+            columns={columnsOf(Math.max(...page.items.map(({ duration_ms }) => duration_ms), 0))}
+            rows={page.items}
+            keyOf={({ trace_id }) => trace_id}
+            empty="No trace in this time has a span that fulfils all conditions. Take a longer time, or remove a condition."
+          />
+          <Pager next={page.next_cursor} />
+          <Ran of={page} onAgain={found.reload} store="clickhouse" />
+        </>
+      )}
     </Queried>
   );
 };

@@ -84,6 +84,19 @@ describe('the axis of time', () => {
     ]);
   });
 
+  it('has a mark at every multiple of the step that the clock shows, in every zone and at every step', () => {
+    const since = at('2026-02-01T00:07:31Z');
+    const minutes = [1, 2, 5, 10, 15, 30, 60, 120, 180, 360, 720, 1440, 2880, 7200, 14_400];
+    for (const zone of ['Asia/Kathmandu', 'Australia/Eucla', 'Asia/Kolkata', 'America/St_Johns', 'UTC'])
+      for (const step of minutes.map((each) => each * 60)) {
+        const found = timeTicks(since, since + 8 * step, { zone, countMax: 8 });
+        const walls = found.map((tick) => wallClock(tick.at, zone));
+        expect(walls.length, `${zone} ${step}`).toBe(8);
+        if (step < 86_400)
+          expect(new Set(walls.map((wall) => wall % step)), `${zone} ${step}`).toEqual(new Set([0]));
+      }
+  });
+
   it('has no more marks than there is room for, from minutes to years', () => {
     for (const seconds of [60, 900, 3_600, 21_600, 86_400, 604_800, 2_592_000, 31_536_000, 315_360_000])
       for (const countMax of [2, 4, 8, 12]) {

@@ -1,12 +1,15 @@
+import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import {
   agoText,
   axisText,
   bytesText,
   durationText,
+  exactText,
   numberText,
   percentText,
 } from '../../../../console/src/parts/figures.ts';
+import { always } from '../../../support/properties.ts';
 
 it('numbers have separators, and three digits that count where they are small', () => {
   expect([0, 7, 1234567, 1234.5, 0.01234, 12.345].map(numberText)).toEqual([
@@ -17,6 +20,20 @@ it('numbers have separators, and three digits that count where they are small', 
     '0.0123',
     '12.3',
   ]);
+});
+
+it('values of senders are exact: different ones are never the same text, and the longest has 26 characters', () => {
+  const values = [99.96, 99.97, 1000.4, 1000.1, 1_234_567, 0.1 + 0.2, 2 ** 53 - 1, 1e308, 5e-324, -1.5e-7, 0];
+  expect(values.map(exactText)).toEqual([
+    ...['99.96', '99.97', '1,000.4', '1,000.1', '1,234,567', '0.30000000000000004', '9,007,199,254,740,991'],
+    ...['1E308', '5E-324', '-1.5E-7', '0'],
+  ]);
+  always(
+    fc.property(fc.double({ noNaN: true, noDefaultInfinity: true }), (value) => {
+      expect(Number(exactText(value).replaceAll(',', ''))).toBe(value);
+      expect(exactText(value).length).toBeLessThanOrEqual(26);
+    }),
+  );
 });
 
 it('sizes are in binary units, up to the largest', () => {

@@ -1,12 +1,14 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { termsOf } from '../../../../src/metadata/pulse/hour-account.ts';
 import { drawLine, type LineSources, type SeenStream } from '../../../../src/metadata/pulse/line.ts';
 import { parseTopics } from '../../../../src/metadata/pulse/live-topics.ts';
 import type { SeenProcess } from '../../../../src/metadata/pulse/processes.ts';
 import { lineShape } from '../../../../src/metadata/pulse/shapes.ts';
 import type { StreamTrend } from '../../../../src/metadata/pulse/stream-trends.ts';
 import { troubleKinds } from '../../../../src/metadata/pulse/troubles.ts';
+import { byPipeline } from '../../../../src/model/signals.ts';
 import type { Pulse } from '../../../../src/telemetry/pulse.ts';
 import { alarms } from '../../../support/deploy/dashboards.ts';
 import { ingressOf, pipelineOf, pulseOf } from '../../../support/pulses.ts';
@@ -107,6 +109,20 @@ describe('the line', () => {
     });
     const ids = new Set(line.nodes.map(({ id }) => id));
     expect(line.edges.filter(({ from, to }) => !ids.has(from) || !ids.has(to))).toEqual([]);
+  });
+
+  it('says that the last hour is not known while lines of both books wait in LEDGER for longer than its writes rest', () => {
+    const account = {
+      ...{ since: 1, until: 2, addsUp: true, wrongOwners: 0, differences: [] },
+      terms: byPipeline(() => termsOf([])),
+    };
+    const addsUp = (fields: Partial<StreamTrend>, given = {}) =>
+      drawLine({ ...well, account: { ...account, ...given }, streams: [stream('LEDGER', fields)] }).account
+        ?.adds_up;
+    expect(addsUp({})).toBe(true);
+    expect(addsUp({ messages: 9, oldestAgeSeconds: 25 })).toBe(true);
+    expect(addsUp({ messages: 9, oldestAgeSeconds: 40 })).toBe(null);
+    expect(addsUp({ messages: 9, oldestAgeSeconds: 40 }, { addsUp: false })).toBe(false);
   });
 
   it('divides the points among the streams of several instances by their messages', () => {
