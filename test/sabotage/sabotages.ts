@@ -76,7 +76,7 @@ export const sabotages: readonly Sabotage[] = [
         to: 'await writer.write(pieces.map((rows) => rows.subarray(0, rows.lastIndexOf(10, -2) + 1 || rows.length))).catch(',
       },
     ],
-    project: 'engines',
+    project: 'operations',
     file: 'test/engines/store-account.test.ts',
     tests: 'the records beside the stores > name no row that is missing',
   },
