@@ -59,7 +59,7 @@ export const sabotages: readonly Sabotage[] = [
       {
         file: 'src/stores/questdb/writer.ts',
         from: '      let status: number;\n',
-        to: "      if (rows.length > 0) return { kind: 'stored' };\n      let status: number;\n",
+        to: "      if (pieces.length > 0) return { kind: 'stored' };\n      let status: number;\n",
       },
     ],
     project: 'operations',
@@ -211,7 +211,7 @@ export const sabotages: readonly Sabotage[] = [
       {
         file: 'src/bus/batch-publisher.ts',
         from: "case 'known':\n        this.complete(token, entry);",
-        to: "case 'known':\n        this.settle(token, entry);\n        entry.resolve();",
+        to: "case 'known':\n        this.settle(token, entry);\n        entry.resolve(messages.map((_, index) => index + 1));",
       },
     ],
     project: 'engines',
