@@ -13,12 +13,20 @@ const reportSchema = z.object({
     z.object({
       /** Why the file as a whole did not run. */
       message: z.string().default(''),
-      assertionResults: z.array(z.object({ fullName: z.string(), status: z.string() })),
+      assertionResults: z.array(
+        z.object({
+          fullName: z.string(),
+          status: z.string(),
+          failureMessages: z.array(z.string()).default([]),
+        }),
+      ),
     }),
   ),
 });
 
-/** Runs the tests of a sabotage in this tree; answers their names by how they ended. */
+const firstLineOf = (text: string): string => text.trim().split('\n')[0] ?? '';
+
+/** Runs the tests of a sabotage in this tree; answers their names by how they ended, and of those that failed the reason. */
 const runTests = (
   folder: string,
   { project, file, tests }: Sabotage,
@@ -45,11 +53,13 @@ const runTests = (
     report.testResults
       .flatMap(({ assertionResults }) => assertionResults)
       .filter((result) => result.status === status)
-      .map(({ fullName }) => fullName);
+      .map(({ fullName, failureMessages: [reason = ''] }) =>
+        reason === '' ? fullName : `${fullName} (${firstLineOf(reason)})`,
+      );
   // A run that fails before its files names none of them.
   const messages =
     report.testResults.length > 0 ? report.testResults.map(({ message }) => message) : [stderr];
-  const why = messages.map((message) => message.trim().split('\n')[0]).join('; ');
+  const why = messages.map(firstLineOf).join('; ');
   return { failed: ended('failed'), passed: ended('passed'), why };
 };
 
