@@ -16,10 +16,28 @@ const hostsCount = 64_000;
 /** How old a point is at most, ms: producers send each few seconds. */
 const lateMsUsual = 5_000;
 
+/** Hosts of one producer: this many, from this number on. */
+type Hosts = { readonly first: number; readonly count: number };
+
+/** Those of the one data id of most loads. */
+const allHosts: Hosts = { first: 0, count: hostsCount };
+
+/** The hosts of each of this many data ids, all hosts shared out among them. */
+export const hostsOf = (number: number, dataIds: number): Hosts => {
+  const count = Math.floor(hostsCount / dataIds);
+  return { first: number * count, count };
+};
+
 /** The data of one push: points × 2 metrics, 3 dimensions and a target, times within the last five seconds, or as late as this. */
-export const pushPoints = (random: () => number, points: number, nowMs: number, lateMs = lateMsUsual) =>
+export const pushPoints = (
+  random: () => number,
+  points: number,
+  nowMs: number,
+  lateMs = lateMsUsual,
+  hosts = allHosts,
+) =>
   Array.from({ length: points }, () => {
-    const host = Math.floor(random() * hostsCount);
+    const host = hosts.first + Math.floor(random() * hosts.count);
     return {
       metrics: { cpu_load: Math.round(random() * 1e6) / 1e4, memory_usage: random() * 100 },
       target: `10.${host >> 16}.${(host >> 8) & 255}.${host & 255}`,
@@ -40,6 +58,7 @@ export const pushBodies = (
   token: string,
   nowMs: number,
   lateMs = lateMsUsual,
+  hosts = allHosts,
 ): Buffer[] => {
   const random = createRandom(20_260_101 + points);
   return Array.from({ length: count }, () =>
@@ -47,7 +66,7 @@ export const pushBodies = (
       JSON.stringify({
         data_id: dataId,
         access_token: token,
-        data: pushPoints(random, points, nowMs, lateMs),
+        data: pushPoints(random, points, nowMs, lateMs, hosts),
       }),
     ),
   );

@@ -2,11 +2,11 @@ import { spanSelect } from '../test/support/otlp/span-rows.ts';
 import { fetchEngine } from '../test/support/stack/fetch-engine.ts';
 import type { Report, Stack } from '../test/support/stack/stack.ts';
 import { waitFor } from '../test/support/wait.ts';
-import { columnBodies, pushBodies } from './bodies.ts';
+import { columnBodies, hostsOf, pushBodies } from './bodies.ts';
 import { lineRow, withStack } from './line.ts';
-import { inTurnOfNow } from './load.ts';
+import { inTurnOfNow, runRequests } from './load.ts';
 import { usualPoints } from './point-loads.ts';
-import { type MeasureOptions, measureRate, type Subject } from './rate.ts';
+import { type MeasureOptions, measureRate, type Subject, untilVisible } from './rate.ts';
 import type { Row } from './report.ts';
 import { pushSubject, spansSubject } from './subjects.ts';
 
@@ -20,10 +20,12 @@ export type CurveOptions = MeasureOptions & {
 /** One curve: what grows, and a row for each size. */
 export type Curve = { readonly title: string; readonly item: 'points' | 'spans'; readonly rows: Row[] };
 
+const dataIdsCounts = [1, 10, 100, 1_000];
 const connections = 8;
 const pointsPerBody = 1_000;
 const warmSeconds = 3;
-const dataIdsWarmPerSecond = 100;
+/** Requests of each data id before it is measured: the first creates its columns and its symbols, the others have seen them. */
+const roundsFirst = 3;
 const wideSeconds = 500;
 const settleMsMax = 300_000;
 const creationsAtOnce = 8;
@@ -53,34 +55,28 @@ const countAll = (stack: Stack) => async (): Promise<number> => {
   return Number(dataset[0]?.[0]);
 };
 
-/** Requests of 1000 points, each of another data id. */
+/** Requests of 1000 points, each of another data id in turn. The hosts are the same, however many data ids share them. */
 const dataIdsCurve = async (options: CurveOptions): Promise<Curve> => {
   // The number of tables whose rows QuestDB notes; its default of 1000 would lose some of this bench.
   process.env['QDB_CAIRO_RECENT_WRITE_TRACKER_CAPACITY'] = '5000';
   const rows: Row[] = [];
-  for (const count of [1, 10, 100, 1_000]) {
+  for (const count of dataIdsCounts) {
     const row = await withStack(options, async (stack) => {
+      const { lateMs } = usualPoints;
       const base = await pushSubject(stack, 'curve', usualPoints);
       const reports = await createReports(stack, count);
       const bodiesEach = Math.max(1, Math.ceil(100 / count));
-      return measured(
-        `${count} data ids`,
-        {
-          ...base,
-          load: () => ({
-            ...base.load(),
-            nextBody: inTurnOfNow((nowMs) =>
-              reports.flatMap(({ data_source: { mon_data_id: dataId, token } }) =>
-                pushBodies(bodiesEach, pointsPerBody, dataId, token, nowMs),
-              ),
-            ),
-          }),
-          visible: countAll(stack),
-        },
-        options,
-        // The first rows of a table create its columns.
-        Math.max(warmSeconds, count / dataIdsWarmPerSecond),
-      );
+      const nextBody = () =>
+        inTurnOfNow((nowMs) =>
+          reports.flatMap(({ data_source: { mon_data_id: dataId, token } }, number) =>
+            pushBodies(bodiesEach, pointsPerBody, dataId, token, nowMs, lateMs, hostsOf(number, count)),
+          ),
+        );
+      const visible = countAll(stack);
+      const subject: Subject = { ...base, load: () => ({ ...base.load(), nextBody: nextBody() }), visible };
+      const first = await runRequests(subject.load(), roundsFirst * bodiesEach * count);
+      await untilVisible(visible, first.acknowledged);
+      return measured(`${count} data ids`, subject, options);
     });
     rows.push(row);
   }

@@ -37,18 +37,17 @@ export const postOnce = async (
   return false;
 };
 
-/** Posts over this many connections until the time is up. Counts items of requests with an answer 200. */
-export const runLoad = async (load: Load, seconds: number): Promise<LoadResult> => {
+const runWhile = async (load: Load, isWanted: (requests: number) => boolean): Promise<LoadResult> => {
   const latencies: number[] = [];
   let failed = 0;
+  let begun = 0;
   const start = performance.now();
-  const end = start + seconds * 1000;
   const { urls, headers } = load;
   const worker = async (number: number): Promise<void> => {
     const url = urls[number % urls.length] ?? '';
     const open = url.startsWith('grpc:') ? openGrpcConnection : openConnection;
     const connection = open(url, headers);
-    while (performance.now() < end) {
+    while (isWanted(begun++)) {
       const sent = performance.now();
       const isAnswered = await postOnce(connection, load);
       if (isAnswered) latencies.push(performance.now() - sent);
@@ -67,6 +66,16 @@ export const runLoad = async (load: Load, seconds: number): Promise<LoadResult> 
     p99Ms: milliseconds(latencies, 0.99),
   };
 };
+
+/** Posts over this many connections until the time is up. Counts items of requests with an answer 200. */
+export const runLoad = (load: Load, seconds: number): Promise<LoadResult> => {
+  const end = performance.now() + seconds * 1000;
+  return runWhile(load, () => performance.now() < end);
+};
+
+/** The same with this many requests. */
+export const runRequests = (load: Load, count: number): Promise<LoadResult> =>
+  runWhile(load, (begun) => begun < count);
 
 const stampName = Buffer.from('"timestamp":');
 const stampDigits = 13;
