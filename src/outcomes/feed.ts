@@ -1,7 +1,9 @@
 import type { Publisher } from '../bus/publisher.ts';
+import { isTooLarge } from '../bus/too-large.ts';
 import { errorText } from '../model/fault.ts';
 import type { Log } from '../telemetry/log.ts';
 import { envelopeVersion } from '../wire/frame.ts';
+import { linesBytesMax, packLines } from './ledger.ts';
 import type { Refusals } from './refusals.ts';
 import { ledgerSubjects } from './rows.ts';
 import type { Samples } from './samples.ts';
@@ -9,7 +11,7 @@ import type { Samples } from './samples.ts';
 type Kind = 'refusals' | 'samples';
 
 export type FeedDependencies = {
-  readonly publisher: Publisher;
+  readonly publisher: Pick<Publisher, 'publish' | 'sizeMax'>;
   readonly refusals: Refusals;
   readonly samples: Samples;
   /** The epoch of this process; undefined while there is none. */
@@ -33,9 +35,6 @@ const waitingBytesMax = 4 * 2 ** 20;
 const fillMax = 0.5;
 const fillEveryMs = 10_000;
 const stopMsMax = 2_000;
-
-const linesOf = (rows: readonly object[]): Buffer =>
-  Buffer.from(rows.map((row) => `${JSON.stringify(row)}\n`).join(''));
 
 /** Whether LEDGER has room for samples, read at intervals. */
 const createFillCheck = (fill: () => Promise<number>) => {
@@ -68,10 +67,10 @@ export const startFeed = (deps: FeedDependencies): Feed => {
   let isFailing = false;
 
   const enqueue = (kind: Kind, id: string, rows: readonly object[]): void => {
-    if (rows.length === 0) return;
-    const payload = linesOf(rows);
-    waiting.push({ kind, id: `${kind}:${id}`, payload, rows: rows.length });
-    waitingBytes += payload.length;
+    for (const [part, packed] of packLines(rows, linesBytesMax(publisher)).entries()) {
+      waiting.push({ kind, id: `${kind}:${id}:${part}`, ...packed });
+      waitingBytes += packed.payload.length;
+    }
     while (waitingBytes > waitingBytesMax) {
       // The first one may be on its way: it is not taken from under its publish.
       const [oldest] = waiting.splice(sending === undefined ? 0 : 1, 1);
@@ -93,12 +92,27 @@ export const startFeed = (deps: FeedDependencies): Feed => {
     else deps.onLost('samples', rows.length);
   };
 
+  /** False: the limit of NATS was lowered meanwhile, and no later try would succeed. */
+  const publish = async ({ kind, id, payload }: Batch): Promise<boolean> => {
+    try {
+      await publisher.publish(ledgerSubjects[kind], id, payload, envelopeVersion);
+      return true;
+    } catch (error) {
+      if (isTooLarge(error)) return false;
+      throw error;
+    }
+  };
+
   const sendAll = async (): Promise<void> => {
     try {
       for (let batch = waiting[0]; batch !== undefined; batch = waiting[0]) {
-        await publisher.publish(ledgerSubjects[batch.kind], batch.id, batch.payload, envelopeVersion);
+        const isPublished = await publish(batch);
         waiting.shift();
         waitingBytes -= batch.payload.length;
+        if (!isPublished) {
+          deps.onLost(batch.kind, batch.rows);
+          continue;
+        }
         deps.onPublished(batch.kind, batch.rows);
         if (isFailing) log.info({}, 'refusals and samples reach LEDGER again');
         isFailing = false;

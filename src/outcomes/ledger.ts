@@ -17,29 +17,41 @@ const ledgerBytesMax = 512 * 1024;
 export const linesBytesMax = ({ sizeMax = Infinity }: Pick<Publisher, 'sizeMax'>): number =>
   Math.min(ledgerBytesMax, sizeMax - headerBytesMax);
 
-/** Rows as lines of JSON, in payloads of no more than `bytesMax`. */
-export const encodeLines = <R extends object>(
+type Packed = { readonly payload: Buffer; readonly rows: number };
+
+/** Rows as lines of JSON, in payloads of no more than `bytesMax`, each with the number of its rows. */
+export const packLines = <R extends object>(
   rows: readonly R[],
   bytesMax: number,
   textOf: (row: R) => string = JSON.stringify,
-): Buffer[] => {
-  const payloads: Buffer[] = [];
+): Packed[] => {
+  const packed: Packed[] = [];
   let text = '';
   let size = 0;
+  let count = 0;
   for (const row of rows) {
     const line = `${textOf(row)}\n`;
     const bytes = Buffer.byteLength(line);
     if (size > 0 && size + bytes > bytesMax) {
-      payloads.push(Buffer.from(text));
+      packed.push({ payload: Buffer.from(text), rows: count });
       text = '';
       size = 0;
+      count = 0;
     }
     text += line;
     size += bytes;
+    count++;
   }
-  if (size > 0) payloads.push(Buffer.from(text));
-  return payloads;
+  if (size > 0) packed.push({ payload: Buffer.from(text), rows: count });
+  return packed;
 };
+
+/** The same payloads alone. */
+export const encodeLines = <R extends object>(
+  rows: readonly R[],
+  bytesMax: number,
+  textOf?: (row: R) => string,
+): Buffer[] => packLines(rows, bytesMax, textOf).map(({ payload }) => payload);
 
 const numbersText = (name: string, values: readonly number[] | undefined): string =>
   values === undefined ? '' : `,"${name}":[${values.join()}]`;

@@ -16,6 +16,11 @@ type Held = HeldMessage<BlocksEnvelope>;
 const failuresApartMax = 3;
 /** Time that a write spends on messages whose guard cannot read its stored rows, ms: the others of the batch come again. */
 const unreadableMsMax = 10_000;
+/**
+ * When messages come back that wait for the state of a table or of the server, while others are stored, ms. Each redelivery first fails
+ * the batch it is in several times, which takes seconds, and all others wait meanwhile.
+ */
+const stateWaitMs = 30_000;
 
 export type WriteOne = (
   message: Held,
@@ -70,6 +75,7 @@ export const createWriteApart = (
     let hasStored = false;
     let failures = 0;
     let unreadableMs = 0;
+    let waitingForState = 0;
     let problem = '';
     for (const message of redeliveredLast(batch)) {
       if ((!hasStored && failures >= failuresApartMax) || unreadableMs > unreadableMsMax) {
@@ -85,6 +91,7 @@ export const createWriteApart = (
       } else {
         problem = tried.problem;
         if (!tried.isUnreadable) failures++;
+        if (!tried.isUnreadable && !tried.isOfRows) waitingForState++;
         if (!tried.isOfRows || !lone.failed(place, message.delivery.streamSequence)) {
           waiting.add(message);
           continue;
@@ -96,11 +103,14 @@ export const createWriteApart = (
       const letters = tried.unstored.map((piece) => refusedBlock(piece, why));
       refused.of.set(message, [...(refused.of.get(message) ?? []), ...letters]);
     }
+    // One delay holds for all: messages that wait for another reason are not to wait so long.
+    const isAllOfState = waitingForState > 0 && waitingForState === waiting.size;
     const hasSettled = hasStored || refused.of.size > 0;
     return {
       deadLettered: refused.of,
       retryLater: waiting,
       purged: new Set(),
+      ...(hasStored && isAllOfState ? { retryLaterMs: stateWaitMs } : {}),
       ...(hasSettled ? {} : { problem }),
     };
   };

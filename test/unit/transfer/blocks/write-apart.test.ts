@@ -70,3 +70,35 @@ it.each([
 it.each([['241'], ['7777']])('a message that alone fails each time is dead-lettered: %s', async (code) => {
   expect(await writeOften([code])).toEqual({ letters: 1, waits: 4 });
 });
+
+/** One batch: its messages fail with these codes, in this order, and are stored without one. */
+const delayOf = async (codes: readonly (string | undefined)[]) => {
+  const batch = codes.map((_, at) => messageOf(1 + at));
+  const write = createWriteApart(
+    async (message, _refused, _onWrite, onUnstored) => {
+      const code = codes[batch.indexOf(message)];
+      if (code === undefined) return;
+      const answer = new ClickHouseError({ message: 'no', code, type: 'SOME_CODE' });
+      onUnstored([pieceOf(message)], toFault(answer));
+    },
+    createLoneFailures(5),
+    { table: 'otel_traces', key: 'otel_traces' },
+  );
+  const { retryLater, retryLaterMs } = await write(batch, () => {});
+  return { waits: retryLater.size, retryLaterMs };
+};
+
+// At each redelivery of such a message its batch fails six times, five seconds in all, before it is written apart.
+it('a message that waits for the state of a table or of the server does not hold up the others every few seconds', async () => {
+  expect(await delayOf(['243', undefined])).toEqual({ waits: 1, retryLaterMs: 30_000 });
+  expect(await delayOf(['201', '210', undefined])).toEqual({ waits: 2, retryLaterMs: 30_000 });
+});
+
+it('a message that waits for another reason is not delayed so long', async () => {
+  expect(await delayOf(['241', undefined])).toEqual({ waits: 1 });
+  expect(await delayOf(['243', '241', undefined])).toEqual({ waits: 2 });
+});
+
+it('messages that were not tried, because the store takes none, are not delayed so long', async () => {
+  expect(await delayOf(['243', '243', '243', undefined])).toEqual({ waits: 4 });
+});
