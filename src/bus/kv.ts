@@ -12,7 +12,10 @@ export type Change = { readonly key: string; readonly value: unknown; readonly r
 
 /** A JetStream KV bucket of JSON values. Every call throws a Fault; a lost compare-and-set is permanent `kv_conflict`. */
 export type KvBucket = {
+  /** Any server with a copy answers, also one that is cut off from the others: after `askLeader` the value is of now. */
   get(key: string): Promise<Stored | undefined>;
+  /** Resolves once the server that leads the bucket, in touch with most copies, has answered. Transient Fault `bucket_leaderless`. */
+  askLeader(): Promise<void>;
   /** Stores a key that is missing (or was deleted); returns the revision. */
   create(key: string, value: unknown): Promise<number>;
   /** Replaces the value if the key still has that revision; returns the new one. */
@@ -133,6 +136,7 @@ const bucketOf = (bus: Bus, name: string, kv: KV): KvBucket => {
         const entry = await kv.get(key);
         return entry === null ? undefined : parseEntry(entry);
       }),
+    askLeader: () => guarded(() => requireLeader(bus, name)),
     create: (key, value) => guarded(() => kv.create(key, JSON.stringify(value))),
     update: (key, value, revision) => guarded(() => kv.update(key, JSON.stringify(value), revision)),
     put: (key, value) => guarded(() => kv.put(key, JSON.stringify(value))),
@@ -149,6 +153,20 @@ const bucketOf = (bus: Bus, name: string, kv: KV): KvBucket => {
         onSnapshot,
       ),
   };
+};
+
+/** Copies elect another leader no sooner than they have missed this one for so long. A leader that is cut off goes on for 20 s. */
+const silenceMsMax = 4_000;
+
+const requireLeader = async (bus: Bus, name: string): Promise<void> => {
+  const { cluster } = await (await bus.manager()).streams.info(`KV_${name}`);
+  // A single server.
+  if (cluster === undefined) return;
+  const others = cluster.replicas ?? [];
+  const heard = others.filter(({ active }) => active < silenceMsMax * 1e6).length;
+  // One that led it answers also without a leader.
+  if (!cluster.leader || (heard + 1) * 2 <= others.length + 1)
+    throw new Fault('transient', 'bucket_leaderless', `no server leads bucket ${name} just now`);
 };
 
 const bringToReplicas = async (bus: Bus, name: string): Promise<void> => {

@@ -89,7 +89,7 @@ describe('items that a retention removed, as it was asked to', () => {
       await record(day, 1000 * (index + 1), day);
     }
     await keep(7);
-    await removeExpiredItems(clickhouse, spansTable, new Map([[appId, 7]]), Date.now(), async () => 7);
+    await removeExpiredItems(clickhouse, spansTable, new Map([[appId, 7]]), Date.now(), async () => [7]);
     await until('the old spans are gone', async () => (await rowsLeft()) === 10);
     expect(await compare(keptFrom)).toEqual([]);
     for (const days of ['off', 30, 20, 'off'] as const) {

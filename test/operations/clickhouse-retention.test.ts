@@ -7,7 +7,12 @@ import { z } from 'zod';
 import { Fault } from '../../src/model/fault.ts';
 import { dayMs } from '../../src/model/time.ts';
 import { type Clickhouse, createClickhouse } from '../../src/stores/clickhouse/client.ts';
-import { type KeptDays, readItemDays, removeExpiredItems } from '../../src/stores/clickhouse/item-days.ts';
+import {
+  type DaysNow,
+  type KeptDays,
+  readItemDays,
+  removeExpiredItems,
+} from '../../src/stores/clickhouse/item-days.ts';
 import {
   dataPointTables,
   type ItemTable,
@@ -46,7 +51,7 @@ const run = (traces?: number, logs = traces, otel_metrics = traces) =>
   migrate({ clickhouse, folder, retentionDays: { traces, logs, otel_metrics }, log });
 /** By policies that are still those of `kept`. */
 const removeExpired = (table: ItemTable, kept: KeptDays, nowMs = Date.now()) =>
-  removeExpiredItems(clickhouse, table, kept, nowMs, async (appId) => kept.get(appId));
+  removeExpiredItems(clickhouse, table, kept, nowMs, async (apps) => apps.map((appId) => kept.get(appId)));
 const deletions = async (): Promise<number | undefined> => {
   const [row] = await clickhouse.rows(
     z.object({ n: z.coerce.number() }),
@@ -158,11 +163,12 @@ describe('the retention of spans', () => {
       [1, 3],
       [2, 8],
     ]);
-    const remove = (now: (appId: number) => Promise<number | undefined>) =>
-      removeExpiredItems(clickhouse, spansTable, kept, Date.now(), now);
+    const remove = (now: DaysNow) => removeExpiredItems(clickhouse, spansTable, kept, Date.now(), now);
     const away = new Fault('transient', 'nats_unavailable', 'no answer from NATS');
-    expect(await remove(async () => undefined)).toBeUndefined();
-    expect(await remove(async (appId) => (appId === 1 ? 30 : kept.get(appId)))).toBeUndefined();
+    expect(await remove(async (apps) => apps.map(() => undefined))).toBeUndefined();
+    expect(
+      await remove(async (apps) => apps.map((appId) => (appId === 1 ? 30 : kept.get(appId)))),
+    ).toBeUndefined();
     await expect(remove(() => Promise.reject(away))).rejects.toThrow(away);
     expect(await deletions()).toBe(0);
     expect(await readItemDays(clickhouse, spansTable, {})).toHaveLength(20);

@@ -84,9 +84,10 @@ const storeToken = async <T extends Tokened>(
 
 /**
  * The old token goes into its own record first: after an interruption in between, both records name the same token and
- * every sender is still accepted. Returns undefined when another call changed either record meanwhile. Then, and where the
- * announcement fails, the previous token is restored: a refused call must neither extend the life of an old token nor end that of the
- * one before it. It is not restored where the write of the new token got no answer: it may still come, and would leave out the token in use.
+ * every sender is still accepted. Returns undefined when another call changed either record meanwhile. Then the previous
+ * token is restored: a refused call must neither extend the life of an old token nor end that of the one before it. For the same reason the
+ * announcement is first: where it fails, NATS is away for what would restore too. The token is not restored where the write of the new
+ * token got no answer: it may still come, and would leave out the token in use.
  */
 const swap = async <T extends Tokened>({
   rotation,
@@ -96,21 +97,16 @@ const swap = async <T extends Tokened>({
 }: Swap<T>): Promise<Versioned<T> | undefined> => {
   const { previous, id, by, announce } = rotation;
   const replaced = { token: current.value.token, expires_at: previousExpiresAt };
+  const token = newToken();
+  await announce(token);
   const kept = await unlessConflict(
     before === undefined ? previous.create(id, replaced) : previous.update(id, replaced, before.revision),
   );
   if (kept === undefined) return undefined;
-  const restore = async (): Promise<void> => {
-    if (before !== undefined) await unlessConflict(previous.update(id, before.value, kept.revision));
-  };
-  const token = newToken();
-  await announce(token).catch(async (error: unknown) => {
-    await restore().catch(() => undefined);
-    throw error;
-  });
   const next: T = { ...modified(current.value, by.operator, {}), token };
   const stored = await storeToken(rotation, next, current.revision);
-  if (stored === undefined) await restore();
+  if (stored === undefined && before !== undefined)
+    await unlessConflict(previous.update(id, before.value, kept.revision));
   return stored;
 };
 

@@ -11,7 +11,7 @@ import type { Records } from '../records/store.ts';
 
 export type ItemRetentionDeps = {
   readonly clickhouse: Clickhouse;
-  readonly records: Pick<Records, 'applicationPolicies'>;
+  readonly records: Pick<Records, 'applicationPolicies' | 'bucket'>;
   readonly now: () => number;
   readonly log: Log;
 };
@@ -41,7 +41,7 @@ const createLook = (table: ItemTable, { clickhouse, records, now, log }: ItemRet
     // Another policy or another day can make rows expire; beside them only rows that arrive late.
     const wanted = JSON.stringify([Math.floor(now() / dayMs), ...kept]);
     if (rest?.wanted === wanted && performance.now() - rest.at < restMs) return;
-    const daysNow = (appId: number) => applicationDaysNow(records, appId);
+    const daysNow = (appIds: readonly number[]) => applicationDaysNow(records, appIds);
     const removed = await removeExpiredItems(clickhouse, table, kept, now(), daysNow);
     rest = removed?.days === 0 ? { wanted, at: performance.now() } : undefined;
     if (removed !== undefined && removed.days > 0)

@@ -58,8 +58,21 @@ export const readItemDays = async (
 /** The days that the items of these applications are kept. */
 export type KeptDays = ReadonlyMap<number, number>;
 
-/** Asked right before the items of an application are deleted: the days that they are kept now; undefined: for ever. */
-export type DaysNow = (appId: number) => Promise<number | undefined>;
+/** Asked right before the items of applications are deleted: the days that those of each are kept now; undefined: for ever. */
+export type DaysNow = (appIds: readonly number[]) => Promise<readonly (number | undefined)[]>;
+
+/** An expired day can have the items of thousands of applications, and each is a read. */
+const askedMax = 100;
+
+/** Whether the items of these applications are kept as many days as before. */
+const isAsBefore = async (apps: readonly number[], kept: KeptDays, daysNow: DaysNow): Promise<boolean> => {
+  for (let from = 0; from < apps.length; from += askedMax) {
+    const asked = apps.slice(from, from + askedMax);
+    const current = await daysNow(asked);
+    if (asked.some((appId, index) => current[index] !== kept.get(appId))) return false;
+  }
+  return true;
+};
 
 const expiredRow = z.object({ part: z.string(), apps: z.array(number), items: number });
 const mutationRow = z.object({ why: z.string() });
@@ -118,8 +131,7 @@ export const removeExpiredItems = async (
   const removed: (typeof expired)[number][] = [];
   for (const each of expired) {
     const { part, apps } = each;
-    const current = await Promise.all(apps.map(daysNow));
-    if (apps.some((appId, index) => current[index] !== kept.get(appId))) break;
+    if (!(await isAsBefore(apps, kept, daysNow))) break;
     await clickhouse.run(
       `ALTER TABLE ${database}.${table} DELETE IN PARTITION ID '${part}' WHERE AppId IN (${apps.join(', ')})`,
       { settings: { mutations_sync: 0 } },

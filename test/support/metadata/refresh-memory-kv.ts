@@ -23,6 +23,9 @@ export const createMemoryKv = (): MemoryKv => {
       if (kv.isAway) throw away();
       return values.get(key);
     },
+    askLeader: async () => {
+      if (kv.isAway) throw away();
+    },
     create: async (key, value) => {
       if (kv.isAway) throw away();
       if (values.has(key)) throw conflict();

@@ -190,7 +190,7 @@ export const startEngines = async (
   };
   try {
     if (hasTables && madeTables !== undefined)
-      await cp(madeTables, join(folder, 'clickhouse'), { recursive: true });
+      await cp(madeTables, join(folder, 'clickhouse'), { recursive: true, verbatimSymlinks: true });
     await Promise.all([...engines.values()].map((engine) => engine.start()));
     if (hasTables && madeTables === undefined) await makeTables(engines.get('clickhouse')?.url ?? '');
   } catch (error) {

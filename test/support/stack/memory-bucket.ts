@@ -44,6 +44,7 @@ export const createMemoryBucket = (): MemoryBucket => {
       await hold;
       return stored;
     },
+    askLeader: async () => {},
     create: async (key, value) => {
       if (values.has(key)) throw conflict(key);
       return put(key, value);

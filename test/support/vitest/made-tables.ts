@@ -21,6 +21,7 @@ export default async (): Promise<void> => {
     'tables',
     [
       'test/support/vitest/made-tables.ts',
+      'test/support/stack/engines.ts',
       'schemas/sql/clickhouse/*.sql',
       'src/{embedded,stores/clickhouse}/**/*.ts',
     ],

@@ -68,14 +68,26 @@ describe.each([
   });
 });
 
-it('the previous token of an application stays valid where a rotation fails before its new token is written', async () => {
+it('the previous token of an application stays valid where a rotation fails before its new token is written, and NATS stays away', async () => {
   const { records } = createMemoryRecords();
   const request = { mon_biz_id: 2, app_name: 'shop', max_rate: 0, operator: 'ann' };
   await records.applications.create(1, newApplication(1, 'a'.repeat(32), request));
   await rotateApplicationToken(records, 1, 3_600, by);
   const before = (await records.previousApplicationTokens.get(1))?.value;
   const away = new Fault('transient', 'nats_unavailable', 'no answer');
-  const failing = { ...records, point: () => Promise.reject(away) };
+  let isAway = false;
+  const failing = {
+    ...records,
+    point: async () => {
+      isAway = true;
+      throw away;
+    },
+    previousApplicationTokens: {
+      ...records.previousApplicationTokens,
+      update: (...given: Parameters<typeof records.previousApplicationTokens.update>) =>
+        isAway ? Promise.reject(away) : records.previousApplicationTokens.update(...given),
+    },
+  };
   await expect(rotateApplicationToken(failing, 1, 60, by)).rejects.toThrow(away);
   expect((await records.previousApplicationTokens.get(1))?.value).toEqual(before);
 });

@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
+import { whileAllowed } from '../../../../src/metadata/console/while-allowed.ts';
 import { openAdminTokens } from '../../../../src/metadata/tokens/admin-tokens.ts';
 import { Fault } from '../../../../src/model/fault.ts';
 import { createLog } from '../../../../src/telemetry/log.ts';
@@ -20,9 +21,12 @@ const openTwo = async () => {
   const bucket = createMemoryBucket();
   const folder = await tempFolder();
   const bus = { connected: true, onDisconnect: () => {} };
-  const second = { isAnswered: true, connected: true, reads: 0 };
+  const second = { isAnswered: true, hasLeader: true, connected: true, reads: 0 };
   const behind = {
     ...bucket,
+    askLeader: async () => {
+      if (!second.hasLeader) throw away;
+    },
     get: async (key: string) => {
       second.reads++;
       if (!second.isAnswered) throw away;
@@ -58,9 +62,26 @@ it('a token that was revoked counts for a second at most in a process whose watc
   stop();
 });
 
+it('a live stream of a revoked token ends within a second in a process whose watch delivers nothing', async () => {
+  const { one, other, id, token, stop } = await openTwo();
+  const isAllowed = async (): Promise<boolean> => (await other.identityOf(id)) !== undefined;
+  const reader = whileAllowed(new ReadableStream(), isAllowed).getReader();
+  await vi.advanceTimersByTimeAsync(2);
+  expect(await other.authorize(token)).toMatchObject({ role: 'node' });
+  await one.revoke(id);
+  let hasEnded = false;
+  void reader.closed.then(() => {
+    hasEnded = true;
+  });
+  await vi.advanceTimersByTimeAsync(1_000);
+  expect(hasEnded).toBe(true);
+  stop();
+});
+
 it.each([
   ['hangs', { isAnswered: false }],
   ['is lost', { connected: false }],
+  ['server is cut off from its cluster', { hasLeader: false }],
 ])('a process whose NATS %s says so instead of accepting a token that may be revoked', async (_, how) => {
   const { other, second, id, token, stop } = await openTwo();
   expect(await other.authorize(token)).toMatchObject({ role: 'node' });
@@ -70,7 +91,7 @@ it.each([
   const asked = expect(other.identityOf(id)).rejects.toMatchObject({ kind: 'transient' });
   await vi.advanceTimersByTimeAsync(100);
   await asked;
-  Object.assign(second, { isAnswered: true, connected: true });
+  Object.assign(second, { isAnswered: true, hasLeader: true, connected: true });
   await vi.advanceTimersByTimeAsync(1_000);
   expect(await other.authorize(token)).toMatchObject({ role: 'node' });
   stop();
