@@ -29,12 +29,11 @@ export const identityCredentialOf = (
   applications: Applications,
   tokens: BodyTokens,
 ): string => {
-  const application = own ?? applications.get(credential);
   // As sent where it is not valid: a first token that has ended, or cannot be looked up now, leaves the identity that it gave.
-  const first = application?.identityCredential ?? credential ?? '';
+  const first = own?.identityCredential ?? credential ?? '';
   if (tokens.includes(undefined)) return first;
   const owner = tokens.length === 1 ? applications.get(tokens[0]) : undefined;
   const isOwner =
-    owner !== undefined && (owner.appId === application?.appId || owner.identityCredential === credential);
+    owner !== undefined && (owner.appId === own?.appId || owner.identityCredential === credential);
   return isOwner ? first : '';
 };
