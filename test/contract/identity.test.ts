@@ -205,6 +205,8 @@ describe('two receivers', () => {
     it('and ends leaves an export the repeat that it is, where it was in the header and owned no item', async () => {
       const batch = await spansBatch(stack, nextName());
       const other = await spansBatch(stack, nextName());
+      // A first token gives its own name also where it has ended.
+      const second = await rotated(`applications/${other.appId}`);
       const request = JSON.parse(batch.body);
       for (const entry of request.resourceSpans) {
         const named = { key: 'mon.data.token', value: { stringValue: batch.token } };
@@ -213,7 +215,7 @@ describe('two receivers', () => {
       const body = JSON.stringify(request);
       const send = async (receiver: number, text: string) => {
         const url = `http://127.0.0.1:${stack.ingress[receiver]?.ports['otlp']}/v1/traces`;
-        const headers = { 'content-type': 'application/json', 'x-mon-token': other.token };
+        const headers = { 'content-type': 'application/json', 'x-mon-token': second };
         return fetch(url, { method: 'POST', headers, body: text });
       };
       await waitFor('both tokens are known', 60_000, async () => {

@@ -12,7 +12,7 @@ import { type Body, noRoom } from '../http/body.ts';
 import type { Reply } from '../http/reply.ts';
 import { type BaseCounter, type RequestIdentity, requestIdentity } from '../identity.ts';
 import { createLine, type LineDependencies, limitRate, newSender } from '../line.ts';
-import { notStored, Refused, refusalOf } from '../refused.ts';
+import { notStored, Refused } from '../refused.ts';
 import { named } from '../request-id.ts';
 import { createSenderNames, type SenderNames } from '../sender.ts';
 import type { SeriesMax } from '../series/series-gate.ts';
@@ -184,7 +184,7 @@ class OtlpSteps {
   }
 
   private async authorize(sender: OtlpRequest, tokens: readonly string[]): Promise<Applications> {
-    const { own, headUndecided } = sender;
+    const { own, credential, headUndecided } = sender;
     const applications = new Map<string | undefined, ApplicationSource>();
     if (own !== undefined) applications.set(undefined, own);
     const found = await this.applicationsOf(sender, tokens);
@@ -193,6 +193,9 @@ class OtlpSteps {
       if (application !== undefined) applications.set(token, application);
     }
     if (applications.size === 0) throw headUndecided ?? noCredential(this.deps.credentialNames);
+    // Its records may have come since the header was looked up, with those of the body.
+    sender.own = own ?? (credential === undefined ? undefined : applications.get(credential));
+    if (sender.own !== undefined) applications.set(undefined, sender.own);
     return applications;
   }
 
@@ -206,6 +209,9 @@ class OtlpSteps {
     sender.secrets = credential === undefined ? tokens : [credential, ...tokens];
     const applications = ownersOf(await this.authorize(sender, tokens), sender.tokens);
     this.pass(sender, soleOwner(applications.values()));
+    // A resource without a token belongs to the credential of the header fields, and the identity of the request with it.
+    if (sender.own === undefined && sender.headUndecided !== undefined && sender.tokens.includes(undefined))
+      throw sender.headUndecided;
     const all = [...applications.values()];
     if (all.every(({ isEnabled }) => !isEnabled)) throw new Refused('application_disabled');
     const counted = own?.isEnabled === true ? own.appId : undefined;
@@ -258,12 +264,10 @@ class OtlpSteps {
 
   /** Whether the request is a repeat. */
   private async publish(
-    { deadlineAt, headUndecided }: OtlpRequest,
+    { deadlineAt }: OtlpRequest,
     body: Body,
     { encoded, identity, base, itemsMax, arrivedAt }: Unpublished,
   ): Promise<boolean> {
-    // Items without a token of their own belong to the credential of the header fields.
-    if (headUndecided !== undefined && encoded.rejected.has('token_invalid')) throw refusalOf(headUndecided);
     refuseIfNobodys(encoded, this.deps.credentialNames);
     if (!body.reserve(2 * encodedLength(encoded))) throw notStored(noRoom.detail);
     // A request without any kept item leaves no name behind: once its policy is fixed, a retry stores its items.

@@ -20,19 +20,20 @@ export type Head = {
 };
 
 /**
- * The first token of the header's application, where that owns items; else empty, for the tokens are in the body: whether a header that
- * owns nothing is there, is valid or has ended makes no other request. Of a body with one token either all items have an owner or none,
- * so only there may the application of that token have its first token in the identity, as earlier programs gave it.
+ * The first token of the header's application, where that owns a resource; else empty, for the tokens are in the body: whether a header
+ * that owns nothing is there, is valid or has ended makes no other request. Of a body with one token either all items have an owner or
+ * none, so only there may the application of that token have its first token in the identity, as earlier programs gave it.
  */
 export const identityCredentialOf = (
   { credential, own }: Head,
   applications: Applications,
   tokens: BodyTokens,
 ): string => {
-  const application = own ?? applications.get(credential);
-  if (application === undefined) return '';
+  // As sent where it is not valid: a first token that has ended, or cannot be looked up now, leaves the identity that it gave.
+  const first = own?.identityCredential ?? credential ?? '';
+  if (tokens.includes(undefined)) return first;
+  const owner = tokens.length === 1 ? applications.get(tokens[0]) : undefined;
   const isOwner =
-    tokens.includes(undefined) ||
-    (tokens.length === 1 && applications.get(tokens[0])?.appId === application.appId);
-  return isOwner ? (application.identityCredential ?? credential ?? '') : '';
+    owner !== undefined && (owner.appId === own?.appId || owner.identityCredential === credential);
+  return isOwner ? first : '';
 };

@@ -1,8 +1,15 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
+import type { ApplicationSource } from '../../../../src/directory/applications.ts';
 import { tooManyLookUps } from '../../../../src/directory/find-once.ts';
+import { keptByApplication } from '../../../../src/ingress/otlp/kept.ts';
 import { Fault } from '../../../../src/model/fault.ts';
 import { jsonRequest, openLine, statusOf } from '../../../support/otlp/line.ts';
-import { applicationOf, tokenAttribute } from '../../../support/otlp/stub-lines.ts';
+import {
+  applicationOf,
+  createStubLines,
+  directoryOf,
+  tokenAttribute,
+} from '../../../support/otlp/stub-lines.ts';
 
 const valid = 'a'.repeat(32);
 const known = new Map([[valid, applicationOf(7)]]);
@@ -127,6 +134,34 @@ describe('the tokens of a body that are not in memory', () => {
     expect(await ask({ resourceSpans: [] })).toBe(503);
   });
 
+  it('of a header have an export with a resource of its own sent again, which has its identity from it', async () => {
+    const published = vi.fn(async () => false);
+    const handle = (application: ApplicationSource) =>
+      createStubLines({
+        directory: directoryOf(
+          (token) => (token === valid ? application : undefined),
+          async (token) => {
+            if (token === 'wrong') return undefined;
+            throw new Fault('transient', tooManyLookUps, 'too many');
+          },
+        ),
+        publish: published,
+        failuresMax: 1,
+      }).lineOf('traces', 'otlp');
+    const taking = handle(applicationOf(7));
+    const withoutItems = { resourceSpans: [...exportOf([valid]).resourceSpans, {}] };
+    // Such a sender has a valid token: these are no failures of its address.
+    for (let request = 0; request < 3; request++)
+      expect(statusOf(await taking(jsonRequest(withoutItems, 'not in memory')))).toBe(503);
+    // What a permanent refusal by the other application would lose.
+    const refusing = handle({ ...applicationOf(7), isEnabled: false });
+    expect(statusOf(await refusing(jsonRequest(withoutItems, 'not in memory')))).toBe(503);
+    expect(published).not.toHaveBeenCalled();
+    // The header owns nothing here.
+    expect(statusOf(await taking(jsonRequest(exportOf([valid, 'wrong']), 'not in memory')))).toBe(200);
+    expect(published).toHaveBeenCalledOnce();
+  });
+
   it('are waited for until the deadline of the answer, and no longer', async () => {
     const handle = openLine({
       ...{ receiver: 'otlp', known, deadlineMs: 100 },
@@ -141,4 +176,31 @@ it('a token of a header that is not in memory is waited for until the answer has
   const handle = openLine({ ...{ receiver: 'grpc', known }, lookUp: () => new Promise(() => {}) });
   const request = Object.assign(jsonRequest({}, 'unknown'), { answerBy: performance.now() + 100 });
   expect(statusOf(await handle(request))).toBe(503);
+});
+
+// Under the identity of an accepted try its repeat would not store what this one drops.
+it('a token of a header that is found only for a resource has its items without a token stored too', async () => {
+  let lookUps = 0;
+  const kept: ReadonlyMap<number, number>[] = [];
+  const lines = createStubLines({
+    directory: directoryOf(
+      () => undefined,
+      async () => (++lookUps === 1 ? undefined : applicationOf(7)),
+    ),
+    publish: async ({ encoded }) => {
+      kept.push(keptByApplication(encoded.runs));
+      return false;
+    },
+  });
+  const nanos = `${Date.now()}000000`;
+  const span = {
+    ...{ traceId: 'b'.repeat(32), spanId: 'b'.repeat(16), name: 's' },
+    ...{ startTimeUnixNano: nanos, endTimeUnixNano: nanos },
+  };
+  const resources = exportOf([valid]).resourceSpans.map(({ resource }) => resource);
+  const body = {
+    resourceSpans: [...resources, {}].map((resource) => ({ resource, scopeSpans: [{ spans: [span] }] })),
+  };
+  expect(statusOf(await lines.lineOf('traces', 'otlp')(jsonRequest(body, valid)))).toBe(200);
+  expect(kept).toEqual([new Map([[7, 2]])]);
 });

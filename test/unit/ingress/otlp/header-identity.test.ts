@@ -1,6 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import type { ApplicationSource } from '../../../../src/directory/applications.ts';
+import { tooManyLookUps } from '../../../../src/directory/find-once.ts';
 import { requestIdentity } from '../../../../src/ingress/identity.ts';
+import { Fault } from '../../../../src/model/fault.ts';
 import { jsonRequest, statusOf } from '../../../support/otlp/line.ts';
 import {
   applicationOf,
@@ -35,15 +37,29 @@ const tokens: Readonly<Record<string, ApplicationSource>> = {
   fourth: deduplicated(4),
 };
 
-/** The name under which an export is published; `ended`: tokens that are no longer valid. */
+type Tokens = {
+  /** That are no longer valid. */
+  readonly ended?: readonly string[];
+  /** That cannot be looked up now. */
+  readonly undecided?: readonly string[];
+  readonly known?: typeof tokens;
+};
+
+/** The name under which an export is published. */
 const nameOf = async (
   body: object,
   header: string | undefined,
-  { ended = [], known = tokens }: { ended?: readonly string[]; known?: typeof tokens } = {},
+  { ended = [], undecided = [], known = tokens }: Tokens = {},
 ): Promise<string | undefined> => {
   let name: string | undefined;
   const lines = createStubLines({
-    directory: directoryOf((token) => (ended.includes(token) ? undefined : known[token])),
+    directory: directoryOf(
+      (token) => ([...ended, ...undecided].includes(token) ? undefined : known[token]),
+      async (token) => {
+        if (undecided.includes(token)) throw new Fault('transient', tooManyLookUps, 'too many');
+        return undefined;
+      },
+    ),
     publish: async ({ sha256Hex }) => {
       name = sha256Hex;
       return false;
@@ -78,11 +94,6 @@ describe('a header that owns no item of an export', () => {
         expect(await nameOf(several, header, { ended })).toBe(name);
   });
 
-  it('changes none with items that have no token and no valid header', async () => {
-    const mixed = exportOf('now', undefined);
-    expect(await nameOf(mixed, 'never')).toBe(await nameOf(mixed, undefined));
-  });
-
   it('lets no export have more items than the applications of its items allow', async () => {
     const { rules, ...application } = deduplicated(2);
     const limits = { ...rules.traces.limits, itemsMax: 1 };
@@ -106,6 +117,32 @@ describe('a header that owns no item of an export', () => {
     expect(await nameOf(body, 'fourth', { known })).toBe(await nameOf(body, undefined));
     // Here it owns an item.
     expect(await nameOf(exportOf('now', undefined), 'fourth', { known })).toBeUndefined();
+  });
+});
+
+describe('the first token of an application, in the header of an export', () => {
+  const both: typeof tokens = { ...tokens, first: { ...deduplicated(2), identityCredential: 'first' } };
+  const unrotated: typeof tokens = { ...tokens, first: deduplicated(2) };
+  const mixed = exportOf('third', undefined);
+  const withoutItems = {
+    resourceSpans: [...exportOf('third').resourceSpans, { resource: { attributes: [] }, scopeSpans: [] }],
+  };
+
+  it.each([
+    ['with items that have no token', mixed, unrotated],
+    ['with a resource without items that has no token', withoutItems, unrotated],
+    ['with a later token of its application in all resources', exportOf('now'), both],
+  ])('leaves the identity that it gave when it has ended: %s', async (_, body, known) => {
+    const name = await nameOf(body, 'first', { known });
+    expect(name).toBe(await oldName('first', body));
+    expect(await nameOf(body, 'first', { known: both })).toBe(name);
+    expect(await nameOf(body, 'first', { known: both, ended: ['first'] })).toBe(name);
+  });
+
+  it('leaves the identity that it gave while it cannot be looked up', async () => {
+    const body = exportOf('now');
+    const name = await nameOf(body, 'first', { known: both });
+    expect(await nameOf(body, 'first', { known: both, undecided: ['first'] })).toBe(name);
   });
 });
 
