@@ -78,18 +78,25 @@ const copiesBehindOf = ({ cluster }: StreamInfo): number => {
   return behind.length + (cluster !== undefined && cluster.leader === '' ? 1 : 0);
 };
 
-/** Throws as `readStream` does. */
+/** The server's clock, as in its answer. */
+const serverTimeOf = ({ ts }: StreamInfo): number => Date.parse(String(ts));
+
+/**
+ * Ages by the clock of the server unless another time is given: it wrote the times of the messages, and clocks differ. Throws as
+ * `readStream` does.
+ */
 export const streamHealth = async (
   bus: Bus,
   name: string,
   consumer: string | undefined,
-  nowMs: number,
+  nowMs?: number,
 ): Promise<StreamHealth> => {
   const answer = await readStream(bus, name, consumer);
+  const at = nowMs ?? serverTimeOf(answer.stream);
   const { messages, first_ts: oldest, last_seq: lastSequence } = answer.stream.state;
   return {
     ...stateOf(answer),
-    oldestAgeSeconds: messages === 0 ? 0 : Math.max(0, (nowMs - Date.parse(oldest)) / 1000),
+    oldestAgeSeconds: messages === 0 ? 0 : Math.max(0, (at - Date.parse(oldest)) / 1000),
     lastSequence,
     begin: beginOf(answer.stream.config),
     pending: answer.consumer?.num_pending ?? 0,
@@ -101,4 +108,4 @@ export const streamHealth = async (
 
 /** The clock of the server, ms since the epoch, from its answer about a stream. Throws as `readStream` does. */
 export const readServerTimeMs = async (bus: Bus, name: string): Promise<number> =>
-  Date.parse(String((await readStream(bus, name)).stream.ts));
+  serverTimeOf((await readStream(bus, name)).stream);

@@ -144,7 +144,11 @@ export const processLines = (
     columns,
   );
 
-const verdicts = { true: 'adds up', false: 'DOES NOT ADD UP', null: 'is not known' } as const;
+const verdicts = {
+  true: 'adds up',
+  false: 'DOES NOT ADD UP',
+  null: 'is not known: the books cannot be compared now, or their lines still wait in LEDGER',
+} as const;
 
 const itemsWidth = Math.max(...pipelines.map((pipeline) => signals[pipeline].items.length));
 

@@ -34,11 +34,11 @@ export type WatchDeps = {
 
 /** A missing stream reports nothing and does not hide the metrics of the others. */
 const healthOf = async (
-  { bus, now }: WatchDeps,
+  { bus }: WatchDeps,
   { name, consumer }: StreamDefinition,
 ): Promise<StreamHealth | undefined> => {
   try {
-    return await streamHealth(bus, name, consumer?.name, now());
+    return await streamHealth(bus, name, consumer?.name);
   } catch (error) {
     if (isStreamMissing(error) || isConsumerMissing(error)) return undefined;
     throw error;

@@ -170,7 +170,7 @@ it.each([
 it.each([
   ['adds up', true, 0],
   ['does not add up for 12345 owners', false, 12_345],
-  ['not known: the books cannot be compared now', null, 0],
+  ['not known: the books cannot be compared now, or their lines still wait in LEDGER', null, 0],
 ] as const)('an account that %s fits a screen of 320 pixels', async (words, addsUp, wrongOwners) => {
   const page = await browser.page({ width: 320 });
   const verdict = { adds_up: addsUp, wrong_owners: wrongOwners };

@@ -28,8 +28,9 @@ export type HourAccount = {
 
 export type HourAccountReader = {
   /**
-   * The last reading, and why the last attempt failed. Begins another one where that is due, and awaits it for at most 1.5 s, once, where
-   * there is no reading of the last minute: nobody has asked for a while.
+   * The last reading, and why the last attempt failed. Begins another one where that is due, once between two of these also where the
+   * books can be compared that could not be for the last one. Awaits it for at most 1.5 s, once, where there is no reading of the last
+   * minute: nobody has asked for a while.
    */
   read(): Promise<{ readonly account: HourAccount | undefined; readonly why: string | undefined }>;
 };
@@ -38,6 +39,8 @@ export type HourAccountOptions = {
   readonly clickhouse: Clickhouse;
   /** The state of the looks at the account. */
   readonly state: () => AccountState;
+  /** Whether lines of both books wait in LEDGER for longer than its writes rest. */
+  readonly isLedgerBehind: () => boolean;
   readonly systemOwners: () => SystemOwners;
   readonly now: () => number;
   readonly elapsed: () => number;
@@ -85,6 +88,7 @@ export const termsOf = (accounts: readonly OwnerAccount[]): Terms =>
 export const createHourAccount = ({
   clickhouse,
   state,
+  isLedgerBehind,
   systemOwners,
   now,
   elapsed,
@@ -95,15 +99,21 @@ export const createHourAccount = ({
   let endedAt = Number.NEGATIVE_INFINITY;
   let reading: Promise<void> | undefined;
   let awaited: Promise<void> | undefined;
+  let wasRepeated = false;
+
+  const isKnown = (): boolean => state().notKnownSince === undefined && !isLedgerBehind();
 
   const readOnce = async (): Promise<void> => {
     const startedAt = elapsed();
+    wasRepeated = startedAt < dueAt;
+    // Nobody has asked for a while: what was read before says nothing about now.
+    if (startedAt - dueAt > oldMs) account = undefined;
     try {
       const until = Math.floor(now() / 1_000);
       const since = until - hourSeconds - (until % 60);
-      const isKnown = state().notKnownSince === undefined;
+      const wasKnown = isKnown();
       const window = { sinceMs: since * 1_000, untilMs: (until + 1) * 1_000 };
-      const accounts = await readOwnerAccounts(clickhouse, window, undefined, isKnown);
+      const accounts = await readOwnerAccounts(clickhouse, window, undefined, wasKnown);
       const own = systemOwners();
       const counted = accounts.filter((each) => !isSystemOwner(own, each));
       const open = accounts.flatMap(({ differences }) => differences.filter(({ isOpen }) => isOpen));
@@ -112,7 +122,7 @@ export const createHourAccount = ({
         since,
         until,
         terms: byPipeline((name) => termsOf(counted.filter(({ pipeline }) => pipeline === name))),
-        addsUp: verdictOf(wrongOwners > 0, isKnown),
+        addsUp: verdictOf(wrongOwners > 0, wasKnown && isKnown()),
         wrongOwners,
         differences: open.slice(0, differencesMax),
       };
@@ -127,7 +137,8 @@ export const createHourAccount = ({
 
   return {
     read: async () => {
-      if (elapsed() >= dueAt) reading ??= readOnce();
+      const isTooEarly = why === undefined && account?.addsUp === null && !wasRepeated && isKnown();
+      if (elapsed() >= dueAt || isTooEarly) reading ??= readOnce();
       if (reading !== undefined && reading !== awaited && elapsed() - endedAt > oldMs) {
         awaited = reading;
         const late = Promise.withResolvers<void>();

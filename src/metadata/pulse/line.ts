@@ -263,10 +263,13 @@ const totalsOf = ({ ingress, legs }: Sums): Line['totals'] => {
 /** Longer than the writes of LEDGER rest (`pipelines/ledger.yaml`) and an insert takes: its lines of both books are not read now. */
 const ledgerSecondsMax = 30;
 
-const isLedgerBehind = (streams: readonly SeenStream[]): boolean => {
-  const trend = streams.find(({ name }) => name === 'LEDGER')?.trend;
-  return trend !== undefined && trend.messages > 0 && trend.oldestAgeSeconds > ledgerSecondsMax;
-};
+/** Nothing is known of a LEDGER that is missing, or was not read for longer than its figures count. */
+const ledgerReadSecondsMax = 60;
+
+export const isLedgerBehind = (trend: StreamTrend | undefined): boolean =>
+  trend === undefined ||
+  trend.readSecondsAgo > ledgerReadSecondsMax ||
+  (trend.messages > 0 && trend.oldestAgeSeconds > ledgerSecondsMax);
 
 /** An account that adds up is known to only while the lines of both books are read. */
 const shownAccount = (account: HourAccount, isBehind: boolean): Line['account'] => ({
@@ -287,6 +290,7 @@ export const drawLine = (sources: LineSources): Line => {
   const sums = sumsOf(processes);
   const streams = sources.streams.map(shownStream);
   const totals = totalsOf(sums);
+  const isBehind = isLedgerBehind(sources.streams.find(({ name }) => name === 'LEDGER')?.trend);
   return {
     at: nowMs / 1_000,
     nats_connected: isConnected,
@@ -297,7 +301,7 @@ export const drawLine = (sources: LineSources): Line => {
     streams,
     stores: [...sources.stores],
     processes: processes.map(shownProcess),
-    account: account === undefined ? null : shownAccount(account, isLedgerBehind(sources.streams)),
+    account: account === undefined ? null : shownAccount(account, isBehind),
     account_why: accountWhy ?? null,
   };
 };

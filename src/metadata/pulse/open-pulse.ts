@@ -15,7 +15,7 @@ import type { AccountState } from '../account/account-watch.ts';
 import type { Watch } from '../watch.ts';
 import { type Acts, createActs, shownActs } from './acts.ts';
 import { createHourAccount } from './hour-account.ts';
-import { drawLine, shownProcess } from './line.ts';
+import { drawLine, isLedgerBehind, shownProcess } from './line.ts';
 import { createLive, type Live } from './live.ts';
 import { createProcesses, type Processes } from './processes.ts';
 import type { Line, LineStore, ProcessWithSeries } from './shapes.ts';
@@ -123,7 +123,13 @@ export const openPulse = (options: PulseReadsOptions, parts: Parts): PulseReads 
   const figures = createMetadataFigures(metrics, acts.list);
   const pulse = startPulse({ ...options, role: 'metadata', figures });
   parts.add('pulse', () => pulse.stop());
-  const account = createHourAccount({ ...options, state: accountState, now: Date.now, elapsed });
+  const account = createHourAccount({
+    ...options,
+    state: accountState,
+    isLedgerBehind: () => isLedgerBehind(watch.trends.of('LEDGER')),
+    now: Date.now,
+    elapsed,
+  });
 
   const draw = async (): Promise<Line> => {
     const read = await account.read();

@@ -107,6 +107,10 @@ describe('the line in a terminal', () => {
       expect(lineLines(unknown)).not.toContain('no troubles');
       expect(lineLines(unknown)).toContain('no other troubles; whether the last hour adds up is not known');
     }
+    const late = known === undefined ? null : { ...known, adds_up: null };
+    expect(lineLines({ ...calm, account: late })).toContain(
+      'the last hour is not known: the books cannot be compared now, or their lines still wait in LEDGER',
+    );
   });
 
   // The names of tables, and the reasons of stores, were written by others.

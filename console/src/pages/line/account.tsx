@@ -32,11 +32,13 @@ const Equation = ({ name, terms }: { name: string; terms: HourAccount['metrics']
   </div>
 );
 
+const notKnown = 'not known: the books cannot be compared now, or their lines still wait in LEDGER';
+
 /** `isOld`: the books were read before, and could not be read now. */
 const Verdict = ({ account, isOld }: { account: HourAccount; isOld: boolean }) => {
   if (isOld) return <Badge tone="warn">not known now</Badge>;
   if (account.adds_up === true) return <Badge tone="good">adds up</Badge>;
-  if (account.adds_up === null) return <Badge tone="warn">not known: the books cannot be compared now</Badge>;
+  if (account.adds_up === null) return <Badge tone="warn">{notKnown}</Badge>;
   const owners = account.wrong_owners;
   return <Badge tone="bad">does not add up for {owners === 1 ? '1 owner' : `${owners} owners`}</Badge>;
 };
@@ -90,10 +92,12 @@ export const Account = ({ account, why }: { account: Line['account']; why: Line[
             <Equation key={pipeline} name={itemsOf(pipeline)} terms={account[pipeline]} />
           ))}
         <p class="quiet">
-          {account.adds_up === null ? 'Not complete now' : 'Exact, up to half a minute late'}, from two books
-          that different processes keep: what NATS confirmed to receivers, and what transfer settled. From{' '}
-          <Time at={account.since} seconds /> to <Time at={account.until} seconds />. The rates above are best
-          effort.
+          {account.adds_up === null || why !== null
+            ? 'Not complete now'
+            : `${account.adds_up ? 'Exact, up' : 'Up'} to half a minute late`}
+          , from two books that different processes keep: what NATS confirmed to receivers, and what transfer
+          settled. From <Time at={account.since} seconds /> to <Time at={account.until} seconds />. The rates
+          above are best effort.
         </p>
         {account.differences.length > 0 && <Differences account={account} />}
       </>

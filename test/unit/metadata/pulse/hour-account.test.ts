@@ -5,13 +5,18 @@ import type { Clickhouse } from '../../../../src/stores/clickhouse/client.ts';
 const startMs = 1_800_000_000_000;
 
 /** A reader at a time that the test sets; `answer` is what ClickHouse does for each query. */
-const readerAt = (clock: { ms: number }, answer: () => Promise<[]>) => {
+const readerAt = (
+  clock: { ms: number },
+  answer: () => Promise<[]>,
+  known = { isBehind: false, isCompared: true },
+) => {
   const rows = vi.fn(answer);
   const clickhouse = { rows } as unknown as Clickhouse;
-  const state = () => ({ notKnownSince: undefined, why: undefined });
+  const state = () => ({ notKnownSince: known.isCompared ? undefined : startMs, why: undefined });
   const reader = createHourAccount({
     clickhouse,
     state,
+    isLedgerBehind: () => known.isBehind,
     systemOwners: () => ({ dataIds: new Set(), appIds: new Set() }),
     now: () => startMs + clock.ms,
     elapsed: () => clock.ms,
@@ -46,4 +51,74 @@ it('a slow ClickHouse delays only the first reader', async () => {
   const first = reader.read();
   expect(await reader.read()).toEqual({ account: undefined, why: undefined });
   expect(await first).toEqual({ account: undefined, why: undefined });
+});
+
+it('a reading from while lines of both books waited in LEDGER never becomes one that adds up', async () => {
+  const clock = { ms: 0 };
+  const known = { isBehind: true, isCompared: true };
+  const { reader } = readerAt(clock, async () => [], known);
+  expect((await reader.read()).account?.addsUp).toBe(null);
+  known.isBehind = false;
+  clock.ms = 1_000;
+  expect((await reader.read()).account).toMatchObject({ until: startMs / 1000, addsUp: null });
+  await vi.waitFor(async () =>
+    expect((await reader.read()).account).toMatchObject({ until: startMs / 1000 + 1, addsUp: true }),
+  );
+});
+
+it('a reading that LEDGER falls behind in does not add up', async () => {
+  const known = { isBehind: false, isCompared: true };
+  const { reader } = readerAt(
+    { ms: 0 },
+    async () => {
+      known.isBehind = true;
+      return [];
+    },
+    known,
+  );
+  expect((await reader.read()).account?.addsUp).toBe(null);
+});
+
+it('a reading of before the books were compared is repeated at once when they are, and only once until the next is due', async () => {
+  const clock = { ms: 0 };
+  const known = { isBehind: false, isCompared: false };
+  let isLost = false;
+  const answer = async (): Promise<[]> => {
+    if (isLost) known.isCompared = false;
+    return [];
+  };
+  const { reader, rows } = readerAt(clock, answer, known);
+  expect((await reader.read()).account?.addsUp).toBe(null);
+  const ofOne = rows.mock.calls.length;
+  clock.ms = 1_000;
+  await reader.read();
+  expect(rows).toHaveBeenCalledTimes(ofOne);
+  known.isCompared = true;
+  isLost = true;
+  await reader.read();
+  await vi.waitFor(() => expect(known.isCompared).toBe(false));
+  await new Promise(setImmediate);
+  expect(rows).toHaveBeenCalledTimes(2 * ofOne);
+  isLost = false;
+  known.isCompared = true;
+  clock.ms = 2_000;
+  await reader.read();
+  expect(rows).toHaveBeenCalledTimes(2 * ofOne);
+  clock.ms = 16_000;
+  await reader.read();
+  await vi.waitFor(async () => expect((await reader.read()).account?.addsUp).toBe(true));
+  expect(rows).toHaveBeenCalledTimes(3 * ofOne);
+});
+
+it.each([
+  ['shown while the next one is on its way', 16_000, true],
+  ['not shown after a long pause', 600_000, undefined],
+])('an account is %s', async (_, ms, addsUp) => {
+  const clock = { ms: 0 };
+  let answer = async (): Promise<[]> => [];
+  const { reader } = readerAt(clock, () => answer());
+  expect((await reader.read()).account?.addsUp).toBe(true);
+  answer = () => new Promise(() => undefined);
+  clock.ms = ms;
+  expect((await reader.read()).account?.addsUp).toBe(addsUp);
 });

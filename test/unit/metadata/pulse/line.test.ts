@@ -116,13 +116,16 @@ describe('the line', () => {
       ...{ since: 1, until: 2, addsUp: true, wrongOwners: 0, differences: [] },
       terms: byPipeline(() => termsOf([])),
     };
-    const addsUp = (fields: Partial<StreamTrend>, given = {}) =>
-      drawLine({ ...well, account: { ...account, ...given }, streams: [stream('LEDGER', fields)] }).account
-        ?.adds_up;
+    const addsUpOf = (streams: readonly SeenStream[], given = {}) =>
+      drawLine({ ...well, account: { ...account, ...given }, streams }).account?.adds_up;
+    const addsUp = (fields: Partial<StreamTrend>, given = {}) => addsUpOf([stream('LEDGER', fields)], given);
     expect(addsUp({})).toBe(true);
     expect(addsUp({ messages: 9, oldestAgeSeconds: 25 })).toBe(true);
     expect(addsUp({ messages: 9, oldestAgeSeconds: 40 })).toBe(null);
     expect(addsUp({ messages: 9, oldestAgeSeconds: 40 }, { addsUp: false })).toBe(false);
+    // Nothing is known of a LEDGER that is missing, or that NATS has not answered for.
+    expect(addsUpOf([{ ...stream('LEDGER'), isMissing: true, trend: undefined }])).toBe(null);
+    expect(addsUp({ readSecondsAgo: 61 })).toBe(null);
   });
 
   it('divides the points among the streams of several instances by their messages', () => {
