@@ -2,7 +2,7 @@ import { StorageType, type StreamInfo } from '@nats-io/jetstream';
 import { type KV, type KvEntry, Kvm } from '@nats-io/kv';
 import { Fault } from '../model/fault.ts';
 import type { Bus } from './connection.ts';
-import { toFault } from './nats-fault.ts';
+import { toFault, unlessMissing } from './nats-fault.ts';
 
 /** A stored JSON value and the revision to compare-and-set on. */
 export type Stored = { readonly value: unknown; readonly revision: number };
@@ -14,7 +14,7 @@ export type Change = { readonly key: string; readonly value: unknown; readonly r
 export type KvBucket = {
   /** Any server with a copy answers, also one that is cut off from the others: after `askLeader` the value is of now. */
   get(key: string): Promise<Stored | undefined>;
-  /** Resolves once the server that leads the bucket, in touch with most copies, has answered. Transient Fault `bucket_leaderless`. */
+  /** Resolves once the server that leads the bucket, in touch with most copies, has answered. Transient Faults `bucket_leaderless`, `bucket_missing`. */
   askLeader(): Promise<void>;
   /** Stores a key that is missing (or was deleted); returns the revision. */
   create(key: string, value: unknown): Promise<number>;
@@ -159,7 +159,10 @@ const bucketOf = (bus: Bus, name: string, kv: KV): KvBucket => {
 const silenceMsMax = 4_000;
 
 const requireLeader = async (bus: Bus, name: string): Promise<void> => {
-  const { cluster } = await (await bus.manager()).streams.info(`KV_${name}`);
+  const found = await unlessMissing((await bus.manager()).streams.info(`KV_${name}`));
+  if (found === undefined)
+    throw new Fault('transient', 'bucket_missing', `bucket ${name} does not exist just now`);
+  const { cluster } = found;
   // A single server.
   if (cluster === undefined) return;
   const others = cluster.replicas ?? [];

@@ -25,7 +25,8 @@ export const sizeLimitAsker = (nc: NatsConnection, options: NodeConnectionOption
     return isOwn;
   };
   const askOften = async (endsAt: number): Promise<void> => {
-    for (let tries = 0; tries < triesMax && performance.now() < endsAt; tries++) if (await ask()) return;
+    for (let tries = 0; tries < triesMax && performance.now() < endsAt; tries++)
+      if (await ask().catch(() => false)) return;
   };
   return () => {
     // Without a connection there is no limit to raise, and the next ask must not wait for this one.

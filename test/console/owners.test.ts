@@ -94,9 +94,9 @@ describe('set-up', () => {
     expect(await page.getByRole('status').allTextContents()).toContain('A point was stored');
     await page.getByRole('link', { name: 'explore its points' }).click();
     await page.getByText('Choose a metric.').waitFor();
-    expect(await page.getByRole('combobox', { name: 'Source' }).locator(':checked').textContent()).toContain(
-      name,
-    );
+    // The choice has the name once the list of sources has come; until then the data id of the address.
+    const chosen = page.getByRole('combobox', { name: 'Source' }).locator(':checked');
+    await expect.poll(() => chosen.textContent()).toContain(name);
   });
 
   it('of an application by keyboard alone: it is created, its variables are pasted before a process that exports, and "waiting" turns into "stored"', async () => {

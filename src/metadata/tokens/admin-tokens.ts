@@ -33,7 +33,7 @@ export type AdminTokens = {
   /**
    * The owner of this token; undefined for an unknown, revoked or expired token. A revocation takes effect within a
    * second on every metadata process, a new token at once: KV is read for a token that this process lacks, and for any token where
-   * the last reading is half a second ago (transient Fault while NATS is away or hangs). All calls share such reads, 20 a second at most,
+   * the last reading is 400 ms ago (transient Fault while NATS is away or hangs). All calls share such reads, 20 a second at most,
    * and the result of a lookup counts for a second.
    */
   authorize(bearer: string): Promise<AdminIdentity | undefined>;
@@ -64,8 +64,8 @@ export type AdminTokens = {
  */
 const readEveryMs = 50;
 const missMemoryMs = 1_000;
-/** The watch tells nothing of a token that was revoked while NATS hangs. A live stream looks each 500 ms, and ends within a second. */
-const readingMsMax = 500;
+/** The watch tells nothing of a token that was revoked while NATS hangs. A live stream looks each 500 ms, and ends within a second: each look reads. */
+const readingMsMax = 400;
 const missesMax = 10_000;
 
 /**
