@@ -313,6 +313,7 @@ class Client:
         try:
             self._connection.request("POST", self._path, batch.body, {**headers, "Idempotency-Key": batch.key})
             self._socket = self._connection.sock
+            self._connection.sock.settimeout(0.1 if self._gives_up.is_set() else self._timeout_s)  # Closed just before.
             response = self._connection.getresponse()
             text = response.read(_ANSWER_BYTES_MAX)
         except BaseException:
