@@ -313,7 +313,8 @@ class Client:
         try:
             self._connection.request("POST", self._path, batch.body, {**headers, "Idempotency-Key": batch.key})
             self._socket = self._connection.sock
-            self._connection.sock.settimeout(0.1 if self._gives_up.is_set() else self._timeout_s)  # Closed just before.
+            if self._gives_up.is_set():  # By a close that could not end the read of this socket yet.
+                raise ConnectionAbortedError("the client was closed")
             response = self._connection.getresponse()
             text = response.read(_ANSWER_BYTES_MAX)
         except BaseException:
@@ -330,11 +331,10 @@ def _counts(dropped: object) -> list[tuple[str, int]]:
 
 
 def _envelope(text: bytes) -> Mapping[str, object]:
-    try:
-        value = json.loads(text)
-    except ValueError:
-        return {}
-    return value if isinstance(value, dict) else {}
+    with contextlib.suppress(ValueError):
+        if isinstance(value := json.loads(text), dict):
+            return value
+    return {}
 
 
 def _at_exit_of_child(method: "weakref.WeakMethod[Callable[[], object]]") -> None:

@@ -110,21 +110,18 @@ export const openKvBucket = async (bus: Bus, name: string, fleeting?: FleetingBu
   return bucketOf(bus, name, kv);
 };
 
+/** The stream of a bucket. Transient Fault `bucket_missing` where it does not exist. */
+const infoOf = async (bus: Bus, name: string): Promise<StreamInfo> => {
+  const found = await unlessMissing((await bus.manager()).streams.info(`KV_${name}`));
+  if (found !== undefined) return found;
+  throw new Fault('transient', 'bucket_missing', `bucket ${name} does not exist yet: metadata creates it`);
+};
+
 /** Opens a bucket that another role creates. Throws a Fault: transient `bucket_missing` where it does not exist yet. */
 export const findKvBucket = async (bus: Bus, name: string): Promise<KvBucket> => {
   const kv: KV = await guarded(async () => {
-    const { streams } = await bus.manager();
-    const { config } = await streams.info(`KV_${name}`);
+    const { config } = await infoOf(bus, name);
     return new Kvm(bus.js).open(name, { allow_direct: config.allow_direct === true });
-  }).catch((error: unknown) => {
-    const fault = toFault(error);
-    if (fault.code !== 'stream_not_found') throw fault;
-    throw new Fault(
-      'transient',
-      'bucket_missing',
-      `bucket ${name} does not exist yet: metadata creates it`,
-      fault,
-    );
   });
   return bucketOf(bus, name, kv);
 };
@@ -159,10 +156,7 @@ const bucketOf = (bus: Bus, name: string, kv: KV): KvBucket => {
 const silenceMsMax = 4_000;
 
 const requireLeader = async (bus: Bus, name: string): Promise<void> => {
-  const found = await unlessMissing((await bus.manager()).streams.info(`KV_${name}`));
-  if (found === undefined)
-    throw new Fault('transient', 'bucket_missing', `bucket ${name} does not exist just now`);
-  const { cluster } = found;
+  const { cluster } = await infoOf(bus, name);
   // A single server.
   if (cluster === undefined) return;
   const others = cluster.replicas ?? [];

@@ -3,6 +3,7 @@ import { inTime } from '../../bus/in-time.ts';
 import { errorText, Fault } from '../../model/fault.ts';
 import type { Log } from '../../telemetry/log.ts';
 import {
+  type BodyTokens,
   type EncodedItems,
   MalformedBody,
   TooManyElements,
@@ -31,11 +32,7 @@ export type LargeBodies = {
   /** Like the function of this name. */
   encodePush(body: LargeBody, task: PushTask, deadlineAt: number): Promise<EncodedPush | RefusedPush>;
   /** Like ItemsReader.collectTokens. */
-  collectTokens(
-    body: LargeBody,
-    job: Omit<TokensJob, 'kind'>,
-    deadlineAt: number,
-  ): Promise<readonly (string | undefined)[]>;
+  collectTokens(body: LargeBody, job: Omit<TokensJob, 'kind'>, deadlineAt: number): Promise<BodyTokens>;
   /**
    * Like ItemsReader.encode; its samples are a few of each kind, wanted or not. `series` is asked when the body goes to the thread, and
    * `seen` is what the thread admitted of them.

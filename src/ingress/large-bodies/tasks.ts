@@ -1,4 +1,4 @@
-import type { EncodedItems, ItemsContext, ItemsOwner } from '../../wire/otlp/types.ts';
+import type { BodyTokens, EncodedItems, ItemsContext, ItemsOwner } from '../../wire/otlp/types.ts';
 import type { OtlpEncoding } from '../otlp/reply.ts';
 import type { OtlpPipeline } from '../otlp/signals.ts';
 import type { EncodedPush, PushTask, RefusedPush } from '../push/encode.ts';
@@ -57,7 +57,7 @@ export type Thrown =
 
 export type Result =
   | PushResult
-  | { readonly kind: 'tokens'; readonly tokens: readonly (string | undefined)[] }
+  | { readonly kind: 'tokens'; readonly tokens: BodyTokens }
   | { readonly kind: 'items'; readonly encoded: EncodedItems; readonly seen: readonly SeriesSeen[] }
   | { readonly kind: 'thrown'; readonly thrown: Thrown };
 

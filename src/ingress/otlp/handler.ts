@@ -6,7 +6,13 @@ import { clientAddress, type TrustedProxies } from '../../http/client-address.ts
 import type { Incoming } from '../../http/incoming.ts';
 import { Fault } from '../../model/fault.ts';
 import type { UidBase } from '../../model/uid.ts';
-import { type EncodedItems, encodedLength, type ItemsOwner, TooManyItems } from '../../wire/otlp/types.ts';
+import {
+  type BodyTokens,
+  type EncodedItems,
+  encodedLength,
+  type ItemsOwner,
+  TooManyItems,
+} from '../../wire/otlp/types.ts';
 import { storesNothing } from '../booking.ts';
 import { type Body, noRoom } from '../http/body.ts';
 import type { Reply } from '../http/reply.ts';
@@ -20,7 +26,7 @@ import { type CredentialNames, credentialOf, noCredential } from './credential.t
 import { keptByApplication } from './kept.ts';
 import { widestLimits } from './limits.ts';
 import { outcomeMessage, repeatMessage } from './outcome-message.ts';
-import { type Applications, type BodyTokens, identityCredentialOf, ownersOf } from './owners.ts';
+import { type Applications, identityCredentialOf, ownersOf } from './owners.ts';
 import type { ItemsPublisher } from './publish.ts';
 import type { ReadContext, ReadItems, ReadRequest } from './read.ts';
 import { readerRefusal, refusedReply } from './refusal.ts';

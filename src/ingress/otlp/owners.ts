@@ -1,10 +1,8 @@
 import type { ApplicationSource } from '../../directory/applications.ts';
+import type { BodyTokens } from '../../wire/otlp/types.ts';
 
 /** Applications by token of a resource; undefined stands for the credential of the header fields. */
 export type Applications = ReadonlyMap<string | undefined, ApplicationSource>;
-
-/** The tokens of a body; undefined among them where a resource may have none, so that its items belong to the header's credential. */
-export type BodyTokens = readonly (string | undefined)[];
 
 /** Without the application of the header where it owns no item; all of them where no token of the body is valid. */
 export const ownersOf = (applications: Applications, tokens: BodyTokens): Applications => {

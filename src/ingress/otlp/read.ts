@@ -1,6 +1,6 @@
 import { ownSeriesSeed } from '../../rules/data-points/series-hash.ts';
 import { TokenKeys } from '../../wire/otlp/token-keys.ts';
-import type { EncodedItems, ItemsContext, ItemsOwner } from '../../wire/otlp/types.ts';
+import type { BodyTokens, EncodedItems, ItemsContext, ItemsOwner } from '../../wire/otlp/types.ts';
 import { type LargeBodies, type LargeBody, largeBytes } from '../large-bodies/large-bodies.ts';
 import type { AddedSeries, SeriesGate, SeriesMax } from '../series/series-gate.ts';
 import type { OtlpEncoding } from './reply.ts';
@@ -21,11 +21,7 @@ export type ReadRequest = { readonly encoded: EncodedItems; readonly forgetSerie
  * `deadlineAt` (ms of `performance.now()`) at the latest.
  */
 export type ReadItems = {
-  tokens(
-    body: LargeBody,
-    encoding: OtlpEncoding,
-    deadlineAt: number,
-  ): Promise<readonly (string | undefined)[]>;
+  tokens(body: LargeBody, encoding: OtlpEncoding, deadlineAt: number): Promise<BodyTokens>;
   encode(
     body: LargeBody,
     encoding: OtlpEncoding,

@@ -8,6 +8,7 @@ import { withReadState } from '../../wire/otlp/read-state.ts';
 import type { NotedTokens } from '../../wire/otlp/resource-row.ts';
 import { defaultTokenKeys, type TokenKeys } from '../../wire/otlp/token-keys.ts';
 import {
+  type BodyTokens,
   defaultItemLimits,
   type EncodedItems,
   type ItemsContext,
@@ -93,7 +94,7 @@ const settledOf = (body: Uint8Array): Uint8Array | undefined => {
   }
 };
 
-const collectTokens = (levels: Levels, bytes: Uint8Array, tokenKeys: TokenKeys): (string | undefined)[] => {
+const collectTokens = (levels: Levels, bytes: Uint8Array, tokenKeys: TokenKeys): BodyTokens => {
   if (!mayHoldTokens(bytes, tokenKeys)) return [undefined];
   const tokens: NotedTokens = new Set();
   readTokens(levels, bytes, tokenKeys, tokens);

@@ -4,6 +4,7 @@ import { type ReadState, withReadState } from '../../wire/otlp/read-state.ts';
 import { type NotedTokens, noteToken } from '../../wire/otlp/resource-row.ts';
 import { defaultTokenKeys, type TokenKeys } from '../../wire/otlp/token-keys.ts';
 import {
+  type BodyTokens,
   defaultItemLimits,
   type EncodedItems,
   type ItemsContext,
@@ -53,7 +54,7 @@ const readTokens = (levels: Levels, state: ReadState, tokens: NotedTokens): void
   }
 };
 
-const collectTokens = (levels: Levels, bytes: Uint8Array, tokenKeys: TokenKeys): (string | undefined)[] => {
+const collectTokens = (levels: Levels, bytes: Uint8Array, tokenKeys: TokenKeys): BodyTokens => {
   if (!tokenKeys.mayBeIn(asBuffer(bytes))) return [undefined];
   const tokens: NotedTokens = new Set();
   withReadState(bytes, defaultItemLimits, tokenKeys, (state) => readTokens(levels, state, tokens));

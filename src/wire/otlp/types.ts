@@ -242,6 +242,9 @@ export class TooManyTokens extends Error {
   override readonly name = 'TooManyTokens';
 }
 
+/** The tokens of a body; undefined among them where a resource may have none, so that its items belong to the header's credential. */
+export type BodyTokens = readonly (string | undefined)[];
+
 /** One encoding of OTLP. Each call names the errors that it throws for a sender's input, and throws no others. */
 export type ItemsReader = {
   /**
@@ -249,7 +252,7 @@ export type ItemsReader = {
    * have none. It decodes no value, and finds only the ends of everything that is not a resource; so the list may include tokens that
    * do not count in the end, and of a malformed body those before the malformed place. Throws TooManyTokens and TooManyElements.
    */
-  readonly collectTokens: (bytes: Uint8Array, tokenKeys?: TokenKeys) => (string | undefined)[];
+  readonly collectTokens: (bytes: Uint8Array, tokenKeys?: TokenKeys) => BodyTokens;
   /**
    * Validates and encodes the spans of one request. Does not change `bytes`. Throws MalformedBody for a malformed body,
    * TooManyItems and TooManyElements.
