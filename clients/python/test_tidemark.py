@@ -269,6 +269,11 @@ class ClientTest(unittest.TestCase):
         with self.assertRaises(RuntimeError):
             client.push({"load": 1})
 
+    def test_an_address_that_cannot_be_sent_is_an_error_of_its_client(self) -> None:
+        for url in ("http://tidemark..svc:10205", f"http://{'a' * 64}.svc:10205", "http://tidemark:10205/gr\u00fcn"):
+            with self.assertRaises(UnicodeError):
+                Client(url, 1500001, "token")
+
     def test_a_callback_that_fails_stops_nothing(self) -> None:
         logging.getLogger("tidemark").setLevel(logging.CRITICAL)
         self.addCleanup(logging.getLogger("tidemark").setLevel, logging.NOTSET)

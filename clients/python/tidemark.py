@@ -108,8 +108,8 @@ class Client:
         parts = urlsplit(url)
         if parts.scheme not in ("http", "https") or parts.hostname is None:
             raise ValueError(f"url must be like http://host:10205, got {url!r}")
-        self._https = parts.scheme == "https"
-        self._host, self._port = parts.hostname, parts.port
+        parts.hostname.encode("idna"), parts.path.encode("ascii")  # UnicodeError, as each try would have
+        self._https, self._host, self._port = parts.scheme == "https", parts.hostname, parts.port
         # The banner of `tidemark up` shows the address with its path.
         self._path = parts.path.rstrip("/").removesuffix("/v2/push") + "/v2/push/"
         self._head = json.dumps({"data_id": data_id, "access_token": access_token})[:-1] + ', "data": ['

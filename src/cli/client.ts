@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import { validateHeaderValue } from 'node:http';
 import { join } from 'node:path';
 import { getCACertificates, setDefaultCACertificates } from 'node:tls';
 import { z } from 'zod';
@@ -112,6 +113,19 @@ const late = (url: string, method: string, afterMs: number): Fault => {
   );
 };
 
+/** Neither the error of Node nor that of `fetch` may be shown: they repeat the token. */
+const checkHeader = (authorization: string): void => {
+  try {
+    validateHeaderValue('Authorization', authorization);
+  } catch {
+    throw new Fault(
+      'permanent',
+      'admin_token_invalid',
+      'the admin token holds a character that no header may have, such as a line feed: set TIDEMARK_ADMIN_TOKEN without it',
+    );
+  }
+};
+
 /** A client of the admin API at `settings.admin.url`. */
 export const createAdminClient = (settings: Settings): AdminClient => {
   const { url, token, caFile } = settings.admin;
@@ -125,9 +139,11 @@ export const createAdminClient = (settings: Settings): AdminClient => {
         `set TIDEMARK_ADMIN_TOKEN, or TIDEMARK_DATA to the data folder of metadata (there is no ${file})`;
       throw new Fault('permanent', 'admin_token_missing', `no admin token: ${why}`);
     }
+    const authorization = `Bearer ${token}`;
+    checkHeader(authorization);
     return fetch(`${url.replace(/\/$/, '')}${path}`, {
       ...init,
-      headers: { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json' },
+      headers: { Authorization: authorization, 'Content-Type': 'application/json' },
     });
   };
 

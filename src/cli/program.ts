@@ -97,10 +97,11 @@ export const createProgram = async (command?: string): Promise<Command> => {
  * for settings, else 1.
  */
 export const runProgram = async (): Promise<void> => {
-  // `| head` has read enough. The command ends as it would: a backup has to give its checkpoint back.
-  process.stdout.on('error', (error: NodeJS.ErrnoException) => {
-    if (error.code !== 'EPIPE') throw error;
-  });
+  // `| head` has read enough, or the terminal is closed. The command ends as it would: a backup has to give its checkpoint back.
+  for (const stream of [process.stdout, process.stderr])
+    stream.on('error', (error: NodeJS.ErrnoException) => {
+      if (error.code !== 'EPIPE' && error.code !== 'EIO') throw error;
+    });
   try {
     const program = await createProgram(process.argv[2]);
     await program.parseAsync();

@@ -1,14 +1,17 @@
 import { Fault } from '../../model/fault.ts';
 
-/** Runs `work` with a signal that SIGINT and SIGTERM give: paused consumers, a checkpoint and a BACKUP must not outlive a backup. */
+/** SIGHUP is a closed terminal, or a lost connection of ssh. */
+const stopSignals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
+
+/** Runs `work` with a signal that these give: paused consumers, a checkpoint and a BACKUP must not outlive a backup. */
 export const untilStopped = async <T>(work: (signal: AbortSignal) => Promise<T>): Promise<T> => {
   const stopping = new AbortController();
   const stop = (): void => stopping.abort();
-  process.on('SIGINT', stop).on('SIGTERM', stop);
+  for (const signal of stopSignals) process.on(signal, stop);
   try {
     return await work(stopping.signal);
   } finally {
-    process.off('SIGINT', stop).off('SIGTERM', stop);
+    for (const signal of stopSignals) process.off(signal, stop);
   }
 };
 

@@ -84,3 +84,15 @@ it('a refused connection is called one', async () => {
     message: expect.stringContaining('start tidemark metadata'),
   });
 });
+
+// The error of a header repeats its value, and "not reachable" would send its reader to a process that runs.
+it.each(['ab\ncd', 'ab\u0101cd'])(
+  'an admin token that no header can hold is named without itself',
+  async (token) => {
+    const settings = loadSettings({ TIDEMARK_ADMIN_URL: 'http://127.0.0.1:1', TIDEMARK_ADMIN_TOKEN: token });
+    const asked = createAdminClient(settings).ask(z.unknown(), 'GET', '/api/v1/defaults');
+    const error = await asked.catch((reason: unknown) => reason);
+    expect(error).toMatchObject({ kind: 'permanent', code: 'admin_token_invalid' });
+    expect(String(error)).not.toContain('ab');
+  },
+);
