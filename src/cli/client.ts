@@ -18,7 +18,7 @@ type Request = { readonly body?: unknown; readonly timeoutMs?: number };
 /** The admin API as the commands use it: JSON in, checked JSON out. */
 export type AdminClient = {
   /**
-   * Throws a Fault whose message is for the user: `admin_unreachable`, `admin_timeout`, `admin_token_missing`, or the
+   * Throws a Fault whose message is for the user: `admin_unreachable`, `admin_timeout`, `admin_token_missing`, `admin_token_invalid`, or the
    * error of the API.
    */
   ask<T>(
