@@ -119,9 +119,18 @@ const storedInAccount = async (client: AdminClient, owner: AccountOwner, since: 
   return items.reduce((sum, { stored }) => sum + stored, 0);
 };
 
+/** Outcomes may come later than rows: every 20 s, or once a backup has ended. */
+const notYetRecorded = (error: Fault): Fault =>
+  new Fault(
+    'transient',
+    'outcome_not_yet',
+    `stored; its outcome is not recorded yet (${error.message})`,
+    error,
+  );
+
 /**
  * The last stage: the account counts more items of the owner as stored than when this was called, so call it before the
- * item is sent. The stage throws `not_in_time`.
+ * item is sent. The stage throws `not_in_time`, or `outcome_not_yet` for an item that was seen in its store.
  */
 export const accountStage = async (
   client: AdminClient,
@@ -136,7 +145,11 @@ export const accountStage = async (
     'account',
     async (isSeen) => {
       const isCounted = async () => (await storedInAccount(client, owner, since)) > before;
-      await waitForStore('its outcome is recorded', timeoutMs, isCounted);
+      await waitForStore('its outcome is recorded', timeoutMs, isCounted).catch((error: unknown) => {
+        throw isSeen && error instanceof Fault && error.code === 'not_in_time'
+          ? notYetRecorded(error)
+          : error;
+      });
       const what = isSeen ? 'stored' : 'the account has counted an item of this owner';
       return `${what}; see tidemark ledger ${named}`;
     },

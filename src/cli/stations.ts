@@ -3,7 +3,8 @@ import { nothing, printJson, printLine } from './output.ts';
 
 /**
  * A part of the way of an item: what happened there, and how long after the item was sent, in ms. `ok` is null where the admin API
- * answers no queries, so that nothing is known of it, and behind such a part: what is counted there may be another item.
+ * answers no queries, so that nothing is known of it, and behind such a part: what is counted there may be another item. It is null for
+ * the account of an item that is in its store, while its outcome is not recorded yet.
  */
 export type Station = {
   readonly name: string;
@@ -22,10 +23,12 @@ const markOf = (ok: boolean | null): string => (ok === null ? nothing : ok ? 'ok
 const printStation = ({ name, ok, ms, detail }: Station): void =>
   printLine(`${markOf(ok)}  ${name.padEnd(nameWidth)}  ${`${Math.round(ms)} ms`.padStart(9)}  ${detail}`);
 
-const failed = (error: unknown): Pick<Station, 'ok' | 'detail'> =>
-  error instanceof Fault && error.code === 'explore_off'
-    ? { ok: null, detail: `not looked at: ${error.message}` }
-    : { ok: false, detail: errorText(error) };
+const failed = (error: unknown): Pick<Station, 'ok' | 'detail'> => {
+  const code = error instanceof Fault ? error.code : undefined;
+  const detail = errorText(error);
+  if (code === 'explore_off') return { ok: null, detail: `not looked at: ${detail}` };
+  return { ok: code === 'outcome_not_yet' ? null : false, detail };
+};
 
 /**
  * Passes the stages in order, and prints each as it is reached, or all of them as JSON. After a failed one the rest is left out, and

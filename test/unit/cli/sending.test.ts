@@ -34,7 +34,16 @@ describe('the account of an item that was sent', () => {
 
   it('is not in time without a further item', async () => {
     const [, pass] = await accountStage(accounting(new Map([[begun, 5]])), { app_id: 3 }, 0);
-    await expect(pass(true)).rejects.toMatchObject({ code: 'not_in_time' });
+    await expect(pass(false)).rejects.toMatchObject({ code: 'not_in_time' });
+  });
+
+  // Its row was seen: the wait was too short for the account, and no reason to send it again.
+  it('is called stored where its row was seen and only the outcome is not recorded yet', async () => {
+    const [, pass] = await accountStage(accounting(new Map([[begun, 5]])), { app_id: 3 }, 0);
+    await expect(pass(true)).rejects.toMatchObject({
+      code: 'outcome_not_yet',
+      message: 'stored; its outcome is not recorded yet (timeout: its outcome is recorded, not within 0 s)',
+    });
   });
 
   // Another producer of the owner may have sent what it counts, while the own item was dropped.

@@ -42,6 +42,16 @@ it('a station that the admin API answers no queries about is not judged, nor is 
   });
 });
 
+it('an item in its store whose outcome is not recorded yet is no failure', async () => {
+  const late = () => Promise.reject(new Fault('transient', 'outcome_not_yet', 'stored; not recorded yet'));
+  const stages: readonly Stage[] = [
+    ['QuestDB', pass],
+    ['account', late],
+  ];
+  expect(await followed(stages, {})).toMatch(/\n– {7}account +\d+ ms {2}stored; not recorded yet\n$/);
+  expect(process.exitCode).toBe(exitCode);
+});
+
 it('a failed station is the last one, and the exit code is 1', async () => {
   const stages: readonly Stage[] = [
     ['receiver', () => Promise.reject(new Error('refused'))],
