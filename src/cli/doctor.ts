@@ -66,7 +66,8 @@ const examine = async (settings: Settings, options: DoctorOptions): Promise<Find
       bizId: options.biz,
       timeoutMs: options.timeout * 1000,
     };
-    return [...dependencies, ...(await tryPoint(deps)), ...(await tryApplication(deps))];
+    const findings = await Promise.all([tryPoint(deps), tryApplication(deps)]);
+    return [...dependencies, ...findings.flat()];
   } finally {
     await Promise.all([...questdb.map(({ sql }) => sql.close()), clickhouse.close()]);
   }
