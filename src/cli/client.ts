@@ -113,10 +113,12 @@ const late = (url: string, method: string, afterMs: number): Fault => {
   );
 };
 
-/** Neither the error of Node nor that of `fetch` may be shown: they repeat the token. */
-const checkHeader = (authorization: string): void => {
+/** The header for a token. Neither the error of Node nor that of `fetch` may be shown: they repeat the token. */
+const bearer = (token: string): string => {
+  const value = `Bearer ${token}`;
   try {
-    validateHeaderValue('Authorization', authorization);
+    validateHeaderValue('Authorization', value);
+    return value;
   } catch {
     throw new Fault(
       'permanent',
@@ -139,11 +141,9 @@ export const createAdminClient = (settings: Settings): AdminClient => {
         `set TIDEMARK_ADMIN_TOKEN, or TIDEMARK_DATA to the data folder of metadata (there is no ${file})`;
       throw new Fault('permanent', 'admin_token_missing', `no admin token: ${why}`);
     }
-    const authorization = `Bearer ${token}`;
-    checkHeader(authorization);
     return fetch(`${url.replace(/\/$/, '')}${path}`, {
       ...init,
-      headers: { Authorization: authorization, 'Content-Type': 'application/json' },
+      headers: { Authorization: bearer(token), 'Content-Type': 'application/json' },
     });
   };
 

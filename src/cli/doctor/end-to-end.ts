@@ -258,7 +258,7 @@ type Application = Awaited<ReturnType<typeof ensureApplication>>;
 /** One item of a signal of applications: acknowledged, a span over gRPC too, visible in ClickHouse, in the balance. */
 const tryItem = async (
   deps: EndToEndDeps,
-  ensured: () => Promise<Application>,
+  ensured: Promise<Application>,
   { pipeline, table, name, path, body, condition, params, place }: Trial,
 ): Promise<Finding[]> => {
   const { clickhouse, otlpUrl, timeoutMs } = deps;
@@ -270,7 +270,7 @@ const tryItem = async (
     [
       `${name}: records`,
       async () => {
-        own = await ensured();
+        own = await ensured;
         counter = await counterOf(deps, { appId: own.appId }, pipeline);
         return `application ${own.appId}, business ${deps.bizId}`;
       },
@@ -301,12 +301,8 @@ const tryItem = async (
 
 /** One item of each signal of applications at the same time, for an outcome may take 20 s: a span, a log record, a data point. */
 export const tryApplication = async (deps: EndToEndDeps): Promise<Finding[]> => {
-  let application: Promise<Application> | undefined;
-  // Made by the first trial: two creations of one name would refuse each other.
-  const ensured = (): Promise<Application> => {
-    application ??= ensureApplication(askOf(deps), { mon_biz_id: deps.bizId, app_name: doctorName });
-    return application;
-  };
+  // Once for all of them: two creations of one name would refuse each other.
+  const ensured = ensureApplication(askOf(deps), { mon_biz_id: deps.bizId, app_name: doctorName });
   const findings = applicationPipelines.map((pipeline) => tryItem(deps, ensured, trials[pipeline]()));
   return (await Promise.all(findings)).flat();
 };
