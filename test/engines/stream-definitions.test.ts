@@ -7,7 +7,7 @@ import {
   type StreamUpdateConfig,
 } from '@nats-io/jetstream';
 import { nanos } from '@nats-io/transport-node';
-import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { type Bus, connectBus } from '../../src/bus/connection.ts';
 import { mendingWith, type StreamWatch, watchStreams } from '../../src/bus/stream-watch.ts';
 import { ensureTopology, type FirstMarks, mendStream } from '../../src/bus/topology.ts';
@@ -38,9 +38,29 @@ beforeEach(async () => {
 
 type Process = { readonly watch: StreamWatch; readonly mended: string[]; readonly told: string[] };
 
+/** nats-server may refuse a stream whose name was deleted a moment ago: its store could not be created. */
+const storeNotCreated = /\(10049\)$/;
+
+/** The streams as metadata makes them: again, with the same marks, where nats-server is not ready for one. */
+const made = async (streams: readonly StreamDefinition[]): Promise<void> => {
+  const marks: FirstMarks = new Map();
+  const refusal = await vi.waitFor(
+    () =>
+      ensureTopology(bus, streams, undefined, marks).then(
+        () => undefined,
+        (error: unknown) => {
+          if (storeNotCreated.test(String(error))) throw error;
+          return error;
+        },
+      ),
+    { timeout: 10_000, interval: 100 },
+  );
+  if (refusal !== undefined) throw refusal;
+};
+
 /** A metadata process as far as it keeps streams; it looks only when it is asked to. */
 const start = async (streams: readonly StreamDefinition[]): Promise<Process> => {
-  await ensureTopology(bus, streams);
+  await made(streams);
   const mended: string[] = [];
   const told: string[] = [];
   const watch = watchStreams(bus, {
