@@ -27,7 +27,7 @@ import { notNamedByBooks } from './named-rows.ts';
 import { sumOrphans } from './orphan-sums.ts';
 import { type Outline, readOutlines } from './outlines.ts';
 import type { AccountedStream } from './queue-state.ts';
-import { noRecords, readRecordSums, recordsKey } from './record-sums.ts';
+import { noRecords, readRecordSums, recordedText, recordsKey } from './record-sums.ts';
 import { itemsBeyond } from './records-beyond.ts';
 import { createNotedLives, createSilentLives, readLives, type SilentLivesWatch } from './silent-lives.ts';
 import type { StoreDifference } from './store-compare.ts';
@@ -298,7 +298,8 @@ class Looks {
     const recorded = await readRecordSums(clickhouse, minutes);
     const unequal = minutes.filter((minute) => {
       const key = recordsKey(stream, minute);
-      return placed.get(key) !== (recorded.get(key) ?? noRecords);
+      const named = placed.get(key) ?? noRecords;
+      return named !== recordedText(named, recorded.get(key));
     });
     return readMissingRecords(clickhouse, stream, unequal);
   }

@@ -1,0 +1,11 @@
+/**
+ * SQL: what names a record among those of its owner, which no other message has: the uid at which its message begins. Of a counted request
+ * its upper half holds the epoch of the receiver, so it is never 0.
+ */
+export const recordName = 'base + first';
+
+/** SQL: what a settled line names its record by; of a line of an earlier program the lower half alone, 0 where it names none. */
+export const namedRecord = 'bitOr(bitShiftLeft(toUInt64(record_high), 32), toUInt64(record))';
+
+/** SQL: the lower half of a name, which lines of earlier programs have. */
+export const lowerHalf = (name: string): string => `bitAnd(${name}, 4294967295)`;
