@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { minuteKey } from '../../src/account/listed-minutes.ts';
 import { readMissingRecords } from '../../src/account/missing-records.ts';
 import { readOutlines } from '../../src/account/outlines.ts';
+import { readItemsBeyond } from '../../src/account/records-beyond.ts';
 import { countedBase } from '../../src/model/uid.ts';
 import { minuteText, momentText } from '../../src/outcomes/times.ts';
 import { type Clickhouse, createClickhouse } from '../../src/stores/clickhouse/client.ts';
@@ -46,13 +47,13 @@ const recordOf = ({ life, counter }: Message) => ({
 });
 
 /** The lines of these messages as transfer writes them. */
-const settle = (messages: readonly Message[]) =>
+const settle = (messages: readonly Message[], change: object = {}) =>
   insert(
     'ingest_lines',
     messages.map((message) => ({
       ...{ ...recordOf(message), stream, life: message.life, serial: message.counter + 1 },
       ...{ sent: minuteText(minute * 1_000), sequence: message.counter + 1, owners: 1, items },
-      ...{ letters: [], letter_items: [], days: [], day_rows: [], day_sums: [] },
+      ...{ letters: [], letter_items: [], days: [], day_rows: [], day_sums: [], ...change },
     })),
   );
 
@@ -64,6 +65,11 @@ const settleEarlier = (messages: readonly Message[]) =>
       ...{ stream, life, minute: minuteText(minute * 1_000), serial: counter + 1, sequence: counter + 1 },
       ...{ data_id: dataId, app_id: 0, owners: 1, items, redrive: 0, at: minute, record: counter },
     })),
+  );
+
+const removeLines = (condition: string) =>
+  clickhouse.run(
+    `ALTER TABLE otel.ingest_settled DELETE WHERE data_id = ${dataId} AND ${condition} SETTINGS mutations_sync = 2`,
   );
 
 const removeRecord = ({ life, counter }: Message) =>
@@ -174,5 +180,59 @@ describe('a record that is gone', () => {
     // A line of this program beside them has the whole name.
     await settle(messagesOf(other, [1]));
     expect(await missing()).toEqual([ofOwner(1)]);
+  });
+});
+
+describe('the items of records whose line is gone', () => {
+  const beyond = async (): Promise<number> => {
+    const read = await readItemsBeyond(clickhouse, stream, [minute]);
+    return read({ pipeline: 'metrics', dataId, appId: 0 }, minute);
+  };
+
+  it('are those of no line of the minute, of any stream, life or none', async () => {
+    begin();
+    await settle(messagesOf(one, [0, 1]));
+    await settle(messagesOf(other, [0, 1]), { stream: 'METRICS-x' });
+    await settle(messagesOf(other, [7]), { life: 0, serial: 0 });
+    expect(await beyond()).toBe(0);
+    await removeLines(`stream = 'METRICS-x' AND serial = 1`);
+    expect(await beyond()).toBe(items);
+  });
+
+  it('are not fewer for a line whose record a repeat has written again under a later minute', async () => {
+    begin();
+    await settle(messagesOf(one, [0, 1, 2]));
+    await removeRecord({ life: one, counter: 1 });
+    expect(await beyond()).toBe(0);
+    await removeLines('serial = 3');
+    expect(await beyond()).toBe(items);
+  });
+
+  it('are there although the line of a redrive of their message is', async () => {
+    begin();
+    await settle(messagesOf(one, [1]));
+    await settle(messagesOf(one, [1]), { life: 0, serial: 0, sequence: 90, redrive: 1, outcomes: {} });
+    await removeLines('redrive = 0');
+    expect(await beyond()).toBe(items);
+  });
+
+  it('are distinguished from those of earlier lines with the same lower half, and from lines without a name', async () => {
+    begin();
+    const messages = [...messagesOf(one, [0, 1]), ...messagesOf(other, [0, 1])];
+    await settleEarlier(messages);
+    await insert(
+      'ingest_outcomes',
+      messages.map((message) => ({ ...recordOf(message), book: 1 })),
+    );
+    expect(await beyond()).toBe(0);
+    await removeLines(`life = ${other} AND serial = 2`);
+    expect(await beyond()).toBe(items);
+    await insert('ingest_settled', [
+      {
+        ...{ stream, life: other, minute, serial: 9, sequence: 9, data_id: dataId, owners: 1, items },
+        at: minute,
+      },
+    ]);
+    expect(await beyond()).toBe(0);
   });
 });
