@@ -1,10 +1,11 @@
+import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { z } from 'zod';
 import { minuteKey } from '../../src/account/listed-minutes.ts';
 import { readMissingRecords } from '../../src/account/missing-records.ts';
 import { readOutlines } from '../../src/account/outlines.ts';
 import { readItemsBeyond } from '../../src/account/records-beyond.ts';
-import { countedBase } from '../../src/model/uid.ts';
+import { countedBase, hashedBase } from '../../src/model/uid.ts';
 import { minuteText, momentText } from '../../src/outcomes/times.ts';
 import { type Clickhouse, createClickhouse } from '../../src/stores/clickhouse/client.ts';
 import { startEngines, type TestEngines } from '../support/stack/engines.ts';
@@ -147,6 +148,28 @@ describe('a record that is gone', () => {
         `SELECT record, record_high FROM otel.ingest_settled WHERE data_id = ${dataId}`,
       ),
     ).toEqual([{ record: 5, record_high: 64 * other }]);
+  });
+
+  it('is named by its line with the lower bits of a hashed base, so that the line stays small', async () => {
+    begin();
+    const bases = [1, 2, 3].map((seed) => hashedBase(createHash('sha256').update(`${seed}`).digest()).text);
+    for (const [counter, base] of bases.entries()) await settle(messagesOf(one, [counter]), { base });
+    const high = z.object({ record_high: z.number() });
+    expect(
+      await clickhouse.rows(
+        high,
+        `SELECT DISTINCT record_high FROM otel.ingest_settled WHERE data_id = ${dataId}`,
+      ),
+    ).toEqual([{ record_high: 2 ** 30 }]);
+    const whole = await sums();
+    expect(whole.recorded).toBe(whole.placed);
+    expect(await missing()).toEqual([]);
+    await clickhouse.run(
+      `ALTER TABLE otel.ingest_outcomes DELETE WHERE data_id = ${dataId} AND base = ${bases[1]} SETTINGS mutations_sync = 2`,
+    );
+    expect(await missing()).toEqual([ofOwner(1)]);
+    const unequal = await sums();
+    expect(unequal.recorded).not.toBe(unequal.placed);
   });
 
   it('changes the sums although the record of another run with the same number is there twice', async () => {
