@@ -59,7 +59,8 @@ const insertOf = (table: string, shape: Shape): string => {
   if (table === 'ingest_outcomes')
     return `${before} SELECT ${record}, [], [], days, dayRows, daySums, 1${from}`;
   return `${before} SELECT 'METRICS', 1000000 + message % 2, toStartOfMinute(arrived), 1 + intDiv(message, 2), 1 + message, dataId, 0,
-    ${shape.owners}, items, 0, inserted, toUInt32(bitAnd(ownBase, 4294967295))${from}`;
+    ${shape.owners}, items, 0, inserted, toUInt32(bitAnd(ownBase, 4294967295)),
+    toUInt32(if(ownBase >= 4611686018427387904, 1073741824, bitShiftRight(ownBase, 32)))${from}`;
 };
 
 const partsRow = z.object({ rows: z.coerce.number(), bytes: z.coerce.number() });

@@ -1,7 +1,6 @@
 import { z } from 'zod';
-import type { Pipeline } from '../model/signals.ts';
 import { type Clickhouse, database } from '../stores/clickhouse/client.ts';
-import type { OwnerMinute, Published, Settled, SettledMessages } from './compare.ts';
+import type { Published, Settled, SettledMessages } from './compare.ts';
 import { inMinutes, sinceMinutes } from './listed-minutes.ts';
 
 /** Both books of one stream over some minutes. */
@@ -183,34 +182,6 @@ export const readBooks = async (
     })),
     messages,
   };
-};
-
-const recordedRow = z.object({ data_id: count, app_id: count, minute_at: count, items: count });
-
-/** The items of an owner and minute (Unix seconds) that records of this program have. */
-export type Recorded = OwnerMinute & { readonly items: number };
-
-/** The records of messages that arrived in these minutes. Throws the Faults of ClickHouse. */
-export const readRecorded = async (
-  clickhouse: Clickhouse,
-  pipeline: Pipeline,
-  minutes: readonly number[],
-): Promise<Recorded[]> => {
-  const rows = await clickhouse.rows(
-    recordedRow,
-    `SELECT data_id, app_id, toUnixTimestamp(minute) AS minute_at, sum(received) AS items
-     FROM (SELECT * FROM ${database}.ingest_outcomes
-       WHERE pipeline = {pipeline:String} AND book = 1 AND redrive = 0 AND ${inMinutes}
-       ORDER BY at DESC LIMIT 1 BY pipeline, data_id, app_id, base, first, ordinal)
-     GROUP BY data_id, app_id, minute`,
-    { params: { pipeline, minutes } },
-  );
-  return rows.map(({ data_id, app_id, minute_at, items }) => ({
-    dataId: data_id,
-    appId: app_id,
-    minute: minute_at,
-    items,
-  }));
 };
 
 const numberRow = z.object({ found: count });

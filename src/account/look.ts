@@ -4,7 +4,7 @@ import { createStreamReader, type StreamReader } from '../bus/stream-reader.ts';
 import { readStream } from '../bus/stream-state.ts';
 import type { Orphan } from '../dead-letters/orphans.ts';
 import type { Clickhouse } from '../stores/clickhouse/client.ts';
-import { countSequences, readBooks, readDoubtful, readRecorded, withoutLine } from './books.ts';
+import { countSequences, readBooks, readDoubtful, withoutLine } from './books.ts';
 import {
   compareBooks,
   countThere,
@@ -14,7 +14,7 @@ import {
   type Queue,
 } from './compare.ts';
 import { comparedIn, newlyLostIn, readStoredGaps } from './compared-differences.ts';
-import { type Difference, type Owner, pipelineOf } from './difference.ts';
+import type { Owner } from './difference.ts';
 import { createDueMinutes, windowSeconds } from './due-minutes.ts';
 import { createEarlierRows } from './earlier-rows.ts';
 import { explainLosses, type LossEvidence, mergeEqual } from './explain-losses.ts';
@@ -27,8 +27,8 @@ import { notNamedByBooks } from './named-rows.ts';
 import { sumOrphans } from './orphan-sums.ts';
 import { type Outline, readOutlines } from './outlines.ts';
 import type { AccountedStream } from './queue-state.ts';
-import { noRecords, readRecordSums, recordsKey } from './record-sums.ts';
-import { itemsBeyond } from './records-beyond.ts';
+import { noRecords, readRecordSums, recordedText, recordsKey } from './record-sums.ts';
+import { readItemsBeyond } from './records-beyond.ts';
 import { createNotedLives, createSilentLives, readLives, type SilentLivesWatch } from './silent-lives.ts';
 import type { StoreDifference } from './store-compare.ts';
 import { addStoreFindings, mergeFindings, type StoreLook } from './store-look.ts';
@@ -250,8 +250,9 @@ class Looks {
     // What is called unrecorded in these minutes explains no other one until they are compared.
     for (const minute of minutes) this.byStore.set(minuteKey(stream, minute), new Map());
     const withoutRecord = await this.missingRecords(stream, minutes, outlines);
+    const differing = [...new Set(differences.map(({ minute }) => minute))];
     const explained = await explainLosses(differences, {
-      recorded: await this.recordsBeyond(stream, differences, books.settled, withoutRecord),
+      recorded: await readItemsBeyond(clickhouse, stream, differing),
       ...this.rowsOfStores(),
       withoutRecord: withoutRecord.map((each) => ({ ...each, kind: 'unrecorded', stream })),
     });
@@ -298,7 +299,8 @@ class Looks {
     const recorded = await readRecordSums(clickhouse, minutes);
     const unequal = minutes.filter((minute) => {
       const key = recordsKey(stream, minute);
-      return placed.get(key) !== (recorded.get(key) ?? noRecords);
+      const named = placed.get(key) ?? noRecords;
+      return named !== recordedText(named, recorded.get(key));
     });
     return readMissingRecords(clickhouse, stream, unequal);
   }
@@ -323,19 +325,6 @@ class Looks {
     this.storesWaitedMs += unrecorded.waitedMs;
     const rows = this.earlierRows.read(unrecorded.rows);
     return notNamedByBooks(rows, unrecorded.rows, this.found?.all ?? [], this.byStore);
-  }
-
-  /** Items that records have beyond the places of their messages, in minutes that seem to lack some. */
-  private async recordsBeyond(
-    stream: string,
-    differences: readonly Difference[],
-    settled: Evidence['settled'],
-    withoutRecord: readonly MissingRecords[],
-  ): Promise<LossEvidence['recorded']> {
-    const minutes = [...new Set(differences.map(({ minute }) => minute))];
-    const recorded =
-      minutes.length === 0 ? [] : await readRecorded(this.deps.clickhouse, pipelineOf(stream), minutes);
-    return itemsBeyond(recorded, settled, withoutRecord);
   }
 
   /** Missing sequences, for the lines that lack messages. */

@@ -1,7 +1,8 @@
 import { z } from 'zod';
 import { type Clickhouse, database } from '../stores/clickhouse/client.ts';
 import { inMinutes, lineSeconds, minuteKey, sinceMinutes } from './listed-minutes.ts';
-import { noRecords, readRecordSums, recordSumText, recordsKey } from './record-sums.ts';
+import { namedRecord } from './record-names.ts';
+import { noRecords, readRecordSums, recordedText, recordSumText, recordsKey } from './record-sums.ts';
 
 /** Which outlines a look reads. */
 export type OutlineScope = {
@@ -27,7 +28,7 @@ export type Outline = {
   readonly settledItems: number;
   /** The records that the settled rows of the signal name in this minute, of all streams and lives: a text of their number and sum. */
   readonly placed: string;
-  /** The records of the signal that arrived in this minute, in the same form; undefined where they were not read. */
+  /** The records of the signal that arrived in this minute, in the form of `placed`; undefined where they were not read. */
   readonly recorded: string | undefined;
 };
 
@@ -78,7 +79,7 @@ const settledRow = z.object({
 /** Of these minutes, and of any other in which lines were settled of late. */
 const settledQuery = `
   SELECT stream, life, toUnixTimestamp(minute) AS minute_at, sum(settled.items) AS items,
-    countIf(settled.items > 0 AND record > 0) AS records, toString(sumIf(record, settled.items > 0)) AS record_sum
+    countIf(settled.items > 0 AND ${namedRecord} > 0) AS records, toString(sumIf(${namedRecord}, settled.items > 0)) AS record_sum
   FROM ${database}.ingest_settled AS settled
   WHERE redrive = 0 AND ((${inMinutes} AND ${sinceMinutes}) OR at >= now() - {seconds:UInt32})
   GROUP BY stream, life, minute`;
@@ -121,11 +122,12 @@ const read = async (
   );
   const outlines = published.map(({ minute_at: minute, ...line }) => {
     const key = recordsKey(line.stream, minute);
+    const named = placed.get(key) ?? noRecords;
     return {
       ...{ ...line, minute },
       settledItems: items.get(`${line.life} ${minuteKey(line.stream, minute)}`) ?? 0,
-      placed: placed.get(key) ?? noRecords,
-      recorded: recorded === undefined ? undefined : (recorded.get(key) ?? noRecords),
+      placed: named,
+      recorded: recorded === undefined ? undefined : recordedText(named, recorded.get(key)),
     };
   });
   const late = settled.flatMap(({ life, minute_at }) =>

@@ -1,22 +1,63 @@
-import type { Recorded } from './books.ts';
-import type { Evidence, OwnerMinute } from './compare.ts';
+import { z } from 'zod';
+import { type Clickhouse, database } from '../stores/clickhouse/client.ts';
+import { pipelineOf, streamOfStore } from './difference.ts';
 import type { LossEvidence } from './explain-losses.ts';
-import type { MissingRecords } from './missing-records.ts';
+import { inMinutes, sinceMinutes } from './listed-minutes.ts';
+import { lowerHalf, namedRecord, recordName } from './record-names.ts';
 
-const textOf = ({ dataId, appId, minute }: OwnerMinute): string => `${dataId} ${appId} ${minute}`;
+const count = z.coerce.number();
+const row = z.object({ data_id: count, app_id: count, minute_at: count, items: count });
 
-/** By owner and minute: items that records have beyond the places of their messages. */
-export const itemsBeyond = (
-  recorded: readonly Recorded[],
-  settled: Evidence['settled'],
-  withoutRecord: readonly MissingRecords[],
-): LossEvidence['recorded'] => {
-  const beyond = new Map<string, number>();
-  const add = (each: OwnerMinute, items: number): void => {
-    beyond.set(textOf(each), (beyond.get(textOf(each)) ?? 0) + items);
-  };
-  for (const each of recorded) add(each, each.items);
-  for (const each of withoutRecord) add(each, each.items);
-  for (const each of settled) add(each, -each.counted - each.beyond - each.doubtful);
-  return ({ dataId, appId }, minute) => Math.max(0, beyond.get(textOf({ dataId, appId, minute })) ?? 0);
+/** Lines of these minutes in all streams of the signal, of messages on their first way. */
+const lines = `(stream = {stream:String} OR startsWith(stream, concat({stream:String}, '-'))) AND redrive = 0 AND items > 0
+    AND ${inMinutes} AND ${sinceMinutes}`;
+
+/** Lines of earlier programs name the lower half alone: where some are there, all are compared by it. */
+const nameOf = (whole: string): string =>
+  `if((SELECT count() FROM ${database}.ingest_settled WHERE ${lines} AND record_high = 0) = 0, ${whole}, ${lowerHalf(whole)})`;
+
+/**
+ * By record and not in sum: a repeat writes its record under its own, later minute, and the line of its first try, which has none in its
+ * minute then, stands for no other record. Lines without a name (0) stand for any.
+ */
+const query = `
+  SELECT data_id, app_id, toUnixTimestamp(minute) AS minute_at, sum(if(name = 0, beyond, greatest(beyond, 0))) AS items
+  FROM
+  (
+    SELECT data_id, app_id, minute, name, sum(own_items) AS beyond
+    FROM
+    (
+      SELECT data_id, app_id, minute, ${nameOf(recordName)} AS name, received AS own_items
+      FROM (SELECT * FROM ${database}.ingest_outcomes
+        WHERE pipeline = {pipeline:String} AND book = 1 AND redrive = 0 AND ${inMinutes}
+        ORDER BY at DESC LIMIT 1 BY pipeline, data_id, app_id, base, first, ordinal)
+      UNION ALL
+      SELECT data_id, app_id, minute, max(${nameOf(namedRecord)}) AS name, -toInt64(any(items)) AS own_items
+      FROM ${database}.ingest_settled
+      WHERE ${lines}
+      GROUP BY stream, life, minute, serial, if(life = 0, sequence, 0), data_id, app_id
+    )
+    GROUP BY data_id, app_id, minute, name
+  )
+  GROUP BY data_id, app_id, minute
+  HAVING items > 0`;
+
+/**
+ * By owner and minute, of these minutes (Unix seconds) of a stream: items of records that no line of the minute names. Their messages were
+ * settled, and only their lines are gone. Throws the Faults of ClickHouse.
+ */
+export const readItemsBeyond = async (
+  clickhouse: Clickhouse,
+  ofStream: string,
+  minutes: readonly number[],
+): Promise<LossEvidence['recorded']> => {
+  if (minutes.length === 0) return () => 0;
+  const pipeline = pipelineOf(ofStream);
+  const rows = await clickhouse.rows(row, query, {
+    params: { pipeline, stream: streamOfStore(pipeline), minutes },
+  });
+  const beyond = new Map(
+    rows.map((each) => [`${each.data_id} ${each.app_id} ${each.minute_at}`, each.items]),
+  );
+  return ({ dataId, appId }, minute) => beyond.get(`${dataId} ${appId} ${minute}`) ?? 0;
 };

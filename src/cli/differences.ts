@@ -63,7 +63,7 @@ const textOfKind: Readonly<Record<string, string>> = {
   stuck: 'stuck in the stream',
   orphan: 'orphaned dead letter',
   missing_in_the_store: 'missing in the store',
-  unrecorded: 'stored without a record',
+  unrecorded: 'without a line or record',
   unmerged: 'not merged yet',
   not_known: 'not known: the books cannot be compared',
 };

@@ -39,6 +39,7 @@ const streams = [
   'METRICS-i',
   'METRICS-j',
   'METRICS-k',
+  'METRICS-l',
 ] as const;
 const lives: Readonly<Record<string, number>> = {
   'METRICS-a': 7,
@@ -52,6 +53,7 @@ const lives: Readonly<Record<string, number>> = {
   'METRICS-i': 16,
   'METRICS-j': 17,
   'METRICS-k': 18,
+  'METRICS-l': 19,
   METRICS: 10,
 };
 
@@ -366,6 +368,39 @@ describe('the looks at a stream', () => {
     await consumers.add(stream, { durable_name: consumer, ack_policy: AckPolicy.Explicit });
     for (let turn = 0; turn < 3; turn++) await look();
     expect(await ofStream()).toEqual(now);
+  });
+
+  it('call a push whose line is gone unrecorded where another one of its owner and minute was repeated later', async () => {
+    const stream = 'METRICS-l';
+    const owner = 1_500_007;
+    const [repeated, lineless] = [1, 2];
+    await publish(stream, [repeated, lineless], owner);
+    await book(stream, 2, owner);
+    await settle(stream, [repeated, lineless], owner);
+    const remove = (table: string, rows: string) =>
+      clickhouse.run(
+        `ALTER TABLE otel.${table} DELETE WHERE data_id = ${owner} AND ${rows} SETTINGS mutations_sync = 2`,
+      );
+    await remove('ingest_settled', `serial = ${lineless}`);
+    // The record of the repeat replaces that of the first try, under the minute of its own arrival.
+    await remove('ingest_outcomes', `base = ${recordOf(stream, repeated)}`);
+    const later = { data_id: owner, app_id: 0, redrive: 0, minute: minute + 360 };
+    await insert('ingest_settled', [
+      {
+        ...{ ...later, stream, life: lives[stream], serial: 3, sequence: 3, owners: 1, at: minute + 361 },
+        ...{ items: itemsPerMessage, record: recordOf(stream, repeated) },
+      },
+    ]);
+    await insert('ingest_outcomes', [
+      {
+        ...{ ...later, pipeline: 'metrics', base: String(recordOf(stream, repeated)), first: 0, ordinal: -1 },
+        ...{ received: itemsPerMessage, outcomes: { stored: itemsPerMessage }, book: 1, at: minute + 361 },
+      },
+    ]);
+    await (await bus.manager()).streams.purge(stream);
+    const look = looksAt(stream);
+    for (let turn = 0; turn < 3; turn++) await look();
+    expect(await found(stream)).toEqual([`unrecorded ${itemsPerMessage} 1`]);
   });
 
   it('call messages lost whose owner had foreign rows in its table before they arrived', async () => {

@@ -74,6 +74,8 @@ const names = [
   '053_otel_metrics_histogram_quantiles_finite_sums',
   '054_ingest_differences_ttl',
   '055_ingest_closings_ttl',
+  '056_ingest_settled_record_high',
+  '057_ingest_settled_mv_record_high',
 ];
 const version = names.length;
 const log = createLog('test', 'silent');

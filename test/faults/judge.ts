@@ -137,7 +137,7 @@ const repeatsOf = async (stack: Stack, { layout, id }: Target, final: '' | 'FINA
 const settledTwice = (stack: Stack, { layout, id }: Target): Promise<number> =>
   countOf(
     stack,
-    `SELECT count() AS number FROM (SELECT record FROM otel.ingest_settled WHERE ${isOfApplication(layout) ? 'app_id' : 'data_id'} = ${id} AND redrive = 0 GROUP BY record HAVING uniqExact(life, serial, sequence) > 1)`,
+    `SELECT count() AS number FROM (SELECT record_high, record FROM otel.ingest_settled WHERE ${isOfApplication(layout) ? 'app_id' : 'data_id'} = ${id} AND redrive = 0 GROUP BY record_high, record HAVING uniqExact(life, serial, sequence) > 1)`,
   );
 
 const judgeBeside = async (stack: Stack, target: Target): Promise<Finding[]> => {

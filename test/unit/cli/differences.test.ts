@@ -24,6 +24,13 @@ describe('the text of a difference', () => {
     );
   });
 
+  // Their items may be dropped or dead-lettered, and of rows of another program nothing was settled.
+  it('says of unrecorded items that a line or a record lacks, and not that they are stored', () => {
+    expect(differenceText({ ...difference, kind: 'unrecorded', items: 3, messages: 1 })).toBe(
+      `without a line or record: 3 items in 1 message of TRACES, ${period}`,
+    );
+  });
+
   it('has the reason of one that was closed', () => {
     expect(differenceText({ ...difference, kind: 'stuck', items: 1, is_open: false, reason: 'known' })).toBe(
       `stuck in the stream: 1 item of TRACES, ${period} (closed: known)`,

@@ -7,6 +7,7 @@ import {
   ownerOf,
 } from '../../../console/src/pages/system/differences.ts';
 import { differenceKinds } from '../../../src/account/difference.ts';
+import { differenceText } from '../../../src/cli/differences.ts';
 
 describe('the changes of an audit entry', () => {
   it('are the fields that differ, also inside of others, and not who changed them', () => {
@@ -56,8 +57,10 @@ const difference = (change: Partial<Difference>): Difference => ({
 });
 
 describe('a difference', () => {
-  it('of each kind has words', () => {
+  it('of each kind has words, which are those of the CLI', () => {
     for (const kind of differenceKinds) expect(kindText(kind)).toMatch(/^[a-z]/);
+    for (const kind of differenceKinds.filter((each) => each !== 'not_known'))
+      expect(differenceText(difference({ kind }))).toContain(`${kindText(kind)}: 1 item in 1 message`);
   });
 
   it('names its owner as a closing does, also where nobody knows it', () => {
