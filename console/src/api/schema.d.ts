@@ -2737,7 +2737,7 @@ export interface components {
             refused_requests: number;
             /** @description Repeats of stored requests; not part of `requests` */
             repeated_requests: number;
-            /** @description Arrival of the last request, Unix seconds to the millisecond */
+            /** @description Arrival of the last request that counts in `requests`, Unix seconds to the millisecond */
             last_seen: number | null;
             /** @description Address of its sender */
             last_sender: string;
