@@ -1,21 +1,25 @@
 import type { Command } from 'commander';
 import { InvalidArgumentError } from 'commander';
 import { z } from 'zod';
-import { nowSeconds } from '../model/time.ts';
 import { adminClient } from './client.ts';
-import { addJsonOption, durationArgument, type JsonOption, queryText } from './options.ts';
+import {
+  addJsonOption,
+  addPeriodOptions,
+  type JsonOption,
+  type PeriodOptions,
+  queryText,
+} from './options.ts';
 import { printAnswer, sayLines } from './output.ts';
 
 /** What every answer of a query has. */
 export const bounded = z.object({ sql: z.array(z.string()) });
 
 /** What every query may say about its period and its statements. */
-export type QueryOptions = JsonOption & { since?: number; wide?: true; sql?: true };
+export type QueryOptions = JsonOption & PeriodOptions & { wide?: true; sql?: true };
 
 export const addQueryOptions = (command: Command): Command =>
   addJsonOption(
-    command
-      .option('--since <duration>', 'of the last 15m, 1h, 7d; default 1h', durationArgument)
+    addPeriodOptions(command, '15m, 1h (default), 7d')
       .option('--wide', 'allow more than 7 days')
       .option('--sql', 'print the statements that ran, on stderr'),
   );
@@ -33,11 +37,14 @@ export const printQuery = async <T extends z.output<typeof bounded>>(
   query: Query,
   print: (answer: T) => void,
 ): Promise<void> => {
-  const { wide } = options;
-  const since = options.since === undefined ? undefined : Math.max(0, nowSeconds() - options.since);
+  const { since, until, wide } = options;
   const answer = await ('body' in query
-    ? adminClient().ask(schema, 'POST', query.path, { body: { ...query.body, since, wide } })
-    : adminClient().ask(schema, 'GET', `${query.path}${queryText({ ...query.parameters, since, wide })}`));
+    ? adminClient().ask(schema, 'POST', query.path, { body: { ...query.body, since, until, wide } })
+    : adminClient().ask(
+        schema,
+        'GET',
+        `${query.path}${queryText({ ...query.parameters, since, until, wide })}`,
+      ));
   printAnswer(answer, options, print);
   if (options.sql === true && options.json !== true) for (const each of answer.value.sql) sayLines(each);
 };

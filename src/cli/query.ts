@@ -59,7 +59,26 @@ const printPoints = ({ buckets, series, series_total: total, raw }: Points): voi
 
 type Filter = { dimension: string; operator: '=' | '!=' | 'in' | 'not in'; values: string[] };
 
-/** `host=a`, `host!=a`, `host=a,b`, `host!=a,b`. */
+/** The values between commas. Of backslashes before a comma two are one, and one that is left makes the comma a part of its value. */
+const valuesBetweenCommas = (text: string): string[] => {
+  const parts = text.split(',');
+  const values: string[] = [];
+  let value = '';
+  for (const part of parts.slice(0, -1)) {
+    let end = part.length;
+    while (part[end - 1] === '\\') end--;
+    const backslashes = part.length - end;
+    value += part.slice(0, end) + '\\'.repeat(Math.floor(backslashes / 2));
+    if (backslashes % 2 === 1) value += ',';
+    else {
+      values.push(value);
+      value = '';
+    }
+  }
+  return [...values, value + (parts.at(-1) ?? '')];
+};
+
+/** `host=a`, `host!=a`, `host=a,b`, `host!=a,b`; `host=a\,b` is one value. */
 export const filterArgument = (text: string, before: Filter[] = []): Filter[] => {
   const at = text.indexOf('=');
   const isNot = text[at - 1] === '!';
@@ -68,7 +87,7 @@ export const filterArgument = (text: string, before: Filter[] = []): Filter[] =>
     throw new InvalidArgumentError(
       'It must look like host=web-1, host!=web-1, host=web-1,web-2 or host!=web-1,web-2.',
     );
-  const values = text.slice(at + 1).split(',');
+  const values = valuesBetweenCommas(text.slice(at + 1));
   const [one, several] = isNot ? (['!=', 'not in'] as const) : (['=', 'in'] as const);
   return [...before, { dimension, operator: values.length === 1 ? one : several, values }];
 };
@@ -224,7 +243,7 @@ const registerPoints = (query: Command): void => {
       .option('--aggregate <name>', 'avg, min, max, sum, count or last; default avg')
       .option(
         '--where <dimension=value>',
-        'also dimension!=value, dimension=a,b and dimension!=a,b; may be repeated',
+        'also dimension!=value, dimension=a,b and dimension!=a,b; \\, is a comma within a value; may be repeated',
         filterArgument,
       )
       .option(

@@ -106,22 +106,26 @@ const endingOf = (error: unknown): Ending => {
   return { exitCode: refused ? exitCodeConfig : 1, message: errorText(error) };
 };
 
-/** The first SIGINT or SIGTERM starts an orderly end; the next kills everything at once. */
+/**
+ * The first SIGINT, SIGTERM or SIGHUP (the end of the terminal) starts an orderly end; the next SIGINT or SIGTERM kills everything at
+ * once. A further SIGHUP is the same end of the terminal: the shell and the kernel may send one each.
+ */
 const onSignals = (stack: Stack, end: (ending: Ending) => void): (() => void) => {
   let asked = false;
-  const listener = (): void => {
-    if (!asked) {
-      asked = true;
-      printLines('Stopping; press Ctrl-C again to kill.');
-      end({ exitCode: 0 });
-      return;
-    }
+  const stop = (): void => {
+    if (asked) return;
+    asked = true;
+    printLines('Stopping; press Ctrl-C again to kill.');
+    end({ exitCode: 0 });
+  };
+  const stopOrKill = (): void => {
+    if (!asked) return stop();
     for (const service of stack.inStopOrder) void service.kill();
     process.exit(1);
   };
-  process.on('SIGINT', listener).on('SIGTERM', listener);
+  process.on('SIGINT', stopOrKill).on('SIGTERM', stopOrKill).on('SIGHUP', stop);
   return () => {
-    process.off('SIGINT', listener).off('SIGTERM', listener);
+    process.off('SIGINT', stopOrKill).off('SIGTERM', stopOrKill).off('SIGHUP', stop);
   };
 };
 
@@ -180,8 +184,8 @@ const startRun = async (
 
 const runStack = async (run: Run): Promise<Ending> => {
   const { settings, plan } = run;
-  // Ctrl-C also ends a program that the output is piped into: the engines still have to stop in order.
-  process.stdout.on('error', () => {});
+  // Ctrl-C also ends a program that the output is piped into, and a terminal may be gone: the engines still have to stop in order.
+  for (const output of [process.stdout, process.stderr]) output.on('error', () => {});
   const log = createLogStream((text) => process.stdout.write(text));
   const installer = createMachineInstaller(settings, process.env, printLines);
   await installEngines(settings, installer);

@@ -1,6 +1,6 @@
 /** Which senders that fail authorisation are due for a sample, however many others fail at the same time. */
 export type FailingSenders = {
-  /** True once in ten minutes for each sender, named owner and reason. */
+  /** True once in ten minutes for each sender, named owner and reason: ask only where its sample will be kept. */
   isDue(reason: string, sender: string, named: number): boolean;
 };
 

@@ -90,8 +90,10 @@ export const createRefusalRecorder = (
     },
     wants: (owner, reason) => samples.wants(pipeline, owner, reason),
     wantsRefused: (request, owner, reason, named) => {
+      // Asked before the sender counts as sampled: one whose sample would be lost is due again at its next failure.
       const isDue =
         authorisationReasons.has(reason) &&
+        samples.hasRoom() &&
         failing.isDue(reason, clientAddress(request, trustedProxies), owner || named);
       // Asked in any case: a sample that is due is one of the few of its minute as long as these last.
       return samples.wants(pipeline, owner, reason) || isDue;

@@ -34,6 +34,8 @@ export type Samples = {
    * to call for each dropped item.
    */
   wants(pipeline: Pipeline, owner: number, reason: string): boolean;
+  /** Whether `add` keeps a sample now: false until the next `take` once the bound is reached. */
+  hasRoom(): boolean;
   add(sample: Sample): void;
   /** The samples since the last call. */
   take(boot: number): SampleRow[];
@@ -78,6 +80,8 @@ export const createSamples = ({ now, redaction, onLost }: SampleOptions): Sample
   let inSecond = 0;
   let held: Omit<SampleRow, 'boot'>[] = [];
   let seq = 0;
+
+  const hasRoom = (): boolean => held.length < sampleLimits.held;
 
   const beginPeriods = (): void => {
     const ms = now();
@@ -140,8 +144,9 @@ export const createSamples = ({ now, redaction, onLost }: SampleOptions): Sample
       inSecond++;
       return true;
     },
+    hasRoom,
     add: (sample) => {
-      if (held.length >= sampleLimits.held) return onLost(1);
+      if (!hasRoom()) return onLost(1);
       const { pipeline, owner, stage, reason, ordinal, sender, sdk, secrets } = sample;
       held.push({
         at: momentText(now()),

@@ -221,26 +221,52 @@ const silentDaysMax = 7;
 /** Days in a row, up to its last request, on which it was seen. */
 const dailyDays = 7;
 
+const ownerKey = (dataId: number, appId: number): string => `${dataId} ${appId}`;
+
+const idsOf = (owners: readonly UsageOwner[]): Owners => ({
+  dataIds: owners.map(({ dataId }) => dataId).filter((id) => id !== 0),
+  appIds: owners.map(({ appId }) => appId).filter((id) => id !== 0),
+});
+
 /** Their last senders, by owner. */
 const readLastSenders = async (
   clickhouse: Clickhouse,
-  owners: readonly UsageOwner[],
+  { dataIds, appIds }: Owners,
   since: number,
 ): Promise<Map<string, z.output<typeof lastSenderRow>>> => {
-  const dataIds = owners.map(({ dataId }) => dataId).filter((id) => id !== 0);
-  const appIds = owners.map(({ appId }) => appId).filter((id) => id !== 0);
   const rows = await clickhouse.rows(
     lastSenderRow,
     `SELECT data_id AS of_data_id, app_id AS of_app_id, argMax(sender, last_at) AS last_sender, argMax(sdk, last_at) AS last_sdk
      FROM ${database}.${ledgerTables.usage} WHERE minute >= toDateTime({since:UInt32}) AND ${ofOwners} GROUP BY data_id, app_id`,
     { params: { since, dataIds, appIds }, timeoutMs },
   );
-  return new Map(rows.map((row) => [`${row.of_data_id} ${row.of_app_id}`, row]));
+  return new Map(rows.map((row) => [ownerKey(row.of_data_id, row.of_app_id), row]));
+};
+
+const sendingRow = z.object({ of_data_id: z.coerce.number(), of_app_id: z.coerce.number() });
+
+/** Those of the owners that sent since then (Unix seconds), be it that nothing of it was kept: usage has no line of such a request. */
+const readSending = async (
+  clickhouse: Clickhouse,
+  { dataIds, appIds }: Owners,
+  since: number,
+): Promise<ReadonlySet<string>> => {
+  const where = `minute >= toDateTime({since:UInt32}) AND ${ofOwners}`;
+  const columns = 'data_id AS of_data_id, app_id AS of_app_id';
+  const rows = await clickhouse.rows(
+    sendingRow,
+    `SELECT DISTINCT ${columns} FROM ${database}.${ledgerTables.published} WHERE ${where} AND items > 0
+     UNION DISTINCT
+     SELECT DISTINCT ${columns} FROM ${database}.${ledgerTables.refusals} WHERE ${where} AND kind IN ('refused', 'duplicate')`,
+    { params: { since, dataIds, appIds }, timeoutMs },
+  );
+  return new Set(rows.map((row) => ownerKey(row.of_data_id, row.of_app_id)));
 };
 
 /**
- * Owners whose last request came between a day and a week before `now` (Unix seconds), and that had one on each of the seven days up to
- * it; half a day more or less between two of them does no harm. Newest first. Throws the Faults of the ClickHouse client.
+ * Owners whose last request with an item to store came between a day and a week before `now` (Unix seconds), that had one on each of the
+ * seven days up to it (half a day more or less between two of them does no harm), and that sent nothing else for a day either: no request
+ * that was refused or repeated, or whose items were all rejected. Newest first. Throws the Faults of the ClickHouse client.
  */
 export const readSilentOwners = async (clickhouse: Clickhouse, now: number): Promise<SilentOwner[]> => {
   const rows = await clickhouse.rows(
@@ -262,10 +288,14 @@ export const readSilentOwners = async (clickhouse: Clickhouse, now: number): Pro
     appId,
     lastAt: last_ms / 1000,
   }));
+  const sending = await readSending(clickhouse, idsOf(owners), now - daySeconds);
+  const silent = owners.filter(({ dataId, appId }) => !sending.has(ownerKey(dataId, appId)));
+  if (silent.length === 0) return [];
   // Text of each line: to read it of all owners would cost more than the rest.
-  const senders = await readLastSenders(clickhouse, owners, now - (silentDaysMax + dailyDays) * daySeconds);
-  return owners.map((owner) => {
-    const last = senders.get(`${owner.dataId} ${owner.appId}`);
+  const since = now - (silentDaysMax + dailyDays) * daySeconds;
+  const senders = await readLastSenders(clickhouse, idsOf(silent), since);
+  return silent.map((owner) => {
+    const last = senders.get(ownerKey(owner.dataId, owner.appId));
     return { ...owner, sender: last?.last_sender ?? '', sdk: last?.last_sdk ?? '' };
   });
 };

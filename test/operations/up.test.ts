@@ -269,6 +269,19 @@ describe('tidemark up on engines that run already', () => {
     expect(await up.exitCode).toBe(0);
   });
 
+  // The shell and the kernel may send one each: the second is nobody who is tired of waiting.
+  it('stops in order at the end of its terminal, however often SIGHUP comes', async () => {
+    const up = startUp(folder, engines.env, ['--no-demo']);
+    await untilReady(up);
+    const children = childrenOf(up.child.pid);
+    up.child.kill('SIGHUP');
+    await waitFor('it stops', 10_000, () => up.lines.some((line) => line.startsWith('Stopping')));
+    up.child.kill('SIGHUP');
+    expect(await up.exitCode).toBe(0);
+    expect(children.filter(isAlive)).toEqual([]);
+    expect((await readdir(folder)).filter((name) => name.includes('lock'))).toEqual([]);
+  });
+
   it('starts none of its own', async () => {
     const up = startUp(folder, engines.env);
     await untilReady(up);

@@ -319,6 +319,18 @@ const gaugeAfterRestart = async (name: string): Promise<number> => {
   });
 };
 
+const hourAgo = 'toStartOfMinute(now() - INTERVAL 1 HOUR)';
+
+/** An hour ago an export of this application arrived, all of whose items were rejected; a push of this data id was refused. */
+const insertRejected = async (appId: number): Promise<void> =>
+  run(
+    `INSERT INTO otel.ingest_published VALUES ('TRACES', 7, ${hourAgo}, 0, ${appId}, 1, 4, 0, 1, {'span_id_invalid': 4}, 2, 2, 2, 1, 1, now())`,
+  );
+const insertRefused = async (dataId: number): Promise<void> =>
+  run(
+    `INSERT INTO otel.ingest_refusals VALUES ('metrics', ${dataId}, 0, ${hourAgo}, 'refused', 'metrics_empty', 1, 3, 7, 1)`,
+  );
+
 describe('a producer that was seen daily', () => {
   it('and is silent for a day is listed and counted; others are not', async () => {
     const withoutTable = await stack.createReport('without table');
@@ -344,6 +356,17 @@ describe('a producer that was seen daily', () => {
     expect(await itemsOf('/api/v1/usage/silent')).toMatchObject([
       { mon_biz_id: 9, data_id: gone, app_id: 0, last_sender: '10.0.0.9', last_sdk: 'job' },
     ]);
+    // Nothing of what it sends is kept any more, which is another trouble than silence.
+    const [unkept, rejecting] = [
+      (await stack.createReport('nothing kept')).data_source.mon_data_id,
+      (await stack.createApplication('all rejected')).app_id,
+    ];
+    await insertUsage({ data_id: unkept }, daily(25, 8));
+    await insertUsage({ app_id: rejecting }, daily(25, 8));
+    expect(await itemsOf('/api/v1/usage/silent')).toHaveLength(3);
+    await insertRefused(unkept);
+    await insertRejected(rejecting);
+    expect(await itemsOf('/api/v1/usage/silent')).toMatchObject([{ data_id: gone }]);
     expect(await cli.text('usage --silent')).toMatch(new RegExp(`data id ${gone} +9 +.*10\\.0\\.0\\.9`));
     expect(await gaugeAfterRestart('tidemark_usage_silent_owners')).toBe(1);
   });

@@ -2737,7 +2737,7 @@ export interface components {
             refused_requests: number;
             /** @description Repeats of stored requests; not part of `requests` */
             repeated_requests: number;
-            /** @description Arrival of the last request, Unix seconds to the millisecond */
+            /** @description Arrival of the last request that counts in `requests`, Unix seconds to the millisecond */
             last_seen: number | null;
             /** @description Address of its sender */
             last_sender: string;
@@ -4380,7 +4380,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The expected ETag of the record, or `*` */
+                /** @description The expected ETag of the record, a list of ETags of which it has to have one, or `*` */
                 "If-Match"?: string;
             };
             path: {
@@ -4424,7 +4424,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The expected ETag of the record, or `*` */
+                /** @description The expected ETag of the record, a list of ETags of which it has to have one, or `*` */
                 "If-Match"?: string;
             };
             path: {
@@ -4524,7 +4524,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The expected ETag of the record, or `*` */
+                /** @description The expected ETag of the record, a list of ETags of which it has to have one, or `*` */
                 "If-Match"?: string;
             };
             path: {
@@ -4568,7 +4568,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The expected ETag of the record, or `*` */
+                /** @description The expected ETag of the record, a list of ETags of which it has to have one, or `*` */
                 "If-Match"?: string;
             };
             path: {
@@ -4612,7 +4612,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The expected ETag of the record, or `*` */
+                /** @description The expected ETag of the record, a list of ETags of which it has to have one, or `*` */
                 "If-Match"?: string;
             };
             path: {
@@ -4730,7 +4730,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The expected ETag of the record, or `*` */
+                /** @description The expected ETag of the record, a list of ETags of which it has to have one, or `*` */
                 "If-Match"?: string;
             };
             path: {
@@ -4786,7 +4786,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The expected ETag of the record, or `*` */
+                /** @description The expected ETag of the record, a list of ETags of which it has to have one, or `*` */
                 "If-Match"?: string;
             };
             path: {
@@ -4830,7 +4830,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The expected ETag of the record, or `*` */
+                /** @description The expected ETag of the record, a list of ETags of which it has to have one, or `*` */
                 "If-Match"?: string;
             };
             path: {
@@ -4874,7 +4874,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The expected ETag of the record, or `*` */
+                /** @description The expected ETag of the record, a list of ETags of which it has to have one, or `*` */
                 "If-Match"?: string;
             };
             path: {
@@ -4993,7 +4993,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The expected ETag of the record, or `*` */
+                /** @description The expected ETag of the record, a list of ETags of which it has to have one, or `*` */
                 "If-Match"?: string;
             };
             path: {
@@ -5037,7 +5037,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The expected ETag of the record, or `*` */
+                /** @description The expected ETag of the record, a list of ETags of which it has to have one, or `*` */
                 "If-Match"?: string;
             };
             path: {
@@ -5130,7 +5130,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The expected ETag of the record, or `*` */
+                /** @description The expected ETag of the record, a list of ETags of which it has to have one, or `*` */
                 "If-Match"?: string;
             };
             path: {
@@ -5174,7 +5174,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The expected ETag of the record, or `*` */
+                /** @description The expected ETag of the record, a list of ETags of which it has to have one, or `*` */
                 "If-Match"?: string;
             };
             path: {
@@ -5291,7 +5291,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The expected ETag of the record, or `*` */
+                /** @description The expected ETag of the record, a list of ETags of which it has to have one, or `*` */
                 "If-Match"?: string;
             };
             path: {
@@ -5335,7 +5335,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The expected ETag of the record, or `*` */
+                /** @description The expected ETag of the record, a list of ETags of which it has to have one, or `*` */
                 "If-Match"?: string;
             };
             path: {
@@ -5401,7 +5401,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The expected ETag of the record, or `*` */
+                /** @description The expected ETag of the record, a list of ETags of which it has to have one, or `*` */
                 "If-Match"?: string;
             };
             path: {
@@ -5445,7 +5445,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The expected ETag of the record, or `*` */
+                /** @description The expected ETag of the record, a list of ETags of which it has to have one, or `*` */
                 "If-Match"?: string;
             };
             path: {
@@ -5641,7 +5641,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The expected ETag of the record, or `*` */
+                /** @description The expected ETag of the record, a list of ETags of which it has to have one, or `*` */
                 "If-Match"?: string;
             };
             path: {
@@ -5687,7 +5687,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The expected ETag of the record, or `*` */
+                /** @description The expected ETag of the record, a list of ETags of which it has to have one, or `*` */
                 "If-Match"?: string;
             };
             path: {
@@ -5741,7 +5741,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The expected ETag of the record, or `*` */
+                /** @description The expected ETag of the record, a list of ETags of which it has to have one, or `*` */
                 "If-Match"?: string;
             };
             path: {
@@ -5787,7 +5787,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The expected ETag of the record, or `*` */
+                /** @description The expected ETag of the record, a list of ETags of which it has to have one, or `*` */
                 "If-Match"?: string;
             };
             path: {
@@ -5833,7 +5833,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The expected ETag of the record, or `*` */
+                /** @description The expected ETag of the record, a list of ETags of which it has to have one, or `*` */
                 "If-Match"?: string;
             };
             path: {
@@ -5919,7 +5919,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The expected ETag of the record, or `*` */
+                /** @description The expected ETag of the record, a list of ETags of which it has to have one, or `*` */
                 "If-Match"?: string;
             };
             path: {
@@ -6005,7 +6005,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The expected ETag of the record, or `*` */
+                /** @description The expected ETag of the record, a list of ETags of which it has to have one, or `*` */
                 "If-Match"?: string;
             };
             path: {
@@ -6121,7 +6121,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The expected ETag of the record, or `*` */
+                /** @description The expected ETag of the record, a list of ETags of which it has to have one, or `*` */
                 "If-Match"?: string;
             };
             path: {
@@ -6207,7 +6207,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The expected ETag of the record, or `*` */
+                /** @description The expected ETag of the record, a list of ETags of which it has to have one, or `*` */
                 "If-Match"?: string;
             };
             path: {

@@ -13,7 +13,7 @@ export type Input<P, Q, B> = {
   readonly params: P;
   readonly query: Q;
   readonly body: B;
-  /** The revision that If-Match demands; undefined without one. */
+  /** The revision of those of If-Match that the record had; undefined without one. */
   readonly revision: number | undefined;
   readonly identity: AdminIdentity;
   /** The host that the caller asked, as its request names it. */
@@ -96,7 +96,8 @@ export type RawInput = {
   readonly query: Readonly<Record<string, string>>;
   /** Reads and parses the body. */
   readonly body: () => Promise<unknown>;
-  readonly revision: number | undefined;
+  /** Those of If-Match, any of which the record must have; undefined without one. */
+  readonly revisions: readonly number[] | undefined;
   readonly host: string | undefined;
   readonly identity: AdminIdentity;
   readonly records: Records;
@@ -144,6 +145,18 @@ export const operatorOf = (body: unknown): string | undefined => {
 
 type AnyDefinition = Definition<z.ZodType, z.ZodType, z.ZodType>;
 
+/** The one of the revisions of If-Match that the record has now. Permanent Fault `precondition_failed`. */
+const demandedRevision = async (
+  revisionOf: NonNullable<AnyDefinition['revisionOf']>,
+  params: unknown,
+  { revisions, records }: RawInput,
+): Promise<number | undefined> => {
+  if (revisions === undefined) return undefined;
+  const { revision, what } = await revisionOf(params, records);
+  if (!revisions.includes(revision)) throw preconditionFailed(revision, what);
+  return revision;
+};
+
 /** Ties the schemas and the function of an endpoint together. */
 export function endpoint<P extends z.ZodType = None, Q extends z.ZodType = None, B extends z.ZodType = None>(
   definition: Definition<P, Q, B>,
@@ -167,15 +180,12 @@ export function endpoint(definition: AnyDefinition): Endpoint {
     isWrite: audit !== undefined,
     prepare: async (raw) => {
       const params = parseParams(paramsSchema, raw.params, rest.path);
-      if (revisionOf !== undefined && raw.revision !== undefined) {
-        const { revision, what } = await revisionOf(params, raw.records);
-        if (revision !== raw.revision) throw preconditionFailed(revision, what);
-      }
+      const revision = revisionOf && (await demandedRevision(revisionOf, params, raw));
       if (!isTaken(querySchema)) parseInput(noQuery, raw.query);
       const query = parseInput(querySchema, isTaken(querySchema) ? raw.query : undefined);
       const rawBody = isTaken(bodySchema) ? await raw.body() : undefined;
       const body = parseInput(bodySchema, rawBody);
-      const { revision, identity, host, signal } = raw;
+      const { identity, host, signal } = raw;
       // Only from a body with known fields: a merge patch may have any field.
       const author = authorOf(definition.method === 'PATCH' ? undefined : operatorOf(body), identity.name);
       refuse?.({ identity });

@@ -53,8 +53,8 @@ const ifMatch = z
   .string()
   .optional()
   .meta({
-    description: 'The expected ETag of the record, or `*`',
-    examples: ['"17"', '*'],
+    description: 'The expected ETag of the record, a list of ETags of which it has to have one, or `*`',
+    examples: ['"17"', '"17", "19"', '*'],
   });
 
 /** A parameter in the type that its caller means, although a URL has only text. */

@@ -125,11 +125,16 @@ const answerJson = ({ body, revision }: Answer): Response =>
     },
   });
 
-/** The revision that If-Match demands: undefined where it is absent or `*`; for a foreign ETag, a revision that no record has. */
-const revisionOf = (ifMatch: string | undefined): number | undefined => {
+/**
+ * The revisions of which If-Match demands any: undefined where it is absent or `*`. No record has a weak or foreign ETag. A part between
+ * commas is never one within the quotes of a tag: it would not have quotes of its own.
+ */
+const revisionsOf = (ifMatch: string | undefined): readonly number[] | undefined => {
   if (ifMatch === undefined || ifMatch.trim() === '*') return undefined;
-  const tag = ifMatch.trim();
-  return hasForm(/^"\d{1,15}"$/, tag) ? Number(tag.slice(1, -1)) : -1;
+  return ifMatch.split(',').flatMap((part) => {
+    const tag = part.trim();
+    return hasForm(/^"\d{1,15}"$/, tag) ? [Number(tag.slice(1, -1))] : [];
+  });
 };
 
 /** Who calls, and until when. `isProven`: by the token itself, or by a session whose token was presented a moment ago. */
@@ -241,7 +246,7 @@ const call = async (deps: ApiDeps, endpoint: Endpoint, context: Context<ApiEnv>)
     params: context.req.param(),
     query: queryOf(context),
     body: () => readJson(context),
-    revision: revisionOf(context.req.header('If-Match')),
+    revisions: revisionsOf(context.req.header('If-Match')),
     host: context.req.header('Host'),
     identity,
     records: deps.records,

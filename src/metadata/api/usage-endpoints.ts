@@ -65,7 +65,9 @@ const usageRow = z
     }),
     refused_requests: count.meta({ description: 'Answered with an error; not part of `requests`' }),
     repeated_requests: count.meta({ description: 'Repeats of stored requests; not part of `requests`' }),
-    last_seen: noticed.meta({ description: 'Arrival of the last request, Unix seconds to the millisecond' }),
+    last_seen: noticed.meta({
+      description: 'Arrival of the last request that counts in `requests`, Unix seconds to the millisecond',
+    }),
     last_sender: z.string().meta({ description: 'Address of its sender' }),
     last_sdk: z.string().meta({ description: 'SDK of its sender, as it names itself' }),
   })

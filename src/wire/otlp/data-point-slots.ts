@@ -108,6 +108,8 @@ export class MetricSlots {
   size = 0;
   nameStart = 0;
   nameEnd = 0;
+  /** A name that is no text (JSON): the fault says so, and the name is not missing. */
+  hasWrongName = false;
   descriptionStart = 0;
   descriptionEnd = 0;
   unitStart = 0;
@@ -123,6 +125,7 @@ export class MetricSlots {
     this.fault.clear();
     this.size = 0;
     this.nameStart = this.nameEnd = 0;
+    this.hasWrongName = false;
     this.descriptionStart = this.descriptionEnd = 0;
     this.unitStart = this.unitEnd = 0;
     this.metadata.count = 0;
@@ -133,7 +136,8 @@ export class MetricSlots {
 
   /** To be called when all of it but its data points was read. */
   finish(): void {
-    if (this.nameStart === this.nameEnd) this.fault.set('metric_name_missing', 'metric.name', '');
+    if (this.nameStart === this.nameEnd && !this.hasWrongName)
+      this.fault.set('metric_name_missing', 'metric.name', '');
   }
 }
 

@@ -75,6 +75,10 @@ export class JsonMetricReader implements JsonItemReader {
       metric.size += fields.attributes(metric.metadata, 0, metric.fault, 'metric.metadata');
       return;
     }
+    if (member === 0) {
+      const kind = fields.cursor.kind();
+      metric.hasWrongName ||= kind !== 'string' && kind !== 'null';
+    }
     metric.size += fields.text(
       metric.fault,
       `metric.${member === 0 ? 'name' : member === 1 ? 'description' : 'unit'}`,

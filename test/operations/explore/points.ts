@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { z } from 'zod';
 import {
   ask,
   askPoints,
@@ -14,6 +15,8 @@ import {
   until,
   wide,
 } from './stored.ts';
+
+const period = z.object({ since: z.number(), until: z.number() });
 
 describe('series of points', () => {
   it.each(['avg', 'min', 'max', 'sum', 'count', 'last'])(
@@ -211,6 +214,20 @@ describe('series of points', () => {
   it('may span more than seven days where the query says wide', async () => {
     const answer = await seriesOf({ since: until - 400 * 86_400, wide: true, aggregate: 'count' });
     expect(answer.series[0]?.values.reduce((sum: number, value) => sum + (value ?? 0), 0)).toBe(325);
+  });
+
+  it('come from tidemark query for a period of times, or of ages', async () => {
+    const dataId = wide.data_source.mon_data_id;
+    const asked = `query points --data-id ${dataId} --metric cpu`;
+    const at = (seconds: number): string => new Date(seconds * 1000).toISOString();
+    const answer = await cli.json(period, `${asked} --since ${at(hour)} --until ${at(hour + 1_800)}`);
+    expect(answer).toEqual({ since: hour, until: hour + 1_800 });
+    const last = await cli.json(period, `${asked} --until ${at(hour + 1_800)}`);
+    expect(last).toEqual({ since: hour - 1_800, until: hour + 1_800 });
+    const aged = await cli.json(period, `${asked} --since 3h --until 2h`);
+    expect(Math.abs(aged.until - aged.since - 3_600)).toBeLessThanOrEqual(1);
+    const byDay = `query values host --data-id ${dataId} --since 2026-11-20 --until 2026-11-20T10:00Z`;
+    expect(await cli.json(period, byDay)).toEqual({ since: 1_795_132_800, until: 1_795_168_800 });
   });
 
   it('are written for people and for programs by tidemark query', async () => {

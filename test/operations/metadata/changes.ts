@@ -133,6 +133,20 @@ describe('a merge patch', () => {
     expect((await patchIf(url, '*', { data_description: 'any' })).status).toBe(200);
     expectProblem(await patchIf('/api/v1/data-sources/1', '"1"', {}), 404, 'not_found');
   });
+
+  it('on the strength of several revisions is made where one of them is current, else a 412', async () => {
+    const { mon_data_id } = await createReport(metadata, { mon_biz_id: 2, name: 'several revisions' });
+    const url = `/api/v1/data-sources/${mon_data_id}`;
+    const first = etagOf(await metadata.ask('GET', url));
+    const change = (ifMatch: string, text: string) => patchIf(url, ifMatch, { data_description: text });
+    const one = await change(`"1", "abc", ${first}`, 'one');
+    expect(one.status).toBe(200);
+    const two = await change(`${first},${etagOf(one)} , "2"`, 'two');
+    expect(two).toMatchObject({ status: 200, body: { data_description: 'two' } });
+    // A weak tag is equal to none, an opaque one may hold commas, and a star stands alone.
+    for (const none of [`${first}, ${etagOf(one)}`, `W/${etagOf(two)}, "1"`, `"a,17,b"`, '*, "1"', ','])
+      expectProblem(await change(none, 'three'), 412, 'precondition_failed');
+  });
 });
 
 describe('a token', () => {

@@ -19,6 +19,14 @@ it.each([
   ['host!=a', '!=', ['a']],
   ['host=a,b', 'in', ['a', 'b']],
   ['host!=a,b', 'not in', ['a', 'b']],
+  ['host=a\\,b', '=', ['a,b']],
+  ['host!=a\\,b,c', 'not in', ['a,b', 'c']],
+  ['host=a,', 'in', ['a', '']],
+  ['host=\\,', '=', [',']],
+  ['host=C:\\a', '=', ['C:\\a']],
+  ['host=\\\\a\\b\\', '=', ['\\\\a\\b\\']],
+  ['host=a\\\\,b', 'in', ['a\\', 'b']],
+  ['host=a\\\\\\,b', '=', ['a\\,b']],
 ])('the condition %s is one on all of its values', (text, operator, values) => {
   expect(filterArgument(text)).toEqual([{ dimension: 'host', operator, values }]);
 });

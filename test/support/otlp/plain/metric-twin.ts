@@ -96,7 +96,11 @@ const faultOf = ({ point, metric, scope, resource }: Omit<PointItem, 'owner'>, l
     firstOf([
       ...point.faults,
       ...metric.faults,
-      ...when(metric.name.length === 0, 'metric_name_missing', 'metric.name'),
+      ...when(
+        metric.name.length === 0 && !metric.faults.some(({ field }) => field === 'metric.name'),
+        'metric_name_missing',
+        'metric.name',
+      ),
       ...overLimit(withoutSecrets(metric.metadata), 'metric.metadata', most),
       ...overLimit(withoutSecrets(point.attributes), 'attributes', most),
       ...point.exemplars.flatMap(({ attributes }) =>

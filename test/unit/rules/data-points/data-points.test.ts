@@ -563,6 +563,17 @@ describe('JSON of data points', () => {
     expect(encoded.examples).toMatchObject([{ reason, field }]);
   });
 
+  it.each([
+    ['5', 'data_point_field_invalid', 'expected a string', '5'],
+    ['{}', 'data_point_field_invalid', 'expected a string', '{}'],
+    ['null', 'metric_name_missing', '', ''],
+    ['""', 'metric_name_missing', '', ''],
+  ])('of a metric with the name %s are rejected as %s', (name, reason, detail, got) => {
+    const body = JSON.stringify(metricsOf({ name: 'a', gauge: { dataPoints: [goodPoint] } }));
+    const encoded = encodeMetricsOfJson(body.replace('"name":"a"', `"name":${name}`));
+    expect(encoded.examples).toMatchObject([{ reason, field: 'metric.name', detail, got }]);
+  });
+
   it.each(['1e400', '-1e400', `1${'0'.repeat(400)}`])('has no double beyond the range, as %s', (beyond) => {
     const points: OtlpMetric[] = [
       { name: 'a', gauge: { dataPoints: [{ ...goodPoint, asDouble: 7.125 }] } },
