@@ -40,6 +40,8 @@ export type StreamState = {
   readonly bytesMax: number;
   /** Delivered to a worker and not settled yet; part of `messages`. */
   readonly ackPending: number;
+  /** When a pause of the consumer ends, in ISO 8601; undefined where it is not paused. */
+  readonly pausedUntil?: string | undefined;
 };
 
 const stateOf = ({ stream: { config, state }, consumer }: StreamAnswer): StreamState => ({
@@ -48,6 +50,7 @@ const stateOf = ({ stream: { config, state }, consumer }: StreamAnswer): StreamS
   bytes: state.bytes,
   bytesMax: config.max_bytes,
   ackPending: consumer?.num_ack_pending ?? 0,
+  pausedUntil: consumer?.paused === true ? consumer.config.pause_until : undefined,
 });
 
 /** The state of a stream and its durable consumer. Throws as `readStream` does. */

@@ -81,9 +81,17 @@ export const lookAtStreams = async (bus: Bus, streams: readonly StreamDefinition
   for (const { name, consumer } of streams) {
     findings.push(
       await look(`stream ${name}`, async () => {
-        const { messages, bytes, bytesMax, ackPending } = await streamState(bus, name, consumer?.name);
+        const { messages, bytes, bytesMax, ackPending, pausedUntil } = await streamState(
+          bus,
+          name,
+          consumer?.name,
+        );
         const percent = ((100 * bytes) / bytesMax).toFixed(1);
-        return `${counted(messages, 'message')}, ${ackPending} held by workers, ${percent} % full`;
+        const pause =
+          pausedUntil === undefined
+            ? ''
+            : `; its consumer is paused until ${pausedUntil}, as during a backup and after one that was killed`;
+        return `${counted(messages, 'message')}, ${ackPending} held by workers, ${percent} % full${pause}`;
       }),
     );
   }
