@@ -6,7 +6,7 @@ export type StoreRows = RowSum & { readonly distinct?: RowSum | undefined };
 
 /**
  * What the records say of one owner and event day: read before the store, and after it. `isUnknown`: rows may be there that no record
- * names by day (records of earlier programs). `expired`: as many of the rows may have had records that have expired.
+ * names by day (records of earlier programs, and of messages with too many days). `expired`: as many of the rows may have had records that have expired.
  */
 export type SettledRows = {
   readonly before: RowSum;

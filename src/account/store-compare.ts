@@ -2,6 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { applicationPipelines, ownerIds, type Pipeline } from '../model/signals.ts';
 import { dayMs, firstKeptDay } from '../model/time.ts';
 import { ledgerTables } from '../outcomes/rows.ts';
+import { partDaysMax } from '../wire/part-days.ts';
 import {
   compareDay,
   type Difference,
@@ -137,6 +138,8 @@ const readExpired = async (
   return expired;
 };
 
+const namelessWhy = `records do not name the days of their rows: of messages with more than ${partDaysMax} event days, or of an earlier program`;
+
 const differencesOf = (
   { store: { pipeline, owner }, day }: Candidate,
   differences: readonly Difference[],
@@ -145,7 +148,7 @@ const differencesOf = (
   differences.map(({ kind, rows }) => ({
     ...placeOf(pipeline, owner, day),
     ...{ kind, items: rows, isAtLeast },
-    why: kind === 'not_known' ? 'records of an earlier program do not name the days of their rows' : '',
+    why: kind === 'not_known' ? namelessWhy : '',
   }));
 
 /** Reads the records again, and judges the days that seemed to differ. */

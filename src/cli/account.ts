@@ -7,7 +7,7 @@ import { isOfApplications, isStreamOfApplications, pipelines } from '../model/si
 import type { ExportBookOptions } from './account-book.ts';
 import { adminClient } from './client.ts';
 import { addYesOption, confirm, type YesOption } from './confirm.ts';
-import { type Difference, differenceSchema, differenceText, verdictText } from './differences.ts';
+import { type Difference, differenceSchema, differenceText, joinedDays, verdictText } from './differences.ts';
 import { addJsonOption, idArgument, type JsonOption, queryText } from './options.ts';
 import { nothing, printAnswer, printLine, printTable } from './output.ts';
 
@@ -78,8 +78,9 @@ const showStores = async (options: AccountOptions): Promise<void> => {
         isOfApplications(item.pipeline) ? `application ${item.app_id}` : `data id ${item.data_id}`,
         item.pipeline,
         verdictText(item.adds_up),
-        [...item.differences.map(differenceText), item.why].filter((text) => text !== '').join('; ') ||
-          nothing,
+        [...joinedDays(item.differences).map(differenceText), item.why]
+          .filter((text) => text !== '')
+          .join('; ') || nothing,
       ]),
     );
     printLine(

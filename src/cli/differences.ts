@@ -72,11 +72,29 @@ const textOfKind: Readonly<Record<string, string>> = {
 export const differenceText = (difference: Difference): string => {
   const { kind, items, messages, stream, from, until, is_open: isOpen, reason } = difference;
   const name = textOfKind[kind] ?? kind;
-  if (kind === 'not_known') return `${name} since ${timeText(from)}`;
+  if (kind === 'not_known' && items === 0) return `${name} since ${timeText(from)}`;
   const closed = isOpen ? '' : ` (closed: ${reason})`;
   const period = `${timeText(from)} to ${timeText(until)}${closed}`;
+  if (kind === 'not_known')
+    return `not known whether it is recorded: ${counted(items, 'item')} of ${stream}, ${period}`;
   if (kind === 'not_counted' && items === 0 && messages === 0)
     return `a receiver ended without its last line: nothing of ${stream} was found that it had not counted, ${period}`;
   const figures = [counted(items, 'item'), ...(messages === 0 ? [] : [counted(messages, 'message')])];
   return `${name}: ${figures.join(' in ')} of ${stream}, ${period}`;
+};
+
+/** Differences of one owner in the order of their days; those that differ in nothing but neighbouring days are one, with all items. */
+export const joinedDays = (all: readonly Difference[]): Difference[] => {
+  const joined: Difference[] = [];
+  const places = new Map<string, number>();
+  for (const each of all) {
+    const key = JSON.stringify([each.kind, each.stream, each.owners, each.is_open, each.reason]);
+    const place = places.get(key) ?? -1;
+    const before = joined[place];
+    if (before !== undefined && before.until === each.from && before.items > 0 && each.items > 0) {
+      const [items, messages] = [before.items + each.items, before.messages + each.messages];
+      joined[place] = { ...before, items, messages, until: each.until };
+    } else places.set(key, joined.push(each) - 1);
+  }
+  return joined;
 };

@@ -32,6 +32,8 @@ export const doubleText = (value: number): string =>
   value === 0 && Object.is(value, -0) ? '-0' : String(value);
 
 const newline = 0x0a;
+const blank = 0x20;
+const [zero, nine] = [0x30, 0x39];
 const backslash = 0x5c;
 
 /** True when the line feed at `index` ends a row: it is not escaped by an odd run of backslashes before it. */
@@ -41,17 +43,34 @@ const endsRow = (bytes: Uint8Array, index: number): boolean => {
   return count % 2 === 0;
 };
 
+/** Where the row that begins at `start` ends, its line feed included; -1 where none ends. */
+export const rowEnd = (bytes: Uint8Array, start: number): number => {
+  for (let index = bytes.indexOf(newline, start); index !== -1; index = bytes.indexOf(newline, index + 1))
+    if (endsRow(bytes, index)) return index + 1;
+  return -1;
+};
+
+/** The time of the row that ends at `end`, its last field; 0 where it has none. */
+export const timeOfRow = (bytes: Uint8Array, end: number): number => {
+  let time = 0;
+  let unit = 1;
+  let at = end - 2;
+  for (let byte = bytes[at] ?? 0; byte >= zero && byte <= nine; byte = bytes[--at] ?? 0) {
+    time += (byte - zero) * unit;
+    unit *= 10;
+  }
+  return bytes[at] === blank ? time : 0;
+};
+
 /** Bytes [start, end) of the row with this number (from 1), its line feed included; undefined when there are fewer rows. */
 export const findRow = (bytes: Uint8Array, rowNumber: number): { start: number; end: number } | undefined => {
   let start = 0;
-  let row = 1;
-  for (let index = bytes.indexOf(newline); index !== -1; index = bytes.indexOf(newline, index + 1)) {
-    if (!endsRow(bytes, index)) continue;
-    if (row === rowNumber) return { start, end: index + 1 };
-    row++;
-    start = index + 1;
+  for (let row = 1; ; row++) {
+    const end = rowEnd(bytes, start);
+    if (end === -1) return undefined;
+    if (row === rowNumber) return { start, end };
+    start = end;
   }
-  return undefined;
 };
 
 const lastUid = /[, ]uid=(\d+)i(?: -?\d+)?\n?$/;

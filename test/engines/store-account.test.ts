@@ -178,15 +178,17 @@ const exportDataPoints = async (appId: number, daysAgo: readonly number[]): Prom
   await insertRecords(clickhouse, settledRecords('otel_metrics', validateItems(read.envelope)));
 };
 
+const targetsOf = (points: readonly PointsTable[], change: Partial<StoreTargets>): StoreTargets => ({
+  clickhouse,
+  points,
+  isLeftOut: () => false,
+  caughtUp: async () => () => true,
+  pause: async () => {},
+  ...change,
+});
+
 const compare = async (points: readonly PointsTable[], change: Partial<StoreTargets> = {}) => {
-  const targets = {
-    clickhouse,
-    points,
-    isLeftOut: () => false,
-    caughtUp: async () => () => true,
-    pause: async () => {},
-  };
-  const { differences, inFlight, compared } = await compareStores({ ...targets, ...change });
+  const { differences, inFlight, compared } = await compareStores(targetsOf(points, change));
   const named = differences.map(({ dataId, appId, day, kind, items, why }) => [
     ...[dataId + appId, day === undefined ? why : today - day, kind, items],
   ]);
@@ -429,6 +431,10 @@ describe('the records beside the stores', () => {
       })),
     );
     const { differences } = await compare([plain, old, short]);
+    const ofOld = await compareStores(targetsOf([old], {}));
+    expect(ofOld.differences.find(({ dataId }) => dataId === old.dataId)?.why).toBe(
+      'records do not name the days of their rows: of messages with more than 512 event days, or of an earlier program',
+    );
     expect(differences).toEqual([
       [plain.dataId, 'the table does not deduplicate', 'not_known', 0],
       [old.dataId, 1, 'not_known', 1],

@@ -97,7 +97,7 @@ export type PointsSinkEvents = {
  * finish. Others in the same message are stored as usual. `health` decides about the rows of a table that takes none.
  */
 export const createPointsSink = (
-  writer: Pick<QuestdbWriter, 'write' | 'renew'>,
+  writer: Pick<QuestdbWriter, 'write' | 'renew' | 'separate'>,
   purges: Pick<Purges, 'has'>,
   health: TableHealth,
   { onUnclassified, isOurs }: PointsSinkEvents,

@@ -4,6 +4,7 @@ import { findRow } from '../../wire/line-protocol.ts';
 import type { Part } from '../../wire/metrics-envelope.ts';
 import type { HeldMessage } from '../held-message.ts';
 import type { WriteOutcome } from '../sink.ts';
+import { piecesByDay } from './day-pieces.ts';
 
 /** A row that the store will never take. */
 export type RefusedRow = {
@@ -29,8 +30,14 @@ type Chunk = {
   bytes: Uint8Array;
 };
 
-/** Parts of all messages except those left out, those of one table side by side: QuestDB commits a request table by table. */
-const chunksOf = (messages: readonly HeldMessage[], isLeftOut: (part: Part) => boolean): Chunk[] => {
+/** One request; `apart` is its only table, where QuestDB shall not apply it together with the one before. */
+type Request = { readonly chunks: readonly Chunk[]; readonly apart?: string };
+
+/**
+ * Parts of all messages except those left out, those of one table side by side: QuestDB commits a request table by table. Rows of many
+ * days go last and in pieces.
+ */
+const requestsOf = (messages: readonly HeldMessage[], isLeftOut: (part: Part) => boolean): Request[] => {
   const byTable = new Map<string, Chunk[]>();
   for (const message of messages) {
     for (const [index, part] of message.envelope.header.parts.entries()) {
@@ -42,7 +49,14 @@ const chunksOf = (messages: readonly HeldMessage[], isLeftOut: (part: Part) => b
       else chunks.push(chunk);
     }
   }
-  return [...byTable.values()].flat();
+  const together: Chunk[] = [];
+  const pieces: Request[] = [];
+  for (const [apart, chunks] of byTable) {
+    const some = piecesByDay(chunks);
+    if (some.length === 1) together.push(...chunks);
+    else pieces.push(...some.map((each) => ({ chunks: each, apart })));
+  }
+  return [{ chunks: together }, ...pieces];
 };
 
 /** Smaller chunks are sent together: each piece is a write on the socket. Larger ones are not copied. */
@@ -136,7 +150,7 @@ const notSent = (what: string): Fault =>
  * unknown: call again, repeats change nothing.
  */
 export const writeBatch = async (
-  writer: Pick<QuestdbWriter, 'write' | 'renew'>,
+  writer: Pick<QuestdbWriter, 'write' | 'renew' | 'separate'>,
   messages: readonly HeldMessage[],
   onWrite: (outcome: WriteOutcome, seconds: number) => void,
   isLeftOut: (part: Part) => boolean = () => false,
@@ -194,8 +208,12 @@ export const writeBatch = async (
     return [];
   };
 
-  const todo = [chunksOf(messages, isLeftOut)];
-  for (let next = todo.shift(); next !== undefined; next = todo.shift())
-    todo.unshift(...(await writeChunks(next)));
+  const todo = requestsOf(messages, isLeftOut);
+  for (let next = todo.shift(); next !== undefined; next = todo.shift()) {
+    const { apart } = next;
+    if (apart !== undefined && !missingTables.has(apart) && !brokenTables.has(apart))
+      await writer.separate(apart);
+    todo.unshift(...(await writeChunks(next.chunks)).map((chunks) => ({ chunks })));
+  }
   return { storedTables, refused, missingTables, brokenTables };
 };

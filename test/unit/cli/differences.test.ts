@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { differenceText } from '../../../src/cli/differences.ts';
+import { differenceText, joinedDays } from '../../../src/cli/differences.ts';
 
 const difference = {
   kind: 'not_counted',
@@ -35,5 +35,40 @@ describe('the text of a difference', () => {
     expect(differenceText({ ...difference, kind: 'stuck', items: 1, is_open: false, reason: 'known' })).toBe(
       `stuck in the stream: 1 item of TRACES, ${period} (closed: known)`,
     );
+  });
+});
+
+const dayOf = (index: number) => ({
+  ...difference,
+  ...{ kind: 'not_known', stream: 'QuestDB', owners: [1_500_001], items: 2 },
+  ...{ from: 1_795_478_400 + 86_400 * index, until: 1_795_478_400 + 86_400 * (index + 1) },
+});
+
+describe('differences of neighbouring days', () => {
+  it('are one, with the items of all of them', () => {
+    const [first, ...others] = joinedDays([0, 1, 2, 4].map(dayOf));
+    expect([first, others]).toEqual([{ ...dayOf(0), items: 6, until: dayOf(2).until }, [dayOf(4)]]);
+    expect(first === undefined ? '' : differenceText(first)).toBe(
+      'not known whether it is recorded: 6 items of QuestDB, 2026-11-24 00:00:00Z to 2026-11-27 00:00:00Z',
+    );
+  });
+
+  it('stay apart where they differ in more than their day', () => {
+    const all = [
+      ...[dayOf(0), { ...dayOf(1), kind: 'unrecorded' }],
+      ...[
+        { ...dayOf(2), kind: 'unrecorded', is_open: false, reason: 'known' },
+        { ...dayOf(3), items: 0 },
+      ],
+    ];
+    expect(joinedDays(all)).toEqual(all);
+  });
+
+  it('are one however the kinds of a day alternate', () => {
+    const lost = (index: number) => ({ ...dayOf(index), kind: 'missing_in_the_store' });
+    expect(joinedDays([dayOf(0), lost(0), dayOf(1), lost(1)])).toEqual([
+      { ...dayOf(0), items: 4, until: dayOf(1).until },
+      { ...lost(0), items: 4, until: lost(1).until },
+    ]);
   });
 });

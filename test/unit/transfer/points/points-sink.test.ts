@@ -82,6 +82,7 @@ const sinkOf = (purged: Set<number>, answer: (body: string) => WriteResult = () 
         return answer(body);
       },
       renew: () => {},
+      separate: async () => {},
     },
     { has: (dataId) => purged.has(dataId) },
     createTableHealth({

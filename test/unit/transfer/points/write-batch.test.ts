@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { Fault } from '../../../../src/model/fault.ts';
 import type { QuestdbWriter, WriteResult } from '../../../../src/stores/questdb/writer.ts';
 import type { HeldMessage } from '../../../../src/transfer/held-message.ts';
+import { pieceDaysLeast, piecesMax } from '../../../../src/transfer/points/day-pieces.ts';
 import { writeBatch } from '../../../../src/transfer/points/write-batch.ts';
 import { alwaysAsync } from '../../../support/properties.ts';
 import { type ReadRow, readRows } from '../../../support/push/line-protocol-reader.ts';
@@ -71,7 +72,11 @@ const createStore = (
   let isOld = true;
   const bodies: string[] = [];
   const stored = new Map<string, string>();
-  const writer: Pick<QuestdbWriter, 'write' | 'renew'> = {
+  const separated: number[] = [];
+  const writer: Pick<QuestdbWriter, 'write' | 'renew' | 'separate'> = {
+    separate: async () => {
+      separated.push(bodies.length);
+    },
     renew: () => {
       isOld = false;
     },
@@ -90,7 +95,7 @@ const createStore = (
       return { kind: 'stored' };
     },
   };
-  return { writer, bodies, stored };
+  return { writer, bodies, stored, separated };
 };
 
 const noticed = () => {
@@ -112,6 +117,7 @@ describe('a batch', () => {
     const sent: (readonly Uint8Array[])[] = [];
     const writer = {
       renew: () => {},
+      separate: async () => {},
       write: async (pieces: readonly Uint8Array[]): Promise<WriteResult> => {
         sent.push(pieces);
         return { kind: 'stored' };
@@ -293,7 +299,11 @@ describe('a batch', () => {
   // Anything else would settle messages whose rows are nowhere, or loop without an end.
   it.each(unknownOutcomes)('is of unknown outcome where %s', async (_, write, expected) => {
     const { outcomes, onWrite } = noticed();
-    const writing = writeBatch({ write, renew: () => {} }, [messageOf(['a', [1, 2]])], onWrite);
+    const writing = writeBatch(
+      { write, renew: () => {}, separate: async () => {} },
+      [messageOf(['a', [1, 2]])],
+      onWrite,
+    );
     await expect(writing).rejects.toMatchObject({ kind: 'transient', code: 'questdb_unavailable' });
     expect(outcomes).toEqual(expected);
   });
@@ -304,5 +314,88 @@ describe('a batch', () => {
     const { writer, stored } = createStore(new Set(), new Set());
     await writeBatch(writer, batch, noticed().onWrite);
     expect([...stored.keys()]).toEqual(['1', '2', '3']);
+  });
+});
+
+const dayMs = 86_400_000;
+const since = Date.UTC(2001, 0, 1);
+/** A prime: its multiples come in no order of time. */
+const stride = 7_919;
+
+/** A message with one row of each of these days, which are in no order; `isTold`: its part names them. */
+const messageOfDays = (table: string, days: readonly number[], isTold: boolean): HeldMessage => {
+  const message = messageOf([table, [...days]]);
+  const times = days.map((day) => since + day * dayMs);
+  const text = days.map((day, index) => rowText(table, day).replace('1700000000000', `${times[index]}`));
+  const bytes = Buffer.from(text.join(''));
+  const [part] = message.envelope.header.parts;
+  if (part === undefined) throw new Error('no part');
+  const told = isTold ? { days: times.map((time) => [time / dayMs, 1, '0'] as const) } : {};
+  const dated = { ...part, timeMin: Math.min(...times), timeMax: Math.max(...times), ...told };
+  const { header } = message.envelope;
+  return {
+    ...message,
+    envelope: { header: { ...header, parts: [dated] }, partBytes: [bytes], deferredBytes: [] },
+  };
+};
+
+const daysIn = (count: number, from = 0): number[] =>
+  Array.from({ length: count }, (_, index) => from + ((index * stride) % count));
+
+const daysOf = (body: string): number[] => [
+  ...new Set(readRows(body).map(({ time }) => Math.floor((time - since) / dayMs))),
+];
+
+describe('a batch with rows of many days', () => {
+  it('is written in pieces of few days in the order of time, apart from each other and after the other tables', async () => {
+    const { writer, bodies, stored, separated } = createStore(new Set(), new Set());
+    await writeBatch(
+      writer,
+      [
+        messageOfDays('many', daysIn(100, 300), true),
+        messageOfDays('many', daysIn(300), false),
+        messageOf(['b', [9_999]]),
+      ],
+      () => {},
+    );
+    expect(bodies.map((body) => [...new Set(readRows(body).map(({ table }) => table))])).toEqual([
+      ['b'],
+      ...Array.from({ length: 4 }, () => ['many']),
+    ]);
+    expect(separated).toEqual([1, 2, 3, 4]);
+    const days = bodies.slice(1).map(daysOf);
+    expect(Math.max(...days.map(({ length }) => length))).toBe(pieceDaysLeast);
+    expect(days.map((each) => Math.min(...each))).toEqual([0, 128, 256, 384]);
+    expect(stored.size).toBe(401);
+  });
+
+  it('has no more pieces the more days it has', async () => {
+    const { writer, bodies, stored } = createStore(new Set(), new Set());
+    await writeBatch(writer, [messageOfDays('many', daysIn(9_000), false)], () => {});
+    expect([bodies.length, stored.size]).toEqual([piecesMax, 9_000]);
+  });
+
+  it.each([
+    ['few days far apart', [messageOfDays('a', [0, 5_000], false), messageOfDays('a', [1, 9_000], true)]],
+    ['as many days as a piece', [messageOfDays('a', daysIn(pieceDaysLeast), false)]],
+  ])('is one request with %s', async (_, messages) => {
+    const { writer, bodies, separated } = createStore(new Set(), new Set());
+    await writeBatch(writer, messages, () => {});
+    expect([bodies.length, separated]).toEqual([1, []]);
+  });
+
+  it('names the rows that are refused, and stores all others', async () => {
+    const { writer, stored } = createStore(new Set([5, 250]), new Set());
+    const message = messageOfDays('many', daysIn(300), false);
+    const { refused } = await writeBatch(writer, [message], () => {});
+    expect(refused.map(({ row }) => uidOf(row)).toSorted((a, b) => a - b)).toEqual([5, 250]);
+    expect(refused.every((each) => each.message === message)).toBe(true);
+    expect(stored.size).toBe(298);
+  });
+
+  it('is given up at the first piece where its table is missing', async () => {
+    const { writer, bodies, separated } = createStore(new Set(), new Set(['many']));
+    const { missingTables } = await writeBatch(writer, [messageOfDays('many', daysIn(300), false)], () => {});
+    expect([[...missingTables], bodies.length, separated]).toEqual([['many'], 1, [0]]);
   });
 });
