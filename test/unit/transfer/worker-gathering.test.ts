@@ -32,6 +32,8 @@ type Bounds = {
   untilStored?: Promise<void>;
   /** Writes that a message needs; default 1. */
   writesEach?: number;
+  /** Answers of the store within each write, this far apart. */
+  answers?: { readonly count: number; readonly apartMs: number };
 };
 
 /**
@@ -46,8 +48,12 @@ const startWorker = (bounds: Bounds = {}): Bench => {
     store: 'questdb',
     read: (payload) => ({ kind: 'envelope', envelope: payload[0] ?? 0 }),
     rowsOf: (rows) => rows,
-    write: async (batch) => {
+    write: async (batch, onWrite) => {
       writes.push(batch.length);
+      for (let answer = 0; answer < (bounds.answers?.count ?? 0); answer++) {
+        await new Promise((resolve) => setTimeout(resolve, bounds.answers?.apartMs));
+        onWrite('stored', 0);
+      }
       await bounds.untilStored;
       for (const message of batch) writesOf.set(message, (writesOf.get(message) ?? 0) + 1);
       const unfinished = batch.filter((message) => (writesOf.get(message) ?? 0) < (bounds.writesEach ?? 1));
@@ -165,6 +171,18 @@ describe('writes at an interval', () => {
     resolve();
     await turn();
     expect(worker.storeProblem).toBeUndefined();
+  });
+
+  it('a store that answers within a long write is not silent, until it has not answered for five seconds', async () => {
+    const { promise } = Promise.withResolvers<void>();
+    const { worker, bring } = startWorker({ answers: { count: 4, apartMs: 3_000 }, untilStored: promise });
+    bring(1);
+    for (let second = 1; second <= 16; second++) {
+      await vi.advanceTimersByTimeAsync(1_000);
+      expect(worker.storeProblem).toBeUndefined();
+    }
+    await vi.advanceTimersByTimeAsync(1_200);
+    expect(worker.storeProblem).toBe('has not answered a write for 5 s');
   });
 
   it('messages within the interval are written together at its end, and acknowledged', async () => {
