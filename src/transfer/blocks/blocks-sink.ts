@@ -140,7 +140,15 @@ export const createBlocksSink = (
     rowsOf: ({ header }) => rowsOf(header),
     write: async (batch, onWrite) => {
       const turn = turns.next(batch);
-      const written = turn.end(await writeOrCount(batch, turn, onWrite));
+      let inserts = 0;
+      let insertSeconds = 0;
+      const onInsert: OnWrite = (outcome, seconds) => {
+        inserts++;
+        insertSeconds += seconds;
+        onWrite(outcome, seconds);
+      };
+      const written = turn.end(await writeOrCount(batch, turn, onInsert));
+      if (inserts > 0) turns.took(insertSeconds / inserts);
       for (const message of written.unfinished ?? []) {
         // All that was sent of it has an outcome, and no try had the rest.
         forget(message);
