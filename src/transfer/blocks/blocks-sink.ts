@@ -12,7 +12,7 @@ import {
   type WrittenTable,
 } from './piece-inserts.ts';
 import type { TablePauses } from './table-pauses.ts';
-import { createTurns, type Turn } from './turns.ts';
+import { createTurns, isWide, type Turn } from './turns.ts';
 import { rowsOf, validateItems } from './validate-items.ts';
 import { createWriteApart, type WriteOne } from './write-apart.ts';
 import { type Apart, createWriteByTable, type Together, type WriteTurn } from './write-by-table.ts';
@@ -138,6 +138,7 @@ export const createBlocksSink = (
     store: 'ClickHouse',
     read: blocksReaderOf(signals[pipeline].kind),
     rowsOf: ({ header }) => rowsOf(header),
+    isWide: ({ header }) => isWide(header),
     write: async (batch, onWrite) => {
       const turn = turns.next(batch);
       let inserts = 0;

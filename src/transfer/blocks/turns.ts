@@ -19,7 +19,7 @@ const tablesAndDaysMin = 4;
 const narrowMax = 16;
 
 /** Whether a message has more than that: it may be stored over many writes, while others come. */
-const isWide = ({ parts }: BlocksHeader): boolean =>
+export const isWide = ({ parts }: BlocksHeader): boolean =>
   parts.length > narrowMax &&
   new Set(parts.map(({ itemTable, day }) => `${itemTable} ${day}`)).size > narrowMax;
 
