@@ -18,6 +18,8 @@ export type Delivery = {
    * meanwhile. Where this is false, at most half of its ack wait had passed when it was read.
    */
   readonly redelivered: boolean;
+  /** How often NATS had delivered it before; undefined where it was read so late that NATS may have delivered it again meanwhile. */
+  readonly earlier?: number | undefined;
   /** The number of redrives from the dead letters: 0 on its first way. */
   readonly redrive: number;
   /** Its place in the publishers' book; undefined for a redrive and for a message of an earlier program. */
@@ -92,6 +94,7 @@ const toDelivery = (bus: Bus, message: Msg, isLate: boolean): Delivery => {
     version: version === undefined || version === '' ? undefined : Number(version),
     streamSequence,
     redelivered: isLate || deliveries > 1,
+    earlier: isLate ? undefined : deliveries - 1,
     redrive: countOf(message.headers?.get(redriveHeader)),
     serial: readSerial(message.headers?.get(serialHeader)),
     traceparent: message.headers?.get(traceHeader),

@@ -7,7 +7,8 @@ const messageMetrics = ({ counter, gauge, histogram }: Meters) => ({
     name: 'tidemark_transfer_messages_total',
     help: 'Messages settled, by settlement (ack, retry, dead_letter)',
     labelNames: ['pipeline', 'settlement'],
-    remedy: '`retry` grows: the store fails; read the log lines of transfer',
+    remedy:
+      '`retry` grows: the store fails, or messages of many days wait (`many_days` in `/readyz`); read the log lines of transfer',
     collector: 'otelcol_exporter_send_failed_spans',
   }),
   messageBytes: counter({
@@ -186,6 +187,13 @@ const streamMetrics = ({ counter, gauge }: Meters) => ({
     labelNames: ['pipeline'],
     remedy: 'at the limit all the time: the store is slower than the stream',
     collector: 'otelcol_exporter_queue_size (of one process)',
+  }),
+  wideHeldBytes: gauge({
+    name: 'tidemark_transfer_many_days_held_bytes',
+    help: 'Message bytes held of messages with items of more than 16 tables and days',
+    labelNames: ['pipeline'],
+    remedy:
+      'megabytes for minutes: a sender exports items of many days; docs/runbook.md#tidemarkpartlydegraded',
   }),
 });
 

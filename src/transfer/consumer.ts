@@ -22,6 +22,8 @@ const drainMsDefault = 5_000;
 export type RunningConsumer = {
   readonly storeProblem: string | undefined;
   readonly ledgerProblem: string | undefined;
+  /** Why messages of many days wait for others of their kind, or undefined. */
+  readonly wideProblem: string | undefined;
   readonly newerVersion: number | undefined;
   /** Why it takes nothing because too many items went to the dead letters, or undefined. */
   readonly breakerWhy: string | undefined;
@@ -150,6 +152,9 @@ export const startConsumer = <E>(
     },
     get ledgerProblem() {
       return worker.ledgerProblem;
+    },
+    get wideProblem() {
+      return worker.wideProblem;
     },
     get newerVersion() {
       return worker.newerVersion;

@@ -8,6 +8,8 @@ export type HeldMessage<E = MetricsEnvelope> = {
   /** Rows it brings to the store. */
   readonly rows: number;
   readonly bytes: number;
+  /** It is written over many writes (`Sink.isWide`). */
+  readonly isWide?: boolean;
   /** When the server last started its ack wait, at delivery or at the last `working`: ms of the worker's `elapsed`. */
   touchedAt: number;
   /** When it was delivered, ms since the epoch. */

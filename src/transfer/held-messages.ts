@@ -5,14 +5,17 @@ export type HeldMessagesOptions = {
   readonly rowsPerWriteMax: number;
   /** The clock of `createElapsed`. */
   readonly elapsed: () => number;
-  /** Called with the bytes of all messages each time they change. */
-  readonly onBytes: (bytes: number) => void;
+  /** Called each time they change with the bytes of all messages, and of the wide ones among them. */
+  readonly onBytes: (bytes: number, wideBytes: number) => void;
 };
 
 /** The messages of a worker: gathered for a later write, left unfinished by an earlier one, or in the current one. */
 export type HeldMessages<E> = {
-  /** The bytes of all of them. */
+  /** The bytes of all of them, and of the wide ones among them. */
   readonly bytes: number;
+  readonly wideBytes: number;
+  /** Whether the last write left messages unfinished: what is held may be held for many writes. */
+  readonly hasUnfinished: boolean;
   /** Messages that wait for a write, the rows of those that no write had, and how many messages were ever added. */
   readonly gathered: { readonly messages: number; readonly rows: number; readonly arrived: number };
   add(message: HeldMessage<E>): void;
@@ -52,6 +55,19 @@ const takeUpTo = <E>(gathered: HeldMessage<E>[], rowsMax: number): HeldMessage<E
 const rowsIn = (messages: readonly HeldMessage<unknown>[]): number =>
   messages.reduce((sum, { rows }) => sum + rows, 0);
 
+/** The bytes of messages, and of the wide ones among them. */
+const createHeldBytes = (onBytes: HeldMessagesOptions['onBytes']) => {
+  const held = { all: 0, wide: 0 };
+  const change = (messages: readonly HeldMessage<unknown>[], sign: 1 | -1): void => {
+    for (const { bytes, isWide = false } of messages) {
+      held.all += sign * bytes;
+      if (isWide) held.wide += sign * bytes;
+    }
+    onBytes(held.all, held.wide);
+  };
+  return { held, change };
+};
+
 export const createHeldMessages = <E>({
   ackWaitMs,
   rowsPerWriteMax,
@@ -61,19 +77,13 @@ export const createHeldMessages = <E>({
   let gathered: HeldMessage<E>[] = [];
   let rows = 0;
   let unfinished: HeldMessage<E>[] = [];
+  let hasUnfinished = false;
   let isForgotten = false;
   let inWrite: readonly HeldMessage<E>[] = [];
-  let bytes = 0;
+  const { held, change } = createHeldBytes(onBytes);
   let arrived = 0;
 
-  const addBytes = (added: number): void => {
-    bytes += added;
-    onBytes(bytes);
-  };
-
-  const letGo = (messages: readonly HeldMessage<E>[]): void => {
-    addBytes(-messages.reduce((sum, message) => sum + message.bytes, 0));
-  };
+  const letGo = (messages: readonly HeldMessage<E>[]): void => change(messages, -1);
 
   const isKeptAlive = ({ touchedAt }: HeldMessage<E>): boolean => touchedAt >= elapsed() - ackWaitMs / 2;
 
@@ -81,6 +91,7 @@ export const createHeldMessages = <E>({
     const released = [...unfinished, ...gathered];
     letGo(released);
     unfinished = [];
+    hasUnfinished = false;
     gathered = [];
     rows = 0;
     return released;
@@ -88,7 +99,13 @@ export const createHeldMessages = <E>({
 
   return {
     get bytes() {
-      return bytes;
+      return held.all;
+    },
+    get wideBytes() {
+      return held.wide;
+    },
+    get hasUnfinished() {
+      return hasUnfinished;
     },
     get gathered() {
       return { messages: unfinished.length + gathered.length, rows, arrived };
@@ -97,7 +114,7 @@ export const createHeldMessages = <E>({
       arrived++;
       gathered.push(message);
       rows += message.rows;
-      addBytes(message.bytes);
+      change([message], 1);
     },
     next: () => {
       const stale = [...unfinished, ...gathered].filter((message) => !isKeptAlive(message));
@@ -111,6 +128,7 @@ export const createHeldMessages = <E>({
     },
     release: (batch, left) => {
       unfinished = isForgotten ? [] : batch.filter((message) => left.has(message));
+      hasUnfinished = unfinished.length > 0;
       letGo(isForgotten ? batch : batch.filter((message) => !left.has(message)));
       inWrite = [];
     },

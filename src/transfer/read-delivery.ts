@@ -8,7 +8,7 @@ import type { Settler } from './settle.ts';
 import type { Sink } from './sink.ts';
 
 export type ReaderDependencies<E> = {
-  readonly sink: Pick<Sink<E>, 'pipeline' | 'label' | 'read' | 'rowsOf'>;
+  readonly sink: Pick<Sink<E>, 'pipeline' | 'label' | 'read' | 'rowsOf' | 'isWide'>;
   readonly breaker: Breaker;
   readonly metrics: TransferMetrics;
   readonly log: Log;
@@ -16,13 +16,15 @@ export type ReaderDependencies<E> = {
   readonly now: () => number;
   /** The clock of `createElapsed`. */
   readonly elapsed: () => number;
+  /** Receives each wide message: the message as it is taken, or the ms after which NATS is to deliver it again. */
+  readonly admitWide: (message: HeldMessage<E>) => HeldMessage<E> | number;
 };
 
 /** The first stage of a worker. */
 export type Reader<E> = {
   /**
-   * The message of a delivery. Undefined where it goes no further: it is returned for a newer program or because the breaker is
-   * open, or it is dead-lettered because it cannot be read.
+   * The message of a delivery. Undefined where it goes no further: it is returned for a newer program, because the breaker is open or
+   * because wide messages before it wait, or it is dead-lettered because it cannot be read.
    */
   read(delivery: Delivery): HeldMessage<E> | undefined;
   /** Version of a message that only a newer program can read, or undefined. */
@@ -32,7 +34,7 @@ export type Reader<E> = {
 const newerRetryMs = 30_000;
 
 export const createReader = <E>(
-  { sink, breaker, metrics, log, now, elapsed }: ReaderDependencies<E>,
+  { sink, breaker, metrics, log, now, elapsed, admitWide }: ReaderDependencies<E>,
   settler: Pick<Settler<E>, 'giveBack' | 'settleUnreadable'>,
 ): Reader<E> => {
   const pipeline = sink.label ?? sink.pipeline;
@@ -56,19 +58,30 @@ export const createReader = <E>(
     });
   };
 
+  /** The message that the worker takes of a delivery that can be read. */
+  const admit = (delivery: Delivery, envelope: E): HeldMessage<E> | undefined => {
+    const isWide = sink.isWide?.(envelope) ?? false;
+    const rows = sink.rowsOf(envelope);
+    const bytes = delivery.payload.length;
+    const message = { delivery, envelope, rows, bytes, isWide, touchedAt: elapsed(), takenAt: now() };
+    const admitted = isWide ? admitWide(message) : message;
+    if (typeof admitted !== 'number') {
+      if (admitted.delivery.redelivered) metrics.redelivered.inc({ pipeline });
+      return admitted;
+    }
+    settler.giveBack(delivery, admitted);
+    delivery.free();
+    return undefined;
+  };
+
   return {
     read: (delivery) => {
-      if (delivery.redelivered) metrics.redelivered.inc({ pipeline });
       const read = sink.read(delivery.payload, delivery.version);
+      if (read.kind === 'envelope' && breaker.state !== 'open') return admit(delivery, read.envelope);
+      if (delivery.redelivered) metrics.redelivered.inc({ pipeline });
       if (read.kind === 'newer') holdBack(delivery, read.version);
       else if (breaker.state === 'open') settler.giveBack(delivery, 0);
       else if (read.kind === 'unreadable') deadLetter(delivery, read.why);
-      else {
-        const { envelope } = read;
-        const rows = sink.rowsOf(envelope);
-        const bytes = delivery.payload.length;
-        return { delivery, envelope, rows, bytes, touchedAt: elapsed(), takenAt: now() };
-      }
       return undefined;
     },
     get newerVersion() {

@@ -84,6 +84,8 @@ export type Sink<E> = {
   read(payload: Uint8Array, version: number | undefined): ReadResult<E>;
   /** The rows that it brings to the store. */
   rowsOf(envelope: E): number;
+  /** Whether a message takes more inserts than others may wait for; absent: none does. */
+  isWide?(envelope: E): boolean;
   /** Throws a transient Fault when the outcome is unknown: the worker calls again with the same batch. */
   write(
     batch: readonly HeldMessage<E>[],

@@ -22,7 +22,7 @@ export type StoreWriter<E> = {
    * where the worker stops before.
    */
   write(batch: readonly HeldMessage<E>[], trace: BatchTrace | undefined): Promise<Written<E> | undefined>;
-  /** Why the store cannot be written to now, or undefined: a try failed, or has had no answer for `silentMs`. */
+  /** Why the store cannot be written to now, or undefined: a try failed, or the store has answered none of its requests for `silentMs`. */
   readonly problem: string | undefined;
 };
 
@@ -41,10 +41,11 @@ export const createStoreWriter = <E>({
   const pipeline = sink.label ?? sink.pipeline;
   const { store } = sink;
   let problem: string | undefined;
-  let triedAt: number | undefined;
+  /** When the present write began, or the store last answered a request of it. */
+  let heardAt: number | undefined;
 
   const silence = (): string | undefined => {
-    const ms = triedAt === undefined ? 0 : elapsed() - triedAt;
+    const ms = heardAt === undefined ? 0 : elapsed() - heardAt;
     return ms < silentMs ? undefined : `has not answered a write for ${Math.floor(ms / 1000)} s`;
   };
 
@@ -58,9 +59,11 @@ export const createStoreWriter = <E>({
   return {
     write: async (batch, trace) => {
       for (let failures = 1; ; failures++) {
-        triedAt = elapsed();
+        heardAt = elapsed();
         try {
           const written = await sink.write(batch, (outcome, seconds) => {
+            // A write of many days takes longer than silence may last, and a failure may be a silence.
+            if (outcome !== 'failed') heardAt = elapsed();
             metrics.writes.inc({ pipeline, outcome });
             metrics.writeSeconds.observe({ pipeline }, seconds);
             trace?.sent(outcome, seconds);
@@ -72,7 +75,7 @@ export const createStoreWriter = <E>({
           if (isStopping()) return undefined;
           await delay(backOffMs(backOff, failures));
         } finally {
-          triedAt = undefined;
+          heardAt = undefined;
         }
       }
     },

@@ -93,6 +93,14 @@ const firstOf = (
   problemOf: (consumer: RunningConsumer) => string | undefined,
 ): string | undefined => blocks.map(({ consumer }) => problemOf(consumer)).find((why) => why !== undefined);
 
+/** The signals whose messages of many days wait, and how much of them is being written. */
+const manyDaysWhy = (blocks: Consumers['blocks']): string | undefined => {
+  const whys = blocks.flatMap(({ pipeline, consumer: { wideProblem } }) =>
+    wideProblem === undefined ? [] : [`${signals[pipeline].items}: ${wideProblem}`],
+  );
+  return whys.length === 0 ? undefined : whys.join('; ');
+};
+
 const newerText = ({ points, blocks, outcomes }: Consumers): string | undefined => {
   const all = [points, ...blocks.map(({ consumer }) => consumer), outcomes];
   const version = all.map(({ newerVersion }) => newerVersion).find((newer) => newer !== undefined);
@@ -127,6 +135,7 @@ const startingDegraded = {
   outcomes_breaker: undefined,
   outcomes_deadletter: undefined,
   ledger_fill: undefined,
+  many_days: undefined,
   nats_rights: undefined,
 };
 
@@ -168,6 +177,7 @@ const checkConsumers = ({ degraded }: Ready, consumers: Consumers): void => {
     breaker: () => breakerWhy(consumers),
     deadletter: () =>
       points.deadLetterProblem ?? firstOf(blocks, ({ deadLetterProblem }) => deadLetterProblem),
+    many_days: () => manyDaysWhy(blocks),
     outcomes: () => outcomes.storeProblem,
     outcomes_breaker: () => outcomes.breakerWhy,
     outcomes_deadletter: () => outcomes.deadLetterProblem,

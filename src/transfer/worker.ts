@@ -13,6 +13,7 @@ import type { TransferSamples } from './samples.ts';
 import { createSettler } from './settle.ts';
 import type { Sink } from './sink.ts';
 import { createStoreWriter } from './store-writer.ts';
+import { createWideMessages } from './wide-messages.ts';
 import { createWriteLoop } from './write-loop.ts';
 import { busyShares, createWritePace, type WritePace } from './write-pace.ts';
 
@@ -20,7 +21,7 @@ export type WorkerOptions = {
   readonly stream: string;
   readonly ackWaitMs: number;
   readonly rowsPerWriteMax: number;
-  /** Message bytes held before pulls stop. */
+  /** Message bytes held before pulls stop. While writes leave messages unfinished, others may hold half as much beside the wide ones. */
   readonly heldBytesMax: number;
   /**
    * Writes begin at least this far apart, unless a whole write's rows, the limit of held bytes, or `gatheredMax` messages are
@@ -61,6 +62,8 @@ export type Worker = {
   readonly storeProblem: string | undefined;
   /** Why outcomes are not recorded now, so that nothing is acknowledged, or undefined. */
   readonly ledgerProblem: string | undefined;
+  /** Why wide messages wait for others of their kind, or undefined. */
+  readonly wideProblem: string | undefined;
   /** Version of a message that only a newer program can read, or undefined. */
   readonly newerVersion: number | undefined;
   /** Drops messages whose write has not begun, and those that it leaves unfinished: after a lost connection NATS redelivers them. */
@@ -73,11 +76,24 @@ export type Worker = {
 const createStages = <E>(options: WorkerOptions, deps: WorkerDependencies<E>, isStopping: () => boolean) => {
   const { sink, breaker, metrics, traces, elapsed, log } = deps;
   const pipeline = sink.label ?? sink.pipeline;
-  const onBytes = (bytes: number): void => metrics.heldBytes.set({ pipeline }, bytes);
+  const onBytes = (bytes: number, wideBytes: number): void => {
+    metrics.heldBytes.set({ pipeline }, bytes);
+    metrics.wideHeldBytes.set({ pipeline }, wideBytes);
+  };
   const settler = createSettler({ ...deps, stream: options.stream, isStopping });
-  const reader = createReader(deps, settler);
   const held = createHeldMessages<E>({ ...options, elapsed, onBytes });
+  const wide = createWideMessages<E>(elapsed);
+  // As long as each write stores all of its messages, none holds up others.
+  const hasRoomFor = ({ bytes }: HeldMessage<E>): boolean =>
+    !held.hasUnfinished || held.wideBytes + bytes <= Math.max(options.heldBytesMax, bytes);
+  const admitWide = (message: HeldMessage<E>) => wide.admit(message, hasRoomFor(message));
+  const reader = createReader({ ...deps, admitWide }, settler);
   const writer = createStoreWriter({ ...deps, isStopping });
+
+  /** Whether further messages may come: beside wide ones that are held over many writes, half as much. */
+  const hasRoom = (): boolean =>
+    held.bytes < options.heldBytesMax ||
+    (held.hasUnfinished && held.bytes - held.wideBytes < options.heldBytesMax / 2);
 
   const giveBack = (messages: readonly HeldMessage<E>[]): void => {
     for (const { delivery } of messages) settler.giveBack(delivery, 0);
@@ -112,7 +128,7 @@ const createStages = <E>(options: WorkerOptions, deps: WorkerDependencies<E>, is
   };
 
   const giveBackGathered = (): void => giveBack(held.releaseGathered());
-  return { settler, reader, held, writer, take, writeAndSettle, giveBackGathered };
+  return { settler, reader, held, wide, writer, hasRoom, take, writeAndSettle, giveBackGathered };
 };
 
 const paceOf = <E>(
@@ -136,7 +152,7 @@ export const createWorker = <E>(options: WorkerOptions, deps: WorkerDependencies
   let isStopping = false;
   let isDraining = false;
   const stages = createStages(options, deps, () => isStopping);
-  const { held, reader, writer, settler } = stages;
+  const { held, wide, reader, writer, settler } = stages;
   /** Whether a longer wait before a write would have no use. */
   const isEnough = (): boolean =>
     isDraining ||
@@ -181,13 +197,18 @@ export const createWorker = <E>(options: WorkerOptions, deps: WorkerDependencies
     get hasRoom() {
       if (breaker.state === 'open' || deps.isHeld()) return false;
       // A trial has one pull.
-      return held.bytes < (breaker.state === 'trial' ? 1 : options.heldBytesMax);
+      return breaker.state === 'trial' ? held.bytes < 1 : stages.hasRoom();
     },
     get storeProblem() {
       return writer.problem;
     },
     get ledgerProblem() {
       return settler.problem;
+    },
+    get wideProblem() {
+      return wide.areWaiting
+        ? `messages of many days wait for those before them, of which ${held.wideBytes} bytes are being written`
+        : undefined;
     },
     get newerVersion() {
       return reader.newerVersion;

@@ -103,8 +103,8 @@ const trouble = (code: TroubleCode, text: string): Trouble => {
   return { code, severity, text, remedy, runbook: `docs/runbook.md#${runbook.toLowerCase()}` };
 };
 
-/** Degraded checks that can wait: items are stored all the same. */
-const canWait: ReadonlySet<string> = new Set(['outcomes', 'ledger_fill', 'placements']);
+/** Degraded checks that can wait: items are stored all the same, those of many days after others. */
+const canWait: ReadonlySet<string> = new Set(['outcomes', 'ledger_fill', 'placements', 'many_days']);
 
 /** The trouble of a check that is not well; undefined for one that has troubles from elsewhere. */
 const codeOfCheck = (role: PulseRole, check: string, isDegraded: boolean): TroubleCode | undefined => {

@@ -12,7 +12,7 @@ import {
   type WrittenTable,
 } from './piece-inserts.ts';
 import type { TablePauses } from './table-pauses.ts';
-import { createTurns, type Turn } from './turns.ts';
+import { createTurns, isWide, type Turn } from './turns.ts';
 import { rowsOf, validateItems } from './validate-items.ts';
 import { createWriteApart, type WriteOne } from './write-apart.ts';
 import { type Apart, createWriteByTable, type Together, type WriteTurn } from './write-by-table.ts';
@@ -138,9 +138,18 @@ export const createBlocksSink = (
     store: 'ClickHouse',
     read: blocksReaderOf(signals[pipeline].kind),
     rowsOf: ({ header }) => rowsOf(header),
+    isWide: ({ header }) => isWide(header),
     write: async (batch, onWrite) => {
       const turn = turns.next(batch);
-      const written = turn.end(await writeOrCount(batch, turn, onWrite));
+      let inserts = 0;
+      let insertSeconds = 0;
+      const onInsert: OnWrite = (outcome, seconds) => {
+        inserts++;
+        insertSeconds += seconds;
+        onWrite(outcome, seconds);
+      };
+      const written = turn.end(await writeOrCount(batch, turn, onInsert));
+      if (inserts > 0) turns.took(insertSeconds / inserts);
       for (const message of written.unfinished ?? []) {
         // All that was sent of it has an outcome, and no try had the rest.
         forget(message);

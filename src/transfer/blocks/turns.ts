@@ -1,4 +1,4 @@
-import type { BlocksEnvelope } from '../../wire/blocks-envelope.ts';
+import type { BlocksEnvelope, BlocksHeader } from '../../wire/blocks-envelope.ts';
 import type { HeldMessage } from '../held-message.ts';
 import type { DeadLettered, Written } from '../sink.ts';
 import { byTableAndDay, type Piece, piecesOf } from './pieces.ts';
@@ -11,8 +11,17 @@ type Held = HeldMessage<BlocksEnvelope>;
  */
 export const tablesAndDaysMax = 32;
 
-/** Those that the oldest message has at least, so that messages of few days do not hold it up for ever. */
-const oldestShare = tablesAndDaysMax / 2;
+/** Where inserts are slow, a batch with a wide message, or with more tables and days than a turn has, is written in smaller turns of about this time. */
+const turnSeconds = 2;
+const tablesAndDaysMin = 4;
+
+/** Tables and days of a message that is not wide. */
+const narrowMax = 16;
+
+/** Whether a message has more than that: it may be stored over many writes, while others come. */
+export const isWide = ({ parts }: BlocksHeader): boolean =>
+  parts.length > narrowMax &&
+  new Set(parts.map(({ itemTable, day }) => `${itemTable} ${day}`)).size > narrowMax;
 
 /** What one write stores of the messages of its batch. It is the same at each try of the batch. */
 export type Turn = {
@@ -25,10 +34,17 @@ export type Turn = {
 };
 
 /** Writes messages of many days in several turns, with the messages that have arrived meanwhile. */
-export type Turns = { next(batch: readonly Held[]): Turn };
+export type Turns = {
+  next(batch: readonly Held[]): Turn;
+  /** How long an insert of the last turn took, seconds on average. Call it between two turns, and not between two tries of one. */
+  took(secondsEach: number): void;
+};
 
-/** The tables and days of a turn, in the order of their inserts. */
-const choose = (batch: readonly (readonly Piece[])[]): ReadonlySet<string> => {
+/**
+ * At most `count` tables and days, in the order of their inserts. The oldest message has half of them at least, so that messages of few days do
+ * not hold it up for ever.
+ */
+const choose = (batch: readonly (readonly Piece[])[], count: number): ReadonlySet<string> => {
   const chosen = new Set<string>();
   const each = batch.map((pieces) => new Set(pieces.map(({ tableAndDay }) => tableAndDay)));
   const fewestFirst = each.toSorted((a, b) => a.size - b.size);
@@ -38,9 +54,9 @@ const choose = (batch: readonly (readonly Piece[])[]): ReadonlySet<string> => {
       chosen.add(key);
     }
   };
-  for (const keys of fewestFirst) take(keys, tablesAndDaysMax - oldestShare);
-  take(each[0], tablesAndDaysMax);
-  for (const keys of fewestFirst) take(keys, tablesAndDaysMax);
+  for (const keys of fewestFirst) take(keys, Math.floor(count / 2));
+  take(each[0], count);
+  for (const keys of fewestFirst) take(keys, count);
   return chosen;
 };
 
@@ -49,6 +65,7 @@ export const createTurns = (): Turns => {
   const left = new WeakMap<Held, readonly Piece[]>();
   /** What earlier turns refused of them. */
   const refused = new WeakMap<Held, readonly DeadLettered[]>();
+  let count = tablesAndDaysMax;
   const leftOf = (message: Held): readonly Piece[] => left.get(message) ?? piecesOf([message]);
 
   const endOf = (own: ReadonlyMap<Held, readonly Piece[]>, chosen: ReadonlySet<string>): Turn['end'] => {
@@ -73,7 +90,10 @@ export const createTurns = (): Turns => {
     next: (batch) => {
       const own = new Map(batch.map((message) => [message, leftOf(message)]));
       const all = new Set([...own.values()].flat().map(({ tableAndDay }) => tableAndDay));
-      const chosen = all.size <= tablesAndDaysMax ? all : choose([...own.values()]);
+      const isOrdinary =
+        all.size <= tablesAndDaysMax && !batch.some(({ envelope }) => isWide(envelope.header));
+      const most = isOrdinary ? tablesAndDaysMax : count;
+      const chosen = all.size <= most ? all : choose([...own.values()], most);
       const places = new Map([...chosen].map((key, place) => [key, place]));
       const placeOf = ([piece]: readonly Piece[]): number =>
         (piece && places.get(piece.tableAndDay)) ?? chosen.size;
@@ -89,6 +109,10 @@ export const createTurns = (): Turns => {
           ),
         end: endOf(own, chosen),
       };
+    },
+    took: (secondsEach) => {
+      const fitting = Math.floor(turnSeconds / secondsEach);
+      count = Math.min(tablesAndDaysMax, Math.max(tablesAndDaysMin, fitting));
     },
   };
 };

@@ -22,7 +22,7 @@ import { createWaitingMessages } from './waiting-messages.ts';
 type Common = Omit<ConsumerDependencies<MetricsEnvelope>, 'sink'>;
 
 /** The consumers of points, one for each QuestDB instance. Problems name their instance where there are several. */
-export type PointsLine = RunningConsumer & {
+export type PointsLine = Omit<RunningConsumer, 'wideProblem'> & {
   /** The tables that are failing or unavailable. */
   readonly tablesProblem: string | undefined;
   /** Commits that do not survive a power cut although they shall. */

@@ -32,6 +32,10 @@ type Bounds = {
   untilStored?: Promise<void>;
   /** Writes that a message needs; default 1. */
   writesEach?: number;
+  /** Messages of this many rows are wide, and of more; default: none is. */
+  wideFrom?: number;
+  /** Answers of the store within each write, this far apart. */
+  answers?: { readonly count: number; readonly apartMs: number };
 };
 
 /**
@@ -46,8 +50,13 @@ const startWorker = (bounds: Bounds = {}): Bench => {
     store: 'questdb',
     read: (payload) => ({ kind: 'envelope', envelope: payload[0] ?? 0 }),
     rowsOf: (rows) => rows,
-    write: async (batch) => {
+    isWide: (rows) => rows >= (bounds.wideFrom ?? Infinity),
+    write: async (batch, onWrite) => {
       writes.push(batch.length);
+      for (let answer = 0; answer < (bounds.answers?.count ?? 0); answer++) {
+        await new Promise((resolve) => setTimeout(resolve, bounds.answers?.apartMs));
+        onWrite('stored', 0);
+      }
       await bounds.untilStored;
       for (const message of batch) writesOf.set(message, (writesOf.get(message) ?? 0) + 1);
       const unfinished = batch.filter((message) => (writesOf.get(message) ?? 0) < (bounds.writesEach ?? 1));
@@ -165,6 +174,18 @@ describe('writes at an interval', () => {
     resolve();
     await turn();
     expect(worker.storeProblem).toBeUndefined();
+  });
+
+  it('a store that answers within a long write is not silent, until it has not answered for five seconds', async () => {
+    const { promise } = Promise.withResolvers<void>();
+    const { worker, bring } = startWorker({ answers: { count: 4, apartMs: 3_000 }, untilStored: promise });
+    bring(1);
+    for (let second = 1; second <= 16; second++) {
+      await vi.advanceTimersByTimeAsync(1_000);
+      expect(worker.storeProblem).toBeUndefined();
+    }
+    await vi.advanceTimersByTimeAsync(1_200);
+    expect(worker.storeProblem).toBe('has not answered a write for 5 s');
   });
 
   it('messages within the interval are written together at its end, and acknowledged', async () => {
@@ -331,6 +352,35 @@ describe('a message that a write leaves unfinished', () => {
     expect([bench.writes, bench.worker.hasRoom]).toEqual([[1], false]);
     await vi.advanceTimersByTimeAsync(3 * intervalMs);
     expect([bench.acknowledged, bench.worker.hasRoom]).toEqual([2, true]);
+  });
+
+  it('leaves room for others where it is wide: further wide ones return at once, and are taken once there is room', async () => {
+    const answers = { count: 1, apartMs: 100 };
+    const bench = startWorker({ writesEach: 3, wideFrom: 20, heldBytesMax: 4 * messageBytes, answers });
+    bench.bring(4, 20);
+    await turn();
+    bench.bring(2, 20);
+    expect([bench.returned, bench.worker.hasRoom]).toEqual([0, false]);
+    await vi.advanceTimersByTimeAsync(100);
+    expect([bench.acknowledged, bench.worker.hasRoom]).toEqual([0, true]);
+    bench.bring(3, 20);
+    expect([bench.returned, bench.freed, bench.worker.hasRoom]).toEqual([3, 3, true]);
+    expect(bench.worker.wideProblem).toContain('messages of many days wait');
+    bench.bring(2);
+    expect(bench.worker.hasRoom).toBe(false);
+    await vi.advanceTimersByTimeAsync(5 * intervalMs);
+    expect([bench.acknowledged, bench.returned]).toEqual([8, 3]);
+    bench.bring(3, 20);
+    await vi.advanceTimersByTimeAsync(5 * intervalMs);
+    expect([bench.acknowledged, bench.returned]).toEqual([11, 3]);
+  });
+
+  it('is no reason to return a wide one while each write stores all of its messages', async () => {
+    const bench = startWorker({ wideFrom: 50, heldBytesMax: 2 * messageBytes });
+    bench.bring(6, 50);
+    expect([bench.returned, bench.worker.hasRoom]).toEqual([0, false]);
+    await vi.advanceTimersByTimeAsync(4 * intervalMs);
+    expect([bench.acknowledged, bench.returned, bench.worker.hasRoom]).toEqual([6, 0, true]);
   });
 
   it('is forgotten with the connection, also where it is lost during the write', async () => {

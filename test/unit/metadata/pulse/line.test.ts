@@ -183,6 +183,11 @@ describe('the troubles', () => {
       ['degraded'],
     ],
     [
+      'messages of many days that wait',
+      withProcess(seen('transfer', { degraded: { many_days: 'spans: x' } })),
+      ['degraded'],
+    ],
+    [
       'something degraded that cannot',
       withProcess(seen('transfer', { degraded: { ledger: 'full' } })),
       ['dependency_away'],

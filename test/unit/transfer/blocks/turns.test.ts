@@ -1,5 +1,5 @@
 import { ClickHouseError } from '@clickhouse/client';
-import { describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it, vi } from 'vitest';
 import { Fault } from '../../../../src/model/fault.ts';
 import type { BlockWriter } from '../../../../src/stores/clickhouse/block-writer.ts';
 import { logsTable } from '../../../../src/stores/clickhouse/item-tables.ts';
@@ -99,6 +99,10 @@ const textsOf = (inserts: readonly string[]): string[] =>
 
 // A day is an insert of a tenth of a second, and the items of all owners wait for the end of the write.
 describe('messages of many days', () => {
+  afterEach(() => {
+    vi.restoreAllMocks();
+  });
+
   it('are written in turns of a bounded number of inserts, each item once and without the guard', async () => {
     const sink = startSink();
     const counts = await sink.writeAll([messageOf('a', 1, 0, 100), messageOf('b', 2, 50, 80)]);
@@ -106,6 +110,41 @@ describe('messages of many days', () => {
     expect(textsOf(sink.inserts)).toHaveLength(180);
     expect(new Set(textsOf(sink.inserts)).size).toBe(180);
     expect(sink.inserts.every((insert) => insert.startsWith('plain '))).toBe(true);
+  });
+
+  // A tenth of a second is what an insert takes of an idle ClickHouse.
+  it('are written in turns of about two seconds where inserts are slow, and messages of few days whole', async () => {
+    const steady = performance.now();
+    let tookMs = 0;
+    let insertMs = 250;
+    vi.spyOn(performance, 'now').mockImplementation(() => steady + tookMs);
+    const sink = startSink(() => {
+      tookMs += insertMs;
+    });
+    expect(await sink.writeAll([messageOf('a', 1, 0, 16), messageOf('a', 9, 20, 16)])).toEqual([32]);
+    expect(await sink.writeAll([messageOf('b', 2, 100, 40)])).toEqual([8, 8, 8, 8, 8]);
+    insertMs = 2_000;
+    expect(await sink.writeAll([messageOf('c', 3, 200, 16), messageOf('c', 10, 220, 16)])).toEqual([32]);
+    expect(await sink.writeAll([messageOf('d', 4, 300, 17)])).toEqual([4, 4, 4, 4, 1]);
+    insertMs = 50;
+    expect(await sink.writeAll([messageOf('e', 5, 400, 100)])).toEqual([4, 32, 32, 32]);
+  });
+
+  // Its rows may be on their way: a later turn would take what is left out for rows that were never sent.
+  it('have the tables and days of a turn at each of its tries, also where its inserts have become slow', async () => {
+    const steady = performance.now();
+    let tookMs = 0;
+    vi.spyOn(performance, 'now').mockImplementation(() => steady + tookMs);
+    let failures = 1;
+    const sink = startSink((text) => {
+      tookMs += 1_000;
+      if (text === 'plain a31' && failures-- > 0)
+        throw new Fault('transient', 'clickhouse_unavailable', 'away');
+    });
+    const wide = messageOf('a', 1, 0, 70);
+    await expect(sink.write([wide])).rejects.toMatchObject({ kind: 'transient' });
+    await sink.write([wide]);
+    expect(textsOf(sink.inserts.slice(31))).toEqual(Array.from({ length: 32 }, (_, day) => `a${day}`));
   });
 
   it('let messages of few days pass: these are whole after the write, and the first that are inserted', async () => {
