@@ -20,7 +20,8 @@ export type ExplainedLosses = {
   readonly byMinute: ReadonlyMap<number, ReadonlyMap<string, number>>;
 };
 
-const isLoss = ({ kind }: Difference): boolean =>
+/** Whether items seem lost. */
+export const isLoss = ({ kind }: Difference): boolean =>
   kind === 'lost_in_the_stream' || kind === 'lost_by_the_engine';
 
 export const ownerText = ({ pipeline, dataId, appId }: Owner): string => `${pipeline} ${dataId} ${appId}`;

@@ -250,9 +250,8 @@ class Looks {
     // What is called unrecorded in these minutes explains no other one until they are compared.
     for (const minute of minutes) this.byStore.set(minuteKey(stream, minute), new Map());
     const withoutRecord = await this.missingRecords(stream, minutes, outlines);
-    const differing = [...new Set(differences.map(({ minute }) => minute))];
     const explained = await explainLosses(differences, {
-      recorded: await readItemsBeyond(clickhouse, stream, differing),
+      recorded: await readItemsBeyond(clickhouse, stream, differences),
       ...this.rowsOfStores(),
       withoutRecord: withoutRecord.map((each) => ({ ...each, kind: 'unrecorded', stream })),
     });

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { type Clickhouse, database } from '../stores/clickhouse/client.ts';
-import { pipelineOf, streamOfStore } from './difference.ts';
-import type { LossEvidence } from './explain-losses.ts';
+import { type Difference, pipelineOf, streamOfStore } from './difference.ts';
+import { isLoss, type LossEvidence } from './explain-losses.ts';
 import { inMinutes, sinceMinutes } from './listed-minutes.ts';
 import { lowerHalf, namedRecord, recordName } from './record-names.ts';
 
@@ -11,6 +11,9 @@ const row = z.object({ data_id: count, app_id: count, minute_at: count, items: c
 /** Lines of these minutes in all streams of the signal, of messages on their first way. */
 const lines = `(stream = {stream:String} OR startsWith(stream, concat({stream:String}, '-'))) AND redrive = 0 AND items > 0
     AND ${inMinutes} AND ${sinceMinutes}`;
+
+/** The owners whose items seem lost: the key of the records begins with them. */
+const ofOwners = 'data_id IN {dataIds:Array(Int64)} AND app_id IN {appIds:Array(Int64)}';
 
 /** Lines of earlier programs name the lower half alone: where some are there, all are compared by it. */
 const nameOf = (whole: string): string =>
@@ -29,12 +32,12 @@ const query = `
     (
       SELECT data_id, app_id, minute, ${nameOf(recordName)} AS name, received AS own_items
       FROM (SELECT * FROM ${database}.ingest_outcomes
-        WHERE pipeline = {pipeline:String} AND book = 1 AND redrive = 0 AND ${inMinutes}
+        WHERE pipeline = {pipeline:String} AND book = 1 AND redrive = 0 AND ${inMinutes} AND ${ofOwners}
         ORDER BY at DESC LIMIT 1 BY pipeline, data_id, app_id, base, first, ordinal)
       UNION ALL
       SELECT data_id, app_id, minute, max(${nameOf(namedRecord)}) AS name, -toInt64(any(items)) AS own_items
       FROM ${database}.ingest_settled
-      WHERE ${lines}
+      WHERE ${lines} AND ${ofOwners}
       GROUP BY stream, life, minute, serial, if(life = 0, sequence, 0), data_id, app_id
     )
     GROUP BY data_id, app_id, minute, name
@@ -43,18 +46,24 @@ const query = `
   HAVING items > 0`;
 
 /**
- * By owner and minute, of these minutes (Unix seconds) of a stream: items of records that no line of the minute names. Their messages were
- * settled, and only their lines are gone. Throws the Faults of ClickHouse.
+ * By owner and minute (Unix seconds), of those losses that a look found in a stream: items of records that no line of the minute names. Their
+ * messages were settled, and only their lines are gone. Asks nothing without a loss. Throws the Faults of ClickHouse.
  */
 export const readItemsBeyond = async (
   clickhouse: Clickhouse,
   ofStream: string,
-  minutes: readonly number[],
+  found: readonly Difference[],
 ): Promise<LossEvidence['recorded']> => {
-  if (minutes.length === 0) return () => 0;
+  const losses = found.filter((each) => isLoss(each) && each.items > 0);
+  if (losses.length === 0) return () => 0;
   const pipeline = pipelineOf(ofStream);
   const rows = await clickhouse.rows(row, query, {
-    params: { pipeline, stream: streamOfStore(pipeline), minutes },
+    params: {
+      ...{ pipeline, stream: streamOfStore(pipeline) },
+      minutes: [...new Set(losses.map(({ minute }) => minute))],
+      dataIds: [...new Set(losses.map(({ dataId }) => dataId))],
+      appIds: [...new Set(losses.map(({ appId }) => appId))],
+    },
   });
   const beyond = new Map(
     rows.map((each) => [`${each.data_id} ${each.app_id} ${each.minute_at}`, each.items]),

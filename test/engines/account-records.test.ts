@@ -208,8 +208,10 @@ describe('a record that is gone', () => {
 
 describe('the items of records whose line is gone', () => {
   const beyond = async (): Promise<number> => {
-    const read = await readItemsBeyond(clickhouse, stream, [minute]);
-    return read({ pipeline: 'metrics', dataId, appId: 0 }, minute);
+    const owner = { pipeline: 'metrics' as const, dataId, appId: 0 };
+    const lost = { ...owner, kind: 'lost_in_the_stream' as const, stream, minute, items, messages: 1 };
+    const read = await readItemsBeyond(clickhouse, stream, [lost]);
+    return read(owner, minute);
   };
 
   it('are those of no line of the minute, of any stream, life or none', async () => {
