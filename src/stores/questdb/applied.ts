@@ -41,9 +41,7 @@ export type AppliedCheckOptions = {
   readonly sql: Pick<QuestdbSql, 'exec'>;
   /** Connections that writes have made until now: a restarted server has a new one. */
   readonly connections: () => number;
-  /** The longest wait for a log that makes no progress, ms. */
-  readonly stalledMsMax?: number;
-  /** The longest wait of one call, ms. */
+  /** The longest wait of one call, ms: writes of all other tables wait as long. */
   readonly waitMsMax?: number;
   /** A log without progress for this time is stalled, ms. */
   readonly stillMsMax?: number;
@@ -116,8 +114,7 @@ const restarted = (): Fault =>
   new Fault('transient', 'questdb_unavailable', 'QuestDB was restarted before its rows were visible');
 
 const defaults = {
-  stalledMsMax: 3_000,
-  waitMsMax: 30_000,
+  waitMsMax: 3_000,
   stillMsMax: 60_000,
   /** Never set back: a wait would last as long. */
   now: () => performance.now(),
@@ -261,13 +258,7 @@ class Proofs implements AppliedCheck {
       for (const table of left) answer.late.delete(table);
       const pending = await this.lookOnce(left, start, answer);
       // Each is awaited once; later it is only checked.
-      left = pending.filter((table) => {
-        const known = this.awaited.get(table);
-        return (
-          known?.isGivenUp === false &&
-          this.options.now() - Math.max(known.movedAt, begunAt) < this.options.stalledMsMax
-        );
-      });
+      left = pending.filter((table) => this.awaited.get(table)?.isGivenUp === false);
       if (left.length === 0 || this.options.now() - begunAt >= this.options.waitMsMax) break;
       await this.options.pause(backOffMs(looks, count));
     }

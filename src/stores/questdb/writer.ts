@@ -25,9 +25,10 @@ export type QuestdbWriter = {
   write(pieces: readonly Uint8Array[]): Promise<WriteResult>;
   /**
    * Keeps what was written to this table before apart from what is written next: QuestDB applies commits that wait together as one, and
-   * leaves a table for others only between two. It never fails: without it, other tables wait longer.
+   * leaves a table for others only between two. It never fails: without it, other tables wait longer. False where QuestDB did not answer
+   * within two seconds: another call would take as long.
    */
-  separate(table: string): Promise<void>;
+  separate(table: string): Promise<boolean>;
   /**
    * Closes the connections once they have answered; the next write uses a new one. QuestDB keeps a picture of a table's columns for
    * each connection, and refuses rows by it after the table was changed by another way (9.3.4). It keeps a writer of a dropped table,
@@ -141,6 +142,8 @@ export const answerFault = (status: number, body: string): Fault => {
 const separation = (table: string): string =>
   `UPDATE ${quoteIdentifier(table)} SET more_dimensions = more_dimensions WHERE timestamp = 0 AND uid = -1`;
 
+const separationMsMax = 2_000;
+
 const lengthOf = (pieces: readonly Uint8Array[]): number =>
   pieces.reduce((sum, { length }) => sum + length, 0);
 
@@ -169,15 +172,18 @@ export const createQuestdbWriter = ({ url, timeoutMs }: QuestdbWriterOptions): Q
     agent = newAgent();
     void old.close();
   };
-  const separate = async (table: string): Promise<void> => {
+  const separate = async (table: string): Promise<boolean> => {
+    const signal = AbortSignal.timeout(Math.min(timeoutMs, separationMsMax));
     try {
       const { body } = await request(
         new URL(`/exec?query=${encodeURIComponent(separation(table))}`, target.origin),
-        { headers: authorization(target), dispatcher: agent, signal: AbortSignal.timeout(timeoutMs) },
+        { headers: authorization(target), dispatcher: agent, signal },
       );
       await body.dump();
+      return true;
     } catch {
       // The next write says what is wrong.
+      return false;
     }
   };
   return {

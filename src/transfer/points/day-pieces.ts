@@ -30,13 +30,17 @@ const mayHaveManyDays = (all: readonly Rows[]): boolean => {
 
 const dayOf = (bytes: Uint8Array, end: number): number => Math.floor(timeOfRow(bytes, end) / dayMs);
 
-/** The piece of each day. */
-const placesOf = (all: readonly Rows[]): Map<number, number> => {
+/** The piece of each day, and the number of pieces. */
+const placesOf = (all: readonly Rows[]): { places: Map<number, number>; count: number } => {
   const days = new Set<number>();
   for (const { bytes } of all)
     for (let end = rowEnd(bytes, 0); end !== -1; end = rowEnd(bytes, end)) days.add(dayOf(bytes, end));
   const each = Math.max(pieceDaysLeast, Math.ceil(days.size / piecesMax));
-  return new Map([...days].toSorted((a, b) => a - b).map((day, index) => [day, Math.floor(index / each)]));
+  const inOrder = [...days].toSorted((a, b) => a - b);
+  return {
+    places: new Map(inOrder.map((day, index) => [day, Math.floor(index / each)])),
+    count: Math.ceil(days.size / each),
+  };
 };
 
 /** The rows by piece, in their order; empty for pieces without any. */
@@ -65,9 +69,8 @@ const sorted = (bytes: Uint8Array, places: ReadonlyMap<number, number>, pieces: 
  */
 export const piecesByDay = <R extends Rows>(all: readonly R[]): (readonly R[])[] => {
   if (!mayHaveManyDays(all)) return [all];
-  const places = placesOf(all);
-  const count = Math.max(0, ...places.values()) + 1;
-  if (count === 1) return [all];
+  const { places, count } = placesOf(all);
+  if (count <= 1) return [all];
   const pieces = Array.from({ length: count }, (): R[] => []);
   for (const each of all) {
     for (const [place, bytes] of sorted(each.bytes, places, count).entries())

@@ -209,10 +209,11 @@ export const writeBatch = async (
   };
 
   const todo = requestsOf(messages, isLeftOut);
+  let isSeparated = true;
   for (let next = todo.shift(); next !== undefined; next = todo.shift()) {
     const { apart } = next;
-    if (apart !== undefined && !missingTables.has(apart) && !brokenTables.has(apart))
-      await writer.separate(apart);
+    if (isSeparated && apart !== undefined && !missingTables.has(apart) && !brokenTables.has(apart))
+      isSeparated = await writer.separate(apart);
     todo.unshift(...(await writeChunks(next.chunks)).map((chunks) => ({ chunks })));
   }
   return { storedTables, refused, missingTables, brokenTables };

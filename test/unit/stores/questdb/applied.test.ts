@@ -129,7 +129,8 @@ describe('rows that QuestDB has confirmed', () => {
     expect(await unapplied('t2', 't3')).toEqual(allShown);
   });
 
-  it('of a stalled table are given up after seconds, and of one that makes progress after half a minute', async () => {
+  // The writes of all other tables wait as long: a log of thousands of commits made progress for half a minute.
+  it('of a table that is stalled, or makes slow progress, are given up after three seconds', async () => {
     const { unapplied, tables, clock } = checkOf(() => {
       const moving = tables.get('t2');
       if (moving !== undefined) moving.applied++;
@@ -141,8 +142,8 @@ describe('rows that QuestDB has confirmed', () => {
     clock.now = 0;
     tables.set('t2', { confirmed: 1_000_000, applied: 0 });
     expect(await unapplied('t2')).toEqual({ ...allShown, late: ['t2'] });
-    expect(clock.now).toBeGreaterThanOrEqual(30_000);
-    expect(clock.now).toBeLessThan(31_000);
+    expect(clock.now).toBeGreaterThanOrEqual(3_000);
+    expect(clock.now).toBeLessThan(4_000);
   });
 
   it('of a stalled table are given up in time although the clock of the machine is set back', async () => {

@@ -82,7 +82,7 @@ const sinkOf = (purged: Set<number>, answer: (body: string) => WriteResult = () 
         return answer(body);
       },
       renew: () => {},
-      separate: async () => {},
+      separate: async () => true,
     },
     { has: (dataId) => purged.has(dataId) },
     createTableHealth({

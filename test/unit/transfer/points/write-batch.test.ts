@@ -76,6 +76,7 @@ const createStore = (
   const writer: Pick<QuestdbWriter, 'write' | 'renew' | 'separate'> = {
     separate: async () => {
       separated.push(bodies.length);
+      return true;
     },
     renew: () => {
       isOld = false;
@@ -117,7 +118,7 @@ describe('a batch', () => {
     const sent: (readonly Uint8Array[])[] = [];
     const writer = {
       renew: () => {},
-      separate: async () => {},
+      separate: async () => true,
       write: async (pieces: readonly Uint8Array[]): Promise<WriteResult> => {
         sent.push(pieces);
         return { kind: 'stored' };
@@ -300,7 +301,7 @@ describe('a batch', () => {
   it.each(unknownOutcomes)('is of unknown outcome where %s', async (_, write, expected) => {
     const { outcomes, onWrite } = noticed();
     const writing = writeBatch(
-      { write, renew: () => {}, separate: async () => {} },
+      { write, renew: () => {}, separate: async () => true },
       [messageOf(['a', [1, 2]])],
       onWrite,
     );
@@ -331,7 +332,8 @@ const messageOfDays = (table: string, days: readonly number[], isTold: boolean):
   const [part] = message.envelope.header.parts;
   if (part === undefined) throw new Error('no part');
   const told = isTold ? { days: times.map((time) => [time / dayMs, 1, '0'] as const) } : {};
-  const dated = { ...part, timeMin: Math.min(...times), timeMax: Math.max(...times), ...told };
+  const [timeMin = 0] = times.toSorted((a, b) => a - b);
+  const dated = { ...part, timeMin, timeMax: times.reduce((most, time) => Math.max(most, time)), ...told };
   const { header } = message.envelope;
   return {
     ...message,
@@ -373,6 +375,32 @@ describe('a batch with rows of many days', () => {
     const { writer, bodies, stored } = createStore(new Set(), new Set());
     await writeBatch(writer, [messageOfDays('many', daysIn(9_000), false)], () => {});
     expect([bodies.length, stored.size]).toEqual([piecesMax, 9_000]);
+  });
+
+  // As many arguments of one call would be too many.
+  it('is written with 150,000 days, too', async () => {
+    const sent: number[] = [];
+    const write = async (pieces: readonly Uint8Array[]): Promise<WriteResult> => {
+      sent.push(pieces.reduce((sum, { length }) => sum + length, 0));
+      return { kind: 'stored' };
+    };
+    const message = messageOfDays('many', daysIn(150_000), false);
+    await writeBatch({ write, renew: () => {}, separate: async () => true }, [message], () => {});
+    expect(sent.length).toBe(piecesMax);
+    expect(sent.reduce((sum, bytes) => sum + bytes)).toBe(message.envelope.partBytes[0]?.length);
+  });
+
+  // Each call would take its whole time, and writes of all other tables with it.
+  it('is kept apart no more once QuestDB has not answered that', async () => {
+    const { writer, stored } = createStore(new Set(), new Set());
+    let calls = 0;
+    const separate = async (): Promise<boolean> => ++calls < 2;
+    const messages = [
+      messageOfDays('many', daysIn(900), false),
+      messageOfDays('others', daysIn(900, 900), false),
+    ];
+    await writeBatch({ ...writer, separate }, messages, () => {});
+    expect([calls, stored.size]).toEqual([2, 1_800]);
   });
 
   it.each([
