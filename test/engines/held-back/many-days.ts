@@ -88,7 +88,7 @@ describe('a request with spans of many days', () => {
   }, 240_000);
 });
 
-// QuestDB makes a partition for each day, all of a write in one transaction of its table.
+// QuestDB makes a partition for each day, and the write has a transaction for each 128 days of its table.
 describe('a push with points of many days', () => {
   it('does not hold up the points of other tables while QuestDB applies it', async () => {
     const [wide, other] = await Promise.all([stack.createReport('wide'), stack.createReport('other')]);
@@ -103,7 +103,7 @@ describe('a push with points of many days', () => {
     await waitFor('the write of many days', 30_000, () => isWaiting(wide));
     await push(other, 1);
     await waitFor('the point of the other', 60_000, async () => (await pointsOf(other)) === 2);
-    expect(await pointsOf(wide)).toBe(1);
+    expect(await pointsOf(wide)).toBeLessThan(days);
     await stack.waitForRows(wide.result_table.table_id, days + 1, 120_000);
   }, 240_000);
 });
