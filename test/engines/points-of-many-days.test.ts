@@ -3,7 +3,7 @@ import { createQuestdbSql, type QuestdbSql } from '../../src/stores/questdb/sql.
 import { createQuestdbTables } from '../../src/stores/questdb/tables.ts';
 import { createQuestdbWriter, type QuestdbWriter } from '../../src/stores/questdb/writer.ts';
 import type { HeldMessage } from '../../src/transfer/held-message.ts';
-import { writeBatch } from '../../src/transfer/points/write-batch.ts';
+import { batchWriterOf, writeBatch } from '../../src/transfer/points/write-batch.ts';
 import type { Part } from '../../src/wire/metrics-envelope.ts';
 import { firstDelivery } from '../support/outcomes/deliveries.ts';
 import { startEngines, type TestEngines } from '../support/stack/engines.ts';
@@ -53,7 +53,11 @@ const messageOf = (dataId: number, times: readonly number[]): HeldMessage => {
 };
 
 const write = async (dataId: number, times: readonly number[]): Promise<void> => {
-  const { refused, storedTables } = await writeBatch(writer, [messageOf(dataId, times)], () => {});
+  const { refused, storedTables } = await writeBatch(
+    batchWriterOf(writer, sql),
+    [messageOf(dataId, times)],
+    () => {},
+  );
   expect([refused, [...storedTables]]).toEqual([[], [tableOf(dataId)]]);
 };
 

@@ -22,7 +22,7 @@ import { validateItems } from '../../src/transfer/blocks/validate-items.ts';
 import type { HeldMessage } from '../../src/transfer/held-message.ts';
 import { refusedRows } from '../../src/transfer/points/point-letters.ts';
 import { validatePoints } from '../../src/transfer/points/validate-points.ts';
-import { writeBatch } from '../../src/transfer/points/write-batch.ts';
+import { batchWriterOf, writeBatch } from '../../src/transfer/points/write-batch.ts';
 import type { DeadLettered } from '../../src/transfer/sink.ts';
 import { decodeBlocksEnvelope } from '../../src/wire/blocks-envelope.ts';
 import {
@@ -112,7 +112,7 @@ type Stored = { readonly records: SettledRecord[]; readonly letters: DeadLettere
 /** Stores a message as transfer does, and returns its records. */
 const store = async (payload: Uint8Array): Promise<Stored> => {
   const message = heldOf(payload);
-  const { refused } = await writeBatch(writer, [message], () => {});
+  const { refused } = await writeBatch(batchWriterOf(writer, sql), [message], () => {});
   const letters = refusedRows(refused);
   return {
     records: settledRecords('metrics', validatePoints(message.envelope, new Set()), letters),

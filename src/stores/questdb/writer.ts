@@ -2,7 +2,7 @@ import { Readable } from 'node:stream';
 import { Agent, request } from 'undici';
 import { errorText, Fault } from '../../model/fault.ts';
 import { oneLine, patternTextMax } from '../../model/text-forms.ts';
-import { authorization, quoteIdentifier } from './sql.ts';
+import { authorization } from './sql.ts';
 import type { FailureScope } from './table-states.ts';
 
 /**
@@ -23,12 +23,6 @@ export type QuestdbWriter = {
    * `questdb_unclassified`: its answer about these rows or their tables is unknown to Tidemark.
    */
   write(pieces: readonly Uint8Array[]): Promise<WriteResult>;
-  /**
-   * Keeps what was written to this table before apart from what is written next: QuestDB applies commits that wait together as one, and
-   * leaves a table for others only between two. It never fails: without it, other tables wait longer. False where QuestDB did not answer
-   * within two seconds: another call would take as long.
-   */
-  separate(table: string): Promise<boolean>;
   /**
    * Closes the connections once they have answered; the next write uses a new one. QuestDB keeps a picture of a table's columns for
    * each connection, and refuses rows by it after the table was changed by another way (9.3.4). It keeps a writer of a dropped table,
@@ -135,15 +129,6 @@ export const answerFault = (status: number, body: string): Fault => {
   );
 };
 
-/**
- * A change of rows that changes none: QuestDB 9.3.4 joins no commits across one. No point has the time 0, so it reads no partition. It is
- * no change of the table's structure, for which each connection would need a new picture of the table.
- */
-const separation = (table: string): string =>
-  `UPDATE ${quoteIdentifier(table)} SET more_dimensions = more_dimensions WHERE timestamp = 0 AND uid = -1`;
-
-const separationMsMax = 2_000;
-
 const lengthOf = (pieces: readonly Uint8Array[]): number =>
   pieces.reduce((sum, { length }) => sum + length, 0);
 
@@ -172,23 +157,8 @@ export const createQuestdbWriter = ({ url, timeoutMs }: QuestdbWriterOptions): Q
     agent = newAgent();
     void old.close();
   };
-  const separate = async (table: string): Promise<boolean> => {
-    const signal = AbortSignal.timeout(Math.min(timeoutMs, separationMsMax));
-    try {
-      const { body } = await request(
-        new URL(`/exec?query=${encodeURIComponent(separation(table))}`, target.origin),
-        { headers: authorization(target), dispatcher: agent, signal },
-      );
-      await body.dump();
-      return true;
-    } catch {
-      // The next write says what is wrong.
-      return false;
-    }
-  };
   return {
     renew,
-    separate,
     get connections() {
       return connections;
     },

@@ -18,6 +18,7 @@ import { createPointsSink } from './points-sink.ts';
 import { createTableHealth } from './table-health.ts';
 import { startTableWatch } from './table-watch.ts';
 import { createWaitingMessages } from './waiting-messages.ts';
+import { batchWriterOf } from './write-batch.ts';
 
 type Common = Omit<ConsumerDependencies<MetricsEnvelope>, 'sink'>;
 
@@ -142,7 +143,7 @@ const openInstance = (
     onBack: (table) => log.info({ questdb: name, table }, 'the table takes rows again'),
     onCount: (count) => metrics.tablesSetAside.set(label, count),
   });
-  const sink = createPointsSink(writer, purges, health, {
+  const sink = createPointsSink(batchWriterOf(writer, sql), purges, health, {
     onUnclassified: (code) => metrics.unclassified.inc({ ...label, code }),
     isOurs: (dataId) => placements.instanceOf(dataId) === name,
   });

@@ -1,12 +1,12 @@
 import type { Purges } from '../../directory/purges.ts';
-import { type QuestdbWriter, unclassifiedStatus } from '../../stores/questdb/writer.ts';
+import { unclassifiedStatus } from '../../stores/questdb/writer.ts';
 import { decodeEnvelope, type MetricsEnvelope } from '../../wire/metrics-envelope.ts';
 import type { HeldMessage } from '../held-message.ts';
 import type { DeadLettered, Sink, Written } from '../sink.ts';
 import { refusedRows, unavailablePart } from './point-letters.ts';
 import type { TableHealth, TableReport } from './table-health.ts';
 import { rowsOf, validatePoints } from './validate-points.ts';
-import { type RefusedRow, writeBatch } from './write-batch.ts';
+import { type BatchWriter, type RefusedRow, writeBatch } from './write-batch.ts';
 import { writeTables } from './write-tables.ts';
 
 const purgedOf = (batch: readonly HeldMessage[], purges: Pick<Purges, 'has'>): Set<number> => {
@@ -97,7 +97,7 @@ export type PointsSinkEvents = {
  * finish. Others in the same message are stored as usual. `health` decides about the rows of a table that takes none.
  */
 export const createPointsSink = (
-  writer: Pick<QuestdbWriter, 'write' | 'renew' | 'separate'>,
+  writer: BatchWriter,
   purges: Pick<Purges, 'has'>,
   health: TableHealth,
   { onUnclassified, isOurs }: PointsSinkEvents,

@@ -1,4 +1,6 @@
 import { Fault } from '../../model/fault.ts';
+import type { QuestdbSql } from '../../stores/questdb/sql.ts';
+import { separateCommits } from '../../stores/questdb/table-states.ts';
 import type { QuestdbWriter, WriteResult } from '../../stores/questdb/writer.ts';
 import { findRow } from '../../wire/line-protocol.ts';
 import type { Part } from '../../wire/metrics-envelope.ts';
@@ -140,6 +142,17 @@ const inPieces = (chunks: readonly Chunk[]): Chunk[][] => {
   return pieces;
 };
 
+/** What a batch is written with; `separate` as `separateCommits`. */
+export type BatchWriter = Pick<QuestdbWriter, 'write' | 'renew'> & {
+  separate(table: string): Promise<boolean>;
+};
+
+/** The writer and the SQL of one store together. */
+export const batchWriterOf = (
+  { write, renew }: Pick<QuestdbWriter, 'write' | 'renew'>,
+  sql: Pick<QuestdbSql, 'exec'>,
+): BatchWriter => ({ write, renew, separate: (table) => separateCommits(sql, table) });
+
 const notSent = (what: string): Fault =>
   new Fault('transient', 'questdb_unavailable', `QuestDB ${what}, which was not sent`);
 
@@ -150,7 +163,7 @@ const notSent = (what: string): Fault =>
  * unknown: call again, repeats change nothing.
  */
 export const writeBatch = async (
-  writer: Pick<QuestdbWriter, 'write' | 'renew' | 'separate'>,
+  writer: BatchWriter,
   messages: readonly HeldMessage[],
   onWrite: (outcome: WriteOutcome, seconds: number) => void,
   isLeftOut: (part: Part) => boolean = () => false,

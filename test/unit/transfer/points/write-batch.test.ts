@@ -1,10 +1,10 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { Fault } from '../../../../src/model/fault.ts';
-import type { QuestdbWriter, WriteResult } from '../../../../src/stores/questdb/writer.ts';
+import type { WriteResult } from '../../../../src/stores/questdb/writer.ts';
 import type { HeldMessage } from '../../../../src/transfer/held-message.ts';
 import { pieceDaysLeast, piecesMax } from '../../../../src/transfer/points/day-pieces.ts';
-import { writeBatch } from '../../../../src/transfer/points/write-batch.ts';
+import { type BatchWriter, writeBatch } from '../../../../src/transfer/points/write-batch.ts';
 import { alwaysAsync } from '../../../support/properties.ts';
 import { type ReadRow, readRows } from '../../../support/push/line-protocol-reader.ts';
 
@@ -73,7 +73,7 @@ const createStore = (
   const bodies: string[] = [];
   const stored = new Map<string, string>();
   const separated: number[] = [];
-  const writer: Pick<QuestdbWriter, 'write' | 'renew' | 'separate'> = {
+  const writer: BatchWriter = {
     separate: async () => {
       separated.push(bodies.length);
       return true;
