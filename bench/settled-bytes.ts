@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { z } from 'zod';
+import { identityBit } from '../src/model/uid.ts';
 import { type Clickhouse, createClickhouse } from '../src/stores/clickhouse/client.ts';
 import { makeTables, startEngines } from '../test/support/stack/engines.ts';
 
@@ -36,7 +37,7 @@ const shapes: Readonly<Record<string, Shape>> = {
   'keyed pushes': {
     owners: 1,
     dataId: '1500001 + intHash32(message) % 200',
-    base: 'bitOr(bitShiftRight(cityHash64(number), 2), 4611686018427387904)',
+    base: `bitOr(bitShiftRight(cityHash64(number), 2), ${identityBit})`,
     items: '50 + intHash32(number) % 101',
     daySum: 'intDiv(items * (items - 1), 2)',
   },
@@ -60,7 +61,7 @@ const insertOf = (table: string, shape: Shape): string => {
     return `${before} SELECT ${record}, [], [], days, dayRows, daySums, 1${from}`;
   return `${before} SELECT 'METRICS', 1000000 + message % 2, toStartOfMinute(arrived), 1 + intDiv(message, 2), 1 + message, dataId, 0,
     ${shape.owners}, items, 0, inserted, toUInt32(bitAnd(ownBase, 4294967295)),
-    toUInt32(if(ownBase >= 4611686018427387904, 1073741824, bitShiftRight(ownBase, 32)))${from}`;
+    toUInt32(if(ownBase >= ${identityBit}, ${identityBit >> 32n}, bitShiftRight(ownBase, 32)))${from}`;
 };
 
 const partsRow = z.object({ rows: z.coerce.number(), bytes: z.coerce.number() });

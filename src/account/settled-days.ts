@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { type ApplicationPipeline, type Pipeline, pipelines, signals } from '../model/signals.ts';
 import { firstKeptDay } from '../model/time.ts';
+import { identityBit } from '../model/uid.ts';
 import { ledgerTables } from '../outcomes/rows.ts';
 import { storedOutcome } from '../outcomes/tally.ts';
 import { type Clickhouse, database } from '../stores/clickhouse/client.ts';
@@ -113,8 +114,6 @@ export const readSettledDays = async (clickhouse: Clickhouse, filter: DayFilter)
 };
 
 const epochBits = 38;
-/** Bases of requests with an identity have it. */
-const identityBit = 2n ** 62n;
 /** Longer than a message usually takes from its arrival to its record. */
 const longSeconds = 300;
 /** A process has one epoch at a time. */

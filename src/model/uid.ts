@@ -5,7 +5,8 @@
 export type UidBase = { readonly high: number; readonly low: number; readonly text: string };
 
 const billion = 1_000_000_000;
-const identityBit = 1n << 62n;
+/** The bit of a base that only those of requests with an identity have. */
+export const identityBit = 1n << 62n;
 const counterBits = 38n;
 
 /** Most ordinals one request can have; a hashed base leaves room for them below 2⁶³. */
