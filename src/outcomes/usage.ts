@@ -269,6 +269,7 @@ const readSending = async (
  * that was refused or repeated, or whose items were all rejected. Newest first. Throws the Faults of the ClickHouse client.
  */
 export const readSilentOwners = async (clickhouse: Clickhouse, now: number): Promise<SilentOwner[]> => {
+  const since = now - (silentDaysMax + dailyDays) * daySeconds;
   const rows = await clickhouse.rows(
     silentRow,
     `SELECT data_id, app_id, toUnixTimestamp64Milli(max(last_at)) AS last_ms,
@@ -280,7 +281,7 @@ export const readSilentOwners = async (clickhouse: Clickhouse, now: number): Pro
      HAVING last_ms < 1000 * ({now:UInt32} - ${daySeconds}) AND last_ms >= 1000 * ({now:UInt32} - ${silentDaysMax * daySeconds})
        AND days = ${dailyDays}
      ORDER BY last_ms DESC, data_id, app_id`,
-    { params: { now, since: now - (silentDaysMax + dailyDays) * daySeconds }, timeoutMs },
+    { params: { now, since }, timeoutMs },
   );
   if (rows.length === 0) return [];
   const owners = rows.map(({ data_id: dataId, app_id: appId, last_ms }) => ({
@@ -292,7 +293,6 @@ export const readSilentOwners = async (clickhouse: Clickhouse, now: number): Pro
   const silent = owners.filter(({ dataId, appId }) => !sending.has(ownerKey(dataId, appId)));
   if (silent.length === 0) return [];
   // Text of each line: to read it of all owners would cost more than the rest.
-  const since = now - (silentDaysMax + dailyDays) * daySeconds;
   const senders = await readLastSenders(clickhouse, idsOf(silent), since);
   return silent.map((owner) => {
     const last = senders.get(ownerKey(owner.dataId, owner.appId));

@@ -85,7 +85,7 @@ const createStages = <E>(options: WorkerOptions, deps: WorkerDependencies<E>, is
   const wide = createWideMessages<E>(elapsed);
   // As long as each write stores all of its messages, none holds up others.
   const hasRoomFor = ({ bytes }: HeldMessage<E>): boolean =>
-    !held.hasUnfinished || held.wideBytes + bytes <= Math.max(options.heldBytesMax, bytes);
+    !held.hasUnfinished || held.wideBytes === 0 || held.wideBytes + bytes <= options.heldBytesMax;
   const admitWide = (message: HeldMessage<E>) => wide.admit(message, hasRoomFor(message));
   const reader = createReader({ ...deps, admitWide }, settler);
   const writer = createStoreWriter({ ...deps, isStopping });

@@ -90,8 +90,7 @@ export const createTurns = (): Turns => {
     next: (batch) => {
       const own = new Map(batch.map((message) => [message, leftOf(message)]));
       const all = new Set([...own.values()].flat().map(({ tableAndDay }) => tableAndDay));
-      const isOrdinary =
-        all.size <= tablesAndDaysMax && !batch.some(({ envelope }) => isWide(envelope.header));
+      const isOrdinary = all.size <= tablesAndDaysMax && !batch.some((message) => message.isWide);
       const most = isOrdinary ? tablesAndDaysMax : count;
       const chosen = all.size <= most ? all : choose([...own.values()], most);
       const places = new Map([...chosen].map((key, place) => [key, place]));

@@ -4,7 +4,7 @@ import { Fault } from '../../../../src/model/fault.ts';
 import type { BlockWriter } from '../../../../src/stores/clickhouse/block-writer.ts';
 import { logsTable } from '../../../../src/stores/clickhouse/item-tables.ts';
 import { createBlocksSink } from '../../../../src/transfer/blocks/blocks-sink.ts';
-import { tablesAndDaysMax } from '../../../../src/transfer/blocks/turns.ts';
+import { isWide, tablesAndDaysMax } from '../../../../src/transfer/blocks/turns.ts';
 import type { HeldMessage } from '../../../../src/transfer/held-message.ts';
 import { type BlocksEnvelope, blocksReaderOf } from '../../../../src/wire/blocks-envelope.ts';
 import { readBlock } from '../../../../src/wire/native/block-reader.ts';
@@ -38,7 +38,7 @@ const messageOf = (name: string, streamSequence: number, first: number, days: nu
       ...settle,
     },
     envelope: read.envelope,
-    ...{ rows: days, bytes: payload.length, touchedAt: 0, takenAt: 0 },
+    ...{ rows: days, bytes: payload.length, isWide: isWide(read.envelope.header), touchedAt: 0, takenAt: 0 },
   };
 };
 
