@@ -174,6 +174,46 @@ describe('the retention of spans', () => {
     expect(await readItemDays(clickhouse, spansTable, {})).toHaveLength(20);
   });
 
+  it('of an application takes days without other items at once, and needs no mutation of the whole table for them', async () => {
+    await run();
+    await storeDays([1], 60);
+    await storeDays([2], 5);
+    expect(await removeExpired(spansTable, new Map([[1, 9]]))).toEqual({ days: 50, items: 50 });
+    expect(await deletions()).toBe(0);
+    expect(await readItemDays(clickhouse, spansTable, { appId: 1 })).toHaveLength(10);
+    expect(await readItemDays(clickhouse, spansTable, { appId: 2 })).toHaveLength(5);
+  });
+
+  it('of an application keeps the items of another one in any part of its days', async () => {
+    await run();
+    await storeDays([1], 10);
+    await storeDays([2], 8);
+    await storeDays([1, 2], 6);
+    // Days 9 and 8 have app 1 alone; days 4 to 7 have both, in parts of their own or in one.
+    expect(await removeExpired(spansTable, new Map([[1, 3]]))).toEqual({ days: 6, items: 8 });
+    await waitFor('the deletions are done', 60_000, async () => {
+      const stored = await readItemDays(clickhouse, spansTable, { appId: 1 });
+      return stored.length === 4;
+    });
+    const others = await readItemDays(clickhouse, spansTable, { appId: 2 });
+    expect(others.map(({ rows }) => rows).toSorted((x, y) => x - y)).toEqual([1, 1, 2, 2, 2, 2, 2, 2]);
+  });
+
+  it('of an application stops before the first day that holds items of another policy', async () => {
+    await run();
+    await storeDays([1], 10);
+    await storeDays([2], 6);
+    const kept = new Map([
+      [1, 2],
+      [2, 2],
+    ]);
+    const removed = await removeExpiredItems(clickhouse, spansTable, kept, Date.now(), async (apps) =>
+      apps.map((appId) => (appId === 2 ? 30 : kept.get(appId))),
+    );
+    expect(removed).toEqual({ days: 4, items: 4 });
+    expect(await readItemDays(clickhouse, spansTable, {})).toHaveLength(12);
+  });
+
   it('of an application goes by the clock that is behind, and does nothing without one', async () => {
     await run();
     await storeDays([1], 10);

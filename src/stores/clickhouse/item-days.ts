@@ -74,10 +74,16 @@ const isAsBefore = async (apps: readonly number[], kept: KeptDays, daysNow: Days
   return true;
 };
 
-const expiredRow = z.object({ part: z.string(), apps: z.array(number), items: number });
+const expiredRow = z.object({
+  day: z.string(),
+  apps: z.array(number),
+  items: number,
+  /** The parts that have nothing else; empty when another part of the day has other items, too. */
+  parts: z.array(z.string()),
+});
 const mutationRow = z.object({ why: z.string() });
 
-/** Older days wait for the next call: each is a mutation, and a server slows down with hundreds of them. */
+/** Later days wait for the next call: each may be a mutation, and a server slows down with hundreds of them. */
 const partitionsMax = 50;
 
 /** A date before 1970 would wrap into the future, and every item would count as expired. */
@@ -87,10 +93,19 @@ const daysBefore = (days: string): string => `current - least(${days}, toUInt32(
 export type RemovedItems = { readonly days: number; readonly items: number };
 
 /**
- * Deletes the items of these applications in one table whose day ended longer ago than they are kept; other rows stay. The server rewrites the days
- * concerned in the background. While it is at an earlier deletion, nothing is done: undefined; nor from the first day on for which `daysNow`
- * names other days than `kept`. The clock that is behind counts, the server's or `nowMs`. Throws the Faults of the client and of `daysNow`, and a
- * transient one when the earlier deletion fails.
+ * A part never changes, so that one without other items goes whole, at once; an item that arrives meanwhile is in another part. A mutation
+ * takes much longer: it passes over every part of the table.
+ */
+const statementOf = ({ day, apps, parts }: z.infer<typeof expiredRow>): string =>
+  parts.length > 0
+    ? parts.map((part) => `DROP PART '${part}'`).join(', ')
+    : `DELETE IN PARTITION ID '${day}' WHERE AppId IN (${apps.join(', ')})`;
+
+/**
+ * Deletes the items of these applications in one table whose day ended longer ago than they are kept; other rows stay. The server rewrites days
+ * that have other items, too, in the background. While it is at an earlier deletion, nothing is done: undefined; nor from the first day on for
+ * which `daysNow` names other days than `kept`. The clock that is behind counts, the server's or `nowMs`. Throws the Faults of the client and of
+ * `daysNow`, and a transient one when the earlier deletion fails.
  */
 export const removeExpiredItems = async (
   clickhouse: Clickhouse,
@@ -122,20 +137,22 @@ export const removeExpiredItems = async (
   const expired = await clickhouse.rows(
     expiredRow,
     `WITH least(today(), {today:Date}) AS current
-     SELECT _partition_id AS part, groupUniqArray(AppId) AS apps, count() AS items FROM ${database}.${table}
-     WHERE toDate(${time}) < ${daysBefore('{fewest:UInt32}')} AND has({apps:Array(Int64)}, AppId)
-       AND toDate(${time}) < ${daysBefore('transform(AppId, {apps:Array(Int64)}, {days:Array(UInt32)}, toUInt32(0))')}
-     GROUP BY part ORDER BY part LIMIT ${partitionsMax}`,
+     SELECT day, groupUniqArrayArray(found) AS apps, sum(count) AS items,
+            if(min(p.name != '' AND count = total), groupArray(part), []) AS parts
+     FROM (SELECT _partition_id AS day, _part AS part, groupUniqArray(AppId) AS found, count() AS count FROM ${database}.${table}
+           WHERE toDate(${time}) < ${daysBefore('{fewest:UInt32}')} AND has({apps:Array(Int64)}, AppId)
+             AND toDate(${time}) < ${daysBefore('transform(AppId, {apps:Array(Int64)}, {days:Array(UInt32)}, toUInt32(0))')}
+           GROUP BY day, part) s
+     LEFT JOIN (SELECT name, rows AS total FROM system.parts WHERE database = '${database}' AND table = '${table}') p ON p.name = s.part
+     GROUP BY day ORDER BY day LIMIT ${partitionsMax}`,
     { params, timeoutMs: 60_000 },
   );
   const removed: (typeof expired)[number][] = [];
   for (const each of expired) {
-    const { part, apps } = each;
-    if (!(await isAsBefore(apps, kept, daysNow))) break;
-    await clickhouse.run(
-      `ALTER TABLE ${database}.${table} DELETE IN PARTITION ID '${part}' WHERE AppId IN (${apps.join(', ')})`,
-      { settings: { mutations_sync: 0 } },
-    );
+    if (!(await isAsBefore(each.apps, kept, daysNow))) break;
+    await clickhouse.run(`ALTER TABLE ${database}.${table} ${statementOf(each)}`, {
+      settings: { mutations_sync: 0 },
+    });
     removed.push(each);
   }
   if (removed.length === 0 && expired.length > 0) return undefined;
