@@ -94,7 +94,7 @@ export type RemovedItems = { readonly days: number; readonly items: number };
 
 /**
  * A part never changes, so that one without other items goes whole, at once; an item that arrives meanwhile is in another part. A mutation
- * takes much longer: it passes over every part of the table.
+ * takes much longer: it goes through every part of the table.
  */
 const statementOf = ({ day, apps, parts }: z.infer<typeof expiredRow>): string =>
   parts.length > 0
