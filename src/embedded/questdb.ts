@@ -88,6 +88,11 @@ const settings = (
   QDB_SHARED_WORKER_YIELD_THRESHOLD: '5',
   QDB_SHARED_WORKER_NAP_THRESHOLD: '20',
   QDB_SHARED_WORKER_SLEEP_THRESHOLD: '220',
+  // A query may compute on after its time is up and its client has left: over this wire it takes no worker from writes.
+  QDB_PG_WORKER_COUNT: '2',
+  QDB_PG_WORKER_YIELD_THRESHOLD: '5',
+  QDB_PG_WORKER_NAP_THRESHOLD: '20',
+  QDB_PG_WORKER_SLEEP_THRESHOLD: '220',
   QDB_LOG_W_STDOUT_LEVEL: 'ADVISORY,ERROR,CRITICAL',
 });
 

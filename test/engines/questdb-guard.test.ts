@@ -173,6 +173,25 @@ describe('the embedded QuestDB', () => {
     expect(await ask({ authorization: basicAuthorization(reader) })).toMatchObject({ status: 200 });
     agent.destroy();
   });
+
+  it('takes writes and answers over HTTP while queries that never end have the Postgres wire', {
+    timeout: 90_000,
+  }, async () => {
+    const endless = 'SELECT count() FROM long_sequence(1000000000000) WHERE rnd_double() > 2';
+    const running = [1, 2, 3].map(() => wire(reader, endless).catch(() => undefined));
+    await waitFor('the wire has no worker left', 30_000, async () => {
+      const { body } = await exec(
+        accounts,
+        "SELECT query_id FROM query_activity() WHERE query LIKE '%long_sequence(%' AND is_wal = false",
+      );
+      return body.includes('"count":2') || body.includes('"count":3');
+    });
+    await exec(accounts, "INSERT INTO kept VALUES ('2026-01-03', 9)");
+    await waitFor('the row is there', 30_000, async () =>
+      (await exec(accounts, 'SELECT n FROM kept')).body.includes('[9]'),
+    );
+    expect(running).toHaveLength(3);
+  });
 });
 
 // The jar is in the repository because neither this machine nor QuestDB's image needs to have a compiler.
