@@ -19,6 +19,7 @@ import {
   waitForRow,
 } from './sending.ts';
 import { followStages, type Stage } from './stations.ts';
+import { usableToken, writeToken } from './usable-token.ts';
 
 type Named<V> = { readonly name: string; readonly value: V };
 
@@ -155,12 +156,13 @@ export const waitForPoint = async (
 };
 
 const push = async (dataId: number, metrics: Named<number>[], options: PushOptions): Promise<void> => {
+  const given = options.token === undefined ? undefined : usableToken(options.token, writeToken);
   const settings = loadCommandSettings();
   const client = createAdminClient(settings);
   const { target, dimension = [], timestamp = Date.now() } = options;
   const timeoutMs = options.timeout * 1000;
   const { table_id: table } = await requireReport(client, dataId);
-  const token = options.token ?? (await tokenOf(client, { kind: 'data_id', id: dataId }));
+  const token = given ?? (await tokenOf(client, { kind: 'data_id', id: dataId }));
   const account = await openAccount(client, { data_id: dataId });
   const expiry = await expiryOf(client, dataId, timestamp);
   const { pushUrl } = receiverUrls(settings, options.url === undefined ? {} : { pushUrl: options.url });

@@ -138,6 +138,12 @@ describe('tidemark trace --send', () => {
     const { app_id: id } = await stack.createApplication('wrong');
     const refused = await cli.run(`trace --send ${id} --token wrong ${receivers().otlp}`);
     expect([refused.code, refused.stdout]).toEqual([1, expect.stringMatching(/^NOT OK {2}receiver .* 401 /)]);
+    // A header cannot hold it: nothing was sent, and the receiver was said not to answer.
+    expect(await cli.run(`trace --send ${id} --token "ab\ncd" ${receivers().otlp}`)).toEqual({
+      code: 1,
+      stdout: '',
+      stderr: expect.stringMatching(/^tidemark: the write token holds a character that no header may have/),
+    });
     for (const line of ['trace', `trace --send ${id} ${'a'.repeat(32)}`])
       expect(await cli.run(line)).toMatchObject({
         code: 1,

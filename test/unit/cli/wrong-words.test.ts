@@ -99,6 +99,17 @@ it.each([
     ['trace', 'ab'.repeat(16), option, value],
     `tidemark: ${option} needs --send\n`,
   ]),
+  // Such a token was sent, and the receiver said not to answer.
+  ...[
+    ['push', '1500001', 'load=1'],
+    ['trace', '--send', '1'],
+  ].flatMap((command): [string[], string][] => [
+    [[...command, '--token', ' '], 'tidemark: the write token is blank: set --token to a token\n'],
+    ...['ab\ncd', 'ab\u0101cd'].map((token): [string[], string] => [
+      [...command, '--token', token],
+      'tidemark: the write token holds a character that no header may have, such as a line feed: set --token without it\n',
+    ]),
+  ]),
   ...['--attribute', '--resource'].map((option): [string[], string] => [
     ['query', 'metrics', option, 'host=a'],
     `tidemark: ${option} needs --last\n`,
