@@ -36,6 +36,11 @@ it.each([
     ['ledger', '--since', '1x'],
     "error: option '--since <when>' argument '1x' is invalid. It must be an age (30m, 2h, 7d) or a time (2026-11-20T13:30:00Z); --help lists what there is\n",
   ],
+  // Nanoseconds are an integer, too.
+  [
+    ['push', '1500001', 'load=1', '--timestamp', '1784000000000000000'],
+    "error: option '--timestamp <ms>' argument '1784000000000000000' is invalid. It must be an integer of at most 15 digits; --help lists what there is\n",
+  ],
   // None would be asked for, and each named one called missing.
   ...['0', '-1', 'x'].map((limit): [string[], string] => [
     ['dlq', 'purge', '17', '--limit', limit],
