@@ -1,5 +1,4 @@
 import { readFileSync } from 'node:fs';
-import { validateHeaderValue } from 'node:http';
 import { join } from 'node:path';
 import { getCACertificates, setDefaultCACertificates } from 'node:tls';
 import { z } from 'zod';
@@ -9,6 +8,7 @@ import { errorText, Fault } from '../model/fault.ts';
 import { parseJson } from '../model/json.ts';
 import { visible } from '../model/visible-text.ts';
 import { loadAdminSettings } from './running-stack.ts';
+import { adminToken, usableToken } from './usable-token.ts';
 
 /** An answer: the parts that a command needs, and the whole body. */
 export type Answered<T> = { readonly value: T; readonly json: unknown };
@@ -113,21 +113,6 @@ const late = (url: string, method: string, afterMs: number): Fault => {
   );
 };
 
-/** The header for a token. Neither the error of Node nor that of `fetch` may be shown: they repeat the token. */
-const bearer = (token: string): string => {
-  const value = `Bearer ${token}`;
-  try {
-    validateHeaderValue('Authorization', value);
-    return value;
-  } catch {
-    throw new Fault(
-      'permanent',
-      'admin_token_invalid',
-      'the admin token holds a character that no header may have, such as a line feed: set TIDEMARK_ADMIN_TOKEN without it',
-    );
-  }
-};
-
 /** A client of the admin API at `settings.admin.url`. */
 export const createAdminClient = (settings: Settings): AdminClient => {
   const { url, token, caFile } = settings.admin;
@@ -143,7 +128,10 @@ export const createAdminClient = (settings: Settings): AdminClient => {
     }
     return fetch(`${url.replace(/\/$/, '')}${path}`, {
       ...init,
-      headers: { Authorization: bearer(token), 'Content-Type': 'application/json' },
+      headers: {
+        Authorization: `Bearer ${usableToken(token, adminToken)}`,
+        'Content-Type': 'application/json',
+      },
     });
   };
 

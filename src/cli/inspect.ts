@@ -41,6 +41,14 @@ type Activity = z.output<typeof activitySchema>;
 const second = (seconds: number | undefined): string =>
   timeText(seconds === undefined ? null : Math.floor(seconds));
 
+/** Use beside a limit. That of requests per second is the busiest second of an hour: a single request makes it 1. */
+export const limitField = ({ name, limit, used }: Activity['limits'][number]): [string, string] => {
+  const count = used ?? nothing;
+  if (name === 'requests_per_second')
+    return ['busiest second', `${count} of ${limit ?? 'any number of'} requests, in the last hour`];
+  return [name.replaceAll('_', ' '), `${count} of ${limit ?? 'any number'}`];
+};
+
 const printActivity = ({ state, last_request: last, refusals, minutes, limits }: Activity): void => {
   const total = (name: keyof Activity['minutes'][number]): string =>
     String(minutes.reduce((sum, minute) => sum + minute[name], 0));
@@ -55,10 +63,7 @@ const printActivity = ({ state, last_request: last, refusals, minutes, limits }:
     ['dead-lettered', total('dead_lettered')],
     ['refused', `${total('refused_requests')} requests`],
     ['repeated', `${total('repeated_requests')} requests, not stored again`],
-    ...limits.map(({ name, limit, used }): [string, string] => [
-      name.replaceAll('_', ' '),
-      `${used ?? nothing} of ${limit === null ? 'any number' : limit}`,
-    ]),
+    ...limits.map(limitField),
   ]);
   if (refusals.length === 0) return;
   printLine('');

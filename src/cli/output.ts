@@ -219,7 +219,8 @@ export const printMore = (cursor: string | null): void => {
 
 /** An integer argument, below 0 too; commander names a wrong argument. */
 export const integerArgument = (text: string): number => {
-  if (!/^-?\d{1,15}$/.test(text)) throw new InvalidArgumentError('It must be an integer.');
+  if (!/^-?\d{1,15}$/.test(text))
+    throw new InvalidArgumentError('It must be an integer of at most 15 digits.');
   return Number(text);
 };
 

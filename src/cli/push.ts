@@ -2,13 +2,24 @@ import { type Command, InvalidArgumentError } from 'commander';
 import { z } from 'zod';
 import { Fault } from '../model/fault.ts';
 import { parseJson } from '../model/json.ts';
+import { dayMs } from '../model/time.ts';
+import { daysText } from './amounts.ts';
 import { type AdminClient, createAdminClient } from './client.ts';
 import { requireReport, tokenOf } from './lookups.ts';
 import { addJsonOption, idArgument, type JsonOption, timeoutOption } from './options.ts';
 import { integerArgument } from './output.ts';
 import { loadCommandSettings } from './running-stack.ts';
-import { accountStage, receiverUrls, send, waitForStore } from './sending.ts';
+import {
+  accountStage,
+  hasStored,
+  openAccount,
+  receiverUrls,
+  type SentAccount,
+  send,
+  waitForRow,
+} from './sending.ts';
 import { followStages, type Stage } from './stations.ts';
+import { usableToken, writeToken } from './usable-token.ts';
 
 type Named<V> = { readonly name: string; readonly value: V };
 
@@ -74,12 +85,10 @@ const rowsSchema = z.object({
 /** Faults that pass: the table or a column has no row yet. */
 const notYet: ReadonlySet<string> = new Set(['not_stored_yet', 'unknown_name']);
 
+type SentPoint = { readonly metric: string; readonly target: string; readonly timestamp: number };
+
 /** Whether a row of exactly this time and target is stored with this metric, the first one of the point. */
-export const isStored = async (
-  client: AdminClient,
-  dataId: number,
-  point: { readonly metric: string; readonly target: string; readonly timestamp: number },
-): Promise<boolean> => {
+export const isStored = async (client: AdminClient, dataId: number, point: SentPoint): Promise<boolean> => {
   const since = Math.floor(point.timestamp / 1000);
   const body = {
     data_id: dataId,
@@ -100,14 +109,62 @@ export const isStored = async (
   }
 };
 
+const policySchema = z.object({
+  policy: z.object({ retention_days: z.union([z.number(), z.literal('off')]) }),
+});
+
+/** That QuestDB removes the row of a point by the retention of its data id, although the receiver takes it; undefined where it is kept. */
+export const expiryOf = async (
+  client: AdminClient,
+  dataId: number,
+  timestamp: number,
+): Promise<string | undefined> => {
+  const { policy } = (await client.ask(policySchema, 'GET', `/api/v1/data-sources/${dataId}/policy`)).value;
+  const { retention_days: days } = policy;
+  const day = Math.floor(timestamp / dayMs);
+  // A day expires once all of it is older than the retention.
+  if (days === 'off' || (day + 1 + days) * dayMs > Date.now()) return undefined;
+  const date = new Date(day * dayMs).toISOString().slice(0, 10);
+  return `rows of ${date} are removed by the retention of ${daysText(days)}: see tidemark retention show ${dataId}`;
+};
+
+type Waiting = {
+  readonly account: SentAccount;
+  readonly timeoutMs: number;
+  /** `expiryOf` the point. */
+  readonly expiry: string | undefined;
+};
+
+/**
+ * Waits for the row of a point that the receiver took. Throws `not_in_time` with what is known of the point, and the permanent Fault
+ * `removed_by_retention` once the account has it as stored although its day is over.
+ */
+export const waitForPoint = async (
+  client: AdminClient,
+  dataId: number,
+  point: SentPoint,
+  { account, timeoutMs, expiry }: Waiting,
+): Promise<void> => {
+  const isThere = async (): Promise<boolean> => {
+    // Before the rows: one that is counted as stored was there, if anywhere.
+    const isCounted = expiry !== undefined && (await hasStored(account));
+    if (await isStored(client, dataId, point)) return true;
+    if (isCounted) throw new Fault('permanent', 'removed_by_retention', `stored, and not kept: ${expiry}`);
+    return false;
+  };
+  await waitForRow(account, timeoutMs, isThere, expiry);
+};
+
 const push = async (dataId: number, metrics: Named<number>[], options: PushOptions): Promise<void> => {
+  const given = options.token === undefined ? undefined : usableToken(options.token, writeToken);
   const settings = loadCommandSettings();
   const client = createAdminClient(settings);
   const { target, dimension = [], timestamp = Date.now() } = options;
   const timeoutMs = options.timeout * 1000;
   const { table_id: table } = await requireReport(client, dataId);
-  const token = options.token ?? (await tokenOf(client, { kind: 'data_id', id: dataId }));
-  const account = await accountStage(client, { data_id: dataId }, timeoutMs);
+  const token = given ?? (await tokenOf(client, { kind: 'data_id', id: dataId }));
+  const account = await openAccount(client, { data_id: dataId });
+  const expiry = await expiryOf(client, dataId, timestamp);
   const { pushUrl } = receiverUrls(settings, options.url === undefined ? {} : { pushUrl: options.url });
   const point = {
     metrics: Object.fromEntries(metrics.map(({ name, value }) => [name, value])),
@@ -122,12 +179,11 @@ const push = async (dataId: number, metrics: Named<number>[], options: PushOptio
     [
       'QuestDB',
       async () => {
-        const isThere = () => isStored(client, dataId, { metric, target, timestamp });
-        await waitForStore('the row is visible', timeoutMs, isThere);
+        await waitForPoint(client, dataId, { metric, target, timestamp }, { account, timeoutMs, expiry });
         return `a row in "${table}", timestamp ${new Date(timestamp).toISOString()}`;
       },
     ],
-    account,
+    accountStage(account, timeoutMs),
   ];
   await followStages(stages, options);
 };

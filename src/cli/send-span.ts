@@ -6,8 +6,9 @@ import { type AdminClient, createAdminClient } from './client.ts';
 import { tokenOf } from './lookups.ts';
 import type { JsonOption } from './options.ts';
 import { loadCommandSettings } from './running-stack.ts';
-import { accountStage, receiverUrls, send, tokenHeaders, waitForStore } from './sending.ts';
+import { accountStage, openAccount, receiverUrls, send, tokenHeaders, waitForRow } from './sending.ts';
 import { followStages, type Stage } from './stations.ts';
+import { usableToken, writeToken } from './usable-token.ts';
 
 /** The options of a span that is sent to try the line. */
 export type SendOptions = JsonOption & {
@@ -62,11 +63,12 @@ const isStored = async (client: AdminClient, traceId: string): Promise<boolean> 
 
 /** Sends a span and follows it to its row; prints each station. Throws a permanent Fault for an unknown application. */
 export const sendSpan = async (appId: number, options: SendOptions): Promise<void> => {
+  const given = options.token === undefined ? undefined : usableToken(options.token, writeToken);
   const settings = loadCommandSettings();
   const client = createAdminClient(settings);
   const timeoutMs = options.timeout * 1000;
-  const token = options.token ?? (await tokenOf(client, { kind: 'application', id: appId }));
-  const account = await accountStage(client, { app_id: appId }, timeoutMs);
+  const token = given ?? (await tokenOf(client, { kind: 'application', id: appId }));
+  const account = await openAccount(client, { app_id: appId });
   const { otlpUrl } = receiverUrls(settings, options.url === undefined ? {} : { otlpUrl: options.url });
   const traceId = randomBytes(16).toString('hex');
   const body = bodyOf(options, traceId);
@@ -75,11 +77,11 @@ export const sendSpan = async (appId: number, options: SendOptions): Promise<voi
     [
       'ClickHouse',
       async () => {
-        await waitForStore('the row is visible', timeoutMs, () => isStored(client, traceId));
+        await waitForRow(account, timeoutMs, () => isStored(client, traceId));
         return `a row in otel.otel_traces; see tidemark trace ${traceId}`;
       },
     ],
-    account,
+    accountStage(account, timeoutMs),
   ];
   await followStages(stages, options);
 };

@@ -108,16 +108,89 @@ export const receiverUrls = (
 
 const hourSeconds = 3_600;
 
-const balancesSchema = z.object({ items: z.array(z.object({ stored: z.number() })) });
+const balancesSchema = z.object({
+  items: z.array(
+    z.object({ stored: z.number(), dead_lettered: z.number(), dropped: z.record(z.string(), z.number()) }),
+  ),
+});
 
 type AccountOwner = { readonly data_id: number } | { readonly app_id: number };
 
-/** Items since then that the account has as stored. */
-const storedInAccount = async (client: AdminClient, owner: AccountOwner, since: number): Promise<number> => {
+/** Items by their outcome: `stored`, `dead-lettered`, or `dropped as <reason>`. */
+type Outcomes = ReadonlyMap<string, number>;
+
+const storedOutcome = 'stored';
+
+const readOutcomes = async (client: AdminClient, owner: AccountOwner, since: number): Promise<Outcomes> => {
   const query = queryText({ ...owner, since });
   const { items } = (await client.ask(balancesSchema, 'GET', `/api/v1/outcomes${query}`)).value;
-  return items.reduce((sum, { stored }) => sum + stored, 0);
+  const sums = new Map<string, number>();
+  const add = (outcome: string, count: number): void =>
+    void sums.set(outcome, (sums.get(outcome) ?? 0) + count);
+  for (const { stored, dead_lettered: deadLettered, dropped } of items) {
+    add(storedOutcome, stored);
+    add('dead-lettered', deadLettered);
+    for (const [reason, count] of Object.entries(dropped)) add(`dropped as ${reason}`, count);
+  }
+  return sums;
 };
+
+/** The account of an owner since it was opened: before an item is sent. What it counts may be items of another producer. */
+export type SentAccount = {
+  readonly owner: AccountOwner;
+  /** Items that the account has counted since, by outcome. Throws the Faults of AdminClient. */
+  counted(): Promise<Outcomes>;
+};
+
+/** Opens the account of an owner. Throws the Faults of AdminClient. */
+export const openAccount = async (client: AdminClient, owner: AccountOwner): Promise<SentAccount> => {
+  // One period for all readings: in a later one the items of its first minute would be missing.
+  const since = nowSeconds() - hourSeconds;
+  const before = await readOutcomes(client, owner, since);
+  return {
+    owner,
+    counted: async () => {
+      const found = [...(await readOutcomes(client, owner, since))];
+      const more = found.map(([outcome, count]) => [outcome, count - (before.get(outcome) ?? 0)] as const);
+      return new Map(more.filter(([, count]) => count > 0));
+    },
+  };
+};
+
+/** Whether the account has counted an item as stored since it was opened. */
+export const hasStored = async (account: SentAccount): Promise<boolean> =>
+  (await account.counted()).has(storedOutcome);
+
+const ownerOption = (owner: AccountOwner): string =>
+  'data_id' in owner ? `--data-id ${owner.data_id}` : `--app-id ${owner.app_id}`;
+
+/** What the account has counted since it was opened, for the end of a wait; empty where it cannot be read. */
+const countedText = async (account: SentAccount): Promise<string> => {
+  const outcomes = await account.counted().catch(() => undefined);
+  if (outcomes === undefined) return '';
+  if (outcomes.size === 0) return '; the account has counted nothing of this owner since';
+  const list = [...outcomes].map(([outcome, count]) => `${count} ${outcome}`).join(', ');
+  const others = [...outcomes.keys()].some((outcome) => outcome !== storedOutcome);
+  const option = ownerOption(account.owner);
+  const remedy = others ? `: see tidemark drops ${option}, and tidemark dlq list ${option}` : '';
+  return `; since it was sent the account counts of this owner: ${list}${remedy}`;
+};
+
+/**
+ * Waits for the row of an item that was sent, as `waitForStore` does. Where the time ends without it, the Fault `not_in_time` says
+ * what the account has counted of the owner meanwhile, and `known`: what else may have become of the item.
+ */
+export const waitForRow = (
+  account: SentAccount,
+  timeoutMs: number,
+  check: () => Promise<boolean>,
+  known = '',
+): Promise<void> =>
+  waitForStore('the row is visible', timeoutMs, check).catch(async (error: unknown) => {
+    if (!(error instanceof Fault) || error.code !== 'not_in_time') throw error;
+    const why = `${known === '' ? '' : `; ${known}`}${await countedText(account)}`;
+    throw new Fault('transient', error.code, `${error.message}${why}`, error);
+  });
 
 /** Outcomes may come later than rows: every 20 s, or once a backup has ended. */
 const notYetRecorded = (error: Fault): Fault =>
@@ -129,29 +202,20 @@ const notYetRecorded = (error: Fault): Fault =>
   );
 
 /**
- * The last stage: the account counts more items of the owner as stored than when this was called, so call it before the
- * item is sent. The stage throws `not_in_time`, or `outcome_not_yet` for an item that was seen in its store.
+ * The last stage: the account counts more items of the owner as stored than when it was opened. The stage throws `not_in_time`, with
+ * what the account has counted instead, or `outcome_not_yet` for an item that was seen in its store.
  */
-export const accountStage = async (
-  client: AdminClient,
-  owner: AccountOwner,
-  timeoutMs: number,
-): Promise<Stage> => {
-  // One period for all readings: in a later one the items of its first minute would be missing.
-  const since = nowSeconds() - hourSeconds;
-  const before = await storedInAccount(client, owner, since);
-  const named = 'data_id' in owner ? `--data-id ${owner.data_id}` : `--app-id ${owner.app_id}`;
-  return [
-    'account',
-    async (isSeen) => {
-      const isCounted = async () => (await storedInAccount(client, owner, since)) > before;
-      await waitForStore('its outcome is recorded', timeoutMs, isCounted).catch((error: unknown) => {
-        throw isSeen && error instanceof Fault && error.code === 'not_in_time'
-          ? notYetRecorded(error)
-          : error;
-      });
-      const what = isSeen ? 'stored' : 'the account has counted an item of this owner';
-      return `${what}; see tidemark ledger ${named}`;
-    },
-  ];
-};
+export const accountStage = (account: SentAccount, timeoutMs: number): Stage => [
+  'account',
+  async (isSeen) => {
+    await waitForStore('its outcome is recorded', timeoutMs, () => hasStored(account)).catch(
+      async (error: unknown) => {
+        if (!(error instanceof Fault) || error.code !== 'not_in_time') throw error;
+        if (isSeen) throw notYetRecorded(error);
+        throw new Fault('transient', error.code, `${error.message}${await countedText(account)}`, error);
+      },
+    );
+    const what = isSeen ? 'stored' : 'the account has counted an item of this owner';
+    return `${what}; see tidemark ledger ${ownerOption(account.owner)}`;
+  },
+];

@@ -12,7 +12,7 @@ import { createEngineLogs } from '../embedded/engine-logs.ts';
 import { removeInstallation, writeInstallation } from '../embedded/installation.ts';
 import { lockFolder } from '../embedded/lock.ts';
 import { createLogStream } from '../embedded/log-stream.ts';
-import { requireFreePorts } from '../embedded/ports.ts';
+import { requireDifferentPorts, requireFreePorts } from '../embedded/ports.ts';
 import {
   noteEnginesOnly,
   placeRestoredQuestdb,
@@ -220,10 +220,12 @@ export const runUp = async (settings: Settings, options: UpOptions = { demo: tru
   try {
     if (!options.enginesOnly) requireNoRestore(dataFolder);
     const plan = await planStack(settings);
-    await requireFreePorts([
+    const ports = [
       { host: plan.engineHost, ports: plan.enginePorts },
       ...(options.enginesOnly ? [] : [{ host: settings.host, ports: plan.rolePorts }]),
-    ]);
+    ];
+    requireDifferentPorts(ports);
+    await requireFreePorts(ports);
     const credentials = await ensureCredentials(dataFolder);
     const roleAccounts = createRoleAccounts();
     const urls = clientUrls(settings, plan, credentials, roleAccounts);

@@ -36,6 +36,8 @@ const usageSchema = z.object({
   last_seen: z.number().nullable(),
   last_sender: z.string(),
   last_sdk: z.string(),
+  // Missing in answers of earlier versions.
+  last_sent: z.number().nullable().default(null),
 });
 
 type Usage = z.output<typeof usageSchema>;
@@ -130,7 +132,7 @@ const usage = async (options: UsageOptions): Promise<void> => {
   const head = [
     ...groupTitles[by],
     ...['REQUESTS', 'ITEMS', 'BYTES SENT', 'INFLATED', 'BUSIEST SECOND', 'REFUSED', 'REPEATED'],
-    ...['LAST SEEN', 'LAST SENDER', 'SDK'],
+    ...['LAST SENT', 'LAST SEEN', 'LAST SENDER', 'SDK'],
   ];
   printRows(answered, options, usageSchema, head, (row) => [
     ...groupCells[by](row),
@@ -141,6 +143,7 @@ const usage = async (options: UsageOptions): Promise<void> => {
     row.requests_per_second_max,
     row.refused_requests,
     row.repeated_requests,
+    seenText(row.last_sent),
     ...senderCells(row),
   ]);
 };

@@ -7,7 +7,8 @@ import { errorText, Fault } from '../model/fault.ts';
 import { type Clickhouse, database } from '../stores/clickhouse/client.ts';
 import { itemTables } from '../stores/clickhouse/item-tables.ts';
 import type { QuestdbSql } from '../stores/questdb/sql.ts';
-import { readTableStates } from '../stores/questdb/table-states.ts';
+import { listed, readTableStates } from '../stores/questdb/table-states.ts';
+import { readOtherKeys } from '../stores/questdb/upsert-keys.ts';
 import { clockOffsetMs, readClickhouseTimeMs, readQuestdbTimeMs } from './clocks.ts';
 
 /** The checked thing, whether it is healthy, the finding, and what to do where it is not (else empty). Times are milliseconds. */
@@ -33,7 +34,7 @@ const remedies: readonly (readonly [prefix: string, remedy: string])[] = [
   ['questdb', 'Check that QuestDB runs, and its address in the settings, with user and password.'],
   [
     'tables of questdb',
-    'Metadata resumes such tables by itself; for one that stays, see docs/stores-in-trouble.md.',
+    'Metadata resumes such tables and sets their upsert keys again by itself; for one that stays, see docs/stores-in-trouble.md.',
   ],
   ['clickhouse', 'Check that ClickHouse runs, and TIDEMARK_CLICKHOUSE_URL with user and password.'],
   ['tables of clickhouse', 'Run tidemark migrate.'],
@@ -101,6 +102,39 @@ export const lookAtStreams = async (bus: Bus, streams: readonly StreamDefinition
 /** A store that does not answer within this is named; its clock and tables would take as long, and say the same. */
 const storeAnswerMs = 5_000;
 
+/** About 10,000 tables; transfer and metadata look at further ones in turn. */
+const keysMs = 5_000;
+
+/** The tables of points: suspended ones, those without their upsert keys and those with others. Throws a Fault that names them. */
+const tablesText = async (sql: Pick<QuestdbSql, 'exec'>): Promise<string> => {
+  const states = (await readTableStates(sql)).filter(({ name }) => name.endsWith('.__default__'));
+  const suspended = states.filter(({ isSuspended }) => isSuspended);
+  const keyless = states.filter(({ deduplicates }) => !deduplicates);
+  // What a suspended one has is not known before it is resumed.
+  const keyed = states.filter(({ isSuspended, deduplicates }) => deduplicates && !isSuspended);
+  const { others, read } = await readOtherKeys(
+    sql,
+    keyed.map(({ name }) => name),
+    keysMs,
+  );
+  const troubles = [
+    ...listed('suspended', suspended),
+    ...listed(
+      'upsert keys are off, and must be (timestamp, uid)',
+      keyless.map(({ name }) => ({ name, why: '' })),
+    ),
+    ...listed(
+      'upsert keys are not (timestamp, uid), so points overwrite each other',
+      [...others].map(([name, keys]) => ({ name, why: keys.join(', ') })),
+    ),
+  ];
+  if (troubles.length > 0) throw new Fault('permanent', 'tables_in_trouble', troubles.join('; '));
+  const most = states.reduce((behind, { pendingCommits }) => Math.max(behind, pendingCommits), 0);
+  const unread = keyed.length - read;
+  const rest = unread === 0 ? '' : `; the upsert keys of ${counted(unread, 'table')} were not read`;
+  return `${counted(states.length, 'table')}, at most ${counted(most, 'commit')} behind${rest}`;
+};
+
 /** A QuestDB instance, its clock, and the state of its tables of points; one that does not answer, alone. Findings call it `what`. */
 export const lookAtQuestdb = async (what: string, sql: QuestdbSql): Promise<Finding[]> => {
   const answers = await look(what, async () => {
@@ -109,15 +143,7 @@ export const lookAtQuestdb = async (what: string, sql: QuestdbSql): Promise<Find
   });
   if (!answers.ok) return [answers];
   const clock = await look(`clock of ${what}`, () => skewText(() => readQuestdbTimeMs(sql)));
-  const tables = await look(`tables of ${what}`, async () => {
-    const states = (await readTableStates(sql)).filter(({ name }) => name.endsWith('.__default__'));
-    const bad = states.filter(({ isSuspended, deduplicates }) => isSuspended || !deduplicates);
-    const most = states.reduce((behind, { pendingCommits }) => Math.max(behind, pendingCommits), 0);
-    if (bad.length === 0)
-      return `${counted(states.length, 'table')}, at most ${counted(most, 'commit')} behind`;
-    const names = bad.map(({ name, why }) => (why === '' ? name : `${name}: ${why}`)).join(', ');
-    throw new Fault('permanent', 'tables_in_trouble', `suspended or without upsert keys: ${names}`);
-  });
+  const tables = await look(`tables of ${what}`, () => tablesText(sql));
   return [answers, clock, tables];
 };
 

@@ -1,8 +1,9 @@
 import { randomInt } from 'node:crypto';
 import { createServer } from 'node:net';
+import { settingFault } from '../config/settings.ts';
 
-/** A port of this program, and the environment variable that changes it. */
-export type NamedPort = { port: number; variable: string; purpose: string };
+/** A port of this program, and the environment variable that changes it; `host`: where it alone has another one than its role. */
+export type NamedPort = { port: number; variable: string; purpose: string; host?: string };
 
 /** A port we need is taken: the message names the port and the variable that changes it. */
 export class PortInUseError extends Error {
@@ -23,10 +24,31 @@ const probe = (host: string, port: number): Promise<number | undefined> =>
     });
   });
 
+type WantedPorts = readonly { host: string; ports: readonly NamedPort[] }[];
+
+const wildcards: ReadonlySet<string> = new Set(['0.0.0.0', '::']);
+
+const overlap = (left: string, right: string): boolean =>
+  left === right || wildcards.has(left) || wildcards.has(right);
+
+/** Throws a permanent Fault `config_invalid` with the names of two settings that want the same port of the same address. */
+export const requireDifferentPorts = (wanted: WantedPorts): void => {
+  const all = wanted.flatMap(({ host, ports }) =>
+    ports.map((port) => ({ ...port, host: port.host ?? host })),
+  );
+  for (const [index, one] of all.entries()) {
+    const other = all.slice(index + 1).find(({ port, host }) => port === one.port && overlap(host, one.host));
+    if (other === undefined) continue;
+    throw settingFault(
+      `${one.variable} and ${other.variable}`,
+      `both are port ${one.port} (${one.purpose}, ${other.purpose})`,
+      'Set one of them to another port',
+    );
+  }
+};
+
 /** Throws a PortInUseError that lists every one of these ports something already listens on. */
-export const requireFreePorts = async (
-  wanted: readonly { host: string; ports: readonly NamedPort[] }[],
-): Promise<void> => {
+export const requireFreePorts = async (wanted: WantedPorts): Promise<void> => {
   const sentences: string[] = [];
   for (const { host, ports } of wanted) {
     for (const { port, variable, purpose } of ports) {

@@ -46,12 +46,21 @@ const portsOf = (settings: Settings) => ({
   questdbHttp: named(settings.questdb.httpPort, 'TIDEMARK_QUESTDB_HTTP_PORT', 'QuestDB HTTP'),
   questdbPg: named(settings.questdb.pgPort, 'TIDEMARK_QUESTDB_PG_PORT', 'QuestDB PostgreSQL wire'),
   clickhouseHttp: named(settings.clickhouse.httpPort, 'TIDEMARK_CLICKHOUSE_HTTP_PORT', 'ClickHouse HTTP'),
-  push: named(settings.ingress.pushPort, 'TIDEMARK_INGRESS_PUSH_PORT', 'push receiver'),
-  otlp: named(settings.ingress.otlpPort, 'TIDEMARK_INGRESS_OTLP_PORT', 'trace receiver'),
+  push: {
+    ...named(settings.ingress.pushPort, 'TIDEMARK_INGRESS_PUSH_PORT', 'push receiver'),
+    host: settings.ingress.pushHost,
+  },
+  otlp: {
+    ...named(settings.ingress.otlpPort, 'TIDEMARK_INGRESS_OTLP_PORT', 'trace receiver'),
+    host: settings.ingress.otlpHost,
+  },
   ...(settings.ingress.grpcPort === undefined
     ? {}
     : {
-        grpc: named(settings.ingress.grpcPort, 'TIDEMARK_INGRESS_GRPC_PORT', 'trace receiver over gRPC'),
+        grpc: {
+          ...named(settings.ingress.grpcPort, 'TIDEMARK_INGRESS_GRPC_PORT', 'trace receiver over gRPC'),
+          host: settings.ingress.otlpHost,
+        },
       }),
   ingressOps: named(settings.ingress.opsPort, 'TIDEMARK_INGRESS_OPS_PORT', 'operations port of ingress'),
   transferOps: named(settings.transfer.opsPort, 'TIDEMARK_TRANSFER_OPS_PORT', 'operations port of transfer'),

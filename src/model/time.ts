@@ -11,6 +11,8 @@ export const defaultTimePolicy: TimePolicy = { aheadMsMax: 3_600_000, ageMsMax: 
 
 /** The last millisecond QuestDB holds: 9999-12-31T23:59:59.999Z; for a later one it answers 500 and stores nothing. */
 const questdbMsLast = 253_402_300_799_999;
+/** No nanoseconds of a time that QuestDB holds are beyond: a larger number is of no unit. */
+const nanosLast = questdbMsLast * 1e6;
 
 /**
  * Validates the timestamp of a push point: undefined when it is an integer of milliseconds inside the windows, else the
@@ -23,7 +25,7 @@ export const validatePointTime = (
   policy: TimePolicy,
 ): TimeReason | undefined => {
   if (typeof raw !== 'number' || !Number.isInteger(raw)) return 'timestamp_not_numeric';
-  if (raw > 0) {
+  if (raw > 0 && raw <= nanosLast) {
     if (raw < 1e12) return 'timestamp_unit_seconds';
     if (raw >= 1e18) return 'timestamp_unit_nanos';
     if (raw >= 1e15) return 'timestamp_unit_micros';

@@ -20,10 +20,15 @@ export type Usage = {
   /** Requests that count beside: answered with an error, and repeats of stored ones. */
   readonly refusedRequests: number;
   readonly repeatedRequests: number;
-  /** Arrival of the last request, Unix seconds to the millisecond, and its sender; undefined without one. */
+  /** Arrival of the last of `requests`, Unix seconds to the millisecond, and its sender; undefined without one. */
   readonly lastAt: number | undefined;
   readonly sender: string;
   readonly sdk: string;
+  /**
+   * When anything was last sent, be it refused, repeated or rejected: `lastAt`, or the minute in Unix seconds of what came in a later one;
+   * undefined without either.
+   */
+  readonly lastSentAt: number | undefined;
 };
 
 /** Data id or application: the other is 0. Both are 0 for owners that were too many for the memory of a receiver. */
@@ -50,7 +55,11 @@ export const noUsage: Usage = {
   lastAt: undefined,
   sender: '',
   sdk: '',
+  lastSentAt: undefined,
 };
+
+const later = (left: number | undefined, right: number | undefined): number | undefined =>
+  (right ?? 0) > (left ?? 0) ? right : left;
 
 /** The usage of two groups without a common owner. */
 export const addUsage = (left: Usage, right: Usage): Usage => {
@@ -66,6 +75,7 @@ export const addUsage = (left: Usage, right: Usage): Usage => {
     lastAt: last.lastAt,
     sender: last.sender,
     sdk: last.sdk,
+    lastSentAt: later(left.lastSentAt, right.lastSentAt),
   };
 };
 
@@ -90,8 +100,13 @@ const sendersRow = z.object({
   last_sender: z.string(),
   last_sdk: z.string(),
 });
-const itemsRow = z.object({ ...groupRow, item_count: z.coerce.number() });
-const refusalsRow = z.object({ ...groupRow, refused: z.coerce.number(), repeated: z.coerce.number() });
+const itemsRow = z.object({ ...groupRow, item_count: z.coerce.number(), last_minute: z.coerce.number() });
+const refusalsRow = z.object({
+  ...groupRow,
+  refused: z.coerce.number(),
+  repeated: z.coerce.number(),
+  last_minute: z.coerce.number(),
+});
 
 /** The groups that usage is read by: owners, the pipelines of each owner, or days of UTC. */
 export type UsageGroup = 'owner' | 'pipeline' | 'day';
@@ -132,9 +147,11 @@ export const usageQueries = ({ since, until, owners, except }: UsageFilter, by: 
     senders: `SELECT ${columns(usagePipeline)}, toUnixTimestamp64Milli(max(last_at)) AS last_ms, argMax(sender, last_at) AS last_sender,
         argMax(sdk, last_at) AS last_sdk
       FROM ${database}.${ledgerTables.usage} WHERE ${where} GROUP BY ${keys}`,
-    items: `SELECT ${columns(pipelineOfStreamColumn)}, sum(items) AS item_count
+    items: `SELECT ${columns(pipelineOfStreamColumn)}, sum(items) AS item_count,
+        toUnixTimestamp(maxIf(minute, items > 0)) AS last_minute
       FROM ${table(ledgerTables.published)} WHERE ${known} GROUP BY ${keys}`,
-    refusals: `SELECT ${columns('toString(pipeline)')}, sumIf(requests, kind = 'refused') AS refused, sumIf(requests, kind = 'duplicate') AS repeated
+    refusals: `SELECT ${columns('toString(pipeline)')}, sumIf(requests, kind = 'refused') AS refused, sumIf(requests, kind = 'duplicate') AS repeated,
+        toUnixTimestamp(maxIf(minute, kind IN ('refused', 'duplicate'))) AS last_minute
       FROM ${table(ledgerTables.refusals)} WHERE ${known} GROUP BY ${keys}`,
     params: {
       since,
@@ -173,11 +190,12 @@ export const readUsage = async (
     clickhouse.rows(refusalsRow, refusals, options),
   ]);
   const groups = new Map<string, FoundUsage>();
-  const add = (row: GroupRow, usage: Partial<Usage>): void => {
+  const add = (row: GroupRow, usage: Partial<Usage>, sentAt?: number): void => {
     const { of_data_id: dataId, of_app_id: appId, day, of_pipeline: name } = row;
     const key = `${dataId} ${appId} ${day} ${name}`;
     const pipeline = name === '' ? undefined : name;
-    groups.set(key, { ...(groups.get(key) ?? { ...noUsage, dataId, appId, day, pipeline }), ...usage });
+    const known = groups.get(key) ?? { ...noUsage, dataId, appId, day, pipeline };
+    groups.set(key, { ...known, ...usage, lastSentAt: later(known.lastSentAt, sentAt) });
   };
   for (const row of used)
     add(row, {
@@ -186,12 +204,14 @@ export const readUsage = async (
       inflatedBytes: row.inflated,
       secondMax: row.busiest_max,
     });
-  for (const row of seen)
-    add(row, { lastAt: row.last_ms / 1000, sender: row.last_sender, sdk: row.last_sdk });
-  for (const row of published) if (row.item_count > 0) add(row, { items: row.item_count });
+  for (const row of seen) {
+    const lastAt = row.last_ms / 1000;
+    add(row, { lastAt, sender: row.last_sender, sdk: row.last_sdk }, lastAt);
+  }
+  for (const row of published) if (row.item_count > 0) add(row, { items: row.item_count }, row.last_minute);
   for (const row of refused)
     if (row.refused + row.repeated > 0)
-      add(row, { refusedRequests: row.refused, repeatedRequests: row.repeated });
+      add(row, { refusedRequests: row.refused, repeatedRequests: row.repeated }, row.last_minute);
   return [...groups.values()];
 };
 

@@ -97,6 +97,23 @@ describe('the page of dead letters', () => {
     await kept.mend();
   });
 
+  // A selection that cannot be read was taken for none: its acts were on all of the list.
+  it('have no acts while the selection in the address cannot be read, until it is dropped', async () => {
+    const { sequence, mend } = await makeLetter();
+    await mend();
+    const page = await browser.page();
+    await logInByLink(page);
+    await page.goto(`${ofApplication()}&pick=abc`);
+    await page.getByRole('checkbox', { name: `Select dead letter ${sequence}` }).waitFor();
+    await page.getByRole('alert').getByText('The selection cannot be read').waitFor();
+    expect(await page.getByRole('button', { name: /^(Redrive|Purge) …$/ }).count()).toBe(0);
+    await page.getByRole('button', { name: 'Select none' }).click();
+    await page.getByRole('button', { name: 'Purge …' }).waitFor();
+    expect(new URL(page.url()).searchParams.get('pick')).toBeNull();
+    expect(new URL(page.url()).searchParams.get('owner')).not.toBeNull();
+    expect((await lettersOf(application.id)).includes(sequence)).toBe(true);
+  });
+
   it('redriven in two tabs at once is stored once: the second tab says that it is gone', async () => {
     const { name, sequence, mend } = await makeLetter();
     await mend();

@@ -1,5 +1,6 @@
 import { createServer, type RequestListener } from 'node:http';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { lookAtQuestdb } from '../../src/doctor/dependencies.ts';
 import type { Layout } from '../../src/model/records.ts';
 import { createQuestdbSql, type QuestdbSql } from '../../src/stores/questdb/sql.ts';
 import { createQuestdbTables, type QuestdbTables } from '../../src/stores/questdb/tables.ts';
@@ -82,6 +83,39 @@ it('keeps rows for the given days, else without end', async () => {
     [30, 'DAY'],
     [0, 'HOUR'],
   ]);
+});
+
+describe('tidemark doctor', () => {
+  const names = ['a', 'b', 'c'].map((name) => `doctor_${name}.__default__`);
+  const [off = '', other = '', well = ''] = names;
+  const lookAtTables = async () =>
+    (await lookAtQuestdb('questdb', sql)).find(({ name }) => name === 'tables of questdb');
+
+  // By other keys points of different targets overwrite each other, and doctor called such a table healthy.
+  it('names tables whose upsert keys are off or others, with the keys and who sets them again', async () => {
+    for (const name of names) await tables.createTable('wide', name);
+    expect(await lookAtTables()).toMatchObject({
+      ok: true,
+      detail: expect.stringMatching(/^\d+ tables, at most \d+ commits? behind$/),
+    });
+    await sql.exec(`ALTER TABLE "${off}" DEDUP DISABLE`);
+    await sql.exec(`ALTER TABLE "${other}" DEDUP ENABLE UPSERT KEYS(timestamp, target)`);
+    await until('the changes are applied', async () => {
+      const behind = await rows(
+        `SELECT name FROM wal_tables() WHERE name LIKE 'doctor_%' AND (writerTxn != sequencerTxn OR sequencerTxn = 0)`,
+      );
+      return behind.every(([name]) => name === well);
+    });
+    const keysOff = 'upsert keys are off, and must be (timestamp, uid)';
+    const keysOther = 'upsert keys are not (timestamp, uid), so points overwrite each other';
+    const found = await lookAtTables();
+    expect(found).toMatchObject({
+      ok: false,
+      detail: `${keysOff}: ${off}; ${keysOther}: ${other} (timestamp, target)`,
+      remedy: expect.stringContaining('sets their upsert keys again'),
+    });
+    for (const name of names) await tables.drop(name);
+  });
 });
 
 describe('an existing table that cannot store exactly once', () => {

@@ -153,6 +153,21 @@ describe('tidemark up', () => {
     expect(await readdir(folder)).toEqual([]);
   });
 
+  // Each of them alone is free, so the second one failed in the middle of the start.
+  it('names two settings that want the same port, before anything starts', async () => {
+    const folder = await tempFolder();
+    const [port = 0] = await takePorts(1);
+    const up = startUp(folder, {
+      TIDEMARK_INGRESS_PUSH_PORT: `${port}`,
+      TIDEMARK_METADATA_API_PORT: `${port}`,
+    });
+    expect(await up.exitCode).toBe(78);
+    expect(up.lines).toEqual([
+      `tidemark: TIDEMARK_INGRESS_PUSH_PORT and TIDEMARK_METADATA_API_PORT: both are port ${port} (push receiver, admin API). Set one of them to another port`,
+    ]);
+    expect(await readdir(folder)).toEqual([]);
+  });
+
   it('runs the engines alone where that is asked for', async () => {
     const folder = await tempFolder();
     const engines = startUp(folder, {}, ['--engines-only']);

@@ -261,6 +261,55 @@ describe('usage by signal', () => {
   });
 });
 
+const agoText = (minutes: number): string => `toStartOfMinute(now() - INTERVAL ${minutes} MINUTE)`;
+
+describe('when an owner last sent anything', () => {
+  const sentSchema = z.array(
+    z.looseObject({ last_seen: z.number().nullable(), last_sent: z.number().nullable() }),
+  );
+  const sentBy = async (query: string) => sentSchema.parse(await usage(query))[0];
+  const minutesAgo = (at: number | null | undefined): number =>
+    Math.round((Date.now() / 1000 - (at ?? Number.NaN)) / 60);
+
+  // Nothing said since when its requests were refused, or that it sends at all.
+  it('is in its usage where nothing is kept: all requests refused, or all items rejected', async () => {
+    const { data_source: refused } = await stack.createReport('all refused', { mon_biz_id: 15 });
+    const { app_id: rejected } = await stack.createApplication('nothing but rejected', { mon_biz_id: 16 });
+    const id = refused.mon_data_id;
+    await run(`INSERT INTO otel.ingest_refusals VALUES
+      ('metrics', ${id}, 0, ${agoText(30)}, 'refused', 'metrics_empty', 1, 3, 7, 1),
+      ('metrics', ${id}, 0, ${agoText(20)}, 'duplicate', '', 1, 3, 7, 2),
+      ('metrics', ${id}, 0, ${agoText(10)}, 'value_lost', 'metric_not_finite', 0, 3, 7, 3)`);
+    await run(`INSERT INTO otel.ingest_published VALUES
+      ('TRACES', 7, ${agoText(40)}, 0, ${rejected}, 1, 4, 0, 1, {'span_id_invalid': 4}, 2, 2, 2, 1, 1, now())`);
+    for (const [query, minutes] of [
+      [`?data_id=${id}`, 20],
+      ['?by=business&mon_biz_id=15', 20],
+      [`?app_id=${rejected}`, 40],
+      [`?by=owner_signal&app_id=${rejected}`, 40],
+    ] as const) {
+      const row = await sentBy(query);
+      expect(row?.last_seen, query).toBeNull();
+      expect(Math.abs(minutesAgo(row?.last_sent) - minutes), query).toBeLessThanOrEqual(1);
+    }
+    expect(await cli.text('usage --biz 15')).toMatch(
+      /REPEATED +LAST SENT +LAST SEEN .*\n.* 1 +1 +2\S+ \S+ +–/,
+    );
+  });
+
+  it('is that of its last request to the millisecond where it was kept, and the minute of what was refused after it', async () => {
+    const { data_source: source } = await stack.createReport('kept and refused', { mon_biz_id: 17 });
+    const owner = { data_id: source.mon_data_id };
+    await insertUsage(owner, [2]);
+    const before = await sentBy(`?data_id=${owner.data_id}`);
+    expect(before?.last_sent).toBe(before?.last_seen);
+    await insertRefused(owner.data_id);
+    const after = await sentBy(`?data_id=${owner.data_id}`);
+    expect(after?.last_seen).toBe(before?.last_seen);
+    expect(Math.abs(minutesAgo(after?.last_sent) - 60)).toBeLessThanOrEqual(1);
+  });
+});
+
 describe('adjacent periods', () => {
   const refusals = z.object({
     items: z.array(z.object({ refusals: z.array(z.object({ requests: z.number() })) })),

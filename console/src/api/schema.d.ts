@@ -2743,12 +2743,14 @@ export interface components {
             last_sender: string;
             /** @description SDK of its sender, as it names itself */
             last_sdk: string;
+            /** @description When anything was last sent, be it refused, repeated or rejected, Unix seconds: `last_seen`, or the minute of what came in a later one */
+            last_sent: number | null;
         };
         SilentOwner: {
             mon_biz_id: number | null;
             data_id: number;
             app_id: number;
-            /** @description Arrival of the last request, Unix seconds */
+            /** @description Arrival of the last request that counts in `requests` of the usage, Unix seconds */
             last_seen: number;
             last_sender: string;
             last_sdk: string;

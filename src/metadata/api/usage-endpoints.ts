@@ -70,6 +70,11 @@ const usageRow = z
     }),
     last_sender: z.string().meta({ description: 'Address of its sender' }),
     last_sdk: z.string().meta({ description: 'SDK of its sender, as it names itself' }),
+    last_sent: noticed.meta({
+      description:
+        'When anything was last sent, be it refused, repeated or rejected, Unix seconds: `last_seen`, or the minute of what came in a ' +
+        'later one',
+    }),
   })
   .meta({ id: 'Usage' });
 
@@ -89,6 +94,7 @@ const shownUsage = (group: Group, usage: Usage): UsageRow => ({
   last_seen: usage.lastAt ?? null,
   last_sender: usage.sender,
   last_sdk: usage.sdk,
+  last_sent: usage.lastSentAt ?? null,
 });
 
 const byOwner = (records: Records, found: readonly FoundUsage[]): UsageRow[] =>
@@ -219,7 +225,9 @@ const silentOwner = z
     mon_biz_id: count.nullable(),
     data_id: count,
     app_id: count,
-    last_seen: z.number().meta({ description: 'Arrival of the last request, Unix seconds' }),
+    last_seen: z.number().meta({
+      description: 'Arrival of the last request that counts in `requests` of the usage, Unix seconds',
+    }),
     last_sender: z.string(),
     last_sdk: z.string(),
   })

@@ -69,6 +69,36 @@ const readKeys = async (sql: Sql, tables: readonly string[]): Promise<ReadKeys> 
   }
 };
 
+const areOther = (columns: readonly string[] | undefined): boolean =>
+  columns !== undefined && columns.toSorted().join() !== 'timestamp,uid';
+
+/** The keys of the tables that have others than (timestamp, uid), and how many tables were read. */
+export type OtherKeys = {
+  readonly others: ReadonlyMap<string, readonly string[]>;
+  readonly read: number;
+};
+
+/**
+ * Reads the keys of these tables once, in their order, and begins no further statement after `forMs`. A table that cannot be read is
+ * left out. Throws the Faults of QuestdbSql.
+ */
+export const readOtherKeys = async (
+  sql: Sql,
+  tables: readonly string[],
+  forMs: number,
+): Promise<OtherKeys> => {
+  const end = performance.now() + forMs;
+  const others = new Map<string, readonly string[]>();
+  let read = 0;
+  for (let first = 0; first < tables.length && performance.now() < end; first += tablesPerLook) {
+    const some = tables.slice(first, first + tablesPerLook);
+    const { keys, unread } = await readKeys(sql, some);
+    read += some.length - unread.size;
+    for (const [name, columns] of keys) if (areOther(columns)) others.set(name, columns);
+  }
+  return { others, read };
+};
+
 export const createUpsertKeys = (sql: Sql): UpsertKeys => {
   let others: ReadonlySet<string> = new Set();
   let readLast = '';
@@ -90,10 +120,7 @@ export const createUpsertKeys = (sql: Sql): UpsertKeys => {
       const wanted = [...new Set([...known, ...next])];
       const { keys, unread } = await readKeys(sql, wanted);
       const read = wanted.filter((name) => !unread.has(name));
-      const isOther = (name: string): boolean => {
-        const columns = keys.get(name);
-        return columns !== undefined && columns.toSorted().join() !== 'timestamp,uid';
-      };
+      const isOther = (name: string): boolean => areOther(keys.get(name));
       others = new Set([...[...others].filter((name) => !read.includes(name)), ...read.filter(isOther)]);
       return others;
     },

@@ -69,6 +69,37 @@ describe('tidemark push', () => {
     }
   });
 
+  // The default retention narrows no window of time: the receiver takes the point, and its row never comes.
+  it('ends with code 1 and the retention where QuestDB does not keep the day of the point', async () => {
+    const keeping = await startMetadataRole(stack.engines, 'push-keeping', {
+      TIDEMARK_METADATA_RETENTION_DAYS: '90',
+    });
+    const env = { PATH: process.env['PATH'], ...stack.env, TIDEMARK_ADMIN_URL: keeping.url };
+    const created = await cli.run('report create --biz 2 --name over --json', env);
+    await keeping.role.stop();
+    const { mon_data_id: id } = z.object({ mon_data_id: z.number() }).parse(JSON.parse(created.stdout));
+    // QuestDB ends the days of a table by its newest row.
+    await cli.text(`push ${id} load=1 ${receivers().push}`);
+    const timestamp = Date.now() - 200 * 86_400_000;
+    const line = `push ${id} load=2 --timestamp ${timestamp} ${receivers().push}`;
+    const removed = `rows of ${new Date(timestamp).toISOString().slice(0, 10)} are removed by the retention of 90 days`;
+    const { code, stdout } = await cli.run(`${line} --json`);
+    const { well, stations } = followed.parse(JSON.parse(stdout));
+    expect([code, well, stations.map(({ name, ok }) => [name, ok])]).toEqual([
+      1,
+      false,
+      [
+        ['receiver', true],
+        ['QuestDB', false],
+      ],
+    ]);
+    expect(stations[1]?.detail).toMatch(`stored, and not kept: ${removed}`);
+    expect(await cli.run(line)).toMatchObject({
+      code: 1,
+      stdout: expect.stringMatching(`NOT OK +QuestDB .* stored, and not kept: ${removed}`),
+    });
+  });
+
   it('ends with code 1 and the reason of the receiver where the point is not stored', async () => {
     const { data_source: source } = await stack.createReport('refused');
     const id = source.mon_data_id;
@@ -107,6 +138,12 @@ describe('tidemark trace --send', () => {
     const { app_id: id } = await stack.createApplication('wrong');
     const refused = await cli.run(`trace --send ${id} --token wrong ${receivers().otlp}`);
     expect([refused.code, refused.stdout]).toEqual([1, expect.stringMatching(/^NOT OK {2}receiver .* 401 /)]);
+    // A header cannot hold it: nothing was sent, and the receiver was said not to answer.
+    expect(await cli.run(`trace --send ${id} --token "ab\ncd" ${receivers().otlp}`)).toEqual({
+      code: 1,
+      stdout: '',
+      stderr: expect.stringMatching(/^tidemark: the write token holds a character that no header may have/),
+    });
     for (const line of ['trace', `trace --send ${id} ${'a'.repeat(32)}`])
       expect(await cli.run(line)).toMatchObject({
         code: 1,

@@ -312,6 +312,8 @@ describe('the activity of a data id', () => {
   it('is printed, with the remedies of refusals', async () => {
     const text = await cli.text(`activity ${report.data_source.mon_data_id}`);
     expect(text).toMatch(/state\s+receiving/);
+    // Not a rate: one request in an hour makes it 1.
+    expect(text).toMatch(/^busiest second\s+\d+ of 50 requests, in the last hour$/m);
     expect(text).toContain('send at least one metric per point');
   });
 

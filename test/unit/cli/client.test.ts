@@ -96,3 +96,12 @@ it.each(['ab\ncd', 'ab\u0101cd'])(
     expect(String(error)).not.toContain('ab');
   },
 );
+
+it('a blank admin token is called one, and not a missing right', async () => {
+  const settings = loadSettings({ TIDEMARK_ADMIN_URL: 'http://127.0.0.1:1', TIDEMARK_ADMIN_TOKEN: ' ' });
+  const asked = createAdminClient(settings).ask(z.unknown(), 'GET', '/api/v1/defaults');
+  await expect(asked).rejects.toMatchObject({
+    code: 'admin_token_invalid',
+    message: expect.stringContaining('the admin token is blank'),
+  });
+});

@@ -1,23 +1,37 @@
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import type { AdminClient } from '../../../src/cli/client.ts';
-import { isStored } from '../../../src/cli/push.ts';
-import { accountStage, receiverUrls, waitForStore } from '../../../src/cli/sending.ts';
+import { expiryOf, isStored, waitForPoint } from '../../../src/cli/push.ts';
+import {
+  accountStage,
+  openAccount,
+  receiverUrls,
+  waitForRow,
+  waitForStore,
+} from '../../../src/cli/sending.ts';
 import { loadSettings } from '../../../src/config/settings.ts';
 import { Fault } from '../../../src/model/fault.ts';
 
 afterEach(() => void vi.useRealTimers());
 
-/** The account of an owner: items by the second at which their minute begins. */
-const accounting = (minutes: Map<number, number>): AdminClient => ({
+type Counted = { readonly stored?: number; readonly dead_lettered?: number; readonly dropped?: object };
+
+/** The account of an owner: stored items, or all outcomes, by the second at which their minute begins. */
+const accounting = (minutes: ReadonlyMap<number, number | Counted>): AdminClient => ({
   ask: async (schema, _method, path) => {
     const since = Number(new URL(path, 'http://localhost').searchParams.get('since'));
     // As the API does: a minute belongs to a period that begins within it.
     const first = Math.floor(since / 60) * 60;
-    const items = [...minutes].flatMap(([at, stored]) => (at < first ? [] : [{ stored }]));
+    const items = [...minutes].flatMap(([at, counted]) => {
+      const some = typeof counted === 'number' ? { stored: counted } : counted;
+      return at < first ? [] : [{ stored: 0, dead_lettered: 0, dropped: {}, ...some }];
+    });
     return { value: schema.parse({ items }), json: { items } };
   },
   follow: async () => undefined,
 });
+
+const stageOf = async (client: AdminClient, owner: { data_id: number } | { app_id: number }, ms: number) =>
+  accountStage(await openAccount(client, owner), ms);
 
 const hour = 3_600;
 const begun = 1_800_000_000;
@@ -26,23 +40,35 @@ describe('the account of an item that was sent', () => {
   it('counts it also where a minute passes meanwhile, whose items of an hour ago then are too old', async () => {
     vi.useFakeTimers({ toFake: ['Date'], now: (begun + 59) * 1_000 });
     const minutes = new Map([[begun - hour, 5]]);
-    const [, pass] = await accountStage(accounting(minutes), { data_id: 1_500_001 }, 0);
+    const [, pass] = await stageOf(accounting(minutes), { data_id: 1_500_001 }, 0);
     vi.setSystemTime((begun + 61) * 1_000);
     minutes.set(begun + 60, 1);
     expect(await pass(true)).toBe('stored; see tidemark ledger --data-id 1500001');
   });
 
   it('is not in time without a further item', async () => {
-    const [, pass] = await accountStage(accounting(new Map([[begun, 5]])), { app_id: 3 }, 0);
+    const [, pass] = await stageOf(accounting(new Map([[begun, 5]])), { app_id: 3 }, 0);
     await expect(pass(false)).rejects.toMatchObject({ code: 'not_in_time' });
   });
 
   // Its row was seen: the wait was too short for the account, and no reason to send it again.
   it('is called stored where its row was seen and only the outcome is not recorded yet', async () => {
-    const [, pass] = await accountStage(accounting(new Map([[begun, 5]])), { app_id: 3 }, 0);
+    const [, pass] = await stageOf(accounting(new Map([[begun, 5]])), { app_id: 3 }, 0);
     await expect(pass(true)).rejects.toMatchObject({
       code: 'outcome_not_yet',
       message: 'stored; its outcome is not recorded yet (timeout: its outcome is recorded, not within 0 s)',
+    });
+  });
+
+  it('is not in time with what the account has counted of the owner instead', async () => {
+    const minutes = new Map<number, Counted>([[begun, { stored: 5, dropped: { data_source_purged: 2 } }]]);
+    const [, pass] = await stageOf(accounting(minutes), { data_id: 1_500_001 }, 0);
+    minutes.set(begun, { stored: 5, dead_lettered: 1, dropped: { data_source_purged: 3 } });
+    await expect(pass(false)).rejects.toMatchObject({
+      code: 'not_in_time',
+      message: expect.stringMatching(
+        /^timeout: .*; since it was sent the account counts of this owner: 1 dead-lettered, 1 dropped as data_source_purged: see tidemark drops --data-id 1500001, /,
+      ),
     });
   });
 
@@ -50,7 +76,7 @@ describe('the account of an item that was sent', () => {
   it('does not call it stored where its row was not looked at', async () => {
     vi.useFakeTimers({ toFake: ['Date'], now: begun * 1_000 });
     const minutes = new Map([[begun - 60, 5]]);
-    const [, pass] = await accountStage(accounting(minutes), { app_id: 3 }, 0);
+    const [, pass] = await stageOf(accounting(minutes), { app_id: 3 }, 0);
     minutes.set(begun, 1);
     expect(await pass(false)).toBe(
       'the account has counted an item of this owner; see tidemark ledger --app-id 3',
@@ -93,7 +119,7 @@ describe('an item that was sent while its store is away', () => {
         return client.ask(...given);
       },
     };
-    const [, pass] = await accountStage(flaky, { data_id: 1_500_001 }, 60_000);
+    const [, pass] = await stageOf(flaky, { data_id: 1_500_001 }, 60_000);
     minutes.set(begun + 60, 1);
     failures = 2;
     expect(await pass(true)).toMatch(/^stored/);
@@ -118,6 +144,71 @@ describe('a point that was sent', () => {
     expect(await isStored(clientWith([...others, '2026-01-02T03:04:05.678000Z']), 1_500_001, point)).toBe(
       true,
     );
+  });
+});
+
+describe('a point whose day the retention has ended', () => {
+  const now = Date.parse('2026-06-10T12:00:00Z');
+  const old = { metric: 'cpu', target: 'a', timestamp: Date.parse('2026-05-30T23:00:00Z') };
+
+  /** A data id that keeps ten days, and has no row. */
+  const clientWith = (minutes: ReadonlyMap<number, number | Counted>): AdminClient => ({
+    ...accounting(minutes),
+    ask: async (schema, method, path, request) => {
+      const noRows = { raw: { columns: ['timestamp'], rows: [] } };
+      const json = path.endsWith('/policy') ? { policy: { retention_days: 10 } } : noRows;
+      if (path.startsWith('/api/v1/outcomes')) return accounting(minutes).ask(schema, method, path, request);
+      return { value: schema.parse(json), json };
+    },
+  });
+  const expiry =
+    'rows of 2026-05-30 are removed by the retention of 10 days: see tidemark retention show 1500001';
+
+  it('is known by the policy: a day ends once all of it is older than the retention', async () => {
+    vi.useFakeTimers({ toFake: ['Date'], now });
+    const client = clientWith(new Map());
+    expect(await expiryOf(client, 1_500_001, old.timestamp)).toBe(expiry);
+    vi.setSystemTime(Date.parse('2026-06-09T23:59:59.999Z'));
+    expect(await expiryOf(client, 1_500_001, old.timestamp)).toBeUndefined();
+  });
+
+  // It was taken and stored, so the wait for its row ended as a timeout without a reason.
+  it('is not waited for any more once it is counted as stored, and the error names the retention', async () => {
+    const minutes = new Map([[begun, 5]]);
+    const client = clientWith(minutes);
+    vi.useFakeTimers({ toFake: ['Date'], now: begun * 1_000 });
+    const account = await openAccount(client, { data_id: 1_500_001 });
+    minutes.set(begun, 6);
+    const waited = waitForPoint(client, 1_500_001, old, { account, timeoutMs: 60_000, expiry });
+    await expect(waited).rejects.toMatchObject({
+      kind: 'permanent',
+      code: 'removed_by_retention',
+      message: `stored, and not kept: ${expiry}`,
+    });
+  });
+
+  it('is not in time with the retention where its outcome is not recorded yet', async () => {
+    const client = clientWith(new Map());
+    const account = await openAccount(client, { data_id: 1_500_001 });
+    const waited = waitForPoint(client, 1_500_001, old, { account, timeoutMs: 0, expiry });
+    await expect(waited).rejects.toMatchObject({
+      code: 'not_in_time',
+      message: `timeout: the row is visible, not within 0 s; ${expiry}; the account has counted nothing of this owner since`,
+    });
+  });
+});
+
+describe('a row that does not come', () => {
+  it('is not in time with what the account counts, and without it where the account does not answer', async () => {
+    const minutes = new Map<number, Counted>([[begun, {}]]);
+    vi.useFakeTimers({ toFake: ['Date'], now: begun * 1_000 });
+    const account = await openAccount(accounting(minutes), { app_id: 3 });
+    minutes.set(begun, { stored: 2 });
+    await expect(waitForRow(account, 0, async () => false)).rejects.toThrow(
+      /not within 0 s; since it was sent the account counts of this owner: 2 stored$/,
+    );
+    const silent = { ...account, counted: () => Promise.reject(away) };
+    await expect(waitForRow(silent, 0, async () => false)).rejects.toThrow(/not within 0 s$/);
   });
 });
 

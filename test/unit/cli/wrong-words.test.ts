@@ -36,6 +36,11 @@ it.each([
     ['ledger', '--since', '1x'],
     "error: option '--since <when>' argument '1x' is invalid. It must be an age (30m, 2h, 7d) or a time (2026-11-20T13:30:00Z); --help lists what there is\n",
   ],
+  // Nanoseconds are an integer, too.
+  [
+    ['push', '1500001', 'load=1', '--timestamp', '1784000000000000000'],
+    "error: option '--timestamp <ms>' argument '1784000000000000000' is invalid. It must be an integer of at most 15 digits; --help lists what there is\n",
+  ],
   // None would be asked for, and each named one called missing.
   ...['0', '-1', 'x'].map((limit): [string[], string] => [
     ['dlq', 'purge', '17', '--limit', limit],
@@ -98,6 +103,17 @@ it.each([
   ].map(([option = '', value = '']): [string[], string] => [
     ['trace', 'ab'.repeat(16), option, value],
     `tidemark: ${option} needs --send\n`,
+  ]),
+  // Such a token was sent, and the receiver said not to answer.
+  ...[
+    ['push', '1500001', 'load=1'],
+    ['trace', '--send', '1'],
+  ].flatMap((command): [string[], string][] => [
+    [[...command, '--token', ' '], 'tidemark: the write token is blank: set --token to a token\n'],
+    ...['ab\ncd', 'ab\u0101cd'].map((token): [string[], string] => [
+      [...command, '--token', token],
+      'tidemark: the write token holds a character that no header may have, such as a line feed: set --token without it\n',
+    ]),
   ]),
   ...['--attribute', '--resource'].map((option): [string[], string] => [
     ['query', 'metrics', option, 'host=a'],

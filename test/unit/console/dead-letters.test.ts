@@ -39,10 +39,18 @@ describe('the target of an act', () => {
     expect(targetOf({}, [])).toEqual({ all: true });
   });
 
-  it('has each picked one once, and nothing that is no sequence', () => {
-    expect(pickedOf('3,4,3,x,,-1')).toEqual([3, 4]);
+  it('has each picked one once', () => {
+    expect(pickedOf('3,4,3')).toEqual([3, 4]);
     expect(pickedOf('')).toEqual([]);
   });
+
+  // Taken for none, it made an act on the selected ones an act on all.
+  it.each(['abc', '3,x', '3,,4', '-1', '0', '1.5', '1234567890123'])(
+    'is not known where %s is picked, which is no list of sequences',
+    (text) => {
+      expect(pickedOf(text)).toBeUndefined();
+    },
+  );
 });
 
 const part = (done: number, next: string | null, failed: Done['failed'] = []): Done => ({

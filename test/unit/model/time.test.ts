@@ -37,7 +37,10 @@ const cases: Case[] = [
   ['the last double below 10^18', 1e18 - 128, unbounded, 'timestamp_unit_micros'],
   ['10^18', 1e18, unbounded, 'timestamp_unit_nanos'],
   ['now in nanoseconds', arrivedAt * 1e6, unbounded, 'timestamp_unit_nanos'],
-  ['the largest double', Number.MAX_VALUE, unbounded, 'timestamp_unit_nanos'],
+  ['the end of 9999 in nanoseconds', Date.UTC(9999, 11, 31) * 1e6, unbounded, 'timestamp_unit_nanos'],
+  ['10^21, after 9999 in any unit', 1e21, unbounded, 'timestamp_out_of_range'],
+  ['10^30', 1e30, windows, 'timestamp_out_of_range'],
+  ['the largest double', Number.MAX_VALUE, unbounded, 'timestamp_out_of_range'],
 
   ['zero', 0, unbounded, 'timestamp_out_of_range'],
   ['negative zero', -0, unbounded, 'timestamp_out_of_range'],

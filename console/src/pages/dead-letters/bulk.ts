@@ -18,6 +18,8 @@ export type Filter = {
 export type Pipeline = SignalPipeline | 'ledger';
 /** The consumers whose messages may become dead letters. */
 export const pipelines: readonly Pipeline[] = [...signalPipelines, 'ledger'];
+/** Their titles in the filter. */
+export const titles = pipelines.map((each) => [each, each] as const);
 
 export type Act = 'redrive' | 'purge';
 export type Done = components['schemas']['DeadLettersDone'];
@@ -47,10 +49,11 @@ export const filterOf = (
   };
 };
 
-/** The sequences that are picked in an address. */
-export const pickedOf = (text: string): number[] => [
-  ...new Set(text.split(',').flatMap((each) => (/^\d{1,12}$/.test(each) ? [Number(each)] : []))),
-];
+/** The sequences that are picked in an address; undefined where it has anything else, so that no act takes it for none. */
+export const pickedOf = (text: string): number[] | undefined => {
+  const picked = text === '' ? [] : text.split(',');
+  return picked.every((each) => /^[1-9]\d{0,11}$/.test(each)) ? [...new Set(picked.map(Number))] : undefined;
+};
 
 /** The picked ones, else those of the filter; `all` has to be said where there is neither. */
 export const targetOf = (filter: Filter, picked: readonly number[]): Target => {

@@ -5,23 +5,14 @@ import { useLoad } from '../../api/use.ts';
 import { column, number, text, time } from '../../parts/columns.tsx';
 import { ChoiceFilter, emptyText, Pager, TextFilter } from '../../parts/filters.tsx';
 import { OwnerLink } from '../../parts/owner-link.tsx';
-import { Await, Badge, Empty, Unreadable, unreadableOwner } from '../../parts/states.tsx';
+import { Await, Badge, Empty, TooLarge, Unreadable, unreadableOwner } from '../../parts/states.tsx';
 import { type Column, Table } from '../../parts/table.tsx';
 import { anyTime, TimeRangePicker, useTimeRange } from '../../parts/time-range.tsx';
 import { href, useAddress, useQueryState } from '../../shell/router.ts';
 import { useAllows } from '../../shell/session.ts';
 import type { PageProps } from '../page-props.ts';
 import { ActDialog, RunningActs } from './act-dialog.tsx';
-import {
-  type Act,
-  counted,
-  type Filter,
-  filterOf,
-  pickedOf,
-  pipelines,
-  type Target,
-  targetOf,
-} from './bulk.ts';
+import { type Act, counted, type Filter, filterOf, pickedOf, type Target, targetOf, titles } from './bulk.ts';
 import { Consumers } from './consumers.tsx';
 import { Content, type Listed } from './content.tsx';
 import { Letter, OrphanBadge } from './letter.tsx';
@@ -30,12 +21,7 @@ const previewsMax = 10;
 
 const Filters = () => (
   <div class="row list-filters">
-    <ChoiceFilter
-      label="Pipeline"
-      name="pipeline"
-      any="all"
-      choices={pipelines.map((each) => [each, each] as const)}
-    />
+    <ChoiceFilter label="Pipeline" name="pipeline" any="all" choices={titles} />
     <TextFilter label="Owner" name="owner" hint="1500001 or app:7" />
     <TextFilter label="Reason" name="reason" hint="row_refused" />
     <TextFilter label="Table" name="table" />
@@ -45,7 +31,7 @@ const Filters = () => (
 
 const Pick = ({ sequence }: { sequence: number }) => {
   const [text, set] = useQueryState('pick');
-  const picked = pickedOf(text);
+  const picked = pickedOf(text) ?? [];
   const isPicked = picked.includes(sequence);
   const next = isPicked ? picked.filter((each) => each !== sequence) : [...picked, sequence];
   return (
@@ -89,11 +75,7 @@ const Previews = ({ sequences }: { sequences: readonly number[] }) => {
   return (
     <section aria-label="Preview">
       <h2>Preview</h2>
-      {sequences.length > previewsMax && (
-        <p class="state">
-          The first {previewsMax} of {sequences.length}.
-        </p>
-      )}
+      {sequences.length > previewsMax && <TooLarge shown={previewsMax} total={sequences.length} how="" />}
       <Await of={loaded}>
         {(letters) =>
           letters.map((letter) => (
@@ -122,9 +104,18 @@ const Acts = ({ filter, listed, onDone }: ActsProps) => {
   const mayRedrive = useAllows('editor');
   const mayPurge = useAllows('admin');
   const picked = pickedOf(text);
+  if (picked === undefined)
+    return (
+      <Unreadable>
+        The selection cannot be read: pick is ids of dead letters, such as 12,40.{' '}
+        <button type="button" onClick={() => setPick('')}>
+          Select none
+        </button>
+      </Unreadable>
+    );
+  if (listed.length === 0) return null;
   const count = picked.length;
-  const all =
-    Object.keys(filter).length === 0 ? 'all dead letters' : 'all dead letters that match the filter';
+  const all = `all dead letters${Object.keys(filter).length === 0 ? '' : ' that match the filter'}`;
   const what = count === 0 ? all : counted(count, 'selected dead letter');
   const begin = (next: Act): void => setAct({ act: next, target: targetOf(filter, picked), what });
   const close = (hasActed: boolean): void => {
@@ -199,7 +190,7 @@ const List = () => {
           {(page) =>
             page !== undefined && (
               <>
-                {page.items.length > 0 && <Acts filter={filter} listed={page.items} onDone={loaded.reload} />}
+                <Acts filter={filter} listed={page.items} onDone={loaded.reload} />
                 <Table
                   caption="Dead letters, newest first"
                   columns={columns}

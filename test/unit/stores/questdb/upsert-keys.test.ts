@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { Fault } from '../../../../src/model/fault.ts';
-import { toResult } from '../../../../src/stores/questdb/sql.ts';
-import { createUpsertKeys } from '../../../../src/stores/questdb/upsert-keys.ts';
+import { type QuestdbSql, toResult } from '../../../../src/stores/questdb/sql.ts';
+import { createUpsertKeys, readOtherKeys } from '../../../../src/stores/questdb/upsert-keys.ts';
 
 const names = Array.from({ length: 50 }, (_, index) => `t${String(index).padStart(2, '0')}`);
 
@@ -11,9 +11,9 @@ const keysOf = (count = names.length) => {
   const unreadable = new Set<string>();
   const keys = new Map(tables.map((name) => [name, ['timestamp', 'uid']]));
   const statements: string[][] = [];
-  const upsertKeys = createUpsertKeys({
-    exec: async (sql) => {
-      const read = [...sql.matchAll(/table_columns\('(\w+)'\)/g)].map(([, name = '']) => name);
+  const sql: Pick<QuestdbSql, 'exec'> = {
+    exec: async (statement) => {
+      const read = [...statement.matchAll(/table_columns\('(\w+)'\)/g)].map(([, name = '']) => name);
       statements.push(read);
       if (read.some((name) => !keys.has(name)))
         throw new Fault('permanent', 'questdb_rejected', 'table does not exist');
@@ -23,8 +23,16 @@ const keysOf = (count = names.length) => {
         dataset: read.flatMap((name) => (keys.get(name) ?? []).map((column) => [name, column])),
       };
     },
-  });
-  return { keys, unreadable, statements, look: async () => [...(await upsertKeys.look(tables))] };
+  };
+  const upsertKeys = createUpsertKeys(sql);
+  return {
+    tables,
+    sql,
+    keys,
+    unreadable,
+    statements,
+    look: async () => [...(await upsertKeys.look(tables))],
+  };
 };
 
 // By other keys points of different targets overwrite each other, and each was confirmed.
@@ -68,4 +76,18 @@ it('a look at which no table can be read ends with the error of QuestDB', async 
   const { unreadable, look } = keysOf(2);
   unreadable.add('t00').add('t01');
   await expect(look()).rejects.toThrow('QuestDB answered 500: Metadata read timeout');
+});
+
+it('the keys of many tables are read at once in few statements, and none begins after the time for it', async () => {
+  const { tables, sql, keys, unreadable, statements } = keysOf();
+  keys.set('t03', ['timestamp']);
+  keys.set('t45', ['timestamp', 'target']);
+  unreadable.add('t04');
+  const others = new Map([
+    ['t03', ['timestamp']],
+    ['t45', ['timestamp', 'target']],
+  ]);
+  expect(await readOtherKeys(sql, tables, 60_000)).toEqual({ others, read: 49 });
+  expect(statements.filter((read) => read.length > 1).map((read) => read.length)).toEqual([20, 20, 10]);
+  expect(await readOtherKeys(sql, tables, 0)).toEqual({ others: new Map(), read: 0 });
 });
