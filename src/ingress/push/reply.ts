@@ -89,7 +89,7 @@ const counts = (encoded: EncodedPoints) => ({
   dropped: Object.fromEntries(encoded.dropped),
   values_dropped: Object.fromEntries(encoded.valuesDropped),
   ...(encoded.valuesRounded === 0 ? {} : { values_rounded: encoded.valuesRounded }),
-  examples: encoded.examples.map(({ index, reason, field, ...example }) => ({
+  examples: [...encoded.examples, ...encoded.lostExamples].map(({ index, reason, field, ...example }) => ({
     index,
     reason,
     field,
