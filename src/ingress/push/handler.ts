@@ -186,7 +186,7 @@ class PushSteps {
     // Also after a registration: meanwhile another process may have taken the last columns.
     if (isStrict && isFaulty(encoded)) {
       this.refuseWhole(push, sender);
-      return strictReply(encoded, this.deps.links);
+      return strictReply(encoded, this.deps.links, isKeyed);
     }
     if (!reserve(2 * encodedLength(encoded))) throw notStored(noRoom.detail);
     const isRepeat =
@@ -197,7 +197,7 @@ class PushSteps {
       return repeatReply;
     }
     this.account(push, sender, body, arrivedAt);
-    return pointsReply(encoded, this.deps.links);
+    return pointsReply(encoded, this.deps.links, isKeyed);
   }
 }
 
