@@ -1,5 +1,6 @@
 import { parentPort } from 'node:worker_threads';
 import { errorText } from '../../model/fault.ts';
+import { shownExamples } from '../../rules/points/encoded-points.ts';
 import type { ColumnMap } from '../../rules/points/point-table.ts';
 import { hasMoreElements } from '../../wire/json-elements.ts';
 import { TokenKeys } from '../../wire/otlp/token-keys.ts';
@@ -71,8 +72,8 @@ const runPush = (bytes: Buffer, job: PushJob): PushResult => {
   if (push.kind === 'refused') return { kind: 'push', push, shown: new Map(), ...seen };
   const { pointAt, ...rest } = push;
   const shown = new Map<number, unknown>();
-  for (const { index } of [...push.encoded.examples, ...push.encoded.lateExamples])
-    shown.set(index, shownPart(pointAt(index)));
+  for (const { index } of shownExamples(push.encoded))
+    if (!shown.has(index)) shown.set(index, shownPart(pointAt(index)));
   return { kind: 'push', push: rest, shown, ...seen };
 };
 

@@ -84,12 +84,16 @@ class PushSteps {
     return base;
   }
 
-  /** Encodes a body; one with names that have no column is encoded again after their registration. */
+  /**
+   * Encodes a body; one with names that have no column is encoded again after their registration. A name keeps its column for good, so
+   * none is registered for a strict push with a fault, or for one whose rows find no room.
+   */
   async encode(
     body: Body,
     source: Source,
     task: Omit<PushTask, 'table' | 'namesAreFinal'>,
     sender: PushSender,
+    isStrict: boolean,
   ): Promise<EncodedPush> {
     const { encode, registerColumnNames } = this.deps;
     const run = async (table: Source, namesAreFinal: boolean): Promise<EncodedPush> => {
@@ -101,6 +105,8 @@ class PushSteps {
     const first = await run(source, false);
     const { unknownMetrics, unknownDimensions } = first.encoded;
     if (unknownMetrics.size === 0 && unknownDimensions.size === 0) return first;
+    if (isStrict && isFaulty(first.encoded)) return first;
+    if (!body.reserve(2 * encodedLength(first.encoded))) throw notStored(noRoom.detail);
     const names = [[...unknownMetrics], [...unknownDimensions]] as const;
     const registering = registerColumnNames(source, source.rules, ...names);
     return run(await inTime('the column registry', registering, sender.deadlineAt), true);
@@ -175,11 +181,12 @@ class PushSteps {
       ...{ pair, caps: rules, policy: rules.time, arrivedAt, base, isKeyed },
       ...{ pointsMax: rules.pointsMax, elementsMax: limits.elementsMax },
     };
-    const push = await this.encode(body, source, task, sender);
+    const push = await this.encode(body, source, task, sender, isStrict);
     const { encoded } = push;
+    // Also after a registration: meanwhile another process may have taken the last columns.
     if (isStrict && isFaulty(encoded)) {
       this.refuseWhole(push, sender);
-      return strictReply(encoded, this.deps.links);
+      return strictReply(encoded, this.deps.links, isKeyed);
     }
     if (!reserve(2 * encodedLength(encoded))) throw notStored(noRoom.detail);
     const isRepeat =
@@ -190,7 +197,7 @@ class PushSteps {
       return repeatReply;
     }
     this.account(push, sender, body, arrivedAt);
-    return pointsReply(encoded, this.deps.links);
+    return pointsReply(encoded, this.deps.links, isKeyed);
   }
 }
 

@@ -89,7 +89,7 @@ const counts = (encoded: EncodedPoints) => ({
   dropped: Object.fromEntries(encoded.dropped),
   values_dropped: Object.fromEntries(encoded.valuesDropped),
   ...(encoded.valuesRounded === 0 ? {} : { values_rounded: encoded.valuesRounded }),
-  examples: encoded.examples.map(({ index, reason, field, ...example }) => ({
+  examples: [...encoded.examples, ...encoded.lostExamples].map(({ index, reason, field, ...example }) => ({
     index,
     reason,
     field,
@@ -97,12 +97,19 @@ const counts = (encoded: EncodedPoints) => ({
   })),
 });
 
-/** The result for the points: 200 when at least one is kept, else 400 (nothing was published). */
-export const pointsReply = (encoded: EncodedPoints, links: ReasonLinks = noLinks): Reply => {
+/** Only a publish tells a repeat from a first try: without one, an earlier try of a request with a key may be stored. */
+const nothingOfThisTry = 'nothing of this try is stored';
+
+/**
+ * The result for the points: 200 when at least one is kept, else 400 (nothing was published). `isKeyed`: the request has an
+ * Idempotency-Key.
+ */
+export const pointsReply = (encoded: EncodedPoints, links: ReasonLinks = noLinks, isKeyed = false): Reply => {
   const { accepted, valuesRounded, examples } = encoded;
   if (!isFaulty(encoded) && valuesRounded === 0) return plainSuccess;
   const isKept = accepted > 0;
   const message = faults(encoded, 'dropped');
+  const start = isKeyed && !isKept ? `${nothingOfThisTry}: ` : '';
   if (valuesRounded > 0)
     message.push(`${counted(valuesRounded, 'value')} stored as the nearest double (integers beyond 2^53)`);
   return {
@@ -111,7 +118,7 @@ export const pointsReply = (encoded: EncodedPoints, links: ReasonLinks = noLinks
     body: JSON.stringify({
       code: isKept ? '200' : '400',
       result: isKept ? 'true' : 'false',
-      message: message.join('; ') + links(reasonsOf(encoded)),
+      message: start + message.join('; ') + links(reasonsOf(encoded)),
       ...(isKept ? {} : { reason: examples[0]?.reason }),
       accepted,
       ...counts(encoded),
@@ -120,14 +127,18 @@ export const pointsReply = (encoded: EncodedPoints, links: ReasonLinks = noLinks
   };
 };
 
-/** The reply to a strict push of which a point or a value would be dropped: 400, nothing was published. */
-export const strictReply = (encoded: EncodedPoints, links: ReasonLinks = noLinks): Reply => ({
+/** The reply to a strict push of which a point or a value would be dropped: 400, nothing was published. `isKeyed`: as above. */
+export const strictReply = (
+  encoded: EncodedPoints,
+  links: ReasonLinks = noLinks,
+  isKeyed = false,
+): Reply => ({
   status: 400,
   contentType,
   body: JSON.stringify({
     code: '400',
     result: 'false',
-    message: `nothing is stored, because strict=true: ${faults(encoded, 'would be dropped').join('; ')}${links(reasonsOf(encoded))}`,
+    message: `${isKeyed ? nothingOfThisTry : 'nothing is stored'}, because strict=true: ${faults(encoded, 'would be dropped').join('; ')}${links(reasonsOf(encoded))}`,
     reason: encoded.examples[0]?.reason ?? encoded.valuesDropped.keys().next().value,
     accepted: 0,
     ...counts(encoded),

@@ -1,5 +1,6 @@
 import { explain } from '../../model/reasons.ts';
 import { exampleText } from '../../model/text-forms.ts';
+import { shownExamples } from '../../rules/points/encoded-points.ts';
 import type { Sender } from '../line.ts';
 import type { RefusalRecorder } from '../refusal-recorder.ts';
 import type { Refused } from '../refused.ts';
@@ -25,13 +26,13 @@ const valueAt = (point: unknown, path: string): unknown => {
 };
 
 /**
- * Records samples of points that were dropped or deferred, as they were received. Points with a failed time are dropped in
- * transfer, unless the whole request was refused for them.
+ * Records samples of points that were dropped or deferred, or that lost a value, as they were received. Points with a failed time are
+ * dropped in transfer, unless the whole request was refused for them.
  */
 export const samplePoints = (recorder: RefusalRecorder, sender: PushSender, push: EncodedPush): void => {
   const { encoded } = push;
-  if (encoded.dropped.size === 0) return;
-  for (const { index, reason, field, ...example } of [...encoded.examples, ...encoded.lateExamples]) {
+  if (encoded.dropped.size === 0 && encoded.valuesDropped.size === 0) return;
+  for (const { index, reason, field, ...example } of shownExamples(encoded)) {
     if (!recorder.wants(sender.owner, reason)) continue;
     const point = push.pointAt(index);
     const value = valueAt(point, field);

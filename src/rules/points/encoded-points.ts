@@ -35,7 +35,9 @@ export type EncodedPoints = {
   examples: Example[];
   /** The first point of each reason that came too late for `examples`. */
   lateExamples: Example[];
-  /** First ordinal of each point in `examples`, by its index. */
+  /** The first names that lost their values in kept points, each with its first point: as many as `examples` at most. */
+  lostExamples: Example[];
+  /** First ordinal of each point in the three lists, by its index. */
   exampleOrdinals: Map<number, number>;
   /** The request needs more messages than the limit: reading stopped there, and no other field counts. */
   isTooMuch: boolean;
@@ -70,6 +72,7 @@ export const nothingEncoded = (run: Run): EncodedPoints => ({
   valuesRounded: 0,
   examples: [],
   lateExamples: [],
+  lostExamples: [],
   exampleOrdinals: new Map(),
   isTooMuch: false,
   unknownMetrics: new Set(),
@@ -89,3 +92,10 @@ export const encodedLength = ({ runs }: EncodedPoints): number => {
   for (const run of runs) length += runLength(run);
   return length;
 };
+
+/** All points that are shown, those that lost a value among them. */
+export const shownExamples = ({ examples, lateExamples, lostExamples }: EncodedPoints): Example[] => [
+  ...examples,
+  ...lateExamples,
+  ...lostExamples,
+];

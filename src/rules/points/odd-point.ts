@@ -1,5 +1,5 @@
 import { counted } from '../../model/counted.ts';
-import type { DropReason, TimeReason } from '../../model/reasons.ts';
+import { type DropReason, explain, type TimeReason } from '../../model/reasons.ts';
 import { type TimePolicy, validatePointTime } from '../../model/time.ts';
 import { isValidName } from '../../wire/column-naming.ts';
 import { doubleText } from '../../wire/line-protocol.ts';
@@ -66,6 +66,12 @@ const drop = (reason: DropReason, field: string, detail: string, got = ''): Drop
   got,
 });
 
+const columnsRemedy = explain('metric_columns_exceeded')?.remedy ?? '';
+
+/** Why a metric has no column, and what to do about it. */
+export const columnsExceeded = (metricsMax: number): string =>
+  `the table is at the limit of ${counted(metricsMax, 'metric')}; ${columnsRemedy}`;
+
 /**
  * The number of ordinals of a point: one; in a narrow table one per metric. It depends only on the point as it was sent
  * (architecture 5.1).
@@ -95,8 +101,7 @@ const metricsFault = (metrics: unknown, context: OddPointContext): Drop | undefi
   }
   if (isEmpty) return drop('metrics_empty', 'metrics', 'it is empty');
   if (hasColumn) return undefined;
-  const limit = `the table is at the limit of ${counted(metricsMax, 'metric')}`;
-  return drop('metric_columns_exceeded', 'metrics', limit);
+  return drop('metric_columns_exceeded', 'metrics', columnsExceeded(metricsMax));
 };
 
 const dimensionsFault = (dimensions: unknown): Drop | undefined => {

@@ -8,6 +8,7 @@ import { costOf, pointCost, runBudget, runsMax } from './cutting.ts';
 import { DayTally } from './day-tally.ts';
 import { type EncodedPoints, newRun, nothingEncoded, type Run } from './encoded-points.ts';
 import {
+  columnsExceeded,
   type DeferredOdd,
   type Drop,
   deferPoint,
@@ -48,7 +49,7 @@ export type PointContext = {
   readonly asBytes?: boolean | undefined;
 };
 
-/** The encoded points, and the first ordinals of those among the `examples`, by index. */
+/** The encoded points, and the places in the body of those among the examples, by index. */
 export type ListedPoints = {
   readonly encoded: EncodedPoints;
   readonly places: ReadonlyMap<number, number>;
@@ -74,6 +75,8 @@ class PointEncoder {
   private run: Run = newRun(0);
   private readonly result: EncodedPoints = nothingEncoded(this.run);
   private readonly places = new Map<number, number>();
+  /** Names among the examples of lost values; made for the first one. */
+  private shownNames: Set<string> | undefined;
   /** The rows hold more than ASCII. */
   private hasOthers = false;
   private isUtf8: boolean | undefined;
@@ -285,11 +288,28 @@ class PointEncoder {
     if (time > run.timeMax) run.timeMax = time;
     if (cursor.hasOthers) this.hasOthers = true;
     result.accepted++;
-    if (overCap > 0) count(result.valuesDropped, 'metric_columns_exceeded', overCap);
+    if (overCap > 0) this.lose(overCap);
     result.valuesRounded += reader.rounded;
     metrics.keepPoint();
     dimensions.keepPoint();
     this.ordinal += ordinals;
+  }
+
+  /** Counts the values of the current point that have no column, and shows the names that were not shown yet. */
+  private lose(values: number): void {
+    const { lostExamples, exampleOrdinals, valuesDropped } = this.result;
+    const reason = 'metric_columns_exceeded';
+    count(valuesDropped, reason, values);
+    for (let at = 0; at < values && lostExamples.length < examplesMax; at++) {
+      const name = reader.lost[at]?.text ?? '';
+      this.shownNames ??= new Set();
+      if (this.shownNames.has(name)) continue;
+      this.shownNames.add(name);
+      const detail = columnsExceeded(this.context.caps.metricsMax);
+      lostExamples.push({ index: this.index, reason, field: `metrics.${name}`, detail, got: '' });
+      exampleOrdinals.set(this.index, this.ordinal);
+      this.places.set(this.index, this.start);
+    }
   }
 
   private drop({ reason, field, detail, got }: Drop): void {

@@ -87,6 +87,8 @@ export class PointReader {
   /** The number of metrics, and of those without a column. */
   metricsCount = 0;
   overCap = 0;
+  /** The first `overCap` entries are the names without a column. */
+  readonly lost: PointColumn[] = [];
   /** Metrics whose integer no double holds. */
   rounded = 0;
   /** Undefined for a point without a time, NaN for one whose time is no number. */
@@ -125,6 +127,7 @@ export class PointReader {
     this.more.shrink();
     if (this.columns.length > listedMax)
       this.columns.length = this.valueEnds.length = this.offsets.length = 0;
+    if (this.lost.length > listedMax) this.lost.length = 0;
   }
 
   /** Reads the point at the cursor; false where it is odd or invalid. `isUnique`: it has no name twice. */
@@ -242,7 +245,7 @@ export class PointReader {
         text = doubleText(value);
       }
       if (column.column !== undefined || metrics.has(column)) this.addMetric(cursor, column, text);
-      else this.overCap++;
+      else this.lost[this.overCap++] = column;
       this.metricsCount++;
       if (this.metricsSize > runBudget) return false;
     } while (cursor.more());

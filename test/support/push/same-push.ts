@@ -5,7 +5,7 @@ import {
   type PushTask,
   type RefusedPush,
 } from '../../../src/ingress/push/encode.ts';
-import type { Run } from '../../../src/rules/points/encoded-points.ts';
+import { type Run, shownExamples } from '../../../src/rules/points/encoded-points.ts';
 import { tolerantText } from './encode-points.ts';
 import { readRows } from './line-protocol-reader.ts';
 import { encodePushByObjects } from './objects/push-by-objects.ts';
@@ -17,9 +17,9 @@ const outcomeOf = (push: EncodedPush | RefusedPush) => {
   if (push.kind === 'refused')
     return push.detail.includes('messages') ? { ...push, detail: 'too many' } : push;
   const { encoded, points, pointAt } = push;
-  const { examples, lateExamples, runs } = encoded;
+  const { runs } = encoded;
   // As text: a comparison of objects nests as deep as they do.
-  const seen = [...examples, ...lateExamples].map(({ index }) => tolerantText(pointAt(index)));
+  const seen = shownExamples(encoded).map(({ index }) => tolerantText(pointAt(index)));
   // An object does not know how its numbers were written.
   return { points, seen, encoded: { ...encoded, valuesRounded: 0, runs: runs.map(shown) } };
 };

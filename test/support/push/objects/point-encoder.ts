@@ -14,7 +14,7 @@ import {
 } from '../../../../src/rules/points/encoded-points.ts';
 import type { PointContext as ListContext } from '../../../../src/rules/points/point-encoder.ts';
 import { escapeTag } from '../../../../src/wire/line-protocol.ts';
-import { isObject, type JsonObject, PointReader, shown } from './point-reader.ts';
+import { atTheLimit, isObject, type JsonObject, PointReader, shown } from './point-reader.ts';
 
 type PointContext = Omit<ListContext, 'pointsMax' | 'elementsMax'>;
 
@@ -167,10 +167,10 @@ class PointEncoder {
       if (timeReason !== undefined) return this.defer(timeReason, point, index, ordinal, raw);
       time = Number(raw);
     }
-    this.keep(ordinal, time);
+    this.keep(ordinal, time, index);
   }
 
-  private keep(ordinal: number, time: number): void {
+  private keep(ordinal: number, time: number, index: number): void {
     const { run, result, reader } = this;
     if (this.context.namesAreFinal && reader.newMetrics.length + reader.newDimensions.length > 0) {
       throw new Fault('internal', 'name_unregistered', 'an accepted point has a name without a column');
@@ -189,9 +189,22 @@ class PointEncoder {
     if (time < run.timeMin) run.timeMin = time;
     if (time > run.timeMax) run.timeMax = time;
     result.accepted++;
-    if (reader.overCap > 0) count(result.valuesDropped, 'metric_columns_exceeded', reader.overCap);
+    if (reader.overCap > 0) this.lose(ordinal, index);
     for (const name of reader.newMetrics) result.unknownMetrics.add(name);
     for (const name of reader.newDimensions) result.unknownDimensions.add(name);
+  }
+
+  private lose(ordinal: number, index: number): void {
+    const { lostExamples, exampleOrdinals, valuesDropped } = this.result;
+    const reason = 'metric_columns_exceeded';
+    count(valuesDropped, reason, this.reader.overCap);
+    for (const name of this.reader.lost) {
+      const field = `metrics.${name}`;
+      if (lostExamples.length === examplesMax || lostExamples.some((shown) => shown.field === field))
+        continue;
+      lostExamples.push({ index, reason, field, detail: atTheLimit(this.context.caps.metricsMax), got: '' });
+      exampleOrdinals.set(index, ordinal);
+    }
   }
 
   private writeNarrowRows(ordinal: number, time: number): void {

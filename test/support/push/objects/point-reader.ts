@@ -38,6 +38,10 @@ export type GatheredNames = {
   readonly unknownDimensions: ReadonlySet<string>;
 };
 
+/** What is said of a metric beyond the limit. */
+export const atTheLimit = (metricsMax: number): string =>
+  `the table is at the limit of ${counted(metricsMax, 'metric')}; use fewer metric names; send the variable parts of a name as dimensions`;
+
 /**
  * Judges all of a point but its time (architecture 4.3) and turns it into line protocol. What it read of the point at hand lies in
  * fields, so that a kept point costs no objects.
@@ -58,6 +62,8 @@ export class PointReader {
   metricOffsets: number[] = [];
   /** Metrics that found no column. */
   overCap = 0;
+  /** Their names. */
+  lost: string[] = [];
   /** Names that the registry does not have. */
   newMetrics: string[] = [];
   newDimensions: string[] = [];
@@ -79,6 +85,7 @@ export class PointReader {
     this.fields = '';
     this.moreDimensions = '';
     this.overCap = 0;
+    if (this.lost.length > 0) this.lost = [];
     if (this.newMetrics.length > 0) this.newMetrics = [];
     if (this.newDimensions.length > 0) this.newDimensions = [];
     return this.readTarget(point, this.readMetrics(point.metrics) ?? this.readDimensions(point));
@@ -136,6 +143,7 @@ export class PointReader {
       const offset = seen++;
       if (column === overTheCap) {
         this.overCap++;
+        this.lost.push(name);
         continue;
       }
       if (isNarrow) {
@@ -149,11 +157,7 @@ export class PointReader {
     }
     if (seen === 0) return this.fail('metrics_empty', 'metrics', 'it is empty');
     if (written === 0) {
-      return this.fail(
-        'metric_columns_exceeded',
-        'metrics',
-        `the table is at the limit of ${counted(this.caps.metricsMax, 'metric')}`,
-      );
+      return this.fail('metric_columns_exceeded', 'metrics', atTheLimit(this.caps.metricsMax));
     }
     this.fields = fields;
     return undefined;

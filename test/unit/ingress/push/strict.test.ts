@@ -1,7 +1,12 @@
 import { expect, it } from 'vitest';
-import { refusedReply } from '../../../../src/ingress/push/reply.ts';
+import type { Reply } from '../../../../src/ingress/http/reply.ts';
+import { pointsReply, refusedReply, strictReply } from '../../../../src/ingress/push/reply.ts';
 import { asksStrict } from '../../../../src/ingress/push/strict.ts';
+import { noLinks } from '../../../../src/ingress/reason-links.ts';
 import { Refused } from '../../../../src/ingress/refused.ts';
+import type { EncodedPoints } from '../../../../src/rules/points/encoded-points.ts';
+import { encodePoints } from '../../../support/push/encode-points.ts';
+import { contextWith, sourceWith } from '../../../support/push/source.ts';
 
 it.each([
   ['/v2/push/', false],
@@ -34,4 +39,38 @@ it('the answer to a wrong value of strict says which values there are, and nothi
     message: 'the query parameter strict takes true or false: send ?strict=true, or leave it out',
     reason: 'protocol_error',
   });
+});
+
+const messageOf = (reply: Reply): string => JSON.parse(String(reply.body)).message;
+
+const encoded = (...data: readonly object[]): EncodedPoints =>
+  encodePoints(data, contextWith(sourceWith('wide')));
+const mixed = encoded({ metrics: { cpu: 1 } }, { metrics: {} });
+const bad = encoded({ metrics: {} });
+
+// The rules of now judge a retry, and only the publish knows its first try, which may be stored.
+it.each([
+  [
+    'that strict refuses',
+    strictReply(mixed, noLinks, true),
+    ', because strict=true: 1 of 2 points would be dropped (metrics_empty 1)',
+  ],
+  [
+    'of which nothing is accepted',
+    pointsReply(bad, noLinks, true),
+    ': 1 of 1 point dropped (metrics_empty 1)',
+  ],
+])('the answer to a push with a key %s speaks of this try alone', (_, reply, rest) => {
+  expect([reply.status, messageOf(reply)]).toEqual([400, `nothing of this try is stored${rest}`]);
+});
+
+it('the answer to a push without a key says that nothing is stored', () => {
+  expect(messageOf(strictReply(mixed))).toBe(
+    'nothing is stored, because strict=true: 1 of 2 points would be dropped (metrics_empty 1)',
+  );
+  expect(messageOf(pointsReply(bad))).toBe('1 of 1 point dropped (metrics_empty 1)');
+});
+
+it('the answer to a push with a key of which a part is stored says what was dropped', () => {
+  expect(messageOf(pointsReply(mixed, noLinks, true))).toBe('1 of 2 points dropped (metrics_empty 1)');
 });
