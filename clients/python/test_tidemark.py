@@ -137,11 +137,49 @@ class ClientTest(unittest.TestCase):
         receiver = self.receiver(BUSY, LOST, (500, {}, {}), (429, {}, {}), (200, {"html": "portal"}, {}), replayed)
         client = self.client(receiver)
         client.push({"load": 1})
-        self.assertTrue(client.flush(10))
+        with self.assertLogs("tidemark", "WARNING"):
+            self.assertTrue(client.flush(10))
         self.assertEqual(len(receiver.requests), 6)
         self.assertEqual(len({(request.key, request.body) for request in receiver.requests}), 1)
         stats = client.stats
-        self.assertEqual((stats.stored, stats.retries, stats.replays, self.losses), (1, 5, 1, []))
+        self.assertEqual((stats.stored, stats.retries, stats.replays, self.losses), (0, 5, 1, []))
+
+    def test_what_a_replay_does_not_say_is_not_claimed(self) -> None:
+        receiver = self.receiver(LOST, (200, OK[1], {"Idempotent-Replayed": "true"}))
+        client = self.client(receiver, interval_s=60)
+        for load in range(4):
+            client.push({"load": load})
+        with self.assertLogs("tidemark", "WARNING") as logged:
+            self.assertTrue(client.flush(10))
+        stats = client.stats
+        self.assertEqual((stats.stored, stats.lost, stats.replayed, stats.replays), (0, 0, 4, 1))
+        self.assertIn("4 points were received before", logged.records[0].getMessage())
+
+    def test_a_flush_waits_for_what_was_pushed_before_it_alone(self) -> None:
+        receiver = self.receiver(OK)
+        receiver.gate.clear()
+        client = self.client(receiver, batch_points=1)
+        client.push({"load": 0})
+        flushed: List[bool] = []
+        flush = threading.Thread(target=lambda: flushed.append(client.flush(10)))
+        flush.start()
+        with client._changed:
+            self.assertTrue(client._changed.wait_for(lambda: client._flushes > 0, 10))
+        self.assertTrue(receiver.arrived.acquire(timeout=10))
+        # From here on a point is waiting whenever a batch is decided.
+        end = client._decided
+
+        def decided(*args: Any) -> None:
+            with contextlib.suppress(RuntimeError):  # After the close.
+                client.push({"load": 1})
+            end(*args)
+
+        client._decided = decided  # type: ignore[method-assign]
+        client.push({"load": 1})
+        receiver.gate.set()
+        flush.join(15)
+        self.assertEqual(flushed, [True])
+        self.assertGreater(client.stats.buffered, 0)
 
     def test_a_point_without_a_time_gets_the_one_of_its_push(self) -> None:
         receiver = self.receiver(OK)

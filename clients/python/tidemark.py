@@ -47,9 +47,8 @@ class Loss:
 
 @dataclass(frozen=True)
 class Stats:
-    """Points since the client was made, and retries; ``replays`` of them found the first try stored.
-
-    ``values_dropped``: metrics that the service left out of stored points.
+    """Points since the client was made, and retries. ``replays`` of them found an earlier try received, with ``replayed``
+    points: which of these it dropped is unknown. ``values_dropped``: metrics that the service left out of stored points.
     """
 
     stored: int = 0
@@ -57,6 +56,7 @@ class Stats:
     buffered: int = 0
     retries: int = 0
     replays: int = 0
+    replayed: int = 0
     values_dropped: int = 0
 
 
@@ -125,8 +125,7 @@ class Client:
         """Begins without points: those of before a fork are the parent's to send."""
         self._changed = threading.Condition()
         self._waiting: deque[bytes] = deque()
-        self._sending = 0
-        self._flushes = 0
+        self._pushed = self._sending = self._flushes = 0
         self._is_closed = False
         self._gives_up = threading.Event()
         self._stats = Stats()
@@ -161,6 +160,7 @@ class Client:
             is_full = len(self._waiting) + self._sending >= self._buffer_points
             if not is_full:
                 self._waiting.append(text)
+                self._pushed += 1
                 if self._thread is None:
                     self._thread = threading.Thread(target=self._run, name="tidemark", daemon=True)
                     self._thread.start()
@@ -174,10 +174,10 @@ class Client:
     def flush(self, timeout_s: Optional[float] = None) -> bool:
         """Sends what is buffered now, and waits until it is stored or refused. False after the time-out."""
         with self._changed:
-            self._flushes += 1
+            self._flushes, last = self._flushes + 1, self._pushed
             self._changed.notify_all()
             try:
-                return self._changed.wait_for(lambda: not self._waiting and self._sending == 0, timeout_s)
+                return self._changed.wait_for(lambda: self._pushed - len(self._waiting) - self._sending >= last, timeout_s)
             finally:
                 self._flushes -= 1
 
@@ -256,11 +256,8 @@ class Client:
             if not self._waiting:
                 return None
             points: list[bytes] = [self._waiting.popleft()]
-            length = len(points[0])
-            while self._waiting and len(points) < self._batch_points:
-                length += len(self._waiting[0]) + 1
-                if length > self._batch_bytes:
-                    break
+            room = self._batch_bytes - len(points[0])
+            while self._waiting and len(points) < self._batch_points and (room := room - len(self._waiting[0]) - 1) >= 0:
                 points.append(self._waiting.popleft())
             self._sending = len(points)
         body = self._head.encode() + b",".join(points) + b"]}"
@@ -289,13 +286,16 @@ class Client:
             self._gives_up.wait(wait_s + random.uniform(0, back_off_s))
 
     def _decided(self, batch: _Batch, answer: _Answer) -> None:
+        if answer.is_replay:
+            log.warning("%d points were received before: which of them were dropped, the lost answer said", batch.points)
+            return self._count(replayed=batch.points, replays=1)
         envelope = answer.envelope
         counts = _counts(envelope.get("dropped"))
         message = str(envelope.get("message", ""))
         if answer.status != 200 and not counts:
             counts = [(str(envelope.get("reason", f"http_{answer.status}")), batch.points)]
         lost = sum(points for _, points in counts)
-        self._count(stored=max(0, batch.points - lost), replays=1 if answer.is_replay else 0)
+        self._count(stored=max(0, batch.points - lost))
         for reason, points in counts:
             self._lose(Loss(reason, points, message))
         for reason, values in _counts(envelope.get("values_dropped")) if answer.status == 200 else []:

@@ -55,11 +55,15 @@ const lingerMs = 2000;
 /** Time for the answers due before it, in ms: longer than any of them takes. */
 const answersMs = 15_000;
 
+/** Of Node, where a client ends its side before the end of a request. */
+const endedCode = 'HPE_INVALID_EOF_STATE';
+
 /** The fault for an error of Node. `isInRequest`: a header was complete, the body was not. */
 export const wireFaultOf = (code: string | undefined, isInRequest: boolean): WireFault => {
   if (code === 'ERR_HTTP_REQUEST_TIMEOUT') return isInRequest ? 'request_timeout' : 'header_timeout';
   if (code === 'HPE_HEADER_OVERFLOW') return 'header_too_large';
   if (code === http2PrefaceCode) return 'http2';
+  if (code === endedCode && isInRequest) return 'reset';
   if (code?.startsWith('HPE_') === true) return 'malformed';
   return code?.startsWith('ERR_SSL') === true || code?.includes('_TLS_') === true ? 'tls_handshake' : 'reset';
 };
@@ -111,9 +115,11 @@ export const endWith = (
   cutAfter(socket, answersMs);
   const request = open.unread(socket);
   const told = request === undefined ? undefined : breakOff?.(request, status, fault);
+  // Where nobody reads the body now, the request is refused already, or will be when its body is asked for.
+  const isLeft = fault === 'reset' && breakOff !== undefined && told === undefined;
   open.afterAnswers(socket, async (isAnswered) => {
     if (isAnswered || !socket.writable) socket.end();
-    else {
+    else if (!isLeft) {
       const content = (await told) ?? { status, ...protocolAnswer(status, { fault, request }) };
       if (socket.writable) writeRaw(socket, content);
     }
@@ -149,10 +155,8 @@ export const answerProtocolErrors = (
       cutAfter(socket, lingerMs);
       return;
     }
-    // A client that ends its side in a body has given the request up: its reader learns that by the close.
-    const { protocolAnswer } = answers;
-    const isGivenUp = error.code === 'HPE_INVALID_EOF_STATE';
-    endWith(socket, statuses[fault], open, isGivenUp ? { protocolAnswer } : answers, fault);
+    // A client that only ended its side can still read an answer.
+    endWith(socket, error.code === endedCode ? 400 : statuses[fault], open, answers, fault);
   });
   const refuseExpectation: RequestListener = (request, response) => {
     const { body, headers } = answers.protocolAnswer(417, { fault: 'expectation', request });

@@ -221,6 +221,29 @@ describe.each(['push', 'otlp'] as const)('the %s receiver', (name) => {
     },
   );
 
+  it('answers a client that ends its side in its body once, as aborted, and counts one request', async () => {
+    const labels = `receiver="${name}"`;
+    const refused = (reason = ''): Promise<number> =>
+      figure('tidemark_ingress_requests_refused_total', labels + reason);
+    const counts = async (): Promise<number[]> => [
+      await refused(),
+      await refused(',reason="aborted"'),
+      await figure('tidemark_ingress_requests_total', `${labels},status="400"`),
+    ];
+    const before = await counts();
+    let text = '';
+    const grown = await growth(name, 'reset', async () => {
+      const connection = await openRaw(portOf(name));
+      connection.socket.end(good(name).slice(0, -1));
+      text = await connection.ended;
+    });
+    const answers = answersIn(text);
+    expect([answers.length, answers[0]?.status, grown]).toEqual([1, 400, 1]);
+    expect(answers[0]?.body).toContain('the connection ended before the body was complete');
+    if (name === 'push') expectRefusal(name, answers[0], 400, 'aborted');
+    expect((await counts()).map((count, index) => count - (before[index] ?? 0))).toEqual([1, 1, 1]);
+  });
+
   it('tells a client of HTTP/2, as of gRPC, in its own frames what to send, and counts it', async () => {
     const settings = '\0\0\0\x04\0\0\0\0\0';
     let text = '';

@@ -51,10 +51,15 @@ export const shown = (value: unknown): string => shortened(written(value));
 /** Control characters would be invisible. */
 const plainText = (text: string): string => (/\p{Control}/u.test(text) ? JSON.stringify(text) : text);
 
+/** The table of a case has what is a variable in its request. */
+const isVariable = (form: unknown): form is string => typeof form === 'string';
+
 const bodyOf = (form: RequestForm): string => {
   const { points, with: changes = {}, spans, records, data_points, otlp, json, text, base64 } = form;
   if (points !== undefined || form.with !== undefined) {
-    const fields = { ...(points === undefined ? {} : { data: points }), ...changes };
+    // A variable is one of the words: the table of the case has its fields.
+    const named = isVariable(changes) ? {} : changes;
+    const fields = { ...(points === undefined ? {} : { data: points }), ...named };
     return Object.entries(fields)
       .map(([key, value]) => `"${key}": ${written(value)}`)
       .join(', ');
@@ -77,13 +82,11 @@ const wordsOf = (form: RequestForm): string[] => {
   if (form.pad_to !== undefined) words.push(`with blanks up to ${form.pad_to} bytes`);
   if (form.content_encoding !== undefined) words.push(`in Content-Encoding ${form.content_encoding}`);
   if (form.compress !== undefined) words.push(`compressed with ${form.compress}`);
+  if (isVariable(form.with)) words.push(`the fields of \`${form.with}\` beside`);
   if (form.damage !== undefined) words.push(`damaged: ${form.damage.replaceAll('_', ' ')}`);
   if (form.chunks !== undefined) words.push(`in ${form.chunks} chunks`);
   return words;
 };
-
-/** The table of a case has the request that is a variable. */
-const isVariable = (form: unknown): form is string => typeof form === 'string';
 
 const defaults: Readonly<Record<Receiver, string>> = {
   push: '/v2/push/',

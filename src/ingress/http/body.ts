@@ -20,6 +20,9 @@ export type BodyProblem = {
   readonly detail: string;
 };
 
+/** The detail of `aborted`. */
+export const clientGone = 'the client closed the connection';
+
 /** The refusal of a request whose body was not read. Throws for one that its watcher stopped: the watcher knows the refusal. */
 export const refusedBody = ({ reason, detail }: BodyProblem): Refused => {
   if (reason === 'unwanted')
@@ -147,7 +150,7 @@ const collect = (
       else finish(unwanted);
     };
     const onEnd = (): void => finish(pieces.whole());
-    const onGone = (): void => finish({ reason: 'aborted', detail: 'the client closed the connection' });
+    const onGone = (): void => finish({ reason: 'aborted', detail: clientGone });
     const onError = (error: unknown): void =>
       error instanceof UnreadableBody ? finish(error.refused) : onGone();
     const unwatch = inFlight.watch({

@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import type { HttpLimits } from '../../http/limited-server.ts';
 import type { Broken, ProtocolStatus } from '../../http/protocol-errors.ts';
 import { notStored, Refused } from '../refused.ts';
-import { UnreadableBody } from './body.ts';
+import { clientGone, UnreadableBody } from './body.ts';
 import type { Reply } from './reply.ts';
 
 const seconds = (ms: number): string => `${ms / 1000} s`;
@@ -33,8 +33,11 @@ const detailOf = (status: ProtocolStatus, { fault, request }: Broken, limits: Ht
 export const stopping = notStored('the receiver stops, and the body has not arrived: send it again');
 
 /** The refusal of bytes that are no request, or of a request that breaks off in its body. */
-export const brokenRefusal = (status: ProtocolStatus, broken: Broken, limits: HttpLimits): Refused =>
-  status === 503 ? stopping : new Refused('protocol_error', detailOf(status, broken, limits), { status });
+export const brokenRefusal = (status: ProtocolStatus, broken: Broken, limits: HttpLimits): Refused => {
+  if (status === 503) return stopping;
+  if (broken.fault === 'reset') return new Refused('aborted', clientGone);
+  return new Refused('protocol_error', detailOf(status, broken, limits), { status });
+};
 
 /** The requests of a server that break off in their bodies. */
 export type BrokenBodies = {

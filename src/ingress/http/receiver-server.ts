@@ -63,10 +63,10 @@ const bodyIsThere = (request: IncomingMessage): Promise<void> =>
     const timer = setTimeout(done, restMs);
     function done(): void {
       clearTimeout(timer);
-      request.off('end', done).off('close', done);
+      request.off('end', done).off('close', done).off('error', done);
       resolve();
     }
-    request.once('end', done).once('close', done).resume();
+    request.once('end', done).once('close', done).once('error', done).resume();
   });
 
 /** Whether the rest of the body comes: a client may wait for 100 Continue before it sends any, but it need not. */
@@ -86,12 +86,18 @@ const write = (
   else response.end(body);
 };
 
+/** Of a request that breaks off, also while the rest of its body is awaited, the server takes the answer and writes it. */
 const send = async (
-  { incoming, outgoing }: { readonly incoming: IncomingMessage; readonly outgoing: ServerResponse },
+  { incoming, outgoing }: HttpBindings,
   reply: Reply,
   fixed: readonly string[],
+  brokenBodies: BrokenBodies,
 ): Promise<void> => {
-  if (!outgoing.shouldKeepAlive && isOnItsWay(incoming)) await bodyIsThere(incoming);
+  if (brokenBodies.take(incoming, reply)) return;
+  if (!outgoing.shouldKeepAlive && isOnItsWay(incoming)) {
+    await bodyIsThere(incoming);
+    if (brokenBodies.take(incoming, reply)) return;
+  }
   write(outgoing, reply, fixed);
 };
 
@@ -124,7 +130,7 @@ const createAnswers = (
       secondsOf(status)?.observe((performance.now() - startedAt) / 1000);
     },
     send: async (env: HttpBindings, reply: Reply): Promise<Response> => {
-      if (!brokenBodies.take(env.incoming, reply)) await send(env, reply, fixed);
+      await send(env, reply, fixed, brokenBodies);
       return RESPONSE_ALREADY_SENT;
     },
   };

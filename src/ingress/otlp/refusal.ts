@@ -33,6 +33,7 @@ const messages: Partial<Readonly<Record<RefusalReason, (detail: string) => strin
   path_unknown: () => `unknown path: send to ${paths}`,
   method_not_allowed: (path) => `${path} accepts only POST`,
   protocol_error: (detail) => withDetail('malformed HTTP request', detail),
+  aborted: (detail) => withDetail('the connection ended before the body was complete', detail),
   internal: () => "internal error; see the receiver's log",
 };
 

@@ -82,6 +82,13 @@ export const openOtlpDoor = async ({ seriesMax, publish, limits }: OtlpDoorOptio
       const { values } = await metrics.requests.get();
       return Object.fromEntries(values.map(({ labels, value }) => [String(labels.status), value]));
     },
+    /** Connections ended, by reason. */
+    ended: async (): Promise<Record<string, number>> => {
+      const { values } = await metrics.connectionsEnded.get();
+      return Object.fromEntries(
+        values.filter(({ value }) => value > 0).map(({ labels, value }) => [String(labels.reason), value]),
+      );
+    },
     post: (pipeline: OtlpPipeline, body: unknown): Promise<Response> =>
       fetch(`http://127.0.0.1:${port}${otlpSignals[pipeline].path}`, {
         method: 'POST',

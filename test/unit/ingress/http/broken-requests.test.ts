@@ -2,6 +2,7 @@ import { afterEach, describe, expect, it } from 'vitest';
 import type { HttpLimits } from '../../../../src/http/limited-server.ts';
 import { answersIn, exchange, openRaw, type RawAnswer } from '../../../support/http/raw-client.ts';
 import { doorAppId, doorToken, openOtlpDoor } from '../../../support/otlp/door.ts';
+import { waitFor } from '../../../support/wait.ts';
 
 let door: Awaited<ReturnType<typeof openOtlpDoor>>;
 let isOpen = false;
@@ -17,10 +18,9 @@ afterEach(async () => {
   if (isOpen) await close();
 });
 
-const head = (...fields: string[]): string =>
-  ['POST /v1/traces HTTP/1.1', 'Host: a', 'Content-Type: application/x-protobuf', ...fields, '', ''].join(
-    '\r\n',
-  );
+const headOf = (contentType: string, ...fields: string[]): string =>
+  ['POST /v1/traces HTTP/1.1', 'Host: a', `Content-Type: ${contentType}`, ...fields, '', ''].join('\r\n');
+const head = (...fields: string[]): string => headOf('application/x-protobuf', ...fields);
 const token = `X-MON-TOKEN: ${doorToken}`;
 
 const onlyAnswer = (text: string): RawAnswer => {
@@ -30,9 +30,9 @@ const onlyAnswer = (text: string): RawAnswer => {
 };
 
 /** Checks that the request was answered and recorded once, also after its connection has closed. */
-const expectOnce = async (status: number, owner: number): Promise<void> => {
+const expectOnce = async (status: number, owner: number, reason = 'protocol_error'): Promise<void> => {
   await close();
-  expect(door.refused).toEqual([{ reason: 'protocol_error', owner, items: 0 }]);
+  expect(door.refused).toEqual([{ reason, owner, items: 0 }]);
   expect(await door.answered()).toEqual({ [status]: 1 });
 };
 
@@ -66,6 +66,49 @@ describe('a request whose head was read is refused once, in its own encoding', (
     expect([answer.status, answer.headers['content-type']]).toEqual([400, 'application/x-protobuf']);
     expect(answer.body).toContain('malformed HTTP request: a chunk of the body is malformed');
     await expectOnce(400, doorAppId);
+  });
+
+  it.each([
+    ['of a named length', 'Content-Length: 100', 'a'],
+    ['in chunks', 'Transfer-Encoding: chunked', '5\r\na'],
+  ])('as aborted, when its sender ends its side in a body %s', async (_, length, begin) => {
+    await open();
+    const connection = await openRaw(door.port);
+    connection.send(`${head(token, length, 'Expect: 100-continue')}`);
+    const before = await connection.until('100 Continue\r\n\r\n');
+    connection.socket.end(begin);
+    const answer = onlyAnswer((await connection.ended).slice(before.length));
+    expect([answer.status, answer.headers['content-type']]).toEqual([400, 'application/x-protobuf']);
+    expect(answer.headers).toMatchObject({ connection: 'close', 'x-request-id': expect.any(String) });
+    expect(answer.body).toContain('the connection ended before the body was complete');
+    expect(answer.body).not.toContain('malformed');
+    await expectOnce(400, doorAppId, 'aborted');
+    expect(await door.ended()).toEqual({ reset: 1 });
+  });
+
+  it('as aborted, when its sender is gone in its body', async () => {
+    await open();
+    const connection = await openRaw(door.port);
+    connection.send(`${head(token, 'Content-Length: 100', 'Expect: 100-continue')}`);
+    await connection.until('100 Continue\r\n\r\n');
+    connection.destroy();
+    await waitFor(
+      'the end of the connection',
+      10_000,
+      async () => Object.keys(await door.ended()).length > 0,
+    );
+    await expectOnce(400, doorAppId, 'aborted');
+    expect(await door.ended()).toEqual({ reset: 1 });
+  });
+
+  it('by the line alone, when its sender ends its side before the body is read', async () => {
+    await open();
+    const text = headOf('text/plain', token, 'Connection: close', 'Content-Length: 100');
+    const connection = await openRaw(door.port);
+    connection.socket.end(`${text}a`);
+    expect(onlyAnswer(await connection.ended).status).toBe(415);
+    await expectOnce(415, 0, 'content_type_unsupported');
+    expect(await door.ended()).toEqual({ reset: 1 });
   });
 
   it('after the answers to the requests before it', async () => {

@@ -28,8 +28,16 @@ const recorder: RefusalRecorder = {
   wantsRefused: () => false,
 };
 
-/** A receiver that refuses every request once `until` has settled: by its result, or before it reads the body. */
-const startRefusing = async (until: (request: IncomingMessage) => Promise<Refused | undefined>) => {
+const bodyLimits = { bodyBytesMax: 2 ** 20, inflatedBytesMax: 2 ** 20, inflateRatioMax: 600 };
+
+/**
+ * A receiver that refuses every request once `until` has settled: by its result, or before it reads the body. `refused` gets what the
+ * server refuses by itself.
+ */
+const startRefusing = async (
+  until: (request: IncomingMessage) => Promise<Refused | undefined>,
+  refused: RefusalRecorder['refused'] = nothing,
+) => {
   const refuse = (refused: Refused) => refusedReply('json', refused);
   const handle = async (request: IncomingMessage) => {
     return refuse((await until(request)) ?? new Refused('content_type_unsupported'));
@@ -47,7 +55,7 @@ const startRefusing = async (until: (request: IncomingMessage) => Promise<Refuse
         isExempt: () => false,
       }),
     },
-    recorder,
+    { ...recorder, refused },
     nothing,
   );
   server.listen(0, '127.0.0.1');
@@ -110,10 +118,30 @@ it('a client that sends its body without waiting for 100 Continue is answered af
   expect(seen[0]?.complete).toBe(true);
 });
 
+// As while the receiver looks up its token: a refusal of the server's own would be a second one.
+it('a body that its client gave up before the receiver asks for it is refused where it is asked for, alone', async () => {
+  const bodies: unknown[] = [];
+  const gone = Promise.withResolvers<void>();
+  const refused: string[] = [];
+  const { server, port } = await startRefusing(
+    async (request) => {
+      await gone.promise;
+      bodies.push(await readBody(request, bodyLimits, createBytesInFlight(2 ** 30, nothing)));
+      return undefined;
+    },
+    (reason) => refused.push(reason),
+  );
+  server.on('clientError', () => gone.resolve());
+  const client = await openRaw(port);
+  client.socket.end('POST /v1/traces HTTP/1.1\r\nHost: a\r\nContent-Length: 1000\r\n\r\n{');
+  await client.ended;
+  await expect.poll(() => bodies).toEqual([{ reason: 'aborted', detail: expect.any(String) }]);
+  expect(refused).toEqual([]);
+});
+
 // A client that sends a byte every few seconds would keep the stop of the receiver waiting for the whole time of a request.
 it('a body that still arrives some time after the drain began is answered 503, and its connection ends', async () => {
   const begun = Promise.withResolvers<void>();
-  const bodyLimits = { bodyBytesMax: 2 ** 20, inflatedBytesMax: 2 ** 20, inflateRatioMax: 600 };
   const { server, port } = await startRefusing(async (request) => {
     begun.resolve();
     const inFlight = createBytesInFlight(2 ** 30, nothing);
