@@ -71,12 +71,22 @@ export const trust = (caFile: string): void => {
   }
 };
 
+/** Codes of OpenSSL for a certificate of an authority that is not known. */
+const untrustedCodes: ReadonlySet<unknown> = new Set([
+  ...['DEPTH_ZERO_SELF_SIGNED_CERT', 'SELF_SIGNED_CERT_IN_CHAIN'],
+  ...['UNABLE_TO_GET_ISSUER_CERT_LOCALLY', 'UNABLE_TO_VERIFY_LEAF_SIGNATURE'],
+]);
+
 const unreachable = (url: string, error: unknown): Fault => {
   const cause = error instanceof Error && error.cause !== undefined ? error.cause : error;
+  const isUntrusted = cause instanceof Error && 'code' in cause && untrustedCodes.has(cause.code);
+  const remedy = isUntrusted
+    ? 'set TIDEMARK_ADMIN_CA_FILE to the certificate of its authority'
+    : 'start tidemark metadata, or set TIDEMARK_ADMIN_URL';
   return new Fault(
     'transient',
     'admin_unreachable',
-    `the admin API is not reachable at ${url} (${errorText(cause)}): start tidemark metadata, or set TIDEMARK_ADMIN_URL`,
+    `the admin API is not reachable at ${url} (${errorText(cause)}): ${remedy}`,
     error,
   );
 };

@@ -1,3 +1,4 @@
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Command } from 'commander';
 import { pipelinesOf } from '../config/instance-streams.ts';
@@ -7,7 +8,7 @@ import { natsRights } from '../directory/nats-rights.ts';
 import type { LogLine } from '../embedded/child.ts';
 import { ensureCredentials } from '../embedded/credentials.ts';
 import { openDataFolder } from '../embedded/data-folder.ts';
-import { ensureDemo, makeConsoleLink } from '../embedded/demo.ts';
+import { greet } from '../embedded/demo.ts';
 import { createEngineLogs } from '../embedded/engine-logs.ts';
 import { removeInstallation, writeInstallation } from '../embedded/installation.ts';
 import { lockFolder } from '../embedded/lock.ts';
@@ -35,7 +36,7 @@ import { summarise, summariseEngines } from '../embedded/summary.ts';
 import { createSupervisor, type Supervisor } from '../embedded/supervisor.ts';
 import { errorText } from '../model/fault.ts';
 import type { RetentionDays } from '../stores/clickhouse/migrate-ttl.ts';
-import { trust } from './client.ts';
+import { type AdminClient, createAdminClient } from './client.ts';
 import { printLines, sayLines } from './output.ts';
 import { installEngines } from './setup.ts';
 
@@ -142,12 +143,15 @@ type Run = Pick<StackDeps, 'credentials' | 'roleAccounts' | 'rights' | 'lock'> &
 };
 
 /** Prints what is to be had where, with the records of the demo where it is wanted. */
-const welcome = async ({ settings, plan, options }: Run): Promise<void> => {
+const welcome = async ({ settings, plan, options }: Run, signal: AbortSignal): Promise<void> => {
   const { dataFolder, hasConsole, admin } = settings;
-  if (admin.caFile !== undefined) trust(admin.caFile);
-  const demo = options.demo ? await ensureDemo(plan.adminUrl, dataFolder) : undefined;
-  const link = hasConsole ? await makeConsoleLink(plan.adminUrl, dataFolder) : undefined;
-  printLines(`\n${summarise(plan, demo, settings, link)}\n`);
+  const connect = async (): Promise<AdminClient> => {
+    // Metadata may have written it after the settings were read.
+    const token = (await readFile(join(dataFolder, 'admin.token'), 'utf8').catch(() => admin.token))?.trim();
+    return createAdminClient({ ...settings, admin: { ...admin, url: plan.adminUrl, token } });
+  };
+  const greeting = await greet(connect, plan.adminUrl, { demo: options.demo, link: hasConsole });
+  if (!signal.aborted) printLines(`\n${summarise(plan, greeting, settings)}\n`);
 };
 
 /** A restore leaves QuestDB's files, which QuestDB reads only at its start. */
@@ -179,7 +183,7 @@ const startRun = async (
   await startStack(stack, supervisor, log, () =>
     makeTables(settings, clickhouseUrl, retentionDays, log, signal),
   );
-  await welcome(run);
+  await welcome(run, signal);
 };
 
 const runStack = async (run: Run): Promise<Ending> => {

@@ -5,11 +5,17 @@ import type { SettingDefinition } from './setting-declarations.ts';
 import { settingDefinitions } from './setting-definitions.ts';
 import { type Leaf, parseYamlFile } from './yaml-file.ts';
 
-/** The effective text of a setting and its source: a variable, a place in the settings file, or the default. */
+/** The effective text of a setting and its source: a variable, a place in the settings file, `tidemark up`, or the default. */
 export type SettingText = { readonly text: string; readonly source: string };
 
 /** The `source` of a default. */
 export const defaultSource = 'default';
+
+/**
+ * The variable in which `tidemark up` names the settings whose value it chose for its roles, separated by commas: the variable of
+ * such a setting is not one that somebody set. It is no setting.
+ */
+export const chosenByUp = 'TIDEMARK_UP_DEFAULTS';
 
 /** A setting that cannot be used: its place, the reason and the remedy. */
 export const settingFault = (place: string, reason: string, remedy: string): Fault =>
@@ -67,7 +73,7 @@ const refuseUnknownVariables = (env: NodeJS.ProcessEnv): void => {
     [definition.env, fileVariable(definition) ?? []].flat(),
   );
   for (const name of Object.keys(env)) {
-    if (!name.startsWith('TIDEMARK_') || known.includes(name)) continue;
+    if (!name.startsWith('TIDEMARK_') || name === chosenByUp || known.includes(name)) continue;
     throw settingFault(
       `environment variable ${name}`,
       'unknown setting',
@@ -104,7 +110,10 @@ const textOf = (
   const secret = secretOf(definition, env);
   if (secret !== undefined) return secret;
   const fromEnv = env[definition.env];
-  if (fromEnv !== undefined) return { text: fromEnv, source: `environment variable ${definition.env}` };
+  if (fromEnv !== undefined) {
+    const isChosen = env[chosenByUp]?.split(',').includes(definition.env) === true;
+    return { text: fromEnv, source: isChosen ? 'tidemark up' : `environment variable ${definition.env}` };
+  }
   const fromFile = file.get(definition.key);
   if (fromFile !== undefined) return { text: fromFile.text, source: fromFile.place };
   return definition.fallback === undefined ? undefined : { text: definition.fallback, source: defaultSource };

@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import type { NatsRights } from '../bus/nats-users.ts';
 import { type EngineAccount, type EngineCredentials, withAccount } from '../config/engine-credentials.ts';
+import { chosenByUp, collectTexts, defaultSource } from '../config/setting-texts.ts';
 import type { Settings } from '../config/settings.ts';
 import type { LogLine } from './child.ts';
 import { createClickhouseEngine } from './clickhouse.ts';
@@ -196,17 +197,29 @@ const createEngines = (
   return engines;
 };
 
-const roleEnvironment = (
+/** Defaults of one machine for trials, in place of those of a deployment: every value that somebody has set overrides them. */
+const trialDefaults: Readonly<Record<string, string>> = {
+  // The limit protects a shared deployment.
+  TIDEMARK_MAX_RATE_DEFAULT: '0',
+  // No other receiver is there for the clients of this one, and Ctrl-C is not to wait for them.
+  TIDEMARK_INGRESS_DRAIN_MS: '0',
+};
+
+/** Those that hold, as variables of a role. */
+const ownDefaults = (env: NodeJS.ProcessEnv): Readonly<Record<string, string>> => {
+  const texts = collectTexts(env);
+  const held = Object.entries(trialDefaults).filter(([name]) => texts.get(name)?.source === defaultSource);
+  return { ...Object.fromEntries(held), [chosenByUp]: held.map(([name]) => name).join() };
+};
+
+/** The whole environment of a role, whose settings are those of `env` but for what `tidemark up` decides. */
+export const roleEnvironment = (
   role: RoleName,
   settings: Settings,
   plan: StackPlan,
   env: NodeJS.ProcessEnv,
 ): NodeJS.ProcessEnv => {
   const ownPorts = Object.values(plan.ports).map(({ variable, port }) => [variable, String(port)]);
-  // The limit protects a shared deployment, not one machine for trials; any configured value overrides this.
-  const rate = settings.maxRateDefault === 1000 && env.TIDEMARK_MAX_RATE_DEFAULT === undefined;
-  // No other receiver is there for the clients of this one, and Ctrl-C is not to wait for them.
-  const drains = settings.ingress.drainMs === 20_000 && env.TIDEMARK_INGRESS_DRAIN_MS === undefined;
   // As files: they contain passwords. A role refuses a setting that is given both ways.
   const engines = ['nats', 'questdb', 'clickhouse'] as const;
   const variables = engines.map((engine) => [engine, `TIDEMARK_${engine.toUpperCase()}_URL`] as const);
@@ -225,8 +238,7 @@ const roleEnvironment = (
     ...(settings.questdb.url === undefined && settings.clickhouse.url === undefined
       ? { TIDEMARK_METADATA_STORES_ON_DATA_DISK: 'true' }
       : {}),
-    ...(rate ? { TIDEMARK_MAX_RATE_DEFAULT: '0' } : {}),
-    ...(drains ? { TIDEMARK_INGRESS_DRAIN_MS: '0' } : {}),
+    ...ownDefaults(env),
   };
 };
 

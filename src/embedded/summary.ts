@@ -1,7 +1,7 @@
 import { realpathSync } from 'node:fs';
 import { delimiter, join, relative, resolve } from 'node:path';
 import type { Settings } from '../config/settings.ts';
-import type { Demo } from './demo.ts';
+import type { Demo, Greeting } from './demo.ts';
 import { withoutAccount } from './installation.ts';
 import type { StackPlan } from './stack.ts';
 
@@ -81,9 +81,8 @@ const demoSections = ({ report, application }: Demo): Section[] => [
  */
 export const summarise = (
   plan: StackPlan,
-  demo: Demo | undefined,
+  { demo, link, missing }: Greeting,
   { dataFolder, links }: Pick<Settings, 'dataFolder' | 'links'>,
-  consoleLink: string | undefined,
   path = process.env.PATH ?? '',
 ): string => {
   const { receiverOrigin, adminUrl, ports } = plan;
@@ -93,7 +92,8 @@ export const summarise = (
     [
       'Tidemark is ready',
       [
-        ...(consoleLink === undefined ? [] : [...console, consoleLink]),
+        ...(link === undefined ? [] : [...console, link]),
+        ...(missing === undefined ? [] : [`console          ${missing}`]),
         `push metrics     ${at(ports.push)}/v2/push/`,
         `export OTLP      ${at(ports.otlp)} (HTTP)${ports.grpc === undefined ? '' : `, ${at(ports.grpc)} (gRPC)`}: traces, logs, metrics`,
         `admin API        ${adminUrl} (bearer token in admin.token of the data folder)`,

@@ -9,7 +9,7 @@ import { type Service, ServiceStartError } from './service.ts';
 export type Supervisor = {
   /**
    * Starts it; throws what its first start throws. From then on it is restarted whenever it ends by itself, and when it was
-   * unwell three looks in a row (see `Service.isWell`).
+   * unwell three looks in a row (see `Service.isWell`); a restart that fails is repeated until it succeeds.
    */
   start(service: Service): Promise<void>;
   /** Stops these services one after the other, in this order. Nothing is restarted any more. */
@@ -91,9 +91,9 @@ export const createSupervisor = (
       if (unwell < unwellLooksMax || isStopping()) continue;
       unwell = 0;
       deps.log(service.name, 'is unhealthy and is restarted');
-      await service.restart().catch((error: unknown) => {
-        deps.log(service.name, `could not be restarted: ${errorText(error)}`);
-      });
+      await service.stop();
+      // A start that fails has no exit that `watch` would see.
+      await bringBack(service, 0);
     }
   };
 

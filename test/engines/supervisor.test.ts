@@ -11,7 +11,12 @@ const policy = { firstMs: 20, mostMs: 100, healthyMs: 60_000, lookEveryMs: 50 };
 const createScript = (
   name: string,
   script: string,
-  more: Partial<Pick<ServiceDefinition, 'answers' | 'needsRestartWhenUnwell'>> = {},
+  {
+    beforeStart = () => {},
+    ...more
+  }: Partial<Pick<ServiceDefinition, 'answers' | 'needsRestartWhenUnwell'>> & {
+    beforeStart?: () => void;
+  } = {},
 ): Service => {
   const service = createService({
     name,
@@ -19,8 +24,10 @@ const createScript = (
     host: '127.0.0.1',
     ports: [],
     log: () => {},
-    prepare: () =>
-      Promise.resolve({ command: process.execPath, args: ['-e', `console.log('listening'); ${script}`] }),
+    prepare: async () => {
+      beforeStart();
+      return { command: process.execPath, args: ['-e', `console.log('listening'); ${script}`] };
+    },
     listening: /^listening$/,
     answers: () => Promise.resolve(true),
     startTimeoutMs: 20_000,
@@ -29,6 +36,30 @@ const createScript = (
   });
   onTestFinished(() => service.kill());
   return service;
+};
+
+/** What a service meets whose disk is full until it is freed: it answers badly, and it cannot start. */
+const fullDisk = () => {
+  let isFull = false;
+  const disk = {
+    tries: 0,
+    isWell: true,
+    needsRestartWhenUnwell: true,
+    answers: () => Promise.resolve(disk.isWell),
+    beforeStart: () => {
+      disk.tries += 1;
+      if (isFull) throw new Error('ENOSPC: no space left on device, write');
+    },
+    fill: () => {
+      isFull = true;
+      disk.isWell = false;
+    },
+    free: () => {
+      isFull = false;
+      disk.isWell = true;
+    },
+  };
+  return disk;
 };
 
 const lives = 'setInterval(() => {}, 1000);';
@@ -77,8 +108,57 @@ describe('a supervised service', () => {
     expect([service.pid, lines]).toEqual([before, []]);
     answers = [true, false, false, false];
     await expect.poll(() => service.running && service.pid !== before).toBe(true);
-    expect(lines).toEqual(['engine is unhealthy and is restarted']);
+    expect(lines[0]).toBe('engine is unhealthy and is restarted');
+    await expect.poll(() => lines.at(-1)).toMatch(/^engine is back after /);
     await supervisor.stop([service]);
+  });
+
+  // On a full disk its configuration cannot be written: the start fails before there is a process that could end.
+  it('is tried again until it runs where its restart fails', async () => {
+    const { supervisor, lines } = watch();
+    const disk = fullDisk();
+    const service = createScript('engine', lives, disk);
+    await supervisor.start(service);
+    disk.fill();
+    const failed = 'engine could not be restarted: ENOSPC: no space left on device, write';
+    await expect.poll(() => lines.filter((line) => line === failed).length).toBeGreaterThan(2);
+    expect(lines[0]).toBe('engine is unhealthy and is restarted');
+    expect(service.running).toBe(false);
+    disk.free();
+    await expect.poll(() => lines.at(-1)).toMatch(/^engine is back after /);
+    expect(service.running).toBe(true);
+    await supervisor.stop([service]);
+  });
+
+  it('stays stopped once the supervisor stops while its restart fails again and again', async () => {
+    const { supervisor, lines } = watch();
+    const disk = fullDisk();
+    const service = createScript('engine', lives, disk);
+    await supervisor.start(service);
+    disk.fill();
+    await expect.poll(() => lines.length).toBeGreaterThan(3);
+    await supervisor.stop([service]);
+    disk.free();
+    expect(service.running).toBe(false);
+  });
+
+  it('stays stopped once the supervisor stops while the old process of a restart ends', async () => {
+    const { supervisor, lines } = watch();
+    const disk = fullDisk();
+    const service = createScript(
+      'engine',
+      `process.on('SIGTERM', () => setTimeout(process.exit, 200)); ${lives}`,
+      disk,
+    );
+    await supervisor.start(service);
+    disk.isWell = false;
+    await expect.poll(() => lines).toEqual(['engine is unhealthy and is restarted']);
+    await supervisor.stop([service]);
+    expect([service.running, disk.tries, lines]).toEqual([
+      false,
+      1,
+      ['engine is unhealthy and is restarted'],
+    ]);
   });
 
   it('stays stopped once the supervisor stops, also while it waits for its turn', async () => {

@@ -7,6 +7,7 @@ import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { engineLogFile } from '../../src/embedded/engine-logs.ts';
+import { makeAuthority } from '../support/stack/certificates.ts';
 import { startEngines, type TestEngines } from '../support/stack/engines.ts';
 import { startImpostor } from '../support/stack/impostor.ts';
 import { takePorts } from '../support/stack/ports.ts';
@@ -183,6 +184,27 @@ describe('tidemark up', () => {
     );
     engines.child.kill('SIGTERM');
     expect(await engines.exitCode).toBe(0);
+  });
+
+  // The receivers need neither the certificate nor the token with which the link is made.
+  it('goes on without a console link and the demo where the admin API cannot be asked, and says why', async () => {
+    const folder = await tempFolder();
+    const certificates = await tempFolder();
+    const authority = makeAuthority(certificates, 'own');
+    const up = startUp(folder, {
+      TIDEMARK_METADATA_TLS_CERT_FILE: authority.certFile,
+      TIDEMARK_METADATA_TLS_KEY_FILE: authority.keyFile,
+      TIDEMARK_METADATA_API_PORT: '10300',
+    });
+    await untilReady(up);
+    const said = up.lines.filter((line) => line.startsWith('  console '));
+    expect(said).toEqual([
+      expect.stringMatching(/no demo, no link: the admin API .*self-signed.*set TIDEMARK_ADMIN_CA_FILE/),
+    ]);
+    expect(up.lines).not.toContain('Push a point');
+    const url = `${(await installationOn(folder)).push_url}/v2/push/`;
+    const body = JSON.stringify({ data_id: 1, access_token: 'none', data: [{ metrics: { number: 1 } }] });
+    expect((await fetch(url, { method: 'POST', body })).status).toBe(401);
   });
 
   it('takes the records of another installation in place of an unused demo, and not of one with items', async () => {

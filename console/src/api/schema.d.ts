@@ -2222,7 +2222,7 @@ export interface components {
         DeploymentDefault: {
             /** @description off: no bound; by_signal: the signals of an application differ */
             value: number | boolean | ("off" | "by_signal");
-            /** @description Where metadata has it from: the variable, the place in the settings file, `default`, or the pipeline files */
+            /** @description Where metadata has it from: the variable, the place in the settings file, `tidemark up`, `default`, or the pipeline files */
             origin: string;
         };
         Retention: {
@@ -6295,7 +6295,7 @@ export interface operations {
                         max_rate: {
                             /** @description off: no bound; by_signal: the signals of an application differ */
                             value: number | boolean | ("off" | "by_signal");
-                            /** @description Where metadata has it from: the variable, the place in the settings file, `default`, or the pipeline files */
+                            /** @description Where metadata has it from: the variable, the place in the settings file, `tidemark up`, `default`, or the pipeline files */
                             origin: string;
                         };
                         data_id: {

@@ -13,7 +13,7 @@ const deploymentDefault = z
     value,
     origin: z.string().meta({
       description:
-        'Where metadata has it from: the variable, the place in the settings file, `default`, or the pipeline files',
+        'Where metadata has it from: the variable, the place in the settings file, `tidemark up`, `default`, or the pipeline files',
       examples: ['default'],
     }),
   })

@@ -22,7 +22,7 @@ const summaryWith = async (env: Record<string, string> = {}, path = '/usr/bin:/b
   const settings = loadSettings({ TIDEMARK_DATA: '/home/somebody/tidemark/.tidemark', ...env });
   const plan = await planStack(settings);
   const link = `${plan.adminUrl}/console/login#1.${'01234567'.repeat(5)}`;
-  return summarise(plan, demo, settings, link, path);
+  return summarise(plan, { demo, link, missing: undefined }, settings, path);
 };
 
 describe('the summary of tidemark up', () => {
