@@ -1,7 +1,10 @@
 import type { ColumnRegistry, Layout, RegisteredName } from '../model/records.ts';
 
 /** Columns that every table has (QuestDB folds case, so does this). */
-export const takenColumns = ['timestamp', 'uid', 'target', 'metric', 'value', 'more_dimensions'];
+export const fixedColumns = ['timestamp', 'uid', 'target', 'metric', 'value', 'more_dimensions'];
+
+/** Columns that no new name is given: QuestDB takes `and` for its operator in every condition, also in quotes (9.3.4). */
+const takenColumns = [...fixedColumns, 'and'];
 
 /** The placeholder measurement of table_id: a metric of that name cannot keep it. */
 const placeholderMeasurement = '__default__';

@@ -1,5 +1,5 @@
 import type { ColumnRegistry, Layout, RegisteredName } from '../model/records.ts';
-import { isValidName, metricColumnLengthMax, takenColumns } from './column-naming.ts';
+import { fixedColumns, isValidName, metricColumnLengthMax } from './column-naming.ts';
 
 /**
  * The contents of a table in QuestDB: columns of metrics (of a split table its views) and of dimensions, in their
@@ -49,10 +49,10 @@ export const recoverNames = (
   const fold = (entries: readonly RegisteredName[]): string[] =>
     entries.map(({ column }) => column.toLowerCase());
   const [metricColumns, dimensionColumns] = [fold(registry.metrics), fold(registry.dimensions)];
-  const fixed = layout === 'wide' ? takenColumns : [];
+  const fixed = layout === 'wide' ? fixedColumns : [];
   const forMetrics = new Set([...fixed, ...metricColumns, ...(layout === 'wide' ? dimensionColumns : [])]);
   const forDimensions = new Set([
-    ...takenColumns,
+    ...fixedColumns,
     ...dimensionColumns,
     ...(layout === 'wide' ? metricColumns : []),
   ]);

@@ -76,6 +76,12 @@ const names = [
   '055_ingest_closings_ttl',
   '056_ingest_settled_record_high',
   '057_ingest_settled_mv_record_high',
+  '058_otel_metrics_sum_increases_scopes',
+  '059_otel_metrics_last_scopes',
+  '060_otel_metrics_series_scopes',
+  '061_otel_metrics_histogram_quantiles_large_counts',
+  '062_otel_metrics_exponential_histogram_quantiles_large_counts',
+  '063_otel_metrics_last_distributions_large_counts',
 ];
 const version = names.length;
 const log = createLog('test', 'silent');

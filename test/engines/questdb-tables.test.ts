@@ -1,9 +1,11 @@
 import { createServer, type RequestListener } from 'node:http';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { lookAtQuestdb } from '../../src/doctor/dependencies.ts';
+import { rawSql } from '../../src/metadata/explore/point-sql.ts';
 import type { Layout } from '../../src/model/records.ts';
 import { createQuestdbSql, type QuestdbSql } from '../../src/stores/questdb/sql.ts';
 import { createQuestdbTables, type QuestdbTables } from '../../src/stores/questdb/tables.ts';
+import { isValidName, registerNames } from '../../src/wire/column-naming.ts';
 import { startEngines, type TestEngines } from '../support/stack/engines.ts';
 import { fetchEngine } from '../support/stack/fetch-engine.ts';
 import { until } from '../support/until.ts';
@@ -71,6 +73,54 @@ describe.each([
   it('may be created again, and by several callers at once', async () => {
     await Promise.all(Array.from({ length: 8 }, () => tables.createTable(layout, tableId)));
     expect(await columnsOf(tableId)).toMatchObject(columns);
+  });
+});
+
+describe('a name that is a word of the SQL of QuestDB', () => {
+  const tableId = 'words_time_series_1.__default__';
+  const applied = async () => {
+    const [row] = await rows(`SELECT writerTxn, sequencerTxn FROM wal_tables() WHERE name = '${tableId}'`);
+    return row !== undefined && Number(row[1]) >= 1 && row[0] === row[1];
+  };
+
+  // QuestDB forgets the quotes around a word in a condition, and takes it for its own.
+  it('has a column that conditions can name, as a metric and as a dimension', async () => {
+    const words = (await rows('SELECT keyword FROM keywords()')).map(([word]) => String(word));
+    const names = words.filter(isValidName);
+    expect(names).toContain('and');
+    const registry = registerNames(
+      { mon_data_id: 1, metrics: [], dimensions: [] },
+      'wide',
+      tableId,
+      { metricsMax: names.length, dimensionsMax: names.length },
+      names,
+      names,
+      1,
+    );
+    await tables.createTable('wide', tableId);
+    const columns = registry.metrics.map(({ column }, index) => `${column}=${index}`);
+    const tags = registry.dimensions.map(({ column }, index) => `,${column}=d${index}`);
+    await write(`${tableId}${tags.join('')} uid=7i,${columns.join(',')} 1700000000000\n`);
+    await until('the row is applied', applied);
+    const period = { since: 1_699_999_999, until: 1_700_000_001 };
+    const answers: unknown[] = [];
+    for (const [index, dimension] of registry.dimensions.entries()) {
+      const metrics = registry.metrics.slice(index, index + 1);
+      const filter = [{ column: dimension.column, operator: '=', values: [`d${index}`] }] as const;
+      const query = {
+        table: tableId,
+        layout: 'wide',
+        metrics,
+        aggregate: 'avg',
+        filter,
+        groupBy: [],
+        period,
+      } as const;
+      const asked = metrics.map(({ column }) => column);
+      const [row] = await rows(rawSql(query, asked, 1)).catch(() => [[]]);
+      answers.push([dimension.name, row?.[1]]);
+    }
+    expect(answers).toEqual(names.map((name, index) => [name, index]));
   });
 });
 

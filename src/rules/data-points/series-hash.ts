@@ -26,8 +26,8 @@ const mixed = (value: number): number => {
 };
 
 /**
- * The hash of the series of data points: of the attributes of the resource as rows have them, name and version of the scope, name of the
- * metric and attributes of the point. Attributes count in any order. What points share is computed once.
+ * The hash of the series of data points: of the attributes of the resource as rows have them, name, version and attributes of the scope,
+ * name of the metric and attributes of the point. Attributes count in any order. What points share is computed once.
  */
 export class DataPointSeries implements SeriesHash {
   low = 0;
@@ -84,6 +84,7 @@ export class DataPointSeries implements SeriesHash {
     this.high = this.resourceHigh;
     this.addText(state, owner.scopeNameStart, owner.scopeNameEnd);
     this.addText(state, owner.scopeVersionStart, owner.scopeVersionEnd);
+    this.addAttributes(state, owner.scopeAttributes);
     this.scopeLow = this.low;
     this.scopeHigh = this.high;
     this.metricNumber = 0;

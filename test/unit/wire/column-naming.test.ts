@@ -88,6 +88,23 @@ const cases: Case[] = [
     dimensionColumns: { target: 'target__3', UID: 'UID__3' },
   },
   {
+    // QuestDB takes the column for the operator in every WHERE, also in quotes, and in other letters.
+    what: 'that QuestDB cannot compare',
+    layout: 'wide',
+    metrics: ['and', 'AND'],
+    dimensions: ['And'],
+    metricColumns: { and: 'and__2', AND: 'AND__3' },
+    dimensionColumns: { And: 'And__4' },
+  },
+  {
+    what: 'that QuestDB cannot compare: a view of a split table may be called so',
+    layout: 'narrow',
+    metrics: ['and'],
+    dimensions: ['and'],
+    metricColumns: { and: 'and' },
+    dimensionColumns: { and: 'and__2' },
+  },
+  {
     what: 'like the placeholder measurement',
     layout: 'wide',
     metrics: ['__default__'],
@@ -131,6 +148,13 @@ describe('columns', () => {
     expect(register('wide', [], ['cpu'], oneByOne)).toEqual(together);
   });
 
+  it('never change: a column `and` that a table has keeps its name', () => {
+    const and = { name: 'and', column: 'and', first_seen: 1, last_seen: 1 };
+    const registry = register('wide', ['and', 'AND'], ['and'], { ...empty, metrics: [and] });
+    expect(columns(registry.metrics)).toEqual({ and: 'and', AND: 'AND__2' });
+    expect(columns(registry.dimensions)).toEqual({ and: 'and__3' });
+  });
+
   it('never change: a later entry changes no earlier one', () => {
     const first = register('wide', ['cpu'], ['host']);
     const later = registerNames(first, 'wide', tableId, caps, ['CPU', 'cpu'], ['HOST'], 1_800_000_000);
@@ -170,7 +194,7 @@ describe('columns', () => {
     const names = fc.array(
       fc.oneof(
         validName(3),
-        fc.constantFrom('timestamp', 'UID', 'value', '__default__', 'a__2', 'A__2', 'target'),
+        fc.constantFrom('timestamp', 'UID', 'value', '__default__', 'a__2', 'A__2', 'target', 'and'),
       ),
       { maxLength: 30 },
     );

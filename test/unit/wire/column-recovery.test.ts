@@ -18,7 +18,21 @@ const pairs = ({ metrics, dimensions }: ColumnRegistry) =>
   [metrics, dimensions].map((entries) => entries.map(({ name, column }) => `${name} -> ${column}`));
 
 const names = fc.array(
-  fc.constantFrom('a', 'A', 'a__2', 'A__2', 'a__3', 'b', 'B', 'value', 'Value', 'metric__2', '__default__'),
+  fc.constantFrom(
+    'a',
+    'A',
+    'a__2',
+    'A__2',
+    'a__3',
+    'b',
+    'B',
+    'value',
+    'Value',
+    'metric__2',
+    '__default__',
+    'and',
+    'and__2',
+  ),
   {
     maxLength: 6,
   },
@@ -72,6 +86,14 @@ describe('a registry that is older than its table', () => {
     expect(metrics[0]?.column.length).toBeLessThan(100);
     const found = { metrics: metrics.map(({ column }) => column), dimensions: [] };
     expect(recoverNames(empty, 'narrow', long, found, 2)).toBe(empty);
+  });
+
+  it.each(['wide', 'narrow'] as const)('knows a column `and`, which no new name is given (%s)', (layout) => {
+    const found = { metrics: ['and'], dimensions: [layout === 'wide' ? 'zone' : 'and'] };
+    expect(pairs(recoverNames(empty, layout, tableId, found, 2))).toEqual([
+      ['and -> and'],
+      found.dimensions.map((name) => `${name} -> ${name}`),
+    ]);
   });
 
   it('stays the very object when it lacks nothing', () => {

@@ -383,6 +383,24 @@ describe.each(ways)('a data point that cannot be kept, in %s', (_, encode) => {
     expect(asked[1]).not.toEqual(asked[0]);
   });
 
+  it('is of another series where an attribute of its scope differs, in any order', () => {
+    const asked: string[] = [];
+    const context = contextWith({ admitsSeries: (...series) => asked.push(series.join()) > 0 });
+    const scopeMetrics = [[], ['a', 'x'], ['x', 'a'], ['b', 'x']].map((texts) => ({
+      scope: {
+        name: 'scope',
+        version: '1',
+        attributes: texts.map((text) => attribute(text === 'x' ? 'x' : 'tenant', text)),
+      },
+      metrics: [goodMetric],
+    }));
+    encode({ resourceMetrics: [{ scopeMetrics }] }, context);
+    const [none, one, turned, other] = asked;
+    expect(asked).toHaveLength(4);
+    expect(turned).toBe(one);
+    expect(new Set([none, one, other]).size).toBe(3);
+  });
+
   it('makes the request too large beyond the limit, which is too_many_data_points', () => {
     const dataPoints = [goodPoint, goodPoint, goodPoint];
     const context = contextWith({ limits: { itemsMax: 2 } });
