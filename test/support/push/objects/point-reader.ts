@@ -38,7 +38,7 @@ export type GatheredNames = {
   readonly unknownDimensions: ReadonlySet<string>;
 };
 
-/** What is said of a metric beyond the limit. */
+/** The detail of a metric beyond the limit. */
 export const atTheLimit = (metricsMax: number): string =>
   `the table is at the limit of ${counted(metricsMax, 'metric')}; use fewer metric names; send the variable parts of a name as dimensions`;
 

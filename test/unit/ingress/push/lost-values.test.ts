@@ -99,7 +99,7 @@ it('of thousands of names the first twenty are shown, and they keep no dropped p
   ]);
 });
 
-it('the next push begins anew', () => {
+it('the next push shows the same names again', () => {
   for (let count = 0; count < 2; count++)
     expect(examplesOf(pushOf([{ metrics: { cpu: 1, a: 1 } }]))).toEqual([lost(0, 'a')]);
 });
