@@ -96,13 +96,18 @@ export const readDistinctRows = async (
   return all.get(0) ?? noRows;
 };
 
-const slice = `intDiv(uid, ${sliceUids})`;
+const sliceOf = (sliceSize = sliceUids): string => `intDiv(uid, ${sliceSize})`;
 const sliceRow = sumRow.extend({ slice: z.coerce.number() });
 
-const readSlices = async (clickhouse: Clickhouse, rows: string, params: object): Promise<UidSlices> => {
+const readSlices = async (
+  clickhouse: Clickhouse,
+  rows: string,
+  params: object,
+  sliceSize?: number,
+): Promise<UidSlices> => {
   const found = await clickhouse.rows(
     sliceRow,
-    `SELECT ${slice} AS slice, count() AS rows, toString(sum(uid)) AS sum FROM (${rows}) GROUP BY slice`,
+    `SELECT ${sliceOf(sliceSize)} AS slice, count() AS rows, toString(sum(uid)) AS sum FROM (${rows}) GROUP BY slice`,
     { params: { ...params }, timeoutMs, settings },
   );
   return new Map(found.map((row) => [row.slice, toRowSum(row)]));
@@ -128,15 +133,15 @@ export const readDistinctRowSlices = (
   clickhouse: Clickhouse,
   pipeline: ApplicationPipeline,
   owner: number,
-  { day, without, slices, rows }: DistinctAsked,
+  { day, without, slices, rows, sliceSize }: DistinctAsked,
 ): Promise<UidSlices> => {
   const conditions = (time: string) => [
     ...['AppId = {owner:Int64}', ofDays(time, [day]), inPart],
-    ...[...withoutSql('uid', without), ...onlySql(slice, slices)],
+    ...[...withoutSql('uid', without), ...onlySql(sliceOf(sliceSize), slices)],
   ];
   const distinct = `SELECT uid FROM (${rowsOf(pipeline, conditions)}) GROUP BY uid`;
   return readInParts(rows, partRowsMax, (parts, part) =>
-    readSlices(clickhouse, distinct, { owner, parts, part }),
+    readSlices(clickhouse, distinct, { owner, parts, part }, sliceSize),
   );
 };
 

@@ -7,12 +7,14 @@ export type StoreRows = RowSum & { readonly distinct?: RowSum | undefined };
 /**
  * What the records say of one owner and event day: read before the store, and after it. `isUnknown`: rows may be there that no record
  * names by day (records of earlier programs, and of messages with too many days). `expired`: as many of the rows may have had records that have expired.
+ * `repeated`: rows beyond the records that are there of requests that were settled again.
  */
 export type SettledRows = {
   readonly before: RowSum;
   readonly after: RowSum;
   readonly isUnknown: boolean;
   readonly expired?: number;
+  readonly repeated?: RowSum | undefined;
 };
 
 export const differenceKinds = ['missing_in_the_store', 'unrecorded', 'unmerged', 'not_known'] as const;
@@ -65,16 +67,31 @@ export const sumByKind = (all: readonly Difference[]): Difference[] =>
     return rows === 0 ? [] : [{ kind, rows }];
   });
 
+const sumOf = (a: RowSum, b: RowSum): RowSum => ({
+  rows: a.rows + b.rows,
+  sum: BigInt.asUintN(64, a.sum + b.sum),
+});
+
+/** The records with what an earlier try of a repeated request has stored. Where they change, that only explains rows too many. */
+const withRepeated = (settled: SettledRows, isCaughtUp: boolean): SettledRows => {
+  const { before, after, expired = 0, repeated = noRows } = settled;
+  if (!isStable(settled)) return { ...settled, expired: expired + repeated.rows };
+  return isCaughtUp
+    ? { ...settled, before: sumOf(before, repeated), after: sumOf(after, repeated) }
+    : settled;
+};
+
 /**
  * Compares the records of an owner and event day with the rows of the store. `isCaughtUp`: after the store was read, and before the
  * second reading of the records, everything that was on its way was recorded; without it rows beyond the records are in flight.
  * `collapses`: the store removes copies of a row by itself. A store that differs (`needsDistinct`) comes with its distinct uids.
  */
 export const compareDay = (
-  settled: SettledRows,
+  named: SettledRows,
   store: StoreRows,
   { isCaughtUp, collapses }: { readonly isCaughtUp: boolean; readonly collapses: boolean },
 ): DayResult => {
+  const settled = withRepeated(named, isCaughtUp);
   const { before, after, isUnknown, expired = 0 } = settled;
   if (!needsDistinct(settled, store)) return isStable(settled) ? equal : inFlight;
   const found = store.distinct ?? store;

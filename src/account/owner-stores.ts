@@ -1,6 +1,7 @@
 import { errorText } from '../model/fault.ts';
 import type { ApplicationPipeline, Pipeline } from '../model/signals.ts';
-import { firstKeptDay } from '../model/time.ts';
+import { dayMs, firstKeptDay } from '../model/time.ts';
+import { secondsMax } from '../outcomes/times.ts';
 import type { Clickhouse } from '../stores/clickhouse/client.ts';
 import {
   readApplicationDays,
@@ -55,12 +56,21 @@ export type Stores = { readonly known: readonly OwnerStore[]; readonly unknown: 
 
 const noSlices: UidSlices = new Map();
 
+/** Of an owner whose items are this far ahead of their arrival at most. A day more, because each process has a clock of its own. */
+const recordedSinceOf =
+  (aheadMsMax: StoreTargets['aheadMsMax'], pipeline: Pipeline, owner: number) =>
+  (day: number): number => {
+    const aheadMs = aheadMsMax === undefined ? 0 : aheadMsMax(pipeline, owner);
+    const seconds = aheadMs === undefined ? 0 : Math.floor(((day - 1) * dayMs - aheadMs) / 1_000);
+    return Math.min(Math.max(0, seconds), secondsMax);
+  };
+
 const isWanted = ({ pipeline, owner }: DayFilter, ofPipeline: Pipeline, ofOwner?: number): boolean =>
   (pipeline === undefined || pipeline === ofPipeline) &&
   (owner === undefined || ofOwner === undefined || owner === ofOwner);
 
 export const readPointStores = async (
-  { points, isLeftOut, keptFrom, now = Date.now }: StoreTargets,
+  { points, isLeftOut, keptFrom, aheadMsMax, now = Date.now }: StoreTargets,
   filter: DayFilter,
   settled: SettledDays,
   recordsFrom: number,
@@ -85,6 +95,7 @@ export const readPointStores = async (
         }
         known.push({
           ...{ pipeline, owner, collapses: false },
+          recordedSince: recordedSinceOf(aheadMsMax, pipeline, owner),
           days: state === undefined ? new Map() : await readPointDays(each, filter.days),
           dayFirst: Math.max(
             recordsFrom,
@@ -112,7 +123,7 @@ export const readPointStores = async (
 
 export const readApplicationStores = async (
   pipeline: ApplicationPipeline,
-  { clickhouse, isLeftOut, keptFrom, now = Date.now }: StoreTargets,
+  { clickhouse, isLeftOut, keptFrom, aheadMsMax, now = Date.now }: StoreTargets,
   filter: DayFilter,
   settled: SettledDays,
   recordsFrom: number,
@@ -126,6 +137,7 @@ export const readApplicationStores = async (
     .filter((owner) => !isLeftOut(pipeline, owner))
     .map((owner) => ({
       ...({ pipeline, owner, collapses: true } as const),
+      recordedSince: recordedSinceOf(aheadMsMax, pipeline, owner),
       dayFirst: Math.max(from, keptFrom?.(pipeline, owner) ?? 0),
       days: stored.get(owner) ?? new Map<number, RowSum>(),
       distinct: (day: number, rows: number) => readDistinctRows(clickhouse, pipeline, owner, day, rows),

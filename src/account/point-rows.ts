@@ -114,10 +114,10 @@ export const readDistinctPoints = async (
   return all.get(0) ?? noRows;
 };
 
-const slice = `uid / ${sliceUids}`;
+const sliceOf = (sliceSize = sliceUids): string => `uid / ${sliceSize}`;
 
-const readSlices = async (sql: PointsTable['sql'], rows: string): Promise<UidSlices> => {
-  const { dataset } = await sql.exec(`SELECT ${slice} slice, count(), ${halves} FROM ${rows}`);
+const readSlices = async (sql: PointsTable['sql'], rows: string, sliceSize?: number): Promise<UidSlices> => {
+  const { dataset } = await sql.exec(`SELECT ${sliceOf(sliceSize)} slice, count(), ${halves} FROM ${rows}`);
   return new Map(
     dataset.map((row) => {
       const [number, ...sums] = dayRow.parse(row);
@@ -136,12 +136,12 @@ export const readPointSlices = ({ sql, table }: PointsTable, asked: SlicesAsked)
 /** The same of distinct uids, of some slices. */
 export const readDistinctPointSlices = (
   { sql, table }: PointsTable,
-  { day, without, slices, rows }: DistinctAsked,
+  { day, without, slices, rows, sliceSize }: DistinctAsked,
 ): Promise<UidSlices> =>
   readInParts(rows, partRowsMax, (parts, part) => {
-    const conditions = [ofDay(day), ...withoutSql('uid', without), ...onlySql(slice, slices)];
+    const conditions = [ofDay(day), ...withoutSql('uid', without), ...onlySql(sliceOf(sliceSize), slices)];
     const where = [...conditions, `uid % ${parts} = ${part}`].join(' AND ');
-    return readSlices(sql, `(SELECT DISTINCT uid FROM ${quoteIdentifier(table)} WHERE ${where})`);
+    return readSlices(sql, `(SELECT DISTINCT uid FROM ${quoteIdentifier(table)} WHERE ${where})`, sliceSize);
   });
 
 const partitionRow = z.tuple([z.string(), z.number()]);

@@ -7,7 +7,14 @@ import { storedOutcome } from '../outcomes/tally.ts';
 import { type Clickhouse, database } from '../stores/clickhouse/client.ts';
 import { itemTablesOf } from '../stores/clickhouse/item-tables.ts';
 import type { RowSum } from './day-difference.ts';
-import { type SlicesAsked, sliceUids, type UidRange, type UidSlices, withoutSql } from './uid-slices.ts';
+import {
+  type DistinctAsked,
+  type SlicesAsked,
+  sliceUids,
+  type UidRange,
+  type UidSlices,
+  withoutSql,
+} from './uid-slices.ts';
 
 /** Which records count: those of an owner, and of event days (days since 1970). */
 export type DayFilter = {
@@ -155,23 +162,25 @@ const sliceRow = z.object({
   sum: z.string().regex(/^\d+$/),
 });
 
-/** As `readSettledDays`, of one owner and event day by slices of uids. A record counts where its first uid is. */
+/** As `readSettledDays`, of one owner and event day by slices of uids: of these, or of all. A record counts where its first uid is. */
 export const readSettledSlices = async (
   clickhouse: Clickhouse,
   pipeline: Pipeline,
   owner: number,
-  { day, without }: SlicesAsked,
+  { day, without, slices, sliceSize = sliceUids }: SlicesAsked & Partial<DistinctAsked>,
 ): Promise<UidSlices> => {
   const { conditions, params } = conditionsOf({ pipeline, owner });
+  const slice = `intDiv(base + first, ${sliceSize})`;
+  if (slices !== undefined) conditions.push(`${slice} IN {slices:Array(UInt64)}`);
   const found = await clickhouse.rows(
     sliceRow,
-    `SELECT intDiv(base + first, ${sliceUids}) AS slice, sum(counted.1) AS rows,
+    `SELECT ${slice} AS slice, sum(counted.1) AS rows,
       toString(sum(counted.2 + base * counted.1)) AS sum
     FROM (${standingRecords(conditions)})
     ARRAY JOIN arrayFilter(each -> each.3 = {day:UInt32}, arrayMap((d, r, s) -> (r, s, toUInt32(d)), days, day_rows, day_sums)) AS counted
     ${andAll(...withoutSql('(base + first)', without))}
     GROUP BY slice HAVING rows > 0`,
-    { params: { ...params, day }, timeoutMs },
+    { params: { ...params, day, slices }, timeoutMs },
   );
   return new Map(found.map(({ slice, rows, sum }) => [slice, { rows, sum: BigInt(sum) }]));
 };

@@ -1,6 +1,7 @@
 import type { Pipeline } from '../model/signals.ts';
 import type { Clickhouse } from '../stores/clickhouse/client.ts';
 import { compareDay, type Difference, isSame, noRows, type RowSum, sumByKind } from './day-difference.ts';
+import { readRepeatedRows } from './repeated-rows.ts';
 import { readFreshUids, readSettledSlices } from './settled-days.ts';
 import { type DistinctAsked, isCounted, type SlicesAsked, type UidSlices } from './uid-slices.ts';
 
@@ -10,6 +11,8 @@ export type SlicedStore = {
   readonly owner: number;
   /** The store removes copies of a row by itself. */
   readonly collapses: boolean;
+  /** When records of rows of this event day may have arrived at the earliest, Unix seconds. */
+  recordedSince(day: number): number;
   slices(asked: SlicesAsked): Promise<UidSlices>;
   distinctSlices(asked: DistinctAsked): Promise<UidSlices>;
 };
@@ -80,13 +83,19 @@ export const judgeSteady = async (
   for (const slice of differing.keys()) open.add(slice);
   const rows = stable.reduce((sum, [, { stored }]) => sum + stored.rows, 0);
   const slices = stable.map(([slice]) => slice);
+  // Before the distinct uids: rows that come in between show as more of these than were stored.
+  const repeated = await readRepeatedRows(clickhouse, store, asked.day, slices);
   const distinct: UidSlices = rows === 0 ? new Map() : await store.distinctSlices({ ...asked, slices, rows });
   for (const [slice, { recorded, stored }] of stable) {
     const uids = sumAt(distinct, slice);
     // Rows that came after the store was read.
     if (uids.rows > stored.rows) continue;
-    const settled = { before: recorded, after: recorded, isUnknown: false };
+    const settled = {
+      ...{ before: recorded, after: recorded },
+      ...{ isUnknown: repeated === undefined, repeated: repeated?.get(slice) },
+    };
     const result = compareDay(settled, { ...stored, distinct: uids }, { isCaughtUp, collapses });
+    if (result.state === 'equal') open.delete(slice);
     if (result.state !== 'differs') continue;
     const { differences } = result;
     const text = `${JSON.stringify(differences)} ${BigInt.asUintN(64, recorded.sum - stored.sum)}`;

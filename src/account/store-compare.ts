@@ -2,6 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { applicationPipelines, ownerIds, type Pipeline } from '../model/signals.ts';
 import { dayMs, firstKeptDay } from '../model/time.ts';
 import { ledgerTables } from '../outcomes/rows.ts';
+import type { Clickhouse } from '../stores/clickhouse/client.ts';
 import { partDaysMax } from '../wire/part-days.ts';
 import {
   compareDay,
@@ -11,6 +12,7 @@ import {
   needsDistinct,
   noRows,
   type RowSum,
+  type SettledRows,
 } from './day-difference.ts';
 import {
   type OwnerStore,
@@ -19,6 +21,7 @@ import {
   type StoreTargets,
   type Unknown,
 } from './owner-stores.ts';
+import { readRepeatedRows, repeatedMax, sumOfSlices } from './repeated-rows.ts';
 import {
   type DayFilter,
   readNamedRows,
@@ -139,17 +142,45 @@ const readExpired = async (
 };
 
 const namelessWhy = `records do not name the days of their rows: of messages with more than ${partDaysMax} event days, or of an earlier program`;
+const repeatedWhy = `more than ${repeatedMax} requests were repeated after the duplicate window with other verdicts: their rows are not told from others`;
 
 const differencesOf = (
   { store: { pipeline, owner }, day }: Candidate,
   differences: readonly Difference[],
   isAtLeast: boolean,
+  whyUnknown = namelessWhy,
 ): StoreDifference[] =>
   differences.map(({ kind, rows }) => ({
     ...placeOf(pipeline, owner, day),
     ...{ kind, items: rows, isAtLeast },
-    why: kind === 'not_known' ? namelessWhy : '',
+    why: kind === 'not_known' ? whyUnknown : '',
   }));
+
+/** Distinct uids of the days that need them, and which of their rows an earlier try of a repeated request has stored. */
+type Uids = {
+  readonly distinct: ReadonlyMap<Candidate, RowSum>;
+  /** `undefined` for a day: too many requests. */
+  readonly repeated: ReadonlyMap<Candidate, RowSum | undefined>;
+};
+
+const readUids = async (
+  clickhouse: Clickhouse,
+  candidates: readonly Candidate[],
+  settledOfEach: (each: Candidate) => SettledRows,
+): Promise<Uids> => {
+  const distinct = new Map<Candidate, RowSum>();
+  const repeated = new Map<Candidate, RowSum | undefined>();
+  for (const each of candidates) {
+    const [settled, rows] = [settledOfEach(each), rowsOf(each)];
+    if (!needsDistinct(settled, rows)) continue;
+    const uids = await each.store.distinct(each.day, rows.rows);
+    distinct.set(each, uids);
+    if (isSame(uids, settled.before)) continue;
+    const slices = await readRepeatedRows(clickhouse, each.store, each.day);
+    repeated.set(each, slices === undefined ? undefined : sumOfSlices(slices));
+  }
+  return { distinct, repeated };
+};
 
 /** Reads the records again, and judges the days that seemed to differ. */
 const judge = async (
@@ -168,12 +199,8 @@ const judge = async (
     isUnknown: isUnknown(after, each),
   });
   const soon = await readSettledDays(clickhouse, filter);
-  const distinct = new Map<Candidate, RowSum>();
-  for (const each of candidates) {
-    const rows = rowsOf(each);
-    if (needsDistinct(settledBetween(soon, each), rows))
-      distinct.set(each, await each.store.distinct(each.day, rows.rows));
-  }
+  // Before the wait: of what is there without a record by then, every record comes.
+  const { distinct, repeated } = await readUids(clickhouse, candidates, (each) => settledBetween(soon, each));
   await steady.read(candidates.filter((each) => !isUnknown(before, each)));
   const isCaughtUp = await caughtUp(candidates.map(({ store }) => store));
   const after = await readSettledDays(clickhouse, filter);
@@ -182,7 +209,12 @@ const judge = async (
     const { pipeline, owner, collapses } = each.store;
     const found = distinct.get(each);
     const store = { ...rowsOf(each), ...(found === undefined ? {} : { distinct: found }) };
-    const settled = { ...settledBetween(after, each), expired: expired.get(each) ?? 0 };
+    const isTooMany = repeated.has(each) && repeated.get(each) === undefined;
+    const between = settledBetween(after, each);
+    const settled = {
+      ...{ ...between, isUnknown: between.isUnknown || isTooMany },
+      ...{ expired: expired.get(each) ?? 0, repeated: repeated.get(each) },
+    };
     const isCaught = isCaughtUp(pipeline, owner);
     const result =
       found === undefined && needsDistinct(settled, store)
@@ -193,7 +225,10 @@ const judge = async (
     if (result.state === 'in_flight' || (isWritten && steady.isRead(each) && !expired.has(each))) {
       verdicts.inFlight.push(each);
       if (!expired.has(each)) await steady.judge(each, isCaught, differences);
-    } else verdicts.differences.push(...differencesOf(each, differences, isWritten));
+    } else
+      verdicts.differences.push(
+        ...differencesOf(each, differences, isWritten, between.isUnknown ? namelessWhy : repeatedWhy),
+      );
   }
   return verdicts;
 };
@@ -294,7 +329,9 @@ export const compareStores = async (
       ...{ kind: 'not_known', items: 0, why },
     }),
   );
-  const ofSteady = inFlight.flatMap((each) => differencesOf(each, steady.differences(each), true));
+  const ofSteady = inFlight.flatMap((each) =>
+    differencesOf(each, steady.differences(each), true, repeatedWhy),
+  );
   const placed = ({ store, day }: Candidate): Place => placeOf(store.pipeline, store.owner, day);
   return {
     differences: [...notKnown, ...differences, ...ofSteady],

@@ -16,7 +16,12 @@ const sliceBits = 46;
 export type SlicesAsked = { readonly day: number; readonly without: readonly UidRange[] };
 
 /** The same of distinct uids, where `rows` of the day are in `slices`. */
-export type DistinctAsked = SlicesAsked & { readonly slices: readonly number[]; readonly rows: number };
+export type DistinctAsked = SlicesAsked & {
+  readonly slices: readonly number[];
+  readonly rows: number;
+  /** Uids of a slice, where they are not `sliceUids`. */
+  readonly sliceSize?: number;
+};
 
 /** Uids of a slice. */
 export const sliceUids = 2 ** sliceBits;
@@ -26,7 +31,7 @@ export const withoutSql = (uid: string, ranges: readonly UidRange[]): string[] =
   ranges.map(({ from, until }) => `NOT (${uid} >= ${from} AND ${uid} < ${until})`);
 
 /** More slices than these are read together with all others. */
-const slicesNamedMax = 500;
+export const slicesNamedMax = 500;
 
 /** Only these slices, in the SQL of both stores; none for many of them. */
 export const onlySql = (slice: string, slices: readonly number[]): string[] =>

@@ -22,13 +22,17 @@ type Look = {
   readonly stored: readonly bigint[];
   readonly after?: readonly bigint[];
   readonly isUnknown?: boolean;
+  readonly repeated?: readonly bigint[];
   readonly isCaughtUp?: boolean;
   readonly collapses?: boolean;
 };
 
 /** Compares as the account does: the distinct uids are read where they are needed. */
 const look = ({ before, stored, after = before, ...change }: Look): DayResult => {
-  const settled = { before: rowSum(before), after: rowSum(after), isUnknown: change.isUnknown ?? false };
+  const settled = {
+    ...{ before: rowSum(before), after: rowSum(after), isUnknown: change.isUnknown ?? false },
+    repeated: rowSum(change.repeated ?? []),
+  };
   const rows = rowSum(stored);
   const distinct = needsDistinct(settled, rows) ? { distinct: rowSum(new Set(stored)) } : {};
   return compareDay(
@@ -86,6 +90,31 @@ describe('the records of a day beside the rows of a store', () => {
       'have a row whose record may be on its way',
       { before: some, stored: [...some, 9n], isCaughtUp: false },
       { state: 'in_flight' },
+    ],
+    [
+      'lack what an earlier try of a repeated request stored',
+      { before: some, stored: [...some, 9n], repeated: [9n] },
+      { state: 'equal' },
+    ],
+    [
+      'lack that and a row',
+      { before: some, stored: [...some.slice(1), 9n], repeated: [9n] },
+      [['missing_in_the_store', 1]],
+    ],
+    [
+      'lack that and have a row too many',
+      { before: some, stored: [...some, 9n, 8n], repeated: [9n] },
+      [['unrecorded', 1]],
+    ],
+    [
+      'lack that while its record may be on its way',
+      { before: some, stored: [...some, 9n], repeated: [9n], isCaughtUp: false },
+      { state: 'in_flight' },
+    ],
+    [
+      'lack that and a row while others are written',
+      { before: some, after: [...some, 7n], stored: [...some.slice(2), 9n], repeated: [9n] },
+      [['missing_in_the_store', 1]],
     ],
     [
       'are being written',
