@@ -1,3 +1,4 @@
+import { validateHeaderValue } from 'node:http';
 import { z } from 'zod';
 import { defaultInstance, isInstanceName } from '../model/instances.ts';
 
@@ -60,6 +61,19 @@ const names = (form: RegExp, of: string) =>
       `is not a list of 1 to ${namesMax} names of ${of}, separated by commas`,
     )
     .transform(parseNames);
+
+/** The name of a header field (RFC 9110, token). */
+const headerName = /^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}$/;
+
+/** Whether a header field may have this value. */
+export const isHeaderValue = (text: string): boolean => {
+  try {
+    validateHeaderValue('X-Value', text);
+    return true;
+  } catch {
+    return false;
+  }
+};
 
 const number = (form: RegExp, wrong: string) => z.string().regex(form, wrong).transform(Number);
 
@@ -163,12 +177,14 @@ export const kinds = {
       })
       .transform(parseInstances),
   },
-  /** Names of header fields (RFC 9110, token), parsed to lower case. */
+  /** Names of header fields, parsed to lower case. */
   headers: {
     shown: 'names',
-    schema: names(/^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}$/, 'header fields').transform((given) =>
-      given.map((name) => name.toLowerCase()),
-    ),
+    schema: names(headerName, 'header fields').transform((given) => given.map((name) => name.toLowerCase())),
+  },
+  header: {
+    shown: 'name',
+    schema: z.string().regex(headerName, 'is not the name of a header field'),
   },
   attributes: { shown: 'names', schema: names(/^[^\s,"\\]{1,100}$/, 'attributes') },
   integer: { shown: 'integer', schema: number(/^-?\d{1,15}$/, 'is not an integer of at most 15 digits') },
@@ -227,4 +243,10 @@ export const kinds = {
     schema: z.string().regex(clusterName, 'is not a name of at most 100 letters, digits, _, . and -'),
   },
   secret: { shown: 'secret', isSecret: true, schema: anyText },
+  /** Becomes the value of a header field; the error of fetch for another text quotes it. */
+  headerSecret: {
+    shown: 'secret',
+    isSecret: true,
+    schema: anyText.refine(isHeaderValue, 'has a character that no header may have, such as a line feed'),
+  },
 } as const satisfies Readonly<Record<string, SettingKind>>;

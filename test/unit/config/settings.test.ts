@@ -92,6 +92,7 @@ describe('settings', () => {
     urls: 'nats://sample:1,nats://other:2',
     instances: 'b=http://sample:1,c=https://other:2',
     headers: 'X-SAMPLE, X-OTHER',
+    header: 'X-SAMPLE',
     attributes: 'sample.token',
     integer: '-7',
     count: '7',
@@ -107,6 +108,7 @@ describe('settings', () => {
     days: '30',
     ratio: '0.5',
     secret: 'sample',
+    headerSecret: 'sample',
   };
   const samples = new Map<SettingDefinition['kind'], string>(
     Object.entries(kinds).map(([name, kind]) => [kind, Reflect.get(sample, name)]),
@@ -208,6 +210,7 @@ describe('a setting that cannot be used', () => {
     ['TIDEMARK_ADMIN_URL', 'localhost', 'is not an address'],
     ['TIDEMARK_ADMIN_URL', 'http://someone@a:1', 'has a user or a password'],
     ['TIDEMARK_NODE_MANAGEMENT_URL', 'https://:hidden@a:1/api', 'has a user or a password'],
+    ['TIDEMARK_NODE_MANAGEMENT_TOKEN_HEADER', 'bad header', 'is not the name of a header field'],
     ['TIDEMARK_BIND_HOST', '', 'is empty'],
     ['TIDEMARK_DATA', '', 'is empty'],
     ['TIDEMARK_LOG_LEVEL', 'verbose', '"verbose" is not one of trace'],
@@ -318,6 +321,12 @@ describe('a secret', () => {
     const [head, tail] = settingDefinitions.find(({ env }) => env === name)?.key.split('.') ?? [];
     const { env } = await withFile(`${head}:\n  ${tail}: "${value}"\n`);
     expect(refusalOf(env)).not.toContain(secret);
+  });
+
+  it('for a header is not shown when it holds a line feed', () => {
+    const message = refusalOf({ TIDEMARK_NODE_MANAGEMENT_TOKEN: `${secret}\nsecond line` });
+    expect(message).toContain('TIDEMARK_NODE_MANAGEMENT_TOKEN: the value has a character that no header may');
+    expect(message).not.toMatch(/s3cr3t|second/);
   });
 
   it('like the admin token is read from the variable, else from the data folder', async () => {
