@@ -22,6 +22,7 @@ const flag = settingsOf(kinds.flag);
 const onOff = settingsOf(kinds.onOff);
 const processes = settingsOf(kinds.processes);
 const bytes = settingsOf(kinds.bytes);
+const headerBytes = settingsOf(kinds.headerBytes);
 const headers = settingsOf(kinds.headers);
 const header = settingsOf(kinds.header);
 const attributes = settingsOf(kinds.attributes);
@@ -221,7 +222,7 @@ export const settingsTable = z.object({
       '30000',
       'milliseconds without a byte in either direction during a request or its answer; 0 = no limit',
     ),
-    headerBytesMax: bytes.setting(
+    headerBytesMax: headerBytes.setting(
       'TIDEMARK_INGRESS_HEADER_BYTES_MAX',
       '16KiB',
       'bytes of a request line and its header fields; above it 431',

@@ -109,6 +109,7 @@ describe('settings', () => {
     ratio: '0.5',
     secret: 'sample',
     headerSecret: 'sample',
+    headerBytes: '3MiB',
   };
   const samples = new Map<SettingDefinition['kind'], string>(
     Object.entries(kinds).map(([name, kind]) => [kind, Reflect.get(sample, name)]),
@@ -208,6 +209,15 @@ describe('a setting that cannot be used', () => {
     ],
     ['TIDEMARK_QUESTDB_URLS', 'default=http://b:1', 'in place 1 of its list repeats the name default'],
     ['TIDEMARK_ADMIN_URL', 'localhost', 'is not an address'],
+    // No role could ever connect to these.
+    ['TIDEMARK_NATS_URL', 'http://a:1', 'is not one or several addresses like nats://host:port or tls://'],
+    ['TIDEMARK_NATS_URL', 'nats://a:1,ws://b:1', 'is not one or several addresses'],
+    ['TIDEMARK_QUESTDB_URL', 'tcp://a:1', 'is not an address like http://host:port or https://'],
+    ['TIDEMARK_CLICKHOUSE_URL', 'ftp://a:1', 'is not an address like http://host:port or https://'],
+    ['TIDEMARK_TRACING_URL', 'grpc://a:1', 'is not an address like http://host:port or https://'],
+    ['TIDEMARK_ADMIN_URL', 'ftp://a:1', 'is not an address like http://host:port or https://'],
+    ['TIDEMARK_INGRESS_HEADER_BYTES_MAX', '1073741825', 'is not a size of at most 1GiB'],
+    ['TIDEMARK_INGRESS_BYTES_IN_FLIGHT_MAX', '8388608GiB', 'is not a size (a number, or'],
     ['TIDEMARK_ADMIN_URL', 'http://someone@a:1', 'has a user or a password'],
     ['TIDEMARK_NODE_MANAGEMENT_URL', 'https://:hidden@a:1/api', 'has a user or a password'],
     ['TIDEMARK_NODE_MANAGEMENT_TOKEN_HEADER', 'bad header', 'is not the name of a header field'],
@@ -323,6 +333,25 @@ describe('a secret', () => {
     expect(refusalOf(env)).not.toContain(secret);
   });
 
+  it.each([
+    ['TIDEMARK_NATS_URL', `nats://operator:${secret}%off@n:1`, 'write %25'],
+    ['TIDEMARK_NATS_URL', `nats://a:1,nats://${secret}%@n:1`, 'write %25'],
+    ['TIDEMARK_QUESTDB_URL', `http://operator:${secret}%off@q:1`, 'write %25'],
+    ['TIDEMARK_CLICKHOUSE_URL', `http://${secret}%2:x@c:1`, 'write %25'],
+    ['TIDEMARK_QUESTDB_URLS', `b=http://b:1,c=http://operator:${secret}%off@q:1`, 'write %25'],
+    ['TIDEMARK_NATS_URL', `nats://operator:${secret}%ff@n:1`, 'is not UTF-8'],
+  ])('in %s with a wrong %% is refused with the remedy and is not shown', (name, value, remedy) => {
+    const message = refusalOf({ [name]: value });
+    expect(message).toContain(name);
+    expect(message).toContain(remedy);
+    expect(message).not.toContain(secret);
+  });
+
+  it('with a % and other characters is taken where they are written as codes', () => {
+    const url = 'nats://operator:50%25off%40%C3%A9@n:1,tls://n:2';
+    expect(loadSettings({ TIDEMARK_NATS_URL: url }).nats.url).toBe(url);
+  });
+
   it('for a header is not shown when it holds a line feed', () => {
     const message = refusalOf({ TIDEMARK_NODE_MANAGEMENT_TOKEN: `${secret}\nsecond line` });
     expect(message).toContain('TIDEMARK_NODE_MANAGEMENT_TOKEN: the value has a character that no header may');
@@ -353,6 +382,9 @@ describe('a size', () => {
     ['-1', undefined],
     ['1 MiB 2', undefined],
     ['1234567890123', undefined],
+    ['8388607GiB', 8_388_607 * 2 ** 30],
+    ['8388608GiB', undefined],
+    ['999999999999GiB', undefined],
   ])('of %j is %s', (text, bytes) => {
     expect(parseBytes(text)).toBe(bytes);
   });
