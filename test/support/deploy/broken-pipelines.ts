@@ -351,4 +351,22 @@ export const broken: readonly Broken[] = [
     pointer: '/streams/AUDIT/bytes_max',
     says: ['must be a size in KiB, MiB or GiB'],
   },
+  // NATS takes 0 for no limit, and metadata would change the stream for ever.
+  ...['0GiB', '000KiB'].map((bytes) => ({
+    what: `a stream of ${bytes}`,
+    file: streamsFile,
+    from: 'bytes_max: 256MiB',
+    to: `bytes_max: ${bytes}`,
+    pointer: '/streams/AUDIT/bytes_max',
+    says: ['must be a size in KiB, MiB or GiB, from 1KiB to 8388607GiB', `not "${bytes}"`],
+  })),
+  ...['8388608GiB', '999999999999GiB'].map((bytes) => ({
+    what: `a stream of ${bytes}`,
+    isOfShape: false as const,
+    file: streamsFile,
+    from: 'bytes_max: 256MiB',
+    to: `bytes_max: ${bytes}`,
+    pointer: '/streams/AUDIT/bytes_max',
+    says: ['must be a size in KiB, MiB or GiB, from 1KiB to 8388607GiB', `not "${bytes}"`],
+  })),
 ];
