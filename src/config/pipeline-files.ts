@@ -17,13 +17,16 @@ const isCountable = (written: string): boolean => parseBytes(written) !== undefi
 const sizeText =
   'must be a size: digits followed by KiB, MiB or GiB, or by nothing for bytes, up to 8388607GiB';
 
-/** Bytes, written as `512`, `64KiB`, `16MiB` or `2GiB`. */
-const size = z
+const sizeWritten = z
   .string(sizeText)
   .regex(/^[0-9]{1,12}(KiB|MiB|GiB)?$/, { error: sizeText, abort: true })
   .refine(isCountable, sizeText)
-  .meta({ id: 'size' })
   .transform((written) => parseBytes(written) ?? 0);
+
+/** Bytes, written as `512`, `64KiB`, `16MiB` or `2GiB`; YAML reads the first as a number. */
+const size = z
+  .union([sizeWritten, whole(0, Number.MAX_SAFE_INTEGER, sizeText)], sizeText)
+  .meta({ id: 'size', description: sizeText });
 
 const windowText = 'must be off, or a whole number of seconds from 0';
 
@@ -180,7 +183,7 @@ export const logsFileSchema = otlpFile(
   'logs',
 );
 
-const seriesText = 'must be off, or a whole number from 1 to 10000000';
+const seriesText = 'must be off, or a whole number from 1 to 1000000';
 
 /** pipelines/otel_metrics.yaml. */
 export const otelMetricsFileSchema = otlpFile(

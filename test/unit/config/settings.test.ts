@@ -157,6 +157,15 @@ describe('settings', () => {
     },
   );
 
+  it('take the value that an alias names, and refuse an alias of several values', async () => {
+    const { env } = await withFile('bind_host: &here 10.0.0.1\ningress:\n  push_host: *here\n');
+    expect(loadSettings(env).ingress.pushHost).toBe('10.0.0.1');
+    const several = await withFile('ingress: &here\n  push_port: 1\ntransfer: *here\n');
+    expect(refusalOf(several.env)).toContain(
+      `${several.file}:3:11: the alias *here stands for several values. Write them there`,
+    );
+  });
+
   it('take a number and a truth value from the file in every form of YAML', async () => {
     const { env } = await withFile(
       'questdb:\n  http_port: 0x2328\ningress:\n  connections_max: 1e3\nclickhouse:\n  unconfined: True\n',
@@ -301,7 +310,13 @@ describe('a setting that cannot be used', () => {
     ['a list', 'nats:\n  - url\n', ':2:', 'unknown key nats.0'],
     ['a text instead of settings', 'hello\n', ':1:', 'unknown key'],
     ['a key twice', 'bind_host: a\nbind_host: b\n', ':2:', 'unique'],
-    ['what is no YAML', 'nats: {url: [\n', ':2:', ''],
+    ['what is no YAML', 'nats: {url: [\n', ':2:', '. Correct the YAML there'],
+    [
+      'an alias without its anchor',
+      'bind_host: a\nnats:\n  url: *none\n',
+      ':3:8:',
+      'the alias *none has no anchor &none before it. Write the value, or the anchor',
+    ],
   ])('is refused with its place in the file: %s', async (_, text, line, why) => {
     const { file, env } = await withFile(text);
     const message = refusalOf(env);
@@ -311,7 +326,9 @@ describe('a setting that cannot be used', () => {
 
   it('is refused where there is no file of that name', async () => {
     const folder = await tempFolder();
-    expect(refusalOf({ TIDEMARK_CONFIG: join(folder, 'none.yaml') })).toContain('none.yaml: cannot be read');
+    expect(refusalOf({ TIDEMARK_CONFIG: join(folder, 'none.yaml') })).toMatch(
+      /none\.yaml: cannot be read \(ENOENT.*\)\. Correct the path or the permissions of the file$/,
+    );
     await mkdir(join(folder, 'sub'));
     expect(refusalOf({ TIDEMARK_CONFIG: join(folder, 'sub') })).toContain('cannot be read');
   });
