@@ -1,4 +1,5 @@
 import { hasForm } from '../model/text-forms.ts';
+import { isHeaderValue } from './setting-kinds.ts';
 import { type Settings, settingFault } from './settings.ts';
 
 /** Host ids by business; those of business 0 get the files of every business. */
@@ -42,6 +43,17 @@ export const requirePrefix = (prefix: string | undefined): void => {
     'environment variable TIDEMARK_NODE_MANAGEMENT_PREFIX',
     `the value ${JSON.stringify(prefix)} is not a prefix`,
     'Set up to 63 letters, digits, _ and -, beginning with a letter',
+  );
+};
+
+/** The token in the text of its file. Throws a permanent Fault `config_invalid`, without it, where no header may have it. */
+export const tokenInFile = (text: string): string => {
+  const token = text.trim();
+  if (isHeaderValue(token)) return token;
+  throw settingFault(
+    'TIDEMARK_NODE_MANAGEMENT_TOKEN_FILE',
+    'the file holds a character that no header may have, such as a line feed within the text',
+    'Write the token alone into it',
   );
 };
 

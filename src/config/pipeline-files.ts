@@ -11,14 +11,22 @@ const text = z.string('must be text');
 const choice = <T extends string | number>(...values: readonly [T, ...T[]]) =>
   z.literal(values, values.length === 1 ? 'must be the only choice' : 'must be one of the choices');
 
-const sizeText = 'must be a size: digits followed by KiB, MiB or GiB, or by nothing for bytes';
+/** A form allows more digits than a number has. */
+const isCountable = (written: string): boolean => parseBytes(written) !== undefined;
 
-/** Bytes, written as `512`, `64KiB`, `16MiB` or `2GiB`. */
-const size = z
+const sizeText =
+  'must be a size: digits followed by KiB, MiB or GiB, or by nothing for bytes, up to 8388607GiB';
+
+const sizeWritten = z
   .string(sizeText)
-  .regex(/^[0-9]{1,12}(KiB|MiB|GiB)?$/, sizeText)
-  .meta({ id: 'size' })
+  .regex(/^[0-9]{1,12}(KiB|MiB|GiB)?$/, { error: sizeText, abort: true })
+  .refine(isCountable, sizeText)
   .transform((written) => parseBytes(written) ?? 0);
+
+/** Bytes, written as `512`, `64KiB`, `16MiB` or `2GiB`; YAML reads the first as a number. */
+const size = z
+  .union([sizeWritten, whole(0, Number.MAX_SAFE_INTEGER, sizeText)], sizeText)
+  .meta({ id: 'size', description: sizeText });
 
 const windowText = 'must be off, or a whole number of seconds from 0';
 
@@ -175,7 +183,7 @@ export const logsFileSchema = otlpFile(
   'logs',
 );
 
-const seriesText = 'must be off, or a whole number from 1 to 10000000';
+const seriesText = 'must be off, or a whole number from 1 to 1000000';
 
 /** pipelines/otel_metrics.yaml. */
 export const otelMetricsFileSchema = otlpFile(
@@ -215,7 +223,7 @@ const streamSubject = text.regex(
   'must be a subject of small letters and digits, with * and > as wildcards',
 );
 
-const budgetText = 'must be a size in KiB, MiB or GiB';
+const budgetText = 'must be a size in KiB, MiB or GiB, from 1KiB to 8388607GiB';
 
 const stream = z.strictObject({
   subjects: z.array(streamSubject, 'must be a list of subjects').min(1, 'must have at least one subject'),
@@ -223,7 +231,9 @@ const stream = z.strictObject({
   discard: choice('new', 'old').default('new'),
   bytes_max: z
     .string(budgetText)
-    .regex(/^[0-9]{1,12}(KiB|MiB|GiB)$/, budgetText)
+    // NATS takes 0 for no limit.
+    .regex(/^(?=0*[1-9])[0-9]{1,12}(KiB|MiB|GiB)$/, { error: budgetText, abort: true })
+    .refine(isCountable, budgetText)
     .transform((written) => parseBytes(written) ?? 0),
   duplicate_window_seconds: whole(1, 86_400),
   replicas: choice(1, 3, 5),

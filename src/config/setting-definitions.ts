@@ -22,10 +22,13 @@ const flag = settingsOf(kinds.flag);
 const onOff = settingsOf(kinds.onOff);
 const processes = settingsOf(kinds.processes);
 const bytes = settingsOf(kinds.bytes);
+const headerBytes = settingsOf(kinds.headerBytes);
 const headers = settingsOf(kinds.headers);
+const header = settingsOf(kinds.header);
 const attributes = settingsOf(kinds.attributes);
 const count = settingsOf(kinds.count);
 const secret = settingsOf(kinds.secret);
+const headerSecret = settingsOf(kinds.headerSecret);
 const ratio = settingsOf(kinds.ratio);
 const days = settingsOf(kinds.days);
 const explore = settingsOf(kinds.explore);
@@ -219,7 +222,7 @@ export const settingsTable = z.object({
       '30000',
       'milliseconds without a byte in either direction during a request or its answer; 0 = no limit',
     ),
-    headerBytesMax: bytes.setting(
+    headerBytesMax: headerBytes.setting(
       'TIDEMARK_INGRESS_HEADER_BYTES_MAX',
       '16KiB',
       'bytes of a request line and its header fields; above it 431',
@@ -318,12 +321,12 @@ export const settingsTable = z.object({
       'TIDEMARK_NODE_MANAGEMENT_URL',
       'node management API, up to the path before /subscription/, its token in TIDEMARK_NODE_MANAGEMENT_TOKEN; default none: nodes poll the metadata role',
     ),
-    token: secret.optional('TIDEMARK_NODE_MANAGEMENT_TOKEN', 'token for the node management API'),
+    token: headerSecret.optional('TIDEMARK_NODE_MANAGEMENT_TOKEN', 'token for the node management API'),
     tokenFile: path.optional(
       'TIDEMARK_NODE_MANAGEMENT_TOKEN_FILE',
       'file with that token, read at each call; takes precedence over the value',
     ),
-    tokenHeader: text.setting(
+    tokenHeader: header.setting(
       'TIDEMARK_NODE_MANAGEMENT_TOKEN_HEADER',
       'Authorization',
       'header of that token; in Authorization it follows Bearer',

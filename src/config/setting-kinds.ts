@@ -1,20 +1,56 @@
+import { validateHeaderValue } from 'node:http';
 import { z } from 'zod';
 import { defaultInstance, isInstanceName } from '../model/instances.ts';
 
 const byteUnits: Readonly<Record<string, number>> = { '': 1, KiB: 2 ** 10, MiB: 2 ** 20, GiB: 2 ** 30 };
 
-/** Bytes of `512`, `64KiB`, `16MiB`, `2GiB`; undefined for anything else. */
+/** Bytes of `512`, `64KiB`, `16MiB`, `2GiB`, up to 8388607GiB; undefined for anything else. */
 export const parseBytes = (text: string): number | undefined => {
   const match = /^(\d{1,12})\s*(KiB|MiB|GiB)?$/.exec(text.trim());
   const unit = byteUnits[match?.[2] ?? ''];
-  return match === null || unit === undefined ? undefined : Number(match[1]) * unit;
+  if (match === null || unit === undefined) return undefined;
+  const bytes = Number(match[1]) * unit;
+  return Number.isSafeInteger(bytes) ? bytes : undefined;
 };
 
 /** The names of `a, b`. */
 const parseNames = (text: string): string[] => text.split(',').map((name) => name.trim());
 
-/** `localhost:4222` parses too: as the scheme `localhost`. */
-const isAddress = (text: string): boolean => /^[a-z]+:\/\/[^/]/i.test(text) && URL.canParse(text);
+/** How an address begins that the roles can connect to. */
+const ofHttp = /^https?:\/\/[^/]/i;
+const ofNats = /^(nats|tls):\/\/[^/]/i;
+
+const isAddress = (text: string, beginning: RegExp): boolean => beginning.test(text) && URL.canParse(text);
+
+const notHttp = 'is not an address like http://host:port or https://host:port';
+
+/** Why user and password of an address cannot be decoded, without showing them; undefined where they can. */
+const wrongAccount = (text: string): string | undefined => {
+  const { username, password } = new URL(text);
+  const account = `${username}:${password}`;
+  if (/%(?![0-9a-f]{2})/i.test(account))
+    return 'has a % in its user or password that is not followed by two hex digits: write %25';
+  try {
+    decodeURIComponent(account);
+    return undefined;
+  } catch {
+    return 'has codes like %C3 in its user or password whose text is not UTF-8';
+  }
+};
+
+/** One or several addresses that begin so, separated by commas. */
+const addresses = (beginning: RegExp, split: (text: string) => readonly string[], wrong: string) => {
+  const wrongAccountIn = (text: string): string | undefined =>
+    split(text)
+      .map(wrongAccount)
+      .find((why) => why !== undefined);
+  return z
+    .string()
+    .refine((text) => split(text).every((each) => isAddress(each, beginning)), { error: wrong, abort: true })
+    .refine((text) => wrongAccountIn(text) === undefined, {
+      error: ({ input }) => wrongAccountIn(String(input)),
+    });
+};
 
 const hasNoUser = (text: string): boolean => {
   const { username, password } = new URL(text);
@@ -36,10 +72,12 @@ const wrongInstances = (text: string): string | undefined => {
   const names = new Set<string>([defaultInstance]);
   for (const [index, { name, url }] of parseInstances(text).entries()) {
     const which = `in place ${index + 1} of its list`;
-    if (!isInstanceName(name) || !/^https?:/i.test(url) || !isAddress(url))
+    if (!isInstanceName(name) || !isAddress(url, ofHttp))
       return `${which} is not like name=http://host:port, with a name of up to 32 of a-z, 0-9, _ and -, beginning with a letter`;
     if (names.has(name)) return `${which} repeats the name ${name}, which an instance before it has`;
     names.add(name);
+    const wrong = wrongAccount(url);
+    if (wrong !== undefined) return `${which} ${wrong}`;
   }
   return undefined;
 };
@@ -60,6 +98,19 @@ const names = (form: RegExp, of: string) =>
       `is not a list of 1 to ${namesMax} names of ${of}, separated by commas`,
     )
     .transform(parseNames);
+
+/** The name of a header field (RFC 9110, token). */
+const headerName = /^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}$/;
+
+/** Whether a header field may have this value. */
+export const isHeaderValue = (text: string): boolean => {
+  try {
+    validateHeaderValue('X-Value', text);
+    return true;
+  } catch {
+    return false;
+  }
+};
 
 const number = (form: RegExp, wrong: string) => z.string().regex(form, wrong).transform(Number);
 
@@ -112,7 +163,7 @@ export const kinds = {
   url: {
     shown: 'address',
     isSecret: true,
-    schema: z.string().refine(isAddress, 'is not an address like http://host:port'),
+    schema: addresses(ofHttp, (text) => [text], notHttp),
   },
   /** Called by fetch, which takes no user in an address, and shown in errors and records. */
   bareUrl: {
@@ -120,7 +171,7 @@ export const kinds = {
     isSecret: true,
     schema: z
       .string()
-      .refine(isAddress, { error: 'is not an address like http://host:port', abort: true })
+      .refine((text) => isAddress(text, ofHttp), { error: notHttp, abort: true })
       .refine(hasNoUser, 'has a user or a password, which this address does not take'),
   },
   /** Becomes a part of commands that people copy, so without credentials and without anything that a shell obeys. */
@@ -146,12 +197,11 @@ export const kinds = {
   urls: {
     shown: 'addresses',
     isSecret: true,
-    schema: z
-      .string()
-      .refine(
-        (text) => text.split(',').every(isAddress),
-        'is not one or several addresses like nats://host:port, separated by commas',
-      ),
+    schema: addresses(
+      ofNats,
+      (text) => text.split(','),
+      'is not one or several addresses like nats://host:port or tls://host:port, separated by commas',
+    ),
   },
   instances: {
     shown: 'named addresses',
@@ -163,12 +213,14 @@ export const kinds = {
       })
       .transform(parseInstances),
   },
-  /** Names of header fields (RFC 9110, token), parsed to lower case. */
+  /** Names of header fields, parsed to lower case. */
   headers: {
     shown: 'names',
-    schema: names(/^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}$/, 'header fields').transform((given) =>
-      given.map((name) => name.toLowerCase()),
-    ),
+    schema: names(headerName, 'header fields').transform((given) => given.map((name) => name.toLowerCase())),
+  },
+  header: {
+    shown: 'name',
+    schema: z.string().regex(headerName, 'is not the name of a header field'),
   },
   attributes: { shown: 'names', schema: names(/^[^\s,"\\]{1,100}$/, 'attributes') },
   integer: { shown: 'integer', schema: number(/^-?\d{1,15}$/, 'is not an integer of at most 15 digits') },
@@ -183,7 +235,18 @@ export const kinds = {
       .string()
       .refine(
         (text) => parseBytes(text) !== undefined,
-        'is not a size (a number, or a number with KiB, MiB or GiB)',
+        'is not a size (a number, or a number with KiB, MiB or GiB, up to 8388607GiB)',
+      )
+      .transform((text) => parseBytes(text) ?? 0),
+  },
+  /** HTTP/2 takes no limit of 4 GiB and more. */
+  headerBytes: {
+    shown: 'size up to 1GiB',
+    schema: z
+      .string()
+      .refine(
+        (text) => (parseBytes(text) ?? Infinity) <= 2 ** 30,
+        'is not a size of at most 1GiB (a number, or a number with KiB, MiB or GiB)',
       )
       .transform((text) => parseBytes(text) ?? 0),
   },
@@ -227,4 +290,10 @@ export const kinds = {
     schema: z.string().regex(clusterName, 'is not a name of at most 100 letters, digits, _, . and -'),
   },
   secret: { shown: 'secret', isSecret: true, schema: anyText },
+  /** Becomes the value of a header field; the error of fetch for another text quotes it. */
+  headerSecret: {
+    shown: 'secret',
+    isSecret: true,
+    schema: anyText.refine(isHeaderValue, 'has a character that no header may have, such as a line feed'),
+  },
 } as const satisfies Readonly<Record<string, SettingKind>>;

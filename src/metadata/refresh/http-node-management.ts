@@ -88,7 +88,7 @@ export const createHttpNodeManagement = (options: HttpNodeManagementOptions): No
     try {
       await call(action, { subscription_id: subscriptionId, ...more });
     } catch (error) {
-      if (!(error instanceof Fault) || error.kind !== 'permanent') throw error;
+      if (!(error instanceof Fault) || error.code !== 'node_management_refused') throw error;
       const info = infoSchema.safeParse(
         await call('info', { subscription_id_list: [subscriptionId] }).catch(() => undefined),
       );

@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { setTimeout as delay } from 'node:timers/promises';
 import { z } from 'zod';
+import { tokenInFile } from '../../config/node-management.ts';
 import { errorText, Fault } from '../../model/fault.ts';
 
 export type ClientOptions = {
@@ -49,11 +50,10 @@ const isRetriable = (status: number): boolean => status === 408 || status === 42
 
 const tokenOf = async ({ token, tokenFile }: ClientOptions): Promise<string | undefined> => {
   if (tokenFile === undefined) return token;
-  try {
-    return (await readFile(tokenFile, 'utf8')).trim();
-  } catch (error) {
+  const text = await readFile(tokenFile, 'utf8').catch((error: unknown) => {
     throw unavailable('the token file of node management cannot be read', error);
-  }
+  });
+  return tokenInFile(text);
 };
 
 const readText = async (response: Response): Promise<string> => {
@@ -78,7 +78,7 @@ const parseEnvelope = (text: string): z.output<typeof envelopeSchema> | undefine
 /**
  * A client that tries a call three times where it may work later (no answer in time, no connection, 408, 429, 5xx, an
  * answer of another form). A refusal after a try with an unknown result is transient too: the first try may have
- * succeeded.
+ * succeeded. Permanent Fault `config_invalid` where no header may have the token in the file. No error shows a token.
  */
 export const createClient = (options: ClientOptions): Call => {
   const base = options.url.replace(/\/+$/, '');
@@ -103,7 +103,9 @@ export const createClient = (options: ClientOptions): Call => {
       .catch((error: unknown) => {
         const isLate = error instanceof Error && error.name === 'TimeoutError';
         throw unavailable(
-          isLate ? `${action}: no answer within ${options.timeoutMs} ms` : `${action}: ${whyOf(error)}`,
+          isLate
+            ? `${action}: no answer within ${options.timeoutMs} ms`
+            : `${action}: ${withoutSecrets(whyOf(error), token)}`,
           error,
         );
       });

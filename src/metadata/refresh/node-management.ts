@@ -6,7 +6,8 @@ export type SubscriptionParams = Record<string, unknown>;
 /**
  * Delivers the documents to the nodes. Each call may be repeated: a subscription that has the content already does not
  * change. Every call throws a Fault: transient where the same call may work later, permanent `node_management_refused`
- * after a refusal, and permanent `subscription_missing` where the subscription does not exist (any more).
+ * after a refusal, permanent `subscription_missing` where the subscription does not exist (any more), and permanent
+ * `config_invalid` where no header may have the token.
  */
 export type NodeManagement = {
   readonly name: 'polling' | 'http';

@@ -123,6 +123,15 @@ describe('the shipped pipelines', () => {
     expect(streams.find(({ name }) => name === 'AUDIT')?.bytesMax).toBe(2 ** 20);
   });
 
+  // The error for another text allows digits for bytes, which YAML reads as a number.
+  it('take a size as a number of bytes', async () => {
+    const folder = await copied();
+    await breakFile(join(folder, metricsFile), 'body_bytes_max: 16MiB', 'body_bytes_max: 16777216');
+    await breakFile(join(folder, metricsFile), 'pull_bytes_max: 16MiB', 'pull_bytes_max: 17825792');
+    const { metrics } = loadPipelines(folder);
+    expect([metrics.limits.bodyBytesMax, metrics.pullBytesMax]).toEqual([16 * 2 ** 20, 17 * 2 ** 20]);
+  });
+
   it('of outcomes are read, too', async () => {
     const shipped = loadPipelines(join(root, 'pipelines')).ledger;
     expect(shipped).toMatchObject({
@@ -208,6 +217,7 @@ describe('a pipeline file with', () => {
   it.each([
     ['what is no YAML', 'pipeline: [', ':1:'],
     ['a key twice', 'pipeline: metrics\npipeline: metrics\n', ':2:'],
+    ['an alias without its anchor', 'pipeline: metrics\nreceiver: *none\n', ':2:11'],
     ['nothing', '', ':1:'],
   ])('%s stops the start with its line', async (_, text, line) => {
     const folder = await copied();

@@ -92,6 +92,7 @@ describe('settings', () => {
     urls: 'nats://sample:1,nats://other:2',
     instances: 'b=http://sample:1,c=https://other:2',
     headers: 'X-SAMPLE, X-OTHER',
+    header: 'X-SAMPLE',
     attributes: 'sample.token',
     integer: '-7',
     count: '7',
@@ -107,6 +108,8 @@ describe('settings', () => {
     days: '30',
     ratio: '0.5',
     secret: 'sample',
+    headerSecret: 'sample',
+    headerBytes: '3MiB',
   };
   const samples = new Map<SettingDefinition['kind'], string>(
     Object.entries(kinds).map(([name, kind]) => [kind, Reflect.get(sample, name)]),
@@ -153,6 +156,15 @@ describe('settings', () => {
       expect([questdb.readonlyUser, questdb.readonlyPassword]).toEqual([text, text]);
     },
   );
+
+  it('take the value that an alias names, and refuse an alias of several values', async () => {
+    const { env } = await withFile('bind_host: &here 10.0.0.1\ningress:\n  push_host: *here\n');
+    expect(loadSettings(env).ingress.pushHost).toBe('10.0.0.1');
+    const several = await withFile('ingress: &here\n  push_port: 1\ntransfer: *here\n');
+    expect(refusalOf(several.env)).toContain(
+      `${several.file}:3:11: the alias *here stands for several values. Write them there`,
+    );
+  });
 
   it('take a number and a truth value from the file in every form of YAML', async () => {
     const { env } = await withFile(
@@ -206,8 +218,18 @@ describe('a setting that cannot be used', () => {
     ],
     ['TIDEMARK_QUESTDB_URLS', 'default=http://b:1', 'in place 1 of its list repeats the name default'],
     ['TIDEMARK_ADMIN_URL', 'localhost', 'is not an address'],
+    // No role could ever connect to these.
+    ['TIDEMARK_NATS_URL', 'http://a:1', 'is not one or several addresses like nats://host:port or tls://'],
+    ['TIDEMARK_NATS_URL', 'nats://a:1,ws://b:1', 'is not one or several addresses'],
+    ['TIDEMARK_QUESTDB_URL', 'tcp://a:1', 'is not an address like http://host:port or https://'],
+    ['TIDEMARK_CLICKHOUSE_URL', 'ftp://a:1', 'is not an address like http://host:port or https://'],
+    ['TIDEMARK_TRACING_URL', 'grpc://a:1', 'is not an address like http://host:port or https://'],
+    ['TIDEMARK_ADMIN_URL', 'ftp://a:1', 'is not an address like http://host:port or https://'],
+    ['TIDEMARK_INGRESS_HEADER_BYTES_MAX', '1073741825', 'is not a size of at most 1GiB'],
+    ['TIDEMARK_INGRESS_BYTES_IN_FLIGHT_MAX', '8388608GiB', 'is not a size (a number, or'],
     ['TIDEMARK_ADMIN_URL', 'http://someone@a:1', 'has a user or a password'],
     ['TIDEMARK_NODE_MANAGEMENT_URL', 'https://:hidden@a:1/api', 'has a user or a password'],
+    ['TIDEMARK_NODE_MANAGEMENT_TOKEN_HEADER', 'bad header', 'is not the name of a header field'],
     ['TIDEMARK_BIND_HOST', '', 'is empty'],
     ['TIDEMARK_DATA', '', 'is empty'],
     ['TIDEMARK_LOG_LEVEL', 'verbose', '"verbose" is not one of trace'],
@@ -288,7 +310,13 @@ describe('a setting that cannot be used', () => {
     ['a list', 'nats:\n  - url\n', ':2:', 'unknown key nats.0'],
     ['a text instead of settings', 'hello\n', ':1:', 'unknown key'],
     ['a key twice', 'bind_host: a\nbind_host: b\n', ':2:', 'unique'],
-    ['what is no YAML', 'nats: {url: [\n', ':2:', ''],
+    ['what is no YAML', 'nats: {url: [\n', ':2:', '. Correct the YAML there'],
+    [
+      'an alias without its anchor',
+      'bind_host: a\nnats:\n  url: *none\n',
+      ':3:8:',
+      'the alias *none has no anchor &none before it. Write the value, or the anchor',
+    ],
   ])('is refused with its place in the file: %s', async (_, text, line, why) => {
     const { file, env } = await withFile(text);
     const message = refusalOf(env);
@@ -298,7 +326,9 @@ describe('a setting that cannot be used', () => {
 
   it('is refused where there is no file of that name', async () => {
     const folder = await tempFolder();
-    expect(refusalOf({ TIDEMARK_CONFIG: join(folder, 'none.yaml') })).toContain('none.yaml: cannot be read');
+    expect(refusalOf({ TIDEMARK_CONFIG: join(folder, 'none.yaml') })).toMatch(
+      /none\.yaml: cannot be read \(ENOENT.*\)\. Correct the path or the permissions of the file$/,
+    );
     await mkdir(join(folder, 'sub'));
     expect(refusalOf({ TIDEMARK_CONFIG: join(folder, 'sub') })).toContain('cannot be read');
   });
@@ -318,6 +348,31 @@ describe('a secret', () => {
     const [head, tail] = settingDefinitions.find(({ env }) => env === name)?.key.split('.') ?? [];
     const { env } = await withFile(`${head}:\n  ${tail}: "${value}"\n`);
     expect(refusalOf(env)).not.toContain(secret);
+  });
+
+  it.each([
+    ['TIDEMARK_NATS_URL', `nats://operator:${secret}%off@n:1`, 'write %25'],
+    ['TIDEMARK_NATS_URL', `nats://a:1,nats://${secret}%@n:1`, 'write %25'],
+    ['TIDEMARK_QUESTDB_URL', `http://operator:${secret}%off@q:1`, 'write %25'],
+    ['TIDEMARK_CLICKHOUSE_URL', `http://${secret}%2:x@c:1`, 'write %25'],
+    ['TIDEMARK_QUESTDB_URLS', `b=http://b:1,c=http://operator:${secret}%off@q:1`, 'write %25'],
+    ['TIDEMARK_NATS_URL', `nats://operator:${secret}%ff@n:1`, 'is not UTF-8'],
+  ])('in %s with a wrong %% is refused with the remedy and is not shown', (name, value, remedy) => {
+    const message = refusalOf({ [name]: value });
+    expect(message).toContain(name);
+    expect(message).toContain(remedy);
+    expect(message).not.toContain(secret);
+  });
+
+  it('with a % and other characters is taken where they are written as codes', () => {
+    const url = 'nats://operator:50%25off%40%C3%A9@n:1,tls://n:2';
+    expect(loadSettings({ TIDEMARK_NATS_URL: url }).nats.url).toBe(url);
+  });
+
+  it('for a header is not shown when it holds a line feed', () => {
+    const message = refusalOf({ TIDEMARK_NODE_MANAGEMENT_TOKEN: `${secret}\nsecond line` });
+    expect(message).toContain('TIDEMARK_NODE_MANAGEMENT_TOKEN: the value has a character that no header may');
+    expect(message).not.toMatch(/s3cr3t|second/);
   });
 
   it('like the admin token is read from the variable, else from the data folder', async () => {
@@ -344,6 +399,9 @@ describe('a size', () => {
     ['-1', undefined],
     ['1 MiB 2', undefined],
     ['1234567890123', undefined],
+    ['8388607GiB', 8_388_607 * 2 ** 30],
+    ['8388608GiB', undefined],
+    ['999999999999GiB', undefined],
   ])('of %j is %s', (text, bytes) => {
     expect(parseBytes(text)).toBe(bytes);
   });

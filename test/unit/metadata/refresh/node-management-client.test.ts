@@ -1,0 +1,56 @@
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { createClient } from '../../../../src/metadata/refresh/node-management-client.ts';
+import { startNodeManagement } from '../../../support/metadata/node-management.ts';
+import { tempFolder } from '../../../support/stack/temp-folder.ts';
+
+const token = 'supersecrettoken123';
+
+const clientOf = (url: string, tokenFile?: string) =>
+  createClient({
+    url,
+    token: tokenFile === undefined ? token : undefined,
+    tokenFile,
+    tokenHeader: 'Authorization',
+    timeoutMs: 1_000,
+    backOffMs: 0,
+    signal: new AbortController().signal,
+  });
+
+/** Run records have these errors, and viewers read them. */
+describe('a token of node management', () => {
+  it.each([
+    ['a second line', `${token}\nsecond line\n`],
+    ['a character of no header', `${token}\u{1F600}`],
+  ])('with %s in its file is refused once, by its setting, and is not shown', async (_, text) => {
+    const file = join(await tempFolder(), 'token');
+    await writeFile(file, text);
+    const server = await startNodeManagement();
+    const call = clientOf(server.url, file);
+    const error = await call('info', { subscription_id_list: [] }).catch((thrown: unknown) => thrown);
+    expect(error).toMatchObject({
+      kind: 'permanent',
+      code: 'config_invalid',
+      message: expect.stringMatching(/^TIDEMARK_NODE_MANAGEMENT_TOKEN_FILE: .*\. Write the token alone/),
+    });
+    expect(String(error)).not.toMatch(/supersecret|second line/);
+    expect(server.calls).toEqual([]);
+    await writeFile(file, `${token}\n`);
+    expect(await call('info', { subscription_id_list: [] })).toEqual([]);
+    expect(server.calls.map(({ authorization }) => authorization)).toEqual([`Bearer ${token}`]);
+  });
+
+  it('is not shown where an error of the connection quotes it', async () => {
+    onTestFinished(() => void vi.unstubAllGlobals());
+    vi.stubGlobal('fetch', async () => {
+      throw new TypeError(`"Bearer ${token}" is wrong`, { cause: new Error(`no ${token}`) });
+    });
+    const error = await clientOf('http://127.0.0.1:1')('info', {}).catch((thrown: unknown) => thrown);
+    expect(error).toMatchObject({
+      kind: 'transient',
+      code: 'node_management_unavailable',
+      message: 'info: "Bearer *" is wrong, no *',
+    });
+  });
+});
