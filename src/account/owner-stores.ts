@@ -21,8 +21,7 @@ import {
   whyUnknown,
 } from './point-rows.ts';
 import { type DayFilter, readItemsFrom, type SettledDays } from './settled-days.ts';
-import type { SlicedStore } from './steady-days.ts';
-import type { DistinctAsked, SlicesAsked, UidSlices } from './uid-slices.ts';
+import type { DistinctAsked, SlicedStore, SlicesAsked, UidSlices } from './uid-slices.ts';
 
 /** Where the rows and their records are. */
 export type StoreTargets = {

@@ -8,8 +8,7 @@ import { noRows, type RowSum } from './day-difference.ts';
 import { streamOfStore } from './difference.ts';
 import { lowerHalf } from './record-names.ts';
 import { readSettledSlices } from './settled-days.ts';
-import type { SlicedStore } from './steady-days.ts';
-import { isCounted, slicesNamedMax, sliceUids, type UidSlices } from './uid-slices.ts';
+import { isCounted, type SlicedStore, slicesNamedMax, sliceUids, type UidSlices } from './uid-slices.ts';
 
 /**
  * The record of a repeat after the duplicate window replaces that of the first try, and may name fewer rows, or others: of an item that only

@@ -1,6 +1,7 @@
 import type { Clickhouse } from '../stores/clickhouse/client.ts';
 import { type Difference, differenceKinds } from './day-difference.ts';
-import { judgeSteady, readSteady, type SlicedStore, SteadyDay, type SteadyReading } from './steady-days.ts';
+import { judgeSteady, readSteady, SteadyDay, type SteadyReading } from './steady-days.ts';
+import type { SlicedStore } from './uid-slices.ts';
 
 /** A day of an owner that may be written to. */
 export type StoreDay = { readonly store: SlicedStore; readonly day: number };

@@ -1,21 +1,8 @@
-import type { Pipeline } from '../model/signals.ts';
 import type { Clickhouse } from '../stores/clickhouse/client.ts';
 import { compareDay, type Difference, isSame, noRows, type RowSum, sumByKind } from './day-difference.ts';
 import { readRepeatedRows } from './repeated-rows.ts';
 import { readFreshUids, readSettledSlices } from './settled-days.ts';
-import { type DistinctAsked, isCounted, type SlicesAsked, type UidSlices } from './uid-slices.ts';
-
-/** The rows of one owner in its store, by slices of their uids. */
-export type SlicedStore = {
-  readonly pipeline: Pipeline;
-  readonly owner: number;
-  /** The store removes copies of a row by itself. */
-  readonly collapses: boolean;
-  /** When records of rows of this event day may have arrived at the earliest, Unix seconds. */
-  recordedSince(day: number): number;
-  slices(asked: SlicesAsked): Promise<UidSlices>;
-  distinctSlices(asked: DistinctAsked): Promise<UidSlices>;
-};
+import { isCounted, type SlicedStore, type SlicesAsked, type UidSlices } from './uid-slices.ts';
 
 /** Records and rows of a day that is written to, as they were read one after the other: the slices that differ. */
 export type SteadyReading = {

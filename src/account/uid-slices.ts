@@ -1,3 +1,4 @@
+import type { Pipeline } from '../model/signals.ts';
 import { noRows, type RowSum } from './day-difference.ts';
 
 /**
@@ -21,6 +22,18 @@ export type DistinctAsked = SlicesAsked & {
   readonly rows: number;
   /** Uids of a slice, where they are not `sliceUids`. */
   readonly sliceSize?: number;
+};
+
+/** The rows of one owner in its store, by slices of their uids. */
+export type SlicedStore = {
+  readonly pipeline: Pipeline;
+  readonly owner: number;
+  /** The store removes copies of a row by itself. */
+  readonly collapses: boolean;
+  /** When records of rows of this event day may have arrived at the earliest, Unix seconds. */
+  recordedSince(day: number): number;
+  slices(asked: SlicesAsked): Promise<UidSlices>;
+  distinctSlices(asked: DistinctAsked): Promise<UidSlices>;
 };
 
 /** Uids of a slice. */
