@@ -27,6 +27,9 @@ const chosen = {
   exponential: "size'",
 };
 
+/** A sum that may fall, and so has no rate. */
+const falling = 'queue length';
+
 /** A text of SQL. */
 const literal = (text: string): string => `'${text.replaceAll('\\', '\\\\').replaceAll("'", "\\'")}'`;
 
@@ -72,15 +75,21 @@ const fill = async (): Promise<void> => {
     `INSERT INTO otel.otel_logs (Timestamp, TimestampTime, ServiceName, SeverityText, SeverityNumber, Body, uid)
      SELECT now64(9), now(), ${service}, 'ERROR', 17, 'payment failed', 1`,
   );
-  const common = `ServiceName, MetricName, StartTimeUnix, TimeUnix, uid`;
-  const ofMetric = (metric: string): string =>
-    `${service}, ${literal(metric)}, now64(9) - INTERVAL 2 MINUTE, now64(9) - INTERVAL 1 MINUTE, 1`;
+  const common = `ServiceName, MetricName, StartTimeUnix, TimeUnix, AppId, uid`;
+  const ofMetric = (metric: string, app = 0): string =>
+    `${service}, ${literal(metric)}, now64(9) - INTERVAL 2 MINUTE, now64(9) - INTERVAL 1 MINUTE, ${app}, ${app + 1}`;
+  // Two applications have a service of one name.
+  const ofBoth = [0, 1].flatMap((app) => [
+    `otel_metrics_gauge (${common}, Value, HasValue) SELECT ${ofMetric(chosen.gauge, app)}, 7, true`,
+    `otel_metrics_histogram (${common}, AggregationTemporality, Count, BucketCounts, ExplicitBounds) SELECT ${ofMetric(chosen.histogram, app)}, 1, 3, [1, 2], [10]`,
+    `otel_metrics_exponential_histogram (${common}, AggregationTemporality, Count, PositiveBucketCounts) SELECT ${ofMetric(chosen.exponential, app)}, 1, 3, [1, 2]`,
+    `otel_traces (Timestamp, ServiceName, SpanName, SpanKind, StatusCode, Duration, AppId, uid) SELECT toStartOfMinute(now()), ${service}, 'GET /', 'Server', '${app === 0 ? 'Ok' : 'Error'}', 5, ${app}, ${app + 1}`,
+  ]);
+  const sum = `otel_metrics_sum (${common}, AggregationTemporality, Value, HasValue, IsMonotonic) SELECT`;
   for (const statement of [
-    `otel_metrics_gauge (${common}, Value, HasValue) SELECT ${ofMetric(chosen.gauge)}, 7, true`,
-    `otel_metrics_sum (${common}, AggregationTemporality, IsMonotonic, Value, HasValue) SELECT ${ofMetric(chosen.sum)}, 1, true, 7, true`,
-    `otel_metrics_histogram (${common}, AggregationTemporality, Count, BucketCounts, ExplicitBounds) SELECT ${ofMetric(chosen.histogram)}, 1, 3, [1, 2], [10]`,
-    `otel_metrics_exponential_histogram (${common}, AggregationTemporality, Count, PositiveBucketCounts) SELECT ${ofMetric(chosen.exponential)}, 1, 3, [1, 2]`,
-    `otel_traces (Timestamp, ServiceName, SpanName, SpanKind, Duration, uid) SELECT now64(9), ${service}, 'GET /', 'Server', 5, 1`,
+    ...ofBoth,
+    `${sum} ${ofMetric(chosen.sum)}, 1, 7, true, true`,
+    `${sum} ${ofMetric(falling)}, 1, 7, true, false`,
   ])
     await stack.spansQuery(`INSERT INTO otel.${statement}`);
   for (const table of ['otel_traces', 'ingest_outcomes', 'ingest_refusals', 'ingest_samples']) {
@@ -201,6 +210,36 @@ describe('every query of the dashboards', () => {
       expect(rows.length).toBeGreaterThan(0);
     },
   );
+
+  // Grafana keeps the last of two values of one time and series.
+  it.each(
+    queriesTo(clickhouse)
+      .filter(({ place, text }) => place.startsWith('services.json') && text.includes(' AS time'))
+      .flatMap((query) => intervals.map((interval) => ({ ...query, interval }))),
+  )(
+    '$place has one value of each time and series, in intervals of $interval s',
+    async ({ text, interval }) => {
+      const rows = await clickhouseRows(text, interval);
+      const keys = rows.map(({ time, ServiceName: name, app }) => JSON.stringify([time, name, app]));
+      expect(keys).toEqual([...new Set(keys)]);
+    },
+  );
+
+  it('requests and errors of a service are those of all applications', async () => {
+    const [requests] = panels('Requests by service');
+    const rows = await clickhouseRows(requests?.text ?? '', 60);
+    const of = (all: typeof rows) => all.filter(({ ServiceName: name }) => name === chosen.service);
+    expect(total(numbersOf(of(rows), 'requests')) * 60).toBeCloseTo(2, 4);
+    const [errors] = panels('Errors by service');
+    expect(numbersOf(of(await clickhouseRows(errors?.text ?? '', 60)), 'errors')).toEqual([0.5]);
+  });
+
+  it('the sums to choose are those that only grow', async () => {
+    const list = variables(clickhouse).find(({ place }) => place === 'variable sum');
+    const offered = (await clickhouseRows(list?.text ?? '', 60)).map((row) => Object.values(row).at(-1));
+    expect(offered).toContain(chosen.sum);
+    expect(offered).not.toContain(falling);
+  });
 
   it.each(
     [...queriesTo(clickhouse), ...variables(clickhouse)].flatMap((query) =>
