@@ -10,6 +10,7 @@ import { sharedStack } from './stack.ts';
 
 let stack: Stack;
 let report: Report;
+let split: Report;
 
 const postTo = (port: string, path: string, headers: Record<string, string>, body: unknown) =>
   fetch(`http://127.0.0.1:${stack.ingress[0]?.ports[port]}${path}`, {
@@ -35,18 +36,17 @@ const literal = (text: string): string => `'${text.replaceAll('\\', '\\\\').repl
 
 /** Data of which every panel has something to show: rows, errors, drops and refusals. */
 const fill = async (): Promise<void> => {
-  const { mon_data_id: dataId, token } = report.data_source;
   const application = await stack.createApplication('dashboards');
-  const push = (accessToken: string) =>
+  const push = (to: Report, accessToken = to.data_source.token) =>
     postTo(
       'push',
       '/v2/push/',
       {},
       {
-        data_id: dataId,
+        data_id: to.data_source.mon_data_id,
         access_token: accessToken,
         data: [
-          { metrics: { cpu: 1 }, target: 'a', timestamp: Date.now() },
+          { metrics: { cpu: 1, bytes: 100 }, target: 'a', timestamp: Date.now() },
           { metrics: { cpu: 2 }, target: 'b', timestamp: 1_700_000_000 },
         ],
       },
@@ -63,8 +63,9 @@ const fill = async (): Promise<void> => {
   };
   const attributes = [{ key: 'service.name', value: { stringValue: chosen.service } }];
   const resourceSpans = [{ resource: { attributes }, scopeSpans: [{ spans: [span] }] }];
-  await waitFor('the data id is known', 60_000, async () => (await push(token)).ok);
-  await push('wrong');
+  for (const each of [report, split])
+    await waitFor('the data id is known', 60_000, async () => (await push(each)).ok);
+  await push(report, 'wrong');
   const headers = { 'X-MON-TOKEN': application.token };
   await waitFor(
     'the application is known',
@@ -99,6 +100,7 @@ const fill = async (): Promise<void> => {
     });
   }
   await stack.waitForRows(report.result_table.table_id, 1);
+  await stack.waitForRows(split.result_table.table_id, 2);
   await stack.waitForEmptyStream('TRACES');
 };
 
@@ -109,16 +111,34 @@ const to = () => new Date(Date.now() + hourMs);
 /** How a query names a variable of its dashboard. */
 const variable = (name: string): string => `\${${name}:raw}`;
 
+/** The table_id of a report without its last word. */
+const stemOf = ({ result_table: { table_id: table } }: Report): string => table.replace(/__default__$/, '');
+
+/** What a page of points shows: a table, or the view of a metric of a split one. */
+type Shown = { readonly table: string; readonly metric: string; readonly base: string };
+
+const wide = (): Shown => ({
+  table: report.result_table.table_id,
+  metric: 'cpu',
+  base: report.result_table.table_id,
+});
+const ofSplit = (metric: string): Shown => ({
+  table: `${stemOf(split)}${metric}`,
+  metric: 'value',
+  base: split.result_table.table_id,
+});
+
 /** What Grafana's Postgres source makes of its macros, and the dashboard of its variables. */
-const forQuestdb = (text: string): string =>
+const forQuestdb = (text: string, shown: Shown): string =>
   text
     .replace(
       /\$__timeFilter\(([^)]+)\)/g,
       (_, column: string) => `${column} BETWEEN '${from().toISOString()}' AND '${to().toISOString()}'`,
     )
     .replaceAll('$__interval', '1m')
-    .replaceAll(variable('table'), report.result_table.table_id)
-    .replaceAll(variable('metric'), 'cpu');
+    .replaceAll(variable('table'), shown.table)
+    .replaceAll(variable('base'), shown.base)
+    .replaceAll(variable('metric'), shown.metric);
 
 const seconds = (moment: Date): number => Math.floor(moment.getTime() / 1_000);
 
@@ -154,6 +174,13 @@ const clickhouse = 'grafana-clickhouse-datasource';
 
 /** Grafana takes the one that suits the range of time and the width of the panel. */
 const intervals = [5, 60];
+
+/** The rows of a query of the reader, whom Grafana uses. */
+const questdbRows = async (text: string, shown: Shown) => {
+  const address = { port: stack.engines.questdbPgPort, ...stack.engines.reader, database: 'qdb' };
+  const { columns, rows } = await wireQuery(address, forQuestdb(text, shown));
+  return rows.map((cells) => Object.fromEntries(columns.map((name, index) => [name, cells[index]])));
+};
 
 const answerSchema = z.object({ data: z.array(z.record(z.string(), z.unknown())) });
 
@@ -197,19 +224,48 @@ describe('every query of the dashboards', () => {
   beforeAll(async () => {
     stack = await sharedStack();
     report = await stack.createReport('dashboards');
+    split = await stack.createReport('dashboards of a split table', { is_split_measurement: true });
     await fill();
     await chooseValues();
   });
 
   // As the reader, like Grafana. Without this test an operator would find a failing panel at night.
   it.each([...queriesTo(questdb), ...variables(questdb)])(
-    '$place answers rows from QuestDB',
+    '$place answers rows from QuestDB, of a table and of a metric of a split table',
     async ({ text }) => {
-      const address = { port: stack.engines.questdbPgPort, ...stack.engines.reader, database: 'qdb' };
-      const { rows } = await wireQuery(address, forQuestdb(text));
-      expect(rows.length).toBeGreaterThan(0);
+      for (const shown of [wide(), ofSplit('cpu')])
+        expect((await questdbRows(text, shown)).length).toBeGreaterThan(0);
     },
   );
+
+  it('the tables to choose are wide ones, and the metrics of split ones', async () => {
+    const lists = variables(questdb).filter(({ place }) => place === 'variable table');
+    expect(lists).toHaveLength(2);
+    for (const { text } of lists) {
+      const offered = (await questdbRows(text, wide())).map((row) => String(Object.values(row)[0]));
+      expect(offered).toEqual(
+        expect.arrayContaining([wide().table, ofSplit('bytes').table, ofSplit('cpu').table]),
+      );
+      expect(offered).not.toContain(split.result_table.table_id);
+    }
+    const base = variables(questdb).find(({ place }) => place === 'variable base');
+    const [row] = await questdbRows(base?.text ?? '', ofSplit('cpu'));
+    expect(Object.values(row ?? {})).toEqual([split.result_table.table_id]);
+  });
+
+  it('a metric of a split table is shown without the others', async () => {
+    const shown = queriesTo(questdb).filter(({ place }) => place.includes(': The metric, by target'));
+    expect(shown).toHaveLength(2);
+    for (const { text } of shown)
+      expect(numbersOf(await questdbRows(text, ofSplit('bytes')), 'value')).toEqual([100]);
+  });
+
+  it('the list of tables has their rows', async () => {
+    const list = queriesTo(questdb).find(({ place }) => place.includes(': Tables: rows,'));
+    const rows = await questdbRows(list?.text ?? '', wide());
+    expect(rows.find(({ table }) => table === split.result_table.table_id)).toMatchObject({ rows: '2' });
+    expect(rows.map(({ table }) => table)).not.toContain(ofSplit('cpu').table);
+  });
 
   // Grafana keeps the last of two values of one time and series.
   it.each(
