@@ -95,7 +95,7 @@ export const registerLogs = (query: Command): void => {
           ...['trace', 'debug', 'info', 'warn', 'error', 'fatal'],
         ]),
       )
-      .option('--text <text>', 'text of whole words that the body has')
+      .option('--text <text>', 'text that the body has, as whole words of ASCII letters and digits')
       .option('--trace <trace_id>', 'only of this trace', traceIdArgument)
       .option(
         '--attribute <key=value>',

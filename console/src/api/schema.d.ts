@@ -3495,7 +3495,7 @@ export interface components {
              * @enum {string}
              */
             severity?: "trace" | "debug" | "info" | "warn" | "error" | "fatal";
-            /** @description The body has this text, and each word of it as a whole word; letters as they are */
+            /** @description The body has this text, as whole words of ASCII letters and digits; letters as they are */
             text?: string;
             trace_id?: string;
             /**

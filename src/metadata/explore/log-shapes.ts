@@ -27,7 +27,8 @@ export const logsRequest = z
       .min(1)
       .optional()
       .meta({
-        description: 'The body has this text, and each word of it as a whole word; letters as they are',
+        description:
+          'The body has this text, as whole words of ASCII letters and digits; letters as they are',
         examples: ['payment failed'],
       }),
     trace_id: z

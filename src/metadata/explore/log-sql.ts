@@ -30,7 +30,7 @@ export type LogConditions = {
   readonly service?: string | undefined;
   /** At least this severe; records without a severity are not. */
   readonly severity?: Severity | undefined;
-  /** A text that the body has, of whole words. */
+  /** A text that the body has, with no letter or digit of ASCII beside one at its ends. */
   readonly text?: string | undefined;
   readonly trace_id?: string | undefined;
   readonly attributes: readonly LogAttributeCondition[];
@@ -42,15 +42,39 @@ export type LogPlace = { readonly at: bigint; readonly uid: string };
 const columnOfScope = { log: 'LogAttributes', resource: 'ResourceAttributes' } as const;
 
 /** What the index of bodies takes as a word: letters and digits of ASCII, and all bytes beyond it. */
-const words = (text: string): string[] => [...new Set(text.match(/[0-9A-Za-z\u0080-\u{10ffff}]+/gu) ?? [])];
+const tokens = /[0-9A-Za-z\u0080-\u{10ffff}]+/gu;
 
-const textParts = (text: string): Part[] => [
-  // The index finds blocks by their words; a text of several ones, or with other signs, has to follow one another.
-  ...words(text).map(
-    (word, index): Part => [`hasToken(Body, {word${index}:String})`, { [`word${index}`]: word }],
-  ),
-  ['position(Body, {text:String}) > 0', { text }],
-];
+/** The words that the index has of every body with this text: at an end of the text, a body may go on with a byte beyond ASCII. */
+const sureWords = (text: string): string[] => {
+  const found = new Set<string>();
+  for (const { 0: word, index } of text.matchAll(tokens))
+    if (index > 0 && index + word.length < text.length) found.add(word);
+  return [...found];
+};
+
+/** No letter or digit of ASCII before or behind; `\b` alone takes `_` for a letter. */
+const edge = '(?:\\b|_)';
+
+/** The text in a body, for RE2; undefined: it stands where its characters do, since no end of it is a letter or digit of ASCII. */
+const patternOf = (text: string): string | undefined => {
+  const before = /^[0-9A-Za-z]/.test(text) ? edge : '';
+  const behind = /[0-9A-Za-z]$/.test(text) ? edge : '';
+  if (before === '' && behind === '') return undefined;
+  return `${before}${text.replaceAll(/[\\.+*?()|[\]{}^$]/g, '\\$&')}${behind}`;
+};
+
+const textParts = (text: string): Part[] => {
+  const pattern = patternOf(text);
+  return [
+    // The index finds blocks by their words; the text itself has to stand in the body as well.
+    ...sureWords(text).map(
+      (word, index): Part => [`hasToken(Body, {word${index}:String})`, { [`word${index}`]: word }],
+    ),
+    pattern === undefined
+      ? ['position(Body, {text:String}) > 0', { text }]
+      : ['match(Body, {text:String})', { text: pattern }],
+  ];
+};
 
 const conditionParts = (conditions: LogConditions): Part[] => {
   const { applications, service, severity, text, trace_id: trace, attributes } = conditions;

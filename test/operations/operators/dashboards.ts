@@ -10,6 +10,7 @@ import { sharedStack } from './stack.ts';
 
 let stack: Stack;
 let report: Report;
+let split: Report;
 
 const postTo = (port: string, path: string, headers: Record<string, string>, body: unknown) =>
   fetch(`http://127.0.0.1:${stack.ingress[0]?.ports[port]}${path}`, {
@@ -27,23 +28,25 @@ const chosen = {
   exponential: "size'",
 };
 
+/** A sum that may fall, and so has no rate. */
+const falling = 'queue length';
+
 /** A text of SQL. */
 const literal = (text: string): string => `'${text.replaceAll('\\', '\\\\').replaceAll("'", "\\'")}'`;
 
 /** Data of which every panel has something to show: rows, errors, drops and refusals. */
 const fill = async (): Promise<void> => {
-  const { mon_data_id: dataId, token } = report.data_source;
   const application = await stack.createApplication('dashboards');
-  const push = (accessToken: string) =>
+  const push = (to: Report, accessToken = to.data_source.token) =>
     postTo(
       'push',
       '/v2/push/',
       {},
       {
-        data_id: dataId,
+        data_id: to.data_source.mon_data_id,
         access_token: accessToken,
         data: [
-          { metrics: { cpu: 1 }, target: 'a', timestamp: Date.now() },
+          { metrics: { cpu: 1, bytes: 100 }, target: 'a', timestamp: Date.now() },
           { metrics: { cpu: 2 }, target: 'b', timestamp: 1_700_000_000 },
         ],
       },
@@ -60,8 +63,9 @@ const fill = async (): Promise<void> => {
   };
   const attributes = [{ key: 'service.name', value: { stringValue: chosen.service } }];
   const resourceSpans = [{ resource: { attributes }, scopeSpans: [{ spans: [span] }] }];
-  await waitFor('the data id is known', 60_000, async () => (await push(token)).ok);
-  await push('wrong');
+  for (const each of [report, split])
+    await waitFor('the data id is known', 60_000, async () => (await push(each)).ok);
+  await push(report, 'wrong');
   const headers = { 'X-MON-TOKEN': application.token };
   await waitFor(
     'the application is known',
@@ -72,15 +76,21 @@ const fill = async (): Promise<void> => {
     `INSERT INTO otel.otel_logs (Timestamp, TimestampTime, ServiceName, SeverityText, SeverityNumber, Body, uid)
      SELECT now64(9), now(), ${service}, 'ERROR', 17, 'payment failed', 1`,
   );
-  const common = `ServiceName, MetricName, StartTimeUnix, TimeUnix, uid`;
-  const ofMetric = (metric: string): string =>
-    `${service}, ${literal(metric)}, now64(9) - INTERVAL 2 MINUTE, now64(9) - INTERVAL 1 MINUTE, 1`;
+  const common = `ServiceName, MetricName, StartTimeUnix, TimeUnix, AppId, uid`;
+  const ofMetric = (metric: string, app = 0): string =>
+    `${service}, ${literal(metric)}, now64(9) - INTERVAL 2 MINUTE, now64(9) - INTERVAL 1 MINUTE, ${app}, ${app + 1}`;
+  // Two applications have a service of one name.
+  const ofBoth = [0, 1].flatMap((app) => [
+    `otel_metrics_gauge (${common}, Value, HasValue) SELECT ${ofMetric(chosen.gauge, app)}, 7, true`,
+    `otel_metrics_histogram (${common}, AggregationTemporality, Count, BucketCounts, ExplicitBounds) SELECT ${ofMetric(chosen.histogram, app)}, 1, 3, [1, 2], [10]`,
+    `otel_metrics_exponential_histogram (${common}, AggregationTemporality, Count, PositiveBucketCounts) SELECT ${ofMetric(chosen.exponential, app)}, 1, 3, [1, 2]`,
+    `otel_traces (Timestamp, ServiceName, SpanName, SpanKind, StatusCode, Duration, AppId, uid) SELECT toStartOfMinute(now()), ${service}, 'GET /', 'Server', '${app === 0 ? 'Ok' : 'Error'}', 5, ${app}, ${app + 1}`,
+  ]);
+  const sum = `otel_metrics_sum (${common}, AggregationTemporality, Value, HasValue, IsMonotonic) SELECT`;
   for (const statement of [
-    `otel_metrics_gauge (${common}, Value, HasValue) SELECT ${ofMetric(chosen.gauge)}, 7, true`,
-    `otel_metrics_sum (${common}, AggregationTemporality, IsMonotonic, Value, HasValue) SELECT ${ofMetric(chosen.sum)}, 1, true, 7, true`,
-    `otel_metrics_histogram (${common}, AggregationTemporality, Count, BucketCounts, ExplicitBounds) SELECT ${ofMetric(chosen.histogram)}, 1, 3, [1, 2], [10]`,
-    `otel_metrics_exponential_histogram (${common}, AggregationTemporality, Count, PositiveBucketCounts) SELECT ${ofMetric(chosen.exponential)}, 1, 3, [1, 2]`,
-    `otel_traces (Timestamp, ServiceName, SpanName, SpanKind, Duration, uid) SELECT now64(9), ${service}, 'GET /', 'Server', 5, 1`,
+    ...ofBoth,
+    `${sum} ${ofMetric(chosen.sum)}, 1, 7, true, true`,
+    `${sum} ${ofMetric(falling)}, 1, 7, true, false`,
   ])
     await stack.spansQuery(`INSERT INTO otel.${statement}`);
   for (const table of ['otel_traces', 'ingest_outcomes', 'ingest_refusals', 'ingest_samples']) {
@@ -90,6 +100,7 @@ const fill = async (): Promise<void> => {
     });
   }
   await stack.waitForRows(report.result_table.table_id, 1);
+  await stack.waitForRows(split.result_table.table_id, 2);
   await stack.waitForEmptyStream('TRACES');
 };
 
@@ -100,16 +111,34 @@ const to = () => new Date(Date.now() + hourMs);
 /** How a query names a variable of its dashboard. */
 const variable = (name: string): string => `\${${name}:raw}`;
 
+/** The table_id of a report without its last word. */
+const stemOf = ({ result_table: { table_id: table } }: Report): string => table.replace(/__default__$/, '');
+
+/** What a page of points shows: a table, or the view of a metric of a split one. */
+type Shown = { readonly table: string; readonly metric: string; readonly base: string };
+
+const wide = (): Shown => ({
+  table: report.result_table.table_id,
+  metric: 'cpu',
+  base: report.result_table.table_id,
+});
+const ofSplit = (metric: string): Shown => ({
+  table: `${stemOf(split)}${metric}`,
+  metric: 'value',
+  base: split.result_table.table_id,
+});
+
 /** What Grafana's Postgres source makes of its macros, and the dashboard of its variables. */
-const forQuestdb = (text: string): string =>
+const forQuestdb = (text: string, shown: Shown): string =>
   text
     .replace(
       /\$__timeFilter\(([^)]+)\)/g,
       (_, column: string) => `${column} BETWEEN '${from().toISOString()}' AND '${to().toISOString()}'`,
     )
     .replaceAll('$__interval', '1m')
-    .replaceAll(variable('table'), report.result_table.table_id)
-    .replaceAll(variable('metric'), 'cpu');
+    .replaceAll(variable('table'), shown.table)
+    .replaceAll(variable('base'), shown.base)
+    .replaceAll(variable('metric'), shown.metric);
 
 const seconds = (moment: Date): number => Math.floor(moment.getTime() / 1_000);
 
@@ -145,6 +174,13 @@ const clickhouse = 'grafana-clickhouse-datasource';
 
 /** Grafana takes the one that suits the range of time and the width of the panel. */
 const intervals = [5, 60];
+
+/** The rows of a query of the reader, whom Grafana uses. */
+const questdbRows = async (text: string, shown: Shown) => {
+  const address = { port: stack.engines.questdbPgPort, ...stack.engines.reader, database: 'qdb' };
+  const { columns, rows } = await wireQuery(address, forQuestdb(text, shown));
+  return rows.map((cells) => Object.fromEntries(columns.map((name, index) => [name, cells[index]])));
+};
 
 const answerSchema = z.object({ data: z.array(z.record(z.string(), z.unknown())) });
 
@@ -188,19 +224,78 @@ describe('every query of the dashboards', () => {
   beforeAll(async () => {
     stack = await sharedStack();
     report = await stack.createReport('dashboards');
+    split = await stack.createReport('dashboards of a split table', { is_split_measurement: true });
     await fill();
     await chooseValues();
   });
 
   // As the reader, like Grafana. Without this test an operator would find a failing panel at night.
   it.each([...queriesTo(questdb), ...variables(questdb)])(
-    '$place answers rows from QuestDB',
+    '$place answers rows from QuestDB, of a table and of a metric of a split table',
     async ({ text }) => {
-      const address = { port: stack.engines.questdbPgPort, ...stack.engines.reader, database: 'qdb' };
-      const { rows } = await wireQuery(address, forQuestdb(text));
-      expect(rows.length).toBeGreaterThan(0);
+      for (const shown of [wide(), ofSplit('cpu')])
+        expect((await questdbRows(text, shown)).length).toBeGreaterThan(0);
     },
   );
+
+  it('the tables to choose are wide ones, and the metrics of split ones', async () => {
+    const lists = variables(questdb).filter(({ place }) => place === 'variable table');
+    expect(lists).toHaveLength(2);
+    for (const { text } of lists) {
+      const offered = (await questdbRows(text, wide())).map((row) => String(Object.values(row)[0]));
+      expect(offered).toEqual(
+        expect.arrayContaining([wide().table, ofSplit('bytes').table, ofSplit('cpu').table]),
+      );
+      expect(offered).not.toContain(split.result_table.table_id);
+    }
+    const base = variables(questdb).find(({ place }) => place === 'variable base');
+    const [row] = await questdbRows(base?.text ?? '', ofSplit('cpu'));
+    expect(Object.values(row ?? {})).toEqual([split.result_table.table_id]);
+  });
+
+  it('a metric of a split table is shown without the others', async () => {
+    const shown = queriesTo(questdb).filter(({ place }) => place.includes(': The metric, by target'));
+    expect(shown).toHaveLength(2);
+    for (const { text } of shown)
+      expect(numbersOf(await questdbRows(text, ofSplit('bytes')), 'value')).toEqual([100]);
+  });
+
+  it('the list of tables has their rows', async () => {
+    const list = queriesTo(questdb).find(({ place }) => place.includes(': Tables: rows,'));
+    const rows = await questdbRows(list?.text ?? '', wide());
+    expect(rows.find(({ table }) => table === split.result_table.table_id)).toMatchObject({ rows: '2' });
+    expect(rows.map(({ table }) => table)).not.toContain(ofSplit('cpu').table);
+  });
+
+  // Grafana keeps the last of two values of one time and series.
+  it.each(
+    queriesTo(clickhouse)
+      .filter(({ place, text }) => place.startsWith('services.json') && text.includes(' AS time'))
+      .flatMap((query) => intervals.map((interval) => ({ ...query, interval }))),
+  )(
+    '$place has one value of each time and series, in intervals of $interval s',
+    async ({ text, interval }) => {
+      const rows = await clickhouseRows(text, interval);
+      const keys = rows.map(({ time, ServiceName: name, app }) => JSON.stringify([time, name, app]));
+      expect(keys).toEqual([...new Set(keys)]);
+    },
+  );
+
+  it('requests and errors of a service are those of all applications', async () => {
+    const [requests] = panels('Requests by service');
+    const rows = await clickhouseRows(requests?.text ?? '', 60);
+    const of = (all: typeof rows) => all.filter(({ ServiceName: name }) => name === chosen.service);
+    expect(total(numbersOf(of(rows), 'requests')) * 60).toBeCloseTo(2, 4);
+    const [errors] = panels('Errors by service');
+    expect(numbersOf(of(await clickhouseRows(errors?.text ?? '', 60)), 'errors')).toEqual([0.5]);
+  });
+
+  it('the sums to choose are those that only grow', async () => {
+    const list = variables(clickhouse).find(({ place }) => place === 'variable sum');
+    const offered = (await clickhouseRows(list?.text ?? '', 60)).map((row) => Object.values(row).at(-1));
+    expect(offered).toContain(chosen.sum);
+    expect(offered).not.toContain(falling);
+  });
 
   it.each(
     [...queriesTo(clickhouse), ...variables(clickhouse)].flatMap((query) =>

@@ -190,7 +190,8 @@ describe('a statement for ClickHouse', () => {
         const asked = logsSql(conditions(key, text), window, { at: 5n, uid: '7' }, 20);
         const plain = logsSql(conditions('a', 'a'), window, { at: 5n, uid: '7' }, 20);
         const one = 'hasToken(Body, T) AND ';
-        const rest = (sql: string): string => skeleton(sql, true).replaceAll(one, '');
+        const rest = (sql: string): string =>
+          skeleton(sql, true).replaceAll(one, '').replace('match(Body, T)', 'position(Body, T) > 0');
         expect(rest(inlined(asked.sql, asked.params))).toBe(rest(inlined(plain.sql, plain.params)));
         expect(words(text)).toBeLessThanOrEqual(1 + text.length);
       }),
@@ -247,7 +248,7 @@ describe('a statement for ClickHouse', () => {
     );
   });
 
-  it('looks for the words of a text as the index of bodies has them', () => {
+  it('looks by the index of bodies for those words of a text that stand between signs of ASCII', () => {
     const { sql, params } = logsSql(
       { applications: everyone, text: "can't pay: Übung_7", attributes: [] },
       [1n, 2n],
@@ -255,7 +256,7 @@ describe('a statement for ClickHouse', () => {
       1,
     );
     expect(inlined(sql, params)).toContain(
-      "hasToken(Body, 'can') AND hasToken(Body, 't') AND hasToken(Body, 'pay') AND hasToken(Body, 'Übung') AND hasToken(Body, '7') AND position(Body, 'can\\'t pay: Übung_7') > 0",
+      "hasToken(Body, 't') AND hasToken(Body, 'pay') AND hasToken(Body, 'Übung') AND match(Body, '(?:\\\\b|_)can\\'t pay: Übung_7(?:\\\\b|_)')",
     );
   });
 
