@@ -24,7 +24,7 @@ const shownAddress = (text: string): string => {
 /** Addresses with their users and passwords hidden, any other secret hidden whole. */
 const shownText = ({ kind }: SettingDefinition, text: string): string => {
   if (!kind.isSecret) return text;
-  if (kind === kinds.secret) return hidden;
+  if (kind === kinds.secret || kind === kinds.headerSecret) return hidden;
   if (kind === kinds.instances)
     return parseInstances(text)
       .map(({ name, url }) => `${name}=${shownAddress(url)}`)
