@@ -27,7 +27,7 @@ const lookOnce = async (
   const deletions: string[] = [];
   const clickhouse: Pick<Clickhouse, 'rows' | 'run'> = {
     rows: async (schema, sql) =>
-      sql.includes('system.mutations') ? [] : [schema.parse({ part: '20261101', apps, items: 1 })],
+      sql.includes('system.mutations') ? [] : [schema.parse({ day: '20261101', apps, items: 1, parts: [] })],
     run: async (sql) => void deletions.push(sql),
   };
   const { applicationPolicies, bucket } = createMemoryRecords().records;
