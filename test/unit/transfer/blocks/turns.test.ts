@@ -114,7 +114,7 @@ describe('messages of many days', () => {
 
   // A tenth of a second is what an insert takes of an idle ClickHouse.
   it('are written in turns of about two seconds where inserts are slow, and messages of few days whole', async () => {
-    const steady = performance.now();
+    const steady = Math.round(performance.now());
     let tookMs = 0;
     let insertMs = 250;
     vi.spyOn(performance, 'now').mockImplementation(() => steady + tookMs);
@@ -132,7 +132,7 @@ describe('messages of many days', () => {
 
   // Its rows may be on their way: a later turn would take what is left out for rows that were never sent.
   it('have the tables and days of a turn at each of its tries, also where its inserts have become slow', async () => {
-    const steady = performance.now();
+    const steady = Math.round(performance.now());
     let tookMs = 0;
     vi.spyOn(performance, 'now').mockImplementation(() => steady + tookMs);
     let failures = 1;
