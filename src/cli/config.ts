@@ -1,19 +1,21 @@
+import { readFile } from 'node:fs/promises';
 import type { Command } from 'commander';
 import { z } from 'zod';
 import { parseCron } from '../config/cron.ts';
 import { requireOpsPorts } from '../config/ingress-ports.ts';
 import { pipelinesOf } from '../config/instance-streams.ts';
 import { requireNatsFiles } from '../config/nats-files.ts';
-import { requireNodeManagement } from '../config/node-management.ts';
+import { requireNodeManagement, tokenInFile } from '../config/node-management.ts';
 import { loadPipelines } from '../config/pipelines.ts';
 import { givenReaders } from '../config/reader-urls.ts';
 import { defaultSource } from '../config/setting-texts.ts';
 import { loadSettings, natsTarget, type Settings, settingDefinitions } from '../config/settings.ts';
 import { shownSettings } from '../config/shown-settings.ts';
-import { tlsPathsOf } from '../runtime/tls-files.ts';
+import { errorText } from '../model/fault.ts';
+import { requireTlsFiles, tlsPathsOf } from '../runtime/tls-files.ts';
 import { trustedProxiesOf } from '../runtime/trusted-proxies.ts';
 import { tracingHeadersOf } from '../telemetry/open-tracing.ts';
-import { adminClient } from './client.ts';
+import { adminClient, trust } from './client.ts';
 import type { JsonOption } from './options.ts';
 import { printJson, printLine, printLines, printTable, sayLines } from './output.ts';
 
@@ -39,26 +41,37 @@ const print = async ({ json, remote }: JsonOption & { remote?: true }): Promise<
   );
 };
 
-/** What the roles ask of settings beyond their form. Throws the Fault with which a role would end. */
-const requireWhatRolesRequire = async (settings: Settings): Promise<void> => {
-  const { ingress, metadata, tracing, refresh, nodeManagement } = settings;
+/** The file may be written later, so that metadata starts without it; one that is there has to hold a token. */
+const checkTokenFile = async (path: string, say: (warning: string) => void): Promise<void> => {
+  const text = await readFile(path, 'utf8').catch((error: unknown) => {
+    say(`TIDEMARK_NODE_MANAGEMENT_TOKEN_FILE: ${errorText(error)}; the refresh job reads it at each run`);
+  });
+  if (text !== undefined) tokenInFile(text);
+};
+
+/** What roles and commands ask of settings beyond their form. Throws the Fault with which one of them would end. */
+const requireWhatRolesRequire = async (settings: Settings, say: (warning: string) => void): Promise<void> => {
+  const { ingress, metadata, tracing, refresh, nodeManagement, admin } = settings;
   await requireNatsFiles(natsTarget(settings));
   trustedProxiesOf('TIDEMARK_INGRESS_TRUSTED_PROXIES', ingress.trustedProxies);
   trustedProxiesOf('TIDEMARK_METADATA_TRUSTED_PROXIES', metadata.trustedProxies);
-  tlsPathsOf('TIDEMARK_INGRESS_TLS', ingress);
-  tlsPathsOf('TIDEMARK_METADATA_TLS', { ...metadata, tlsClientCaFile: undefined });
+  requireTlsFiles(tlsPathsOf('TIDEMARK_INGRESS_TLS', ingress));
+  requireTlsFiles(tlsPathsOf('TIDEMARK_METADATA_TLS', { ...metadata, tlsClientCaFile: undefined }));
+  if (admin.caFile !== undefined) trust(admin.caFile);
   if (tracing.headers !== undefined) tracingHeadersOf(tracing.headers);
   requireOpsPorts(ingress.opsPort, ingress.processes);
   givenReaders(settings);
   parseCron(refresh.cron);
   requireNodeManagement(nodeManagement);
+  if (nodeManagement.tokenFile !== undefined) await checkTokenFile(nodeManagement.tokenFile, say);
 };
 
 /** Settings, the settings file and the pipeline files, as every role reads them at its start. */
 const check = async ({ json }: JsonOption): Promise<void> => {
   const settings = loadSettings();
-  await requireWhatRolesRequire(settings);
-  loadPipelines(settings.pipelinesFolder, undefined, (warning) => sayLines(`warning: ${warning}`));
+  const say = (warning: string): void => sayLines(`warning: ${warning}`);
+  await requireWhatRolesRequire(settings, say);
+  loadPipelines(settings.pipelinesFolder, undefined, say);
   const changed = shownSettings(process.env).filter(
     ({ value, source }) => value !== null && source !== defaultSource,
   );

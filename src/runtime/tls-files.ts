@@ -109,6 +109,11 @@ const readFirst = (paths: TlsPaths): { context: SecureContextOptions; expiresAtM
   }
 };
 
+/** Throws the permanent Fault with which a server that has these files would not start. undefined: plain HTTP. */
+export const requireTlsFiles = (paths: TlsPaths | undefined): void => {
+  if (paths !== undefined) readFirst(paths);
+};
+
 /**
  * Reads certificate and key, and again whenever they change. Throws a permanent Fault when the first files cannot be used; when
  * later files cannot be used, the earlier pair stays in use.

@@ -91,6 +91,21 @@ describe('tidemark config check', () => {
     expect((await tidemark(['check'], env)).stdout).toMatch(/^settings and pipelines are valid/);
   });
 
+  it('refuses a token file of node management that no header may have, and warns of a missing one', async () => {
+    const file = join(await tempFolder(), 'token');
+    const env = { TIDEMARK_NODE_MANAGEMENT_TOKEN_FILE: file };
+    const { stdout, stderr } = await tidemark(['check'], env);
+    expect(stdout).toMatch(/^settings and pipelines are valid/);
+    expect(stderr).toMatch(/^warning: TIDEMARK_NODE_MANAGEMENT_TOKEN_FILE: ENOENT/);
+    await writeFile(file, `${secret}\nsecond line\n`);
+    await expect(tidemark(['check'], env)).rejects.toMatchObject({
+      code: 78,
+      stderr: expect.stringMatching(
+        new RegExp(`^(?!.*${secret}).*TIDEMARK_NODE_MANAGEMENT_TOKEN_FILE: the file holds`, 's'),
+      ),
+    });
+  });
+
   it('names what has no effect in pipeline files of earlier versions, and lets them pass', async () => {
     const folder = join(await tempFolder(), 'pipelines');
     await cp(join(import.meta.dirname, '../../../pipelines'), folder, { recursive: true });
@@ -162,6 +177,21 @@ describe('tidemark config check', () => {
       'a key without a certificate',
       { TIDEMARK_METADATA_TLS_KEY_FILE: '/tls.key' },
       'TIDEMARK_METADATA_TLS_CERT_FILE',
+    ],
+    [
+      'TLS files that cannot be used',
+      { TIDEMARK_INGRESS_TLS_CERT_FILE: '/missing.crt', TIDEMARK_INGRESS_TLS_KEY_FILE: '/missing.key' },
+      'TIDEMARK_INGRESS_TLS_CERT_FILE, TIDEMARK_INGRESS_TLS_KEY_FILE',
+    ],
+    [
+      'TLS files of the admin API that cannot be used',
+      { TIDEMARK_METADATA_TLS_CERT_FILE: '/missing.crt', TIDEMARK_METADATA_TLS_KEY_FILE: '/missing.key' },
+      'TIDEMARK_METADATA_TLS_CERT_FILE, TIDEMARK_METADATA_TLS_KEY_FILE',
+    ],
+    [
+      'a file of authorities for the admin API',
+      { TIDEMARK_ADMIN_CA_FILE: '/missing.pem' },
+      'TIDEMARK_ADMIN_CA_FILE',
     ],
     [
       'a reader without a password',
