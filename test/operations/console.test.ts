@@ -505,7 +505,7 @@ describe('metadata', () => {
       ]);
       expect(await visitor.ask('GET', '/api/v1/audit')).toMatchObject({ status: 200 });
       const own = createCli(() => secure.env);
-      expect((await own.run('console --json')).stderr).toContain('TIDEMARK_ADMIN_URL');
+      expect((await own.run('console --json')).stderr).toContain('TIDEMARK_ADMIN_CA_FILE');
       const trusting = createCli(() => ({ ...secure.env, TIDEMARK_ADMIN_CA_FILE: authority.certFile }));
       expect((await trusting.json(linkSchema, 'console')).url).toContain(`${url}/console/login#`);
     } finally {

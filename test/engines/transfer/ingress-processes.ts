@@ -29,9 +29,13 @@ beforeAll(async () => {
 type Ports = { readonly push: number; readonly otlp: number; readonly ops: readonly [number, number] };
 
 const portsOfTwo = async (): Promise<Ports> => {
-  const [push = 0, otlp = 0, ...others] = await takePorts(2 + 2 * opsPortStep);
-  const ops = others.find((port) => others.includes(port + opsPortStep)) ?? 0;
-  return { push, otlp, ops: [ops, ops + opsPortStep] };
+  const [push = 0, otlp = 0] = await takePorts(2);
+  // Ports of two blocks have gaps between them.
+  for (const others: number[] = []; ; ) {
+    others.push(...(await takePorts(opsPortStep)));
+    const ops = others.find((port) => others.includes(port + opsPortStep));
+    if (ops !== undefined) return { push, otlp, ops: [ops, ops + opsPortStep] };
+  }
 };
 
 /** Two processes of one ingress beside the roles of the stack. */
