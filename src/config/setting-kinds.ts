@@ -294,6 +294,9 @@ export const kinds = {
   headerSecret: {
     shown: 'secret',
     isSecret: true,
-    schema: anyText.refine(isHeaderValue, 'has a character that no header may have, such as a line feed'),
+    schema: anyText
+      .trim()
+      .min(1, 'is empty')
+      .refine(isHeaderValue, 'has a character that no header may have, such as a line feed'),
   },
 } as const satisfies Readonly<Record<string, SettingKind>>;

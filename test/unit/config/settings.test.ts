@@ -375,6 +375,12 @@ describe('a secret', () => {
     expect(message).not.toMatch(/s3cr3t|second/);
   });
 
+  // As from a secret that was made of a file.
+  it('takes a token of node management with a line feed at its end', () => {
+    const { nodeManagement } = loadSettings({ TIDEMARK_NODE_MANAGEMENT_TOKEN: 'abc\n' });
+    expect(nodeManagement.token).toBe('abc');
+  });
+
   it('like the admin token is read from the variable, else from the data folder', async () => {
     const folder = await tempFolder();
     await writeFile(join(folder, 'admin.token'), `${secret}\n`);
