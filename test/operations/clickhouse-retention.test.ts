@@ -199,6 +199,24 @@ describe('the retention of spans', () => {
     expect(others.map(({ rows }) => rows).toSorted((x, y) => x - y)).toEqual([1, 1, 2, 2, 2, 2, 2, 2]);
   });
 
+  it('of an application removes days of its own behind older days that it shares, in one call', async () => {
+    await run();
+    await storeDays([1, 2], 30);
+    // Days 11 to 29 have app 1 beside app 2, days 4 to 10 have it alone.
+    await clickhouse.run('DELETE FROM otel.otel_traces WHERE AppId = 2 AND toDate(Timestamp) > today() - 11');
+    await clickhouse.run('OPTIMIZE TABLE otel.otel_traces FINAL');
+    const kept = new Map([
+      [1, 3],
+      [2, 60],
+    ]);
+    expect(await removeExpired(spansTable, kept)).toEqual({ days: 26, items: 26 });
+    await waitFor('the deletions are done', 60_000, async () => {
+      const stored = await readItemDays(clickhouse, spansTable, { appId: 1 });
+      return stored.length === 4;
+    });
+    expect(await readItemDays(clickhouse, spansTable, { appId: 2 })).toHaveLength(19);
+  });
+
   it('of an application stops before the first day that holds items of another policy', async () => {
     await run();
     await storeDays([1], 10);
