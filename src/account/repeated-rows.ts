@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { Fault } from '../model/fault.ts';
 import { type Pipeline, signals } from '../model/signals.ts';
 import { identityBit, ordinalsMax } from '../model/uid.ts';
 import { ledgerTables } from '../outcomes/rows.ts';
@@ -26,14 +27,18 @@ const settings = { max_threads: 2 };
 const outcomes = `${database}.${ledgerTables.outcomes}`;
 const lowerName = `toUInt32(${lowerHalf('base + first')})`;
 
+/** Records of requests with an identity whose last verdict did not store every item. */
+const judgedOf = (pipeline: Pipeline): string =>
+  `pipeline = {pipeline:String} AND ${signals[pipeline].owner} = {owner:Int64} AND base >= ${identityBit} AND ordinal = -1 AND redrive = 0
+    AND minute >= toDateTime({since:UInt32}) AND received != outcomes['${storedOutcome}']`;
+
 /**
  * Messages of requests with an identity of which two deliveries were settled under different serials, and of which the last one did not
  * store every item: without that, its record names every row. Lines of earlier programs name the lower half alone.
  */
 const repeatedQuery = (pipeline: Pipeline): string => {
   const { owner } = signals[pipeline];
-  const judged = `pipeline = {pipeline:String} AND ${owner} = {owner:Int64} AND base >= ${identityBit} AND ordinal = -1 AND redrive = 0
-    AND minute >= toDateTime({since:UInt32}) AND received != outcomes['${storedOutcome}']`;
+  const judged = judgedOf(pipeline);
   return `
     SELECT intDiv(base, ${ordinalsMax}) AS request, count() AS messages FROM ${outcomes}
     WHERE ${judged} AND ${lowerName} IN
@@ -48,6 +53,7 @@ const repeatedQuery = (pipeline: Pipeline): string => {
     GROUP BY request ORDER BY request LIMIT ${repeatedMax + 1}`;
 };
 
+const anyRow = z.object({ any: z.coerce.number() });
 const row = z.object({ request: z.coerce.number(), messages: z.coerce.number() });
 
 type Request = z.output<typeof row>;
@@ -96,9 +102,39 @@ const beyond = (slices: readonly number[], stored: UidSlices, recorded: UidSlice
   return found;
 };
 
+const readRequests = async (
+  clickhouse: Clickhouse,
+  { pipeline, owner, recordedSince }: SlicedStore,
+  day: number,
+): Promise<Request[]> => {
+  const params = { pipeline, owner, stream: streamOfStore(pipeline), since: recordedSince(day) };
+  const options = { params, timeoutMs, settings };
+  // The records are ordered by owner, and the lines are not: most owners need none of these.
+  const judged = `SELECT 1 AS any FROM ${outcomes} WHERE ${judgedOf(pipeline)} LIMIT 1`;
+  if ((await clickhouse.rows(anyRow, judged, options)).length === 0) return [];
+  return clickhouse.rows(row, repeatedQuery(pipeline), options);
+};
+
+const readBeyond = async (
+  clickhouse: Clickhouse,
+  store: SlicedStore,
+  day: number,
+): Promise<UidSlices | undefined> => {
+  const requests = await readRequests(clickhouse, store, day);
+  if (requests.length === 0) return new Map();
+  if (requests.length > repeatedMax) return undefined;
+  const stored = await readStored(store, day, requests);
+  const slices = slicesOf(requests);
+  const recorded = await readSettledSlices(clickhouse, store.pipeline, store.owner, {
+    ...{ day, without: [], slices, sliceSize: ordinalsMax },
+  });
+  return beyond(slices, stored, recorded);
+};
+
 /**
  * Rows of an owner and event day that no record names and that an earlier try of a repeated request stored, by slices of uids; `within`: only
- * where some of these slices may have any. Undefined where more than `repeatedMax` requests are concerned. Throws the Faults of the stores.
+ * where some of these slices may have any. Undefined where more than `repeatedMax` requests are concerned, or a store does not answer: this
+ * is one owner of many. Throws the other Faults of the stores.
  */
 export const readRepeatedRows = async (
   clickhouse: Clickhouse,
@@ -106,19 +142,13 @@ export const readRepeatedRows = async (
   day: number,
   within?: readonly number[],
 ): Promise<UidSlices | undefined> => {
-  const none: UidSlices = new Map();
-  if (within?.every(isCounted)) return none;
-  const { pipeline, owner } = store;
-  const params = { pipeline, owner, stream: streamOfStore(pipeline), since: store.recordedSince(day) };
-  const requests = await clickhouse.rows(row, repeatedQuery(pipeline), { params, timeoutMs, settings });
-  if (requests.length === 0) return none;
-  if (requests.length > repeatedMax) return undefined;
-  const stored = await readStored(store, day, requests);
-  const slices = slicesOf(requests);
-  const recorded = await readSettledSlices(clickhouse, pipeline, owner, {
-    ...{ day, without: [], slices, sliceSize: ordinalsMax },
-  });
-  return beyond(slices, stored, recorded);
+  if (within?.every(isCounted)) return new Map();
+  try {
+    return await readBeyond(clickhouse, store, day);
+  } catch (error) {
+    if (error instanceof Fault && error.kind === 'transient') return undefined;
+    throw error;
+  }
 };
 
 /** All slices together. */

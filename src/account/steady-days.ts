@@ -79,7 +79,8 @@ export const judgeSteady = async (
     if (uids.rows > stored.rows) continue;
     const settled = {
       ...{ before: recorded, after: recorded },
-      ...{ isUnknown: repeated === undefined, repeated: repeated?.get(slice) },
+      // No request with an identity has counted uids.
+      ...{ isUnknown: repeated === undefined && !isCounted(slice), repeated: repeated?.get(slice) },
     };
     const result = compareDay(settled, { ...stored, distinct: uids }, { isCaughtUp, collapses });
     if (result.state === 'equal') open.delete(slice);

@@ -142,7 +142,7 @@ const readExpired = async (
 };
 
 const namelessWhy = `records do not name the days of their rows: of messages with more than ${partDaysMax} event days, or of an earlier program`;
-const repeatedWhy = `more than ${repeatedMax} requests were repeated after the duplicate window with other verdicts: their rows are not told from others`;
+const repeatedWhy = `requests that were repeated after the duplicate window with other verdicts are more than ${repeatedMax}, or could not be read: their rows are not told from others`;
 
 const differencesOf = (
   { store: { pipeline, owner }, day }: Candidate,
