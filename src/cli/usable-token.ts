@@ -1,4 +1,4 @@
-import { validateHeaderValue } from 'node:http';
+import { isHeaderValue } from '../config/setting-kinds.ts';
 import { Fault } from '../model/fault.ts';
 
 /** A kind of token, and where somebody sets it. */
@@ -21,14 +21,10 @@ export const writeToken: TokenKind = { what: 'write token', code: 'write_token_i
 export const usableToken = (token: string, { what, code, place }: TokenKind): string => {
   if (token.trim() === '')
     throw new Fault('permanent', code, `the ${what} is blank: set ${place} to a token`);
-  try {
-    validateHeaderValue('Authorization', token);
-    return token;
-  } catch {
-    throw new Fault(
-      'permanent',
-      code,
-      `the ${what} holds a character that no header may have, such as a line feed: set ${place} without it`,
-    );
-  }
+  if (isHeaderValue(token)) return token;
+  throw new Fault(
+    'permanent',
+    code,
+    `the ${what} holds a character that no header may have, such as a line feed: set ${place} without it`,
+  );
 };
