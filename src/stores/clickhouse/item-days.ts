@@ -138,7 +138,7 @@ export const removeExpiredItems = async (
     expiredRow,
     `WITH least(today(), {today:Date}) AS current
      SELECT day, groupUniqArrayArray(found) AS apps, sum(count) AS items,
-            if(min(p.name != '' AND count = total), groupArray(part), []) AS parts
+            if(min(count = total), groupArray(part), []) AS parts
      FROM (SELECT _partition_id AS day, _part AS part, groupUniqArray(AppId) AS found, count() AS count FROM ${database}.${table}
            WHERE toDate(${time}) < ${daysBefore('{fewest:UInt32}')} AND has({apps:Array(Int64)}, AppId)
              AND toDate(${time}) < ${daysBefore('transform(AppId, {apps:Array(Int64)}, {days:Array(UInt32)}, toUInt32(0))')}
