@@ -1,8 +1,9 @@
 import { readFileSync } from 'node:fs';
-import { errorText, Fault } from '../model/fault.ts';
+import { errorText } from '../model/fault.ts';
 import { nearestName } from '../model/nearest-name.ts';
 import type { SettingDefinition } from './setting-declarations.ts';
 import { settingDefinitions } from './setting-definitions.ts';
+import { settingFault } from './setting-fault.ts';
 import { type Leaf, parseYamlFile } from './yaml-file.ts';
 
 /** The effective text of a setting and its source: a variable, a place in the settings file, `tidemark up`, or the default. */
@@ -16,10 +17,6 @@ export const defaultSource = 'default';
  * such a setting is not one that somebody set. It is no setting.
  */
 export const chosenByUp = 'TIDEMARK_UP_DEFAULTS';
-
-/** A setting that cannot be used: its place, the reason and the remedy. */
-export const settingFault = (place: string, reason: string, remedy: string): Fault =>
-  new Fault('permanent', 'config_invalid', `${place}: ${reason}. ${remedy}`);
 
 /** What to do about an unknown name: the nearest known one, by the part behind the prefix that all have. */
 const remedyFor = (name: string, known: readonly string[], prefix: string, undo: string): string => {

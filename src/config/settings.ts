@@ -9,8 +9,8 @@ import { collectTexts } from './setting-texts.ts';
 
 export type { SettingDefinition } from './setting-declarations.ts';
 export { settingDefinitions } from './setting-definitions.ts';
+export { settingFault } from './setting-fault.ts';
 export { clusterName, kinds, parseBytes, type QuestdbAddress } from './setting-kinds.ts';
-export { settingFault } from './setting-texts.ts';
 
 /** Exit code of a program whose settings cannot be used (sysexits EX_CONFIG): do not restart it. */
 export const exitCodeConfig = 78;

@@ -11,7 +11,8 @@ import {
   parseDocument,
   visit,
 } from 'yaml';
-import { errorText, Fault } from '../model/fault.ts';
+import { errorText } from '../model/fault.ts';
+import { settingFault } from './setting-fault.ts';
 
 /** One value of a file: the keys that lead to it, its text as it is written, and `file:line:column` for messages. */
 export type Leaf = {
@@ -30,9 +31,6 @@ export type YamlFile = {
   /** All scalar values, depth first. Throws a permanent Fault `config_invalid` for an alias of a map or a list. */
   leaves(): Leaf[];
 };
-
-const invalid = (place: string, reason: string, remedy: string): Fault =>
-  new Fault('permanent', 'config_invalid', `${place}: ${reason}. ${remedy}`);
 
 const offsetOf = (node: Node | null | undefined): number => node?.range?.[0] ?? 0;
 
@@ -55,12 +53,12 @@ const contentOf = (document: Document, file: string, at: (offset: number) => str
   if (unresolved !== undefined) {
     const { source } = unresolved;
     const reason = `the alias *${source} has no anchor &${source} before it`;
-    throw invalid(at(offsetOf(unresolved)), reason, 'Write the value, or the anchor');
+    throw settingFault(at(offsetOf(unresolved)), reason, 'Write the value, or the anchor');
   }
   try {
     return document.toJS();
   } catch (error) {
-    throw invalid(file, `its aliases cannot be replaced (${errorText(error)})`, 'Write the values');
+    throw settingFault(file, `its aliases cannot be replaced (${errorText(error)})`, 'Write the values');
   }
 };
 
@@ -70,7 +68,7 @@ export const parseYamlFile = (file: string): YamlFile => {
   try {
     text = readFileSync(file, 'utf8');
   } catch (error) {
-    throw invalid(
+    throw settingFault(
       file,
       `cannot be read (${errorText(error)})`,
       'Correct the path or the permissions of the file',
@@ -83,7 +81,8 @@ export const parseYamlFile = (file: string): YamlFile => {
     return `${file}:${line}:${col}`;
   };
   const problem = document.errors[0];
-  if (problem !== undefined) throw invalid(at(problem.pos[0]), problem.message, 'Correct the YAML there');
+  if (problem !== undefined)
+    throw settingFault(at(problem.pos[0]), problem.message, 'Correct the YAML there');
   const value = contentOf(document, file, at);
   const placeOf = (path: readonly (string | number)[]): string => {
     for (let depth = path.length; depth > 0; depth--) {
@@ -98,7 +97,7 @@ export const parseYamlFile = (file: string): YamlFile => {
       const node = isAlias(given) ? given.resolve(document) : given;
       if (isAlias(given) && !isScalar(node)) {
         const reason = `the alias *${given.source} stands for several values`;
-        throw invalid(at(offsetOf(given)), reason, 'Write them there');
+        throw settingFault(at(offsetOf(given)), reason, 'Write them there');
       }
       if (isMap(node)) {
         for (const item of node.items)
