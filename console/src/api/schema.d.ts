@@ -3204,6 +3204,8 @@ export interface components {
             wide: boolean;
             /** @description Seconds of a bucket; default the smallest one of at most 600 buckets */
             step?: number;
+            /** @description Only points of exactly this time, Unix milliseconds */
+            at?: number;
             /**
              * @description The last 50 rows instead of series
              * @default false

@@ -54,6 +54,12 @@ export const pointsRequest = z
     group_by: z.array(dimensionName).max(2).default([]),
     ...bodyPeriod,
     step: bucketStep,
+    at: z
+      .int('must be Unix milliseconds')
+      .min(0)
+      .max(4_294_967_295_999)
+      .optional()
+      .meta({ description: 'Only points of exactly this time, Unix milliseconds', examples: [] }),
     raw: z.boolean().default(false).meta({ description: 'The last 50 rows instead of series' }),
   })
   .meta({ id: 'PointsQuery' });

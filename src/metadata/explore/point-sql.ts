@@ -27,12 +27,14 @@ export type PointQuery = {
   readonly filter: readonly Condition[];
   readonly groupBy: readonly string[];
   readonly period: Period;
+  /** The time of the rows, Unix milliseconds; undefined: all of the period. */
+  readonly at?: number | undefined;
 };
 
 /** Values of the dimensions of `groupBy`. */
 export type Group = readonly (string | null)[];
 
-const timeLiteral = (seconds: number): string => quoteLiteral(new Date(seconds * 1000).toISOString());
+const timeLiteral = (ms: number): string => quoteLiteral(new Date(ms).toISOString());
 
 const equals = (column: string, value: string | null): string =>
   value === null
@@ -65,13 +67,16 @@ const hasMetric = ({ layout, metrics }: Pick<PointQuery, 'layout' | 'metrics'>):
 };
 
 const withinPeriod = ({ since, until }: Period): string =>
-  `timestamp >= ${timeLiteral(since)} AND timestamp < ${timeLiteral(until)}`;
+  `timestamp >= ${timeLiteral(since * 1000)} AND timestamp < ${timeLiteral(until * 1000)}`;
 
-const rowsOf = (query: PointQuery, more: readonly string[] = []): string =>
-  [
-    `FROM ${quoteIdentifier(query.table)}`,
-    `WHERE ${[withinPeriod(query.period), ...query.filter.map(conditionText), hasMetric(query), ...more].join(' AND ')}`,
-  ].join(' ');
+const isAt = (at: number | undefined): string[] =>
+  at === undefined ? [] : [`timestamp = ${timeLiteral(at)}`];
+
+const rowsOf = (query: PointQuery, more: readonly string[] = []): string => {
+  const { table, period, at, filter } = query;
+  const conditions = [withinPeriod(period), ...isAt(at), ...filter.map(conditionText), hasMetric(query), ...more];
+  return `FROM ${quoteIdentifier(table)} WHERE ${conditions.join(' AND ')}`;
+};
 
 const columnsOf = (columns: readonly string[]): string => columns.map(quoteIdentifier).join(', ');
 

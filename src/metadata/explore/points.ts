@@ -76,6 +76,7 @@ const queryOf = (table: PointTable, asked: AskedPoints, nowMs: number): PointQue
     filter: asked.filter.map((filter, index) => conditionOf(table, filter, index)),
     groupBy: columns,
     period: periodOf(asked, nowMs),
+    at: asked.at,
   };
 };
 

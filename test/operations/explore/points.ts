@@ -170,6 +170,16 @@ describe('series of points', () => {
     expect(own.raw?.columns).toEqual(['timestamp', 'target', 'host', 'zone', 'label', 'metric', 'value']);
   });
 
+  it('are those of one time to the millisecond, where the query says at', async () => {
+    const [{ timestamp } = { timestamp: 0 }] = points;
+    const ofThen = points.filter((point) => point.timestamp === timestamp && 'cpu' in point.metrics);
+    for (const report of [wide, narrow]) {
+      const { raw } = await seriesOf({ raw: true, at: timestamp }, report);
+      expect(raw?.rows.map(([at]) => secondsOf(at))).toEqual(ofThen.map(() => timestamp / 1_000));
+      expect((await seriesOf({ raw: true, at: timestamp + 1 }, report)).raw?.rows).toEqual([]);
+    }
+  });
+
   it('can be asked for by the table, and values of a dimension are listed with their rows', async () => {
     const table = wide.result_table.table_id;
     const { status } = await ask('/api/v1/query/points', { table, metrics: ['cpu'], since: hour, until });

@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, it, vi } from 'vitest';
+import { z } from 'zod';
 import type { AdminClient } from '../../../src/cli/client.ts';
 import { expiryOf, isStored, waitForPoint } from '../../../src/cli/push.ts';
 import {
@@ -127,23 +128,27 @@ describe('an item that was sent while its store is away', () => {
 });
 
 describe('a point that was sent', () => {
-  const clientWith = (times: readonly string[]): AdminClient => ({
-    ask: async (schema) => {
-      const json = {
-        raw: { columns: ['timestamp', 'target', 'cpu'], rows: times.map((at) => [at, 'a', 1]) },
-      };
+  const at = Date.parse('2026-01-02T03:04:05.678Z');
+  const asksSchema = z.object({ since: z.number(), until: z.number(), at: z.number() });
+
+  /** Answers the rows of these times that a query asks for. */
+  const clientWith = (times: readonly number[]): AdminClient => ({
+    ask: async (schema, _method, _path, request) => {
+      const asked = asksSchema.parse(request?.body);
+      const rows = times.filter(
+        (time) => time >= asked.since * 1000 && time < asked.until * 1000 && time === asked.at,
+      );
+      const json = { raw: { columns: ['timestamp', 'target', 'cpu'], rows: rows.map((time) => [time, 'a', 1]) } };
       return { value: schema.parse(json), json };
     },
     follow: async () => undefined,
   });
-  const point = { metric: 'cpu', target: 'a', timestamp: Date.parse('2026-01-02T03:04:05.678Z') };
 
-  it('is stored once a row has its time to the millisecond', async () => {
-    const others = ['2026-01-02T03:04:05.677000Z', '2026-01-02T03:04:05.000000Z'];
-    expect(await isStored(clientWith(others), 1_500_001, point)).toBe(false);
-    expect(await isStored(clientWith([...others, '2026-01-02T03:04:05.678000Z']), 1_500_001, point)).toBe(
-      true,
-    );
+  // An answer has at most 50 rows: of a target with more in that second, the row was not found.
+  it('is stored once a row has its time to the millisecond, which the query asks for', async () => {
+    const point = { metric: 'cpu', target: 'a', timestamp: at };
+    expect(await isStored(clientWith([at - 1, at - 678]), 1_500_001, point)).toBe(false);
+    expect(await isStored(clientWith([at - 1, at]), 1_500_001, point)).toBe(true);
   });
 });
 
