@@ -30,6 +30,8 @@ const metricsSchema = bounded.extend({
   truncated: z.boolean(),
 });
 
+const pairsSchema = z.array(z.object({ key: z.string(), value: z.string() }));
+
 const lastSchema = bounded.extend({
   items: z.array(
     z.object({
@@ -44,7 +46,8 @@ const lastSchema = bounded.extend({
           quantiles: z.array(z.object({ level: z.number(), value: z.string().nullable() })),
         })
         .nullable(),
-      attributes: z.array(z.object({ key: z.string(), value: z.string() })),
+      attributes: pairsSchema,
+      scope: z.object({ name: z.string(), attributes: pairsSchema }),
     }),
   ),
   truncated: z.boolean(),
@@ -111,6 +114,9 @@ const valueText = ({ value, distribution }: z.output<typeof lastSchema>['items']
   return [`count ${count}`, ...(sum === null ? [] : [`sum ${sum}`]), ...shown].join(', ');
 };
 
+const pairsText = (attributes: z.output<typeof pairsSchema>): string =>
+  attributes.map(({ key, value }) => `${key}=${value}`).join(' ');
+
 const lastValues = (name: string, options: MetricsOptions): Promise<void> => {
   const attributes = [...(options.attribute ?? []), ...(options.resource ?? [])];
   const body = { ...conditionsOf(options), name, attributes };
@@ -120,13 +126,15 @@ const lastValues = (name: string, options: MetricsOptions): Promise<void> => {
     { path: '/api/v1/query/metrics/last', body },
     ({ items, truncated }) => {
       printTable(
-        ['TIME', 'SERVICE', 'VALUE', 'UNIT', 'ATTRIBUTES'],
+        ['TIME', 'SERVICE', 'VALUE', 'UNIT', 'SCOPE', 'ATTRIBUTES'],
         items.map((item) => [
           nanoTimeText(item.time_unix_nano),
           item.service || nothing,
           valueText(item),
           item.unit || nothing,
-          item.attributes.map(({ key, value }) => `${key}=${value}`).join(' ') || nothing,
+          [item.scope.name, pairsText(item.scope.attributes)].filter((part) => part !== '').join(' ') ||
+            nothing,
+          pairsText(item.attributes) || nothing,
         ]),
       );
       sayMore(truncated);

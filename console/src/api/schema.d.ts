@@ -3622,6 +3622,11 @@ export interface components {
                 }[];
             } | null;
             attributes: components["schemas"]["Attribute"][];
+            /** @description The instrumentation scope, by which series differ, too */
+            scope: {
+                name: string;
+                attributes: components["schemas"]["Attribute"][];
+            };
             resource: components["schemas"]["Attribute"][];
         };
         LastValuesQuery: {

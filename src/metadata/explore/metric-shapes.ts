@@ -109,6 +109,9 @@ export const lastValuesAnswer = z
               'start of its series. Else null',
           }),
           attributes,
+          scope: z
+            .strictObject({ name: z.string(), attributes })
+            .meta({ description: 'The instrumentation scope, by which series differ, too' }),
           resource: attributes,
         })
         .meta({ id: 'LastValue' }),

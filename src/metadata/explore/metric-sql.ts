@@ -65,8 +65,8 @@ const lastSql =
     statement(
       'SELECT AppId AS app_id, ServiceName AS service, Kind AS kind, MetricUnit AS unit, AggregationTemporality AS temporality, ' +
         `toUnixTimestamp64Nano(LastTime) AS at, ${columns}, ` +
-        `${pairs('Attributes', 'attribute')}, ${pairs('ResourceAttributes', 'resource')} ` +
-        `FROM otel.${view}(since = {since:DateTime}, until = {until:DateTime}, metric = {name:String})`,
+        `${pairs('Attributes', 'attribute')}, ScopeName AS scope_name, ${pairs('ScopeAttributes', 'scope')}, ` +
+        `${pairs('ResourceAttributes', 'resource')} FROM otel.${view}(since = {since:DateTime}, until = {until:DateTime}, metric = {name:String})`,
       [...conditionParts(conditions), ...attributeParts(attributes, ({ scope }) => columnOfScope[scope])],
       ` ORDER BY at DESC, app_id, service, Series LIMIT ${limit}`,
       dateTimesOf(period),

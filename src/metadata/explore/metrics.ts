@@ -32,6 +32,9 @@ const lastColumns = {
   at: z.string(),
   attribute_keys: texts,
   attribute_values: texts,
+  scope_name: z.string(),
+  scope_keys: texts,
+  scope_values: texts,
   resource_keys: texts,
   resource_values: texts,
 };
@@ -109,6 +112,7 @@ export const queryLastValues = async (source: ItemSource, asked: AskedLastValues
       value: row.value,
       distribution: row.distribution,
       attributes: attributesOf(row.attribute_keys, row.attribute_values),
+      scope: { name: row.scope_name, attributes: attributesOf(row.scope_keys, row.scope_values) },
       resource: attributesOf(row.resource_keys, row.resource_values),
     })),
     truncated: rows.length > asked.limit,

@@ -74,7 +74,13 @@ const isAt = (at: number | undefined): string[] =>
 
 const rowsOf = (query: PointQuery, more: readonly string[] = []): string => {
   const { table, period, at, filter } = query;
-  const conditions = [withinPeriod(period), ...isAt(at), ...filter.map(conditionText), hasMetric(query), ...more];
+  const conditions = [
+    withinPeriod(period),
+    ...isAt(at),
+    ...filter.map(conditionText),
+    hasMetric(query),
+    ...more,
+  ];
   return `FROM ${quoteIdentifier(table)} WHERE ${conditions.join(' AND ')}`;
 };
 

@@ -32,6 +32,7 @@ const lastOf = (body: Asked) => answered(lastAnswer, '/api/v1/query/metrics/last
 
 const common = (uid: number) => ({
   ServiceName: 'cart',
+  ...{ ScopeName: 'runtime', ScopeAttributes: { pool: 'main' } },
   ResourceAttributes: { 'host.name': 'h1' },
   uid: `${7_000_000_000_000_000_000n + BigInt(uid)}`,
   AppId: application.app_id,
@@ -105,6 +106,7 @@ describe('metrics of OpenTelemetry', () => {
       expect.objectContaining({
         ...{ value: '7', time_unix_nano: `${hour + 60}500000000`, kind: 'gauge', temporality: null },
         resource: [{ key: 'host.name', value: 'h1' }],
+        scope: { name: 'runtime', attributes: [{ key: 'pool', value: 'main' }] },
       }),
     ]);
     const proto = { attributes: [{ key: '__proto__', value: hostile }], name: hostile };
@@ -118,7 +120,7 @@ describe('metrics of OpenTelemetry', () => {
     const text = await cli.text('query metrics --kind gauge --since 3h');
     expect(text).toMatch(/^threads +gauge +– +– +\d+ +cart +12 +host 12, zone 1$/m);
     const last = await cli.text('query metrics --last threads --attribute host=h3 --since 3h');
-    expect(last).toMatch(/^20\d\d-.* cart +7 +– +/m);
+    expect(last).toMatch(/^20\d\d-.* cart +7 +– +runtime pool=main +/m);
   });
 });
 

@@ -138,7 +138,9 @@ describe('a point that was sent', () => {
       const rows = times.filter(
         (time) => time >= asked.since * 1000 && time < asked.until * 1000 && time === asked.at,
       );
-      const json = { raw: { columns: ['timestamp', 'target', 'cpu'], rows: rows.map((time) => [time, 'a', 1]) } };
+      const json = {
+        raw: { columns: ['timestamp', 'target', 'cpu'], rows: rows.map((time) => [time, 'a', 1]) },
+      };
       return { value: schema.parse(json), json };
     },
     follow: async () => undefined,
