@@ -10,7 +10,7 @@ import {
 import type { BalanceFilter } from '../outcomes/balance.ts';
 import { type Bucket, startOfBucket } from '../outcomes/buckets.ts';
 import type { Clickhouse } from '../stores/clickhouse/client.ts';
-import { type FoundDifference, isOfStore, isOpen, isWrong, type Owner } from './difference.ts';
+import { type FoundDifference, isOfStore, isOpen, isUnsure, isWrong, type Owner } from './difference.ts';
 import { readDifferences } from './difference-table.ts';
 import { isOfLetters } from './lost-letters.ts';
 import { type Received, readReceived } from './received.ts';
@@ -43,7 +43,7 @@ export type Account = AccountOf & {
   readonly stuck: number;
   readonly unrecorded: number;
   readonly inFlight: number;
-  /** False while a loss, an excess or a stuck difference is open; else null while it is not known. */
+  /** False while a loss, an excess or a stuck difference is open; else null while it, or rows of its store, is not known. */
   readonly addsUp: boolean | null;
   readonly differences: readonly DifferenceSum[];
 };
@@ -174,7 +174,7 @@ export const accountOf = (
     stuck,
     unrecorded: withoutBoth + withoutRecord,
     inFlight: Math.max(0, published - settled - unsettled),
-    addsUp: verdictOf(differences.some(isWrong), isKnown),
+    addsUp: verdictOf(differences.some(isWrong), isKnown && !differences.some(isUnsure)),
     differences: sumDifferences(differences),
   };
 };

@@ -6,6 +6,7 @@ import {
   differenceKey,
   differenceKinds,
   type FoundDifference,
+  isUnsure,
   isWrong,
   pipelineOf,
 } from './difference.ts';
@@ -50,7 +51,7 @@ export type DifferenceFilter = {
   readonly kind?: string | undefined;
   readonly since?: number | undefined;
   readonly until?: number | undefined;
-  /** Also those of before `since` that are open and make the account false. */
+  /** Also those of before `since` that are open and make the account false, or not known. */
   readonly withOpen?: boolean;
 };
 
@@ -70,7 +71,7 @@ const conditionsOf = ({ dataId, appId, kind, since, until, withOpen = false }: D
     const isWithin = (time: string): string =>
       `(${time} >= toDateTime({since:UInt32}) AND ${time} < toDateTime({until:UInt32}))`;
     // The minute of a difference with a store is the start of its day. The end of the last one is beyond DateTime.
-    const day = `((kind IN ('missing_in_the_store', 'unmerged') OR (kind = 'unrecorded' AND messages = 0))
+    const day = `((kind IN ('missing_in_the_store', 'unmerged', 'not_known') OR (kind = 'unrecorded' AND messages = 0))
       AND minute < toDateTime({until:UInt32}) AND toUInt32(minute) + 86400 > {since:UInt32})`;
     within = `(${isWithin('minute')} OR ${isWithin('at')} OR ${day})`;
     params['since'] = since ?? 0;
@@ -106,7 +107,7 @@ export const readDifferences = async (
       closedMessages: found.closed_messages,
       reason: found.reason,
     };
-    return found.is_within || isWrong(difference) ? [difference] : [];
+    return found.is_within || isWrong(difference) || isUnsure(difference) ? [difference] : [];
   });
 };
 

@@ -60,6 +60,10 @@ export const isOpen = ({ items, messages, closedItems, closedMessages, reason }:
 export const isWrong = (difference: FoundDifference): boolean =>
   wrongKinds.has(difference.kind) && isOpen(difference);
 
+/** Whether it leaves open whether the account is true: rows that its store refuses to read. */
+export const isUnsure = (difference: FoundDifference): boolean =>
+  difference.kind === 'not_known' && isOpen(difference);
+
 /** Identifies a difference: another figure under the same key replaces it. */
 export const differenceKey = ({ kind, stream, dataId, appId, minute }: Difference): string =>
   `${kind} ${stream} ${dataId} ${appId} ${minute}`;
@@ -67,7 +71,8 @@ export const differenceKey = ({ kind, stream, dataId, appId, minute }: Differenc
 /** The stream whose name stands for all streams of a signal, in differences with a store. */
 export const streamOfStore = (pipeline: Pipeline): string => signals[pipeline].stream;
 
-const storeKinds: ReadonlySet<DifferenceKind> = new Set(['missing_in_the_store', 'unmerged']);
+/** `not_known` of the books is no difference of its own: it is said of all owners. */
+const storeKinds: ReadonlySet<DifferenceKind> = new Set(['missing_in_the_store', 'unmerged', 'not_known']);
 
 /** Whether a comparison with a store found it: its minute is the start of an event day, and it counts no messages. */
 export const isOfStore = ({ kind, messages }: Difference): boolean =>

@@ -1,4 +1,4 @@
-import { errorText } from '../model/fault.ts';
+import { errorText, Fault } from '../model/fault.ts';
 import type { ApplicationPipeline, Pipeline } from '../model/signals.ts';
 import { dayMs, firstKeptDay } from '../model/time.ts';
 import { secondsMax } from '../outcomes/times.ts';
@@ -12,6 +12,7 @@ import {
 import type { CaughtUp } from './caught-up.ts';
 import { noRows, type RowSum } from './day-difference.ts';
 import {
+  type PointsStore,
   type PointsTable,
   readDistinctPointSlices,
   readDistinctPoints,
@@ -44,13 +45,21 @@ export type StoreTargets = {
 /** The rows of one owner in its store. */
 export type OwnerStore = SlicedStore & {
   readonly days: ReadonlyMap<number, RowSum>;
+  /** Event days whose rows its store refuses to read: they are not compared. */
+  readonly unread?: ReadonlyMap<number, unknown>;
   /** Event days before this one are not compared: their rows or records may have expired. */
   readonly dayFirst: number;
   readonly distinct: (day: number, rows: number) => Promise<RowSum>;
 };
 
 /** An owner whose rows cannot be read. */
-export type Unknown = { readonly pipeline: Pipeline; readonly owner: number; readonly why: string };
+export type Unknown = {
+  readonly pipeline: Pipeline;
+  readonly owner: number;
+  readonly why: string;
+  /** Its store refuses to read the rows of this event day; without a day, it did not answer, or nothing is known of any day. */
+  readonly day?: number;
+};
 export type Stores = { readonly known: readonly OwnerStore[]; readonly unknown: readonly Unknown[] };
 
 const noSlices: UidSlices = new Map();
@@ -68,56 +77,99 @@ const isWanted = ({ pipeline, owner }: DayFilter, ofPipeline: Pipeline, ofOwner?
   (pipeline === undefined || pipeline === ofPipeline) &&
   (owner === undefined || ofOwner === undefined || owner === ofOwner);
 
+const pointsPipeline = 'metrics';
+
+/** One data id, whose table is in this state. Throws the Faults of QuestdbSql. */
+const readPointOwner = async (
+  table: PointsTable,
+  { states, ttls }: PointsStore,
+  { keptFrom, aheadMsMax, now = Date.now }: StoreTargets,
+  filter: DayFilter,
+  recordsFrom: number,
+): Promise<Stores> => {
+  const owner = { pipeline: pointsPipeline, owner: table.dataId } as const;
+  const state = states.get(table.table);
+  const why = whyUnknown(state);
+  if (why !== undefined) return { known: [], unknown: [{ ...owner, why }] };
+  const isThere = state !== undefined;
+  const { days, refused } = isThere
+    ? await readPointDays(table, filter.days)
+    : { days: new Map(), refused: new Map() };
+  const store: OwnerStore = {
+    ...{ ...owner, days, unread: refused, collapses: false },
+    recordedSince: recordedSinceOf(aheadMsMax, pointsPipeline, table.dataId),
+    dayFirst: Math.max(
+      recordsFrom,
+      firstKeptDay(now(), ttls.get(table.table)),
+      keptFrom?.(pointsPipeline, table.dataId) ?? 0,
+    ),
+    distinct: async (day, rows) => (isThere ? readDistinctPoints(table, day, rows) : noRows),
+    slices: async (asked) => (isThere ? readPointSlices(table, asked) : noSlices),
+    distinctSlices: async (asked) => (isThere ? readDistinctPointSlices(table, asked) : noSlices),
+  };
+  const unread = [...refused].filter(([day]) => day >= store.dayFirst);
+  return { known: [store], unknown: unread.map(([day, reason]) => ({ ...owner, day, why: reason })) };
+};
+
+/** The data ids of one instance. One that does not answer is not asked for the others; a table that it refuses to read hides no other. */
+const readInstance = async (
+  tables: readonly PointsTable[],
+  sql: PointsTable['sql'],
+  read: (table: PointsTable, store: PointsStore) => Promise<Stores>,
+): Promise<Stores> => {
+  const known: OwnerStore[] = [];
+  const unknown: Unknown[] = [];
+  const isUnknown = ({ dataId: owner }: PointsTable, error: unknown): void => {
+    unknown.push({ pipeline: pointsPipeline, owner, why: errorText(error) });
+  };
+  let left = tables;
+  try {
+    const store = await readPointsStore(sql, new Set(tables.map(({ table }) => table)));
+    for (const [index, each] of tables.entries()) {
+      left = tables.slice(index);
+      const found = await read(each, store).catch((error: unknown) => {
+        if (!(error instanceof Fault && error.kind === 'permanent')) throw error;
+        isUnknown(each, error);
+        return { known: [], unknown: [] };
+      });
+      known.push(...found.known);
+      unknown.push(...found.unknown);
+    }
+  } catch (error) {
+    for (const each of left) isUnknown(each, error);
+  }
+  return { known, unknown };
+};
+
 export const readPointStores = async (
-  { points, isLeftOut, keptFrom, aheadMsMax, now = Date.now }: StoreTargets,
+  targets: StoreTargets,
   filter: DayFilter,
   settled: SettledDays,
   recordsFrom: number,
 ): Promise<Stores> => {
-  if (!isWanted(filter, 'metrics')) return { known: [], unknown: [] };
-  const known: OwnerStore[] = [];
-  const unknown: Unknown[] = [];
-  const pipeline = 'metrics';
+  if (!isWanted(filter, pointsPipeline)) return { known: [], unknown: [] };
+  const { points, isLeftOut } = targets;
   const wanted = points.filter(
-    ({ dataId }) => isWanted(filter, pipeline, dataId) && !isLeftOut(pipeline, dataId),
+    ({ dataId }) => isWanted(filter, pointsPipeline, dataId) && !isLeftOut(pointsPipeline, dataId),
   );
-  for (const [sql, tables] of Map.groupBy(wanted, (each) => each.sql)) {
-    try {
-      const store = await readPointsStore(sql, new Set(tables.map(({ table }) => table)));
-      for (const each of tables) {
-        const { dataId: owner, table } = each;
-        const state = store.states.get(table);
-        const why = whyUnknown(state);
-        if (why !== undefined) {
-          unknown.push({ pipeline, owner, why });
-          continue;
-        }
-        known.push({
-          ...{ pipeline, owner, collapses: false },
-          recordedSince: recordedSinceOf(aheadMsMax, pipeline, owner),
-          days: state === undefined ? new Map() : await readPointDays(each, filter.days),
-          dayFirst: Math.max(
-            recordsFrom,
-            firstKeptDay(now(), store.ttls.get(table)),
-            keptFrom?.(pipeline, owner) ?? 0,
-          ),
-          distinct: async (day, rows) => (state === undefined ? noRows : readDistinctPoints(each, day, rows)),
-          slices: async (asked) => (state === undefined ? noSlices : readPointSlices(each, asked)),
-          distinctSlices: async (asked) =>
-            state === undefined ? noSlices : readDistinctPointSlices(each, asked),
-        });
-      }
-    } catch (error) {
-      const done = new Set([...known, ...unknown].map(({ owner }) => owner));
-      for (const { dataId: owner } of tables)
-        if (!done.has(owner)) unknown.push({ pipeline, owner, why: errorText(error) });
-    }
-  }
+  const instances: Stores[] = [];
+  for (const [sql, tables] of Map.groupBy(wanted, (each) => each.sql))
+    instances.push(
+      await readInstance(tables, sql, (each, store) =>
+        readPointOwner(each, store, targets, filter, recordsFrom),
+      ),
+    );
   const named = new Set(points.map(({ dataId }) => dataId));
-  for (const owner of settled.get(pipeline)?.keys() ?? [])
-    if (!named.has(owner) && !isLeftOut(pipeline, owner))
-      unknown.push({ pipeline, owner, why: 'no table is known' });
-  return { known, unknown };
+  const nameless = [...(settled.get(pointsPipeline)?.keys() ?? [])].filter(
+    (owner) => !named.has(owner) && !isLeftOut(pointsPipeline, owner),
+  );
+  return {
+    known: instances.flatMap(({ known }) => known),
+    unknown: [
+      ...instances.flatMap(({ unknown }) => unknown),
+      ...nameless.map((owner) => ({ pipeline: pointsPipeline, owner, why: 'no table is known' }) as const),
+    ],
+  };
 };
 
 export const readApplicationStores = async (

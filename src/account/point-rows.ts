@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { z } from 'zod';
+import { Fault } from '../model/fault.ts';
 import { type QuestdbSql, quoteIdentifier, quoteLiteral } from '../stores/questdb/sql.ts';
 import { readTableStates, type TableState } from '../stores/questdb/table-states.ts';
 import { readTtls } from '../stores/questdb/tables.ts';
@@ -71,28 +72,56 @@ const toRowSum = ([rows, low, high]: z.output<typeof sumRow>): RowSum => ({
 const ofDay = (day: number): string =>
   `timestamp >= ${day * microsOfDay} AND timestamp < ${(day + 1) * microsOfDay}`;
 
-/** The rows of a table by event day; of these days, or of all. */
-export const readPointDays = async (
-  { sql, table }: PointsTable,
-  days: readonly number[] | undefined,
-): Promise<Map<number, RowSum>> => {
-  const name = quoteIdentifier(table);
-  const found = new Map<number, RowSum>();
-  if (days === undefined) {
-    const { dataset } = await sql.exec(
-      `SELECT cast(timestamp_floor('d', timestamp) as long) / ${microsOfDay} day, count(), ${halves} FROM ${name}`,
-    );
-    for (const row of dataset) {
+const isRefusal = (error: unknown): error is Fault => error instanceof Fault && error.kind === 'permanent';
+
+const readAllDays = async ({ sql, table }: PointsTable): Promise<Map<number, RowSum>> => {
+  const { dataset } = await sql.exec(
+    `SELECT cast(timestamp_floor('d', timestamp) as long) / ${microsOfDay} day, count(), ${halves} FROM ${quoteIdentifier(table)}`,
+  );
+  return new Map(
+    dataset.map((row) => {
       const [day, ...sums] = dayRow.parse(row);
-      found.set(day, toRowSum(sums));
+      return [day, toRowSum(sums)];
+    }),
+  );
+};
+
+/** The rows of a table by event day, and why QuestDB refuses to read those of other days: their files are damaged or gone. */
+export type PointDays = {
+  readonly days: ReadonlyMap<number, RowSum>;
+  readonly refused: ReadonlyMap<number, string>;
+};
+
+/** Of these days, or of all. Throws the Faults of QuestdbSql; the permanent ones only where it refuses to list the days. */
+export const readPointDays = async (
+  points: PointsTable,
+  days: readonly number[] | undefined,
+): Promise<PointDays> => {
+  const { sql, table } = points;
+  const refused = new Map<number, string>();
+  let asked = days;
+  if (asked === undefined) {
+    try {
+      return { days: await readAllDays(points), refused };
+    } catch (error) {
+      if (!isRefusal(error)) throw error;
     }
-    return found;
+    // One day that cannot be read fails the statement for all of them.
+    asked = [...(await readPointPartitions(points)).keys()];
   }
-  for (const day of days) {
-    const { dataset } = await sql.exec(`SELECT count(), ${halves} FROM ${name} WHERE ${ofDay(day)}`);
-    found.set(day, toRowSum(sumRow.parse(dataset[0])));
+  const found = new Map<number, RowSum>();
+  for (const day of asked) {
+    try {
+      const { dataset } = await sql.exec(
+        `SELECT count(), ${halves} FROM ${quoteIdentifier(table)} WHERE ${ofDay(day)}`,
+      );
+      found.set(day, toRowSum(sumRow.parse(dataset[0])));
+    } catch (error) {
+      if (!isRefusal(error)) throw error;
+      refused.set(day, error.message);
+    }
   }
-  return found;
+  return { days: found, refused };
 };
 
 /** Distinct uids of a day that are held in memory at once. */

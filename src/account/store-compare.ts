@@ -52,6 +52,8 @@ export type StoreDifference = Place & {
   readonly why: string;
   /** More rows may differ: the day is written to. */
   readonly isAtLeast?: boolean;
+  /** Not known, because the store refuses to read the rows of the day. */
+  readonly isUnread?: boolean;
 };
 
 export type StoreComparison = {
@@ -105,6 +107,7 @@ const candidatesOf = (
     ]);
     return [...own]
       .filter((day) => day >= store.dayFirst && (days === undefined || days.includes(day)))
+      .filter((day) => store.unread?.has(day) !== true)
       .toSorted((a, b) => a - b)
       .map((day) => ({ store, day }));
   });
@@ -324,9 +327,9 @@ export const compareStores = async (
   }
   await confirm(targets, inFlight, steady, confirmingRoundsMax);
   const notKnown = first.unknown.map(
-    ({ pipeline, owner, why }): StoreDifference => ({
-      ...placeOf(pipeline, owner, undefined),
-      ...{ kind: 'not_known', items: 0, why },
+    ({ pipeline, owner, why, day }): StoreDifference => ({
+      ...placeOf(pipeline, owner, day),
+      ...{ kind: 'not_known', items: 0, why, isUnread: day !== undefined },
     }),
   );
   const ofSteady = inFlight.flatMap((each) =>

@@ -120,6 +120,8 @@ const unknownIn = ({ unknown }: StoreSizes): StoreDifference[] =>
     ...{ pipeline: 'metrics', dataId, appId: 0, day: undefined, kind: 'not_known', items: 0, why },
   }));
 
+const isUnread = (difference: StoreDifference): boolean => difference.isUnread === true;
+
 type RowsByDay = ReadonlyMap<number, number>;
 const noRowsByDay: RowsByDay = new Map();
 
@@ -177,7 +179,7 @@ const compareDue = async (
       owner === 0 ? { pipeline, days } : { pipeline, owner, days },
       1,
     );
-    const found = new Set(result.differences.flatMap(keysOf));
+    const found = new Set(result.differences.filter((each) => !isUnread(each)).flatMap(keysOf));
     for (const key of result.inFlight.flatMap(keysOf)) if (!found.has(key)) open.add(key);
     for (const key of [...result.inFlight, ...result.steady].flatMap(keysOf)) written.add(key);
     differences.push(...result.differences);
@@ -293,18 +295,33 @@ const nameable = <P extends { readonly day?: number | undefined }>(place: P): P 
 const placesOf = ({ pipeline, dataId, appId, day }: StoreDifference): StorePlace[] =>
   day === undefined ? [] : [{ pipeline, owner: dataId || appId, day }];
 
+/** An owner without a day says that nothing of it could be read, one with a day that this one could not. */
+const unreadIn = (differences: readonly StoreDifference[]): ((place: StorePlace) => boolean) => {
+  const owners = new Set(differences.filter(({ day }) => day === undefined).map(ownerText));
+  const days = new Set(differences.filter(isUnread).flatMap(placesOf).map(dayKey));
+  return (place) => {
+    const { pipeline, owner } = place;
+    return days.has(dayKey(place)) || owners.has(ownerText({ pipeline, ...ownerIds(pipeline, owner) }));
+  };
+};
+
 /**
  * Whether a place differs, or was compared: by itself, or its day for all owners of the signal whose rows could be read. Of the others
  * stands what was found before.
  */
 const isAmong = ({ compared, differences }: Compared): ((place: StorePlace) => boolean) => {
-  const differing = new Set(differences.flatMap(placesOf).map(dayKey));
+  const differing = new Set(
+    differences
+      .filter((each) => !isUnread(each))
+      .flatMap(placesOf)
+      .map(dayKey),
+  );
   const places = new Set(compared.map(dayKey));
-  const unread = new Set(differences.filter(({ day }) => day === undefined).map(ownerText));
+  const isUnreadNow = unreadIn(differences);
   return (place) => {
     const { pipeline, owner, day } = place;
     if (differing.has(dayKey(place))) return true;
-    if (unread.has(ownerText({ pipeline, ...ownerIds(pipeline, owner) }))) return false;
+    if (isUnreadNow(place)) return false;
     return [owner, 0].some((each) => places.has(dayKey({ pipeline, owner: each, day })));
   };
 };
@@ -331,7 +348,8 @@ export const mergeFindings = (before: readonly StoreDifference[], now: Compared)
 
 /**
  * Adds what looks at the stores found. Rows whose missing line the books have noticed already are not named twice (`byStore`: by stream and
- * minute, those of minutes that this process compared); a day that is not known for its records of earlier programs is no difference.
+ * minute, those of minutes that this process compared); a day that is not known for its records is no difference, one whose rows cannot be
+ * read is.
  */
 export const addStoreFindings = async (
   found: FoundDifferences,
@@ -340,18 +358,17 @@ export const addStoreFindings = async (
   isLeftOut: StoreFindings['isLeftOut'] = () => false,
 ): Promise<void> => {
   const named = namedByBooks(found.all, byStore);
-  const now = differences
-    .map(nameable)
-    .flatMap(({ pipeline, dataId, appId, day, kind, items }): Difference[] => {
-      if (day === undefined || kind === 'not_known') return [];
-      const owner = ownerText({ pipeline, dataId, appId });
-      const known = kind === 'unrecorded' ? Math.min(items, named.get(owner) ?? 0) : 0;
-      named.set(owner, (named.get(owner) ?? 0) - known);
-      if (items === known) return [];
-      const stream = streamOfStore(pipeline);
-      const minute = day * secondsOfDay;
-      return [{ pipeline, dataId, appId, kind, stream, minute, items: items - known, messages: 0 }];
-    });
+  const now = differences.map(nameable).flatMap((each): Difference[] => {
+    const { pipeline, dataId, appId, day, kind, items } = each;
+    if (day === undefined || (kind === 'not_known' && !isUnread(each))) return [];
+    const owner = ownerText({ pipeline, dataId, appId });
+    const known = kind === 'unrecorded' ? Math.min(items, named.get(owner) ?? 0) : 0;
+    named.set(owner, (named.get(owner) ?? 0) - known);
+    if (items === known && !isUnread(each)) return [];
+    const stream = streamOfStore(pipeline);
+    const minute = day * secondsOfDay;
+    return [{ pipeline, dataId, appId, kind, stream, minute, items: items - known, messages: 0 }];
+  });
   const isInScope = isAmong({ compared: compared.map(nameable), differences: differences.map(nameable) });
   const isCompared = ({ pipeline, dataId, appId, minute }: Difference): boolean =>
     isLeftOut(pipeline, dataId || appId, minute / secondsOfDay) ||

@@ -72,9 +72,12 @@ const textOfKind: Readonly<Record<string, string>> = {
 export const differenceText = (difference: Difference): string => {
   const { kind, items, messages, stream, from, until, is_open: isOpen, reason } = difference;
   const name = textOfKind[kind] ?? kind;
-  if (kind === 'not_known' && items === 0) return `${name} since ${timeText(from)}`;
+  // Of the books: a difference with a store names its stream.
+  if (kind === 'not_known' && items === 0 && stream === '') return `${name} since ${timeText(from)}`;
   const closed = isOpen ? '' : ` (closed: ${reason})`;
   const period = `${timeText(from)} to ${timeText(until)}${closed}`;
+  if (kind === 'not_known' && items === 0)
+    return `not known: rows of ${stream} in the store cannot be read, ${period}`;
   if (kind === 'not_known')
     return `not known whether it is recorded: ${counted(items, 'item')} of ${stream}, ${period}`;
   if (kind === 'not_counted' && items === 0 && messages === 0)

@@ -18,9 +18,9 @@ export const createAccountMetrics = (registry: Registry) => {
     }),
     notKnown: gauge({
       name: 'tidemark_account_not_known_seconds',
-      help: 'How long the books cannot be compared; 0 = they are compared',
+      help: 'How long the books cannot be compared, or rows of a store cannot be read; 0 = all is compared',
       remedy:
-        'over 300: NATS or ClickHouse does not answer, or LEDGER is behind; docs/runbook.md#tidemarkaccountnotknown',
+        'over 300: NATS or ClickHouse does not answer, LEDGER is behind, or files of a table are damaged; docs/runbook.md#tidemarkaccountnotknown',
     }),
   };
 };

@@ -1,4 +1,5 @@
-import { resolve } from 'node:path';
+import { readdir, rm } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { CaughtUp } from '../../src/account/caught-up.ts';
 import { firstDayOf, readFirstDays, readStoreSizes, seenDays } from '../../src/account/days-to-compare.ts';
@@ -572,6 +573,36 @@ describe('the records beside the stores', () => {
       [7, today, 'unmerged', 1],
     ]);
     expect(compared).toEqual([{ pipeline: 'traces', owner: 7, day: today }]);
+  });
+
+  it('compare all but the day that QuestDB refuses to read, which is not known', async () => {
+    const [damaged, whole] = [await createTable('wide'), await createTable('wide')];
+    const days = (...daysAgo: number[]): [number, object][] => daysAgo.map((each) => [each, both]);
+    for (const table of [damaged, whole]) await settle(buildMessage(request(table, days(0, 1, 1, 2))));
+    expect((await compare([damaged, whole])).differences).toEqual([]);
+    await engines.questdb.stop();
+    const folder = join(engines.folder, 'questdb', 'db');
+    const ofTable = (await readdir(folder)).find((name) => name.startsWith(`${damaged.table}~`)) ?? '';
+    const ofDay = (await readdir(join(folder, ofTable))).find((name) => name.startsWith(dateOf(1))) ?? '';
+    await rm(join(folder, ofTable, ofDay), { recursive: true });
+    await engines.questdb.start();
+    await sql.exec(`ALTER TABLE "${damaged.table}" DROP PARTITION LIST '${dateOf(2)}'`);
+    await sql.exec(`ALTER TABLE "${whole.table}" DROP PARTITION LIST '${dateOf(1)}'`);
+    const expected = [
+      [damaged.dataId, 1, 'not_known', 0],
+      [damaged.dataId, 2, 'missing_in_the_store', 1],
+      [whole.dataId, 1, 'missing_in_the_store', 2],
+    ];
+    expect((await compare([damaged, whole])).differences).toEqual(expected);
+    const { differences } = await compareStores(targetsOf([damaged, whole], {}), {
+      pipeline: 'metrics',
+      days: [today - 1],
+    });
+    expect(differences.map(({ dataId, kind, isUnread }) => [dataId, kind, isUnread])).toEqual([
+      [damaged.dataId, 'not_known', true],
+      [whole.dataId, 'missing_in_the_store', undefined],
+    ]);
+    expect(differences[0]?.why).toContain(dateOf(1));
   });
 
   it('call rows without a record in flight until all is recorded', async () => {

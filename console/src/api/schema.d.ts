@@ -2327,7 +2327,7 @@ export interface components {
             unrecorded: number;
             /** @description Received and not settled yet */
             in_flight: number;
-            /** @description False while a loss, an excess or a stuck difference is open; null while the books cannot be compared */
+            /** @description False while a loss, an excess or a stuck difference is open; null while the books cannot be compared, or rows in its store cannot be read */
             adds_up: boolean | null;
             differences: components["schemas"]["Difference"][];
             /** @description Outside the balance, best effort: refused requests, duplicates and dropped values */
@@ -2495,7 +2495,7 @@ export interface components {
                     unrecorded: number;
                     in_flight: number;
                 };
-                /** @description null while the books cannot be compared, or their lines wait in LEDGER for 30 s */
+                /** @description null while the books, or rows in a store, cannot be read, or their lines wait in LEDGER for 30 s */
                 adds_up: boolean | null;
                 wrong_owners: number;
                 /** @description Open ones, at most 20 */

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { sumRuns } from '../../account/accounts.ts';
 import { createCaughtUp } from '../../account/caught-up.ts';
-import { isWrong } from '../../account/difference.ts';
+import { isUnsure, isWrong } from '../../account/difference.ts';
 import { readDifferences } from '../../account/difference-table.ts';
 import { ownerText } from '../../account/explain-losses.ts';
 import { createLook, type LookResult } from '../../account/look.ts';
@@ -143,17 +143,27 @@ export const openAccount = (deps: AccountDependencies): Account => {
   });
   let hasShown = true;
   let readAt = 0;
+  /** Since when rows of a store are found unreadable, ms since the epoch. */
+  let unreadSince = Number.POSITIVE_INFINITY;
+  const showNotKnown = (notKnownSince = Number.POSITIVE_INFINITY): void => {
+    const since = Math.min(notKnownSince, unreadSince);
+    metrics.notKnown.set(since === Number.POSITIVE_INFINITY ? 0 : Math.max(0, (Date.now() - since) / 1000));
+  };
   const report = async ({ notKnownSince }: AccountState, result: LookResult | undefined): Promise<void> => {
-    metrics.notKnown.set(notKnownSince === undefined ? 0 : Math.max(0, (Date.now() - notKnownSince) / 1000));
+    showNotKnown(notKnownSince);
     // Without a difference the statement would say so, look after look.
     const isDue = performance.now() - readAt >= readEveryMs;
     if (result?.hasFound === false && !hasShown && !isDue) return;
     readAt = performance.now();
-    const open = (await readDifferences(clickhouse, {})).filter(isWrong);
+    const found = await readDifferences(clickhouse, {});
+    const open = found.filter(isWrong);
+    const unread = found.filter(isUnsure).map(({ foundAt = 0 }) => foundAt * 1_000);
+    unreadSince = Math.min(...unread, Number.POSITIVE_INFINITY);
+    showNotKnown(notKnownSince);
     const owners = new Set(open.map(ownerText));
     metrics.unbalanced.set(owners.size);
     metrics.openItems.reset();
-    hasShown = open.length > 0;
+    hasShown = open.length + unread.length > 0;
     // Each run by itself: a later loss of the same owner is another series, and so another page.
     for (const { kind, stream, dataId, appId, from, until, items } of sumRuns(open).slice(0, namedMax))
       metrics.openItems.set(

@@ -57,7 +57,7 @@ export const accountSchema = z
     in_flight: count.meta({ description: 'Received and not settled yet' }),
     adds_up: z.boolean().nullable().meta({
       description:
-        'False while a loss, an excess or a stuck difference is open; null while the books cannot be compared',
+        'False while a loss, an excess or a stuck difference is open; null while the books cannot be compared, or rows in its store cannot be read',
     }),
     differences: z.array(differenceSchema),
     refusals: refusalsSchema,

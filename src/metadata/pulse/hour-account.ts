@@ -19,10 +19,12 @@ export type HourAccount = {
   readonly since: number;
   readonly until: number;
   readonly terms: Readonly<Record<Pipeline, Terms>>;
-  /** Null while the books cannot be compared. */
+  /** Null while the books cannot be compared, or rows of an owner cannot be read. */
   readonly addsUp: boolean | null;
   /** Owners whose account is wrong. */
   readonly wrongOwners: number;
+  /** Owners of whom the store refuses to read rows. */
+  readonly unreadOwners: number;
   readonly differences: readonly DifferenceSum[];
 };
 
@@ -84,6 +86,9 @@ export const termsOf = (accounts: readonly OwnerAccount[]): Terms =>
     nothing,
   );
 
+const hasUnread = ({ differences }: OwnerAccount): boolean =>
+  differences.some(({ kind, isOpen }) => kind === 'not_known' && isOpen);
+
 /** Reads the account of the last hour while somebody asks for it: nobody asking, ClickHouse is asked nothing. */
 export const createHourAccount = ({
   clickhouse,
@@ -118,12 +123,13 @@ export const createHourAccount = ({
       const counted = accounts.filter((each) => !isSystemOwner(own, each));
       const open = accounts.flatMap(({ differences }) => differences.filter(({ isOpen }) => isOpen));
       const wrongOwners = accounts.filter(({ addsUp }) => addsUp === false).length;
+      const unreadOwners = accounts.filter(hasUnread).length;
       account = {
         since,
         until,
         terms: byPipeline((name) => termsOf(counted.filter(({ pipeline }) => pipeline === name))),
-        addsUp: verdictOf(wrongOwners > 0, wasKnown && isKnown()),
-        wrongOwners,
+        addsUp: verdictOf(wrongOwners > 0, wasKnown && isKnown() && unreadOwners === 0),
+        ...{ wrongOwners, unreadOwners },
         differences: open.slice(0, differencesMax),
       };
       why = undefined;
@@ -137,7 +143,8 @@ export const createHourAccount = ({
 
   return {
     read: async () => {
-      const isTooEarly = why === undefined && account?.addsUp === null && !wasRepeated && isKnown();
+      const isUnsure = account?.addsUp === null && account.unreadOwners === 0;
+      const isTooEarly = why === undefined && isUnsure && !wasRepeated && isKnown();
       if (elapsed() >= dueAt || isTooEarly) reading ??= readOnce();
       if (reading !== undefined && reading !== awaited && elapsed() - endedAt > oldMs) {
         awaited = reading;

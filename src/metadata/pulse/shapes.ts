@@ -133,7 +133,8 @@ const hourAccountShape = z
     until: count,
     ...byPipeline(() => terms),
     adds_up: z.boolean().nullable().meta({
-      description: 'null while the books cannot be compared, or their lines wait in LEDGER for 30 s',
+      description:
+        'null while the books, or rows in a store, cannot be read, or their lines wait in LEDGER for 30 s',
     }),
     wrong_owners: count,
     differences: z.array(differenceSchema).meta({ description: 'Open ones, at most 20' }),

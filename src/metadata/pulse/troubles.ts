@@ -58,6 +58,10 @@ export const troubleKinds = {
   ),
   envelope_newer: page('TidemarkEnvelopeNewer', 'Upgrade transfer.'),
   account_not_known: page('TidemarkAccountNotKnown', 'Look for the cause at LEDGER and ClickHouse.'),
+  rows_unread: page(
+    'TidemarkAccountNotKnown',
+    'Restore the days that tidemark account names, or ask their senders again.',
+  ),
   not_ready: page(
     'TidemarkNotReady',
     'It starts, stops or can do none of its work: the check has the reason.',
@@ -295,21 +299,27 @@ const accountTroubles = (
   notKnownSince: number | undefined,
   nowMs: number,
 ): Trouble[] => {
+  const unreadOwners = account?.unreadOwners ?? 0;
+  const unread =
+    unreadOwners === 0
+      ? []
+      : [trouble('rows_unread', `rows of ${counted(unreadOwners, 'owner')} cannot be read in their store`)];
   if (account?.addsUp === false)
     return [
       trouble(
         'account_wrong',
         `${counted(account.wrongOwners, 'account')} of the last hour with open differences`,
       ),
+      ...unread,
     ];
-  return notKnownSince === undefined || nowMs - notKnownSince <= bounds.notKnownMs
-    ? []
-    : [
-        trouble(
-          'account_not_known',
-          `not compared since ${new Date(notKnownSince).toISOString().slice(0, 19)}Z`,
-        ),
-      ];
+  if (notKnownSince !== undefined && nowMs - notKnownSince > bounds.notKnownMs)
+    return [
+      trouble(
+        'account_not_known',
+        `not compared since ${new Date(notKnownSince).toISOString().slice(0, 19)}Z`,
+      ),
+    ];
+  return unread;
 };
 
 /** All that is wrong, the most urgent first. */

@@ -43,6 +43,15 @@ describe('an account', () => {
     });
   });
 
+  it('is not known while its store refuses to read rows, and wrong all the same where a loss is open', () => {
+    const unread = found({ kind: 'not_known', items: 0, messages: 0 });
+    const verdict = (...differences: FoundDifference[]) =>
+      accountOf(balance(7, 0), [], differences, true).addsUp;
+    expect(verdict(unread)).toBe(null);
+    expect(verdict({ ...unread, reason: 'given up' })).toBe(true);
+    expect(verdict(unread, found({}))).toBe(false);
+  });
+
   it('counts records of earlier programs as received by themselves', () => {
     expect(accountOf(balance(7, 0), [], [], true)).toMatchObject({ received: 7, repeated: 0, addsUp: true });
   });

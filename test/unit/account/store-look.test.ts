@@ -188,4 +188,38 @@ describe('what differs in a day', () => {
     );
     expect.assertions(4);
   });
+
+  it('is not known where the store refuses to read the day, beside what was found before, until the day is read again', async () => {
+    const of = (kind: StoreDifference['kind'], items: number): StoreDifference => ({
+      ...{ pipeline: 'metrics', dataId: 1, appId: 0, day: 20_000, kind, items, why: '' },
+      ...(kind === 'not_known' ? { isUnread: true } : {}),
+    });
+    const stored: Difference[] = [];
+    const found = {
+      ...{ all: stored, isEmpty: false, changes: 0 },
+      readAgain: async () => [],
+      takeOver: async () => undefined,
+      replace: async (isInScope: (each: Difference) => boolean, now: readonly Difference[]) => {
+        const standing = stored.filter(
+          (each) => !isInScope(each) && !now.some(({ kind }) => kind === each.kind),
+        );
+        stored.splice(0, stored.length, ...standing, ...now);
+      },
+    };
+    let before: StoreDifference[] = [];
+    const look = async (...differences: StoreDifference[]) => {
+      const compared = [{ pipeline: 'metrics' as const, owner: 1, day: 20_000 }];
+      before = mergeFindings(before, { differences, compared });
+      await addStoreFindings(found, { differences: before, compared }, new Map());
+      return stored.map(({ kind, items }) => [kind, items]);
+    };
+    expect(await look(of('missing_in_the_store', 3))).toEqual([['missing_in_the_store', 3]]);
+    const both = [
+      ['missing_in_the_store', 3],
+      ['not_known', 0],
+    ];
+    expect(await look(of('not_known', 0))).toEqual(both);
+    expect(await look(of('not_known', 0))).toEqual(both);
+    expect(await look()).toEqual([]);
+  });
 });

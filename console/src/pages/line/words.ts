@@ -81,5 +81,5 @@ export const differenceWords: Readonly<Record<Kind, readonly [meaning: string, r
   not_counted: ['a receiver ended without its last line, as by a kill', 'nothing to do'],
   orphan: ['dead letters that no record counts', 'tidemark dlq purge'],
   unmerged: ['copies of rows that the next merge in ClickHouse removes', 'nothing to do'],
-  not_known: ['the books cannot be compared', 'look for the cause at LEDGER and ClickHouse'],
+  not_known: ['the books, or rows in the store, cannot be read', 'tidemark account names which, and why'],
 };

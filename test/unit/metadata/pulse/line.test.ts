@@ -80,6 +80,11 @@ const lagging = (fields: Partial<StreamTrend>): Partial<LineSources> => ({
   streams: [stream('METRICS', { messages: 1, ...fields })],
 });
 
+const hourAccount = {
+  ...{ since: 1, until: 2, addsUp: true, wrongOwners: 0, unreadOwners: 0, differences: [] },
+  terms: byPipeline(() => termsOf([])),
+};
+
 const withProcess = (process: SeenProcess): Partial<LineSources> => ({
   processes: [...well.processes.filter(({ role }) => role !== process.role), process],
 });
@@ -112,12 +117,8 @@ describe('the line', () => {
   });
 
   it('says that the last hour is not known while lines of both books wait in LEDGER for longer than its writes rest', () => {
-    const account = {
-      ...{ since: 1, until: 2, addsUp: true, wrongOwners: 0, differences: [] },
-      terms: byPipeline(() => termsOf([])),
-    };
     const addsUpOf = (streams: readonly SeenStream[], given = {}) =>
-      drawLine({ ...well, account: { ...account, ...given }, streams }).account?.adds_up;
+      drawLine({ ...well, account: { ...hourAccount, ...given }, streams }).account?.adds_up;
     const addsUp = (fields: Partial<StreamTrend>, given = {}) => addsUpOf([stream('LEDGER', fields)], given);
     expect(addsUp({})).toBe(true);
     expect(addsUp({ messages: 9, oldestAgeSeconds: 25 })).toBe(true);
@@ -242,6 +243,11 @@ describe('the troubles', () => {
       'a store that only transfer misses',
       withProcess(seen('transfer', { failing: { clickhouse: 'refused' } })),
       ['store_away'],
+    ],
+    [
+      'rows that a store refuses to read',
+      { account: { ...hourAccount, addsUp: null, unreadOwners: 1 } },
+      ['rows_unread'],
     ],
     ['an account that is not known', { notKnownSince: 1_799_999_000_000 }, ['account_not_known']],
   ])('name %s', (_, changes, codes) => {
