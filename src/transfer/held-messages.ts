@@ -85,8 +85,6 @@ export const createHeldMessages = <E>({
 
   const letGo = (messages: readonly HeldMessage<E>[]): void => change(messages, -1);
 
-  const isKeptAlive = ({ touchedAt }: HeldMessage<E>): boolean => touchedAt >= elapsed() - ackWaitMs / 2;
-
   const releaseGathered = (): readonly HeldMessage<E>[] => {
     const released = [...unfinished, ...gathered];
     letGo(released);
@@ -117,10 +115,16 @@ export const createHeldMessages = <E>({
       change([message], 1);
     },
     next: () => {
-      const stale = [...unfinished, ...gathered].filter((message) => !isKeptAlive(message));
-      letGo(stale);
-      gathered = gathered.filter(isKeptAlive);
-      inWrite = [...unfinished.filter(isKeptAlive), ...takeUpTo(gathered, rowsPerWriteMax)];
+      // Thousands may be held, and most writes find all of them alive.
+      const aliveSince = elapsed() - ackWaitMs / 2;
+      const isStale = ({ touchedAt }: HeldMessage<E>): boolean => touchedAt < aliveSince;
+      const stale = [...unfinished.filter(isStale), ...gathered.filter(isStale)];
+      if (stale.length > 0) {
+        letGo(stale);
+        unfinished = unfinished.filter((message) => !isStale(message));
+        gathered = gathered.filter((message) => !isStale(message));
+      }
+      inWrite = [...unfinished, ...takeUpTo(gathered, rowsPerWriteMax)];
       unfinished = [];
       isForgotten = false;
       rows = rowsIn(gathered);
