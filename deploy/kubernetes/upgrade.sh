@@ -1,15 +1,13 @@
 #!/bin/sh
 # Installs this version, or brings a cluster to it, in the promised order (docs/operations.md, Upgrade): settings and engines, tables,
-# then transfer, metadata, ingress. Each step waits for the one before it; a step that fails ends the script, and it may be repeated.
+# then transfer with metadata, then ingress. Each step waits for the one before it; a step that fails ends the script, and it may be repeated.
 #   sh deploy/kubernetes/upgrade.sh deploy/kubernetes/overlays/small
 #   sh deploy/kubernetes/upgrade.sh --back deploy/kubernetes/overlays/small     # to the older version of this checkout
 # TIMEOUT: how long one step may take, default 15m.
 set -eu
-order="transfer metadata ingress"
 is_back=false
 if [ "${1:-}" = --back ]; then
   is_back=true
-  order="ingress metadata transfer"
   shift
 fi
 overlay=${1:?the folder of an overlay, as deploy/kubernetes/overlays/small}
@@ -30,7 +28,21 @@ if [ "$is_back" = false ]; then
   kubectl -n tidemark wait --for=condition=complete job/migrate --timeout="$timeout"
 fi
 
-for role in $order; do
-  kubectl apply -k "$overlay" -l "tidemark/step=$role"
-  kubectl -n tidemark rollout status "deployment/$role" --timeout="$timeout"
-done
+roll() {
+  for role in "$@"; do
+    kubectl apply -k "$overlay" -l "tidemark/step=$role"
+  done
+  for role in "$@"; do
+    kubectl -n tidemark rollout status "deployment/$role" --timeout="$timeout"
+  done
+}
+
+if [ "$is_back" = true ]; then
+  roll ingress
+  roll metadata
+  roll transfer
+else
+  # Transfer is ready only once metadata has made what NATS lacks: all of it in a new cluster, else the streams that a version brings.
+  roll transfer metadata
+  roll ingress
+fi

@@ -9,6 +9,8 @@ import {
   type NatsConnection,
   type NodeConnectionOptions,
   PermissionViolationError,
+  tokenAuthenticator,
+  usernamePasswordAuthenticator,
 } from '@nats-io/transport-node';
 import type { NatsTarget } from '../config/settings.ts';
 import { errorText, Fault } from '../model/fault.ts';
@@ -36,8 +38,10 @@ export type Bus = {
   /** The same one each time. Its calls throw errors of the client: `toFault` maps them. */
   manager(): Promise<JetStreamManager>;
   readonly connected: boolean;
-  /** What NATS refused to this user last, or that it does not accept the user; undefined while nothing was refused. */
+  /** What NATS refused to this user last; undefined while nothing was refused. */
   readonly refused: string | undefined;
+  /** That NATS does not accept the user, while there is no connection for that reason. */
+  readonly notAccepted: string | undefined;
   /** Receives each subject that this user may not publish to, as the server refuses it. */
   onRefused(listener: (subject: string) => void): void;
   /** A new subject that only answers for this user come to. */
@@ -51,16 +55,16 @@ export type Bus = {
 };
 
 /**
- * The credentials of this file, read at each connection: they are renewed while roles run. The last ones stay in use while the file
+ * The credentials of a file, read at each connection: they are renewed while roles run. The last ones stay in use while the file
  * cannot be used, as while it is being replaced: the client closes a connection for ever without an answer from here.
  */
-const credentialsIn = (file: string): Authenticator => {
-  let last: Authenticator | undefined;
+const readAgain = (read: () => Authenticator, first?: Authenticator): Authenticator => {
+  let last = first;
   return (nonce) => {
     try {
-      const read = credsAuthenticator(readFileSync(file));
-      const answer = read(nonce);
-      last = read;
+      const now = read();
+      const answer = now(nonce);
+      last = now;
       return answer;
     } catch (error) {
       if (last === undefined) throw error;
@@ -69,20 +73,39 @@ const credentialsIn = (file: string): Authenticator => {
   };
 };
 
-const credentialsOf = ({ credentialsFile }: NatsTarget, url: URL): Partial<NodeConnectionOptions> => {
-  if (credentialsFile !== undefined) return { authenticator: credentialsIn(credentialsFile) };
+/** The servers of a URL list; user, password, token and scheme are those of the first. */
+const urlsOf = (text: string): URL[] => text.split(',').map((url) => new URL(url));
+
+/** Undefined where the address has no user. */
+const accountOf = (url: URL | undefined): Authenticator | undefined => {
+  if (url === undefined || url.username === '') return undefined;
   const username = decodeURIComponent(url.username);
-  if (username === '') return {};
   return url.password === ''
-    ? { token: username }
-    : { user: username, pass: decodeURIComponent(url.password) };
+    ? tokenAuthenticator(username)
+    : usernamePasswordAuthenticator(username, decodeURIComponent(url.password));
+};
+
+/** Throws an Error where the file has no address with a user, as when half of it is written. */
+const accountIn = (file: string): Authenticator => {
+  const account = accountOf(urlsOf(readFileSync(file, 'utf8').trim())[0]);
+  if (account === undefined) throw new Error(`no user in the address in ${file}`);
+  return account;
+};
+
+const noAccount: Authenticator = () => undefined;
+
+const authenticatorOf = ({ credentialsFile, urlFile }: NatsTarget, url: URL): Authenticator => {
+  if (credentialsFile !== undefined)
+    return readAgain(() => credsAuthenticator(readFileSync(credentialsFile)));
+  const account = accountOf(url) ?? noAccount;
+  return urlFile === undefined ? account : readAgain(() => accountIn(urlFile), account);
 };
 
 const notAcceptedText = ({ servers }: NodeConnectionOptions): string =>
   `NATS at ${servers} does not accept the user: check TIDEMARK_NATS_URL and TIDEMARK_NATS_CREDENTIALS_FILE`;
 
 const optionsOf = (target: NatsTarget, name: string, pauses: DialPauses): NodeConnectionOptions => {
-  const urls = target.url.split(',').map((url) => new URL(url));
+  const urls = urlsOf(target.url);
   const [first] = urls;
   if (first === undefined)
     throw new Fault('permanent', 'config_invalid', 'no address of NATS is set: set TIDEMARK_NATS_URL');
@@ -97,7 +120,7 @@ const optionsOf = (target: NatsTarget, name: string, pauses: DialPauses): NodeCo
     pingInterval: 5_000,
     maxPingOut: 2,
     timeout: 2_000,
-    ...credentialsOf(target, first),
+    authenticator: authenticatorOf(target, first),
     ...(first.protocol === 'tls:'
       ? { tls: target.caFile === undefined ? {} : { caFile: target.caFile } }
       : {}),
@@ -131,6 +154,7 @@ export const connectBus = async (target: NatsTarget | string, name: string): Pro
   let disconnectedSince: number | undefined;
   const refusedListeners: ((subject: string) => void)[] = [];
   let refused: string | undefined;
+  let notAccepted: string | undefined;
   let closing = false;
   const follow = async (): Promise<void> => {
     for await (const status of nc.status()) {
@@ -146,13 +170,14 @@ export const connectBus = async (target: NatsTarget | string, name: string): Pro
       }
       if (status.type === 'error' && status.error instanceof AuthorizationError) {
         pauses.refused();
-        refused = notAcceptedText(options);
+        notAccepted = notAcceptedText(options);
       }
       // After refused tries the client reports one return for each of them.
       if (status.type === 'reconnect' && disconnectedSince !== undefined) {
         disconnectedSince = undefined;
         // Rights may be others now.
         refused = undefined;
+        notAccepted = undefined;
         pauses.returned();
         for (const listener of reconnectListeners) listener();
       }
@@ -175,19 +200,16 @@ export const connectBus = async (target: NatsTarget | string, name: string): Pro
     get refused() {
       return refused;
     },
-    onRefused: (listener) => {
-      refusedListeners.push(listener);
+    get notAccepted() {
+      return disconnectedSince === undefined ? undefined : notAccepted;
     },
+    onRefused: (listener) => void refusedListeners.push(listener),
     inbox: () => createInbox(options.inboxPrefix),
     get disconnectedSince() {
       return disconnectedSince;
     },
-    onDisconnect: (listener) => {
-      disconnectListeners.push(listener);
-    },
-    onReconnect: (listener) => {
-      reconnectListeners.push(listener);
-    },
+    onDisconnect: (listener) => void disconnectListeners.push(listener),
+    onReconnect: (listener) => void reconnectListeners.push(listener),
     close: async () => {
       closing = true;
       if (disconnectedSince === undefined) await nc.drain().catch(() => undefined);

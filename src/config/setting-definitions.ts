@@ -75,7 +75,7 @@ export const settingsTable = z.object({
   nats: z.object({
     url: urls.optional(
       'TIDEMARK_NATS_URL',
-      'NATS server to use instead of an embedded one, with the user of this role, like nats://ingress:password@host:4222 or tls://…; servers of a cluster separated by commas',
+      'NATS server to use instead of an embedded one, with the user of this role, like nats://ingress:password@host:4222 or tls://…; servers of a cluster separated by commas; from a file, user and password are read again at each connection',
     ),
     credentialsFile: path.optional(
       'TIDEMARK_NATS_CREDENTIALS_FILE',

@@ -52,7 +52,7 @@ export const loadSettings = (
   adminUrlOf: (settings: AdminPlace) => string | undefined = () => undefined,
 ) => {
   const settings = settingsTable.parse(placedTexts(collectTexts(env), settingsTable));
-  const { host, questdb, ingress, metadata, admin } = settings;
+  const { host, nats, questdb, ingress, metadata, admin } = settings;
   const dataFolder = resolve(settings.dataFolder);
   return {
     ...settings,
@@ -61,6 +61,8 @@ export const loadSettings = (
     schemasFolder: join(programFolder, 'schemas'),
     /** The built files of the console. */
     consoleFolder: join(programFolder, 'console', 'dist'),
+    /** `urlFile`: the file with the address of NATS, whose password may change while a role runs. */
+    nats: { ...nats, urlFile: env['TIDEMARK_NATS_URL_FILE'] },
     questdb: { ...questdb, further: questdb.further ?? [] },
     ingress: {
       ...ingress,
@@ -90,6 +92,8 @@ export type Durability = Settings['durability'];
 export type NatsTarget = {
   /** One address or several separated by commas: `nats://[user:password@|token@]host:port`, `tls://…`. */
   readonly url: string;
+  /** The file that `url` is from: user and password are read again at each connection. */
+  readonly urlFile?: string | undefined;
   readonly credentialsFile?: string | undefined;
   readonly caFile?: string | undefined;
   readonly replicas?: number | undefined;

@@ -238,7 +238,7 @@ const startIngress = async (given: Given, parts: Parts, stop: AbortSignal): Prom
   const bus = await openRoleBus('ingress', given, parts, stop);
   const pulse = { bus, readiness, figures: createIngressFigures(metrics) };
   parts.add('pulse', startPulse({ ...pulse, role: 'ingress' }).stop);
-  checks.set({ nats: () => undefined });
+  checks.set({ nats: () => bus.notAccepted });
   degraded.set({ nats_rights: () => bus.refused });
   const limiter = openRates(bus, log, parts);
   const { records, columns, system, ...opened } = await openBuckets(bus, pipelines.streams, stop, (why) => {

@@ -144,7 +144,8 @@ export const openState = async (
   const bus = await openRoleBus('metadata', given, parts, stop);
   degraded.set({
     nats: () => (bus.connected ? undefined : 'the connection to NATS is lost'),
-    nats_rights: () => bus.refused,
+    // Its API answers questions about stored items without NATS.
+    nats_rights: () => bus.notAccepted ?? bus.refused,
   });
   const pipelines = withInstances(loadPipelines(settings.pipelinesFolder, settings.nats.replicas), names);
   const firstSequences = createFirstSequences(clickhouse, Date.now);

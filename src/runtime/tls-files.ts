@@ -64,11 +64,22 @@ const checkAuthorities = (pem: string): void => {
   });
 };
 
-/** When the certificate expires, in ms. Throws an Error when the files do not parse or do not belong together. */
-const check = (context: SecureContextOptions): number => {
+/** When a certificate is valid, in ms. */
+type Validity = { readonly fromMs: number; readonly untilMs: number };
+
+/** The validity of the certificate. Throws an Error when the files do not parse or do not belong together. */
+const check = (context: SecureContextOptions): Validity => {
   createSecureContext(context);
   if (context.ca !== undefined) checkAuthorities(String(context.ca));
-  return Date.parse(new X509Certificate(String(context.cert)).validTo);
+  const { validFrom, validTo } = new X509Certificate(String(context.cert));
+  return { fromMs: Date.parse(validFrom), untilMs: Date.parse(validTo) };
+};
+
+/** Why clients that check a certificate refuse it now; undefined while it is valid. */
+const invalidText = ({ fromMs, untilMs }: Validity): string | undefined => {
+  const now = Date.now();
+  if (now >= untilMs) return `the certificate expired at ${new Date(untilMs).toISOString()}`;
+  return now < fromMs ? `the certificate is not valid before ${new Date(fromMs).toISOString()}` : undefined;
 };
 
 /** Throws a permanent Fault that names the settings when only one of the pair is set. undefined: plain HTTP. */
@@ -96,10 +107,10 @@ const handshakeOf = ({ clientCaFile }: TlsPaths, headersTimeoutMs: number) => ({
 });
 
 /** Throws a permanent Fault for unusable files. */
-const readFirst = (paths: TlsPaths): { context: SecureContextOptions; expiresAtMs: number } => {
+const readFirst = (paths: TlsPaths): { context: SecureContextOptions; validity: Validity } => {
   try {
     const context = read(paths);
-    return { context, expiresAtMs: check(context) };
+    return { context, validity: check(context) };
   } catch (error) {
     throw settingFault(
       ['CERT', 'KEY', 'CLIENT_CA'].map((name) => `${paths.settings}_${name}_FILE`).join(', '),
@@ -116,7 +127,7 @@ export const requireTlsFiles = (paths: TlsPaths | undefined): void => {
 
 /**
  * Reads certificate and key, and again whenever they change. Throws a permanent Fault when the first files cannot be used; when
- * later files cannot be used, the earlier pair stays in use.
+ * later files cannot be used, the earlier pair stays in use, as it does while it is valid and the later certificate is not.
  */
 export const openTlsFiles = (
   paths: TlsPaths,
@@ -125,9 +136,10 @@ export const openTlsFiles = (
   log: Log,
 ): TlsFiles => {
   const listeners: ((context: SecureContextOptions) => void)[] = [];
-  const show = (expiresAtMs: number): void => metrics.tlsExpiry.set(Math.floor(expiresAtMs / 1000));
-  const { context: first, expiresAtMs: firstExpiresAtMs } = readFirst(paths);
-  show(firstExpiresAtMs);
+  const show = ({ untilMs }: Validity): void => metrics.tlsExpiry.set(Math.floor(untilMs / 1000));
+  const { context: first, validity: firstValidity } = readFirst(paths);
+  show(firstValidity);
+  let validity = firstValidity;
   let current = textOf(first);
   /** The last unusable files: logged once. */
   let refused = '';
@@ -143,20 +155,28 @@ export const openTlsFiles = (
     );
   };
 
+  const take = (context: SecureContextOptions): void => {
+    const next = check(context);
+    const why = invalidText(next);
+    if (why !== undefined && invalidText(validity) === undefined) throw new Error(why);
+    current = textOf(context);
+    validity = next;
+    for (const listener of listeners) listener(context);
+    show(next);
+    metrics.tlsReloads.inc({ outcome: 'loaded' });
+    if (why === undefined)
+      log.info({ until: new Date(next.untilMs).toISOString() }, 'a new certificate is in use');
+    else
+      log.error({ error: why }, 'a new certificate is in use, and neither it nor the previous one is valid');
+  };
+
   const reload = (): void => {
     let attempt = 'unreadable';
     try {
       const context = read(paths);
       attempt = textOf(context);
-      if (attempt === refused) return;
-      if (attempt !== current) {
-        const expiresAtMs = check(context);
-        current = attempt;
-        for (const listener of listeners) listener(context);
-        show(expiresAtMs);
-        metrics.tlsReloads.inc({ outcome: 'loaded' });
-        log.info({ until: new Date(expiresAtMs).toISOString() }, 'a new certificate is in use');
-      }
+      // Refused files, too: a certificate may become valid, or the previous one expire.
+      if (attempt !== current) take(context);
       refused = '';
       metrics.tlsStale.set(0);
     } catch (error) {

@@ -334,7 +334,7 @@ const startTransfer = async (given: Given, parts: Parts, stop: AbortSignal): Pro
   parts.add('watch of resumed consumers', () => resumes.stop());
   const streams = followStreams(given, { bus, refusedStreams }, parts);
   checks.set({
-    nats: () => undefined,
+    nats: () => bus.notAccepted,
     records: () => (purges.isReady ? undefined : 'the purges are not read yet'),
     consumers: () => (stop.aborted ? 'the consumers are stopping' : undefined),
   });

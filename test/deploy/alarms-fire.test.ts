@@ -42,6 +42,7 @@ const lowered: Lowered = {
   TidemarkDiskFilling: [['< 0.15', '< 2']],
   TidemarkDiskFull: [['< 0.05', '< 2']],
   TidemarkWatchBlind: [['> 120', '> 8']],
+  TidemarkCertificateExpired: [['<= 0', '<= 2 * 86400']],
   TidemarkBackupOld: [['26 * 3600', '20']],
 };
 
@@ -228,7 +229,7 @@ describe.skipIf(missing !== undefined)(
         ...['TidemarkEventLoopSlow', 'TidemarkMemoryHigh', 'TidemarkWritesSlow', 'TidemarkPartsMany'],
         ...['TidemarkDiskFilling', 'TidemarkDiskFull', 'TidemarkTokensFail', 'TidemarkDropsMany'],
         'TidemarkDiskForecast',
-        ...['TidemarkCertificateEnds', 'TidemarkAdminTokenEnds'],
+        ...['TidemarkCertificateEnds', 'TidemarkCertificateExpired', 'TidemarkAdminTokenEnds'],
       );
       held.end();
     }, 150_000);

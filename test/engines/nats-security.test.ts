@@ -149,7 +149,7 @@ it('a connection returns once NATS accepts its user again, however often it was 
   // The client keeps memory for each refused try until the return.
   expect(second - first).toBeGreaterThan(2_500);
   expect(bus.connected).toBe(false);
-  expect(bus.refused).toContain('does not accept the user: check TIDEMARK_NATS_URL');
+  expect(bus.notAccepted).toContain('does not accept the user: check TIDEMARK_NATS_URL');
   await server.startWith([userLine('right')]);
   await until('the connection', () => bus.connected);
   const before = seen.refusedAt.length;
@@ -159,7 +159,7 @@ it('a connection returns once NATS accepts its user again, however often it was 
   await until('the connection', () => bus.connected);
   await bus.nc.flush();
   expect(seen).toMatchObject({ losses: 2, returns: 2 });
-  expect(bus.refused).toBeUndefined();
+  expect(bus.notAccepted).toBeUndefined();
 });
 
 it('a connection returns with the last credentials while their file is being replaced', async () => {
@@ -180,6 +180,28 @@ it('a connection returns with the last credentials while their file is being rep
     await until('the connection', () => bus.connected);
     await bus.nc.flush();
   }
+});
+
+it('a new password in the file of the address is taken at the next connection, and the last one while the file is half written', async () => {
+  const folder = await tempFolder();
+  const server = await openServer(folder);
+  await server.startWith([userLine('first')]);
+  const file = join(folder, 'url');
+  const url = (password: string): string => `nats://role:${password}@${host}:${server.port}`;
+  await writeFile(file, `${url('first')}\n`);
+  const bus = await connectBus(targetOf({ TIDEMARK_NATS_URL_FILE: file }), 'test');
+  onTestFinished(() => bus.close());
+  const returnsWith = async (password: string, text: string): Promise<void> => {
+    await server.kill();
+    await until('the loss', () => !bus.connected);
+    await writeFile(file, text);
+    await server.startWith([userLine(password)]);
+    await until('the connection', () => bus.connected);
+    await bus.nc.flush();
+  };
+  await returnsWith('second', `${url('second')}\n`);
+  for (const half of ['', 'nats://ro', 'nats://role:sec', url('%')]) await returnsWith('second', half);
+  await returnsWith('third', `${url('third')},nats://${host}:1\n`);
 });
 
 it('a role ends with an error when its connection to NATS is closed for ever', async () => {

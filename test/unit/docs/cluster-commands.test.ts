@@ -124,6 +124,9 @@ const chartFrom = (chart = ''): string[] => {
   return isAdded ? [] : [`no repository ${repository}`];
 };
 
+/** The chart makes them. */
+const natsServers = 'statefulset/nats';
+
 const kubectlVerbs: Readonly<Record<string, (words: readonly string[], line: string) => string[]>> = {
   get: ([kind = '', name]) => {
     // The operator of ClickHouse makes this one.
@@ -131,8 +134,10 @@ const kubectlVerbs: Readonly<Record<string, (words: readonly string[], line: str
     if (kinds[kind] === undefined) return [`${kind} is no kind`];
     return name === undefined || has(kinds[kind], name) ? [] : [`there is no ${kind} ${name}`];
   },
-  rollout: ([verb = '', target]) =>
-    ['status', 'undo', 'restart'].includes(verb) ? workload(target) : [`rollout ${verb}`],
+  rollout: ([verb = '', target]) => {
+    if (!['status', 'undo', 'restart'].includes(verb)) return [`rollout ${verb}`];
+    return target === natsServers ? [] : workload(target);
+  },
   scale: ([target, replicas = '']) => [
     ...workload(target),
     ...(/^--replicas=\d+$/.test(replicas) ? [] : ['no number of replicas']),

@@ -1,7 +1,8 @@
+import { X509Certificate } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Registry } from 'prom-client';
-import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
+import { beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { openTlsFiles, type TlsFiles, type TlsPaths } from '../../../src/runtime/tls-files.ts';
 import { createLog } from '../../../src/telemetry/log.ts';
 import { metersIn } from '../../../src/telemetry/meters.ts';
@@ -11,6 +12,7 @@ import { tempFolder } from '../../support/stack/temp-folder.ts';
 
 let authority: Certificate;
 let other: Certificate;
+let certificate: string;
 let paths: TlsPaths;
 let caFile: string;
 
@@ -18,20 +20,41 @@ beforeEach(async () => {
   const folder = await tempFolder();
   authority = makeAuthority(folder, 'authority');
   other = makeAuthority(folder, 'other');
-  const { certFile, keyFile } = makeCertificate(folder, 'server', authority);
+  const { certFile, keyFile, cert } = makeCertificate(folder, 'server', authority);
+  certificate = cert;
+  // Only now: an earlier time would be before the certificate's.
+  vi.useFakeTimers({ toFake: ['Date'] });
+  onTestFinished(() => void vi.useRealTimers());
   caFile = join(folder, 'clients.crt');
   writeFileSync(caFile, authority.cert);
   paths = { settings: 'TIDEMARK_INGRESS_TLS', certFile, keyFile, clientCaFile: caFile };
 });
 
-const opened = (): { files: TlsFiles; refused: () => Promise<number | undefined>; loaded: string[] } => {
+type Opened = {
+  files: TlsFiles;
+  refused: () => Promise<number | undefined>;
+  loaded: string[];
+  certificates: string[];
+  counted: () => Promise<Record<string, number>>;
+};
+
+const opened = (): Opened => {
   const metrics = tlsMetrics('ingress', metersIn(new Registry()));
   const log = createLog('ingress', 'silent');
   const files = openTlsFiles(paths, 0, metrics, log);
   onTestFinished(() => files.stop());
   const loaded: string[] = [];
-  files.onChange(({ ca }) => loaded.push(String(ca)));
-  return { files, loaded, refused: async () => (await metrics.tlsStale.get()).values[0]?.value };
+  const certificates: string[] = [];
+  files.onChange(({ ca, cert }) => {
+    loaded.push(String(ca));
+    certificates.push(String(cert));
+  });
+  const counted = async () =>
+    Object.fromEntries(
+      (await metrics.tlsReloads.get()).values.map(({ labels, value }) => [String(labels.outcome), value]),
+    );
+  const refused = async () => (await metrics.tlsStale.get()).values[0]?.value;
+  return { files, loaded, certificates, refused, counted };
 };
 
 /** What a copy that was interrupted, or another file, leaves in the place of the authorities. */
@@ -70,5 +93,59 @@ describe('a file of client authorities', () => {
     writeFileSync(caFile, both);
     files.reload();
     expect([loaded, await refused()]).toEqual([[both], 0]);
+  });
+});
+
+const hourMs = 3_600_000;
+
+/** The server's certificate with other times, in hours from now. Its signature is wrong then, and no client is asked. */
+const certificateFor = (fromHours: number, untilHours: number): string => {
+  const times = [fromHours, untilHours].map((hours) => {
+    const text = new Date(Date.now() + hours * hourMs).toISOString();
+    return `${text.slice(2, 19).replaceAll(/[-:T]/g, '')}Z`;
+  });
+  const bytes = new X509Certificate(certificate).raw.toString('latin1');
+  const dated = bytes.replace(/\d{12}Z..\d{12}Z/s, times.join('\x17\r'));
+  const lines =
+    Buffer.from(dated, 'latin1')
+      .toString('base64')
+      .match(/.{1,64}/g) ?? [];
+  return ['-----BEGIN CERTIFICATE-----', ...lines, '-----END CERTIFICATE-----', ''].join('\n');
+};
+
+describe('a certificate that is not valid now', () => {
+  // Every client that checks certificates would be refused, and the log would call it a success.
+  it.each<[what: string, fromHours: number, untilHours: number]>([
+    ['has expired', -2, -1],
+    ['is not valid yet', 1, 2],
+  ])('leaves the earlier, valid one in use when it %s, counted as refused once', async (_, from, until) => {
+    const { files, certificates, refused, counted } = opened();
+    writeFileSync(paths.certFile, certificateFor(from, until));
+    files.reload();
+    files.reload();
+    expect([certificates, await refused(), await counted()]).toEqual([[], 1, { refused: 1 }]);
+    writeFileSync(paths.certFile, certificate);
+    files.reload();
+    expect([certificates, await refused()]).toEqual([[], 0]);
+  });
+
+  it('is taken when its time begins', async () => {
+    const { files, certificates, refused, counted } = opened();
+    const later = certificateFor(1, 20);
+    writeFileSync(paths.certFile, later);
+    files.reload();
+    expect(await refused()).toBe(1);
+    vi.setSystemTime(Date.now() + 2 * hourMs);
+    files.reload();
+    expect([certificates, await refused(), await counted()]).toEqual([[later], 0, { refused: 1, loaded: 1 }]);
+  });
+
+  it('is taken where the earlier one is not valid either', async () => {
+    const { files, certificates, refused } = opened();
+    vi.setSystemTime(Date.now() + 30 * hourMs);
+    const other = certificateFor(-2, -1);
+    writeFileSync(paths.certFile, other);
+    files.reload();
+    expect([certificates, await refused()]).toEqual([[other], 0]);
   });
 });
