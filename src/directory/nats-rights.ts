@@ -142,7 +142,7 @@ const metadata = (pipelines: Pipelines): string[] => {
   ];
 };
 
-/** Looks, copies, restores and the way back without an admin token. It reads no message from a queue, and removes nothing. */
+/** Looks, copies, restores, begins queues again, and the way back without an admin token. It takes no message from a queue. */
 const operator = ({ streams }: Pipelines): string[] => [
   ...['STREAM.NAMES', 'STREAM.LIST', 'STREAM.INFO.*', 'CONSUMER.LIST.*', 'CONSUMER.NAMES.*'].map(api),
   ...['CONSUMER.INFO.*.*', 'CONSUMER.PAUSE.*.*'].map(api),
@@ -151,7 +151,9 @@ const operator = ({ streams }: Pipelines): string[] => [
   '$JS.SNAPSHOT.ACK.*.*',
   '$JS.SNAPSHOT.RESTORE.*.*',
   ...streams.flatMap(({ name, consumer }) =>
-    consumer === undefined ? [] : ['CREATE'].map((call) => api(`CONSUMER.${call}.${name}.${consumer.name}`)),
+    consumer === undefined
+      ? []
+      : ['CREATE', 'RESET'].map((call) => api(`CONSUMER.${call}.${name}.${consumer.name}`)),
   ),
   ...[buckets.records, buckets.columns, buckets.system].flatMap((bucket) => [
     ...makes(streamOf(bucket)),

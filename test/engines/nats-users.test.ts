@@ -264,6 +264,20 @@ it('metadata makes the bucket of demands, also after a restart of NATS, and ingr
   await Promise.all([metadata.close(), ingress.close()]);
 });
 
+it('an operator begins the consumer of each queue again', async () => {
+  const bus = await connectBus(engines.asUser(engines.nats.url, 'operator'), 'operator');
+  const queues = pipelines.streams.flatMap(({ name, consumer }) =>
+    consumer === undefined ? [] : [`${name}.${consumer.name}`],
+  );
+  expect(queues).toContain('METRICS.questdb');
+  for (const queue of queues) {
+    const answer = await bus.nc.request(`$JS.API.CONSUMER.RESET.${queue}`, JSON.stringify({ seq: 1 }));
+    expect(answer.json(), queue).not.toHaveProperty('error');
+  }
+  expect(bus.refused).toBeUndefined();
+  await bus.close();
+});
+
 it('an operator copies every stream and every record, and restores them elsewhere', async () => {
   const folder = await tempFolder();
   const from = await connectBus(engines.asUser(engines.nats.url, 'operator'), 'operator');

@@ -60,6 +60,8 @@ describe('the rights at NATS', () => {
     ['deletes a consumer', '$JS.API.CONSUMER.DELETE.METRICS.questdb', ['metadata']],
     ['makes a stream', '$JS.API.STREAM.CREATE.METRICS', ['metadata']],
     ['changes the bucket of demands', '$JS.API.STREAM.UPDATE.KV_tidemark-rates', ['metadata', 'operator']],
+    ['begins a queue again', '$JS.API.CONSUMER.RESET.METRICS.questdb', ['operator']],
+    ['begins another queue again', '$JS.API.CONSUMER.RESET.METRICS.other', []],
     ['changes a stream', '$JS.API.STREAM.UPDATE.METRICS', ['metadata', 'operator']],
     ['makes another stream', '$JS.API.STREAM.CREATE.COPY', []],
     ['makes another consumer', '$JS.API.CONSUMER.CREATE.METRICS.other', []],
