@@ -264,7 +264,7 @@ it('metadata makes the bucket of demands, also after a restart of NATS, and ingr
   await Promise.all([metadata.close(), ingress.close()]);
 });
 
-it('an operator begins the consumer of each queue again', async () => {
+it('an operator begins the consumer of each queue again, and changes no bucket in memory', async () => {
   const bus = await connectBus(engines.asUser(engines.nats.url, 'operator'), 'operator');
   const queues = pipelines.streams.flatMap(({ name, consumer }) =>
     consumer === undefined ? [] : [`${name}.${consumer.name}`],
@@ -276,6 +276,10 @@ it('an operator begins the consumer of each queue again', async () => {
   }
   expect(bus.refused).toBeUndefined();
   await bus.close();
+  for (const bucket of [buckets.rates, buckets.sessions]) {
+    const subject = `$JS.API.STREAM.UPDATE.KV_${bucket}`;
+    expect(await refusal('operator', (nc) => nc.publish(subject, '{}'))).toBe(`publish ${subject}`);
+  }
 });
 
 it('an operator copies every stream and every record, and restores them elsewhere', async () => {

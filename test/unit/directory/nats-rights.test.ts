@@ -59,7 +59,8 @@ describe('the rights at NATS', () => {
     ['deletes a stream', '$JS.API.STREAM.DELETE.METRICS', []],
     ['deletes a consumer', '$JS.API.CONSUMER.DELETE.METRICS.questdb', ['metadata']],
     ['makes a stream', '$JS.API.STREAM.CREATE.METRICS', ['metadata']],
-    ['changes the bucket of demands', '$JS.API.STREAM.UPDATE.KV_tidemark-rates', ['metadata', 'operator']],
+    ['changes the bucket of demands', '$JS.API.STREAM.UPDATE.KV_tidemark-rates', ['metadata']],
+    ['changes the bucket of sessions', '$JS.API.STREAM.UPDATE.KV_tidemark-sessions', ['metadata']],
     ['begins a queue again', '$JS.API.CONSUMER.RESET.METRICS.questdb', ['operator']],
     ['begins another queue again', '$JS.API.CONSUMER.RESET.METRICS.other', []],
     ['changes a stream', '$JS.API.STREAM.UPDATE.METRICS', ['metadata', 'operator']],
@@ -88,7 +89,11 @@ describe('the rights at NATS', () => {
       made.flatMap((name) => [`CREATE.${name}`, `UPDATE.${name}`]).sort(),
     );
     expect(changes('operator').sort()).toEqual(
-      ['RESTORE.*', ...kept.flatMap((name) => [`CREATE.${name}`, `UPDATE.${name}`]), 'UPDATE.*'].sort(),
+      [
+        'RESTORE.*',
+        ...kept.flatMap((name) => [`CREATE.${name}`, `UPDATE.${name}`]),
+        ...streams.map((name) => `UPDATE.${name}`),
+      ].sort(),
     );
   });
 
