@@ -4,6 +4,7 @@ import { applicationPipelines } from '../model/signals.ts';
 import { ledgerSubjects } from '../outcomes/rows.ts';
 import { type PulseRole, pulseSubjects } from '../telemetry/pulse.ts';
 import { buckets, systemKeys } from './keys.ts';
+import { demandPrefix } from './rates-bucket.ts';
 
 const api = (call: string): string => `$JS.API.${call}`;
 
@@ -82,8 +83,9 @@ const ingress = (pipelines: Pipelines): string[] => [
   ...writes(buckets.columns, 'columns.*'),
   ...reads(buckets.system, systemKeys.boot),
   ...writes(buckets.system, systemKeys.boot),
-  // In memory, and gone with its server: the receivers make it.
-  ...owns(buckets.rates),
+  ...reads(buckets.rates),
+  ...watches(buckets.rates, '>'),
+  ...writes(buckets.rates, `${demandPrefix}*`),
 ];
 
 const transfer = (pipelines: Pipelines): string[] => {
@@ -133,20 +135,30 @@ const metadata = (pipelines: Pipelines): string[] => {
     api('STREAM.MSG.GET.DEADLETTER'),
     api('STREAM.MSG.DELETE.DEADLETTER'),
     ...[buckets.records, buckets.columns, buckets.system, buckets.sessions].flatMap(owns),
+    // Receivers write to it. Who may make a bucket may have it read and write others: metadata makes this one too.
+    ...makes(streamOf(buckets.rates)),
+    ...reads(buckets.rates),
     ...[buckets.system, buckets.sessions].map((bucket) => api(`STREAM.PURGE.${streamOf(bucket)}`)),
   ];
 };
 
-/** Looks, copies, restores and the way back without an admin token. It reads no message from a queue, and removes nothing. */
+/**
+ * Looks, copies, restores, mends streams and their consumers, and the way back without an admin token. It takes no message from a
+ * queue. Who may change a stream can empty it, and make it read and write others: the server checks nothing in the body.
+ */
 const operator = ({ streams }: Pipelines): string[] => [
   ...['STREAM.NAMES', 'STREAM.LIST', 'STREAM.INFO.*', 'CONSUMER.LIST.*', 'CONSUMER.NAMES.*'].map(api),
   ...['CONSUMER.INFO.*.*', 'CONSUMER.PAUSE.*.*'].map(api),
-  ...['STREAM.SNAPSHOT.*', 'STREAM.RESTORE.*', 'STREAM.UPDATE.*'].map(api),
-  ...streams.flatMap(({ name }) => [api(`DIRECT.GET.${name}`), api(`STREAM.MSG.GET.${name}`)]),
+  ...['STREAM.SNAPSHOT.*', 'STREAM.RESTORE.*'].map(api),
+  ...streams.flatMap(({ name }) =>
+    ['STREAM.UPDATE', 'DIRECT.GET', 'STREAM.MSG.GET'].map((call) => api(`${call}.${name}`)),
+  ),
   '$JS.SNAPSHOT.ACK.*.*',
   '$JS.SNAPSHOT.RESTORE.*.*',
   ...streams.flatMap(({ name, consumer }) =>
-    consumer === undefined ? [] : [api(`CONSUMER.CREATE.${name}.${consumer.name}`)],
+    consumer === undefined
+      ? []
+      : ['CREATE', 'RESET'].map((call) => api(`CONSUMER.${call}.${name}.${consumer.name}`)),
   ),
   ...[buckets.records, buckets.columns, buckets.system].flatMap((bucket) => [
     ...makes(streamOf(bucket)),

@@ -1,4 +1,5 @@
 import type { Bus } from '../bus/connection.ts';
+import { keepFleetingBucket } from '../bus/fleeting-bucket.ts';
 import { type KeptBucket, keepBucket } from '../bus/kept-bucket.ts';
 import type { KvBucket } from '../bus/kv.ts';
 import { openRoleBus } from '../bus/role-bus.ts';
@@ -16,6 +17,7 @@ import type { Settings } from '../config/settings.ts';
 import { claimPrefix } from '../dead-letters/admin.ts';
 import { raiseAfterRestore } from '../directory/after-restore.ts';
 import { buckets, dataIdRange } from '../directory/keys.ts';
+import { ratesLimits } from '../directory/rates-bucket.ts';
 import { errorText, Fault } from '../model/fault.ts';
 import type { Checks, Readiness } from '../runtime/checks.ts';
 import type { Parts } from '../runtime/run-role.ts';
@@ -107,7 +109,7 @@ const keepStreams = (
   return watch;
 };
 
-/** Makes the buckets again that hold what nobody sends a second time. Those of demand and of sessions are made by those who write them. */
+/** Makes the buckets again that hold what nobody sends a second time. That of sessions is made where one is written. */
 const keepBuckets = (
   { log, metrics }: Given,
   bus: Bus,
@@ -154,6 +156,8 @@ export const openState = async (
   const ensure = () => ensureTopology(bus, streams, firstSequences.atStart, firstMarks);
   const refused = await untilItWorks(ensure, stop, log);
   checks.set({ nats: () => undefined });
+  const rates = keepFleetingBucket({ bus, name: buckets.rates, limits: ratesLimits, log });
+  parts.add('watch of the bucket of rates', () => rates.stop());
   const refusedStreams = retryStreams(bus, streams, refused, log, {
     ensure: (again, missing) => ensureTopology(again, missing, firstSequences.atStart, firstMarks),
   });

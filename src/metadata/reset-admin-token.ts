@@ -3,7 +3,7 @@ import { openKvBucket } from '../bus/kv.ts';
 import { natsTarget, type Settings } from '../config/settings.ts';
 import { buckets } from '../directory/keys.ts';
 import { createLog } from '../telemetry/log.ts';
-import { openAudit } from './audit/audit.ts';
+import { openAuditForMetadata } from './audit/audit.ts';
 import type { AuditActor } from './audit/entry.ts';
 import { type ResetTokens, resetAdminToken } from './tokens/reset.ts';
 
@@ -11,7 +11,7 @@ const actor: AuditActor = { token_id: null, name: 'cli', role: 'admin' };
 
 /**
  * Writes a new admin token into the data folder without the API, for operators who lost all of them; `revokeOthers` revokes every
- * other one in the same step. The audit log records it. Transient Faults.
+ * other one in the same step. Metadata stores its audit entry, once it runs. Transient Faults.
  */
 export const resetAdminTokenOf = async (
   settings: Settings,
@@ -20,8 +20,7 @@ export const resetAdminTokenOf = async (
   const bus = await connectBus(natsTarget(settings), 'tidemark-cli');
   try {
     const system = await openKvBucket(bus, buckets.system);
-    // Metadata publishes an entry later that cannot be stored now.
-    const audit = openAudit(bus, system, createLog('admin-token', 'silent'));
+    const audit = openAuditForMetadata(bus, system, createLog('admin-token', 'silent'));
     const target = { kind: 'admin_token' };
     return await audit.run({ actor, action: 'admin_token.reset', target }, (note) =>
       resetAdminToken(system, settings.dataFolder, revokeOthers, ({ record, revoked }) => {

@@ -1,5 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Bus, connectBus } from '../../src/bus/connection.ts';
+import { keepFleetingBucket } from '../../src/bus/fleeting-bucket.ts';
+import { buckets } from '../../src/directory/keys.ts';
+import { ratesLimits } from '../../src/directory/rates-bucket.ts';
 import { createReportChannel } from '../../src/ingress/rates/channel.ts';
 import { startRateExchange } from '../../src/ingress/rates/exchange.ts';
 import { createPushClient, type PushClient } from '../support/push/client.ts';
@@ -84,16 +87,22 @@ describe('max_rate of a data id over three receivers', () => {
 describe('the exchange of shares', () => {
   let engines: TestEngines;
   const buses: Bus[] = [];
+  let keeper: { stop(): void };
+  const quiet = { info: () => {}, warn: () => {} };
   beforeAll(async () => {
     engines = await startEngines({ nats: true });
+    const metadata = await connectBus(engines.asUser(engines.nats.url, 'metadata'), 'metadata');
+    buses.push(metadata);
+    keeper = keepFleetingBucket({ bus: metadata, name: buckets.rates, limits: ratesLimits, log: quiet });
   });
   afterAll(async () => {
+    keeper?.stop();
     await Promise.all(buses.map((bus) => bus.close()));
     await engines?.stop();
   });
 
   const join = async () => {
-    const bus = await connectBus(engines.nats.url, 'test');
+    const bus = await connectBus(engines.asUser(engines.nats.url, 'ingress'), 'ingress');
     buses.push(bus);
     return { bus, ...startRateExchange(createReportChannel(bus, () => {})) };
   };
@@ -153,7 +162,9 @@ describe('the exchange of shares', () => {
   it('starts again when its bucket is deleted', async () => {
     const [one, two] = [await join(), await join()];
     await untilSharedBy(one, 2);
-    await (await one.bus.manager()).streams.delete('KV_tidemark-rates');
+    const remover = await connectBus(engines.nats.url, 'test');
+    buses.push(remover);
+    await (await remover.manager()).streams.delete(`KV_${buckets.rates}`);
     const three = await join();
     for (const receiver of [one, two, three]) await untilSharedBy(receiver, 3);
     await Promise.all([one.stop(), two.stop(), three.stop()]);

@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import { connect, type NatsConnection, PermissionViolationError } from '@nats-io/transport-node';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { connectBus } from '../../src/bus/connection.ts';
+import { keepFleetingBucket } from '../../src/bus/fleeting-bucket.ts';
 import { findKvBucket, openKvBucket } from '../../src/bus/kv.ts';
 import { inboxPrefixOf, type NatsUserName } from '../../src/bus/nats-users.ts';
 import { ensureTopology, findTopology } from '../../src/bus/topology.ts';
@@ -9,6 +10,7 @@ import { putBack } from '../../src/cli/streams-backup/put-back.ts';
 import { takeBackup } from '../../src/cli/streams-backup/take.ts';
 import { loadPipelines } from '../../src/config/pipelines.ts';
 import { buckets, recordKeys } from '../../src/directory/keys.ts';
+import { demandPrefix, ratesLimits } from '../../src/directory/rates-bucket.ts';
 import { createRole, type RoleName } from '../../src/embedded/role.ts';
 import { startEngines, type TestEngines } from '../support/stack/engines.ts';
 import { takePorts } from '../support/stack/ports.ts';
@@ -106,6 +108,52 @@ describe('NATS refuses', () => {
     expect(await refusal(role, (nc) => nc.publish(subject, '{}'))).toBe(`publish ${subject}`);
   });
 
+  const ofStreams = ['CREATE', 'UPDATE', 'DELETE', 'RESTORE'].flatMap((call) =>
+    ['KV_tidemark-rates', 'KV_tidemark-system', 'METRICS', 'COPY'].map(
+      (stream) => `$JS.API.STREAM.${call}.${stream}`,
+    ),
+  );
+  // The server checks nothing in the body: a stream with other subjects, sources or a republish reads and writes all others.
+  it.each(['ingress', 'transfer'] as const)('that %s makes, changes or removes a stream', async (role) => {
+    for (const subject of ofStreams)
+      expect(await refusal(role, (nc) => nc.publish(subject, '{}'))).toBe(`publish ${subject}`);
+  });
+
+  // A consumer that pushes to a subject of a stream or of JetStream is one that nobody takes from.
+  it('that ingress writes what it may not by a watch that is delivered there', async () => {
+    const bus = await connectBus(engines.nats.url, 'test');
+    const system = await openKvBucket(bus, buckets.system);
+    await system.put('admin_tokens', 'those of metadata');
+    const nc = await open('ingress');
+    const key = `$KV.${buckets.columns}.columns.9`;
+    await nc.request(key, '"mine"');
+    for (const [name, to] of [
+      ['a', `$KV.${buckets.system}.admin_tokens`],
+      ['b', `$JS.API.STREAM.PURGE.KV_${buckets.system}`],
+    ]) {
+      const config = { name, deliver_subject: to, ack_policy: 'none', filter_subject: key };
+      const body = JSON.stringify({ stream_name: `KV_${buckets.columns}`, config });
+      const made = await nc.request(`$JS.API.CONSUMER.CREATE.KV_${buckets.columns}.${name}.${key}`, body);
+      expect(made.json()).toMatchObject({ config: { deliver_subject: to } });
+    }
+    // A third one that is delivered says that the first two had their turn.
+    const seen = nc.subscribe('_INBOX_ingress.c', { max: 1 });
+    const config = {
+      name: 'c',
+      deliver_subject: '_INBOX_ingress.c',
+      ack_policy: 'none',
+      filter_subject: key,
+    };
+    await nc.request(
+      `$JS.API.CONSUMER.CREATE.KV_${buckets.columns}.c.${key}`,
+      JSON.stringify({ stream_name: `KV_${buckets.columns}`, config }),
+    );
+    for await (const message of seen) expect(message.string()).toBe('"mine"');
+    expect((await system.get('admin_tokens'))?.value).toBe('those of metadata');
+    await nc.close();
+    await bus.close();
+  });
+
   it.each<[NatsUserName, string]>([
     ['ingress', 'metrics.>'],
     ['ingress', '_INBOX_metadata.>'],
@@ -177,6 +225,61 @@ it('a role waits for what metadata has not created yet, and names it', async () 
   expect([...found]).toEqual([['METRICS-b', expect.objectContaining(missing)]]);
   await expect(findKvBucket(bus, buckets.rates)).rejects.toMatchObject({ code: 'bucket_missing' });
   await bus.close();
+});
+
+it('metadata makes the bucket of demands, also after a restart of NATS, and ingress writes and follows its demand in it', async () => {
+  await using own = await startEngines({ nats: true });
+  const [metadata, ingress] = [
+    await connectBus(own.asUser(own.nats.url, 'metadata'), 'metadata'),
+    await connectBus(own.asUser(own.nats.url, 'ingress'), 'ingress'),
+  ];
+  const keeper = keepFleetingBucket({
+    ...{ bus: metadata, name: buckets.rates, limits: ratesLimits, everyMs: 50 },
+    log: { info: () => {}, warn: () => {} },
+  });
+  const found = () => findKvBucket(ingress, buckets.rates);
+  const exchange = async (): Promise<void> => {
+    const bucket = await waitFor('the bucket', 60_000, found);
+    const seen = new Promise<unknown>((resolve) => {
+      const watch = bucket.watch(
+        ({ value }) => {
+          watch.stop();
+          resolve(value);
+        },
+        () => {},
+      );
+    });
+    await bucket.put(`${demandPrefix}one`, { tick: 1 });
+    expect(await seen).toEqual({ tick: 1 });
+    await bucket.delete(`${demandPrefix}one`);
+  };
+  await exchange();
+  await own.nats.kill();
+  await waitFor('the connections to be lost', 60_000, () => !metadata.connected && !ingress.connected);
+  await own.nats.start();
+  await waitFor('the connections', 60_000, () => metadata.connected && ingress.connected);
+  await exchange();
+  expect([metadata.refused, ingress.refused]).toEqual([undefined, undefined]);
+  keeper.stop();
+  await Promise.all([metadata.close(), ingress.close()]);
+});
+
+it('an operator begins the consumer of each queue again, and changes no bucket in memory', async () => {
+  const bus = await connectBus(engines.asUser(engines.nats.url, 'operator'), 'operator');
+  const queues = pipelines.streams.flatMap(({ name, consumer }) =>
+    consumer === undefined ? [] : [`${name}.${consumer.name}`],
+  );
+  expect(queues).toContain('METRICS.questdb');
+  for (const queue of queues) {
+    const answer = await bus.nc.request(`$JS.API.CONSUMER.RESET.${queue}`, JSON.stringify({ seq: 1 }));
+    expect(answer.json(), queue).not.toHaveProperty('error');
+  }
+  expect(bus.refused).toBeUndefined();
+  await bus.close();
+  for (const bucket of [buckets.rates, buckets.sessions]) {
+    const subject = `$JS.API.STREAM.UPDATE.KV_${bucket}`;
+    expect(await refusal('operator', (nc) => nc.publish(subject, '{}'))).toBe(`publish ${subject}`);
+  }
 });
 
 it('an operator copies every stream and every record, and restores them elsewhere', async () => {

@@ -12,6 +12,7 @@ import { ensureTopology } from '../../src/bus/topology.ts';
 import { loadPipelines } from '../../src/config/pipelines.ts';
 import { buckets } from '../../src/directory/keys.ts';
 import { openAudit } from '../../src/metadata/audit/audit.ts';
+import type { AuditEntry } from '../../src/metadata/audit/entry.ts';
 import { adminTokenSchema } from '../../src/metadata/tokens/admin-token-state.ts';
 import { type AdminTokens, openAdminTokens } from '../../src/metadata/tokens/admin-tokens.ts';
 import { adminRoles, roleAllows } from '../../src/metadata/tokens/roles.ts';
@@ -340,9 +341,10 @@ describe('tidemark admin-token reset', () => {
   });
 
   const reset = async (
-    ...more: string[]
+    more: readonly string[] = [],
+    others: Readonly<Record<string, string>> = {},
   ): Promise<{ answer: z.output<typeof answerSchema>; text: string }> => {
-    const env = { PATH: process.env['PATH'], TIDEMARK_DATA: folder, ...engines.env };
+    const env = { PATH: process.env['PATH'], TIDEMARK_DATA: folder, ...engines.env, ...others };
     const { stdout, stderr } = await promisify(execFile)(
       'bin/tidemark',
       ['admin-token', 'reset', '--json', ...more],
@@ -351,7 +353,50 @@ describe('tidemark admin-token reset', () => {
     return { answer: answerSchema.parse(JSON.parse(stdout)), text: stdout + stderr };
   };
 
-  beforeEach(() => ensureTopology(bus, loadPipelines('pipelines').streams));
+  beforeEach(async () => {
+    await ensureTopology(bus, loadPipelines('pipelines').streams);
+    await (await bus.manager()).streams.purge('AUDIT');
+  });
+
+  /** Metadata stores the entry that the command left. */
+  const resetsInLog = async (): Promise<readonly AuditEntry[]> => {
+    const audit = openAudit(bus, system, log, 200);
+    audit.start();
+    try {
+      return await waitFor('the entry', boundMs, async () => {
+        const { items } = await audit.list({ limit: 10, action: 'admin_token.reset' });
+        if (items.length === 0) throw new Error('no entry yet');
+        return items;
+      });
+    } finally {
+      await audit.stop();
+    }
+  };
+
+  const refusedByNats = (): string[] => engines.lines.filter((line) => line.includes('Violation'));
+
+  // NATS's log of violations is where an operator looks for a stolen password.
+  it('as the user of operators asks NATS for nothing that it may not do, and metadata stores its entry', async () => {
+    const env = { TIDEMARK_NATS_URL: engines.asUser(engines.nats.url, 'operator') };
+    const { answer } = await reset([], env);
+    const [entry] = await resetsInLog();
+    expect(entry).toMatchObject({ target: { id: String(answer.admin_token.token_id) }, outcome: 'done' });
+    expect(refusedByNats()).toEqual([]);
+  });
+
+  it('that cannot write its folder leaves no entry, and asks NATS for nothing that it may not do', async () => {
+    await writeFile(join(folder, 'file'), '');
+    const env = {
+      TIDEMARK_NATS_URL: engines.asUser(engines.nats.url, 'operator'),
+      TIDEMARK_DATA: join(folder, 'file'),
+    };
+    await expect(reset([], env)).rejects.toThrow();
+    const intents = await (await bus.manager()).streams.getMessage(`KV_${buckets.system}`, {
+      last_by_subj: `$KV.${buckets.system}.audit_intent.>`,
+    });
+    expect(intents?.header.get('KV-Operation')).toBe('DEL');
+    expect(refusedByNats()).toEqual([]);
+  });
 
   it('writes a new admin token in place of a lost one, for running processes too, and is in the audit log', async () => {
     const tokens = await open();
@@ -368,7 +413,7 @@ describe('tidemark admin-token reset', () => {
     expect(await readdir(folder)).toEqual(['admin.token']);
     expect(await tokens.authorize(token)).toMatchObject({ token_id: 2, role: 'admin' });
     expect(await tokens.authorize(lost)).toMatchObject({ token_id: 1 });
-    const { items } = await openAudit(bus, system, log).list({ limit: 10, action: 'admin_token.reset' });
+    const items = await resetsInLog();
     expect(items[0]).toMatchObject({
       actor: { token_id: null, name: 'cli' },
       target: { kind: 'admin_token', id: '2' },
@@ -381,7 +426,7 @@ describe('tidemark admin-token reset', () => {
     const tokens = await open();
     const stolen = await tokenIn(folder);
     const viewer = await tokens.create({ ...someone, role: 'viewer' });
-    const { answer } = await reset('--revoke-others', '--yes');
+    const { answer } = await reset(['--revoke-others', '--yes']);
     expect(answer.revoked).toMatchObject([{ token_id: 1, is_revoked: true }]);
     await waitFor(
       'the old one is refused',

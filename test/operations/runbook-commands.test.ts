@@ -108,7 +108,7 @@ const notRun: Readonly<Record<string, string>> = {
   'tidemark admin-token revoke': 'test/operations/admin-tokens.test.ts, with the token that it wants',
   'BACKUP … TO File(name)': 'test/engines/clickhouse-confined.test.ts, with the name of a database',
   'nats stream report': 'of the program nats, which is not part of this one',
-  'nats server report jetstream': 'of the program nats, which is not part of this one',
+  'nats stream info <stream>': 'of the program nats, which is not part of this one',
   'nats consumer resume': 'of the program nats, which is not part of this one',
 };
 

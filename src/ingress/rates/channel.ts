@@ -1,23 +1,16 @@
 import { randomUUID } from 'node:crypto';
 import type { Bus } from '../../bus/connection.ts';
-import { type Change, type KvBucket, openKvBucket } from '../../bus/kv.ts';
+import { type Change, findKvBucket, type KvBucket } from '../../bus/kv.ts';
 import { buckets } from '../../directory/keys.ts';
+import { demandPrefix } from '../../directory/rates-bucket.ts';
 import type { ReportChannel } from './exchange.ts';
-
-const keyPrefix = 'demand.';
-
-/**
- * Each process writes its report again every second: an older one belongs to a process that has ended. Memory for several hundred
- * of them.
- */
-const bucketLimits = { ttlMs: 10_000, bytesMax: 16 * 2 ** 20 };
 
 /** After this number of own writes that a watch did not deliver, the watch counts as ended. */
 const unseenMax = 10;
 
 /**
- * The KV bucket of the reports, one key per process. It is in memory and is lost when the NATS server restarts, so a failed write
- * opens it again; `onFailure` receives the first failure in a row.
+ * The KV bucket of the reports, one key per process. Metadata makes it, also after a restart of NATS, which loses it, so a failed
+ * write looks for it again; `onFailure` receives the first failure in a row.
  */
 export const createReportChannel = (bus: Bus, onFailure: (error: unknown) => void): ReportChannel => {
   const process = randomUUID();
@@ -29,17 +22,17 @@ export const createReportChannel = (bus: Bus, onFailure: (error: unknown) => voi
   let isLeft = false;
 
   const onChange = ({ key, value }: Change): void => {
-    const writer = key.slice(keyPrefix.length);
+    const writer = key.slice(demandPrefix.length);
     if (writer === process) unseen = 0;
     tell(writer, value);
   };
 
   const put = async (report: unknown): Promise<void> => {
-    opening ??= openKvBucket(bus, buckets.rates, bucketLimits);
+    opening ??= findKvBucket(bus, buckets.rates);
     const bucket = await opening;
     if (isLeft) return;
     watch ??= bucket.watch(onChange, () => {});
-    await bucket.put(keyPrefix + process, report);
+    await bucket.put(demandPrefix + process, report);
     isFailing = false;
     if (++unseen <= unseenMax) return;
     watch.stop();
@@ -66,7 +59,7 @@ export const createReportChannel = (bus: Bus, onFailure: (error: unknown) => voi
       isLeft = true;
       watch?.stop();
       const bucket = await opening?.catch(() => undefined);
-      if (bus.connected) await bucket?.delete(keyPrefix + process).catch(() => undefined);
+      if (bus.connected) await bucket?.delete(demandPrefix + process).catch(() => undefined);
     },
   };
 };

@@ -247,3 +247,20 @@ export const openAudit = (bus: Bus, system: KvBucket, log: Log, orphanMs = orpha
     log,
     orphanMs,
   });
+
+/**
+ * For a process whose user of NATS may neither write the log nor purge: its entries wait in their intents, final, until metadata
+ * stores them.
+ */
+export const openAuditForMetadata = (bus: Bus, system: KvBucket, log: Log): Audit =>
+  createAudit({
+    system,
+    publish: async () => {
+      throw new Fault('transient', 'audit_left', 'metadata stores this entry');
+    },
+    erase: (key) => system.delete(key),
+    reader: createStreamReader(bus),
+    now: nowSeconds,
+    log,
+    orphanMs: orphanMsDefault,
+  });

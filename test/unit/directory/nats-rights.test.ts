@@ -59,6 +59,10 @@ describe('the rights at NATS', () => {
     ['deletes a stream', '$JS.API.STREAM.DELETE.METRICS', []],
     ['deletes a consumer', '$JS.API.CONSUMER.DELETE.METRICS.questdb', ['metadata']],
     ['makes a stream', '$JS.API.STREAM.CREATE.METRICS', ['metadata']],
+    ['changes the bucket of demands', '$JS.API.STREAM.UPDATE.KV_tidemark-rates', ['metadata']],
+    ['changes the bucket of sessions', '$JS.API.STREAM.UPDATE.KV_tidemark-sessions', ['metadata']],
+    ['begins a queue again', '$JS.API.CONSUMER.RESET.METRICS.questdb', ['operator']],
+    ['begins another queue again', '$JS.API.CONSUMER.RESET.METRICS.other', []],
     ['changes a stream', '$JS.API.STREAM.UPDATE.METRICS', ['metadata', 'operator']],
     ['makes another stream', '$JS.API.STREAM.CREATE.COPY', []],
     ['makes another consumer', '$JS.API.CONSUMER.CREATE.METRICS.other', []],
@@ -69,6 +73,28 @@ describe('the rights at NATS', () => {
     ['removes a dead letter', '$JS.API.STREAM.MSG.DELETE.DEADLETTER', ['metadata']],
   ])('let only those whose work it is be one who %s', (_, subject, who) => {
     expect(publishersOf(subject)).toEqual(who);
+  });
+
+  // The server checks nothing in the body of such a request: with `sources` it reads other streams, with `republish` it writes them.
+  it('let nobody but metadata and operator make or change a stream, and those only the ones that they name', () => {
+    const changes = (name: (typeof natsUserNames)[number]): string[] =>
+      rights[name].publish
+        .filter((each) => /^\$JS\.API\.STREAM\.(?:CREATE|UPDATE|DELETE|RESTORE)\./.test(each))
+        .map((each) => each.slice('$JS.API.STREAM.'.length));
+    expect([changes('ingress'), changes('transfer')]).toEqual([[], []]);
+    const streams = pipelines.streams.map(({ name }) => name);
+    const kept = ['KV_tidemark-records', 'KV_tidemark-columns', 'KV_tidemark-system'];
+    const made = [...streams, ...kept, 'KV_tidemark-sessions', 'KV_tidemark-rates'];
+    expect(changes('metadata').sort()).toEqual(
+      made.flatMap((name) => [`CREATE.${name}`, `UPDATE.${name}`]).sort(),
+    );
+    expect(changes('operator').sort()).toEqual(
+      [
+        'RESTORE.*',
+        ...kept.flatMap((name) => [`CREATE.${name}`, `UPDATE.${name}`]),
+        ...streams.map((name) => `UPDATE.${name}`),
+      ].sort(),
+    );
   });
 
   const watched = (bucket: string, key: string): string =>
