@@ -71,7 +71,7 @@ export const differenceKey = ({ kind, stream, dataId, appId, minute }: Differenc
 /** The stream whose name stands for all streams of a signal, in differences with a store. */
 export const streamOfStore = (pipeline: Pipeline): string => signals[pipeline].stream;
 
-/** `not_known` of the books is no difference of its own: it is said of all owners. */
+/** `not_known` of the books is no difference of its own: it holds for all owners. */
 const storeKinds: ReadonlySet<DifferenceKind> = new Set(['missing_in_the_store', 'unmerged', 'not_known']);
 
 /** Whether a comparison with a store found it: its minute is the start of an event day, and it counts no messages. */
