@@ -24,7 +24,7 @@ import type { BackupEntry } from './folder.ts';
 import { putBack, streamsInTheWay } from './put-back.ts';
 import { recoverColumns } from './recover-columns.ts';
 import { copyFolder, putBackClickhouse } from './stores.ts';
-import { copyAdminToken, readWholeFolder, requireNoLinks } from './whole-folder.ts';
+import { checkDatabaseFiles, copyAdminToken, readWholeFolder, requireNoLinks } from './whole-folder.ts';
 
 const questdbTimeoutMs = 600_000;
 const pollMs = 250;
@@ -32,6 +32,8 @@ const pollMs = 250;
 export type RestoreWatch = {
   readonly onStream: (entry: BackupEntry) => void;
   readonly onDatabase: (name: string) => void;
+  /** How many files of the databases were compared with their sums; undefined where the backup has none. */
+  readonly onChecked: (files: number | undefined) => void;
   /** The restore is whole without: names are registered again with their next point. */
   readonly onColumnsLost: (why: string) => void;
 };
@@ -43,7 +45,7 @@ export type Restored = { readonly raised: RaisedNumbers | undefined; readonly na
 export const restoreStreams = async (
   settings: Settings,
   folder: string,
-  { onStream, onColumnsLost }: Omit<RestoreWatch, 'onDatabase'>,
+  { onStream, onColumnsLost }: Pick<RestoreWatch, 'onStream' | 'onColumnsLost'>,
 ): Promise<Restored> => {
   let names: number | undefined;
   const recover = async (bus: Bus): Promise<void> => {
@@ -167,7 +169,8 @@ export const restoreAll = async (
   watch: RestoreWatch,
 ): Promise<Restored> => {
   const { dataFolder } = settings;
-  const { id, parts } = await readWholeFolder(folder);
+  const { id, ...backup } = await readWholeFolder(folder);
+  const { parts } = backup;
   if (parts.includes('questdb')) await requireNoLinks(folder, 'questdb');
   requireEnginesAlone(settings, parts);
   const urls = engineUrls(settings);
@@ -177,6 +180,7 @@ export const restoreAll = async (
   try {
     if (readRestoring(dataFolder)?.id !== id)
       await withBus(settings, (bus) => requireEmpty(settings, bus, sql, clickhouse, nats));
+    watch.onChecked(await checkDatabaseFiles(folder, backup));
     noteRestoring(dataFolder, { id, folder });
     await restoreQuestdb(dataFolder, join(folder, 'questdb'), sql);
     watch.onDatabase('QuestDB');
