@@ -9,8 +9,10 @@ import { isLocked } from '../../embedded/lock.ts';
 import {
   arrivingQuestdb,
   endRestoring,
+  forgetRestoreFailure,
   isEnginesOnly,
   noteRestoring,
+  readRestoreFailure,
   readRestoring,
   restoredQuestdb,
 } from '../../embedded/restoring.ts';
@@ -94,6 +96,12 @@ const requireEnginesAlone = (
 const tablesOf = async (sql: QuestdbSql): Promise<number> =>
   Number((await sql.exec('SELECT count() FROM tables()')).dataset[0]?.[0] ?? 0);
 
+const isAnswering = (sql: QuestdbSql): Promise<boolean> =>
+  tablesOf(sql).then(
+    () => true,
+    () => false,
+  );
+
 const countRow = z.object({ count: z.coerce.number() });
 
 /** Permanent Fault `restore_not_empty`, with everything that is there. */
@@ -128,19 +136,22 @@ const restoreQuestdb = async (dataFolder: string, from: string, sql: QuestdbSql)
   await rm(arriving, { recursive: true, force: true });
   await copyFolder(from, arriving);
   await writeFile(join(arriving, '_restore'), '');
+  await forgetRestoreFailure(dataFolder);
   await rename(arriving, restoredQuestdb(dataFolder));
   const deadline = performance.now() + questdbTimeoutMs;
   for (;;) {
     const isTaken = !(await exists(restoredQuestdb(dataFolder)));
     const isRecovered = isTaken && !(await exists(join(dataFolder, 'questdb', '_restore')));
-    if (
-      isRecovered &&
-      (await tablesOf(sql).then(
-        () => true,
-        () => false,
-      ))
-    )
-      return;
+    if (isRecovered && (await isAnswering(sql))) {
+      // Last, because it is noted before QuestDB runs on another folder, and it is that one which may have answered.
+      const failure = await readRestoreFailure(dataFolder);
+      if (failure === undefined) return;
+      throw new Fault(
+        'permanent',
+        'questdb_not_back',
+        `QuestDB does not start on its files of this backup, and runs on an empty folder again, for a repeat or another backup: ${failure}`,
+      );
+    }
     if (!isLocked(dataFolder))
       throw new Fault(
         'transient',
@@ -160,8 +171,8 @@ const restoreQuestdb = async (dataFolder: string, from: string, sql: QuestdbSql)
 /**
  * Puts everything of a backup into the engines of `tidemark up --engines-only` on this data folder, which hold nothing. After an
  * interruption the same call completes it; until then `tidemark up` refuses the folder. Permanent Faults `backup_unusable`,
- * `engines_not_own`, `engines_not_running`, `roles_running`, `restore_not_empty` (nothing was changed then), those of the engines
- * and of `putBack`.
+ * `engines_not_own`, `engines_not_running`, `roles_running`, `restore_not_empty` (nothing was changed then), `questdb_not_back`, those
+ * of the engines and of `putBack`.
  */
 export const restoreAll = async (
   settings: Settings,
