@@ -173,6 +173,12 @@ const runRestore = async (folder: string, { json, streamsOnly }: RestoreOptions)
   const entries: BackupEntry[] = [];
   const watch = {
     onDatabase,
+    onChecked: (files: number | undefined): void => {
+      if (files !== undefined) return onDatabase(`${counted(files, 'file')} of the databases compared`);
+      sayLines(
+        'tidemark: the files of the databases were not compared: this backup, of an earlier version, has no sums of them',
+      );
+    },
     onStream: (entry: BackupEntry): void => {
       entries.push(entry);
       onStream(entry);

@@ -17,7 +17,9 @@ import { requireDifferentPorts, requireFreePorts } from '../embedded/ports.ts';
 import {
   noteEnginesOnly,
   placeRestoredQuestdb,
+  readRestoring,
   requireNoRestore,
+  startQuestdbOfRestore,
   watchForRestoredQuestdb,
 } from '../embedded/restoring.ts';
 import type { Role } from '../embedded/role.ts';
@@ -154,13 +156,27 @@ const welcome = async ({ settings, plan, options }: Run, signal: AbortSignal): P
   if (!signal.aborted) printLines(`\n${summarise(plan, greeting, settings)}\n`);
 };
 
-/** A restore leaves QuestDB's files, which QuestDB reads only at its start. */
-const watchForRestored = ({ settings }: Run, { engines }: Stack, log: LogLine, signal: AbortSignal): void => {
+/** Starts the engines alone. A restore leaves QuestDB's files, which QuestDB reads only at its start. */
+const startEngines = async (
+  { settings: { dataFolder } }: Run,
+  { engines }: Stack,
+  supervisor: Supervisor,
+  log: LogLine,
+  signal: AbortSignal,
+): Promise<void> => {
+  const onError = (error: unknown): void =>
+    log('questdb', `could not be started on restored files: ${errorText(error)}`);
   const questdb = engines.find(({ name }) => name === 'questdb');
-  if (questdb === undefined) return;
-  void watchForRestoredQuestdb(settings.dataFolder, questdb, signal, (error) =>
-    log('questdb', `could not be started on restored files: ${errorText(error)}`),
+  await placeRestoredQuestdb(dataFolder);
+  const isRestoring = readRestoring(dataFolder) !== undefined;
+  await Promise.all(
+    engines.map(async (engine) => {
+      if (isRestoring && engine === questdb) await startQuestdbOfRestore(dataFolder, engine, signal, onError);
+      await supervisor.start(engine);
+    }),
   );
+  noteEnginesOnly(dataFolder);
+  if (questdb !== undefined) void watchForRestoredQuestdb(dataFolder, questdb, signal, onError);
 };
 
 /** Starts what this run has, and prints where it is. */
@@ -173,10 +189,7 @@ const startRun = async (
 ): Promise<void> => {
   const { settings, plan, retentionDays, clickhouseUrl, options } = run;
   if (options.enginesOnly) {
-    await placeRestoredQuestdb(settings.dataFolder);
-    await Promise.all(stack.engines.map((engine) => supervisor.start(engine)));
-    noteEnginesOnly(settings.dataFolder);
-    watchForRestored(run, stack, log, signal);
+    await startEngines(run, stack, supervisor, log, signal);
     printLines(`\n${summariseEngines(plan)}\n`);
     return;
   }

@@ -30,7 +30,9 @@ export type DeadLetterAdmin = {
   last(): Promise<number>;
   /**
    * Sends it back on its way, and removes it once that is stored. May be repeated and done by several at once: its rows are stored
-   * once. Permanent Faults: `not_redrivable`, `dead_letter_busy` (a purge of it was begun), `not_found` (another act has removed it).
+   * once. Permanent Faults: `not_redrivable` (also of one that was purged, which a restored copy of DEADLETTER has again),
+   * `dead_letter_busy` (a purge of it was begun), `not_found` (another act has removed it). Transient Fault while the records cannot be
+   * read.
    */
   redrive(letter: Letter): Promise<void>;
   /** Does nothing where a redrive would send it back now; else throws the permanent Fault `not_redrivable` that a redrive would. */
@@ -231,6 +233,16 @@ export const createDeadLetterAdmin = (deps: DeadLetterAdminDependencies): DeadLe
     return rows;
   };
 
+  /** A restored copy of DEADLETTER has it again: its redrive would store what the operator gave up, and take back the purge. */
+  const requireNotPurged = async (letter: Letter): Promise<void> => {
+    for (const row of purgedRows(letter)) {
+      const known = await readRecord(row);
+      if (known === undefined || !(purgedOutcome in known)) continue;
+      const why = `dead letter ${letter.sequence} was purged before, and a copy of NATS brought it back: purge it again`;
+      throw new Fault('permanent', 'not_redrivable', why);
+    }
+  };
+
   const isThere = ({ sequence }: Letter): Promise<boolean> => hasMessage(bus, deadLetterStream, sequence);
 
   /**
@@ -249,6 +261,7 @@ export const createDeadLetterAdmin = (deps: DeadLetterAdminDependencies): DeadLe
   return {
     ...reads,
     redrive: async (letter) => {
+      await requireNotPurged(letter);
       const message = await redriveMessageOf(letter, true);
       await act(letter, 'redrive', async () => {
         await record(`rr:${letter.identity}`, letter, unreadRows(letter, now()));
@@ -257,6 +270,7 @@ export const createDeadLetterAdmin = (deps: DeadLetterAdminDependencies): DeadLe
     },
     checkRedrive: async (letter) => {
       await redriveMessageOf(letter, false);
+      await requireNotPurged(letter);
     },
     purge: async (letter) => {
       const rows = await purgeRecords(letter);

@@ -48,7 +48,8 @@ const settledMs = 60_000;
 const pageMax = 256;
 const lookedAtMax = 4_096;
 
-const isOfClickhouse = (error: unknown): boolean =>
+/** Whether ClickHouse did not answer, or refused a query. */
+export const isOfClickhouse = (error: unknown): boolean =>
   error instanceof Fault && error.code.startsWith('clickhouse');
 
 /** Whether the records of its message name the letter, or leave open which letters they mean. */

@@ -1,11 +1,12 @@
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { rename, rm } from 'node:fs/promises';
+import { readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { z } from 'zod';
-import { Fault } from '../model/fault.ts';
-import { exists } from '../runtime/files.ts';
+import { errorText, Fault } from '../model/fault.ts';
+import { exists, isMissing } from '../runtime/files.ts';
 import type { Engine } from './engine.ts';
+import { ServiceStartError } from './service.ts';
 import { upFolder } from './up-files.ts';
 
 /** The restore that was begun in a data folder and is not complete. */
@@ -56,6 +57,22 @@ export const arrivingQuestdb = (dataFolder: string): string => join(dataFolder, 
 export const restoredQuestdb = (dataFolder: string): string => join(dataFolder, 'questdb.restored');
 
 const pollMs = 250;
+const startAgainMs = 1_000;
+/** So often a QuestDB that ends by itself may do so for a reason that passes. */
+const endsMax = 3;
+
+/** Why QuestDB does not start on the restored folder. */
+const failureFile = (dataFolder: string): string => join(dataFolder, 'questdb.failed');
+
+/** Undefined where none is known. */
+export const readRestoreFailure = (dataFolder: string): Promise<string | undefined> =>
+  readFile(failureFile(dataFolder), 'utf8').catch((error: unknown) => {
+    if (isMissing(error)) return undefined;
+    throw error;
+  });
+
+export const forgetRestoreFailure = (dataFolder: string): Promise<void> =>
+  rm(failureFile(dataFolder), { force: true });
 
 /** Puts a restored folder in the place of QuestDB's, while QuestDB does not run. */
 export const placeRestoredQuestdb = async (dataFolder: string): Promise<void> => {
@@ -63,6 +80,37 @@ export const placeRestoredQuestdb = async (dataFolder: string): Promise<void> =>
   if (!(await exists(restored))) return;
   await rm(questdbFolder(dataFolder), { recursive: true, force: true });
   await rename(restored, questdbFolder(dataFolder));
+};
+
+/**
+ * Starts QuestDB on a folder of a restore that is not complete. It is tried again, unless QuestDB ends by itself each time: then
+ * `readRestoreFailure` has the reason, and QuestDB starts on an empty folder, so that a restore can be repeated, of another backup, too.
+ * `onError` gets why each start failed. Throws what the start on the empty folder throws.
+ */
+export const startQuestdbOfRestore = async (
+  dataFolder: string,
+  questdb: Engine,
+  signal: AbortSignal,
+  onError: (error: unknown) => void,
+): Promise<void> => {
+  for (let ends = 0; !signal.aborted; ) {
+    try {
+      return await questdb.start();
+    } catch (error) {
+      if (signal.aborted) return;
+      onError(error);
+      if (error instanceof ServiceStartError && error.exit !== undefined) ends++;
+      if (ends < endsMax) {
+        await delay(startAgainMs, undefined, { signal }).catch(() => {});
+        continue;
+      }
+      // Before QuestDB answers again, which `restore` would take for its success.
+      await writeFile(failureFile(dataFolder), errorText(error));
+      // A copy of the backup, which has it still.
+      await rm(questdbFolder(dataFolder), { recursive: true, force: true });
+      return questdb.start();
+    }
+  }
 };
 
 /** Restarts QuestDB on each restored folder that appears, until the signal is aborted; `onError` gets why a restart failed. */
@@ -77,7 +125,7 @@ export const watchForRestoredQuestdb = async (
       if (await exists(restoredQuestdb(dataFolder))) {
         await questdb.stop();
         await placeRestoredQuestdb(dataFolder);
-        await questdb.start();
+        await startQuestdbOfRestore(dataFolder, questdb, signal, onError);
       }
     } catch (error) {
       onError(error);

@@ -70,7 +70,8 @@ export class ServiceStartError extends Error {
   readonly lastLines: readonly string[];
 
   constructor(what: string, lastLines: readonly string[], exit?: Exit, logFile?: string) {
-    const shown = lastLines.slice(-shownLines).map((line) => `  ${line}`);
+    const told = lastLines.filter((line) => !javaFrame.test(line));
+    const shown = told.slice(-shownLines).map((line) => `  ${line}`);
     const log = logFile === undefined ? 'its log' : `its log ${logFile}`;
     super([shown.length === 0 ? what : `${what}; last lines of ${log}:`, ...shown].join('\n'));
     this.exit = exit;
@@ -81,6 +82,8 @@ export class ServiceStartError extends Error {
 const pollMs = 25;
 const answerTimeoutMs = 5000;
 const shownLines = 15;
+/** Those that follow the reason are more than `shownLines`. */
+const javaFrame = /^\s+at \S+\(.*\)$/;
 
 const waitUntilReady = async (
   { name, answers, startTimeoutMs, logFile }: ServiceDefinition,

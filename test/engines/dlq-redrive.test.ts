@@ -276,6 +276,33 @@ describe('a dead letter that is purged', () => {
   });
 });
 
+// A copy of the bus that is older than the purge has the dead letters again that were purged since.
+it('a dead letter that was purged and comes back with a copy of DEADLETTER is not redriven, which a dry run says, and stays purged', async () => {
+  const { application, traceId, sequence } = await withLetter('p10');
+  const { streams } = await bus.manager();
+  const kept = await streams.getMessage('DEADLETTER', { seq: sequence });
+  if (kept === null) throw new Error('no dead letter');
+  await accept('p10');
+  await cli.text(`dlq purge ${sequence} --yes`);
+  await settled();
+  await bus.js.publish(kept.subject, kept.data);
+  const [restored] = await lettersOf(application);
+  for (const option of [' --dry-run', ''])
+    expect(await cli.run(`dlq redrive --app-id ${application.app_id}${option}`)).toMatchObject({
+      code: 1,
+      stdout: expect.stringContaining('0 dead letters (0 items)'),
+      stderr: expect.stringContaining(
+        `${restored?.sequence}: dead letter ${restored?.sequence} was purged before`,
+      ),
+    });
+  expect(await cli.text(`dlq show ${restored?.sequence}`)).toMatch(/can be redriven +no/);
+  await cli.text(`dlq purge ${restored?.sequence} --yes`);
+  await settled();
+  expect((await stored(traceId)).plain).toEqual(['first', 'last']);
+  expect(await balance(application)).toEqual({ stored: 2, 'dropped/purged_by_operator': 1 });
+  expect(await lettersOf(application)).toEqual([]);
+});
+
 // Between the dry run, which an operator confirms, and the act others may come.
 describe('an act that begins with the cursor of its dry run', () => {
   it('takes what the dry run counted, and leaves dead letters that came later', async () => {

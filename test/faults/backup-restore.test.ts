@@ -258,6 +258,7 @@ it('a backup of everything is one command, may run again at once under load, and
       'admin.token',
       'backup.json',
       'clickhouse',
+      'files.txt',
       'nats',
       'questdb',
     ]);

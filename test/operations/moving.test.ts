@@ -256,6 +256,7 @@ it('a backup under load is restored into an installation on other ports: equal r
     'admin.token',
     'backup.json',
     'clickhouse',
+    'files.txt',
     'nats',
     'questdb',
   ]);

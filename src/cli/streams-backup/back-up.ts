@@ -9,7 +9,7 @@ import { programVersion } from '../../telemetry/program-version.ts';
 import { withBus, withClickhouse } from '../with-engines.ts';
 import type { BackupEntry } from './folder.ts';
 import { type DatabaseCopies, type TakeOptions, takeBackup } from './take.ts';
-import { copyAdminToken, finishWholeFolder } from './whole-folder.ts';
+import { copyAdminToken, finishWithList } from './whole-folder.ts';
 
 /** Where the files of the databases are, as this process sees them. */
 export type DatabaseFiles = {
@@ -157,11 +157,6 @@ export const backUpAll = async (
   const options = signal === undefined ? {} : { signal };
   const entries = await backUpStreams(settings, nats, onStream, databases, options);
   await copyAdminToken(settings.dataFolder, target.path);
-  await finishWholeFolder(target.path, {
-    program: programVersion(),
-    started_at: startedAt,
-    finished_at: new Date().toISOString(),
-    parts,
-  });
+  await finishWithList(target.path, { program: programVersion(), started_at: startedAt, parts }, signal);
   return { entries, copied };
 };

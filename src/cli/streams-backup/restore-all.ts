@@ -9,8 +9,10 @@ import { isLocked } from '../../embedded/lock.ts';
 import {
   arrivingQuestdb,
   endRestoring,
+  forgetRestoreFailure,
   isEnginesOnly,
   noteRestoring,
+  readRestoreFailure,
   readRestoring,
   restoredQuestdb,
 } from '../../embedded/restoring.ts';
@@ -24,7 +26,7 @@ import type { BackupEntry } from './folder.ts';
 import { putBack, streamsInTheWay } from './put-back.ts';
 import { recoverColumns } from './recover-columns.ts';
 import { copyFolder, putBackClickhouse } from './stores.ts';
-import { copyAdminToken, readWholeFolder, requireNoLinks } from './whole-folder.ts';
+import { checkDatabaseFiles, copyAdminToken, readWholeFolder, requireNoLinks } from './whole-folder.ts';
 
 const questdbTimeoutMs = 600_000;
 const pollMs = 250;
@@ -32,6 +34,8 @@ const pollMs = 250;
 export type RestoreWatch = {
   readonly onStream: (entry: BackupEntry) => void;
   readonly onDatabase: (name: string) => void;
+  /** How many files of the databases were compared with their sums; undefined where the backup has none. */
+  readonly onChecked: (files: number | undefined) => void;
   /** The restore is whole without: names are registered again with their next point. */
   readonly onColumnsLost: (why: string) => void;
 };
@@ -43,7 +47,7 @@ export type Restored = { readonly raised: RaisedNumbers | undefined; readonly na
 export const restoreStreams = async (
   settings: Settings,
   folder: string,
-  { onStream, onColumnsLost }: Omit<RestoreWatch, 'onDatabase'>,
+  { onStream, onColumnsLost }: Pick<RestoreWatch, 'onStream' | 'onColumnsLost'>,
 ): Promise<Restored> => {
   let names: number | undefined;
   const recover = async (bus: Bus): Promise<void> => {
@@ -92,6 +96,12 @@ const requireEnginesAlone = (
 const tablesOf = async (sql: QuestdbSql): Promise<number> =>
   Number((await sql.exec('SELECT count() FROM tables()')).dataset[0]?.[0] ?? 0);
 
+const isAnswering = (sql: QuestdbSql): Promise<boolean> =>
+  tablesOf(sql).then(
+    () => true,
+    () => false,
+  );
+
 const countRow = z.object({ count: z.coerce.number() });
 
 /** Permanent Fault `restore_not_empty`, with everything that is there. */
@@ -126,19 +136,22 @@ const restoreQuestdb = async (dataFolder: string, from: string, sql: QuestdbSql)
   await rm(arriving, { recursive: true, force: true });
   await copyFolder(from, arriving);
   await writeFile(join(arriving, '_restore'), '');
+  await forgetRestoreFailure(dataFolder);
   await rename(arriving, restoredQuestdb(dataFolder));
   const deadline = performance.now() + questdbTimeoutMs;
   for (;;) {
     const isTaken = !(await exists(restoredQuestdb(dataFolder)));
     const isRecovered = isTaken && !(await exists(join(dataFolder, 'questdb', '_restore')));
-    if (
-      isRecovered &&
-      (await tablesOf(sql).then(
-        () => true,
-        () => false,
-      ))
-    )
-      return;
+    if (isRecovered && (await isAnswering(sql))) {
+      // Last, because it is noted before QuestDB runs on another folder, and it is that one which may have answered.
+      const failure = await readRestoreFailure(dataFolder);
+      if (failure === undefined) return;
+      throw new Fault(
+        'permanent',
+        'questdb_not_back',
+        `QuestDB does not start on its files of this backup, and runs on an empty folder again, for a repeat or another backup: ${failure}`,
+      );
+    }
     if (!isLocked(dataFolder))
       throw new Fault(
         'transient',
@@ -158,8 +171,8 @@ const restoreQuestdb = async (dataFolder: string, from: string, sql: QuestdbSql)
 /**
  * Puts everything of a backup into the engines of `tidemark up --engines-only` on this data folder, which hold nothing. After an
  * interruption the same call completes it; until then `tidemark up` refuses the folder. Permanent Faults `backup_unusable`,
- * `engines_not_own`, `engines_not_running`, `roles_running`, `restore_not_empty` (nothing was changed then), those of the engines
- * and of `putBack`.
+ * `engines_not_own`, `engines_not_running`, `roles_running`, `restore_not_empty` (nothing was changed then), `questdb_not_back`, those
+ * of the engines and of `putBack`.
  */
 export const restoreAll = async (
   settings: Settings,
@@ -167,7 +180,8 @@ export const restoreAll = async (
   watch: RestoreWatch,
 ): Promise<Restored> => {
   const { dataFolder } = settings;
-  const { id, parts } = await readWholeFolder(folder);
+  const { id, ...backup } = await readWholeFolder(folder);
+  const { parts } = backup;
   if (parts.includes('questdb')) await requireNoLinks(folder, 'questdb');
   requireEnginesAlone(settings, parts);
   const urls = engineUrls(settings);
@@ -177,6 +191,7 @@ export const restoreAll = async (
   try {
     if (readRestoring(dataFolder)?.id !== id)
       await withBus(settings, (bus) => requireEmpty(settings, bus, sql, clickhouse, nats));
+    watch.onChecked(await checkDatabaseFiles(folder, backup));
     noteRestoring(dataFolder, { id, folder });
     await restoreQuestdb(dataFolder, join(folder, 'questdb'), sql);
     watch.onDatabase('QuestDB');

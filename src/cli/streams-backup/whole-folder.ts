@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { z } from 'zod';
 import { errorText, Fault } from '../../model/fault.ts';
 import { isMissing, unwritable } from '../../runtime/files.ts';
+import { checkFileList, writeFileList } from './file-list.ts';
 import { closeToOthers, fileName, readDocument } from './folder.ts';
 
 const schema = z.strictObject({
@@ -16,6 +17,8 @@ const schema = z.strictObject({
   finished_at: z.iso.datetime(),
   /** The folders of the copy, in the order of their copies: `nats`, `questdb`, `questdb-<instance>`, `clickhouse`. */
   parts: z.array(z.string().regex(/^[a-z][a-z0-9_-]{0,40}$/)).min(1),
+  /** `files.txt`, which has the sums of the databases' files. Earlier versions wrote none. */
+  files: z.strictObject({ count: z.int(), sha256: z.string().regex(/^[0-9a-f]{64}$/) }).optional(),
 });
 
 /** A whole backup: the engines' copies are folders beside its file `backup.json`. */
@@ -96,6 +99,31 @@ export const requireNoLinks = async (folder: string, part: string): Promise<void
         folder,
         `${join(entry.parentPath, entry.name)} is a link, whose files the copy lacks: make another backup with this version`,
       );
+};
+
+const isOfDatabase = (part: string): boolean => part !== 'nats';
+
+/** Lists the files of the databases, and makes the backup whole. Faults of `writeFileList`. */
+export const finishWithList = async (
+  folder: string,
+  backup: Omit<WholeBackup, 'format' | 'version' | 'files' | 'finished_at'>,
+  signal?: AbortSignal,
+): Promise<void> => {
+  const files = await writeFileList(folder, backup.parts.filter(isOfDatabase), signal);
+  await finishWholeFolder(folder, { ...backup, finished_at: new Date().toISOString(), files });
+};
+
+/**
+ * Compares each file of the databases with its sum; answers their number, or undefined where the backup has no sums. Permanent Fault
+ * `backup_unusable`, which names the first that differ.
+ */
+export const checkDatabaseFiles = async (
+  folder: string,
+  { parts, files }: Pick<WholeBackup, 'parts' | 'files'>,
+): Promise<number | undefined> => {
+  if (files === undefined) return undefined;
+  await checkFileList(folder, parts.filter(isOfDatabase), files, (why) => unusable(folder, why));
+  return files.count;
 };
 
 /** A backup, and what tells it from every other. Permanent Fault `backup_unusable` for any other folder. */

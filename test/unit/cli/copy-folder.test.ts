@@ -55,7 +55,7 @@ it('a restore refuses a backup whose copy of QuestDB has a link, and names it', 
     parts: ['nats', 'questdb', 'clickhouse'],
   });
   const settings = loadSettings({ TIDEMARK_DATA: await tempFolder() });
-  const watch = { onStream: () => {}, onDatabase: () => {}, onColumnsLost: () => {} };
+  const watch = { onStream: () => {}, onDatabase: () => {}, onChecked: () => {}, onColumnsLost: () => {} };
   await expect(restoreAll(settings, folder, watch)).rejects.toMatchObject({
     code: 'backup_unusable',
     message: expect.stringContaining(join(folder, 'questdb', 'db', 'points')),
