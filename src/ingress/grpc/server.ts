@@ -1,4 +1,5 @@
 import type { IncomingHttpHeaders, ServerHttp2Stream } from 'node:http2';
+import type { BodyPatience } from '../../http/limited-server.ts';
 import { stopping } from '../http/broken-body.ts';
 import type { Listening } from '../http/receiver-server.ts';
 import type { ReasonLinks } from '../reason-links.ts';
@@ -30,11 +31,12 @@ export type GrpcOptions = {
 
 /** A receiver over gRPC. */
 export type GrpcServer = Pick<Http2Listener, 'server'> & {
-  /** As of Http2Listener; a message that has not arrived `bodiesMs` later is refused. */
-  drain(bodiesMs: number): Promise<void>;
+  /** As of Http2Listener; messages that have not arrived are refused later, as bodies are over HTTP. */
+  drain(patience: BodyPatience): Promise<void>;
 };
 
 const name = 'grpc';
+const sweepMs = 50;
 
 const serviceOf = (path: string): string => path.slice(1, path.lastIndexOf('/'));
 
@@ -126,10 +128,18 @@ export const createGrpcServer = (options: GrpcOptions): GrpcServer => {
   });
   return {
     server: listener.server,
-    drain: (bodiesMs) => {
+    drain: ({ laggardsMs, allMs }) => {
       health.stop();
-      const timer = setTimeout(() => waiting.refuseAll(stopping), bodiesMs);
-      return listener.drain().finally(() => clearTimeout(timer));
+      const begunAt = performance.now();
+      const sweep = setInterval(() => {
+        const since = performance.now() - begunAt;
+        if (since >= allMs) waiting.refuseAll(stopping, () => false);
+        else if (since >= laggardsMs) {
+          const inPace = listening.inFlight.inPace();
+          waiting.refuseAll(stopping, (call) => inPace.has(call) || call.isUnread);
+        }
+      }, sweepMs);
+      return listener.drain().finally(() => clearInterval(sweep));
     },
   };
 };

@@ -154,6 +154,7 @@ const collect = (
     const onError = (error: unknown): void =>
       error instanceof UnreadableBody ? finish(error.refused) : onGone();
     const unwatch = inFlight.watch({
+      request,
       isSlow: pace.isSlow,
       isStranger: room.isStranger,
       giveWay: () => finish(gaveWay),
