@@ -1,7 +1,7 @@
 import { constants } from 'node:http2';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { readMs } from '../../../../src/ingress/grpc/answer.ts';
-import { callsMax } from '../../../../src/ingress/grpc/connection.ts';
+import { callsMax, resetBurst } from '../../../../src/ingress/grpc/connection.ts';
 import { watchersMax } from '../../../../src/ingress/grpc/health.ts';
 import { codes } from '../../../../src/ingress/grpc/status.ts';
 import { waitingCallsMax } from '../../../../src/ingress/grpc/waiting-calls.ts';
@@ -14,6 +14,7 @@ import {
   flags,
   frame,
   framesIn,
+  goawaysIn,
   indexedLiteral,
   literal,
   preface,
@@ -89,7 +90,7 @@ const floods: readonly Flood[] = [
   {
     what: 'calls that it resets at once (5.4.2, CVE-2023-44487)',
     bytes: many(3000, (index) => Buffer.concat([headOf(streamOf(index)), reset(streamOf(index))])),
-    reason: 'malformed',
+    reason: 'flood',
   },
   {
     what: 'calls that it makes the receiver reset (5.4.2, CVE-2025-8671)',
@@ -173,6 +174,8 @@ const floods: readonly Flood[] = [
   },
 ];
 
+const calm = (debugData = '') => ({ code: constants.NGHTTP2_ENHANCE_YOUR_CALM, debugData });
+
 describe('a hostile connection', () => {
   it.each(floods)('that floods with $what is closed, and others are served', async ({ bytes, reason }) => {
     const door = await open();
@@ -183,6 +186,44 @@ describe('a hostile connection', () => {
     expect(await door.ended(reason)).toBe(1);
     expect(door.seen.length).toBeLessThan(1000);
     expect((await client.call(traceExportPath, message)).code).toBe(codes.ok);
+  });
+
+  // Clients learn from the code to come back more slowly, and those of gRPC from the word about PINGs to send fewer of them.
+  it.each<[string, Buffer, { code: number; debugData: string }]>([
+    ['PINGs', many(300, () => frame(types.ping, 0, 0, Buffer.alloc(8))), calm('too_many_pings')],
+    ['SETTINGS', many(300, () => settings()), calm()],
+    [
+      'resets',
+      many(400, (index) => Buffer.concat([headOf(streamOf(index)), reset(streamOf(index))])),
+      calm(),
+    ],
+    [
+      'resets without an error',
+      many(400, (index) => Buffer.concat([headOf(streamOf(index)), reset(streamOf(index), 0)])),
+      calm(),
+    ],
+  ])('that floods with %s gets a GOAWAY with ENHANCE_YOUR_CALM', async (_, bytes, goaway) => {
+    const door = await open();
+    const raw = await rawOf(door);
+    raw.send(Buffer.concat([preface, settings(), bytes]));
+    const goaways = goawaysIn(await raw.ended);
+    expect(goaways[0]).toEqual(goaway);
+    expect(new Set(goaways.map(({ code }) => code))).toEqual(new Set([goaway.code]));
+    expect(await door.ended('flood')).toBe(1);
+  });
+
+  it('that resets calls one after the other is closed once there are too many of them, and not before', async () => {
+    const door = await open();
+    const raw = await rawOf(door);
+    raw.send(Buffer.concat([preface, settings()]));
+    for (let index = 0; index < resetBurst; index++)
+      raw.send(Buffer.concat([headOf(streamOf(index)), reset(streamOf(index))]));
+    raw.send(callFrames(streamOf(resetBurst)));
+    await waitFor('the answer', boundMs, () => isAnswered(raw, streamOf(resetBurst)));
+    for (let index = resetBurst + 1; raw.socket.writable && index < 3 * resetBurst; index++)
+      raw.send(Buffer.concat([headOf(streamOf(index)), reset(streamOf(index))]));
+    expect(goawaysIn(await raw.ended)).toEqual([calm()]);
+    expect(await door.ended('flood')).toBe(1);
   });
 
   // Each holds up to 11 KB and costs its client some bytes: hundreds of connections with a hundred each took all memory of a process.
@@ -357,7 +398,10 @@ describe('a hostile connection', () => {
     const silent = await rawOf(door);
     const half = await rawOf(door);
     half.send(preface);
-    await Promise.all([silent.ended, half.ended]);
+    await silent.ended;
+    expect(goawaysIn(await half.ended)).toEqual([
+      { code: constants.NGHTTP2_SETTINGS_TIMEOUT, debugData: '' },
+    ]);
     expect(await door.ended('header_timeout')).toBe(2);
   });
 
