@@ -16,7 +16,13 @@ import {
 /** What a client may send before it waits: less starves large messages on long ways. */
 const windowBytes = 2 ** 20;
 const connectionWindowBytes = 4 * 2 ** 20;
-const headerPairsMax = 100;
+/**
+ * What Node and nghttp2 take of a block of header fields: above the limits of the receiver, which answers with a status, where these
+ * only reset the call. nghttp2 takes no name or value above 64 KiB. Until the client has acknowledged SETTINGS, the number of fields alone
+ * bounds a block, which may repeat a long field by one byte each time.
+ */
+const headerBlockBytesMin = 65_536;
+const headerPairsMax = 256;
 /** Memory of Node for one connection, in MB; above it new calls are refused. */
 const sessionMegabytesMax = 16;
 /** Beyond it Node ends a connection itself, with INTERNAL_ERROR: it is for resets that come faster than a Connection counts them. */
@@ -82,7 +88,7 @@ const openSession = (socket: Socket, headerBytesMax: number): ServerHttp2Session
     settings: {
       maxConcurrentStreams: callsMax,
       initialWindowSize: windowBytes,
-      maxHeaderListSize: headerBytesMax,
+      maxHeaderListSize: Math.max(headerBlockBytesMin, 2 * headerBytesMax),
     },
     maxHeaderListPairs: headerPairsMax,
     maxSessionMemory: sessionMegabytesMax,

@@ -59,8 +59,12 @@ const sizeOf = (fields: readonly string[]): number => {
   return size;
 };
 
-const tooManyFields = (most: number): Refused =>
-  new Refused('protocol_error', `the metadata is too large: the limit is ${most} bytes`, { status: 431 });
+const fieldsMax = 100;
+
+const metadataRefused = (detail: string): Refused => new Refused('protocol_error', detail, { status: 431 });
+const tooManyFields = metadataRefused(`the metadata has too many fields: the limit is ${fieldsMax}`);
+const tooLargeFields = (most: number): Refused =>
+  metadataRefused(`the metadata is too large: the limit is ${most} bytes`);
 
 /** What a call is counted by: the status that the same answer has over HTTP. */
 const countAnswers = ({ metrics }: Listening) => {
@@ -107,7 +111,8 @@ export const createGrpcServer = (options: GrpcOptions): GrpcServer => {
     const { ':method': method, ':path': path = '', 'content-type': contentType } = headers;
     if (method !== 'POST') return answerHttp(stream, 405, 'gRPC uses POST');
     if (!isGrpc(contentType)) return answerHttp(stream, 415, 'this port speaks gRPC: send application/grpc');
-    if (sizeOf(fields) > limits.headerBytesMax) return refuse(stream, tooManyFields(limits.headerBytesMax));
+    if (fields.length > 2 * fieldsMax) return refuse(stream, tooManyFields);
+    if (sizeOf(fields) > limits.headerBytesMax) return refuse(stream, tooLargeFields(limits.headerBytesMax));
     const serveCall = methods.get(path);
     const { peer } = connection;
     if (serveCall !== undefined) return serveCall(stream, headers, peer);
