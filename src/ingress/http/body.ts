@@ -74,6 +74,8 @@ const encodingOf = (header: string | undefined): CompressedEncoding | 'identity'
     case 'x-gzip':
       return 'gzip';
     case 'deflate':
+    // The Collector's name for the same format.
+    case 'zlib':
       return 'deflate';
     case 'zstd':
       return 'zstd';
