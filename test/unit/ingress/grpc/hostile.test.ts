@@ -216,12 +216,17 @@ describe('a hostile connection', () => {
     const door = await open();
     const raw = await rawOf(door);
     raw.send(Buffer.concat([preface, settings()]));
-    for (let index = 0; index < resetBurst; index++)
-      raw.send(Buffer.concat([headOf(streamOf(index)), reset(streamOf(index))]));
-    raw.send(callFrames(streamOf(resetBurst)));
-    await waitFor('the answer', boundMs, () => isAnswered(raw, streamOf(resetBurst)));
-    for (let index = resetBurst + 1; raw.socket.writable && index < 3 * resetBurst; index++)
-      raw.send(Buffer.concat([headOf(streamOf(index)), reset(streamOf(index))]));
+    const resetCalls = (from: number, to: number): Buffer =>
+      many(to - from, (index) =>
+        Buffer.concat([headOf(streamOf(from + index)), reset(streamOf(from + index))]),
+      );
+    // In two parts, each below the work that a connection may have at once.
+    for (const last of [callsMax, resetBurst]) {
+      raw.send(resetCalls(last - callsMax + 1, last));
+      raw.send(callFrames(streamOf(last)));
+      await waitFor('the answer', boundMs, () => isAnswered(raw, streamOf(last)));
+    }
+    raw.send(resetCalls(resetBurst + 1, 3 * resetBurst));
     expect(goawaysIn(await raw.ended)).toEqual([calm()]);
     expect(await door.ended('flood')).toBe(1);
   });
