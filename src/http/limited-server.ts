@@ -56,6 +56,8 @@ export type LimitedServer = ProtocolAnswers & {
   readonly overloadAnswer: OverloadAnswer;
   /** Without it, HTTP/2 is answered like any malformed request. */
   readonly http2Answer?: Http2Answer;
+  /** While the server ends: whether a body that still arrives may go on. Without it, each may. */
+  readonly awaited?: () => (request: IncomingMessage) => boolean;
   /** The listener itself requests the body (see `sendContinue`); without it, every client gets 100 at once. */
   readonly holdsContinue?: true;
   /** A connection too many takes the place of the oldest that has no request under way, as long as there is one. */
@@ -70,13 +72,19 @@ export type LimitedServer = ProtocolAnswers & {
 type Ending = {
   /** From now on the last answer of each connection says that it is the last. */
   readonly tell: () => void;
-  /** Answers the requests whose bodies still arrive. */
-  readonly endBodies: () => void;
+  /** Ends all that still arrives and is not awaited, and with `isLast` the bodies that are, too. */
+  readonly endArriving: (isLast: boolean) => void;
 };
 const endings = new WeakMap<Server, Ending>();
 
-/** How long after the cut of idle connections a server that ends waits for bodies. */
-export const bodiesMsMax = 10_000;
+/** How long a server that ends waits for bodies, in ms after the cut of idle connections. */
+export type BodyPatience = {
+  /** For those that its owner does not await, and for headers. */
+  readonly laggardsMs: number;
+  readonly allMs: number;
+};
+
+export const bodyPatience: BodyPatience = { laggardsMs: 1_000, allMs: 10_000 };
 
 const sweepMs = 50;
 
@@ -269,6 +277,38 @@ const createServe = (
   };
 };
 
+type End = (
+  socket: Duplex,
+  reason: string,
+  status: ProtocolStatus | undefined,
+  fault?: Broken['fault'],
+) => void;
+
+/** The open connections, as requests name them. */
+const followSockets = (server: Server, tls: Certificate | undefined): ReadonlySet<Socket> => {
+  const sockets = new Set<Socket>();
+  server.on(tls === undefined ? 'connection' : 'secureConnection', (socket: Socket) => {
+    sockets.add(socket);
+    socket.once('close', () => sockets.delete(socket));
+  });
+  return sockets;
+};
+
+const createEndArriving =
+  (sockets: ReadonlySet<Socket>, open: OpenRequests, { awaited }: LimitedServer, end: End) =>
+  (isLast: boolean): void => {
+    const isAwaited = isLast ? () => false : (awaited?.() ?? (() => true));
+    for (const socket of sockets) {
+      if (!socket.writable || open.isEnding(socket)) continue;
+      const request = open.unread(socket);
+      if (request !== undefined) {
+        if (!isAwaited(request)) end(socket, 'request_timeout', 503, 'stopping');
+      } else if (open.count(socket) > 0) continue;
+      else if (open.isInBody(socket)) end(socket, 'body_refused', 503);
+      else end(socket, 'header_timeout', 503, 'stopping');
+    }
+  };
+
 /**
  * An HTTP server, plain or over TLS, that limits each client: for every connection that it ends, it reports the reason
  * to the owner and, where an answer can still be read, sends one in the owner's form. A request whose target has no
@@ -279,17 +319,13 @@ export const createLimitedServer = (owner: LimitedServer, { limits, connections,
   const open = createOpenRequests();
   const room = createRoom(connections, open, makesRoom === true, ended);
   const serve = createServe(owner, room, open, ended);
-  const end = (
-    socket: Duplex,
-    reason: string,
-    status: ProtocolStatus | undefined,
-    fault?: Broken['fault'],
-  ): void => {
+  const end: End = (socket, reason, status, fault) => {
     ended(reason);
     endWith(socket, status, open, owner, fault);
   };
 
   const server = createHttpServer(limits, tls, serve);
+  const sockets = followSockets(server, tls);
   server.maxHeadersCount = 0;
   // A client that ends its side after the request has stored something, and waits for the answer.
   Object.assign(server, { httpAllowHalfOpen: true });
@@ -320,9 +356,7 @@ export const createLimitedServer = (owner: LimitedServer, { limits, connections,
   answerProtocolErrors(server, owner, open, ended, owner.http2Answer);
   endings.set(server, {
     tell: open.endWithAnswers,
-    endBodies: () => {
-      for (const socket of open.inBodies()) end(socket, 'request_timeout', 503, 'stopping');
-    },
+    endArriving: createEndArriving(sockets, open, owner, end),
   });
   return server;
 };
@@ -330,10 +364,14 @@ export const createLimitedServer = (owner: LimitedServer, { limits, connections,
 /**
  * Ends a server so that no client is surprised: it accepts no more connections, and each one that is open gets `Connection: close`
  * with its next answer. HTTP has no other way to tell a client, so a connection without a request is kept for `idleMs`, then cut.
- * A body that still arrives `bodiesMs` later is refused: a slow one would take all the time that the process has to stop.
+ * A body that still arrives later is refused: slow ones would take all the time that the process has to stop, while nobody listens.
  * Resolves when every connection is closed.
  */
-export const drain = (server: Server, idleMs: number, bodiesMs: number = bodiesMsMax): Promise<void> =>
+export const drain = (
+  server: Server,
+  idleMs: number,
+  { laggardsMs, allMs }: BodyPatience = bodyPatience,
+): Promise<void> =>
   new Promise((resolve) => {
     let sweep: NodeJS.Timeout | undefined;
     const ending = endings.get(server);
@@ -344,7 +382,8 @@ export const drain = (server: Server, idleMs: number, bodiesMs: number = bodiesM
       // A connection that is busy now is closed once it is idle: an answer of before may have promised to keep it.
       sweep = setInterval(() => {
         server.closeIdleConnections();
-        if (performance.now() - cutsAt >= bodiesMs) ending?.endBodies();
+        const since = performance.now() - cutsAt;
+        if (since >= Math.min(laggardsMs, allMs)) ending?.endArriving(since >= allMs);
       }, sweepMs);
     }, idleMs);
     // Not the close of an HTTP server, which cuts idle connections at once.

@@ -14,8 +14,6 @@ export type OpenRequests = {
   isInBody(socket: Duplex): boolean;
   /** The last request, where its body is still coming in and it has no answer. */
   unread(socket: Duplex): IncomingMessage | undefined;
-  /** The connections whose last request has no answer and a body that is still coming in. */
-  inBodies(): Duplex[];
   /** Whether the connection waits for its last answers. */
   isEnding(socket: Duplex): boolean;
   /**
@@ -91,12 +89,6 @@ export const createOpenRequests = (): OpenRequests => {
       if (connection?.last === undefined || !isInBody(connection)) return undefined;
       return connection.last.response.headersSent ? undefined : connection.last.request;
     },
-    inBodies: () =>
-      [...busy].flatMap((connection) => {
-        const { last, ending } = connection;
-        const isIn = ending === undefined && isInBody(connection) && last?.response.headersSent === false;
-        return isIn ? [last.request.socket] : [];
-      }),
     isEnding: (socket) => connections.get(socket)?.ending !== undefined,
     afterAnswers: (socket, then) => {
       const connection = of(socket);

@@ -134,7 +134,7 @@ const listeningOf = (
   trustedProxies: TrustedProxies,
   metrics: IngressMetrics,
   log: Log,
-): Omit<Listening, 'bases'> => {
+): Omit<Listening, 'bases' | 'inFlight'> => {
   const paths = tlsPathsOf('TIDEMARK_INGRESS_TLS', ingress);
   return {
     limits: ingress,
@@ -273,12 +273,13 @@ const startIngress = async (given: Given, parts: Parts, stop: AbortSignal): Prom
   const large = createLargeBodies(log);
   parts.add('large bodies', () => large.close());
   const series = openSeriesGate(metrics, log, parts);
+  const inFlight = createBytesInFlight(settings.ingress.bytesInFlightMax, (held) =>
+    metrics.bytesInFlight.set(held),
+  );
   const common: ReceiverParts = {
     directory,
     bases,
-    inFlight: createBytesInFlight(settings.ingress.bytesInFlightMax, (held) =>
-      metrics.bytesInFlight.set(held),
-    ),
+    inFlight,
     limiter,
     failures: createFailureLimit({
       failuresMax: settings.ingress.addressFailuresMax,
@@ -288,7 +289,7 @@ const startIngress = async (given: Given, parts: Parts, stop: AbortSignal): Prom
     large,
     series,
     metrics,
-    listening: { ...listening, bases },
+    listening: { ...listening, bases, inFlight },
     accounting: { ...feed, metrics, trustedProxies },
     usage,
     log,

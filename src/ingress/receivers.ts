@@ -4,7 +4,7 @@ import type { Pipelines } from '../config/pipelines.ts';
 import type { Settings } from '../config/settings.ts';
 import { createColumnNames } from '../directory/column-names.ts';
 import type { Directory } from '../directory/directory.ts';
-import { bodiesMsMax, drain } from '../http/limited-server.ts';
+import { bodyPatience, drain } from '../http/limited-server.ts';
 import { errorText } from '../model/fault.ts';
 import type { Pipeline } from '../model/signals.ts';
 import type { UsageBook } from '../outcomes/usage-book.ts';
@@ -197,7 +197,9 @@ const listenOnAll = async (
   servers.add('OTLP receiver', () => drain(otlp, drainMs));
   if (grpcPort === undefined) return;
   await listen(grpc.server, { ...onOtlp, port: grpcPort, portVariable: 'TIDEMARK_INGRESS_GRPC_PORT' });
-  servers.add('OTLP receiver over gRPC', () => grpc.drain(drainMs + bodiesMsMax));
+  const { laggardsMs, allMs } = bodyPatience;
+  const patience = { laggardsMs: drainMs + laggardsMs, allMs: drainMs + allMs };
+  servers.add('OTLP receiver over gRPC', () => grpc.drain(patience));
 };
 
 type Given = { readonly settings: Settings; readonly pipelines: Pipelines };

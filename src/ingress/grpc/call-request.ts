@@ -97,6 +97,10 @@ export class CallRequest extends EventEmitter<Events> implements Incoming {
     this.timer = setTimeout(look, Math.min(firstMs, timerMsMax));
   }
 
+  get isUnread(): boolean {
+    return this.length >= 0 && !this.isFlowing;
+  }
+
   /** The reader of the body learns that the request is refused like this. */
   refuse(refused: Refused): void {
     if (this.destroyed) return;

@@ -26,12 +26,24 @@ const workMax = 2 * callsMax;
 const controlBurst = 200;
 const controlPerSecond = 5;
 const controlPerCall = 4;
+/** Calls that a client may reset. */
+export const resetBurst = 200;
+export const resetsPerSecond = 20;
 /** The notice of the end takes the way to the client and back; then the end comes in any case. */
 const noticeMs = 1000;
 /** After the last call of an ending connection, and after the reset of a call. */
 const lastMs = 2000;
 
 const noticeStreamId = 2 ** 31 - 1;
+
+/** Why the receiver ends a connection with all that is open on it, and the code of its GOAWAY. */
+const endCodes = {
+  flood: constants.NGHTTP2_ENHANCE_YOUR_CALM,
+  header_timeout: constants.NGHTTP2_SETTINGS_TIMEOUT,
+  stalled: constants.NGHTTP2_NO_ERROR,
+} as const;
+/** By this word clients of gRPC lengthen the time between their PINGs. */
+const tooManyPings = Buffer.from('too_many_pings');
 
 /** After the end of a connection's last frame. */
 const lingerMs = 2000;
@@ -54,6 +66,9 @@ export type ConnectionEvents = {
   readonly onEnded: (reason: string) => void;
 };
 
+/** The error of a session that its Connection has ended, and counted. */
+export class EndedHere extends Error {}
+
 /** A connection over HTTP/2: its calls, and its end. */
 export class Connection {
   readonly peer: Peer;
@@ -63,6 +78,7 @@ export class Connection {
   private readonly socket: Socket;
   private readonly events: ConnectionEvents;
   private readonly control: Budget;
+  private readonly resets: Budget;
   private readonly openedAt: number;
   private readonly endsAt: number;
   private hasSettings = false;
@@ -88,6 +104,7 @@ export class Connection {
     this.peer = { remoteAddress: socket.remoteAddress };
     this.events = events;
     this.control = new Budget(controlBurst, controlPerSecond, now);
+    this.resets = new Budget(resetBurst, resetsPerSecond, now);
     this.openedAt = now;
     this.idleSince = now;
     this.endsAt =
@@ -96,12 +113,12 @@ export class Connection {
       this.hasSettings = true;
       this.countControl();
     });
-    session.on('ping', () => this.countControl());
+    session.on('ping', () => this.countControl(tooManyPings));
     session.on('stream', (stream, headers, _flags, fields) => this.begin(stream, headers, fields));
   }
 
-  private countControl(): void {
-    if (!this.control.spend(performance.now())) this.destroy('flood');
+  private countControl(debugData?: Buffer): void {
+    if (!this.control.spend(performance.now())) this.destroy('flood', debugData);
   }
 
   private begin(stream: ServerHttp2Stream, headers: IncomingHttpHeaders, fields: readonly string[]): void {
@@ -116,7 +133,11 @@ export class Connection {
     this.control.earn(controlPerCall);
     stream.on('close', () => {
       this.calls.delete(stream);
-      this.idleSince = performance.now();
+      const now = performance.now();
+      this.idleSince = now;
+      // A reset may have the code NO_ERROR, too.
+      const isReset = stream.aborted || stream.rstCode !== constants.NGHTTP2_NO_ERROR;
+      if (isReset && !this.resets.spend(now)) this.destroy('flood');
     });
     void this.events.serve(stream, headers, fields, this).finally(() => {
       this.work--;
@@ -129,10 +150,13 @@ export class Connection {
   }
 
   /** Ends it with all that is open on it. */
-  destroy(reason: string): void {
+  private destroy(reason: keyof typeof endCodes, debugData?: Buffer): void {
     if (this.session.destroyed) return;
     this.events.onEnded(reason);
-    this.session.destroy(undefined, constants.NGHTTP2_ENHANCE_YOUR_CALM);
+    const code = endCodes[reason];
+    if (debugData !== undefined) this.session.goaway(code, 0, debugData);
+    // Without an error, Node sends NO_ERROR in place of the code.
+    this.session.destroy(code === constants.NGHTTP2_NO_ERROR ? undefined : new EndedHere(reason), code);
     cutLater(this.socket);
   }
 

@@ -8,17 +8,25 @@ import {
   type ConnectionLimits,
   callsMax,
   cutLater,
+  EndedHere,
+  resetBurst,
+  resetsPerSecond,
 } from './connection.ts';
 
 /** What a client may send before it waits: less starves large messages on long ways. */
 const windowBytes = 2 ** 20;
 const connectionWindowBytes = 4 * 2 ** 20;
-const headerPairsMax = 100;
+/**
+ * What Node and nghttp2 take of a block of header fields: above the limits of the receiver, which answers with a status, where these
+ * only reset the call. nghttp2 takes no name or value above 64 KiB. Until the client has acknowledged SETTINGS, the number of fields alone
+ * bounds a block, which may repeat a long field by one byte each time.
+ */
+const headerBlockBytesMin = 65_536;
+const headerPairsMax = 256;
 /** Memory of Node for one connection, in MB; above it new calls are refused. */
 const sessionMegabytesMax = 16;
-/** Calls that a client may reset: at once, and per second. */
-const resetBurst = 200;
-const resetsPerSecond = 20;
+/** Beyond it Node ends a connection itself, with INTERNAL_ERROR: it is for resets that come faster than a Connection counts them. */
+const nodeResetsShare = 10;
 
 const preface = Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n');
 /** Bytes of the preface that no method of HTTP/1 begins with. */
@@ -80,14 +88,14 @@ const openSession = (socket: Socket, headerBytesMax: number): ServerHttp2Session
     settings: {
       maxConcurrentStreams: callsMax,
       initialWindowSize: windowBytes,
-      maxHeaderListSize: headerBytesMax,
+      maxHeaderListSize: Math.max(headerBlockBytesMin, 2 * headerBytesMax),
     },
     maxHeaderListPairs: headerPairsMax,
     maxSessionMemory: sessionMegabytesMax,
     maxSessionInvalidFrames: callsMax,
     maxSessionRejectedStreams: callsMax,
-    streamResetBurst: resetBurst,
-    streamResetRate: resetsPerSecond,
+    streamResetBurst: nodeResetsShare * resetBurst,
+    streamResetRate: nodeResetsShare * resetsPerSecond,
   });
   session.setLocalWindowSize(connectionWindowBytes);
   return session;
@@ -120,7 +128,7 @@ const createConnections = ({ limits, events }: ListenerOptions) => {
     const connection = new Connection(session, socket, limits, events);
     open.add(connection);
     session.on('error', (error) => {
-      events.onEnded(reasonOf(error));
+      if (!(error instanceof EndedHere)) events.onEnded(reasonOf(error));
       cutLater(socket);
     });
     session.once('close', () => {

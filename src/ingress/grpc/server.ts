@@ -1,4 +1,5 @@
 import type { IncomingHttpHeaders, ServerHttp2Stream } from 'node:http2';
+import type { BodyPatience } from '../../http/limited-server.ts';
 import { stopping } from '../http/broken-body.ts';
 import type { Listening } from '../http/receiver-server.ts';
 import type { ReasonLinks } from '../reason-links.ts';
@@ -30,11 +31,12 @@ export type GrpcOptions = {
 
 /** A receiver over gRPC. */
 export type GrpcServer = Pick<Http2Listener, 'server'> & {
-  /** As of Http2Listener; a message that has not arrived `bodiesMs` later is refused. */
-  drain(bodiesMs: number): Promise<void>;
+  /** As of Http2Listener; messages that have not arrived are refused later, as bodies are over HTTP. */
+  drain(patience: BodyPatience): Promise<void>;
 };
 
 const name = 'grpc';
+const sweepMs = 50;
 
 const serviceOf = (path: string): string => path.slice(1, path.lastIndexOf('/'));
 
@@ -57,8 +59,12 @@ const sizeOf = (fields: readonly string[]): number => {
   return size;
 };
 
-const tooManyFields = (most: number): Refused =>
-  new Refused('protocol_error', `the metadata is too large: the limit is ${most} bytes`, { status: 431 });
+const fieldsMax = 100;
+
+const metadataRefused = (detail: string): Refused => new Refused('protocol_error', detail, { status: 431 });
+const tooManyFields = metadataRefused(`the metadata has too many fields: the limit is ${fieldsMax}`);
+const tooLargeFields = (most: number): Refused =>
+  metadataRefused(`the metadata is too large: the limit is ${most} bytes`);
 
 /** What a call is counted by: the status that the same answer has over HTTP. */
 const countAnswers = ({ metrics }: Listening) => {
@@ -105,7 +111,8 @@ export const createGrpcServer = (options: GrpcOptions): GrpcServer => {
     const { ':method': method, ':path': path = '', 'content-type': contentType } = headers;
     if (method !== 'POST') return answerHttp(stream, 405, 'gRPC uses POST');
     if (!isGrpc(contentType)) return answerHttp(stream, 415, 'this port speaks gRPC: send application/grpc');
-    if (sizeOf(fields) > limits.headerBytesMax) return refuse(stream, tooManyFields(limits.headerBytesMax));
+    if (fields.length > 2 * fieldsMax) return refuse(stream, tooManyFields);
+    if (sizeOf(fields) > limits.headerBytesMax) return refuse(stream, tooLargeFields(limits.headerBytesMax));
     const serveCall = methods.get(path);
     const { peer } = connection;
     if (serveCall !== undefined) return serveCall(stream, headers, peer);
@@ -126,10 +133,18 @@ export const createGrpcServer = (options: GrpcOptions): GrpcServer => {
   });
   return {
     server: listener.server,
-    drain: (bodiesMs) => {
+    drain: ({ laggardsMs, allMs }) => {
       health.stop();
-      const timer = setTimeout(() => waiting.refuseAll(stopping), bodiesMs);
-      return listener.drain().finally(() => clearTimeout(timer));
+      const begunAt = performance.now();
+      const sweep = setInterval(() => {
+        const since = performance.now() - begunAt;
+        if (since >= allMs) waiting.refuseAll(stopping, () => false);
+        else if (since >= laggardsMs) {
+          const inPace = listening.inFlight.inPace();
+          waiting.refuseAll(stopping, (call) => inPace.has(call) || call.isUnread);
+        }
+      }, sweepMs);
+      return listener.drain().finally(() => clearInterval(sweep));
     },
   };
 };

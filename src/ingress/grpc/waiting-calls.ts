@@ -9,7 +9,12 @@ const tooMany: Refused = notStored(
 );
 
 /** A call whose message has not arrived. */
-export type WaitingCall = { readonly socket: Peer; refuse(refused: Refused): void };
+export type WaitingCall = {
+  readonly socket: Peer;
+  /** Whether its message has begun, and nobody reads it so far. */
+  readonly isUnread: boolean;
+  refuse(refused: Refused): void;
+};
 
 /**
  * The calls of a process that wait for their message. A call too many takes the place of the oldest one of the connection with the
@@ -31,8 +36,10 @@ export class WaitingCalls {
     if (this.size > waitingCallsMax) this.oldest()?.refuse(tooMany);
   }
 
-  refuseAll(refused: Refused): void {
-    for (const calls of [...this.calls.values()]) for (const call of [...calls]) call.refuse(refused);
+  /** Refuses all but those that are awaited. */
+  refuseAll(refused: Refused, isAwaited: (call: WaitingCall) => boolean): void {
+    for (const calls of [...this.calls.values()])
+      for (const call of [...calls]) if (!isAwaited(call)) call.refuse(refused);
   }
 
   /** Its message has arrived, or it is over. */

@@ -1,5 +1,6 @@
 /** A body that still arrives and holds bytes. */
 export type ArrivingBody = {
+  readonly request: object;
   /** Whether it arrives more slowly than a body may while others wait for its room. */
   isSlow(nowMs: number): boolean;
   /** Whether its sender has shown no valid credential so far. */
@@ -25,6 +26,8 @@ export type BytesInFlight = {
   vouch(bytes: number): void;
   /** Registers a body that arrives; the returned function removes it. */
   watch(body: ArrivingBody): () => void;
+  /** The requests whose bodies arrive fast, from senders that have shown a valid credential: a receiver that stops waits for them. */
+  inPace(): ReadonlySet<object>;
   readonly held: number;
 };
 
@@ -87,6 +90,12 @@ export const createBytesInFlight = (
     watch: (body) => {
       arriving.add(body);
       return () => arriving.delete(body);
+    },
+    inPace: () => {
+      const nowMs = now();
+      return new Set(
+        [...arriving].flatMap((body) => (body.isStranger() || body.isSlow(nowMs) ? [] : [body.request])),
+      );
     },
     get held() {
       return held;

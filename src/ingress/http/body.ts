@@ -74,6 +74,8 @@ const encodingOf = (header: string | undefined): CompressedEncoding | 'identity'
     case 'x-gzip':
       return 'gzip';
     case 'deflate':
+    // The Collector's name for the same format.
+    case 'zlib':
       return 'deflate';
     case 'zstd':
       return 'zstd';
@@ -154,6 +156,7 @@ const collect = (
     const onError = (error: unknown): void =>
       error instanceof UnreadableBody ? finish(error.refused) : onGone();
     const unwatch = inFlight.watch({
+      request,
       isSlow: pace.isSlow,
       isStranger: room.isStranger,
       giveWay: () => finish(gaveWay),

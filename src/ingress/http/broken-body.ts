@@ -30,7 +30,7 @@ const detailOf = (status: ProtocolStatus, { fault, request }: Broken, limits: Ht
 };
 
 /** The refusal of a request whose body still arrives when the receiver has to stop. */
-export const stopping = notStored('the receiver stops, and the body has not arrived: send it again');
+export const stopping = notStored('the receiver stops, and the request has not arrived: send it again');
 
 /** The refusal of bytes that are no request, or of a request that breaks off in its body. */
 export const brokenRefusal = (status: ProtocolStatus, broken: Broken, limits: HttpLimits): Refused => {

@@ -11,6 +11,7 @@ import type { BaseCounter } from '../identity.ts';
 import type { RefusalRecorder } from '../refusal-recorder.ts';
 import { type Headers, Refused, retryAfter } from '../refused.ts';
 import { idHeaders, idOfDefect, ownIdHeaders } from '../request-id.ts';
+import type { BytesInFlight } from './admission.ts';
 import { type BrokenBodies, brokenRefusal, createBrokenBodies } from './broken-body.ts';
 import { createHotRoute } from './hot-route.ts';
 import type { Reply } from './reply.ts';
@@ -21,6 +22,7 @@ export type Listening = Limits & {
   readonly tls: TlsFiles | undefined;
   /** The ids of requests that never reach the line. */
   readonly bases: BaseCounter;
+  readonly inFlight: Pick<BytesInFlight, 'inPace'>;
 };
 
 /** The requests of one signal. */
@@ -244,6 +246,11 @@ export const createReceiverServer = (
         const text = `this port takes HTTP/1.1, not HTTP/2 or gRPC: ${receiver.http2Remedy}`;
         recorder.refusedConnection('protocol_error', address, text);
         return text;
+      },
+      awaited: () => {
+        const inPace = listening.inFlight.inPace();
+        // A body that nobody reads has no sender to judge so far: its credential is being looked up.
+        return (request) => inPace.has(request) || request.listenerCount('error') === 0;
       },
       holdsContinue: true,
       onEnded: (reason) => metrics.connectionsEnded.inc({ receiver: name, reason }),

@@ -16,6 +16,14 @@ export const noCredential = ({ headers }: CredentialNames): Refused =>
 /** The length of the longest credential. */
 const lengthMax = 1024;
 
+/** A field that came twice is joined by commas: a proxy and an SDK may both set the same token. */
+const withoutRepeats = (value: string): string => {
+  const trimmed = value.trim();
+  if (trimmed.length > lengthMax || !trimmed.includes(',')) return trimmed;
+  const [first = '', ...others] = trimmed.split(',').map((each) => each.trim());
+  return others.every((each) => each === first) ? first : trimmed;
+};
+
 /**
  * The credential of a request as a whole (architecture 4.7): one of the header fields for it, else Authorization: a bearer token,
  * or the bare key, which some clients send. Undefined without any.
@@ -23,7 +31,7 @@ const lengthMax = 1024;
 export const credentialOf = ({ headers }: Incoming, names: CredentialNames): string | undefined => {
   for (const name of names.headers) {
     const value = headers[name];
-    if (typeof value === 'string' && value.trim() !== '') return value.trim();
+    if (typeof value === 'string' && value.trim() !== '') return withoutRepeats(value);
   }
   const { authorization = '' } = headers;
   if (authorization.length > lengthMax) return undefined;

@@ -1,7 +1,7 @@
 import type { AddressInfo } from 'node:net';
 import { createConnectionCount } from '../../../src/http/connections.ts';
 import type { Incoming } from '../../../src/http/incoming.ts';
-import type { Certificate, HttpLimits } from '../../../src/http/limited-server.ts';
+import type { BodyPatience, Certificate, HttpLimits } from '../../../src/http/limited-server.ts';
 import type { HandleExport } from '../../../src/ingress/grpc/call.ts';
 import { createGrpcServer } from '../../../src/ingress/grpc/server.ts';
 import { createBytesInFlight } from '../../../src/ingress/http/admission.ts';
@@ -26,6 +26,8 @@ export type DoorOptions = {
   readonly ageMsMax?: number;
   readonly tls?: Certificate;
   readonly unready?: () => string | undefined;
+  /** By which bodies are slow, ms. */
+  readonly now?: () => number;
   /** The answer to a read request; without one it is success. */
   readonly answer?: (seen: Seen) => ReturnType<HandleExport>;
 };
@@ -38,7 +40,7 @@ export type Door = {
   /** Reasons of requests that were refused before the line, and of connections that were ended. */
   readonly refused: readonly string[];
   ended(reason: string): Promise<number>;
-  drain(bodiesMs?: number): Promise<void>;
+  drain(patience?: BodyPatience): Promise<void>;
 };
 
 const countOf = async (
@@ -51,7 +53,7 @@ export const openDoor = async (options: DoorOptions = {}): Promise<Door> => {
   const metrics = createIngressMetrics();
   const seen: Seen[] = [];
   const refused: string[] = [];
-  const inFlight = createBytesInFlight(2 ** 30, () => {});
+  const inFlight = createBytesInFlight(2 ** 30, () => {}, options.now);
   const limits = {
     headersTimeoutMs: 0,
     requestTimeoutMs: 0,
@@ -93,6 +95,7 @@ export const openDoor = async (options: DoorOptions = {}): Promise<Door> => {
     listening: {
       limits,
       metrics,
+      inFlight,
       bases: { isReady: true, boot: 1, take: () => countedBase(1, 0) },
       tls: tls === undefined ? undefined : { ...tls, reload: () => {}, stop: () => {} },
       connections: createConnectionCount({ connectionsMax, addressConnectionsMax: 0, isExempt: () => false }),
@@ -113,6 +116,6 @@ export const openDoor = async (options: DoorOptions = {}): Promise<Door> => {
     seen,
     refused,
     ended: (reason) => countOf(metrics.connectionsEnded, reason),
-    drain: (bodiesMs = 600_000) => door.drain(bodiesMs),
+    drain: (patience = { laggardsMs: 600_000, allMs: 600_000 }) => door.drain(patience),
   };
 };

@@ -49,7 +49,8 @@ export const settings = (parameter?: readonly [id: number, value: number]): Buff
 export const windowUpdate = (stream: number, increment: number): Buffer =>
   frame(types.windowUpdate, 0, stream, uint32(increment));
 
-export const reset = (stream: number): Buffer => frame(types.reset, 0, stream, uint32(8));
+/** With CANCEL, unless the code is another one (RFC 9113 section 7). */
+export const reset = (stream: number, code = 8): Buffer => frame(types.reset, 0, stream, uint32(code));
 
 /** A field in literals of HPACK, each shorter than 127 bytes (RFC 7541 section 6.2.2). */
 export const literal = (name: string, value: string): Buffer =>
@@ -93,6 +94,12 @@ export type Frame = {
   readonly stream: number;
   readonly payload: Buffer;
 };
+
+/** What each GOAWAY of a connection says. */
+export const goawaysIn = (text: string): { code: number; debugData: string }[] =>
+  framesIn(text)
+    .filter(({ type }) => type === types.goaway)
+    .map(({ payload }) => ({ code: payload.readUInt32BE(4), debugData: payload.toString('latin1', 8) }));
 
 /** The whole frames in what a connection has received, a character a byte. */
 export const framesIn = (text: string): Frame[] => {

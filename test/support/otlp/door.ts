@@ -1,6 +1,6 @@
 import { createConnectionCount } from '../../../src/http/connections.ts';
 import type { Incoming } from '../../../src/http/incoming.ts';
-import type { HttpLimits } from '../../../src/http/limited-server.ts';
+import { type BodyPatience, drain, type HttpLimits } from '../../../src/http/limited-server.ts';
 import type { Reply } from '../../../src/ingress/http/reply.ts';
 import type { ItemsPublisher } from '../../../src/ingress/otlp/publish.ts';
 import { createOtlpServer } from '../../../src/ingress/otlp/server.ts';
@@ -18,6 +18,8 @@ export type OtlpDoorOptions = {
   readonly limits?: Partial<HttpLimits>;
   readonly seriesMax?: number;
   readonly publish?: ItemsPublisher['publish'];
+  /** By which bodies are slow, ms. */
+  readonly now?: () => number;
 };
 
 /** A refused request, as it is recorded. */
@@ -31,15 +33,16 @@ const doorApplication = (seriesMax: number | undefined) => {
 };
 
 /** The lines of all signals of OTLP in this process, and their receiver over HTTP: all but the stores and the bus. */
-export const openOtlpDoor = async ({ seriesMax, publish, limits }: OtlpDoorOptions = {}) => {
+export const openOtlpDoor = async ({ seriesMax, publish, limits, now }: OtlpDoorOptions = {}) => {
   const refused: RecordedRefusal[] = [];
   const application = doorApplication(seriesMax);
   const lines = createStubLines({
     directory: directoryOf((token) => (token === doorToken ? application : undefined)),
     onRefused: (reason, owner = 0, items = 0) => refused.push({ reason, owner, items }),
     ...(publish === undefined ? {} : { publish }),
+    ...(now === undefined ? {} : { now }),
   });
-  const { metrics, recorder, bases, gate } = lines;
+  const { metrics, recorder, bases, gate, inFlight } = lines;
   const grpc = new Map(otlpPipelines.map((pipeline) => [pipeline, lines.lineOf(pipeline, 'grpc')]));
   const handled: Promise<unknown>[] = [];
   const server = createOtlpServer(
@@ -58,7 +61,7 @@ export const openOtlpDoor = async ({ seriesMax, publish, limits }: OtlpDoorOptio
         headerBytesMax: 16_384,
         ...limits,
       },
-      ...{ metrics, bases, tls: undefined },
+      ...{ metrics, bases, inFlight, tls: undefined },
       connections: createConnectionCount({
         ...{ connectionsMax: 0, addressConnectionsMax: 0, isExempt: () => false },
       }),
@@ -95,6 +98,8 @@ export const openOtlpDoor = async ({ seriesMax, publish, limits }: OtlpDoorOptio
         headers: { 'Content-Type': 'application/json', 'X-MON-TOKEN': doorToken },
         body: typeof body === 'string' ? body : JSON.stringify(body),
       }),
+    /** Cuts idle connections at once, and what still arrives later. */
+    drain: (patience: BodyPatience): Promise<void> => drain(server, 0, patience),
     /** Resolves once each line is through with its requests, those among them whose connections it ends. */
     close: async (): Promise<void> => {
       server.closeAllConnections();

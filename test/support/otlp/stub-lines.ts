@@ -83,6 +83,8 @@ export type StubLinesOptions = {
   /** Failures of one address that are let through, for ever; 0 = no limit. */
   readonly failuresMax?: number;
   readonly deadlineMs?: number;
+  /** By which bodies are slow, ms. */
+  readonly now?: () => number;
 };
 
 /** The lines of OTLP with their real readers and limits: all but the directory, the recorder, the stores and the bus. */
@@ -92,6 +94,7 @@ export const createStubLines = ({
   publish = async () => false,
   failuresMax = 0,
   deadlineMs = 60_000,
+  now,
 }: StubLinesOptions) => {
   const parsed = parseTrustedProxies('');
   if ('wrong' in parsed) throw new Error(parsed.wrong);
@@ -100,6 +103,7 @@ export const createStubLines = ({
   const recorder = recorderOf(onRefused);
   const bases = createBases();
   const large = createLargeBodies({ error: () => {} });
+  const inFlight = createBytesInFlight(2 ** 30, () => {}, now);
   const gate = new SeriesGate({
     now: performance.now.bind(performance),
     onFull: () => {},
@@ -109,7 +113,7 @@ export const createStubLines = ({
     ...{ directory, bases, trustedProxies, metrics, recorder, deadlineMs, links: noLinks },
     credentialNames: { headers: [tokenHeader], attributes: [tokenAttribute] },
     publisher: { publish },
-    inFlight: createBytesInFlight(2 ** 30, () => {}),
+    inFlight,
     // Without time no failure expires, however slow the machine is.
     failures: createFailureLimit({ failuresMax, trustedProxies, now: () => 0 }),
     limiter: createRateLimiter(),
@@ -129,5 +133,5 @@ export const createStubLines = ({
       read: createReadItems(pipeline, large, [tokenAttribute], limits.elementsMax, gate),
     });
   };
-  return { lineOf, gate, metrics, recorder, bases, close: () => large.close() };
+  return { lineOf, gate, inFlight, metrics, recorder, bases, close: () => large.close() };
 };

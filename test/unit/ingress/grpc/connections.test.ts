@@ -122,8 +122,31 @@ it('a message that has not arrived some time after the receiver began to stop is
   const client = await connectGrpc(door.address);
   const calling = client.call(traceExportPath, message, { raw: Buffer.of(0, 0, 0, 0, 9, 1), isOpen: true });
   await client.call(traceExportPath, message);
-  await door.drain(100);
+  await door.drain({ laggardsMs: 600_000, allMs: 100 });
   expect(await calling).toMatchObject({ code: codes.unavailable, retrySeconds: 1, reset: 0 });
+});
+
+it('a message that arrives slowly, or has not begun, is UNAVAILABLE sooner than one that arrives fast', async () => {
+  let nowMs = 0;
+  const door = await openDoor({ now: () => nowMs });
+  const client = await connectGrpc(door.address);
+  const begun = Buffer.of(0, 0, 0, 0, 2, 1);
+  const fast = client.open(traceExportPath);
+  const ended = endOf(fast);
+  fast.write(begun);
+  const silent = client.call(traceExportPath, message, { raw: Buffer.of(0), isOpen: true });
+  const other = await connectGrpc(door.address);
+  const slow = other.call(traceExportPath, message, { raw: begun, isOpen: true });
+  // By its answer, the calls before it have arrived.
+  for (const each of [client, other]) await each.call(traceExportPath, message);
+  const draining = door.drain({ laggardsMs: 0, allMs: 600_000 });
+  const refusal = { code: codes.unavailable, retrySeconds: 1, reset: 0 };
+  expect(await silent).toMatchObject(refusal);
+  fast.end(Buffer.of(2));
+  expect(await ended).toMatchObject({ code: codes.ok, reset: 0 });
+  nowMs = Number.MAX_SAFE_INTEGER;
+  expect(await slow).toMatchObject(refusal);
+  await draining;
 });
 
 describe('over TLS', () => {

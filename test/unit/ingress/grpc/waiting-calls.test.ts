@@ -15,6 +15,7 @@ const create = () => {
   const add = (socket: Peer): WaitingCall => {
     const call: WaitingCall = {
       socket,
+      isUnread: false,
       refuse: () => {
         refused.push(call);
         waiting.remove(call);
@@ -79,7 +80,7 @@ describe('a call too many that waits for its message', () => {
     for (const call of calls.slice(1)) waiting.remove(call);
     const further = add({});
     expect(refused.length).toBe(0);
-    waiting.refuseAll(notStored('the receiver stops'));
+    waiting.refuseAll(notStored('the receiver stops'), () => false);
     expect(refused.map((call) => [calls[0], further].indexOf(call))).toEqual([0, 1]);
   });
 });

@@ -76,6 +76,7 @@ describe('bytes in flight', () => {
     const watch = (name: string, isSlow: boolean): void => {
       room.tryTake(50);
       const unwatch = room.watch({
+        request: {},
         isSlow: () => isSlow,
         isStranger: () => false,
         giveWay: () => {
@@ -104,6 +105,7 @@ describe('bytes in flight', () => {
     const watch = (name: string, bytes: number, isStranger: boolean): void => {
       room.tryTake(bytes, 0, isStranger);
       const unwatch = room.watch({
+        request: {},
         isSlow: () => true,
         isStranger: () => isStranger,
         giveWay: () => {

@@ -2,7 +2,7 @@ import { IncomingMessage } from 'node:http';
 import { Socket } from 'node:net';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
-import { gzipSync } from 'node:zlib';
+import { deflateSync, gzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
 import { createBytesInFlight } from '../../../../src/ingress/http/admission.ts';
 import { readBody } from '../../../../src/ingress/http/body.ts';
@@ -54,6 +54,20 @@ it('a body of one piece is read without a copy', async () => {
   request.push(null);
   const result = await body;
   expect('bytes' in result && result.bytes === piece).toBe(true);
+});
+
+// A Collector drops for good what is answered 415.
+it('a body in zlib, as the Collector calls deflate, is inflated', async () => {
+  const request = new IncomingMessage(new Socket());
+  request.headers['content-encoding'] = 'zlib';
+  const body = readBody(
+    request,
+    limits,
+    createBytesInFlight(2 ** 30, () => {}),
+  );
+  request.push(deflateSync('a body'));
+  request.push(null);
+  expect(await body).toMatchObject({ bytes: Buffer.from('a body') });
 });
 
 // Three bodies of 124 KB of gzip took all bytes in flight of a process, from a client that had shown no credential.

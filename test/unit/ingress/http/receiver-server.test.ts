@@ -49,6 +49,7 @@ const startRefusing = async (
     },
     {
       ...{ limits, tls: undefined, metrics: createIngressMetrics() },
+      inFlight: { inPace: () => new Set() },
       bases: { isReady: true, boot: 1, take: () => countedBase(1, 0) },
       connections: createConnectionCount({
         ...{ connectionsMax: 0, addressConnectionsMax: 0 },
@@ -151,7 +152,7 @@ it('a body that still arrives some time after the drain began is answered 503, a
   const client = await openRaw(port);
   client.send('POST /v1/traces HTTP/1.1\r\nHost: a\r\nContent-Length: 1000\r\n\r\n{');
   await begun.promise;
-  await drain(server, 0, 100);
+  await drain(server, 0, { laggardsMs: 600_000, allMs: 100 });
   const [answer] = answersIn(await client.ended);
   expect(answer).toMatchObject({ status: 503, headers: { connection: 'close', 'retry-after': '1' } });
   expect(answer?.body).toContain('the receiver stops');
