@@ -317,8 +317,8 @@ export const sabotages: readonly Sabotage[] = [
     edits: [
       {
         file: 'src/transfer/held-messages.ts',
-        from: 'touchedAt >= elapsed()',
-        to: 'touchedAt >= Date.now()',
+        from: 'aliveSince = elapsed()',
+        to: 'aliveSince = Date.now()',
       },
       {
         file: 'src/transfer/read-delivery.ts',
