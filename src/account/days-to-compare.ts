@@ -14,6 +14,8 @@ export type StoreSizes = {
   readonly applications: ReadonlyMap<ApplicationPipeline, ReadonlyMap<number, number>>;
   /** Why the sizes of a data id are not among these: its QuestDB is away, or refuses to read its table. */
   readonly unknown: ReadonlyMap<number, string>;
+  /** Those of them whose QuestDB answers, and refuses to read their table. */
+  readonly refused: ReadonlySet<number>;
   /** The first event day of data ids whose rows expire. */
   readonly firstDays: ReadonlyMap<number, number>;
   /** How long it waited for answers that did not come, ms. */
@@ -29,6 +31,7 @@ const readPointSizes = async (
 ): Promise<PointSizes> => {
   const points = new Map<number, ReadonlyMap<number, number>>();
   const unknown = new Map<number, string>();
+  const refused = new Set<number>();
   const firstDays = new Map<number, number>();
   let waitedMs = 0;
   const orFault = async <T>(reading: Promise<T>): Promise<T | Fault> => {
@@ -52,9 +55,10 @@ const readPointSizes = async (
     else {
       unknown.set(each.dataId, days.message);
       if (days.kind === 'transient') away = days;
+      else if (away === undefined) refused.add(each.dataId);
     }
   }
-  return { points, unknown, firstDays, waitedMs };
+  return { points, unknown, refused, firstDays, waitedMs };
 };
 
 /** Reads no row: the sizes of partitions and parts. Throws the Faults of ClickHouse; those of a QuestDB make its data ids unknown. */
@@ -68,6 +72,7 @@ export const readStoreSizes = async (
   return {
     points: new Map(instances.flatMap((each) => [...each.points])),
     unknown: new Map(instances.flatMap((each) => [...each.unknown])),
+    refused: new Set(instances.flatMap((each) => [...each.refused])),
     firstDays: new Map(instances.flatMap((each) => [...each.firstDays])),
     waitedMs: instances.reduce((sum, each) => sum + each.waitedMs, 0),
     applications: await readPartSizes(clickhouse),

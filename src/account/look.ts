@@ -31,7 +31,8 @@ import { noRecords, readRecordSums, recordedText, recordsKey } from './record-su
 import { readItemsBeyond } from './records-beyond.ts';
 import { createNotedLives, createSilentLives, readLives, type SilentLivesWatch } from './silent-lives.ts';
 import type { StoreDifference } from './store-compare.ts';
-import { addStoreFindings, mergeFindings, type StoreLook } from './store-look.ts';
+import { addStoreFindings, mergeFindings } from './store-findings.ts';
+import type { StoreLook } from './store-look.ts';
 import {
   heldOfLossMax,
   heldOfMovingMax,
@@ -190,11 +191,12 @@ class Looks {
         await addStoreFindings(found, { differences: this.ofStores, compared: [] }, this.byStore);
       return;
     }
-    const { compared, isLeftOut } = findings;
+    const { compared, read, isLeftOut } = findings;
     this.ofStores = mergeFindings(this.ofStores, findings).filter(
       ({ pipeline, dataId, appId, day }) => !isLeftOut(pipeline, dataId || appId, day),
     );
-    await addStoreFindings(found, { differences: this.ofStores, compared }, this.byStore, isLeftOut);
+    const all = { differences: this.ofStores, compared, ...(read === undefined ? {} : { read }) };
+    await addStoreFindings(found, all, this.byStore, isLeftOut);
     await found.replace(({ kind }) => kind === 'orphan', sumOrphans(await this.deps.findOrphans()));
   }
 

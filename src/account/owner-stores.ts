@@ -111,17 +111,29 @@ const readPointOwner = async (
   return { known: [store], unknown: unread.map(([day, reason]) => ({ ...owner, day, why: reason })) };
 };
 
+/** An owner whose table QuestDB refuses to read: of it, all days that the records name. */
+const refusedOwner = (
+  owner: number,
+  why: string,
+  filter: DayFilter,
+  settled: SettledDays,
+  dayFirst: number,
+): Unknown[] => {
+  const named = [...(settled.get(pointsPipeline)?.get(owner)?.days.keys() ?? [])];
+  const days = named.filter((day) => day >= dayFirst && filter.days?.includes(day) !== false);
+  const ofOwner = { pipeline: pointsPipeline, owner, why } as const;
+  return [ofOwner, ...days.map((day) => ({ ...ofOwner, day }))];
+};
+
 /** The data ids of one instance. One that does not answer is not asked for the others; a table that it refuses to read hides no other. */
 const readInstance = async (
   tables: readonly PointsTable[],
   sql: PointsTable['sql'],
   read: (table: PointsTable, store: PointsStore) => Promise<Stores>,
+  refused: (table: PointsTable, why: string) => Unknown[],
 ): Promise<Stores> => {
   const known: OwnerStore[] = [];
   const unknown: Unknown[] = [];
-  const isUnknown = ({ dataId: owner }: PointsTable, error: unknown): void => {
-    unknown.push({ pipeline: pointsPipeline, owner, why: errorText(error) });
-  };
   let left = tables;
   try {
     const store = await readPointsStore(sql, new Set(tables.map(({ table }) => table)));
@@ -129,14 +141,14 @@ const readInstance = async (
       left = tables.slice(index);
       const found = await read(each, store).catch((error: unknown) => {
         if (!(error instanceof Fault && error.kind === 'permanent')) throw error;
-        isUnknown(each, error);
-        return { known: [], unknown: [] };
+        return { known: [], unknown: refused(each, error.message) };
       });
       known.push(...found.known);
       unknown.push(...found.unknown);
     }
   } catch (error) {
-    for (const each of left) isUnknown(each, error);
+    for (const { dataId: owner } of left)
+      unknown.push({ pipeline: pointsPipeline, owner, why: errorText(error) });
   }
   return { known, unknown };
 };
@@ -155,8 +167,18 @@ export const readPointStores = async (
   const instances: Stores[] = [];
   for (const [sql, tables] of Map.groupBy(wanted, (each) => each.sql))
     instances.push(
-      await readInstance(tables, sql, (each, store) =>
-        readPointOwner(each, store, targets, filter, recordsFrom),
+      await readInstance(
+        tables,
+        sql,
+        (each, store) => readPointOwner(each, store, targets, filter, recordsFrom),
+        ({ dataId }, why) =>
+          refusedOwner(
+            dataId,
+            why,
+            filter,
+            settled,
+            Math.max(recordsFrom, targets.keptFrom?.(pointsPipeline, dataId) ?? 0),
+          ),
       ),
     );
   const named = new Set(points.map(({ dataId }) => dataId));

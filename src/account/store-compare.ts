@@ -54,6 +54,8 @@ export type StoreDifference = Place & {
   readonly isAtLeast?: boolean;
   /** Not known, because the store refuses to read the rows of the day. */
   readonly isUnread?: boolean;
+  /** Unread at one look so far: it may pass. */
+  readonly isFirst?: boolean;
 };
 
 export type StoreComparison = {
@@ -318,8 +320,11 @@ export const compareStores = async (
     const days = [...new Set(inFlight.map(({ day }) => day))];
     const next = await compareOnce(targets, { ...filter, days }, recordsFrom, steady);
     differences.push(...next.differences.filter(isAgain));
-    const isUnknownNow = ({ store }: Candidate): boolean =>
-      next.unknown.some(({ pipeline, owner }) => pipeline === store.pipeline && owner === store.owner);
+    const isUnknownNow = (each: Candidate): boolean =>
+      next.unknown.some(
+        ({ pipeline, owner, day = each.day }) =>
+          pipeline === each.store.pipeline && owner === each.store.owner && day === each.day,
+      );
     inFlight = [
       ...inFlight.filter(isUnknownNow),
       ...next.inFlight.filter(({ store, day }) => isAgain(placeOf(store.pipeline, store.owner, day))),

@@ -1,9 +1,9 @@
-import { ownerIds, type Pipeline, pipelines } from '../model/signals.ts';
-import { secondsMax } from '../outcomes/times.ts';
+import { type Pipeline, pipelines } from '../model/signals.ts';
 import { readApplicationDays } from './application-rows.ts';
 import { isSame, noRows } from './day-difference.ts';
 import {
   dayKey,
+  type FirstDay,
   firstDayOf,
   readFirstDays,
   readStoreSizes,
@@ -11,13 +11,12 @@ import {
   type StoreSizes,
   seenDays,
 } from './days-to-compare.ts';
-import { type Difference, isOfStore, type Owner, streamOfStore } from './difference.ts';
-import { mergeEqual, ownerText } from './explain-losses.ts';
-import type { FoundDifferences } from './found.ts';
-import { namedByBooks } from './named-rows.ts';
+import type { Owner } from './difference.ts';
+import { ownerText } from './explain-losses.ts';
 import type { StoreTargets } from './owner-stores.ts';
 import type { DayFilter, SettledDays } from './settled-days.ts';
-import { compareStores, type Place, type StoreDifference, usualPause } from './store-compare.ts';
+import { compareStores, type StoreDifference, usualPause } from './store-compare.ts';
+import { type Compared, createFirstMarks, isUnread, keysOf, type StorePlace } from './store-findings.ts';
 import { readNamedDays, readUnrecordedDays } from './unrecorded-days.ts';
 import { createWatchedDays } from './watched-days.ts';
 
@@ -39,16 +38,6 @@ export type UnrecordedRows = {
   readonly rows: ReadonlyMap<string, ReadonlyMap<number, number>>;
   /** How long it only waited for what was on its way, ms. */
   readonly waitedMs: number;
-};
-
-/** An event day (days since 1970) of one owner, or of all owners of a signal (0). */
-export type StorePlace = { readonly pipeline: Pipeline; readonly owner: number; readonly day: number };
-
-/** What differs, and where it was looked for. A difference without a day says that the rows of its owner could not be read. */
-export type Compared = {
-  readonly differences: readonly StoreDifference[];
-  /** What was compared row by row: what it had before and is not among the differences is gone. */
-  readonly compared: readonly StorePlace[];
 };
 
 export type StoreFindings = Compared & {
@@ -115,12 +104,22 @@ const withoutUnknown = (targets: StoreTargets, { unknown }: StoreSizes): StoreTa
     targets.isLeftOut(pipeline, owner) || (pipeline === 'metrics' && unknown.has(owner)),
 });
 
-const unknownIn = ({ unknown }: StoreSizes): StoreDifference[] =>
-  [...unknown].map(([dataId, why]) => ({
-    ...{ pipeline: 'metrics', dataId, appId: 0, day: undefined, kind: 'not_known', items: 0, why },
-  }));
-
-const isUnread = (difference: StoreDifference): boolean => difference.isUnread === true;
+/** Owners that are not known, and of those whose table QuestDB refuses to read also each day that lines have named. */
+const unknownIn = (
+  { unknown, refused }: StoreSizes,
+  named: SettledDays,
+  firstDay: FirstDay,
+): StoreDifference[] =>
+  [...unknown].flatMap(([dataId, why]): StoreDifference[] => {
+    const days = [...(named.get('metrics')?.get(dataId)?.days.keys() ?? [])];
+    const isKept = (day: number): boolean => refused.has(dataId) && day >= firstDay('metrics', dataId);
+    const place = { pipeline: 'metrics', dataId, appId: 0 } as const;
+    const difference = { ...place, kind: 'not_known', items: 0, why } as const;
+    return [
+      { ...difference, day: undefined },
+      ...days.filter(isKept).map((day) => ({ ...difference, day, isUnread: true })),
+    ];
+  });
 
 type RowsByDay = ReadonlyMap<number, number>;
 const noRowsByDay: RowsByDay = new Map();
@@ -156,11 +155,8 @@ const nothingCompared: Compared = { differences: [], compared: [] };
 const joined = (all: readonly Compared[]): Compared => ({
   differences: all.flatMap(({ differences }) => differences),
   compared: all.flatMap(({ compared }) => compared),
+  read: all.flatMap(({ compared, read = compared }) => read),
 });
-
-/** An owner on a day, and all owners of the signal on it. */
-const keysOf = ({ pipeline, dataId, appId, day = 0 }: Place): string[] =>
-  [dataId || appId, 0].map((owner) => dayKey({ pipeline, owner, day }));
 
 /**
  * Compares these days. `settled` of them are those of which nothing was on its way, or only what came just now: the others are compared
@@ -181,6 +177,8 @@ const compareDue = async (
     );
     const found = new Set(result.differences.filter((each) => !isUnread(each)).flatMap(keysOf));
     for (const key of result.inFlight.flatMap(keysOf)) if (!found.has(key)) open.add(key);
+    // What is repaired, or passes, is to show at the next look.
+    for (const key of result.differences.filter(isUnread).flatMap(keysOf)) open.add(key);
     for (const key of [...result.inFlight, ...result.steady].flatMap(keysOf)) written.add(key);
     differences.push(...result.differences);
     for (const day of days) compared.push({ pipeline, owner, day });
@@ -188,6 +186,7 @@ const compareDue = async (
   return {
     differences,
     compared: compared.filter((place) => !written.has(dayKey(place))),
+    read: compared,
     settled: due.filter((day) => !open.has(dayKey(day))),
   };
 };
@@ -231,6 +230,7 @@ export const createStoreLook = (targets: () => StoreTargets): StoreLook => {
   const cache = new Map<string, { readonly at: number; readonly rows: RowsByDay }>();
   const days = createWatchedDays({ today, elapsed: performance.now.bind(performance) });
   let namedBefore: SettledDays = new Map();
+  const markFirst = createFirstMarks();
 
   return {
     look: async () => {
@@ -240,14 +240,16 @@ export const createStoreLook = (targets: () => StoreTargets): StoreLook => {
       const named = await readNamedDays(now.clickhouse, Math.min(...firstDays.values()));
       const sizes = await readStoreSizes(now.clickhouse, points);
       const firstDay = firstDayOf(firstDays, sizes, now.keptFrom);
-      const { due, resting, isNextSoon } = days.next(seenDays(named, sizes, firstDay), sizes.unknown);
+      // Those of a table that is refused are new once it can be read, so that they are read soon.
+      const away = new Set([...sizes.unknown.keys()].filter((each) => !sizes.refused.has(each)));
+      const { due, resting, isNextSoon } = days.next(seenDays(named, sizes, firstDay), away);
       const readable = withoutUnknown(now, sizes);
       const waitedBeforeMs = waitedMs();
       const readSince = performance.now();
       const { settled, ...ofDue } = await compareDue(readable, due);
       const workMs = (): number => performance.now() - readSince - (waitedMs() - waitedBeforeMs);
       const dueMs = workMs();
-      const found: Compared[] = [{ differences: unknownIn(sizes), compared: [] }, ofDue];
+      const found: Compared[] = [{ differences: unknownIn(sizes, named, firstDay), compared: [] }, ofDue];
       for (const day of resting) found.push(await compareResting(readable, day, named, namedBefore));
       namedBefore = named;
       const readMs = workMs();
@@ -255,7 +257,7 @@ export const createStoreLook = (targets: () => StoreTargets): StoreLook => {
       const isLeftOut: StoreFindings['isLeftOut'] = (pipeline, owner, day) =>
         now.isLeftOut(pipeline, owner) || (day !== undefined && day < firstDay(pipeline, owner));
       const allWaitedMs = waitedMs() + sizes.waitedMs;
-      return { ...joined(found), isLeftOut, waitedMs: allWaitedMs, readMs, isNextSoon };
+      return { ...markFirst(joined(found)), isLeftOut, waitedMs: allWaitedMs, readMs, isNextSoon };
     },
     unrecorded: async (owners) => {
       // Most looks have none.
@@ -283,95 +285,4 @@ export const createStoreLook = (targets: () => StoreTargets): StoreLook => {
       return { rows, waitedMs: waitedMs() };
     },
   };
-};
-
-const secondsOfDay = 86_400;
-/** The last event day that a difference can name, 2106-02-07: what differs on later ones stands under it. */
-const lastDay = Math.floor(secondsMax / secondsOfDay);
-
-const nameable = <P extends { readonly day?: number | undefined }>(place: P): P =>
-  place.day === undefined || place.day <= lastDay ? place : { ...place, day: lastDay };
-
-const placesOf = ({ pipeline, dataId, appId, day }: StoreDifference): StorePlace[] =>
-  day === undefined ? [] : [{ pipeline, owner: dataId || appId, day }];
-
-/** An owner without a day says that nothing of it could be read, one with a day that this one could not. */
-const unreadIn = (differences: readonly StoreDifference[]): ((place: StorePlace) => boolean) => {
-  const owners = new Set(differences.filter(({ day }) => day === undefined).map(ownerText));
-  const days = new Set(differences.filter(isUnread).flatMap(placesOf).map(dayKey));
-  return (place) => {
-    const { pipeline, owner } = place;
-    return days.has(dayKey(place)) || owners.has(ownerText({ pipeline, ...ownerIds(pipeline, owner) }));
-  };
-};
-
-/**
- * Whether a place differs, or was compared: by itself, or its day for all owners of the signal whose rows could be read. Of the others
- * stands what was found before.
- */
-const isAmong = ({ compared, differences }: Compared): ((place: StorePlace) => boolean) => {
-  const differing = new Set(
-    differences
-      .filter((each) => !isUnread(each))
-      .flatMap(placesOf)
-      .map(dayKey),
-  );
-  const places = new Set(compared.map(dayKey));
-  const isUnreadNow = unreadIn(differences);
-  return (place) => {
-    const { pipeline, owner, day } = place;
-    if (differing.has(dayKey(place))) return true;
-    if (isUnreadNow(place)) return false;
-    return [owner, 0].some((each) => places.has(dayKey({ pipeline, owner: each, day })));
-  };
-};
-
-const kindKey = (each: StoreDifference): string => `${keysOf(each)[0]} ${each.kind}`;
-
-/**
- * What differs after another look: of the days that it did not compare, what was found before stands. Of a day of which it compared a part,
- * the larger figure.
- */
-export const mergeFindings = (before: readonly StoreDifference[], now: Compared): StoreDifference[] => {
-  const isCompared = isAmong(now);
-  const parts = new Set(now.differences.filter(({ isAtLeast }) => isAtLeast).flatMap(keysOf));
-  const figures = new Map(now.differences.map((each) => [kindKey(each), each.items]));
-  const isStanding = (each: StoreDifference): boolean => {
-    const [place] = placesOf(each);
-    if (place === undefined) return false;
-    return parts.has(dayKey(place)) ? each.items > (figures.get(kindKey(each)) ?? 0) : !isCompared(place);
-  };
-  const standing = before.filter(isStanding);
-  const larger = new Set(standing.map(kindKey));
-  return [...standing, ...now.differences.filter((each) => !larger.has(kindKey(each)))];
-};
-
-/**
- * Adds what looks at the stores found. Rows whose missing line the books have noticed already are not named twice (`byStore`: by stream and
- * minute, those of minutes that this process compared); a day that is not known for its records is no difference, one whose rows cannot be
- * read is.
- */
-export const addStoreFindings = async (
-  found: FoundDifferences,
-  { differences, compared }: Compared,
-  byStore: ReadonlyMap<string, ReadonlyMap<string, number>>,
-  isLeftOut: StoreFindings['isLeftOut'] = () => false,
-): Promise<void> => {
-  const named = namedByBooks(found.all, byStore);
-  const now = differences.map(nameable).flatMap((each): Difference[] => {
-    const { pipeline, dataId, appId, day, kind, items } = each;
-    if (day === undefined || (kind === 'not_known' && !isUnread(each))) return [];
-    const owner = ownerText({ pipeline, dataId, appId });
-    const known = kind === 'unrecorded' ? Math.min(items, named.get(owner) ?? 0) : 0;
-    named.set(owner, (named.get(owner) ?? 0) - known);
-    if (items === known && !isUnread(each)) return [];
-    const stream = streamOfStore(pipeline);
-    const minute = day * secondsOfDay;
-    return [{ pipeline, dataId, appId, kind, stream, minute, items: items - known, messages: 0 }];
-  });
-  const isInScope = isAmong({ compared: compared.map(nameable), differences: differences.map(nameable) });
-  const isCompared = ({ pipeline, dataId, appId, minute }: Difference): boolean =>
-    isLeftOut(pipeline, dataId || appId, minute / secondsOfDay) ||
-    isInScope({ pipeline, owner: dataId || appId, day: minute / secondsOfDay });
-  await found.replace((each) => isOfStore(each) && isCompared(each), mergeEqual(now));
 };

@@ -42,7 +42,10 @@ export const keepFleetingBucket = (options: KeepFleetingOptions): { stop(): void
         isFailing = false;
       } catch (error) {
         if (!isFailing && bus.connected)
-          log.warn({ bucket: name, error: errorText(error) }, 'a bucket in memory cannot be made');
+          log.warn(
+            { bucket: name, error: errorText(error) },
+            'a bucket in memory cannot be looked at or made',
+          );
         isFailing = true;
       }
       await delay(everyMs, undefined, { signal: ending.signal, ref: false }).catch(() => {});

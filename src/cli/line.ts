@@ -147,7 +147,7 @@ export const processLines = (
 const verdicts = {
   true: 'adds up',
   false: 'DOES NOT ADD UP',
-  null: 'is not known: the books cannot be compared now, or their lines still wait in LEDGER',
+  null: 'is not known: the books, or rows in a store, cannot be read now, or lines still wait in LEDGER',
 } as const;
 
 const itemsWidth = Math.max(...pipelines.map((pipeline) => signals[pipeline].items.length));

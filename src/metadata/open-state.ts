@@ -153,11 +153,12 @@ export const openState = async (
   const firstSequences = createFirstSequences(clickhouse, Date.now);
   const { streams } = pipelines;
   const firstMarks: FirstMarks = new Map();
+  // Before the streams, which may have to wait for room: receivers that run already share their rates by it.
+  const rates = keepFleetingBucket({ bus, name: buckets.rates, limits: ratesLimits, log });
+  parts.add('watch of the bucket of rates', () => rates.stop());
   const ensure = () => ensureTopology(bus, streams, firstSequences.atStart, firstMarks);
   const refused = await untilItWorks(ensure, stop, log);
   checks.set({ nats: () => undefined });
-  const rates = keepFleetingBucket({ bus, name: buckets.rates, limits: ratesLimits, log });
-  parts.add('watch of the bucket of rates', () => rates.stop());
   const refusedStreams = retryStreams(bus, streams, refused, log, {
     ensure: (again, missing) => ensureTopology(again, missing, firstSequences.atStart, firstMarks),
   });

@@ -154,7 +154,7 @@ it('an account that cannot be read now is not said to add up', async () => {
 
 it.each([
   ['was not read yet', null, null],
-  ['cannot be compared', { adds_up: null }, null],
+  ['cannot be read now', { adds_up: null }, null],
   ['is an old one', {}, 'no answer from ClickHouse'],
 ])('an account that %s is not said to have no troubles', async (_, account, why) => {
   const page = await browser.page();
@@ -170,7 +170,7 @@ it.each([
 it.each([
   ['adds up', true, 0],
   ['does not add up for 12345 owners', false, 12_345],
-  ['not known: the books cannot be compared now, or their lines still wait in LEDGER', null, 0],
+  ['not known: the books, or rows in a store, cannot be read now, or lines still wait in LEDGER', null, 0],
 ] as const)('an account that %s fits a screen of 320 pixels', async (words, addsUp, wrongOwners) => {
   const page = await browser.page({ width: 320 });
   const verdict = { adds_up: addsUp, wrong_owners: wrongOwners };

@@ -3,7 +3,7 @@ import { readOwnerAccounts } from '../../src/account/accounts.ts';
 import { type Difference, isOpen } from '../../src/account/difference.ts';
 import { closeDifferences, readDifferences } from '../../src/account/difference-table.ts';
 import { type FoundDifferences, openFoundDifferences } from '../../src/account/found.ts';
-import { addStoreFindings } from '../../src/account/store-look.ts';
+import { addStoreFindings } from '../../src/account/store-findings.ts';
 import { type Clickhouse, createClickhouse } from '../../src/stores/clickhouse/client.ts';
 import { startEngines, type TestEngines } from '../support/stack/engines.ts';
 

@@ -198,6 +198,14 @@ const compare = async (points: readonly PointsTable[], change: Partial<StoreTarg
 
 const both = { a: 1, b: 2 };
 
+/** As the lines of the books, which these records are made without, name the days. */
+const nameDays = async (): Promise<void> => {
+  await clickhouse.run('TRUNCATE TABLE otel.ingest_days');
+  await clickhouse.run(`INSERT INTO otel.ingest_days SELECT pipeline, data_id, app_id, days AS day,
+    sum(day_rows) AS rows, sum(day_sums + base * day_rows) AS sum FROM otel.ingest_outcomes FINAL
+    ARRAY JOIN days, day_rows, day_sums GROUP BY pipeline, data_id, app_id, day`);
+};
+
 describe('the records beside the stores', () => {
   it('name no row that is missing after a push whose rows are all good', async () => {
     const table = await createTable('wide');
@@ -551,12 +559,8 @@ describe('the records beside the stores', () => {
   it('name what an application at rest has lost, while another one writes to the same day', async () => {
     const targets = { clickhouse, points: [], isLeftOut: () => false, caughtUp: async () => () => true };
     const stores = createStoreLook(() => targets);
-    /** As the lines of the books, which these records are made without, name the days. */
     const look = async () => {
-      await clickhouse.run('TRUNCATE TABLE otel.ingest_days');
-      await clickhouse.run(`INSERT INTO otel.ingest_days SELECT pipeline, data_id, app_id, days AS day,
-        sum(day_rows) AS rows, sum(day_sums + base * day_rows) AS sum FROM otel.ingest_outcomes FINAL
-        ARRAY JOIN days, day_rows, day_sums GROUP BY pipeline, data_id, app_id, day`);
+      await nameDays();
       return stores.look();
     };
     await exportSpans(7, [0, 0, 0]);
@@ -575,16 +579,23 @@ describe('the records beside the stores', () => {
     expect(compared).toEqual([{ pipeline: 'traces', owner: 7, day: today }]);
   });
 
-  it('compare all but the day that QuestDB refuses to read, which is not known', async () => {
-    const [damaged, whole] = [await createTable('wide'), await createTable('wide')];
+  it('compare all but the days that QuestDB refuses to read, which are not known', async () => {
+    const [damaged, unreadable] = [await createTable('wide'), await createTable('wide')];
+    const whole = await createTable('wide');
     const days = (...daysAgo: number[]): [number, object][] => daysAgo.map((each) => [each, both]);
     for (const table of [damaged, whole]) await settle(buildMessage(request(table, days(0, 1, 1, 2))));
-    expect((await compare([damaged, whole])).differences).toEqual([]);
+    await settle(buildMessage(request(unreadable, days(1, 2))));
+    expect((await compare([damaged, unreadable, whole])).differences).toEqual([]);
     await engines.questdb.stop();
     const folder = join(engines.folder, 'questdb', 'db');
-    const ofTable = (await readdir(folder)).find((name) => name.startsWith(`${damaged.table}~`)) ?? '';
-    const ofDay = (await readdir(join(folder, ofTable))).find((name) => name.startsWith(dateOf(1))) ?? '';
-    await rm(join(folder, ofTable, ofDay), { recursive: true });
+    /** The file or folder of a table whose name begins so. */
+    const partOf = async ({ table }: Target, start: string): Promise<string> => {
+      const ofTable = (await readdir(folder)).find((name) => name.startsWith(`${table}~`)) ?? '';
+      const part = (await readdir(join(folder, ofTable))).find((name) => name.startsWith(start)) ?? '';
+      return join(folder, ofTable, part);
+    };
+    await rm(await partOf(damaged, dateOf(1)), { recursive: true });
+    await rm(await partOf(unreadable, '_cv'));
     await engines.questdb.start();
     await sql.exec(`ALTER TABLE "${damaged.table}" DROP PARTITION LIST '${dateOf(2)}'`);
     await sql.exec(`ALTER TABLE "${whole.table}" DROP PARTITION LIST '${dateOf(1)}'`);
@@ -593,8 +604,9 @@ describe('the records beside the stores', () => {
       [damaged.dataId, 2, 'missing_in_the_store', 1],
       [whole.dataId, 1, 'missing_in_the_store', 2],
     ];
-    expect((await compare([damaged, whole])).differences).toEqual(expected);
-    const { differences } = await compareStores(targetsOf([damaged, whole], {}), {
+    const change = { isLeftOut: (_: unknown, owner: number) => owner === unreadable.dataId };
+    expect((await compare([damaged, whole], change)).differences).toEqual(expected);
+    const { differences } = await compareStores(targetsOf([damaged, whole], change), {
       pipeline: 'metrics',
       days: [today - 1],
     });
@@ -603,6 +615,24 @@ describe('the records beside the stores', () => {
       [whole.dataId, 'missing_in_the_store', undefined],
     ]);
     expect(differences[0]?.why).toContain(dateOf(1));
+    // Of a table that is refused as a whole, all that lines have named.
+    await nameDays();
+    const stores = createStoreLook(() => targetsOf([unreadable, whole], {}));
+    const unread = async (): Promise<unknown[]> =>
+      (await stores.look()).differences
+        .filter(({ dataId, isUnread }) => dataId === unreadable.dataId && isUnread === true)
+        .map(({ day = 0, isFirst = false }) => [today - day, isFirst])
+        .toSorted();
+    expect(await unread()).toEqual([
+      [1, true],
+      [2, true],
+    ]);
+    expect(await unread()).toEqual([
+      [1, false],
+      [2, false],
+    ]);
+    const named = (await compare([unreadable])).differences.filter(([, day]) => typeof day === 'number');
+    expect(named.toSorted()).toEqual([1, 2].map((day) => [unreadable.dataId, day, 'not_known', 0]));
   });
 
   it('call rows without a record in flight until all is recorded', async () => {

@@ -8,7 +8,7 @@ export type Closing = {
   readonly stream?: string | undefined;
 };
 
-/** The open ones of these that the closing names. */
+/** The open ones of these that the closing names. What is not known is closed by its kind alone: it may hide a loss. */
 export const openOf = (
   { dataId, appId, kind, stream }: Closing,
   found: readonly FoundDifference[],
@@ -18,7 +18,7 @@ export const openOf = (
       isOpen(each) &&
       each.dataId === (dataId ?? 0) &&
       each.appId === (appId ?? 0) &&
-      (kind === undefined || each.kind === kind) &&
+      (kind === undefined ? each.kind !== 'not_known' : each.kind === kind) &&
       (stream === undefined || each.stream === stream),
   );
 

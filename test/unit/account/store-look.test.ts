@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { SeenDay } from '../../../src/account/days-to-compare.ts';
 import type { Difference } from '../../../src/account/difference.ts';
 import type { StoreDifference } from '../../../src/account/store-compare.ts';
-import { addStoreFindings, mergeFindings } from '../../../src/account/store-look.ts';
+import { addStoreFindings, mergeFindings } from '../../../src/account/store-findings.ts';
 import { createWatchedDays, isToBeRead, isUrgent } from '../../../src/account/watched-days.ts';
 
 const day = (recorded: number, stored: number): SeenDay => ({
@@ -190,9 +190,9 @@ describe('what differs in a day', () => {
   });
 
   it('is not known where the store refuses to read the day, beside what was found before, until the day is read again', async () => {
-    const of = (kind: StoreDifference['kind'], items: number): StoreDifference => ({
+    const of = (kind: StoreDifference['kind'], items: number, isFirst = false): StoreDifference => ({
       ...{ pipeline: 'metrics', dataId: 1, appId: 0, day: 20_000, kind, items, why: '' },
-      ...(kind === 'not_known' ? { isUnread: true } : {}),
+      ...(kind === 'not_known' ? { isUnread: true, isFirst } : {}),
     });
     const stored: Difference[] = [];
     const found = {
@@ -207,19 +207,25 @@ describe('what differs in a day', () => {
       },
     };
     let before: StoreDifference[] = [];
-    const look = async (...differences: StoreDifference[]) => {
-      const compared = [{ pipeline: 'metrics' as const, owner: 1, day: 20_000 }];
-      before = mergeFindings(before, { differences, compared });
-      await addStoreFindings(found, { differences: before, compared }, new Map());
+    const place = [{ pipeline: 'metrics' as const, owner: 1, day: 20_000 }];
+    /** `compared`: none while the day is written to. */
+    const lookAt = async (compared: typeof place, ...differences: StoreDifference[]) => {
+      before = mergeFindings(before, { differences, compared, read: place });
+      await addStoreFindings(found, { differences: before, compared, read: place }, new Map());
       return stored.map(({ kind, items }) => [kind, items]);
     };
+    const look = (...differences: StoreDifference[]) => lookAt(place, ...differences);
     expect(await look(of('missing_in_the_store', 3))).toEqual([['missing_in_the_store', 3]]);
+    // It may pass.
+    expect(await look(of('not_known', 0, true))).toEqual([['missing_in_the_store', 3]]);
     const both = [
       ['missing_in_the_store', 3],
       ['not_known', 0],
     ];
     expect(await look(of('not_known', 0))).toEqual(both);
     expect(await look(of('not_known', 0))).toEqual(both);
+    // It is read again, also while it is written to.
+    expect(await lookAt([])).toEqual([['missing_in_the_store', 3]]);
     expect(await look()).toEqual([]);
   });
 });

@@ -109,7 +109,7 @@ describe('the line in a terminal', () => {
     }
     const late = known === undefined ? null : { ...known, adds_up: null };
     expect(lineLines({ ...calm, account: late })).toContain(
-      'the last hour is not known: the books cannot be compared now, or their lines still wait in LEDGER',
+      'the last hour is not known: the books, or rows in a store, cannot be read now, or lines still wait in LEDGER',
     );
   });
 

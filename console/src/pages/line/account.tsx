@@ -32,7 +32,8 @@ const Equation = ({ name, terms }: { name: string; terms: HourAccount['metrics']
   </div>
 );
 
-const notKnown = 'not known: the books cannot be compared now, or their lines still wait in LEDGER';
+const notKnown =
+  'not known: the books, or rows in a store, cannot be read now, or lines still wait in LEDGER';
 
 /** `isOld`: the books were read before, and could not be read now. */
 const Verdict = ({ account, isOld }: { account: HourAccount; isOld: boolean }) => {

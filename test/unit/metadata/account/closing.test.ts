@@ -10,13 +10,16 @@ const closed = { ...one, minute: 120, closedItems: 5, closedMessages: 2, reason:
 const lost: FoundDifference = { ...one, kind: 'lost_in_the_stream', stream: 'METRICS_b' };
 const ownerless = { ...one, dataId: 0 };
 const ofApplication: FoundDifference = { ...one, stream: 'TRACES', pipeline: 'traces', dataId: 0, appId: 7 };
-const all = [one, closed, lost, ownerless, ofApplication];
+const unread: FoundDifference = { ...one, kind: 'not_known', items: 0, messages: 0 };
+const all = [one, closed, lost, ownerless, ofApplication, unread];
 const of7 = { dataId: 7, appId: undefined };
 
 describe('a closing', () => {
   it.each([
     [of7, [one, lost]],
     [{ ...of7, kind: 'stuck' }, [one]],
+    // It may hide a loss, so that nobody closes it beside another one.
+    [{ ...of7, kind: 'not_known' }, [unread]],
     [{ ...of7, stream: 'METRICS_b' }, [lost]],
     [{ ...of7, kind: 'stuck', stream: 'METRICS_b' }, []],
     [{ dataId: undefined, appId: 7 }, [ofApplication]],
