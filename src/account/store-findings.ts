@@ -36,7 +36,7 @@ const nameable = <P extends { readonly day?: number | undefined }>(place: P): P 
 const placesOf = ({ pipeline, dataId, appId, day }: StoreDifference): StorePlace[] =>
   day === undefined ? [] : [{ pipeline, owner: dataId || appId, day }];
 
-/** A store that lacks files for a moment refuses, too: what is unread is told at the second look in a row that finds it so. */
+/** A store that lacks files for a moment refuses, too: what is unread is reported at the second look in a row that finds it so. */
 export const createFirstMarks = (): ((found: Compared) => Compared) => {
   let before: ReadonlySet<string> = new Set();
   const keysOfUnread = (each: StoreDifference): string[] =>

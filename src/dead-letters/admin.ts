@@ -9,6 +9,7 @@ import { deadLetteredOutcome, droppedOutcome } from '../outcomes/tally.ts';
 import { momentText } from '../outcomes/times.ts';
 import { type CountedPlace, countedPlaces, isOfNobody } from './counted-places.ts';
 import { deadLetterStream, type Letter, type LetterFilter, matches, readLetter } from './dead-letter.ts';
+import { isOfClickhouse } from './orphans.ts';
 import { type EncodeReceivedItem, isReceivedItem } from './received-item.ts';
 import { type RedriveMessage, redriveMessage } from './redrive-message.ts';
 
@@ -31,8 +32,7 @@ export type DeadLetterAdmin = {
   /**
    * Sends it back on its way, and removes it once that is stored. May be repeated and done by several at once: its rows are stored
    * once. Permanent Faults: `not_redrivable` (also of one that was purged, which a restored copy of DEADLETTER has again),
-   * `dead_letter_busy` (a purge of it was begun), `not_found` (another act has removed it). Transient Fault while the records cannot be
-   * read.
+   * `dead_letter_busy` (a purge of it was begun), `not_found` (another act has removed it).
    */
   redrive(letter: Letter): Promise<void>;
   /** Does nothing where a redrive would send it back now; else throws the permanent Fault `not_redrivable` that a redrive would. */
@@ -233,10 +233,16 @@ export const createDeadLetterAdmin = (deps: DeadLetterAdminDependencies): DeadLe
     return rows;
   };
 
-  /** A restored copy of DEADLETTER has it again: its redrive would store what the operator gave up, and take back the purge. */
+  /**
+   * A restored copy of DEADLETTER has it again: its redrive would store what the operator gave up, and take back the purge. Where the
+   * records cannot be read, nothing is known of an earlier purge, and a redrive is not held up: most letters never had one.
+   */
   const requireNotPurged = async (letter: Letter): Promise<void> => {
     for (const row of purgedRows(letter)) {
-      const known = await readRecord(row);
+      const known = await readRecord(row).catch((error: unknown) => {
+        if (isOfClickhouse(error)) return undefined;
+        throw error;
+      });
       if (known === undefined || !(purgedOutcome in known)) continue;
       const why = `dead letter ${letter.sequence} was purged before, and a copy of NATS brought it back: purge it again`;
       throw new Fault('permanent', 'not_redrivable', why);

@@ -1,7 +1,6 @@
 import { z } from 'zod';
 import type { DeadLetterAdmin } from '../../dead-letters/admin.ts';
 import { type Letter, letterPipelines } from '../../dead-letters/dead-letter.ts';
-import { isOfClickhouse } from '../../dead-letters/orphans.ts';
 import { showBytes } from '../../dead-letters/preview.ts';
 import { Fault } from '../../model/fault.ts';
 import { fieldFault, notFound } from '../problem.ts';
@@ -21,8 +20,6 @@ const isRedrivable = async (admin: DeadLetterAdmin, letter: Letter): Promise<boo
     return true;
   } catch (error) {
     if (error instanceof Fault && error.kind === 'permanent') return false;
-    // The records, which alone know of an earlier purge, cannot be read: a redrive would try again.
-    if (isOfClickhouse(error)) return true;
     throw error;
   }
 };
