@@ -195,7 +195,7 @@ describe('data points of an exporter', () => {
     });
     expect((await lastOf({ name: 'e', kind: 'sum' })).items).toEqual([]);
     const printed = await cli.text(`query metrics --last e --app-id ${sender.app_id} --since 3h`);
-    expect(printed).toMatch(/^20\d\d-.* kinds +count 2, sum 3, p50 1 +– +–$/m);
+    expect(printed).toMatch(/^20\d\d-.* kinds +count 2, sum 3, p50 1 +– +– +–$/m);
     const accounts = z.object({
       items: z.array(z.looseObject({ pipeline: z.string(), received: z.number(), stored: z.number() })),
     });
