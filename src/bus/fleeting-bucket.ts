@@ -1,5 +1,5 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import { errorText } from '../model/fault.ts';
+import { type Rounds, startRounds } from '../runtime/rounds.ts';
 import type { Log } from '../telemetry/log.ts';
 import type { Bus } from './connection.ts';
 import { type FleetingBucket, openKvBucket } from './kv.ts';
@@ -19,9 +19,8 @@ const everyMsDefault = 2_000;
  * Makes a fleeting bucket, and looks every other second whether it is still there: it is lost when its NATS server restarts, and those
  * who write to it may not make it. It begins empty. Several processes may keep one bucket.
  */
-export const keepFleetingBucket = (options: KeepFleetingOptions): { stop(): void } => {
+export const keepFleetingBucket = (options: KeepFleetingOptions): Rounds => {
   const { bus, name, limits, log, everyMs = everyMsDefault } = options;
-  const ending = new AbortController();
   let isOpened = false;
   let isFailing = false;
 
@@ -34,23 +33,16 @@ export const keepFleetingBucket = (options: KeepFleetingOptions): { stop(): void
     if (found === undefined) log.info({ bucket: name }, 'a bucket in memory was made');
   };
 
-  const follow = async (): Promise<void> => {
-    while (!ending.signal.aborted) {
-      try {
-        // Other checks report a NATS that does not answer.
-        if (bus.connected) await look();
-        isFailing = false;
-      } catch (error) {
-        if (!isFailing && bus.connected)
-          log.warn(
-            { bucket: name, error: errorText(error) },
-            'a bucket in memory cannot be looked at or made',
-          );
-        isFailing = true;
-      }
-      await delay(everyMs, undefined, { signal: ending.signal, ref: false }).catch(() => {});
+  return startRounds(async () => {
+    try {
+      // Other checks report a NATS that does not answer.
+      if (bus.connected) await look();
+      isFailing = false;
+    } catch (error) {
+      if (!isFailing && bus.connected)
+        log.warn({ bucket: name, error: errorText(error) }, 'a bucket in memory cannot be looked at or made');
+      isFailing = true;
     }
-  };
-  void follow();
-  return { stop: () => ending.abort() };
+    return everyMs;
+  });
 };
