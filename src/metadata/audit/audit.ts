@@ -234,33 +234,42 @@ const listEntries = async (reader: StreamReader, query: AuditQuery): Promise<Aud
   return { items, next_cursor: next === undefined ? null : String(next) };
 };
 
-/** The audit log on this bus. `orphanMs` as in `AuditDeps`, 30 s by default. */
-export const openAudit = (bus: Bus, system: KvBucket, log: Log, orphanMs = orphanMsDefault): Audit =>
+const auditOn = (
+  bus: Bus,
+  system: KvBucket,
+  log: Log,
+  { publish, erase }: Pick<AuditDeps, 'publish' | 'erase'>,
+  orphanMs = orphanMsDefault,
+): Audit =>
   createAudit({
-    system,
-    publish: (subject, messageId, payload) => publishOnce(bus, subject, messageId, payload),
-    erase: async (key) => {
-      await eraseKey(bus, buckets.system, key);
-    },
+    ...{ system, publish, erase, log, orphanMs },
     reader: createStreamReader(bus),
     now: nowSeconds,
-    log,
-    orphanMs,
   });
+
+/** The audit log on this bus. `orphanMs` as in `AuditDeps`, 30 s by default. */
+export const openAudit = (bus: Bus, system: KvBucket, log: Log, orphanMs = orphanMsDefault): Audit =>
+  auditOn(
+    bus,
+    system,
+    log,
+    {
+      publish: (subject, messageId, payload) => publishOnce(bus, subject, messageId, payload),
+      erase: async (key) => {
+        await eraseKey(bus, buckets.system, key);
+      },
+    },
+    orphanMs,
+  );
 
 /**
  * For a process whose user of NATS may neither write the log nor purge: its entries wait in their intents, final, until metadata
  * stores them.
  */
 export const openAuditForMetadata = (bus: Bus, system: KvBucket, log: Log): Audit =>
-  createAudit({
-    system,
+  auditOn(bus, system, log, {
     publish: async () => {
       throw new Fault('transient', 'audit_left', 'metadata stores this entry');
     },
     erase: (key) => system.delete(key),
-    reader: createStreamReader(bus),
-    now: nowSeconds,
-    log,
-    orphanMs: orphanMsDefault,
   });
