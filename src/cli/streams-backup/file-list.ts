@@ -23,7 +23,8 @@ const atOnce = 4;
 const linesOfWrite = 1_000;
 const shownMax = 5;
 
-const sumOf = async (path: string, buffer: Buffer): Promise<Sum> => {
+/** The sum of a file, read through `buffer`. */
+export const sumOf = async (path: string, buffer: Buffer = Buffer.allocUnsafe(pieceBytes)): Promise<Sum> => {
   const handle = await open(path);
   try {
     const hash = createHash('sha256');
@@ -185,11 +186,9 @@ export const checkFileList = async (
   list: FileList,
   unusable: (why: string) => Fault,
 ): Promise<void> => {
-  const found = await sumOf(join(folder, fileListName), Buffer.allocUnsafe(pieceBytes)).catch(
-    (error: unknown) => {
-      throw unusable(`${fileListName} cannot be read (${errorText(error)})`);
-    },
-  );
+  const found = await sumOf(join(folder, fileListName)).catch((error: unknown) => {
+    throw unusable(`${fileListName} cannot be read (${errorText(error)})`);
+  });
   if (found.sha256 !== list.sha256) throw unusable(`${fileListName} was changed after the backup`);
   const shown: string[] = [];
   let wrong = 0;

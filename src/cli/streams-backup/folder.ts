@@ -6,6 +6,7 @@ import { z } from 'zod';
 import type { SnapshotHead } from '../../bus/stream-snapshot.ts';
 import { errorText, Fault } from '../../model/fault.ts';
 import { isNotPermitted, unwritable } from '../../runtime/files.ts';
+import { sumOf } from './file-list.ts';
 
 const stateSchema = z.strictObject({
   messages: z.int(),
@@ -145,15 +146,14 @@ export const readDocument = async (
 };
 
 const checkFile = async (folder: string, entry: BackupEntry): Promise<void> => {
-  const hash = createHash('sha256');
+  const path = join(folder, entry.file);
+  let isSame: boolean;
   try {
-    if ((await stat(join(folder, entry.file))).size === entry.file_bytes)
-      for await (const piece of piecesOf(folder, entry)) hash.update(piece);
+    isSame = (await stat(path)).size === entry.file_bytes && (await sumOf(path)).sha256 === entry.sha256;
   } catch (error) {
     throw unusable(folder, `${entry.file} cannot be read (${errorText(error)})`);
   }
-  if (hash.digest('hex') !== entry.sha256)
-    throw unusable(folder, `${entry.file} was changed after the backup`);
+  if (!isSame) throw unusable(folder, `${entry.file} was changed after the backup`);
 };
 
 /**
