@@ -9,6 +9,7 @@ import {
   isUnsure,
   isWrong,
   pipelineOf,
+  storeKinds,
 } from './difference.ts';
 
 const count = z.coerce.number();
@@ -71,7 +72,7 @@ const conditionsOf = ({ dataId, appId, kind, since, until, withOpen = false }: D
     const isWithin = (time: string): string =>
       `(${time} >= toDateTime({since:UInt32}) AND ${time} < toDateTime({until:UInt32}))`;
     // The minute of a difference with a store is the start of its day. The end of the last one is beyond DateTime.
-    const day = `((kind IN ('missing_in_the_store', 'unmerged', 'not_known') OR (kind = 'unrecorded' AND messages = 0))
+    const day = `((kind IN (${storeKinds.map((each) => `'${each}'`).join(', ')}) OR (kind = 'unrecorded' AND messages = 0))
       AND minute < toDateTime({until:UInt32}) AND toUInt32(minute) + 86400 > {since:UInt32})`;
     within = `(${isWithin('minute')} OR ${isWithin('at')} OR ${day})`;
     params['since'] = since ?? 0;

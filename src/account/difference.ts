@@ -72,8 +72,9 @@ export const differenceKey = ({ kind, stream, dataId, appId, minute }: Differenc
 export const streamOfStore = (pipeline: Pipeline): string => signals[pipeline].stream;
 
 /** `not_known` of the books is no difference of its own: it holds for all owners. */
-const storeKinds: ReadonlySet<DifferenceKind> = new Set(['missing_in_the_store', 'unmerged', 'not_known']);
+export const storeKinds = ['missing_in_the_store', 'unmerged', 'not_known'] as const;
+const ofStoreAlone: ReadonlySet<DifferenceKind> = new Set(storeKinds);
 
 /** Whether a comparison with a store found it: its minute is the start of an event day, and it counts no messages. */
 export const isOfStore = ({ kind, messages }: Difference): boolean =>
-  storeKinds.has(kind) || (kind === 'unrecorded' && messages === 0);
+  ofStoreAlone.has(kind) || (kind === 'unrecorded' && messages === 0);

@@ -191,12 +191,11 @@ class Looks {
         await addStoreFindings(found, { differences: this.ofStores, compared: [] }, this.byStore);
       return;
     }
-    const { compared, read, isLeftOut } = findings;
+    const { isLeftOut } = findings;
     this.ofStores = mergeFindings(this.ofStores, findings).filter(
       ({ pipeline, dataId, appId, day }) => !isLeftOut(pipeline, dataId || appId, day),
     );
-    const all = { differences: this.ofStores, compared, ...(read === undefined ? {} : { read }) };
-    await addStoreFindings(found, all, this.byStore, isLeftOut);
+    await addStoreFindings(found, { ...findings, differences: this.ofStores }, this.byStore, isLeftOut);
     await found.replace(({ kind }) => kind === 'orphan', sumOrphans(await this.deps.findOrphans()));
   }
 

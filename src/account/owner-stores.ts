@@ -1,4 +1,4 @@
-import { errorText, Fault } from '../model/fault.ts';
+import { errorText } from '../model/fault.ts';
 import type { ApplicationPipeline, Pipeline } from '../model/signals.ts';
 import { dayMs, firstKeptDay } from '../model/time.ts';
 import { secondsMax } from '../outcomes/times.ts';
@@ -12,6 +12,7 @@ import {
 import type { CaughtUp } from './caught-up.ts';
 import { noRows, type RowSum } from './day-difference.ts';
 import {
+  isRefusal,
   type PointsStore,
   type PointsTable,
   readDistinctPointSlices,
@@ -112,7 +113,7 @@ const readPointOwner = async (
 };
 
 /** An owner whose table QuestDB refuses to read: of it, all days that the records name. */
-const refusedOwner = (
+export const refusedOwner = (
   owner: number,
   why: string,
   filter: DayFilter,
@@ -140,7 +141,7 @@ const readInstance = async (
     for (const [index, each] of tables.entries()) {
       left = tables.slice(index);
       const found = await read(each, store).catch((error: unknown) => {
-        if (!(error instanceof Fault && error.kind === 'permanent')) throw error;
+        if (!isRefusal(error)) throw error;
         return { known: [], unknown: refused(each, error.message) };
       });
       known.push(...found.known);

@@ -72,7 +72,9 @@ const toRowSum = ([rows, low, high]: z.output<typeof sumRow>): RowSum => ({
 const ofDay = (day: number): string =>
   `timestamp >= ${day * microsOfDay} AND timestamp < ${(day + 1) * microsOfDay}`;
 
-const isRefusal = (error: unknown): error is Fault => error instanceof Fault && error.kind === 'permanent';
+/** Whether QuestDB answers, and refuses. */
+export const isRefusal = (error: unknown): error is Fault =>
+  error instanceof Fault && error.kind === 'permanent';
 
 const readAllDays = async ({ sql, table }: PointsTable): Promise<Map<number, RowSum>> => {
   const { dataset } = await sql.exec(

@@ -86,6 +86,12 @@ const placeOf = (pipeline: Pipeline, owner: number, day: number | undefined): Pl
   day,
 });
 
+/** The difference of an owner, or of a day of it, whose rows cannot be read. */
+export const notKnownOf = ({ pipeline, owner, why, day }: Unknown): StoreDifference => ({
+  ...placeOf(pipeline, owner, day),
+  ...{ kind: 'not_known', items: 0, why, isUnread: day !== undefined },
+});
+
 type Candidate = { readonly store: OwnerStore; readonly day: number };
 
 const settledOf = (settled: SettledDays, { store, day }: Candidate): RowSum =>
@@ -331,18 +337,12 @@ export const compareStores = async (
     ];
   }
   await confirm(targets, inFlight, steady, confirmingRoundsMax);
-  const notKnown = first.unknown.map(
-    ({ pipeline, owner, why, day }): StoreDifference => ({
-      ...placeOf(pipeline, owner, day),
-      ...{ kind: 'not_known', items: 0, why, isUnread: day !== undefined },
-    }),
-  );
   const ofSteady = inFlight.flatMap((each) =>
     differencesOf(each, steady.differences(each), true, repeatedWhy),
   );
   const placed = ({ store, day }: Candidate): Place => placeOf(store.pipeline, store.owner, day);
   return {
-    differences: [...notKnown, ...differences, ...ofSteady],
+    differences: [...first.unknown.map(notKnownOf), ...differences, ...ofSteady],
     inFlight: inFlight.filter((each) => !steady.isWhole(each)).map(placed),
     steady: inFlight.filter((each) => steady.isWhole(each)).map(placed),
     owners: first.owners,

@@ -16,7 +16,7 @@ export type Compared = {
   /** What was compared row by row: what it had before and is not among the differences is gone. */
   readonly compared: readonly StorePlace[];
   /** What was read, also where it is written to: it is not unread any more. Without it, what was compared. */
-  readonly read?: readonly StorePlace[];
+  readonly read?: readonly StorePlace[] | undefined;
 };
 
 /** Whether the store refuses to read the rows. */
@@ -35,20 +35,6 @@ const nameable = <P extends { readonly day?: number | undefined }>(place: P): P 
 
 const placesOf = ({ pipeline, dataId, appId, day }: StoreDifference): StorePlace[] =>
   day === undefined ? [] : [{ pipeline, owner: dataId || appId, day }];
-
-/** A store that lacks files for a moment refuses, too: what is unread is reported at the second look in a row that finds it so. */
-export const createFirstMarks = (): ((found: Compared) => Compared) => {
-  let before: ReadonlySet<string> = new Set();
-  const keysOfUnread = (each: StoreDifference): string[] =>
-    isUnread(each) ? placesOf(each).map(dayKey) : [];
-  return (found) => {
-    const differences = found.differences.map((each) =>
-      keysOfUnread(each).some((key) => !before.has(key)) ? { ...each, isFirst: true } : each,
-    );
-    before = new Set(found.differences.flatMap(keysOfUnread));
-    return { ...found, differences };
-  };
-};
 
 /** An owner without a day says that nothing of it could be read, one with a day that this one could not. */
 const unreadIn = (differences: readonly StoreDifference[]): ((place: StorePlace) => boolean) => {
@@ -92,7 +78,7 @@ const kindKey = (each: StoreDifference): string => `${keysOf(each)[0]} ${each.ki
 
 /**
  * What differs after another look: of the days that it did not compare, what was found before stands. Of a day of which it compared a part,
- * the larger figure.
+ * the larger figure. What is unread for the first time is marked: a store that lacks files for a moment refuses, too.
  */
 export const mergeFindings = (before: readonly StoreDifference[], now: Compared): StoreDifference[] => {
   const isCompared = isAmong(now);
@@ -107,7 +93,11 @@ export const mergeFindings = (before: readonly StoreDifference[], now: Compared)
   };
   const standing = before.filter(isStanding);
   const larger = new Set(standing.map(kindKey));
-  return [...standing, ...now.differences.filter((each) => !larger.has(kindKey(each)))];
+  const unread = new Set(before.filter(isUnread).map(kindKey));
+  const found = now.differences
+    .filter((each) => !larger.has(kindKey(each)))
+    .map((each) => (isUnread(each) && !unread.has(kindKey(each)) ? { ...each, isFirst: true } : each));
+  return [...standing, ...found];
 };
 
 /**

@@ -13,10 +13,10 @@ import {
 } from './days-to-compare.ts';
 import type { Owner } from './difference.ts';
 import { ownerText } from './explain-losses.ts';
-import type { StoreTargets } from './owner-stores.ts';
+import { refusedOwner, type StoreTargets } from './owner-stores.ts';
 import type { DayFilter, SettledDays } from './settled-days.ts';
-import { compareStores, type StoreDifference, usualPause } from './store-compare.ts';
-import { type Compared, createFirstMarks, isUnread, keysOf, type StorePlace } from './store-findings.ts';
+import { compareStores, notKnownOf, type StoreDifference, usualPause } from './store-compare.ts';
+import { type Compared, isUnread, keysOf, type StorePlace } from './store-findings.ts';
 import { readNamedDays, readUnrecordedDays } from './unrecorded-days.ts';
 import { createWatchedDays } from './watched-days.ts';
 
@@ -110,16 +110,13 @@ const unknownIn = (
   named: SettledDays,
   firstDay: FirstDay,
 ): StoreDifference[] =>
-  [...unknown].flatMap(([dataId, why]): StoreDifference[] => {
-    const days = [...(named.get('metrics')?.get(dataId)?.days.keys() ?? [])];
-    const isKept = (day: number): boolean => refused.has(dataId) && day >= firstDay('metrics', dataId);
-    const place = { pipeline: 'metrics', dataId, appId: 0 } as const;
-    const difference = { ...place, kind: 'not_known', items: 0, why } as const;
-    return [
-      { ...difference, day: undefined },
-      ...days.filter(isKept).map((day) => ({ ...difference, day, isUnread: true })),
-    ];
-  });
+  [...unknown]
+    .flatMap(([owner, why]) =>
+      refused.has(owner)
+        ? refusedOwner(owner, why, {}, named, firstDay('metrics', owner))
+        : [{ pipeline: 'metrics', owner, why } as const],
+    )
+    .map(notKnownOf);
 
 type RowsByDay = ReadonlyMap<number, number>;
 const noRowsByDay: RowsByDay = new Map();
@@ -230,7 +227,6 @@ export const createStoreLook = (targets: () => StoreTargets): StoreLook => {
   const cache = new Map<string, { readonly at: number; readonly rows: RowsByDay }>();
   const days = createWatchedDays({ today, elapsed: performance.now.bind(performance) });
   let namedBefore: SettledDays = new Map();
-  const markFirst = createFirstMarks();
 
   return {
     look: async () => {
@@ -257,7 +253,7 @@ export const createStoreLook = (targets: () => StoreTargets): StoreLook => {
       const isLeftOut: StoreFindings['isLeftOut'] = (pipeline, owner, day) =>
         now.isLeftOut(pipeline, owner) || (day !== undefined && day < firstDay(pipeline, owner));
       const allWaitedMs = waitedMs() + sizes.waitedMs;
-      return { ...markFirst(joined(found)), isLeftOut, waitedMs: allWaitedMs, readMs, isNextSoon };
+      return { ...joined(found), isLeftOut, waitedMs: allWaitedMs, readMs, isNextSoon };
     },
     unrecorded: async (owners) => {
       // Most looks have none.

@@ -6,7 +6,8 @@ import { firstDayOf, readFirstDays, readStoreSizes, seenDays } from '../../src/a
 import type { StoreTargets } from '../../src/account/owner-stores.ts';
 import type { PointsTable } from '../../src/account/point-rows.ts';
 import { readSettledDays } from '../../src/account/settled-days.ts';
-import { compareStores } from '../../src/account/store-compare.ts';
+import { compareStores, type StoreDifference } from '../../src/account/store-compare.ts';
+import { mergeFindings } from '../../src/account/store-findings.ts';
 import { createStoreLook } from '../../src/account/store-look.ts';
 import { buildItemsMessage } from '../../src/ingress/otlp/message.ts';
 import { buildMessage, type Fragment } from '../../src/ingress/push/message.ts';
@@ -618,11 +619,14 @@ describe('the records beside the stores', () => {
     // Of a table that is refused as a whole, all that lines have named.
     await nameDays();
     const stores = createStoreLook(() => targetsOf([unreadable, whole], {}));
-    const unread = async (): Promise<unknown[]> =>
-      (await stores.look()).differences
+    let before: StoreDifference[] = [];
+    const unread = async (): Promise<unknown[]> => {
+      before = mergeFindings(before, await stores.look());
+      return before
         .filter(({ dataId, isUnread }) => dataId === unreadable.dataId && isUnread === true)
         .map(({ day = 0, isFirst = false }) => [today - day, isFirst])
         .toSorted();
+    };
     expect(await unread()).toEqual([
       [1, true],
       [2, true],
