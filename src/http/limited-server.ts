@@ -12,6 +12,7 @@ import type { Duplex } from 'node:stream';
 import type { SecureContextOptions, TlsOptions } from 'node:tls';
 import type { ConnectionCount } from './connections.ts';
 import { holdContinue } from './expect-continue.ts';
+import { endHandshakes, followHandshakes, peerOf } from './handshakes.ts';
 import { createOpenRequests, type OpenRequests } from './open-requests.ts';
 import {
   answerProtocolErrors,
@@ -119,10 +120,9 @@ const createHttpServer = (
   const server = createTlsServer({ ...options, ...tls.options }, serve);
   // Open connections continue with the certificate that they began with.
   tls.onChange((context) => server.setSecureContext(context));
+  followHandshakes(server);
   return server;
 };
-
-const peerOf = ({ remoteAddress, remotePort }: Socket): string => `${remoteAddress} ${remotePort}`;
 
 /** The number of Host fields of a request: with two, a proxy and this server could read different ones. */
 const hostsOf = ({ rawHeaders }: IncomingMessage): number => {
@@ -378,6 +378,7 @@ export const drain = (
     ending?.tell();
     const cutsAt = performance.now() + idleMs;
     const cut = setTimeout(() => {
+      endHandshakes(server);
       server.closeIdleConnections();
       // A connection that is busy now is closed once it is idle: an answer of before may have promised to keep it.
       sweep = setInterval(() => {

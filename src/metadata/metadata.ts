@@ -4,6 +4,7 @@ import type { MetricsPipeline } from '../config/pipelines.ts';
 import { readerUrls } from '../config/reader-urls.ts';
 import { engineUrls, questdbInstances, type Settings } from '../config/settings.ts';
 import { systemOwners } from '../directory/system-owners.ts';
+import { endHandshakes } from '../http/handshakes.ts';
 import { errorText } from '../model/fault.ts';
 import { createChecks } from '../runtime/checks.ts';
 import { listen } from '../runtime/listen.ts';
@@ -88,6 +89,7 @@ const serve = async (
 /** Accepts no new connection and waits for the current requests, for ten seconds at most. */
 const finish = async (server: Server): Promise<void> => {
   const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+  endHandshakes(server);
   server.closeIdleConnections();
   const timer = setTimeout(() => server.closeAllConnections(), finishMsMax);
   await closed;

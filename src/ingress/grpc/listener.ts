@@ -1,6 +1,7 @@
 import { performServerHandshake, type ServerHttp2Session } from 'node:http2';
 import { createServer, type Server, type Socket } from 'node:net';
 import { createServer as createTlsServer } from 'node:tls';
+import { endHandshakes, followHandshakes } from '../../http/handshakes.ts';
 import type { Certificate, Limits } from '../../http/limited-server.ts';
 import {
   Connection,
@@ -188,6 +189,7 @@ const createNetServer = (
   server.on('tlsClientError', onHandshakeError);
   // Open connections continue with the certificate that they began with.
   tls.onChange((context) => server.setSecureContext(context));
+  followHandshakes(server);
   return server;
 };
 
@@ -215,6 +217,7 @@ export const createHttp2Listener = (options: ListenerOptions): Http2Listener => 
           all.stop();
           resolve();
         });
+        endHandshakes(server);
         all.endAll();
       }),
   };

@@ -40,6 +40,8 @@ export type Door = {
   /** Reasons of requests that were refused before the line, and of connections that were ended. */
   readonly refused: readonly string[];
   ended(reason: string): Promise<number>;
+  /** Open ones. */
+  connections(): Promise<number>;
   drain(patience?: BodyPatience): Promise<void>;
 };
 
@@ -115,6 +117,8 @@ export const openDoor = async (options: DoorOptions = {}): Promise<Door> => {
     port,
     seen,
     refused,
+    connections: async () =>
+      (await metrics.connections.get()).values.reduce((sum, { value }) => sum + value, 0),
     ended: (reason) => countOf(metrics.connectionsEnded, reason),
     drain: (patience = { laggardsMs: 600_000, allMs: 600_000 }) => door.drain(patience),
   };

@@ -1,9 +1,13 @@
 import { once } from 'node:events';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { Agent, type IncomingMessage, request, type Server, type ServerResponse } from 'node:http';
 import { type AddressInfo, connect } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
 import { createConnectionCount } from '../../../src/http/connections.ts';
-import { createLimitedServer, drain } from '../../../src/http/limited-server.ts';
+import { type Certificate, createLimitedServer, drain } from '../../../src/http/limited-server.ts';
+import { makeAuthority } from '../../support/stack/certificates.ts';
 
 const limits = {
   headersTimeoutMs: 10_000,
@@ -15,6 +19,7 @@ const limits = {
 
 const startServer = async (
   listener: (request: IncomingMessage, response: ServerResponse) => void,
+  tls?: Certificate,
 ): Promise<{ server: Server; port: number }> => {
   const connections = createConnectionCount({
     connectionsMax: 0,
@@ -24,7 +29,7 @@ const startServer = async (
   const answer = () => ({ body: '', headers: {} });
   const server = createLimitedServer(
     { listener, protocolAnswer: answer, overloadAnswer: answer },
-    { limits, connections },
+    { limits, connections, tls },
   );
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -109,4 +114,18 @@ it('connections without a request are cut after their time', async () => {
   await ask(port, agent);
   await drain(server, 50);
   await expect(ask(port, agent)).rejects.toMatchObject({ code: expect.stringMatching(/^ECONN/) });
+});
+
+// Node ends a handshake by its time limit alone, which may be as long as a header may take.
+it('over TLS, connections whose handshake has not ended are cut then, too', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'tidemark-test-'));
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  const { cert, key } = makeAuthority(folder, 'authority');
+  const tls = { options: { cert, key, handshakeTimeout: 600_000 }, onChange: () => {} };
+  const { server, port } = await startServer(ok, tls);
+  const socket = connect(port, '127.0.0.1');
+  const cut = once(socket, 'close');
+  await once(server, 'connection');
+  await drain(server, 50);
+  await cut;
 });

@@ -150,12 +150,17 @@ it('a message that arrives slowly, or has not begun, is UNAVAILABLE sooner than 
 });
 
 describe('over TLS', () => {
-  it('a client that offers h2 is served, and one of HTTP/1 gets an answer', async () => {
+  const certificates = () => {
     const folder = mkdtempSync(join(tmpdir(), 'tidemark-test-'));
     opened.push(() => rmSync(folder, { recursive: true, force: true }));
     const authority = makeAuthority(folder, 'authority');
     const { cert, key } = makeCertificate(folder, 'own', authority);
-    const door = await open({ tls: { options: { cert, key }, onChange: () => {} } });
+    return { authority, tls: { options: { cert, key, handshakeTimeout: 600_000 }, onChange: () => {} } };
+  };
+
+  it('a client that offers h2 is served, and one of HTTP/1 gets an answer', async () => {
+    const { authority, tls } = certificates();
+    const door = await open({ tls });
     const client = await connectGrpc(door.address, { ca: authority.cert });
     opened.push(() => client.close());
     expect((await client.call(traceExportPath, message)).code).toBe(codes.ok);
@@ -163,6 +168,15 @@ describe('over TLS', () => {
     raw.send('GET / HTTP/1.1\r\n\r\n');
     await raw.ended;
     expect(await door.ended('tls_handshake')).toBe(1);
+  });
+
+  it('a connection whose handshake has not ended does not hold the stop of the receiver', async () => {
+    const door = await openDoor({ tls: certificates().tls });
+    const raw = await openRaw(door.port);
+    raw.send(Buffer.of(22, 3, 1));
+    await waitFor('the connection', boundMs, async () => (await door.connections()) === 1);
+    await door.drain();
+    await raw.ended;
   });
 });
 
