@@ -24,7 +24,7 @@ type BackupOptions = JsonOption & {
   clickhouseFiles?: string;
   releaseCheckpoint?: true;
 };
-type RestoreOptions = JsonOption & { streamsOnly?: true };
+type RestoreOptions = JsonOption & { streamsOnly?: true; check?: true };
 
 const ownerOnly = 0o077;
 
@@ -165,7 +165,22 @@ const printRestored = (
   ]);
 };
 
-const runRestore = async (folder: string, { json, streamsOnly }: RestoreOptions): Promise<void> => {
+const withoutSums =
+  'tidemark: the files of the databases were not compared: this backup, of an earlier version, has no sums of them';
+
+const runCheck = async (folder: string, { json, streamsOnly }: RestoreOptions): Promise<void> => {
+  const { checkBackup, checkStreams } = await import('./streams-backup/check.ts');
+  const checked = await (streamsOnly ? checkStreams(folder) : checkBackup(folder));
+  const { nats_files: nats, database_files: databases } = checked;
+  if (databases === null && !streamsOnly) sayLines(withoutSums);
+  if (json) return printJson({ folder, ...checked });
+  const compared = databases === null ? '' : ` and ${counted(databases, 'file')} of the databases`;
+  printFields([['agree with their sums', `${counted(nats, 'file')} of NATS${compared}`]]);
+};
+
+const runRestore = async (folder: string, options: RestoreOptions): Promise<void> => {
+  const { json, streamsOnly } = options;
+  if (options.check) return runCheck(folder, options);
   const { restoreAll, restoreStreams } = await import('./streams-backup/restore-all.ts');
   const settings = loadCommandSettings();
   process.umask(ownerOnly);
@@ -175,9 +190,7 @@ const runRestore = async (folder: string, { json, streamsOnly }: RestoreOptions)
     onDatabase,
     onChecked: (files: number | undefined): void => {
       if (files !== undefined) return onDatabase(`${counted(files, 'file')} of the databases compared`);
-      sayLines(
-        'tidemark: the files of the databases were not compared: this backup, of an earlier version, has no sums of them',
-      );
+      sayLines(withoutSums);
     },
     onStream: (entry: BackupEntry): void => {
       entries.push(entry);
@@ -247,6 +260,13 @@ export const register = (program: Command): void => {
       '--streams-only',
       'put NATS alone back: the folder of backup --streams-only, or nats in one of everything; stop every role first',
     )
-    .option('--json', 'print {folder, streams, raised, column_names_recovered} as JSON')
+    .option(
+      '--check',
+      'compare the files of the backup with their sums, and restore nothing; needs no engine',
+    )
+    .option(
+      '--json',
+      'print {folder, streams, raised, column_names_recovered} as JSON; with --check {folder, nats_files, database_files}',
+    )
     .action(runRestore);
 };

@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
+import { appendFileSync, existsSync, readdirSync, readFileSync, statSync, truncateSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, it, onTestFinished } from 'vitest';
@@ -283,6 +283,13 @@ it('a backup under load is restored into an installation on other ports: equal r
     const { code, stderr } = await second.cli.run(line);
     expect([code, stderr]).toEqual([1, expect.stringContaining(why)]);
   };
+  const table = join(backup, 'questdb', 'db', 'tables.d.0');
+  appendFileSync(table, 'x');
+  await refused(`restore --check ${backup}`, 'tables.d.0 has ');
+  truncateSync(table, statSync(table).size - 1);
+  expect(await second.cli.text(`restore --check ${backup}`)).toMatch(
+    /^agree with their sums +\d+ files of NATS and \d+ files of the databases$/m,
+  );
   await refused(`restore ${backup}`, 'tidemark up --engines-only');
   const interrupted = await second.start('--engines-only');
   await killRestore(second, backup);

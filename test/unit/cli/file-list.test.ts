@@ -70,7 +70,7 @@ describe('the list of files of a backup', () => {
     expect(statSync(join(folder, fileListName)).mode & 0o077).toBe(0);
   });
 
-  // The command of docs/operations.md.
+  // Where there is no tidemark; a command of docs/operations.md.
   it('is read by sha256sum without its second column', () => {
     const command = `sed 's/ [0-9]* /  /' ${fileListName} | sha256sum -c --quiet --strict`;
     execFileSync('sh', ['-c', command], { cwd: folder, stdio: 'pipe' });
