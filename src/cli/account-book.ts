@@ -1,9 +1,12 @@
+import { createHash } from 'node:crypto';
 import { readFile, writeFile } from 'node:fs/promises';
 import { setTimeout as delay } from 'node:timers/promises';
 import { z } from 'zod';
+import { findKvBucket } from '../bus/kv.ts';
 import { lookAtQueue } from '../bus/orphaned-messages.ts';
 import { loadPipelines } from '../config/pipelines.ts';
 import type { Settings } from '../config/settings.ts';
+import { buckets, identityKeySchema, recordKeys } from '../directory/keys.ts';
 import { errorText, Fault } from '../model/fault.ts';
 import { linesWrittenMs } from '../outcomes/publishers-feed.ts';
 import { unwritable } from '../runtime/files.ts';
@@ -26,6 +29,8 @@ const headSchema = z.strictObject({
   version: z.literal(1),
   /** RFC 3339: the start of the backup that the lines come after. */
   since: z.iso.datetime(),
+  /** `installationOf` the first installation. Earlier versions wrote none. */
+  installation: z.string().optional(),
 });
 
 const row = z.record(z.string(), z.unknown());
@@ -35,6 +40,18 @@ const queryTimeoutMs = 300_000;
 const rowsPerInsert = 10_000;
 const recordedMsMax = 60_000;
 const pollMs = 250;
+
+/**
+ * What an installation shares with its copies, and with no other: a digest of the key of its requests' identities. undefined where it
+ * has no such key.
+ */
+const installationOf = (settings: Settings): Promise<string | undefined> =>
+  withBus(settings, async (bus) => {
+    const records = await findKvBucket(bus, buckets.records);
+    const read = identityKeySchema.safeParse((await records.get(recordKeys.identityKey))?.value);
+    if (!read.success) return undefined;
+    return createHash('sha256').update(`installation ${read.data.key}`).digest('hex').slice(0, 16);
+  });
 
 /** Waits until every line of before this call is in ClickHouse. Transient Fault `ledger_behind`. */
 const untilRecorded = async (settings: Settings): Promise<void> => {
@@ -73,12 +90,13 @@ export type ExportBookOptions = JsonOption & { backup: string; output: string };
 export const exportBook = async ({ backup, output, json }: ExportBookOptions): Promise<void> => {
   const settings = loadCommandSettings();
   const { started_at: since } = await readWholeFolder(backup);
+  const installation = await installationOf(settings);
   await untilRecorded(settings);
   const lines = await withClickhouse(settings, async (clickhouse) => [
     ...(await linesOf(clickhouse, 'ingest_published', since)),
     ...(await linesOf(clickhouse, 'ingest_doubtful', since)),
   ]);
-  const head = JSON.stringify({ format: 'tidemark-book', version: 1, since });
+  const head = JSON.stringify({ format: 'tidemark-book', version: 1, since, installation });
   await writeFile(output, `${[head, ...lines].join('\n')}\n`, { mode: 0o600 }).catch((error: unknown) => {
     throw unwritable(output, error);
   });
@@ -93,23 +111,38 @@ export const exportBook = async ({ backup, output, json }: ExportBookOptions): P
 const unreadable = (file: string, why: string): Fault =>
   new Fault('permanent', 'file_unreadable', `${file} is not a file of tidemark account export-book: ${why}`);
 
-const readBook = async (file: string): Promise<z.output<typeof lineSchema>[]> => {
+type Book = { readonly installation: string | undefined; readonly lines: z.output<typeof lineSchema>[] };
+
+const readBook = async (file: string): Promise<Book> => {
   const text = await readFile(file, 'utf8').catch((error: unknown) => {
     throw unreadable(file, errorText(error));
   });
   try {
     const [head = '', ...lines] = text.split('\n').filter(Boolean);
-    headSchema.parse(JSON.parse(head));
-    return lines.map((line) => lineSchema.parse(JSON.parse(line)));
+    const { installation } = headSchema.parse(JSON.parse(head));
+    return { installation, lines: lines.map((line) => lineSchema.parse(JSON.parse(line))) };
   } catch (error) {
     throw unreadable(file, errorText(error).slice(0, 200));
   }
 };
 
+/** Permanent Fault `book_of_another` where nothing that the book says was received can be here: each item would stand as lost. */
+const requireOwn = async (settings: Settings, file: string, { installation }: Book): Promise<void> => {
+  const own = installation === undefined ? undefined : await installationOf(settings);
+  if (own === installation || own === undefined) return;
+  throw new Fault(
+    'permanent',
+    'book_of_another',
+    `${file} is the book of another installation, of which this one is no copy: nothing was added`,
+  );
+};
+
 /** `tidemark account import-book`: on the installation that the backup was restored into. A repeat changes nothing. */
 export const importBook = async (file: string, { json }: JsonOption): Promise<void> => {
   const settings = loadCommandSettings();
-  const lines = await readBook(file);
+  const book = await readBook(file);
+  await requireOwn(settings, file, book);
+  const { lines } = book;
   await withClickhouse(settings, async (clickhouse) => {
     for (const table of ['ingest_published', 'ingest_doubtful'] as const) {
       const rows = lines.filter((line) => line.table === table).map((line) => JSON.stringify(line.row));

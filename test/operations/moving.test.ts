@@ -1,6 +1,14 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { appendFileSync, existsSync, readdirSync, readFileSync, statSync, truncateSync } from 'node:fs';
+import {
+  appendFileSync,
+  existsSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, it, onTestFinished } from 'vitest';
@@ -321,6 +329,14 @@ it('a backup under load is restored into an installation on other ports: equal r
   expect(rows.spans).toBeGreaterThanOrEqual(before.spans - 1);
 
   // What was acknowledged while the databases were copied and after it is missing, and the account has its number.
+  const ofAnother = `${book}-of-another`;
+  const [head = '', ...lines] = readFileSync(book, 'utf8').split('\n');
+  const installation = z.looseObject({ installation: z.string().length(16) }).parse(JSON.parse(head));
+  writeFileSync(
+    ofAnother,
+    [JSON.stringify({ ...installation, installation: '0'.repeat(16) }), ...lines].join('\n'),
+  );
+  await refused(`account import-book ${ofAnother}`, 'is the book of another installation');
   await second.cli.text(`account import-book ${book}`);
   const missing = {
     points: sender.sent.points - rows.points.length,
