@@ -81,7 +81,7 @@ export const differenceText = (difference: Difference): string => {
   if (kind === 'not_known')
     return `not known whether it is recorded: ${counted(items, 'item')} of ${stream}, ${period}`;
   if (kind === 'not_counted' && items === 0 && messages === 0)
-    return `a receiver ended without its last line: nothing of ${stream} was found that it had not counted, ${period}`;
+    return `a receiver ended without its last line; no uncounted message of ${stream} was found, ${period}`;
   const figures = [counted(items, 'item'), ...(messages === 0 ? [] : [counted(messages, 'message')])];
   return `${name}: ${figures.join(' in ')} of ${stream}, ${period}`;
 };

@@ -256,10 +256,12 @@ const registerKind = (program: Command, kind: Kind): void => {
   addJsonOption(one('show', `show a ${noun}`)).action(call(kind, 'GET', ''));
   addFields(group.command('create').description(`create only a ${noun}`), kind.create).action(create(kind));
   addFields(one('set', `change fields of a ${noun}`), kind.set).action(set(kind));
-  addJsonOption(one('enable', `accept data again as far as this ${noun} decides`)).action(
-    call(kind, 'POST', '/enable'),
+  addJsonOption(
+    one('enable', `enable this ${noun}; data is accepted once all three records are enabled`),
+  ).action(call(kind, 'POST', '/enable'));
+  addJsonOption(one('disable', `disable this ${noun}: data of its data id is refused`)).action(
+    call(kind, 'POST', '/disable'),
   );
-  addJsonOption(one('disable', 'refuse data for the data id')).action(call(kind, 'POST', '/disable'));
   if (kind.deletion === undefined) return;
   addYesOption(addJsonOption(one('delete', kind.deletion))).action(remove(kind));
 };

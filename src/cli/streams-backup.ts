@@ -95,7 +95,7 @@ const fillOrDiscard = async (
       await folder
         .discard()
         .catch((left: unknown) =>
-          sayLines(`tidemark: what is there of the backup stays: ${errorText(left)}`),
+          sayLines(`tidemark: the incomplete backup could not be removed: ${errorText(left)}`),
         );
       throw error;
     }
@@ -125,7 +125,7 @@ const backUpInto = async (settings: Settings, into: string, options: BackupOptio
   const kept = keep === undefined ? { removed: [], later: [] } : await keepNewest(into, keep, folder.name);
   for (const name of kept.later)
     sayLines(
-      `tidemark: ${join(into, name)} is later than this backup, and --keep neither counts nor removes it: remove it if the clock was ahead`,
+      `tidemark: the time of ${join(into, name)} is after this backup, so --keep ignores it; remove it if the clock was ahead`,
     );
   const removed = [...abandoned, ...kept.removed];
   if (options.json) return printJson({ folder: path, streams: entries.map(plain), removed });
