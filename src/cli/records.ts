@@ -251,7 +251,7 @@ const registerKind = (program: Command, kind: Kind): void => {
   const one = (verb: string, text: string): Command =>
     group.command(verb).description(text).argument('<mon_data_id>', 'its data id', idArgument);
   addListOptions(group.command('list').description(`list ${noun}s`))
-    .option('--without-report', 'only those that were made step by step')
+    .option('--without-report', 'only those that were created step by step, without a report')
     .action(list(kind));
   addJsonOption(one('show', `show a ${noun}`)).action(call(kind, 'GET', ''));
   addFields(group.command('create').description(`create only a ${noun}`), kind.create).action(create(kind));
