@@ -153,7 +153,7 @@ const readExpired = async (
 };
 
 const namelessWhy = `records do not name the days of their rows: of messages with more than ${partDaysMax} event days, or of an earlier program`;
-const repeatedWhy = `requests that were repeated after the duplicate window with other verdicts are more than ${repeatedMax}, or could not be read: their rows are not told from others`;
+const repeatedWhy = `more than ${repeatedMax} requests were repeated after the duplicate window with another outcome, or they could not be read: their rows cannot be distinguished from unrecorded rows`;
 
 const differencesOf = (
   { store: { pipeline, owner }, day }: Candidate,

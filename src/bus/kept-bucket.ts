@@ -153,7 +153,10 @@ const refill = async (
 const release = async ({ bus, name, log }: KeepOptions, found: StreamInfo): Promise<void> => {
   const metadata = { ...ownMetadata(found.config), [fillingKey]: filled };
   await (await bus.manager()).streams.update(streamOf(name), { metadata });
-  log.error({ bucket: name }, 'a bucket was left half filled: what it lacks is in the last backup alone');
+  log.error(
+    { bucket: name },
+    'a bucket is incomplete, and only the last backup has the missing keys: restore it',
+  );
 };
 
 const lossOf = (found: StreamInfo | undefined, seen: Seen | undefined): string | undefined => {
@@ -211,7 +214,7 @@ export const keepBucket = (options: KeepOptions): KeptBucket => {
         problem = `${lost}; ${errorText(error)}`;
         throw error;
       });
-      log.warn({ stream, keys: copy.size }, 'a bucket was made again from the copy of this process');
+      log.warn({ stream, keys: copy.size }, 'a bucket was created again from the copy of this process');
       options.onMade?.(stream);
     } else if (found !== undefined && isLeft(found)) await release(options, found);
   };

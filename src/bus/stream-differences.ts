@@ -172,7 +172,7 @@ export const lastingOf = ({ config }: StreamInfo, consumer: ConsumerInfo | undef
     ...different('deny_purge', config.deny_purge, false),
     ...different('storage', config.storage, StorageType.File),
   ];
-  const remedy = `NATS does not change this back: store what the stream holds, then nats stream rm ${config.name}`;
+  const remedy = `NATS cannot change this field back: wait until transfer has stored all messages, then run nats stream rm ${config.name}`;
   return [
     ...(fixed.length === 0 ? [] : [`${fixed.join(', ')} (${remedy})`]),
     ...(consumer === undefined ? [] : pauseText(consumer)),

@@ -63,7 +63,7 @@ const remakeConsumer = async (
     throw new Fault(
       'permanent',
       'consumer_not_alone',
-      `consumer ${consumer.name} cannot be made again beside ${state.consumer_count - 1} others of stream ${stream}: ` +
+      `consumer ${consumer.name} cannot be created again beside ${state.consumer_count - 1} others of stream ${stream}: ` +
         `remove those (nats consumer ls ${stream}, nats consumer rm ${stream} NAME)`,
     );
   await unlessMissing(consumers.delete(stream, consumer.name));
@@ -186,8 +186,9 @@ const explained = (stream: string, error: JetStreamApiError, isThere: boolean): 
   const { kind, code, message } = toFault(error);
   if (error.code !== refusedDefinition || !isThere) return new Fault(kind, code, message, error);
   const remedy =
-    'NATS does not change this of a stream that is there. Stop the receivers, wait until its consumer has stored what it holds ' +
-    `(nats consumer report ${stream}), and remove it: nats stream rm ${stream}; metadata makes it again above its old numbers`;
+    'NATS cannot change this field of an existing stream. Stop the receivers, wait until ' +
+    `nats consumer report ${stream} shows no message, then run nats stream rm ${stream}; ` +
+    'metadata creates the stream again with higher sequences';
   return new Fault(kind, code, `${message}: ${remedy}`, error);
 };
 

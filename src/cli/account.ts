@@ -132,7 +132,7 @@ const close = async (options: CloseOptions): Promise<void> => {
 export const register = (program: Command): void => {
   const command = program
     .command('account')
-    .description('show what the books differ in, and compare the stores with them')
+    .description('show the differences between the books, and compare the stores with the records')
     .option('--stores', 'compare QuestDB and ClickHouse with the records, by owner and event day')
     .option('--owner <id>', 'only this data id or application', idArgument)
     .option('--day <date>', 'with --stores: only this event day, UTC', dayArgument);
@@ -153,7 +153,7 @@ export const register = (program: Command): void => {
   const exporting = command
     .command('export-book')
     .description(
-      'write what receivers have acknowledged since a backup began, for the account of its restore',
+      'write the items that receivers acknowledged since a backup began; import-book adds them after its restore',
     )
     .requiredOption('--backup <folder>', 'folder of the backup')
     .requiredOption('--output <file>', 'write the lines to this file');
@@ -163,7 +163,9 @@ export const register = (program: Command): void => {
   });
   const importing = command
     .command('import-book')
-    .description('add the lines of export-book: the account then names what this installation does not have')
+    .description(
+      'add the lines of export-book: the account then names the items that this installation lacks',
+    )
     .argument('<file>', 'file of tidemark account export-book');
   addJsonOption(importing).action(async (file: string, _: unknown, each: Command) => {
     const { importBook } = await import('./account-book.ts');

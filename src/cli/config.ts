@@ -101,7 +101,7 @@ export const register = (program: Command): void => {
   config
     .command('print')
     .description('print every setting with the source of its value; secrets are hidden')
-    .option('--remote', 'those of the metadata process; needs the role admin')
+    .option('--remote', 'print the settings of the metadata process; needs the role admin')
     .option('--json', 'print them as JSON')
     .action(print);
   config

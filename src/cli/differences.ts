@@ -65,7 +65,7 @@ const textOfKind: Readonly<Record<string, string>> = {
   missing_in_the_store: 'missing in the store',
   unrecorded: 'without a line or record',
   unmerged: 'not merged yet',
-  not_known: 'not known: the books cannot be compared',
+  not_known: 'not known',
 };
 
 /** A difference in one line: what, how much, where, when, and why it was closed. */
@@ -73,15 +73,16 @@ export const differenceText = (difference: Difference): string => {
   const { kind, items, messages, stream, from, until, is_open: isOpen, reason } = difference;
   const name = textOfKind[kind] ?? kind;
   // Of the books: a difference with a store names its stream.
-  if (kind === 'not_known' && items === 0 && stream === '') return `${name} since ${timeText(from)}`;
+  if (kind === 'not_known' && items === 0 && stream === '')
+    return `${name}: the books cannot be compared since ${timeText(from)}`;
   const closed = isOpen ? '' : ` (closed: ${reason})`;
   const period = `${timeText(from)} to ${timeText(until)}${closed}`;
   if (kind === 'not_known' && items === 0)
-    return `not known: rows of ${stream} in the store cannot be read, ${period}`;
+    return `${name}: rows of ${stream} in the store cannot be read, ${period}`;
   if (kind === 'not_known')
-    return `not known whether it is recorded: ${counted(items, 'item')} of ${stream}, ${period}`;
+    return `${name} whether it is recorded: ${counted(items, 'item')} of ${stream}, ${period}`;
   if (kind === 'not_counted' && items === 0 && messages === 0)
-    return `a receiver ended without its last line: nothing of ${stream} was found that it had not counted, ${period}`;
+    return `a receiver ended without its last line; no uncounted message of ${stream} was found, ${period}`;
   const figures = [counted(items, 'item'), ...(messages === 0 ? [] : [counted(messages, 'message')])];
   return `${name}: ${figures.join(' in ')} of ${stream}, ${period}`;
 };

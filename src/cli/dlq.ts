@@ -290,7 +290,7 @@ export const register = (program: Command): void => {
   addBulk(
     dlq
       .command('redrive')
-      .description('put dead letters back into their stream, oldest first; rows are stored once'),
+      .description('return dead letters to their stream, oldest first; each row is stored once'),
   ).action(redrive);
   addYesOption(
     addBulk(dlq.command('purge').description('remove dead letters for ever; their items count as dropped')),

@@ -106,7 +106,7 @@ export const register = (program: Command): void => {
     .addOption(timeoutOption('for each stage'))
     .option('--no-trial', 'send nothing')
     .addOption(
-      new Option('--remote', 'let metadata check what it reaches, and send nothing').conflicts([
+      new Option('--remote', 'run the checks in the metadata process, and send nothing').conflicts([
         ...['pushUrl', 'otlpUrl', 'grpcUrl', 'biz', 'timeout'],
       ]),
     )

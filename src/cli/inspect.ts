@@ -84,7 +84,7 @@ const registerActivity = (program: Command): void => {
   const command = program
     .command('activity')
     .description(
-      'show what an owner sends: state, last sender, the counts of an hour, limits, newest refusals',
+      'show the activity of an owner: state, last sender, the counts of an hour, limits, newest refusals',
     );
   addJsonOption(addSubject(command)).action(async (id: number, options: JsonOption & SubjectOptions) => {
     const path = `${subjectPath(subjectOf(id, options))}/activity`;

@@ -309,12 +309,12 @@ export const register = (program: Command): void => {
   const command = program
     .command('ledger')
     .description(
-      'print the account of each owner: what NATS confirmed against what was stored, dropped and dead-lettered; and refusals',
+      'print the account of each owner: the items that NATS confirmed = stored + dropped + dead-lettered; and refusals',
     )
     .addOption(new Option('--by-minute', 'one line per minute of arrival').conflicts(['byHour', 'byDay']))
     .addOption(new Option('--by-hour', 'one line per hour of arrival, UTC').conflicts('byDay'))
     .option('--by-day', 'one line per day of arrival, UTC')
-    .option('--by-reason', 'of all owners together, by reason and time');
+    .option('--by-reason', 'one line per reason and time, of all owners together');
   addPeriodOptions(command, '15m, 1h (default), 7d');
   addJsonOption(addSystemOption(addOwnerOptions(command))).action(
     ({ byMinute, byHour, byDay, ...options }: LedgerOptions & Steps) =>

@@ -24,7 +24,7 @@ export const requireReport = async (client: AdminClient, dataId: number): Promis
     'not_found',
     source === undefined
       ? `no custom report has data id ${dataId}`
-      : `data id ${dataId} was made step by step and has no report: use tidemark data-source, group and result-table`,
+      : `data id ${dataId} was created step by step and has no report: use tidemark data-source, group and result-table`,
   );
 };
 

@@ -22,7 +22,7 @@ export type SystemOption = { system?: true };
 
 /** Gives a command `--system`. */
 export const addSystemOption = (command: Command): Command =>
-  command.option('--system', 'also what tidemark doctor made for its trials');
+  command.option('--system', 'include the records that tidemark doctor created for its trials');
 
 /** Gives a command the options of anything that is listed. */
 export const addPageOptions = (command: Command): Command =>

@@ -84,7 +84,7 @@ export const createProgram = async (command?: string): Promise<Command> => {
           `${text
             .trim()
             .replaceAll(/\s*\n\s*/g, ' ')
-            .replace(/\.$/, '')}; --help lists what there is\n`,
+            .replace(/\.$/, '')}; run it with --help for the commands and options\n`,
         ),
     });
   const own = commandModules.filter(({ names }) => command !== undefined && names.includes(command));

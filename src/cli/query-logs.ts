@@ -95,7 +95,10 @@ export const registerLogs = (query: Command): void => {
           ...['trace', 'debug', 'info', 'warn', 'error', 'fatal'],
         ]),
       )
-      .option('--text <text>', 'text that the body has, as whole words of ASCII letters and digits')
+      .option(
+        '--text <text>',
+        'text in the body, case-sensitive, as whole words: no further ASCII letter or digit may follow at its ends',
+      )
       .option('--trace <trace_id>', 'only of this trace', traceIdArgument)
       .option(
         '--attribute <key=value>',

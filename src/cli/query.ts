@@ -302,7 +302,7 @@ const registerTraces = (query: Command): void => {
 export const register = (program: Command): void => {
   const query = program
     .command('query')
-    .description('stored points, traces, logs and metrics of OpenTelemetry, within bounds (docs/explore.md)');
+    .description('stored points, traces, logs and metrics of OpenTelemetry, within limits (docs/explore.md)');
   registerPoints(query);
   registerTraces(query);
   registerLogs(query);

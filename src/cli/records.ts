@@ -251,15 +251,17 @@ const registerKind = (program: Command, kind: Kind): void => {
   const one = (verb: string, text: string): Command =>
     group.command(verb).description(text).argument('<mon_data_id>', 'its data id', idArgument);
   addListOptions(group.command('list').description(`list ${noun}s`))
-    .option('--without-report', 'only those that were made step by step')
+    .option('--without-report', 'only those that were created step by step, without a report')
     .action(list(kind));
   addJsonOption(one('show', `show a ${noun}`)).action(call(kind, 'GET', ''));
   addFields(group.command('create').description(`create only a ${noun}`), kind.create).action(create(kind));
   addFields(one('set', `change fields of a ${noun}`), kind.set).action(set(kind));
-  addJsonOption(one('enable', `accept data again as far as this ${noun} decides`)).action(
-    call(kind, 'POST', '/enable'),
+  addJsonOption(
+    one('enable', `enable this ${noun}; data is accepted once all three records are enabled`),
+  ).action(call(kind, 'POST', '/enable'));
+  addJsonOption(one('disable', `disable this ${noun}: data of its data id is refused`)).action(
+    call(kind, 'POST', '/disable'),
   );
-  addJsonOption(one('disable', 'refuse data for the data id')).action(call(kind, 'POST', '/disable'));
   if (kind.deletion === undefined) return;
   addYesOption(addJsonOption(one('delete', kind.deletion))).action(remove(kind));
 };

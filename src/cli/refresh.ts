@@ -86,9 +86,7 @@ const show = async (runId: number, options: JsonOption): Promise<void> => {
 export const register = (program: Command): void => {
   const command = program
     .command('refresh')
-    .description(
-      'the job that updates the subscriptions of collectors from the reports; without a subcommand, run it',
-    );
+    .description('update the subscriptions of collectors from the reports; list and show print earlier runs');
   addJsonOption(
     command
       .command('run', { isDefault: true })

@@ -229,7 +229,7 @@ export const register = (program: Command): void => {
     report
       .command('list')
       .description(
-        'list reports, with those that were made step by step at the end; --json has these as in_steps on the last page',
+        'list reports; those that were created step by step come last, with --json as in_steps of the last page',
       ),
   ).action(list);
   one('show', 'show a report with its records, token masked (see tidemark token show)').action(show);

@@ -95,7 +95,7 @@ const fillOrDiscard = async (
       await folder
         .discard()
         .catch((left: unknown) =>
-          sayLines(`tidemark: what is there of the backup stays: ${errorText(left)}`),
+          sayLines(`tidemark: the incomplete backup could not be removed: ${errorText(left)}`),
         );
       throw error;
     }
@@ -125,7 +125,7 @@ const backUpInto = async (settings: Settings, into: string, options: BackupOptio
   const kept = keep === undefined ? { removed: [], later: [] } : await keepNewest(into, keep, folder.name);
   for (const name of kept.later)
     sayLines(
-      `tidemark: ${join(into, name)} is later than this backup, and --keep neither counts nor removes it: remove it if the clock was ahead`,
+      `tidemark: the time of ${join(into, name)} is after this backup, so --keep ignores it; remove it if the clock was ahead`,
     );
   const removed = [...abandoned, ...kept.removed];
   if (options.json) return printJson({ folder: path, streams: entries.map(plain), removed });
@@ -224,14 +224,14 @@ export const register = (program: Command): void => {
   program
     .command('backup')
     .description(
-      'copy everything while all roles run: streams and records of NATS, then the databases, those of tidemark up or the named ones alone; the copy has tokens: only its owner may read it',
+      'copy streams and records of NATS, then the databases (those of tidemark up, or those that the options name), while all roles run; the copy contains tokens, so only its owner may read it',
     )
     .option('--to <folder>', 'new or empty folder for this one backup')
-    .option('--into <folder>', 'folder of backups: each gets a folder of its own in it, named by its time')
-    .option('--streams-only', 'copy NATS alone: what is in the streams, and the records')
+    .option('--into <folder>', 'folder of backups: each backup gets a subfolder, named by its time')
+    .option('--streams-only', 'copy NATS alone: the messages of the streams, and the records')
     .option(
       '--keep <number>',
-      'with --into: remove all but this many backups with the same parts afterwards',
+      'with --into: afterwards keep only this many backups with the same parts',
       countArgument,
     )
     .option(
@@ -241,11 +241,11 @@ export const register = (program: Command): void => {
     )
     .option(
       '--clickhouse-to <destination>',
-      "BACKUP to this destination, as File('{name}'); {name} is the name of the backup; one with a key: TIDEMARK_CLICKHOUSE_BACKUP_TO",
+      "BACKUP to this destination, as File('{name}'); {name} is the name of the backup; set a destination with a key as TIDEMARK_CLICKHOUSE_BACKUP_TO",
     )
     .option(
       '--clickhouse-files <folder>',
-      'BACKUP into the folder of backups of ClickHouse, which is here, and move it from there',
+      "BACKUP into ClickHouse's folder of backups, which is on this machine, and move it from there",
     )
     .option('--release-checkpoint', 'release the checkpoint of QuestDB that a killed backup left')
     .option('--json', 'print {folder, streams} as JSON; with --into also removed')
@@ -253,12 +253,12 @@ export const register = (program: Command): void => {
   program
     .command('restore')
     .description(
-      'put a backup back into an empty installation, whose engines run with tidemark up --engines-only',
+      'restore a backup into an empty installation, whose engines run with tidemark up --engines-only',
     )
     .argument('<folder>', 'folder of one backup')
     .option(
       '--streams-only',
-      'put NATS alone back: the folder of backup --streams-only, or nats in one of everything; stop every role first',
+      'restore NATS alone: from a folder of backup --streams-only, or from the folder nats of a full backup; stop every role first',
     )
     .option(
       '--check',

@@ -31,7 +31,7 @@ const rotate = async (id: number, options: RotateOptions): Promise<void> => {
   const path = `${subjectPath(subject)}/rotate-token`;
   if (options.overlap === 0) {
     await confirm(
-      `the present token of ${subjectText(subject)} is refused at once, and so is any before it`,
+      `the present token of ${subjectText(subject)} is refused at once, and so are earlier ones`,
       options,
     );
   }

@@ -185,7 +185,7 @@ export const register = (program: Command): void => {
       .description(
         "show the line each second: troubles, rates, streams, stores, processes, the hour's account",
       )
-      .option('--once', 'print it once; the same where the output is no terminal'),
+      .option('--once', 'print it once; this is the default if the output is not a terminal'),
   ).action(top);
   addJsonOption(
     program.command('processes').description('list the processes that sent a pulse in the last two minutes'),

@@ -271,8 +271,8 @@ export const register = (program: Command): void => {
   program
     .command('up')
     .description('run the engines and one process of each role on this machine until Ctrl-C')
-    .option('--engines-only', 'run NATS, QuestDB and ClickHouse without the roles, as a restore needs it')
-    .option('--no-demo', 'create no records of the demo; existing ones stay')
+    .option('--engines-only', 'run NATS, QuestDB and ClickHouse without the roles, for a restore')
+    .option('--no-demo', 'create no demo records; existing ones stay')
     .action(async (options: UpOptions) => {
       process.exitCode = await runUp(loadSettings(), options);
     });

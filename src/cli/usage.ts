@@ -207,9 +207,10 @@ export const register = (program: Command): void => {
         .conflicts(['dataId', 'appId']),
     )
     .addOption(
-      new Option('--silent', 'who was seen on seven days in a row, and then not for a day or more').conflicts(
-        ['failing', 'since', 'until', 'biz', 'dataId', 'appId', 'system'],
-      ),
+      new Option(
+        '--silent',
+        'owners that sent on seven days in a row, and then nothing for a day or more',
+      ).conflicts(['failing', 'since', 'until', 'biz', 'dataId', 'appId', 'system']),
     )
     .addOption(
       new Option('--failing', 'senders whose requests failed authorisation in several hours').conflicts([

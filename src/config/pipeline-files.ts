@@ -57,7 +57,7 @@ const breaker = z
       .gt(0, 'must be a number above 0, up to 1')
       .max(1, 'must be a number above 0, up to 1')
       .default(0.2)
-      .meta({ description: 'Of the last share_items_min items or more; 1 = no bound' }),
+      .meta({ description: 'Of the last share_items_min items or more; 1 = no limit' }),
     share_items_min: whole(1, 1_000_000_000).default(10_000),
     pause_seconds: whole(1, 86_400).default(60),
   })

@@ -215,7 +215,7 @@ export const settingsTable = z.object({
     drainMs: count.setting(
       'TIDEMARK_INGRESS_DRAIN_MS',
       '20000',
-      'milliseconds after SIGTERM in which open connections may send once more: the answer says Connection: close; then idle ones are cut; more than 35000 counts as 35000; 0 = at once, the default of tidemark up',
+      'milliseconds after SIGTERM before idle connections are closed; until then each answer has Connection: close; at most 35000; 0 = close at once, the default of tidemark up',
     ),
     stallTimeoutMs: count.setting(
       'TIDEMARK_INGRESS_STALL_TIMEOUT_MS',
@@ -261,7 +261,7 @@ export const settingsTable = z.object({
     dimensionValuesMax: count.setting(
       'TIDEMARK_METADATA_DIMENSION_VALUES_MAX',
       '1000000',
-      'distinct values of a dimension in a table; from then on points keep the value of this dimension in more_dimensions instead of its column (docs/operations.md); 0 = no bound',
+      'distinct values of a dimension in a table; from then on points keep the value of this dimension in more_dimensions instead of its column (docs/operations.md); 0 = no limit',
     ),
     tlsCertFile: path.optional(
       'TIDEMARK_METADATA_TLS_CERT_FILE',

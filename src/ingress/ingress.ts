@@ -215,7 +215,7 @@ const openSeriesGate = (metrics: IngressMetrics, log: Log, parts: Parts): Series
     onFull: (appId, seriesMax, held) =>
       log.warn(
         { app_id: appId, series_max: seriesMax, series: held },
-        'an application is at its bound of series: data points of further series are dropped as too_many_series',
+        'an application has reached series_max: data points of new series are dropped as too_many_series',
       ),
     onHeld: (held) => metrics.series.set(held),
   });

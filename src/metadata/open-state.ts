@@ -102,7 +102,7 @@ const keepStreams = (
       const first = kind === 'stream_missing' ? await firstSequences.next(name) : 'is there';
       await mendStream(bus, stream, first, mark);
       metrics.streamsMended.inc({ stream: name, kind });
-      log.warn({ stream: name, kind, first }, 'a stream was made again or changed back');
+      log.warn({ stream: name, kind, first }, 'a stream was created again or changed back');
     }),
   });
   parts.add('watch of streams', () => watch.stop());

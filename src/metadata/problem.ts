@@ -85,8 +85,8 @@ const kinds: Readonly<Record<string, Kind>> = {
   },
   step_up_required: {
     status: 403,
-    title: 'The token is wanted again',
-    remedy: 'Give the admin token again; it counts for five minutes.',
+    title: 'The admin token must be presented again',
+    remedy: 'Present the admin token again; it counts for five minutes.',
   },
   console_off: conflict('The console is off', 'Set TIDEMARK_CONSOLE=on for metadata.'),
   not_found: { status: 404, title: 'Not found' },

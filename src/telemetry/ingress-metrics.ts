@@ -84,7 +84,7 @@ const connectionMetrics = (meters: Meters) => ({
   }),
   series: meters.gauge({
     name: 'tidemark_ingress_series',
-    help: 'Series of data points held of all applications with a bound; each leaves an hour after its latest data point',
+    help: 'Series of data points held of all applications with a limit; each leaves an hour after its latest data point',
     remedy:
       'near 1,000,000: an application with many series gets no further one, docs/receivers/metrics.md; lower its `series_max`',
   }),
@@ -127,7 +127,7 @@ const publishMetrics = ({ counter, histogram }: Meters) => ({
   }),
   unbooked: counter({
     name: 'tidemark_ingress_messages_unbooked_total',
-    help: 'Messages published without a place in the book of publishers, which had no room: of these the account knows what was settled alone',
+    help: "Messages published while the publishers' book was full: the account counts only those that were settled",
     labelNames: ['stream'],
     remedy:
       'not 0: LEDGER accepts nothing for long, or very many owners send in one minute; find out why, or add replicas',

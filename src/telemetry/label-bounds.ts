@@ -33,7 +33,7 @@ export const labelBounds: Readonly<Record<string, { readonly pattern: RegExp; re
   stream: {
     pattern:
       /^(METRICS(-[a-z][a-z0-9_-]{0,31})?|TRACES|LOGS|OTEL_METRICS|LEDGER|DEADLETTER|AUDIT|KV_tidemark-(records|columns|system))$/,
-    text: 'streams of pipelines/streams.yaml, METRICS-<name> of each further QuestDB instance, KV_<name> of buckets that metadata makes again',
+    text: 'streams of pipelines/streams.yaml, METRICS-<name> of each further QuestDB instance, KV_<name> of buckets that metadata creates again',
   },
   engine: {
     pattern: /^(nats|clickhouse|questdb(-[a-z][a-z0-9_-]{0,31})?)$/,

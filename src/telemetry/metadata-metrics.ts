@@ -22,7 +22,7 @@ export const createMetadataMetrics = () => {
     }),
     streamsMended: meters.counter({
       name: 'tidemark_streams_mended_total',
-      help: 'Streams that were made again after they were missing, or changed back to their definition',
+      help: 'Streams that were created again after they were missing, or changed back to their definition',
       labelNames: ['stream', 'kind'],
       remedy:
         'grows: somebody deleted or changed a stream of NATS; what a missing one held is in `tidemark account`',

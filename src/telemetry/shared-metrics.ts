@@ -39,7 +39,7 @@ export const createRegistry = (role: string): Registry => {
 export const ledgerFeedMetrics = ({ counter }: Meters) => ({
   ledgerRows: counter({
     name: 'tidemark_ledger_feed_rows_total',
-    help: 'Rows of refusals, samples and the book of publishers stored in LEDGER, by kind',
+    help: "Rows of refusals, samples and the publishers' book stored in LEDGER, by kind",
     labelNames: ['kind'],
     remedy: 'nothing: for comparison with the rows that were given up',
   }),

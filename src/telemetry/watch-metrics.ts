@@ -10,7 +10,7 @@ const streamMetrics = ({ gauge }: Meters) => {
       name: 'tidemark_stream_missing',
       help: '1 = the stream or its consumer is missing',
       remedy:
-        '1 for longer than ten seconds: metadata cannot make it again, its `/readyz` and log say why; docs/runbook.md#tidemarkstreammissing',
+        '1 for longer than ten seconds: metadata cannot create it again, its `/readyz` and log say why; docs/runbook.md#tidemarkstreammissing',
     }),
     messages: ofStream({
       name: 'tidemark_stream_messages',

@@ -225,7 +225,7 @@ describe('a source', () => {
     const dialog = page.getByRole('dialog');
     await dialog.getByRole('combobox').selectOption('0');
     await button(page, 'Rotate').click();
-    await dialog.getByText('The present token is refused at once, and so is any before it.').waitFor();
+    await dialog.getByText('The present token is refused at once, and so are earlier ones.').waitFor();
     await button(page, 'Rotate').click();
     await dialog.waitFor({ state: 'detached' });
     await page.getByText('The token before it is accepted until').waitFor();

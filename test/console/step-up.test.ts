@@ -76,7 +76,7 @@ describe('a dangerous act in an old session', () => {
     await page.keyboard.press('Escape');
     await again.waitFor({ state: 'detached' });
     const dialog = page.getByRole('dialog', { name: 'Purge this source' });
-    await dialog.getByRole('alert').getByText('wants the admin token again').waitFor();
+    await dialog.getByRole('alert').getByText('requires the admin token again').waitFor();
     expect(await dialog.getByRole('button', { name: 'Purge' }).isEnabled()).toBe(true);
     expect(await stateOf(id)).toMatchObject({ is_enable: true });
   });

@@ -90,7 +90,7 @@ it('a bucket that was deleted is made again with all it held, under higher revis
   expect(await bucket.get('record.0')).toBeUndefined();
   expect(lines).toEqual([
     'a bucket is missing or empty',
-    'a bucket was made again from the copy of this process',
+    'a bucket was created again from the copy of this process',
     'a bucket is there again',
   ]);
   // A reader receives a change of the new bucket within seconds, and never took a part of it for the whole.
@@ -223,7 +223,7 @@ it('a process that fills the bucket late brings no key back that was deleted sin
   await bucket.delete(key);
   open();
   await until('the slow one is done', () =>
-    slow.lines.includes('a bucket was made again from the copy of this process'),
+    slow.lines.includes('a bucket was created again from the copy of this process'),
   );
   expect(await bucket.get(key)).toBeUndefined();
   // What it said was whole had nearly nothing: the process may have had a part of the copy.
@@ -253,7 +253,7 @@ it('a process that started while the bucket was away does not fill it from next 
   await until('it is whole', async () => (await infoOf()).config.metadata?.[fillingKey] === 'filled');
   for (const { kept } of [slow, starting]) await isWell(kept);
   expect((await infoOf()).state.messages).toBe(keys.length);
-  expect(starting.lines).not.toContain('a bucket was made again from the copy of this process');
+  expect(starting.lines).not.toContain('a bucket was created again from the copy of this process');
 });
 
 // Its copy kept what it had written itself over what the other one filled in, and brought it back at the next loss.

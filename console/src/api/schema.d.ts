@@ -2220,7 +2220,7 @@ export interface components {
             own: string[];
         };
         DeploymentDefault: {
-            /** @description off: no bound; by_signal: the signals of an application differ */
+            /** @description off: no limit; by_signal: the signals of an application differ */
             value: number | boolean | ("off" | "by_signal");
             /** @description Where metadata has it from: the variable, the place in the settings file, `tidemark up`, `default`, or the pipeline files */
             origin: string;
@@ -2501,7 +2501,7 @@ export interface components {
                 /** @description Open ones, at most 20 */
                 differences: components["schemas"]["Difference"][];
             } | null;
-            /** @description Why the account was not read; it is the last one read */
+            /** @description Why the latest reading failed; `account` is the previous one */
             account_why: string | null;
         };
         Trouble: {
@@ -2559,7 +2559,7 @@ export interface components {
                 check: string;
                 why: string;
             }[];
-            /** @description What it shares with others and misses, as /readyz names it; it works on */
+            /** @description Shared dependencies that are away, as /readyz names them; the process continues */
             degraded: {
                 check: string;
                 why: string;
@@ -2629,7 +2629,7 @@ export interface components {
                 check: string;
                 why: string;
             }[];
-            /** @description What it shares with others and misses, as /readyz names it; it works on */
+            /** @description Shared dependencies that are away, as /readyz names them; the process continues */
             degraded: {
                 check: string;
                 why: string;
@@ -2880,7 +2880,7 @@ export interface components {
             }[];
             /** @description Not null: more follow, repeat the call with this cursor */
             next_cursor: string | null;
-            /** @description Begins again with the oldest one, and leaves those that came after the first call: an act after a dry run. Null with `sequences` */
+            /** @description Cursor for the real call after a dry run: it starts at the oldest dead letter and skips those that arrived after the first call. Null with `sequences` */
             first_cursor: string | null;
         };
         DeadLetter: {
@@ -3497,7 +3497,7 @@ export interface components {
              * @enum {string}
              */
             severity?: "trace" | "debug" | "info" | "warn" | "error" | "fatal";
-            /** @description The body has this text, as whole words of ASCII letters and digits; letters as they are */
+            /** @description Text in the body, case-sensitive, as whole words: no further ASCII letter or digit may follow at its ends */
             text?: string;
             trace_id?: string;
             /**
@@ -6300,7 +6300,7 @@ export interface operations {
                     "application/json": {
                         /** @description Requests per second; 0 is unlimited */
                         max_rate: {
-                            /** @description off: no bound; by_signal: the signals of an application differ */
+                            /** @description off: no limit; by_signal: the signals of an application differ */
                             value: number | boolean | ("off" | "by_signal");
                             /** @description Where metadata has it from: the variable, the place in the settings file, `tidemark up`, `default`, or the pipeline files */
                             origin: string;

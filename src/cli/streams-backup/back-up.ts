@@ -28,7 +28,7 @@ const missing = (what: string, option: string): Fault =>
   new Fault(
     'permanent',
     'config_invalid',
-    `nothing says where the files of ${what} are: name them with ${option}, or copy NATS alone with --streams-only`,
+    `the folder with the files of ${what} is not known: set it with ${option}, or copy NATS alone with --streams-only`,
   );
 
 /**

@@ -66,7 +66,7 @@ const requireEnginesAlone = (
   parts: readonly string[],
 ) => {
   const refuse = (code: string, message: string): Fault => new Fault('permanent', code, message);
-  const byHand = 'see docs/operations.md, Restore by hand';
+  const byHand = 'see docs/operations.md, Restore engines of your own';
   const external = Object.entries({ NATS: nats.url, QuestDB: questdb.url, ClickHouse: clickhouse.url })
     .filter(([, url]) => url !== undefined)
     .map(([name]) => name);

@@ -65,7 +65,7 @@ export const bulkAnswer = z
       .nullable()
       .meta({
         description:
-          'Begins again with the oldest one, and leaves those that came after the first call: an act after a dry run. Null with `sequences`',
+          'Cursor for the real call after a dry run: it starts at the oldest dead letter and skips those that arrived after the first call. Null with `sequences`',
         examples: ['1-40'],
       }),
   })

@@ -6,7 +6,7 @@ import { type Endpoint, endpoint } from './endpoint.ts';
 
 const value = z
   .union([z.number(), z.boolean(), z.enum(['off', bySignal])])
-  .meta({ description: 'off: no bound; by_signal: the signals of an application differ', examples: [1000] });
+  .meta({ description: 'off: no limit; by_signal: the signals of an application differ', examples: [1000] });
 
 const deploymentDefault = z
   .strictObject({

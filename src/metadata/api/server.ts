@@ -235,7 +235,7 @@ const admit = async (
     );
   }
   if (endpoint.needsProof === true && !isProven)
-    throw new Fault('permanent', 'step_up_required', 'this call wants the admin token again');
+    throw new Fault('permanent', 'step_up_required', 'this call requires the admin token again');
   context.set('identity', identity);
   context.set('isAllowed', isAllowed);
 };

@@ -311,5 +311,5 @@ const failing = ({ outcomes }: ApiDeps): Endpoint =>
     },
   });
 
-/** Who uses the receivers, who no longer does, and who tries in vain (docs/usage.md). */
+/** Who uses the receivers, who no longer does, and which senders fail authorisation (docs/usage.md). */
 export const usageEndpoints = (deps: ApiDeps): Endpoint[] => [usage(deps), silent(deps), failing(deps)];

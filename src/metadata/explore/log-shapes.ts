@@ -28,7 +28,7 @@ export const logsRequest = z
       .optional()
       .meta({
         description:
-          'The body has this text, as whole words of ASCII letters and digits; letters as they are',
+          'Text in the body, case-sensitive, as whole words: no further ASCII letter or digit may follow at its ends',
         examples: ['payment failed'],
       }),
     trace_id: z

@@ -39,9 +39,9 @@ export const processShape = z
     state: z.enum(['ready', 'not_ready', 'gone']).meta({ description: 'gone: silent for five seconds' }),
     silent_seconds: count,
     failing: z.array(checkShape).meta({ description: 'What keeps it from its work, as /readyz names it' }),
-    degraded: z
-      .array(checkShape)
-      .meta({ description: 'What it shares with others and misses, as /readyz names it; it works on' }),
+    degraded: z.array(checkShape).meta({
+      description: 'Shared dependencies that are away, as /readyz names them; the process continues',
+    }),
     items_per_second: rate.meta({
       description: 'ingress: acknowledged items; transfer: stored items; metadata: requests',
     }),
@@ -180,7 +180,7 @@ export const lineShape = z
     }),
     account_why: text
       .nullable()
-      .meta({ description: 'Why the account was not read; it is the last one read' }),
+      .meta({ description: 'Why the latest reading failed; `account` is the previous one' }),
   })
   .meta({ id: 'Line' });
 

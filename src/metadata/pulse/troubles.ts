@@ -30,7 +30,7 @@ export const troubleKinds = {
   ),
   stream_missing: page(
     'TidemarkStreamMissing',
-    'Metadata makes it again within ten seconds; if not, its log and /readyz say why.',
+    'Metadata creates it again within ten seconds; if not, its log and /readyz say why.',
   ),
   stream_nearly_full: page(
     'TidemarkStreamNearlyFull',

@@ -158,7 +158,7 @@ const createRunner = (looks: Map<string, Look>, { bucket, log }: LateLooksOption
         const { table } = look.into;
         log.warn(
           { table: table.name, day: look.day, key, failures, failuresMax, error: errorText(error) },
-          'a look for rows of an insert without an answer failed; it is tried again, and after failuresMax refusals or an hour the day is merged without it',
+          'the search for duplicate rows of an unanswered insert failed and is retried; after failuresMax refusals, or an hour, the day is merged without it',
         );
         if (!isRefused) break;
       }

@@ -180,7 +180,7 @@ describe('the bound of the series of an application', () => {
       errorMessage: expect.stringContaining('too_many_series 1'),
     });
     const told = on.stack.ingress[0]?.lines.filter(
-      (line) => line.includes('at its bound of series') && line.includes(`"app_id":${appId}`),
+      (line) => line.includes('has reached series_max') && line.includes(`"app_id":${appId}`),
     );
     expect(told).toHaveLength(1);
     expect(new Set(await storedSeries(application)).size).toBe(1_000);

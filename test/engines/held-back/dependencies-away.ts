@@ -149,7 +149,7 @@ describe('a stream that was changed', () => {
       'the budget is the defined one',
       async () => (await stateOf('METRICS')).config.max_bytes === config.max_bytes,
     );
-    const told = () => linesWith(stack.metadata, 'a stream was made again or changed back', '"changed"');
+    const told = () => linesWith(stack.metadata, 'a stream was created again or changed back', '"changed"');
     await until('the change is in the log', async () => told().length > 0);
     expect(told()).toHaveLength(1);
   });

@@ -17,7 +17,7 @@ const period = '2026-11-24 03:55:00Z to 2026-11-24 03:56:00Z';
 describe('the text of a difference', () => {
   it('says of a receiver that ended without its last line whether anything was found', () => {
     expect(differenceText(difference)).toBe(
-      `a receiver ended without its last line: nothing of TRACES was found that it had not counted, ${period}`,
+      `a receiver ended without its last line; no uncounted message of TRACES was found, ${period}`,
     );
     expect(differenceText({ ...difference, items: 3, messages: 1 })).toBe(
       `not counted by its receiver: 3 items in 1 message of TRACES, ${period}`,

@@ -23,46 +23,49 @@ it('--version prints the number alone', async () => {
 });
 
 it.each([
-  [['legder'], "error: unknown command 'legder' (Did you mean ledger?); --help lists what there is\n"],
+  [
+    ['legder'],
+    "error: unknown command 'legder' (Did you mean ledger?); run it with --help for the commands and options\n",
+  ],
   [
     ['dlq', 'lst', '--json'],
-    "error: unknown command 'lst' (Did you mean list?); --help lists what there is\n",
+    "error: unknown command 'lst' (Did you mean list?); run it with --help for the commands and options\n",
   ],
   [
     ['ledger', '--snce', '1h'],
-    "error: unknown option '--snce' (Did you mean --since?); --help lists what there is\n",
+    "error: unknown option '--snce' (Did you mean --since?); run it with --help for the commands and options\n",
   ],
   [
     ['ledger', '--since', '1x'],
-    "error: option '--since <when>' argument '1x' is invalid. It must be an age (30m, 2h, 7d) or a time (2026-11-20T13:30:00Z); --help lists what there is\n",
+    "error: option '--since <when>' argument '1x' is invalid. It must be an age (30m, 2h, 7d) or a time (2026-11-20T13:30:00Z); run it with --help for the commands and options\n",
   ],
   // Nanoseconds are an integer, too.
   [
     ['push', '1500001', 'load=1', '--timestamp', '1784000000000000000'],
-    "error: option '--timestamp <ms>' argument '1784000000000000000' is invalid. It must be an integer of at most 15 digits; --help lists what there is\n",
+    "error: option '--timestamp <ms>' argument '1784000000000000000' is invalid. It must be an integer of at most 15 digits; run it with --help for the commands and options\n",
   ],
   // None would be asked for, and each named one called missing.
   ...['0', '-1', 'x'].map((limit): [string[], string] => [
     ['dlq', 'purge', '17', '--limit', limit],
-    `error: option '--limit <n>' argument '${limit}' is invalid. It must be a number from 1 on; --help lists what there is\n`,
+    `error: option '--limit <n>' argument '${limit}' is invalid. It must be a number from 1 on; run it with --help for the commands and options\n`,
   ]),
   // An option of the command around it would be taken, and do nothing.
   [
     ['account', 'close', '--owner', '1', '--reason', 'known'],
-    "error: unknown option '--owner'; --help lists what there is\n",
+    "error: unknown option '--owner'; run it with --help for the commands and options\n",
   ],
   // Options that would do nothing.
   [
     ['usage', '--silent', '--by', 'day'],
-    "error: option '--by <group>' cannot be used with option '--silent'; --help lists what there is\n",
+    "error: option '--by <group>' cannot be used with option '--silent'; run it with --help for the commands and options\n",
   ],
   [
     ['usage', '--failing', '--by', 'day'],
-    "error: option '--by <group>' cannot be used with option '--failing'; --help lists what there is\n",
+    "error: option '--by <group>' cannot be used with option '--failing'; run it with --help for the commands and options\n",
   ],
   [
     ['usage', '--failing', '--system'],
-    "error: option '--failing' cannot be used with option '--system'; --help lists what there is\n",
+    "error: option '--failing' cannot be used with option '--system'; run it with --help for the commands and options\n",
   ],
   ...[
     ['--by-minute', '--by-hour'],
@@ -70,7 +73,7 @@ it.each([
     ['--by-hour', '--by-day'],
   ].map(([finer = '', coarser = '']): [string[], string] => [
     ['ledger', coarser, finer],
-    `error: option '${finer}' cannot be used with option '${coarser}'; --help lists what there is\n`,
+    `error: option '${finer}' cannot be used with option '${coarser}'; run it with --help for the commands and options\n`,
   ]),
   ...[
     ['--step', '<duration>', '1m'],
@@ -78,7 +81,7 @@ it.each([
     ['--by', '<dimensions>', 'host'],
   ].map(([option = '', form = '', value = '']): [string[], string] => [
     ['query', 'points', '--data-id', '1', '--metric', 'cpu', '--raw', option, value],
-    `error: option '--raw' cannot be used with option '${option} ${form}'; --help lists what there is\n`,
+    `error: option '--raw' cannot be used with option '${option} ${form}'; run it with --help for the commands and options\n`,
   ]),
   ...[
     ['--push-url', '<url>', 'http://localhost'],
@@ -88,11 +91,11 @@ it.each([
     ['--timeout', '<duration>', '30s'],
   ].map(([option = '', form = '', value = '']): [string[], string] => [
     ['doctor', '--remote', option, value],
-    `error: option '--remote' cannot be used with option '${option} ${form}'; --help lists what there is\n`,
+    `error: option '--remote' cannot be used with option '${option} ${form}'; run it with --help for the commands and options\n`,
   ]),
   ...['--attributes', '--logs'].map((option): [string[], string] => [
     ['trace', '--send', '1', option],
-    `error: option '--send <app_id>' cannot be used with option '${option}'; --help lists what there is\n`,
+    `error: option '--send <app_id>' cannot be used with option '${option}'; run it with --help for the commands and options\n`,
   ]),
   ...[
     ['--service', 'shop'],
@@ -121,11 +124,11 @@ it.each([
   ]),
   [
     ['query', 'metrics', '--last', 'threads', '--name', 'threads'],
-    "error: option '--last <metric>' cannot be used with option '--name <metric>'; --help lists what there is\n",
+    "error: option '--last <metric>' cannot be used with option '--name <metric>'; run it with --help for the commands and options\n",
   ],
   [
     ['backup', '--to', '/nowhere/at/all', '--streams-only', '--release-checkpoint'],
-    'error: --streams-only copies no database; --help lists what there is\n',
+    'error: --streams-only copies no database; run it with --help for the commands and options\n',
   ],
   [['usage', '--hours', '3'], 'tidemark: --hours needs --failing\n'],
 ])('a wrong word is answered in one line: %j', async (args, error) => {

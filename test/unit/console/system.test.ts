@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { differenceWords } from '../../../console/src/pages/line/words.ts';
 import { fieldChanges } from '../../../console/src/pages/system/changes.ts';
 import {
   closedWith,
@@ -8,6 +9,7 @@ import {
 } from '../../../console/src/pages/system/differences.ts';
 import { differenceKinds } from '../../../src/account/difference.ts';
 import { differenceText } from '../../../src/cli/differences.ts';
+import { readDocument } from '../../support/docs-code.ts';
 
 describe('the changes of an audit entry', () => {
   it('are the fields that differ, also inside of others, and not who changed them', () => {
@@ -61,6 +63,17 @@ describe('a difference', () => {
     for (const kind of differenceKinds) expect(kindText(kind)).toMatch(/^[a-z]/);
     for (const kind of differenceKinds.filter((each) => each !== 'not_known'))
       expect(differenceText(difference({ kind }))).toContain(`${kindText(kind)}: 1 item in 1 message`);
+    const unknown = differenceText(difference({ kind: 'not_known', items: 0, stream: '' }));
+    expect(unknown).toContain(`${kindText('not_known')}: the books cannot be compared`);
+  });
+
+  it('of each kind has the meaning and the remedy of its row in docs/outcomes.md', () => {
+    const plain = readDocument('docs/outcomes.md').replaceAll(/\[([^\]]*)\]\([^)]*\)|`/g, '$1');
+    for (const kind of differenceKinds) {
+      const [meaning, remedy] = differenceWords[kind];
+      const row = plain.split('\n').find((line) => line.startsWith(`| ${kind} | ${meaning}`));
+      expect(row).toContain(` | ${remedy.replace(/ \(docs.*/, '')}`);
+    }
   });
 
   it('names its owner as a closing does, also where nobody knows it', () => {

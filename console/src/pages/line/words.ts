@@ -59,7 +59,7 @@ export const termsOf = (
 
 type Kind = NonNullable<Line['account']>['differences'][number]['kind'];
 
-/** What a kind of difference means, and what to do. */
+/** What a kind of difference means, and what to do: how the row of each in docs/outcomes.md begins. */
 export const differenceWords: Readonly<Record<Kind, readonly [meaning: string, remedy: string]>> = {
   lost_in_the_stream: [
     'messages were confirmed and are gone from the stream, unsettled',
@@ -70,16 +70,19 @@ export const differenceWords: Readonly<Record<Kind, readonly [meaning: string, r
     'repair the disk or the backup of NATS; ask the senders again',
   ],
   stuck: [
-    'messages are in the stream, and their consumer has passed them',
+    'messages are in the stream, and the consumer has passed them',
     'move the consumer back (docs/stores-in-trouble.md)',
   ],
   missing_in_the_store: ['recorded rows are not in the store', 'restore the rows, or ask the senders again'],
   unrecorded: [
     'items were settled, or rows are there, whose line or record is gone',
-    'nothing to send again; find out who changed LEDGER or the tables',
+    'nothing to send again; redrive the dead letters of a table that was resumed, else find out who changed LEDGER or the tables',
   ],
   not_counted: ['a receiver ended without its last line, as by a kill', 'nothing to do'],
   orphan: ['dead letters that no record counts', 'tidemark dlq purge'],
-  unmerged: ['copies of rows that the next merge in ClickHouse removes', 'nothing to do'],
-  not_known: ['the books, or rows in the store, cannot be read', 'tidemark account names which, and why'],
+  unmerged: ['copies of rows in ClickHouse, which the next merge removes', 'nothing to do'],
+  not_known: [
+    'the books, or the rows of a store and their records, cannot be compared',
+    'follow TidemarkAccountNotKnown (docs/runbook.md)',
+  ],
 };

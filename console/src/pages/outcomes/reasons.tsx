@@ -14,8 +14,8 @@ export const useReasons = () =>
   useLoad('reasons', async (signal) => (await get('/api/v1/reasons', { signal })).items);
 
 const who: Readonly<Record<Reason['fixable_by'], string>> = {
-  sender: 'the sender mends it',
-  operator: 'the operator mends it',
+  sender: 'the sender has to fix it',
+  operator: 'the operator has to fix it',
   tidemark: 'a defect of Tidemark: report it',
 };
 const what: Readonly<Record<Reason['of'], string>> = {

@@ -42,7 +42,7 @@ const Rotate = ({ kind, owner, reload, onShown, onClose }: RotateProps) => (
     act={async ({ number }, warn) => {
       const { base, id, etag } = owner.tokened;
       const body = { overlap_seconds: number('overlap_seconds') ?? 3600 };
-      if (body.overlap_seconds === 0) warn('The present token is refused at once, and so is any before it.');
+      if (body.overlap_seconds === 0) warn('The present token is refused at once, and so are earlier ones.');
       const { data } = await changing(reload, () =>
         call('post', `/api/v1/${base}/{id}/rotate-token`, { path: { id }, body, etag }),
       );

@@ -13,7 +13,7 @@ const textOfKind: Readonly<Record<Difference['kind'], string>> = {
   missing_in_the_store: 'missing in the store',
   unrecorded: 'without a line or record',
   unmerged: 'not merged yet',
-  not_known: 'not known: the books, or rows in the store, cannot be read',
+  not_known: 'not known',
 };
 
 export const kindText = (kind: Difference['kind']): string => textOfKind[kind];
