@@ -87,7 +87,7 @@ describe('a failing node management API', () => {
     expect(await refresh.runNow()).toMatchObject({ deleted: 1, failed: [] });
     // One update: another would make node management busy again.
     expect(actions(server).slice(before)).toEqual([
-      ...['update', 'run', 'info', 'run', 'info', 'run', 'switch disable', 'delete'],
+      ...['info', 'update', 'run', 'info', 'info', 'run', 'info', 'info', 'run', 'switch disable', 'delete'],
     ]);
     expect(server.subscriptions.size).toBe(0);
   });

@@ -69,18 +69,19 @@ describe('a run with a node management API', () => {
     });
 
     expect(await refresh.runNow()).toMatchObject({ unchanged: 1 });
-    expect(actions(server).slice(3)).toEqual(['switch enable']);
+    expect(actions(server).slice(3)).toEqual(['info', 'switch enable']);
+    expect(server.calls.at(-2)?.body).toEqual({ subscription_id_list: [id] });
 
     await setRate(opened, 1_500_001, 7);
     expect(await refresh.runNow()).toMatchObject({ updated: 1 });
-    expect(actions(server).slice(4)).toEqual(['switch enable', 'update']);
+    expect(actions(server).slice(5)).toEqual(['info', 'switch enable', 'update']);
     expect(server.calls.at(-1)?.body).toMatchObject({ subscription_id: id, run_immediately: true });
 
     await setEnabled(opened, 1_500_001, false);
     expect(await refresh.runNow()).toMatchObject({ deleted: 1 });
     // Hosts take nothing any more before they lose the file: the original's node management may leave it there.
-    expect(actions(server).slice(6)).toEqual(['update', 'run', 'switch disable', 'delete']);
-    const [refuse, uninstall] = server.calls.slice(6);
+    expect(actions(server).slice(8)).toEqual(['info', 'update', 'run', 'switch disable', 'delete']);
+    const [refuse, uninstall] = server.calls.slice(9);
     expect(refuse?.body).toMatchObject({ subscription_id: id, run_immediately: true, scope: params.scope });
     expect(refuse?.body.steps?.[0]?.params.context).toEqual({
       ...context,
@@ -111,7 +112,7 @@ describe('a run with a node management API', () => {
     });
     expect(server.calls.map(({ authorization }) => authorization)).toEqual([
       ...Array<string>(3).fill('Bearer first'),
-      'Bearer second',
+      ...Array<string>(2).fill('Bearer second'),
     ]);
   });
 
