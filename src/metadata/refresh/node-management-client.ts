@@ -27,7 +27,7 @@ const envelopeSchema = z.object({
   result: z.boolean(),
   code: z.union([z.int(), z.string()]).optional(),
   message: z.string().nullish(),
-  data: z.unknown(),
+  data: z.unknown().optional(),
 });
 
 /** An API may repeat the request in its errors. */

@@ -77,10 +77,11 @@ export const dataIdOf = (
     'mon_data_id'
   ];
 
-type Answer = { result: boolean; code: number; message: string; data: unknown };
+type Answer = { result: boolean; code: number; message: string; data?: unknown };
 
 const ok = (data: unknown): Answer => ({ result: true, code: 0, message: '', data });
-const missing: Answer = { result: false, code: 3801, message: 'no such subscription', data: null };
+/** As APIs that leave out what is empty. */
+const missing: Answer = { result: false, code: 3801, message: 'no such subscription' };
 
 /** Starts it on a free port; it ends with the test. */
 export const startNodeManagement = async (
