@@ -87,6 +87,11 @@ const planOf = (deps: RunDeps, lease: HeldLease): Plan => {
     await delivery.remove(mon_data_id, await readRefusingValues(records, mon_data_id, defaults));
     return 'deleted';
   };
+  /** Permanent Fault `record_invalid` unless its record can be read by now. */
+  const removeUnread = async (dataId: number): Promise<Outcome> => {
+    const held = await subscriptions.read(dataId);
+    return held === undefined ? 'unchanged' : remove(held.value);
+  };
   const steps: Step[] = [
     ...wanted.map((one) => ({
       dataId: one.values.dataId,
@@ -102,6 +107,16 @@ const planOf = (deps: RunDeps, lease: HeldLease): Plan => {
         report: names.get(held.mon_data_id) ?? `data id ${held.mon_data_id}`,
         isCheck: () => false,
         work: () => remove(held),
+      })),
+    // Nothing else names them: a report that is gone would keep its file, and its token, without a word.
+    ...subscriptions
+      .unreadable()
+      .filter((dataId) => !wantedIds.has(dataId))
+      .map((dataId) => ({
+        dataId,
+        report: names.get(dataId) ?? `data id ${dataId}`,
+        isCheck: () => false,
+        work: () => removeUnread(dataId),
       })),
   ];
   const look: Plan['look'] = (checks, isOver) => {
