@@ -22,9 +22,10 @@ export type DeliveryDeps = {
 
 /**
  * `api_left`: of an API that is no longer configured. `create_refused`: its create call got no answer, and each repeat
- * is refused, so that it is not known whether it exists.
+ * is refused, so that it is not known whether it exists. `create_repeated`: this one is there, and its create call was
+ * made before without an answer, so that others may be.
  */
-export type OrphanReason = 'api_left' | 'create_refused';
+export type OrphanReason = 'api_left' | 'create_refused' | 'create_repeated';
 
 /** The content that one report's subscription must have. */
 type Target = Pick<
@@ -216,6 +217,7 @@ class Deliveries implements Delivery {
     const id = this.idOf(held);
     await this.deps.lease.check();
     this.sentTo.set(held.value.mon_data_id, id);
+    this.sights.forget(id);
     await call(id);
   }
 
@@ -263,7 +265,10 @@ class Deliveries implements Delivery {
     target: Target | undefined,
   ): Promise<HeldSubscription | undefined> {
     try {
-      return await this.finishCreate(held, false);
+      const made = await this.finishCreate(held, false);
+      const { subscription_id } = made.value;
+      this.deps.onOrphan({ ...held.value, subscription_id }, 'create_repeated');
+      return made;
     } catch (error) {
       if (!refusesParams(error) || held.value.params_md5 === target?.params_md5) throw error;
       this.deps.onOrphan(held.value, 'create_refused');

@@ -110,7 +110,7 @@ export type HttpNodeManagementOptions = {
  * A node management API with the original's calls, each a POST of JSON to `<url>/subscription/<call>/` with the answer
  * `{result, code, message, data}`: create, update, run, switch, delete, and info, which shows what a subscription has, and
  * whether a refused one exists. Create carries `Idempotency-Key`: an API that supports it never makes a second subscription for
- * one key; another may make a second one where a process was killed between the call and its answer. Throws a permanent
+ * one key; another may make one more for each create call that got no answer, of which a run makes one. Throws a permanent
  * Fault `config_invalid` without a host.
  */
 export const createHttpNodeManagement = (options: HttpNodeManagementOptions): NodeManagement => {
@@ -147,7 +147,8 @@ export const createHttpNodeManagement = (options: HttpNodeManagementOptions): No
     atOnce: 8,
     describe: (values) => describe(values, hosts, prefix),
     create: async (_, params, key) => {
-      const created = createdSchema.safeParse(await call('create', params, { 'Idempotency-Key': key }));
+      // Of an API that ignores the key, each try without an answer may leave one more subscription.
+      const created = createdSchema.safeParse(await call('create', params, { 'Idempotency-Key': key }, 1));
       if (created.success) return created.data.subscription_id;
       throw new Fault(
         'transient',

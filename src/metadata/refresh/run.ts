@@ -55,6 +55,8 @@ const orphanTexts: Readonly<Record<OrphanReason, string>> = {
     'this subscription belongs to a node management API that is no longer configured; remove it there',
   create_refused:
     'the create call of this subscription got no answer, and node management refuses its repeat; if it has one of this data id and key, remove it there',
+  create_repeated:
+    'the create call of this subscription was made before and got no answer; if node management ignores Idempotency-Key, it may have others of this data id: remove them there',
 };
 
 /** All steps of a run, and the look at what node management has of the reports that only ask. */

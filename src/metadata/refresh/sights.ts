@@ -55,6 +55,11 @@ export class Sights {
     return this.shown.get(id);
   }
 
+  /** It is about to change. */
+  forget(id: number): void {
+    this.shown.delete(id);
+  }
+
   /** Looks at many with few calls, until one fails or `isOver`; each of the rest is then looked at alone. */
   async takeMany(expected: readonly Expected[], isOver: () => boolean): Promise<void> {
     const batches = batchesOf(expected);
