@@ -43,7 +43,10 @@ const kinds: Readonly<Record<string, Kind>> = {
   record_deleted: conflict('The record is deleted', 'Deletion cannot be undone; create another record.'),
   belongs_to_report: conflict('The record belongs to a report', 'Delete or purge the report.'),
   purge_not_confirmed: conflict('The purge is not confirmed', 'Repeat the table_id of the report exactly.'),
-  table_missing: conflict('The table does not exist', 'No action is needed.'),
+  table_missing: conflict(
+    'The table does not exist',
+    'To free the name, create a time series group and a table for the data id, then purge it.',
+  ),
   import_conflict: conflict(
     'The deployment has other records with these ids',
     'Import into an empty deployment, or into one with the same records.',

@@ -3,8 +3,9 @@ import { untilWritten } from '../../bus/kv.ts';
 import { Fault } from '../../model/fault.ts';
 import { type CollectorValues, md5Of, renderDocument } from './document.ts';
 import type { HeldLease } from './lease.ts';
-import type { NodeManagement, SubscriptionParams } from './node-management.ts';
+import type { NodeManagement, ShownSubscription, SubscriptionParams } from './node-management.ts';
 import type { WantedReport } from './reports.ts';
+import { isAnothers, Sights } from './sights.ts';
 import type { HeldSubscription, Subscription, Subscriptions } from './subscriptions.ts';
 
 export type DeliveryDeps = {
@@ -21,9 +22,10 @@ export type DeliveryDeps = {
 
 /**
  * `api_left`: of an API that is no longer configured. `create_refused`: its create call got no answer, and each repeat
- * is refused, so that it is not known whether it exists.
+ * is refused, so that it is not known whether it exists. `create_repeated`: this one is there, and its create call was
+ * made before without an answer, so that others may be.
  */
-export type OrphanReason = 'api_left' | 'create_refused';
+export type OrphanReason = 'api_left' | 'create_refused' | 'create_repeated';
 
 /** The content that one report's subscription must have. */
 type Target = Pick<
@@ -86,13 +88,18 @@ const holds = (subscription: Subscription, target: Target): boolean =>
   subscription.previous?.md5 === target.previous?.md5 &&
   subscription.previous?.expires_at === target.previous?.expires_at;
 
+const differs = (shown: ShownSubscription | undefined, target: Target): boolean =>
+  shown !== undefined && (shown.dataId !== target.mon_data_id || !shown.holds(target.params));
+
 /** Makes one subscription match its report. A killed process leaves a state from which the next one continues. */
 export type Delivery = {
   /**
-   * Whether the subscription has the content of the report, as far as this process's copy tells: `deliver` then only
-   * asks node management for it. Permanent Fault `hosts_missing` where no host would get it.
+   * Whether the subscription has the content of the report, as far as this process's copy and the last look tell:
+   * `deliver` then only asks node management for it. Permanent Fault `hosts_missing` where no host would get it.
    */
   isHeld(wanted: WantedReport): boolean;
+  /** Looks at what node management has of these, which are held; until `isOver`. */
+  look(held: readonly WantedReport[], isOver: () => boolean): Promise<void>;
   deliver(wanted: WantedReport): Promise<'created' | 'updated' | 'unchanged'>;
   /**
    * Removes the subscription. Before that the hosts get `refusing`, the facts with a rate of which nothing passes, and
@@ -104,18 +111,29 @@ export type Delivery = {
 class Deliveries implements Delivery {
   private readonly deps: DeliveryDeps;
   private readonly nodeManagement: NodeManagement;
+  private readonly sights: Sights;
   /** The subscription that a call of this process may have changed, by data id, until its delivery ends. */
   private readonly sentTo = new Map<number, number>();
 
   constructor(deps: DeliveryDeps) {
     this.deps = deps;
     this.nodeManagement = deps.nodeManagement.endingWith(deps.lease.signal);
+    this.sights = new Sights(this.nodeManagement);
   }
 
   isHeld(wanted: WantedReport): boolean {
     const target = targetOf(wanted, this.deps);
     const known = this.deps.subscriptions.known(target.mon_data_id);
-    return known !== undefined && holds(known, target);
+    if (known === undefined || !holds(known, target)) return false;
+    return known.subscription_id === null || !differs(this.sights.last(known.subscription_id), target);
+  }
+
+  look(held: readonly WantedReport[], isOver: () => boolean): Promise<void> {
+    const expected = held.flatMap((wanted) => {
+      const id = this.deps.subscriptions.known(wanted.values.dataId)?.subscription_id;
+      return typeof id === 'number' ? { id, params: this.nodeManagement.describe(wanted.values) } : [];
+    });
+    return this.sights.takeMany(expected, isOver);
   }
 
   deliver(wanted: WantedReport): Promise<'created' | 'updated' | 'unchanged'> {
@@ -126,17 +144,16 @@ class Deliveries implements Delivery {
   private async deliverTarget(target: Target): Promise<'created' | 'updated' | 'unchanged'> {
     const known = this.deps.subscriptions.known(target.mon_data_id);
     try {
-      if (known !== undefined && holds(known, target)) {
-        if (this.nodeManagement.isRemote && known.subscription_id !== null) {
-          await this.deps.lease.check();
-          await this.nodeManagement.enable(known.subscription_id);
-        }
-        return 'unchanged';
-      }
-      return await this.deliverFresh(target);
+      if (known === undefined || !holds(known, target)) return await this.deliverFresh(target, false);
+      if (!this.nodeManagement.isRemote || known.subscription_id === null) return 'unchanged';
+      const shown = await this.sights.take(known.subscription_id);
+      if (differs(shown, target)) return await this.deliverFresh(target, true);
+      await this.deps.lease.check();
+      await this.nodeManagement.enable(known.subscription_id);
+      return 'unchanged';
     } catch (error) {
       if (!hasCode(error, 'subscription_missing')) throw error;
-      // It was removed on the other side: a new one replaces it.
+      // It was removed on the other side, or its id is another's there: a new one replaces it.
       await this.create(target, await this.deps.subscriptions.read(target.mon_data_id));
       return 'created';
     }
@@ -180,11 +197,27 @@ class Deliveries implements Delivery {
     });
   }
 
+  /**
+   * Before anything changes there: node management may have other data than when it answered this id, as after a
+   * restore, and may have given the id to another report since. Permanent Fault `subscription_missing` for another's.
+   */
+  private async requireOwn(held: HeldSubscription): Promise<void> {
+    const id = this.idOf(held);
+    const shown = await this.sights.takeNow(id);
+    if (!isAnothers(held.value, shown, this.deps.subscriptions.list())) return;
+    throw new Fault(
+      'permanent',
+      'subscription_missing',
+      `subscription ${id} is not of data id ${held.value.mon_data_id}`,
+    );
+  }
+
   /** A call that changes what the hosts get. */
   private async change(held: HeldSubscription, call: (id: number) => Promise<void>): Promise<void> {
     const id = this.idOf(held);
     await this.deps.lease.check();
     this.sentTo.set(held.value.mon_data_id, id);
+    this.sights.forget(id);
     await call(id);
   }
 
@@ -232,7 +265,10 @@ class Deliveries implements Delivery {
     target: Target | undefined,
   ): Promise<HeldSubscription | undefined> {
     try {
-      return await this.finishCreate(held, false);
+      const made = await this.finishCreate(held, false);
+      const { subscription_id } = made.value;
+      this.deps.onOrphan({ ...held.value, subscription_id }, 'create_repeated');
+      return made;
     } catch (error) {
       if (!refusesParams(error) || held.value.params_md5 === target?.params_md5) throw error;
       this.deps.onOrphan(held.value, 'create_refused');
@@ -268,6 +304,7 @@ class Deliveries implements Delivery {
   /** Sends an existing subscription in full, also after a process that was killed during a delivery. */
   private async replace(target: Target, held: HeldSubscription): Promise<void> {
     if (this.nodeManagement.isRemote) {
+      await this.requireOwn(held);
       await this.change(held, (id) => this.nodeManagement.enable(id));
       await this.change(held, (id) => this.nodeManagement.update(id, target.params));
     }
@@ -275,7 +312,8 @@ class Deliveries implements Delivery {
     await this.save(this.record(target, { subscription_id, state: 'active', created }), held);
   }
 
-  private async deliverFresh(target: Target): Promise<'created' | 'updated' | 'unchanged'> {
+  /** `isOther`: node management has other content than the record says. */
+  private async deliverFresh(target: Target, isOther: boolean): Promise<'created' | 'updated' | 'unchanged'> {
     const held = await this.deps.subscriptions.read(target.mon_data_id);
     if (held === undefined) return this.create(target, undefined).then(() => 'created');
     if (held.value.adapter !== target.adapter) {
@@ -296,7 +334,7 @@ class Deliveries implements Delivery {
         await this.removeHeld(held, undefined);
         return this.create(target, undefined).then(() => 'created');
       default:
-        if (holds(held.value, target)) return 'unchanged';
+        if (!isOther && holds(held.value, target)) return 'unchanged';
         return this.replace(target, held).then(() => 'updated');
     }
   }
@@ -318,6 +356,7 @@ class Deliveries implements Delivery {
   ): Promise<HeldSubscription> {
     let held = given;
     try {
+      await this.requireOwn(held);
       if (held.value.removal === undefined) {
         const params = this.refusingParams(refusing);
         if (params !== undefined) await this.change(held, (id) => this.nodeManagement.update(id, params));

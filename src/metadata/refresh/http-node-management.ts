@@ -1,9 +1,10 @@
+import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
 import { type Hosts, parseHosts, requireTimeout } from '../../config/node-management.ts';
 import type { Settings } from '../../config/settings.ts';
 import { Fault } from '../../model/fault.ts';
 import type { CollectorValues } from './document.ts';
-import type { NodeManagement, SubscriptionParams } from './node-management.ts';
+import type { NodeManagement, ShownSubscription, SubscriptionParams } from './node-management.ts';
 import { createClient } from './node-management-client.ts';
 
 /** The platform prefix in the names of calls, where no setting names another. */
@@ -11,6 +12,14 @@ const callPrefixDefault = 'mon';
 
 const createdSchema = z.object({ subscription_id: z.int().positive() });
 const infoSchema = z.array(z.unknown());
+
+/** The parts of a subscription that are compared; node management adds others. */
+const contentSchema = z.object({
+  scope: z.object({ nodes: z.array(z.record(z.string(), z.unknown())) }),
+  steps: z.tuple([z.object({ params: z.object({ context: z.record(z.string(), z.unknown()) }) })]),
+});
+type Content = z.output<typeof contentSchema>;
+const shownSchema = contentSchema.extend({ id: z.int() });
 
 /** Scope and steps in the form of node management. `prefix` is that of the platform in its names. */
 const describe = (values: CollectorValues, hosts: Hosts, prefix: string): SubscriptionParams => {
@@ -62,6 +71,34 @@ const contextOf = (values: CollectorValues, prefix: string): Record<string, unkn
   },
 });
 
+const hostIdsOf = ({ scope }: Content, prefix: string): Set<unknown> =>
+  new Set(scope.nodes.map((node) => node[`${prefix}_host_id`]));
+
+const shownOf = (shown: Content, dataId: number, prefix: string): ShownSubscription => ({
+  dataId,
+  holds: (params) => {
+    const wanted = contentSchema.parse(params);
+    const values = shown.steps[0].params.context;
+    const hosts = hostIdsOf(shown, prefix);
+    // One that names hosts otherwise does not show whether they are the same.
+    const areHosts = hosts.has(undefined) || isDeepStrictEqual(hosts, hostIdsOf(wanted, prefix));
+    const entries = Object.entries(wanted.steps[0].params.context);
+    return areHosts && entries.every(([key, value]) => isDeepStrictEqual(values[key], value));
+  },
+});
+
+/** Those of the answer to `info` that show which report they are of, by id. */
+const shownIn = (data: unknown, prefix: string): ReadonlyMap<number, ShownSubscription> => {
+  const shown = new Map<number, ShownSubscription>();
+  for (const one of infoSchema.safeParse(data).data ?? []) {
+    const content = shownSchema.safeParse(one).data;
+    const dataId = content?.steps[0].params.context[`${prefix}_data_id`];
+    if (content === undefined || typeof dataId !== 'number') continue;
+    shown.set(content.id, shownOf(content, dataId, prefix));
+  }
+  return shown;
+};
+
 export type HttpNodeManagementOptions = {
   readonly settings: Settings['nodeManagement'] & { readonly url: string };
   readonly backOffMs?: number;
@@ -71,9 +108,9 @@ export type HttpNodeManagementOptions = {
 
 /**
  * A node management API with the original's calls, each a POST of JSON to `<url>/subscription/<call>/` with the answer
- * `{result, code, message, data}`: create, update, run, switch, delete, and info, which shows whether a refused
- * subscription exists. Create carries `Idempotency-Key`: an API that supports it never makes a second subscription for
- * one key; another may make a second one where a process was killed between the call and its answer. Throws a permanent
+ * `{result, code, message, data}`: create, update, run, switch, delete, and info, which shows what a subscription has, and
+ * whether a refused one exists. Create carries `Idempotency-Key`: an API that supports it never makes a second subscription for
+ * one key; another may make one more for each create call that got no answer, of which a run makes one. Throws a permanent
  * Fault `config_invalid` without a host.
  */
 export const createHttpNodeManagement = (options: HttpNodeManagementOptions): NodeManagement => {
@@ -110,7 +147,8 @@ export const createHttpNodeManagement = (options: HttpNodeManagementOptions): No
     atOnce: 8,
     describe: (values) => describe(values, hosts, prefix),
     create: async (_, params, key) => {
-      const created = createdSchema.safeParse(await call('create', params, { 'Idempotency-Key': key }));
+      // Of an API that ignores the key, each try without an answer may leave one more subscription.
+      const created = createdSchema.safeParse(await call('create', params, { 'Idempotency-Key': key }, 1));
       if (created.success) return created.data.subscription_id;
       throw new Fault(
         'transient',
@@ -118,6 +156,7 @@ export const createHttpNodeManagement = (options: HttpNodeManagementOptions): No
         'create: the answer has no subscription_id',
       );
     },
+    look: async (ids) => shownIn(await call('info', { subscription_id_list: ids }), prefix),
     update: (id, params) => callOn('update', id, { ...params, run_immediately: true }),
     install: (id) => callOn('run', id, { actions: { [`${prefix}-collector`]: 'INSTALL' } }),
     enable: (id) => callOn('switch', id, { action: 'enable' }),

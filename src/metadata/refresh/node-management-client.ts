@@ -18,16 +18,19 @@ export type ClientOptions = {
 };
 
 /** Posts JSON to `<url>/subscription/<action>/` and answers the `data` of the envelope. */
-export type Call = (action: string, body: object, headers?: Record<string, string>) => Promise<unknown>;
+type Attempt = (action: string, body: object, headers?: Record<string, string>) => Promise<unknown>;
 
-const triesMax = 3;
+/** The same, with up to `tries` tries. */
+export type Call = (...call: [...Parameters<Attempt>, tries?: number]) => Promise<unknown>;
+
+const triesDefault = 3;
 const answerBytesMax = 1024 * 1024;
 
 const envelopeSchema = z.object({
   result: z.boolean(),
   code: z.union([z.int(), z.string()]).optional(),
   message: z.string().nullish(),
-  data: z.unknown(),
+  data: z.unknown().optional(),
 });
 
 /** An API may repeat the request in its errors. */
@@ -76,14 +79,14 @@ const parseEnvelope = (text: string): z.output<typeof envelopeSchema> | undefine
 };
 
 /**
- * A client that tries a call three times where it may work later (no answer in time, no connection, 408, 429, 5xx, an
+ * A client that tries a call three times, unless told otherwise, where it may work later (no answer in time, no connection, 408, 429, 5xx, an
  * answer of another form). A refusal after a try with an unknown result is transient too: the first try may have
  * succeeded. Permanent Fault `config_invalid` where no header may have the token in the file. No error shows a token.
  */
 export const createClient = (options: ClientOptions): Call => {
   const base = options.url.replace(/\/+$/, '');
 
-  const attempt: Call = async (action, body, headers = {}) => {
+  const attempt: Attempt = async (action, body, headers = {}) => {
     const token = await tokenOf(options);
     const name = options.tokenHeader;
     const credential = name.toLowerCase() === 'authorization' ? `Bearer ${token}` : token;
@@ -128,7 +131,7 @@ export const createClient = (options: ClientOptions): Call => {
     return envelope.data;
   };
 
-  return async (action, body, headers) => {
+  return async (action, body, headers, triesMax = triesDefault) => {
     let isUnknown = false;
     for (let tries = 1; ; tries++) {
       try {

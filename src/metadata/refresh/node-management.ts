@@ -3,6 +3,14 @@ import type { CollectorValues } from './document.ts';
 /** The content of a subscription; JSON. */
 export type SubscriptionParams = Record<string, unknown>;
 
+/** A subscription as node management shows it. */
+export type ShownSubscription = {
+  /** The data id of its content. */
+  readonly dataId: number;
+  /** Whether its content has these values and hosts. */
+  holds(params: SubscriptionParams): boolean;
+};
+
 /**
  * Delivers the documents to the nodes. Each call may be repeated: a subscription that has the content already does not
  * change. Every call throws a Fault: transient where the same call may work later, permanent `node_management_refused`
@@ -22,6 +30,8 @@ export type NodeManagement = {
    * caller that lost the answer repeats the call with the same key and parameters.
    */
   create(dataId: number, params: SubscriptionParams, key: string): Promise<number>;
+  /** The subscriptions of these ids, by id, of which node management shows the content: it may have other data than before. */
+  look(subscriptionIds: readonly number[]): Promise<ReadonlyMap<number, ShownSubscription>>;
   /** Replaces its content and delivers that at once. */
   update(subscriptionId: number, params: SubscriptionParams): Promise<void>;
   /** Delivers to all hosts. */
@@ -46,6 +56,7 @@ export const pollingNodeManagement: NodeManagement = {
   atOnce: 64,
   describe: () => ({}),
   create: async (dataId) => dataId,
+  look: async () => new Map(),
   update: async () => {},
   install: async () => {},
   enable: async () => {},

@@ -55,9 +55,17 @@ const orphanTexts: Readonly<Record<OrphanReason, string>> = {
     'this subscription belongs to a node management API that is no longer configured; remove it there',
   create_refused:
     'the create call of this subscription got no answer, and node management refuses its repeat; if it has one of this data id and key, remove it there',
+  create_repeated:
+    'the create call of this subscription was made before and got no answer; if node management ignores Idempotency-Key, it may have others of this data id: remove them there',
 };
 
-const stepsOf = (deps: RunDeps, lease: HeldLease): Step[] => {
+/** All steps of a run, and the look at what node management has of the reports that only ask. */
+type Plan = {
+  readonly steps: readonly Step[];
+  readonly look: (checks: readonly Step[], isOver: () => boolean) => Promise<void>;
+};
+
+const planOf = (deps: RunDeps, lease: HeldLease): Plan => {
   const { records, subscriptions, nodeManagement, defaults, log } = deps;
   const now = (): number => Math.floor(deps.now() / 1000);
   const delivery = createDelivery({
@@ -81,7 +89,12 @@ const stepsOf = (deps: RunDeps, lease: HeldLease): Step[] => {
     await delivery.remove(mon_data_id, await readRefusingValues(records, mon_data_id, defaults));
     return 'deleted';
   };
-  return [
+  /** Permanent Fault `record_invalid` unless its record can be read by now. */
+  const removeUnread = async (dataId: number): Promise<Outcome> => {
+    const held = await subscriptions.read(dataId);
+    return held === undefined ? 'unchanged' : remove(held.value);
+  };
+  const steps: Step[] = [
     ...wanted.map((one) => ({
       dataId: one.values.dataId,
       report: one.name,
@@ -97,7 +110,25 @@ const stepsOf = (deps: RunDeps, lease: HeldLease): Step[] => {
         isCheck: () => false,
         work: () => remove(held),
       })),
+    // Nothing else names them: a report that is gone would keep its file, and its token, without a word.
+    ...subscriptions
+      .unreadable()
+      .filter((dataId) => !wantedIds.has(dataId))
+      .map((dataId) => ({
+        dataId,
+        report: names.get(dataId) ?? `data id ${dataId}`,
+        isCheck: () => false,
+        work: () => removeUnread(dataId),
+      })),
   ];
+  const look: Plan['look'] = (checks, isOver) => {
+    const ids = new Set(checks.map(({ dataId }) => dataId));
+    return delivery.look(
+      wanted.filter(({ values }) => ids.has(values.dataId)),
+      isOver,
+    );
+  };
+  return { steps, look };
 };
 
 /** By ascending data id, beginning behind `reached`: steps that no time was left for are the first of the next run. */
@@ -110,17 +141,17 @@ const inTurn = (steps: readonly Step[], reached: number): Step[] => {
 };
 
 /**
- * Takes every step, several in parallel, and counts into `run`: those that change something, then those that only ask.
- * A step that fails does not stop the others.
+ * Takes every step, several in parallel, and counts into `run`: those that change something, then those of which node
+ * management has other content, then those that only ask. A step that fails does not stop the others.
  */
 const takeSteps = async (
-  steps: readonly Step[],
+  { steps, look }: Plan,
   run: RefreshRun,
   { nodeManagement, reached }: RunDeps,
   ending: AbortSignal,
   isLate: () => boolean,
 ): Promise<void> => {
-  const checks: Step[] = [];
+  let checks: Step[] = [];
   const fail = ({ dataId, report }: Step, error: string): void => {
     run.failed_count++;
     if (run.failed.length < failuresShown) run.failed.push({ mon_data_id: dataId, report, error });
@@ -146,6 +177,12 @@ const takeSteps = async (
     await Promise.all(Array.from({ length: nodeManagement.atOnce }, worker));
   };
   await takeAll(steps, 'change');
+  if (checks.length > 0) {
+    const held = checks;
+    checks = [];
+    await look(held, () => ending.aborted || isLate());
+    await takeAll(held, 'change');
+  }
   await takeAll(checks, 'check');
   run.failed.sort((left, right) => left.mon_data_id - right.mon_data_id);
 };
@@ -192,7 +229,7 @@ export const runOnce = async (
   await runs.begin(run);
   const elapsedMs = (): number => Math.round(performance.now() - startedMs);
   const ending = AbortSignal.any([lease.signal, stopping]);
-  await takeSteps(stepsOf(deps, lease), run, deps, ending, () => elapsedMs() > deps.runMsMax);
+  await takeSteps(planOf(deps, lease), run, deps, ending, () => elapsedMs() > deps.runMsMax);
   await lease.check();
   run.state = stopping.aborted ? 'interrupted' : 'done';
   run.finished = Math.floor(now() / 1000);

@@ -56,6 +56,8 @@ export type Subscriptions = {
   /** All of the copy by ascending data id; the same array until something changes. */
   list(): readonly Subscription[];
   known(dataId: number): Subscription | undefined;
+  /** The data ids whose records cannot be read, and of which the copy has nothing from before. */
+  unreadable(): number[];
   /** From KV. */
   read(dataId: number): Promise<HeldSubscription | undefined>;
   /** Replaces `before`, or creates the key. Permanent Fault `kv_conflict` when it was changed meanwhile. */
@@ -92,14 +94,17 @@ const parse = (dataId: number, value: unknown): Subscription => {
   );
 };
 
+/** `isOwn`: written by this process and not yet delivered by the watch, which may still deliver the value before it. */
+type Known = HeldSubscription & { isOwn: boolean };
+
+const sortedOf = (copy: ReadonlyMap<number, Known>): readonly Subscription[] =>
+  [...copy.values()].map(({ value }) => value).sort((left, right) => left.mon_data_id - right.mon_data_id);
+
 /** Opens the copy. `onInvalid` receives stored values that cannot be read; the copy omits them. */
 export const openSubscriptions = (bucket: KvBucket, onInvalid: (fault: unknown) => void): Subscriptions => {
-  /**
-   * `isOwn`: written by this process and not yet delivered by the watch, which may still deliver the value before it.
-   */
-  type Known = HeldSubscription & { isOwn: boolean };
   const copy = new Map<number, Known>();
   const removedAt = new Map<number, number>();
+  const unreadable = new Set<number>();
   let sorted: readonly Subscription[] | undefined;
   let isReady = false;
   const { promise: ready, resolve } = Promise.withResolvers<void>();
@@ -107,6 +112,7 @@ export const openSubscriptions = (bucket: KvBucket, onInvalid: (fault: unknown) 
   const set = (dataId: number, entry: Known | undefined): void => {
     if (entry === undefined) copy.delete(dataId);
     else copy.set(dataId, entry);
+    unreadable.delete(dataId);
     sorted = undefined;
   };
   const watch = bucket.watch(
@@ -124,11 +130,12 @@ export const openSubscriptions = (bucket: KvBucket, onInvalid: (fault: unknown) 
       try {
         set(dataId, { value: parse(dataId, value), revision, isOwn: false });
       } catch (fault) {
+        if (Number.isSafeInteger(dataId) && !copy.has(dataId)) unreadable.add(dataId);
         onInvalid(fault);
       }
     },
     (keys) => {
-      for (const dataId of copy.keys())
+      for (const dataId of [...copy.keys(), ...unreadable])
         if (!keys.has(recordKeys.subscription(dataId))) set(dataId, undefined);
       for (const entry of copy.values()) entry.isOwn = false;
       removedAt.clear();
@@ -138,12 +145,11 @@ export const openSubscriptions = (bucket: KvBucket, onInvalid: (fault: unknown) 
   );
   return {
     list: () => {
-      sorted ??= [...copy.values()]
-        .map(({ value }) => value)
-        .sort((left, right) => left.mon_data_id - right.mon_data_id);
+      sorted ??= sortedOf(copy);
       return sorted;
     },
     known: (dataId) => copy.get(dataId)?.value,
+    unreadable: () => [...unreadable],
     read: async (dataId) => {
       const stored = await bucket.get(recordKeys.subscription(dataId));
       return stored && { value: parse(dataId, stored.value), revision: stored.revision };

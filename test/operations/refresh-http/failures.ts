@@ -87,7 +87,7 @@ describe('a failing node management API', () => {
     expect(await refresh.runNow()).toMatchObject({ deleted: 1, failed: [] });
     // One update: another would make node management busy again.
     expect(actions(server).slice(before)).toEqual([
-      ...['update', 'run', 'info', 'run', 'info', 'run', 'switch disable', 'delete'],
+      ...['info', 'update', 'run', 'info', 'info', 'run', 'info', 'info', 'run', 'switch disable', 'delete'],
     ]);
     expect(server.subscriptions.size).toBe(0);
   });
@@ -111,18 +111,27 @@ describe('a failing node management API', () => {
   it('is tried again within the run where that may help, and only there', async () => {
     const { server, opened, refresh } = await setUp(1);
     let left = 2;
-    server.behave(({ action }) => (action === 'create' && left-- > 0 ? 'error' : undefined));
+    server.behave(({ action }) => (action === 'switch' && left-- > 0 ? 'error' : undefined));
     expect(await refresh.runNow()).toMatchObject({ created: 1, failed: [] });
-    const keys = server.calls.filter(({ action }) => action === 'create').map(({ key }) => key);
-    expect(keys).toHaveLength(3);
-    expect(new Set(keys).size).toBe(1);
+    expect(server.calls.filter(({ action }) => action === 'switch')).toHaveLength(3);
 
     await putReport(opened.records, 2);
     await known(opened, 2);
     server.behave(({ action }) => (action === 'create' ? 'refuse' : undefined));
     expect(await refresh.runNow()).toMatchObject({ unchanged: 1, failed_count: 1 });
-    expect(server.calls.filter(({ action }) => action === 'create')).toHaveLength(4);
+    expect(server.calls.filter(({ action }) => action === 'create')).toHaveLength(2);
     expect(await held(opened, 1_500_002)).toBeUndefined();
+  });
+
+  it('gets one create call of a report in a run while it does not answer, with one key', async () => {
+    const { server, refresh } = await setUp(1);
+    server.behave(({ action }) => (action === 'create' ? 'hang' : undefined));
+    const created = () => server.calls.filter(({ action }) => action === 'create').map(({ key }) => key);
+    for (const count of [1, 2]) {
+      expect(await refresh.runNow()).toMatchObject({ created: 0, failed_count: 1 });
+      expect(created()).toHaveLength(count);
+    }
+    expect(new Set(created()).size).toBe(1);
   });
 
   it('cannot keep a run from its end', async () => {

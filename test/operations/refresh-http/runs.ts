@@ -1,6 +1,7 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { recordKeys } from '../../../src/directory/keys.ts';
 import { putReport } from '../../support/metadata/refresh-fleet.ts';
 import { openTestRefresh } from '../../support/metadata/refresh-test.ts';
 import { tempFolder } from '../../support/stack/temp-folder.ts';
@@ -69,18 +70,19 @@ describe('a run with a node management API', () => {
     });
 
     expect(await refresh.runNow()).toMatchObject({ unchanged: 1 });
-    expect(actions(server).slice(3)).toEqual(['switch enable']);
+    expect(actions(server).slice(3)).toEqual(['info', 'switch enable']);
+    expect(server.calls.at(-2)?.body).toEqual({ subscription_id_list: [id] });
 
     await setRate(opened, 1_500_001, 7);
     expect(await refresh.runNow()).toMatchObject({ updated: 1 });
-    expect(actions(server).slice(4)).toEqual(['switch enable', 'update']);
+    expect(actions(server).slice(5)).toEqual(['info', 'switch enable', 'update']);
     expect(server.calls.at(-1)?.body).toMatchObject({ subscription_id: id, run_immediately: true });
 
     await setEnabled(opened, 1_500_001, false);
     expect(await refresh.runNow()).toMatchObject({ deleted: 1 });
     // Hosts take nothing any more before they lose the file: the original's node management may leave it there.
-    expect(actions(server).slice(6)).toEqual(['update', 'run', 'switch disable', 'delete']);
-    const [refuse, uninstall] = server.calls.slice(6);
+    expect(actions(server).slice(8)).toEqual(['info', 'update', 'run', 'switch disable', 'delete']);
+    const [refuse, uninstall] = server.calls.slice(9);
     expect(refuse?.body).toMatchObject({ subscription_id: id, run_immediately: true, scope: params.scope });
     expect(refuse?.body.steps?.[0]?.params.context).toEqual({
       ...context,
@@ -111,7 +113,7 @@ describe('a run with a node management API', () => {
     });
     expect(server.calls.map(({ authorization }) => authorization)).toEqual([
       ...Array<string>(3).fill('Bearer first'),
-      'Bearer second',
+      ...Array<string>(2).fill('Bearer second'),
     ]);
   });
 
@@ -151,6 +153,32 @@ describe('a run with a node management API', () => {
     server.lose(second);
     await setEnabled(opened, 1_500_002, false);
     expect(await refresh.runNow()).toMatchObject({ deleted: 1, failed: [] });
+  });
+
+  it('fails a removed report whose subscription record cannot be read, in each run, and removes it once it can', async () => {
+    const { server, opened, refresh } = await setUp(2);
+    await refresh.runNow();
+    await refresh.stop();
+    const before = await held(opened, 1_500_001);
+    const write = (value: unknown) => opened.records.bucket.put(recordKeys.subscription(1_500_001), value);
+    await write({ ...before, state: 'paused' });
+    const other = await openTestRefresh(natsUrl(), envOf(server));
+    await known(other, 2);
+    await setEnabled(other, 1_500_001, false);
+    for (let times = 0; times < 2; times++) {
+      expect(await other.refresh.runNow()).toMatchObject({
+        ...{ deleted: 0, unchanged: 1, failed_count: 1 },
+        failed: [
+          {
+            mon_data_id: 1_500_001,
+            error: 'record_invalid: subscription.1500001 is not a subscription: state',
+          },
+        ],
+      });
+    }
+    await write(before);
+    expect(await other.refresh.runNow()).toMatchObject({ deleted: 1, unchanged: 1, failed: [] });
+    expect(remoteIds(server)).toEqual([1_500_002]);
   });
 
   it('logs a change of the adapter and starts again', async () => {

@@ -44,6 +44,10 @@ export type NodeManagementServer = {
   behave(rule: (call: NodeManagementCall) => Behaviour | undefined): void;
   /** Removes a subscription behind everybody's back. */
   lose(id: number): void;
+  /** From now on `info` shows that a subscription exists, and nothing of its content. */
+  hideContent(): void;
+  /** Saves all that it has; the function brings that back, the ids that it gives next included. */
+  save(): () => void;
 };
 
 const bodySchema = z.looseObject({
@@ -73,10 +77,11 @@ export const dataIdOf = (
     'mon_data_id'
   ];
 
-type Answer = { result: boolean; code: number; message: string; data: unknown };
+type Answer = { result: boolean; code: number; message: string; data?: unknown };
 
 const ok = (data: unknown): Answer => ({ result: true, code: 0, message: '', data });
-const missing: Answer = { result: false, code: 3801, message: 'no such subscription', data: null };
+/** As APIs that leave out what is empty. */
+const missing: Answer = { result: false, code: 3801, message: 'no such subscription' };
 
 /** Starts it on a free port; it ends with the test. */
 export const startNodeManagement = async (
@@ -87,6 +92,7 @@ export const startNodeManagement = async (
   const idOfKey = new Map<string, number>();
   let rule: (call: NodeManagementCall) => Behaviour | undefined = () => undefined;
   let lastId = 7000;
+  let showsContent = true;
 
   const create = ({ body, key }: NodeManagementCall): Answer => {
     const before = key === undefined ? undefined : idOfKey.get(key);
@@ -96,10 +102,16 @@ export const startNodeManagement = async (
     subscriptions.set(id, { id, params: body, enabled: false, installs: 0, updates: 0 });
     return ok({ subscription_id: id });
   };
+  const shownOf = (id: number): unknown[] => {
+    const held = subscriptions.get(id);
+    if (held === undefined) return [];
+    const { scope, steps } = held.params;
+    return [{ id, name: '', enable: held.enabled, ...(showsContent ? { scope, steps } : {}) }];
+  };
   const perform = (call: NodeManagementCall): Answer => {
     const { action, body } = call;
     if (action === 'create') return create(call);
-    if (action === 'info') return ok((body.subscription_id_list ?? []).filter((id) => subscriptions.has(id)));
+    if (action === 'info') return ok((body.subscription_id_list ?? []).flatMap(shownOf));
     const held = subscriptions.get(body.subscription_id ?? 0);
     if (held === undefined) return missing;
     if (action === 'switch') held.enabled = body.action === 'enable';
@@ -189,6 +201,19 @@ export const startNodeManagement = async (
     },
     lose: (id) => {
       subscriptions.delete(id);
+    },
+    hideContent: () => {
+      showsContent = false;
+    },
+    save: () => {
+      const saved = { lastId, held: structuredClone([...subscriptions]), keys: [...idOfKey] };
+      return () => {
+        lastId = saved.lastId;
+        subscriptions.clear();
+        idOfKey.clear();
+        for (const [id, one] of saved.held) subscriptions.set(id, one);
+        for (const [key, id] of saved.keys) idOfKey.set(key, id);
+      };
     },
   };
 };

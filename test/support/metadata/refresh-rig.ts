@@ -90,6 +90,7 @@ export const createRigNodeManagement = () => {
       await call('create', dataId);
       return ++last;
     },
+    look: async () => new Map(),
     update: (id) => call('update', id),
     install: (id) => call('install', id),
     enable: (id) => call('enable', id),

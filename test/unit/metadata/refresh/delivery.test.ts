@@ -50,7 +50,7 @@ const setUp = async () => {
   return { server, orphans, deliveryTo, held, refused: [['create_refused', first?.key]] };
 };
 
-describe('a subscription whose first create call got no answer and is refused at each repeat', () => {
+describe('a subscription whose first create call got no answer', () => {
   it('is created with the parameters of now once they differ, under another key', async () => {
     const { server, orphans, deliveryTo, held, refused } = await setUp();
     expect(await deliveryTo('0:5').deliver(report)).toBe('created');
@@ -59,6 +59,16 @@ describe('a subscription whose first create call got no answer and is refused at
       { enabled: true, params: { scope: { nodes: [{ mon_host_id: 5 }] } } },
     ]);
     expect(orphans).toEqual(refused);
+  });
+
+  it('is named once it is created, as one more may be there', async () => {
+    const { server, orphans, deliveryTo, held } = await setUp();
+    server.behave(() => undefined);
+    const key = (await held())?.intent?.key;
+    expect(await deliveryTo('0:999').deliver(report)).toBe('created');
+    expect(orphans).toEqual([['create_repeated', key]]);
+    await deliveryTo('0:999').deliver({ ...report, values: { ...report.values, qps: 2 } });
+    expect(orphans).toHaveLength(1);
   });
 
   it('keeps its key while its parameters are those of now', async () => {

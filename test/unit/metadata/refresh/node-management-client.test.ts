@@ -54,3 +54,13 @@ describe('a token of node management', () => {
     });
   });
 });
+
+it('a refusal without data is a refusal, and is not tried again', async () => {
+  const server = await startNodeManagement();
+  await expect(clientOf(server.url)('switch', { subscription_id: 4 })).rejects.toMatchObject({
+    kind: 'permanent',
+    code: 'node_management_refused',
+    message: 'switch: code 3801 no such subscription',
+  });
+  expect(server.calls).toHaveLength(1);
+});

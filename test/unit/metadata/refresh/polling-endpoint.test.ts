@@ -25,6 +25,7 @@ const all = [subscriptionOf(1_500_001, 0), subscriptionOf(1_500_002, 2), subscri
 const subscriptions: Subscriptions = {
   list: () => all,
   known: (dataId) => all.find(({ mon_data_id }) => mon_data_id === dataId),
+  unreadable: () => [],
   read: async () => undefined,
   save: async (value) => ({ value, revision: 1 }),
   remove: async () => {},

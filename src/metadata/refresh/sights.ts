@@ -1,0 +1,93 @@
+import { Fault } from '../../model/fault.ts';
+import type { NodeManagement, ShownSubscription, SubscriptionParams } from './node-management.ts';
+import type { Subscription } from './subscriptions.ts';
+
+/** A subscription to look at, and the content that it must have. */
+export type Expected = { readonly id: number; readonly params: SubscriptionParams };
+
+/** Of one call. An answer is about as large as what was sent of its subscriptions. */
+const idsMax = 100;
+const bytesMax = 256 * 1024;
+
+function* batchesOf(expected: readonly Expected[]): Generator<number[]> {
+  let ids: number[] = [];
+  let bytes = 0;
+  for (const { id, params } of expected) {
+    const size = JSON.stringify(params).length;
+    if (ids.length === idsMax || (ids.length > 0 && bytes + size > bytesMax)) {
+      yield ids;
+      ids = [];
+      bytes = 0;
+    }
+    ids.push(id);
+    bytes += size;
+  }
+  if (ids.length > 0) yield ids;
+}
+
+/** Whether the id of a record is another report's by now. Where node management does not show whose, the record made last has it. */
+export const isAnothers = (
+  { subscription_id, mon_data_id, adapter, created }: Subscription,
+  shown: ShownSubscription | undefined,
+  all: readonly Subscription[],
+): boolean =>
+  shown === undefined
+    ? all.some(
+        (other) =>
+          other.subscription_id === subscription_id &&
+          other.adapter === adapter &&
+          (other.created > created || (other.created === created && other.mon_data_id > mon_data_id)),
+      )
+    : shown.dataId !== mon_data_id;
+
+/** What node management showed of subscriptions during one run. */
+export class Sights {
+  private readonly nodeManagement: NodeManagement;
+  /** By subscription id; undefined where it was asked and does not show it. */
+  private readonly shown = new Map<number, ShownSubscription | undefined>();
+
+  constructor(nodeManagement: NodeManagement) {
+    this.nodeManagement = nodeManagement;
+  }
+
+  /** As of the last look of this run. */
+  last(id: number): ShownSubscription | undefined {
+    return this.shown.get(id);
+  }
+
+  /** It is about to change. */
+  forget(id: number): void {
+    this.shown.delete(id);
+  }
+
+  /** Looks at many with few calls, until one fails or `isOver`; each of the rest is then looked at alone. */
+  async takeMany(expected: readonly Expected[], isOver: () => boolean): Promise<void> {
+    const batches = batchesOf(expected);
+    let hasFailed = false;
+    const worker = async (): Promise<void> => {
+      for (const ids of batches) {
+        if (hasFailed || isOver()) return;
+        const seen = await this.nodeManagement.look(ids).catch(() => undefined);
+        if (seen === undefined) hasFailed = true;
+        else for (const id of ids) this.shown.set(id, seen.get(id));
+      }
+    };
+    await Promise.all(Array.from({ length: this.nodeManagement.atOnce }, worker));
+  }
+
+  /** Looks at one, unless this run did; undefined where node management does not show it. */
+  async take(id: number): Promise<ShownSubscription | undefined> {
+    return this.shown.has(id) ? this.shown.get(id) : this.takeNow(id);
+  }
+
+  /** Looks at one now. */
+  async takeNow(id: number): Promise<ShownSubscription | undefined> {
+    const seen = await this.nodeManagement.look([id]).catch((error: unknown) => {
+      // An API without this call shows nothing.
+      if (error instanceof Fault && error.code === 'node_management_refused') return undefined;
+      throw error;
+    });
+    this.shown.set(id, seen?.get(id));
+    return seen?.get(id);
+  }
+}
