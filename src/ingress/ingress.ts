@@ -162,6 +162,7 @@ const openOps = async ({ settings }: Given, metrics: IngressMetrics, parts: Part
     nats_rights: undefined,
     streams: undefined,
     questdb_streams: undefined,
+    watches: undefined,
   });
   const readiness = { checks: checks.all, degraded: degraded.all };
   const ops = await startOpsServer({
@@ -239,7 +240,7 @@ const startIngress = async (given: Given, parts: Parts, stop: AbortSignal): Prom
   const pulse = { bus, readiness, figures: createIngressFigures(metrics) };
   parts.add('pulse', startPulse({ ...pulse, role: 'ingress' }).stop);
   checks.set({ nats: () => bus.notAccepted });
-  degraded.set({ nats_rights: () => bus.refused });
+  degraded.set({ nats_rights: () => bus.refused, watches: () => bus.watchTroubles.problem });
   const limiter = openRates(bus, log, parts);
   const { records, columns, system, ...opened } = await openBuckets(bus, pipelines.streams, stop, (why) => {
     checks.set({ receiver: () => `the receiver is starting: ${why}` });

@@ -53,6 +53,7 @@ export const startingDegraded = {
   questdb_streams: undefined,
   clickhouse: undefined,
   placements: undefined,
+  watches: undefined,
 };
 
 export type Ready = {
@@ -148,6 +149,7 @@ export const openState = async (
     nats: () => (bus.connected ? undefined : 'the connection to NATS is lost'),
     // Its API answers questions about stored items without NATS.
     nats_rights: () => bus.notAccepted ?? bus.refused,
+    watches: () => bus.watchTroubles.problem,
   });
   const pipelines = withInstances(loadPipelines(settings.pipelinesFolder, settings.nats.replicas), names);
   const firstSequences = createFirstSequences(clickhouse, Date.now);
