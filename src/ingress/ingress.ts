@@ -162,6 +162,7 @@ const openOps = async ({ settings }: Given, metrics: IngressMetrics, parts: Part
     nats_rights: undefined,
     streams: undefined,
     questdb_streams: undefined,
+    records: undefined,
     watches: undefined,
   });
   const readiness = { checks: checks.all, degraded: degraded.all };
@@ -200,7 +201,7 @@ const openDirectory = (
     defaults: ruleDefaults(pipelines),
     now: Date.now,
     onInvalid: (key, error) =>
-      log.error({ key, error: errorText(error) }, 'a record is malformed and ignored'),
+      log.error({ key, error: errorText(error) }, 'a record cannot be read: its owner gets 503'),
   });
   parts.add('directory', () => directory.stop());
   const lastSeen = startLastSeen(directory, columns, (error) =>
@@ -254,6 +255,7 @@ const startIngress = async (given: Given, parts: Parts, stop: AbortSignal): Prom
   const streamWatch = followStreams(bus, pipelines, refusedStreams, log, parts);
   degraded.set({ streams: () => streamWatch.problem, questdb_streams: () => refusedStreams.problem });
   const directory = openDirectory(given, { records, columns }, parts);
+  degraded.set({ records: () => directory.unreadable });
   const bases = createBaseCounter(
     () => takeEpoch(system, Date.now()),
     (why) => log.warn({ error: why }, 'no epoch yet'),

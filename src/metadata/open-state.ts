@@ -53,6 +53,7 @@ export const startingDegraded = {
   questdb_streams: undefined,
   clickhouse: undefined,
   placements: undefined,
+  records: undefined,
   watches: undefined,
 };
 
@@ -172,7 +173,7 @@ export const openState = async (
       openRecords(
         bus,
         () => firstDataId(instances),
-        (fault) => log.error({}, errorText(fault)),
+        (key, fault) => log.error({ key }, errorText(fault)),
       ),
     stop,
     log,
@@ -181,7 +182,11 @@ export const openState = async (
   const kept = keepBuckets(given, bus, records, parts);
   const streamProblem = (): string | undefined =>
     [streamWatch, ...kept].flatMap(({ problem }) => problem ?? []).join('; ') || undefined;
-  degraded.set({ streams: streamProblem, placements: () => unknownPlacements(records, names) });
+  degraded.set({
+    streams: streamProblem,
+    placements: () => unknownPlacements(records, names),
+    records: () => records.unreadable.problem,
+  });
   const adminTokens = await untilItWorks(
     () => openAdminTokens(bus, records.system, settings.dataFolder, log),
     stop,
