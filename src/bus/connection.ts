@@ -22,6 +22,7 @@ import { inboxPrefixOf } from './nats-users.ts';
 import type { Command } from './publish-command.ts';
 import { gatherMessagesInPlace } from './roomy-parser.ts';
 import { sizeLimitAsker } from './size-limit.ts';
+import { createWatchTroubles, type WatchTroubles } from './watch-troubles.ts';
 
 gatherMessagesInPlace();
 
@@ -44,6 +45,8 @@ export type Bus = {
   readonly notAccepted: string | undefined;
   /** Receives each subject that this user may not publish to, as the server refuses it. */
   onRefused(listener: (subject: string) => void): void;
+  /** The watches of buckets that fail. */
+  readonly watchTroubles: WatchTroubles;
   /** A new subject that only answers for this user come to. */
   inbox(): string;
   /** When the connection was lost, ms of `performance.now()`; undefined while connected. */
@@ -137,6 +140,11 @@ const connectFault = (options: NodeConnectionOptions, error: unknown): Fault =>
         error,
       );
 
+const dial = (options: NodeConnectionOptions): Promise<NatsConnection> =>
+  connect(options).catch((error: unknown) => {
+    throw connectFault(options, error);
+  });
+
 /**
  * Connects to one of the servers at `target`, or at a plain address. User, password, token and scheme are those of the first
  * address. Throws a transient Fault when none answers now; afterwards, a lost connection is retried for ever, with any server of
@@ -146,9 +154,7 @@ export const connectBus = async (target: NatsTarget | string, name: string): Pro
   const to = typeof target === 'string' ? { url: target } : target;
   const pauses = createDialPauses();
   const options = optionsOf(to, name, pauses);
-  const nc = await connect(options).catch((error: unknown) => {
-    throw connectFault(options, error);
-  });
+  const nc = await dial(options);
   const disconnectListeners: (() => void)[] = [];
   const reconnectListeners: (() => void)[] = [];
   let disconnectedSince: number | undefined;
@@ -204,6 +210,7 @@ export const connectBus = async (target: NatsTarget | string, name: string): Pro
       return disconnectedSince === undefined ? undefined : notAccepted;
     },
     onRefused: (listener) => void refusedListeners.push(listener),
+    watchTroubles: createWatchTroubles(),
     inbox: () => createInbox(options.inboxPrefix),
     get disconnectedSince() {
       return disconnectedSince;

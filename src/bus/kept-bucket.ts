@@ -4,7 +4,7 @@ import type { StreamConfig, StreamInfo } from '@nats-io/jetstream';
 import { errorText } from '../model/fault.ts';
 import type { Log } from '../telemetry/log.ts';
 import type { Bus } from './connection.ts';
-import { fillingKey, fillingSince, type KvBucket, untilWritten } from './kv.ts';
+import { fillingKey, fillingSince, type KvBucket, unreadable, untilWritten } from './kv.ts';
 import { toFault, unlessMissing } from './nats-fault.ts';
 
 /** A bucket of which this process holds a copy, to make it again where it is lost. */
@@ -48,6 +48,11 @@ const streamOf = (bucket: string): string => `KV_${bucket}`;
 
 type Kept = { readonly text: string; readonly revision: number };
 
+/** A value that is not JSON is brought back as an empty one: its owner still has a record, which cannot be read. */
+const textOf = (value: unknown): string => (value === unreadable ? '' : JSON.stringify(value));
+
+const readText = (text: string): unknown => (text === '' ? unreadable : JSON.parse(text));
+
 /** The bucket as it was seen last. */
 type Seen = { readonly config: StreamConfig; readonly created: string; readonly lastSequence: number };
 
@@ -61,6 +66,10 @@ const seenIn = ({ config, created, state }: StreamInfo): Seen => ({
 const ownMetadata = ({ metadata }: StreamConfig): Record<string, string> =>
   Object.fromEntries(Object.entries(metadata ?? {}).filter(([key]) => !key.startsWith('_nats.')));
 
+/** Of two values where one cannot be read, that of the bucket stays. */
+const mergedOf = (merge: KeepOptions['merge'], key: string, kept: unknown, found: unknown): unknown =>
+  kept === unreadable || found === unreadable ? undefined : merge?.(key, kept, found);
+
 /** Tries of a key that others write at the same time. */
 const triesMax = 100;
 
@@ -69,7 +78,7 @@ const mergeKey = ({ bucket, merge }: KeepOptions, key: string, kept: unknown): P
   untilWritten(key, triesMax, async () => {
     const found = await bucket.get(key);
     if (found === undefined) return;
-    const merged = merge?.(key, kept, found.value);
+    const merged = mergedOf(merge, key, kept, found.value);
     if (merged === undefined || isDeepStrictEqual(merged, found.value)) return;
     await bucket.update(key, merged, found.revision);
   });
@@ -91,7 +100,7 @@ const fill = async (options: KeepOptions, copy: ReadonlyMap<string, Kept>): Prom
           await addKey(options, key, text);
         } catch (error) {
           if (toFault(error).code !== 'kv_conflict') throw error;
-          await mergeKey(options, key, JSON.parse(text));
+          await mergeKey(options, key, readText(text));
         }
       }),
     );
@@ -120,8 +129,8 @@ const followBucket = (
       else {
         // The watch may have begun again in a bucket that a starting process made, before it is filled.
         const kept = isAnother(created) ? copy.get(key) : undefined;
-        const merged = kept === undefined ? undefined : merge?.(key, JSON.parse(kept.text), value);
-        copy.set(key, { text: JSON.stringify(merged ?? value), revision });
+        const merged = kept === undefined ? undefined : mergedOf(merge, key, readText(kept.text), value);
+        copy.set(key, { text: textOf(merged ?? value), revision });
       }
     },
     (keys) => void forget(keys).catch(() => {}),

@@ -1,13 +1,21 @@
-import { StorageType, type StreamInfo } from '@nats-io/jetstream';
+import { DeliverPolicy, type JsMsg, StorageType, type StreamInfo } from '@nats-io/jetstream';
 import { type KV, type KvEntry, Kvm } from '@nats-io/kv';
-import { Fault } from '../model/fault.ts';
+import { errorText, Fault } from '../model/fault.ts';
+import { type BackOff, backOffMs } from '../runtime/back-off.ts';
 import type { Bus } from './connection.ts';
 import { toFault, unlessMissing } from './nats-fault.ts';
+import type { WatchTrouble } from './watch-troubles.ts';
 
-/** A stored JSON value and the revision to compare-and-set on. */
+/**
+ * In the place of a stored value that is not JSON: only its key can be told. It is no object, text or number, so no schema of a record
+ * takes it.
+ */
+export const unreadable: unique symbol = Symbol('not JSON');
+
+/** A stored JSON value, or `unreadable`, and the revision to compare-and-set on. */
 export type Stored = { readonly value: unknown; readonly revision: number };
 
-/** A change from a watch: a value that was put, or (value undefined) a key that was deleted. */
+/** A change from a watch: a value that was put (`unreadable` where it is not JSON), or (value undefined) a key that was deleted. */
 export type Change = { readonly key: string; readonly value: unknown; readonly revision: number };
 
 /** A JetStream KV bucket of JSON values. Every call throws a Fault; a lost compare-and-set is permanent `kv_conflict`. */
@@ -70,8 +78,16 @@ export const untilWritten = async <T>(
   throw new Fault('transient', 'kv_contended', `too many concurrent changes of ${what}`);
 };
 
+const parseText = (text: string): unknown => {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return unreadable;
+  }
+};
+
 const parseEntry = (entry: KvEntry): Stored | undefined =>
-  entry.operation === 'PUT' ? { value: JSON.parse(entry.string()), revision: entry.revision } : undefined;
+  entry.operation === 'PUT' ? { value: parseText(entry.string()), revision: entry.revision } : undefined;
 
 const guarded = async <T>(call: () => Promise<T>): Promise<T> => {
   try {
@@ -139,12 +155,13 @@ const bucketOf = (bus: Bus, name: string, kv: KV): KvBucket => {
     put: (key, value) => guarded(() => kv.put(key, JSON.stringify(value))),
     delete: (key, revision) =>
       guarded(() => kv.delete(key, revision === undefined ? {} : { previousSeq: revision })),
-    watch: (onChange, onSnapshot, pattern) =>
+    watch: (onChange, onSnapshot, pattern = '>') =>
       startWatch(
         bus,
         {
-          look: (of) => lookAt(bus, name, of === 'bucket' ? '>' : (pattern ?? '>')),
-          open: () => kv.watch(pattern === undefined ? {} : { key: pattern }),
+          what: { bucket: name, keys: pattern },
+          look: (of) => lookAt(bus, name, of === 'bucket' ? '>' : pattern),
+          open: () => openEntries(bus, name, pattern),
         },
         onChange,
         onSnapshot,
@@ -191,41 +208,89 @@ const lookAt = async (bus: Bus, name: string, pattern: string): Promise<Look> =>
 /** How often a watch asks whether its bucket is still the same: one that was deleted ends no watch, and tells it nothing more. */
 const sameEveryMs = 5_000;
 
-/** The entries of a watch. A watch of an empty bucket sends nothing at first, not even a mark. */
-type Watched = {
-  readonly look: (of: 'watched keys' | 'bucket') => Promise<Look>;
-  readonly open: () => ReturnType<KV['watch']>;
+/** The present value of each watched key, then each change. */
+type Entries = {
+  readonly messages: AsyncIterable<JsMsg>;
+  stop(): void;
+  /** Removes the consumer, which the server would keep for minutes: it keeps so many and no more. Never throws. */
+  remove(): Promise<unknown>;
 };
 
+const openEntries = async (bus: Bus, name: string, pattern: string): Promise<Entries> => {
+  const consumer = await bus.js.consumers.getPushConsumer(`KV_${name}`, {
+    deliver_policy: DeliverPolicy.LastPerSubject,
+    filter_subjects: `$KV.${name}.${pattern}`,
+  });
+  const messages = await consumer.consume();
+  return {
+    messages,
+    stop: () => messages.stop(),
+    // NATS may have lost it, or be away.
+    remove: () => consumer.delete().catch(() => {}),
+  };
+};
+
+/** What a key was deleted or aged by. */
+const isDeletion = ({ headers }: JsMsg): boolean =>
+  headers?.has('Nats-Marker-Reason') === true ||
+  ['DEL', 'PURGE'].includes(headers?.get('KV-Operation') ?? '');
+
+/** A watch of an empty bucket sends nothing at first, not even a mark. */
+type Watched = {
+  readonly what: WatchTrouble;
+  readonly look: (of: 'watched keys' | 'bucket') => Promise<Look>;
+  readonly open: () => Promise<Entries>;
+};
+
+const againAfter: BackOff = { firstMs: 200, mostMs: 2_000 };
+
+// biome-ignore lint/complexity/noExcessiveLinesPerFunction: one watch, and what begins it again.
 const startWatch = (
   bus: Bus,
-  watched: Watched,
+  { what, look, open }: Watched,
   onChange: (change: Change, created?: string) => void,
   onSnapshot: (keys: ReadonlySet<string>) => void,
 ): { stop(): void } => {
   let stopped = false;
   let round = 0;
-  let current: { stop(): void } | undefined;
+  let failures = 0;
+  let current: Entries | undefined;
   let created: string | undefined;
+  const keyAt = `$KV.${what.bucket}.`.length;
+
+  const follow = async (mine: number, { messages }: Entries, { isEmpty, created: found }: Look) => {
+    const seen = new Set<string>();
+    let complete = false;
+    const completed = (): void => {
+      complete = true;
+      onSnapshot(seen);
+      failures = 0;
+      bus.watchTroubles.over(what);
+    };
+    if (isEmpty) completed();
+    for await (const message of messages) {
+      if (mine !== round || stopped) return;
+      const key = message.subject.slice(keyAt);
+      const value = isDeletion(message) ? undefined : parseText(message.string());
+      if (!complete && value !== undefined) seen.add(key);
+      onChange({ key, value, revision: message.seq }, found);
+      if (!complete && message.info.pending === 0) completed();
+    }
+    if (!complete && mine === round && !stopped)
+      throw new Fault('transient', 'watch_ended', 'it ended before the whole state was read');
+  };
 
   const runRound = async (mine: number): Promise<void> => {
-    const { isEmpty: startsEmpty, created: found } = await watched.look('watched keys');
-    created = found;
-    const entries = await watched.open();
-    if (mine !== round || stopped) return entries.stop();
-    current = entries;
-    const seen = new Set<string>();
-    let complete = startsEmpty;
-    if (complete) onSnapshot(seen);
-    for await (const entry of entries) {
+    const looked = await look('watched keys');
+    created = looked.created;
+    const entries = await open();
+    try {
       if (mine !== round || stopped) return;
-      const stored = parseEntry(entry);
-      if (!complete && stored !== undefined) seen.add(entry.key);
-      onChange({ key: entry.key, value: stored?.value, revision: entry.revision }, found);
-      if (!complete && entry.delta === 0) {
-        complete = true;
-        onSnapshot(seen);
-      }
+      current = entries;
+      await follow(mine, entries, looked);
+    } finally {
+      entries.stop();
+      await entries.remove();
     }
   };
 
@@ -233,10 +298,13 @@ const startWatch = (
   const begin = (): void => {
     const mine = ++round;
     current?.stop();
-    const again = (): void => {
-      if (mine === round && !stopped && bus.connected) setTimeout(begin, 200).unref();
+    const again = (error?: unknown): void => {
+      if (mine !== round || stopped || !bus.connected) return;
+      failures++;
+      if (error !== undefined) bus.watchTroubles.failed(what, errorText(error));
+      setTimeout(begin, backOffMs(againAfter, failures)).unref();
     };
-    runRound(mine).then(again, again);
+    runRound(mine).then(() => again(), again);
   };
   bus.onReconnect(() => {
     if (!stopped) begin();
@@ -244,7 +312,7 @@ const startWatch = (
   begin();
   const beginWhereReplaced = async (): Promise<void> => {
     if (created === undefined || !bus.connected) return;
-    const isSame = await watched.look('bucket').then(
+    const isSame = await look('bucket').then(
       // An empty one in the place of a lost one says nothing of what there was, and may be filled in a moment.
       (found) => found.created === created || found.isEmpty,
       // It is away, or being filled: the next look is soon.
@@ -257,6 +325,7 @@ const startWatch = (
   return {
     stop: () => {
       stopped = true;
+      bus.watchTroubles.dropped(what);
       clearInterval(timer);
       current?.stop();
     },

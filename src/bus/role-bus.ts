@@ -34,5 +34,9 @@ export const openRoleBus = async (
   });
   bus.onDisconnect(() => log.warn({}, 'NATS connection lost'));
   bus.onReconnect(() => log.info({}, 'NATS connection is back'));
+  bus.watchTroubles.listen({
+    onBegin: (watch, error) => log.warn({ ...watch, error }, 'changes of a bucket do not arrive'),
+    onEnd: (watch) => log.info({ ...watch }, 'changes of a bucket arrive again'),
+  });
   return bus;
 };

@@ -1,5 +1,5 @@
 import type { Bus } from '../bus/connection.ts';
-import { isConflict, type KvBucket, untilWritten } from '../bus/kv.ts';
+import { isConflict, type KvBucket, unreadable, untilWritten } from '../bus/kv.ts';
 import { deleteMessage, eraseRevision, hasMessage, publishConfirmed } from '../bus/outbox.ts';
 import { createStreamReader } from '../bus/stream-reader.ts';
 import { Fault } from '../model/fault.ts';
@@ -188,6 +188,8 @@ const createClaims = ({ bus, claims, claimsBucket, now }: Claims) => {
         // Its act has ended meanwhile, or a replica does not have it yet.
         if (begun === undefined) throw error;
         const { value, revision } = begun;
+        // It may be the other action, and begun.
+        if (value === unreadable) throw new Fault('internal', 'record_invalid', `${key} cannot be read`);
         const other: unknown =
           typeof value === 'object' && value !== null ? Reflect.get(value, 'action') : action;
         if (other !== action) throw busy(sequence, action === 'purge' ? 'redrive' : 'purge');

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import type { Change, KvBucket } from '../bus/kv.ts';
+import { Fault } from '../model/fault.ts';
 import type { ColumnRegistry } from '../model/records.ts';
 import { type ApplicationSource, createApplications } from './applications.ts';
 import { createFindOnce } from './find-once.ts';
@@ -7,6 +8,7 @@ import { columnsKey, identityKeySchema, recordKeys } from './keys.ts';
 import type { RuleDefaults } from './rules.ts';
 import { createSources, type LastSeen, type Source, takesToken } from './sources.ts';
 import { tokenMatches } from './tokens.ts';
+import { createUnreadable, type Unreadable } from './unreadable.ts';
 
 export type { Source } from './sources.ts';
 
@@ -17,16 +19,16 @@ export type Directory = {
   source(dataId: number): Source | undefined;
   /**
    * The source of this token, current or not yet expired: from memory, else by one read of KV (and no further one for a
-   * second for the same pair). Undefined for an unknown data id and for a wrong token alike. Throws a transient Fault
-   * when KV does not answer.
+   * second for the same pair). Undefined for an unknown data id and for a wrong token alike. Transient Faults when KV does
+   * not answer, and `record_unreadable` for any token while a record of the data id cannot be read.
    */
   authorize(dataId: number, token: string): Promise<Source | undefined>;
   /**
-   * The application of this write token, in the same way. Undefined for an unknown token. `isKnown`: the sender has shown another,
+   * The application of this write token, in the same way; `record_unreadable` for tokens of the application. Undefined for an unknown token. `isKnown`: the sender has shown another,
    * valid one.
    */
   authorizeApplication(token: string, isKnown?: boolean): Promise<ApplicationSource | undefined>;
-  /** The same from memory alone. */
+  /** The same from memory alone; undefined also for one with a record that cannot be read. */
   application(token: string): ApplicationSource | undefined;
   /** The key of the digests of large bodies; undefined in an installation without one. An owner is never known before it. */
   readonly identityKey: Buffer | undefined;
@@ -36,11 +38,18 @@ export type Directory = {
   applyRegistry(registry: ColumnRegistry): Source | undefined;
   /** As of `Sources`. */
   takeLastSeen(seconds: number): LastSeen[];
+  /** The number and the first names of records that cannot be read, for `/readyz`. */
+  readonly unreadable: string | undefined;
   stop(): void;
 };
 
+/** The code of the Fault for an owner with a record that cannot be read: what it would allow or refuse is not known. */
+export const recordUnreadable = 'record_unreadable';
+
 /** Records whose change may make an unknown credential valid. */
 const holdsToken = /^(data_source|previous_token|application|previous_application_token)\./;
+
+const isRegistry = (key: string): boolean => key.startsWith('columns.');
 
 const tokenHolder = z.object({ token: z.string() });
 
@@ -50,7 +59,7 @@ export type DirectoryOptions = {
   /** Defaults of data ids and applications for fields that their policies do not set. */
   readonly defaults: RuleDefaults;
   readonly now: () => number;
-  /** Called for a malformed record, which is ignored: the previous record stays. */
+  /** Called once for a record that cannot be read: until it can be, nothing of its owner is taken. */
   readonly onInvalid: (key: string, error: unknown) => void;
 };
 
@@ -96,26 +105,59 @@ const follow = (
   };
 };
 
+/** The records of a data id that a receiver reads beside its tokens. A placement that cannot be read is on no instance. */
+const othersOfSource = [
+  recordKeys.group,
+  recordKeys.table,
+  recordKeys.placement,
+  recordKeys.sourcePolicy,
+  recordKeys.sourceIdentity,
+  recordKeys.purge,
+];
+
+const tokensOfSource = [recordKeys.dataSource, recordKeys.previousToken];
+
+const keysOfApplication = [
+  recordKeys.application,
+  recordKeys.applicationPolicy,
+  recordKeys.previousApplicationToken,
+  recordKeys.applicationIdentity,
+];
+
+const keysOf = (id: number, keys: readonly ((id: number) => string)[]): string[] => keys.map((of) => of(id));
+
+/** Throws for an owner one of whose records cannot be read, also where this process has read an earlier one: it is not the one that holds. */
+const createRefusal = (unreadable: Pick<Unreadable, 'size' | 'has'>) => {
+  const refuse = (id: number, keys: readonly ((id: number) => string)[]): void => {
+    if (unreadable.size === 0) return;
+    const key = keysOf(id, keys).find(unreadable.has);
+    if (key !== undefined)
+      throw new Fault('transient', recordUnreadable, `the record ${key} cannot be read: repair it`);
+  };
+  const allOfSource = [...tokensOfSource, ...othersOfSource, columnsKey];
+  return {
+    source: (dataId: number) => refuse(dataId, allOfSource),
+    application: (appId: number) => refuse(appId, keysOfApplication),
+  };
+};
+
 /** Reads the records of one credential from KV, so that they are known before the watch brings them. */
-const createLookUps = (bucket: Pick<KvBucket, 'get'>, records: Followed, columns: Followed) => {
+const createLookUps = (
+  bucket: Pick<KvBucket, 'get'>,
+  records: Followed,
+  columns: Followed,
+  refuse: ReturnType<typeof createRefusal>,
+) => {
   /** All that is found takes effect at once: a source without its policy or its purge is never visible. */
   const source = async (dataId: number, token: string): Promise<void> => {
-    const tokens = await records.read([recordKeys.dataSource(dataId), recordKeys.previousToken(dataId)]);
+    const tokens = await records.read(keysOf(dataId, tokensOfSource));
     const isNamed = tokens.some(({ value }) => {
       const holder = tokenHolder.safeParse(value);
-      return holder.success && tokenMatches(token, holder.data.token);
+      return !holder.success || tokenMatches(token, holder.data.token);
     });
     if (!isNamed) return;
     const [others, registry] = await Promise.all([
-      records.read([
-        recordKeys.group(dataId),
-        recordKeys.table(dataId),
-        recordKeys.placement(dataId),
-        recordKeys.sourcePolicy(dataId),
-        recordKeys.sourceIdentity(dataId),
-        recordKeys.purge(dataId),
-        recordKeys.identityKey,
-      ]),
+      records.read([...keysOf(dataId, othersOfSource), recordKeys.identityKey]),
       columns.read([columnsKey(dataId)]),
     ]);
     records.catchUp([...tokens, ...others]);
@@ -123,17 +165,15 @@ const createLookUps = (bucket: Pick<KvBucket, 'get'>, records: Followed, columns
   };
 
   const application = async (token: string): Promise<void> => {
-    const appId = (await bucket.get(recordKeys.applicationToken(token)))?.value;
-    if (typeof appId !== 'number') return;
-    records.catchUp(
-      await records.read([
-        recordKeys.application(appId),
-        recordKeys.applicationPolicy(appId),
-        recordKeys.previousApplicationToken(appId),
-        recordKeys.applicationIdentity(appId),
-        recordKeys.identityKey,
-      ]),
-    );
+    const key = recordKeys.applicationToken(token);
+    const named = await bucket.get(key);
+    if (named === undefined) return;
+    const appId = named.value;
+    if (typeof appId !== 'number')
+      throw new Fault('transient', recordUnreadable, `the record ${key} cannot be read: repair it`);
+    refuse.application(appId);
+    records.catchUp(await records.read([...keysOf(appId, keysOfApplication), recordKeys.identityKey]));
+    refuse.application(appId);
   };
 
   return { source, application };
@@ -153,6 +193,8 @@ export const startDirectory = ({
   const { findOnce, forgetMisses } = createFindOnce(now);
   const ready = { records: false, columns: false };
   let identityKey: Buffer | undefined;
+  const unreadable = createUnreadable(onInvalid);
+  const refuse = createRefusal(unreadable);
 
   const apply = ({ key, value }: Change): void => {
     try {
@@ -160,8 +202,9 @@ export const startDirectory = ({
         identityKey =
           value === undefined ? undefined : Buffer.from(identityKeySchema.parse(value).key, 'hex');
       else if (!applications.apply(key, value)) sources.apply(key, value);
+      unreadable.delete(key);
     } catch (error) {
-      onInvalid(key, error);
+      unreadable.add(key, error);
     }
   };
 
@@ -172,6 +215,7 @@ export const startDirectory = ({
       sources.keepOnly('records', seen);
       applications.keepOnly(seen);
       if (!seen.has(recordKeys.identityKey)) identityKey = undefined;
+      unreadable.keepOnly(seen, (key) => !isRegistry(key));
       ready.records = true;
     },
     ({ key }) => {
@@ -183,22 +227,32 @@ export const startDirectory = ({
     apply,
     (seen) => {
       sources.keepOnly('columns', seen);
+      unreadable.keepOnly(seen, isRegistry);
       ready.columns = true;
     },
     () => {},
   );
 
-  const lookUps = createLookUps(recordsBucket, records, columns);
+  const lookUps = createLookUps(recordsBucket, records, columns, refuse);
   const matching = (dataId: number, token: string): Source | undefined => {
+    refuse.source(dataId);
     const source = sources.get(dataId);
     return source !== undefined && takesToken(source, token, now()) ? source : undefined;
   };
 
-  const application = (token: string): ApplicationSource | undefined => applications.byToken(token, now());
+  const findApplication = (token: string): ApplicationSource | undefined => {
+    const found = applications.byToken(token, now());
+    if (found !== undefined) refuse.application(found.appId);
+    return found;
+  };
+  const isWhole = ({ appId }: ApplicationSource): boolean =>
+    unreadable.size === 0 || !keysOf(appId, keysOfApplication).some(unreadable.has);
+  /** Without the key, receivers would disagree on the identity of a request. */
+  const lacksIdentityKey = (): boolean => identityKey === undefined && unreadable.has(recordKeys.identityKey);
 
   return {
     get isReady() {
-      return ready.records && ready.columns;
+      return ready.records && ready.columns && !lacksIdentityKey();
     },
     source: sources.get,
     authorize: async (dataId, token) => {
@@ -213,11 +267,17 @@ export const startDirectory = ({
     authorizeApplication: (token, isKnown) =>
       findOnce(
         `application:${token}`,
-        () => application(token),
+        () => findApplication(token),
         () => lookUps.application(token),
         isKnown,
       ),
-    application,
+    application: (token) => {
+      const found = applications.byToken(token, now());
+      return found !== undefined && isWhole(found) ? found : undefined;
+    },
+    get unreadable() {
+      return unreadable.problem;
+    },
     get identityKey() {
       return identityKey;
     },

@@ -11,7 +11,7 @@ export const epochNow = (nowMs: number): number => Math.floor((nowMs - originMs)
 
 /**
  * Replaces a number of the bucket by the result of `next` for the last one (0 without one), by compare-and-set; returns
- * the new number. The same number writes nothing. Transient Faults.
+ * the new number. The same number writes nothing. Transient Faults, and internal `record_invalid` for a value that is no number.
  */
 export const raiseNumber = async (
   system: KvBucket,
@@ -20,7 +20,9 @@ export const raiseNumber = async (
 ): Promise<number> => {
   for (;;) {
     const stored = await system.get(key);
-    const last = typeof stored?.value === 'number' ? stored.value : 0;
+    const last = stored === undefined ? 0 : stored.value;
+    // From 0 on, numbers would be given out a second time.
+    if (typeof last !== 'number') throw new Fault('internal', 'record_invalid', `${key} in KV is no number`);
     const raised = next(last);
     if (raised === last) return raised;
     try {

@@ -30,7 +30,9 @@ const write = async (
   const key = columnsKey(dataId);
   const stored = await columns.get(key);
   if (stored === undefined) return;
-  const registry = columnRegistrySchema.parse(stored.value);
+  const registry = columnRegistrySchema.safeParse(stored.value).data;
+  // One that cannot be read holds up no other.
+  if (registry === undefined) return;
   const next = {
     ...registry,
     metrics: seen(registry.metrics, metrics, nowSeconds),

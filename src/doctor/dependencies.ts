@@ -39,6 +39,10 @@ const remedies: readonly (readonly [prefix: string, remedy: string])[] = [
   ['clickhouse', 'Check that ClickHouse runs, and TIDEMARK_CLICKHOUSE_URL with user and password.'],
   ['tables of clickhouse', 'Run tidemark migrate.'],
   ['books', 'Check ClickHouse and the log of metadata; see docs/runbook.md.'],
+  [
+    'records',
+    'Write the named record again, or delete it, as docs/stores-in-trouble.md says; its owner gets 503 until then.',
+  ],
   ['admin api', 'Start tidemark metadata, and check TIDEMARK_ADMIN_URL and TIDEMARK_ADMIN_TOKEN.'],
 ];
 

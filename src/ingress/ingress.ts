@@ -162,6 +162,8 @@ const openOps = async ({ settings }: Given, metrics: IngressMetrics, parts: Part
     nats_rights: undefined,
     streams: undefined,
     questdb_streams: undefined,
+    records: undefined,
+    watches: undefined,
   });
   const readiness = { checks: checks.all, degraded: degraded.all };
   const ops = await startOpsServer({
@@ -199,7 +201,7 @@ const openDirectory = (
     defaults: ruleDefaults(pipelines),
     now: Date.now,
     onInvalid: (key, error) =>
-      log.error({ key, error: errorText(error) }, 'a record is malformed and ignored'),
+      log.error({ key, error: errorText(error) }, 'a record cannot be read: its owner gets 503'),
   });
   parts.add('directory', () => directory.stop());
   const lastSeen = startLastSeen(directory, columns, (error) =>
@@ -239,7 +241,7 @@ const startIngress = async (given: Given, parts: Parts, stop: AbortSignal): Prom
   const pulse = { bus, readiness, figures: createIngressFigures(metrics) };
   parts.add('pulse', startPulse({ ...pulse, role: 'ingress' }).stop);
   checks.set({ nats: () => bus.notAccepted });
-  degraded.set({ nats_rights: () => bus.refused });
+  degraded.set({ nats_rights: () => bus.refused, watches: () => bus.watchTroubles.problem });
   const limiter = openRates(bus, log, parts);
   const { records, columns, system, ...opened } = await openBuckets(bus, pipelines.streams, stop, (why) => {
     checks.set({ receiver: () => `the receiver is starting: ${why}` });
@@ -253,6 +255,7 @@ const startIngress = async (given: Given, parts: Parts, stop: AbortSignal): Prom
   const streamWatch = followStreams(bus, pipelines, refusedStreams, log, parts);
   degraded.set({ streams: () => streamWatch.problem, questdb_streams: () => refusedStreams.problem });
   const directory = openDirectory(given, { records, columns }, parts);
+  degraded.set({ records: () => directory.unreadable });
   const bases = createBaseCounter(
     () => takeEpoch(system, Date.now()),
     (why) => log.warn({ error: why }, 'no epoch yet'),

@@ -1,4 +1,5 @@
 import { isTooLarge } from '../bus/too-large.ts';
+import { recordUnreadable } from '../directory/directory.ts';
 import { tooManyLookUps } from '../directory/find-once.ts';
 import { Fault } from '../model/fault.ts';
 import type { TraceRequestReason } from '../model/reasons.ts';
@@ -154,6 +155,7 @@ export const refusalOf = (error: unknown): Refused => {
   if (!(error instanceof Fault) || error.kind === 'internal') throw error;
   if (isTooLarge(error)) return new Refused('message_too_large', error.message);
   if (error.code === tooManyLookUps) return notStored(error.message, { isOwnFault: true });
+  if (error.code === recordUnreadable) return notStored(error.message);
   // A failure before the publish (KV, NATS) has stored nothing.
   return error.code === 'unconfirmed'
     ? new Refused('unconfirmed', '', { headers: retryAfter(2) })

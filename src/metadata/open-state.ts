@@ -53,6 +53,8 @@ export const startingDegraded = {
   questdb_streams: undefined,
   clickhouse: undefined,
   placements: undefined,
+  records: undefined,
+  watches: undefined,
 };
 
 export type Ready = {
@@ -148,6 +150,7 @@ export const openState = async (
     nats: () => (bus.connected ? undefined : 'the connection to NATS is lost'),
     // Its API answers questions about stored items without NATS.
     nats_rights: () => bus.notAccepted ?? bus.refused,
+    watches: () => bus.watchTroubles.problem,
   });
   const pipelines = withInstances(loadPipelines(settings.pipelinesFolder, settings.nats.replicas), names);
   const firstSequences = createFirstSequences(clickhouse, Date.now);
@@ -170,7 +173,7 @@ export const openState = async (
       openRecords(
         bus,
         () => firstDataId(instances),
-        (fault) => log.error({}, errorText(fault)),
+        (key, fault) => log.error({ key }, errorText(fault)),
       ),
     stop,
     log,
@@ -179,7 +182,11 @@ export const openState = async (
   const kept = keepBuckets(given, bus, records, parts);
   const streamProblem = (): string | undefined =>
     [streamWatch, ...kept].flatMap(({ problem }) => problem ?? []).join('; ') || undefined;
-  degraded.set({ streams: streamProblem, placements: () => unknownPlacements(records, names) });
+  degraded.set({
+    streams: streamProblem,
+    placements: () => unknownPlacements(records, names),
+    records: () => records.unreadable.problem,
+  });
   const adminTokens = await untilItWorks(
     () => openAdminTokens(bus, records.system, settings.dataFolder, log),
     stop,

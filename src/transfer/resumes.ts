@@ -1,4 +1,4 @@
-import type { KvBucket } from '../bus/kv.ts';
+import { type KvBucket, unreadable } from '../bus/kv.ts';
 import { systemKeys } from '../directory/keys.ts';
 
 /**
@@ -14,7 +14,7 @@ export const watchResumes = (
   let isRead = false;
   return system.watch(
     ({ key, value }) => {
-      if (value === undefined) return;
+      if (value === undefined || value === unreadable) return;
       // Each reconnect reads all keys again, and a bucket that was lost is filled with old values under new revisions. So the value
       // tells orders apart: it has the time.
       const order = JSON.stringify(value);

@@ -137,6 +137,7 @@ const startingDegraded = {
   ledger_fill: undefined,
   many_days: undefined,
   nats_rights: undefined,
+  watches: undefined,
 };
 
 type Ready = {
@@ -285,7 +286,10 @@ const startTransfer = async (given: Given, parts: Parts, stop: AbortSignal): Pro
   const tracing = await openTracing(settings, 'transfer', log);
   parts.add('tracing', () => tracing?.stop());
   const { bus, boot, system, records, refusedStreams } = await openBus(given, ready, parts, stop);
-  degraded.set({ nats: () => (bus.connected ? undefined : 'the connection to NATS is lost') });
+  degraded.set({
+    nats: () => (bus.connected ? undefined : 'the connection to NATS is lost'),
+    watches: () => bus.watchTroubles.problem,
+  });
   const pulse = { bus, readiness, figures: createTransferFigures(metrics) };
   parts.add('pulse', startPulse({ ...pulse, role: 'transfer' }).stop);
   const clickhouse = createClickhouse({ url: engineUrls(settings).clickhouse });

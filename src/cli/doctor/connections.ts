@@ -3,6 +3,7 @@ import { connectBus } from '../../bus/connection.ts';
 import { pipelinesOf } from '../../config/instance-streams.ts';
 import { natsTarget, type Settings } from '../../config/settings.ts';
 import { type Finding, look, lookAtStreams } from '../../doctor/dependencies.ts';
+import { Fault } from '../../model/fault.ts';
 import type { AdminClient } from '../client.ts';
 
 /** NATS, its clock, and each stream. */
@@ -19,10 +20,18 @@ export const lookAtNats = async (settings: Settings): Promise<Finding[]> => {
   return [connecting, ...findings];
 };
 
-/** The admin API, with the token of this command. */
+const lineSchema = z.object({ troubles: z.array(z.object({ text: z.string() })) });
+
+/** The admin API, with the token of this command, and the records that some role cannot read. */
 export const lookAtAdmin = async (client: AdminClient): Promise<Finding[]> => [
   await look('admin api', async () => {
     await client.ask(z.object({ items: z.array(z.unknown()) }), 'GET', '/api/v1/custom-reports?limit=1');
     return 'answers and accepts the token';
+  }),
+  await look('records', async () => {
+    const { value } = await client.ask(lineSchema, 'GET', '/api/v1/line');
+    const unread = value.troubles.flatMap(({ text }) => (text.includes(': records: ') ? [text] : []));
+    if (unread.length === 0) return 'can be read';
+    throw new Fault('permanent', 'record_invalid', unread.join('; '));
   }),
 ];

@@ -3,6 +3,7 @@ import type { KvBucket } from '../../bus/kv.ts';
 import { type CounterName, columnsKey, recordKeys, systemKeys } from '../../directory/keys.ts';
 import { columnRegistrySchema } from '../../directory/records.ts';
 import { systemOwners } from '../../directory/system-owners.ts';
+import { Fault } from '../../model/fault.ts';
 import { nowSeconds } from '../../model/time.ts';
 import type { RecordSet, Records } from '../records/store.ts';
 import { heldSubscriptionSchema } from '../refresh/subscriptions.ts';
@@ -14,6 +15,10 @@ const allOf = <T>(set: RecordSet<T>, isLeftOut: (id: number, value: T) => boolea
     set.list().flatMap(({ id, value }) => (isLeftOut(id, value) ? [] : [[String(id), value]])),
   );
 
+/** A document without a record would restore an installation without its owner. */
+const incomplete = (why: string): Fault =>
+  new Fault('internal', 'record_invalid', `nothing is exported: ${why}; repair or delete it`);
+
 /** What a bucket has of these ids, for values that no record set has. */
 const allIn = async <T>(
   bucket: KvBucket,
@@ -24,16 +29,22 @@ const allIn = async <T>(
   const values: Record<string, T> = {};
   for (const id of ids) {
     const stored = await bucket.get(keyOf(Number(id)));
-    if (stored !== undefined) values[id] = schema.parse(stored.value);
+    if (stored === undefined) continue;
+    const read = schema.safeParse(stored.value);
+    if (!read.success) throw incomplete(`the record ${keyOf(Number(id))} cannot be read`);
+    values[id] = read.data;
   }
   return values;
 };
 
 /**
  * All records, from this process's copies; those of `tidemark doctor` only where they are wanted: another deployment makes its own.
- * Transient Faults.
+ * Transient Faults, and internal `record_invalid` with the names of records that cannot be read.
  */
 export const exportRecords = async (records: Records, isSystemWanted = true): Promise<Backup> => {
+  await records.ready;
+  const { problem } = records.unreadable;
+  if (problem !== undefined) throw incomplete(problem);
   const counterOf = async (name: CounterName): Promise<number> =>
     z.int().parse((await records.system.get(systemKeys.counter(name)))?.value ?? 0);
   const counters = {

@@ -13,7 +13,10 @@ export const giveIdentityKey = async ({
   reports,
   dataSources,
   applications,
-}: Pick<Records, 'bucket' | 'reports' | 'dataSources' | 'applications'>): Promise<void> => {
+  unreadable,
+}: Pick<Records, 'bucket' | 'reports' | 'dataSources' | 'applications' | 'unreadable'>): Promise<void> => {
+  // It may be an owner.
+  if (unreadable.size > 0) return;
   if ([reports, dataSources, applications].some((owners) => owners.list().length > 0)) return;
   const record: IdentityKeyRecord = { algorithm: 'aes-256-gcm', key: randomBytes(32).toString('hex') };
   await unlessConflict(bucket.create(recordKeys.identityKey, record));

@@ -16,6 +16,7 @@ import {
   resultTableSchema,
   timeSeriesGroupSchema,
 } from '../../directory/records.ts';
+import { createUnreadable, type Unreadable } from '../../directory/unreadable.ts';
 import { Fault } from '../../model/fault.ts';
 import { notFound } from '../problem.ts';
 
@@ -96,6 +97,8 @@ export type Records = Readonly<ReturnType<typeof recordSets>> & {
   readonly bucket: KvBucket;
   readonly system: KvBucket;
   readonly columns: KvBucket;
+  /** The records of any kind that cannot be read: lists lack them, or have what they were before. */
+  readonly unreadable: Unreadable;
   /** Resolves when the copy that `list` reads was filled for the first time. */
   readonly ready: Promise<void>;
   stop(): void;
@@ -304,12 +307,12 @@ const createReservations = (
 
 /**
  * Opens the buckets and follows the records. Calls `firstDataId` once per deployment, when no data id was assigned yet. `onInvalid`
- * receives stored records that cannot be read; lists do not have them.
+ * receives each stored record that cannot be read once.
  */
 export const openRecords = async (
   bus: Bus,
   firstDataId: () => Promise<number>,
-  onInvalid: (fault: unknown) => void,
+  onInvalid: (key: string, fault: unknown) => void,
 ): Promise<Records> => {
   const [records, columns, system] = await Promise.all([
     openKvBucket(bus, buckets.records),
@@ -328,15 +331,18 @@ export const openRecords = async (
     for (const copy of copies) copy.age();
   });
   const { promise: ready, resolve } = Promise.withResolvers<void>();
+  const unreadable = createUnreadable(onInvalid);
   const watch = records.watch(
     (change) => {
       try {
         for (const copy of copies) copy.apply(change);
+        unreadable.delete(change.key);
       } catch (fault) {
-        onInvalid(fault);
+        unreadable.add(change.key, fault);
       }
     },
     (keys) => {
+      unreadable.keepOnly(keys);
       for (const copy of copies) copy.forgetUnseen(keys);
       resolve();
     },
@@ -349,6 +355,7 @@ export const openRecords = async (
     bucket: records,
     system,
     columns,
+    unreadable,
     ready,
     stop: () => watch.stop(),
   };

@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { z } from 'zod';
-import type { KvBucket } from '../../bus/kv.ts';
-import { isConflict } from '../../bus/kv.ts';
+import { isConflict, type KvBucket, type Stored } from '../../bus/kv.ts';
 import { Fault } from '../../model/fault.ts';
 
 /**
@@ -30,7 +29,10 @@ export type Observation<N> = {
 
 /** A lease in KV: of any number of processes, one at a time has it. */
 export type Lease<N> = {
-  /** Reads the lease. Throws a transient Fault when KV does not answer: the watched time then restarts. */
+  /**
+   * Reads the lease. Throws a transient Fault when KV does not answer: the watched time then restarts. One that cannot be read is a
+   * transient Fault `record_invalid` with its key for a whole ttl, and then expired without a note.
+   */
   observe(): Promise<Observation<N>>;
   /**
    * Takes the lease if it is free or expired and `judge` returns a note for it; undefined when another process holds it
@@ -59,6 +61,9 @@ const hold = <N>(
   let renewing: Promise<void> = Promise.resolve();
   let isReleased = false;
 
+  /** Undefined for an entry that cannot be read: somebody else wrote it. */
+  const holderIn = ({ value }: Stored): string | null | undefined => schema.safeParse(value).data?.holder;
+
   const lose = (): Fault => {
     clearTimeout(timer);
     losing.abort();
@@ -74,7 +79,7 @@ const hold = <N>(
       if (!isConflict(error)) throw error;
       // A write of this process whose answer was lost looks like that of another one.
       const stored = await bucket.get(key);
-      if (stored === undefined || schema.parse(stored.value).holder !== entry.holder) throw lose();
+      if (stored === undefined || holderIn(stored) !== entry.holder) throw lose();
       revision = stored.revision;
     }
     entry = next;
@@ -118,7 +123,7 @@ const hold = <N>(
       if (losing.signal.aborted || isOver()) throw lose();
       const stored = await bucket.get(key);
       // A holder's name is used once, so it is the same exactly as long as only we renewed the revision.
-      if (stored === undefined || schema.parse(stored.value).holder !== entry.holder) throw lose();
+      if (stored === undefined || holderIn(stored) !== entry.holder) throw lose();
       if (isOver()) throw lose();
     },
     release: async () => {
@@ -151,10 +156,14 @@ export const createLease = <N>(
       throw error;
     });
     if (stored === undefined) return { state: 'free', note: undefined, revision: 0 };
-    const entry = schema.parse(stored.value);
     const { revision } = stored;
     if (seen?.revision !== revision) seen = { revision, since: performance.now() };
     const isExpired = performance.now() - seen.since >= times.ttlMs;
+    const entry = schema.safeParse(stored.value).data;
+    // Nobody renews one that cannot be read, and whoever held it may write for a ttl.
+    if (entry === undefined && isExpired) return { state: 'expired', note: undefined, revision };
+    if (entry === undefined)
+      throw new Fault('transient', 'record_invalid', `${key} in KV is no lease: it expires within seconds`);
     const state = entry.holder === null ? 'free' : isExpired ? 'expired' : 'held';
     return { state, note: entry.note, revision };
   };

@@ -60,6 +60,7 @@ describe('tidemark doctor', () => {
       'clock of clickhouse',
       'tables of clickhouse',
       'admin api',
+      'records',
       ...['records', 'acknowledged', 'in QuestDB', 'in the balance'].map((stage) => `point: ${stage}`),
       ...['records', 'acknowledged', 'acknowledged over gRPC', 'in ClickHouse', 'in the balance'].map(
         (stage) => `span: ${stage}`,

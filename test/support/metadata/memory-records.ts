@@ -10,6 +10,7 @@ import type {
   ResultTable,
   TimeSeriesGroup,
 } from '../../../src/directory/records.ts';
+import { createUnreadable } from '../../../src/directory/unreadable.ts';
 import type { RecordSet, Records, ReservedName, Versioned } from '../../../src/metadata/records/store.ts';
 import { Fault } from '../../../src/model/fault.ts';
 import { createMemoryBucket } from '../stack/memory-bucket.ts';
@@ -108,6 +109,7 @@ export const createMemoryRecords = () => {
     bucket: createMemoryBucket(),
     system: createMemoryBucket(),
     columns: createMemoryBucket(),
+    unreadable: createUnreadable(() => {}),
     ready: Promise.resolve(),
     stop: () => {},
   } satisfies Records;

@@ -41,7 +41,7 @@ export const directoryOf = (
   known: Find,
   lookUp: Directory['authorizeApplication'] = async () => undefined,
 ): Directory => ({
-  ...{ isReady: true, identityKey: undefined },
+  ...{ isReady: true, identityKey: undefined, unreadable: undefined },
   application: known,
   authorizeApplication: async (token, isKnown) => known(token) ?? lookUp(token, isKnown),
   authorize: async () => undefined,

@@ -195,7 +195,7 @@ describe('a wrong token', () => {
     const { records, directory, write } = start();
     await write.source(dataId, oldToken);
     await write.source(dataId + 1, newToken);
-    await write.rotateSource(dataId, oldToken, `${oldToken}2`, startSeconds + 60);
+    await write.rotateSource(dataId, oldToken, 'e'.repeat(32), startSeconds + 60);
     records.snapshot();
     const given = ['', oldToken.slice(1), `${oldToken}0`, newToken];
     for (const token of given) expect(await directory.authorize(dataId, token)).toBeUndefined();

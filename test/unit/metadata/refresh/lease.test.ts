@@ -71,6 +71,29 @@ describe('a lease', () => {
     expect(await right.acquire(() => ({ n: 8 }))).toBeDefined();
   });
 
+  // Whoever held it may still write, and nobody can renew it.
+  it.each(['', 'text', { holder: 7 }])(
+    'that cannot be read is named until its time to live was watched through, and then taken over: %s',
+    async (value) => {
+      const { kv, left, right } = setUp();
+      const first = held(await left.acquire(take));
+      await kv.put('lease.test', value);
+      await expect(first.check()).rejects.toMatchObject({ code: 'lease_lost' });
+      const named = {
+        kind: 'transient',
+        code: 'record_invalid',
+        message: expect.stringContaining('lease.test'),
+      };
+      await expect(right.acquire(take)).rejects.toMatchObject(named);
+      await seconds(29.9);
+      await expect(right.observe()).rejects.toMatchObject(named);
+      await seconds(0.2);
+      expect(await right.observe()).toMatchObject({ state: 'expired', note: undefined });
+      const next = held(await right.acquire(take));
+      await next.check();
+    },
+  );
+
   it('is not taken over because of a time in which KV was down', async () => {
     const { kv, right } = setUp();
     await kv.put('lease.test', { holder: 'other', renewals: 3, note: { n: 7 } });
