@@ -7,6 +7,7 @@ import { whyUnreadable } from '../config/unreadable.ts';
 import { errorText, Fault } from '../model/fault.ts';
 import { parseJson } from '../model/json.ts';
 import { visible } from '../model/visible-text.ts';
+import { readAnswer } from './read-answer.ts';
 import { loadAdminSettings } from './running-stack.ts';
 import { adminToken, usableToken } from './usable-token.ts';
 
@@ -162,7 +163,7 @@ export const createAdminClient = (settings: Settings): AdminClient => {
         });
       if (reply.status !== 200) throw faultOf(reply.status, reply.text, url);
       const json = parseJson(reply.text);
-      const answer = schema.safeParse(json);
+      const answer = readAnswer(schema, json);
       if (answer.success) return { value: answer.data, json };
       throw new Fault('internal', 'admin_api_failed', `unexpected answer from ${url} at ${path}`);
     },

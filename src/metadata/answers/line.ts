@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { byPipeline } from '../../model/signals.ts';
-import { differenceSchema } from '../api/account-shapes.ts';
+import { differenceSchema } from './account.ts';
 
 const count = z.int().min(0);
 const rate = z.number().min(0);
@@ -115,7 +115,7 @@ const streamShape = z
   })
   .meta({ id: 'StreamOnTheLine' });
 
-const terms = z.strictObject({
+export const terms = z.strictObject({
   received: count,
   stored: count,
   dropped: count,
@@ -127,7 +127,7 @@ const terms = z.strictObject({
   in_flight: count,
 });
 
-const hourAccountShape = z
+export const hourAccountShape = z
   .strictObject({
     since: count,
     until: count,
@@ -140,6 +140,8 @@ const hourAccountShape = z
     differences: z.array(differenceSchema).meta({ description: 'Open ones, at most 20' }),
   })
   .meta({ id: 'HourAccount' });
+
+export const processesAnswer = z.strictObject({ items: z.array(processWithSeries) });
 
 /** The line as it is now. */
 export const lineShape = z
