@@ -35,7 +35,6 @@ export type AdminClient = {
   follow(path: string, onOpen: () => void, onLine: (line: string) => void): Promise<void>;
 };
 
-/** A page of a list. */
 export const pageOf = <T extends z.ZodType>(item: T) =>
   z.object({ items: z.array(item), next_cursor: z.string().nullable() });
 
@@ -192,5 +191,4 @@ export const createAdminClient = (settings: Settings): AdminClient => {
   };
 };
 
-/** The client of the settings of this command. */
 export const adminClient = (): AdminClient => createAdminClient(loadAdminSettings());

@@ -85,7 +85,6 @@ const list = async (options: DropsOptions): Promise<void> => {
 
 const againMs = 1_000;
 
-/** One line of the live view. */
 const printLive = (line: string, options: DropsOptions): void => {
   const value = parseJson(line);
   const skipped = skippedSchema.safeParse(value);

@@ -79,7 +79,6 @@ export const listInSteps = async (
   }));
 };
 
-/** The cells of a list of reports. */
 export const rowInSteps = (each: ListedInSteps): Cell[] => [
   each.mon_data_id,
   each.mon_biz_id,

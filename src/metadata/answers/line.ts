@@ -143,7 +143,6 @@ export const hourAccountShape = z
 
 export const processesAnswer = z.strictObject({ items: z.array(processWithSeries) });
 
-/** The line as it is now. */
 export const lineShape = z
   .strictObject({
     at: z.number().meta({ description: 'Unix seconds to the millisecond' }),

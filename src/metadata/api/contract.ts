@@ -145,6 +145,5 @@ export const problem = z
   })
   .meta({ id: 'Problem' });
 
-/** A page of a list. */
 export const pageOf = (item: z.ZodType) =>
   z.strictObject({ items: z.array(item), next_cursor: z.string().nullable() });

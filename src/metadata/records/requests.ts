@@ -203,7 +203,6 @@ export const resultTableRequestSchema = z.strictObject({
   operator,
 });
 
-/** A new application. */
 export const applicationRequestSchema = z.strictObject({
   mon_biz_id: bizId,
   app_name: name,
