@@ -73,14 +73,14 @@ module.exports = {
       from: { path: '^src/cli/' },
       to: {
         path: '^src/metadata/',
-        pathNot: '^src/metadata/(api/contract|metadata|reset-admin-token)\\.ts$',
+        pathNot: '^src/metadata/(answers/|(api/contract|metadata|reset-admin-token)\\.ts$)',
       },
     },
     {
       name: 'contract-without-bus',
       comment: 'The contract of the admin API is plain shapes: a command that reads it loads no client.',
       severity: 'error',
-      from: { path: '^src/metadata/api/contract\\.ts$' },
+      from: { path: '^src/metadata/(answers/|api/contract\\.ts$)' },
       to: { path: '^src/(bus|stores)/', reachable: true },
     },
     {

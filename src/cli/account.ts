@@ -1,9 +1,10 @@
 import { type Command, InvalidArgumentError } from 'commander';
 import { z } from 'zod';
+import { comparedStores, storeItem } from '../metadata/answers/account.ts';
 import { counted } from '../model/counted.ts';
 import { eventDayOf } from '../model/event-day.ts';
 import { Fault } from '../model/fault.ts';
-import { isOfApplications, isStreamOfApplications, pipelines } from '../model/signals.ts';
+import { isOfApplications, isStreamOfApplications } from '../model/signals.ts';
 import type { ExportBookOptions } from './account-book.ts';
 import { adminClient } from './client.ts';
 import { addYesOption, confirm, type YesOption } from './confirm.ts';
@@ -13,18 +14,8 @@ import { nothing, printAnswer, printLine, printTable } from './output.ts';
 
 const differencesSchema = z.object({ items: z.array(differenceSchema) });
 
-const storesSchema = z.object({
-  compared: z.object({ days: z.number(), rows: z.number() }),
-  items: z.array(
-    z.object({
-      pipeline: z.enum(pipelines),
-      data_id: z.number(),
-      app_id: z.number(),
-      adds_up: z.boolean().nullable(),
-      why: z.string(),
-      differences: z.array(differenceSchema),
-    }),
-  ),
+const storesSchema = comparedStores.extend({
+  items: z.array(storeItem.extend({ differences: z.array(differenceSchema) })),
 });
 
 const path = '/api/v1/account';

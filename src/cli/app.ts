@@ -15,7 +15,7 @@ import {
 import { booleanArgument, integerArgument, printAnswer, printFields } from './output.ts';
 import { shownToken } from './token.ts';
 
-const application = contract.application.extend({ token: z.string() }).strip();
+const application = contract.application.extend({ token: z.string() });
 const answerSchema = z.object({ application });
 
 type Application = z.output<typeof application>;

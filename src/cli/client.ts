@@ -7,6 +7,7 @@ import { whyUnreadable } from '../config/unreadable.ts';
 import { errorText, Fault } from '../model/fault.ts';
 import { parseJson } from '../model/json.ts';
 import { visible } from '../model/visible-text.ts';
+import { readAnswer } from './read-answer.ts';
 import { loadAdminSettings } from './running-stack.ts';
 import { adminToken, usableToken } from './usable-token.ts';
 
@@ -34,7 +35,6 @@ export type AdminClient = {
   follow(path: string, onOpen: () => void, onLine: (line: string) => void): Promise<void>;
 };
 
-/** A page of a list. */
 export const pageOf = <T extends z.ZodType>(item: T) =>
   z.object({ items: z.array(item), next_cursor: z.string().nullable() });
 
@@ -162,7 +162,7 @@ export const createAdminClient = (settings: Settings): AdminClient => {
         });
       if (reply.status !== 200) throw faultOf(reply.status, reply.text, url);
       const json = parseJson(reply.text);
-      const answer = schema.safeParse(json);
+      const answer = readAnswer(schema, json);
       if (answer.success) return { value: answer.data, json };
       throw new Fault('internal', 'admin_api_failed', `unexpected answer from ${url} at ${path}`);
     },
@@ -191,5 +191,4 @@ export const createAdminClient = (settings: Settings): AdminClient => {
   };
 };
 
-/** The client of the settings of this command. */
 export const adminClient = (): AdminClient => createAdminClient(loadAdminSettings());

@@ -15,6 +15,5 @@ const defaultsSchema = z.object({
 /** What holds where a record has no value of its own, as the running metadata has it. */
 export type Defaults = z.output<typeof defaultsSchema>;
 
-/** Reads them. */
 export const readDefaults = async (client: AdminClient): Promise<Defaults> =>
   (await client.ask(defaultsSchema, 'GET', '/api/v1/defaults')).value;

@@ -1,36 +1,13 @@
 import { z } from 'zod';
+import * as contract from '../metadata/answers/account.ts';
+import type { Terms } from '../metadata/answers/line.ts';
 import { counted } from '../model/counted.ts';
 import { timeText } from './output.ts';
 
-/** A difference in an account, as the admin API answers it. */
-export const differenceSchema = z.object({
-  kind: z.string(),
-  items: z.number(),
-  messages: z.number(),
-  stream: z.string(),
-  owners: z.array(z.number()),
-  from: z.number(),
-  until: z.number(),
-  is_open: z.boolean(),
-  reason: z.string(),
-});
+/** A difference in an account. A newer metadata may have further kinds. */
+export const differenceSchema = contract.differenceSchema.extend({ kind: z.string() });
 
 export type Difference = z.output<typeof differenceSchema>;
-
-/** The terms of an account, in items. */
-export const termsSchema = z.object({
-  received: z.number(),
-  stored: z.number(),
-  dropped: z.number(),
-  dead_lettered: z.number(),
-  repeated: z.number(),
-  lost: z.number(),
-  stuck: z.number(),
-  unrecorded: z.number(),
-  in_flight: z.number(),
-});
-
-type Terms = z.output<typeof termsSchema>;
 
 /** `10 = 9 stored + 1 dropped + 0 dead-lettered`: the terms that are not 0, after those that always stand. */
 export const equationText = (terms: Terms): string => {

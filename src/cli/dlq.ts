@@ -1,5 +1,6 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { z } from 'zod';
+import { bulkAnswer, listedSchema, shownSchema } from '../metadata/answers/dead-letters.ts';
 import { counted } from '../model/counted.ts';
 import { Fault } from '../model/fault.ts';
 import { pipelines } from '../model/signals.ts';
@@ -28,43 +29,12 @@ import {
 } from './output.ts';
 import { reasonArgument } from './reason.ts';
 
-const letterSchema = z.object({
-  sequence: z.number(),
-  at: z.number(),
-  reason: z.string(),
-  error: z.string(),
-  data_id: z.number().nullable(),
-  app_id: z.number().nullable(),
-  table: z.string().nullable(),
-  uid: z.string().nullable(),
-  items: z.number(),
-  redrives: z.number(),
-  bytes: z.number(),
-  orphan: z.boolean().nullable(),
-});
-
-const shownSchema = letterSchema.extend({
-  stream: z.string(),
-  is_redrivable: z.boolean(),
-  shown: z.object({
-    form: z.string(),
-    rows: z.array(z.record(z.string(), z.unknown())).optional(),
-    text: z.string().optional(),
-    cut: z.number(),
-  }),
-});
-
-const doneSchema = z.object({
-  matched: z.number(),
-  items: z.number(),
-  done: z.number(),
-  failed: z.array(z.object({ sequence: z.number(), code: z.string(), detail: z.string() })),
-  next_cursor: z.string().nullable(),
+const doneSchema = bulkAnswer.extend({
   // A metadata process of an earlier version gives none, and takes what came later, too.
-  first_cursor: z.string().nullable().default(null),
+  first_cursor: bulkAnswer.shape.first_cursor.default(null),
 });
 
-type Letter = z.output<typeof letterSchema>;
+type Letter = z.output<typeof listedSchema>;
 type Done = z.output<typeof doneSchema>;
 /** What was done; with the error of a later call, which ended it. */
 type Ended = Done & { readonly error?: unknown };
@@ -124,7 +94,7 @@ const list = (options: PageOptions & Filter): Promise<void> =>
   printList(options, {
     path,
     query: filterOf(options),
-    item: letterSchema,
+    item: listedSchema,
     head: ['SEQUENCE', 'TIME', 'REASON', 'OWNER', 'ITEMS', 'REDRIVES', 'ORPHAN', 'ERROR'],
     row: (letter) => [
       ...[letter.sequence, timeText(letter.at), letter.reason, ownerOf(letter), letter.items],

@@ -1,9 +1,10 @@
 import type { Command } from 'commander';
 import { z } from 'zod';
+import { drop } from '../metadata/answers/outcomes.ts';
 import { counted } from '../model/counted.ts';
 import { errorText, Fault } from '../model/fault.ts';
 import { parseJson } from '../model/json.ts';
-import { isOfApplications, pipelines } from '../model/signals.ts';
+import { isOfApplications } from '../model/signals.ts';
 import { type AdminClient, adminClient, pageOf } from './client.ts';
 import { requireOwner } from './lookups.ts';
 import type { PageOptions } from './options.ts';
@@ -24,23 +25,11 @@ import {
   sayLines,
   timeText,
 } from './output.ts';
+import { readAnswer } from './read-answer.ts';
 import { reasonArgument } from './reason.ts';
 
-const dropSchema = z.object({
-  at: z.number(),
-  data_id: z.number(),
-  app_id: z.number(),
-  pipeline: z.enum(pipelines),
-  reason: z.string(),
-  ordinal: z.number(),
-  field: z.string(),
-  value: z.string(),
-  detail: z.string(),
-  payload: z.string(),
-  request: z.string().default(''),
-  sender: z.string(),
-  sdk: z.string(),
-});
+// Missing in answers of earlier versions.
+const dropSchema = drop.extend({ request: drop.shape.request.default('') });
 
 type Drop = z.output<typeof dropSchema>;
 
@@ -96,7 +85,6 @@ const list = async (options: DropsOptions): Promise<void> => {
 
 const againMs = 1_000;
 
-/** One line of the live view. */
 const printLive = (line: string, options: DropsOptions): void => {
   const value = parseJson(line);
   const skipped = skippedSchema.safeParse(value);
@@ -104,10 +92,10 @@ const printLive = (line: string, options: DropsOptions): void => {
     sayLines(`… ${counted(skipped.data.skipped, 'sample')} skipped: they arrived faster than this reader`);
     return;
   }
-  const drop = dropSchema.safeParse(value);
-  if (!drop.success) return;
+  const sample = readAnswer(dropSchema, value);
+  if (!sample.success) return;
   if (options.json) printJsonLine(value);
-  else printDrop(drop.data, options);
+  else printDrop(sample.data, options);
 };
 
 /** Continues through restarts of metadata; only a refusal of the first call ends it. */

@@ -1,5 +1,7 @@
 import type { Command } from 'commander';
 import { z } from 'zod';
+import { activity } from '../metadata/answers/activity.ts';
+import { cardinalityAnswer, storesAnswer, tableAnswer } from '../metadata/answers/stores.ts';
 import { counted } from '../model/counted.ts';
 import { daysText } from './amounts.ts';
 import { adminClient } from './client.ts';
@@ -9,31 +11,12 @@ import { nothing, printAnswer, printFields, printLine, printTable, timeText } fr
 
 // What the console shows of a data id, an application and the stores, for a terminal.
 
-const refusalSchema = z.object({
-  at: z.number(),
-  reason: z.string(),
-  field: z.string(),
-  value: z.string(),
-  detail: z.string(),
-  sender: z.string(),
-  remedy: z.string(),
-});
-
-const activitySchema = z.object({
-  state: z.string(),
-  last_request: z.object({ at: z.number(), sender: z.string(), sdk: z.string() }).nullable(),
-  refusals: z.array(refusalSchema),
-  minutes: z.array(
-    z.object({
-      received: z.number(),
-      stored: z.number(),
-      dropped: z.number(),
-      dead_lettered: z.number(),
-      refused_requests: z.number(),
-      repeated_requests: z.number().default(0),
-    }),
-  ),
-  limits: z.array(z.object({ name: z.string(), limit: z.number().nullable(), used: z.number().nullable() })),
+const { minutes, limits } = activity.shape;
+const activitySchema = activity.extend({
+  // Missing in answers of earlier versions.
+  minutes: z.array(minutes.element.extend({ repeated_requests: z.int().default(0) })),
+  // A newer metadata may have further limits.
+  limits: z.array(limits.element.extend({ name: z.string() })),
 });
 
 type Activity = z.output<typeof activitySchema>;
@@ -92,45 +75,12 @@ const registerActivity = (program: Command): void => {
   });
 };
 
-const tableSchema = z.object({
-  table_id: z.string(),
-  layout: z.string(),
-  instance: z.string(),
-  rows: z.number(),
-  bytes: z.number(),
-  partitions: z.number(),
-  oldest_day: z.string().nullable(),
-  newest_day: z.string().nullable(),
-  retention_days: z.number().nullable(),
-  is_suspended: z.boolean(),
-  why: z.string(),
-  pending_commits: z.number(),
-});
-
-const cardinalitySchema = z.object({
-  metric_columns: z.number(),
-  metric_columns_max: z.number().nullable(),
-  dimension_columns: z.number(),
-  dimension_columns_max: z.number().nullable(),
-  dimensions: z.array(
-    z.object({
-      name: z.string(),
-      values: z.number().nullable(),
-      values_before: z.number().nullable(),
-      values_known: z.number().nullable(),
-      full_since: z.number().nullable(),
-    }),
-  ),
-  dimension_values_max: z.number().nullable(),
-  why: z.string(),
-});
-
 const countTimeoutMs = 60_000;
 
 const table = async (id: number, options: JsonOption & { cardinality?: true }): Promise<void> => {
   const path = `/api/v1/data-sources/${id}`;
   if (options.cardinality) {
-    const answered = await adminClient().ask(cardinalitySchema, 'GET', `${path}/cardinality`, {
+    const answered = await adminClient().ask(cardinalityAnswer, 'GET', `${path}/cardinality`, {
       timeoutMs: countTimeoutMs,
     });
     return printAnswer(answered, options, (shown) => {
@@ -151,7 +101,7 @@ const table = async (id: number, options: JsonOption & { cardinality?: true }): 
       if (shown.why !== '') printLine(`not counted: ${shown.why}`);
     });
   }
-  printAnswer(await adminClient().ask(tableSchema, 'GET', `${path}/table`), options, (shown) =>
+  printAnswer(await adminClient().ask(tableAnswer, 'GET', `${path}/table`), options, (shown) =>
     printFields([
       ['table', shown.table_id],
       ['layout', shown.layout],
@@ -175,31 +125,12 @@ const registerTable = (program: Command): void => {
   addJsonOption(command).action(table);
 };
 
-const storesSchema = z.object({
-  questdb: z.array(
-    z.object({
-      instance: z.string(),
-      why: z.string(),
-      tables: z.number(),
-      rows: z.number().nullable(),
-      bytes: z.number().nullable(),
-      pending_commits_max: z.number(),
-      suspended: z.array(z.object({ table_id: z.string(), why: z.string() })),
-    }),
-  ),
-  clickhouse: z.object({
-    why: z.string(),
-    tables: z.array(z.object({ table: z.string(), rows: z.number(), bytes: z.number(), parts: z.number() })),
-    disks: z.array(z.object({ disk: z.string(), free_bytes: z.number(), total_bytes: z.number() })),
-  }),
-});
-
 const registerStores = (program: Command): void => {
   const command = program
     .command('stores')
     .description('show QuestDB instances with suspended tables, and parts and disks of ClickHouse');
   addJsonOption(command).action(async (options: JsonOption) => {
-    const answered = await adminClient().ask(storesSchema, 'GET', '/api/v1/stores');
+    const answered = await adminClient().ask(storesAnswer, 'GET', '/api/v1/stores');
     printAnswer(answered, options, ({ questdb, clickhouse }) => {
       printTable(
         ['QUESTDB', 'TABLES', 'ROWS', 'BYTES', 'BEHIND', 'SUSPENDED'],

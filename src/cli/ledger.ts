@@ -1,9 +1,11 @@
 import { type Command, Option } from 'commander';
 import { z } from 'zod';
+import { accountSchema } from '../metadata/answers/account.ts';
+import { balancesAnswer } from '../metadata/answers/outcomes.ts';
 import { counted } from '../model/counted.ts';
-import { applicationPipelines, isOfApplications, type Pipeline, pipelines } from '../model/signals.ts';
+import { applicationPipelines, isOfApplications, type Pipeline } from '../model/signals.ts';
 import { adminClient } from './client.ts';
-import { differenceSchema, differenceText, equationText, termsSchema, verdictText } from './differences.ts';
+import { differenceSchema, differenceText, equationText, verdictText } from './differences.ts';
 import { requireOwner } from './lookups.ts';
 import {
   addJsonOption,
@@ -26,49 +28,17 @@ import {
   timeText,
 } from './output.ts';
 
-const refusalSchema = z.object({
-  kind: z.enum(['refused', 'duplicate', 'value_lost']),
-  reason: z.string(),
-  requests: z.number(),
-  items: z.number(),
-});
+const balanceSchema = accountSchema.extend({ differences: z.array(differenceSchema) });
 
-const balanceSchema = termsSchema.extend({
-  pipeline: z.enum(pipelines),
-  data_id: z.number(),
-  app_id: z.number(),
-  minute: z.number().nullable(),
-  dropped: z.record(z.string(), z.number()),
-  adds_up: z.boolean().nullable(),
-  differences: z.array(differenceSchema),
-  refusals: z.array(refusalSchema),
-});
-
-const bucketSchema = z.object({
-  at: z.number(),
-  pipeline: z.enum(pipelines),
-  stored: z.number(),
-  dead_lettered: z.number(),
-  dropped: z.record(z.string(), z.number()),
-  refusals: z.array(refusalSchema),
-});
-
-const answerSchema = z.object({
-  since: z.number(),
-  until: z.number(),
-  not_known_since: z.number().nullable(),
+const answerSchema = balancesAnswer.extend({
   items: z.array(balanceSchema),
   // A metadata of an earlier version does not answer it.
-  truncated: z.boolean().default(false),
-  buckets: z.array(bucketSchema),
-  in_flight: z.array(
-    z.object({ stream: z.string(), messages: z.number(), bytes: z.number(), ack_pending: z.number() }),
-  ),
+  truncated: balancesAnswer.shape.truncated.default(false),
 });
 
 type Answer = z.output<typeof answerSchema>;
 type Balance = z.output<typeof balanceSchema>;
-type Kind = z.output<typeof refusalSchema>['kind'];
+type Kind = Balance['refusals'][number]['kind'];
 
 const listed = (counts: Readonly<Record<string, number>>): string =>
   Object.entries(counts)

@@ -1,90 +1,25 @@
 import { z } from 'zod';
+import { hourAccountShape, type LineProcess, lineShape, terms } from '../metadata/answers/line.ts';
 import { byPipeline, pipelines, signals } from '../model/signals.ts';
 import { visible } from '../model/visible-text.ts';
-import { differenceSchema, equationText, termsSchema } from './differences.ts';
+import { differenceSchema, equationText } from './differences.ts';
 import { nothing, tableLines, timeText } from './output.ts';
 
 // What `top` and `processes` read of the answers about the line, and how they show it.
 
-const figure = z.number();
-
-const checksSchema = z.array(z.object({ check: z.string(), why: z.string() }));
-
-export const processSchema = z.object({
-  role: z.string(),
-  host: z.string(),
-  pid: figure,
-  version: z.string(),
-  state: z.enum(['ready', 'not_ready', 'gone']),
-  silent_seconds: figure,
-  failing: checksSchema,
-  degraded: checksSchema,
-  items_per_second: figure,
-  bytes_per_second: figure,
-  dropped_per_second: figure,
-  refused_per_second: figure,
-  cpu: figure,
-  event_loop_p99_ms: figure,
-  rss_bytes: figure,
-});
-
-export const lineSchema = z.object({
-  at: figure,
-  troubles: z.array(
-    z.object({ severity: z.string(), text: z.string(), remedy: z.string(), runbook: z.string() }),
-  ),
-  totals: z.object({
-    accepted_items_per_second: figure,
-    accepted_bytes_per_second: figure,
-    refused_requests_per_second: figure,
-    stored_items_per_second: figure,
-    dropped_items_per_second: figure,
-    dead_lettered_items_per_second: figure,
-  }),
+export const lineSchema = lineShape.extend({
+  // A newer metadata may have nodes of other kinds.
   nodes: z.array(z.object({ id: z.string(), kind: z.string(), name: z.string() })),
-  edges: z.array(
-    z.object({
-      from: z.string(),
-      to: z.string(),
-      items_per_second: figure.nullable(),
-      bytes_per_second: figure.nullable(),
-    }),
-  ),
-  streams: z.array(
-    z.object({
-      stream: z.string(),
-      state: z.string(),
-      messages: figure,
-      fill: figure,
-      oldest_age_seconds: figure,
-      pending: figure,
-      ack_pending: figure,
-      redelivered: figure,
-      seconds_to_full: figure.nullable(),
-    }),
-  ),
-  stores: z.array(
-    z.object({
-      store: z.string(),
-      instance: z.string(),
-      ready: z.boolean().nullable(),
-      why: z.string().nullable(),
-    }),
-  ),
-  processes: z.array(processSchema),
-  account: z
-    .object({
+  account: hourAccountShape
+    .extend({
       // A metadata process of before a signal was added says nothing of it.
-      ...byPipeline(() => termsSchema.optional()),
-      adds_up: z.boolean().nullable(),
+      ...byPipeline(() => terms.optional()),
       differences: z.array(differenceSchema),
     })
     .nullable(),
-  account_why: z.string().nullable(),
 });
 
 export type Line = z.output<typeof lineSchema>;
-export type Process = z.output<typeof processSchema>;
 
 const steps = ['', 'k', 'M', 'G', 'T'];
 
@@ -111,12 +46,12 @@ export const span = (seconds: number | null): string => {
 
 const percent = (share: number): string => `${(share * 100).toFixed(share < 0.1 ? 1 : 0)}%`;
 
-const nameOf = ({ role, host, pid }: Process): string =>
+const nameOf = ({ role, host, pid }: LineProcess): string =>
   `${role} ${host.length > 12 ? `${host.slice(0, 11)}…` : host}:${pid}`;
 
 /** A table of processes: of 80 columns, or with all figures and as wide as `columns`. */
 export const processLines = (
-  processes: readonly Process[],
+  processes: readonly LineProcess[],
   isWide: boolean,
   columns = Number.POSITIVE_INFINITY,
 ): string[] =>

@@ -12,13 +12,13 @@ const first = async <T>(client: AdminClient, item: z.ZodType<T>, path: string): 
 
 /** The report that a data id belongs to; undefined for a data id without a report and for an unknown one. */
 export const reportOfDataId = (client: AdminClient, dataId: number): Promise<CustomReport | undefined> =>
-  first(client, customReport.strip(), `/api/v1/custom-reports?mon_data_id=${dataId}`);
+  first(client, customReport, `/api/v1/custom-reports?mon_data_id=${dataId}`);
 
 /** The same; permanent Fault `not_found` where there is none. */
 export const requireReport = async (client: AdminClient, dataId: number): Promise<CustomReport> => {
   const report = await reportOfDataId(client, dataId);
   if (report !== undefined) return report;
-  const source = await first(client, dataSource.strip(), `/api/v1/data-sources?mon_data_id=${dataId}`);
+  const source = await first(client, dataSource, `/api/v1/data-sources?mon_data_id=${dataId}`);
   throw new Fault(
     'permanent',
     'not_found',
@@ -30,11 +30,7 @@ export const requireReport = async (client: AdminClient, dataId: number): Promis
 
 /** The time series group of a data id. Permanent Fault `not_found`. */
 export const requireGroup = async (client: AdminClient, dataId: number): Promise<TimeSeriesGroup> => {
-  const group = await first(
-    client,
-    timeSeriesGroup.strip(),
-    `/api/v1/time-series-groups?mon_data_id=${dataId}`,
-  );
+  const group = await first(client, timeSeriesGroup, `/api/v1/time-series-groups?mon_data_id=${dataId}`);
   if (group !== undefined) return group;
   throw new Fault('permanent', 'not_found', `data id ${dataId} has no time series group`);
 };
@@ -66,7 +62,7 @@ export const tableOfDataId = (
   client: AdminClient,
   dataId: number,
 ): Promise<z.output<typeof resultTable> | undefined> =>
-  first(client, resultTable.strip(), `/api/v1/result-tables?mon_data_id=${dataId}`);
+  first(client, resultTable, `/api/v1/result-tables?mon_data_id=${dataId}`);
 
 /** The path of the result table of a data id. Permanent Fault `not_found`. */
 export const tablePath = async (client: AdminClient, dataId: number): Promise<string> => {

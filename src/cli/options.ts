@@ -14,7 +14,6 @@ export const addJsonOption = (command: Command): Command =>
 /** The options that page through a list. */
 export type PageOptions = JsonOption & { limit?: number; cursor?: string };
 
-/** The options of a list of records. */
 export type ListOptions = PageOptions & SystemOption & { biz?: number; name?: string };
 
 /** What Tidemark made for itself is left out unless it is asked for. */
@@ -103,7 +102,6 @@ export const addPeriodOptions = (command: Command, ages: string): Command =>
     .option('--since <when>', `of the last ${ages}, or since a time (UTC)`, momentArgument)
     .option('--until <when>', 'until 15m, 1h, 7d ago, or a time (UTC); default now', momentArgument);
 
-/** An id of a record. */
 export const idArgument = (text: string): number => {
   if (!/^\d{1,15}$/.test(text)) throw new InvalidArgumentError('It must be an id: digits only.');
   return Number(text);

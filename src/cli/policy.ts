@@ -1,5 +1,5 @@
 import { type Command, InvalidArgumentError } from 'commander';
-import { z } from 'zod';
+import type { z } from 'zod';
 import {
   type ApplicationPolicy,
   applicationPolicySchema,
@@ -7,6 +7,7 @@ import {
   type SourcePolicy,
   sourcePolicySchema,
 } from '../directory/policies.ts';
+import * as contract from '../metadata/api/contract.ts';
 import { Fault } from '../model/fault.ts';
 import { type AdminClient, type Answered, adminClient } from './client.ts';
 import { addYesOption, type YesOption } from './confirm.ts';
@@ -46,16 +47,8 @@ const fields: Readonly<Record<Field, string>> = {
   fill_dimensions: "fill an empty net.host.ip with the client's address, true or false (applications)",
 };
 
-const answerSchema = z.object({
-  policy: z.record(z.string(), z.union([z.number(), z.boolean(), z.string()])),
-  signals: z
-    .record(z.string(), z.record(z.string(), z.union([z.number(), z.boolean(), z.string()])))
-    .optional(),
-  own: z.array(z.string()),
-});
-
 /** `65536 traces, 262144 logs`: the values of a field whose signals differ. */
-const ofSignals = (signals: z.output<typeof answerSchema>['signals'], field: string): string =>
+const ofSignals = (signals: z.output<typeof contract.policy>['signals'], field: string): string =>
   Object.entries(signals ?? {})
     .flatMap(([pipeline, values]) => (field in values ? [`${values[field]} ${pipeline}`] : []))
     .join(', ');
@@ -63,7 +56,7 @@ const ofSignals = (signals: z.output<typeof answerSchema>['signals'], field: str
 const print = async (
   client: AdminClient,
   { kind }: Subject,
-  answer: Answered<z.output<typeof answerSchema>>,
+  answer: Answered<z.output<typeof contract.policy>>,
   options: JsonOption,
 ): Promise<void> => {
   const defaults = options.json ? {} : (await readDefaults(client))[kind];
@@ -95,7 +88,7 @@ const print = async (
 const show = async (id: number, options: JsonOption & SubjectOptions): Promise<void> => {
   const subject = subjectOf(id, options);
   const client = adminClient();
-  const answer = await client.ask(answerSchema, 'GET', `${subjectPath(subject)}/policy`);
+  const answer = await client.ask(contract.policy, 'GET', `${subjectPath(subject)}/policy`);
   await print(client, subject, answer, options);
 };
 
@@ -151,7 +144,7 @@ const set = async (
   const days = valueArgumentOf(options['retentionDays']);
   if (days !== undefined) await confirmRetention(subject, days, options);
   const client = adminClient();
-  const answer = await client.ask(answerSchema, 'PATCH', `${subjectPath(subject)}/policy`, { body });
+  const answer = await client.ask(contract.policy, 'PATCH', `${subjectPath(subject)}/policy`, { body });
   await print(client, subject, answer, options);
 };
 

@@ -1,34 +1,19 @@
 import { type Command, Option } from 'commander';
-import { z } from 'zod';
+import type { z } from 'zod';
+import { logsAnswer } from '../metadata/answers/explore.ts';
 import { idArgument } from './options.ts';
 import { integerArgument, nothing, printMore, printTable } from './output.ts';
 import {
   type Attribute,
   addQueryOptions,
   attributeArgument,
-  bounded,
   nanoTimeText,
   printQuery,
   type QueryOptions,
   traceIdArgument,
 } from './query-options.ts';
 
-const recordSchema = z.object({
-  time_unix_nano: z.string(),
-  service: z.string(),
-  severity_number: z.number(),
-  severity_text: z.string(),
-  body: z.string(),
-  trace_id: z.string(),
-  span_id: z.string(),
-});
-
-export const logsSchema = bounded.extend({
-  items: z.array(recordSchema),
-  next_cursor: z.string().nullable(),
-});
-
-type LogRecord = z.output<typeof recordSchema>;
+type LogRecord = z.output<typeof logsAnswer>['items'][number];
 
 type LogsOptions = QueryOptions & {
   appId?: number;
@@ -76,7 +61,7 @@ const logs = (options: LogsOptions): Promise<void> => {
     limit: options.limit,
     cursor: options.cursor,
   };
-  return printQuery(options, logsSchema, { path: '/api/v1/query/logs', body }, ({ items, next_cursor }) => {
+  return printQuery(options, logsAnswer, { path: '/api/v1/query/logs', body }, ({ items, next_cursor }) => {
     printLogs(items, options.trace !== undefined);
     printMore(next_cursor);
   });

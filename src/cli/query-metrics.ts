@@ -1,5 +1,6 @@
 import { type Command, Option } from 'commander';
-import { z } from 'zod';
+import type { z } from 'zod';
+import { lastValuesAnswer, metricsAnswer } from '../metadata/answers/explore.ts';
 import { Fault } from '../model/fault.ts';
 import { idArgument } from './options.ts';
 import { integerArgument, nothing, printTable } from './output.ts';
@@ -7,51 +8,11 @@ import {
   type Attribute,
   addQueryOptions,
   attributeArgument,
-  bounded,
   nanoTimeText,
   printQuery,
   type QueryOptions,
   sayMore,
 } from './query-options.ts';
-
-const metricsSchema = bounded.extend({
-  items: z.array(
-    z.object({
-      app_id: z.number(),
-      service: z.string(),
-      name: z.string(),
-      kind: z.string(),
-      unit: z.string(),
-      temporality: z.string().nullable(),
-      series: z.number(),
-      attributes: z.array(z.object({ key: z.string(), values: z.number() })),
-    }),
-  ),
-  truncated: z.boolean(),
-});
-
-const pairsSchema = z.array(z.object({ key: z.string(), value: z.string() }));
-
-const lastSchema = bounded.extend({
-  items: z.array(
-    z.object({
-      service: z.string(),
-      unit: z.string(),
-      time_unix_nano: z.string(),
-      value: z.string().nullable(),
-      distribution: z
-        .object({
-          count: z.string(),
-          sum: z.string().nullable(),
-          quantiles: z.array(z.object({ level: z.number(), value: z.string().nullable() })),
-        })
-        .nullable(),
-      attributes: pairsSchema,
-      scope: z.object({ name: z.string(), attributes: pairsSchema }),
-    }),
-  ),
-  truncated: z.boolean(),
-});
 
 type MetricsOptions = QueryOptions & {
   appId?: number;
@@ -78,7 +39,7 @@ const list = async (options: MetricsOptions): Promise<void> => {
   const body = { ...conditionsOf(options), name: options.name };
   await printQuery(
     options,
-    metricsSchema,
+    metricsAnswer,
     { path: '/api/v1/query/metrics', body },
     ({ items, truncated }) => {
       printTable(
@@ -99,13 +60,15 @@ const list = async (options: MetricsOptions): Promise<void> => {
   );
 };
 
+type LastValue = z.output<typeof lastValuesAnswer>['items'][number];
+
 /** Quantiles are estimates: four digits of them are enough. */
 const shortText = (value: string): string => {
   const number = Number(value);
   return Number.isFinite(number) ? String(Number(number.toPrecision(4))) : value;
 };
 
-const valueText = ({ value, distribution }: z.output<typeof lastSchema>['items'][number]): string => {
+const valueText = ({ value, distribution }: LastValue): string => {
   if (distribution === null) return value ?? nothing;
   const { count, sum, quantiles } = distribution;
   const shown = quantiles.flatMap(({ level, value: at }) =>
@@ -114,7 +77,7 @@ const valueText = ({ value, distribution }: z.output<typeof lastSchema>['items']
   return [`count ${count}`, ...(sum === null ? [] : [`sum ${sum}`]), ...shown].join(', ');
 };
 
-const pairsText = (attributes: z.output<typeof pairsSchema>): string =>
+const pairsText = (attributes: LastValue['attributes']): string =>
   attributes.map(({ key, value }) => `${key}=${value}`).join(' ');
 
 const lastValues = (name: string, options: MetricsOptions): Promise<void> => {
@@ -122,7 +85,7 @@ const lastValues = (name: string, options: MetricsOptions): Promise<void> => {
   const body = { ...conditionsOf(options), name, attributes };
   return printQuery(
     options,
-    lastSchema,
+    lastValuesAnswer,
     { path: '/api/v1/query/metrics/last', body },
     ({ items, truncated }) => {
       printTable(

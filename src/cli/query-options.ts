@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { InvalidArgumentError } from 'commander';
-import { z } from 'zod';
+import type { z } from 'zod';
 import { adminClient } from './client.ts';
 import {
   addJsonOption,
@@ -10,9 +10,6 @@ import {
   queryText,
 } from './options.ts';
 import { printAnswer, sayLines } from './output.ts';
-
-/** What every answer of a query has. */
-export const bounded = z.object({ sql: z.array(z.string()) });
 
 /** What every query may say about its period and its statements. */
 export type QueryOptions = JsonOption & PeriodOptions & { wide?: true; sql?: true };
@@ -31,7 +28,7 @@ type Query = { readonly path: string } & (
 );
 
 /** Asks a query about the period of the options; prints its answer, and on stderr the statements that ran. */
-export const printQuery = async <T extends z.output<typeof bounded>>(
+export const printQuery = async <T extends { readonly sql: readonly string[] }>(
   options: QueryOptions,
   schema: z.ZodType<T>,
   query: Query,

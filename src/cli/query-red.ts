@@ -1,25 +1,8 @@
 import type { Command } from 'commander';
-import { z } from 'zod';
+import { redAnswer } from '../metadata/answers/explore.ts';
 import { idArgument } from './options.ts';
 import { integerArgument, nothing, printTable } from './output.ts';
-import { addQueryOptions, bounded, printQuery, type QueryOptions, sayMore } from './query-options.ts';
-
-const redSchema = bounded.extend({
-  items: z.array(
-    z.object({
-      service: z.string(),
-      operation: z.string().nullable(),
-      requests: z.number(),
-      errors: z.number(),
-      per_second: z.number(),
-      error_ratio: z.number(),
-      p50_ms: z.number(),
-      p95_ms: z.number(),
-      p99_ms: z.number(),
-    }),
-  ),
-  truncated: z.boolean(),
-});
+import { addQueryOptions, printQuery, type QueryOptions, sayMore } from './query-options.ts';
 
 type RedOptions = QueryOptions & {
   appId?: number;
@@ -41,7 +24,7 @@ const red = (options: RedOptions): Promise<void> => {
     by: options.operations ? 'operation' : undefined,
     limit: options.limit,
   };
-  return printQuery(options, redSchema, { path: '/api/v1/query/red', body }, ({ items, truncated }) => {
+  return printQuery(options, redAnswer, { path: '/api/v1/query/red', body }, ({ items, truncated }) => {
     const hasOperations = items.some(({ operation }) => operation !== null);
     printTable(
       [

@@ -1,5 +1,6 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
-import { z } from 'zod';
+import type { z } from 'zod';
+import { pointsAnswer, servicesAnswer, tracesAnswer, valuesAnswer } from '../metadata/answers/explore.ts';
 import { counted } from '../model/counted.ts';
 import { durationArgument, idArgument } from './options.ts';
 import { integerArgument, nothing, printLine, printMore, printTable, sayLines, timeText } from './output.ts';
@@ -9,7 +10,6 @@ import {
   type Attribute,
   addQueryOptions,
   attributeArgument,
-  bounded,
   millisecondText,
   printQuery,
   type QueryOptions,
@@ -18,26 +18,7 @@ import {
 import { registerRed } from './query-red.ts';
 import { registerTrace } from './trace.ts';
 
-const pointsSchema = bounded.extend({
-  buckets: z.array(z.number()),
-  group_by: z.array(z.string()),
-  series: z.array(
-    z.object({
-      metric: z.string(),
-      group: z.array(z.string().nullable()),
-      values: z.array(z.number().nullable()),
-    }),
-  ),
-  series_total: z.number(),
-  raw: z
-    .object({
-      columns: z.array(z.string()),
-      rows: z.array(z.array(z.union([z.string(), z.number()]).nullable())),
-    })
-    .nullable(),
-});
-
-type Points = z.output<typeof pointsSchema>;
+type Points = z.output<typeof pointsAnswer>;
 
 const printPoints = ({ buckets, series, series_total: total, raw }: Points): void => {
   if (raw !== null) {
@@ -115,13 +96,8 @@ const points = (options: PointsOptions): Promise<void> => {
     step,
     raw,
   };
-  return printQuery(options, pointsSchema, { path: '/api/v1/query/points', body }, printPoints);
+  return printQuery(options, pointsAnswer, { path: '/api/v1/query/points', body }, printPoints);
 };
-
-const valuesSchema = bounded.extend({
-  values: z.array(z.object({ value: z.string().nullable(), rows: z.number() })),
-  truncated: z.boolean(),
-});
 
 const values = (
   dimension: string,
@@ -129,7 +105,7 @@ const values = (
 ): Promise<void> => {
   const parameters = { data_id: options.dataId, dimension, limit: options.limit };
   const query = { path: '/api/v1/query/points/values', parameters };
-  return printQuery(options, valuesSchema, query, ({ values: found, truncated }) => {
+  return printQuery(options, valuesAnswer, query, ({ values: found, truncated }) => {
     printTable(
       ['VALUE', 'ROWS'],
       found.map(({ value, rows }) => [value, rows]),
@@ -137,21 +113,6 @@ const values = (
     sayMore(truncated);
   });
 };
-
-const tracesSchema = bounded.extend({
-  items: z.array(
-    z.object({
-      trace_id: z.string(),
-      root_name: z.string(),
-      root_service: z.string(),
-      start: z.number(),
-      duration_ms: z.number(),
-      spans: z.number(),
-      errors: z.number(),
-    }),
-  ),
-  next_cursor: z.string().nullable(),
-});
 
 type TracesOptions = QueryOptions & {
   appId?: number;
@@ -180,7 +141,7 @@ const traces = (options: TracesOptions): Promise<void> => {
   };
   return printQuery(
     options,
-    tracesSchema,
+    tracesAnswer,
     { path: '/api/v1/query/traces', body },
     ({ items, next_cursor }) => {
       printTable(
@@ -200,20 +161,9 @@ const traces = (options: TracesOptions): Promise<void> => {
   );
 };
 
-const servicesSchema = bounded.extend({
-  items: z.array(
-    z.object({
-      service: z.string(),
-      spans: z.number(),
-      span_names: z.array(z.object({ name: z.string(), spans: z.number() })),
-    }),
-  ),
-  truncated: z.boolean(),
-});
-
 const services = (options: QueryOptions & { appId?: number }): Promise<void> => {
   const query = { path: '/api/v1/traces/services', parameters: { app_id: options.appId } };
-  return printQuery(options, servicesSchema, query, ({ items, truncated }) => {
+  return printQuery(options, servicesAnswer, query, ({ items, truncated }) => {
     printTable(
       ['SERVICE', 'SPAN', 'SPANS'],
       items.flatMap(({ service, span_names: names }) =>

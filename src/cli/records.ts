@@ -79,7 +79,7 @@ const kinds: readonly Kind[] = [
     command: 'data-source',
     noun: 'data source',
     path: '/api/v1/data-sources',
-    schema: dataSource.extend({ token: z.string() }).strip(),
+    schema: dataSource.extend({ token: z.string() }),
     operation: 'metadata.resources.resources.CreateDataIDResource',
     head: ['DATA ID', 'DATA NAME', 'SPACE', 'STATE'],
     row: (item) => [item['mon_data_id'], item['data_name'], item['space_uid'], stateOf(item)],
@@ -110,7 +110,7 @@ const kinds: readonly Kind[] = [
     command: 'group',
     noun: 'time series group',
     path: '/api/v1/time-series-groups',
-    schema: timeSeriesGroup.strip(),
+    schema: timeSeriesGroup,
     operation: 'metadata.resources.resources.CreateTimeSeriesGroupResource',
     head: ['DATA ID', 'GROUP ID', 'BUSINESS', 'NAME', 'MAX RATE', 'STATE', 'TABLE'],
     row: (item) => [
@@ -150,7 +150,7 @@ const kinds: readonly Kind[] = [
     command: 'result-table',
     noun: 'result table',
     path: '/api/v1/result-tables',
-    schema: resultTable.strip(),
+    schema: resultTable,
     operation: 'metadata.models.result_table.ResultTable.create_result_table',
     head: ['TABLE', 'BUSINESS', 'NAME', 'LABEL', 'STATE'],
     row: (item) => [

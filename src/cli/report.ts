@@ -27,13 +27,13 @@ import { listInSteps, printInSteps, recordsInSteps, rowInSteps } from './reports
 import { shownToken } from './token.ts';
 
 const recordsSchema = z.object({
-  custom_report: customReport.strip(),
-  data_source: dataSource.extend({ token: z.string() }).strip().optional(),
-  time_series_group: timeSeriesGroup.strip().optional(),
-  result_table: resultTable.strip().optional(),
+  custom_report: customReport,
+  data_source: dataSource.extend({ token: z.string() }).optional(),
+  time_series_group: timeSeriesGroup.optional(),
+  result_table: resultTable.optional(),
 });
-const pageSchema = pageOf(customReport.strip());
-const columnsSchema = pageOf(column.strip());
+const pageSchema = pageOf(customReport);
+const columnsSchema = pageOf(column);
 
 type ReportRecords = z.output<typeof recordsSchema>;
 

@@ -8,11 +8,8 @@ import { shownToken } from './token.ts';
 
 // Reports that were made step by step: their three records have no report record, which the API lists.
 
-const group = timeSeriesGroup.strip();
-const table = resultTable.strip();
-
-type Group = z.output<typeof group>;
-type Table = z.output<typeof table>;
+type Group = z.output<typeof timeSeriesGroup>;
+type Table = z.output<typeof resultTable>;
 
 /** A report that was made step by step, as a list shows it. */
 export type ListedInSteps = Pick<
@@ -64,10 +61,13 @@ export const listInSteps = async (
   query: { biz?: number; name?: string },
 ): Promise<ListedInSteps[]> => {
   const of = { mon_biz_id: query.biz, has_report: 'false' };
-  const groups = await allOf(client, group, '/api/v1/time-series-groups', { ...of, name: query.name });
+  const groups = await allOf(client, timeSeriesGroup, '/api/v1/time-series-groups', {
+    ...of,
+    name: query.name,
+  });
   if (groups.length === 0) return [];
   // A name is that of the group, and not of its table.
-  const all = await allOf(client, table, '/api/v1/result-tables', of);
+  const all = await allOf(client, resultTable, '/api/v1/result-tables', of);
   const tables = new Map(all.map((each) => [each.table_id, each]));
   return groups.map((each) => ({
     mon_data_id: each.mon_data_id,
@@ -79,7 +79,6 @@ export const listInSteps = async (
   }));
 };
 
-/** The cells of a list of reports. */
 export const rowInSteps = (each: ListedInSteps): Cell[] => [
   each.mon_data_id,
   each.mon_biz_id,
@@ -96,7 +95,7 @@ export type RecordsInSteps = {
   readonly result_table?: Table;
 };
 
-const sourceSchema = dataSource.extend({ token: z.string() }).strip();
+const sourceSchema = dataSource.extend({ token: z.string() });
 
 /** Undefined without a data source of this data id. */
 export const recordsInSteps = async (
@@ -108,7 +107,7 @@ export const recordsInSteps = async (
   if (sources.items.length === 0) return undefined;
   // A list hides all of the token.
   const { value: source } = await client.ask(sourceSchema, 'GET', `/api/v1/data-sources/${dataId}`);
-  const { value } = await client.ask(pageOf(group), 'GET', `/api/v1/time-series-groups${query}`);
+  const { value } = await client.ask(pageOf(timeSeriesGroup), 'GET', `/api/v1/time-series-groups${query}`);
   const [own] = value.items;
   const ownTable = await tableOfDataId(client, dataId);
   return {

@@ -1,5 +1,6 @@
 import { type Command, InvalidArgumentError } from 'commander';
 import { z } from 'zod';
+import { retention } from '../metadata/answers/retention.ts';
 import { counted } from '../model/counted.ts';
 import { bytesText, daysText } from './amounts.ts';
 import { adminClient } from './client.ts';
@@ -16,23 +17,9 @@ import {
 } from './options.ts';
 import { nothing, printAnswer, printFields } from './output.ts';
 
-const sums = { days: z.number(), rows: z.number(), bytes: z.number() };
-
-const kept = {
-  retention_days: z.number().nullable(),
-  origin: z.enum(['policy', 'creation', 'pipelines', 'none']),
-};
-
-const retentionSchema = z.object({
-  ...kept,
-  // Missing in answers of earlier versions.
-  signals: z.array(z.object({ pipeline: z.string(), ...kept })).default([]),
-  ...sums,
-  oldest_day: z.string().nullable(),
-  newest_day: z.string().nullable(),
-  change: z
-    .object({ retention_days: z.number().nullable(), kept_from: z.string().nullable(), ...sums })
-    .nullable(),
+const retentionSchema = retention.extend({
+  // Missing in answers of earlier versions; a newer metadata may have further signals.
+  signals: z.array(retention.shape.signals.element.extend({ pipeline: z.string() })).default([]),
 });
 
 type Retention = z.output<typeof retentionSchema>;

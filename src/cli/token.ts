@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { z } from 'zod';
+import { revealedToken, rotatedToken } from '../metadata/api/contract.ts';
 import { adminClient } from './client.ts';
 import { addYesOption, confirm, type YesOption } from './confirm.ts';
 import {
@@ -13,12 +13,6 @@ import {
   subjectText,
 } from './options.ts';
 import { printAnswer, printFields, timeText } from './output.ts';
-
-const rotatedSchema = z.object({ token: z.string(), previous_expires_at: z.number() });
-const revealedSchema = z.object({
-  token: z.string(),
-  previous: z.object({ token: z.string(), expires_at: z.number() }).nullable(),
-});
 
 /** A token as a record has it; where it is masked, with the command that shows it. */
 export const shownToken = (token: string, id: number): string =>
@@ -36,7 +30,7 @@ const rotate = async (id: number, options: RotateOptions): Promise<void> => {
     );
   }
   const body = { overlap_seconds: options.overlap };
-  printAnswer(await adminClient().ask(rotatedSchema, 'POST', path, { body }), options, (answer) =>
+  printAnswer(await adminClient().ask(rotatedToken, 'POST', path, { body }), options, (answer) =>
     printFields([
       ['new token', answer.token],
       ['previous token', `accepted until ${timeText(answer.previous_expires_at)}`],
@@ -46,7 +40,7 @@ const rotate = async (id: number, options: RotateOptions): Promise<void> => {
 
 const show = async (id: number, options: JsonOption & SubjectOptions): Promise<void> => {
   const path = `${subjectPath(subjectOf(id, options))}/reveal-token`;
-  printAnswer(await adminClient().ask(revealedSchema, 'POST', path, { body: {} }), options, (answer) =>
+  printAnswer(await adminClient().ask(revealedToken, 'POST', path, { body: {} }), options, (answer) =>
     printFields([
       ['token', answer.token],
       ...(answer.previous === null

@@ -1,9 +1,9 @@
 import type { Command } from 'commander';
-import { z } from 'zod';
+import { processesAnswer } from '../metadata/answers/line.ts';
 import { errorText, Fault } from '../model/fault.ts';
 import { parseJson } from '../model/json.ts';
 import { type AdminClient, adminClient } from './client.ts';
-import { lineLines, lineSchema, processLines, processSchema } from './line.ts';
+import { lineLines, lineSchema, processLines } from './line.ts';
 import { addJsonOption, type JsonOption } from './options.ts';
 import {
   openTerminal,
@@ -15,6 +15,7 @@ import {
   sayLines,
   terminalColumns,
 } from './output.ts';
+import { readAnswer } from './read-answer.ts';
 
 type TopOptions = JsonOption & { once?: true };
 
@@ -123,7 +124,7 @@ const fullScreen = (): Screen & { close(): void } => {
   const terminal = openTerminal(() => ({ lines, note }));
   return {
     show: (value) => {
-      const line = lineSchema.safeParse(value);
+      const line = readAnswer(lineSchema, value);
       if (!line.success) return;
       lines = lineLines(line.data);
       terminal.draw();
@@ -162,10 +163,8 @@ const top = async (options: TopOptions): Promise<void> => {
   }
 };
 
-const processesSchema = z.object({ items: z.array(processSchema) });
-
 const processes = async (options: JsonOption): Promise<void> => {
-  const answered = await adminClient().ask(processesSchema, 'GET', '/api/v1/processes');
+  const answered = await adminClient().ask(processesAnswer, 'GET', '/api/v1/processes');
   printAnswer(answered, options, ({ items }) => {
     printLines(processLines(items, true, terminalColumns()).join('\n'));
     for (const kind of ['failing', 'degraded'] as const) {

@@ -1,37 +1,17 @@
 import { type Command, Option } from 'commander';
 import { z } from 'zod';
+import { logsAnswer, traceAnswer } from '../metadata/answers/explore.ts';
 import { Fault } from '../model/fault.ts';
 import { adminClient } from './client.ts';
 import { addJsonOption, idArgument, type JsonOption, timeoutOption } from './options.ts';
 import { printAnswer, printFields, printLine, sayLines, terminalColumns } from './output.ts';
-import { logsSchema, printLogs } from './query-logs.ts';
+import { printLogs } from './query-logs.ts';
 import { nanoTimeText, traceIdArgument } from './query-options.ts';
 import { type SendOptions, sendSpan } from './send-span.ts';
 import { cutTo, padTo } from './width.ts';
 
-const attribute = z.object({ key: z.string(), value: z.string() });
-
-const spanSchema = z.object({
-  span_id: z.string(),
-  parent_span_id: z.string(),
-  name: z.string(),
-  service: z.string(),
-  offset_ns: z.number(),
-  duration_ns: z.number(),
-  status: z.string(),
-  attributes: z.array(attribute),
-});
-
-const traceSchema = z.object({
-  trace_id: z.string(),
-  start_unix_nano: z.string(),
-  duration_ns: z.number(),
-  spans: z.array(spanSchema),
-  spans_total: z.number(),
-  truncated: z.boolean(),
-});
-
-type Span = z.output<typeof spanSchema>;
+type Trace = z.output<typeof traceAnswer>;
+type Span = Trace['spans'][number];
 
 /** A span and its depth below the root of its tree. */
 export type PlacedSpan<S> = { readonly span: S; readonly depth: number };
@@ -103,7 +83,7 @@ export const lineOf = ({ span, depth }: PlacedSpan<Span>, whole: number, columns
   return `${barOf(span.offset_ns, span.duration_ns, whole, bar)} ${milliseconds} ms  ${shown} ${span.span_id}`;
 };
 
-const print = (trace: z.output<typeof traceSchema>, { attributes }: TraceOptions): void => {
+const print = (trace: Trace, { attributes }: TraceOptions): void => {
   printFields([
     ['trace', trace.trace_id],
     ['start', nanoTimeText(trace.start_unix_nano)],
@@ -129,12 +109,8 @@ const second = 1_000_000_000n;
 const aroundSeconds = 300;
 
 /** The last 200 log records of a trace. */
-const askLogsOf = ({
-  trace_id,
-  start_unix_nano: start,
-  duration_ns: duration,
-}: z.output<typeof traceSchema>) =>
-  adminClient().ask(logsSchema, 'POST', '/api/v1/query/logs', {
+const askLogsOf = ({ trace_id, start_unix_nano: start, duration_ns: duration }: Trace) =>
+  adminClient().ask(logsAnswer, 'POST', '/api/v1/query/logs', {
     body: {
       trace_id,
       since: Math.max(0, Number(BigInt(start) / second) - aroundSeconds),
@@ -156,7 +132,7 @@ const run = async (id: string | undefined, options: ShowOrSendOptions, command: 
     throw new Fault('permanent', 'wrong_words', 'name a trace id, or --send <app_id>: one of the two');
   const idle = ofSending.find((option) => command.getOptionValueSource(option) === 'cli');
   if (idle !== undefined) throw new Fault('permanent', 'wrong_words', `--${idle} needs --send`);
-  const answer = await adminClient().ask(traceSchema, 'GET', `/api/v1/traces/${id}`);
+  const answer = await adminClient().ask(traceAnswer, 'GET', `/api/v1/traces/${id}`);
   if (options.logs !== true) return printAnswer(answer, options, (trace) => print(trace, options));
   const logs = await askLogsOf(answer.value);
   const json = { ...wholeSchema.parse(answer.json), logs: wholeSchema.parse(logs.json)['items'] };

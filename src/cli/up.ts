@@ -229,7 +229,7 @@ const runStack = async (run: Run): Promise<Ending> => {
  * Runs engines and roles, or the engines alone, until a signal or a failure that a restart would only repeat. Returns the exit
  * code.
  */
-export const runUp = async (settings: Settings, options: UpOptions = { demo: true }): Promise<number> => {
+export const runUp = async (settings: Settings, options: UpOptions): Promise<number> => {
   const { dataFolder } = settings;
   const pipelines = pipelinesOf(settings);
   openDataFolder(dataFolder);

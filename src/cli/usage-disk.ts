@@ -1,45 +1,17 @@
-import { z } from 'zod';
+import type { z } from 'zod';
+import { diskAnswer, diskRow } from '../metadata/answers/disk.ts';
 import type { CsvCell } from '../model/csv.ts';
-import { pipelines } from '../model/signals.ts';
 import { bytesText, daysText } from './amounts.ts';
 import { adminClient } from './client.ts';
 import { type JsonOption, type OwnerOptions, queryText } from './options.ts';
 import { nothing, printAnswer, printCsv, printLine, printTable, sayLines } from './output.ts';
 
-const volumeSchema = z.object({
-  disk: z.string(),
-  stores: z.array(z.string()),
-  bytes: z.number(),
-  bytes_per_day: z.number(),
-  free_bytes: z.number().nullable(),
-  total_bytes: z.number().nullable(),
-  days_left: z.number().nullable(),
-  why: z.string(),
-});
+// A metadata of an earlier version does not answer it.
+const diskSchema = diskAnswer.extend({ missing: diskAnswer.shape.missing.default([]) });
 
-const rowSchema = z.object({
-  store: z.string(),
-  mon_biz_id: z.number().nullable(),
-  pipeline: z.enum(pipelines).nullable(),
-  data_id: z.number(),
-  app_id: z.number(),
-  day: z.string().nullable(),
-  days: z.number(),
-  rows: z.number(),
-  bytes: z.number(),
-  bytes_per_day: z.number().nullable(),
-  retention_days: z.number().nullable(),
-});
-
-const diskSchema = z.object({
-  at: z.number(),
-  volumes: z.array(volumeSchema),
-  items: z.array(rowSchema),
-  missing: z.array(z.object({ store: z.string(), why: z.string() })).default([]),
-});
-
-type Volume = z.output<typeof volumeSchema>;
-type Row = z.output<typeof rowSchema>;
+type Disk = z.output<typeof diskSchema>;
+type Volume = Disk['volumes'][number];
+type Row = Disk['items'][number];
 
 /** The API forecasts no further. */
 const daysLeftMax = 3_650;
@@ -114,8 +86,8 @@ export const printCsvOf = (
 };
 
 /** The rows there are; where a store did not answer, the command fails: a program that reads them sees no difference. */
-const printDiskCsv = ({ items, missing }: z.output<typeof diskSchema>): void => {
-  printCsvOf(rowSchema, items);
+const printDiskCsv = ({ items, missing }: Disk): void => {
+  printCsvOf(diskRow, items);
   for (const { store, why } of missing) sayLines(`the rows of ${store} are missing: ${why}`);
   if (missing.length > 0) process.exitCode = 1;
 };

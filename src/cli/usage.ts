@@ -1,8 +1,15 @@
 import { type Command, Option } from 'commander';
 import { z } from 'zod';
+import {
+  failingAnswer,
+  failingSender,
+  silentAnswer,
+  silentOwner,
+  usageAnswer,
+  usageRow,
+} from '../metadata/answers/usage.ts';
 import type { CsvCell } from '../model/csv.ts';
 import { Fault } from '../model/fault.ts';
-import { pipelines } from '../model/signals.ts';
 import { bytesText } from './amounts.ts';
 import { type Answered, adminClient } from './client.ts';
 import { requireOwner } from './lookups.ts';
@@ -20,46 +27,10 @@ import {
 import { type Cell, integerArgument, nothing, printAnswer, printTable, timeText } from './output.ts';
 import { printCsvOf, printDiskUsage } from './usage-disk.ts';
 
-const usageSchema = z.object({
-  mon_biz_id: z.number().nullable(),
-  pipeline: z.enum(pipelines).nullable(),
-  data_id: z.number(),
-  app_id: z.number(),
-  day: z.string().nullable(),
-  requests: z.number(),
-  items: z.number(),
-  wire_bytes: z.number(),
-  inflated_bytes: z.number(),
-  requests_per_second_max: z.number(),
-  refused_requests: z.number(),
-  repeated_requests: z.number(),
-  last_seen: z.number().nullable(),
-  last_sender: z.string(),
-  last_sdk: z.string(),
-  // Missing in answers of earlier versions.
-  last_sent: z.number().nullable().default(null),
-});
+// Missing in answers of earlier versions.
+const usageSchema = usageRow.extend({ last_sent: usageRow.shape.last_sent.default(null) });
 
 type Usage = z.output<typeof usageSchema>;
-
-const silentSchema = usageSchema
-  .pick({ mon_biz_id: true, data_id: true, app_id: true, last_seen: true, last_sender: true, last_sdk: true })
-  .extend({ last_seen: z.number() });
-
-const failingSchema = z.object({
-  pipeline: z.enum(pipelines),
-  sender: z.string(),
-  sdk: z.string(),
-  reason: z.string(),
-  data_id: z.number(),
-  app_id: z.number(),
-  hours: z.number(),
-  samples: z.number(),
-  first_seen: z.number(),
-  last_seen: z.number(),
-});
-
-const answerOf = <T extends z.ZodType>(item: T) => z.object({ items: z.array(item) });
 
 const groups = ['owner', 'business', 'day', 'signal', 'owner_signal'] as const;
 type By = (typeof groups)[number];
@@ -127,7 +98,11 @@ const usage = async (options: UsageOptions): Promise<void> => {
   const { by, biz, dataId, appId, since, until, system } = options;
   const query = queryText({ by, mon_biz_id: biz, data_id: dataId, app_id: appId, since, until, system });
   const client = adminClient();
-  const answered = await client.ask(answerOf(usageSchema), 'GET', `/api/v1/usage${query}`);
+  const answered = await client.ask(
+    usageAnswer.extend({ items: z.array(usageSchema) }),
+    'GET',
+    `/api/v1/usage${query}`,
+  );
   if (answered.value.items.length === 0) await requireOwner(client, options);
   const head = [
     ...groupTitles[by],
@@ -149,9 +124,9 @@ const usage = async (options: UsageOptions): Promise<void> => {
 };
 
 const silent = async (options: UsageOptions): Promise<void> => {
-  const answered = await adminClient().ask(answerOf(silentSchema), 'GET', '/api/v1/usage/silent');
+  const answered = await adminClient().ask(silentAnswer, 'GET', '/api/v1/usage/silent');
   const head = ['WHOSE', 'BUSINESS', 'LAST SEEN', 'LAST SENDER', 'SDK'];
-  printRows(answered, options, silentSchema, head, (owner) => [
+  printRows(answered, options, silentOwner, head, (owner) => [
     ownerText(owner),
     owner.mon_biz_id,
     ...senderCells(owner),
@@ -161,9 +136,9 @@ const silent = async (options: UsageOptions): Promise<void> => {
 const failing = async (options: UsageOptions): Promise<void> => {
   const { since, until, hours } = options;
   const query = queryText({ since, until, hours });
-  const answered = await adminClient().ask(answerOf(failingSchema), 'GET', `/api/v1/usage/failing${query}`);
+  const answered = await adminClient().ask(failingAnswer, 'GET', `/api/v1/usage/failing${query}`);
   const head = ['SENDER', 'SDK', 'NAMES', 'REASON', 'HOURS', 'SAMPLES', 'FIRST SEEN', 'LAST SEEN'];
-  printRows(answered, options, failingSchema, head, (one) => [
+  printRows(answered, options, failingSender, head, (one) => [
     one.sender || nothing,
     one.sdk || nothing,
     ownerText(one),

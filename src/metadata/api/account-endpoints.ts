@@ -6,14 +6,15 @@ import { eventDayForm, eventDayFormText, eventDayOf } from '../../model/event-da
 import { Fault } from '../../model/fault.ts';
 import { applicationPipelines, ownerIds } from '../../model/signals.ts';
 import { notedClosing, nothingOpenText, openOf } from '../account/closing.ts';
+import { comparedStores, differenceSchema, type storeItem } from '../answers/account.ts';
 import { fieldFault, notFound } from '../problem.ts';
 import { operator } from '../records/requests.ts';
 import type { Records } from '../records/store.ts';
-import { differenceSchema, notKnown, shownDifference } from './account-shapes.ts';
-import { shownStores, storeItem } from './account-stores.ts';
+import { shownStores } from './account-stores.ts';
 import type { ApiDeps } from './deps.ts';
 import { type Endpoint, endpoint } from './endpoint.ts';
 import { ownerOf, ownerQuery, refuseReversed, refuseUnknownOwner, timeQuery } from './queries.ts';
+import { notKnown, shownDifference } from './shown-account.ts';
 
 const tag = 'Account';
 const count = z.int();
@@ -142,13 +143,7 @@ const stores = ({ account, outcomes }: ApiDeps): Endpoint =>
     role: 'viewer',
     namesRecord: true,
     query: z.strictObject({ ...ownerQuery, owner: ownerQuery.data_id, day: dayQuery }),
-    answer: z.strictObject({
-      compared: z.strictObject({
-        days: count.meta({ description: 'Owners and event days that were compared' }),
-        rows: count.meta({ description: 'Their recorded rows' }),
-      }),
-      items: z.array(storeItem),
-    }),
+    answer: comparedStores,
     run: async ({ query, records }) => {
       const { dataId, appId } = await askedOwner(records, query);
       const days = query.day === undefined ? {} : { days: [query.day] };

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import type { z } from 'zod';
 import type { DifferenceSum } from '../../account/accounts.ts';
 import {
   type Difference,
@@ -12,26 +12,11 @@ import {
 } from '../../account/difference.ts';
 import { ownerText } from '../../account/explain-losses.ts';
 import type { StoreComparison, StoreDifference } from '../../account/store-compare.ts';
-import { pipelines } from '../../model/signals.ts';
 import { dayMs } from '../../model/time.ts';
-import { differenceSchema, shownDifference } from './account-shapes.ts';
+import type { storeItem } from '../answers/account.ts';
+import { shownDifference } from './shown-account.ts';
 
-const count = z.int();
 const daySeconds = dayMs / 1_000;
-
-/** What the store of an owner and its records differ in, in the answers of the admin API. */
-export const storeItem = z
-  .strictObject({
-    pipeline: z.enum(pipelines),
-    data_id: count.meta({ description: '0 for an application' }),
-    app_id: count.meta({ description: '0 for points' }),
-    adds_up: z.boolean().nullable().meta({
-      description: 'Whether the store holds exactly the recorded rows; null where that is not known',
-    }),
-    why: z.string().meta({ description: 'Why it is not known; else empty' }),
-    differences: z.array(differenceSchema),
-  })
-  .meta({ id: 'StoreAccount' });
 
 /** What operators have closed, by `differenceKey`. */
 export type Closings = ReadonlyMap<string, FoundDifference>;

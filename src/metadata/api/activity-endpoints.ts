@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { readLastRequest } from '../../outcomes/arrivals.ts';
 import type { UsageOwner } from '../../outcomes/usage.ts';
+import { activity } from '../answers/activity.ts';
 import { readLimits, readMinutes, readRefusals, readWaiting, stateOf } from '../inspect/activity.ts';
 import { existing, type Records } from '../records/store.ts';
 import { areGroupAndTableEnabled } from '../usage.ts';
@@ -8,76 +9,6 @@ import type { ApiDeps } from './deps.ts';
 import { type Endpoint, endpoint } from './endpoint.ts';
 import { idParams } from './params.ts';
 import { number, timeQuery } from './queries.ts';
-
-const count = z.int();
-const moment = z.number().meta({ description: 'Unix seconds to the millisecond' });
-
-const refusal = z
-  .strictObject({
-    at: moment,
-    reason: z.string(),
-    stage: z.string(),
-    ordinal: count.meta({ description: 'Index in the request; -1 for the whole request' }),
-    field: z.string(),
-    value: z.string(),
-    detail: z.string(),
-    sender: z.string(),
-    sdk: z.string(),
-    sampled: z.boolean().meta({ description: 'False: more of them came than samples are kept' }),
-    meaning: z.string(),
-    remedy: z.string(),
-  })
-  .meta({ id: 'Refusal' });
-
-const activity = z
-  .strictObject({
-    at: moment.meta({ description: 'Time of the answer: take it for `since`' }),
-    state: z.enum(['disabled', 'receiving', 'refused', 'silent', 'never']).meta({
-      description:
-        'receiving: a request was accepted in the last five minutes; refused: only refusals came in them; never: no accepted request is known',
-    }),
-    last_request: z
-      .strictObject({ at: moment, sender: z.string(), sdk: z.string() })
-      .nullable()
-      .meta({ description: 'The last accepted request of the last 90 days' }),
-    waiting: z
-      .strictObject({
-        since: count,
-        state: z.enum(['waiting', 'stored', 'refused']).meta({
-          description: 'What came at or after `since`: nothing, an item that was stored, or refusals alone',
-        }),
-        stored_at: moment.nullable(),
-      })
-      .nullable()
-      .meta({ description: 'Null without `since`' }),
-    refusals: z.array(refusal).meta({
-      description: 'The newest 20 at or after `since`, by default of the last day; the newest first',
-    }),
-    minutes: z
-      .array(
-        z.strictObject({
-          at: count,
-          received: count,
-          stored: count,
-          dropped: count,
-          dead_lettered: count,
-          refused_requests: count,
-          repeated_requests: count.meta({
-            description: 'Equal to an earlier request, and so not stored again',
-          }),
-          values_lost: count,
-        }),
-      )
-      .meta({ description: 'Minutes of arrival, the oldest first; the last one has just begun' }),
-    limits: z.array(
-      z.strictObject({
-        name: z.enum(['requests_per_second', 'metric_columns', 'dimension_columns']),
-        limit: count.nullable().meta({ description: 'Null: no limit' }),
-        used: count.nullable().meta({ description: 'Requests: in the busiest second of the last hour' }),
-      }),
-    ),
-  })
-  .meta({ id: 'Activity' });
 
 const minutesMax = 60;
 const minutesText = `must be a number from 0 to ${minutesMax}`;

@@ -8,8 +8,8 @@ import {
   timeSeriesGroupSchema,
 } from '../../directory/records.ts';
 
-// The answers of the admin API in the form that its callers receive. Commands import nothing else of metadata; an import rule holds
-// that.
+// The answers of the admin API in the form that its callers receive. Commands import these, those in `answers/`, and nothing else of
+// metadata; an import rule holds that.
 
 export { authorOf } from '../records/texts.ts';
 export { adminRoles } from '../tokens/roles.ts';
@@ -145,6 +145,5 @@ export const problem = z
   })
   .meta({ id: 'Problem' });
 
-/** A page of a list. */
 export const pageOf = (item: z.ZodType) =>
   z.strictObject({ items: z.array(item), next_cursor: z.string().nullable() });

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import type { DeadLetterAdmin } from '../../dead-letters/admin.ts';
 import { itemsOf, type Letter } from '../../dead-letters/dead-letter.ts';
 import { Fault } from '../../model/fault.ts';
+import type { bulkAnswer } from '../answers/dead-letters.ts';
 import { fieldFault } from '../problem.ts';
 import type { ActProgress } from '../pulse/acts.ts';
 import { operator } from '../records/requests.ts';
@@ -46,30 +47,6 @@ export const bulkRequest = z
   .meta({ examples: [{ reason: 'row_refused' }] });
 
 export type BulkRequest = z.output<typeof bulkRequest>;
-
-export const bulkAnswer = z
-  .strictObject({
-    matched: z.int().meta({ description: 'Number of matching dead letters' }),
-    items: z.int().meta({
-      description:
-        'Points, spans, log records or data points in the processed dead letters (or in those of a dry run)',
-    }),
-    done: z.int(),
-    failed: z.array(z.strictObject({ sequence: z.int(), code: z.string(), detail: z.string() })),
-    next_cursor: z
-      .string()
-      .nullable()
-      .meta({ description: 'Not null: more follow, repeat the call with this cursor' }),
-    first_cursor: z
-      .string()
-      .nullable()
-      .meta({
-        description:
-          'Cursor for the real call after a dry run: it starts at the oldest dead letter and skips those that arrived after the first call. Null with `sequences`',
-        examples: ['1-40'],
-      }),
-  })
-  .meta({ id: 'DeadLettersDone' });
 
 type Done = z.output<typeof bulkAnswer>;
 

@@ -1,52 +1,9 @@
 import { z } from 'zod';
 import { itemsOf, type Letter, type LetterFilter, letterPipelines } from '../../dead-letters/dead-letter.ts';
+import type { letterSchema } from '../answers/dead-letters.ts';
 import { numberText } from '../number-text.ts';
 import { pageQuery } from '../records/listing.ts';
 import { reasonFilter } from './reason-filter.ts';
-
-const letterShape = {
-  sequence: z.int().meta({ description: 'Its id' }),
-  at: z.int().meta({ description: 'Time of the dead-lettering, Unix seconds' }),
-  reason: z.string(),
-  error: z.string(),
-  data_id: z.int().nullable(),
-  app_id: z.int().nullable(),
-  table: z.string().nullable(),
-  uid: z.string().nullable(),
-  items: z.int().meta({ description: 'Number of its points, spans, log records or data points' }),
-  redrives: z.int().meta({ description: 'Number of earlier redrives' }),
-  bytes: z.int().meta({ description: 'Size' }),
-};
-
-const orphanShape = {
-  orphan: z.boolean().nullable().meta({
-    description:
-      'No record counts its items as dead-lettered: they have another outcome already. Null while ClickHouse does not answer',
-  }),
-};
-
-export const letterSchema = z.strictObject(letterShape).meta({ id: 'DeadLetter' });
-
-export const listedSchema = z
-  .strictObject({ ...letterShape, ...orphanShape })
-  .meta({ id: 'ListedDeadLetter' });
-
-export const shownSchema = z
-  .strictObject({
-    ...letterShape,
-    ...orphanShape,
-    stream: z.string(),
-    subject: z.string(),
-    stream_sequence: z.int(),
-    is_redrivable: z.boolean(),
-    shown: z.strictObject({
-      form: z.enum(['rows', 'text', 'base64']),
-      rows: z.array(z.record(z.string(), z.unknown())).optional(),
-      text: z.string().optional(),
-      cut: z.int().meta({ description: 'Number of rows or bytes that are not shown' }),
-    }),
-  })
-  .meta({ id: 'ShownDeadLetter' });
 
 /** A dead letter in answers and in the audit. */
 export const view = (letter: Letter): z.output<typeof letterSchema> => {

@@ -1,23 +1,23 @@
 import { z } from 'zod';
 import { Fault } from '../../model/fault.ts';
-import type { Asker } from '../explore/explore.ts';
-import { logsAnswer, logsRequest } from '../explore/log-shapes.ts';
 import {
   lastValuesAnswer,
-  lastValuesRequest,
+  logsAnswer,
   metricsAnswer,
-  metricsRequest,
-} from '../explore/metric-shapes.ts';
-import {
-  dimensionName,
   pointsAnswer,
-  pointsRequest,
-  tableName,
+  redAnswer,
+  servicesAnswer,
+  traceAnswer,
+  tracesAnswer,
   valuesAnswer,
-} from '../explore/point-shapes.ts';
-import { redAnswer, redRequest } from '../explore/red-shapes.ts';
+} from '../answers/explore.ts';
+import type { Asker } from '../explore/explore.ts';
+import { logsRequest } from '../explore/log-shapes.ts';
+import { lastValuesRequest, metricsRequest } from '../explore/metric-shapes.ts';
+import { dimensionName, pointsRequest, tableName } from '../explore/point-shapes.ts';
+import { redRequest } from '../explore/red-shapes.ts';
 import { wideQuery } from '../explore/shapes.ts';
-import { servicesAnswer, traceAnswer, tracesAnswer, tracesRequest } from '../explore/trace-shapes.ts';
+import { tracesRequest } from '../explore/trace-shapes.ts';
 import { numberText } from '../number-text.ts';
 import type { AdminIdentity } from '../tokens/admin-token-state.ts';
 import type { ApiDeps } from './deps.ts';

@@ -1,8 +1,8 @@
 import { z } from 'zod';
+import { lineShape, processesAnswer } from '../answers/line.ts';
 import { parseInput } from '../problem.ts';
 import { parseTopics } from '../pulse/live-topics.ts';
 import type { PulseReads } from '../pulse/open-pulse.ts';
-import { lineShape, processWithSeries } from '../pulse/shapes.ts';
 import type { ApiDeps } from './deps.ts';
 import { endlessAnswer } from './endless.ts';
 import { type Endpoint, endpoint } from './endpoint.ts';
@@ -28,7 +28,7 @@ export const lineEndpoints = ({ pulse }: Pick<ApiDeps, 'pulse'>): Endpoint[] => 
     tag,
     summary: 'Every process that sent a pulse in the last two minutes, with its rates of each second',
     role: 'viewer',
-    answer: z.strictObject({ items: z.array(processWithSeries) }),
+    answer: processesAnswer,
     run: async () => ({ body: { items: pulse.processes() } }),
   }),
 ];

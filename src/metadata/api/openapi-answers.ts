@@ -7,7 +7,6 @@ export const text = (textDescription: string) => ({
   schema: { type: 'string' as const },
 });
 
-/** An answer that is a problem. */
 export const problemAnswer = (
   problemDescription: string,
   headers: Record<string, ReturnType<typeof text>> = {},

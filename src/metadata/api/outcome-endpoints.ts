@@ -1,19 +1,17 @@
 import { z } from 'zod';
 import { readOwnerAccounts } from '../../account/accounts.ts';
 import type { Fault } from '../../model/fault.ts';
-import { pipelines } from '../../model/signals.ts';
 import { readAccounts } from '../../outcomes/accounts.ts';
 import { type Bucket, bucketSeconds, endOfPeriod, startOfBucket } from '../../outcomes/buckets.ts';
 import { type DropPlace, readDrops } from '../../outcomes/drops.ts';
 import type { OutcomeReads } from '../../outcomes/reads.ts';
+import { accountsMax, balancesAnswer, drop } from '../answers/outcomes.ts';
 import { fieldFault, parseInput } from '../problem.ts';
 import { pageQuery, systemQuery } from '../records/listing.ts';
-import { accountSchema, shownAccount } from './account-shapes.ts';
 import { pageOf } from './contract.ts';
 import type { ApiDeps } from './deps.ts';
 import { endlessAnswer } from './endless.ts';
 import { type Endpoint, endpoint } from './endpoint.ts';
-import { keptAccounts, outcomeBucket, outcomesCsv, shownBuckets } from './outcome-shapes.ts';
 import {
   exceptOf,
   formatQuery,
@@ -25,37 +23,10 @@ import {
   timeQuery,
 } from './queries.ts';
 import { reasonFilter } from './reason-filter.ts';
+import { shownAccount } from './shown-account.ts';
+import { keptAccounts, outcomesCsv, shownBuckets } from './shown-outcomes.ts';
 
 const tag = 'Outcomes';
-const count = z.int();
-const stream = z
-  .strictObject({
-    stream: z.string(),
-    messages: count,
-    bytes: count,
-    bytes_max: count,
-    ack_pending: count.meta({ description: 'Messages that workers hold, a part of `messages`' }),
-  })
-  .meta({ id: 'StreamInFlight' });
-
-const drop = z
-  .strictObject({
-    at: z.number().meta({ description: 'Unix seconds to the millisecond' }),
-    pipeline: z.enum(pipelines),
-    data_id: count.meta({ description: '0 for an application, and for requests without a valid token' }),
-    app_id: count.meta({ description: '0 for points, and for requests without a valid token' }),
-    stage: z.string(),
-    reason: z.string(),
-    ordinal: count.meta({ description: 'Index in the request; -1 for the whole request' }),
-    field: z.string(),
-    value: z.string(),
-    detail: z.string(),
-    payload: z.string().meta({ description: 'The item as received, redacted, at most 1 KiB' }),
-    request: z.string().meta({ description: 'X-Request-Id of the answer; empty for samples of transfer' }),
-    sender: z.string(),
-    sdk: z.string(),
-  })
-  .meta({ id: 'Drop' });
 
 const placeText = ({ atMs, boot, seq }: DropPlace): string =>
   Buffer.from(`${atMs}.${boot}.${seq}`).toString('base64url');
@@ -67,9 +38,6 @@ const placeOf = (cursor: string | undefined): DropPlace | undefined => {
   if (seq === undefined) throw fieldFault('invalid_value', 'cursor', 'is not a next_cursor of this list');
   return { atMs: Number(atMs), boot: Number(boot), seq: Number(seq) };
 };
-
-/** For more than these, query ClickHouse directly. */
-const accountsMax = 10_000;
 
 const hourSeconds = 3_600;
 /** A chart has room for no more. */
@@ -107,20 +75,6 @@ const stepOf = ({ since, end }: Window, by: Bucket | undefined): Bucket => {
     `makes more than ${bucketsMax} buckets`,
   );
 };
-
-const balancesAnswer = z.strictObject({
-  since: count,
-  until: count,
-  not_known_since: count.nullable().meta({
-    description: 'Unix seconds: since when the books cannot be compared; null while they are',
-  }),
-  items: z.array(accountSchema),
-  truncated: z.boolean().meta({
-    description: `There are more than ${accountsMax} items: these are the first, and those with an open difference`,
-  }),
-  buckets: z.array(outcomeBucket).meta({ description: 'By time, those with items or refusals' }),
-  in_flight: z.array(stream).meta({ description: 'Sum over all data ids and applications' }),
-});
 
 /** A table of CSV has no place that says that it is cut. */
 const tooManyForCsv = (found: number): Fault =>

@@ -4,7 +4,6 @@ import { notFound } from '../problem.ts';
 import type { Records } from '../records/store.ts';
 import { dataIdOfTableId } from '../records/values.ts';
 
-/** An id in a path. */
 export const idParams = z.strictObject({
   id: z
     .string()
@@ -13,7 +12,6 @@ export const idParams = z.strictObject({
     .pipe(z.int().min(1).max(999_999_999_999_999).meta({ description: 'The id of the record' })),
 });
 
-/** A table_id in a path. */
 export const tableIdParams = z.strictObject({
   id: z
     .string()

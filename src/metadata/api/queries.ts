@@ -28,7 +28,6 @@ export const ownerQuery = {
   app_id: number(/^\d{1,15}$/, idText, 999_999_999_999_999, 'Only this application', 1),
 };
 
-/** The period of a query. */
 export const timeQuery = {
   since: number(/^\d{1,10}$/, timeText, secondsMax, 'At or after this time, Unix seconds', 1_800_000_000),
   until: number(/^\d{1,10}$/, timeText, secondsMax, 'Up to this time, Unix seconds', 1_800_003_600),

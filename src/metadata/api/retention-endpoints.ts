@@ -5,6 +5,7 @@ import { dayMs } from '../../model/time.ts';
 import { readItemDays } from '../../stores/clickhouse/item-days.ts';
 import { itemTables } from '../../stores/clickhouse/item-tables.ts';
 import { readTableFigures } from '../../stores/questdb/table-figures.ts';
+import { retention } from '../answers/retention.ts';
 import { numberText } from '../number-text.ts';
 import { existing, type Records } from '../records/store.ts';
 import { knownInstanceOf, unknownInstance } from '../tables/placement.ts';
@@ -12,46 +13,10 @@ import type { ApiDeps } from './deps.ts';
 import { type Endpoint, endpoint } from './endpoint.ts';
 import { idParams } from './params.ts';
 
-const count = z.int();
-
 /** Rows of one day, as a store has them. */
 type Day = { readonly day: string; readonly rows: number; readonly bytes: number };
 
-const sums = {
-  days: count.meta({ description: 'Days with rows' }),
-  rows: count,
-  bytes: count.meta({ description: 'On the disk; of items of applications, their share of the day' }),
-};
-
-const origin = z.enum(['policy', 'creation', 'pipelines', 'none']).meta({
-  description:
-    'policy: it was set here; creation: the default when the owner was created; pipelines: the file of the signal in pipelines/, as traces.yaml, where that is shorter; none: kept for ever',
-});
-
-const kept = { retention_days: count.nullable().meta({ description: 'null: kept for ever' }), origin };
-
-const answer = z
-  .strictObject({
-    ...kept,
-    signals: z.array(z.strictObject({ pipeline: z.enum(applicationPipelines), ...kept })).meta({
-      description:
-        'Of an application: each signal, of which the shortest is above. [] of a data id: it has points alone',
-    }),
-    ...sums,
-    oldest_day: z.string().nullable(),
-    newest_day: z.string().nullable(),
-    change: z
-      .strictObject({
-        retention_days: count.nullable(),
-        kept_from: z.string().nullable().meta({ description: 'The first day that is kept; null: all' }),
-        ...sums,
-      })
-      .nullable()
-      .meta({ description: 'What a change to `days` would remove for ever; null where none is asked for' }),
-  })
-  .meta({ id: 'Retention' });
-
-type Kept = Pick<z.output<typeof answer>, 'retention_days' | 'origin'>;
+type Kept = Pick<z.output<typeof retention>, 'retention_days' | 'origin'>;
 
 const wrong = 'must be off, default, or a whole number of days from 1 to 36500';
 
@@ -158,7 +123,7 @@ const common = {
   role: 'viewer',
   params: idParams,
   query,
-  answer,
+  answer: retention,
 } as const;
 
 /** …/retention of data sources and applications. Their policies change it. */

@@ -11,6 +11,14 @@ import {
   type Usage,
   type UsageGroup,
 } from '../../outcomes/usage.ts';
+import {
+  failingAnswer,
+  failingSender,
+  silentAnswer,
+  silentOwner,
+  usageAnswer,
+  usageRow,
+} from '../answers/usage.ts';
 import { systemQuery } from '../records/listing.ts';
 import type { Records } from '../records/store.ts';
 import { bizOfOwner, ownersOfBiz, silentProducers } from '../usage.ts';
@@ -29,54 +37,6 @@ import {
 } from './queries.ts';
 
 const tag = 'Outcomes';
-const count = z.int();
-const noticed = z.number().nullable();
-
-const pipelineShown = z
-  .enum(pipelines)
-  .nullable()
-  .meta({
-    description:
-      'null for an application by owner, for a business and for a day; by signal, for requests that an earlier version counted ' +
-      'without it',
-  });
-
-const usageRow = z
-  .strictObject({
-    mon_biz_id: count.nullable().meta({ description: 'null for a day, and for owners without a record' }),
-    pipeline: pipelineShown,
-    data_id: count.meta({ description: '0 for an application, a business or a day' }),
-    app_id: count.meta({ description: '0 for a data id, a business or a day' }),
-    day: z
-      .string()
-      .nullable()
-      .meta({ description: 'A day of UTC; null for an owner or a business', examples: ['2026-11-20'] }),
-    requests: count.meta({
-      description: 'Answered with success, with something to store; repeats do not count',
-    }),
-    items: count.meta({
-      description: 'Points, spans, log records and data points that the account calls received',
-    }),
-    wire_bytes: count.meta({ description: 'Of the bodies as sent' }),
-    inflated_bytes: count.meta({ description: 'Of the bodies after decompression' }),
-    requests_per_second_max: count.meta({
-      description:
-        'Of one owner, all its signals together, in its busiest second at one receiver; also in the row of one signal',
-    }),
-    refused_requests: count.meta({ description: 'Answered with an error; not part of `requests`' }),
-    repeated_requests: count.meta({ description: 'Repeats of stored requests; not part of `requests`' }),
-    last_seen: noticed.meta({
-      description: 'Arrival of the last request that counts in `requests`, Unix seconds to the millisecond',
-    }),
-    last_sender: z.string().meta({ description: 'Address of its sender' }),
-    last_sdk: z.string().meta({ description: 'SDK of its sender, as it names itself' }),
-    last_sent: noticed.meta({
-      description:
-        'When anything was last sent, be it refused, repeated or rejected, Unix seconds: `last_seen`, or the minute of what came in a ' +
-        'later one',
-    }),
-  })
-  .meta({ id: 'Usage' });
 
 type UsageRow = z.output<typeof usageRow>;
 
@@ -201,7 +161,7 @@ const usage = ({ outcomes }: ApiDeps): Endpoint =>
     namesRecord: true,
     query: usageQuery,
     hasCsv: true,
-    answer: z.strictObject({ since: count, until: count, items: z.array(usageRow) }),
+    answer: usageAnswer,
     run: async ({ query, records }) => {
       const now = Math.floor(outcomes.now() / 1000);
       const { since, until } = periodOf(query, now, daySeconds);
@@ -220,19 +180,6 @@ const usage = ({ outcomes }: ApiDeps): Endpoint =>
     },
   });
 
-const silentOwner = z
-  .strictObject({
-    mon_biz_id: count.nullable(),
-    data_id: count,
-    app_id: count,
-    last_seen: z.number().meta({
-      description: 'Arrival of the last request that counts in `requests` of the usage, Unix seconds',
-    }),
-    last_sender: z.string(),
-    last_sdk: z.string(),
-  })
-  .meta({ id: 'SilentOwner' });
-
 const silent = ({ outcomes }: ApiDeps): Endpoint =>
   endpoint({
     method: 'GET',
@@ -243,7 +190,7 @@ const silent = ({ outcomes }: ApiDeps): Endpoint =>
     role: 'viewer',
     query: z.strictObject({ format: formatQuery }),
     hasCsv: true,
-    answer: z.strictObject({ items: z.array(silentOwner) }),
+    answer: silentAnswer,
     run: async ({ records }) => {
       const found = await silentProducers(outcomes.clickhouse, records, Math.floor(outcomes.now() / 1000));
       const items = found.map((owner) => ({
@@ -257,23 +204,6 @@ const silent = ({ outcomes }: ApiDeps): Endpoint =>
       return { body: { items }, csv: () => csvOf(silentOwner.keyof().options, items) };
     },
   });
-
-const failingSender = z
-  .strictObject({
-    pipeline: z.enum(pipelines),
-    sender: z.string(),
-    sdk: z.string(),
-    reason: z.string(),
-    data_id: count.meta({
-      description: 'The data id that it names, whether it exists or not; 0 without one',
-    }),
-    app_id: count,
-    hours: count.meta({ description: 'Different hours with a failure' }),
-    samples: count.meta({ description: 'Samples that are kept: it failed at least this often' }),
-    first_seen: z.number(),
-    last_seen: z.number(),
-  })
-  .meta({ id: 'FailingSender' });
 
 const shownFailing = ({ dataId, appId, firstAt, lastAt, ...sender }: FailingSender) => ({
   ...sender,
@@ -298,7 +228,7 @@ const failing = ({ outcomes }: ApiDeps): Endpoint =>
       format: formatQuery,
     }),
     hasCsv: true,
-    answer: z.strictObject({ since: count, until: count, items: z.array(failingSender) }),
+    answer: failingAnswer,
     run: async ({ query }) => {
       const { since, until } = periodOf(query, Math.floor(outcomes.now() / 1000), 7 * daySeconds);
       const found = await readFailingSenders(outcomes.clickhouse, {

@@ -19,7 +19,6 @@ export const auditKinds = [
   'account',
 ] as const;
 
-/** Every audited action. */
 export const auditActions = [
   ...(['report.create', 'custom_report.change', 'custom_report.enable', 'custom_report.disable'] as const),
   ...(['custom_report.delete', 'custom_report.purge'] as const),

@@ -64,7 +64,6 @@ export type AuditQuery = {
 /** Newest first. A page may have fewer items than the limit (even none) and yet a cursor. */
 export type AuditPage = { readonly items: AuditEntry[]; readonly next_cursor: string | null };
 
-/** The audit log. */
 export type Audit = {
   /**
    * Does `work` and writes its audit entry even if this process is killed: the intent is written first, and when that

@@ -59,7 +59,6 @@ export type Settling = {
   finish(entry: AuditEntry): Promise<AuditEntry>;
 };
 
-/** The stream of the entries. */
 export const auditStream = 'AUDIT';
 
 const auditIdPattern = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;

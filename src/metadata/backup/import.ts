@@ -301,7 +301,6 @@ const conflict = (conflicts: readonly string[], isOfDemo: boolean): Fault => {
   return new Fault('permanent', 'import_conflict', `other records exist already: ${named}${why}`);
 };
 
-/** The result of an import. */
 export type Imported = { created: number; unchanged: number };
 
 export type ImportDeps = {

@@ -7,7 +7,6 @@ import { type ConsoleFiles, protection } from './files.ts';
 import { createLogIn, type LogInDeps, visitOf } from './log-in.ts';
 import type { Session, Sessions } from './sessions.ts';
 
-/** The dependencies of the console. */
 export type ConsoleDeps = LogInDeps & { readonly files: ConsoleFiles };
 
 /** A call that a session identifies. */

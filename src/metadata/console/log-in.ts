@@ -18,7 +18,6 @@ import { cookieText, requireSameOrigin, type Visitor, visitorOf } from './transp
 /** Addresses that the console links to; null where none is set. */
 export type ConsoleLinks = Readonly<Record<'grafana' | 'questdb' | 'clickhouse', string | null>>;
 
-/** The dependencies of log-ins. */
 export type LogInDeps = {
   readonly sessions: Sessions;
   readonly adminTokens: Pick<AdminTokens, 'authorize'>;

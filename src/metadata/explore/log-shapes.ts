@@ -1,17 +1,6 @@
 import { z } from 'zod';
-import { bodyMax, severityNames } from './log-sql.ts';
-import {
-  about,
-  anyText,
-  attributeConditions,
-  attributes,
-  bodyPeriod,
-  ofItems,
-  pageCursor,
-  period,
-} from './shapes.ts';
-
-const count = z.int();
+import { severityNames } from './log-sql.ts';
+import { anyText, attributeConditions, bodyPeriod, ofItems, pageCursor } from './shapes.ts';
 
 const severityText = `must be one of ${severityNames.join(', ')}`;
 
@@ -45,31 +34,3 @@ export const logsRequest = z
   .meta({ id: 'LogsQuery' });
 
 export type AskedLogs = z.output<typeof logsRequest>;
-
-export const logsAnswer = z
-  .strictObject({
-    ...period,
-    items: z.array(
-      z
-        .strictObject({
-          time_unix_nano: z.string().meta({ description: 'Nanoseconds since 1970' }),
-          observed_time_unix_nano: z.string().nullable().meta({ description: 'null: the sender gave none' }),
-          app_id: count,
-          service: z.string(),
-          severity_number: count.meta({ description: '0: the sender gave none' }),
-          severity_text: z.string(),
-          body: z.string().meta({ description: `Its first ${bodyMax} characters` }),
-          body_bytes: count.meta({ description: 'Of the whole body' }),
-          event_name: z.string(),
-          trace_id: z.string().meta({ description: 'Empty: of no trace' }),
-          span_id: z.string(),
-          scope: z.strictObject({ name: z.string(), version: z.string() }),
-          attributes,
-          resource: attributes,
-        })
-        .meta({ id: 'LogRecord' }),
-    ),
-    next_cursor: z.string().nullable(),
-    ...about,
-  })
-  .meta({ id: 'Logs' });

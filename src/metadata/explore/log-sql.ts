@@ -1,3 +1,4 @@
+import { bodyMax } from '../answers/explore.ts';
 import {
   type Applications,
   type AttributeMatch,
@@ -95,9 +96,6 @@ const windowPart = (since: bigint, until: bigint): Part => [
     'AND TimestampTime >= toDateTime({first:Int64}) AND TimestampTime <= toDateTime({last:Int64})',
   { since: String(since), until: String(until), first: String(since / nanos), last: String(until / nanos) },
 ];
-
-/** Characters of a body that are shown. */
-export const bodyMax = 4_096;
 
 /** The newest matching log records of a window, nanoseconds since 1970, behind `before`. */
 export const logsSql = (

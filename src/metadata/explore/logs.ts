@@ -4,7 +4,9 @@ import type { AskedLogs } from './log-shapes.ts';
 import { type LogConditions, type LogPlace, logsSql } from './log-sql.ts';
 import { type Period, periodOf } from './period.ts';
 import {
+  big,
   conditionsOf,
+  count,
   cursorText,
   findNewest,
   type ItemSource,
@@ -12,13 +14,10 @@ import {
   type Run,
   requireWellFormedAttributes,
   startRun,
+  text,
+  texts,
 } from './run.ts';
 import { attributesOf } from './spans.ts';
-
-const big = z.string().transform(BigInt);
-const text = z.string();
-const texts = z.array(text);
-const count = z.coerce.number();
 
 const rowSchema = z.object({
   uid: text,

@@ -3,11 +3,8 @@ import type { NextBounds } from './gate.ts';
 import type { AskedLastValues, AskedMetrics } from './metric-shapes.ts';
 import { isDistribution, lastDistributionsSql, lastValuesSql, metricsSql } from './metric-sql.ts';
 import { periodOf } from './period.ts';
-import { conditionsOf, type ItemSource, requireWellFormedAttributes, startRun } from './run.ts';
+import { conditionsOf, count, type ItemSource, requireWellFormedAttributes, startRun, texts } from './run.ts';
 import { attributesOf } from './spans.ts';
-
-const count = z.coerce.number();
-const texts = z.array(z.string());
 
 const metricSchema = z.object({
   app_id: count,

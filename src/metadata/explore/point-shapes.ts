@@ -1,9 +1,7 @@
 import { z } from 'zod';
 import { nameLengthMax } from '../../wire/column-naming.ts';
 import { aggregates, operators } from './point-sql.ts';
-import { bodyPeriod, bucketStep, elapsed, idMax, period, sql } from './shapes.ts';
-
-const count = z.int();
+import { bodyPeriod, bucketStep, idMax } from './shapes.ts';
 
 const name = (description: string, example: string) =>
   z
@@ -66,45 +64,3 @@ export const pointsRequest = z
 
 /** A query of points, in the names of producers. */
 export type AskedPoints = z.output<typeof pointsRequest>;
-
-const value = z.string().nullable();
-const table = { mon_data_id: count, table_id: z.string(), questdb: z.string() };
-
-export const pointsAnswer = z
-  .strictObject({
-    ...table,
-    ...period,
-    step: count.nullable().meta({ description: 'Seconds of a bucket; null for raw rows' }),
-    buckets: z.array(count).meta({ description: 'The start of each bucket, Unix seconds' }),
-    group_by: z.array(z.string()),
-    series: z.array(
-      z.strictObject({
-        metric: z.string(),
-        group: z.array(value).meta({ description: 'The values of group_by' }),
-        rows: count.nullable().meta({ description: 'Of the group; null without group_by' }),
-        values: z.array(z.number().nullable()).meta({ description: 'One of each bucket' }),
-      }),
-    ),
-    series_total: count.meta({ description: 'At most 20 are answered, those with most rows' }),
-    truncated: z.boolean(),
-    raw: z
-      .strictObject({
-        columns: z.array(z.string()),
-        rows: z.array(z.array(z.union([z.string(), z.number()]).nullable())),
-      })
-      .nullable(),
-    sql,
-    elapsed_ms: elapsed,
-    rows_read: count.nullable().meta({ description: 'null: QuestDB does not report it' }),
-  })
-  .meta({ id: 'Points' });
-
-export const valuesAnswer = z
-  .strictObject({
-    ...table,
-    ...period,
-    values: z.array(z.strictObject({ value, rows: count })),
-    truncated: z.boolean(),
-    sql,
-  })
-  .meta({ id: 'DimensionValues' });

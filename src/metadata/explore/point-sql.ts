@@ -90,7 +90,6 @@ const columnsOf = (columns: readonly string[]): string => columns.map(quoteIdent
 export const groupsSql = (query: PointQuery, limit: number): string =>
   `SELECT ${columnsOf(query.groupBy)}, count() AS "rows #" ${rowsOf(query)} ORDER BY "rows #" DESC, ${columnsOf(query.groupBy)} LIMIT ${limit}`;
 
-/** The number of all groups. */
 export const groupCountSql = (query: PointQuery): string =>
   `SELECT count() FROM (SELECT ${columnsOf(query.groupBy)}, count() AS "rows #" ${rowsOf(query)})`;
 

@@ -3,12 +3,10 @@ import type { NextBounds } from './gate.ts';
 import { bucketsOf, type Period, periodOf } from './period.ts';
 import type { AskedRed } from './red-shapes.ts';
 import { type RedConditions, redSeriesSql, redTotalsSql } from './red-sql.ts';
-import { conditionsOf, type ItemSource, type Run, startRun } from './run.ts';
+import { conditionsOf, count, type ItemSource, type Run, startRun } from './run.ts';
 
 /** The most series of one answer. */
 export const redSeriesMax = 20;
-
-const count = z.coerce.number();
 
 const rowSchema = z.object({
   at: count,

@@ -1,10 +1,16 @@
-import type { z } from 'zod';
+import { z } from 'zod';
 import { inlined } from '../../stores/clickhouse/literals.ts';
 import type { ClickhouseReader } from '../../stores/clickhouse/reader.ts';
 import { fieldFault } from '../problem.ts';
 import type { NextBounds } from './gate.ts';
 import type { Period } from './period.ts';
 import { type Applications, nanosOf, type Statement } from './statement.ts';
+
+// Columns of rows, as ClickHouse answers them.
+export const big = z.string().transform(BigInt);
+export const count = z.coerce.number();
+export const text = z.string();
+export const texts = z.array(text);
 
 /** Where the queries go. */
 export type ItemSource = {

@@ -1,9 +1,8 @@
 import { z } from 'zod';
 import { flagText } from '../number-text.ts';
 
-// Parts of the queries of Explore and of their answers.
+// Parts of the queries of Explore.
 
-const count = z.int();
 export const idMax = 999_999_999_999_999;
 
 const seconds = (description: string, example: number) =>
@@ -56,18 +55,3 @@ export const pageCursor = z
   .regex(/^[A-Za-z0-9_-]{1,96}$/, 'is not a next_cursor of this list')
   .optional()
   .meta({ description: 'The next_cursor of the page before, of the same query' });
-
-export const period = { since: count, until: count };
-export const sql = z.array(z.string()).meta({ description: 'The statements that ran, in their order' });
-export const elapsed = z.number().meta({ description: 'Milliseconds of the call' });
-
-/** What every answer about items says of its queries: `startRun`. */
-export const about = {
-  sql,
-  elapsed_ms: elapsed,
-  rows_read: count.meta({ description: 'Rows that ClickHouse read' }),
-};
-
-export const attributes = z.array(
-  z.strictObject({ key: z.string(), value: z.string() }).meta({ id: 'Attribute' }),
-);

@@ -1,8 +1,6 @@
 import { z } from 'zod';
+import { big, count, text, texts } from './run.ts';
 
-const big = z.string().transform(BigInt);
-const text = z.string();
-const texts = z.array(text);
 const nested = z.array(texts);
 
 /** A row of `spansSql`. */
@@ -18,7 +16,7 @@ export const spanRowSchema = z.object({
   scope_version: text,
   start: big,
   duration: big,
-  app_id: z.coerce.number(),
+  app_id: count,
   status: text,
   status_message: text,
   attribute_keys: texts,

@@ -4,7 +4,9 @@ import type { NextBounds } from './gate.ts';
 import { type AskedPeriod, type Period, periodOf } from './period.ts';
 import {
   applicationsOf,
+  big,
   conditionsOf,
+  count,
   cursorText,
   findNewest,
   type ItemSource,
@@ -32,9 +34,6 @@ export const spansMax = 10_000;
 /** Of the values of these spans before they are shortened: ClickHouse takes three to four times this memory for one answer. */
 const readBytesMax = 160 * 2 ** 20;
 const servicesMax = 5_000;
-
-const big = z.string().transform(BigInt);
-const count = z.coerce.number();
 
 const foundSchema = z.object({ id: z.string(), at: big });
 const idSchema = z.object({ id: z.string() });

@@ -9,7 +9,7 @@ import { errorText } from '../../model/fault.ts';
 import { byPipeline, type Pipeline } from '../../model/signals.ts';
 import type { Clickhouse } from '../../stores/clickhouse/client.ts';
 import type { AccountState } from '../account/account-watch.ts';
-import type { Terms } from './shapes.ts';
+import type { Terms } from '../answers/line.ts';
 
 /**
  * The last hour's account from both books, over all owners; the terms without those that Tidemark made for itself, as every sum of all

@@ -1,10 +1,10 @@
 import { ofInstance } from '../../config/instance-streams.ts';
 import { applicationPipelines, byPipeline, pipelines, signals } from '../../model/signals.ts';
 import type { PipelinePulse } from '../../telemetry/pulse.ts';
-import { shownDifference } from '../api/account-shapes.ts';
+import type { Line, LineProcess, LineStore, LineStream } from '../answers/line.ts';
+import { shownDifference } from '../api/shown-account.ts';
 import type { HourAccount } from './hour-account.ts';
 import { ratesOf, type SeenProcess } from './processes.ts';
-import type { Line, LineProcess, LineStore, LineStream } from './shapes.ts';
 import type { StreamTrend } from './stream-trends.ts';
 import { troublesOf } from './troubles.ts';
 

@@ -12,13 +12,13 @@ import type { MetadataMetrics } from '../../telemetry/metadata-metrics.ts';
 import { pulseSubjects } from '../../telemetry/pulse.ts';
 import { createMetadataFigures } from '../../telemetry/pulse-figures.ts';
 import type { AccountState } from '../account/account-watch.ts';
+import type { Line, LineStore, ProcessWithSeries } from '../answers/line.ts';
 import type { Watch } from '../watch.ts';
 import { type Acts, createActs, shownActs } from './acts.ts';
 import { createHourAccount } from './hour-account.ts';
 import { drawLine, isLedgerBehind, shownProcess } from './line.ts';
 import { createLive, type Live } from './live.ts';
 import { createProcesses, type Processes } from './processes.ts';
-import type { Line, LineStore, ProcessWithSeries } from './shapes.ts';
 
 /** What this process knows of all processes, and of the line that they are. */
 export type PulseReads = {

@@ -1,8 +1,8 @@
 import { counted } from '../../model/counted.ts';
 import { type PulseRole, pulseRoles } from '../../telemetry/pulse.ts';
+import type { Line, LineStore, LineStream, Trouble } from '../answers/line.ts';
 import type { HourAccount } from './hour-account.ts';
 import { processesMax, type SeenProcess } from './processes.ts';
-import type { Line, LineStore, LineStream, Trouble } from './shapes.ts';
 
 type Kind = { readonly severity: Trouble['severity']; readonly runbook: string; readonly remedy: string };
 

@@ -58,12 +58,10 @@ const maxRate = z
     examples: [100],
   });
 const dataLabel = formText(
-  128,
   /^([a-zA-Z][a-zA-Z0-9_.]*(,[a-zA-Z][a-zA-Z0-9_.]*)*)?$/,
   'must be names of letters, digits, _ and ., each beginning with a letter, separated by commas',
 ).meta({ description: 'Names for queries, separated by commas', examples: ['shop,orders'] });
 const spaceUid = formText(
-  128,
   /^[a-zA-Z][a-zA-Z0-9-]*__[^\s_][^\s]*$/,
   'must look like <space_type_id>__<id>',
 ).meta({ description: 'Required where mon_biz_id is below 0, otherwise omitted: <space_type_id>__<id>' });
@@ -203,7 +201,6 @@ export const resultTableRequestSchema = z.strictObject({
   operator,
 });
 
-/** A new application. */
 export const applicationRequestSchema = z.strictObject({
   mon_biz_id: bizId,
   app_name: name,

@@ -54,7 +54,6 @@ type MakeSet = <T>(
   onKeep?: (value: T) => void,
 ) => RecordSet<T>;
 
-/** The set of each kind of record. */
 const recordSets = (set: MakeSet, onReport: (report: CustomReport) => void) => ({
   reports: set(recordKeys.report, customReportSchema, onReport),
   // These by their mon_data_id.

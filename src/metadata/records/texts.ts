@@ -33,9 +33,8 @@ export const labelText = (lengthMax: number): z.ZodString => seen(bounded(1, len
 export const nameText = (lengthMax: number): z.ZodString =>
   labelText(lengthMax).refine((text) => text.trim() === text, 'must not begin or end with white space');
 
-/** A text of a given form; the form decides whether it may be empty. */
-export const formText = (lengthMax: number, form: RegExp, why: string): z.ZodString =>
-  seen(bounded(0, lengthMax)).regex(form, why);
+/** A text of at most 128 characters of a given form; the form decides whether it may be empty. */
+export const formText = (form: RegExp, why: string): z.ZodString => seen(bounded(0, 128)).regex(form, why);
 
 /** The word between an operator and the token; it may be in neither of them, so that one cannot pass for the other. */
 const link = 'via';

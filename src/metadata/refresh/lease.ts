@@ -10,7 +10,6 @@ export type LeaseTimes = { readonly ttlMs: number; readonly renewMs: number };
 
 export const leaseTimesDefault: LeaseTimes = { ttlMs: 30_000, renewMs: 10_000 };
 
-/** A lease that this process has. */
 export type HeldLease = {
   /** Aborted once the lease is lost; its holder then stops writing. */
   readonly signal: AbortSignal;

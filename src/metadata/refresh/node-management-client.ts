@@ -3,6 +3,8 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { z } from 'zod';
 import { tokenInFile } from '../../config/node-management.ts';
 import { errorText, Fault } from '../../model/fault.ts';
+import { parseJson } from '../../model/json.ts';
+import { readBounded } from '../../runtime/read-bounded.ts';
 
 export type ClientOptions = {
   /** Up to the path before `/subscription/`. */
@@ -59,24 +61,10 @@ const tokenOf = async ({ token, tokenFile }: ClientOptions): Promise<string | un
   return tokenInFile(text);
 };
 
-const readText = async (response: Response): Promise<string> => {
-  const chunks: Uint8Array[] = [];
-  let bytes = 0;
-  for await (const chunk of response.body ?? []) {
-    bytes += chunk.byteLength;
-    if (bytes > answerBytesMax) throw new Error(`the answer is larger than ${answerBytesMax} bytes`);
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks).toString('utf8');
-};
+const tooLarge = (): Error => new Error(`the answer is larger than ${answerBytesMax} bytes`);
 
-const parseEnvelope = (text: string): z.output<typeof envelopeSchema> | undefined => {
-  try {
-    return envelopeSchema.safeParse(JSON.parse(text)).data;
-  } catch {
-    return undefined;
-  }
-};
+const textOf = async ({ body }: Response): Promise<string> =>
+  body === null ? '' : readBounded(body, answerBytesMax, tooLarge);
 
 /**
  * A client that tries a call three times, unless told otherwise, where it may work later (no answer in time, no connection, 408, 429, 5xx, an
@@ -102,7 +90,7 @@ export const createClient = (options: ClientOptions): Call => {
       redirect: 'error',
       signal: AbortSignal.any([options.signal, AbortSignal.timeout(options.timeoutMs)]),
     })
-      .then(async (response) => ({ status: response.status, text: await readText(response) }))
+      .then(async (response) => ({ status: response.status, text: await textOf(response) }))
       .catch((error: unknown) => {
         const isLate = error instanceof Error && error.name === 'TimeoutError';
         throw unavailable(
@@ -113,7 +101,7 @@ export const createClient = (options: ClientOptions): Call => {
         );
       });
     const { status, text } = answer;
-    const envelope = parseEnvelope(text);
+    const envelope = envelopeSchema.safeParse(parseJson(text)).data;
     const said = withoutSecrets(envelope?.message ?? '', token);
     if (isRetriable(status)) throw unavailable(`${action}: HTTP ${status} ${said}`);
     if (status < 200 || status > 299) {

@@ -23,7 +23,6 @@ export const refreshRunSchema = z.strictObject({
 
 export type RefreshRun = z.output<typeof refreshRunSchema>;
 
-/** The number of runs that are kept. */
 export const runsKept = 100;
 
 /** The run records in KV: the key of a run is that of the one a hundred before it, which is thereby gone. */

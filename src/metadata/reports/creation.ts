@@ -18,7 +18,6 @@ import {
 import { ensurePlacement, type Placing } from '../tables/placement.ts';
 import { finishDeletion, isGone } from './deletion.ts';
 
-/** The four records of a report. */
 export type ReportRecords = {
   custom_report: CustomReport;
   data_source: DataSource;
@@ -26,7 +25,6 @@ export type ReportRecords = {
   result_table: ResultTable;
 };
 
-/** The dependencies of a creation. */
 export type CreationDeps = {
   readonly records: Records;
   readonly tables: QuestdbTables;

@@ -11,7 +11,6 @@ import { knownInstanceOf } from '../tables/placement.ts';
 import type { TableRepair } from '../tables/repair.ts';
 import { finishDeletion, isDeletionOpen, isGone } from './deletion.ts';
 
-/** The dependencies of the keeper. */
 export type KeeperDeps = {
   readonly records: Records;
   readonly tables: QuestdbTables;

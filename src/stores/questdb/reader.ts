@@ -1,5 +1,6 @@
 import { Pool } from 'undici';
 import { errorText, Fault } from '../../model/fault.ts';
+import { readBounded } from '../../runtime/read-bounded.ts';
 import { queryCancelled, queryTimeout, queryTooLarge, type ReadBounds } from '../read-bounds.ts';
 import { authorization, type SqlResult, toResult, unavailable } from './sql.ts';
 
@@ -22,16 +23,7 @@ const pathOf = (sql: string): string => `/exec?query=${encodeURIComponent(sql)}`
 /** Whether a query is not too long for a request. */
 export const isShortEnough = (sql: string): boolean => pathOf(sql).length <= requestBytesMax;
 
-const bodyText = async (body: AsyncIterable<Buffer>): Promise<string> => {
-  const pieces: Buffer[] = [];
-  let bytes = 0;
-  for await (const piece of body) {
-    bytes += piece.length;
-    if (bytes > answerBytesMax) throw queryTooLarge(`the answer exceeds ${answerBytesMax} bytes`);
-    pieces.push(piece);
-  }
-  return Buffer.concat(pieces).toString('utf8');
-};
+const tooLarge = (): Fault => queryTooLarge(`the answer exceeds ${answerBytesMax} bytes`);
 
 /** A client of readers for the server at `url` (`http://[user:password@]host:port`). */
 export const createQuestdbReader = ({ url }: { readonly url: string }): QuestdbReader => {
@@ -53,7 +45,7 @@ export const createQuestdbReader = ({ url }: { readonly url: string }): QuestdbR
           headersTimeout: 0,
           bodyTimeout: 0,
         });
-        return toResult(statusCode, await bodyText(body));
+        return toResult(statusCode, await readBounded(body, answerBytesMax, tooLarge));
       } catch (error) {
         if (signal.aborted) throw queryCancelled();
         if (error instanceof Fault && error.code === 'query_too_large') throw error;

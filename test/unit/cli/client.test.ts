@@ -105,3 +105,19 @@ it('a blank admin token is called one, and not a missing right', async () => {
     message: expect.stringContaining('the admin token is blank'),
   });
 });
+
+it('an answer of a newer metadata is read without its further fields, and printed with them', async () => {
+  const schema = z.strictObject({ items: z.array(z.strictObject({ id: z.int() }).nullable()) });
+  const newer = { items: [{ id: 1, more: [2] }, null, { id: 3, more: {} }], further: true };
+  const client = await clientOf((_, response) => void response.end(JSON.stringify(newer)));
+  await expect(client.ask(schema, 'GET', '/')).resolves.toEqual({
+    value: { items: [{ id: 1 }, null, { id: 3 }] },
+    json: newer,
+  });
+});
+
+it('an answer without a field of its contract is refused, also beside further fields', async () => {
+  const client = await clientOf((_, response) => void response.end('{"further":true}'));
+  const asked = client.ask(z.strictObject({ id: z.int() }), 'GET', '/');
+  await expect(asked).rejects.toMatchObject({ code: 'admin_api_failed' });
+});

@@ -27,14 +27,11 @@ const client: AdminClient = {
   ask: async (schema, _method, path) => {
     const { pathname, searchParams } = new URL(path, 'http://localhost');
     const name = searchParams.get('name');
-    const isOfGroups = pathname === '/api/v1/time-series-groups';
     const named = groups.filter((each) => name === null || each.time_series_group_name === name);
     const from = Number(searchParams.get('cursor') ?? 0);
     const next = from + Number(searchParams.get('limit'));
-    const all = isOfGroups ? named : tables;
-    const items = all
-      .slice(from, next)
-      .map((each) => ({ ...each, ...(isOfGroups ? {} : { mon_data_id: 1 }) }));
+    const all = pathname === '/api/v1/time-series-groups' ? named : tables;
+    const items = all.slice(from, next);
     const json = { items, next_cursor: next < all.length ? String(next) : null };
     return { value: schema.parse(json), json };
   },

@@ -1,15 +1,18 @@
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import type { AdminClient } from '../../../src/cli/client.ts';
-import { type Line, lineLines, type Process, short, span } from '../../../src/cli/line.ts';
+import { type Line, lineLines, short, span } from '../../../src/cli/line.ts';
 import { cut, frameOf } from '../../../src/cli/output.ts';
 import { follow } from '../../../src/cli/top.ts';
+import type { LineProcess } from '../../../src/metadata/answers/line.ts';
 import { Fault } from '../../../src/model/fault.ts';
 
-const process: Process = {
+const process: LineProcess = {
+  id: '0123456789abcdef',
   role: 'transfer',
   host: 'transfer-7f9c4bb7d6-abcde',
   pid: 12_345,
   version: '10.10.10',
+  started_at: 1_799_999_000,
   state: 'not_ready',
   silent_seconds: 0,
   failing: [],
@@ -18,6 +21,11 @@ const process: Process = {
   bytes_per_second: 123_456_789,
   dropped_per_second: 123.4,
   refused_per_second: 123.4,
+  dead_lettered_per_second: 0,
+  dropped: [],
+  bytes_in_flight: null,
+  connections: null,
+  pipelines: [],
   cpu: 1.23,
   event_loop_p99_ms: 1_234,
   rss_bytes: 123_456_789,
@@ -36,8 +44,10 @@ const terms = {
 
 const line: Line = {
   at: 1_800_000_000,
+  nats_connected: true,
   troubles: [
     {
+      code: 'table_suspended',
       severity: 'page',
       text: `table \u001b[31m\nred\u202e`,
       remedy: 'Repair it.',
@@ -60,6 +70,8 @@ const line: Line = {
   streams: [
     {
       stream: 'DEADLETTER',
+      ...{ consumer: null, bytes: 1, bytes_max: 9, waiting_pulls: 0, read_seconds_ago: 0 },
+      ...{ messages_in_per_second: null, growth_bytes_per_second: null },
       state: 'read',
       messages: 123_456,
       fill: 0.123,
@@ -73,6 +85,7 @@ const line: Line = {
   stores: [{ store: 'questdb', instance: 'default', ready: false, why: 'no answer' }],
   processes: [process],
   account: {
+    ...{ since: 1_799_996_400, until: 1_800_000_000, wrong_owners: 0 },
     metrics: { ...terms, in_flight: 1 },
     traces: { ...terms, received: 8, in_flight: 0 },
     logs: { ...terms, received: 8, in_flight: 0 },

@@ -57,6 +57,16 @@ describe('the line of a span', () => {
         name: 'POST /a/long/path/of/a/request',
       },
       ...{ status: 'Error', offset_ns: 0, duration_ns: 5_000_000, attributes: [] },
+      ...{
+        kind: 'Server',
+        app_id: 1,
+        status_message: '',
+        trace_state: '',
+        resource: 0,
+        events: [],
+        links: [],
+      },
+      scope: { name: '', version: '' },
     },
   };
 

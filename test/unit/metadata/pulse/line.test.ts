@@ -1,11 +1,11 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { lineShape } from '../../../../src/metadata/answers/line.ts';
 import { termsOf } from '../../../../src/metadata/pulse/hour-account.ts';
 import { drawLine, type LineSources, type SeenStream } from '../../../../src/metadata/pulse/line.ts';
 import { parseTopics } from '../../../../src/metadata/pulse/live-topics.ts';
 import type { SeenProcess } from '../../../../src/metadata/pulse/processes.ts';
-import { lineShape } from '../../../../src/metadata/pulse/shapes.ts';
 import type { StreamTrend } from '../../../../src/metadata/pulse/stream-trends.ts';
 import { troubleKinds } from '../../../../src/metadata/pulse/troubles.ts';
 import { byPipeline } from '../../../../src/model/signals.ts';

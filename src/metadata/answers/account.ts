@@ -1,9 +1,7 @@
 import { z } from 'zod';
-import type { Account, DifferenceSum } from '../../account/accounts.ts';
 import { differenceKinds } from '../../account/difference.ts';
 import { pipelines } from '../../model/signals.ts';
-
-const count = z.int();
+import { count } from './parts.ts';
 
 /** A difference in the answers of the admin API. */
 export const differenceSchema = z
@@ -64,75 +62,25 @@ export const accountSchema = z
   })
   .meta({ id: 'Balance' });
 
-/** A difference as the API shows it. */
-export const shownDifference = ({
-  kind,
-  items,
-  messages,
-  stream,
-  dataId,
-  appId,
-  from,
-  until,
-  isOpen,
-  reason,
-}: DifferenceSum): z.output<typeof differenceSchema> => ({
-  kind,
-  items,
-  messages,
-  stream,
-  owners: [dataId || appId].filter((owner) => owner !== 0),
-  from,
-  until,
-  is_open: isOpen,
-  reason,
-});
+/** What the store of an owner and its records differ in, in the answers of the admin API. */
+export const storeItem = z
+  .strictObject({
+    pipeline: z.enum(pipelines),
+    data_id: count.meta({ description: '0 for an application' }),
+    app_id: count.meta({ description: '0 for points' }),
+    adds_up: z.boolean().nullable().meta({
+      description: 'Whether the store holds exactly the recorded rows; null where that is not known',
+    }),
+    why: z.string().meta({ description: 'Why it is not known; else empty' }),
+    differences: z.array(differenceSchema),
+  })
+  .meta({ id: 'StoreAccount' });
 
-/** The difference that says that the looks fail; times in Unix seconds. */
-export const notKnown = (
-  from: number,
-  until: number,
-  owners: number[],
-): z.output<typeof differenceSchema> => ({
-  kind: 'not_known',
-  items: 0,
-  messages: 0,
-  stream: '',
-  owners,
-  from,
-  until: Math.max(from, until),
-  is_open: true,
-  reason: '',
+/** The answer of GET /api/v1/account/stores. */
+export const comparedStores = z.strictObject({
+  compared: z.strictObject({
+    days: count.meta({ description: 'Owners and event days that were compared' }),
+    rows: count.meta({ description: 'Their recorded rows' }),
+  }),
+  items: z.array(storeItem),
 });
-
-/** An account as the API shows it. `notKnownSince` in ms since the epoch, `until` in Unix seconds. */
-export const shownAccount = (
-  account: Account,
-  notKnownSince: number | undefined,
-  until: number,
-): z.output<typeof accountSchema> => {
-  const { pipeline, dataId, appId, minute, received, stored, deadLettered, dropped, refusals } = account;
-  const { repeated, lost, stuck, unrecorded, inFlight, addsUp, differences } = account;
-  const owners = [dataId || appId].filter((owner) => owner !== 0);
-  return {
-    pipeline,
-    data_id: dataId,
-    app_id: appId,
-    minute: minute ?? null,
-    received,
-    stored,
-    dead_lettered: deadLettered,
-    dropped: { ...dropped },
-    repeated,
-    lost,
-    stuck,
-    unrecorded,
-    in_flight: inFlight,
-    adds_up: addsUp,
-    differences: [
-      ...differences.map(shownDifference),
-      ...(notKnownSince === undefined ? [] : [notKnown(Math.floor(notKnownSince / 1000), until, owners)]),
-    ],
-    refusals: [...refusals],
-  };
-};

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { keptAccounts } from '../../../../src/metadata/api/outcome-shapes.ts';
+import { keptAccounts } from '../../../../src/metadata/api/shown-outcomes.ts';
 
 const account = (id: number, ...open: boolean[]) => ({ id, differences: open.map((isOpen) => ({ isOpen })) });
 const idsOf = (accounts: readonly { id: number }[]): number[] => accounts.map(({ id }) => id);

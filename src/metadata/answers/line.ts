@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { byPipeline } from '../../model/signals.ts';
-import { differenceSchema } from '../api/account-shapes.ts';
+import { differenceSchema } from './account.ts';
 
 const count = z.int().min(0);
 const rate = z.number().min(0);
@@ -115,7 +115,7 @@ const streamShape = z
   })
   .meta({ id: 'StreamOnTheLine' });
 
-const terms = z.strictObject({
+export const terms = z.strictObject({
   received: count,
   stored: count,
   dropped: count,
@@ -127,7 +127,7 @@ const terms = z.strictObject({
   in_flight: count,
 });
 
-const hourAccountShape = z
+export const hourAccountShape = z
   .strictObject({
     since: count,
     until: count,
@@ -141,7 +141,8 @@ const hourAccountShape = z
   })
   .meta({ id: 'HourAccount' });
 
-/** The line as it is now. */
+export const processesAnswer = z.strictObject({ items: z.array(processWithSeries) });
+
 export const lineShape = z
   .strictObject({
     at: z.number().meta({ description: 'Unix seconds to the millisecond' }),

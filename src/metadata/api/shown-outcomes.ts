@@ -1,23 +1,8 @@
-import { z } from 'zod';
+import type { z } from 'zod';
 import { type CsvCell, csvText } from '../../model/csv.ts';
-import { pipelines } from '../../model/signals.ts';
 import type { AccountOf } from '../../outcomes/accounts.ts';
-import { type accountSchema, refusalsSchema } from './account-shapes.ts';
-
-const count = z.int();
-
-/** Outcomes of one step of time, of all owners of a query together. */
-export const outcomeBucket = z
-  .strictObject({
-    at: count.meta({ description: 'Unix seconds: start of the minute, hour or day (UTC)' }),
-    pipeline: z.enum(pipelines),
-    received: count.meta({ description: 'Settled items = stored + dead_lettered + all dropped' }),
-    stored: count,
-    dead_lettered: count,
-    dropped: z.record(z.string(), count).meta({ description: 'By reason' }),
-    refusals: refusalsSchema,
-  })
-  .meta({ id: 'OutcomeBucket' });
+import type { accountSchema } from '../answers/account.ts';
+import type { outcomeBucket } from '../answers/outcomes.ts';
 
 type OutcomeBucket = z.output<typeof outcomeBucket>;
 
