@@ -348,8 +348,7 @@ export const retryStreams = (
       isTrying = false;
     }
   };
-  const timer = setInterval(() => void retry(), retryMs);
-  timer.unref();
+  const timer = setInterval(() => void retry(), retryMs).unref();
   return {
     get problem() {
       const whys = [...refused].map(([stream, { message }]) => `${stream}: ${message}`);

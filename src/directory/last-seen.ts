@@ -72,7 +72,6 @@ export const startLastSeen = (
         isRunning = false;
       });
   };
-  const timer = setInterval(round, everyMs);
-  timer.unref();
+  const timer = setInterval(round, everyMs).unref();
   return { stop: () => clearInterval(timer) };
 };

@@ -132,7 +132,6 @@ export const startOrphanSweep = (bus: Bus, options: OrphanSweepOptions): OrphanS
     }
     isSweeping = false;
   };
-  const timer = setInterval(() => void tick(), intervalMs);
-  timer.unref();
+  const timer = setInterval(() => void tick(), intervalMs).unref();
   return { stop: () => clearInterval(timer) };
 };

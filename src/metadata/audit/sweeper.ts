@@ -109,8 +109,7 @@ export const createAuditSweeper = (deps: AuditDeps, settling: Settling): AuditSw
           });
         },
         Math.min(tickMsMax, orphanMs / 6),
-      );
-      timer.unref();
+      ).unref();
     },
     stop: async () => {
       clearInterval(timer);

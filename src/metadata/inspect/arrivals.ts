@@ -147,8 +147,7 @@ export const createArrivals = (bus: Bus, now: () => number): Arrivals => {
     listening?.then((end) => end()).catch(() => undefined);
     listening = undefined;
   };
-  const timer = setInterval(() => forget(forgetMs), forgetMs);
-  timer.unref();
+  const timer = setInterval(() => forget(forgetMs), forgetMs).unref();
 
   return {
     watch: async (owner) => {

@@ -58,8 +58,7 @@ export const startFillAlarm = (
       isReading = false;
     });
   };
-  const timer = setInterval(tick, intervalMs);
-  timer.unref();
+  const timer = setInterval(tick, intervalMs).unref();
   tick();
   return {
     get problem() {
