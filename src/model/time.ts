@@ -37,8 +37,11 @@ export const validatePointTime = (
   return undefined;
 };
 
-/** Milliseconds of a day. */
+export const daySeconds = 86_400;
 export const dayMs = 86_400_000;
+
+/** A day since 1970 as `2026-08-02`. */
+export const dayText = (day: number): string => new Date(day * dayMs).toISOString().slice(0, 10);
 
 /** The first event day (days since 1970) whose rows are certainly kept: a day expires when all of it is older than the retention. */
 export const firstKeptDay = (nowMs: number, retentionDays: number | undefined): number =>

@@ -13,11 +13,10 @@ import {
 import { ownerText } from '../../account/explain-losses.ts';
 import type { StoreComparison, StoreDifference } from '../../account/store-compare.ts';
 import { pipelines } from '../../model/signals.ts';
-import { dayMs } from '../../model/time.ts';
+import { dayMs, daySeconds } from '../../model/time.ts';
 import { differenceSchema, shownDifference } from './account-shapes.ts';
 
 const count = z.int();
-const daySeconds = dayMs / 1_000;
 
 /** What the store of an owner and its records differ in, in the answers of the admin API. */
 export const storeItem = z
