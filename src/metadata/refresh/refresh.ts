@@ -4,6 +4,7 @@ import { parseCron } from '../../config/cron.ts';
 import { requirePrefix } from '../../config/node-management.ts';
 import type { Settings } from '../../config/settings.ts';
 import { errorText, Fault } from '../../model/fault.ts';
+import type { Rounds } from '../../runtime/rounds.ts';
 import type { Log } from '../../telemetry/log.ts';
 import { createRefreshMetrics, type RefreshMetrics } from '../../telemetry/refresh-metrics.ts';
 import type { Registry } from '../../telemetry/shared-metrics.ts';
@@ -139,7 +140,7 @@ export const createRefresh = (deps: RefreshDeps): Refresh => {
     log,
   };
   let schedule: { stop(): void } | undefined;
-  let showing: Promise<void> | undefined;
+  let showing: Rounds | undefined;
   const leader = new Leader({ run, lease, table, metrics, lookEveryMs });
 
   return {
@@ -152,7 +153,7 @@ export const createRefresh = (deps: RefreshDeps): Refresh => {
     stop: async () => {
       stopping.abort();
       schedule?.stop();
-      await showing;
+      await showing?.stop();
       await leader.idle();
       subscriptions.stop();
     },
