@@ -1,4 +1,5 @@
 import type { Hono } from 'hono';
+import { within } from '../../bus/in-time.ts';
 import type { KvBucket } from '../../bus/kv.ts';
 import { parseCron } from '../../config/cron.ts';
 import { requirePrefix } from '../../config/node-management.ts';
@@ -88,26 +89,20 @@ const nodeManagementOf = (deps: RefreshDeps, signal: AbortSignal): NodeManagemen
 const runInTime = async (leader: Leader, waitMsMax: number, log: Log): Promise<RefreshRun> => {
   let isWaiting = true;
   let awaited = 0;
-  let timer: NodeJS.Timeout | undefined;
-  const bound = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => {
-      isWaiting = false;
-      reject(
-        new Fault(
-          'transient',
-          'refresh_running',
-          `refresh run ${awaited}, the first that begins after this call, has not ended within ${waitMsMax} ms; it goes on, see tidemark refresh show ${awaited}`,
-        ),
-      );
-    }, waitMsMax);
-  });
   const run = leader.runByHand((runId) => {
     awaited = runId;
   });
   run.catch((error: unknown) => {
     if (!isWaiting) log.warn({}, `a refresh run by hand: ${errorText(error)}`);
   });
-  return Promise.race([run, bound]).finally(() => clearTimeout(timer));
+  return within(run, waitMsMax, () => {
+    isWaiting = false;
+    return new Fault(
+      'transient',
+      'refresh_running',
+      `refresh run ${awaited}, the first that begins after this call, has not ended within ${waitMsMax} ms; it goes on, see tidemark refresh show ${awaited}`,
+    );
+  });
 };
 
 /** Throws a permanent Fault `config_invalid` for settings that cannot be used. Nothing runs before `start` or `runNow`. */
