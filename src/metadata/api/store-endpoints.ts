@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { readRegistry } from '../../directory/column-registry.ts';
 import { errorText } from '../../model/fault.ts';
 import type { RegisteredName } from '../../model/records.ts';
+import { sumOf } from '../../model/sums.ts';
 import { type ClickhouseFigures, readClickhouseFigures } from '../../stores/clickhouse/store-figures.ts';
 import type { QuestdbSql } from '../../stores/questdb/sql.ts';
 import { readInstanceFigures, readTableFigures } from '../../stores/questdb/table-figures.ts';
@@ -62,8 +63,6 @@ const tableAnswer = z
       .meta({ description: `The newest ${daysShown} days with rows, the oldest first` }),
   })
   .meta({ id: 'TableFigures' });
-
-const sumOf = (numbers: readonly number[]): number => numbers.reduce((total, each) => total + each, 0);
 
 const tableEndpoint = (deps: ApiDeps): Endpoint =>
   endpoint({

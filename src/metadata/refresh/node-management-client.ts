@@ -3,6 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { z } from 'zod';
 import { tokenInFile } from '../../config/node-management.ts';
 import { errorText, Fault } from '../../model/fault.ts';
+import { parseJson } from '../../model/json.ts';
 
 export type ClientOptions = {
   /** Up to the path before `/subscription/`. */
@@ -67,13 +68,8 @@ const readText = async (response: Response): Promise<string> => {
   return Buffer.concat(chunks).toString('utf8');
 };
 
-const parseEnvelope = (text: string): z.output<typeof envelopeSchema> | undefined => {
-  try {
-    return envelopeSchema.safeParse(JSON.parse(text)).data;
-  } catch {
-    return undefined;
-  }
-};
+const parseEnvelope = (text: string): z.output<typeof envelopeSchema> | undefined =>
+  envelopeSchema.safeParse(parseJson(text)).data;
 
 /**
  * A client that tries a call three times where it may work later (no answer in time, no connection, 408, 429, 5xx, an
