@@ -2,8 +2,8 @@ import { gunzipSync, gzipSync } from 'node:zlib';
 import { encodePush, type PushTask } from '../src/ingress/push/encode.ts';
 import { HeadWatch } from '../src/ingress/push/head-watch.ts';
 import type { Layout } from '../src/model/records.ts';
-import { defaultTimePolicy } from '../src/model/time.ts';
 import { countedBase } from '../src/model/uid.ts';
+import { defaultTimePolicy } from '../test/support/time-policy.ts';
 import { createRandom, pushPoints } from './bodies.ts';
 
 // The same points in the forms of ten clients: the cost of decoding and encoding one of them must not depend on its client.

@@ -1,5 +1,4 @@
 import { buildItemsMessage, type ItemsFragment, itemsMessageParts } from '../src/ingress/otlp/message.ts';
-import { defaultTimePolicy } from '../src/model/time.ts';
 import { countedBase } from '../src/model/uid.ts';
 import { jsonMetrics } from '../src/rules/data-points/json-metrics.ts';
 import { protobufMetrics } from '../src/rules/data-points/protobuf-metrics.ts';
@@ -17,6 +16,7 @@ import {
   type ItemsContext,
   type ItemsOwner,
 } from '../src/wire/otlp/types.ts';
+import { defaultTimePolicy } from '../test/support/time-policy.ts';
 import { metricBodies as bodiesOfShape } from './data-point-bodies.ts';
 import { walkedTraces } from './json-walk.ts';
 import { logBodies, nestedLogBodies } from './log-bodies.ts';

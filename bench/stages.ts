@@ -3,11 +3,11 @@ import { scanBody } from '../src/ingress/push/decode.ts';
 import { encodePush, type PushTask } from '../src/ingress/push/encode.ts';
 import type { Fragment } from '../src/ingress/push/message.ts';
 import { buildMessage } from '../src/ingress/push/publish.ts';
-import { defaultTimePolicy } from '../src/model/time.ts';
 import { countedBase } from '../src/model/uid.ts';
 import type { Run } from '../src/rules/points/encoded-points.ts';
 import { validateDeferredPoints } from '../src/transfer/points/validate-points.ts';
 import { decodeEnvelope } from '../src/wire/metrics-envelope.ts';
+import { defaultTimePolicy } from '../test/support/time-policy.ts';
 import { pushBodies } from './bodies.ts';
 import type { Row } from './report.ts';
 

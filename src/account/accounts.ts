@@ -1,4 +1,5 @@
 import { isOfApplications } from '../model/signals.ts';
+import { daySeconds } from '../model/time.ts';
 import {
   type AccountOf,
   emptyBalance,
@@ -48,7 +49,6 @@ export type Account = AccountOf & {
   readonly differences: readonly DifferenceSum[];
 };
 
-const daySeconds = 86_400;
 const hourSeconds = 3_600;
 const minuteSeconds = 60;
 

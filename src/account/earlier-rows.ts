@@ -1,3 +1,4 @@
+import { daySeconds } from '../model/time.ts';
 import { type Difference, isOfStore, type Owner } from './difference.ts';
 import { ownerText } from './explain-losses.ts';
 
@@ -19,7 +20,6 @@ export type RowsByOwner = ReadonlyMap<string, ReadonlyMap<number, number>>;
 /** A figure of an event day, and since when it is known, Unix seconds. */
 type Figure = { readonly at: number; readonly items: number };
 
-const secondsOfDay = 86_400;
 /** The clocks of a receiver and of this process may differ by this much. */
 const clockSeconds = 60;
 /** Minutes of longer ago are seldom compared: of what was before, the last figure is enough. */
@@ -45,7 +45,7 @@ export const createEarlierRows = (now: () => number): EarlierRows => {
       const present = new Set<string>();
       for (const each of found) {
         if (each.kind !== 'unrecorded' || !isOfStore(each)) continue;
-        const day = each.minute / secondsOfDay;
+        const day = each.minute / daySeconds;
         present.add(`${ownerText(each)} ${day}`);
         add(ownerText(each), day, { at: each.foundAt ?? now(), items: each.items });
       }

@@ -1,6 +1,7 @@
 import { serialHeader } from '../bus/message-headers.ts';
 import type { StoredMessage, StreamReader } from '../bus/stream-reader.ts';
 import { isOfApplications } from '../model/signals.ts';
+import { sumOf } from '../model/sums.ts';
 import { decodeBlocksEnvelope } from '../wire/blocks-envelope.ts';
 import { readSerial } from '../wire/message-serial.ts';
 import { decodeEnvelope } from '../wire/metrics-envelope.ts';
@@ -10,9 +11,6 @@ import { pipelineOf } from './difference.ts';
 /** A group of items in a header: rows of a part, deferred items, or items that the receiver dropped. */
 type Group = { readonly owner: number; readonly items: number };
 
-const total = (counts: Readonly<Record<string, number>>): number =>
-  Object.values(counts).reduce((sum, items) => sum + items, 0);
-
 const pointGroups = (payload: Uint8Array): Group[] => {
   const read = decodeEnvelope(payload, undefined);
   if (read.kind !== 'envelope') return [];
@@ -20,7 +18,7 @@ const pointGroups = (payload: Uint8Array): Group[] => {
   return [
     ...parts.map(({ dataId, points }) => ({ owner: dataId, items: points })),
     ...deferred.map(({ dataId, ordinals }) => ({ owner: dataId, items: ordinals.length })),
-    ...outcomes.map(({ dataId, dropped }) => ({ owner: dataId, items: total(dropped) })),
+    ...outcomes.map(({ dataId, dropped }) => ({ owner: dataId, items: sumOf(Object.values(dropped)) })),
   ];
 };
 
@@ -31,7 +29,7 @@ const spanGroups = (payload: Uint8Array): Group[] => {
   return [
     ...parts.map(({ appId, rows }) => ({ owner: appId, items: rows })),
     ...deferred.map(({ appId, ordinals }) => ({ owner: appId, items: ordinals.length })),
-    ...outcomes.map(({ appId, dropped }) => ({ owner: appId, items: total(dropped) })),
+    ...outcomes.map(({ appId, dropped }) => ({ owner: appId, items: sumOf(Object.values(dropped)) })),
   ];
 };
 

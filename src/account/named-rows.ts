@@ -1,3 +1,4 @@
+import { daySeconds } from '../model/time.ts';
 import { type Difference, isOfStore } from './difference.ts';
 import { ownerText } from './explain-losses.ts';
 import { minuteKey } from './listed-minutes.ts';
@@ -28,8 +29,6 @@ export const namedByBooks = (
   return named;
 };
 
-const secondsOfDay = 86_400;
-
 /**
  * Of the rows without a record by owner (`sums`; `byDay`: by event day, too) those that the books have not named. Of what an earlier process
  * found, minutes before the first of these days count not: their rows may have expired.
@@ -42,7 +41,7 @@ export const notNamedByBooks = (
 ): Map<string, number> => {
   const firstDays = new Map([...byDay].map(([owner, days]) => [owner, Math.min(...days.keys())]));
   const isPossible = (each: Difference): boolean =>
-    each.minute >= ((firstDays.get(ownerText(each)) ?? 0) - 1) * secondsOfDay;
+    each.minute >= ((firstDays.get(ownerText(each)) ?? 0) - 1) * daySeconds;
   const named = namedByBooks(found, byStore, isPossible);
   return new Map([...sums].map(([owner, rows]) => [owner, Math.max(0, rows - (named.get(owner) ?? 0))]));
 };

@@ -1,4 +1,5 @@
 import { ownerIds, type Pipeline } from '../model/signals.ts';
+import { daySeconds } from '../model/time.ts';
 import { secondsMax } from '../outcomes/times.ts';
 import { dayKey } from './days-to-compare.ts';
 import { type Difference, isOfStore, streamOfStore } from './difference.ts';
@@ -26,9 +27,8 @@ export const isUnread = (difference: StoreDifference): boolean => difference.isU
 export const keysOf = ({ pipeline, dataId, appId, day = 0 }: Place): string[] =>
   [dataId || appId, 0].map((owner) => dayKey({ pipeline, owner, day }));
 
-const secondsOfDay = 86_400;
 /** The last event day that a difference can name, 2106-02-07: what differs on later ones stands under it. */
-const lastDay = Math.floor(secondsMax / secondsOfDay);
+const lastDay = Math.floor(secondsMax / daySeconds);
 
 const nameable = <P extends { readonly day?: number | undefined }>(place: P): P =>
   place.day === undefined || place.day <= lastDay ? place : { ...place, day: lastDay };
@@ -120,7 +120,7 @@ export const addStoreFindings = async (
     named.set(owner, (named.get(owner) ?? 0) - known);
     if (items === known && !isUnread(each)) return [];
     const stream = streamOfStore(pipeline);
-    const minute = day * secondsOfDay;
+    const minute = day * daySeconds;
     return [{ pipeline, dataId, appId, kind, stream, minute, items: items - known, messages: 0 }];
   });
   const all = {
@@ -129,7 +129,7 @@ export const addStoreFindings = async (
   };
   const [isInScope, isRead] = [isAmong(all), isReadIn(all)];
   const isCompared = ({ pipeline, dataId, appId, minute, kind }: Difference): boolean => {
-    const place = { pipeline, owner: dataId || appId, day: minute / secondsOfDay };
+    const place = { pipeline, owner: dataId || appId, day: minute / daySeconds };
     if (isLeftOut(pipeline, place.owner, place.day)) return true;
     return kind === 'not_known' ? isRead(place) : isInScope(place);
   };

@@ -1,4 +1,5 @@
 import { type Pipeline, pipelines } from '../model/signals.ts';
+import { dayMs } from '../model/time.ts';
 import { readApplicationDays } from './application-rows.ts';
 import { isSame, noRows } from './day-difference.ts';
 import {
@@ -54,7 +55,6 @@ export type StoreFindings = Compared & {
 /** More owners than these are compared together: the records of all are read once. */
 const ownersApartMax = 8;
 const cachedMs = 20_000;
-const dayMs = 86_400_000;
 
 const today = (): number => Math.floor(Date.now() / dayMs);
 

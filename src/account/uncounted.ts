@@ -1,3 +1,4 @@
+import { sumOf } from '../model/sums.ts';
 import type { HeldMessage, Published, Queue } from './compare.ts';
 import { type Difference, pipelineOf } from './difference.ts';
 
@@ -87,12 +88,6 @@ type Loss = { readonly minute: number; readonly messages: number };
  */
 const lagMs = 38_000;
 
-const sum = (counts: Iterable<number>): number => {
-  let total = 0;
-  for (const each of counts) total += each;
-  return total;
-};
-
 /** By minute: the sequences of its lines. */
 const stretchesOf = (heads: readonly Published[]): Map<number, { first: number; last: number }> => {
   const stretchOf = new Map<number, { first: number; last: number }>();
@@ -152,27 +147,27 @@ const endOf = (state: State, { floor }: Queue, now: number): number => {
  */
 const countedGapsOf = ({ first, last, messages }: Stretch, { gaps }: State): number => {
   const near = gaps.filter((gap) => gap.first <= last && gap.last >= first);
-  return Math.min(messages, sum(near.map((gap) => gap.messages)));
+  return Math.min(messages, sumOf(near.map((gap) => gap.messages)));
 };
 
 /** How many messages are to be reported, and how many of the reported ones a line explains by now. */
 const judge = (state: State, redrives: readonly Stretch[]): { found: number; excess: number } => {
   const { reported, lost, origin } = state;
-  const gaps = sum(state.gaps.map(({ messages }) => messages));
+  const gaps = sumOf(state.gaps.map(({ messages }) => messages));
   const losses = [...lost.values(), ...redrives];
   // A loss whose gaps are not all counted yet explains as many messages as it has: none of them is reported. Withdrawn is what is counted.
-  const inGaps = sum(losses.map((loss) => countedGapsOf(loss, state)));
-  const explained = sum(
+  const inGaps = sumOf(losses.map((loss) => countedGapsOf(loss, state)));
+  const explained = sumOf(
     losses.map((loss) => (loss.last > origin ? loss.messages : countedGapsOf(loss, state))),
   );
-  const before = sum(reported.values());
+  const before = sumOf(reported.values());
   return { found: gaps - explained - before, excess: before - Math.max(0, gaps - inGaps) };
 };
 
 /** What new lines explain of the messages that were stored at the start, at least: only of those that were reported after their minute. */
 const explainedEarlier = (state: State, { heads, newlyLost }: Compared): Loss[] =>
   [...stretchesOf(heads)].flatMap(([minute, { last }]) => {
-    const since = sum([...state.earlier].map(([at, each]) => (at >= minute ? each : 0)));
+    const since = sumOf([...state.earlier].map(([at, each]) => (at >= minute ? each : 0)));
     const lost = (newlyLost.get(minute) ?? 0) - Math.max(0, last - state.start);
     const messages = Math.min(lost, since);
     return messages > 0 ? [{ minute, messages }] : [];
@@ -289,12 +284,12 @@ export const createUncounted = ({ countSequences, elapsed, now }: UncountedDepen
       state.unwritten = {
         ...{ stored: new Map(stored), reported: new Map(reported), earlier: new Map(earlier) },
       };
-      const earlierBefore = sum(state.earlier.values());
+      const earlierBefore = sumOf(state.earlier.values());
       takeOver(state, await read());
       const changed = new Set(
         report(state, compared.redrives, 60 * Math.floor(now() / 60_000) + middleSeconds),
       );
-      let byOthers = earlierBefore - sum(state.earlier.values());
+      let byOthers = earlierBefore - sumOf(state.earlier.values());
       for (const { minute, messages } of ofEarlier) {
         for (const at of withdraw(state, state.earlier, messages - byOthers, minute)) changed.add(at);
         byOthers = Math.max(0, byOthers - messages);

@@ -121,8 +121,7 @@ class BatchTries implements BatchPublisher {
         if (error === null) this.onAnswer(message);
       },
     });
-    this.timer = setInterval(() => this.sweep(), sweepMs);
-    this.timer.unref();
+    this.timer = setInterval(() => this.sweep(), sweepMs).unref();
     bus.onReconnect(() => this.onReconnect());
     bus.onRefused((subject) => this.onRefused(subject));
   }

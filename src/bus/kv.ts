@@ -320,8 +320,7 @@ const startWatch = (
     );
     if (!isSame && !stopped) begin();
   };
-  const timer = setInterval(() => void beginWhereReplaced(), sameEveryMs);
-  timer.unref();
+  const timer = setInterval(() => void beginWhereReplaced(), sameEveryMs).unref();
   return {
     stop: () => {
       stopped = true;

@@ -1,5 +1,6 @@
 import { Fault } from '../model/fault.ts';
 import type { Bus } from './connection.ts';
+import { within } from './in-time.ts';
 
 const flushMsMax = 2_000;
 
@@ -17,18 +18,12 @@ export const listen = async (
       if (error === null) onMessage(message.data, message.subject);
     },
   });
-  const { promise: late, reject } = Promise.withResolvers<never>();
-  const timer = setTimeout(
-    () => reject(new Fault('transient', 'nats_unavailable', 'no answer from NATS')),
-    flushMsMax,
-  );
+  const late = () => new Fault('transient', 'nats_unavailable', 'no answer from NATS');
   try {
-    await Promise.race([bus.nc.flush(), late]);
+    await within(bus.nc.flush(), flushMsMax, late);
   } catch (error) {
     subscription.unsubscribe();
     throw error;
-  } finally {
-    clearTimeout(timer);
   }
   return () => subscription.unsubscribe();
 };

@@ -216,8 +216,7 @@ export const createPublisher = (bus: Bus, options: PublisherOptions): Publisher 
       } else if (now - entry.sentAt > resendMs) send(token, entry, now);
     }
   };
-  const timer = setInterval(sweep, sweepMs);
-  timer.unref();
+  const timer = setInterval(sweep, sweepMs).unref();
   bus.onReconnect(() => {
     const now = performance.now();
     for (const [token, entry] of entries) send(token, entry, now);

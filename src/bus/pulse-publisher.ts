@@ -97,8 +97,7 @@ export const startPulse = (options: PulseOptions): { stop(): Promise<void> } => 
     }
   };
   void publish(false);
-  const timer = setInterval(() => void publish(false), everyMs);
-  timer.unref();
+  const timer = setInterval(() => void publish(false), everyMs).unref();
   return {
     stop: async () => {
       clearInterval(timer);

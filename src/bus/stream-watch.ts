@@ -133,8 +133,7 @@ export const watchStreams = (bus: Bus, options: StreamWatchOptions): StreamWatch
         });
       },
       problems.size > 0 ? Math.min(troubledMs, everyMs) : everyMs,
-    );
-    timer.unref();
+    ).unref();
   };
   follow();
 

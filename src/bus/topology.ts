@@ -10,6 +10,7 @@ import {
 import { nanos } from '@nats-io/transport-node';
 import type { ConsumerDefinition, StreamDefinition } from '../config/pipelines.ts';
 import { Fault } from '../model/fault.ts';
+import { startRounds } from '../runtime/rounds.ts';
 import type { Log } from '../telemetry/log.ts';
 import type { Bus } from './connection.ts';
 import { toFault, unlessMissing } from './nats-fault.ts';
@@ -324,7 +325,6 @@ export const retryStreams = (
   { retryMs = retryMsDefault, ensure = ensureTopology }: RetryOptions = {},
 ): RefusedStreams => {
   let refused = refusedAtFirst;
-  let isTrying = false;
 
   const tell = (stream: string, { message }: Fault): void =>
     log.error(
@@ -334,8 +334,7 @@ export const retryStreams = (
   for (const [stream, fault] of refused) tell(stream, fault);
 
   const retry = async (): Promise<void> => {
-    if (isTrying || refused.size === 0 || !bus.connected) return;
-    isTrying = true;
+    if (refused.size === 0 || !bus.connected) return;
     try {
       const before = refused;
       refused = await ensure(
@@ -345,18 +344,15 @@ export const retryStreams = (
       for (const stream of before.keys()) if (!refused.has(stream)) log.info({ stream }, 'stream created');
     } catch {
       // NATS does not answer: other checks report that.
-    } finally {
-      isTrying = false;
     }
   };
-  const timer = setInterval(() => void retry(), retryMs);
-  timer.unref();
+  const rounds = startRounds(() => retry().then(() => retryMs), retryMs);
   return {
     get problem() {
       const whys = [...refused].map(([stream, { message }]) => `${stream}: ${message}`);
       return whys.length === 0 ? undefined : whys.join('; ');
     },
     has: (stream) => refused.has(stream),
-    stop: () => clearInterval(timer),
+    stop: () => void rounds.stop(),
   };
 };

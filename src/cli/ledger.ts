@@ -4,6 +4,7 @@ import { accountSchema } from '../metadata/answers/account.ts';
 import { balancesAnswer } from '../metadata/answers/outcomes.ts';
 import { counted } from '../model/counted.ts';
 import { applicationPipelines, isOfApplications, type Pipeline } from '../model/signals.ts';
+import { sumOf } from '../model/sums.ts';
 import { adminClient } from './client.ts';
 import { differenceSchema, differenceText, equationText, verdictText } from './differences.ts';
 import { requireOwner } from './lookups.ts';
@@ -46,9 +47,6 @@ const listed = (counts: Readonly<Record<string, number>>): string =>
     .map(([reason, items]) => `${reason} ${items}`)
     .join(', ');
 
-const total = (counts: Readonly<Record<string, number>>): number =>
-  Object.values(counts).reduce((sum, items) => sum + items, 0);
-
 const ownerText = ({ pipeline, data_id: dataId, app_id: appId }: Balance): string =>
   isOfApplications(pipeline) ? `application ${appId || nothing}` : `data id ${dataId || nothing}`;
 
@@ -76,7 +74,7 @@ const inFlightText = ({ in_flight: streams }: Answer): string =>
     .join(', ');
 
 const equationOf = (balance: Balance): string =>
-  equationText({ ...balance, dropped: total(balance.dropped) });
+  equationText({ ...balance, dropped: sumOf(Object.values(balance.dropped)) });
 
 const openDifferences = ({ differences }: Balance): string =>
   differences
@@ -91,7 +89,7 @@ const verdict = (balance: Balance): string => {
 };
 
 const droppedText = ({ dropped }: Pick<Balance, 'dropped'>): string =>
-  total(dropped) === 0 ? '0' : `${total(dropped)} (${listed(dropped)})`;
+  sumOf(Object.values(dropped)) === 0 ? '0' : `${sumOf(Object.values(dropped))} (${listed(dropped)})`;
 
 const windowText = ({ since, until }: Answer): string => `from ${timeText(since)} until ${timeText(until)}`;
 
@@ -186,7 +184,7 @@ const printMany = (answer: Answer, by: By | undefined): void => {
       balance.pipeline,
       balance.received,
       balance.stored,
-      String(total(balance.dropped)),
+      String(sumOf(Object.values(balance.dropped))),
       balance.dead_lettered,
       balance.in_flight,
       verdictText(balance.adds_up),

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'zod';
+import { parseJson } from '../model/json.ts';
 
 /** The account of an engine that may do everything. */
 export type EngineAccount = { readonly user: string; readonly password: string };
@@ -48,13 +49,8 @@ const credentialsSchema = z.strictObject({
 });
 
 /** The credentials in the text of their file; undefined where the text does not parse as such a file. */
-export const parseCredentials = (text: string): EngineCredentials | undefined => {
-  try {
-    return credentialsSchema.safeParse(JSON.parse(text)).data;
-  } catch {
-    return undefined;
-  }
-};
+export const parseCredentials = (text: string): EngineCredentials | undefined =>
+  credentialsSchema.safeParse(parseJson(text)).data;
 
 /** The credentials of this data folder; undefined where the file is missing or this process may not read it. */
 export const readCredentials = (dataFolder: string): EngineCredentials | undefined => {

@@ -1,4 +1,4 @@
-import { patternTextMax } from '../model/text-forms.ts';
+import { isSecretName } from '../outcomes/redaction.ts';
 import { isBlockPart } from '../wire/blocks-envelope.ts';
 import { type NativeValue, readBlock, UnreadableBlock } from '../wire/native/block-reader.ts';
 import type { Letter } from './dead-letter.ts';
@@ -17,11 +17,7 @@ const rowsMax = 10;
 const textBytesMax = 16 * 1024;
 const valueLengthMax = 2_048;
 
-const secretName = /token|secret|password|passwd|authorization|cookie|api[-_.]?key|credential/i;
 const mask = '********';
-
-/** A name that is too long to read counts as a secret's. */
-const isSecretName = (name: string): boolean => name.length > patternTextMax || secretName.test(name);
 
 const shorten = (text: string): string =>
   text.length <= valueLengthMax ? text : `${text.slice(0, valueLengthMax)}… (${text.length} characters)`;

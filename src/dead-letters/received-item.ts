@@ -1,6 +1,7 @@
 import type { ApplicationNow, OwnerState, Owners, SourceNow } from '../directory/owners.ts';
 import { Fault } from '../model/fault.ts';
 import { type ApplicationPipeline, isOfApplications, pipelineOfStream } from '../model/signals.ts';
+import { daySeconds } from '../model/time.ts';
 import type { ItemPlace } from '../model/uid.ts';
 import { encodeDeferredDataPoint } from '../rules/data-points/deferred-data-point.ts';
 import { encodeDeferredRecord } from '../rules/logs/deferred-record.ts';
@@ -35,8 +36,6 @@ export type ReceivedItemDependencies = {
 
 /** Whether the bytes are an item as it was received, and no rows yet. */
 export const isReceivedItem = ({ header }: Letter): boolean => header.reason === 'deferred_item_valid';
-
-const secondsPerDay = 86_400;
 
 const placePattern = /^(\d{1,20})\+(\d{1,10})$/;
 
@@ -192,7 +191,7 @@ const encodeItem = async (
     throw fault(letter, `has no owner: ${owner} does not exist; purge the dead letter`);
   if (!options.isBegun) checkState(letter, owner, found.state, 'application_disabled');
   const days = retentionDays[pipeline];
-  return blockRows(letter, pipeline, found, days === undefined ? undefined : days * secondsPerDay);
+  return blockRows(letter, pipeline, found, days === undefined ? undefined : days * daySeconds);
 };
 
 export const createReceivedItemEncoder =

@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { type KvBucket, unlessConflict } from '../bus/kv.ts';
 import type { RegisteredName } from '../model/records.ts';
+import { startRounds } from '../runtime/rounds.ts';
 import type { Directory } from './directory.ts';
 import { columnsKey } from './keys.ts';
 import { columnRegistrySchema } from './records.ts';
@@ -64,17 +65,9 @@ export const startLastSeen = (
   columns: KvBucket,
   onFault: (error: unknown) => void,
 ): { stop(): void } => {
-  let isRunning = false;
-  const round = (): void => {
-    if (isRunning) return;
-    isRunning = true;
-    writeLastSeen(directory, columns, Date.now())
-      .catch(onFault)
-      .finally(() => {
-        isRunning = false;
-      });
-  };
-  const timer = setInterval(round, everyMs);
-  timer.unref();
-  return { stop: () => clearInterval(timer) };
+  const rounds = startRounds(async () => {
+    await writeLastSeen(directory, columns, Date.now()).catch(onFault);
+    return everyMs;
+  }, everyMs);
+  return { stop: () => void rounds.stop() };
 };

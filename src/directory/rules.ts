@@ -1,7 +1,7 @@
 import type { Pipelines } from '../config/pipelines.ts';
 import type { ApplicationPipeline, Pipeline } from '../model/signals.ts';
 import type { SpanTimePolicy } from '../model/span-time.ts';
-import type { TimePolicy } from '../model/time.ts';
+import { dayMs, type TimePolicy } from '../model/time.ts';
 import type { ColumnCaps } from '../wire/column-naming.ts';
 import type { ItemLimits } from '../wire/otlp/types.ts';
 import type { ApplicationPolicy, SourcePolicy } from './policies.ts';
@@ -24,8 +24,6 @@ export type ApplicationRules = Readonly<Record<ApplicationPipeline, SignalRules>
 
 /** The values of the pipeline files; they apply where a policy has no value. */
 export type RuleDefaults = { readonly source: SourceRules; readonly application: ApplicationRules };
-
-const dayMs = 86_400_000;
 
 /** Limits that one signal has. */
 type LimitOfOne = 'eventsMax' | 'linksMax' | 'bucketsMax' | 'exemplarsMax';

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { parseJson } from '../model/json.ts';
 import { visible } from '../model/visible-text.ts';
 import type { LogLine } from './child.ts';
 
@@ -7,14 +8,8 @@ const entrySchema = z.looseObject({ level: z.number(), time: z.string(), msg: z.
 const levelNames: Readonly<Record<number, string>> = { 20: 'debug', 30: 'info', 40: 'warn', 50: 'error' };
 const nameWidth = 'clickhouse'.length;
 
-const asEntry = (line: string): z.infer<typeof entrySchema> | undefined => {
-  if (!line.startsWith('{')) return undefined;
-  try {
-    return entrySchema.safeParse(JSON.parse(line)).data;
-  } catch {
-    return undefined;
-  }
-};
+const asEntry = (line: string): z.infer<typeof entrySchema> | undefined =>
+  line.startsWith('{') ? entrySchema.safeParse(parseJson(line)).data : undefined;
 
 /** A role's JSON line as one for people: time, level, message, then the fields. Any other line as it is. */
 export const readableLine = (line: string): string => {

@@ -179,8 +179,7 @@ const endUnreadBody = (
       if (request.complete || socket.destroyed) return;
       ended('body_refused');
       socket.destroy();
-    }, discardMs);
-    timer.unref();
+    }, discardMs).unref();
     request.once('close', () => clearTimeout(timer));
   });
 };

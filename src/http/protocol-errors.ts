@@ -92,8 +92,7 @@ const writeRaw = (socket: Duplex, { status, body, headers }: Answer): void => {
 };
 
 const cutAfter = (socket: Duplex, ms: number): void => {
-  const timer = setTimeout(() => socket.destroy(), ms);
-  timer.unref();
+  const timer = setTimeout(() => socket.destroy(), ms).unref();
   socket.once('close', () => clearTimeout(timer));
 };
 

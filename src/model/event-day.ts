@@ -1,4 +1,4 @@
-import { dayMs } from './time.ts';
+import { dayMs, dayText } from './time.ts';
 
 /** The form of an event day. */
 export const eventDayForm = /^\d{4}-\d{2}-\d{2}$/;
@@ -23,5 +23,5 @@ export const eventDayOf = (text: string, nowMs: number): number | string => {
   const tomorrow = Math.floor(nowMs / dayMs) + 1;
   const day = ms / dayMs;
   if (day <= tomorrow) return day;
-  return `must not be after ${new Date(tomorrow * dayMs).toISOString().slice(0, 10)}, tomorrow in UTC`;
+  return `must not be after ${dayText(tomorrow)}, tomorrow in UTC`;
 };

@@ -6,9 +6,6 @@ import type { TimeReason } from './reasons.ts';
  */
 export type TimePolicy = { readonly aheadMsMax: number | undefined; readonly ageMsMax: number | undefined };
 
-/** One hour ahead, any age (architecture 6.2). */
-export const defaultTimePolicy: TimePolicy = { aheadMsMax: 3_600_000, ageMsMax: undefined };
-
 /** The last millisecond QuestDB holds: 9999-12-31T23:59:59.999Z; for a later one it answers 500 and stores nothing. */
 const questdbMsLast = 253_402_300_799_999;
 /** No nanoseconds of a time that QuestDB holds are beyond: a larger number is of no unit. */
@@ -37,8 +34,11 @@ export const validatePointTime = (
   return undefined;
 };
 
-/** Milliseconds of a day. */
+export const daySeconds = 86_400;
 export const dayMs = 86_400_000;
+
+/** A day since 1970 as `2026-08-02`. */
+export const dayText = (day: number): string => new Date(day * dayMs).toISOString().slice(0, 10);
 
 /** The first event day (days since 1970) whose rows are certainly kept: a day expires when all of it is older than the retention. */
 export const firstKeptDay = (nowMs: number, retentionDays: number | undefined): number =>

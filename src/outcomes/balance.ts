@@ -206,7 +206,3 @@ export const readBalances = async (
   const rows = await clickhouse.rows(balanceRow, query, { params });
   return rows.map(toBalance);
 };
-
-/** Whether every item received is accounted for. */
-export const addsUp = ({ received, stored, dropped, deadLettered }: Balance): boolean =>
-  received === stored + deadLettered + Object.values(dropped).reduce((sum, items) => sum + items, 0);

@@ -135,8 +135,7 @@ export const startFeed = (deps: FeedDependencies): Feed => {
       .then(send)
       .catch((error: unknown) => log.error({ error: errorText(error) }, 'internal error of the LEDGER feed'));
   };
-  const timer = setInterval(tick, everyMs);
-  timer.unref();
+  const timer = setInterval(tick, everyMs).unref();
 
   return {
     stop: async () => {

@@ -50,8 +50,7 @@ export const createLiveDrops = (bus: Bus): LiveDrops => {
     };
     const timer = setInterval(() => {
       if (hasRoom()) write('\n');
-    }, quietMs);
-    timer.unref();
+    }, quietMs).unref();
     ends.add(end);
     const stream = new ReadableStream<Uint8Array>(
       {

@@ -1,3 +1,4 @@
+import { sumOf } from '../model/sums.ts';
 import type { OutcomeCounts } from './rows.ts';
 import { deadLetteredOutcome, storedOutcome } from './tally.ts';
 
@@ -29,8 +30,6 @@ export type MessageAccount = {
   /** Dead-lettered items whose letters no record names: those of earlier programs. */
   readonly unnamed: number;
 };
-
-const sumOf = (counts: readonly number[]): number => counts.reduce((sum, count) => sum + count, 0);
 
 /** The items that a record takes out of the dead letters, without those that it brings back there. */
 export const removedBy = (outcomes: OutcomeCounts): number =>

@@ -109,8 +109,7 @@ export const startPublishersFeed = (deps: PublishersFeedDependencies): Publisher
         sending = undefined;
       });
   };
-  const timer = setInterval(tick, everyMs);
-  timer.unref();
+  const timer = setInterval(tick, everyMs).unref();
 
   const writeLast = async (): Promise<void> => {
     await sending;

@@ -16,7 +16,7 @@ export type Redaction = {
   json(value: unknown, bytesMax: number, secrets?: readonly string[]): string;
 };
 
-const secretNames = 'token|authorization|passw(?:or)?d|passwd|secret|credential|cookie|api[-_. ]?key';
+const secretNames = 'token|authorization|passw(?:or)?d|secret|credential|cookie|api[-_. ]?key';
 
 /** Names whose values always count as secrets. */
 const secretName = new RegExp(secretNames, 'i');
@@ -105,7 +105,7 @@ export const cutTo = (text: string, bytesMax: number): string => {
 type Budget = { left: number };
 
 /** Whether the value under this name counts as a secret; that of a name that is too long to read does. */
-const isSecretName = (name: string): boolean => name.length > patternTextMax || secretName.test(name);
+export const isSecretName = (name: string): boolean => name.length > patternTextMax || secretName.test(name);
 
 /** `isCredential`: whether a text is a credential of this deployment, current or not. */
 // biome-ignore lint/complexity/noExcessiveLinesPerFunction: a text is read once; its forms stand side by side.
@@ -198,6 +198,3 @@ export const createRedaction = (isCredential: (text: string) => boolean): Redact
     json: (value, bytesMax, secrets = []) => cutTo(write(value, secrets, { left: bytesMax }, 0), bytesMax),
   };
 };
-
-/** Whether a field's path ends in a name whose value counts as a secret. */
-export const namesSecret = isSecretName;

@@ -1,5 +1,5 @@
 import { byPipeline, ownerColumns, type Pipeline, pipelines } from '../model/signals.ts';
-import { cutTo, namesSecret, type Redaction, redacted } from './redaction.ts';
+import { cutTo, isSecretName, type Redaction, redacted } from './redaction.ts';
 import type { SampleRow } from './rows.ts';
 import { momentText } from './times.ts';
 
@@ -103,7 +103,7 @@ export const createSamples = ({ now, redaction, onLost }: SampleOptions): Sample
     isOwnDetail = false,
     secrets,
   }: Sample): Pick<SampleRow, 'field' | 'value' | 'detail'> => {
-    const isSecret = namesSecret(field);
+    const isSecret = isSecretName(field);
     const plain = valueText(value);
     const shown =
       plain === undefined

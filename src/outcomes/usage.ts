@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { type Pipeline, pipelineOfStreamColumn, pipelines } from '../model/signals.ts';
+import { daySeconds } from '../model/time.ts';
 import { type Clickhouse, database } from '../stores/clickhouse/client.ts';
 import { ledgerTables } from './rows.ts';
 
@@ -233,8 +234,6 @@ const lastSenderRow = z.object({
   last_sender: z.string(),
   last_sdk: z.string(),
 });
-
-const daySeconds = 86_400;
 
 /** Silent for a day or more, and for at most this long: then it is no news. */
 const silentDaysMax = 7;

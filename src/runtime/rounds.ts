@@ -6,15 +6,17 @@ export type Rounds = {
   stop(): Promise<void>;
 };
 
-/** Begins the rounds: each resolves to the rest before the next one, ms, and handles its own failures. `signal` fires at the stop. */
-export const startRounds = (round: (signal: AbortSignal) => Promise<number>): Rounds => {
+/**
+ * Begins the rounds, the first one after `firstMs`: each resolves to the rest before the next one, ms, and handles its own failures.
+ * `signal` fires at the stop. A rest keeps no process alive.
+ */
+export const startRounds = (round: (signal: AbortSignal) => Promise<number>, firstMs = 0): Rounds => {
   const stopping = new AbortController();
   const { signal } = stopping;
+  const rest = (ms: number) => delay(ms, undefined, { signal, ref: false }).catch(() => undefined);
   const goOn = async (): Promise<void> => {
-    while (!signal.aborted) {
-      const restMs = await round(signal);
-      await delay(restMs, undefined, { signal }).catch(() => undefined);
-    }
+    if (firstMs > 0) await rest(firstMs);
+    while (!signal.aborted) await rest(await round(signal));
   };
   const going = goOn();
   return {

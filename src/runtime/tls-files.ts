@@ -184,8 +184,7 @@ export const openTlsFiles = (
     }
   };
 
-  const timer = setInterval(reload, lookEveryMs);
-  timer.unref();
+  const timer = setInterval(reload, lookEveryMs).unref();
   process.on('SIGHUP', reload);
   return {
     options: { ...first, ...handshakeOf(paths, headersTimeoutMs) },

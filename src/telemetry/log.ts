@@ -34,11 +34,10 @@ export const limitRepeats = (log: LevelledLog, everyMs = everyMsDefault): Levell
   const open = (level: Level, message: string, key: string): Window => {
     const window: Window = { lines: new Set(), suppressed: 0, last: {} };
     windows.set(key, window);
-    const timer = setTimeout(() => {
+    setTimeout(() => {
       windows.delete(key);
       if (window.suppressed > 0) log[level]({ ...window.last, suppressed: window.suppressed }, message);
-    }, everyMs);
-    timer.unref();
+    }, everyMs).unref();
     return window;
   };
 

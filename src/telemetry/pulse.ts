@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { parseJson } from '../model/json.ts';
 import { byPipeline } from '../model/signals.ts';
 
 // A process says once a second how it is, as one message of core NATS that nothing keeps. Best effort: the books are what is exact.
@@ -128,11 +129,7 @@ export type ActPulse = z.output<typeof actPulse>;
 export type RolePulse = Pick<Pulse, 'dropped' | 'ingress' | 'transfer' | 'metadata'>;
 
 /** A pulse from its bytes; undefined where it is none. */
-export const readPulse = (payload: Uint8Array): Pulse | undefined => {
-  if (payload.byteLength > pulseBytesMax) return undefined;
-  try {
-    return pulseSchema.safeParse(JSON.parse(Buffer.from(payload).toString('utf8'))).data;
-  } catch {
-    return undefined;
-  }
-};
+export const readPulse = (payload: Uint8Array): Pulse | undefined =>
+  payload.byteLength > pulseBytesMax
+    ? undefined
+    : pulseSchema.safeParse(parseJson(Buffer.from(payload).toString('utf8'))).data;

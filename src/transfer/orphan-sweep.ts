@@ -2,6 +2,7 @@ import type { Bus } from '../bus/connection.ts';
 import { lookAtQueue, orphanedUpTo, type QueueLook } from '../bus/orphaned-messages.ts';
 import type { ConsumerDefinition } from '../config/pipelines.ts';
 import { errorText } from '../model/fault.ts';
+import { startRounds } from '../runtime/rounds.ts';
 import type { Log } from '../telemetry/log.ts';
 import { createKeptMessages, type KeptMessagesOptions } from './kept-messages.ts';
 
@@ -118,10 +119,8 @@ export const startOrphanSweep = (bus: Bus, options: OrphanSweepOptions): OrphanS
     else await sweepSettled(stream, state, now, floor);
   };
 
-  let isSweeping = false;
-  const tick = async (): Promise<void> => {
-    if (isSweeping || !bus.connected) return;
-    isSweeping = true;
+  const rounds = startRounds(async () => {
+    if (!bus.connected) return intervalMs;
     for (const consumer of consumers) {
       await sweep(consumer).catch((error: unknown) => {
         log.debug(
@@ -130,9 +129,7 @@ export const startOrphanSweep = (bus: Bus, options: OrphanSweepOptions): OrphanS
         );
       });
     }
-    isSweeping = false;
-  };
-  const timer = setInterval(() => void tick(), intervalMs);
-  timer.unref();
-  return { stop: () => clearInterval(timer) };
+    return intervalMs;
+  }, intervalMs);
+  return { stop: () => void rounds.stop() };
 };

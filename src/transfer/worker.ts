@@ -173,8 +173,7 @@ export const createWorker = <E>(options: WorkerOptions, deps: WorkerDependencies
     },
     onError: (error) => log.error({ error: errorText(error) }, 'internal error in the writing loop'),
   });
-  const keepAlive = setInterval(held.keepAlive, options.ackWaitMs / 8);
-  keepAlive.unref();
+  const keepAlive = setInterval(held.keepAlive, options.ackWaitMs / 8).unref();
 
   const drain = async (timeoutMs: number): Promise<void> => {
     isDraining = true;

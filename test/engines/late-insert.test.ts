@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest';
 import { z } from 'zod';
 import { buildItemsMessage } from '../../src/ingress/otlp/publish.ts';
-import { defaultTimePolicy } from '../../src/model/time.ts';
 import { countedBase } from '../../src/model/uid.ts';
 import { jsonTraces } from '../../src/rules/spans/json-traces.ts';
 import { createBlockWriter } from '../../src/stores/clickhouse/block-writer.ts';
@@ -17,6 +16,7 @@ import { defaultItemLimits } from '../../src/wire/otlp/types.ts';
 import { startEngines, type TestEngines } from '../support/stack/engines.ts';
 import { createMemoryBucket } from '../support/stack/memory-bucket.ts';
 import { openTcpProxy } from '../support/stack/tcp-proxy.ts';
+import { defaultTimePolicy } from '../support/time-policy.ts';
 import { until } from '../support/until.ts';
 
 const log = createLog('test', 'silent');

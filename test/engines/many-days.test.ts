@@ -6,7 +6,6 @@ import { type Bus, connectBus } from '../../src/bus/connection.ts';
 import { envelopeVersionHeader, serialHeader } from '../../src/bus/message-headers.ts';
 import { buildItemsMessage } from '../../src/ingress/otlp/publish.ts';
 import { createElapsed } from '../../src/model/elapsed.ts';
-import { defaultTimePolicy } from '../../src/model/time.ts';
 import { countedBase } from '../../src/model/uid.ts';
 import { jsonTraces } from '../../src/rules/spans/json-traces.ts';
 import { createBlockWriter } from '../../src/stores/clickhouse/block-writer.ts';
@@ -19,6 +18,7 @@ import { startConsumer } from '../../src/transfer/consumer.ts';
 import { serialText } from '../../src/wire/message-serial.ts';
 import { defaultItemLimits } from '../../src/wire/otlp/types.ts';
 import { startEngines, type TestEngines } from '../support/stack/engines.ts';
+import { defaultTimePolicy } from '../support/time-policy.ts';
 import { waitFor } from '../support/wait.ts';
 
 const stream = 'SPANS';

@@ -7,7 +7,6 @@ import { spanRequest } from '../../bench/span-bodies.ts';
 import { countedBase } from '../../src/model/uid.ts';
 import { dataPointTables } from '../../src/stores/clickhouse/item-tables.ts';
 import { mergeBlocks } from '../../src/wire/native/block-merger.ts';
-import { withoutRows } from '../../src/wire/native/block-reader.ts';
 import { logColumns } from '../../src/wire/native/log-columns.ts';
 import { spanColumns } from '../../src/wire/native/span-columns.ts';
 import type { EncodedItems } from '../../src/wire/otlp/types.ts';
@@ -34,6 +33,7 @@ import {
   owner,
   requestOf,
 } from '../support/otlp/trace-source.ts';
+import { withoutRows } from '../support/otlp/without-rows.ts';
 import { startEngines, type TestEngines } from '../support/stack/engines.ts';
 
 const structureOf = (columns: readonly { readonly name: string; readonly type: string }[]): string =>

@@ -6,7 +6,7 @@ import { protobufLogs } from '../../src/rules/logs/protobuf-logs.ts';
 import { jsonTraces } from '../../src/rules/spans/json-traces.ts';
 import { protobufTraces } from '../../src/rules/spans/protobuf-traces.ts';
 import { decodeEnvelope } from '../../src/wire/metrics-envelope.ts';
-import { readBlock, withoutRows } from '../../src/wire/native/block-reader.ts';
+import { readBlock } from '../../src/wire/native/block-reader.ts';
 import { type ItemsReader, MalformedBody, TooManyElements, TooManyItems } from '../../src/wire/otlp/types.ts';
 import { goodRecord, logsOf } from '../support/otlp/log-source.ts';
 import { encodeLogsProtobuf, type OtlpLogsRequest } from '../support/otlp/logs.ts';
@@ -14,6 +14,7 @@ import { goodMetric, goodPoint, metricsOf } from '../support/otlp/metric-source.
 import { encodeMetricsProtobuf, type OtlpMetricsRequest } from '../support/otlp/metrics.ts';
 import { encodeOtlpProtobuf, type OtlpRequest, type OtlpSpan } from '../support/otlp/protobuf.ts';
 import { contextWith, goodSpan, nanosAt, requestOf } from '../support/otlp/trace-source.ts';
+import { withoutRows } from '../support/otlp/without-rows.ts';
 import { contextWith as pushContextWith, sourceWith } from '../support/push/source.ts';
 
 /** An input that grows with a number in one direction, and the decoder that reads it. */

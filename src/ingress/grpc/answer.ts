@@ -39,8 +39,7 @@ const closeUnread = (stream: ServerHttp2Stream): void => {
 const giveUp = (stream: ServerHttp2Stream): void => stream.close(constants.NGHTTP2_CANCEL);
 
 const limitReading = (stream: ServerHttp2Stream): void => {
-  const timer = setTimeout(giveUp, readMs, stream);
-  timer.unref();
+  const timer = setTimeout(giveUp, readMs, stream).unref();
   stream.on('close', () => clearTimeout(timer));
 };
 

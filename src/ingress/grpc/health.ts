@@ -132,8 +132,7 @@ export const createHealth = ({ services, unready, links, waiting }: HealthDepend
   };
   const follow = (look: () => void): (() => void) => {
     watchers.add(look);
-    timer ??= setInterval(lookAll, lookMs);
-    timer.unref();
+    timer ??= setInterval(lookAll, lookMs).unref();
     return () => {
       watchers.delete(look);
       if (watchers.size > 0) return;

@@ -124,8 +124,7 @@ export const createLargeBodies = (log: Pick<Log, 'error'>): LargeBodies => {
       current = undefined;
       next();
       if (current !== undefined) return;
-      idle = setTimeout(() => void end(), idleMs);
-      idle.unref();
+      idle = setTimeout(() => void end(), idleMs).unref();
     });
     started.on('error', (error) => fail(started, errorText(error)));
     started.on('exit', (code) => fail(started, `it ended with code ${code}`));

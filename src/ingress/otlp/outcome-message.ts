@@ -1,4 +1,5 @@
-import { counted } from '../../model/counted.ts';
+import { counted, listedCounts } from '../../model/counted.ts';
+import { sumOf } from '../../model/sums.ts';
 import { exampleText } from '../../model/text-forms.ts';
 import type { EncodedItems } from '../../wire/otlp/types.ts';
 import { noLinks, type ReasonLinks } from '../reason-links.ts';
@@ -16,15 +17,6 @@ const shownExamples = 5;
 
 /** Wrong ids that cost no item: it is stored, and belongs to no trace. */
 const idKinds = ['record_id_invalid', 'exemplar_id_invalid'] as const;
-
-const listed = (counts: ReadonlyMap<string, number>): string =>
-  [...counts].map(([reason, count]) => `${reason} ${count}`).join(', ');
-
-const total = (counts: ReadonlyMap<string, number>): number => {
-  let sum = 0;
-  for (const count of counts.values()) sum += count;
-  return sum;
-};
 
 const examplesOf = ({ item }: OtlpSignal, { examples }: EncodedItems): string =>
   examples
@@ -61,14 +53,14 @@ export const outcomeMessage = (
   encoded: EncodedItems,
   links: ReasonLinks = noLinks,
 ): { rejected: number; message: string } => {
-  const rejected = total(encoded.rejected);
-  const deferred = total(encoded.deferred);
+  const rejected = sumOf(encoded.rejected.values());
+  const deferred = sumOf(encoded.deferred.values());
   const all = counted(encoded.items, signal.item);
   const sentences: string[] = [];
-  if (rejected > 0) sentences.push(`${rejected} of ${all} rejected (${listed(encoded.rejected)})`);
+  if (rejected > 0) sentences.push(`${rejected} of ${all} rejected (${listedCounts(encoded.rejected)})`);
   if (deferred > 0) {
     sentences.push(
-      `${deferred} of ${all} accepted, but will be dropped for the time (${listed(encoded.deferred)})`,
+      `${deferred} of ${all} accepted, but will be dropped for the time (${listedCounts(encoded.deferred)})`,
     );
   }
   if (encoded.eventsDropped > 0)

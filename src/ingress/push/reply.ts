@@ -1,5 +1,6 @@
-import { counted } from '../../model/counted.ts';
+import { counted, listedCounts } from '../../model/counted.ts';
 import { explain } from '../../model/reasons.ts';
+import { sumOf } from '../../model/sums.ts';
 import { exampleText } from '../../model/text-forms.ts';
 import type { EncodedPoints } from '../../rules/points/encoded-points.ts';
 import type { Reply } from '../http/reply.ts';
@@ -55,15 +56,6 @@ export const refusedReply = (refused: Refused, links: ReasonLinks = noLinks): Re
   }),
 });
 
-const listed = (counts: ReadonlyMap<string, number>): string =>
-  [...counts].map(([reason, count]) => `${reason} ${count}`).join(', ');
-
-const total = (counts: ReadonlyMap<string, number>): number => {
-  let sum = 0;
-  for (const count of counts.values()) sum += count;
-  return sum;
-};
-
 /** Whether a point or a value of the push would be dropped. */
 export const isFaulty = ({ dropped, valuesDropped }: EncodedPoints): boolean =>
   dropped.size > 0 || valuesDropped.size > 0;
@@ -75,13 +67,13 @@ const reasonsOf = ({ dropped, valuesDropped }: EncodedPoints): string[] => [
 
 const faults = (encoded: EncodedPoints, verb: string): string[] => {
   const parts: string[] = [];
-  const dropped = total(encoded.dropped);
+  const dropped = sumOf(encoded.dropped.values());
   if (dropped > 0)
     parts.push(
-      `${dropped} of ${counted(encoded.accepted + dropped, 'point')} ${verb} (${listed(encoded.dropped)})`,
+      `${dropped} of ${counted(encoded.accepted + dropped, 'point')} ${verb} (${listedCounts(encoded.dropped)})`,
     );
-  const values = total(encoded.valuesDropped);
-  if (values > 0) parts.push(`${counted(values, 'value')} ${verb} (${listed(encoded.valuesDropped)})`);
+  const values = sumOf(encoded.valuesDropped.values());
+  if (values > 0) parts.push(`${counted(values, 'value')} ${verb} (${listedCounts(encoded.valuesDropped)})`);
   return parts;
 };
 

@@ -216,7 +216,6 @@ export const startSeriesGate = (
   options: SeriesGateOptions,
 ): { readonly gate: SeriesGate; readonly stop: () => void } => {
   const gate = new SeriesGate(options);
-  const timer = setInterval(() => gate.sweep(), sweepEveryMs);
-  timer.unref();
+  const timer = setInterval(() => gate.sweep(), sweepEveryMs).unref();
   return { gate, stop: () => clearInterval(timer) };
 };

@@ -12,11 +12,9 @@ import {
 } from '../../account/difference.ts';
 import { ownerText } from '../../account/explain-losses.ts';
 import type { StoreComparison, StoreDifference } from '../../account/store-compare.ts';
-import { dayMs } from '../../model/time.ts';
+import { dayMs, daySeconds } from '../../model/time.ts';
 import type { storeItem } from '../answers/account.ts';
 import { shownDifference } from './shown-account.ts';
-
-const daySeconds = dayMs / 1_000;
 
 /** What operators have closed, by `differenceKey`. */
 export type Closings = ReadonlyMap<string, FoundDifference>;

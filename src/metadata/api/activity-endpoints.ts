@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { daySeconds } from '../../model/time.ts';
 import { readLastRequest } from '../../outcomes/arrivals.ts';
 import type { UsageOwner } from '../../outcomes/usage.ts';
 import { activity } from '../answers/activity.ts';
@@ -31,8 +32,6 @@ type Owned = {
   readonly ownerOf: (id: number) => UsageOwner;
   readonly isEnabled: (records: Records, id: number) => Promise<boolean>;
 };
-
-const daySeconds = 86_400;
 
 const activityEndpoint = (deps: ApiDeps, { path, tag, noun, ownerOf, isEnabled }: Owned): Endpoint =>
   endpoint({

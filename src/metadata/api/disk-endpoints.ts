@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { csvOf } from '../../model/csv.ts';
 import { Fault } from '../../model/fault.ts';
-import { dayMs } from '../../model/time.ts';
+import { dayMs, dayText } from '../../model/time.ts';
 import { diskAnswer, diskRow } from '../answers/disk.ts';
 import type { DiskUse, StoreUse, Volume } from '../disk/disk-use.ts';
 import { bytesPerDay } from '../disk/forecast.ts';
@@ -64,7 +64,7 @@ const byDay = ({ store, stored }: StoreUse): DiskRow[] =>
     ),
   ].map(([day, days]) => ({
     ...{ store, mon_biz_id: null, pipeline: null, data_id: 0, app_id: 0 },
-    day: day === undefined ? null : new Date(day * dayMs).toISOString().slice(0, 10),
+    day: day === undefined ? null : dayText(day),
     ...sumsOf(days),
     ...{ bytes_per_day: null, retention_days: null },
   }));

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { retentionDaysOf } from '../../directory/policies.ts';
 import { type ApplicationPipeline, applicationPipelines } from '../../model/signals.ts';
-import { dayMs } from '../../model/time.ts';
+import { dayMs, dayText } from '../../model/time.ts';
 import { readItemDays } from '../../stores/clickhouse/item-days.ts';
 import { itemTables } from '../../stores/clickhouse/item-tables.ts';
 import { readTableFigures } from '../../stores/questdb/table-figures.ts';
@@ -37,8 +37,7 @@ const sumOf = (days: readonly Day[]) => ({
 });
 
 /** The first day that is kept whole: one expires once all of it is older than the retention. */
-const keptFrom = (days: number, nowMs: number): string =>
-  new Date((Math.floor(nowMs / dayMs) - days) * dayMs).toISOString().slice(0, 10);
+const keptFrom = (days: number, nowMs: number): string => dayText(Math.floor(nowMs / dayMs) - days);
 
 type Asked = z.output<typeof query>['days'];
 type Policy = Parameters<typeof retentionDaysOf>[0];

@@ -1,6 +1,7 @@
 import { readRegistry } from '../../directory/column-registry.ts';
 import { errorText } from '../../model/fault.ts';
 import type { RegisteredName } from '../../model/records.ts';
+import { sumOf } from '../../model/sums.ts';
 import { type ClickhouseFigures, readClickhouseFigures } from '../../stores/clickhouse/store-figures.ts';
 import type { QuestdbSql } from '../../stores/questdb/sql.ts';
 import { readInstanceFigures, readTableFigures } from '../../stores/questdb/table-figures.ts';
@@ -30,8 +31,6 @@ const tableOf = async ({ inspected, records: _, ...deps }: ApiDeps, records: Rec
     policy,
   } as const;
 };
-
-const sumOf = (numbers: readonly number[]): number => numbers.reduce((total, each) => total + each, 0);
 
 const tableEndpoint = (deps: ApiDeps): Endpoint =>
   endpoint({

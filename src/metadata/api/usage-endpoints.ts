@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { csvOf } from '../../model/csv.ts';
 import { type Pipeline, pipelines } from '../../model/signals.ts';
+import { daySeconds } from '../../model/time.ts';
 import { endOfUsage, startOfBucket } from '../../outcomes/buckets.ts';
 import { type FailingSender, readFailingSenders } from '../../outcomes/failing-senders.ts';
 import {
@@ -110,7 +111,6 @@ const byDay = (found: readonly FoundUsage[]): UsageRow[] =>
 
 const columns = usageRow.keyof().options;
 
-const daySeconds = 86_400;
 const usageQuery = z.strictObject({
   ...ownerQuery,
   ...timeQuery,

@@ -1,5 +1,6 @@
 import { unlessConflict } from '../../bus/kv.ts';
 import { errorText, Fault } from '../../model/fault.ts';
+import { type Rounds, startRounds } from '../../runtime/rounds.ts';
 import type { AuditEntry } from './entry.ts';
 import { type AuditDeps, type Intent, intentPrefix, type Settling } from './intents.ts';
 
@@ -17,7 +18,7 @@ export type AuditSweeper = {
 
 type Held = { intent: Intent; revision: number; renewedAt: number; final: AuditEntry | undefined };
 
-const tickMsMax = 5_000;
+const restMsMax = 5_000;
 
 const isTransient = (error: unknown): boolean => error instanceof Fault && error.kind === 'transient';
 
@@ -26,14 +27,14 @@ const isTransient = (error: unknown): boolean => error instanceof Fault && error
  * `orphanMs` by this process's own clock; clocks of other machines do not count, and after an outage of the bus, when
  * no process could renew, the time starts again.
  */
-// biome-ignore lint/complexity/noExcessiveLinesPerFunction: one timer and the rounds that it starts.
+// biome-ignore lint/complexity/noExcessiveLinesPerFunction: the parts of one round and the state that they share.
 export const createAuditSweeper = (deps: AuditDeps, settling: Settling): AuditSweeper => {
   const { system, log, orphanMs } = deps;
+  const restMs = Math.min(restMsMax, orphanMs / 6);
   const held = new Map<string, Held>();
   const seen = new Map<string, { revision: number; since: number }>();
   let watch: { stop(): void } | undefined;
-  let timer: NodeJS.Timeout | undefined;
-  let ticking: Promise<void> | undefined;
+  let rounds: Rounds | undefined;
 
   const renew = async (auditId: string, own: Held, now: number): Promise<void> => {
     own.renewedAt = now;
@@ -102,20 +103,11 @@ export const createAuditSweeper = (deps: AuditDeps, settling: Settling): AuditSw
         },
         () => undefined,
       );
-      timer = setInterval(
-        () => {
-          ticking ??= tick().finally(() => {
-            ticking = undefined;
-          });
-        },
-        Math.min(tickMsMax, orphanMs / 6),
-      );
-      timer.unref();
+      rounds = startRounds(() => tick().then(() => restMs), restMs);
     },
     stop: async () => {
-      clearInterval(timer);
       watch?.stop();
-      await ticking;
+      await rounds?.stop();
     },
   };
 };

@@ -1,3 +1,4 @@
+import { setNewest } from '../../model/bounded-map.ts';
 import { Fault } from '../../model/fault.ts';
 import type { AdminIdentity } from '../tokens/admin-token-state.ts';
 
@@ -32,10 +33,7 @@ const currentOf = (window: Window, now: number): Window =>
 /** The window of a key, which becomes the one that was used last. */
 const windowOf = <K>(windows: Map<K, Window>, key: K, now: number): Window => {
   const window = currentOf(windows.get(key) ?? noWindow, now);
-  windows.delete(key);
-  windows.set(key, window);
-  const [oldest] = windows.keys();
-  if (windows.size > rememberedMax && oldest !== undefined) windows.delete(oldest);
+  setNewest(windows, key, window, rememberedMax);
   return window;
 };
 

@@ -23,8 +23,7 @@ export const whileAllowed = <T>(
         controller.close();
         await stop('the caller is no longer allowed to read');
       };
-      timer = setInterval(() => void look().catch(() => undefined), lookEveryMs);
-      timer.unref();
+      timer = setInterval(() => void look().catch(() => undefined), lookEveryMs).unref();
     },
     pull: async (controller) => {
       const { done, value } = await reader.read().catch((error: unknown) => {

@@ -1,5 +1,6 @@
 import { statfs } from 'node:fs/promises';
 import { errorText } from '../../model/fault.ts';
+import { sumOf } from '../../model/sums.ts';
 import { dayMs } from '../../model/time.ts';
 import type { Clickhouse } from '../../stores/clickhouse/client.ts';
 import { type DiskSpace, readFullestDisk } from '../../stores/clickhouse/disks.ts';
@@ -49,8 +50,6 @@ export type DiskReads = {
 export type Spaces = ReadonlyMap<string, DiskSpace | string>;
 
 const dataDisk = 'data';
-
-const sumOf = (numbers: readonly number[]): number => numbers.reduce((total, each) => total + each, 0);
 
 const volumeOf = (disk: string, stores: readonly StoreUse[], spaces: Spaces, today: number): Volume => {
   const stored = stores.flatMap((each) => each.stored);

@@ -1,6 +1,6 @@
+import { daySeconds } from '../../model/time.ts';
 import { FieldFault } from '../problem.ts';
 
-const daySeconds = 86_400;
 const hourSeconds = 3_600;
 
 /** The longest period of a query that does not say `wide`, seconds. */

@@ -1,6 +1,7 @@
 import { type Account, readOwnerAccounts } from '../../account/accounts.ts';
 import { readRegistry } from '../../directory/column-registry.ts';
 import { explain } from '../../model/reasons.ts';
+import { sumOf } from '../../model/sums.ts';
 import { type LastRequest, readLastStored, readOwnerDrops } from '../../outcomes/arrivals.ts';
 import type { Drop } from '../../outcomes/drops.ts';
 import { readUsage, type UsageOwner } from '../../outcomes/usage.ts';
@@ -26,22 +27,20 @@ const minuteSeconds = 60;
 const recentSeconds = 300;
 const refusalsMax = 20;
 
-const sum = (counts: Iterable<number>): number => [...counts].reduce((total, count) => total + count, 0);
-
 /** The accounts of an owner in a minute together: an application has one for each of its signals. */
 export const minuteOf = (at: number, accounts: readonly Account[]): Minute => {
   const refusals = accounts.flatMap((account) => account.refusals);
   const requestsOf = (wanted: 'refused' | 'duplicate'): number =>
-    sum(refusals.flatMap(({ kind, requests }) => (kind === wanted ? [requests] : [])));
+    sumOf(refusals.flatMap(({ kind, requests }) => (kind === wanted ? [requests] : [])));
   return {
     at,
-    received: sum(accounts.map(({ received }) => received)),
-    stored: sum(accounts.map(({ stored }) => stored)),
-    dropped: sum(accounts.flatMap(({ dropped }) => Object.values(dropped))),
-    dead_lettered: sum(accounts.map(({ deadLettered }) => deadLettered)),
+    received: sumOf(accounts.map(({ received }) => received)),
+    stored: sumOf(accounts.map(({ stored }) => stored)),
+    dropped: sumOf(accounts.flatMap(({ dropped }) => Object.values(dropped))),
+    dead_lettered: sumOf(accounts.map(({ deadLettered }) => deadLettered)),
     refused_requests: requestsOf('refused'),
     repeated_requests: requestsOf('duplicate'),
-    values_lost: sum(refusals.flatMap(({ kind, items }) => (kind === 'value_lost' ? [items] : []))),
+    values_lost: sumOf(refusals.flatMap(({ kind, items }) => (kind === 'value_lost' ? [items] : []))),
   };
 };
 

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import type { Bus } from '../../bus/connection.ts';
 import { listen } from '../../bus/listen.ts';
+import { setNewest } from '../../model/bounded-map.ts';
 import { isOfOwner } from '../../outcomes/arrivals.ts';
 import { type Drop, dropsIn } from '../../outcomes/drops.ts';
 import { ledgerSubjects } from '../../outcomes/rows.ts';
@@ -113,10 +114,7 @@ const createWatchList = (now: () => number) => {
         reasons: new Map(),
       };
       each.askedAt = now();
-      watched.delete(key);
-      watched.set(key, each);
-      const [oldest] = watched.keys();
-      if (watched.size > watchedMax && oldest !== undefined) watched.delete(oldest);
+      setNewest(watched, key, each, watchedMax);
       return each;
     },
     forget: (olderMs: number): void => {
@@ -147,8 +145,7 @@ export const createArrivals = (bus: Bus, now: () => number): Arrivals => {
     listening?.then((end) => end()).catch(() => undefined);
     listening = undefined;
   };
-  const timer = setInterval(() => forget(forgetMs), forgetMs);
-  timer.unref();
+  const timer = setInterval(() => forget(forgetMs), forgetMs).unref();
 
   return {
     watch: async (owner) => {

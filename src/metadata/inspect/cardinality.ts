@@ -1,3 +1,4 @@
+import { setNewest } from '../../model/bounded-map.ts';
 import { Fault } from '../../model/fault.ts';
 import type { QuestdbSql } from '../../stores/questdb/sql.ts';
 import { type Cardinality, readCardinality, readDistinctValues } from '../../stores/questdb/table-figures.ts';
@@ -52,10 +53,7 @@ export const createCardinalityReads = (now: () => number): CardinalityReads => {
       const known = kept.get(table);
       if (known !== undefined && now() - known.at < keptMs) return known.count;
       const count = begin(sql, table, columns);
-      kept.delete(table);
-      kept.set(table, { at: now(), count });
-      const [oldest] = kept.keys();
-      if (kept.size > keptMax && oldest !== undefined) kept.delete(oldest);
+      setNewest(kept, table, { at: now(), count }, keptMax);
       // A count that did not begin is no answer for others.
       count.catch(() => kept.delete(table));
       return count;

@@ -2,6 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { z } from 'zod';
 import type { TimeTable } from '../../config/cron.ts';
 import { errorText, Fault } from '../../model/fault.ts';
+import { type Rounds, startRounds } from '../../runtime/rounds.ts';
 import { whenStopped } from '../../runtime/stop-signal.ts';
 import type { RefreshMetrics } from '../../telemetry/refresh-metrics.ts';
 import type { HeldLease, Lease, Observation } from './lease.ts';
@@ -147,17 +148,16 @@ export class Leader {
   }
 
   /** Shows each minute how the last run ended, by whichever process and call it ran. */
-  async showLastRuns(): Promise<void> {
-    const { stopping: signal, log } = this.run;
-    while (!signal.aborted) {
-      await delay(showEveryMs, undefined, { signal }).catch(() => undefined);
+  showLastRuns(): Rounds {
+    return startRounds(async () => {
       try {
         const { state, note } = await this.deps.lease.observe();
         if (state === 'free') await this.showOthers(note);
       } catch (error) {
-        log.debug({}, `the last refresh run was not read: ${errorText(error)}`);
+        this.run.log.debug({}, `the last refresh run was not read: ${errorText(error)}`);
       }
-    }
+      return showEveryMs;
+    }, showEveryMs);
   }
 
   follow(tick: number): void {

@@ -100,19 +100,17 @@ const hold = <N>(
     timer = setTimeout(() => {
       if (isOver()) lose();
       else renewing = Promise.race([renew(), expiry()]).finally(plan);
-    }, wait);
-    timer.unref();
+    }, wait).unref();
   };
   const expiry = (): Promise<void> =>
     new Promise((resolve) => {
-      const end = setTimeout(
+      setTimeout(
         () => {
           if (isOver()) lose();
           resolve();
         },
         Math.max(0, times.ttlMs - (performance.now() - sentAt)),
-      );
-      end.unref();
+      ).unref();
     });
   plan();
 

@@ -1,9 +1,11 @@
 import type { Hono } from 'hono';
+import { within } from '../../bus/in-time.ts';
 import type { KvBucket } from '../../bus/kv.ts';
 import { parseCron } from '../../config/cron.ts';
 import { requirePrefix } from '../../config/node-management.ts';
 import type { Settings } from '../../config/settings.ts';
 import { errorText, Fault } from '../../model/fault.ts';
+import type { Rounds } from '../../runtime/rounds.ts';
 import type { Log } from '../../telemetry/log.ts';
 import { createRefreshMetrics, type RefreshMetrics } from '../../telemetry/refresh-metrics.ts';
 import type { Registry } from '../../telemetry/shared-metrics.ts';
@@ -87,26 +89,20 @@ const nodeManagementOf = (deps: RefreshDeps, signal: AbortSignal): NodeManagemen
 const runInTime = async (leader: Leader, waitMsMax: number, log: Log): Promise<RefreshRun> => {
   let isWaiting = true;
   let awaited = 0;
-  let timer: NodeJS.Timeout | undefined;
-  const bound = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => {
-      isWaiting = false;
-      reject(
-        new Fault(
-          'transient',
-          'refresh_running',
-          `refresh run ${awaited}, the first that begins after this call, has not ended within ${waitMsMax} ms; it goes on, see tidemark refresh show ${awaited}`,
-        ),
-      );
-    }, waitMsMax);
-  });
   const run = leader.runByHand((runId) => {
     awaited = runId;
   });
   run.catch((error: unknown) => {
     if (!isWaiting) log.warn({}, `a refresh run by hand: ${errorText(error)}`);
   });
-  return Promise.race([run, bound]).finally(() => clearTimeout(timer));
+  return within(run, waitMsMax, () => {
+    isWaiting = false;
+    return new Fault(
+      'transient',
+      'refresh_running',
+      `refresh run ${awaited}, the first that begins after this call, has not ended within ${waitMsMax} ms; it goes on, see tidemark refresh show ${awaited}`,
+    );
+  });
 };
 
 /** Throws a permanent Fault `config_invalid` for settings that cannot be used. Nothing runs before `start` or `runNow`. */
@@ -139,7 +135,7 @@ export const createRefresh = (deps: RefreshDeps): Refresh => {
     log,
   };
   let schedule: { stop(): void } | undefined;
-  let showing: Promise<void> | undefined;
+  let showing: Rounds | undefined;
   const leader = new Leader({ run, lease, table, metrics, lookEveryMs });
 
   return {
@@ -152,7 +148,7 @@ export const createRefresh = (deps: RefreshDeps): Refresh => {
     stop: async () => {
       stopping.abort();
       schedule?.stop();
-      await showing;
+      await showing?.stop();
       await leader.idle();
       subscriptions.stop();
     },

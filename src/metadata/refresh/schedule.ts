@@ -17,8 +17,7 @@ export const startSchedule = (
   let due = table.next(seen);
   const plan = (): void => {
     if (due === undefined) return;
-    timer = setTimeout(wake, Math.max(0, Math.min(due - now(), sleepMsMax)));
-    timer.unref();
+    timer = setTimeout(wake, Math.max(0, Math.min(due - now(), sleepMsMax))).unref();
   };
   const wake = (): void => {
     // The time that was due may now be years away.

@@ -13,6 +13,7 @@ import {
   sourcePolicySchema,
 } from '../../directory/policies.ts';
 import type { ApplicationPipeline, Pipeline } from '../../model/signals.ts';
+import { daySeconds } from '../../model/time.ts';
 import type { QuestdbTables } from '../../stores/questdb/tables.ts';
 import type { ItemLimits } from '../../wire/otlp/types.ts';
 import { existing, preconditionFailed, type RecordSet, type Records } from '../records/store.ts';
@@ -145,11 +146,9 @@ const ownOf = (stored: Stored): string[] =>
     .filter(isSettable)
     .toSorted();
 
-const secondsOfDay = 86_400;
-
 /** The largest age, which a retention narrows that was set, or that the pipeline file has (`sourceRules`, `signalRules`). */
 const narrowedAge = (age: number | boolean | null, days: readonly unknown[]): number | boolean | null => {
-  const kept = days.filter((each) => typeof each === 'number').map((each) => each * secondsOfDay);
+  const kept = days.filter((each) => typeof each === 'number').map((each) => each * daySeconds);
   return kept.length === 0
     ? age
     : Math.min(...kept, typeof age === 'number' ? age : Number.POSITIVE_INFINITY);

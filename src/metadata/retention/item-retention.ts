@@ -1,6 +1,7 @@
 import { retentionDaysOf } from '../../directory/policies.ts';
 import { errorText } from '../../model/fault.ts';
 import { signals } from '../../model/signals.ts';
+import { dayMs } from '../../model/time.ts';
 import { type Rounds, startRounds } from '../../runtime/rounds.ts';
 import type { Clickhouse } from '../../stores/clickhouse/client.ts';
 import { type KeptDays, removeExpiredItems } from '../../stores/clickhouse/item-days.ts';
@@ -19,7 +20,6 @@ export type ItemRetentionDeps = {
 const everyMs = 30_000;
 /** A look reads the applications of all rows that may have expired: where it found none, the next one waits. */
 const restMs = 3_600_000;
-const dayMs = 86_400_000;
 
 /** The applications whose items are not kept for ever; deleted ones too. */
 const keptDaysOf = ({ applicationPolicies }: ItemRetentionDeps['records']): KeptDays =>

@@ -1,5 +1,6 @@
 import type { ItemReason, TimeReason } from '../../model/reasons.ts';
 import type { SpanTimePolicy } from '../../model/span-time.ts';
+import { dayMs } from '../../model/time.ts';
 import { timeDistance } from '../../model/time-distance.ts';
 import type { ItemBlock } from '../../wire/otlp/item-block.ts';
 import type { ItemVisitor, ReadState } from '../../wire/otlp/read-state.ts';
@@ -26,7 +27,6 @@ import {
 import { sentTime } from './deferred-texts.ts';
 import type { ItemRules, SeriesHash } from './item-rules.ts';
 
-const dayMillis = 86_400_000;
 const examplesMax = 20;
 const word = 2 ** 32;
 
@@ -144,7 +144,7 @@ export class ItemEncoder implements ItemVisitor {
     if (!this.isOwnerTold) this.tellOwner();
     const { owner: shared } = state;
     const { millis } = slots.instant;
-    const day = Number.isNaN(millis) ? -1 : Math.floor(millis / dayMillis);
+    const day = Number.isNaN(millis) ? -1 : Math.floor(millis / dayMs);
     const cost = itemOverhead + 2 * (slots.size + shared.resourceSize + shared.scopeSize);
     const run = this.runFor(ordinal, cost, day);
     run.last = ordinal;

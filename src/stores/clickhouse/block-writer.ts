@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { z } from 'zod';
 import { Fault } from '../../model/fault.ts';
+import { daySeconds } from '../../model/time.ts';
 import { type BatchBounds, blockStatements } from './block-statements.ts';
 import { type Clickhouse, database, type StatementOptions } from './client.ts';
 import { type MadeFor, readCluster } from './cluster.ts';
@@ -70,7 +71,6 @@ export type BlockWriterOptions = {
 };
 
 const killPollMs = 50;
-const secondsPerDay = 86_400;
 
 const runningRow = z.object({ query_id: z.string(), label: z.string() });
 const repeatsRow = z.object({ repeats: z.coerce.number() });
@@ -127,7 +127,7 @@ const findCovering = async (
 
 /** Partitions are days in the server's time zone, and a UTC day may lie in two of them. One without rows, whose TTL is over, is none. */
 const partitionsOf = async (clickhouse: Clickhouse, table: string, day: number): Promise<string[]> => {
-  const bounds = [day * secondsPerDay, (day + 1) * secondsPerDay - 1];
+  const bounds = [day * daySeconds, (day + 1) * daySeconds - 1];
   const days = await clickhouse.rows(
     dayRow,
     `SELECT DISTINCT partition AS day FROM system.parts

@@ -190,10 +190,6 @@ export const schemaStatements = (folder: string, cluster: string | undefined): s
   return cluster === undefined ? statements : statements.map((statement) => onCluster(statement, cluster));
 };
 
-/** The highest step applied to this ClickHouse. Before the first migration a permanent Fault `clickhouse_rejected`. */
-export const readSchemaVersion = async (clickhouse: Clickhouse): Promise<number> =>
-  versionOf(await readApplied(clickhouse));
-
 /**
  * Migrates the ClickHouse at `url` as soon as it answers: retries while it is away or busy, until `signal` fires (then throws its
  * reason). Throws the permanent Faults of `migrate` at once.

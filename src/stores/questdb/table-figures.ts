@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { errorText } from '../../model/fault.ts';
+import { dayMs } from '../../model/time.ts';
 import { type QuestdbSql, quoteIdentifier, quoteLiteral } from './sql.ts';
 import { readTableStates, type TableState } from './table-states.ts';
 
@@ -65,7 +66,6 @@ export type DistinctValues = {
 /** Distinct values of columns, and why the last count that failed did; empty where all were counted. */
 export type Cardinality = { readonly columns: readonly DistinctValues[]; readonly why: string };
 
-const dayMs = 86_400_000;
 const countTimeoutMs = 3_000;
 const countsTimeoutMs = 8_000;
 

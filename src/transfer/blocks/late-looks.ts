@@ -197,8 +197,7 @@ export const startLateLooks = (options: LateLooksOptions): LateLooks => {
     },
     systemKeys.owedMerge('*'),
   );
-  const timer = setInterval(() => void runDue(), options.lookMs ?? lookMsDefault);
-  timer.unref();
+  const timer = setInterval(() => void runDue(), options.lookMs ?? lookMsDefault).unref();
 
   return {
     owe: async (table, day, bounds) => {

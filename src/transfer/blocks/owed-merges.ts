@@ -118,8 +118,7 @@ export const startOwedMerges = ({
     },
     systemKeys.owedMerge('*'),
   );
-  const timer = setInterval(look, lookMs);
-  timer.unref();
+  const timer = setInterval(look, lookMs).unref();
 
   return {
     owe: async (day) => {

@@ -1,6 +1,7 @@
 import type { Bus } from '../../bus/connection.ts';
 import { streamState } from '../../bus/stream-state.ts';
 import { errorText } from '../../model/fault.ts';
+import { startRounds } from '../../runtime/rounds.ts';
 import type { Log } from '../../telemetry/log.ts';
 
 /** Watches the fill level of a stream that must not become full. */
@@ -42,29 +43,18 @@ export const startFillAlarm = (
     problem = isHigh ? `stream ${stream} is ${percent} % full` : undefined;
   };
 
-  const read = async (): Promise<void> => {
-    if (!bus.connected) return;
+  const rounds = startRounds(async () => {
     try {
-      note((await streamState(bus, stream)).bytes);
+      if (bus.connected) note((await streamState(bus, stream)).bytes);
     } catch (error) {
       log.debug({ stream, error: errorText(error) }, 'the size of the stream could not be read');
     }
-  };
-  let isReading = false;
-  const tick = (): void => {
-    if (isReading) return;
-    isReading = true;
-    void read().finally(() => {
-      isReading = false;
-    });
-  };
-  const timer = setInterval(tick, intervalMs);
-  timer.unref();
-  tick();
+    return intervalMs;
+  });
   return {
     get problem() {
       return problem;
     },
-    stop: () => clearInterval(timer),
+    stop: () => void rounds.stop(),
   };
 };

@@ -148,8 +148,7 @@ const openInstance = (
     isOurs: (dataId) => placements.instanceOf(dataId) === name,
   });
   const tellWaiting = createWaitingFigures(name, metrics);
-  const figures = setInterval(() => tellWaiting(health.failing()), figuresEveryMs);
-  figures.unref();
+  const figures = setInterval(() => tellWaiting(health.failing()), figuresEveryMs).unref();
   return {
     name,
     sink: { ...sink, label: label.pipeline },
@@ -207,8 +206,7 @@ export const openPointsLine = (options: PointsLineOptions, common: Common): Poin
     if (text !== undefined && text !== lastUnknown) log.error({}, text);
     lastUnknown = text;
   };
-  const timer = setInterval(tellUnknown, 5_000);
-  timer.unref();
+  const timer = setInterval(tellUnknown, 5_000).unref();
 
   const isAway = (instance: string): boolean =>
     running.some(({ name, consumer }) => name === instance && consumer.storeProblem !== undefined);

@@ -3,15 +3,11 @@ import fc from 'fast-check';
 import { jsonTraces } from '../../../src/rules/spans/json-traces.ts';
 import { spansTable } from '../../../src/stores/clickhouse/item-tables.ts';
 import { readBlockKeys } from '../../../src/wire/native/block-keys.ts';
-import {
-  type NativeBlock,
-  readBlock,
-  UnreadableBlock,
-  withoutRows,
-} from '../../../src/wire/native/block-reader.ts';
+import { type NativeBlock, readBlock, UnreadableBlock } from '../../../src/wire/native/block-reader.ts';
 import { contextOfMany } from '../../support/otlp/plain/agreement.ts';
 import { encodeOtlpJson } from '../../support/otlp/protobuf.ts';
 import { anyRequest } from '../../support/otlp/requests.ts';
+import { withoutRows } from '../../support/otlp/without-rows.ts';
 import { mutatedBytes, withLength } from '../bytes.ts';
 import type { Target } from '../target.ts';
 

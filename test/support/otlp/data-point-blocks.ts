@@ -1,10 +1,10 @@
 import { buildItemsMessage } from '../../../src/ingress/otlp/message.ts';
 import type { ItemTableName } from '../../../src/model/signals.ts';
-import { defaultTimePolicy } from '../../../src/model/time.ts';
 import { uidBase } from '../../../src/model/uid.ts';
 import { jsonMetrics } from '../../../src/rules/data-points/json-metrics.ts';
 import { type BlockPart, decodeBlocksEnvelope } from '../../../src/wire/blocks-envelope.ts';
 import { defaultItemLimits, type ItemsRun } from '../../../src/wire/otlp/types.ts';
+import { defaultTimePolicy } from '../time-policy.ts';
 
 /** A data point: its table, its time, ms since 1970, and what identifies it. */
 export type DataPointRow = {

@@ -1,8 +1,8 @@
 import { buildItemsMessage } from '../../../src/ingress/otlp/message.ts';
-import { defaultTimePolicy } from '../../../src/model/time.ts';
 import { uidBase } from '../../../src/model/uid.ts';
 import { jsonLogs } from '../../../src/rules/logs/json-logs.ts';
 import { defaultItemLimits, type ItemsRun } from '../../../src/wire/otlp/types.ts';
+import { defaultTimePolicy } from '../time-policy.ts';
 
 /** A log record: its time, ms since 1970, and what identifies it. */
 export type LogRow = { readonly at: number; readonly service: string; readonly body: string };

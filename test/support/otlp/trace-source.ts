@@ -1,4 +1,3 @@
-import { defaultTimePolicy } from '../../../src/model/time.ts';
 import { countedBase } from '../../../src/model/uid.ts';
 import { jsonTraces } from '../../../src/rules/spans/json-traces.ts';
 import { protobufTraces } from '../../../src/rules/spans/protobuf-traces.ts';
@@ -9,6 +8,7 @@ import {
   type ItemsContext,
   type ItemsOwner,
 } from '../../../src/wire/otlp/types.ts';
+import { defaultTimePolicy } from '../time-policy.ts';
 import { encodeOtlpProtobuf, type OtlpRequest, type OtlpSpan } from './protobuf.ts';
 import { rowsOfTraces, type SpanRow } from './span-blocks.ts';
 

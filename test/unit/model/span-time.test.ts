@@ -2,8 +2,8 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { TimeReason } from '../../../src/model/reasons.ts';
 import { type RawSpanTime, type SpanTimePolicy, validateSpanTime } from '../../../src/model/span-time.ts';
-import { defaultTimePolicy } from '../../../src/model/time.ts';
 import { always } from '../../support/properties.ts';
+import { defaultTimePolicy } from '../../support/time-policy.ts';
 
 const arrivedAt = Date.UTC(2026, 5, 1, 12);
 const hourMs = 3_600_000;

@@ -1,8 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { TimeReason } from '../../../src/model/reasons.ts';
-import { defaultTimePolicy, type TimePolicy, validatePointTime } from '../../../src/model/time.ts';
+import { type TimePolicy, validatePointTime } from '../../../src/model/time.ts';
 import { always } from '../../support/properties.ts';
+import { defaultTimePolicy } from '../../support/time-policy.ts';
 
 const arrivedAt = Date.UTC(2026, 5, 1, 12);
 const hourMs = 3_600_000;

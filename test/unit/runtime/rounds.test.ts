@@ -9,6 +9,8 @@ it('rounds go on with the rests that they ask for, and their stop ends the rest 
   await expect.poll(() => begun).toBe(3);
   await resting.stop();
   expect(begun).toBe(3);
+  await startRounds(async () => begun++, 3_600_000).stop();
+  expect(begun).toBe(3);
 
   const { promise, resolve } = Promise.withResolvers<void>();
   let isEnded = false;

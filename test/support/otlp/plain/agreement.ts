@@ -1,5 +1,4 @@
 import assert from 'node:assert/strict';
-import { defaultTimePolicy } from '../../../../src/model/time.ts';
 import { countedBase } from '../../../../src/model/uid.ts';
 import { jsonTraces } from '../../../../src/rules/spans/json-traces.ts';
 import { protobufTraces } from '../../../../src/rules/spans/protobuf-traces.ts';
@@ -12,6 +11,7 @@ import {
   MalformedBody,
   TooManyItems,
 } from '../../../../src/wire/otlp/types.ts';
+import { defaultTimePolicy } from '../../time-policy.ts';
 import { arrivedAt } from '../requests.ts';
 import { rowsOfTraces } from '../span-blocks.ts';
 import { NotReadable } from './model.ts';

@@ -3,7 +3,7 @@ import { countedBase } from '../../../../src/model/uid.ts';
 import { protobufMetrics } from '../../../../src/rules/data-points/protobuf-metrics.ts';
 import { protobufTraces } from '../../../../src/rules/spans/protobuf-traces.ts';
 import { mergeBlocks } from '../../../../src/wire/native/block-merger.ts';
-import { readBlock, withoutRows } from '../../../../src/wire/native/block-reader.ts';
+import { readBlock } from '../../../../src/wire/native/block-reader.ts';
 import {
   exponentialHistogramColumns,
   gaugeColumns,
@@ -39,6 +39,7 @@ import {
   nanosAt,
   requestOf as spansOf,
 } from '../../../support/otlp/trace-source.ts';
+import { withoutRows } from '../../../support/otlp/without-rows.ts';
 
 const ways = [
   ['JSON', (request: OtlpMetricsRequest, context?: ItemsContext) => encodeMetricsOfJson(request, context)],

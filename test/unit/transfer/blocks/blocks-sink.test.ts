@@ -2,7 +2,6 @@ import { ClickHouseError } from '@clickhouse/client';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { buildItemsMessage } from '../../../../src/ingress/otlp/publish.ts';
 import { Fault } from '../../../../src/model/fault.ts';
-import { defaultTimePolicy } from '../../../../src/model/time.ts';
 import { countedBase } from '../../../../src/model/uid.ts';
 import { jsonTraces } from '../../../../src/rules/spans/json-traces.ts';
 import type { BlockWriter } from '../../../../src/stores/clickhouse/block-writer.ts';
@@ -16,6 +15,7 @@ import { type BlocksEnvelope, decodeBlocksEnvelope } from '../../../../src/wire/
 import { readBlock, UnreadableBlock } from '../../../../src/wire/native/block-reader.ts';
 import { defaultItemLimits } from '../../../../src/wire/otlp/types.ts';
 import { partDays } from '../../../../src/wire/part-days.ts';
+import { defaultTimePolicy } from '../../../support/time-policy.ts';
 
 const arrivedAt = Date.UTC(2026, 5, 1, 12);
 const daySeconds = 86_400;

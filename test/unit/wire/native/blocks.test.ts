@@ -3,12 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { protobufTraces } from '../../../../src/rules/spans/protobuf-traces.ts';
 import { spansTable } from '../../../../src/stores/clickhouse/item-tables.ts';
 import { readBlockKeys } from '../../../../src/wire/native/block-keys.ts';
-import {
-  type NativeValue,
-  readBlock,
-  UnreadableBlock,
-  withoutRows,
-} from '../../../../src/wire/native/block-reader.ts';
+import { type NativeValue, readBlock, UnreadableBlock } from '../../../../src/wire/native/block-reader.ts';
 import { ByteSource, sourceOf } from '../../../../src/wire/native/bytes.ts';
 import { encodeBlock, nameColumn } from '../../../../src/wire/native/encode-block.ts';
 import { MapColumn } from '../../../../src/wire/native/nested-columns.ts';
@@ -18,6 +13,7 @@ import { anyRow, blockOf, push, rowOf } from '../../../support/otlp/native-rows.
 import { encodeOtlpProtobuf } from '../../../support/otlp/protobuf.ts';
 import { anyRequest } from '../../../support/otlp/requests.ts';
 import { contextWith, encodeProtobuf, goodSpan, requestOf } from '../../../support/otlp/trace-source.ts';
+import { withoutRows } from '../../../support/otlp/without-rows.ts';
 import { always } from '../../../support/properties.ts';
 
 describe('a block of FORMAT Native', () => {

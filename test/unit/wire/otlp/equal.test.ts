@@ -1,6 +1,5 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { defaultTimePolicy } from '../../../../src/model/time.ts';
 import { hashedBase } from '../../../../src/model/uid.ts';
 import { jsonMetrics } from '../../../../src/rules/data-points/json-metrics.ts';
 import { protobufMetrics } from '../../../../src/rules/data-points/protobuf-metrics.ts';
@@ -21,6 +20,7 @@ import { encodeMetricsProtobuf } from '../../../support/otlp/metrics.ts';
 import { encodeOtlpJson, encodeOtlpProtobuf } from '../../../support/otlp/protobuf.ts';
 import { anyRequest, arrivedAt } from '../../../support/otlp/requests.ts';
 import { always } from '../../../support/properties.ts';
+import { defaultTimePolicy } from '../../../support/time-policy.ts';
 
 const owners = new Map<string | undefined, ItemsOwner>([
   [undefined, { appId: 1, bizId: 2, fillDimensions: true, policy: defaultTimePolicy }],

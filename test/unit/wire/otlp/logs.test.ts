@@ -3,7 +3,7 @@ import { jsonLogs } from '../../../../src/rules/logs/json-logs.ts';
 import { protobufLogs } from '../../../../src/rules/logs/protobuf-logs.ts';
 import { protobufTraces } from '../../../../src/rules/spans/protobuf-traces.ts';
 import { mergeBlocks } from '../../../../src/wire/native/block-merger.ts';
-import { readBlock, withoutRows } from '../../../../src/wire/native/block-reader.ts';
+import { readBlock } from '../../../../src/wire/native/block-reader.ts';
 import { logColumns } from '../../../../src/wire/native/log-columns.ts';
 import { MalformedBody } from '../../../../src/wire/otlp/types.ts';
 import {
@@ -18,6 +18,7 @@ import {
 import { encodeLogsProtobuf, type OtlpLogRecord, type OtlpLogsRequest } from '../../../support/otlp/logs.ts';
 import { encodeOtlpProtobuf, Message, type OtlpValue } from '../../../support/otlp/protobuf.ts';
 import { arrivedAt, contextWith, goodSpan, nanosAt, requestOf } from '../../../support/otlp/trace-source.ts';
+import { withoutRows } from '../../../support/otlp/without-rows.ts';
 
 const ways = [
   ['JSON', (request: OtlpLogsRequest) => encodeLogsOfJson(request)],
