@@ -259,6 +259,27 @@ describe('a source', () => {
     await page.getByText('7 requests a second').waitFor();
   });
 
+  it('that was changed while its page was read has the new values in its form: none is put back', async () => {
+    const report = await createReport(newName());
+    const page = await open('/sources');
+    const description = 'page Anna before you delete it';
+    let changes = 0;
+    await page.route(/\/api\/v1\/custom-reports\/\d+(\/records)?$/, async (route) => {
+      if (route.request().method() === 'GET' && changes++ === 0)
+        await askAdmin('PATCH', `/api/v1/custom-reports/${report.reportId}`, { description, max_rate: 500 });
+      await route.continue();
+    });
+    await page.goto(`/console/sources/${report.id}`);
+    await button(page, 'Details …').click();
+    const dialog = page.getByRole('dialog', { name: 'Details' });
+    expect(await dialog.getByLabel('Description').inputValue()).toBe(description);
+    await dialog.getByLabel('Data label').fill('shop_label');
+    await button(page, 'Save').click();
+    await dialog.waitFor({ state: 'detached' });
+    const { body } = await askAdmin('GET', `/api/v1/custom-reports/${report.reportId}`);
+    expect(JSON.parse(body)).toMatchObject({ description, data_label: 'shop_label' });
+  });
+
   it('shows what is wrong with a field beside it, and keeps what was filled in', async () => {
     const page = await open('/sources');
     await button(page, 'Create a report').click();

@@ -1,4 +1,5 @@
 import { type Answer, ApiError, call, get } from '../../api/client.ts';
+import type { OrUndefined } from '../../api/or-undefined.ts';
 import { wholeText } from '../../parts/figures.ts';
 import { isOfApplications, itemsOf, listed, type Pipeline, pipelines } from '../../parts/signals.ts';
 import type { Tone } from '../../parts/states.tsx';
@@ -54,6 +55,7 @@ export type Kind = {
 export const itemsOfKind = (kind: Kind): string => listed(kind.pipelines.map(itemsOf), 'and');
 
 type Application = Answer<'/api/v1/applications/{id}'>;
+type SourceRecords = Answer<'/api/v1/custom-reports/{id}/records'>;
 
 const pagesMax = 5;
 
@@ -74,6 +76,7 @@ const allOf = async <T>(
   return { items, isCut: cursor !== null };
 };
 
+/** Values and `etag` of a record are of one call: with a later revision, a form of these values would undo the change between. */
 const readSource = async (id: number, signal: AbortSignal): Promise<OneOwner> => {
   const query = { mon_data_id: id };
   const [reports, source, groups, tables] = await Promise.all([
@@ -82,36 +85,45 @@ const readSource = async (id: number, signal: AbortSignal): Promise<OneOwner> =>
     get('/api/v1/time-series-groups', { query, signal }),
     get('/api/v1/result-tables', { query, signal }),
   ]);
-  const report = reports.items[0];
-  const group = groups.items[0];
-  const table = tables.items[0];
   const tokened = { base: 'data-sources', id, etag: source.etag } as const;
-  const common = {
-    ...sourceOf(id, report, source.data),
-    maxRate: group?.max_rate,
+  const ownerOf = (records: OrUndefined<Partial<SourceRecords>>) => ({
+    ...sourceOf(id, records.custom_report, records.data_source),
+    maxRate: records.time_series_group?.max_rate,
     maskedToken: source.data.token,
-    tableId: table?.table_id,
-    groupId: group?.time_series_group_id,
+    tableId: records.result_table?.table_id,
+    groupId: records.time_series_group?.time_series_group_id,
     records: Object.entries({
-      CustomReport: report,
-      DataSource: source.data,
-      TimeSeriesGroup: group,
-      ResultTable: table,
+      CustomReport: records.custom_report,
+      DataSource: records.data_source,
+      TimeSeriesGroup: records.time_series_group,
+      ResultTable: records.result_table,
     }).flatMap(([name, record]) => (record === undefined ? [] : [[name, record] as const])),
     tokened,
-  };
+  });
+  const [report] = reports.items;
   if (report !== undefined) {
     const path = { id: report.custom_report_id };
-    const { etag } = await call('get', '/api/v1/custom-reports/{id}', { path, signal });
+    const { data, etag } = await call('get', '/api/v1/custom-reports/{id}/records', { path, signal });
     const ref = { base: 'custom-reports', ...path, etag } as const;
-    return { ...common, report, switched: ref, limited: ref, removed: ref, purged: ref };
+    return {
+      ...ownerOf(data),
+      report: data.custom_report,
+      switched: ref,
+      limited: ref,
+      removed: ref,
+      purged: ref,
+    };
   }
-  const path = { id: group?.time_series_group_id ?? 0 };
-  const limited = group && (await call('get', '/api/v1/time-series-groups/{id}', { path, signal }));
+  const [table] = tables.items;
+  const path = { id: groups.items[0]?.time_series_group_id ?? 0 };
+  const group =
+    groups.items.length === 0
+      ? undefined
+      : await call('get', '/api/v1/time-series-groups/{id}', { path, signal });
   return {
-    ...common,
+    ...ownerOf({ data_source: source.data, time_series_group: group?.data, result_table: table }),
     switched: tokened,
-    limited: limited && { base: 'time-series-groups', ...path, etag: limited.etag },
+    limited: group && { base: 'time-series-groups', ...path, etag: group.etag },
     purged: table && tokened,
   };
 };
