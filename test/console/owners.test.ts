@@ -280,6 +280,26 @@ describe('a source', () => {
     expect(JSON.parse(body)).toMatchObject({ description, data_label: 'shop_label' });
   });
 
+  it('that another person changes is shown as it is now, and not changed by a dialog that was open before', async () => {
+    const report = await createReport(newName());
+    const path = `/api/v1/custom-reports/${report.reportId}`;
+    const page = await open(`/sources/${report.id}`);
+    await button(page, 'Disable …').waitFor();
+    await askAdmin('PATCH', path, { max_rate: 3 });
+    await askAdmin('POST', `${path}/disable`, {});
+    await button(page, 'Enable …').waitFor({ timeout: 2 * soonMs });
+    await page.getByText('3 requests a second').waitFor();
+    await button(page, 'Details …').click();
+    const dialog = page.getByRole('dialog', { name: 'Details' });
+    await askAdmin('PATCH', path, { description: 'by another person', max_rate: 4 });
+    await page.getByText('4 requests a second').waitFor({ timeout: 2 * soonMs });
+    await dialog.getByLabel('Data label').fill('shop_label');
+    await button(page, 'Save').click();
+    await dialog.getByText('Another call changed this record after the page had read it').waitFor();
+    const { body } = await askAdmin('GET', path);
+    expect(JSON.parse(body)).toMatchObject({ description: 'by another person', data_label: '' });
+  });
+
   it('shows what is wrong with a field beside it, and keeps what was filled in', async () => {
     const page = await open('/sources');
     await button(page, 'Create a report').click();
