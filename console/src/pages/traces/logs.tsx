@@ -1,7 +1,7 @@
 import { call } from '../../api/client.ts';
 import type { components } from '../../api/schema.d.ts';
 import { column, text } from '../../parts/columns.tsx';
-import { timeText } from '../../parts/format.tsx';
+import { Time } from '../../parts/format.tsx';
 import { Hostile } from '../../parts/hostile.tsx';
 import { Queried, Ran, useQuery } from '../../parts/query.tsx';
 import { Badge, type Tone, TooLarge } from '../../parts/states.tsx';
@@ -22,7 +22,11 @@ const milliseconds = ({ time_unix_nano: time }: LogRecord): number => Number(tim
 const columns: readonly Column<LogRecord>[] = [
   column(
     'Time',
-    (each) => <span class="nowrap">{timeText(milliseconds(each), { ms: true })}</span>,
+    (each) => (
+      <span class="nowrap">
+        <Time at={milliseconds(each)} ms />
+      </span>
+    ),
     milliseconds,
   ),
   column(

@@ -1,5 +1,5 @@
 import { Copy } from '../../parts/copy.tsx';
-import { durationText, numberText, timeText } from '../../parts/format.tsx';
+import { durationText, numberText, Time } from '../../parts/format.tsx';
 import { Hostile } from '../../parts/hostile.tsx';
 import { plainText } from '../../parts/plain-text.ts';
 import { Badge, Empty, TooLarge } from '../../parts/states.tsx';
@@ -142,7 +142,9 @@ export const SpanPanel = ({ row, trace, onClose }: { row: Row; trace: TraceAnswe
           {durationText(endOf(span) / 1e6)}
         </dd>
         <dt>Start</dt>
-        <dd>{timeText(startMs, { ms: true })}</dd>
+        <dd>
+          <Time at={startMs} ms />
+        </dd>
         <dt>Kind</dt>
         <dd>{span.kind}</dd>
         <dt>Span id</dt>
