@@ -12,7 +12,6 @@ import System from './system/page.tsx';
 import Traces from './traces/page.tsx';
 
 export type PageEntry = {
-  /** Under /console. */
   readonly path: string;
   readonly title: string;
   /** `g` and this letter go there. */

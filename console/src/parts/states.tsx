@@ -13,7 +13,6 @@ export const Loading = ({ what = 'Loading' }: { what?: string }) => (
   </p>
 );
 
-/** What failed, in the API's words, and what to do. */
 export const Failed = ({ error, onRetry }: { error: ApiError; onRetry?: (() => void) | undefined }) => (
   <div class="state failed" role="alert">
     <p>

@@ -90,11 +90,7 @@ const columnsOf = (open: (drop: Drop) => void): Column<Drop>[] => [
   {
     key: 'at',
     title: 'Time',
-    cell: ({ at }) => (
-      <span class="nowrap">
-        <Time at={at} seconds ms />
-      </span>
-    ),
+    cell: ({ at }) => <Time at={at} seconds ms />,
     sortBy: ({ at }) => at,
   },
   column('Owner', (drop) => ownerText(drop) || '–', ownerText),

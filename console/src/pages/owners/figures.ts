@@ -113,7 +113,6 @@ export const isFound = ({ id, name, biz }: Owner, search: string): boolean =>
 export type Refusal = Activity['refusals'][number];
 export type GroupedRefusal = Refusal & { readonly times: number };
 
-/** What makes two refusals one row. */
 export const keyOfRefusal = ({ reason, field, detail, sender, sdk }: Refusal): string =>
   JSON.stringify([reason, field, detail, sender, sdk]);
 

@@ -17,7 +17,6 @@ import { keepToken, keptToken } from './tokens.ts';
 const placeholder = '<token>';
 const askEveryMs = 1_000;
 
-/** Where the stored items are read. */
 const whereStored = ({ kind, owner }: TabProps) =>
   kind.noun === 'source' ? (
     <>

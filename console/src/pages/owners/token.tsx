@@ -53,7 +53,6 @@ const Rotate = ({ kind, owner, reload, onShown, onClose }: RotateProps) => (
   />
 );
 
-/** The write token: masked, until an editor reveals it. */
 export const Token = (props: TabProps) => {
   const { kind, owner } = props;
   const [shown, setShown] = useState<Revealed>();

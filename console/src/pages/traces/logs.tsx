@@ -20,15 +20,7 @@ const toneOf = (severity: number): Tone => (severity >= 17 ? 'bad' : severity >=
 const milliseconds = ({ time_unix_nano: time }: LogRecord): number => Number(time) / 1e6;
 
 const columns: readonly Column<LogRecord>[] = [
-  column(
-    'Time',
-    (each) => (
-      <span class="nowrap">
-        <Time at={milliseconds(each)} ms />
-      </span>
-    ),
-    milliseconds,
-  ),
+  column('Time', (each) => <Time at={milliseconds(each)} ms />, milliseconds),
   column(
     'Severity',
     ({ severity_number: severity, severity_text: name }) =>
@@ -46,7 +38,6 @@ const columns: readonly Column<LogRecord>[] = [
   text('Span', (each) => each.span_id || '–'),
 ];
 
-/** The log records that name this trace, by their time. */
 export const LogsOfTrace = ({ trace }: { trace: TraceAnswer }) => {
   const start = Number(trace.start_unix_nano) / 1e9;
   const found = useQuery(

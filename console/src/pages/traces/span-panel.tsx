@@ -31,7 +31,6 @@ const Attributes = ({
 }: {
   title: string;
   pairs: readonly Pair[];
-  /** The search for an attribute. */
   find?: (pair: Pair) => string;
 }) => (
   <>
@@ -96,7 +95,6 @@ const Events = ({ span }: { span: Span }) => (
   </>
 );
 
-/** All that is known of one span. */
 export const SpanPanel = ({ row, trace, onClose }: { row: Row; trace: TraceAnswer; onClose: () => void }) => {
   const { span, oddities } = row;
   const startMs = (Number(trace.start_unix_nano) + span.offset_ns) / 1e6;
