@@ -300,6 +300,33 @@ describe('a source', () => {
     expect(JSON.parse(body)).toMatchObject({ description: 'by another person', data_label: '' });
   });
 
+  it('behind the end of a list that is cut is found by its name, in the list and in Explore points', async () => {
+    const name = newName();
+    const { id } = await createReport(name);
+    const page = await open('/');
+    // As with more sources than a page holds: whole lists end before the one that was made last.
+    await page.route(/\/api\/v1\/(custom-reports|data-sources)\?limit=/, async (route) => {
+      const { pathname, searchParams } = new URL(route.request().url());
+      if (searchParams.has('search')) return route.continue();
+      if (searchParams.has('cursor')) return route.fulfill({ json: { items: [], next_cursor: 'MQ' } });
+      const { items } = JSON.parse((await askAdmin('GET', pathname)).body);
+      await route.fulfill({ json: { items: items.slice(0, 1), next_cursor: 'MQ' } });
+    });
+    await page.goto('/console/sources');
+    await page.getByText(/^\d of the first 1;/).waitFor();
+    const search = page.getByLabel('Search');
+    await search.fill(name.toUpperCase());
+    await page.getByRole('link', { name, exact: true }).waitFor();
+    await search.fill(`${name} biz:3`);
+    await page.getByText('No source matches.').waitFor();
+    await page.goto('/console/points');
+    await search.fill(`${id} biz:2`);
+    await page
+      .getByRole('combobox', { name: 'Source' })
+      .getByText(`${id} ${name}`)
+      .waitFor({ state: 'attached' });
+  });
+
   it('shows what is wrong with a field beside it, and keeps what was filled in', async () => {
     const page = await open('/sources');
     await button(page, 'Create a report').click();

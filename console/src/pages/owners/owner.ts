@@ -26,7 +26,6 @@ export type OneOwner = Owner & {
   readonly maskedToken: string;
   readonly tableId?: string | undefined;
   readonly groupId?: number | undefined;
-  /** Names and fields. */
   readonly records: readonly (readonly [string, object])[];
   readonly report?: Report;
   readonly switched: Ref<'custom-reports' | 'data-sources' | 'applications'>;
@@ -36,9 +35,10 @@ export type OneOwner = Owner & {
   readonly purged?: Ref<'custom-reports' | 'data-sources'> | undefined;
 };
 
+export type Owners = { readonly owners: Owner[]; readonly isCut: boolean };
+
 /** What the two kinds of owners differ in. */
 export type Kind = {
-  /** In sentences. */
   readonly noun: 'source' | 'application';
   readonly path: '/sources' | '/applications';
   readonly base: 'data-sources' | 'applications';
@@ -47,7 +47,8 @@ export type Kind = {
   /** The owner in a query of outcomes, drops and usage, and in their rows. */
   readonly queryOf: (id: number) => { data_id: number } | { app_id: number };
   readonly idOf: (of: { data_id: number; app_id: number }) => number;
-  readonly list: (signal: AbortSignal) => Promise<{ owners: Owner[]; isCut: boolean }>;
+  /** Those that a search finds, or all: up to 5,000. */
+  readonly list: (signal: AbortSignal, search?: string) => Promise<Owners>;
   readonly read: (id: number, signal: AbortSignal) => Promise<OneOwner>;
 };
 
@@ -128,7 +129,6 @@ const readSource = async (id: number, signal: AbortSignal): Promise<OneOwner> =>
   };
 };
 
-/** The data ids of metrics. */
 export const sources: Kind = {
   noun: 'source',
   path: '/sources',
@@ -136,12 +136,18 @@ export const sources: Kind = {
   pipelines: pipelines.filter((pipeline) => !isOfApplications(pipeline)),
   queryOf: (id) => ({ data_id: id }),
   idOf: ({ data_id }) => data_id,
-  list: async (signal) => {
+  list: async (signal, search) => {
     const [reports, found] = await Promise.all([
-      allOf((query) => get('/api/v1/custom-reports', { query, signal })),
-      allOf((query) => get('/api/v1/data-sources', { query, signal })),
+      allOf((page) => get('/api/v1/custom-reports', { query: { ...page, search }, signal })),
+      allOf((page) => get('/api/v1/data-sources', { query: { ...page, search }, signal })),
     ]);
-    return { owners: mergedSources(reports.items, found.items), isCut: reports.isCut || found.isCut };
+    // Behind the end of a list that is cut, a source would look like one whose report or data source is missing.
+    const last = Math.min(
+      reports.isCut ? (reports.items.at(-1)?.mon_data_id ?? 0) : Number.POSITIVE_INFINITY,
+      found.isCut ? (found.items.at(-1)?.mon_data_id ?? 0) : Number.POSITIVE_INFINITY,
+    );
+    const owners = mergedSources(reports.items, found.items).filter(({ id }) => id <= last);
+    return { owners, isCut: reports.isCut || found.isCut };
   },
   read: readSource,
 };
@@ -153,7 +159,6 @@ const applicationOf = ({ app_id, app_name, mon_biz_id, is_delete, is_enable }: A
   state: is_delete ? 'deleted' : is_enable ? 'enabled' : 'disabled',
 });
 
-/** The owners of OTLP traces, logs and metrics. */
 export const applications: Kind = {
   noun: 'application',
   path: '/applications',
@@ -161,8 +166,10 @@ export const applications: Kind = {
   pipelines: pipelines.filter(isOfApplications),
   queryOf: (id) => ({ app_id: id }),
   idOf: ({ app_id }) => app_id,
-  list: async (signal) => {
-    const { items, isCut } = await allOf((query) => get('/api/v1/applications', { query, signal }));
+  list: async (signal, search) => {
+    const { items, isCut } = await allOf((page) =>
+      get('/api/v1/applications', { query: { ...page, search }, signal }),
+    );
     return { owners: items.map(applicationOf), isCut };
   },
   read: async (id, signal) => {
@@ -192,7 +199,6 @@ export const toneOfState = (state: OwnerState): readonly [Tone, string] => tones
 export const isAlive = ({ state }: Pick<Owner, 'state'>): boolean =>
   state === 'enabled' || state === 'disabled';
 
-/** What `max_rate` means. */
 export const rateText = (maxRate: number): string => {
   if (maxRate === 0) return 'unlimited';
   if (maxRate === -1) return 'the default of the deployment';
