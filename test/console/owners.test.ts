@@ -148,6 +148,15 @@ describe('set-up', () => {
     await page.getByText('check data_id and access_token').waitFor({ timeout: soonMs });
   });
 
+  it('names packages as they are written, also at the beginning of a sentence', async () => {
+    const { body } = await askAdmin('POST', '/api/v1/applications', { mon_biz_id: 2, app_name: newName() });
+    const { application }: { application: { app_id: number } } = JSON.parse(body);
+    const page = await open(`/applications/${application.app_id}/set-up?client=javascript`);
+    const hint = page.getByText(/^Needs: @opentelemetry\/sdk-trace 3, /);
+    await hint.waitFor();
+    expect(await hint.locator('code').allTextContents()).toContain('node spans.mjs');
+  });
+
   it('has the token only on demand, and the audit log has who revealed it', async () => {
     const report = await createReport(newName());
     const page = await open(`/sources/${report.id}/set-up?client=python`);
