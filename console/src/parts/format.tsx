@@ -47,7 +47,6 @@ export const Time = ({ at, seconds = false, ms = false }: TimeProps) => {
   );
 };
 
-/** A number, a size in bytes or a share, in tabular figures. */
 export const Figure = ({ value, as = 'number' }: { value: number; as?: 'number' | 'bytes' | 'percent' }) => {
   const text = { number: numberText, bytes: bytesText, percent: percentText }[as](value);
   return (

@@ -71,7 +71,6 @@ const links = [
   ['clickhouse', 'ClickHouse'],
 ] as const;
 
-/** What ran, how long it took, and where else to look. */
 export const Ran = ({ of, onAgain, store, label = 'Query' }: RanProps) => {
   const [open, setOpen] = useQueryState('sql');
   const session = useSession();

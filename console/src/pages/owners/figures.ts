@@ -197,7 +197,6 @@ export const changeText = (now: number | null, before: number | null): string =>
   return `${now > before ? '+' : '−'}${wholeText(Math.abs(now - before))}`;
 };
 
-/** What the page says about the first item. */
 export const waitingWords = (
   state: NonNullable<Activity['waiting']>['state'],
   pipelines: readonly Pipeline[],

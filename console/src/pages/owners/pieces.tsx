@@ -3,7 +3,6 @@ import { Sparkline } from '../../charts/small.tsx';
 import { numberText } from '../../parts/format.tsx';
 import type { Kind, OneOwner } from './owner.ts';
 
-/** What each part of an owner's page gets. */
 export type TabProps = {
   readonly kind: Kind;
   readonly owner: OneOwner;
