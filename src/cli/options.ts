@@ -14,7 +14,7 @@ export const addJsonOption = (command: Command): Command =>
 /** The options that page through a list. */
 export type PageOptions = JsonOption & { limit?: number; cursor?: string };
 
-export type ListOptions = PageOptions & SystemOption & { biz?: number; name?: string };
+export type ListOptions = PageOptions & SystemOption & { biz?: number; name?: string; search?: string };
 
 /** What Tidemark made for itself is left out unless it is asked for. */
 export type SystemOption = { system?: true };
@@ -37,7 +37,8 @@ export const addListOptions = (command: Command): Command =>
     addSystemOption(
       command
         .option('--biz <id>', 'only this business', integerArgument)
-        .option('--name <name>', 'only this name'),
+        .option('--name <name>', 'only this name')
+        .option('--search <words>', 'each a part of the name, the beginning of the id, or biz:<id>'),
     ),
   );
 
@@ -51,7 +52,10 @@ export const queryText = (values: Readonly<Record<string, string | number | true
 };
 
 /** The parameters of a list of records, beside those of its pages. */
-export const listQuery = ({ biz, name, system }: ListOptions) => ({ mon_biz_id: biz, name, system });
+export const listQuery = ({ biz, name, search, system }: ListOptions) => ({
+  mon_biz_id: biz,
+  ...{ name, search, system },
+});
 
 const secondsOf = { s: 1, m: 60, h: 3_600, d: 86_400 } as const;
 

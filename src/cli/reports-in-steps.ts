@@ -58,13 +58,10 @@ const allOf = async <T extends z.ZodType>(
 /** All of them: they stand behind the last page of the reports. */
 export const listInSteps = async (
   client: AdminClient,
-  query: { biz?: number; name?: string },
+  { biz, name, search }: { biz?: number; name?: string; search?: string },
 ): Promise<ListedInSteps[]> => {
-  const of = { mon_biz_id: query.biz, has_report: 'false' };
-  const groups = await allOf(client, timeSeriesGroup, '/api/v1/time-series-groups', {
-    ...of,
-    name: query.name,
-  });
+  const of = { mon_biz_id: biz, has_report: 'false' };
+  const groups = await allOf(client, timeSeriesGroup, '/api/v1/time-series-groups', { ...of, name, search });
   if (groups.length === 0) return [];
   // A name is that of the group, and not of its table.
   const all = await allOf(client, resultTable, '/api/v1/result-tables', of);

@@ -29,21 +29,25 @@ const spans = of('traces');
 const records = of('logs');
 const dataPoints = of('otel_metrics');
 
-const goModule = 'in a module; `go mod tidy` gets the packages, `go run .` runs it';
+const goModule = (file: string): string =>
+  `\`${file}\` in a module; \`go mod tidy\` gets the packages, \`go run .\` runs it`;
 const javaPackages = (file: string): string =>
   `Java 17 or newer, \`io.opentelemetry:opentelemetry-sdk\` and \`opentelemetry-exporter-otlp\`; \`java -cp 'jars/*' ${file}\` runs it`;
-const javascriptPackages = (sdk: string, exporter: string, others = ''): string =>
-  `${others}\`@opentelemetry/${sdk}\` 3, \`@opentelemetry/resources\` and \`@opentelemetry/${exporter}\``;
+/** Node takes a file for a module, which may import and await, by its ending. */
+const saved = (file: string): string => `saved as \`${file}\`, \`node ${file}\` runs it`;
+const javascriptPackages = (file: string, sdk: string, exporter: string, others = ''): string =>
+  `${others}\`@opentelemetry/${sdk}\` 3, \`@opentelemetry/resources\` and \`@opentelemetry/${exporter}\`; ${saved(file)}`;
 /** Whose logger prints what was refused; the SDK of spans throws it. */
 const javascriptApi = '`@opentelemetry/api`, ';
-const pythonPackages = '`opentelemetry-sdk` and `opentelemetry-exporter-otlp-proto-http`';
+const pythonPackages = (file: string): string =>
+  `\`opentelemetry-sdk\` and \`opentelemetry-exporter-otlp-proto-http\`; \`python3 ${file}\` runs it`;
 
 /** Every snippet, in the order of the documents: the documents and the admin API show these texts and no others. */
 export const snippets: readonly Snippet[] = [
   push('curl', 'curl', 'sh', 'curl.sh'),
-  push('python', 'Python', 'python', 'push.py'),
-  push('javascript', 'JavaScript', 'js', 'push.mjs', 'Node.js 18 or newer'),
-  push('go', 'Go', 'go', 'push.go'),
+  push('python', 'Python', 'python', 'push.py', 'Python 3; `python3 push.py` runs it'),
+  push('javascript', 'JavaScript', 'js', 'push.mjs', `Node.js 18 or newer; ${saved('push.mjs')}`),
+  push('go', 'Go', 'go', 'push.go', 'Go; `go run push.go` runs it'),
   push('java', 'Java', 'java', 'Push.java', 'Java 17 or newer; `java Push.java` runs it'),
   push('telegraf', 'Telegraf', 'toml', 'telegraf.conf', 'in `telegraf.conf`, beside its inputs'),
   spans('curl', 'curl', 'sh', 'curl.sh'),
@@ -71,37 +75,37 @@ export const snippets: readonly Snippet[] = [
     'collector.yaml',
     'beside your file with the receiver `otlp`: `otelcol --config receivers.yaml --config collector.yaml`',
   ),
-  spans('python', 'Python', 'python', 'spans.py', pythonPackages),
+  spans('python', 'Python', 'python', 'spans.py', pythonPackages('spans.py')),
   spans(
     'javascript',
     'JavaScript',
     'js',
     'spans.mjs',
-    javascriptPackages('sdk-trace', 'exporter-trace-otlp-proto'),
+    javascriptPackages('spans.mjs', 'sdk-trace', 'exporter-trace-otlp-proto'),
   ),
-  spans('go', 'Go', 'go', 'spans.go', goModule),
+  spans('go', 'Go', 'go', 'spans.go', goModule('spans.go')),
   spans('java', 'Java', 'java', 'Spans.java', javaPackages('Spans.java')),
   records('curl-logs', 'curl, a log record', 'sh', 'curl.sh'),
-  records('python-logs', 'Python, log records', 'python', 'records.py', pythonPackages),
+  records('python-logs', 'Python, log records', 'python', 'records.py', pythonPackages('records.py')),
   records(
     'javascript-logs',
     'JavaScript, log records',
     'js',
     'records.mjs',
-    javascriptPackages('sdk-logs', 'exporter-logs-otlp-proto', javascriptApi),
+    javascriptPackages('records.mjs', 'sdk-logs', 'exporter-logs-otlp-proto', javascriptApi),
   ),
-  records('go-logs', 'Go, log records', 'go', 'records.go', goModule),
+  records('go-logs', 'Go, log records', 'go', 'records.go', goModule('records.go')),
   records('java-logs', 'Java, log records', 'java', 'Records.java', javaPackages('Records.java')),
   dataPoints('curl-metrics', 'curl, a data point', 'sh', 'curl.sh'),
-  dataPoints('python-metrics', 'Python, data points', 'python', 'points.py', pythonPackages),
+  dataPoints('python-metrics', 'Python, data points', 'python', 'points.py', pythonPackages('points.py')),
   dataPoints(
     'javascript-metrics',
     'JavaScript, data points',
     'js',
     'points.mjs',
-    javascriptPackages('sdk-metrics', 'exporter-metrics-otlp-proto', javascriptApi),
+    javascriptPackages('points.mjs', 'sdk-metrics', 'exporter-metrics-otlp-proto', javascriptApi),
   ),
-  dataPoints('go-metrics', 'Go, data points', 'go', 'points.go', goModule),
+  dataPoints('go-metrics', 'Go, data points', 'go', 'points.go', goModule('points.go')),
   dataPoints('java-metrics', 'Java, data points', 'java', 'Points.java', javaPackages('Points.java')),
 ];
 

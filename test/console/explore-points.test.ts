@@ -244,5 +244,5 @@ it('says that there are more sources than it offers', async () => {
     route.fulfill({ json: { items: [], next_cursor: 'more' } }),
   );
   await page.goto('/console/points');
-  await page.getByText('Others are explored from their own page.', { exact: false }).waitFor();
+  await page.getByText('A search finds the others by name, id or business.', { exact: false }).waitFor();
 });

@@ -148,6 +148,15 @@ describe('set-up', () => {
     await page.getByText('check data_id and access_token').waitFor({ timeout: soonMs });
   });
 
+  it('names packages as they are written, also at the beginning of a sentence', async () => {
+    const { body } = await askAdmin('POST', '/api/v1/applications', { mon_biz_id: 2, app_name: newName() });
+    const { application }: { application: { app_id: number } } = JSON.parse(body);
+    const page = await open(`/applications/${application.app_id}/set-up?client=javascript`);
+    const hint = page.getByText(/^Needs: @opentelemetry\/sdk-trace 3, /);
+    await hint.waitFor();
+    expect(await hint.locator('code').allTextContents()).toContain('node spans.mjs');
+  });
+
   it('has the token only on demand, and the audit log has who revealed it', async () => {
     const report = await createReport(newName());
     const page = await open(`/sources/${report.id}/set-up?client=python`);
@@ -257,6 +266,74 @@ describe('a source', () => {
     await page.getByRole('dialog').getByLabel('Limit', { exact: true }).fill('7');
     await button(page, 'Set').click();
     await page.getByText('7 requests a second').waitFor();
+  });
+
+  it('that was changed while its page was read has the new values in its form: none is put back', async () => {
+    const report = await createReport(newName());
+    const page = await open('/sources');
+    const description = 'page Anna before you delete it';
+    let changes = 0;
+    await page.route(/\/api\/v1\/custom-reports\/\d+(\/records)?$/, async (route) => {
+      if (route.request().method() === 'GET' && changes++ === 0)
+        await askAdmin('PATCH', `/api/v1/custom-reports/${report.reportId}`, { description, max_rate: 500 });
+      await route.continue();
+    });
+    await page.goto(`/console/sources/${report.id}`);
+    await button(page, 'Details …').click();
+    const dialog = page.getByRole('dialog', { name: 'Details' });
+    expect(await dialog.getByLabel('Description').inputValue()).toBe(description);
+    await dialog.getByLabel('Data label').fill('shop_label');
+    await button(page, 'Save').click();
+    await dialog.waitFor({ state: 'detached' });
+    const { body } = await askAdmin('GET', `/api/v1/custom-reports/${report.reportId}`);
+    expect(JSON.parse(body)).toMatchObject({ description, data_label: 'shop_label' });
+  });
+
+  it('that another person changes is shown as it is now, and not changed by a dialog that was open before', async () => {
+    const report = await createReport(newName());
+    const path = `/api/v1/custom-reports/${report.reportId}`;
+    const page = await open(`/sources/${report.id}`);
+    await button(page, 'Disable …').waitFor();
+    await askAdmin('PATCH', path, { max_rate: 3 });
+    await askAdmin('POST', `${path}/disable`, {});
+    await button(page, 'Enable …').waitFor({ timeout: 2 * soonMs });
+    await page.getByText('3 requests a second').waitFor();
+    await button(page, 'Details …').click();
+    const dialog = page.getByRole('dialog', { name: 'Details' });
+    await askAdmin('PATCH', path, { description: 'by another person', max_rate: 4 });
+    await page.getByText('4 requests a second').waitFor({ timeout: 2 * soonMs });
+    await dialog.getByLabel('Data label').fill('shop_label');
+    await button(page, 'Save').click();
+    await dialog.getByText('Another call changed this record after the page had read it').waitFor();
+    const { body } = await askAdmin('GET', path);
+    expect(JSON.parse(body)).toMatchObject({ description: 'by another person', data_label: '' });
+  });
+
+  it('behind the end of a list that is cut is found by its name, in the list and in Explore points', async () => {
+    const name = newName();
+    const { id } = await createReport(name);
+    const page = await open('/');
+    // As with more sources than a page holds: whole lists end before the one that was made last.
+    await page.route(/\/api\/v1\/(custom-reports|data-sources)\?limit=/, async (route) => {
+      const { pathname, searchParams } = new URL(route.request().url());
+      if (searchParams.has('search')) return route.continue();
+      if (searchParams.has('cursor')) return route.fulfill({ json: { items: [], next_cursor: 'MQ' } });
+      const { items } = JSON.parse((await askAdmin('GET', pathname)).body);
+      await route.fulfill({ json: { items: items.slice(0, 1), next_cursor: 'MQ' } });
+    });
+    await page.goto('/console/sources');
+    await page.getByText(/^\d of the first 1;/).waitFor();
+    const search = page.getByLabel('Search');
+    await search.fill(name.toUpperCase());
+    await page.getByRole('link', { name, exact: true }).waitFor();
+    await search.fill(`${name} biz:3`);
+    await page.getByText('No source matches.').waitFor();
+    await page.goto('/console/points');
+    await search.fill(`${id} biz:2`);
+    await page
+      .getByRole('combobox', { name: 'Source' })
+      .getByText(`${id} ${name}`)
+      .waitFor({ state: 'attached' });
   });
 
   it('shows what is wrong with a field beside it, and keeps what was filled in', async () => {

@@ -118,6 +118,9 @@ describe('tidemark report', () => {
     const rest = await cli.text(`report list --biz 6 --cursor ${cursor}`);
     expect(rest.trim().split('\n')).toHaveLength(2);
     expect(rest).toContain(' three ');
+    const found = await cli.text('report list --biz 6 --search THRE');
+    expect(found.trim().split('\n')).toHaveLength(2);
+    expect(found).toContain(' three ');
   });
 
   it('set changes the description of a report', async () => {

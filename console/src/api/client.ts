@@ -24,7 +24,6 @@ export class ApiError extends Error {
 
 type Method = 'get' | 'post' | 'patch' | 'delete';
 
-/** The paths that have this method. */
 export type PathOf<M extends Method> = {
   [P in keyof paths]: paths[P] extends Record<M, { responses: unknown }> ? P : never;
 }[keyof paths];
@@ -144,7 +143,6 @@ export const call = <M extends Method, P extends PathOf<M>>(
   ...[input]: Rest<P, M>
 ): Promise<{ data: Answer<P, M>; etag: string | undefined }> => request(method, path, partsOf(input));
 
-/** The JSON of a GET. */
 export const get = async <P extends PathOf<'get'>>(path: P, ...[input]: Rest<P, 'get'>): Promise<Answer<P>> =>
   (await request('get', path, partsOf(input))).data;
 

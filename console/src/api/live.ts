@@ -189,7 +189,6 @@ channel.onmessage = ({ data }: MessageEvent<Message>) => {
   }
 };
 
-/** Begins to follow the visibility of the tab. */
 export const startLive = (): void => {
   let hidden: ReturnType<typeof setTimeout> | undefined;
   const pause = (paused: boolean): void => {
@@ -238,7 +237,6 @@ export const useLive = (
   }, [topic]);
 };
 
-/** The state of the stream, for the page to say. */
 export const useLiveState = (): LiveState => {
   const [shown, setShown] = useState(state);
   useEffect(() => {

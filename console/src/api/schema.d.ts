@@ -4330,6 +4330,8 @@ export interface operations {
                 is_platform?: boolean;
                 is_split_measurement?: boolean;
                 system?: boolean;
+                /** @description Words: of each record, each is a part of its name in any case, the beginning of its data id or application id, or `biz:` and its business */
+                search?: string;
             };
             header?: never;
             path?: never;
@@ -4680,6 +4682,8 @@ export interface operations {
                 is_platform_data_id?: boolean;
                 has_report?: boolean;
                 system?: boolean;
+                /** @description Words: of each record, each is a part of its name in any case, the beginning of its data id or application id, or `biz:` and its business */
+                search?: string;
             };
             header?: never;
             path?: never;
@@ -4943,6 +4947,8 @@ export interface operations {
                 is_delete?: boolean;
                 has_report?: boolean;
                 system?: boolean;
+                /** @description Words: of each record, each is a part of its name in any case, the beginning of its data id or application id, or `biz:` and its business */
+                search?: string;
             };
             header?: never;
             path?: never;
@@ -5241,6 +5247,8 @@ export interface operations {
                 is_deleted?: boolean;
                 has_report?: boolean;
                 system?: boolean;
+                /** @description Words: of each record, each is a part of its name in any case, the beginning of its data id or application id, or `biz:` and its business */
+                search?: string;
             };
             header?: never;
             path?: never;
@@ -5544,6 +5552,8 @@ export interface operations {
                 is_enable?: boolean;
                 is_delete?: boolean;
                 system?: boolean;
+                /** @description Words: of each record, each is a part of its name in any case, the beginning of its data id or application id, or `biz:` and its business */
+                search?: string;
             };
             header?: never;
             path?: never;

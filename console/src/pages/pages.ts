@@ -12,7 +12,6 @@ import System from './system/page.tsx';
 import Traces from './traces/page.tsx';
 
 export type PageEntry = {
-  /** Under /console. */
   readonly path: string;
   readonly title: string;
   /** `g` and this letter go there. */
@@ -47,7 +46,6 @@ export const pages: readonly PageEntry[] = [
   { path: '/system', title: 'System', letter: 'y', component: System },
 ];
 
-/** The page of a path under /console, and what follows its own path. */
 export const pageOf = (path: string): { entry: PageEntry; rest: string[] } | undefined => {
   const entry = pages.find(
     (each) => path === each.path || (each.path !== '/' && path.startsWith(`${each.path}/`)),

@@ -10,7 +10,6 @@ type Of<T, V> = (row: T) => V;
 
 const unknown = <span class="quiet">â€“</span>;
 
-/** Any content; sortable with `sortBy`. */
 export const column = <T,>(
   title: string,
   cell: Of<T, ComponentChildren>,
@@ -58,7 +57,6 @@ const figures =
 export const number = figures((value) => <Figure value={value} />);
 export const bytes = figures((value) => <Figure value={value} as="bytes" />);
 export const share = figures((value) => <Figure value={value} as="percent" />);
-/** Milliseconds. */
 export const duration = figures(durationText);
 /** An id: without separators. */
 export const id = figures((value) => value);
@@ -76,7 +74,6 @@ export const time = <T,>(title: string, of: Of<T, number | null>, otherwise = 'â
 
 // The same with a name of its own in the address.
 
-/** A text that a sender wrote. */
 export const textColumn = <T,>(key: string, title: string, of: Of<T, string>, max = 100): Column<T> => ({
   ...text(title, of, max),
   key,

@@ -31,7 +31,6 @@ export const Dialog = ({ title, onClose, isHeld = false, children }: DialogProps
 
 type ActDialogProps = {
   readonly title: string;
-  /** The word of its button. */
   readonly verb: string;
   readonly act: () => Promise<void>;
   readonly onClose: () => void;
@@ -89,7 +88,6 @@ type ConfirmProps = Pick<ActDialogProps, 'title' | 'verb' | 'act' | 'onClose'> &
   readonly typed?: string | undefined;
 };
 
-/** Asks before an act; it shows why it failed. */
 export const Confirm = ({ children, typed, ...dialog }: ConfirmProps) => {
   const [name, setName] = useState('');
   return (

@@ -43,7 +43,6 @@ export const TextFilter = ({ label, name, hint, options = [] }: TextFilterProps)
   );
 };
 
-/** Value and text of each choice. */
 type Options<V extends string = string> = readonly (readonly [value: V, text: string])[];
 
 type SelectProps<V extends string> = {
@@ -53,7 +52,6 @@ type SelectProps<V extends string> = {
   readonly onValue: (value: V) => void;
 };
 
-/** A select with a word before it. */
 export const Select = <V extends string>({ label, value, options, onValue }: SelectProps<V>) => (
   <label>
     {label}{' '}
@@ -101,7 +99,6 @@ type ChoiceFilterProps = {
   readonly choices: Options;
 };
 
-/** A filter with few values. */
 export const ChoiceFilter = ({ label, name, any, choices }: ChoiceFilterProps) => {
   const [value] = useQueryState(name);
   return (

@@ -12,7 +12,6 @@ export type Field = {
   readonly kind?: 'text' | 'number' | 'check' | 'select';
   /** Of a select: value and title. */
   readonly options?: readonly (readonly [string, string])[];
-  /** What it begins with. */
   readonly value?: string | boolean;
   readonly hint?: string;
   readonly isRequired?: boolean;
@@ -107,7 +106,6 @@ type FormProps = {
   /** `warn` stops an act that cannot be undone with words on what it does, until the reader begins it again. */
   readonly act: (filled: Filled, warn: (words: string) => void) => Promise<void>;
   readonly onClose: () => void;
-  /** Words above the fields. */
   readonly children?: ComponentChildren;
 };
 

@@ -30,22 +30,23 @@ export const timeText = (atMs: number, { utc = isUtc, ms = false } = {}): string
     .slice(0, ms ? 23 : 19);
 };
 
-/** A point in time, with how long ago as its title. `at` in ms, or in Unix seconds with `seconds`. */
-export const Time = ({ at, seconds = false }: { at: number; seconds?: boolean }) => {
+type TimeProps = { at: number; seconds?: boolean; ms?: boolean };
+
+/** A point in time, with how long ago as its title. `at` in ms, or in Unix seconds with `seconds`; `ms` shows milliseconds. */
+export const Time = ({ at, seconds = false, ms = false }: TimeProps) => {
   const [utc] = useUtc();
-  const ms = seconds ? at * 1000 : at;
+  const atMs = seconds ? at * 1000 : at;
   return (
     <time
-      dateTime={Number.isNaN(new Date(ms).getTime()) ? '' : new Date(ms).toISOString()}
-      title={agoText(ms, now())}
+      dateTime={Number.isNaN(new Date(atMs).getTime()) ? '' : new Date(atMs).toISOString()}
+      title={agoText(atMs, now())}
     >
-      {timeText(ms, { utc })}
+      {timeText(atMs, { utc, ms })}
       {utc ? ' UTC' : ''}
     </time>
   );
 };
 
-/** A number, a size in bytes or a share, in tabular figures. */
 export const Figure = ({ value, as = 'number' }: { value: number; as?: 'number' | 'bytes' | 'percent' }) => {
   const text = { number: numberText, bytes: bytesText, percent: percentText }[as](value);
   return (

@@ -39,7 +39,6 @@ export const useQuery = <T,>(key: string, load: (signal: AbortSignal) => Promise
 
 type QueriedProps<T> = { of: Query<T | undefined>; children: (data: T) => ComponentChildren };
 
-/** A query that runs, or its failure, or its answer. */
 export const Queried = <T,>({ of, children }: QueriedProps<T>) => {
   if (of.isLoading)
     return (
@@ -55,7 +54,6 @@ export const Queried = <T,>({ of, children }: QueriedProps<T>) => {
 };
 
 type RanProps = {
-  /** The answer of the query. */
   readonly of: {
     readonly sql: readonly string[];
     readonly elapsed_ms: number;
@@ -73,7 +71,6 @@ const links = [
   ['clickhouse', 'ClickHouse'],
 ] as const;
 
-/** What ran, how long it took, and where else to look. */
 export const Ran = ({ of, onAgain, store, label = 'Query' }: RanProps) => {
   const [open, setOpen] = useQueryState('sql');
   const session = useSession();

@@ -7,7 +7,6 @@ export type Pipeline = components['schemas']['OutcomeBucket']['pipeline'];
 type Signal = {
   /** Whether an application owns its items, and not a data id. */
   readonly isOfApplications: boolean;
-  /** Its items in a sentence. */
   readonly item: string;
   readonly items: string;
 };

@@ -13,7 +13,6 @@ export const Loading = ({ what = 'Loading' }: { what?: string }) => (
   </p>
 );
 
-/** What failed, in the API's words, and what to do. */
 export const Failed = ({ error, onRetry }: { error: ApiError; onRetry?: (() => void) | undefined }) => (
   <div class="state failed" role="alert">
     <p>
@@ -41,7 +40,6 @@ export const Unreadable = ({ children }: { children: ComponentChildren }) => (
 export const unreadableOwner =
   'The filter cannot be read: an owner is a data id such as 1500001, or app: and an application, such as app:7.';
 
-/** Says that more exists than is shown, and how to narrow it. */
 export const TooLarge = ({ shown, total, how }: { shown: number; total?: number; how: string }) => (
   <p class="state">
     The first {wholeText(shown)}

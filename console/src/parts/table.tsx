@@ -6,7 +6,6 @@ export type Column<T> = {
   readonly key: string;
   readonly title: string;
   readonly cell: (row: T) => ComponentChildren;
-  /** Makes the column sortable. */
   readonly sortBy?: (row: T) => string | number;
   readonly isNumber?: boolean;
 };

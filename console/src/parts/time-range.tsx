@@ -37,7 +37,6 @@ export const useTimeRange = (fallback = '1h'): TimeRange => {
   return { since: nowSeconds() - seconds, until: undefined, key: preset };
 };
 
-/** What another range makes void. */
 const restarted = { range: undefined, cursor: undefined };
 
 /** Writes a range into the address, for instance of a chart that was zoomed. */

@@ -68,7 +68,6 @@ export const LogIn = () => {
   );
 };
 
-/** Asks for the token again when an act wants it. */
 export const StepUp = () => {
   const [answer, setAnswer] = useState<(given: boolean) => void>();
   const [token, setToken] = useState('');

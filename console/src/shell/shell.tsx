@@ -125,7 +125,6 @@ const Guarded = ({ path, children }: { path: string; children: ComponentChildren
   );
 };
 
-/** The page of the address. */
 const Current = ({ path }: { path: string }) => {
   const found = pageOf(path);
   const main = useRef<HTMLElement>(null);

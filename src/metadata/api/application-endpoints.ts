@@ -31,6 +31,9 @@ const applications: Kind<Application, typeof idParams> = {
     is_delete: 'flag',
   },
   derivedOf: () => ({ name: ({ app_name }) => app_name }),
+  searched:
+    () =>
+    ({ app_name: name, app_id: id, mon_biz_id: biz }) => ({ name, id, biz }),
   systemIds: (records) => systemOwners(records).appIds,
   params: idParams,
   setOf: (records) => records.applications,

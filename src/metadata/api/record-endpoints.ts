@@ -52,6 +52,12 @@ const dataSources: Kind<DataSource, typeof idParams> = {
     name: ({ data_name }) => data_name,
     ...hasReport(records),
   }),
+  // A report and its data source are found by the same words.
+  searched: (records) => (source, id) => {
+    const { name, mon_biz_id: biz } = records.reportOf(id) ?? {};
+    const ownBiz = source.is_platform_data_id ? 0 : bizOfDataSource(source);
+    return { id, name: name ?? source.data_name, biz: biz ?? ownBiz };
+  },
   params: idParams,
   setOf: (records) => records.dataSources,
   idOf: async (_, { id }) => id,
@@ -81,6 +87,9 @@ const groups: Kind<TimeSeriesGroup, typeof idParams> = {
     name: ({ time_series_group_name }) => time_series_group_name,
     ...hasReport(records),
   }),
+  searched:
+    () =>
+    ({ time_series_group_name: name, mon_biz_id: biz }, id) => ({ name, id, biz }),
   params: idParams,
   setOf: (records) => records.groups,
   idOf: (records, { id }) => dataIdOfGroup(records, id),
@@ -111,6 +120,9 @@ const tables: Kind<ResultTable, typeof tableIdParams> = {
     name: ({ table_name_zh }) => table_name_zh,
     ...hasReport(records),
   }),
+  searched:
+    () =>
+    ({ table_name_zh: name, mon_biz_id: biz }, id) => ({ name, id, biz }),
   params: tableIdParams,
   setOf: (records) => records.tables,
   idOf: (records, { id }) => dataIdOfTable(records, id),

@@ -1,6 +1,12 @@
 import type { z } from 'zod';
 import type { AuditAction } from '../audit/actions.ts';
-import { type listQuerySchema, listRecords, recordQuerySchema } from '../records/listing.ts';
+import {
+  type listQuerySchema,
+  listRecords,
+  recordQuerySchema,
+  type Searched,
+  searchQuery,
+} from '../records/listing.ts';
 import { hidden, masked } from '../records/masking.ts';
 import { actionRequestSchema } from '../records/requests.ts';
 import { existing, type RecordSet, type Records, type Versioned } from '../records/store.ts';
@@ -21,6 +27,7 @@ export type Kind<T, P extends IdParams, C = T> = {
   readonly filters: Parameters<typeof listQuerySchema>[0];
   /** Fields that the query may name but the record does not have. */
   readonly derivedOf?: (records: Records) => Readonly<Record<string, (value: T, id: number) => unknown>>;
+  readonly searched: (records: Records) => (value: T, id: number) => Searched;
   /** The ids of records that Tidemark made for itself. */
   readonly systemIds: (records: Records) => ReadonlySet<number>;
   readonly params: P;
@@ -47,12 +54,13 @@ export const listing = <T extends object, P extends IdParams, C>(
     tag: kind.tag,
     summary,
     role: 'viewer',
-    query: recordQuerySchema(kind.filters),
+    query: recordQuerySchema(kind.filters).extend(searchQuery),
     answer: pageOf(kind.answer),
     run: async ({ query, records }) => ({
       body: listRecords(kind.setOf(records), query, {
         derived: kind.derivedOf?.(records) ?? {},
         show: hidden,
+        searched: kind.searched(records),
         systemIds: kind.systemIds(records),
       }),
     }),

@@ -36,6 +36,9 @@ const reports: Kind<CustomReport, typeof idParams, ReportWithRecords> = {
     is_platform: 'flag',
     is_split_measurement: 'flag',
   },
+  searched:
+    () =>
+    ({ name, mon_data_id: id, mon_biz_id: biz }) => ({ name, id, biz }),
   systemIds: (records) =>
     new Set(records.reports.list().flatMap(({ id, value }) => (isSystemReport(value) ? [id] : []))),
   params: idParams,

@@ -41,6 +41,36 @@ export const systemQuery = {
   system: flag.optional().meta({ description: 'Also the records of `tidemark doctor`' }),
 };
 
+/** The parameter that searches a list of records as the console does. */
+export const searchQuery = {
+  search: z
+    .string()
+    .max(1000, 'must have at most 1000 characters')
+    .meta({
+      description:
+        'Words: of each record, each is a part of its name in any case, the beginning of its data id or application id, or `biz:` and its business',
+      examples: ['shop biz:2'],
+    })
+    .optional(),
+};
+
+/** What a search looks at in a record. */
+export type Searched = { readonly name: string; readonly id: number; readonly biz: number | undefined };
+
+/** Whether each word of a search finds a record. */
+const finderOf = (search: string): ((record: Searched) => boolean) => {
+  const words = search
+    .toLowerCase()
+    .split(/\s+/)
+    .filter((word) => word !== '');
+  return ({ name, id, biz }) => {
+    const lower = name.toLowerCase();
+    return words.every(
+      (word) => lower.includes(word) || String(id).startsWith(word) || word === `biz:${biz}`,
+    );
+  };
+};
+
 /**
  * The query of a list with filters on these fields of its records. Unknown parameters are refused: a misspelt filter would return
  * all records.
@@ -68,12 +98,14 @@ export const wantsSystem = (query: Readonly<Record<string, unknown>>): boolean =
   query['system'] === true ||
   Object.entries(query).some(([field, value]) => naming.has(field) && value !== undefined);
 
-type ListQuery = { limit: number; cursor?: string | undefined };
+type ListQuery = { limit: number; cursor?: string | undefined; search?: string | undefined };
 
 type Listed<T> = {
   /** Fields that the query may name but the record does not have, computed from the record. */
   readonly derived?: Readonly<Record<string, (value: T, id: number) => unknown>>;
   readonly show: (value: T) => unknown;
+  /** For the query's `search`. */
+  readonly searched?: (value: T, id: number) => Searched;
   /** The ids of records that Tidemark made for itself. */
   readonly systemIds?: ReadonlySet<number>;
 };
@@ -103,20 +135,27 @@ export const pageOf = <T>(items: readonly { id: number; value: T }[], query: Lis
 export const listRecords = <T extends object>(
   set: RecordSet<T>,
   query: ListQuery & Readonly<Record<string, unknown>>,
-  { derived = {}, show, systemIds = new Set() }: Listed<T>,
+  { derived = {}, show, searched, systemIds = new Set() }: Listed<T>,
 ): Page<unknown> => {
   const wanted = Object.entries(query).filter(
-    ([field, value]) => !(field in pageQuery) && !(field in systemQuery) && value !== undefined,
+    ([field, value]) =>
+      !(field in pageQuery) && !(field in systemQuery) && !(field in searchQuery) && value !== undefined,
   );
   const isSystemWanted = wantsSystem(query);
   const isHidden = (id: number): boolean => !isSystemWanted && systemIds.has(id);
+  const isFound = finderOf(query.search ?? '');
   const isWanted = (value: T, id: number): boolean =>
     wanted.every(([field, want]) => {
       const of = derived[field];
       return (of === undefined ? Reflect.get(value, field) : of(value, id)) === want;
     });
   const { items, next_cursor } = pageOf(
-    set.list().filter(({ id, value }) => !isHidden(id) && isWanted(value, id)),
+    set
+      .list()
+      .filter(
+        ({ id, value }) =>
+          !isHidden(id) && isWanted(value, id) && (searched === undefined || isFound(searched(value, id))),
+      ),
     query,
   );
   return { items: items.map(show), next_cursor };

@@ -204,6 +204,30 @@ describe('the records', () => {
     expect(named.body).toEqual({ items: [made[3]], next_cursor: null });
   });
 
+  it('are found by each word of a search: a part of the name, the beginning of the id, or a business', async () => {
+    const { custom_report: report, mon_data_id: id } = await createReport(metadata, {
+      mon_biz_id: 13,
+      name: 'Searched Shop',
+    });
+    const found = async (kind: string, search: string): Promise<unknown[]> => {
+      const { body } = await metadata.ask('GET', `/api/v1/${kind}?search=${encodeURIComponent(search)}`);
+      return z.object({ items: z.array(z.unknown()) }).parse(body).items;
+    };
+    for (const search of [
+      'searched shop',
+      'HED biz:13',
+      `${id} biz:13`,
+      ` ${String(id).slice(0, 5)} searched`,
+    ])
+      expect(await found('custom-reports', search), search).toEqual([report]);
+    for (const search of ['searched biz:14', 'searchedshop', `${String(id).slice(1)} searched`])
+      expect(await found('custom-reports', search), search).toEqual([]);
+    for (const kind of ['data-sources', 'time-series-groups'])
+      expect(await found(kind, 'searched biz:13'), kind).toMatchObject([{ mon_data_id: id }]);
+    await metadata.ask('POST', '/api/v1/applications', { mon_biz_id: 13, app_name: 'searched-cart' });
+    expect(await found('applications', 'RCHED biz:13')).toMatchObject([{ app_name: 'searched-cart' }]);
+  });
+
   it.each([
     ['limit=0', 'limit'],
     ['limit=x', 'limit'],

@@ -26,7 +26,7 @@ const tables = indices.map((index) =>
 const client: AdminClient = {
   ask: async (schema, _method, path) => {
     const { pathname, searchParams } = new URL(path, 'http://localhost');
-    const name = searchParams.get('name');
+    const name = searchParams.get('name') ?? searchParams.get('search');
     const named = groups.filter((each) => name === null || each.time_series_group_name === name);
     const from = Number(searchParams.get('cursor') ?? 0);
     const next = from + Number(searchParams.get('limit'));
@@ -43,4 +43,5 @@ it('lists every report that was made step by step, with the state of its table',
   expect(new Set(listed.map(({ mon_data_id: id }) => id)).size).toBe(indices.length);
   expect(new Set(listed.map(({ state }) => state))).toEqual(new Set(['active']));
   expect(await listInSteps(client, { name: 'report 2400' })).toMatchObject([{ state: 'active' }]);
+  expect(await listInSteps(client, { search: 'report 2400' })).toMatchObject([{ state: 'active' }]);
 });

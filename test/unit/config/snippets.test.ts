@@ -1,5 +1,5 @@
 import { readdirSync } from 'node:fs';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { loadSettings } from '../../../src/config/settings.ts';
 import { fillSnippet, readSnippet, type Snippet, snippets } from '../../../src/config/snippets.ts';
@@ -27,6 +27,15 @@ describe('a snippet', () => {
       expect(filled).toContain(values.token);
       if (isPush) expect(filled).toContain('1600001');
       expect(filled).not.toMatch(/<token>|1500002|127\.0\.0\.1:(10205|431[78])/);
+    },
+  );
+
+  // With another ending Node takes the text for a script, which may neither import nor await.
+  it.each(snippets.filter(({ language }) => ['js', 'python', 'go', 'java'].includes(language)))(
+    'of $pipeline for $name says under which name it is saved and what runs it',
+    ({ file, needs }) => {
+      expect(needs).toContain(basename(file));
+      expect(needs).toMatch(/`(node|python3|go run|java) [^`]+` runs it$/);
     },
   );
 

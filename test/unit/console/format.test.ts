@@ -1,4 +1,7 @@
+import { globSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
+import { root } from '../../support/docs-code.ts';
 
 type Format = typeof import('../../../console/src/parts/format.tsx');
 let format: Format;
@@ -58,6 +61,16 @@ describe('figures of the console', () => {
     }
     expect(format.timeText(Number.NaN)).toBe('–');
     expect(format.timeText(8.64e15 + 1)).toBe('–');
+  });
+
+  // A text alone stays in the former zone when the switch is pressed, and has no word for UTC.
+  it('every time of a page is a Time, which follows the switch to UTC', () => {
+    const folder = join(root, 'console/src');
+    const pages = globSync('{pages,shell,charts}/**/*.{ts,tsx}', { cwd: folder });
+    expect(pages.length).toBeGreaterThan(50);
+    expect(pages.filter((page) => readFileSync(join(folder, page), 'utf8').includes('timeText('))).toEqual(
+      [],
+    );
   });
 
   it('how long ago is one unit', () => {

@@ -5,7 +5,7 @@ import type { components } from '../../api/schema.d.ts';
 import { useAct, useGet, useLoad } from '../../api/use.ts';
 import { column, textColumn } from '../../parts/columns.tsx';
 import { Dialog } from '../../parts/dialog.tsx';
-import { Time, timeText } from '../../parts/format.tsx';
+import { Time } from '../../parts/format.tsx';
 import { Hostile } from '../../parts/hostile.tsx';
 import { OwnerLink } from '../../parts/owner-link.tsx';
 import { itemOf } from '../../parts/signals.ts';
@@ -90,7 +90,7 @@ const columnsOf = (open: (drop: Drop) => void): Column<Drop>[] => [
   {
     key: 'at',
     title: 'Time',
-    cell: ({ at }) => <span class="nowrap">{timeText(at * 1000, { ms: true })}</span>,
+    cell: ({ at }) => <Time at={at} seconds ms />,
     sortBy: ({ at }) => at,
   },
   column('Owner', (drop) => ownerText(drop) || '–', ownerText),

@@ -1,5 +1,5 @@
-import { numberColumn, textColumn } from '../../parts/columns.tsx';
-import { numberText, Time, timeText } from '../../parts/format.tsx';
+import { numberColumn, textColumn, timeColumn } from '../../parts/columns.tsx';
+import { numberText, Time } from '../../parts/format.tsx';
 import { Hostile } from '../../parts/hostile.tsx';
 import { itemsOf, pipelines } from '../../parts/signals.ts';
 import { Badge } from '../../parts/states.tsx';
@@ -50,12 +50,7 @@ const differenceColumns: readonly Column<HourAccount['differences'][number]>[] =
   numberColumn('messages', 'Messages', ({ messages }) => messages),
   textColumn('owner', 'Owner', ({ owners }) => owners.join(', ') || 'not known'),
   textColumn('stream', 'Stream', ({ stream }) => stream || '–'),
-  numberColumn(
-    'from',
-    'Arrived',
-    ({ from }) => from,
-    (from) => timeText(from * 1000),
-  ),
+  timeColumn('from', 'Arrived', ({ from }) => from),
   textColumn('what', 'Meaning and what to do', ({ kind }) => differenceWords[kind].join('; '), 300),
 ];
 

@@ -88,7 +88,6 @@ const Controls = ({ choice }: { choice: Chosen }) => (
 
 const wordOf = (key: string): string => (key === 'dead_lettered' ? 'dead-lettered' : key);
 
-/** The outcomes in a sentence. */
 const sentenceOf = (sums: Charts['sums']): string => {
   const total = sums.reduce((sum, [, items]) => sum + items, 0);
   const of = (key: string): number => sums.find(([each]) => each === key)?.[1] ?? 0;

@@ -10,7 +10,7 @@ import { Await } from '../../parts/states.tsx';
 import { announce } from '../../shell/announce.tsx';
 import { useAllows } from '../../shell/session.ts';
 import { detailFields, rateField, scenarioOf } from './create.tsx';
-import { changing, isAlive, itemsOfKind } from './owner.ts';
+import { changing, isAlive, itemsOfKind, type OneOwner } from './owner.ts';
 import type { TabProps } from './pieces.tsx';
 
 type ActProps = TabProps & { readonly onClose: () => void };
@@ -165,7 +165,8 @@ const dialogs: Readonly<Record<Act, (props: ActProps) => ComponentChildren>> = {
 /** The buttons that the owner's state and the session's role allow, and the dialog of the one that was pressed. */
 export const Actions = (props: TabProps) => {
   const { owner } = props;
-  const [open, setOpen] = useState<Act>();
+  // A dialog keeps what it was opened with: the page reads the owner again below it.
+  const [open, setOpen] = useState<{ act: Act; owner: OneOwner }>();
   const isEditor = useAllows('editor');
   const isAdmin = useAllows('admin');
   if (!isEditor) return <span class="quiet">Your role only reads; an editor can change it.</span>;
@@ -177,7 +178,7 @@ export const Actions = (props: TabProps) => {
     ['delete', 'Delete …', (alive || owner.state === 'creating') && owner.removed !== undefined],
     ['purge', 'Purge …', isAdmin && owner.state !== 'purged' && owner.purged !== undefined],
   ];
-  const Open = open && dialogs[open];
+  const Open = open && dialogs[open.act];
   return (
     <span class="row acts">
       {acts.map(
@@ -187,13 +188,13 @@ export const Actions = (props: TabProps) => {
               key={act}
               type="button"
               class={act === 'delete' || act === 'purge' ? 'danger' : undefined}
-              onClick={() => setOpen(act)}
+              onClick={() => setOpen({ act, owner })}
             >
               {title}
             </button>
           ),
       )}
-      {Open && <Open {...props} onClose={() => setOpen(undefined)} />}
+      {Open && <Open {...props} owner={open.owner} onClose={() => setOpen(undefined)} />}
     </span>
   );
 };

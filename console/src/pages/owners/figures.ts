@@ -113,7 +113,6 @@ export const isFound = ({ id, name, biz }: Owner, search: string): boolean =>
 export type Refusal = Activity['refusals'][number];
 export type GroupedRefusal = Refusal & { readonly times: number };
 
-/** What makes two refusals one row. */
 export const keyOfRefusal = ({ reason, field, detail, sender, sdk }: Refusal): string =>
   JSON.stringify([reason, field, detail, sender, sdk]);
 
@@ -198,7 +197,6 @@ export const changeText = (now: number | null, before: number | null): string =>
   return `${now > before ? '+' : '−'}${wholeText(Math.abs(now - before))}`;
 };
 
-/** What the page says about the first item. */
 export const waitingWords = (
   state: NonNullable<Activity['waiting']>['state'],
   pipelines: readonly Pipeline[],

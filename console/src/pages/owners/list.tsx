@@ -15,6 +15,7 @@ import { CreateForm } from './create.tsx';
 import { type Counts, type Hour, hoursOf, isFound } from './figures.ts';
 import './owners.css';
 import { itemsOfKind, type Kind, type Owner, toneOfState } from './owner.ts';
+import { useOwners } from './search.ts';
 
 /** The API gives no more rows; with more owners than that there are no counts by minute. */
 const rowsMax = 10_000;
@@ -88,7 +89,7 @@ export const OwnerList = ({ kind }: { kind: Kind }) => {
   const [state, setState] = useQueryState('state', usualChoice);
   const [isCreating, setIsCreating] = useState(false);
   const mayCreate = useAllows('editor');
-  const list = useLoad(kind.path, kind.list, 15_000);
+  const list = useOwners(kind, search, 15_000);
   const outcomes = useGet('/api/v1/outcomes', { query: { by: 'minute' } }, 15_000);
   const usage = useLoad(
     'usage',
@@ -135,8 +136,8 @@ export const OwnerList = ({ kind }: { kind: Kind }) => {
           return (
             <>
               <p class="quiet">
-                {found.length} of {owners.length}; counts are {itemsOfKind(kind)} that arrived in the last
-                hour.
+                {found.length} of {isCut && 'the first '}
+                {owners.length}; counts are {itemsOfKind(kind)} that arrived in the last hour.
               </p>
               <Table
                 caption={`The ${kind.noun}s`}
@@ -144,13 +145,13 @@ export const OwnerList = ({ kind }: { kind: Kind }) => {
                 rows={found}
                 keyOf={({ id }) => id}
                 empty={
-                  owners.length === 0
+                  owners.length === 0 && search.trim() === ''
                     ? `There is no ${kind.noun} yet. Create one; its page shows how to send to it.`
-                    : `No ${kind.noun} matches. Shorten the search, or choose another state.`
+                    : `No ${kind.noun}${isCut ? ` of the first ${owners.length}` : ''} matches. Change the search, or choose another state.`
                 }
               />
               {isCut && (
-                <TooLarge shown={owners.length} how="tidemark report list and tidemark app list show all." />
+                <TooLarge shown={owners.length} how="A search finds the others by name, id or business." />
               )}
             </>
           );

@@ -52,7 +52,7 @@ const tabs: readonly {
 export const OwnerPage = ({ kind, rest }: { kind: Kind; rest: readonly string[] }) => {
   const id = Number(rest[0]);
   const tab = tabs.find(({ path, of = kind.path }) => path === (rest[1] ?? '') && of === kind.path);
-  const loaded = useLoad(`${kind.path}/${id}`, (signal) => kind.read(id, signal));
+  const loaded = useLoad(`${kind.path}/${id}`, (signal) => kind.read(id, signal), 5_000);
   const { data: owner, reload } = loaded;
   if (!Number.isSafeInteger(id) || id < 1 || tab === undefined) {
     return (

@@ -1,4 +1,5 @@
 import { type Answer, ApiError, call, get } from '../../api/client.ts';
+import type { OrUndefined } from '../../api/or-undefined.ts';
 import { wholeText } from '../../parts/figures.ts';
 import { isOfApplications, itemsOf, listed, type Pipeline, pipelines } from '../../parts/signals.ts';
 import type { Tone } from '../../parts/states.tsx';
@@ -25,7 +26,6 @@ export type OneOwner = Owner & {
   readonly maskedToken: string;
   readonly tableId?: string | undefined;
   readonly groupId?: number | undefined;
-  /** Names and fields. */
   readonly records: readonly (readonly [string, object])[];
   readonly report?: Report;
   readonly switched: Ref<'custom-reports' | 'data-sources' | 'applications'>;
@@ -35,9 +35,10 @@ export type OneOwner = Owner & {
   readonly purged?: Ref<'custom-reports' | 'data-sources'> | undefined;
 };
 
+export type Owners = { readonly owners: Owner[]; readonly isCut: boolean };
+
 /** What the two kinds of owners differ in. */
 export type Kind = {
-  /** In sentences. */
   readonly noun: 'source' | 'application';
   readonly path: '/sources' | '/applications';
   readonly base: 'data-sources' | 'applications';
@@ -46,7 +47,8 @@ export type Kind = {
   /** The owner in a query of outcomes, drops and usage, and in their rows. */
   readonly queryOf: (id: number) => { data_id: number } | { app_id: number };
   readonly idOf: (of: { data_id: number; app_id: number }) => number;
-  readonly list: (signal: AbortSignal) => Promise<{ owners: Owner[]; isCut: boolean }>;
+  /** Those that a search finds, or all: up to 5,000. */
+  readonly list: (signal: AbortSignal, search?: string) => Promise<Owners>;
   readonly read: (id: number, signal: AbortSignal) => Promise<OneOwner>;
 };
 
@@ -54,6 +56,7 @@ export type Kind = {
 export const itemsOfKind = (kind: Kind): string => listed(kind.pipelines.map(itemsOf), 'and');
 
 type Application = Answer<'/api/v1/applications/{id}'>;
+type SourceRecords = Answer<'/api/v1/custom-reports/{id}/records'>;
 
 const pagesMax = 5;
 
@@ -74,6 +77,7 @@ const allOf = async <T>(
   return { items, isCut: cursor !== null };
 };
 
+/** Values and `etag` of a record are of one call: with a later revision, a form of these values would undo the change between. */
 const readSource = async (id: number, signal: AbortSignal): Promise<OneOwner> => {
   const query = { mon_data_id: id };
   const [reports, source, groups, tables] = await Promise.all([
@@ -82,41 +86,49 @@ const readSource = async (id: number, signal: AbortSignal): Promise<OneOwner> =>
     get('/api/v1/time-series-groups', { query, signal }),
     get('/api/v1/result-tables', { query, signal }),
   ]);
-  const report = reports.items[0];
-  const group = groups.items[0];
-  const table = tables.items[0];
   const tokened = { base: 'data-sources', id, etag: source.etag } as const;
-  const common = {
-    ...sourceOf(id, report, source.data),
-    maxRate: group?.max_rate,
+  const ownerOf = (records: OrUndefined<Partial<SourceRecords>>) => ({
+    ...sourceOf(id, records.custom_report, records.data_source),
+    maxRate: records.time_series_group?.max_rate,
     maskedToken: source.data.token,
-    tableId: table?.table_id,
-    groupId: group?.time_series_group_id,
+    tableId: records.result_table?.table_id,
+    groupId: records.time_series_group?.time_series_group_id,
     records: Object.entries({
-      CustomReport: report,
-      DataSource: source.data,
-      TimeSeriesGroup: group,
-      ResultTable: table,
+      CustomReport: records.custom_report,
+      DataSource: records.data_source,
+      TimeSeriesGroup: records.time_series_group,
+      ResultTable: records.result_table,
     }).flatMap(([name, record]) => (record === undefined ? [] : [[name, record] as const])),
     tokened,
-  };
+  });
+  const [report] = reports.items;
   if (report !== undefined) {
     const path = { id: report.custom_report_id };
-    const { etag } = await call('get', '/api/v1/custom-reports/{id}', { path, signal });
+    const { data, etag } = await call('get', '/api/v1/custom-reports/{id}/records', { path, signal });
     const ref = { base: 'custom-reports', ...path, etag } as const;
-    return { ...common, report, switched: ref, limited: ref, removed: ref, purged: ref };
+    return {
+      ...ownerOf(data),
+      report: data.custom_report,
+      switched: ref,
+      limited: ref,
+      removed: ref,
+      purged: ref,
+    };
   }
-  const path = { id: group?.time_series_group_id ?? 0 };
-  const limited = group && (await call('get', '/api/v1/time-series-groups/{id}', { path, signal }));
+  const [table] = tables.items;
+  const path = { id: groups.items[0]?.time_series_group_id ?? 0 };
+  const group =
+    groups.items.length === 0
+      ? undefined
+      : await call('get', '/api/v1/time-series-groups/{id}', { path, signal });
   return {
-    ...common,
+    ...ownerOf({ data_source: source.data, time_series_group: group?.data, result_table: table }),
     switched: tokened,
-    limited: limited && { base: 'time-series-groups', ...path, etag: limited.etag },
+    limited: group && { base: 'time-series-groups', ...path, etag: group.etag },
     purged: table && tokened,
   };
 };
 
-/** The data ids of metrics. */
 export const sources: Kind = {
   noun: 'source',
   path: '/sources',
@@ -124,12 +136,18 @@ export const sources: Kind = {
   pipelines: pipelines.filter((pipeline) => !isOfApplications(pipeline)),
   queryOf: (id) => ({ data_id: id }),
   idOf: ({ data_id }) => data_id,
-  list: async (signal) => {
+  list: async (signal, search) => {
     const [reports, found] = await Promise.all([
-      allOf((query) => get('/api/v1/custom-reports', { query, signal })),
-      allOf((query) => get('/api/v1/data-sources', { query, signal })),
+      allOf((page) => get('/api/v1/custom-reports', { query: { ...page, search }, signal })),
+      allOf((page) => get('/api/v1/data-sources', { query: { ...page, search }, signal })),
     ]);
-    return { owners: mergedSources(reports.items, found.items), isCut: reports.isCut || found.isCut };
+    // Behind the end of a list that is cut, a source would look like one whose report or data source is missing.
+    const last = Math.min(
+      reports.isCut ? (reports.items.at(-1)?.mon_data_id ?? 0) : Number.POSITIVE_INFINITY,
+      found.isCut ? (found.items.at(-1)?.mon_data_id ?? 0) : Number.POSITIVE_INFINITY,
+    );
+    const owners = mergedSources(reports.items, found.items).filter(({ id }) => id <= last);
+    return { owners, isCut: reports.isCut || found.isCut };
   },
   read: readSource,
 };
@@ -141,7 +159,6 @@ const applicationOf = ({ app_id, app_name, mon_biz_id, is_delete, is_enable }: A
   state: is_delete ? 'deleted' : is_enable ? 'enabled' : 'disabled',
 });
 
-/** The owners of OTLP traces, logs and metrics. */
 export const applications: Kind = {
   noun: 'application',
   path: '/applications',
@@ -149,8 +166,10 @@ export const applications: Kind = {
   pipelines: pipelines.filter(isOfApplications),
   queryOf: (id) => ({ app_id: id }),
   idOf: ({ app_id }) => app_id,
-  list: async (signal) => {
-    const { items, isCut } = await allOf((query) => get('/api/v1/applications', { query, signal }));
+  list: async (signal, search) => {
+    const { items, isCut } = await allOf((page) =>
+      get('/api/v1/applications', { query: { ...page, search }, signal }),
+    );
     return { owners: items.map(applicationOf), isCut };
   },
   read: async (id, signal) => {
@@ -180,7 +199,6 @@ export const toneOfState = (state: OwnerState): readonly [Tone, string] => tones
 export const isAlive = ({ state }: Pick<Owner, 'state'>): boolean =>
   state === 'enabled' || state === 'disabled';
 
-/** What `max_rate` means. */
 export const rateText = (maxRate: number): string => {
   if (maxRate === 0) return 'unlimited';
   if (maxRate === -1) return 'the default of the deployment';

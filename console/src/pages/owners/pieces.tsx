@@ -3,7 +3,6 @@ import { Sparkline } from '../../charts/small.tsx';
 import { numberText } from '../../parts/format.tsx';
 import type { Kind, OneOwner } from './owner.ts';
 
-/** What each part of an owner's page gets. */
 export type TabProps = {
   readonly kind: Kind;
   readonly owner: OneOwner;
@@ -23,14 +22,12 @@ const Tile = ({ title, value, children }: TileProps) => (
 
 type SumProps = { title: string; by: string; values: readonly number[]; text?: (value: number) => string };
 
-/** A sum with its course. */
 export const Sum = ({ title, by, values, text = numberText }: SumProps) => (
   <Tile title={title} value={text(values.reduce((sum, value) => sum + value, 0))}>
     {values.length > 1 && <Sparkline values={values} label={`${title} by ${by}`} />}
   </Tile>
 );
 
-/** Names and values below each other. */
 export const Facts = ({ of }: { of: readonly (readonly [string, ComponentChildren])[] }) => (
   <dl class="facts">
     {of.map(([name, value]) => (

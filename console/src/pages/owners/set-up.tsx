@@ -17,7 +17,6 @@ import { keepToken, keptToken } from './tokens.ts';
 const placeholder = '<token>';
 const askEveryMs = 1_000;
 
-/** Where the stored items are read. */
 const whereStored = ({ kind, owner }: TabProps) =>
   kind.noun === 'source' ? (
     <>
@@ -142,7 +141,15 @@ export const SetUp = (props: TabProps) => {
               </fieldset>
               {chosen !== undefined && (
                 <>
-                  {chosen.needs !== '' && <p class="hint needs">{chosen.needs.replaceAll('`', '')}.</p>}
+                  {chosen.needs !== '' && (
+                    <p class="hint">
+                      Needs:{' '}
+                      {chosen.needs
+                        .split('`')
+                        .map((part, index) => (index % 2 === 1 ? <code key={index}>{part}</code> : part))}
+                      .
+                    </p>
+                  )}
                   <Code
                     text={token === undefined ? chosen.text : chosen.text.replaceAll(placeholder, token)}
                     what={`the snippet for ${chosen.title}`}

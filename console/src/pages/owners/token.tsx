@@ -7,7 +7,7 @@ import { Time } from '../../parts/format.tsx';
 import { Failed } from '../../parts/states.tsx';
 import { announce } from '../../shell/announce.tsx';
 import { useAllows } from '../../shell/session.ts';
-import { changing, isAlive, type Kind } from './owner.ts';
+import { changing, isAlive, type Kind, type OneOwner } from './owner.ts';
 import type { TabProps } from './pieces.tsx';
 import { keepToken } from './tokens.ts';
 
@@ -53,11 +53,10 @@ const Rotate = ({ kind, owner, reload, onShown, onClose }: RotateProps) => (
   />
 );
 
-/** The write token: masked, until an editor reveals it. */
 export const Token = (props: TabProps) => {
   const { kind, owner } = props;
   const [shown, setShown] = useState<Revealed>();
-  const [isRotating, setIsRotating] = useState(false);
+  const [rotated, setRotated] = useState<OneOwner>();
   const isEditor = useAllows('editor');
   const reveal = useAct(async () => {
     const { base, id } = owner.tokened;
@@ -82,7 +81,7 @@ export const Token = (props: TabProps) => {
           </button>
         )}
         {isEditor && isAlive(owner) && (
-          <button type="button" onClick={() => setIsRotating(true)}>
+          <button type="button" onClick={() => setRotated(owner)}>
             Rotate …
           </button>
         )}
@@ -94,7 +93,9 @@ export const Token = (props: TabProps) => {
       )}
       <p class="hint">The audit log records who reveals or rotates it.</p>
       {reveal.error !== undefined && <Failed error={reveal.error} />}
-      {isRotating && <Rotate {...props} onShown={setShown} onClose={() => setIsRotating(false)} />}
+      {rotated && (
+        <Rotate {...props} owner={rotated} onShown={setShown} onClose={() => setRotated(undefined)} />
+      )}
     </section>
   );
 };

@@ -1,9 +1,10 @@
 import './points.css';
+import { useState } from 'preact/hooks';
 import { call, get } from '../../api/client.ts';
 import { useLoad } from '../../api/use.ts';
 import { Chart } from '../../charts/chart.tsx';
 import { exactText } from '../../parts/figures.ts';
-import { Choice } from '../../parts/filters.tsx';
+import { Choice, Search } from '../../parts/filters.tsx';
 import { Hostile } from '../../parts/hostile.tsx';
 import { plainText } from '../../parts/plain-text.ts';
 import { Queried, Ran, useQuery } from '../../parts/query.tsx';
@@ -12,6 +13,7 @@ import { Table } from '../../parts/table.tsx';
 import { setTimeRange, TimeRangePicker, useTimeRange } from '../../parts/time-range.tsx';
 import { href, setQuery, useAddress } from '../../shell/router.ts';
 import { sources } from '../owners/owner.ts';
+import { useOwners } from '../owners/search.ts';
 import { Filters, Names } from './choices.tsx';
 import {
   aggregates,
@@ -57,7 +59,8 @@ const useNames = (dataId: number | undefined) =>
 /** What is asked; all of it is in the address. */
 const Controls = () => {
   const { query } = useAddress();
-  const listed = useLoad('sources', sources.list);
+  const [search, setSearch] = useState('');
+  const listed = useOwners(sources, search);
   const source = query.get('source') ?? '';
   const dataId = dataIdOf(source);
   const names = useNames(dataId);
@@ -87,8 +90,9 @@ const Controls = () => {
             ))}
           </select>
         </label>
+        {listed.isMany && <Search value={search} onValue={setSearch} placeholder="name, id or biz:2" />}
         {listed.data?.isCut && (
-          <TooLarge shown={owners.length} how="Others are explored from their own page." />
+          <TooLarge shown={owners.length} how="A search finds the others by name, id or business." />
         )}
         <TimeRangePicker />
         <Choice label="Step" name="step" options={steps} replace={false} />

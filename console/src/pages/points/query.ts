@@ -89,7 +89,6 @@ export const seriesOf = ({ series, group_by }: Points): readonly Series[] =>
     values,
   }));
 
-/** The answer in a sentence. */
 export const sentenceOf = ({ series, series_total, step, buckets }: Points): string => {
   const known = series.flatMap(({ values }) => values.filter((value) => value !== null));
   if (known.length === 0) return 'No point of this time has these metrics and fulfils all filters.';

@@ -43,7 +43,6 @@ const Filters = () => {
 
 const nameOf = ({ service, operation }: Item): string => plainText(operation ?? service, 80) || '–';
 
-/** The operations of a service, or the traces of an operation. */
 const insideOf = ({ app_id, service, operation }: Item, query: URLSearchParams): string => {
   const given = (name: string) => query.get(name) ?? undefined;
   return href(operation === null ? '/services' : '/traces', {

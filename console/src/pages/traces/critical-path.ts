@@ -10,7 +10,6 @@ const childrenOf = (rows: readonly Row[], row: number): number[] => {
   return children;
 };
 
-/** The root that took longest. */
 const mainRoot = (rows: readonly Row[]): number => {
   let longest = -1;
   for (const [at, { parent, span }] of rows.entries())

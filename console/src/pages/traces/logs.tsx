@@ -1,7 +1,7 @@
 import { call } from '../../api/client.ts';
 import type { components } from '../../api/schema.d.ts';
 import { column, text } from '../../parts/columns.tsx';
-import { timeText } from '../../parts/format.tsx';
+import { Time } from '../../parts/format.tsx';
 import { Hostile } from '../../parts/hostile.tsx';
 import { Queried, Ran, useQuery } from '../../parts/query.tsx';
 import { Badge, type Tone, TooLarge } from '../../parts/states.tsx';
@@ -20,11 +20,7 @@ const toneOf = (severity: number): Tone => (severity >= 17 ? 'bad' : severity >=
 const milliseconds = ({ time_unix_nano: time }: LogRecord): number => Number(time) / 1e6;
 
 const columns: readonly Column<LogRecord>[] = [
-  column(
-    'Time',
-    (each) => <span class="nowrap">{timeText(milliseconds(each), { ms: true })}</span>,
-    milliseconds,
-  ),
+  column('Time', (each) => <Time at={milliseconds(each)} ms />, milliseconds),
   column(
     'Severity',
     ({ severity_number: severity, severity_text: name }) =>
@@ -42,7 +38,6 @@ const columns: readonly Column<LogRecord>[] = [
   text('Span', (each) => each.span_id || '–'),
 ];
 
-/** The log records that name this trace, by their time. */
 export const LogsOfTrace = ({ trace }: { trace: TraceAnswer }) => {
   const start = Number(trace.start_unix_nano) / 1e9;
   const found = useQuery(

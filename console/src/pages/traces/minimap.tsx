@@ -22,7 +22,6 @@ type MinimapProps = {
   readonly rows: readonly Row[];
   readonly durationNs: number;
   readonly zoom: Zoom;
-  /** The first and the last row in sight. */
   readonly sight: readonly [first: number, last: number];
   readonly onZoom: (zoom: Zoom) => void;
   readonly onRow: (row: number) => void;

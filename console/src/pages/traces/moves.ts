@@ -46,7 +46,6 @@ export const moveOf = (key: string, place: Place): Move | undefined => {
   }
 };
 
-/** The next row with something, from `active` on and around. */
 export const nextOf = (rows: readonly Row[], active: number, has: (row: Row) => boolean): Move => {
   const after = rows.findIndex((row, at) => at > active && has(row));
   const found = after >= 0 ? after : rows.findIndex(has);

@@ -234,7 +234,6 @@ const Found = () => {
   );
 };
 
-/** Stored traces: a search, and the waterfall of one. */
 const Page = ({ rest: [id] }: PageProps) => {
   if (id !== undefined) {
     const trace = traceIdOf(id);

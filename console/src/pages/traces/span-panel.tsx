@@ -1,5 +1,5 @@
 import { Copy } from '../../parts/copy.tsx';
-import { durationText, numberText, timeText } from '../../parts/format.tsx';
+import { durationText, numberText, Time } from '../../parts/format.tsx';
 import { Hostile } from '../../parts/hostile.tsx';
 import { plainText } from '../../parts/plain-text.ts';
 import { Badge, Empty, TooLarge } from '../../parts/states.tsx';
@@ -31,7 +31,6 @@ const Attributes = ({
 }: {
   title: string;
   pairs: readonly Pair[];
-  /** The search for an attribute. */
   find?: (pair: Pair) => string;
 }) => (
   <>
@@ -96,7 +95,6 @@ const Events = ({ span }: { span: Span }) => (
   </>
 );
 
-/** All that is known of one span. */
 export const SpanPanel = ({ row, trace, onClose }: { row: Row; trace: TraceAnswer; onClose: () => void }) => {
   const { span, oddities } = row;
   const startMs = (Number(trace.start_unix_nano) + span.offset_ns) / 1e6;
@@ -142,7 +140,9 @@ export const SpanPanel = ({ row, trace, onClose }: { row: Row; trace: TraceAnswe
           {durationText(endOf(span) / 1e6)}
         </dd>
         <dt>Start</dt>
-        <dd>{timeText(startMs, { ms: true })}</dd>
+        <dd>
+          <Time at={startMs} ms />
+        </dd>
         <dt>Kind</dt>
         <dd>{span.kind}</dd>
         <dt>Span id</dt>

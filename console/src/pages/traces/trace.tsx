@@ -44,7 +44,6 @@ const Facts = ({ trace }: { trace: TraceAnswer }) => {
   );
 };
 
-/** One trace: its facts, and the waterfall of its spans. */
 export const Trace = ({ id }: { id: string }) => {
   const loaded = useQuery(id, (signal) => get('/api/v1/traces/{id}', { path: { id }, signal }));
   const root =

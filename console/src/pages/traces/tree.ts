@@ -19,7 +19,6 @@ export type Row = {
   readonly size: number;
   readonly oddities: readonly Oddity[];
   readonly isFailed: boolean;
-  /** A span below it failed. */
   readonly hasFailedBelow: boolean;
 };
 
@@ -125,7 +124,6 @@ export const turnedFold = (text: string, key: string): string => {
   return [...keys.symmetricDifference(new Set([key]))].join(',');
 };
 
-/** The rows that no fold hides. */
 export const shownRows = (rows: readonly Row[], isFolded: (row: Row) => boolean): readonly number[] => {
   const shown: number[] = [];
   for (let at = 0; at < rows.length; ) {

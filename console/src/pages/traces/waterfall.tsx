@@ -73,7 +73,6 @@ const useScroll = () => {
 
 type FindProps = { rows: readonly Row[]; active: number; onMove: (move: Move) => void };
 
-/** The search among the spans of the trace. */
 const Find = ({ rows, active, onMove }: FindProps) => {
   const [find, setFind] = useQueryState('find');
   const found = useMemo(() => rows.filter((row) => matches(row, find)).length, [rows, find]);
@@ -217,7 +216,6 @@ const useActive = (tree: Tree, trace: TraceAnswer, { frame, height }: ReturnType
   return { active, move, onKeyDown, onClick };
 };
 
-/** The rows in sight. */
 const Rows = ({ tree, active, top, height }: { tree: Tree; active: number; top: number; height: number }) => {
   const { rows, shown, services, path, zoom, isFolded, open, find } = tree;
   const { first, last } = windowOf(top, height, shown.length);
