@@ -7,7 +7,7 @@ import { toFault, unlessMissing } from './nats-fault.ts';
 import type { WatchTrouble } from './watch-troubles.ts';
 
 /**
- * In the place of a stored value that is not JSON: only its key can be told. It is no object, text or number, so no schema of a record
+ * In the place of a stored value that is not JSON: only its key is known. It is no object, text or number, so no schema of a record
  * takes it.
  */
 export const unreadable: unique symbol = Symbol('not JSON');
@@ -212,7 +212,7 @@ const sameEveryMs = 5_000;
 type Entries = {
   readonly messages: AsyncIterable<JsMsg>;
   stop(): void;
-  /** Removes the consumer, which the server would keep for minutes: it keeps so many and no more. Never throws. */
+  /** Removes the consumer, which the server would keep for minutes and count towards its limit. Never throws. */
   remove(): Promise<unknown>;
 };
 

@@ -1,4 +1,4 @@
-/** The watch of a bucket that fails: whoever follows it holds what it knew before. */
+/** The watch of a bucket that fails: its followers keep what they knew before. */
 export type WatchTrouble = { readonly bucket: string; readonly keys: string };
 
 type Open = { why: string; readonly since: number };

@@ -48,7 +48,7 @@ const follow = (refuses: (key: string) => boolean = () => false) => {
 };
 
 it.each(['{broken', '', 'NaN'])(
-  'a value that is not JSON (%j) is told as one, and hides no other key',
+  'a value that is not JSON (%j) arrives as one, and hides no other key',
   async (text) => {
     await bucket.put('a', 1);
     await putText('b', text);
@@ -90,7 +90,7 @@ it('a watch that was stopped leaves no consumer at the server', async () => {
   await until('all are gone', async () => (await consumers()) === 0);
 });
 
-it('a watch that fails is told when it begins and when it is over, and keeps one consumer at most', async () => {
+it('a watch that fails is reported when it begins and when it is over, and keeps one consumer at most', async () => {
   const told: string[] = [];
   bus.watchTroubles.listen({
     onBegin: (watch, why) => told.push(`${watch.bucket} ${watch.keys}: ${why}`),

@@ -60,7 +60,7 @@ const hold = <N>(
   let renewing: Promise<void> = Promise.resolve();
   let isReleased = false;
 
-  /** Undefined for an entry that cannot be read: somebody else wrote it. */
+  /** Undefined for an entry that cannot be read: another process wrote it. */
   const holderIn = ({ value }: Stored): string | null | undefined => schema.safeParse(value).data?.holder;
 
   const lose = (): Fault => {
@@ -157,7 +157,7 @@ export const createLease = <N>(
     if (seen?.revision !== revision) seen = { revision, since: performance.now() };
     const isExpired = performance.now() - seen.since >= times.ttlMs;
     const entry = schema.safeParse(stored.value).data;
-    // Nobody renews one that cannot be read, and whoever held it may write for a ttl.
+    // Nobody renews one that cannot be read, and its holder may write for a ttl.
     if (entry === undefined && isExpired) return { state: 'expired', note: undefined, revision };
     if (entry === undefined)
       throw new Fault('transient', 'record_invalid', `${key} in KV is no lease: it expires within seconds`);

@@ -71,7 +71,7 @@ describe('a lease', () => {
     expect(await right.acquire(() => ({ n: 8 }))).toBeDefined();
   });
 
-  // Whoever held it may still write, and nobody can renew it.
+  // Its holder may still write, and nobody can renew it.
   it.each(['', 'text', { holder: 7 }])(
     'that cannot be read is named until its time to live was watched through, and then taken over: %s',
     async (value) => {
