@@ -155,6 +155,7 @@ const balances = ({ outcomes, account }: ApiDeps): Endpoint =>
         // A bucket that the window cuts counts whole.
         sinceMs: 1000 * startOfBucket(since, by ?? 'minute'),
         untilMs: 1000 * end,
+        isUntilNow: query.until === undefined,
       };
       const except = exceptOf(records, query);
       const { clickhouse } = outcomes;
