@@ -52,11 +52,14 @@ export type DifferenceFilter = {
   readonly kind?: string | undefined;
   readonly since?: number | undefined;
   readonly until?: number | undefined;
-  /** Also those of before `since` that are open and make the account false, or not known. */
-  readonly withOpen?: boolean;
+  /**
+   * Also those of before `since` that are open and make the account false, or not known; with `all` those from `until` on, too, where it
+   * is now by a clock that may have gone back.
+   */
+  readonly withOpen?: 'earlier' | 'all' | undefined;
 };
 
-const conditionsOf = ({ dataId, appId, kind, since, until, withOpen = false }: DifferenceFilter) => {
+const conditionsOf = ({ dataId, appId, kind, since, until, withOpen }: DifferenceFilter) => {
   const conditions = ['is_found = 1'];
   let within = 'true';
   const params: Record<string, number | string> = {};
@@ -77,7 +80,8 @@ const conditionsOf = ({ dataId, appId, kind, since, until, withOpen = false }: D
     within = `(${isWithin('minute')} OR ${isWithin('at')} OR ${day})`;
     params['since'] = since ?? 0;
     params['until'] = until ?? secondsMax;
-    conditions.push(withOpen ? 'minute < toDateTime({until:UInt32})' : within);
+    if (withOpen === 'earlier') conditions.push('minute < toDateTime({until:UInt32})');
+    if (withOpen === undefined) conditions.push(within);
   }
   return { where: conditions.join(' AND '), within, params };
 };

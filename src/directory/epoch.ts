@@ -4,10 +4,19 @@ import { Fault } from '../model/fault.ts';
 import { systemKeys } from './keys.ts';
 
 const originMs = Date.UTC(2024, 0, 1);
-const epochEnd = 2 ** 24;
+const minuteMs = 60_000;
+const bootEnd = 2 ** 24;
 
-/** The least epoch at this time: minutes since 2024. */
-export const epochNow = (nowMs: number): number => Math.floor((nowMs - originMs) / 60_000);
+/** An epoch is the stored number times this, and the part of a minute in which it was taken. */
+export const epochParts = 64;
+
+/** The least stored number at this time: minutes since 2024. */
+export const epochNow = (nowMs: number): number => Math.floor((nowMs - originMs) / minuteMs);
+
+const partOf = (nowMs: number): number => {
+  const ofMinute = nowMs - originMs - minuteMs * epochNow(nowMs);
+  return Math.floor((ofMinute * epochParts) / minuteMs);
+};
 
 /**
  * Replaces a number of the bucket by the result of `next` for the last one (0 without one), by compare-and-set; returns
@@ -36,13 +45,16 @@ export const raiseNumber = async (
 };
 
 /**
- * A number no process start has had before (architecture 5.1): the larger of stored + 1 and the minutes since 2024, so that
- * it rises even if the store was lost. Throws a transient Fault when KV does not answer.
+ * A number no process start has had before (architecture 5.1). Stored is the larger of the last one + 1 and the minutes since 2024, so
+ * that it rises even if the store was lost; of two starts in one minute, between which it was, the parts of the minute differ. Throws a
+ * transient Fault when KV does not answer.
  */
-export const takeEpoch = (system: KvBucket, nowMs: number): Promise<number> =>
-  raiseNumber(system, systemKeys.boot, (last) => {
+export const takeEpoch = async (system: KvBucket, nowMs: number): Promise<number> => {
+  const taken = await raiseNumber(system, systemKeys.boot, (last) => {
     const boot = Math.max(last + 1, epochNow(nowMs));
-    if (boot >= epochEnd)
-      throw new Fault('internal', 'boot_numbers_exhausted', 'no epoch is left below 2^24');
+    if (boot >= bootEnd)
+      throw new Fault('internal', 'boot_numbers_exhausted', 'no epoch is left below 2^24 minutes');
     return boot;
   });
+  return taken * epochParts + partOf(nowMs);
+};

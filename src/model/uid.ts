@@ -7,7 +7,7 @@ export type UidBase = { readonly high: number; readonly low: number; readonly te
 const billion = 1_000_000_000;
 /** The bit of a base that only those of requests with an identity have. */
 export const identityBit = 1n << 62n;
-const counterBits = 38n;
+const counterBits = 32n;
 
 /** Most ordinals one request can have; a hashed base leaves room for them below 2⁶³. */
 export const ordinalsMax = 2 ** 30;
@@ -19,12 +19,12 @@ export const uidBase = (value: bigint): UidBase => ({
   text: value.toString(),
 });
 
-/** Base of a request without identity: epoch (24 bits, unique per process start) and counter (38 bits). */
-export const countedBase = (boot: number, counter: number): UidBase =>
-  uidBase((BigInt(boot) << counterBits) | BigInt(counter));
+/** Base of a request without identity: epoch (30 bits, unique per process start) and counter (32 bits). */
+export const countedBase = (epoch: number, counter: number): UidBase =>
+  uidBase((BigInt(epoch) << counterBits) | BigInt(counter));
 
 /** One past the last counter value of an epoch. */
-export const counterEnd = 2 ** 38;
+export const counterEnd = 2 ** 32;
 
 /** Base of a request with identity: bit 62 set, below it the first bits of the identity's SHA-256. */
 export const hashedBase = (sha256: Uint8Array): UidBase => {

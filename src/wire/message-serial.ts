@@ -15,7 +15,7 @@ export const serialText = ({ life, serial, minute }: MessageSerial): string => `
 
 /** Undefined for a message without a serial, and for a text that is none. */
 export const readSerial = (text: string | undefined): MessageSerial | undefined => {
-  const found = /^([1-9]\d{0,8})\.([1-9]\d{0,14})\.(\d{1,9})$/.exec(text ?? '');
+  const found = /^([1-9]\d{0,9})\.([1-9]\d{0,14})\.(\d{1,9})$/.exec(text ?? '');
   if (found === null) return undefined;
   return { life: Number(found[1]), serial: Number(found[2]), minute: Number(found[3]) };
 };

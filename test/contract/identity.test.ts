@@ -2,7 +2,7 @@ import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Bus, connectBus } from '../../src/bus/connection.ts';
 import { type KvBucket, openKvBucket } from '../../src/bus/kv.ts';
-import { takeEpoch } from '../../src/directory/epoch.ts';
+import { epochParts, takeEpoch } from '../../src/directory/epoch.ts';
 import { systemKeys } from '../../src/directory/keys.ts';
 import { pointsBatch, settledOnce, spansBatch } from '../support/push/batches.ts';
 import { fetchEngine } from '../support/stack/fetch-engine.ts';
@@ -56,16 +56,16 @@ describe('two receivers', () => {
         Array.from({ length: 12 }, (_, index) => takeEpoch(stores[index % 2] ?? stores[0], now)),
       );
       expect(boots.toSorted((a, b) => a - b)).toEqual(
-        Array.from({ length: 12 }, (_, index) => 1_000 + index),
+        Array.from({ length: 12 }, (_, index) => (1_000 + index) * epochParts),
       );
     });
 
     it('rise with every start, though the clock goes back', async () => {
       const [store] = await openTwice();
-      expect(await takeEpoch(store, epoch + 500 * minute)).toBe(500);
-      expect(await takeEpoch(store, epoch + 100 * minute)).toBe(501);
-      expect(await takeEpoch(store, epoch - 100 * minute)).toBe(502);
-      expect(await takeEpoch(store, epoch + 503 * minute)).toBe(503);
+      expect(await takeEpoch(store, epoch + 500 * minute)).toBe(500 * epochParts);
+      expect(await takeEpoch(store, epoch + 100 * minute)).toBe(501 * epochParts);
+      expect(await takeEpoch(store, epoch - 100 * minute)).toBe(502 * epochParts);
+      expect(await takeEpoch(store, epoch + 503 * minute)).toBe(503 * epochParts);
     });
 
     it('rise although the store was lost, by the clock', async () => {
@@ -75,10 +75,20 @@ describe('two receivers', () => {
       expect(await takeEpoch(after, epoch + 701 * minute)).toBeGreaterThan(last);
     });
 
+    it('differ and rise although the store was lost between two starts of one minute', async () => {
+      const taken: number[] = [];
+      for (let second = 0; second < 60; second++) {
+        const [store] = await openTwice();
+        taken.push(await takeEpoch(store, epoch + 700 * minute + second * 1_000));
+      }
+      expect(new Set(taken).size).toBe(60);
+      expect(taken).toEqual(taken.toSorted((a, b) => a - b));
+    });
+
     it('end below 2^24: nothing is taken then rather than a uid twice', async () => {
       const [store] = await openTwice();
       await store.put(systemKeys.boot, 2 ** 24 - 2);
-      expect(await takeEpoch(store, epoch)).toBe(2 ** 24 - 1);
+      expect(await takeEpoch(store, epoch)).toBe((2 ** 24 - 1) * epochParts);
       await expect(takeEpoch(store, epoch)).rejects.toMatchObject({
         kind: 'internal',
         code: 'boot_numbers_exhausted',
@@ -95,7 +105,7 @@ describe('two receivers', () => {
       await batch.sendUntilTaken(0);
       expect(await batch.settled()).toEqual(settledOnce(3 * batch.items));
       const { dataset } = await stack.query(
-        `SELECT DISTINCT uid / ${2 ** 38} boot FROM "${batch.table}" ORDER BY boot`,
+        `SELECT DISTINCT uid / ${2 ** 32} boot FROM "${batch.table}" ORDER BY boot`,
       );
       expect(dataset).toHaveLength(3);
     });

@@ -99,6 +99,27 @@ describe('an old difference', () => {
   });
 });
 
+describe('an open difference of later than now, as after a clock that went back', () => {
+  const lost = (appId: number): Difference => ({
+    ...{ kind: 'lost_by_the_engine', stream: 'LOGS', pipeline: 'logs', dataId: 0, appId },
+    ...{ minute: now - (now % 60), items: 4, messages: 1 },
+  });
+  /** The account of an hour that ended two hours ago, which is now by the clock that went back. */
+  const account = async (appId: number, isUntilNow: boolean) => {
+    const hour = { sinceMs: (now - 10_800) * 1_000, untilMs: (now - 7_200) * 1_000 };
+    const accounts = await readOwnerAccounts(clickhouse, { appId, ...hour, isUntilNow }, undefined, true);
+    return accounts.map(({ addsUp, differences }) => [addsUp, differences.length]);
+  };
+
+  it('makes the account until now false, and belongs to no period that ends before it', async () => {
+    await look(11, lost(11));
+    expect(await account(11, true)).toEqual([[false, 1]]);
+    expect(await account(11, false)).toEqual([]);
+    await close(11);
+    expect(await account(11, true)).toEqual([]);
+  });
+});
+
 describe('a difference that another process found before it ended', () => {
   it('is withdrawn by one that compares the same and finds nothing', async () => {
     const ended = await openFoundDifferences(clickhouse, () => 0);

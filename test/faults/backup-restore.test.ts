@@ -77,7 +77,7 @@ const upTo = (last: number, first = 1): number[] =>
 
 /** The epoch in the uid of a point without an Idempotency-Key (docs/exactly-once.md). */
 const bootsOf = (points: readonly Row[]): number[] =>
-  points.map((row) => Number((BigInt(String(row['uid'])) >> 38n) & 0xff_ffffn));
+  points.map((row) => Number((BigInt(String(row['uid'])) >> 32n) & 0x3fff_ffffn));
 
 const recordsOf = async (stack: Stack): Promise<Row> => {
   const { status, body } = await stack.api('GET', '/api/v1/export');

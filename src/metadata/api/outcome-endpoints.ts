@@ -34,7 +34,7 @@ const placeText = ({ atMs, boot, seq }: DropPlace): string =>
 const placeOf = (cursor: string | undefined): DropPlace | undefined => {
   if (cursor === undefined) return undefined;
   const [, atMs, boot, seq] =
-    /^(\d{1,14})\.(\d{1,8})\.(\d{1,15})$/.exec(Buffer.from(cursor, 'base64url').toString('latin1')) ?? [];
+    /^(\d{1,14})\.(\d{1,10})\.(\d{1,15})$/.exec(Buffer.from(cursor, 'base64url').toString('latin1')) ?? [];
   if (seq === undefined) throw fieldFault('invalid_value', 'cursor', 'is not a next_cursor of this list');
   return { atMs: Number(atMs), boot: Number(boot), seq: Number(seq) };
 };
@@ -109,6 +109,7 @@ const balances = ({ outcomes, account }: ApiDeps): Endpoint =>
         // A bucket that the window cuts counts whole.
         sinceMs: 1000 * startOfBucket(since, by ?? 'minute'),
         untilMs: 1000 * end,
+        isUntilNow: query.until === undefined,
       };
       const except = exceptOf(records, query);
       const { clickhouse } = outcomes;

@@ -117,7 +117,7 @@ export const createHourAccount = ({
       const until = Math.floor(now() / 1_000);
       const since = until - hourSeconds - (until % 60);
       const wasKnown = isKnown();
-      const window = { sinceMs: since * 1_000, untilMs: (until + 1) * 1_000 };
+      const window = { sinceMs: since * 1_000, untilMs: (until + 1) * 1_000, isUntilNow: true };
       const accounts = await readOwnerAccounts(clickhouse, window, undefined, wasKnown);
       const own = systemOwners();
       const counted = accounts.filter((each) => !isSystemOwner(own, each));
