@@ -2,11 +2,11 @@ import { z } from 'zod';
 import type { Change, KvBucket } from '../bus/kv.ts';
 import { Fault } from '../model/fault.ts';
 import type { ColumnRegistry } from '../model/records.ts';
-import { type ApplicationSource, createApplications } from './applications.ts';
+import { type ApplicationSource, type Applications, createApplications } from './applications.ts';
 import { createFindOnce } from './find-once.ts';
 import { columnsKey, identityKeySchema, recordKeys } from './keys.ts';
 import type { RuleDefaults } from './rules.ts';
-import { createSources, type LastSeen, type Source, takesToken } from './sources.ts';
+import { createSources, type LastSeen, type Source, type Sources, takesToken } from './sources.ts';
 import { tokenMatches } from './tokens.ts';
 import { createUnreadable, type Unreadable } from './unreadable.ts';
 
@@ -128,9 +128,10 @@ const keysOf = (id: number, keys: readonly ((id: number) => string)[]): string[]
 
 /** Throws for an owner one of whose records cannot be read, also where this process has read an earlier one: it is not the one that holds. */
 const createRefusal = (unreadable: Pick<Unreadable, 'size' | 'has'>) => {
+  const unreadableOf = (id: number, keys: readonly ((id: number) => string)[]): string | undefined =>
+    unreadable.size === 0 ? undefined : keysOf(id, keys).find(unreadable.has);
   const refuse = (id: number, keys: readonly ((id: number) => string)[]): void => {
-    if (unreadable.size === 0) return;
-    const key = keysOf(id, keys).find(unreadable.has);
+    const key = unreadableOf(id, keys);
     if (key !== undefined)
       throw new Fault('transient', recordUnreadable, `the record ${key} cannot be read: repair it`);
   };
@@ -138,6 +139,8 @@ const createRefusal = (unreadable: Pick<Unreadable, 'size' | 'has'>) => {
   return {
     source: (dataId: number) => refuse(dataId, allOfSource),
     application: (appId: number) => refuse(appId, keysOfApplication),
+    /** The key of a record of the application that cannot be read. */
+    unreadable: (appId: number) => unreadableOf(appId, keysOfApplication),
   };
 };
 
@@ -178,6 +181,30 @@ const createLookUps = (
 
   return { source, application };
 };
+
+/** The owner of a credential as this process has read it. */
+const createFinders = (
+  sources: Sources,
+  applications: Applications,
+  refuse: ReturnType<typeof createRefusal>,
+  now: () => number,
+) => ({
+  source: (dataId: number, token: string): Source | undefined => {
+    refuse.source(dataId);
+    const source = sources.get(dataId);
+    return source !== undefined && takesToken(source, token, now()) ? source : undefined;
+  },
+  application: (token: string): ApplicationSource | undefined => {
+    const found = applications.byToken(token, now());
+    if (found !== undefined) refuse.application(found.appId);
+    return found;
+  },
+  /** Undefined too where one of its records cannot be read. */
+  wholeApplication: (token: string): ApplicationSource | undefined => {
+    const found = applications.byToken(token, now());
+    return found === undefined || refuse.unreadable(found.appId) !== undefined ? undefined : found;
+  },
+});
 
 /** Starts the watches. */
 // biome-ignore lint/complexity/noExcessiveLinesPerFunction: two watches, and what is read from both.
@@ -234,19 +261,7 @@ export const startDirectory = ({
   );
 
   const lookUps = createLookUps(recordsBucket, records, columns, refuse);
-  const matching = (dataId: number, token: string): Source | undefined => {
-    refuse.source(dataId);
-    const source = sources.get(dataId);
-    return source !== undefined && takesToken(source, token, now()) ? source : undefined;
-  };
-
-  const findApplication = (token: string): ApplicationSource | undefined => {
-    const found = applications.byToken(token, now());
-    if (found !== undefined) refuse.application(found.appId);
-    return found;
-  };
-  const isWhole = ({ appId }: ApplicationSource): boolean =>
-    unreadable.size === 0 || !keysOf(appId, keysOfApplication).some(unreadable.has);
+  const find = createFinders(sources, applications, refuse, now);
   /** Without the key, receivers would disagree on the identity of a request. */
   const lacksIdentityKey = (): boolean => identityKey === undefined && unreadable.has(recordKeys.identityKey);
 
@@ -260,21 +275,18 @@ export const startDirectory = ({
       if (!Number.isSafeInteger(dataId) || dataId < 0) return undefined;
       return findOnce(
         `${dataId}:${token}`,
-        () => matching(dataId, token),
+        () => find.source(dataId, token),
         () => lookUps.source(dataId, token),
       );
     },
     authorizeApplication: (token, isKnown) =>
       findOnce(
         `application:${token}`,
-        () => findApplication(token),
+        () => find.application(token),
         () => lookUps.application(token),
         isKnown,
       ),
-    application: (token) => {
-      const found = applications.byToken(token, now());
-      return found !== undefined && isWhole(found) ? found : undefined;
-    },
+    application: find.wholeApplication,
     get unreadable() {
       return unreadable.problem;
     },
