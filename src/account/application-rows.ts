@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { type ApplicationPipeline, applicationPipelines } from '../model/signals.ts';
 import { type Clickhouse, database } from '../stores/clickhouse/client.ts';
 import { itemTablesOf } from '../stores/clickhouse/item-tables.ts';
-import { noRows, type RowSum } from './day-difference.ts';
+import { type DaySize, noRows, type RowSum } from './day-difference.ts';
 import {
   type DistinctAsked,
   onlySql,
@@ -18,13 +18,17 @@ const timeoutMs = 120_000;
 /** Beside the inserts, which come first. */
 const settings = { max_threads: 2 };
 
-/** The rows of all tables of a signal that meet a condition: who owns them, their uid and their time. */
-const rowsOf = (pipeline: ApplicationPipeline, conditions: (time: string) => readonly string[]): string =>
+/** The rows of all tables of a signal that meet a condition: who owns them, their uid and their time, and further columns. */
+const rowsOf = (
+  pipeline: ApplicationPipeline,
+  conditions: (time: string) => readonly string[],
+  columns: readonly string[] = [],
+): string =>
   itemTablesOf(pipeline)
     .map(({ name, time }) => {
       const where = conditions(time).map((each) => `(${each})`);
       const filter = where.length === 0 ? '' : ` WHERE ${where.join(' AND ')}`;
-      return `SELECT AppId, uid, ${time} AS time FROM ${database}.${name}${filter}`;
+      return `SELECT ${['AppId', 'uid', ...columns].join(', ')}, ${time} AS time FROM ${database}.${name}${filter}`;
     })
     .join(' UNION ALL ');
 
@@ -96,6 +100,45 @@ export const readDistinctRows = async (
   return all.get(0) ?? noRows;
 };
 
+const keyRow = z.object({ name: z.string(), key: z.string() });
+const copiesRow = z.object({ copies: z.coerce.number() });
+
+/**
+ * Rows of an application and event day with the uid of another one from which they differ in the sorting key of their table, or by their
+ * table: ClickHouse merges rows with equal keys alone.
+ */
+export const readLastingCopies = async (
+  clickhouse: Clickhouse,
+  pipeline: ApplicationPipeline,
+  owner: number,
+  day: number,
+  rows: number,
+): Promise<number> => {
+  const names = itemTablesOf(pipeline).map(({ name }) => name);
+  const tables = await clickhouse.rows(
+    keyRow,
+    `SELECT name, sorting_key AS key FROM system.tables WHERE database = '${database}' AND name IN {names:Array(String)}`,
+    { params: { names } },
+  );
+  const keys = new Map(tables.map(({ name, key }) => [name, key]));
+  const pairs = itemTablesOf(pipeline)
+    .map(({ name, time }) => {
+      const where = ['AppId = {owner:Int64}', ofDays(time, [day]), inPart].map((each) => `(${each})`);
+      return `SELECT uid, sipHash64('${name}', ${keys.get(name) ?? 'uid'}) AS key FROM ${database}.${name}
+        WHERE ${where.join(' AND ')} GROUP BY uid, key`;
+    })
+    .join(' UNION ALL ');
+  const query = `SELECT sum(keys - 1) AS copies FROM (SELECT uid, count() AS keys FROM (${pairs}) GROUP BY uid)`;
+  const parts = Math.max(1, Math.ceil(rows / partRowsMax));
+  let copies = 0;
+  for (let part = 0; part < parts; part++) {
+    const params = { owner, parts, part };
+    const [found] = await clickhouse.rows(copiesRow, query, { params, timeoutMs, settings });
+    copies += found?.copies ?? 0;
+  }
+  return copies;
+};
+
 const sliceOf = (sliceSize = sliceUids): string => `intDiv(uid, ${sliceSize})`;
 const sliceRow = sumRow.extend({ slice: z.coerce.number() });
 
@@ -145,25 +188,63 @@ export const readDistinctRowSlices = (
   );
 };
 
-const partRow = z.object({ name: z.string(), day: z.coerce.number(), rows: z.coerce.number() });
+const minuteRow = z.object({ minute: z.coerce.number(), rows: z.coerce.number() });
+const arrivedMinute = 'intDiv(toUnixTimestamp64Milli(ArrivedAt), 60000) * 60';
+
+/** Distinct uids of an application on these event days by minute of arrival (Unix seconds), of these minutes. */
+export const readArrivedRows = async (
+  clickhouse: Clickhouse,
+  pipeline: ApplicationPipeline,
+  owner: number,
+  days: readonly number[],
+  minutes: readonly number[],
+): Promise<Map<number, number>> => {
+  const conditions = (time: string) => [
+    ...['AppId = {owner:Int64}', ofDays(time, days)],
+    `${arrivedMinute} IN {minutes:Array(Int64)}`,
+  ];
+  const found = await clickhouse.rows(
+    minuteRow,
+    `SELECT ${arrivedMinute} AS minute, uniqExact(uid) AS rows FROM (${rowsOf(pipeline, conditions, ['ArrivedAt'])}) GROUP BY minute`,
+    { params: { owner, minutes }, timeoutMs, settings },
+  );
+  return new Map(found.map(({ minute, rows }) => [minute, rows]));
+};
+
+const partRow = z.object({
+  name: z.string(),
+  day: z.coerce.number(),
+  rows: z.coerce.number(),
+  mark: z.string(),
+});
 const pipelineOfTable: ReadonlyMap<string, ApplicationPipeline> = new Map(
   applicationPipelines.flatMap((pipeline) => itemTablesOf(pipeline).map(({ name }) => [name, pipeline])),
 );
+/**
+ * Of parts that no mutation has changed, a merge keeps the first and the last block. A mutation gives every part of its table another name
+ * and leaves the bytes of those whose rows it does not change.
+ */
+const markOfParts = `concat(toString(min(min_block_number)), ' ', toString(max(max_block_number)), ' ',
+    toString(sumIf(cityHash64(hash_of_uncompressed_files), data_version > min_block_number)))`;
 /** One statement for all signals: ClickHouse takes longer to plan it than to read the sizes. */
 const partSizesQuery = `
-  SELECT table AS name, toUInt32(toDate(partition)) AS day, sum(rows) AS rows FROM system.parts
+  SELECT table AS name, toUInt32(toDate(partition)) AS day, sum(parts.rows) AS rows, ${markOfParts} AS mark FROM system.parts AS parts
   WHERE database = '${database}' AND table IN (${[...pipelineOfTable.keys()].map((name) => `'${name}'`).join(', ')}) AND active
-  GROUP BY name, day`;
+  GROUP BY name, day ORDER BY name`;
 
-/** Rows of all applications of each signal by event day, from the sizes of the parts: no row is read. Only where the server's zone is UTC. */
+/**
+ * Rows of all applications of each signal by event day, from the sizes of the parts, and a text that changes where the rows of a day are
+ * rewritten: no row is read. Only where the server's zone is UTC.
+ */
 export const readPartSizes = async (
   clickhouse: Clickhouse,
-): Promise<Map<ApplicationPipeline, Map<number, number>>> => {
-  const sizes = new Map(applicationPipelines.map((pipeline) => [pipeline, new Map<number, number>()]));
-  for (const { name, day, rows } of await clickhouse.rows(partRow, partSizesQuery)) {
+): Promise<Map<ApplicationPipeline, Map<number, DaySize>>> => {
+  const sizes = new Map(applicationPipelines.map((pipeline) => [pipeline, new Map<number, DaySize>()]));
+  for (const { name, day, rows, mark } of await clickhouse.rows(partRow, partSizesQuery)) {
     const pipeline = pipelineOfTable.get(name);
     const days = pipeline === undefined ? undefined : sizes.get(pipeline);
-    days?.set(day, (days.get(day) ?? 0) + rows);
+    const known = days?.get(day) ?? { rows: 0, mark: '' };
+    days?.set(day, { rows: known.rows + rows, mark: `${known.mark} ${mark}` });
   }
   return sizes;
 };

@@ -1,8 +1,17 @@
 /** Rows and the sum of their uids modulo 2^64. */
 export type RowSum = { readonly rows: number; readonly sum: bigint };
 
-/** The same of a store, and once more of its distinct uids where they were read. */
-export type StoreRows = RowSum & { readonly distinct?: RowSum | undefined };
+/** Rows of an event day as its store counts them for itself, and a text that changes where they are rewritten. */
+export type DaySize = { readonly rows: number; readonly mark: string };
+
+/**
+ * The same of a store, and once more of its distinct uids where they were read. `lastingCopies`: rows with the uid of another one that the
+ * store never removes, because they differ in its key.
+ */
+export type StoreRows = RowSum & {
+  readonly distinct?: RowSum | undefined;
+  readonly lastingCopies?: number | undefined;
+};
 
 /**
  * What the records say of one owner and event day: read before the store, and after it. `isUnknown`: rows may be there that no record
@@ -55,10 +64,11 @@ export const needsDistinct = (settled: SettledRows, store: RowSum): boolean => {
   return store.rows < Math.min(before.rows, after.rows) || store.rows > Math.max(before.rows, after.rows);
 };
 
-const copies = (rows: number, collapses: boolean): Difference => ({
-  kind: collapses ? 'unmerged' : 'unrecorded',
-  rows,
-});
+/** Copies of rows: those that collapse by themselves, and those that stay. */
+const copies = (rows: number, lasting: number): Difference[] => [
+  { kind: 'unmerged', rows: rows - lasting },
+  { kind: 'unrecorded', rows: lasting },
+];
 
 /** The rows of each kind, without kinds that have none. */
 export const sumByKind = (all: readonly Difference[]): Difference[] =>
@@ -98,8 +108,9 @@ export const compareDay = (
   const least = Math.min(before.rows, after.rows);
   const most = Math.max(before.rows, after.rows);
   const doubled = store.rows - found.rows;
+  const lasting = collapses ? Math.min(doubled, store.lastingCopies ?? 0) : doubled;
   const of = (...differences: Difference[]): DayResult => {
-    const all = sumByKind([...differences, copies(doubled, collapses)]);
+    const all = sumByKind([...differences, ...copies(doubled, lasting)]);
     return all.length === 0 ? inFlight : { state: 'differs', differences: all };
   };
   if (found.rows < least) return of({ kind: 'missing_in_the_store', rows: least - found.rows });

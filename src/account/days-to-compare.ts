@@ -5,13 +5,14 @@ import { ledgerTables } from '../outcomes/rows.ts';
 import type { Clickhouse } from '../stores/clickhouse/client.ts';
 import { readTtls } from '../stores/questdb/tables.ts';
 import { readPartSizes } from './application-rows.ts';
+import type { DaySize } from './day-difference.ts';
 import { type PointsTable, readPointPartitions } from './point-rows.ts';
 import { readItemsFrom, readRetentionDays, type SettledDays } from './settled-days.ts';
 
 /** Rows by event day as the stores count them for themselves: of each data id, and of all applications of a signal together. */
 export type StoreSizes = {
-  readonly points: ReadonlyMap<number, ReadonlyMap<number, number>>;
-  readonly applications: ReadonlyMap<ApplicationPipeline, ReadonlyMap<number, number>>;
+  readonly points: ReadonlyMap<number, ReadonlyMap<number, DaySize>>;
+  readonly applications: ReadonlyMap<ApplicationPipeline, ReadonlyMap<number, DaySize>>;
   /** Why the sizes of a data id are not among these: its QuestDB is away, or refuses to read its table. */
   readonly unknown: ReadonlyMap<number, string>;
   /** Those of them whose QuestDB answers, and refuses to read their table. */
@@ -29,7 +30,7 @@ const readPointSizes = async (
   sql: PointsTable['sql'],
   tables: readonly PointsTable[],
 ): Promise<PointSizes> => {
-  const points = new Map<number, ReadonlyMap<number, number>>();
+  const points = new Map<number, ReadonlyMap<number, DaySize>>();
   const unknown = new Map<number, string>();
   const refused = new Set<number>();
   const firstDays = new Map<number, number>();
@@ -50,7 +51,7 @@ const readPointSizes = async (
     const isThere = !(existing instanceof Fault) && existing.has(each.table);
     const ttlDays = existing instanceof Fault ? undefined : existing.get(each.table);
     if (ttlDays !== undefined) firstDays.set(each.dataId, firstKeptDay(Date.now(), ttlDays));
-    const days = away ?? (isThere ? await orFault(readPointPartitions(each)) : new Map<number, number>());
+    const days = away ?? (isThere ? await orFault(readPointPartitions(each)) : new Map<number, DaySize>());
     if (!(days instanceof Fault)) points.set(each.dataId, days);
     else {
       unknown.set(each.dataId, days.message);
@@ -99,16 +100,17 @@ export type SeenDay = {
   /** Rows in the store, and in the records. */
   readonly stored: number;
   readonly recorded: number;
-  /** These numbers and the sum of the records: the same state has the same text. */
+  /** These numbers, the sum of the records and the mark of the store: the same state has the same text. */
   readonly state: string;
 };
 
 const seenDay = (
   place: Pick<SeenDay, 'pipeline' | 'owner' | 'day'>,
-  stored: number,
+  { rows: stored, mark }: DaySize,
   { rows, sum }: { readonly rows: number; readonly sum: bigint },
-): SeenDay => ({ ...place, stored, recorded: rows, state: `${stored} ${rows} ${sum}` });
+): SeenDay => ({ ...place, stored, recorded: rows, state: `${stored} ${rows} ${sum} ${mark}` });
 
+const noSize: DaySize = { rows: 0, mark: '' };
 const none = { rows: 0, sum: 0n };
 
 /** The first event day of an owner (0: of all applications of a signal) whose rows and records are certainly kept. */
@@ -138,13 +140,13 @@ export const seenDays = (
   const add = (
     pipeline: Pipeline,
     owner: number,
-    stored: ReadonlyMap<number, number>,
+    stored: ReadonlyMap<number, DaySize>,
     recorded: ReadonlyMap<number, typeof none>,
   ): void => {
     const first = firstDay(pipeline, owner);
     for (const day of new Set([...stored.keys(), ...recorded.keys()]))
       if (day >= first)
-        seen.push(seenDay({ pipeline, owner, day }, stored.get(day) ?? 0, recorded.get(day) ?? none));
+        seen.push(seenDay({ pipeline, owner, day }, stored.get(day) ?? noSize, recorded.get(day) ?? none));
   };
   for (const [owner, stored] of sizes.points)
     add('metrics', owner, stored, settled.get('metrics')?.get(owner)?.days ?? new Map());

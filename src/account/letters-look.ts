@@ -9,6 +9,7 @@ import type { AccountedStream } from './queue-state.ts';
 import { restAfter, searchShare, urgentShare } from './rest.ts';
 import { createUnchangedLetters } from './unchanged-letters.ts';
 import type { Stretch } from './uncounted.ts';
+import type { UnrecordedRows } from './unrecorded-rows.ts';
 
 export type LettersLookDependencies = {
   readonly bus: Bus;
@@ -20,6 +21,8 @@ export type LettersLookDependencies = {
   readonly unrecordedRows: (owners: readonly Owner[]) => Promise<ReadonlyMap<string, number>>;
   /** How many of these rows were there before a minute. */
   readonly rowsBefore: (owner: Owner, minute: number) => number;
+  /** Which of these rows can be of messages of these lives. */
+  readonly rowsOf: UnrecordedRows['rowsOf'];
 };
 
 export type LettersLook = {
@@ -39,7 +42,7 @@ export type LettersLook = {
 const restMsMin = 35_000;
 
 export const createLettersLook = (deps: LettersLookDependencies): LettersLook => {
-  const { bus, clickhouse, streams, untilRecorded, unrecordedRows, rowsBefore } = deps;
+  const { bus, clickhouse, streams, untilRecorded, unrecordedRows, rowsBefore, rowsOf } = deps;
   let waitedMs = 0;
   let dueAt = 0;
   const reads = createLetterReads(
@@ -55,7 +58,7 @@ export const createLettersLook = (deps: LettersLookDependencies): LettersLook =>
     },
   });
   const explained = {
-    ...{ unrecordedRows, rowsBefore },
+    ...{ unrecordedRows, rowsBefore, rowsOf },
     strayItems: ({ pipeline, dataId, appId }: Owner) =>
       readStrayItems(clickhouse, { pipeline, data_id: dataId, app_id: appId }),
   };

@@ -16,5 +16,8 @@ export const sinceMinutes = stampedSince(`arrayMin(${minutes})`);
 /** Names a minute (Unix seconds) of a stream. */
 export const minuteKey = (stream: string, minute: number): string => `${stream} ${minute}`;
 
+/** The minute that such a name has. */
+export const minuteOfKey = (key: string): number => Number(key.slice(key.lastIndexOf(' ') + 1));
+
 /** The lines of a minute are in ClickHouse this long after it, unless something is late. */
 export const lineSeconds = 20;

@@ -1,22 +1,28 @@
 import { daySeconds } from '../model/time.ts';
 import { type Difference, isOfStore } from './difference.ts';
 import { ownerText } from './explain-losses.ts';
-import { minuteKey } from './listed-minutes.ts';
+import { minuteKey, minuteOfKey } from './listed-minutes.ts';
 
 /** What the looks of this process have explained by rows of the stores: by stream and minute, then by `ownerText`. */
 export type ExplainedByStore = ReadonlyMap<string, ReadonlyMap<string, number>>;
 
+/** By `ownerText` and day (days since 1970) of the minute of arrival. */
+type ItemsByDay = Map<string, Map<number, number>>;
+
 /** By owner: items that the books call unrecorded, and whose rows the store has: by minutes that were compared, else as they are stored. */
-export const namedByBooks = (
+const namedByBooks = (
   found: Iterable<Difference>,
   byStore: ExplainedByStore,
   isPossible: (stored: Difference) => boolean = () => true,
-): Map<string, number> => {
-  const named = new Map<string, number>();
-  const add = (owner: string, items: number): void => {
-    named.set(owner, items + (named.get(owner) ?? 0));
+): ItemsByDay => {
+  const named: ItemsByDay = new Map();
+  const add = (owner: string, minute: number, items: number): void => {
+    const day = Math.floor(minute / daySeconds);
+    const days = named.get(owner) ?? new Map<number, number>();
+    named.set(owner, days.set(day, items + (days.get(day) ?? 0)));
   };
-  for (const owners of byStore.values()) for (const [owner, items] of owners) add(owner, items);
+  for (const [key, owners] of byStore)
+    for (const [owner, items] of owners) add(owner, minuteOfKey(key), items);
   // A later process compares old minutes no more.
   for (const each of found)
     if (
@@ -25,8 +31,35 @@ export const namedByBooks = (
       !byStore.has(minuteKey(each.stream, each.minute)) &&
       isPossible(each)
     )
-      add(ownerText(each), each.items);
+      add(ownerText(each), each.minute, each.items);
   return named;
+};
+
+/** Rows of an owner without a record on an event day. */
+type Rows = { readonly owner: string; readonly day: number; readonly items: number };
+
+/**
+ * How many of each of these rows the books have named already. What arrived on an event day is taken off that day first, and what is left
+ * off the others.
+ */
+export const takeNamed = <R extends Rows>(
+  rows: readonly R[],
+  found: Iterable<Difference>,
+  byStore: ExplainedByStore,
+): Map<R, number> => {
+  const named = namedByBooks(found, byStore);
+  const taken = new Map<R, number>();
+  const take = (row: R, day: number): void => {
+    const days = named.get(row.owner);
+    const there = days?.get(day) ?? 0;
+    const known = taken.get(row) ?? 0;
+    const items = Math.min(row.items - known, there);
+    taken.set(row, known + items);
+    days?.set(day, there - items);
+  };
+  for (const row of rows) take(row, row.day);
+  for (const row of rows) for (const day of named.get(row.owner)?.keys() ?? []) take(row, day);
+  return taken;
 };
 
 /**
@@ -43,5 +76,7 @@ export const notNamedByBooks = (
   const isPossible = (each: Difference): boolean =>
     each.minute >= ((firstDays.get(ownerText(each)) ?? 0) - 1) * daySeconds;
   const named = namedByBooks(found, byStore, isPossible);
-  return new Map([...sums].map(([owner, rows]) => [owner, Math.max(0, rows - (named.get(owner) ?? 0))]));
+  const sumOf = (owner: string): number =>
+    [...(named.get(owner)?.values() ?? [])].reduce((sum, items) => sum + items, 0);
+  return new Map([...sums].map(([owner, rows]) => [owner, Math.max(0, rows - sumOf(owner))]));
 };

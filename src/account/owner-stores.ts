@@ -7,6 +7,7 @@ import {
   readApplicationDays,
   readDistinctRowSlices,
   readDistinctRows,
+  readLastingCopies,
   readRowSlices,
 } from './application-rows.ts';
 import type { CaughtUp } from './caught-up.ts';
@@ -51,6 +52,8 @@ export type OwnerStore = SlicedStore & {
   /** Event days before this one are not compared: their rows or records may have expired. */
   readonly dayFirst: number;
   readonly distinct: (day: number, rows: number) => Promise<RowSum>;
+  /** Rows of a day with the uid of another one that the store does not remove; without it, all of them where it removes none. */
+  readonly lastingCopies?: (day: number, rows: number) => Promise<number>;
 };
 
 /** An owner whose rows cannot be read. */
@@ -215,6 +218,7 @@ export const readApplicationStores = async (
       dayFirst: Math.max(from, keptFrom?.(pipeline, owner) ?? 0),
       days: stored.get(owner) ?? new Map<number, RowSum>(),
       distinct: (day: number, rows: number) => readDistinctRows(clickhouse, pipeline, owner, day, rows),
+      lastingCopies: (day: number, rows: number) => readLastingCopies(clickhouse, pipeline, owner, day, rows),
       slices: (asked: SlicesAsked) => readRowSlices(clickhouse, pipeline, owner, asked),
       distinctSlices: (asked: DistinctAsked) => readDistinctRowSlices(clickhouse, pipeline, owner, asked),
     }));

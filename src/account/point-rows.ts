@@ -4,7 +4,7 @@ import { Fault } from '../model/fault.ts';
 import { type QuestdbSql, quoteIdentifier, quoteLiteral } from '../stores/questdb/sql.ts';
 import { readTableStates, type TableState } from '../stores/questdb/table-states.ts';
 import { readTtls } from '../stores/questdb/tables.ts';
-import { noRows, type RowSum } from './day-difference.ts';
+import { type DaySize, noRows, type RowSum } from './day-difference.ts';
 import {
   type DistinctAsked,
   onlySql,
@@ -175,18 +175,20 @@ export const readDistinctPointSlices = (
     return readSlices(sql, `(SELECT DISTINCT uid FROM ${quoteIdentifier(table)} WHERE ${where})`, sliceSize);
   });
 
-const partitionRow = z.tuple([z.string(), z.number()]);
+const partitionRow = z.tuple([z.string(), z.number(), z.string().nullable(), z.string().nullable()]);
 
-/** Rows of a table by event day, from the sizes of its partitions: no row is read. */
-export const readPointPartitions = async ({ sql, table }: PointsTable): Promise<Map<number, number>> => {
+/** Rows of a table by event day, from the sizes of its partitions and their first and last time: no row is read. */
+export const readPointPartitions = async ({ sql, table }: PointsTable): Promise<Map<number, DaySize>> => {
   const { dataset } = await sql.exec(
-    `SELECT name, numRows FROM table_partitions(${quoteLiteral(table)}) WHERE active OR attached`,
+    `SELECT name, numRows, cast(minTimestamp as string), cast(maxTimestamp as string) FROM table_partitions(${quoteLiteral(table)})
+      WHERE active OR attached`,
   );
-  const days = new Map<number, number>();
+  const days = new Map<number, DaySize>();
   for (const row of dataset) {
-    const [name, rows] = partitionRow.parse(row);
+    const [name, rows, first, last] = partitionRow.parse(row);
     const day = Date.parse(`${name.slice(0, 10)}T00:00:00Z`) / 86_400_000;
-    days.set(day, (days.get(day) ?? 0) + rows);
+    const known = days.get(day) ?? { rows: 0, mark: '' };
+    days.set(day, { rows: known.rows + rows, mark: `${known.mark} ${first} ${last}` });
   }
   return days;
 };

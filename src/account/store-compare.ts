@@ -167,9 +167,10 @@ const differencesOf = (
     why: kind === 'not_known' ? whyUnknown : '',
   }));
 
-/** Distinct uids of the days that need them, and which of their rows an earlier try of a repeated request has stored. */
+/** Distinct uids of the days that need them, how many of their copies stay, and which of their rows an earlier try of a repeated request has stored. */
 type Uids = {
   readonly distinct: ReadonlyMap<Candidate, RowSum>;
+  readonly lastingCopies: ReadonlyMap<Candidate, number>;
   /** `undefined` for a day: too many requests. */
   readonly repeated: ReadonlyMap<Candidate, RowSum | undefined>;
 };
@@ -180,17 +181,20 @@ const readUids = async (
   settledOfEach: (each: Candidate) => SettledRows,
 ): Promise<Uids> => {
   const distinct = new Map<Candidate, RowSum>();
+  const lastingCopies = new Map<Candidate, number>();
   const repeated = new Map<Candidate, RowSum | undefined>();
   for (const each of candidates) {
     const [settled, rows] = [settledOfEach(each), rowsOf(each)];
     if (!needsDistinct(settled, rows)) continue;
     const uids = await each.store.distinct(each.day, rows.rows);
     distinct.set(each, uids);
+    const copies = uids.rows < rows.rows ? await each.store.lastingCopies?.(each.day, rows.rows) : undefined;
+    if (copies !== undefined) lastingCopies.set(each, copies);
     if (isSame(uids, settled.before)) continue;
     const slices = await readRepeatedRows(clickhouse, each.store, each.day);
     repeated.set(each, slices === undefined ? undefined : sumOfSlices(slices));
   }
-  return { distinct, repeated };
+  return { distinct, lastingCopies, repeated };
 };
 
 /** Reads the records again, and judges the days that seemed to differ. */
@@ -211,7 +215,9 @@ const judge = async (
   });
   const soon = await readSettledDays(clickhouse, filter);
   // Before the wait: of what is there without a record by then, every record comes.
-  const { distinct, repeated } = await readUids(clickhouse, candidates, (each) => settledBetween(soon, each));
+  const { distinct, lastingCopies, repeated } = await readUids(clickhouse, candidates, (each) =>
+    settledBetween(soon, each),
+  );
   await steady.read(candidates.filter((each) => !isUnknown(before, each)));
   const isCaughtUp = await caughtUp(candidates.map(({ store }) => store));
   const after = await readSettledDays(clickhouse, filter);
@@ -219,7 +225,7 @@ const judge = async (
   for (const each of candidates) {
     const { pipeline, owner, collapses } = each.store;
     const found = distinct.get(each);
-    const store = { ...rowsOf(each), ...(found === undefined ? {} : { distinct: found }) };
+    const store = { ...rowsOf(each), distinct: found, lastingCopies: lastingCopies.get(each) };
     const isTooMany = repeated.has(each) && repeated.get(each) === undefined;
     const between = settledBetween(after, each);
     const settled = {

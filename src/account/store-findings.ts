@@ -5,7 +5,7 @@ import { dayKey } from './days-to-compare.ts';
 import { type Difference, isOfStore, streamOfStore } from './difference.ts';
 import { mergeEqual, ownerText } from './explain-losses.ts';
 import type { FoundDifferences } from './found.ts';
-import { namedByBooks } from './named-rows.ts';
+import { takeNamed } from './named-rows.ts';
 import type { Place, StoreDifference } from './store-compare.ts';
 
 /** An event day (days since 1970) of one owner, or of all owners of a signal (0). */
@@ -111,13 +111,17 @@ export const addStoreFindings = async (
   byStore: ReadonlyMap<string, ReadonlyMap<string, number>>,
   isLeftOut: (pipeline: Pipeline, owner: number, day?: number) => boolean = () => false,
 ): Promise<void> => {
-  const named = namedByBooks(found.all, byStore);
-  const now = differences.map(nameable).flatMap((each): Difference[] => {
+  const unrecorded = differences
+    .map((each) => ({ each, owner: ownerText(each), day: each.day ?? 0, items: each.items }))
+    .filter(({ each }) => each.kind === 'unrecorded');
+  const named = new Map(
+    [...takeNamed(unrecorded, found.all, byStore)].map(([{ each }, items]) => [each, items]),
+  );
+  const now = differences.flatMap((difference): Difference[] => {
+    const each = nameable(difference);
     const { pipeline, dataId, appId, day, kind, items } = each;
     if (day === undefined || (kind === 'not_known' && (!isUnread(each) || each.isFirst))) return [];
-    const owner = ownerText({ pipeline, dataId, appId });
-    const known = kind === 'unrecorded' ? Math.min(items, named.get(owner) ?? 0) : 0;
-    named.set(owner, (named.get(owner) ?? 0) - known);
+    const known = named.get(difference) ?? 0;
     if (items === known && !isUnread(each)) return [];
     const stream = streamOfStore(pipeline);
     const minute = day * daySeconds;

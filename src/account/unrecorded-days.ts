@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { type Pipeline, pipelines } from '../model/signals.ts';
 import { type Clickhouse, database } from '../stores/clickhouse/client.ts';
+import type { DaySize } from './day-difference.ts';
 import type { StoreSizes } from './days-to-compare.ts';
 import { type DayFilter, readSettledDays, type SettledDays, type SettledOwner } from './settled-days.ts';
 
@@ -36,6 +37,9 @@ const olderDaysMax = 16;
 const daysBeyond = (more: ReadonlyMap<number, number>, less: ReadonlyMap<number, number>): number[] =>
   [...more].flatMap(([day, rows]) => (rows > (less.get(day) ?? 0) ? [day] : []));
 
+const rowsIn = (sizes: ReadonlyMap<number, DaySize> | undefined): Map<number, number> =>
+  new Map([...(sizes ?? [])].map(([day, { rows }]) => [day, rows]));
+
 /** Rows by event day, of all these owners together. */
 const rowsByDay = (owners: Iterable<SettledOwner>): Map<number, number> => {
   const sums = new Map<number, number>();
@@ -58,10 +62,7 @@ export const readUnrecordedDays = async (
   const older = new Set<number>();
   const named = pipeline === 'metrics' ? undefined : (await readNamedDays(clickhouse, 0)).get(pipeline);
   if (pipeline !== 'metrics')
-    for (const day of daysBeyond(
-      sizes.applications.get(pipeline) ?? new Map(),
-      rowsByDay(named?.values() ?? []),
-    ))
+    for (const day of daysBeyond(rowsIn(sizes.applications.get(pipeline)), rowsByDay(named?.values() ?? [])))
       older.add(day);
   for (const { owner } of filters) {
     const settled = (
@@ -69,7 +70,7 @@ export const readUnrecordedDays = async (
     ).get(pipeline);
     for (const each of owner === undefined ? owners : [owner]) {
       const ofNamed = named?.get(each);
-      const rows = ofNamed === undefined ? sizes.points.get(each) : rowsByDay([ofNamed]);
+      const rows = ofNamed === undefined ? rowsIn(sizes.points.get(each)) : rowsByDay([ofNamed]);
       const ofSettled = settled?.get(each);
       for (const day of daysBeyond(rows ?? new Map(), rowsByDay(ofSettled === undefined ? [] : [ofSettled])))
         older.add(day);

@@ -2,9 +2,16 @@ import { readdir, rm } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { CaughtUp } from '../../src/account/caught-up.ts';
-import { firstDayOf, readFirstDays, readStoreSizes, seenDays } from '../../src/account/days-to-compare.ts';
+import {
+  dayKey,
+  firstDayOf,
+  readFirstDays,
+  readStoreSizes,
+  seenDays,
+} from '../../src/account/days-to-compare.ts';
 import type { StoreTargets } from '../../src/account/owner-stores.ts';
 import type { PointsTable } from '../../src/account/point-rows.ts';
+import { noSources, readRowSources } from '../../src/account/row-sources.ts';
 import { readSettledDays } from '../../src/account/settled-days.ts';
 import { compareStores, type StoreDifference } from '../../src/account/store-compare.ts';
 import { mergeFindings } from '../../src/account/store-findings.ts';
@@ -344,6 +351,75 @@ describe('the records beside the stores', () => {
     ]);
   });
 
+  it('call copies unmerged that a merge removes, and unrecorded those that differ in the key of their table', async () => {
+    await exportSpans(7, [0, 0, 0]);
+    const copy = (columns: string, index: number): Promise<void> =>
+      clickhouse.run(
+        `INSERT INTO otel.otel_traces SELECT ${columns} FROM otel.otel_traces WHERE Timestamp = fromUnixTimestamp64Milli(toInt64(${noon(0) + index})) LIMIT 1`,
+      );
+    await clickhouse.run('SYSTEM STOP MERGES otel.otel_traces');
+    await copy('*', 0);
+    await copy("* REPLACE ('copy' AS ServiceName)", 1);
+    const { differences } = await compare([]);
+    await clickhouse.run('SYSTEM START MERGES otel.otel_traces');
+    expect(differences).toEqual([
+      [7, 0, 'unrecorded', 1],
+      [7, 0, 'unmerged', 1],
+    ]);
+    await clickhouse.run('OPTIMIZE TABLE otel.otel_traces FINAL');
+    expect((await compare([])).differences).toEqual([[7, 0, 'unrecorded', 1]]);
+  });
+
+  it('and their sizes say that a day was rewritten without another number of rows, and nothing of merges', async () => {
+    const wide = await createTable('wide');
+    await settle(
+      buildMessage(
+        request(wide, [
+          [0, both],
+          [2, both],
+          [2, both],
+        ]),
+      ),
+    );
+    await exportSpans(7, [0, 2, 3]);
+    await exportSpans(7, [0, 2, 3]);
+    let before = new Map<string, string>();
+    /** Days whose state has changed since the last call. */
+    const changed = async (): Promise<unknown[]> => {
+      const seen = seenDays(
+        await readSettledDays(clickhouse, {}),
+        await readStoreSizes(clickhouse, [wide]),
+        () => 0,
+      );
+      const last = before;
+      before = new Map(seen.map((each) => [dayKey(each), each.state]));
+      return seen
+        .filter((each) => last.get(dayKey(each)) !== each.state)
+        .map(({ owner, day }) => [owner, today - day]);
+    };
+    await expect
+      .poll(async () => (await readStoreSizes(clickhouse, [wide])).points.get(wide.dataId)?.size)
+      .toBe(2);
+    expect((await changed()).length).toBe(5);
+    await clickhouse.run('OPTIMIZE TABLE otel.otel_traces FINAL');
+    expect(await changed()).toEqual([]);
+    await clickhouse.run(
+      `DELETE FROM otel.otel_traces WHERE Timestamp = fromUnixTimestamp64Milli(toInt64(${noon(2) + 1}))`,
+    );
+    expect(await changed()).toContainEqual([0, 2]);
+    await clickhouse.run(
+      `DELETE FROM otel.otel_traces WHERE Timestamp = fromUnixTimestamp64Milli(toInt64(${noon(3) + 2}))`,
+    );
+    // The parts of the other days have another name by now, and the same bytes.
+    expect(await changed()).toEqual([[0, 3]]);
+    const { dataset } = await sql.exec(`SELECT uid FROM "${wide.table}" WHERE timestamp IN '${dateOf(2)}'`);
+    await sql.exec(`ALTER TABLE "${wide.table}" DROP PARTITION LIST '${dateOf(2)}'`);
+    await sql.exec(
+      `INSERT INTO "${wide.table}" (timestamp, uid, a) VALUES (${noon(2) + 1}000, ${dataset[0]}, 1), (${noon(2) + 7}000, ${dataset[0]}, 1)`,
+    );
+    await expect.poll(changed).toEqual([[wide.dataId, 2]]);
+  });
+
   // A repeat of the message stores the row again: its record names the letter no more, and the redrive's would count the row twice.
   it('count a redriven row once, also after the message was repeated', async () => {
     const wide = await createTable('wide');
@@ -407,6 +483,67 @@ describe('the records beside the stores', () => {
       [wide.dataId, 1],
       [0, 0],
     ]);
+  });
+
+  it('say of rows without a record whose they can be: the receiver of a point, the minute of other items, and no copy', async () => {
+    const wide = await createTable('wide');
+    const day = today;
+    const targets = targetsOf([wide], {});
+    const epoch = 1_400_001;
+    const stored = async (base: UidBase, isRecorded: boolean): Promise<void> => {
+      const payload = buildMessage(
+        request(
+          wide,
+          [
+            [0, both],
+            [0, both],
+          ],
+          base,
+        ),
+      );
+      await (isRecorded ? settle(payload) : store(payload));
+    };
+    const hashed = (): UidBase => hashedBase(Buffer.from(`${counter++}`.padEnd(8, 'x')));
+    const counted = (ofEpoch: number): UidBase => countedBase(ofEpoch, counter++ * 1000);
+    await stored(counted(epoch), true);
+    await stored(hashed(), true);
+    await stored(counted(epoch + 1), true);
+    const isApplied = async (): Promise<unknown> =>
+      (await sql.exec(`SELECT count() FROM "${wide.table}"`)).dataset[0];
+    await expect.poll(isApplied).toEqual([6]);
+    await sql.exec(
+      `INSERT INTO "${wide.table}" (timestamp, uid, a) SELECT dateadd('s', 7, timestamp) timestamp, uid, a FROM "${wide.table}"`,
+    );
+    const points = { pipeline: 'metrics', dataId: wide.dataId, appId: 0 } as const;
+    const sourcesOf = () => readRowSources(targets, { owner: points, days: [day], minutes: [] });
+    await expect.poll(isApplied).toEqual([12]);
+    expect(await sourcesOf()).toEqual(noSources);
+    await stored(counted(epoch), false);
+    await stored(hashed(), false);
+    await stored(hashed(), false);
+    await clickhouse.run('TRUNCATE TABLE otel.ingest_published');
+    const line = { stream: 'METRICS', life: epoch, minute: 0, data_id: 0, app_id: 0, sequence_first: 0 };
+    const counts = { messages: 0, rows: 0, bytes: 0, items: 0, dropped: {}, sequence_last: 0 };
+    await clickhouse.insert('INSERT INTO otel.ingest_published FORMAT JSONEachRow', [
+      Buffer.from(JSON.stringify({ ...line, ...counts, closed: 0, ended: 0, version: 1 })),
+    ]);
+    await expect.poll(isApplied).toEqual([18]);
+    expect(await sourcesOf()).toEqual({
+      ...noSources,
+      epochs: new Map([[epoch, 2]]),
+      lives: new Set([epoch]),
+      hashed: 4,
+    });
+    await exportSpans(7, [0, 0]);
+    await exportSpans(7, [0], false);
+    const now = Math.floor(Date.now() / 60_000) * 60;
+    await clickhouse.run(
+      'INSERT INTO otel.otel_traces SELECT * REPLACE (uid + 500 AS uid, ArrivedAt - INTERVAL 1 HOUR AS ArrivedAt) FROM otel.otel_traces',
+    );
+    const spans = { pipeline: 'traces', dataId: 0, appId: 7 } as const;
+    const minutes = [now - 60, now];
+    const { minutes: found } = await readRowSources(targets, { owner: spans, days: [day], minutes });
+    expect([...found.values()]).toEqual([1]);
   });
 
   it('are not compared where a table or the records cannot tell', async () => {

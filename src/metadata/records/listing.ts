@@ -61,7 +61,7 @@ export type Searched = { readonly name: string; readonly id: number; readonly bi
 const finderOf = (search: string): ((record: Searched) => boolean) => {
   const words = search
     .toLowerCase()
-    .split(/\s+/)
+    .split(' ')
     .filter((word) => word !== '');
   return ({ name, id, biz }) => {
     const lower = name.toLowerCase();

@@ -30,12 +30,12 @@ const sizes = {
     [
       1,
       new Map([
-        [10, 3],
-        [12, 1],
+        [10, { rows: 3, mark: 'x' }],
+        [12, { rows: 1, mark: 'y' }],
       ]),
     ],
   ]),
-  applications: new Map([['traces' as const, new Map([[10, 5]])]]),
+  applications: new Map([['traces' as const, new Map([[10, { rows: 5, mark: 'z' }]])]]),
 };
 const againMs = { recent: 1_000, older: 60_000 };
 const shown = (days: readonly SeenDay[]): string[] =>
@@ -46,10 +46,10 @@ describe('the days whose rows are read', () => {
 
   it('are those of the records and of the stores, with the numbers of both', () => {
     expect(seen.map((day) => [...shown([day]), day.state, day.stored, day.recorded])).toEqual([
-      ['metrics 1 10', '3 3 6', 3, 3],
-      ['metrics 1 12', '1 0 0', 1, 0],
-      ['metrics 1 11', '0 2 5', 0, 2],
-      ['traces 0 10', '5 5 0', 5, 5],
+      ['metrics 1 10', '3 3 6 x', 3, 3],
+      ['metrics 1 12', '1 0 0 y', 1, 0],
+      ['metrics 1 11', '0 2 5 ', 0, 2],
+      ['traces 0 10', '5 5 0 z', 5, 5],
     ]);
   });
 
@@ -120,7 +120,7 @@ describe('the sizes of the stores', () => {
       const why = fault(statement);
       if (why !== undefined) throw why;
       const isOfTables = statement.includes('tables()');
-      const dataset = isOfTables ? tables.map((name) => [name, 0, 'DAY']) : [['1970-01-11', 5]];
+      const dataset = isOfTables ? tables.map((name) => [name, 0, 'DAY']) : [['1970-01-11', 5, 'a', 'b']];
       return { columns: [], dataset };
     };
     return { exec, asked: () => asked };
@@ -138,7 +138,7 @@ describe('the sizes of the stores', () => {
   it('are those of every QuestDB that answers; of one that does not, why, after one wait', async () => {
     const sizes = await readStoreSizes(clickhouse, points);
     expect([...sizes.points]).toEqual([
-      [1, new Map([[10, 5]])],
+      [1, new Map([[10, { rows: 5, mark: ' a b' }]])],
       [5, new Map()],
     ]);
     expect([...sizes.unknown]).toEqual([

@@ -1,6 +1,7 @@
 import { expect, it } from 'vitest';
 import type { Difference } from '../../../src/account/difference.ts';
-import { notNamedByBooks } from '../../../src/account/named-rows.ts';
+import { minuteKey } from '../../../src/account/listed-minutes.ts';
+import { notNamedByBooks, takeNamed } from '../../../src/account/named-rows.ts';
 
 const dayOf = 86_400;
 const unrecorded = (day: number, items: number): Difference => ({
@@ -17,4 +18,14 @@ it.each([
   expect(notNamedByBooks(new Map([['metrics 7 0', 20]]), rows, found, new Map())).toEqual(
     new Map([['metrics 7 0', left]]),
   );
+});
+
+it('what the books have named is taken off the event day of its arrival first, then off others', () => {
+  const rows = [20_000, 20_001, 20_002].map((day) => ({ owner: 'metrics 7 0', day, items: 10 }));
+  const byStore = new Map([[minuteKey('METRICS', 20_001 * dayOf + 60), new Map([['metrics 7 0', 4]])]]);
+  const takenOf = (...found: Difference[]) => [...takeNamed(rows, found, byStore).values()];
+  expect(takenOf()).toEqual([0, 4, 0]);
+  expect(takenOf(unrecorded(20_002, 6))).toEqual([0, 4, 6]);
+  expect(takenOf(unrecorded(20_002, 12))).toEqual([2, 4, 10]);
+  expect(takenOf(unrecorded(20_003, 50))).toEqual([10, 10, 10]);
 });
