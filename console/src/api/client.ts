@@ -57,7 +57,6 @@ export type Input<P extends keyof paths, M extends Method> = PathInput<Operation
   BodyInput<Operation<P, M>> &
   Common;
 
-/** The JSON of an operation's 200. */
 export type Answer<P extends keyof paths, M extends Method = 'get'> =
   Operation<P, M> extends { responses: { 200: infer R } } ? Json<R> : never;
 

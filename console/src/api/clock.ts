@@ -14,5 +14,4 @@ export const noteTime = (date: string | null): void => {
 /** Metadata's time in ms since 1970. */
 export const now = (): number => Date.now() - aheadMs;
 
-/** The same in whole seconds. */
 export const nowSeconds = (): number => Math.floor(now() / 1000);

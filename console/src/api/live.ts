@@ -42,7 +42,6 @@ const own = new Map<Topic, number>();
 const wanted = new Map<string, { topics: readonly Topic[]; at: number }>();
 let state: LiveState = 'idle';
 let isPaused = false;
-/** Ends the leadership of this tab. */
 let release: (() => void) | undefined;
 let asking: AbortController | undefined;
 let source: EventSource | undefined;

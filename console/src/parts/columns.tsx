@@ -24,7 +24,6 @@ export const column = <T,>(
 /** A word of the product's own. */
 export const word = <T,>(title: string, of: Of<T, string>): Column<T> => column(title, of, of);
 
-/** A code of the product's own. */
 export const code = <T,>(title: string, of: Of<T, string>): Column<T> =>
   column(title, (row) => <code>{of(row)}</code>, of);
 

@@ -97,7 +97,7 @@ export const Confirm = ({ children, typed, ...dialog }: ConfirmProps) => {
           {children}
           {typed !== undefined && (
             <label>
-              Type <code>{typed}</code> to confirm
+              Type <code class="hostile">{typed}</code> to confirm
               <input
                 value={name}
                 autocomplete="off"

@@ -24,7 +24,6 @@ export type Filled = {
   readonly flag: (name: string) => boolean;
 };
 
-/** Reads the values of a form by the names of its fields. */
 export const filledOf = (values: ReadonlyMap<string, string | boolean>): Filled => {
   const text = (name: string): string | undefined => {
     const value = values.get(name);

@@ -14,7 +14,6 @@ export type Query<T> = Resource<T> & { readonly cancel: () => void };
 
 const againMs = 700;
 
-/** Runs a query when `key` changes. */
 export const useQuery = <T,>(key: string, load: (signal: AbortSignal) => Promise<T>): Query<T> => {
   const cancelling = useRef<AbortController>(undefined);
   const loaded = useLoad(key, async (signal) => {

@@ -17,7 +17,6 @@ export const href = (path: string, query: Readonly<Record<string, string | undef
   return `${base}${path}${set.length === 0 ? '' : `?${new URLSearchParams(set)}`}`;
 };
 
-/** Goes to an address that `href` made. */
 export const navigate = (to: string, { replace = false } = {}): void => {
   if (to === location.pathname + location.search) return;
   history[replace ? 'replaceState' : 'pushState'](null, '', to);

@@ -49,7 +49,6 @@ export const logIn = async (proof: { token: string } | { code: string }): Promis
 /** Gives the token again, for acts that want it. Throws an ApiError. */
 export const stepUp = async (token: string): Promise<void> => void (await post(`${path}/step-up`, { token }));
 
-/** Ends this session, or all sessions of its token. */
 export const logOut = async (all = false): Promise<void> => {
   await send(all ? '/console/sessions' : path, { method: 'DELETE' });
   set(null);

@@ -80,7 +80,10 @@ export const differenceWords: Readonly<Record<Kind, readonly [meaning: string, r
   ],
   not_counted: ['a receiver ended without its last line, as by a kill', 'nothing to do'],
   orphan: ['dead letters that no record counts', 'tidemark dlq purge'],
-  unmerged: ['copies of rows in ClickHouse with the same sorting key, which the next merge removes', 'nothing to do'],
+  unmerged: [
+    'copies of rows in ClickHouse with the same sorting key, which the next merge removes',
+    'nothing to do',
+  ],
   not_known: [
     'the books, or the rows of a store and their records, cannot be compared',
     'follow TidemarkAccountNotKnown (docs/runbook.md)',

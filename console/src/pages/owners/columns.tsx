@@ -52,8 +52,9 @@ const Cardinality = ({ id }: { id: number }) => {
           </ul>
           <h2>Cardinality</h2>
           <p class="quiet">
-            Distinct values in the last 24 hours of event time, the change to the day before, and those ever,{' '}
-            {caps.dimension_values_max ?? 'any number'} at most; counted <Time at={at} seconds />.
+            Distinct values in the last 24 hours of event time, the change to the day before, and those ever
+            (one more for a dimension that some points lack), {caps.dimension_values_max ?? 'any number'} at
+            most; counted <Time at={at} seconds />.
           </p>
           {why !== '' && (
             <p class="state failed">

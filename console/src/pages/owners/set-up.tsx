@@ -26,7 +26,8 @@ const whereStored = ({ kind, owner }: TabProps) =>
   ) : (
     <>
       in ClickHouse: spans in <code>otel_traces</code> (<a href={href('/traces')}>explore its traces</a>), log
-      records in <code>otel_logs</code>
+      records in <code>otel_logs</code>, data points in <code>otel_metrics_…</code> (
+      <a href={href(`/applications/${owner.id}/series`)}>its series</a>)
     </>
   );
 
