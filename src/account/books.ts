@@ -202,6 +202,22 @@ export const countSequences = async (
   return row?.found ?? 0;
 };
 
+/** The last sequence up to this one that has a line of the last days; 0 without one. */
+export const lastSettled = async (
+  clickhouse: Clickhouse,
+  stream: string,
+  upTo: number,
+  seconds: number,
+): Promise<number> => {
+  const [row] = await clickhouse.rows(
+    numberRow,
+    `SELECT max(sequence) AS found FROM ${database}.ingest_settled
+     WHERE stream = {stream:String} AND sequence <= {upTo:UInt64} AND at >= now() - {seconds:UInt32}`,
+    { params: { stream, upTo, seconds } },
+  );
+  return row?.found ?? 0;
+};
+
 const placeRow = z.object({ life: count, serial: count, sequence: count });
 
 /** The place of a message: its sequence and, where it has one, its serial. */

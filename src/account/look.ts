@@ -4,7 +4,7 @@ import { createStreamReader, type StreamReader } from '../bus/stream-reader.ts';
 import { readStream } from '../bus/stream-state.ts';
 import type { Orphan } from '../dead-letters/orphans.ts';
 import type { Clickhouse } from '../stores/clickhouse/client.ts';
-import { countSequences, readBooks, readDoubtful, withoutLine } from './books.ts';
+import { countSequences, lastSettled, readBooks, readDoubtful, withoutLine } from './books.ts';
 import {
   compareBooks,
   countThere,
@@ -117,6 +117,7 @@ class Looks {
     );
     this.uncounted = createUncounted({
       countSequences: (stream, first, last) => countSequences(deps.clickhouse, stream, first, last),
+      lastSettled: (stream, floor) => lastSettled(deps.clickhouse, stream, floor, firstSeconds),
       elapsed: performance.now.bind(performance),
       now: Date.now,
     });

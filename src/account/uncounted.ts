@@ -43,6 +43,8 @@ export type Compared = {
 export type UncountedDependencies = {
   /** Different sequences between these two, both included, that have a line. */
   readonly countSequences: (stream: string, first: number, last: number) => Promise<number>;
+  /** The last sequence up to this one that has a line of the last days; 0 without one. */
+  readonly lastSettled: (stream: string, floor: number) => Promise<number>;
   /** Elapsed time, ms. */
   readonly elapsed: () => number;
   /** Ms since the epoch. */
@@ -238,29 +240,52 @@ const countGaps = async (
   state.origin = end;
 };
 
-export const createUncounted = ({ countSequences, elapsed, now }: UncountedDependencies): Uncounted => {
+const newState = (
+  { begin, floor, last }: Queue,
+  start: number,
+  stored: ReadonlyMap<number, number>,
+): State => ({
+  start,
+  begin,
+  last,
+  never: { first: 0, last: -1 },
+  origin: start,
+  gaps: [],
+  stored: new Map(stored),
+  reported: new Map(),
+  // Behind the last line they may be those that are counted now.
+  earlier: new Map(start === floor ? stored : []),
+  floors: [],
+  lost: new Map(),
+  pendingFirst: new Map(),
+  unwritten: undefined,
+});
+
+export const createUncounted = ({
+  countSequences,
+  lastSettled,
+  elapsed,
+  now,
+}: UncountedDependencies): Uncounted => {
   const states = new Map<string, State>();
 
-  const stateOf = async (stream: string, { begin, floor, last }: Queue, read: ReadStored): Promise<State> => {
+  /**
+   * Where a process begins to count: behind the last line, and not at the floor, because a ClickHouse that was put back from an older copy
+   * lacks the lines of messages that had settled. A stream that was made again had none before its begin.
+   */
+  const firstStart = async (stream: string, { begin, floor }: Queue): Promise<number> => {
+    const settled = await lastSettled(stream, floor);
+    return settled === 0 ? floor : Math.min(floor, Math.max(settled, begin - 1));
+  };
+
+  const stateOf = async (stream: string, queue: Queue, read: ReadStored): Promise<State> => {
+    const { floor, last } = queue;
     const known = states.get(stream);
     // A stream that went back counts its sequences again.
     if (known !== undefined && last >= known.origin && floor >= known.origin) return known;
     const stored = await read();
-    const state: State = {
-      start: floor,
-      begin,
-      last,
-      never: { first: 0, last: -1 },
-      origin: floor,
-      gaps: [],
-      stored: new Map(stored),
-      reported: new Map(),
-      earlier: new Map(stored),
-      floors: [],
-      lost: new Map(),
-      pendingFirst: new Map(),
-      unwritten: undefined,
-    };
+    const start = known === undefined ? await firstStart(stream, queue) : floor;
+    const state = newState(queue, start, stored);
     states.set(stream, state);
     return state;
   };

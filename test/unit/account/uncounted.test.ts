@@ -29,6 +29,7 @@ const openStream = () => {
     const uncounted = createUncounted({
       countSequences: async (_stream, first, last) =>
         [...settled].filter((each) => each >= first && each <= last).length,
+      lastSettled: async (_stream, floor) => Math.max(0, ...[...settled].filter((each) => each <= floor)),
       elapsed: () => clock,
       now: () => (minute + 90) * 1000 + clock,
     });
@@ -108,6 +109,25 @@ describe('the gaps of a stream', () => {
     expect(await look(120)).toBe(0);
     expect(await look(120)).toBe(3);
     expect(await look(120)).toBe(0);
+  });
+
+  it('are those behind the last line, too, when a process starts: a ClickHouse from an older copy lacks them', async () => {
+    const { settle, startProcess } = openStream();
+    settle(1, 6);
+    const process = startProcess();
+    expect(await process(10)).toBe(0);
+    expect(await process(10)).toBe(4);
+    const later = startProcess();
+    expect([await later(10), await later(10)]).toEqual([0, 0]);
+    settle(11, 12);
+    expect([await later(13), await later(13)]).toEqual([0, 1]);
+  });
+
+  it('are none where a stream was made again above the numbers that there were', async () => {
+    const { settle, startProcess } = openStream();
+    settle(1, 6);
+    const process = startProcess();
+    expect([await process(20, { begin: 21 }), await process(20, { begin: 21 })]).toEqual([0, 0]);
   });
 
   it('before the first look are not judged', async () => {
