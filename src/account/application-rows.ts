@@ -18,17 +18,13 @@ const timeoutMs = 120_000;
 /** Beside the inserts, which come first. */
 const settings = { max_threads: 2 };
 
-/** The rows of all tables of a signal that meet a condition: who owns them, their uid and their time, and further columns. */
-const rowsOf = (
-  pipeline: ApplicationPipeline,
-  conditions: (time: string) => readonly string[],
-  columns: readonly string[] = [],
-): string =>
+/** The rows of all tables of a signal that meet a condition: who owns them, their uid and their time. */
+const rowsOf = (pipeline: ApplicationPipeline, conditions: (time: string) => readonly string[]): string =>
   itemTablesOf(pipeline)
     .map(({ name, time }) => {
       const where = conditions(time).map((each) => `(${each})`);
       const filter = where.length === 0 ? '' : ` WHERE ${where.join(' AND ')}`;
-      return `SELECT ${['AppId', 'uid', ...columns].join(', ')}, ${time} AS time FROM ${database}.${name}${filter}`;
+      return `SELECT AppId, uid, ${time} AS time FROM ${database}.${name}${filter}`;
     })
     .join(' UNION ALL ');
 
@@ -186,29 +182,6 @@ export const readDistinctRowSlices = (
   return readInParts(rows, partRowsMax, (parts, part) =>
     readSlices(clickhouse, distinct, { owner, parts, part }, sliceSize),
   );
-};
-
-const minuteRow = z.object({ minute: z.coerce.number(), rows: z.coerce.number() });
-const arrivedMinute = 'intDiv(toUnixTimestamp64Milli(ArrivedAt), 60000) * 60';
-
-/** Distinct uids of an application on these event days by minute of arrival (Unix seconds), of these minutes. */
-export const readArrivedRows = async (
-  clickhouse: Clickhouse,
-  pipeline: ApplicationPipeline,
-  owner: number,
-  days: readonly number[],
-  minutes: readonly number[],
-): Promise<Map<number, number>> => {
-  const conditions = (time: string) => [
-    ...['AppId = {owner:Int64}', ofDays(time, days)],
-    `${arrivedMinute} IN {minutes:Array(Int64)}`,
-  ];
-  const found = await clickhouse.rows(
-    minuteRow,
-    `SELECT ${arrivedMinute} AS minute, uniqExact(uid) AS rows FROM (${rowsOf(pipeline, conditions, ['ArrivedAt'])}) GROUP BY minute`,
-    { params: { owner, minutes }, timeoutMs, settings },
-  );
-  return new Map(found.map(({ minute, rows }) => [minute, rows]));
 };
 
 const partRow = z.object({

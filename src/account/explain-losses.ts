@@ -8,14 +8,9 @@ export type LossEvidence = {
   readonly unrecordedRows: (owners: readonly Owner[]) => Promise<ReadonlyMap<string, number>>;
   /** How many of these rows were there before the minute: they are of no message of it. */
   readonly rowsBefore: (owner: Owner, minute: number) => number;
-  /** Which of these rows can be of the messages of these losses. Asked where there are some. */
-  readonly rowsOf: (losses: readonly Difference[]) => Promise<OwnRows>;
   /** Messages whose record is gone although their place is there. */
   readonly withoutRecord: readonly Difference[];
 };
-
-/** Takes rows of the store that can be of the messages of a loss, each once: how many of at most `most`. */
-export type OwnRows = (loss: Difference, most: number) => number;
 
 export type ExplainedLosses = {
   readonly differences: readonly Difference[];
@@ -49,12 +44,12 @@ export const mergeEqual = (differences: readonly Difference[]): Difference[] => 
 };
 
 /**
- * Items whose record is there, or whose own rows the store has without a record, were not lost: only lines of the settlers' book are gone.
+ * Items whose record is there, or whose rows the store has without a record, were not lost: only lines of the settlers' book are gone.
  * They are unrecorded. One loss stands in one difference.
  */
 export const explainLosses = async (
   found: readonly Difference[],
-  { recorded, unrecordedRows, rowsBefore, rowsOf, withoutRecord }: LossEvidence,
+  { recorded, unrecordedRows, rowsBefore, withoutRecord }: LossEvidence,
 ): Promise<ExplainedLosses> => {
   const byStore = new Map<string, number>();
   const byMinute = new Map<number, Map<string, number>>();
@@ -64,11 +59,10 @@ export const explainLosses = async (
     const owners = byMinute.get(minute) ?? new Map<string, number>();
     byMinute.set(minute, owners.set(owner, items + (owners.get(owner) ?? 0)));
   };
-  const open = found.filter((each) => isLoss(each) && each.items > recorded(each, each.minute));
-  const rowsLeft = new Map(
-    await unrecordedRows([...new Map(open.map((each) => [ownerText(each), each])).values()]),
-  );
-  const takeOwn = await rowsOf(open.filter((each) => (rowsLeft.get(ownerText(each)) ?? 0) > 0));
+  const asked = new Map<string, Owner>();
+  for (const each of found)
+    if (isLoss(each) && each.items > recorded(each, each.minute)) asked.set(ownerText(each), each);
+  const rowsLeft = new Map(await unrecordedRows([...asked.values()]));
   for (const each of found) {
     if (!isLoss(each) || each.items === 0) {
       differences.push(each);
@@ -78,8 +72,7 @@ export const explainLosses = async (
     const ofRecords = Math.min(each.items, recorded(each, each.minute));
     const left = each.items - ofRecords;
     const rows = rowsLeft.get(owner) ?? 0;
-    const possible = left === 0 ? 0 : Math.min(left, Math.max(0, rows - rowsBefore(each, each.minute)));
-    const ofStore = possible === 0 ? 0 : takeOwn(each, possible);
+    const ofStore = left === 0 ? 0 : Math.min(left, Math.max(0, rows - rowsBefore(each, each.minute)));
     rowsLeft.set(owner, rows - ofStore);
     if (ofStore > 0) addToStore(owner, each.minute, ofStore);
     const items = ofRecords + ofStore;

@@ -9,7 +9,6 @@ import type { AccountedStream } from './queue-state.ts';
 import { restAfter, searchShare, urgentShare } from './rest.ts';
 import { createUnchangedLetters } from './unchanged-letters.ts';
 import type { Stretch } from './uncounted.ts';
-import type { UnrecordedRows } from './unrecorded-rows.ts';
 
 export type LettersLookDependencies = {
   readonly bus: Bus;
@@ -21,8 +20,6 @@ export type LettersLookDependencies = {
   readonly unrecordedRows: (owners: readonly Owner[]) => Promise<ReadonlyMap<string, number>>;
   /** How many of these rows were there before a minute. */
   readonly rowsBefore: (owner: Owner, minute: number) => number;
-  /** Which of these rows can be of messages of these lives. */
-  readonly rowsOf: UnrecordedRows['rowsOf'];
 };
 
 export type LettersLook = {
@@ -42,7 +39,7 @@ export type LettersLook = {
 const restMsMin = 35_000;
 
 export const createLettersLook = (deps: LettersLookDependencies): LettersLook => {
-  const { bus, clickhouse, streams, untilRecorded, unrecordedRows, rowsBefore, rowsOf } = deps;
+  const { bus, clickhouse, streams, untilRecorded, unrecordedRows, rowsBefore } = deps;
   let waitedMs = 0;
   let dueAt = 0;
   const reads = createLetterReads(
@@ -58,7 +55,7 @@ export const createLettersLook = (deps: LettersLookDependencies): LettersLook =>
     },
   });
   const explained = {
-    ...{ unrecordedRows, rowsBefore, rowsOf },
+    ...{ unrecordedRows, rowsBefore },
     strayItems: ({ pipeline, dataId, appId }: Owner) =>
       readStrayItems(clickhouse, { pipeline, data_id: dataId, app_id: appId }),
   };

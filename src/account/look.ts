@@ -14,14 +14,16 @@ import {
   type Queue,
 } from './compare.ts';
 import { comparedIn, newlyLostIn, readStoredGaps } from './compared-differences.ts';
-import type { Difference } from './difference.ts';
+import type { Owner } from './difference.ts';
 import { createDueMinutes, firstSeconds, windowSeconds } from './due-minutes.ts';
-import { explainLosses, mergeEqual } from './explain-losses.ts';
+import { createEarlierRows } from './earlier-rows.ts';
+import { explainLosses, type LossEvidence, mergeEqual } from './explain-losses.ts';
 import { type FoundDifferences, openFoundDifferences } from './found.ts';
 import { createLettersLook, type LettersLook } from './letters-look.ts';
 import { minuteKey } from './listed-minutes.ts';
 import { createLookAside, type LookAside } from './look-aside.ts';
 import { type MissingRecords, readMissingRecords } from './missing-records.ts';
+import { notNamedByBooks } from './named-rows.ts';
 import { sumOrphans } from './orphan-sums.ts';
 import { type Outline, readOutlines } from './outlines.ts';
 import type { AccountedStream } from './queue-state.ts';
@@ -41,7 +43,6 @@ import {
 import { createToldLosses, readToldLosses, readToldStreams, type ToldLosses } from './told-doubtful.ts';
 import { createTouchedTables, type TouchedTables } from './touched-tables.ts';
 import { createUncounted, type Uncounted } from './uncounted.ts';
-import { createUnrecordedRows, type UnrecordedRows } from './unrecorded-rows.ts';
 import { createUntilRecorded } from './until-recorded.ts';
 
 export type LookDependencies = {
@@ -87,7 +88,7 @@ class Looks {
   /** By stream and minute, of those with something unrecorded: items of owners whose rows the store has without a record. */
   private readonly byStore = new Map<string, ReadonlyMap<string, number>>();
   private readonly storeLook: LookAside;
-  private readonly rows: UnrecordedRows;
+  private readonly earlierRows = createEarlierRows(() => Math.floor(Date.now() / 1_000));
   /** Whether messages of a stream wait and none was settled since the look before. */
   private isHalted = false;
   /** Lines were changed or removed since the last look at the letters that ended. */
@@ -121,18 +122,10 @@ class Looks {
       elapsed: performance.now.bind(performance),
       now: Date.now,
     });
-    this.rows = createUnrecordedRows({
-      ...{ stores: deps.stores, byStore: this.byStore, explainedSeconds: firstSeconds },
-      found: () => this.found?.all ?? [],
-      waited: (ms) => {
-        this.storesWaitedMs += ms;
-      },
-      now: () => Math.floor(Date.now() / 1_000),
-    });
     this.letters = createLettersLook({
       ...{ bus: deps.bus, clickhouse: deps.clickhouse, streams: deps.streams },
       untilRecorded: this.untilRecorded,
-      ...this.rows,
+      ...this.rowsOfStores(),
     });
   }
 
@@ -145,7 +138,7 @@ class Looks {
     this.storesWaitedMs = 0;
     const { found } = this;
     await found.takeOver();
-    this.rows.note(found.all);
+    this.earlierRows.note(found.all);
     const changesBefore = found.changes;
     this.isHalted = false;
     const looks = new Map<string, StreamLook>();
@@ -179,9 +172,8 @@ class Looks {
       this.queues.set(name, queue);
     }
     this.minutes.end();
-    this.rows.explained();
     await this.lookAtStores(found);
-    this.rows.note(found.all);
+    this.earlierRows.note(found.all);
     const lettersWaitedMs = await this.letters.look(found, this.isTouchedForLetters);
     this.isTouchedForLetters = false;
     const isSearching = this.isStoreSearched || this.letters.isSearching;
@@ -204,7 +196,6 @@ class Looks {
     this.ofStores = mergeFindings(this.ofStores, findings).filter(
       ({ pipeline, dataId, appId, day }) => !isLeftOut(pipeline, dataId || appId, day),
     );
-    this.rows.compared(this.ofStores);
     await addStoreFindings(found, { ...findings, differences: this.ofStores }, this.byStore, isLeftOut);
     await found.replace(({ kind }) => kind === 'orphan', sumOrphans(await this.deps.findOrphans()));
   }
@@ -231,9 +222,7 @@ class Looks {
     const { clickhouse } = this.deps;
     const silentLives = await this.silent.of(stream);
     const due = new Set(this.minutes.of(stream, outlines, queue.exists));
-    for (const each of found.all)
-      if (each.stream === stream && (each.kind === 'stuck' || this.rows.isToExplain(each)))
-        due.add(each.minute);
+    for (const each of found.all) if (each.stream === stream && each.kind === 'stuck') due.add(each.minute);
     for (const { minute } of stuck) due.add(minute);
     for (const [life, minute] of silentLives) if (!this.noted.has(stream, life)) due.add(minute);
     for (const minute of this.told.recentMinutes(stream)) due.add(minute);
@@ -265,8 +254,7 @@ class Looks {
     const withoutRecord = await this.missingRecords(stream, minutes, outlines);
     const explained = await explainLosses(differences, {
       recorded: await readItemsBeyond(clickhouse, stream, differences),
-      ...this.rows,
-      rowsOf: this.rows.rowsOf(livesOf(heads)),
+      ...this.rowsOfStores(),
       withoutRecord: withoutRecord.map((each) => ({ ...each, kind: 'unrecorded', stream })),
     });
     for (const minute of minutes) this.byStore.delete(minuteKey(stream, minute));
@@ -325,6 +313,21 @@ class Looks {
     return now.state.last_seq;
   }
 
+  private rowsOfStores(): Pick<LossEvidence, 'unrecordedRows' | 'rowsBefore'> {
+    return {
+      unrecordedRows: (owners) => this.rowsBeyond(owners),
+      rowsBefore: (owner, minute) => this.earlierRows.before(owner, minute),
+    };
+  }
+
+  /** Rows of each owner that the store has without a record, less those that explain other minutes. */
+  private async rowsBeyond(owners: readonly Owner[]): Promise<ReadonlyMap<string, number>> {
+    const unrecorded = await this.deps.stores.unrecorded(owners);
+    this.storesWaitedMs += unrecorded.waitedMs;
+    const rows = this.earlierRows.read(unrecorded.rows);
+    return notNamedByBooks(rows, unrecorded.rows, this.found?.all ?? [], this.byStore);
+  }
+
   /** Missing sequences, for the lines that lack messages. */
   private async gapsOf(
     stream: string,
@@ -347,12 +350,6 @@ class Looks {
     return gaps;
   }
 }
-
-/** The lives that published in the minute of a loss. */
-const livesOf = (heads: readonly Published[]): ((loss: Difference) => ReadonlySet<number>) => {
-  const lives = Map.groupBy(heads, ({ minute }) => minute);
-  return ({ minute }) => new Set(lives.get(minute)?.map(({ life }) => life));
-};
 
 export const createLook = (deps: LookDependencies): Look => {
   const looks = new Looks(deps);

@@ -1,9 +1,7 @@
-import { epochUids, identityBit } from '../model/uid.ts';
 import type { OpenLetterOf } from '../outcomes/record-reader.ts';
 import { type Difference, type Owner, streamOfStore } from './difference.ts';
 import { ownerText } from './explain-losses.ts';
 import type { Stretch } from './uncounted.ts';
-import type { UnrecordedRows } from './unrecorded-rows.ts';
 
 /** The losses of dead letters are dated by this second of the minute of arrival, so that no comparison of the minute replaces them. */
 const lettersSecond = 15;
@@ -170,8 +168,6 @@ export type LettersExplained = {
   readonly unrecordedRows: (owners: readonly Owner[]) => Promise<ReadonlyMap<string, number>>;
   /** How many of these rows were there before the minute of arrival: they are of no redrive. */
   readonly rowsBefore: (owner: Owner, minute: number) => number;
-  /** Which of these rows can be of these letters. */
-  readonly rowsOf: UnrecordedRows['rowsOf'];
   /** Items that redrives and purges took whose message has no record: those of letters with ordinal 0 that are far from its base. */
   readonly strayItems: (owner: Owner) => Promise<number>;
 };
@@ -185,55 +181,32 @@ const ownerOf = ({ pipeline, data_id: dataId, app_id: appId }: OpenLetterOf): Ow
   appId,
 });
 
-/** The epochs of the receivers that gave these letters counted uids. */
-const epochsOf = (letters: readonly OpenLetterOf[]): Set<number> =>
-  new Set(
-    letters
-      .map(({ base }) => BigInt(base))
-      .filter((base) => base < identityBit)
-      .map((base) => Number(base / BigInt(epochUids))),
-  );
-
 /** Lost letters by owner and minute of arrival, less what is explained. */
 export const sumLostLetters = async (
   letters: readonly OpenLetterOf[],
-  { unrecordedRows, rowsBefore, rowsOf, strayItems }: LettersExplained,
+  { unrecordedRows, rowsBefore, strayItems }: LettersExplained,
 ): Promise<Difference[]> => {
-  const losses = new Map(
-    [...Map.groupBy(letters, (each) => `${ownerText(ownerOf(each))} ${each.minute}`).values()].flatMap(
-      (own): (readonly [Difference, readonly OpenLetterOf[]])[] => {
-        const [first] = own;
-        if (first === undefined) return [];
-        const [owner, stream] = [ownerOf(first), streamOfStore(first.pipeline)];
-        const minute = Math.floor(first.minute / 60) * 60 + lettersSecond;
-        const [items, messages] = [itemsIn(own), own.length];
-        return [[{ ...owner, kind: 'lost_in_the_stream', stream, minute, items, messages }, own]];
-      },
-    ),
-  );
-  const byOwner = Map.groupBy(losses.keys(), ownerText);
-  const stored = new Map(await unrecordedRows([...byOwner.values()].flatMap((each) => each.slice(0, 1))));
-  const takeOwn = await rowsOf((loss) => epochsOf(losses.get(loss) ?? []))(
-    [...losses.keys()].filter((loss) => (stored.get(ownerText(loss)) ?? 0) > 0),
-  );
+  const owners = new Map(letters.map(ownerOf).map((owner) => [ownerText(owner), owner]));
+  const byOwner = Map.groupBy(letters, (letter) => ownerText(ownerOf(letter)));
+  const rows = await unrecordedRows([...owners.values()]);
   const differences: Difference[] = [];
-  for (const [owner, own] of byOwner) {
-    const [some] = own;
-    const ofFirstItems = itemsIn(
-      own.flatMap((loss) => losses.get(loss) ?? []).filter(({ ordinal }) => ordinal === 0),
-    );
-    let strays =
-      some === undefined || ofFirstItems === 0 ? 0 : Math.min(ofFirstItems, await strayItems(some));
-    for (const loss of own) {
-      const rows = stored.get(owner) ?? 0;
-      const ofStrays = Math.min(loss.items, strays);
-      const arrivedAt = losses.get(loss)?.[0]?.minute ?? 0;
-      const possible = Math.min(loss.items - ofStrays, Math.max(0, rows - rowsBefore(loss, arrivedAt)));
-      const ofStore = possible === 0 ? 0 : takeOwn(loss, possible);
+  for (const [text, owner] of owners) {
+    const ofOwner = byOwner.get(text) ?? [];
+    const stream = streamOfStore(owner.pipeline);
+    const ofFirstItems = itemsIn(ofOwner.filter(({ ordinal }) => ordinal === 0));
+    let strays = ofFirstItems === 0 ? 0 : Math.min(ofFirstItems, await strayItems(owner));
+    let stored = rows.get(text) ?? 0;
+    for (const [minute, own] of Map.groupBy(ofOwner, (letter) => letter.minute)) {
+      const all = itemsIn(own);
+      const ofStrays = Math.min(all, strays);
+      const ofStore = Math.min(all - ofStrays, Math.max(0, stored - rowsBefore(owner, minute)));
       strays -= ofStrays;
-      stored.set(owner, rows - ofStore);
-      const items = loss.items - ofStrays - ofStore;
-      if (items > 0) differences.push({ ...loss, items });
+      stored -= ofStore;
+      const items = all - ofStrays - ofStore;
+      if (items === 0) continue;
+      const at = Math.floor(minute / 60) * 60 + lettersSecond;
+      const messages = own.length;
+      differences.push({ ...owner, kind: 'lost_in_the_stream', stream, minute: at, items, messages });
     }
   }
   return differences;

@@ -7,7 +7,6 @@ import { storedOutcome } from '../outcomes/tally.ts';
 import { type Clickhouse, database } from '../stores/clickhouse/client.ts';
 import { itemTablesOf } from '../stores/clickhouse/item-tables.ts';
 import type { RowSum } from './day-difference.ts';
-import { inMinutes } from './listed-minutes.ts';
 import {
   type DistinctAsked,
   type SlicesAsked,
@@ -184,28 +183,6 @@ export const readSettledSlices = async (
     { params: { ...params, day, slices }, timeoutMs },
   );
   return new Map(found.map(({ slice, rows, sum }) => [slice, { rows, sum: BigInt(sum) }]));
-};
-
-const minuteRow = z.object({ minute_at: z.coerce.number(), rows: z.coerce.number() });
-
-/** As `readSettledDays`, of one owner by minute of arrival (Unix seconds): of these minutes, rows of these event days. */
-export const readSettledMinutes = async (
-  clickhouse: Clickhouse,
-  pipeline: Pipeline,
-  owner: number,
-  days: readonly number[],
-  minutes: readonly number[],
-): Promise<ReadonlyMap<number, number>> => {
-  const { conditions, params } = conditionsOf({ pipeline, owner });
-  const found = await clickhouse.rows(
-    minuteRow,
-    `SELECT toUnixTimestamp(minute) AS minute_at, sum(counted.1) AS rows FROM (${standingRecords(conditions)})
-    ARRAY JOIN arrayFilter(each -> has({event_days:Array(UInt32)}, each.2), arrayMap((d, r) -> (r, toUInt32(d)), days, day_rows)) AS counted
-    WHERE ${inMinutes}
-    GROUP BY minute_at`,
-    { params: { ...params, minutes, event_days: days }, timeoutMs },
-  );
-  return new Map(found.map(({ minute_at, rows }) => [minute_at, rows]));
 };
 
 const retentionRow = z.object({ engine_full: z.string() });

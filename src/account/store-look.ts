@@ -15,7 +15,6 @@ import {
 import type { Owner } from './difference.ts';
 import { ownerText } from './explain-losses.ts';
 import { refusedOwner, type StoreTargets } from './owner-stores.ts';
-import { type RowSources, readRowSources, type SourcesAsked } from './row-sources.ts';
 import type { DayFilter, SettledDays } from './settled-days.ts';
 import { compareStores, notKnownOf, type StoreDifference, usualPause } from './store-compare.ts';
 import { type Compared, isUnread, keysOf, type StorePlace } from './store-findings.ts';
@@ -31,11 +30,9 @@ export type StoreLook = {
   look(): Promise<StoreFindings>;
   /**
    * Rows that the stores have of each of these owners and no record names, of the last days and of older ones that seem to have some, by
-   * `ownerText` and event day; read since the last look, at most 20 s ago. Throws the Faults of ClickHouse.
+   * `ownerText` and event day; read at most 20 s ago. Throws the Faults of ClickHouse.
    */
   unrecorded(owners: readonly Owner[]): Promise<UnrecordedRows>;
-  /** Where such rows come from, by `ownerText`. Throws the Faults of ClickHouse. */
-  sources(asked: readonly SourcesAsked[]): Promise<ReadonlyMap<string, RowSources>>;
 };
 
 export type UnrecordedRows = {
@@ -253,7 +250,6 @@ export const createStoreLook = (targets: () => StoreTargets): StoreLook => {
       namedBefore = named;
       const readMs = workMs();
       days.compared(settled, dueMs, readMs - dueMs);
-      cache.clear();
       const isLeftOut: StoreFindings['isLeftOut'] = (pipeline, owner, day) =>
         now.isLeftOut(pipeline, owner) || (day !== undefined && day < firstDay(pipeline, owner));
       const allWaitedMs = waitedMs() + sizes.waitedMs;
@@ -283,11 +279,6 @@ export const createStoreLook = (targets: () => StoreTargets): StoreLook => {
       );
       for (const [owner, { at }] of cache) if (performance.now() - at >= cachedMs) cache.delete(owner);
       return { rows, waitedMs: waitedMs() };
-    },
-    sources: async (asked) => {
-      const found = new Map<string, RowSources>();
-      for (const each of asked) found.set(ownerText(each.owner), await readRowSources(targets(), each));
-      return found;
     },
   };
 };

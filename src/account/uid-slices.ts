@@ -16,9 +16,9 @@ const sliceBits = 46;
 /** What a store is asked for: the slices of an owner and event day, without the uids of these ranges. */
 export type SlicesAsked = { readonly day: number; readonly without: readonly UidRange[] };
 
-/** The same of distinct uids, where `rows` of the day are in `slices`, or in all of them. */
+/** The same of distinct uids, where `rows` of the day are in `slices`. */
 export type DistinctAsked = SlicesAsked & {
-  readonly slices: readonly number[] | undefined;
+  readonly slices: readonly number[];
   readonly rows: number;
   /** Uids of a slice, where they are not `sliceUids`. */
   readonly sliceSize?: number;
@@ -47,8 +47,8 @@ export const withoutSql = (uid: string, ranges: readonly UidRange[]): string[] =
 export const slicesNamedMax = 500;
 
 /** Only these slices, in the SQL of both stores; none for many of them. */
-export const onlySql = (slice: string, slices: readonly number[] | undefined): string[] =>
-  slices === undefined || slices.length > slicesNamedMax ? [] : [`${slice} IN (${slices.join(', ')})`];
+export const onlySql = (slice: string, slices: readonly number[]): string[] =>
+  slices.length > slicesNamedMax ? [] : [`${slice} IN (${slices.join(', ')})`];
 
 /** Distinct uids of `rows` rows, in as many readings as hold `rowsMax` each in memory: a part has the uids with one remainder. */
 export const readInParts = async (

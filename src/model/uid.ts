@@ -8,8 +8,6 @@ const billion = 1_000_000_000;
 /** The bit of a base that only those of requests with an identity have. */
 export const identityBit = 1n << 62n;
 const counterBits = 32n;
-/** Uids of one epoch. */
-export const epochUids = 2 ** 32;
 
 /** Most ordinals one request can have; a hashed base leaves room for them below 2⁶³. */
 export const ordinalsMax = 2 ** 30;
@@ -26,7 +24,7 @@ export const countedBase = (epoch: number, counter: number): UidBase =>
   uidBase((BigInt(epoch) << counterBits) | BigInt(counter));
 
 /** One past the last counter value of an epoch. */
-export const counterEnd = epochUids;
+export const counterEnd = 2 ** 32;
 
 /** Base of a request with identity: bit 62 set, below it the first bits of the identity's SHA-256. */
 export const hashedBase = (sha256: Uint8Array): UidBase => {

@@ -3,9 +3,7 @@ import { headers as newHeaders } from '@nats-io/transport-node';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { z } from 'zod';
 import { closeDifferences, readDifferences } from '../../src/account/difference-table.ts';
-import { ownerText } from '../../src/account/explain-losses.ts';
 import { createLook, type Look, type LookDependencies } from '../../src/account/look.ts';
-import { noSources } from '../../src/account/row-sources.ts';
 import { createStoreLook } from '../../src/account/store-look.ts';
 import { type Bus, connectBus } from '../../src/bus/connection.ts';
 import { serialHeader } from '../../src/bus/message-headers.ts';
@@ -87,16 +85,7 @@ const silentStores: LookDependencies['stores'] = {
     ...{ waitedMs: 0, readMs: 0, isNextSoon: false },
   }),
   unrecorded: async () => ({ rows: new Map(), waitedMs: 0 }),
-  sources: async () => new Map(),
 };
-
-/** All rows have uids of the receiver of this stream. */
-const ofReceiver =
-  (stream: string, rows: number): LookDependencies['stores']['sources'] =>
-  async (asked) => {
-    const epochs = new Map([[lives[stream] ?? 0, rows]]);
-    return new Map(asked.map(({ owner }) => [ownerText(owner), { ...noSources, epochs }]));
-  };
 
 /** Looks at one stream every 40 seconds. Unless others are given, its stores say nothing. */
 const looksAt = (
@@ -431,7 +420,6 @@ describe('the looks at a stream', () => {
           rows: new Map([[`metrics ${foreign} 0`, new Map([[day, rows.items]])]]),
           waitedMs: 0,
         }),
-        sources: ofReceiver(stream, rows.items),
       },
     });
     await look();
@@ -474,7 +462,6 @@ describe('the looks at a stream', () => {
           rows: new Map([[`metrics ${dataId} 0`, new Map([[day, 12]])]]),
           waitedMs: 0,
         }),
-        sources: ofReceiver(stream, 12),
       },
     });
     await publish(stream, range(4));

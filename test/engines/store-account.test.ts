@@ -11,7 +11,6 @@ import {
 } from '../../src/account/days-to-compare.ts';
 import type { StoreTargets } from '../../src/account/owner-stores.ts';
 import type { PointsTable } from '../../src/account/point-rows.ts';
-import { noSources, readRowSources } from '../../src/account/row-sources.ts';
 import { readSettledDays } from '../../src/account/settled-days.ts';
 import { compareStores, type StoreDifference } from '../../src/account/store-compare.ts';
 import { mergeFindings } from '../../src/account/store-findings.ts';
@@ -483,67 +482,6 @@ describe('the records beside the stores', () => {
       [wide.dataId, 1],
       [0, 0],
     ]);
-  });
-
-  it('say of rows without a record whose they can be: the receiver of a point, the minute of other items, and no copy', async () => {
-    const wide = await createTable('wide');
-    const day = today;
-    const targets = targetsOf([wide], {});
-    const epoch = 1_400_001;
-    const stored = async (base: UidBase, isRecorded: boolean): Promise<void> => {
-      const payload = buildMessage(
-        request(
-          wide,
-          [
-            [0, both],
-            [0, both],
-          ],
-          base,
-        ),
-      );
-      await (isRecorded ? settle(payload) : store(payload));
-    };
-    const hashed = (): UidBase => hashedBase(Buffer.from(`${counter++}`.padEnd(8, 'x')));
-    const counted = (ofEpoch: number): UidBase => countedBase(ofEpoch, counter++ * 1000);
-    await stored(counted(epoch), true);
-    await stored(hashed(), true);
-    await stored(counted(epoch + 1), true);
-    const isApplied = async (): Promise<unknown> =>
-      (await sql.exec(`SELECT count() FROM "${wide.table}"`)).dataset[0];
-    await expect.poll(isApplied).toEqual([6]);
-    await sql.exec(
-      `INSERT INTO "${wide.table}" (timestamp, uid, a) SELECT dateadd('s', 7, timestamp) timestamp, uid, a FROM "${wide.table}"`,
-    );
-    const points = { pipeline: 'metrics', dataId: wide.dataId, appId: 0 } as const;
-    const sourcesOf = () => readRowSources(targets, { owner: points, days: [day], minutes: [] });
-    await expect.poll(isApplied).toEqual([12]);
-    expect(await sourcesOf()).toEqual(noSources);
-    await stored(counted(epoch), false);
-    await stored(hashed(), false);
-    await stored(hashed(), false);
-    await clickhouse.run('TRUNCATE TABLE otel.ingest_published');
-    const line = { stream: 'METRICS', life: epoch, minute: 0, data_id: 0, app_id: 0, sequence_first: 0 };
-    const counts = { messages: 0, rows: 0, bytes: 0, items: 0, dropped: {}, sequence_last: 0 };
-    await clickhouse.insert('INSERT INTO otel.ingest_published FORMAT JSONEachRow', [
-      Buffer.from(JSON.stringify({ ...line, ...counts, closed: 0, ended: 0, version: 1 })),
-    ]);
-    await expect.poll(isApplied).toEqual([18]);
-    expect(await sourcesOf()).toEqual({
-      ...noSources,
-      epochs: new Map([[epoch, 2]]),
-      lives: new Set([epoch]),
-      hashed: 4,
-    });
-    await exportSpans(7, [0, 0]);
-    await exportSpans(7, [0], false);
-    const now = Math.floor(Date.now() / 60_000) * 60;
-    await clickhouse.run(
-      'INSERT INTO otel.otel_traces SELECT * REPLACE (uid + 500 AS uid, ArrivedAt - INTERVAL 1 HOUR AS ArrivedAt) FROM otel.otel_traces',
-    );
-    const spans = { pipeline: 'traces', dataId: 0, appId: 7 } as const;
-    const minutes = [now - 60, now];
-    const { minutes: found } = await readRowSources(targets, { owner: spans, days: [day], minutes });
-    expect([...found.values()]).toEqual([1]);
   });
 
   it('are not compared where a table or the records cannot tell', async () => {

@@ -18,15 +18,12 @@ const rowsOf =
     new Map(owners.map((owner) => [ownerText(owner), rows(owner.dataId)]));
 
 const none = (): number => 0;
-/** Every row can be of every loss. */
-const rowsOfAny = async () => (_loss: Difference, most: number) => most;
 
 const explain = (found: readonly Difference[], records: number, rows: number) =>
   explainLosses(found, {
     recorded: () => records,
     unrecordedRows: rowsOf(() => rows),
     rowsBefore: none,
-    rowsOf: rowsOfAny,
     withoutRecord: [],
   });
 
@@ -88,27 +85,12 @@ describe('items that seem lost', () => {
     const { differences, byStore } = await explainLosses([early, late], {
       ...{ recorded: () => 0, unrecordedRows: rowsOf(() => 15), withoutRecord: [] },
       rowsBefore: (_owner, at) => (at > minute ? 12 : 0),
-      rowsOf: rowsOfAny,
     });
     expect(differences.map(textOf)).toEqual([
       ['unrecorded', 0, 8, 4],
       ['lost_in_the_stream', 1, 8, 4],
     ]);
     expect(byStore).toEqual(new Map([['metrics 1 0', 8]]));
-  });
-
-  it('are lost where the rows without a record cannot be theirs', async () => {
-    const [early, late] = [difference({ items: 8 }), difference({ items: 8, minute: minute + 60 })];
-    const { differences, byStore } = await explainLosses([early, late], {
-      ...{ recorded: () => 0, unrecordedRows: rowsOf(() => 30), rowsBefore: none, withoutRecord: [] },
-      rowsOf: async () => (loss, most) => (loss.minute === minute ? Math.min(most, 2) : 0),
-    });
-    expect(differences.map(textOf)).toEqual([
-      ['unrecorded', 0, 2, 1],
-      ['lost_in_the_stream', 0, 6, 3],
-      ['lost_in_the_stream', 1, 8, 4],
-    ]);
-    expect(byStore).toEqual(new Map([['metrics 1 0', 2]]));
   });
 
   it('and the other differences keep their kind, those of one owner and minute are one', async () => {
@@ -126,7 +108,7 @@ describe('items that seem lost', () => {
 
   it('and messages without a record are unrecorded, and the store does not name their rows again', async () => {
     const { differences, byMinute } = await explainLosses([difference()], {
-      ...{ recorded: () => 0, unrecordedRows: rowsOf(() => 5), rowsBefore: none, rowsOf: rowsOfAny },
+      ...{ recorded: () => 0, unrecordedRows: rowsOf(() => 5), rowsBefore: none },
       withoutRecord: [difference({ kind: 'unrecorded', items: 8, messages: 2 })],
     });
     expect(differences.map(textOf)).toEqual([
@@ -153,7 +135,6 @@ describe('items that seem lost', () => {
         recorded: (_owner, at) => records.get(at) ?? 0,
         unrecordedRows: rowsOf((dataId) => rows[dataId] ?? 0),
         rowsBefore: none,
-        rowsOf: rowsOfAny,
         withoutRecord: [],
       });
       const unrecorded = differences.filter(({ kind }) => kind === 'unrecorded');
@@ -191,7 +172,6 @@ describe('items that seem lost', () => {
         return rowsOf((dataId) => dataId)(owners);
       },
       rowsBefore: none,
-      rowsOf: rowsOfAny,
       withoutRecord: [],
     });
     expect(asked).toEqual([Array.from({ length: 12 }, (_, index) => 1 + index)]);

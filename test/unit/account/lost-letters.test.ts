@@ -1,5 +1,4 @@
 import { describe, expect, it } from 'vitest';
-import type { Difference } from '../../../src/account/difference.ts';
 import { ownerText } from '../../../src/account/explain-losses.ts';
 import {
   createLostLetters,
@@ -18,9 +17,6 @@ const letter = (change: Partial<OpenLetterOf> = {}): OpenLetterOf => ({
   ...{ ordinal: -1, items: 4 },
   ...change,
 });
-
-/** Every row can be of every letter. */
-const rowsOfAny = () => async () => (_loss: Difference, most: number) => most;
 
 describe('lost dead letters', () => {
   it('are exactly those that are nowhere, regardless of what happens during the search', async () => {
@@ -90,7 +86,6 @@ describe('lost dead letters', () => {
       unrecordedRows: async (owners) =>
         new Map(owners.map((owner) => [ownerText(owner), owner.dataId === 2 ? 9 : 1])),
       rowsBefore: () => 0,
-      rowsOf: rowsOfAny,
       strayItems: async () => 100,
     });
     const common = {
@@ -107,23 +102,10 @@ describe('lost dead letters', () => {
     expect(differences.every(isOfLetters)).toBe(true);
   });
 
-  it('are lost where the rows without a record are of no receiver of theirs', async () => {
-    const [own, other] = [7n << 32n, 8n << 32n];
-    const letters = [letter({ base: `${own}` }), letter({ base: `${other}`, minute: 240 })];
-    const differences = await sumLostLetters(letters, {
-      unrecordedRows: async (owners) => new Map(owners.map((owner) => [ownerText(owner), 100])),
-      rowsBefore: () => 0,
-      rowsOf: (livesOf) => async () => (loss, most) => (livesOf(loss).has(7) ? most : 0),
-      strayItems: async () => 0,
-    });
-    expect(differences).toMatchObject([{ minute: 255, items: letter().items, messages: 1 }]);
-  });
-
   it('are lost where the rows without a record were there before they arrived', async () => {
     const differences = await sumLostLetters([letter({ items: 3 }), letter({ items: 3, minute: 240 })], {
       unrecordedRows: async (owners) => new Map(owners.map((owner) => [ownerText(owner), 4])),
       rowsBefore: (_owner, minute) => (minute === 240 ? 4 : 0),
-      rowsOf: rowsOfAny,
       strayItems: async () => 0,
     });
     expect(differences).toMatchObject([{ minute: 255, items: 3, messages: 1 }]);
@@ -147,7 +129,6 @@ describe('lost dead letters', () => {
     const explained = {
       unrecordedRows: async () => new Map(),
       rowsBefore: () => 0,
-      rowsOf: rowsOfAny,
       strayItems: async () => 4,
     };
     expect(await sumLostLetters(found ?? [], explained)).toMatchObject([{ items: 4, minute: 135 }]);
