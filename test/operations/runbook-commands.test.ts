@@ -99,6 +99,7 @@ const notRun: Readonly<Record<string, string>> = {
   'tidemark restore': 'named: its options stand in the block of the restore',
   'tidemark export': 'named: its options stand elsewhere in the document',
   'tidemark import': 'named: its file stands elsewhere in the document',
+  'tidemark restore --check <folder>': 'test/operations/moving.test.ts',
   'tidemark restore <folder>': 'test/operations/moving.test.ts',
   'tidemark up --no-demo': 'test/operations/up.test.ts',
   'tidemark up': 'test/operations/up.test.ts',
