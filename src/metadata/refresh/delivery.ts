@@ -1,23 +1,23 @@
 import { randomUUID } from 'node:crypto';
 import { untilWritten } from '../../bus/kv.ts';
 import { Fault } from '../../model/fault.ts';
-import { type CollectorValues, md5Of, renderDocument } from './document.ts';
+import type { CollectorValues } from './document.ts';
 import type { HeldLease } from './lease.ts';
 import type { NodeManagement, ShownSubscription, SubscriptionParams } from './node-management.ts';
 import type { WantedReport } from './reports.ts';
 import { isAnothers, Sights } from './sights.ts';
 import type { HeldSubscription, Subscription, Subscriptions } from './subscriptions.ts';
+import { holds, type Target, type TargetDeps, targetOf } from './target.ts';
 
-export type DeliveryDeps = {
+export type DeliveryDeps = TargetDeps & {
   readonly subscriptions: Subscriptions;
-  readonly nodeManagement: NodeManagement;
-  /** The platform prefix in the names that collectors read. */
-  readonly documentPrefix: string;
   readonly lease: HeldLease;
   /** Unix seconds. */
   readonly now: () => number;
   /** Receives what an operator must clean up by hand. */
   readonly onOrphan: (subscription: Subscription, why: OrphanReason) => void;
+  /** Node management shows nothing in this run, for this reason: the records alone count. */
+  readonly onBlind: (error: unknown) => void;
 };
 
 /**
@@ -26,19 +26,6 @@ export type DeliveryDeps = {
  * made before without an answer, so that others may be.
  */
 export type OrphanReason = 'api_left' | 'create_refused' | 'create_repeated';
-
-/** The content that one report's subscription must have. */
-type Target = Pick<
-  Subscription,
-  | 'mon_data_id'
-  | 'custom_report_id'
-  | 'mon_biz_id'
-  | 'adapter'
-  | 'md5'
-  | 'params_md5'
-  | 'document'
-  | 'previous'
-> & { readonly params: SubscriptionParams };
 
 /** Tries to mark a record that another process may be writing at the same time. */
 const markTriesMax = 3;
@@ -50,43 +37,6 @@ const refusesParams = (error: unknown): boolean =>
   error instanceof Fault &&
   error.code === 'node_management_refused' &&
   [undefined, 400, 422].includes(error.detail.status);
-
-/** The file of the token before a rotation. A node management API has one file for a subscription, of the token now. */
-const previousOf = (
-  { values, previous }: WantedReport,
-  { nodeManagement, documentPrefix }: DeliveryDeps,
-): Subscription['previous'] => {
-  if (previous === undefined || nodeManagement.isRemote) return undefined;
-  const document = renderDocument({ ...values, token: previous.token }, documentPrefix);
-  return { md5: md5Of(document), expires_at: previous.expires_at, document };
-};
-
-const targetOf = (wanted: WantedReport, deps: DeliveryDeps): Target => {
-  const { values, customReportId } = wanted;
-  const { nodeManagement, documentPrefix } = deps;
-  const document = renderDocument(values, documentPrefix);
-  const previous = previousOf(wanted, deps);
-  const params = nodeManagement.describe(values);
-  return {
-    mon_data_id: values.dataId,
-    custom_report_id: customReportId,
-    mon_biz_id: values.bizId,
-    adapter: nodeManagement.name,
-    md5: md5Of(document),
-    params_md5: md5Of(JSON.stringify(params)),
-    document,
-    ...(previous === undefined ? {} : { previous }),
-    params,
-  };
-};
-
-const holds = (subscription: Subscription, target: Target): boolean =>
-  subscription.state === 'active' &&
-  subscription.adapter === target.adapter &&
-  subscription.md5 === target.md5 &&
-  subscription.params_md5 === target.params_md5 &&
-  subscription.previous?.md5 === target.previous?.md5 &&
-  subscription.previous?.expires_at === target.previous?.expires_at;
 
 const differs = (shown: ShownSubscription | undefined, target: Target): boolean =>
   shown !== undefined && (shown.dataId !== target.mon_data_id || !shown.holds(target.params));
@@ -118,7 +68,7 @@ class Deliveries implements Delivery {
   constructor(deps: DeliveryDeps) {
     this.deps = deps;
     this.nodeManagement = deps.nodeManagement.endingWith(deps.lease.signal);
-    this.sights = new Sights(this.nodeManagement);
+    this.sights = new Sights(this.nodeManagement, deps.onBlind);
   }
 
   isHeld(wanted: WantedReport): boolean {

@@ -76,6 +76,11 @@ const planOf = (deps: RunDeps, lease: HeldLease): Plan => {
     now,
     onOrphan: ({ subscription_id, mon_data_id, intent }, why) =>
       log.warn({ subscription_id, mon_data_id, idempotency_key: intent?.key }, orphanTexts[why]),
+    onBlind: (error) =>
+      log.warn(
+        {},
+        `node management does not show what it has, so this run takes it for what was sent: ${codedText(error)}`,
+      ),
   });
   const wanted = wantedReports(records, defaults, now());
   const wantedIds = new Set(wanted.map(({ values }) => values.dataId));

@@ -1,4 +1,3 @@
-import { Fault } from '../../model/fault.ts';
 import type { NodeManagement, ShownSubscription, SubscriptionParams } from './node-management.ts';
 import type { Subscription } from './subscriptions.ts';
 
@@ -40,14 +39,20 @@ export const isAnothers = (
       )
     : shown.dataId !== mon_data_id;
 
-/** What node management showed of subscriptions during one run. */
+/**
+ * What node management showed of subscriptions during one run. A look never fails: what cannot be looked at is not
+ * shown, and after one look at a single subscription failed, or was refused, the run asks no more.
+ */
 export class Sights {
   private readonly nodeManagement: NodeManagement;
+  private readonly onFailed: (error: unknown) => void;
   /** By subscription id; undefined where it was asked and does not show it. */
   private readonly shown = new Map<number, ShownSubscription | undefined>();
+  private hasFailed = false;
 
-  constructor(nodeManagement: NodeManagement) {
+  constructor(nodeManagement: NodeManagement, onFailed: (error: unknown) => void) {
     this.nodeManagement = nodeManagement;
+    this.onFailed = onFailed;
   }
 
   /** As of the last look of this run. */
@@ -60,15 +65,18 @@ export class Sights {
     this.shown.delete(id);
   }
 
-  /** Looks at many with few calls, until one fails or `isOver`; each of the rest is then looked at alone. */
+  /**
+   * Looks at many with few calls, until one fails or `isOver`; each of the rest is then looked at alone, as the answer
+   * of many may only have been too large.
+   */
   async takeMany(expected: readonly Expected[], isOver: () => boolean): Promise<void> {
     const batches = batchesOf(expected);
-    let hasFailed = false;
+    let isOff = false;
     const worker = async (): Promise<void> => {
       for (const ids of batches) {
-        if (hasFailed || isOver()) return;
+        if (isOff || isOver()) return;
         const seen = await this.nodeManagement.look(ids).catch(() => undefined);
-        if (seen === undefined) hasFailed = true;
+        if (seen === undefined) isOff = true;
         else for (const id of ids) this.shown.set(id, seen.get(id));
       }
     };
@@ -82,12 +90,18 @@ export class Sights {
 
   /** Looks at one now. */
   async takeNow(id: number): Promise<ShownSubscription | undefined> {
-    const seen = await this.nodeManagement.look([id]).catch((error: unknown) => {
-      // An API without this call shows nothing.
-      if (error instanceof Fault && error.code === 'node_management_refused') return undefined;
-      throw error;
-    });
-    this.shown.set(id, seen?.get(id));
-    return seen?.get(id);
+    const seen = this.hasFailed ? undefined : await this.lookAt(id);
+    this.shown.set(id, seen);
+    return seen;
+  }
+
+  private async lookAt(id: number): Promise<ShownSubscription | undefined> {
+    try {
+      return (await this.nodeManagement.look([id])).get(id);
+    } catch (error) {
+      if (!this.hasFailed) this.onFailed(error);
+      this.hasFailed = true;
+      return undefined;
+    }
   }
 }

@@ -40,6 +40,7 @@ const setUp = async () => {
       lease: rigLease,
       now: () => 1,
       onOrphan: ({ intent }, why) => orphans.push([why, intent?.key]),
+      onBlind: () => {},
     });
   };
   server.behave(() => 'error');
@@ -109,6 +110,7 @@ it('a removal leaves a subscription that the next leader wrote meanwhile', async
       ...{ subscriptions, nodeManagement: rig.nodeManagement, documentPrefix: 'bk', now: () => 1 },
       lease: { ...rigLease, check },
       onOrphan: () => {},
+      onBlind: () => {},
     });
   const paused = deliveryUnder(() => beforeWrite());
   const next = deliveryUnder(async () => {});
@@ -152,6 +154,7 @@ const setUpTwoLeaders = async () => {
     createDelivery({
       ...{ subscriptions, nodeManagement, lease, documentPrefix: 'bk', now: () => 1 },
       onOrphan: () => {},
+      onBlind: () => {},
     });
   return {
     server,

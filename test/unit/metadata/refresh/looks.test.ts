@@ -1,0 +1,67 @@
+import { describe, expect, it } from 'vitest';
+import { loadSettings } from '../../../../src/config/settings.ts';
+import { createHttpNodeManagement } from '../../../../src/metadata/refresh/http-node-management.ts';
+import { type RunDeps, runOnce } from '../../../../src/metadata/refresh/run.ts';
+import type { RefreshRun } from '../../../../src/metadata/refresh/runs.ts';
+import { type RemoteSubscription, startNodeManagement } from '../../../support/metadata/node-management.ts';
+import { createRigRecords, rigLease, rigRunDeps } from '../../../support/metadata/refresh-rig.ts';
+
+const firstId = 1_500_001;
+
+/** Reports that node management has, and runs whose calls count from 0. */
+const setUp = async (count: number) => {
+  const server = await startNodeManagement();
+  const reports = createRigRecords();
+  for (let index = 0; index < count; index++) reports.add(firstId + index);
+  const apiWithin = (timeoutMs: number) => {
+    const { nodeManagement } = loadSettings({ TIDEMARK_NODE_MANAGEMENT_HOSTS: '0:5,0:6' });
+    const settings = { ...nodeManagement, url: server.url, timeoutMs };
+    return createHttpNodeManagement({ settings, backOffMs: 0, signal: new AbortController().signal });
+  };
+  const deps = rigRunDeps({ records: reports.records, nodeManagement: apiWithin(10_000) });
+  let runId = 0;
+  const run = async (more: Partial<RunDeps> = {}): Promise<{ result: RefreshRun; actions: string[] }> => {
+    const before = server.calls.length;
+    const result = await runOnce({ ...deps, ...more }, rigLease, ++runId, 'manual');
+    return { result, actions: server.calls.slice(before).map(({ action }) => action) };
+  };
+  expect((await run()).result).toMatchObject({ created: count, failed: [] });
+  const only = (): RemoteSubscription => {
+    const [one] = server.subscriptions.values();
+    if (one === undefined) throw new Error('there is no subscription');
+    return one;
+  };
+  return { server, reports, apiWithin, run, only };
+};
+
+describe('a node management API whose info fails', () => {
+  // Nothing was delivered any more, and nothing removed.
+  it.each(['error', 'refuse', 'unauthorized', 'hang', 'garbage', 'huge'] as const)(
+    'with %s gets what the records say',
+    { timeout: 60_000 },
+    async (behaviour) => {
+      const { server, reports, apiWithin, run } = await setUp(120);
+      const more = behaviour === 'hang' ? { nodeManagement: apiWithin(800) } : {};
+      server.behave(({ action }) => (action === 'info' ? behaviour : undefined));
+      const { result, actions } = await run(more);
+      expect(result).toMatchObject({ unchanged: 120, failed: [] });
+      expect(actions.filter((action) => action === 'switch')).toHaveLength(120);
+      // Two of many and one for each of eight workers, three tries each at most.
+      expect(actions.filter((action) => action === 'info').length).toBeLessThanOrEqual(30);
+      reports.setEnabled(firstId, false);
+      expect((await run(more)).result).toMatchObject({ deleted: 1, unchanged: 119, failed: [] });
+    },
+  );
+
+  it('with a large answer for many still shows each alone', async () => {
+    const { server, run, only } = await setUp(3);
+    server.behave(({ action, body }) =>
+      action === 'info' && (body.subscription_id_list?.length ?? 0) > 1 ? 'huge' : undefined,
+    );
+    const remote = only();
+    const params = structuredClone(remote.params);
+    remote.params = { ...params, scope: { nodes: [{ mon_host_id: 99 }] } };
+    expect((await run()).result).toMatchObject({ updated: 1, unchanged: 2, failed: [] });
+    expect(remote.params).toMatchObject({ scope: params.scope });
+  });
+});
