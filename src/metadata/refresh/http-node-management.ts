@@ -19,7 +19,15 @@ const contentSchema = z.object({
   steps: z.tuple([z.object({ params: z.object({ context: z.record(z.string(), z.unknown()) }) })]),
 });
 type Content = z.output<typeof contentSchema>;
-const shownSchema = contentSchema.extend({ id: z.int() });
+const contextSchema = z.record(z.string(), z.unknown());
+/** Those without steps show nothing. */
+const shownSchema = z.object({ id: z.int(), steps: z.array(z.unknown()).min(1) });
+const shownStepsSchema = z.tuple([
+  z.object({
+    id: z.string().optional(),
+    params: z.object({ context: contextSchema.optional() }).optional(),
+  }),
+]);
 
 /** Scope and steps in the form of node management. `prefix` is that of the platform in its names. */
 const describe = (values: CollectorValues, hosts: Hosts, prefix: string): SubscriptionParams => {
@@ -87,14 +95,32 @@ const shownOf = (shown: Content, dataId: number, prefix: string): ShownSubscript
   },
 });
 
-/** Those of the answer to `info` that show which report they are of, by id. */
+/** No report has it: the subscription is of another program. */
+const dataIdOfOthers = -1;
+const dataIdSchema = z.union([z.int(), z.string().regex(/^\d+$/).transform(Number)]).catch(dataIdOfOthers);
+
+/**
+ * Of the one step of a report's subscription, which names the platform prefix of its time. Undefined where it shows no
+ * values.
+ */
+const dataIdIn = (steps: readonly unknown[], prefix: string): number | undefined => {
+  const [step] = shownStepsSchema.safeParse(steps).data ?? [];
+  const name = step?.id === undefined ? prefix : /^(.+)-collector$/.exec(step.id)?.[1];
+  if (step === undefined || name === undefined) return dataIdOfOthers;
+  const context = step.params?.context;
+  return context && dataIdSchema.parse(context[`${name}_data_id`]);
+};
+
+/** Those of the answer to `info` that show whose they are, by id. */
 const shownIn = (data: unknown, prefix: string): ReadonlyMap<number, ShownSubscription> => {
   const shown = new Map<number, ShownSubscription>();
   for (const one of infoSchema.safeParse(data).data ?? []) {
-    const content = shownSchema.safeParse(one).data;
-    const dataId = content?.steps[0].params.context[`${prefix}_data_id`];
-    if (content === undefined || typeof dataId !== 'number') continue;
-    shown.set(content.id, shownOf(content, dataId, prefix));
+    const subscription = shownSchema.safeParse(one).data;
+    const dataId = subscription && dataIdIn(subscription.steps, prefix);
+    if (subscription === undefined || dataId === undefined) continue;
+    const content = contentSchema.safeParse(one).data;
+    if (content !== undefined) shown.set(subscription.id, shownOf(content, dataId, prefix));
+    else if (dataId === dataIdOfOthers) shown.set(subscription.id, { dataId, holds: () => false });
   }
   return shown;
 };

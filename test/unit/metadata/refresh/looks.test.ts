@@ -65,3 +65,54 @@ describe('a node management API whose info fails', () => {
     expect(remote.params).toMatchObject({ scope: params.scope });
   });
 });
+
+/** What another program has in its subscription: in another plugin, in ours, and in two steps. */
+const others = [
+  [{ id: 'log-beat', params: { context: { dataid: 99 } } }],
+  [{ id: 'mon-collector', params: { context: { app: 'shop' } } }],
+  [
+    { id: 'mon-collector', params: { context: { mon_data_id: firstId } } },
+    { id: 'log-beat', params: { context: {} } },
+  ],
+];
+
+describe('an id that node management has given to another program', () => {
+  it.each(others.map((steps) => [steps]))(
+    'is left alone, and the report gets a new one: %j',
+    async (steps) => {
+      const { server, run, only } = await setUp(1);
+      const remote = only();
+      remote.params = { scope: { nodes: [{ module: 3 }] }, steps };
+      remote.enabled = false;
+      expect((await run()).result).toMatchObject({ created: 1, failed: [] });
+      expect(remote).toMatchObject({ enabled: false, updates: 0, params: { steps } });
+      expect(server.subscriptions.size).toBe(2);
+      expect((await run()).result).toMatchObject({ unchanged: 1 });
+    },
+  );
+
+  it('gets no update where the report changed, and stays where that is removed', async () => {
+    const changed = { defaults: { maxRate: 7, aheadSecondsMax: 3600 } };
+    const { server, reports, run, only } = await setUp(1);
+    const params = { scope: { nodes: [] }, steps: others[0] };
+    only().params = params;
+    expect((await run(changed)).result).toMatchObject({ created: 1, failed: [] });
+    expect(only()).toMatchObject({ updates: 0, params });
+    for (const remote of server.subscriptions.values()) remote.params = params;
+    reports.setEnabled(firstId, false);
+    const { result, actions } = await run(changed);
+    expect(result).toMatchObject({ deleted: 1, failed: [] });
+    expect(actions).toEqual(['info']);
+  });
+
+  it.each([
+    ['no steps', []],
+    ['no values', [{ id: 'mon-collector' }]],
+    ['the data id as text', [{ id: 'mon-collector', params: { context: { mon_data_id: `${firstId}` } } }]],
+    ['the names of before', [{ id: 'old-collector', params: { context: { old_data_id: firstId } } }]],
+  ])('is not taken for that where it shows %s', async (_, steps) => {
+    const { server, run } = await setUp(1);
+    server.showAs(() => ({ steps }));
+    expect((await run()).result).toMatchObject({ unchanged: 1, failed: [] });
+  });
+});
