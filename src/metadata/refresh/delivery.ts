@@ -251,10 +251,17 @@ class Deliveries implements Delivery {
     await this.save({ ...made.value, state: 'active', updated: this.deps.now() }, made);
   }
 
-  /** Sends an existing subscription in full, also after a process that was killed during a delivery. */
-  private async replace(target: Target, held: HeldSubscription): Promise<void> {
+  /**
+   * Sends an existing subscription in full, also after a process that was killed during a delivery. `isOther`: the
+   * record says that this was done. Node management may keep the content of an update that fails, and then shows it
+   * though no host got it, so that the record first says that it is to be sent.
+   */
+  private async replace(target: Target, given: HeldSubscription, isOther = false): Promise<void> {
+    let held = given;
     if (this.nodeManagement.isRemote) {
       await this.requireOwn(held);
+      if (isOther)
+        held = await this.save({ ...held.value, state: 'installing', updated: this.deps.now() }, held);
       await this.change(held, (id) => this.nodeManagement.enable(id));
       await this.change(held, (id) => this.nodeManagement.update(id, target.params));
     }
@@ -285,7 +292,7 @@ class Deliveries implements Delivery {
         return this.create(target, undefined).then(() => 'created');
       default:
         if (!isOther && holds(held.value, target)) return 'unchanged';
-        return this.replace(target, held).then(() => 'updated');
+        return this.replace(target, held, isOther).then(() => 'updated');
     }
   }
 

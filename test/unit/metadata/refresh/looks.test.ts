@@ -116,3 +116,28 @@ describe('an id that node management has given to another program', () => {
     expect((await run()).result).toMatchObject({ unchanged: 1, failed: [] });
   });
 });
+
+describe('content that differs', () => {
+  it.each(['lost', 'busy'] as const)(
+    'is sent again after an update that was kept but failed: %s',
+    async (how) => {
+      const { server, apiWithin, run, only } = await setUp(1);
+      const remote = only();
+      const now = structuredClone(remote.params);
+      remote.params = { ...now, scope: { nodes: [{ mon_host_id: 99 }] } };
+      server.behave(({ action }) => {
+        if (action !== 'update') return undefined;
+        if (how === 'busy') remote.params = now;
+        return how === 'busy' ? 'refuse' : 'lost';
+      });
+      const more = how === 'lost' ? { nodeManagement: apiWithin(800) } : {};
+      expect((await run(more)).result).toMatchObject({ updated: 0, failed_count: 1 });
+      expect(remote.params.scope).toEqual(now.scope);
+      server.behave(() => undefined);
+      const updates = remote.updates;
+      expect((await run()).result).toMatchObject({ unchanged: 0, failed: [] });
+      expect(remote.updates).toBe(updates + 1);
+      expect((await run()).result).toMatchObject({ unchanged: 1 });
+    },
+  );
+});
