@@ -18,6 +18,13 @@ export type DeliveryDeps = TargetDeps & {
   readonly onOrphan: (subscription: Subscription, why: OrphanReason) => void;
   /** Node management shows nothing in this run, for this reason: the records alone count. */
   readonly onBlind: (error: unknown) => void;
+  /**
+   * By subscription id: what node management showed otherwise right after an update, as a digest. It has another form
+   * there, and is not sent again for that. Kept over runs.
+   */
+  readonly otherForms: Map<number, string>;
+  /** Receives each of these once. */
+  readonly onOtherForm: (subscriptionId: number, dataId: number) => void;
 };
 
 /**
@@ -37,9 +44,6 @@ const refusesParams = (error: unknown): boolean =>
   error instanceof Fault &&
   error.code === 'node_management_refused' &&
   [undefined, 400, 422].includes(error.detail.status);
-
-const differs = (shown: ShownSubscription | undefined, target: Target): boolean =>
-  shown !== undefined && (shown.dataId !== target.mon_data_id || !shown.holds(target.params));
 
 /** Makes one subscription match its report. A killed process leaves a state from which the next one continues. */
 export type Delivery = {
@@ -75,7 +79,28 @@ class Deliveries implements Delivery {
     const target = targetOf(wanted, this.deps);
     const known = this.deps.subscriptions.known(target.mon_data_id);
     if (known === undefined || !holds(known, target)) return false;
-    return known.subscription_id === null || !differs(this.sights.last(known.subscription_id), target);
+    const id = known.subscription_id;
+    return id === null || !this.differs(id, this.sights.last(id), target);
+  }
+
+  /** Whether node management shows another's, or content that is not the form in which it shows this one. */
+  private differs(id: number, shown: ShownSubscription | undefined, target: Target): boolean {
+    if (shown === undefined) return false;
+    if (shown.dataId !== target.mon_data_id) return true;
+    const otherwise = shown.otherwise(target.params);
+    if (otherwise === undefined) this.deps.otherForms.delete(id);
+    return otherwise !== undefined && otherwise !== this.deps.otherForms.get(id);
+  }
+
+  /** Looks at how node management shows what it was just sent. */
+  private async learnForm(id: number, target: Target): Promise<void> {
+    const { otherForms, onOtherForm } = this.deps;
+    const shown = await this.sights.takeNow(id);
+    if (shown?.dataId !== target.mon_data_id) return;
+    const otherwise = shown.otherwise(target.params);
+    if (otherwise === undefined) return;
+    if (!otherForms.has(id)) onOtherForm(id, target.mon_data_id);
+    otherForms.set(id, otherwise);
   }
 
   look(held: readonly WantedReport[], isOver: () => boolean): Promise<void> {
@@ -97,7 +122,7 @@ class Deliveries implements Delivery {
       if (known === undefined || !holds(known, target)) return await this.deliverFresh(target, false);
       if (!this.nodeManagement.isRemote || known.subscription_id === null) return 'unchanged';
       const shown = await this.sights.take(known.subscription_id);
-      if (differs(shown, target)) return await this.deliverFresh(target, true);
+      if (this.differs(known.subscription_id, shown, target)) return await this.deliverFresh(target, true);
       await this.deps.lease.check();
       await this.nodeManagement.enable(known.subscription_id);
       return 'unchanged';
@@ -179,6 +204,7 @@ class Deliveries implements Delivery {
   private async forget({ value, revision }: HeldSubscription): Promise<void> {
     await this.deps.lease.check();
     await this.deps.subscriptions.remove(value.mon_data_id, revision);
+    if (value.subscription_id !== null) this.deps.otherForms.delete(value.subscription_id);
   }
 
   private record(
@@ -267,6 +293,7 @@ class Deliveries implements Delivery {
     }
     const { subscription_id, created } = held.value;
     await this.save(this.record(target, { subscription_id, state: 'active', created }), held);
+    if (isOther && subscription_id !== null) await this.learnForm(subscription_id, target);
   }
 
   /** `isOther`: node management has other content than the record says. */

@@ -1,33 +1,17 @@
-import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
 import { type Hosts, parseHosts, requireTimeout } from '../../config/node-management.ts';
 import type { Settings } from '../../config/settings.ts';
 import { Fault } from '../../model/fault.ts';
 import type { CollectorValues } from './document.ts';
-import type { NodeManagement, ShownSubscription, SubscriptionParams } from './node-management.ts';
+import type { NodeManagement, SubscriptionParams } from './node-management.ts';
 import { createClient } from './node-management-client.ts';
+import { shownIn } from './shown-subscriptions.ts';
 
 /** The platform prefix in the names of calls, where no setting names another. */
 const callPrefixDefault = 'mon';
 
 const createdSchema = z.object({ subscription_id: z.int().positive() });
 const infoSchema = z.array(z.unknown());
-
-/** The parts of a subscription that are compared; node management adds others. */
-const contentSchema = z.object({
-  scope: z.object({ nodes: z.array(z.record(z.string(), z.unknown())) }),
-  steps: z.tuple([z.object({ params: z.object({ context: z.record(z.string(), z.unknown()) }) })]),
-});
-type Content = z.output<typeof contentSchema>;
-const contextSchema = z.record(z.string(), z.unknown());
-/** Those without steps show nothing. */
-const shownSchema = z.object({ id: z.int(), steps: z.array(z.unknown()).min(1) });
-const shownStepsSchema = z.tuple([
-  z.object({
-    id: z.string().optional(),
-    params: z.object({ context: contextSchema.optional() }).optional(),
-  }),
-]);
 
 /** Scope and steps in the form of node management. `prefix` is that of the platform in its names. */
 const describe = (values: CollectorValues, hosts: Hosts, prefix: string): SubscriptionParams => {
@@ -78,52 +62,6 @@ const contextOf = (values: CollectorValues, prefix: string): Record<string, unkn
     max_future_time_offset: values.aheadSecondsMax,
   },
 });
-
-const hostIdsOf = ({ scope }: Content, prefix: string): Set<unknown> =>
-  new Set(scope.nodes.map((node) => node[`${prefix}_host_id`]));
-
-const shownOf = (shown: Content, dataId: number, prefix: string): ShownSubscription => ({
-  dataId,
-  holds: (params) => {
-    const wanted = contentSchema.parse(params);
-    const values = shown.steps[0].params.context;
-    const hosts = hostIdsOf(shown, prefix);
-    // One that names hosts otherwise does not show whether they are the same.
-    const areHosts = hosts.has(undefined) || isDeepStrictEqual(hosts, hostIdsOf(wanted, prefix));
-    const entries = Object.entries(wanted.steps[0].params.context);
-    return areHosts && entries.every(([key, value]) => isDeepStrictEqual(values[key], value));
-  },
-});
-
-/** No report has it: the subscription is of another program. */
-const dataIdOfOthers = -1;
-const dataIdSchema = z.union([z.int(), z.string().regex(/^\d+$/).transform(Number)]).catch(dataIdOfOthers);
-
-/**
- * Of the one step of a report's subscription, which names the platform prefix of its time. Undefined where it shows no
- * values.
- */
-const dataIdIn = (steps: readonly unknown[], prefix: string): number | undefined => {
-  const [step] = shownStepsSchema.safeParse(steps).data ?? [];
-  const name = step?.id === undefined ? prefix : /^(.+)-collector$/.exec(step.id)?.[1];
-  if (step === undefined || name === undefined) return dataIdOfOthers;
-  const context = step.params?.context;
-  return context && dataIdSchema.parse(context[`${name}_data_id`]);
-};
-
-/** Those of the answer to `info` that show whose they are, by id. */
-const shownIn = (data: unknown, prefix: string): ReadonlyMap<number, ShownSubscription> => {
-  const shown = new Map<number, ShownSubscription>();
-  for (const one of infoSchema.safeParse(data).data ?? []) {
-    const subscription = shownSchema.safeParse(one).data;
-    const dataId = subscription && dataIdIn(subscription.steps, prefix);
-    if (subscription === undefined || dataId === undefined) continue;
-    const content = contentSchema.safeParse(one).data;
-    if (content !== undefined) shown.set(subscription.id, shownOf(content, dataId, prefix));
-    else if (dataId === dataIdOfOthers) shown.set(subscription.id, { dataId, holds: () => false });
-  }
-  return shown;
-};
 
 export type HttpNodeManagementOptions = {
   readonly settings: Settings['nodeManagement'] & { readonly url: string };

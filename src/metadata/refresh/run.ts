@@ -1,6 +1,6 @@
 import { errorText, Fault } from '../../model/fault.ts';
 import type { Log } from '../../telemetry/log.ts';
-import { createDelivery, type OrphanReason } from './delivery.ts';
+import { createDelivery, type Delivery, type OrphanReason } from './delivery.ts';
 import type { CollectorDefaults } from './document.ts';
 import type { HeldLease } from './lease.ts';
 import type { NodeManagement } from './node-management.ts';
@@ -26,6 +26,8 @@ export type RunDeps = {
   readonly runMsMax: number;
   /** Where the last run of this process ended: the next one begins behind it. */
   readonly reached: Reached;
+  /** By subscription id: the form in which node management shows what it was sent; of all runs of this process. */
+  readonly otherForms: Map<number, string>;
   /** Milliseconds since the epoch. */
   readonly now: () => number;
   /** The process is to end: the run stops where it is. */
@@ -65,23 +67,31 @@ type Plan = {
   readonly look: (checks: readonly Step[], isOver: () => boolean) => Promise<void>;
 };
 
-const planOf = (deps: RunDeps, lease: HeldLease): Plan => {
-  const { records, subscriptions, nodeManagement, defaults, log } = deps;
-  const now = (): number => Math.floor(deps.now() / 1000);
-  const delivery = createDelivery({
-    subscriptions,
-    nodeManagement,
-    documentPrefix: deps.documentPrefix,
+const deliveryOf = (deps: RunDeps, lease: HeldLease, now: () => number): Delivery => {
+  const { log } = deps;
+  return createDelivery({
+    ...deps,
     lease,
     now,
     onOrphan: ({ subscription_id, mon_data_id, intent }, why) =>
       log.warn({ subscription_id, mon_data_id, idempotency_key: intent?.key }, orphanTexts[why]),
+    onOtherForm: (subscription_id, mon_data_id) =>
+      log.warn(
+        { subscription_id, mon_data_id },
+        'node management shows this subscription otherwise than it was sent, right after an update too; it is not sent again while that stays so',
+      ),
     onBlind: (error) =>
       log.warn(
         {},
         `node management does not show what it has, so this run takes it for what was sent: ${codedText(error)}`,
       ),
   });
+};
+
+const planOf = (deps: RunDeps, lease: HeldLease): Plan => {
+  const { records, subscriptions, nodeManagement, defaults } = deps;
+  const now = (): number => Math.floor(deps.now() / 1000);
+  const delivery = deliveryOf(deps, lease, now);
   const wanted = wantedReports(records, defaults, now());
   const wantedIds = new Set(wanted.map(({ values }) => values.dataId));
   const names = new Map(records.groups.list().map(({ id, value }) => [id, value.time_series_group_name]));

@@ -124,6 +124,7 @@ export const rigRunDeps = (
     documentPrefix: 'bk',
     runMsMax: 600_000,
     reached: { change: 0, check: 0 },
+    otherForms: new Map(),
     now: Date.now,
     stopping: new AbortController().signal,
     log: createLog('refresh-rig', 'silent'),

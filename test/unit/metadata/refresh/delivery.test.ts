@@ -41,6 +41,8 @@ const setUp = async () => {
       now: () => 1,
       onOrphan: ({ intent }, why) => orphans.push([why, intent?.key]),
       onBlind: () => {},
+      otherForms: new Map(),
+      onOtherForm: () => {},
     });
   };
   server.behave(() => 'error');
@@ -111,6 +113,8 @@ it('a removal leaves a subscription that the next leader wrote meanwhile', async
       lease: { ...rigLease, check },
       onOrphan: () => {},
       onBlind: () => {},
+      otherForms: new Map(),
+      onOtherForm: () => {},
     });
   const paused = deliveryUnder(() => beforeWrite());
   const next = deliveryUnder(async () => {});
@@ -155,6 +159,8 @@ const setUpTwoLeaders = async () => {
       ...{ subscriptions, nodeManagement, lease, documentPrefix: 'bk', now: () => 1 },
       onOrphan: () => {},
       onBlind: () => {},
+      otherForms: new Map(),
+      onOtherForm: () => {},
     });
   return {
     server,

@@ -1,8 +1,9 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { loadSettings } from '../../../../src/config/settings.ts';
 import { createHttpNodeManagement } from '../../../../src/metadata/refresh/http-node-management.ts';
 import { type RunDeps, runOnce } from '../../../../src/metadata/refresh/run.ts';
 import type { RefreshRun } from '../../../../src/metadata/refresh/runs.ts';
+import { createLog } from '../../../../src/telemetry/log.ts';
 import { type RemoteSubscription, startNodeManagement } from '../../../support/metadata/node-management.ts';
 import { createRigRecords, rigLease, rigRunDeps } from '../../../support/metadata/refresh-rig.ts';
 
@@ -140,4 +141,38 @@ describe('content that differs', () => {
       expect((await run()).result).toMatchObject({ unchanged: 1 });
     },
   );
+});
+
+/** Copies of content that node management shows, with another text in the place of a part. */
+const replacing = (part: RegExp, by: string) => (content: unknown) =>
+  Object(JSON.parse(JSON.stringify(content).replaceAll(part, by)));
+
+describe('content that node management shows in another form', () => {
+  it.each([
+    ['a masked token', replacing(/"mon_data_token":"[^"]+"/g, '"mon_data_token":"******"')],
+    ['host ids as text', replacing(/"mon_host_id":(\d+)/g, '"mon_host_id":"$1"')],
+    ['a number as text', replacing(/"qps":(\d+)/g, '"qps":"$1"')],
+    ['one value less', replacing(/,"qps":\d+/g, '')],
+    ['no hosts', replacing(/"nodes"/g, '"hosts"')],
+  ])('gets no update for %s', async (_, form) => {
+    const { server, run } = await setUp(2);
+    server.showAs(form);
+    expect((await run()).result).toMatchObject({ updated: 0, unchanged: 2, failed: [] });
+  });
+
+  it('gets one update for another value, and one more once it shows another than after that', async () => {
+    const { server, run, only } = await setUp(1);
+    const log = createLog('looks', 'silent');
+    const warn = vi.spyOn(log, 'warn');
+    server.showAs(replacing(/"max_future_time_offset":\d+/g, '"max_future_time_offset":5'));
+    expect((await run({ log })).result).toMatchObject({ updated: 1, failed: [] });
+    for (let times = 0; times < 2; times++)
+      expect((await run({ log })).result).toMatchObject({ updated: 0, unchanged: 1, failed: [] });
+    const { params } = only();
+    only().params = { ...params, scope: { nodes: [{ mon_host_id: 99 }] } };
+    expect((await run({ log })).result).toMatchObject({ updated: 1, failed: [] });
+    expect(only().params.scope).toEqual(params.scope);
+    expect((await run({ log })).result).toMatchObject({ updated: 0, unchanged: 1 });
+    expect(warn).toHaveBeenCalledTimes(1);
+  });
 });
