@@ -66,6 +66,7 @@ class Deliveries implements Delivery {
   private readonly deps: DeliveryDeps;
   private readonly nodeManagement: NodeManagement;
   private readonly sights: Sights;
+  private readonly targets = new WeakMap<WantedReport, Target>();
   /** The subscription that a call of this process may have changed, by data id, until its delivery ends. */
   private readonly sentTo = new Map<number, number>();
 
@@ -75,8 +76,17 @@ class Deliveries implements Delivery {
     this.sights = new Sights(this.nodeManagement, deps.onBlind);
   }
 
-  isHeld(wanted: WantedReport): boolean {
+  /** Made once in a run. */
+  private targetOf(wanted: WantedReport): Target {
+    const known = this.targets.get(wanted);
+    if (known !== undefined) return known;
     const target = targetOf(wanted, this.deps);
+    this.targets.set(wanted, target);
+    return target;
+  }
+
+  isHeld(wanted: WantedReport): boolean {
+    const target = this.targetOf(wanted);
     const known = this.deps.subscriptions.known(target.mon_data_id);
     if (known === undefined || !holds(known, target)) return false;
     const id = known.subscription_id;
@@ -106,13 +116,13 @@ class Deliveries implements Delivery {
   look(held: readonly WantedReport[], isOver: () => boolean): Promise<void> {
     const expected = held.flatMap((wanted) => {
       const id = this.deps.subscriptions.known(wanted.values.dataId)?.subscription_id;
-      return typeof id === 'number' ? { id, params: this.nodeManagement.describe(wanted.values) } : [];
+      return typeof id === 'number' ? { id, length: this.targetOf(wanted).paramsLength } : [];
     });
     return this.sights.takeMany(expected, isOver);
   }
 
   deliver(wanted: WantedReport): Promise<'created' | 'updated' | 'unchanged'> {
-    const target = targetOf(wanted, this.deps);
+    const target = this.targetOf(wanted);
     return this.orInDoubt(target.mon_data_id, () => this.deliverTarget(target));
   }
 
@@ -208,7 +218,7 @@ class Deliveries implements Delivery {
   }
 
   private record(
-    { params: _, ...target }: Target,
+    { params: _, paramsLength: __, ...target }: Target,
     rest: Pick<Subscription, 'subscription_id' | 'state' | 'created' | 'intent'>,
   ): Subscription {
     return { ...target, ...rest, updated: this.deps.now() };

@@ -13,10 +13,24 @@ const callPrefixDefault = 'mon';
 const createdSchema = z.object({ subscription_id: z.int().positive() });
 const infoSchema = z.array(z.unknown());
 
+type Node = Readonly<Record<string, number>>;
+
+/** The hosts of a business; the subscriptions of a business share one list. */
+const createNodes = (hosts: Hosts, prefix: string): ((bizId: number) => readonly Node[]) => {
+  const lists = new Map<number, readonly Node[]>();
+  return (bizId) => {
+    const known = lists.get(bizId);
+    if (known !== undefined) return known;
+    const ids = new Set([...(hosts.get(0) ?? []), ...(hosts.get(bizId) ?? [])]);
+    const nodes = [...ids].map((id) => ({ [`${prefix}_host_id`]: id }));
+    lists.set(bizId, nodes);
+    return nodes;
+  };
+};
+
 /** Scope and steps in the form of node management. `prefix` is that of the platform in its names. */
-const describe = (values: CollectorValues, hosts: Hosts, prefix: string): SubscriptionParams => {
-  const hostIds = new Set([...(hosts.get(0) ?? []), ...(hosts.get(values.bizId) ?? [])]);
-  if (hostIds.size === 0) {
+const describe = (values: CollectorValues, nodes: readonly Node[], prefix: string): SubscriptionParams => {
+  if (nodes.length === 0) {
     throw new Fault(
       'permanent',
       'hosts_missing',
@@ -24,11 +38,7 @@ const describe = (values: CollectorValues, hosts: Hosts, prefix: string): Subscr
     );
   }
   return {
-    scope: {
-      object_type: 'HOST',
-      node_type: 'INSTANCE',
-      nodes: [...hostIds].map((id) => ({ [`${prefix}_host_id`]: id })),
-    },
+    scope: { object_type: 'HOST', node_type: 'INSTANCE', nodes },
     steps: [
       {
         id: `${prefix}-collector`,
@@ -81,7 +91,7 @@ export const createHttpNodeManagement = (options: HttpNodeManagementOptions): No
   const { settings, backOffMs = 500, signal } = options;
   const { url, token, tokenFile, tokenHeader, timeoutMs, prefix = callPrefixDefault } = settings;
   requireTimeout(timeoutMs);
-  const hosts = parseHosts(settings.hosts);
+  const nodesOf = createNodes(parseHosts(settings.hosts), prefix);
   const call = createClient({ url, token, tokenFile, tokenHeader, timeoutMs, backOffMs, signal });
 
   /** A refusal because of a missing subscription differs from any other. */
@@ -109,7 +119,7 @@ export const createHttpNodeManagement = (options: HttpNodeManagementOptions): No
     name: 'http',
     isRemote: true,
     atOnce: 8,
-    describe: (values) => describe(values, hosts, prefix),
+    describe: (values) => describe(values, nodesOf(values.bizId), prefix),
     create: async (_, params, key) => {
       // Of an API that ignores the key, each try without an answer may leave one more subscription.
       const created = createdSchema.safeParse(await call('create', params, { 'Idempotency-Key': key }, 1));

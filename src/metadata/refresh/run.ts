@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises';
 import { errorText, Fault } from '../../model/fault.ts';
 import type { Log } from '../../telemetry/log.ts';
 import { createDelivery, type Delivery, type OrphanReason } from './delivery.ts';
@@ -47,6 +48,8 @@ type Step = {
 };
 
 const failuresShown = 1000;
+/** Steps that only compare wait for nothing: after so many the process does something else. */
+const stepsAtOnce = 100;
 
 /** Errors of a report in the run record: the stable code, then the message. */
 const codedText = (error: unknown): string =>
@@ -183,10 +186,14 @@ const takeSteps = async (
   };
   const takeAll = async (all: readonly Step[], kind: keyof Reached): Promise<void> => {
     const rest = inTurn(all, reached[kind]).values();
+    let taken = 0;
+    let pause: Promise<unknown> = Promise.resolve();
     const worker = async (): Promise<void> => {
       for (const step of rest) {
         if (ending.aborted) return;
         await take(step, kind);
+        if (++taken % stepsAtOnce === 0) pause = setImmediate();
+        await pause;
       }
     };
     await Promise.all(Array.from({ length: nodeManagement.atOnce }, worker));

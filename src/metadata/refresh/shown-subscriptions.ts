@@ -68,29 +68,37 @@ function* differencesOf(shown: unknown, sent: unknown, path: string): Generator<
   if (!isMasked && !isDeepStrictEqual(shown, sent)) yield `${path} ${JSON.stringify(shown)}`;
 }
 
-const hostIdSchema = z.union([z.int(), z.string().regex(/^\d+$/)]);
-
 /** Ascending, with commas; undefined where one is named otherwise. */
 const hostsOf = (nodes: readonly unknown[], prefix: string): string | undefined => {
   const ids = new Set<string>();
   for (const node of nodes) {
-    const id = isRecord(node) ? hostIdSchema.safeParse(node[`${prefix}_host_id`]).data : undefined;
-    if (id === undefined) return undefined;
+    const id = isRecord(node) ? node[`${prefix}_host_id`] : undefined;
+    if (typeof id !== 'number' && typeof id !== 'string') return undefined;
     ids.add(String(id));
   }
   return [...ids].sort().join();
 };
 
-const shownOf = (
-  { nodes, step, dataId }: { nodes: readonly unknown[] | undefined; step: Step | undefined; dataId: number },
-  prefix: string,
-): ShownSubscription => ({
+/** Of what was sent: the subscriptions of a business share one list. */
+const hostsSent = new WeakMap<readonly unknown[], string | undefined>();
+
+const hostsOfSent = (nodes: readonly unknown[], prefix: string): string | undefined => {
+  if (!hostsSent.has(nodes)) hostsSent.set(nodes, hostsOf(nodes, prefix));
+  return hostsSent.get(nodes);
+};
+
+type Shown = {
+  readonly dataId: number;
+  readonly hosts: string | undefined;
+  readonly context: Record<string, unknown> | undefined;
+};
+
+const shownOf = ({ dataId, hosts, context }: Shown, prefix: string): ShownSubscription => ({
   dataId,
   otherwise: (params: SubscriptionParams) => {
     const sent = sentSchema.parse(params);
-    const found = [...differencesOf(step?.params?.context, sent.steps[0].params.context, '')];
-    const hosts = nodes && hostsOf(nodes, prefix);
-    if (hosts !== undefined && hosts !== hostsOf(sent.scope.nodes, prefix)) found.push(`hosts ${hosts}`);
+    const found = [...differencesOf(context, sent.steps[0].params.context, '')];
+    if (hosts !== undefined && hosts !== hostsOfSent(sent.scope.nodes, prefix)) found.push(`hosts ${hosts}`);
     return found.length === 0 ? undefined : md5Of(found.join('\n'));
   },
 });
@@ -104,7 +112,9 @@ export const shownIn = (data: unknown, prefix: string): ReadonlyMap<number, Show
     const { id, scope, steps } = subscription;
     const [step] = stepsSchema.safeParse(steps).data ?? [];
     const dataId = dataIdOf(step, prefix);
-    if (dataId !== undefined) shown.set(id, shownOf({ nodes: scope?.nodes, step, dataId }, prefix));
+    if (dataId === undefined) continue;
+    const hosts = scope && hostsOf(scope.nodes, prefix);
+    shown.set(id, shownOf({ dataId, hosts, context: step?.params?.context }, prefix));
   }
   return shown;
 };

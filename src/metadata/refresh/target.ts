@@ -21,7 +21,7 @@ export type Target = Pick<
   | 'params_md5'
   | 'document'
   | 'previous'
-> & { readonly params: SubscriptionParams };
+> & { readonly params: SubscriptionParams; readonly paramsLength: number };
 
 /** The file of the token before a rotation. A node management API has one file for a subscription, of the token now. */
 const previousOf = (
@@ -39,16 +39,18 @@ export const targetOf = (wanted: WantedReport, deps: TargetDeps): Target => {
   const document = renderDocument(values, documentPrefix);
   const previous = previousOf(wanted, deps);
   const params = nodeManagement.describe(values);
+  const paramsText = JSON.stringify(params);
   return {
     mon_data_id: values.dataId,
     custom_report_id: customReportId,
     mon_biz_id: values.bizId,
     adapter: nodeManagement.name,
     md5: md5Of(document),
-    params_md5: md5Of(JSON.stringify(params)),
+    params_md5: md5Of(paramsText),
     document,
     ...(previous === undefined ? {} : { previous }),
     params,
+    paramsLength: paramsText.length,
   };
 };
 
