@@ -5,7 +5,14 @@ import { createDelivery, type Delivery, type OrphanReason } from './delivery.ts'
 import type { CollectorDefaults } from './document.ts';
 import type { HeldLease } from './lease.ts';
 import type { NodeManagement } from './node-management.ts';
-import { type RefreshRecords, readRefusingValues, readWantedReport, wantedReports } from './reports.ts';
+import {
+  type RefreshRecords,
+  readRefusingValues,
+  readWantedReport,
+  requireReadable,
+  type WantedReport,
+  wantedReports,
+} from './reports.ts';
 import type { RefreshRun, Runs } from './runs.ts';
 import type { Subscription, Subscriptions } from './subscriptions.ts';
 
@@ -99,9 +106,14 @@ const planOf = (deps: RunDeps, lease: HeldLease): Plan => {
   const wantedIds = new Set(wanted.map(({ values }) => values.dataId));
   const names = new Map(records.groups.list().map(({ id, value }) => [id, value.time_series_group_name]));
 
+  const requireOwnReadable = ({ customReportId, values: { dataId } }: WantedReport): void =>
+    // A report that cannot be read is known by the subscription alone.
+    requireReadable(records, customReportId ?? subscriptions.known(dataId)?.custom_report_id ?? null, dataId);
+
   const remove = async (held: Subscription): Promise<Outcome> => {
     // The copy of the records may be behind; a record that it lacks must not cost a live report its subscription.
     const { custom_report_id, mon_data_id } = held;
+    requireReadable(records, custom_report_id, mon_data_id);
     const stillWanted = await readWantedReport(records, custom_report_id, mon_data_id, defaults, now());
     if (stillWanted !== undefined) return delivery.deliver(stillWanted);
     await delivery.remove(mon_data_id, await readRefusingValues(records, mon_data_id, defaults));
@@ -116,7 +128,10 @@ const planOf = (deps: RunDeps, lease: HeldLease): Plan => {
     ...wanted.map((one) => ({
       dataId: one.values.dataId,
       report: one.name,
-      isCheck: () => nodeManagement.isRemote && delivery.isHeld(one),
+      isCheck: () => {
+        requireOwnReadable(one);
+        return nodeManagement.isRemote && delivery.isHeld(one);
+      },
       work: () => delivery.deliver(one),
     })),
     ...subscriptions
