@@ -1,23 +1,30 @@
 import { randomUUID } from 'node:crypto';
 import { untilWritten } from '../../bus/kv.ts';
 import { Fault } from '../../model/fault.ts';
-import { type CollectorValues, md5Of, renderDocument } from './document.ts';
+import type { CollectorValues } from './document.ts';
 import type { HeldLease } from './lease.ts';
 import type { NodeManagement, ShownSubscription, SubscriptionParams } from './node-management.ts';
 import type { WantedReport } from './reports.ts';
 import { isAnothers, Sights } from './sights.ts';
 import type { HeldSubscription, Subscription, Subscriptions } from './subscriptions.ts';
+import { holds, type Target, type TargetDeps, targetOf } from './target.ts';
 
-export type DeliveryDeps = {
+export type DeliveryDeps = TargetDeps & {
   readonly subscriptions: Subscriptions;
-  readonly nodeManagement: NodeManagement;
-  /** The platform prefix in the names that collectors read. */
-  readonly documentPrefix: string;
   readonly lease: HeldLease;
   /** Unix seconds. */
   readonly now: () => number;
   /** Receives what an operator must clean up by hand. */
   readonly onOrphan: (subscription: Subscription, why: OrphanReason) => void;
+  /** Node management shows nothing in this run, for this reason: the records alone count. */
+  readonly onBlind: (error: unknown) => void;
+  /**
+   * By subscription id: what node management showed otherwise right after an update, as a digest. It has another form
+   * there, and is not sent again for that. Kept over runs.
+   */
+  readonly otherForms: Map<number, string>;
+  /** Receives each of these once. */
+  readonly onOtherForm: (subscriptionId: number, dataId: number) => void;
 };
 
 /**
@@ -26,19 +33,6 @@ export type DeliveryDeps = {
  * made before without an answer, so that others may be.
  */
 export type OrphanReason = 'api_left' | 'create_refused' | 'create_repeated';
-
-/** The content that one report's subscription must have. */
-type Target = Pick<
-  Subscription,
-  | 'mon_data_id'
-  | 'custom_report_id'
-  | 'mon_biz_id'
-  | 'adapter'
-  | 'md5'
-  | 'params_md5'
-  | 'document'
-  | 'previous'
-> & { readonly params: SubscriptionParams };
 
 /** Tries to mark a record that another process may be writing at the same time. */
 const markTriesMax = 3;
@@ -50,46 +44,6 @@ const refusesParams = (error: unknown): boolean =>
   error instanceof Fault &&
   error.code === 'node_management_refused' &&
   [undefined, 400, 422].includes(error.detail.status);
-
-/** The file of the token before a rotation. A node management API has one file for a subscription, of the token now. */
-const previousOf = (
-  { values, previous }: WantedReport,
-  { nodeManagement, documentPrefix }: DeliveryDeps,
-): Subscription['previous'] => {
-  if (previous === undefined || nodeManagement.isRemote) return undefined;
-  const document = renderDocument({ ...values, token: previous.token }, documentPrefix);
-  return { md5: md5Of(document), expires_at: previous.expires_at, document };
-};
-
-const targetOf = (wanted: WantedReport, deps: DeliveryDeps): Target => {
-  const { values, customReportId } = wanted;
-  const { nodeManagement, documentPrefix } = deps;
-  const document = renderDocument(values, documentPrefix);
-  const previous = previousOf(wanted, deps);
-  const params = nodeManagement.describe(values);
-  return {
-    mon_data_id: values.dataId,
-    custom_report_id: customReportId,
-    mon_biz_id: values.bizId,
-    adapter: nodeManagement.name,
-    md5: md5Of(document),
-    params_md5: md5Of(JSON.stringify(params)),
-    document,
-    ...(previous === undefined ? {} : { previous }),
-    params,
-  };
-};
-
-const holds = (subscription: Subscription, target: Target): boolean =>
-  subscription.state === 'active' &&
-  subscription.adapter === target.adapter &&
-  subscription.md5 === target.md5 &&
-  subscription.params_md5 === target.params_md5 &&
-  subscription.previous?.md5 === target.previous?.md5 &&
-  subscription.previous?.expires_at === target.previous?.expires_at;
-
-const differs = (shown: ShownSubscription | undefined, target: Target): boolean =>
-  shown !== undefined && (shown.dataId !== target.mon_data_id || !shown.holds(target.params));
 
 /** Makes one subscription match its report. A killed process leaves a state from which the next one continues. */
 export type Delivery = {
@@ -112,32 +66,63 @@ class Deliveries implements Delivery {
   private readonly deps: DeliveryDeps;
   private readonly nodeManagement: NodeManagement;
   private readonly sights: Sights;
+  private readonly targets = new WeakMap<WantedReport, Target>();
   /** The subscription that a call of this process may have changed, by data id, until its delivery ends. */
   private readonly sentTo = new Map<number, number>();
 
   constructor(deps: DeliveryDeps) {
     this.deps = deps;
     this.nodeManagement = deps.nodeManagement.endingWith(deps.lease.signal);
-    this.sights = new Sights(this.nodeManagement);
+    this.sights = new Sights(this.nodeManagement, deps.onBlind);
+  }
+
+  /** Made once in a run. */
+  private targetOf(wanted: WantedReport): Target {
+    const known = this.targets.get(wanted);
+    if (known !== undefined) return known;
+    const target = targetOf(wanted, this.deps);
+    this.targets.set(wanted, target);
+    return target;
   }
 
   isHeld(wanted: WantedReport): boolean {
-    const target = targetOf(wanted, this.deps);
+    const target = this.targetOf(wanted);
     const known = this.deps.subscriptions.known(target.mon_data_id);
     if (known === undefined || !holds(known, target)) return false;
-    return known.subscription_id === null || !differs(this.sights.last(known.subscription_id), target);
+    const id = known.subscription_id;
+    return id === null || !this.differs(id, this.sights.last(id), target);
+  }
+
+  /** Whether node management shows another's, or content that is not the form in which it shows this one. */
+  private differs(id: number, shown: ShownSubscription | undefined, target: Target): boolean {
+    if (shown === undefined) return false;
+    if (shown.dataId !== target.mon_data_id) return true;
+    const otherwise = shown.otherwise(target.params);
+    if (otherwise === undefined) this.deps.otherForms.delete(id);
+    return otherwise !== undefined && otherwise !== this.deps.otherForms.get(id);
+  }
+
+  /** Looks at how node management shows what it was just sent. */
+  private async learnForm(id: number, target: Target): Promise<void> {
+    const { otherForms, onOtherForm } = this.deps;
+    const shown = await this.sights.takeNow(id);
+    if (shown?.dataId !== target.mon_data_id) return;
+    const otherwise = shown.otherwise(target.params);
+    if (otherwise === undefined) return;
+    if (!otherForms.has(id)) onOtherForm(id, target.mon_data_id);
+    otherForms.set(id, otherwise);
   }
 
   look(held: readonly WantedReport[], isOver: () => boolean): Promise<void> {
     const expected = held.flatMap((wanted) => {
       const id = this.deps.subscriptions.known(wanted.values.dataId)?.subscription_id;
-      return typeof id === 'number' ? { id, params: this.nodeManagement.describe(wanted.values) } : [];
+      return typeof id === 'number' ? { id, length: this.targetOf(wanted).paramsLength } : [];
     });
     return this.sights.takeMany(expected, isOver);
   }
 
   deliver(wanted: WantedReport): Promise<'created' | 'updated' | 'unchanged'> {
-    const target = targetOf(wanted, this.deps);
+    const target = this.targetOf(wanted);
     return this.orInDoubt(target.mon_data_id, () => this.deliverTarget(target));
   }
 
@@ -147,7 +132,7 @@ class Deliveries implements Delivery {
       if (known === undefined || !holds(known, target)) return await this.deliverFresh(target, false);
       if (!this.nodeManagement.isRemote || known.subscription_id === null) return 'unchanged';
       const shown = await this.sights.take(known.subscription_id);
-      if (differs(shown, target)) return await this.deliverFresh(target, true);
+      if (this.differs(known.subscription_id, shown, target)) return await this.deliverFresh(target, true);
       await this.deps.lease.check();
       await this.nodeManagement.enable(known.subscription_id);
       return 'unchanged';
@@ -229,10 +214,11 @@ class Deliveries implements Delivery {
   private async forget({ value, revision }: HeldSubscription): Promise<void> {
     await this.deps.lease.check();
     await this.deps.subscriptions.remove(value.mon_data_id, revision);
+    if (value.subscription_id !== null) this.deps.otherForms.delete(value.subscription_id);
   }
 
   private record(
-    { params: _, ...target }: Target,
+    { params: _, paramsLength: __, ...target }: Target,
     rest: Pick<Subscription, 'subscription_id' | 'state' | 'created' | 'intent'>,
   ): Subscription {
     return { ...target, ...rest, updated: this.deps.now() };
@@ -301,15 +287,23 @@ class Deliveries implements Delivery {
     await this.save({ ...made.value, state: 'active', updated: this.deps.now() }, made);
   }
 
-  /** Sends an existing subscription in full, also after a process that was killed during a delivery. */
-  private async replace(target: Target, held: HeldSubscription): Promise<void> {
+  /**
+   * Sends an existing subscription in full, also after a process that was killed during a delivery. `isOther`: the
+   * record says that this was done. Node management may keep the content of an update that fails, and then shows it
+   * though no host got it, so that the record first says that it is to be sent.
+   */
+  private async replace(target: Target, given: HeldSubscription, isOther = false): Promise<void> {
+    let held = given;
     if (this.nodeManagement.isRemote) {
       await this.requireOwn(held);
+      if (isOther)
+        held = await this.save({ ...held.value, state: 'installing', updated: this.deps.now() }, held);
       await this.change(held, (id) => this.nodeManagement.enable(id));
       await this.change(held, (id) => this.nodeManagement.update(id, target.params));
     }
     const { subscription_id, created } = held.value;
     await this.save(this.record(target, { subscription_id, state: 'active', created }), held);
+    if (isOther && subscription_id !== null) await this.learnForm(subscription_id, target);
   }
 
   /** `isOther`: node management has other content than the record says. */
@@ -335,7 +329,7 @@ class Deliveries implements Delivery {
         return this.create(target, undefined).then(() => 'created');
       default:
         if (!isOther && holds(held.value, target)) return 'unchanged';
-        return this.replace(target, held).then(() => 'updated');
+        return this.replace(target, held, isOther).then(() => 'updated');
     }
   }
 

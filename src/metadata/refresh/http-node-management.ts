@@ -1,11 +1,11 @@
-import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
 import { type Hosts, parseHosts, requireTimeout } from '../../config/node-management.ts';
 import type { Settings } from '../../config/settings.ts';
 import { Fault } from '../../model/fault.ts';
 import type { CollectorValues } from './document.ts';
-import type { NodeManagement, ShownSubscription, SubscriptionParams } from './node-management.ts';
+import type { NodeManagement, SubscriptionParams } from './node-management.ts';
 import { createClient } from './node-management-client.ts';
+import { shownIn } from './shown-subscriptions.ts';
 
 /** The platform prefix in the names of calls, where no setting names another. */
 const callPrefixDefault = 'mon';
@@ -13,18 +13,24 @@ const callPrefixDefault = 'mon';
 const createdSchema = z.object({ subscription_id: z.int().positive() });
 const infoSchema = z.array(z.unknown());
 
-/** The parts of a subscription that are compared; node management adds others. */
-const contentSchema = z.object({
-  scope: z.object({ nodes: z.array(z.record(z.string(), z.unknown())) }),
-  steps: z.tuple([z.object({ params: z.object({ context: z.record(z.string(), z.unknown()) }) })]),
-});
-type Content = z.output<typeof contentSchema>;
-const shownSchema = contentSchema.extend({ id: z.int() });
+type Node = Readonly<Record<string, number>>;
+
+/** The hosts of a business; the subscriptions of a business share one list. */
+const createNodes = (hosts: Hosts, prefix: string): ((bizId: number) => readonly Node[]) => {
+  const lists = new Map<number, readonly Node[]>();
+  return (bizId) => {
+    const known = lists.get(bizId);
+    if (known !== undefined) return known;
+    const ids = new Set([...(hosts.get(0) ?? []), ...(hosts.get(bizId) ?? [])]);
+    const nodes = [...ids].map((id) => ({ [`${prefix}_host_id`]: id }));
+    lists.set(bizId, nodes);
+    return nodes;
+  };
+};
 
 /** Scope and steps in the form of node management. `prefix` is that of the platform in its names. */
-const describe = (values: CollectorValues, hosts: Hosts, prefix: string): SubscriptionParams => {
-  const hostIds = new Set([...(hosts.get(0) ?? []), ...(hosts.get(values.bizId) ?? [])]);
-  if (hostIds.size === 0) {
+const describe = (values: CollectorValues, nodes: readonly Node[], prefix: string): SubscriptionParams => {
+  if (nodes.length === 0) {
     throw new Fault(
       'permanent',
       'hosts_missing',
@@ -32,11 +38,7 @@ const describe = (values: CollectorValues, hosts: Hosts, prefix: string): Subscr
     );
   }
   return {
-    scope: {
-      object_type: 'HOST',
-      node_type: 'INSTANCE',
-      nodes: [...hostIds].map((id) => ({ [`${prefix}_host_id`]: id })),
-    },
+    scope: { object_type: 'HOST', node_type: 'INSTANCE', nodes },
     steps: [
       {
         id: `${prefix}-collector`,
@@ -71,34 +73,6 @@ const contextOf = (values: CollectorValues, prefix: string): Record<string, unkn
   },
 });
 
-const hostIdsOf = ({ scope }: Content, prefix: string): Set<unknown> =>
-  new Set(scope.nodes.map((node) => node[`${prefix}_host_id`]));
-
-const shownOf = (shown: Content, dataId: number, prefix: string): ShownSubscription => ({
-  dataId,
-  holds: (params) => {
-    const wanted = contentSchema.parse(params);
-    const values = shown.steps[0].params.context;
-    const hosts = hostIdsOf(shown, prefix);
-    // One that names hosts otherwise does not show whether they are the same.
-    const areHosts = hosts.has(undefined) || isDeepStrictEqual(hosts, hostIdsOf(wanted, prefix));
-    const entries = Object.entries(wanted.steps[0].params.context);
-    return areHosts && entries.every(([key, value]) => isDeepStrictEqual(values[key], value));
-  },
-});
-
-/** Those of the answer to `info` that show which report they are of, by id. */
-const shownIn = (data: unknown, prefix: string): ReadonlyMap<number, ShownSubscription> => {
-  const shown = new Map<number, ShownSubscription>();
-  for (const one of infoSchema.safeParse(data).data ?? []) {
-    const content = shownSchema.safeParse(one).data;
-    const dataId = content?.steps[0].params.context[`${prefix}_data_id`];
-    if (content === undefined || typeof dataId !== 'number') continue;
-    shown.set(content.id, shownOf(content, dataId, prefix));
-  }
-  return shown;
-};
-
 export type HttpNodeManagementOptions = {
   readonly settings: Settings['nodeManagement'] & { readonly url: string };
   readonly backOffMs?: number;
@@ -117,7 +91,7 @@ export const createHttpNodeManagement = (options: HttpNodeManagementOptions): No
   const { settings, backOffMs = 500, signal } = options;
   const { url, token, tokenFile, tokenHeader, timeoutMs, prefix = callPrefixDefault } = settings;
   requireTimeout(timeoutMs);
-  const hosts = parseHosts(settings.hosts);
+  const nodesOf = createNodes(parseHosts(settings.hosts), prefix);
   const call = createClient({ url, token, tokenFile, tokenHeader, timeoutMs, backOffMs, signal });
 
   /** A refusal because of a missing subscription differs from any other. */
@@ -145,7 +119,7 @@ export const createHttpNodeManagement = (options: HttpNodeManagementOptions): No
     name: 'http',
     isRemote: true,
     atOnce: 8,
-    describe: (values) => describe(values, hosts, prefix),
+    describe: (values) => describe(values, nodesOf(values.bizId), prefix),
     create: async (_, params, key) => {
       // Of an API that ignores the key, each try without an answer may leave one more subscription.
       const created = createdSchema.safeParse(await call('create', params, { 'Idempotency-Key': key }, 1));

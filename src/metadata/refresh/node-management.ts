@@ -5,10 +5,10 @@ export type SubscriptionParams = Record<string, unknown>;
 
 /** A subscription as node management shows it. */
 export type ShownSubscription = {
-  /** The data id of its content. */
+  /** The data id of its content; that of no report where another program made it. */
   readonly dataId: number;
-  /** Whether its content has these values and hosts. */
-  holds(params: SubscriptionParams): boolean;
+  /** Undefined where all that it shows of values and hosts is as in `params`, else a digest of what it shows otherwise. */
+  otherwise(params: SubscriptionParams): string | undefined;
 };
 
 /**

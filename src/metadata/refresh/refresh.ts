@@ -130,6 +130,7 @@ export const createRefresh = (deps: RefreshDeps): Refresh => {
     documentPrefix,
     runMsMax: deps.runMsMax ?? runMsMaxDefault,
     reached: { change: 0, check: 0 },
+    otherForms: new Map(),
     now,
     stopping: stopping.signal,
     log,

@@ -1,3 +1,4 @@
+import { recordKeys } from '../../directory/keys.ts';
 import type { SourcePolicy } from '../../directory/policies.ts';
 import type {
   CustomReport,
@@ -7,6 +8,7 @@ import type {
   TimeSeriesGroup,
 } from '../../directory/records.ts';
 import { isSystemReport } from '../../directory/system-owners.ts';
+import type { Unreadable } from '../../directory/unreadable.ts';
 import { Fault } from '../../model/fault.ts';
 import { type CollectorDefaults, type CollectorValues, collectorValues } from './document.ts';
 
@@ -24,6 +26,8 @@ export type RefreshRecords = {
   readonly tables: ReadSet<ResultTable>;
   readonly sourcePolicies: ReadSet<SourcePolicy>;
   readonly previousTokens: ReadSet<PreviousToken>;
+  /** The keys of records that this process cannot read; its copy has none, or what was there before. */
+  readonly unreadable: Pick<Unreadable, 'size' | 'has'>;
   /** Resolves when the copies were filled for the first time. */
   readonly ready: Promise<void>;
 };
@@ -88,6 +92,35 @@ export const wantedReports = (
     const more = { policy: policies.get(id), previous: previous.get(id) };
     return wanted({ ...parts, ...more }, defaults, nowSeconds) ?? [];
   });
+};
+
+const keysOfDataId = [
+  recordKeys.dataSource,
+  recordKeys.group,
+  recordKeys.table,
+  recordKeys.sourcePolicy,
+  recordKeys.previousToken,
+];
+
+/**
+ * Internal Fault `record_invalid` where a record of the data id cannot be read: a process that has what was there before
+ * would deliver that, another one the defaults, and each would replace the other's.
+ */
+export const requireReadable = (
+  { unreadable }: Pick<RefreshRecords, 'unreadable'>,
+  customReportId: number | null,
+  dataId: number,
+): void => {
+  if (unreadable.size === 0) return;
+  const keys = keysOfDataId.map((keyOf) => keyOf(dataId));
+  if (customReportId !== null) keys.push(recordKeys.report(customReportId));
+  const key = keys.find((one) => unreadable.has(one));
+  if (key === undefined) return;
+  throw new Fault(
+    'internal',
+    'record_invalid',
+    `the record ${key} cannot be read, so the subscription of data id ${dataId} stays as it is: repair it`,
+  );
 };
 
 /** The report record of a data id: by its own id where that is known. */

@@ -1,10 +1,18 @@
+import { setImmediate } from 'node:timers/promises';
 import { errorText, Fault } from '../../model/fault.ts';
 import type { Log } from '../../telemetry/log.ts';
-import { createDelivery, type OrphanReason } from './delivery.ts';
+import { createDelivery, type Delivery, type OrphanReason } from './delivery.ts';
 import type { CollectorDefaults } from './document.ts';
 import type { HeldLease } from './lease.ts';
 import type { NodeManagement } from './node-management.ts';
-import { type RefreshRecords, readRefusingValues, readWantedReport, wantedReports } from './reports.ts';
+import {
+  type RefreshRecords,
+  readRefusingValues,
+  readWantedReport,
+  requireReadable,
+  type WantedReport,
+  wantedReports,
+} from './reports.ts';
 import type { RefreshRun, Runs } from './runs.ts';
 import type { Subscription, Subscriptions } from './subscriptions.ts';
 
@@ -26,6 +34,8 @@ export type RunDeps = {
   readonly runMsMax: number;
   /** Where the last run of this process ended: the next one begins behind it. */
   readonly reached: Reached;
+  /** By subscription id: the form in which node management shows what it was sent; of all runs of this process. */
+  readonly otherForms: Map<number, string>;
   /** Milliseconds since the epoch. */
   readonly now: () => number;
   /** The process is to end: the run stops where it is. */
@@ -45,6 +55,8 @@ type Step = {
 };
 
 const failuresShown = 1000;
+/** Steps that only compare wait for nothing: after so many the process does something else. */
+const stepsAtOnce = 100;
 
 /** Errors of a report in the run record: the stable code, then the message. */
 const codedText = (error: unknown): string =>
@@ -65,25 +77,43 @@ type Plan = {
   readonly look: (checks: readonly Step[], isOver: () => boolean) => Promise<void>;
 };
 
-const planOf = (deps: RunDeps, lease: HeldLease): Plan => {
-  const { records, subscriptions, nodeManagement, defaults, log } = deps;
-  const now = (): number => Math.floor(deps.now() / 1000);
-  const delivery = createDelivery({
-    subscriptions,
-    nodeManagement,
-    documentPrefix: deps.documentPrefix,
+const deliveryOf = (deps: RunDeps, lease: HeldLease, now: () => number): Delivery => {
+  const { log } = deps;
+  return createDelivery({
+    ...deps,
     lease,
     now,
     onOrphan: ({ subscription_id, mon_data_id, intent }, why) =>
       log.warn({ subscription_id, mon_data_id, idempotency_key: intent?.key }, orphanTexts[why]),
+    onOtherForm: (subscription_id, mon_data_id) =>
+      log.warn(
+        { subscription_id, mon_data_id },
+        'node management shows this subscription otherwise than it was sent, right after an update too; it is not sent again while that stays so',
+      ),
+    onBlind: (error) =>
+      log.warn(
+        {},
+        `node management does not show what it has, so this run takes it for what was sent: ${codedText(error)}`,
+      ),
   });
+};
+
+const planOf = (deps: RunDeps, lease: HeldLease): Plan => {
+  const { records, subscriptions, nodeManagement, defaults } = deps;
+  const now = (): number => Math.floor(deps.now() / 1000);
+  const delivery = deliveryOf(deps, lease, now);
   const wanted = wantedReports(records, defaults, now());
   const wantedIds = new Set(wanted.map(({ values }) => values.dataId));
   const names = new Map(records.groups.list().map(({ id, value }) => [id, value.time_series_group_name]));
 
+  const requireOwnReadable = ({ customReportId, values: { dataId } }: WantedReport): void =>
+    // A report that cannot be read is known by the subscription alone.
+    requireReadable(records, customReportId ?? subscriptions.known(dataId)?.custom_report_id ?? null, dataId);
+
   const remove = async (held: Subscription): Promise<Outcome> => {
     // The copy of the records may be behind; a record that it lacks must not cost a live report its subscription.
     const { custom_report_id, mon_data_id } = held;
+    requireReadable(records, custom_report_id, mon_data_id);
     const stillWanted = await readWantedReport(records, custom_report_id, mon_data_id, defaults, now());
     if (stillWanted !== undefined) return delivery.deliver(stillWanted);
     await delivery.remove(mon_data_id, await readRefusingValues(records, mon_data_id, defaults));
@@ -98,7 +128,10 @@ const planOf = (deps: RunDeps, lease: HeldLease): Plan => {
     ...wanted.map((one) => ({
       dataId: one.values.dataId,
       report: one.name,
-      isCheck: () => nodeManagement.isRemote && delivery.isHeld(one),
+      isCheck: () => {
+        requireOwnReadable(one);
+        return nodeManagement.isRemote && delivery.isHeld(one);
+      },
       work: () => delivery.deliver(one),
     })),
     ...subscriptions
@@ -168,10 +201,14 @@ const takeSteps = async (
   };
   const takeAll = async (all: readonly Step[], kind: keyof Reached): Promise<void> => {
     const rest = inTurn(all, reached[kind]).values();
+    let taken = 0;
+    let pause: Promise<unknown> = Promise.resolve();
     const worker = async (): Promise<void> => {
       for (const step of rest) {
         if (ending.aborted) return;
         await take(step, kind);
+        if (++taken % stepsAtOnce === 0) pause = setImmediate();
+        await pause;
       }
     };
     await Promise.all(Array.from({ length: nodeManagement.atOnce }, worker));

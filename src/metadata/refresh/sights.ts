@@ -1,26 +1,24 @@
-import { Fault } from '../../model/fault.ts';
-import type { NodeManagement, ShownSubscription, SubscriptionParams } from './node-management.ts';
+import type { NodeManagement, ShownSubscription } from './node-management.ts';
 import type { Subscription } from './subscriptions.ts';
 
-/** A subscription to look at, and the content that it must have. */
-export type Expected = { readonly id: number; readonly params: SubscriptionParams };
+/** A subscription to look at, and how long the JSON is that it was sent. */
+export type Expected = { readonly id: number; readonly length: number };
 
 /** Of one call. An answer is about as large as what was sent of its subscriptions. */
 const idsMax = 100;
-const bytesMax = 256 * 1024;
+const lengthMax = 256 * 1024;
 
 function* batchesOf(expected: readonly Expected[]): Generator<number[]> {
   let ids: number[] = [];
-  let bytes = 0;
-  for (const { id, params } of expected) {
-    const size = JSON.stringify(params).length;
-    if (ids.length === idsMax || (ids.length > 0 && bytes + size > bytesMax)) {
+  let total = 0;
+  for (const { id, length } of expected) {
+    if (ids.length === idsMax || (ids.length > 0 && total + length > lengthMax)) {
       yield ids;
       ids = [];
-      bytes = 0;
+      total = 0;
     }
     ids.push(id);
-    bytes += size;
+    total += length;
   }
   if (ids.length > 0) yield ids;
 }
@@ -40,14 +38,20 @@ export const isAnothers = (
       )
     : shown.dataId !== mon_data_id;
 
-/** What node management showed of subscriptions during one run. */
+/**
+ * What node management showed of subscriptions during one run. A look never fails: what cannot be looked at is not
+ * shown, and after one look at a single subscription failed, or was refused, the run asks no more.
+ */
 export class Sights {
   private readonly nodeManagement: NodeManagement;
+  private readonly onFailed: (error: unknown) => void;
   /** By subscription id; undefined where it was asked and does not show it. */
   private readonly shown = new Map<number, ShownSubscription | undefined>();
+  private hasFailed = false;
 
-  constructor(nodeManagement: NodeManagement) {
+  constructor(nodeManagement: NodeManagement, onFailed: (error: unknown) => void) {
     this.nodeManagement = nodeManagement;
+    this.onFailed = onFailed;
   }
 
   /** As of the last look of this run. */
@@ -60,15 +64,18 @@ export class Sights {
     this.shown.delete(id);
   }
 
-  /** Looks at many with few calls, until one fails or `isOver`; each of the rest is then looked at alone. */
+  /**
+   * Looks at many with few calls, until one fails or `isOver`; each of the rest is then looked at alone, as the answer
+   * of many may only have been too large.
+   */
   async takeMany(expected: readonly Expected[], isOver: () => boolean): Promise<void> {
     const batches = batchesOf(expected);
-    let hasFailed = false;
+    let isOff = false;
     const worker = async (): Promise<void> => {
       for (const ids of batches) {
-        if (hasFailed || isOver()) return;
+        if (isOff || isOver()) return;
         const seen = await this.nodeManagement.look(ids).catch(() => undefined);
-        if (seen === undefined) hasFailed = true;
+        if (seen === undefined) isOff = true;
         else for (const id of ids) this.shown.set(id, seen.get(id));
       }
     };
@@ -82,12 +89,18 @@ export class Sights {
 
   /** Looks at one now. */
   async takeNow(id: number): Promise<ShownSubscription | undefined> {
-    const seen = await this.nodeManagement.look([id]).catch((error: unknown) => {
-      // An API without this call shows nothing.
-      if (error instanceof Fault && error.code === 'node_management_refused') return undefined;
-      throw error;
-    });
-    this.shown.set(id, seen?.get(id));
-    return seen?.get(id);
+    const seen = this.hasFailed ? undefined : await this.lookAt(id);
+    this.shown.set(id, seen);
+    return seen;
+  }
+
+  private async lookAt(id: number): Promise<ShownSubscription | undefined> {
+    try {
+      return (await this.nodeManagement.look([id])).get(id);
+    } catch (error) {
+      if (!this.hasFailed) this.onFailed(error);
+      this.hasFailed = true;
+      return undefined;
+    }
   }
 }

@@ -29,12 +29,12 @@ describe('node management that comes back with the data of a backup', () => {
     const context = contextThere(server, await idOf(opened, 1_500_001));
     expect(context).toMatchObject({ mon_data_token: 'b'.repeat(32) });
     expect(context).toMatchObject({ token_config: { proxy_token: 'b'.repeat(32) } });
-    // One call shows what a hundred have, and another the rest; the one that differs is looked at once more.
+    // One call shows what a hundred have, and another the rest; the one that differs is looked at before its update and after.
     expect(
       actions(server)
         .slice(before)
         .filter((action) => action === 'info'),
-    ).toHaveLength(3);
+    ).toHaveLength(4);
     expect(await refresh.runNow()).toMatchObject({ updated: 0, unchanged: 120 });
   });
 

@@ -46,6 +46,8 @@ export type NodeManagementServer = {
   lose(id: number): void;
   /** From now on `info` shows that a subscription exists, and nothing of its content. */
   hideContent(): void;
+  /** From now on `info` shows content in the form that `form` makes of a copy of it. */
+  showAs(form: (content: unknown) => object): void;
   /** Saves all that it has; the function brings that back, the ids that it gives next included. */
   save(): () => void;
 };
@@ -92,7 +94,7 @@ export const startNodeManagement = async (
   const idOfKey = new Map<string, number>();
   let rule: (call: NodeManagementCall) => Behaviour | undefined = () => undefined;
   let lastId = 7000;
-  let showsContent = true;
+  let form: (content: unknown) => object = (content) => Object(content);
 
   const create = ({ body, key }: NodeManagementCall): Answer => {
     const before = key === undefined ? undefined : idOfKey.get(key);
@@ -106,7 +108,7 @@ export const startNodeManagement = async (
     const held = subscriptions.get(id);
     if (held === undefined) return [];
     const { scope, steps } = held.params;
-    return [{ id, name: '', enable: held.enabled, ...(showsContent ? { scope, steps } : {}) }];
+    return [{ id, name: '', enable: held.enabled, ...form(structuredClone({ scope, steps })) }];
   };
   const perform = (call: NodeManagementCall): Answer => {
     const { action, body } = call;
@@ -203,7 +205,10 @@ export const startNodeManagement = async (
       subscriptions.delete(id);
     },
     hideContent: () => {
-      showsContent = false;
+      form = () => ({});
+    },
+    showAs: (next) => {
+      form = next;
     },
     save: () => {
       const saved = { lastId, held: structuredClone([...subscriptions]), keys: [...idOfKey] };

@@ -24,6 +24,7 @@ export const createRigRecords = () => {
   const dataSources = new Map<number, DataSource>();
   const groups = new Map<number, TimeSeriesGroup>();
   const tables = new Map<number, ResultTable>();
+  const unreadable = new Set<string>();
   const records: RefreshRecords = {
     reports: nothing,
     dataSources: setOf(dataSources),
@@ -31,10 +32,13 @@ export const createRigRecords = () => {
     tables: setOf(tables),
     sourcePolicies: nothing,
     previousTokens: nothing,
+    unreadable,
     ready: Promise.resolve(),
   };
   return {
     records,
+    /** The keys of records that cannot be read. */
+    unreadable,
     add: (dataId: number): void => {
       const owner = { mon_biz_id: 2, operator: 'test' };
       const table_id = `2_mon_time_series_${dataId}.__default__`;
@@ -124,6 +128,7 @@ export const rigRunDeps = (
     documentPrefix: 'bk',
     runMsMax: 600_000,
     reached: { change: 0, check: 0 },
+    otherForms: new Map(),
     now: Date.now,
     stopping: new AbortController().signal,
     log: createLog('refresh-rig', 'silent'),

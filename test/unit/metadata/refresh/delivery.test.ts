@@ -40,6 +40,9 @@ const setUp = async () => {
       lease: rigLease,
       now: () => 1,
       onOrphan: ({ intent }, why) => orphans.push([why, intent?.key]),
+      onBlind: () => {},
+      otherForms: new Map(),
+      onOtherForm: () => {},
     });
   };
   server.behave(() => 'error');
@@ -109,6 +112,9 @@ it('a removal leaves a subscription that the next leader wrote meanwhile', async
       ...{ subscriptions, nodeManagement: rig.nodeManagement, documentPrefix: 'bk', now: () => 1 },
       lease: { ...rigLease, check },
       onOrphan: () => {},
+      onBlind: () => {},
+      otherForms: new Map(),
+      onOtherForm: () => {},
     });
   const paused = deliveryUnder(() => beforeWrite());
   const next = deliveryUnder(async () => {});
@@ -152,6 +158,9 @@ const setUpTwoLeaders = async () => {
     createDelivery({
       ...{ subscriptions, nodeManagement, lease, documentPrefix: 'bk', now: () => 1 },
       onOrphan: () => {},
+      onBlind: () => {},
+      otherForms: new Map(),
+      onOtherForm: () => {},
     });
   return {
     server,

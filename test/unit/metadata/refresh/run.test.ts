@@ -1,4 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { recordKeys } from '../../../../src/directory/keys.ts';
+import { pollingNodeManagement } from '../../../../src/metadata/refresh/node-management.ts';
 import { runOnce } from '../../../../src/metadata/refresh/run.ts';
 import type { RefreshRun } from '../../../../src/metadata/refresh/runs.ts';
 import {
@@ -67,3 +69,30 @@ describe('a run with a slow node management API', () => {
     }
   });
 });
+
+// One process had the policy of before, another none: each replaced the other's file in each run.
+it.each([recordKeys.sourcePolicy(1), recordKeys.previousToken(1), recordKeys.report(9)])(
+  'fails a report whose record %s cannot be read, and leaves its subscription',
+  async (key) => {
+    const reports = createRigRecords();
+    reports.add(1);
+    reports.add(2);
+    const deps = rigRunDeps({ records: reports.records, nodeManagement: pollingNodeManagement });
+    expect(await runOnce(deps, rigLease, 1, 'manual')).toMatchObject({ created: 2, failed: [] });
+    const held = await deps.subscriptions.read(1);
+    if (held === undefined) throw new Error('there is no subscription');
+    await deps.subscriptions.save({ ...held.value, custom_report_id: 9 }, held);
+    const before = deps.subscriptions.known(1);
+    reports.unreadable.add(key);
+    const changed = { ...deps, defaults: { maxRate: 7, aheadSecondsMax: 60 } };
+    const failed = [
+      { mon_data_id: 1, error: expect.stringContaining(`record_invalid: the record ${key} cannot be read`) },
+    ];
+    expect(await runOnce(changed, rigLease, 2, 'manual')).toMatchObject({ updated: 1, failed });
+    reports.setEnabled(1, false);
+    expect(await runOnce(changed, rigLease, 3, 'manual')).toMatchObject({ deleted: 0, unchanged: 1, failed });
+    expect(deps.subscriptions.known(1)).toEqual(before);
+    reports.unreadable.clear();
+    expect(await runOnce(changed, rigLease, 4, 'manual')).toMatchObject({ deleted: 1, failed: [] });
+  },
+);
