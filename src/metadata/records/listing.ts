@@ -41,14 +41,24 @@ export const systemQuery = {
   system: flag.optional().meta({ description: 'Also the records of `tidemark doctor`' }),
 };
 
+const wordsMax = 20;
+
+/** Each is looked for in every record. */
+const wordsOf = (search: string): string[] =>
+  search
+    .toLowerCase()
+    .split(' ')
+    .filter((word) => word !== '');
+
 /** The parameter that searches a list of records as the console does. */
 export const searchQuery = {
   search: z
     .string()
     .max(1000, 'must have at most 1000 characters')
+    .refine((search) => wordsOf(search).length <= wordsMax, `must have at most ${wordsMax} words`)
     .meta({
       description:
-        'Words: of each record, each is a part of its name in any case, the beginning of its data id or application id, or `biz:` and its business',
+        'At most 20 words: of each record, each is a part of its name in any case, the beginning of its data id or application id, or `biz:` and its business',
       examples: ['shop biz:2'],
     })
     .optional(),
@@ -59,10 +69,7 @@ export type Searched = { readonly name: string; readonly id: number; readonly bi
 
 /** Whether each word of a search finds a record. */
 const finderOf = (search: string): ((record: Searched) => boolean) => {
-  const words = search
-    .toLowerCase()
-    .split(' ')
-    .filter((word) => word !== '');
+  const words = wordsOf(search);
   return ({ name, id, biz }) => {
     const lower = name.toLowerCase();
     return words.every(

@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest';
+import { z } from 'zod';
 import { reportEndpoints } from '../../../../src/metadata/api/report-endpoints.ts';
 import { parseInput } from '../../../../src/metadata/problem.ts';
-import { pageOf } from '../../../../src/metadata/records/listing.ts';
+import { pageOf, searchQuery } from '../../../../src/metadata/records/listing.ts';
 
 const items = [7, 8, 10].map((id) => ({ id, value: id }));
 
@@ -34,5 +35,14 @@ describe('the list of reports', () => {
     const read = (state: string) => query && parseInput(query, { state });
     expect(() => read('activ')).toThrow('state: must be one of creating, active, deleted, purging, purged');
     expect(read('active')).toMatchObject({ state: 'active' });
+  });
+});
+
+describe('the search of a list', () => {
+  // Every word is looked for in each of the records, while metadata answers nobody else.
+  it('has at most 20 words', () => {
+    const read = (words: number) => parseInput(z.object(searchQuery), { search: 'a  '.repeat(words) });
+    expect(() => read(21)).toThrow('search: must have at most 20 words');
+    expect(read(20)).toEqual({ search: 'a  '.repeat(20) });
   });
 });
