@@ -31,7 +31,7 @@ export type StoreTargets = {
   readonly clickhouse: Clickhouse;
   /** The tables of the data ids whose rows are kept: neither deleted nor purged. */
   readonly points: readonly PointsTable[];
-  /** Owners that are purged or deleted, or otherwise no matter of this account. */
+  /** Owners that are purged, of whom nobody knows what was removed on purpose, or otherwise no matter of this account. */
   readonly isLeftOut: (pipeline: Pipeline, owner: number) => boolean;
   /** Waits for what is on its way to these owners, and says of whom all is recorded. */
   readonly caughtUp: CaughtUp;

@@ -12,7 +12,7 @@ import { linesWrittenMs } from '../outcomes/publishers-feed.ts';
 import { unwritable } from '../runtime/files.ts';
 import { type Clickhouse, database } from '../stores/clickhouse/client.ts';
 import type { JsonOption } from './options.ts';
-import { printFields, printJson } from './output.ts';
+import { printFields, printJson, sayLines } from './output.ts';
 import { loadCommandSettings } from './running-stack.ts';
 import { readWholeFolder } from './streams-backup/whole-folder.ts';
 import { withBus, withClickhouse } from './with-engines.ts';
@@ -111,6 +111,8 @@ export const exportBook = async ({ backup, output, json }: ExportBookOptions): P
 const unreadable = (file: string, why: string): Fault =>
   new Fault('permanent', 'file_unreadable', `${file} is not a file of tidemark account export-book: ${why}`);
 
+const noKey = `this installation has no key ${recordKeys.identityKey} that can be read`;
+
 type Book = { readonly installation: string | undefined; readonly lines: z.output<typeof lineSchema>[] };
 
 const readBook = async (file: string): Promise<Book> => {
@@ -126,10 +128,20 @@ const readBook = async (file: string): Promise<Book> => {
   }
 };
 
-/** Permanent Fault `book_of_another` where nothing that the book says was received can be here: each item would stand as lost. */
-const requireOwn = async (settings: Settings, file: string, { installation }: Book): Promise<void> => {
-  const own = installation === undefined ? undefined : await installationOf(settings);
-  if (own === installation || own === undefined) return;
+/**
+ * Permanent Fault `book_of_another` where nothing that the book says was received can be here: each item would stand as lost. The
+ * result is what there is to say where that cannot be judged.
+ */
+export const judgeOrigin = (
+  file: string,
+  ofBook: string | undefined,
+  own: string | undefined,
+): string | undefined => {
+  if (ofBook === undefined || own === undefined) {
+    const what = ofBook === undefined ? `${file} does not name its installation` : noKey;
+    return `${what}: it could not be checked that the book is of the installation that was copied`;
+  }
+  if (own === ofBook) return undefined;
   throw new Fault(
     'permanent',
     'book_of_another',
@@ -141,7 +153,9 @@ const requireOwn = async (settings: Settings, file: string, { installation }: Bo
 export const importBook = async (file: string, { json }: JsonOption): Promise<void> => {
   const settings = loadCommandSettings();
   const book = await readBook(file);
-  await requireOwn(settings, file, book);
+  const own = book.installation === undefined ? undefined : await installationOf(settings);
+  const unchecked = judgeOrigin(file, book.installation, own);
+  if (unchecked !== undefined) sayLines(unchecked);
   const { lines } = book;
   await withClickhouse(settings, async (clickhouse) => {
     for (const table of ['ingest_published', 'ingest_doubtful'] as const) {

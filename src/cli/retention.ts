@@ -25,12 +25,15 @@ const retentionSchema = retention.extend({
 type Retention = z.output<typeof retentionSchema>;
 type Days = number | 'off' | 'default';
 
-const origins: Readonly<Record<Retention['origin'], string>> = {
+const origins: Readonly<Record<string, string>> = {
   policy: 'set here',
   creation: 'the default when it was created',
   pipelines: 'the pipeline files',
   none: 'nothing sets one',
 };
+
+/** A newer metadata may have further origins. */
+const originText = (origin: string): string => origins[origin] ?? origin;
 
 const storedText = ({ days, rows, bytes }: { days: number; rows: number; bytes: number }): string =>
   `${counted(rows, 'row')} of ${counted(days, 'day')}, ${bytesText(bytes)}`;
@@ -40,11 +43,11 @@ const keptFields = ({ retention_days: days, origin, signals }: Retention): [stri
   signals.every((signal) => signal.retention_days === days && signal.origin === origin)
     ? [
         ['kept', daysText(days)],
-        ['by', origins[origin]],
+        ['by', originText(origin)],
       ]
     : signals.map((signal) => [
         signal.pipeline,
-        `kept ${daysText(signal.retention_days)}: ${origins[signal.origin]}`,
+        `kept ${daysText(signal.retention_days)}: ${originText(signal.origin)}`,
       ]);
 
 const print = (shown: Retention): void =>

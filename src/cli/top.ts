@@ -117,16 +117,20 @@ export const follow = async (client: AdminClient, screen: Screen): Promise<never
   }
 };
 
+const unreadNote =
+  'the line of this metadata cannot be read, the figures are old: use its version of tidemark';
+
 /** The whole terminal, drawn again each second. */
-const fullScreen = (): Screen & { close(): void } => {
+export const fullScreen = (open = openTerminal): Screen & { close(): void } => {
   let lines: readonly string[] = ['waiting for the line …'];
   let note = '';
-  const terminal = openTerminal(() => ({ lines, note }));
+  const terminal = open(() => ({ lines, note }));
   return {
     show: (value) => {
       const line = readAnswer(lineSchema, value);
-      if (!line.success) return;
-      lines = lineLines(line.data);
+      if (!line.success) note = unreadNote;
+      else if (note === unreadNote) note = '';
+      if (line.success) lines = lineLines(line.data);
       terminal.draw();
     },
     say: (text) => {

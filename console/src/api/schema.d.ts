@@ -4330,7 +4330,7 @@ export interface operations {
                 is_platform?: boolean;
                 is_split_measurement?: boolean;
                 system?: boolean;
-                /** @description Words: of each record, each is a part of its name in any case, the beginning of its data id or application id, or `biz:` and its business */
+                /** @description At most 20 words: of each record, each is a part of its name in any case, the beginning of its data id or application id, or `biz:` and its business */
                 search?: string;
             };
             header?: never;
@@ -4682,7 +4682,7 @@ export interface operations {
                 is_platform_data_id?: boolean;
                 has_report?: boolean;
                 system?: boolean;
-                /** @description Words: of each record, each is a part of its name in any case, the beginning of its data id or application id, or `biz:` and its business */
+                /** @description At most 20 words: of each record, each is a part of its name in any case, the beginning of its data id or application id, or `biz:` and its business */
                 search?: string;
             };
             header?: never;
@@ -4947,7 +4947,7 @@ export interface operations {
                 is_delete?: boolean;
                 has_report?: boolean;
                 system?: boolean;
-                /** @description Words: of each record, each is a part of its name in any case, the beginning of its data id or application id, or `biz:` and its business */
+                /** @description At most 20 words: of each record, each is a part of its name in any case, the beginning of its data id or application id, or `biz:` and its business */
                 search?: string;
             };
             header?: never;
@@ -5247,7 +5247,7 @@ export interface operations {
                 is_deleted?: boolean;
                 has_report?: boolean;
                 system?: boolean;
-                /** @description Words: of each record, each is a part of its name in any case, the beginning of its data id or application id, or `biz:` and its business */
+                /** @description At most 20 words: of each record, each is a part of its name in any case, the beginning of its data id or application id, or `biz:` and its business */
                 search?: string;
             };
             header?: never;
@@ -5552,7 +5552,7 @@ export interface operations {
                 is_enable?: boolean;
                 is_delete?: boolean;
                 system?: boolean;
-                /** @description Words: of each record, each is a part of its name in any case, the beginning of its data id or application id, or `biz:` and its business */
+                /** @description At most 20 words: of each record, each is a part of its name in any case, the beginning of its data id or application id, or `biz:` and its business */
                 search?: string;
             };
             header?: never;

@@ -20,7 +20,15 @@ export const lookAtNats = async (settings: Settings): Promise<Finding[]> => {
   return [connecting, ...findings];
 };
 
-const lineSchema = z.object({ troubles: z.array(z.object({ text: z.string() })) });
+const checks = z.array(z.object({ check: z.string(), why: z.string() }));
+const processesSchema = z.object({
+  items: z.array(
+    z.object({
+      ...{ role: z.string(), host: z.string(), pid: z.number(), state: z.string() },
+      ...{ failing: checks, degraded: checks },
+    }),
+  ),
+});
 
 /** The admin API, with the token of this command, and the records that some role cannot read. */
 export const lookAtAdmin = async (client: AdminClient): Promise<Finding[]> => [
@@ -29,8 +37,13 @@ export const lookAtAdmin = async (client: AdminClient): Promise<Finding[]> => [
     return 'answers and accepts the token';
   }),
   await look('records', async () => {
-    const { value } = await client.ask(lineSchema, 'GET', '/api/v1/line');
-    const unread = value.troubles.flatMap(({ text }) => (text.includes(': records: ') ? [text] : []));
+    // The troubles of the line are cut: with many of them these may not be among them.
+    const { value } = await client.ask(processesSchema, 'GET', '/api/v1/processes');
+    const unread = value.items.flatMap(({ role, host, pid, state, failing, degraded }) =>
+      [...failing, ...degraded].flatMap(({ check, why }) =>
+        check === 'records' && state !== 'gone' ? [`${role} ${host}:${pid}: ${why}`] : [],
+      ),
+    );
     if (unread.length === 0) return 'can be read';
     throw new Fault('permanent', 'record_invalid', unread.join('; '));
   }),

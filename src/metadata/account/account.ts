@@ -22,6 +22,7 @@ import type { Log } from '../../telemetry/log.ts';
 import type { Records } from '../records/store.ts';
 import { knownInstanceOf, type PlacedInstance } from '../tables/placement.ts';
 import { type AccountState, startAccountWatch } from './account-watch.ts';
+import { whyLeftOut } from './left-out.ts';
 
 /** The account of this deployment, as this process looks at it. */
 export type Account = {
@@ -78,7 +79,7 @@ const createTargets = (
       const sql = sqls.get(knownInstanceOf(records, id));
       return sql === undefined ? [] : [{ dataId: id, table: value.table_id, sql }];
     }),
-    isLeftOut: (pipeline, owner) => pipeline === 'metrics' && records.purges.known(owner) !== undefined,
+    isLeftOut: (pipeline, owner) => whyLeftOut(records, pipeline, owner) !== undefined,
     caughtUp,
     aheadMsMax: (pipeline, owner) => {
       const policies = pipeline === 'metrics' ? records.sourcePolicies : records.applicationPolicies;

@@ -6,6 +6,7 @@ import { eventDayForm, eventDayFormText, eventDayOf } from '../../model/event-da
 import { Fault } from '../../model/fault.ts';
 import { applicationPipelines, ownerIds } from '../../model/signals.ts';
 import { notedClosing, nothingOpenText, openOf } from '../account/closing.ts';
+import { whyLeftOut } from '../account/left-out.ts';
 import { comparedStores, differenceSchema, type storeItem } from '../answers/account.ts';
 import { fieldFault, notFound } from '../problem.ts';
 import { operator } from '../records/requests.ts';
@@ -150,10 +151,10 @@ const stores = ({ account, outcomes }: ApiDeps): Endpoint =>
       const owner = dataId ?? appId;
       const closed = await readDifferences(outcomes.clickhouse, { dataId, appId });
       const closings = new Map(closed.map((each) => [differenceKey(each), each]));
-      const isPurged = ({ dataId: id }: Owner): boolean => id !== 0 && records.purges.known(id) !== undefined;
+      const whyOf = ({ pipeline, dataId, appId }: Owner) => whyLeftOut(records, pipeline, dataId || appId);
       if (owner === undefined) {
         const all = await account.compareStores(days);
-        return { body: { compared: all.compared, items: shownStores(all, all.owners, closings, isPurged) } };
+        return { body: { compared: all.compared, items: shownStores(all, all.owners, closings, whyOf) } };
       }
       const compared = { days: 0, rows: 0 };
       const items: z.output<typeof storeItem>[] = [];
@@ -161,7 +162,7 @@ const stores = ({ account, outcomes }: ApiDeps): Endpoint =>
         const own = await account.compareStores({ pipeline, owner, ...days });
         compared.days += own.compared.days;
         compared.rows += own.compared.rows;
-        items.push(...shownStores(own, [{ pipeline, ...ownerIds(pipeline, owner) }], closings, isPurged));
+        items.push(...shownStores(own, [{ pipeline, ...ownerIds(pipeline, owner) }], closings, whyOf));
       }
       return { body: { compared, items } };
     },

@@ -61,7 +61,7 @@ export const shownStores = (
   { differences: found, inFlight }: StoreComparison,
   compared: readonly Owner[],
   closings: Closings,
-  isPurged: (owner: Owner) => boolean,
+  whyLeftOut: (owner: Owner) => string | undefined,
 ): z.output<typeof storeItem>[] => {
   const owners = new Map<string, Owner>();
   for (const each of [...compared, ...found, ...inFlight]) owners.set(ownerText(each), each);
@@ -71,9 +71,8 @@ export const shownStores = (
     const unknown = own.find(({ kind }) => kind === 'not_known');
     const credit = creditOf(closings, owner);
     const differences = own.map((each) => foundOf(each, closings, credit));
-    const why = isPurged(owner)
-      ? 'it was purged, and is not compared'
-      : (unknown?.why ?? (isInFlight ? 'rows were on their way in every reading' : ''));
+    const whyNotKnown = unknown?.why ?? (isInFlight ? 'rows were on their way in every reading' : '');
+    const why = whyLeftOut(owner) ?? whyNotKnown;
     return {
       pipeline: owner.pipeline,
       data_id: owner.dataId,

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import type { Application } from '../../directory/records.ts';
 import { systemOwners } from '../../directory/system-owners.ts';
+import { askedId } from '../records/listing.ts';
 import { masked } from '../records/masking.ts';
 import {
   actionRequestSchema,
@@ -35,6 +36,7 @@ const applications: Kind<Application, typeof idParams> = {
     () =>
     ({ app_name: name, app_id: id, mon_biz_id: biz }) => ({ name, id, biz }),
   systemIds: (records) => systemOwners(records).appIds,
+  namedId: (_, query) => askedId(query, 'app_id'),
   params: idParams,
   setOf: (records) => records.applications,
   idOf: async (_, { id }) => id,

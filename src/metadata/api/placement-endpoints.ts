@@ -2,7 +2,7 @@ import type { ResultTable } from '../../directory/records.ts';
 import { placementSchema } from '../../directory/records.ts';
 import { systemOwners } from '../../directory/system-owners.ts';
 import { fieldFault } from '../problem.ts';
-import { listRecords, recordQuerySchema } from '../records/listing.ts';
+import { askedId, listRecords, recordQuerySchema } from '../records/listing.ts';
 import type { Records } from '../records/store.ts';
 import { dataIdOfTableId } from '../records/values.ts';
 import { knownInstanceOf } from '../tables/placement.ts';
@@ -34,7 +34,8 @@ export const placementEndpoints = ({ placing }: ApiDeps): Endpoint[] => [
       refuseUnknownInstance(Reflect.get(query, 'questdb'), placing.names, records);
       return {
         body: listRecords(records.tables, query, {
-          systemIds: systemOwners(records).dataIds,
+          systemIds: () => systemOwners(records).dataIds,
+          namedId: askedId(query, 'mon_data_id'),
           derived: { mon_data_id: (_, id) => id, questdb: (_, id) => knownInstanceOf(records, id) },
           show: (table) => ({
             mon_data_id: idOf(table),

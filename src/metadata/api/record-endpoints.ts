@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { readRegistry } from '../../directory/column-registry.ts';
 import type { DataSource, ResultTable, TimeSeriesGroup } from '../../directory/records.ts';
 import { systemOwners } from '../../directory/system-owners.ts';
+import { askedId } from '../records/listing.ts';
 import {
   actionRequestSchema,
   dataSourceChangeSchema,
@@ -21,6 +22,7 @@ import { changing, type Kind, listing, showing, shown, switching } from './recor
 /** What the records of a data id have in common. */
 const ofDataId = {
   systemIds: (records: Records) => systemOwners(records).dataIds,
+  namedId: (_: Records, query: object) => askedId(query, 'mon_data_id'),
   showChanged: shown,
 };
 

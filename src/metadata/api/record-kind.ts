@@ -30,6 +30,8 @@ export type Kind<T, P extends IdParams, C = T> = {
   readonly searched: (records: Records) => (value: T, id: number) => Searched;
   /** The ids of records that Tidemark made for itself. */
   readonly systemIds: (records: Records) => ReadonlySet<number>;
+  /** The id of the only record that a query of the list can find; undefined where it names none. */
+  readonly namedId: (records: Records, query: object) => number | undefined;
   readonly params: P;
   readonly setOf: (records: Records) => RecordSet<T>;
   readonly idOf: (records: Records, params: z.output<P>) => Promise<number>;
@@ -61,7 +63,8 @@ export const listing = <T extends object, P extends IdParams, C>(
         derived: kind.derivedOf?.(records) ?? {},
         show: hidden,
         searched: kind.searched(records),
-        systemIds: kind.systemIds(records),
+        systemIds: () => kind.systemIds(records),
+        namedId: kind.namedId(records, query),
       }),
     }),
   });

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { type CustomReport, customReportSchema } from '../../directory/records.ts';
 import { isSystemReport } from '../../directory/system-owners.ts';
+import { askedId } from '../records/listing.ts';
 import { masked } from '../records/masking.ts';
 import { actionRequestSchema, purgeRequestSchema, reportChangeSchema } from '../records/requests.ts';
 import { patchReport } from '../reports/changes.ts';
@@ -41,6 +42,11 @@ const reports: Kind<CustomReport, typeof idParams, ReportWithRecords> = {
     ({ name, mon_data_id: id, mon_biz_id: biz }) => ({ name, id, biz }),
   systemIds: (records) =>
     new Set(records.reports.list().flatMap(({ id, value }) => (isSystemReport(value) ? [id] : []))),
+  namedId: (records, query) => {
+    const dataId = askedId(query, 'mon_data_id');
+    // No report has the id 0.
+    return dataId === undefined ? undefined : (records.reportOf(dataId)?.custom_report_id ?? 0);
+  },
   params: idParams,
   setOf: (records) => records.reports,
   idOf: async (_, { id }) => id,

@@ -41,14 +41,24 @@ export const systemQuery = {
   system: flag.optional().meta({ description: 'Also the records of `tidemark doctor`' }),
 };
 
+const wordsMax = 20;
+
+/** Each is looked for in every record. */
+const wordsOf = (search: string): string[] =>
+  search
+    .toLowerCase()
+    .split(' ')
+    .filter((word) => word !== '');
+
 /** The parameter that searches a list of records as the console does. */
 export const searchQuery = {
   search: z
     .string()
     .max(1000, 'must have at most 1000 characters')
+    .refine((search) => wordsOf(search).length <= wordsMax, `must have at most ${wordsMax} words`)
     .meta({
       description:
-        'Words: of each record, each is a part of its name in any case, the beginning of its data id or application id, or `biz:` and its business',
+        'At most 20 words: of each record, each is a part of its name in any case, the beginning of its data id or application id, or `biz:` and its business',
       examples: ['shop biz:2'],
     })
     .optional(),
@@ -59,10 +69,7 @@ export type Searched = { readonly name: string; readonly id: number; readonly bi
 
 /** Whether each word of a search finds a record. */
 const finderOf = (search: string): ((record: Searched) => boolean) => {
-  const words = search
-    .toLowerCase()
-    .split(' ')
-    .filter((word) => word !== '');
+  const words = wordsOf(search);
   return ({ name, id, biz }) => {
     const lower = name.toLowerCase();
     return words.every(
@@ -106,8 +113,10 @@ type Listed<T> = {
   readonly show: (value: T) => unknown;
   /** For the query's `search`. */
   readonly searched?: (value: T, id: number) => Searched;
-  /** The ids of records that Tidemark made for itself. */
-  readonly systemIds?: ReadonlySet<number>;
+  /** The ids of records that Tidemark made for itself; asked where they are hidden. */
+  readonly systemIds?: () => ReadonlySet<number>;
+  /** The id of the only record that the query can find; undefined where it names none. */
+  readonly namedId?: number | undefined;
 };
 
 const cursorOf = (id: number): string => Buffer.from(String(id)).toString('base64url');
@@ -131,18 +140,34 @@ export const pageOf = <T>(items: readonly { id: number; value: T }[], query: Lis
   };
 };
 
+/** The integer that a query has for a field; undefined without it. */
+export const askedId = (query: object, field: 'mon_data_id' | 'app_id'): number | undefined => {
+  const id: unknown = Reflect.get(query, field);
+  return typeof id === 'number' ? id : undefined;
+};
+
+/** All records of a kind, or that of this id alone: a page of the console asks for one every few seconds. */
+const recordsOf = <T>(
+  set: Pick<RecordSet<T>, 'list' | 'known'>,
+  namedId: number | undefined,
+): { id: number; value: T }[] => {
+  if (namedId === undefined) return set.list();
+  const found = set.known(namedId);
+  return found === undefined ? [] : [{ id: namedId, value: found.value }];
+};
+
 /** The page of a kind of records for a valid query. */
 export const listRecords = <T extends object>(
-  set: RecordSet<T>,
+  set: Pick<RecordSet<T>, 'list' | 'known'>,
   query: ListQuery & Readonly<Record<string, unknown>>,
-  { derived = {}, show, searched, systemIds = new Set() }: Listed<T>,
+  { derived = {}, show, searched, systemIds = () => new Set(), namedId }: Listed<T>,
 ): Page<unknown> => {
   const wanted = Object.entries(query).filter(
     ([field, value]) =>
       !(field in pageQuery) && !(field in systemQuery) && !(field in searchQuery) && value !== undefined,
   );
-  const isSystemWanted = wantsSystem(query);
-  const isHidden = (id: number): boolean => !isSystemWanted && systemIds.has(id);
+  const hidden = wantsSystem(query) ? undefined : systemIds();
+  const isHidden = (id: number): boolean => hidden?.has(id) === true;
   const isFound = finderOf(query.search ?? '');
   const isWanted = (value: T, id: number): boolean =>
     wanted.every(([field, want]) => {
@@ -150,12 +175,10 @@ export const listRecords = <T extends object>(
       return (of === undefined ? Reflect.get(value, field) : of(value, id)) === want;
     });
   const { items, next_cursor } = pageOf(
-    set
-      .list()
-      .filter(
-        ({ id, value }) =>
-          !isHidden(id) && isWanted(value, id) && (searched === undefined || isFound(searched(value, id))),
-      ),
+    recordsOf(set, namedId).filter(
+      ({ id, value }) =>
+        !isHidden(id) && isWanted(value, id) && (searched === undefined || isFound(searched(value, id))),
+    ),
     query,
   );
   return { items: items.map(show), next_cursor };

@@ -2,7 +2,7 @@ import { afterEach, describe, expect, it, vi } from 'vitest';
 import type { AdminClient } from '../../../src/cli/client.ts';
 import { type Line, lineLines, short, span } from '../../../src/cli/line.ts';
 import { cut, frameOf } from '../../../src/cli/output.ts';
-import { follow } from '../../../src/cli/top.ts';
+import { follow, fullScreen } from '../../../src/cli/top.ts';
 import type { LineProcess } from '../../../src/metadata/answers/line.ts';
 import { Fault } from '../../../src/model/fault.ts';
 
@@ -180,6 +180,38 @@ const followed = async (streams: Fault[], polls: (Fault | Line)[]): Promise<unkn
   await ended;
   return seen;
 };
+
+describe('the line on the whole terminal', () => {
+  const drawn = () => {
+    const frames: { readonly lines: readonly string[]; readonly note: string }[] = [];
+    const screen = fullScreen((frame) => ({ draw: () => void frames.push(frame()), close: () => {} }));
+    return { frames, screen };
+  };
+
+  it('shows texts of a newer metadata as they are', () => {
+    const { frames, screen } = drawn();
+    const newer = {
+      ...line,
+      account: null,
+      processes: [{ ...process, role: 'gateway', state: 'draining' }],
+      streams: line.streams.map((each) => ({ ...each, state: 'sealed' })),
+      troubles: line.troubles.map((each) => ({ ...each, severity: 'note' })),
+    };
+    screen.show(newer);
+    const text = frames.at(-1)?.lines.join('\n');
+    expect(frames.at(-1)?.note).toBe('');
+    for (const each of ['gateway', 'draining', 'sealed', '!  table']) expect(text).toContain(each);
+  });
+
+  it('says that it cannot read the line, until it can again', () => {
+    const { frames, screen } = drawn();
+    screen.show(line);
+    screen.show({ ...line, streams: null });
+    expect(frames[1]).toEqual({ lines: frames[0]?.lines, note: expect.stringContaining('cannot be read') });
+    screen.show(line);
+    expect(frames[2]?.note).toBe('');
+  });
+});
 
 describe('the line that is followed', () => {
   afterEach(() => void vi.useRealTimers());

@@ -166,8 +166,14 @@ const kubectlVerbs: Readonly<Record<string, (words: readonly string[], line: str
     // The first pod of a set.
     const [, set] = /^pod\/([a-z-]+)-0$/.exec(target) ?? [];
     if (set !== undefined && condition === '--for=delete') return workload(`statefulset/${set}`);
-    return [...workload(target), ...(condition === '--for=condition=complete' ? [] : [`wait ${condition}`])];
+    return [`wait ${condition}`];
   },
+  logs: ([target, flag, container]) => [
+    ...workload(target),
+    ...(flag === '-c' && manifestText.includes(`- name: ${container}\n`)
+      ? []
+      : [`no container ${container}`]),
+  ],
   delete: ([kind = '', name = '', option]) => [
     ...workload(`${kind}/${name}`),
     ...(option === '--ignore-not-found' ? [] : [`delete ${option}`]),
