@@ -55,7 +55,7 @@ type Step = {
 };
 
 const failuresShown = 1000;
-/** Steps that only compare wait for nothing: after as many the process does something else. */
+/** Steps that only compare wait for nothing: after a hundred of them the process does something else. */
 const stepsAtOnce = 100;
 
 /** Errors of a report in the run record: the stable code, then the message. */
