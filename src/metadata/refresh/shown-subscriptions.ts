@@ -32,14 +32,28 @@ type Step = z.output<typeof stepsSchema>[0];
 
 /** No report has it: the subscription is of another program. */
 const dataIdOfOthers = -1;
-const dataIdSchema = z.union([z.int(), z.string().regex(/^\d+$/).transform(Number)]).catch(dataIdOfOthers);
+const dataIdSchema = z
+  .union([
+    z.int(),
+    z
+      .string()
+      .regex(/^\d{1,15}$/)
+      .transform(Number),
+  ])
+  .catch(dataIdOfOthers);
+
+const stepEnd = '-collector';
+
+/** The prefix in the id of a step; undefined for one of another program. */
+const prefixIn = (id: string): string | undefined =>
+  id.length > stepEnd.length && id.endsWith(stepEnd) ? id.slice(0, -stepEnd.length) : undefined;
 
 /**
  * Of the one step of a report's subscription, which names the platform prefix of its time. Undefined where it shows no
  * values.
  */
 const dataIdOf = (step: Step | undefined, prefix: string): number | undefined => {
-  const name = step?.id === undefined ? prefix : /^(.+)-collector$/.exec(step.id)?.[1];
+  const name = step?.id === undefined ? prefix : prefixIn(step.id);
   if (step === undefined || name === undefined) return dataIdOfOthers;
   const context = step.params?.context;
   return context && dataIdSchema.parse(context[`${name}_data_id`]);

@@ -128,6 +128,7 @@ const reviewed: Readonly<Record<string, readonly string[]>> = {
     'metadata/records/listing.ts /^\\d{1,6}$/',
     'metadata/records/listing.ts /^[A-Za-z0-9_-]{1,64}$/',
     'metadata/refresh/polling-endpoint.ts /^\\d{1,4}$/',
+    'metadata/refresh/shown-subscriptions.ts /^\\d{1,15}$/',
     'metadata/refresh/polling-endpoint.ts /^\\d{1,15}\\.[0-9a-f]{32}$/',
     'metadata/api/dead-letter-bulk.ts /^\\d{1,15}-\\d{1,15}$/',
     'metadata/backup/document.ts /^[1-9]\\d{0,14}$/',
