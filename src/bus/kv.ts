@@ -1,6 +1,7 @@
 import { DeliverPolicy, type JsMsg, StorageType, type StreamInfo } from '@nats-io/jetstream';
 import { type KV, type KvEntry, Kvm } from '@nats-io/kv';
 import { errorText, Fault } from '../model/fault.ts';
+import { parseJson } from '../model/json.ts';
 import { type BackOff, backOffMs } from '../runtime/back-off.ts';
 import type { Bus } from './connection.ts';
 import { toFault, unlessMissing } from './nats-fault.ts';
@@ -79,11 +80,8 @@ export const untilWritten = async <T>(
 };
 
 const parseText = (text: string): unknown => {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return unreadable;
-  }
+  const value = parseJson(text);
+  return value === undefined ? unreadable : value;
 };
 
 const parseEntry = (entry: KvEntry): Stored | undefined =>

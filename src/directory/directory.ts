@@ -8,7 +8,7 @@ import { columnsKey, identityKeySchema, recordKeys } from './keys.ts';
 import type { RuleDefaults } from './rules.ts';
 import { createSources, type LastSeen, type Source, type Sources, takesToken } from './sources.ts';
 import { tokenMatches } from './tokens.ts';
-import { createUnreadable, type Unreadable } from './unreadable.ts';
+import { createUnreadable, type Unreadable, unreadableOf } from './unreadable.ts';
 
 export type { Source } from './sources.ts';
 
@@ -45,6 +45,9 @@ export type Directory = {
 
 /** The code of the Fault for an owner with a record that cannot be read: what it would allow or refuse is not known. */
 export const recordUnreadable = 'record_unreadable';
+
+const unreadableFault = (key: string): Fault =>
+  new Fault('transient', recordUnreadable, `the record ${key} cannot be read: repair it`);
 
 /** Records whose change may make an unknown credential valid. */
 const holdsToken = /^(data_source|previous_token|application|previous_application_token)\./;
@@ -128,19 +131,16 @@ const keysOf = (id: number, keys: readonly ((id: number) => string)[]): string[]
 
 /** Throws for an owner one of whose records cannot be read, also where this process has read an earlier one: it is not the one that holds. */
 const createRefusal = (unreadable: Pick<Unreadable, 'size' | 'has'>) => {
-  const unreadableOf = (id: number, keys: readonly ((id: number) => string)[]): string | undefined =>
-    unreadable.size === 0 ? undefined : keysOf(id, keys).find(unreadable.has);
   const refuse = (id: number, keys: readonly ((id: number) => string)[]): void => {
-    const key = unreadableOf(id, keys);
-    if (key !== undefined)
-      throw new Fault('transient', recordUnreadable, `the record ${key} cannot be read: repair it`);
+    const key = unreadableOf(unreadable, id, keys);
+    if (key !== undefined) throw unreadableFault(key);
   };
   const allOfSource = [...tokensOfSource, ...othersOfSource, columnsKey];
   return {
     source: (dataId: number) => refuse(dataId, allOfSource),
     application: (appId: number) => refuse(appId, keysOfApplication),
     /** The key of a record of the application that cannot be read. */
-    unreadable: (appId: number) => unreadableOf(appId, keysOfApplication),
+    unreadable: (appId: number) => unreadableOf(unreadable, appId, keysOfApplication),
   };
 };
 
@@ -172,8 +172,7 @@ const createLookUps = (
     const named = await bucket.get(key);
     if (named === undefined) return;
     const appId = named.value;
-    if (typeof appId !== 'number')
-      throw new Fault('transient', recordUnreadable, `the record ${key} cannot be read: repair it`);
+    if (typeof appId !== 'number') throw unreadableFault(key);
     refuse.application(appId);
     records.catchUp(await records.read([...keysOf(appId, keysOfApplication), recordKeys.identityKey]));
     refuse.application(appId);

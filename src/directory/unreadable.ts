@@ -1,3 +1,5 @@
+import { counted } from '../model/counted.ts';
+
 /** The keys whose values this process cannot read. */
 export type Unreadable = {
   readonly size: number;
@@ -33,7 +35,15 @@ export const createUnreadable = (onInvalid: (key: string, error: unknown) => voi
       if (keys.size === 0) return undefined;
       const named = [...keys].slice(0, namedMax).join(', ');
       const others = keys.size > namedMax ? ', …' : '';
-      return `${keys.size} ${keys.size === 1 ? 'record' : 'records'} cannot be read: ${named}${others}`;
+      return `${counted(keys.size, 'record')} cannot be read: ${named}${others}`;
     },
   };
 };
+
+/** The key of the first of these records of an owner that cannot be read. */
+export const unreadableOf = (
+  unreadable: Pick<Unreadable, 'size' | 'has'>,
+  id: number,
+  keys: readonly ((id: number) => string)[],
+): string | undefined =>
+  unreadable.size === 0 ? undefined : keys.map((of) => of(id)).find((key) => unreadable.has(key));

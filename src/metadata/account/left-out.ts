@@ -1,17 +1,18 @@
 import { recordKeys } from '../../directory/keys.ts';
+import { unreadableOf } from '../../directory/unreadable.ts';
 import type { Pipeline } from '../../model/signals.ts';
 import type { Records } from '../records/store.ts';
 
 type Read = {
   readonly purges: Pick<Records['purges'], 'known'>;
-  readonly unreadable: Pick<Records['unreadable'], 'has'>;
+  readonly unreadable: Pick<Records['unreadable'], 'size' | 'has'>;
 };
 
 /** The records that say which rows of an owner are gone on purpose, and where the others are. */
-const keysOf = (pipeline: Pipeline, owner: number): string[] =>
+const keysOf = (pipeline: Pipeline) =>
   pipeline === 'metrics'
-    ? [recordKeys.sourcePolicy(owner), recordKeys.purge(owner), recordKeys.placement(owner)]
-    : [recordKeys.applicationPolicy(owner)];
+    ? [recordKeys.sourcePolicy, recordKeys.purge, recordKeys.placement]
+    : [recordKeys.applicationPolicy];
 
 /** Why the stores are not compared with the records of an owner; undefined where they are. */
 export const whyLeftOut = (
@@ -19,7 +20,7 @@ export const whyLeftOut = (
   pipeline: Pipeline,
   owner: number,
 ): string | undefined => {
-  const unread = keysOf(pipeline, owner).find((key) => unreadable.has(key));
+  const unread = unreadableOf(unreadable, owner, keysOf(pipeline));
   if (unread !== undefined) return `its record ${unread} cannot be read, and it is not compared`;
   if (pipeline !== 'metrics' || purges.known(owner) === undefined) return undefined;
   return 'it was purged, and is not compared';

@@ -8,7 +8,7 @@ import type {
   TimeSeriesGroup,
 } from '../../directory/records.ts';
 import { isSystemReport } from '../../directory/system-owners.ts';
-import type { Unreadable } from '../../directory/unreadable.ts';
+import { type Unreadable, unreadableOf } from '../../directory/unreadable.ts';
 import { Fault } from '../../model/fault.ts';
 import { type CollectorDefaults, type CollectorValues, collectorValues } from './document.ts';
 
@@ -111,10 +111,9 @@ export const requireReadable = (
   customReportId: number | null,
   dataId: number,
 ): void => {
-  if (unreadable.size === 0) return;
-  const keys = keysOfDataId.map((keyOf) => keyOf(dataId));
-  if (customReportId !== null) keys.push(recordKeys.report(customReportId));
-  const key = keys.find((one) => unreadable.has(one));
+  const key =
+    unreadableOf(unreadable, dataId, keysOfDataId) ??
+    (customReportId === null ? undefined : unreadableOf(unreadable, customReportId, [recordKeys.report]));
   if (key === undefined) return;
   throw new Fault(
     'internal',
