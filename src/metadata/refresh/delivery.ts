@@ -156,10 +156,10 @@ class Deliveries implements Delivery {
       return await work();
     } catch (error) {
       const id = this.sentTo.get(dataId);
-      const isAnothers =
+      const mayBeLate =
         this.deps.lease.signal.aborted || hasCode(error, 'lease_lost') || hasCode(error, 'kv_conflict');
       // Where KV cannot be reached, the error of the delivery says more.
-      if (id !== undefined && isAnothers) await this.markInDoubt(dataId, id).catch(() => undefined);
+      if (id !== undefined && mayBeLate) await this.markInDoubt(dataId, id).catch(() => undefined);
       throw error;
     } finally {
       this.sentTo.delete(dataId);

@@ -124,6 +124,12 @@ const planOf = (deps: RunDeps, lease: HeldLease): Plan => {
     const held = await subscriptions.read(dataId);
     return held === undefined ? 'unchanged' : remove(held.value);
   };
+  const removal = (dataId: number, work: () => Promise<Outcome>): Step => ({
+    dataId,
+    report: names.get(dataId) ?? `data id ${dataId}`,
+    isCheck: () => false,
+    work,
+  });
   const steps: Step[] = [
     ...wanted.map((one) => ({
       dataId: one.values.dataId,
@@ -137,22 +143,12 @@ const planOf = (deps: RunDeps, lease: HeldLease): Plan => {
     ...subscriptions
       .list()
       .filter(({ mon_data_id }) => !wantedIds.has(mon_data_id))
-      .map((held) => ({
-        dataId: held.mon_data_id,
-        report: names.get(held.mon_data_id) ?? `data id ${held.mon_data_id}`,
-        isCheck: () => false,
-        work: () => remove(held),
-      })),
+      .map((held) => removal(held.mon_data_id, () => remove(held))),
     // Nothing else names them: a report that is gone would keep its file, and its token, without a word.
     ...subscriptions
       .unreadable()
       .filter((dataId) => !wantedIds.has(dataId))
-      .map((dataId) => ({
-        dataId,
-        report: names.get(dataId) ?? `data id ${dataId}`,
-        isCheck: () => false,
-        work: () => removeUnread(dataId),
-      })),
+      .map((dataId) => removal(dataId, () => removeUnread(dataId))),
   ];
   const look: Plan['look'] = (checks, isOver) => {
     const ids = new Set(checks.map(({ dataId }) => dataId));
