@@ -1,5 +1,6 @@
+import { sumOf } from '../model/sums.ts';
 import { daySeconds } from '../model/time.ts';
-import { type Difference, isOfStore } from './difference.ts';
+import { type Difference, isOfStore, type Owner } from './difference.ts';
 import { ownerText } from './explain-losses.ts';
 import { minuteKey, minuteOfKey } from './listed-minutes.ts';
 
@@ -35,8 +36,8 @@ const namedByBooks = (
   return named;
 };
 
-/** Rows of an owner without a record on an event day. */
-type Rows = { readonly owner: string; readonly day: number; readonly items: number };
+/** Rows of an owner without a record, of an event day where it is known. */
+type Rows = Owner & { readonly day?: number | undefined; readonly items: number };
 
 /**
  * How many of each of these rows the books have named already. What arrived on an event day is taken off that day first, and what is left
@@ -49,16 +50,19 @@ export const takeNamed = <R extends Rows>(
 ): Map<R, number> => {
   const named = namedByBooks(found, byStore);
   const taken = new Map<R, number>();
-  const take = (row: R, day: number): void => {
-    const days = named.get(row.owner);
-    const there = days?.get(day) ?? 0;
+  const take = (row: R, days: Map<number, number>, day: number): void => {
+    const there = days.get(day) ?? 0;
     const known = taken.get(row) ?? 0;
     const items = Math.min(row.items - known, there);
     taken.set(row, known + items);
-    days?.set(day, there - items);
+    days.set(day, there - items);
   };
-  for (const row of rows) take(row, row.day);
-  for (const row of rows) for (const day of named.get(row.owner)?.keys() ?? []) take(row, day);
+  const placed = rows.flatMap((row) => {
+    const days = named.get(ownerText(row));
+    return days === undefined ? [] : { row, days };
+  });
+  for (const { row, days } of placed) if (row.day !== undefined) take(row, days, row.day);
+  for (const { row, days } of placed) for (const day of days.keys()) take(row, days, day);
   return taken;
 };
 
@@ -76,7 +80,7 @@ export const notNamedByBooks = (
   const isPossible = (each: Difference): boolean =>
     each.minute >= ((firstDays.get(ownerText(each)) ?? 0) - 1) * daySeconds;
   const named = namedByBooks(found, byStore, isPossible);
-  const sumOf = (owner: string): number =>
-    [...(named.get(owner)?.values() ?? [])].reduce((sum, items) => sum + items, 0);
-  return new Map([...sums].map(([owner, rows]) => [owner, Math.max(0, rows - sumOf(owner))]));
+  return new Map(
+    [...sums].map(([owner, rows]) => [owner, Math.max(0, rows - sumOf(named.get(owner)?.values() ?? []))]),
+  );
 };

@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { z } from 'zod';
 import { Fault } from '../model/fault.ts';
+import { dayMs } from '../model/time.ts';
 import { type QuestdbSql, quoteIdentifier, quoteLiteral } from '../stores/questdb/sql.ts';
 import { readTableStates, type TableState } from '../stores/questdb/table-states.ts';
 import { readTtls } from '../stores/questdb/tables.ts';
@@ -186,7 +187,7 @@ export const readPointPartitions = async ({ sql, table }: PointsTable): Promise<
   const days = new Map<number, DaySize>();
   for (const row of dataset) {
     const [name, rows, first, last] = partitionRow.parse(row);
-    const day = Date.parse(`${name.slice(0, 10)}T00:00:00Z`) / 86_400_000;
+    const day = Date.parse(`${name.slice(0, 10)}T00:00:00Z`) / dayMs;
     const known = days.get(day) ?? { rows: 0, mark: '' };
     days.set(day, { rows: known.rows + rows, mark: `${known.mark} ${first} ${last}` });
   }

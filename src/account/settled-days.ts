@@ -1,7 +1,8 @@
 import { z } from 'zod';
+import { epochParts } from '../directory/epoch.ts';
 import { type ApplicationPipeline, type Pipeline, pipelines, signals } from '../model/signals.ts';
 import { firstKeptDay } from '../model/time.ts';
-import { identityBit } from '../model/uid.ts';
+import { counterEnd, identityBit } from '../model/uid.ts';
 import { ledgerTables } from '../outcomes/rows.ts';
 import { storedOutcome } from '../outcomes/tally.ts';
 import { type Clickhouse, database } from '../stores/clickhouse/client.ts';
@@ -120,10 +121,10 @@ export const readSettledDays = async (clickhouse: Clickhouse, filter: DayFilter)
   return settled;
 };
 
-const epochBits = 38;
+/** Uids of one stored number: those of all epochs that could have it. A process has one at a time. */
+const uidsOfNumber = counterEnd * epochParts;
 /** Longer than a message usually takes from its arrival to its record. */
 const longSeconds = 300;
-/** A process has one epoch at a time. */
 const epochsMax = 64;
 const freshRow = z.object({ from: z.string().regex(/^\d+$/) });
 
@@ -146,13 +147,13 @@ export const readFreshUids = async (
     `WITH (SELECT max(minute) FROM ${table} ${lately}) AS newest
       SELECT toString(min(base + first)) AS from FROM ${table}
       ${lately} AND minute >= newest - toIntervalSecond({seconds:UInt32} + ${longSeconds})
-      GROUP BY intDiv(base, ${2 ** epochBits}) LIMIT ${epochsMax + 1}`,
+      GROUP BY intDiv(base, ${uidsOfNumber}) LIMIT ${epochsMax + 1}`,
     { params: { ...params, seconds }, timeoutMs },
   );
   if (found.length > epochsMax) return undefined;
   return found.map(({ from }) => {
-    const epoch = BigInt(from) >> BigInt(epochBits);
-    return { from: BigInt(from), until: (epoch + 1n) << BigInt(epochBits) };
+    const number = BigInt(from) / BigInt(uidsOfNumber);
+    return { from: BigInt(from), until: (number + 1n) * BigInt(uidsOfNumber) };
   });
 };
 

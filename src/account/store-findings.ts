@@ -111,12 +111,8 @@ export const addStoreFindings = async (
   byStore: ReadonlyMap<string, ReadonlyMap<string, number>>,
   isLeftOut: (pipeline: Pipeline, owner: number, day?: number) => boolean = () => false,
 ): Promise<void> => {
-  const unrecorded = differences
-    .map((each) => ({ each, owner: ownerText(each), day: each.day ?? 0, items: each.items }))
-    .filter(({ each }) => each.kind === 'unrecorded');
-  const named = new Map(
-    [...takeNamed(unrecorded, found.all, byStore)].map(([{ each }, items]) => [each, items]),
-  );
+  const unrecorded = differences.filter(({ kind }) => kind === 'unrecorded');
+  const named = takeNamed(unrecorded, found.all, byStore);
   const now = differences.flatMap((difference): Difference[] => {
     const each = nameable(difference);
     const { pipeline, dataId, appId, day, kind, items } = each;

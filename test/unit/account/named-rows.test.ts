@@ -21,7 +21,8 @@ it.each([
 });
 
 it('what the books have named is taken off the event day of its arrival first, then off others', () => {
-  const rows = [20_000, 20_001, 20_002].map((day) => ({ owner: 'metrics 7 0', day, items: 10 }));
+  const owner = { pipeline: 'metrics', dataId: 7, appId: 0 } as const;
+  const rows = [20_000, 20_001, 20_002].map((day) => ({ ...owner, day, items: 10 }));
   const byStore = new Map([[minuteKey('METRICS', 20_001 * dayOf + 60), new Map([['metrics 7 0', 4]])]]);
   const takenOf = (...found: Difference[]) => [...takeNamed(rows, found, byStore).values()];
   expect(takenOf()).toEqual([0, 4, 0]);
