@@ -1,3 +1,4 @@
+import { sumOf } from '../model/sums.ts';
 import { daySeconds } from '../model/time.ts';
 import { type Difference, isOfStore, type Owner } from './difference.ts';
 import { ownerText } from './explain-losses.ts';
@@ -57,10 +58,7 @@ export const createEarlierRows = (now: () => number): EarlierRows => {
       const sums = new Map<string, number>();
       for (const [owner, byDay] of rows) {
         readLast.set(owner, byDay);
-        sums.set(
-          owner,
-          [...byDay.values()].reduce((sum, each) => sum + each, 0),
-        );
+        sums.set(owner, sumOf(byDay.values()));
       }
       return sums;
     },

@@ -3,6 +3,7 @@ import { isConflict, type KvBucket, unreadable, untilWritten } from '../bus/kv.t
 import { deleteMessage, eraseRevision, hasMessage, publishConfirmed } from '../bus/outbox.ts';
 import { createStreamReader } from '../bus/stream-reader.ts';
 import { Fault } from '../model/fault.ts';
+import { sumOf } from '../model/sums.ts';
 import type { ReadRecord } from '../outcomes/record-reader.ts';
 import { ledgerSubjects, type OutcomeRow } from '../outcomes/rows.ts';
 import { deadLetteredOutcome, droppedOutcome } from '../outcomes/tally.ts';
@@ -74,7 +75,7 @@ const recordOf = (
   ordinal,
   redrive: redrive + 1,
   minute,
-  received: Object.values(outcomes).reduce((sum, count) => sum + count, 0),
+  received: sumOf(Object.values(outcomes)),
   outcomes,
   at: momentText(at),
 });

@@ -1,4 +1,5 @@
 import type { RequestReason } from '../../model/reasons.ts';
+import { sumOf } from '../../model/sums.ts';
 import type { TimePolicy } from '../../model/time.ts';
 import type { UidBase } from '../../model/uid.ts';
 import { runsMax } from '../../rules/points/cutting.ts';
@@ -133,7 +134,7 @@ export const encodePush = (bytes: Buffer, task: PushTask): EncodedPush | Refused
   const encodedOf = ({ encoded, places }: ListedPoints): EncodedPush => ({
     kind: 'encoded',
     encoded,
-    points: encoded.accepted + [...encoded.dropped.values()].reduce((sum, points) => sum + points, 0),
+    points: encoded.accepted + sumOf(encoded.dropped.values()),
     pointAt: (index) => {
       const start = places.get(index);
       return start === undefined ? undefined : parseAt(bytes, start);

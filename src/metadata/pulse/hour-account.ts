@@ -7,6 +7,7 @@ import {
 import { isSystemOwner, type SystemOwners } from '../../directory/system-owners.ts';
 import { errorText } from '../../model/fault.ts';
 import { byPipeline, type Pipeline } from '../../model/signals.ts';
+import { sumOf } from '../../model/sums.ts';
 import type { Clickhouse } from '../../stores/clickhouse/client.ts';
 import type { AccountState } from '../account/account-watch.ts';
 import type { Terms } from '../answers/line.ts';
@@ -75,7 +76,7 @@ export const termsOf = (accounts: readonly OwnerAccount[]): Terms =>
     (sum, { dropped, deadLettered, inFlight, ...account }) => ({
       received: sum.received + account.received,
       stored: sum.stored + account.stored,
-      dropped: sum.dropped + Object.values(dropped).reduce((all, items) => all + items, 0),
+      dropped: sum.dropped + sumOf(Object.values(dropped)),
       dead_lettered: sum.dead_lettered + deadLettered,
       repeated: sum.repeated + account.repeated,
       lost: sum.lost + account.lost,

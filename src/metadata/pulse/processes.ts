@@ -1,3 +1,4 @@
+import { sumOf } from '../../model/sums.ts';
 import { type Pulse, type PulseRole, pulseOrigin, readPulse } from '../../telemetry/pulse.ts';
 
 /** A process as its pulses tell. */
@@ -43,8 +44,7 @@ type Kept = {
   second: number;
 };
 
-const sum = (values: Readonly<Record<string, number>>): number =>
-  Object.values(values).reduce((total, value) => total + value, 0);
+const sum = (values: Readonly<Record<string, number>>): number => sumOf(Object.values(values));
 
 /** The main rates of a process: of items that it has acknowledged or stored; of a metadata process its requests. */
 export const ratesOf = ({
