@@ -85,7 +85,8 @@ const windowMin = 60_000_000_000n;
 /**
  * The newest rows of a period, at most `max`, those behind the place `from` if there is one. A page seldom needs the whole period: `read`
  * reads the newest sixty-fourth of it, a minute at least, then windows eight times as long each, in nanoseconds: the newest rows of
- * [lower, upper) behind `before`, at most `max` − `found.length`. It returns these rows, and adds to `found` those that the list has.
+ * [lower, upper) behind `before`, at most `max` − `found.length`. It returns these rows, or none once the window has no more, and adds to
+ * `found` those that the list has.
  */
 export const findNewest = async <P extends { readonly at: bigint }, R extends P>(
   { since, until }: Period,

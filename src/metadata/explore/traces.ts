@@ -74,6 +74,9 @@ const placeOf = (cursor: string | undefined): TracePlace | undefined => {
   return at === undefined || id === undefined ? undefined : { at: BigInt(at), id };
 };
 
+/** The traces of one statement, at least: long traces that are known fill no page. */
+const candidatesMin = 200;
+
 /** The newest traces of a period behind `from`, at most `max`. */
 const findTraces = (
   run: Run,
@@ -81,11 +84,14 @@ const findTraces = (
   period: Period,
   from: TracePlace | undefined,
   max: number,
-): Promise<TracePlace[]> =>
-  findNewest<TracePlace, TracePlace>(period, from, max, async (window, before, found) => {
-    const rows = await run.rows(foundSchema, findSql(conditions, window, before, max - found.length));
-    const [, upper] = window;
-    const until = nanosOf(period.until);
+): Promise<TracePlace[]> => {
+  const until = nanosOf(period.until);
+  const find = (window: readonly [bigint, bigint], before: TracePlace | undefined, limit: number) =>
+    run.rows(foundSchema, findSql(conditions, window, before, limit));
+  return findNewest<TracePlace, TracePlace>(period, from, max, async ([lower, upper], before, found) => {
+    const wanted = max - found.length;
+    const limit = Math.max(wanted, candidatesMin);
+    const rows = await find([lower, upper], before, limit);
     // A trace with a match after this window belongs there: it was found, or is on an earlier page.
     const later =
       upper >= until || rows.length === 0
@@ -99,9 +105,15 @@ const findTraces = (
             ),
           );
     const known = new Set(later.map(({ id }) => id));
-    found.push(...rows.filter(({ id }) => !known.has(id)));
-    return rows;
+    const fresh = rows.filter(({ id }) => !known.has(id));
+    const isCrowded = fresh.length < wanted && rows.length === limit;
+    // They hide others. Over the time until the end of the period each of them is at its own place, before `before`.
+    const own = isCrowded ? await find([lower, until], before ?? { at: upper, id: '' }, wanted) : fresh;
+    found.push(...own.slice(0, wanted));
+    // Nothing of this window is left.
+    return [];
   });
+};
 
 const milliseconds = (nanos: bigint): number => Number(nanos) / 1e6;
 

@@ -152,6 +152,42 @@ describe('traces', () => {
     }
   });
 
+  it.each([
+    { name: 'few of many spans', traces: 20, spans: 60, limit: 20, pages: 1 },
+    { name: 'many of few spans', traces: 600, spans: 5, limit: 20, pages: 30 },
+    { name: 'many of many spans', traces: 600, spans: 60, limit: 200, pages: 3 },
+  ])(
+    'that last as long as the period come each once and in their order, with few statements: $name',
+    async ({ name, traces, spans, limit, pages }) => {
+      const from = hour - 6 * 3_600;
+      const period = { since: from, until: from + 2 * 3_600 };
+      const made = await fetchEngine(stack.engines.clickhouse.url, {
+        method: 'POST',
+        body: `INSERT INTO otel.otel_traces (Timestamp, TraceId, SpanId, SpanName, ServiceName, Duration, StatusCode, uid, AppId)
+          SELECT fromUnixTimestamp64Nano((${from} + intDiv(number, ${traces}) * intDiv(7000, ${spans}) + sipHash64(number) % intDiv(7000, ${spans})) * 1000000000),
+            lower(hex(MD5(concat('${name}', toString(number % ${traces}))))), lower(hex(number + 1)), 'long', '${name}', 1000, 'Unset',
+            number + ${traces * spans * 1_000}, 1 FROM numbers(${traces * spans})`,
+      });
+      expect([made.status, await made.text()]).toEqual([200, '']);
+      const direct = await stack.spansQuery(
+        `SELECT TraceId AS id FROM otel.otel_traces WHERE ServiceName = '${name}' GROUP BY TraceId ORDER BY max(Timestamp) DESC, TraceId DESC`,
+      );
+      expect(direct).toHaveLength(traces);
+      const paged: string[] = [];
+      const statements: number[] = [];
+      for (let cursor: string | null | undefined; cursor !== null; ) {
+        const asked = { service: name, ...period, limit, ...(cursor === undefined ? {} : { cursor }) };
+        const page: z.output<typeof tracesAnswer> = await tracesOf(asked);
+        paged.push(...page.items.map(({ trace_id: id }) => id));
+        statements.push(page.sql.length);
+        cursor = page.next_cursor;
+      }
+      expect(paged).toEqual(direct.map(({ id }) => id));
+      expect(statements).toHaveLength(pages);
+      expect(Math.max(...statements)).toBeLessThanOrEqual(10);
+    },
+  );
+
   it('show each span with its attributes, events, links and resource', async () => {
     const { body } = await stack.api('GET', `/api/v1/traces/${(traceIds[4] ?? '').toUpperCase()}`);
     const trace = traceAnswer.parse(body);
