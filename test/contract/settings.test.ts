@@ -175,6 +175,12 @@ it('a dimension with too many values keeps further ones in more_dimensions, and 
   expect(await countOf(`more_dimensions = '{"module":"later"}' AND zone = 'z'`)).toBe(1);
   expect(await countOf(`more_dimensions = '{"module":"early 0"}'`)).toBe(1);
   expect(await countOf(`more_dimensions LIKE '{"module":"latest %'`)).toBe(manyRows);
+  const answered = await stack.api('POST', '/api/v1/query/points', {
+    ...{ data_id: dataId, metrics: ['load'], aggregate: 'count', group_by: ['module'], step: 86_400 },
+    filter: [{ dimension: 'module', operator: 'in', values: ['early 0', 'later'] }],
+  });
+  const early = { group: ['early 0'], rows: 2 };
+  expect(answered.body).toMatchObject({ series: [early, { group: ['later'], rows: 1 }] });
   expect(await countOf("module LIKE 'early %'")).toBe(valuesMax);
   const { dataset } = await stack.query(
     `SELECT symbolTableSize FROM table_columns('${table}') WHERE "column" = 'module'`,

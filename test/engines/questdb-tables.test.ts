@@ -106,7 +106,7 @@ describe('a name that is a word of the SQL of QuestDB', () => {
     const answers: unknown[] = [];
     for (const [index, dimension] of registry.dimensions.entries()) {
       const metrics = registry.metrics.slice(index, index + 1);
-      const filter = [{ column: dimension.column, operator: '=', values: [`d${index}`] }] as const;
+      const filter = [{ place: { column: dimension.column }, operator: '=', values: [`d${index}`] }] as const;
       const query = {
         table: tableId,
         layout: 'wide',

@@ -8,9 +8,14 @@ export type Aggregate = (typeof aggregates)[number];
 
 export const operators = ['=', '!=', 'in', 'not in'] as const;
 
-/** A condition on a column of a dimension; null is a row without the dimension. */
+/** Where rows have the values of a dimension: in a column, as a member of the JSON in more_dimensions, or some here and some there. */
+export type Place =
+  | { readonly column: string; readonly member?: string | undefined }
+  | { readonly column?: undefined; readonly member: string };
+
+/** A condition on a dimension; null is a row without it. */
 export type Condition = {
-  readonly column: string;
+  readonly place: Place;
   readonly operator: (typeof operators)[number];
   readonly values: readonly (string | null)[];
 };
@@ -25,7 +30,7 @@ export type PointQuery = {
   readonly metrics: readonly Named[];
   readonly aggregate: Aggregate;
   readonly filter: readonly Condition[];
-  readonly groupBy: readonly string[];
+  readonly groupBy: readonly Place[];
   readonly period: Period;
   /** The time of the rows, Unix milliseconds; undefined: all of the period. */
   readonly at?: number | undefined;
@@ -36,27 +41,33 @@ export type Group = readonly (string | null)[];
 
 const timeLiteral = (ms: number): string => quoteLiteral(new Date(ms).toISOString());
 
-const equals = (column: string, value: string | null): string =>
-  value === null
-    ? `${quoteIdentifier(column)} IS NULL`
-    : `${quoteIdentifier(column)} = ${quoteLiteral(value)}`;
+const memberText = (member: string): string =>
+  `json_extract(more_dimensions, ${quoteLiteral(`.${member}`)})::varchar`;
 
-const oneOf = (column: string, values: Condition['values']): string => {
-  const texts = values.filter((value) => value !== null);
-  const list =
-    texts.length === 0 ? [] : [`${quoteIdentifier(column)} IN (${texts.map(quoteLiteral).join(', ')})`];
-  const parts = values.includes(null) ? [...list, equals(column, null)] : list;
+/** The value of a dimension in a row. */
+const textOf = ({ column, member }: Place): string => {
+  if (column === undefined) return memberText(member);
+  const own = quoteIdentifier(column);
+  return member === undefined ? own : `coalesce(${own}, ${memberText(member)})`;
+};
+
+const equals = (text: string, value: string | null): string =>
+  value === null ? `${text} IS NULL` : `${text} = ${quoteLiteral(value)}`;
+
+const oneOf = (text: string, values: Condition['values']): string => {
+  const some = values.filter((value) => value !== null);
+  const list = some.length === 0 ? [] : [`${text} IN (${some.map(quoteLiteral).join(', ')})`];
+  const parts = values.includes(null) ? [...list, equals(text, null)] : list;
   return parts.length === 1 ? parts.join() : `(${parts.join(' OR ')})`;
 };
 
-const conditionText = ({ column, operator, values }: Condition): string => {
+const conditionText = ({ place, operator, values }: Condition): string => {
   const [value = null] = values;
-  if (operator === 'in') return oneOf(column, values);
-  if (operator === 'not in') return `NOT (${oneOf(column, values)})`;
-  if (operator === '=') return equals(column, value);
-  return value === null
-    ? `${quoteIdentifier(column)} IS NOT NULL`
-    : `${quoteIdentifier(column)} != ${quoteLiteral(value)}`;
+  const text = textOf(place);
+  if (operator === 'in') return oneOf(text, values);
+  if (operator === 'not in') return `NOT (${oneOf(text, values)})`;
+  if (operator === '=') return equals(text, value);
+  return value === null ? `${text} IS NOT NULL` : `${text} != ${quoteLiteral(value)}`;
 };
 
 /** Rows that have one of the metrics. */
@@ -84,17 +95,33 @@ const rowsOf = (query: PointQuery, more: readonly string[] = []): string => {
   return `FROM ${quoteIdentifier(table)} WHERE ${conditions.join(' AND ')}`;
 };
 
-const columnsOf = (columns: readonly string[]): string => columns.map(quoteIdentifier).join(', ');
+/** The dimensions of a grouping: as they are selected, and their names; an alias has a space, which no name of a column has. */
+const groupedBy = (places: readonly Place[]) =>
+  places.map((place, index) =>
+    place.member === undefined
+      ? { selected: textOf(place), name: textOf(place) }
+      : { selected: `${textOf(place)} AS "by ${index + 1}"`, name: `"by ${index + 1}"` },
+  );
+
+const selectedOf = (places: readonly Place[]): string =>
+  groupedBy(places)
+    .map(({ selected }) => selected)
+    .join(', ');
+
+const namesOf = (places: readonly Place[]): string =>
+  groupedBy(places)
+    .map(({ name }) => name)
+    .join(', ');
 
 /** The groups with most rows: their values in the order of `groupBy`, then the rows. */
 export const groupsSql = (query: PointQuery, limit: number): string =>
-  `SELECT ${columnsOf(query.groupBy)}, count() AS "rows #" ${rowsOf(query)} ORDER BY "rows #" DESC, ${columnsOf(query.groupBy)} LIMIT ${limit}`;
+  `SELECT ${selectedOf(query.groupBy)}, count() AS "rows #" ${rowsOf(query)} ORDER BY "rows #" DESC, ${namesOf(query.groupBy)} LIMIT ${limit}`;
 
 export const groupCountSql = (query: PointQuery): string =>
-  `SELECT count() FROM (SELECT ${columnsOf(query.groupBy)}, count() AS "rows #" ${rowsOf(query)})`;
+  `SELECT count() FROM (SELECT ${selectedOf(query.groupBy)}, count() AS "rows #" ${rowsOf(query)})`;
 
-const isGroup = (groupBy: readonly string[], group: Group): string =>
-  `(${groupBy.map((column, index) => equals(column, group[index] ?? null)).join(' AND ')})`;
+const isGroup = (groupBy: readonly Place[], group: Group): string =>
+  `(${groupBy.map((place, index) => equals(textOf(place), group[index] ?? null)).join(' AND ')})`;
 
 const unitText = (step: number): string => {
   for (const [seconds, unit] of [
@@ -126,22 +153,37 @@ export const seriesSql = (query: PointQuery, groups: readonly Group[], step: num
   const { groupBy } = query;
   const chosen =
     groupBy.length === 0 ? [] : [`(${groups.map((group) => isGroup(groupBy, group)).join(' OR ')})`];
-  const selected = ['timestamp', ...groupBy.map(quoteIdentifier), ...valuesOf(query)].join(', ');
+  const selected = ['timestamp', ...groupedBy(groupBy).map((each) => each.selected), ...valuesOf(query)].join(
+    ', ',
+  );
   return `SELECT ${selected} ${rowsOf(query, chosen)} SAMPLE BY ${unitText(step)} FILL(NULL) ALIGN TO CALENDAR`;
 };
+
+const columnsOf = (columns: readonly string[]): string => columns.map(quoteIdentifier).join(', ');
 
 /** The last rows: the time and these columns. */
 export const rawSql = (query: PointQuery, columns: readonly string[], limit: number): string =>
   `SELECT timestamp, ${columnsOf(columns)} ${rowsOf(query)} ORDER BY timestamp DESC LIMIT ${limit}`;
 
+type Rows = Pick<PointQuery, 'table' | 'period'>;
+
 /** The values of a dimension with most rows, each with its rows. */
-export const valuesSql = (
-  { table, period }: Pick<PointQuery, 'table' | 'period'>,
-  column: string,
-  limit: number,
-): string =>
-  `SELECT ${quoteIdentifier(column)}, count() AS "rows #" FROM ${quoteIdentifier(table)} WHERE ${withinPeriod(period)} ` +
-  `ORDER BY "rows #" DESC, ${quoteIdentifier(column)} LIMIT ${limit}`;
+export const valuesSql = ({ table, period }: Rows, place: Place, limit: number): string =>
+  `SELECT ${selectedOf([place])}, count() AS "rows #" FROM ${quoteIdentifier(table)} WHERE ${withinPeriod(period)} ` +
+  `ORDER BY "rows #" DESC, ${namesOf([place])} LIMIT ${limit}`;
+
+const anyRowSql = ({ table, period }: Rows, conditions: readonly string[]): string =>
+  `SELECT timestamp FROM ${quoteIdentifier(table)} WHERE ${[withinPeriod(period), ...conditions].join(' AND ')} LIMIT 1`;
+
+/** A row that has dimensions in more_dimensions, if there is one. */
+export const anyMoreSql = (rows: Rows): string => anyRowSql(rows, ['more_dimensions IS NOT NULL']);
+
+/** A row that has this dimension there; `column`: where other rows have it. */
+export const anyMemberSql = (rows: Rows, member: string, column: string | undefined): string =>
+  anyRowSql(rows, [
+    ...(column === undefined ? [] : [equals(quoteIdentifier(column), null)]),
+    `${memberText(member)} IS NOT NULL`,
+  ]);
 
 /** The columns that the table has by now, lower case: QuestDB folds case. */
 export const columnsSql = (table: string): string =>

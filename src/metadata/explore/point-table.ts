@@ -2,10 +2,11 @@ import { registryIn } from '../../directory/column-registry.ts';
 import { columnsKey } from '../../directory/keys.ts';
 import { defaultInstance } from '../../model/instances.ts';
 import type { ColumnRegistry, Layout } from '../../model/records.ts';
+import { isValidName } from '../../wire/column-naming.ts';
 import { FieldFault, fieldFault, notFound } from '../problem.ts';
 import type { Records } from '../records/store.ts';
 import { dataIdOfTableId } from '../records/values.ts';
-import type { Named } from './point-sql.ts';
+import type { Named, Place } from './point-sql.ts';
 
 /** What a caller calls a table by: one of the two. */
 export type AskedTable = { readonly data_id?: number | undefined; readonly table?: string | undefined };
@@ -68,15 +69,16 @@ export const metricOf = (table: PointTable, name: string, field: string): Named 
 const targetColumn = 'target';
 
 /**
- * The column of a dimension: `target` is the field of that name of every point; a dimension that producers call so too is found by
- * its column. Permanent Fault `unknown_name`.
+ * Where points may have a dimension: `target` is the field of that name of every point; a dimension that producers call so too is
+ * found by its column. One without a column may be in more_dimensions. Permanent Fault `unknown_name`.
  */
-export const dimensionColumn = (table: PointTable, name: string, field: string): string => {
-  if (name === targetColumn) return targetColumn;
+export const dimensionPlace = (table: PointTable, name: string, field: string): Place => {
+  if (name === targetColumn) return { column: targetColumn };
   const { dimensions } = table.registry;
   const found =
     dimensions.find((dimension) => dimension.name === name) ??
     dimensions.find((dimension) => dimension.column === name);
-  if (found === undefined) throw unknownName(field, 'dimension', name, table);
-  return found.column;
+  if (found !== undefined) return { column: found.column, member: found.name };
+  if (!isValidName(name)) throw unknownName(field, 'dimension', name, table);
+  return { member: name };
 };

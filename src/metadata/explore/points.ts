@@ -6,6 +6,7 @@ import { unknownInstance } from '../tables/placement.ts';
 import type { NextBounds } from './gate.ts';
 import { type AskedPeriod, bucketsOf, periodOf } from './period.ts';
 import { groupsThatFit } from './point-groups.ts';
+import { findPlaces, notStored } from './point-places.ts';
 import type { AskedPoints } from './point-shapes.ts';
 import {
   type Condition,
@@ -19,7 +20,7 @@ import {
   seriesSql,
   valuesSql,
 } from './point-sql.ts';
-import { type AskedTable, dimensionColumn, findTable, metricOf, type PointTable } from './point-table.ts';
+import { type AskedTable, dimensionPlace, findTable, metricOf, type PointTable } from './point-table.ts';
 
 export const seriesMax = 20;
 const rawRowsMax = 50;
@@ -60,21 +61,24 @@ const conditionOf = (table: PointTable, filter: AskedFilter, index: number): Con
   const broken = values.findIndex((value) => value !== null && !value.isWellFormed());
   if (broken >= 0)
     throw fieldFault('invalid_value', `${field}.values.${broken}`, 'must be well-formed Unicode');
-  return { column: dimensionColumn(table, dimension, `${field}.dimension`), operator, values };
+  return { place: dimensionPlace(table, dimension, `${field}.dimension`), operator, values };
 };
 
 const queryOf = (table: PointTable, asked: AskedPoints, nowMs: number): PointQuery => {
   const { metrics, group_by: groupBy, aggregate } = asked;
   requireOnce(metrics, 'metrics');
-  const columns = groupBy.map((name, index) => dimensionColumn(table, name, `group_by.${index}`));
-  requireOnce(columns, 'group_by');
+  const places = groupBy.map((name, index) => dimensionPlace(table, name, `group_by.${index}`));
+  requireOnce(
+    places.map((place) => JSON.stringify(place)),
+    'group_by',
+  );
   return {
     table: table.tableId,
     layout: table.layout,
     metrics: metrics.map((name, index) => metricOf(table, name, `metrics.${index}`)),
     aggregate,
     filter: asked.filter.map((filter, index) => conditionOf(table, filter, index)),
-    groupBy: columns,
+    groupBy: places,
     period: periodOf(asked, nowMs),
     at: asked.at,
   };
@@ -103,9 +107,6 @@ const readerOf = ({ readers }: PointSource, { instance, tableId }: PointTable): 
   return reader;
 };
 
-const notStored = (what: string): Fault =>
-  new Fault('permanent', 'not_stored_yet', `QuestDB has no ${what} yet: it has no rows there`);
-
 /** The columns of the table, lower case. Permanent Fault `not_stored_yet` where QuestDB has no such table. */
 const storedColumns = async (
   reader: QuestdbReader,
@@ -120,16 +121,34 @@ const storedColumns = async (
 };
 
 /** A name is registered before the first row makes its column. */
-const requireStored = (stored: ReadonlySet<string>, columns: readonly string[], tableId: string): void => {
-  const missing = columns.find((column) => !stored.has(column.toLowerCase()));
-  if (missing !== undefined) throw notStored(`column ${missing} in table ${tableId}`);
+const requireStored = (
+  stored: ReadonlySet<string>,
+  { layout, metrics, table }: Pick<PointQuery, 'layout' | 'metrics' | 'table'>,
+): void => {
+  const missing =
+    layout === 'wide' ? metrics.find(({ column }) => !stored.has(column.toLowerCase())) : undefined;
+  if (missing !== undefined) throw notStored(`column ${missing.column} in table ${table}`);
 };
 
-const usedColumns = ({ layout, metrics, filter, groupBy }: PointQuery): string[] => [
-  ...(layout === 'wide' ? metrics.map(({ column }) => column) : []),
-  ...filter.map(({ column }) => column),
-  ...groupBy,
-];
+/** The query with the places where its period has the dimensions. */
+const withPlaces = async (
+  { rows }: Run,
+  table: PointTable,
+  query: PointQuery,
+  stored: ReadonlySet<string>,
+): Promise<PointQuery> => {
+  const { filter, groupBy, period } = query;
+  const places = [...filter.map(({ place }) => place), ...groupBy];
+  const found = await findPlaces({ table, period, stored, rows }, places);
+  return {
+    ...query,
+    filter: filter.map((condition, index) => ({
+      ...condition,
+      place: found(condition.place, `filter.${index}.dimension`),
+    })),
+    groupBy: groupBy.map((place, index) => found(place, `group_by.${index}`)),
+  };
+};
 
 type Groups = {
   readonly groups: readonly { readonly values: Group; readonly rows: number | null }[];
@@ -239,13 +258,14 @@ const aboutTable = ({ dataId, tableId, instance }: PointTable) => ({
 export const queryPoints = async (source: PointSource, asked: AskedPoints, bounds: NextBounds) => {
   const begun = performance.now();
   const table = await findTable(source.records, asked);
-  const query = queryOf(table, asked, source.now());
-  const { since, until } = query.period;
-  const { step, starts } = asked.raw ? { step: null, starts: [] } : bucketsOf(query.period, asked.step);
+  const wanted = queryOf(table, asked, source.now());
+  const { since, until } = wanted.period;
+  const { step, starts } = asked.raw ? { step: null, starts: [] } : bucketsOf(wanted.period, asked.step);
   const reader = readerOf(source, table);
   const stored = await storedColumns(reader, table.tableId, bounds);
-  requireStored(stored, usedColumns(query), table.tableId);
+  requireStored(stored, wanted);
   const run = startRun(reader, bounds);
+  const query = await withPlaces(run, table, wanted, stored);
   const found = step === null ? { series: [], total: 0 } : await readSeries(run, query, step, starts);
   const raw = step === null ? await readRaw(run, table, query, stored) : null;
   return {
@@ -269,12 +289,14 @@ export const queryPoints = async (source: PointSource, asked: AskedPoints, bound
 /** The values of a dimension with most rows. Throws the same Faults. */
 export const queryValues = async (source: PointSource, asked: AskedValues, bounds: NextBounds) => {
   const table = await findTable(source.records, asked);
-  const column = dimensionColumn(table, asked.dimension, 'dimension');
+  const wanted = dimensionPlace(table, asked.dimension, 'dimension');
   const period = periodOf(asked, source.now());
   const reader = readerOf(source, table);
-  requireStored(await storedColumns(reader, table.tableId, bounds), [column], table.tableId);
+  const stored = await storedColumns(reader, table.tableId, bounds);
   const run = startRun(reader, bounds);
-  const rows = await run.rows(valuesSql({ table: table.tableId, period }, column, asked.limit + 1));
+  const found = await findPlaces({ table, period, stored, rows: run.rows }, [wanted]);
+  const place = found(wanted, 'dimension');
+  const rows = await run.rows(valuesSql({ table: table.tableId, period }, place, asked.limit + 1));
   return {
     ...aboutTable(table),
     ...period,

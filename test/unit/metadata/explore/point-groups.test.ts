@@ -8,7 +8,7 @@ const query: PointQuery = {
   metrics: [{ name: 'cpu', column: 'cpu' }],
   aggregate: 'avg',
   filter: [],
-  groupBy: ['host'],
+  groupBy: [{ column: 'host' }],
   period: { since: 0, until: 3_600 },
 };
 const groupsOf = (count: number, value: string) =>

@@ -8,6 +8,7 @@ import {
   groupCountSql,
   groupsSql,
   operators,
+  type Place,
   type PointQuery,
   rawSql,
   seriesSql,
@@ -48,8 +49,13 @@ const skeleton = (sql: string, isBackslashed: boolean): string => {
 };
 
 const value = fc.option(hostile, { nil: null });
+const place: fc.Arbitrary<Place> = fc.oneof(
+  fc.record({ column: validName(12) }),
+  fc.record({ member: validName(12) }),
+  fc.record({ column: validName(12), member: validName(12) }),
+);
 const condition: fc.Arbitrary<Condition> = fc.record({
-  column: validName(12),
+  place,
   operator: fc.constantFrom(...operators),
   values: fc.array(value, { minLength: 1, maxLength: 3 }),
 });
@@ -60,7 +66,7 @@ const query: fc.Arbitrary<PointQuery> = fc.record({
   metrics: fc.array(named, { minLength: 1, maxLength: 4 }),
   aggregate: fc.constantFrom(...aggregates),
   filter: fc.array(condition, { maxLength: 3 }),
-  groupBy: fc.array(validName(12), { minLength: 1, maxLength: 2 }),
+  groupBy: fc.array(place, { minLength: 1, maxLength: 2 }),
   period: fc.constant({ since: 1_800_000_000, until: 1_800_003_600 }),
 });
 
@@ -112,10 +118,10 @@ describe('a statement for QuestDB', () => {
         aggregate: 'avg',
         filter: [],
       },
-      ...{ groupBy: ['host', 'zone'], period },
+      ...{ groupBy: [{ column: 'host' }, { column: 'zone' }], period },
     };
     expect(groupsSql(asked, 21)).toMatch(/ ORDER BY "rows #" DESC, "host", "zone" LIMIT 21$/);
-    expect(valuesSql({ table: 't', period }, 'host', 11)).toMatch(
+    expect(valuesSql({ table: 't', period }, { column: 'host' }, 11)).toMatch(
       / ORDER BY "rows #" DESC, "host" LIMIT 11$/,
     );
   });
@@ -123,8 +129,8 @@ describe('a statement for QuestDB', () => {
   it('refuses a name that quotes cannot hold', () => {
     const period = { since: 1, until: 2 };
     for (const column of ['a"b', '', 'a\u0000', 'a\nb'])
-      expect(() => valuesSql({ table: 't', period }, column, 10)).toThrow(/cannot be a name/);
-    expect(() => valuesSql({ table: 'a"; DROP TABLE b; --', period }, 'host', 10)).toThrow(
+      expect(() => valuesSql({ table: 't', period }, { column }, 10)).toThrow(/cannot be a name/);
+    expect(() => valuesSql({ table: 'a"; DROP TABLE b; --', period }, { column: 'host' }, 10)).toThrow(
       /cannot be a name/,
     );
   });
@@ -135,8 +141,8 @@ describe('a statement for QuestDB', () => {
       layout: 'wide',
       metrics: [{ name: 'cpu', column: 'cpu' }],
       aggregate: 'last',
-      filter: [{ column: 'host', operator: 'in', values: ["it's", null] }],
-      groupBy: ['host'],
+      filter: [{ place: { column: 'host' }, operator: 'in', values: ["it's", null] }],
+      groupBy: [{ column: 'host' }],
       period: { since: 0, until: 3_600 },
     };
     expect(seriesSql(wide, [['a'], [null]], 3_600)).toBe(
