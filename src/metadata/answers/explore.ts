@@ -38,7 +38,10 @@ export const pointsAnswer = z
     truncated: z.boolean(),
     raw: z
       .strictObject({
-        columns: z.array(z.string()),
+        columns: z.array(z.string()).meta({
+          description:
+            'The last one is more_dimensions, JSON, where one of the rows has dimensions without a column',
+        }),
         rows: z.array(z.array(z.union([z.string(), z.number()]).nullable())),
       })
       .nullable(),

@@ -216,7 +216,9 @@ const readSeries = async (run: Run, query: PointQuery, step: number, starts: rea
   return { series, total: total * query.metrics.length };
 };
 
-/** Every dimension, and the metrics of the query, with the columns of a row. */
+const more: Named = { name: 'more_dimensions', column: 'more_dimensions' };
+
+/** Every dimension, and the metrics of the query, with the columns of a row; dimensions without one last. */
 const rawColumns = (
   { registry }: PointTable,
   { layout, metrics }: PointQuery,
@@ -224,7 +226,7 @@ const rawColumns = (
 ) => {
   const fixed: Named[] = [{ name: 'target', column: 'target' }];
   const values = layout === 'wide' ? metrics : ['metric', 'value'].map((name) => ({ name, column: name }));
-  return [...fixed, ...registry.dimensions, ...values].filter(({ column }) =>
+  return [...fixed, ...registry.dimensions, ...values, more].filter(({ column }) =>
     stored.has(column.toLowerCase()),
   );
 };
@@ -238,9 +240,12 @@ const readRaw = async (run: Run, table: PointTable, query: PointQuery, stored: R
       rawRowsMax,
     ),
   );
+  // Most points have no more dimensions.
+  const isBare = columns.at(-1) === more && rows.every((row) => row[columns.length] === null);
+  const shown = isBare ? columns.slice(0, -1) : columns;
   return {
-    columns: ['timestamp', ...columns.map(({ name }) => name)],
-    rows: rows.map((row) => row.map(cellOf)),
+    columns: ['timestamp', ...shown.map(({ name }) => name)],
+    rows: rows.map((row) => row.slice(0, 1 + shown.length).map(cellOf)),
   };
 };
 

@@ -124,6 +124,21 @@ describe('dimensions in more_dimensions, of a table in either layout,', () => {
       }
   });
 
+  it('are in the last rows as JSON, which other rows do without', async () => {
+    for (const [index, report] of reports.entries()) {
+      const values = index === 0 ? ['load'] : ['metric', 'value'];
+      const ask = { metrics: ['load'], raw: true };
+      const { raw } = await seriesOf(ask, report);
+      expect(raw?.columns).toEqual(['timestamp', 'target', ...withColumns, ...values, 'more_dimensions']);
+      const texts = raw?.rows.map((row) => row.at(-1));
+      expect(texts?.slice(0, 2)).toEqual(['{"other":"o"}', '{"other":"o","d0":"v0"}']);
+      expect(texts?.at(-1)).toBe(JSON.stringify({ rack: hostileTexts[0] }));
+      expect(raw?.rows.every((row) => row.length === raw.columns.length)).toBe(true);
+      const before = await seriesOf({ ...ask, since: hour - 60, until: hour }, report);
+      expect(before.raw).toEqual({ columns: raw?.columns.slice(0, -1), rows: [] });
+    }
+  });
+
   it('are unknown where no point of the period has them', async () => {
     for (const report of reports)
       for (const [body, field] of [
