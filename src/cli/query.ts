@@ -20,7 +20,7 @@ import { registerTrace } from './trace.ts';
 
 type Points = z.output<typeof pointsAnswer>;
 
-const printPoints = ({ buckets, series, series_total: total, raw }: Points): void => {
+const printPoints = ({ buckets, series, series_total: total, raw }: Points, isCount: boolean): void => {
   if (raw !== null) {
     printTable(raw.columns, raw.rows);
     return;
@@ -30,7 +30,9 @@ const printPoints = ({ buckets, series, series_total: total, raw }: Points): voi
   );
   const rows = buckets.flatMap((at, index) => {
     const values = series.map(({ values: all }) => all[index]);
-    const isEmpty = values.every((value) => value === null || value === undefined);
+    const isEmpty = values.every(
+      (value) => value === null || value === undefined || (isCount && value === 0),
+    );
     return isEmpty ? [] : [[timeText(at), ...values]];
   });
   printTable(['TIME', ...names], rows);
@@ -96,7 +98,9 @@ const points = (options: PointsOptions): Promise<void> => {
     step,
     raw,
   };
-  return printQuery(options, pointsAnswer, { path: '/api/v1/query/points', body }, printPoints);
+  return printQuery(options, pointsAnswer, { path: '/api/v1/query/points', body }, (answer) =>
+    printPoints(answer, aggregate === 'count'),
+  );
 };
 
 const values = (

@@ -185,12 +185,14 @@ const valuesOfRow = (
 const readSeries = async (run: Run, query: PointQuery, step: number, starts: readonly number[]) => {
   const { groups: found, total } = await readGroups(run, query);
   const groups = groupsThatFit(query, found, step, starts.length);
+  // QuestDB fills a bucket in which no group has a row, and in a wide table counts the rows of other metrics as 0.
+  const empty: number | null = query.aggregate === 'count' ? 0 : null;
   const series = groups.flatMap(({ values: group, rows }) =>
     query.metrics.map(({ name }) => ({
       metric: name,
       group,
       rows,
-      values: starts.map((): number | null => null),
+      values: starts.map(() => empty),
     })),
   );
   const byKey = new Map(series.map((each) => [keyOf(each.group, each.metric), each.values]));
@@ -210,7 +212,7 @@ const readSeries = async (run: Run, query: PointQuery, step: number, starts: rea
     const group = query.groupBy.map((_, index) => textOf(row[index + 1]));
     for (const [metric, value] of valuesOfRow(query, row)) {
       const values = byKey.get(keyOf(group, metric));
-      if (values !== undefined && at in values) values[at] = numberOf(value);
+      if (values !== undefined && at in values) values[at] = numberOf(value) ?? empty;
     }
   }
   return { series, total: total * query.metrics.length };

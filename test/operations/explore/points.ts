@@ -39,7 +39,7 @@ describe('series of points', () => {
       );
       const filled = (rows: unknown[][]) =>
         rows
-          .filter((row) => row[4] !== null)
+          .filter(([, , , , value]) => value !== null && (aggregate !== 'count' || value !== 0))
           .map((row) => JSON.stringify(row))
           .toSorted();
       expect(filled(shown)).toEqual(filled(values));
@@ -58,6 +58,37 @@ describe('series of points', () => {
         expect(sums[`h${host}`]).toBeCloseTo(sum, 9);
       }
     }
+  });
+
+  it('have the count 0 in each bucket without a value, in a table of either layout', async () => {
+    const step = 300;
+    const metrics = ['cpu', 'mem', 'temperature'];
+    const targets = ['even', 'odd'];
+    const counted = (metric: string, target: string, at: number) =>
+      points.filter(
+        (point) =>
+          point.target === target &&
+          metric in point.metrics &&
+          Math.floor(point.timestamp / 1_000 / step) * step === at,
+      ).length;
+    const later = hour + 7_200;
+    for (const report of [wide, narrow]) {
+      const asked = { aggregate: 'count', step, metrics };
+      const { series, buckets } = await seriesOf({ ...asked, group_by: ['target'] }, report);
+      expect(series.map(({ metric, group, values }) => [metric, group[0], values])).toEqual(
+        series.map(({ metric, group: [target] }) => [
+          ...[metric, target],
+          buckets.map((at) => counted(metric, target ?? '', at)),
+        ]),
+      );
+      expect(series).toHaveLength(metrics.length * targets.length);
+      const none = await seriesOf({ ...asked, since: later, until: later + 600 }, report);
+      expect(none.series.map(({ values }) => values)).toEqual(metrics.map(() => [0, 0]));
+    }
+    const text = await cli.text(
+      `query points --data-id ${wide.data_source.mon_data_id} --metric cpu --aggregate count --since 3h --step 1h`,
+    );
+    expect(text.trimEnd().split('\n')).toHaveLength(2);
   });
 
   it('are at most 20, those with most rows, with the number of all of them', async () => {

@@ -20,6 +20,7 @@ import {
   filtersMax,
   groupsMax,
   metricsMax,
+  noPoint,
   type Points,
   queryOf,
   sentenceOf,
@@ -163,11 +164,11 @@ const Rows = ({ raw }: { raw: NonNullable<Points['raw']> }) => (
   />
 );
 
-const Found = ({ points }: { points: Points }) => {
+const Found = ({ points, isCount }: { points: Points; isCount: boolean }) => {
   if (points.raw !== null) return <Rows raw={points.raw} />;
   const series = seriesOf(points);
-  const hasValues = series.some(({ values }) => values.some((value) => value !== null));
-  if (!hasValues) return <Empty>{sentenceOf(points)} Take a longer time, or remove a filter.</Empty>;
+  const isEmpty = (value: number | null): boolean => value === null || (isCount && value === 0);
+  if (series.every(({ values }) => values.every(isEmpty))) return <Empty>{noPoint}</Empty>;
   return (
     <>
       <Chart
@@ -214,7 +215,7 @@ const Page = () => {
         <Queried of={found}>
           {(points) => (
             <>
-              <Found points={points} />
+              <Found points={points} isCount={body.aggregate === 'count'} />
               <p class="quiet">
                 Table <code>{points.table_id}</code> on QuestDB <code>{points.questdb}</code>
               </p>

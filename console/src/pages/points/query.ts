@@ -14,6 +14,8 @@ export const valuesMax = 50;
 export const valueLengthMax = 1024;
 
 export const aggregates = ['avg', 'min', 'max', 'sum', 'count', 'last'] as const;
+export const noPoint =
+  'No point of this time has these metrics and fulfils all filters. Take a longer time, or remove a filter.';
 
 /** A condition on a dimension, in the address as a JSON list; null is a point without the dimension. */
 export type Filter = {
@@ -54,7 +56,6 @@ const conditionOf = ({ dimension, isNot, values }: Filter): NonNullable<PointsQu
 /** The query of an address; a text says what it still needs. */
 export const queryOf = (query: URLSearchParams, range: Period): PointsQuery | string => {
   const source = query.get('source') ?? '';
-  const isDataId = /^\d{1,15}$/.test(source);
   const metrics = query.getAll('metric').slice(0, metricsMax);
   if (source === '') return 'Choose a source.';
   if (metrics.length === 0) return 'Choose a metric.';
@@ -62,7 +63,7 @@ export const queryOf = (query: URLSearchParams, range: Period): PointsQuery | st
   if (filters.includes(undefined)) return 'A filter of the address cannot be read: remove it.';
   const step = Number(query.get('step') ?? '');
   return {
-    ...(isDataId ? { data_id: Number(source) } : { table: source }),
+    ...(/^\d{1,15}$/.test(source) ? { data_id: Number(source) } : { table: source }),
     metrics,
     aggregate: aggregates.find((each) => each === query.get('agg')) ?? 'avg',
     filter: filters.flatMap((filter) => (filter === undefined ? [] : conditionOf(filter))),
@@ -90,8 +91,6 @@ export const seriesOf = ({ series, group_by }: Points): readonly Series[] =>
   }));
 
 export const sentenceOf = ({ series, series_total, step, buckets }: Points): string => {
-  const known = series.flatMap(({ values }) => values.filter((value) => value !== null));
-  if (known.length === 0) return 'No point of this time has these metrics and fulfils all filters.';
   const shown = series.length === 1 ? 'One series' : `${series.length} series`;
   const left = series_total > series.length ? ` of ${series_total}, those with most rows` : '';
   return `${shown}${left}; ${buckets.length} buckets of ${step ?? 0} s.`;
