@@ -88,10 +88,12 @@ const lastValues = (name: string, options: MetricsOptions): Promise<void> => {
     lastValuesAnswer,
     { path: '/api/v1/query/metrics/last', body },
     ({ items, truncated }) => {
+      const hasApps = items.some(({ app_id: id }) => id !== items[0]?.app_id);
       printTable(
-        ['TIME', 'SERVICE', 'VALUE', 'UNIT', 'SCOPE', 'ATTRIBUTES'],
+        ['TIME', ...(hasApps ? ['APP'] : []), 'SERVICE', 'VALUE', 'UNIT', 'SCOPE', 'ATTRIBUTES'],
         items.map((item) => [
           nanoTimeText(item.time_unix_nano),
+          ...(hasApps ? [item.app_id] : []),
           item.service || nothing,
           valueText(item),
           item.unit || nothing,

@@ -122,6 +122,33 @@ describe('metrics of OpenTelemetry', () => {
     const last = await cli.text('query metrics --last threads --attribute host=h3 --since 3h');
     expect(last).toMatch(/^20\d\d-.* cart +7 +– +runtime pool=main +/m);
   });
+
+  it('are written with their application where several have the metric', async () => {
+    const other = await stack.createApplication('the same metric');
+    const apps = [application.app_id, other.app_id];
+    const rows = apps.map((AppId, index) => ({
+      ...common(200 + index),
+      ...{
+        MetricName: 'shared',
+        Attributes: {},
+        TimeUnix: `${hour + index}`,
+        Value: index,
+        HasValue: true,
+        AppId,
+      },
+    }));
+    const body = `INSERT INTO otel.otel_metrics_gauge FORMAT JSONEachRow\n${rows.map((row) => JSON.stringify(row)).join('\n')}`;
+    const made = await fetchEngine(stack.engines.clickhouse.url, { method: 'POST', body });
+    expect([made.status, await made.text()]).toEqual([200, '']);
+    const shown = async (more: string): Promise<string[]> =>
+      (await cli.text(`query metrics --last shared --since 3h${more}`)).trimEnd().split('\n');
+    const both = await shown('');
+    expect(both[0]).toMatch(/^TIME +APP +SERVICE +VALUE /);
+    for (const [index, app] of apps.entries())
+      expect(both).toContainEqual(expect.stringMatching(new RegExp(`^\\S+ \\S+ +${app} +cart +${index} `)));
+    const one = await shown(` --app-id ${other.app_id}`);
+    expect([one.length, one[0]]).toEqual([2, expect.stringMatching(/^TIME +SERVICE +VALUE /)]);
+  });
 });
 
 describe('data points of an exporter', () => {
