@@ -3157,6 +3157,7 @@ export interface components {
             series_total: number;
             truncated: boolean;
             raw: {
+                /** @description The last one is more_dimensions, JSON, where one of the rows has dimensions without a column */
                 columns: string[];
                 rows: (string | number | null)[][];
             } | null;
