@@ -208,6 +208,16 @@ it('values are read exactly, in the legend and as a table, and the largest and s
   expect(await overflowOf(page)).toBe(0);
 });
 
+it.each(['', '&agg=count'])('a time without points says so, and what to do%s', async (aggregate) => {
+  const page = await browser.page();
+  await logInByLink(page);
+  const until = Math.floor(Date.now() / 1_000) - 86_400;
+  await page.goto(
+    `/console/points?source=${source}&metric=cpu${aggregate}&since=${until - 600}&until=${until}`,
+  );
+  await page.getByText('Take a longer time, or remove a filter.').waitFor();
+});
+
 it('a refusal says what to do, and a query that runs can be cancelled', async () => {
   const page = await browser.page();
   await logInByLink(page);
