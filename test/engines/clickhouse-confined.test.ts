@@ -160,8 +160,19 @@ describe('the embedded ClickHouse', () => {
       "SELECT length(groupArray(repeat('x', 1000))) FROM numbers(1000000) SETTINGS max_memory_usage = 100000000",
       'MEMORY_LIMIT_EXCEEDED',
     ],
+    [
+      'temporary files',
+      'SELECT count() FROM (SELECT number, count() FROM numbers(10000000) GROUP BY number) SETTINGS max_bytes_before_external_group_by = 10000000, ' +
+        "max_temporary_data_on_disk_size_for_query = 10000000, temporary_files_codec = 'NONE'",
+      'TOO_MANY_ROWS_OR_BYTES',
+    ],
     ['the limit itself', 'SELECT 1 SETTINGS max_execution_time = 0', 'SETTING_CONSTRAINT_VIOLATION'],
     ['the other limits', 'SELECT 1 SETTINGS max_memory_usage = 0', 'SETTING_CONSTRAINT_VIOLATION'],
+    [
+      'the temporary files of all its queries',
+      'SELECT 1 SETTINGS max_temporary_data_on_disk_size_for_user = 9000000000',
+      'SETTING_CONSTRAINT_VIOLATION',
+    ],
   ])('ends a query of the reader at its limit: %s', async (_what, sql, code) => {
     expect((await ask(sql, reader, { query: '?wait_end_of_query=1' })).body).toContain(code);
   });
