@@ -78,6 +78,8 @@ const settings = (
   QDB_WAL_APPLY_WORKER_COUNT: applyWorkers,
   QDB_VIEW_COMPILER_WORKER_COUNT: '1',
   QDB_EXPORT_WORKER_COUNT: '0',
+  // COPY … TO writes files of the server, and a reader may say it: without a place it is refused.
+  QDB_CAIRO_SQL_COPY_EXPORT_ROOT: '',
   QDB_MAT_VIEW_REFRESH_WORKER_COUNT: '0',
   QDB_VIEW_COMPILER_WORKER_SLEEP_TIMEOUT: '100',
   QDB_WAL_APPLY_WORKER_SLEEP_TIMEOUT: '100',

@@ -174,6 +174,22 @@ describe('the embedded QuestDB', () => {
     agent.destroy();
   });
 
+  // It makes a table of its own, and leaves the statement waiting for a worker.
+  it('copies no table into a file of the server, for neither user, and exports Parquet over HTTP', async () => {
+    for (const account of [accounts, reader]) {
+      for (const sql of ["COPY kept TO 'x' WITH FORMAT PARQUET", "COPY (SELECT n FROM kept) TO 'x'"]) {
+        expect((await exec(account, sql)).body).toContain('COPY TO is disabled');
+        await expect(wire(account, sql)).rejects.toThrow(/COPY TO is disabled/);
+      }
+    }
+    const exported = await rawRequest(
+      `http://${host}:${http}/exp?fmt=parquet&query=${encodeURIComponent('SELECT n, count() FROM kept')}`,
+      { authorization: basicAuthorization(reader) },
+    );
+    expect(exported).toMatchObject({ status: 200, body: expect.stringMatching(/^PAR1/) });
+    expect((await exec(reader, 'SELECT table_name FROM tables()')).body).not.toContain('copy_export_log');
+  });
+
   it('lets a fourth reader log in beside three queries that never end, and takes writes and answers over HTTP beside more', {
     timeout: 90_000,
   }, async () => {
