@@ -37,6 +37,8 @@ const examineRemotely = async (): Promise<Finding[]> =>
 const examine = async (settings: Settings, options: DoctorOptions): Promise<Finding[]> => {
   // Loaded here: no other command but the roles needs the clients.
   const { createClickhouse } = await import('../stores/clickhouse/client.ts');
+  const { createClickhouseReader } = await import('../stores/clickhouse/reader.ts');
+  const { readerUrls } = await import('../config/reader-urls.ts');
   const { createQuestdbSql } = await import('../stores/questdb/sql.ts');
   const { lookAtClickhouse, lookAtQuestdb } = await import('../doctor/dependencies.ts');
   const { lookAtAdmin, lookAtNats } = await import('./doctor/connections.ts');
@@ -46,6 +48,7 @@ const examine = async (settings: Settings, options: DoctorOptions): Promise<Find
     sql: createQuestdbSql({ url }),
   }));
   const clickhouse = createClickhouse({ url: engineUrls(settings).clickhouse });
+  const reader = createClickhouseReader(readerUrls(settings).clickhouse);
   const client = createAdminClient(settings);
   try {
     const ofQuestdb: Finding[] = [];
@@ -54,7 +57,7 @@ const examine = async (settings: Settings, options: DoctorOptions): Promise<Find
     const dependencies = [
       ...(await lookAtNats(settings)),
       ...ofQuestdb,
-      ...(await lookAtClickhouse(clickhouse)),
+      ...(await lookAtClickhouse(clickhouse, reader)),
       ...(await lookAtAdmin(client)),
     ];
     if (!options.trial) return dependencies;
@@ -69,7 +72,7 @@ const examine = async (settings: Settings, options: DoctorOptions): Promise<Find
     const findings = await Promise.all([tryPoint(deps), tryApplication(deps)]);
     return [...dependencies, ...findings.flat()];
   } finally {
-    await Promise.all([...questdb.map(({ sql }) => sql.close()), clickhouse.close()]);
+    await Promise.all([...questdb.map(({ sql }) => sql.close()), clickhouse.close(), reader.close()]);
   }
 };
 

@@ -6,6 +6,7 @@ import { counted } from '../model/counted.ts';
 import { errorText, Fault } from '../model/fault.ts';
 import { type Clickhouse, database } from '../stores/clickhouse/client.ts';
 import { itemTables } from '../stores/clickhouse/item-tables.ts';
+import type { ClickhouseReader } from '../stores/clickhouse/reader.ts';
 import type { QuestdbSql } from '../stores/questdb/sql.ts';
 import { listed, readTableStates } from '../stores/questdb/table-states.ts';
 import { readOtherKeys } from '../stores/questdb/upsert-keys.ts';
@@ -38,6 +39,10 @@ const remedies: readonly (readonly [prefix: string, remedy: string])[] = [
   ],
   ['clickhouse', 'Check that ClickHouse runs, and TIDEMARK_CLICKHOUSE_URL with user and password.'],
   ['tables of clickhouse', 'Run tidemark migrate.'],
+  [
+    'reader of clickhouse',
+    'Check the user and the password of the reader in the settings; where its queries are too many, end them with KILL QUERY, or restart ClickHouse.',
+  ],
   ['books', 'Check ClickHouse and the log of metadata; see docs/runbook.md.'],
   [
     'records',
@@ -160,8 +165,11 @@ const wantedTables = [
   'ingest_samples',
 ];
 
-/** ClickHouse, its clock, and whether its tables exist; where it does not answer, that alone. */
-export const lookAtClickhouse = async (clickhouse: Clickhouse): Promise<Finding[]> => {
+/** ClickHouse, its clock, whether its tables exist, and whether it answers readers; where it does not answer, that alone. */
+export const lookAtClickhouse = async (
+  clickhouse: Clickhouse,
+  reader: Pick<ClickhouseReader, 'read'>,
+): Promise<Finding[]> => {
   const answers = await look('clickhouse', async () => {
     await clickhouse.rows(millisecondsRow, 'SELECT 1 AS ms', { timeoutMs: storeAnswerMs });
     return 'answers';
@@ -177,5 +185,10 @@ export const lookAtClickhouse = async (clickhouse: Clickhouse): Promise<Finding[
     if (missing.length === 0) return 'all exist';
     throw new Fault('permanent', 'tables_missing', `${missing.join(', ')} missing: run tidemark migrate`);
   });
-  return [answers, clock, tables];
+  const reading = await look('reader of clickhouse', async () => {
+    const { signal } = new AbortController();
+    await reader.read(millisecondsRow, 'SELECT 1 AS ms', {}, { timeoutMs: storeAnswerMs, signal });
+    return 'answers';
+  });
+  return [answers, clock, tables, reading];
 };

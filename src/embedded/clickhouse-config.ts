@@ -86,6 +86,8 @@ export const readerLimits = {
   max_result_rows: 1_000_000,
   max_result_bytes: 1_000_000_000,
   max_memory_usage: 2_000_000_000,
+  max_temporary_data_on_disk_size_for_query: 4_000_000_000,
+  max_temporary_data_on_disk_size_for_user: 8_000_000_000,
   max_concurrent_queries_for_user: 32,
 } as const;
 

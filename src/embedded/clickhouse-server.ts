@@ -1,14 +1,17 @@
 // A separate process: libchdb holds one data folder per process, and its crash must end nothing else.
-import { readdirSync, readFileSync } from 'node:fs';
+import { readdirSync, readFileSync, rmSync } from 'node:fs';
 import { setPriority } from 'node:os';
+import { join } from 'node:path';
 import { createInterface } from 'node:readline';
+import { setTimeout as delay } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
 import { z } from 'zod';
 import { errorText } from '../model/fault.ts';
-import { askClickhouse, endQuery } from './clickhouse-command.ts';
+import { askClickhouse, configurationFiles, endQuery, markQuery } from './clickhouse-command.ts';
+import { lockPipes } from './pipes.ts';
 
 const serving = z
-  .looseObject({ host: z.string(), port: z.number(), mark: z.string() })
+  .looseObject({ folder: z.string(), host: z.string(), port: z.number(), mark: z.string() })
   .parse(JSON.parse(process.argv[2] ?? '{}'));
 
 const accountSchema = z.object({ user: z.string(), password: z.string() });
@@ -72,3 +75,21 @@ thread.once('error', (error) => {
   process.stderr.write(`${errorText(error)}\n`);
   process.exit(1);
 });
+
+const startPollMs = 50;
+
+/** The library makes its pipes and reads its configuration before it listens, and neither again; SQL reads every file of the folder. */
+const closeStart = async (): Promise<void> => {
+  const given = await account;
+  const isServing = async (): Promise<boolean> => {
+    try {
+      return (await askClickhouse({ ...serving, account: given }, markQuery(serving.mark))) === '1';
+    } catch {
+      return false;
+    }
+  };
+  while (!(await isServing())) await delay(startPollMs);
+  lockPipes();
+  for (const name of Object.values(configurationFiles)) rmSync(join(serving.folder, name), { force: true });
+};
+await closeStart();

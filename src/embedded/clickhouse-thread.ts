@@ -20,20 +20,14 @@ const { library, isUnconfined, asked, ...serving } = z
   .parse(workerData);
 
 /**
- * Figures of the machine and of this process, which has no secrets in its environment; the library reads them all the
- * time.
+ * Figures of the machine and of this process that the library reads. No folder below /proc: those have descriptors, memory
+ * and the environment too.
  */
 const figures = [
-  ...[
-    '/sys',
-    '/proc/self',
-    '/proc/pressure',
-    '/proc/meminfo',
-    '/proc/stat',
-    '/proc/cpuinfo',
-    '/proc/loadavg',
-  ],
-  ...['/proc/uptime', '/proc/sys/vm/max_map_count', '/proc/sys/fs/file-nr', '/dev/null', '/dev/urandom'],
+  ...['/sys/block', '/sys/devices', '/sys/fs/cgroup', '/proc/pressure'],
+  ...['stat', 'statm', 'status', 'cgroup'].map((name) => `/proc/self/${name}`),
+  ...['/proc/meminfo', '/proc/stat', '/proc/cpuinfo', '/proc/loadavg', '/proc/uptime'],
+  ...['/proc/sys/vm/max_map_count', '/proc/sys/fs/file-nr', '/dev/null', '/dev/urandom'],
 ];
 
 const args = ['clickhouse-local', ...clickhouseArguments(serving)];

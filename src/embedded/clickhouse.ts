@@ -3,6 +3,7 @@ import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { type DatabaseAccounts, withAccount } from '../config/engine-credentials.ts';
+import { exists } from '../runtime/files.ts';
 import { askClickhouse, configurationFiles, markQuery } from './clickhouse-command.ts';
 import { clickhouseConfiguration } from './clickhouse-config.ts';
 import { createDatabaseAccounts } from './credentials.ts';
@@ -59,7 +60,9 @@ export const createClickhouseEngine = (
         input: `${JSON.stringify({ user, password })}\n`,
       };
     },
+    // The server removes them before it counts as started: they have the hashes of its passwords.
     answers: async (signal) =>
-      (await askClickhouse({ host, port: ports.http, account: accounts }, markQuery(mark), signal)) === '1',
+      (await askClickhouse({ host, port: ports.http, account: accounts }, markQuery(mark), signal)) === '1' &&
+      !(await exists(join(folder, configurationFiles.users))),
   });
 };

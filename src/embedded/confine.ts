@@ -1,4 +1,4 @@
-import { closeSync, constants, existsSync, openSync, statSync } from 'node:fs';
+import { constants, existsSync, openSync, statSync } from 'node:fs';
 import { DataType, load, open } from 'ffi-rs';
 import { errorText } from '../model/fault.ts';
 
@@ -25,14 +25,21 @@ type Architecture = {
   readonly audit: number;
   readonly seccomp: number;
   readonly sendto: number;
+  readonly capset: number;
   /** System calls that a server which only answers never needs. */
   readonly denied: readonly number[];
 };
 
 const architectures: Readonly<Record<string, Architecture>> = {
   // connect, sendmsg, sendmmsg, execve, execveat, io_uring_setup, ptrace
-  x64: { audit: 0xc000003e, seccomp: 317, sendto: 44, denied: [42, 46, 307, 59, 322, 425, 101] },
-  arm64: { audit: 0xc00000b7, seccomp: 277, sendto: 206, denied: [203, 211, 269, 221, 281, 425, 117] },
+  x64: { audit: 0xc000003e, seccomp: 317, sendto: 44, capset: 126, denied: [42, 46, 307, 59, 322, 425, 101] },
+  arm64: {
+    audit: 0xc00000b7,
+    seccomp: 277,
+    sendto: 206,
+    capset: 91,
+    denied: [203, 211, 269, 221, 281, 425, 117],
+  },
 };
 
 type Argument = readonly [DataType, number | Buffer];
@@ -98,12 +105,9 @@ const restrictFiles = ({ writable, readable, ports }: Confinement): void => {
     syscall(landlock.addRule, integer(ruleset), integer(kind), bytes(rights), integer(0));
   };
   const allowPath = (path: string, rights: number): void => {
+    // It stays open: a rule is of an inode, and procfs makes a new one for a name that nothing holds.
     const fd = openSync(path, openPath | constants.O_RDONLY);
-    try {
-      allow(rule.path, structure([8, rights], [4, fd]));
-    } finally {
-      closeSync(fd);
-    }
+    allow(rule.path, structure([8, rights], [4, fd]));
   };
   for (const path of writable) allowPath(path, all & ~execute);
   for (const path of readable.filter((path) => existsSync(path))) {
@@ -172,6 +176,18 @@ const denyCalls = (denied: readonly number[]): void => {
   syscall(architecture.seccomp, integer(setModeFilter), integer(allowSpeculation), bytes(pointed));
 };
 
+const capabilityVersion = 0x20080522;
+
+/**
+ * Root's thread obeys permission bits like others. Over a folder of another user it keeps its capabilities: it could not
+ * write there without them.
+ */
+const giveUpCapabilities = (writable: readonly string[]): void => {
+  if (!writable.every((path) => statSync(path).uid === process.geteuid?.())) return;
+  const none = structure([8, 0], [8, 0], [8, 0]);
+  syscall(architectureHere().capset, bytes(structure([4, capabilityVersion], [4, 0])), bytes(none));
+};
+
 const setNoNewPrivileges = 38;
 
 /**
@@ -192,13 +208,15 @@ export const forgetLandlock = (): void => {
 
 /**
  * Takes from this thread, and from every thread it starts, all files but those named (Landlock), and every way to reach another
- * process (a filter of system calls): it cannot connect, send to an address, or run a program. It cannot be undone. Needs no
- * rights. Threads that run already are not confined. Linux only; throws ConfinementError where the kernel cannot do it.
+ * process (a filter of system calls): it cannot connect, send to an address, or run a program. Pipes of this process are no such
+ * files: `lockPipes`. It cannot be undone. Needs no rights. Threads that run already are not confined. Linux only; throws
+ * ConfinementError where the kernel cannot do it.
  */
 export const confine = (confinement: Confinement): void => {
   if (process.platform !== 'linux') throw new ConfinementError('this system is not Linux');
   open({ library, path: '' });
   giveUpPrivileges();
   restrictFiles(confinement);
+  giveUpCapabilities(confinement.writable);
   denyCalls(architectureHere().denied);
 };

@@ -78,6 +78,8 @@ const settings = (
   QDB_WAL_APPLY_WORKER_COUNT: applyWorkers,
   QDB_VIEW_COMPILER_WORKER_COUNT: '1',
   QDB_EXPORT_WORKER_COUNT: '0',
+  // COPY … TO writes files of the server, and a reader may say it: without a place it is refused.
+  QDB_CAIRO_SQL_COPY_EXPORT_ROOT: '',
   QDB_MAT_VIEW_REFRESH_WORKER_COUNT: '0',
   QDB_VIEW_COMPILER_WORKER_SLEEP_TIMEOUT: '100',
   QDB_WAL_APPLY_WORKER_SLEEP_TIMEOUT: '100',
@@ -88,8 +90,9 @@ const settings = (
   QDB_SHARED_WORKER_YIELD_THRESHOLD: '5',
   QDB_SHARED_WORKER_NAP_THRESHOLD: '20',
   QDB_SHARED_WORKER_SLEEP_THRESHOLD: '220',
-  // A query may compute on after its time is up and its client has left: over this wire it takes no worker from writes.
-  QDB_PG_WORKER_COUNT: '2',
+  // A query may compute on after its time is up and its client has left: over this wire it takes no worker from writes. A worker
+  // more costs an idle machine 1.5 ms of CPU per second; many queries at once would take the processors from writes.
+  QDB_PG_WORKER_COUNT: '4',
   QDB_PG_WORKER_YIELD_THRESHOLD: '5',
   QDB_PG_WORKER_NAP_THRESHOLD: '20',
   QDB_PG_WORKER_SLEEP_THRESHOLD: '220',

@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process';
-import { resolve } from 'node:path';
+import { readdirSync, readFileSync, readlinkSync, statSync } from 'node:fs';
+import { join, resolve } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { DatabaseAccounts } from '../../src/config/engine-credentials.ts';
@@ -26,6 +27,18 @@ beforeAll(async () => {
   ({ ask, accounts, reader, port } = on);
 });
 afterAll(() => on?.stop());
+
+/** What the server's process has open, by the name below /proc. */
+const openFiles = (): { readonly name: string; readonly target: string }[] => {
+  const pid = /^PID: (\d+)$/m.exec(readFileSync(join(on.folder, 'status'), 'utf8'))?.[1];
+  return readdirSync(`/proc/${pid}/fd`).flatMap((name) => {
+    try {
+      return [{ name, target: readlinkSync(`/proc/${pid}/fd/${name}`) }];
+    } catch {
+      return [];
+    }
+  });
+};
 
 const rawStatus = async (headers: Record<string, string>): Promise<number> =>
   (
@@ -60,6 +73,39 @@ describe('the embedded ClickHouse', () => {
     ['the reader', () => reader],
   ])('reaches no file but its own and no other server by the known ways of %s', async (_who, account) => {
     await on.expectNoWayOut(knownWays, account(), { statements: 400, denied: 50 });
+  });
+
+  // Neither the limit of time nor KILL QUERY ends a read of a pipe, and 32 of them lock out all readers.
+  it.each([
+    ['the operator', () => accounts],
+    ['the reader', () => reader],
+  ])('opens no pipe of its process for %s', async (_who, account) => {
+    const pipes = openFiles().filter(({ target }) => target.startsWith('pipe:'));
+    expect(pipes.length).toBeGreaterThan(0);
+    for (const { name } of pipes)
+      for (const folder of ['fd', 'task/../fd']) {
+        const sql = `SELECT length(file('/proc/self/${folder}/${name}')) SETTINGS max_execution_time = 1`;
+        expect((await ask(sql, account())).body).toMatch(/^Code: 76\./);
+      }
+  });
+
+  it.each([
+    ['the operator', () => accounts],
+    ['the reader', () => reader],
+  ])('shows neither its configuration nor its process to %s', async (_who, account) => {
+    const files = [
+      ...['tidemark-users.xml', 'tidemark-server.xml'].map((name) => join(on.folder, name)),
+      ...['environ', 'cmdline', 'maps', 'auxv', 'syscall', 'mem', 'task/../environ'].map(
+        (name) => `/proc/self/${name}`,
+      ),
+      ...['/proc/thread-self/environ', '/proc/1/environ', '/proc/kmsg', '/sys/kernel/vmcoreinfo'],
+    ];
+    for (const path of files) {
+      const sql = `SELECT file('${path}')`;
+      expect((await ask(sql, account())).body, path).toMatch(/^Code: (76|107)\./);
+    }
+    const own = files.slice(0, 2).filter((path) => statSync(path, { throwIfNoEntry: false }) !== undefined);
+    expect(own).toEqual([]);
   });
 
   it('lets the operator run the statements of roles, migrations and backups', async () => {
@@ -114,8 +160,19 @@ describe('the embedded ClickHouse', () => {
       "SELECT length(groupArray(repeat('x', 1000))) FROM numbers(1000000) SETTINGS max_memory_usage = 100000000",
       'MEMORY_LIMIT_EXCEEDED',
     ],
+    [
+      'temporary files',
+      'SELECT count() FROM (SELECT number, count() FROM numbers(10000000) GROUP BY number) SETTINGS max_bytes_before_external_group_by = 10000000, ' +
+        "max_temporary_data_on_disk_size_for_query = 10000000, temporary_files_codec = 'NONE'",
+      'TOO_MANY_ROWS_OR_BYTES',
+    ],
     ['the limit itself', 'SELECT 1 SETTINGS max_execution_time = 0', 'SETTING_CONSTRAINT_VIOLATION'],
     ['the other limits', 'SELECT 1 SETTINGS max_memory_usage = 0', 'SETTING_CONSTRAINT_VIOLATION'],
+    [
+      'the temporary files of all its queries',
+      'SELECT 1 SETTINGS max_temporary_data_on_disk_size_for_user = 9000000000',
+      'SETTING_CONSTRAINT_VIOLATION',
+    ],
   ])('ends a query of the reader at its limit: %s', async (_what, sql, code) => {
     expect((await ask(sql, reader, { query: '?wait_end_of_query=1' })).body).toContain(code);
   });

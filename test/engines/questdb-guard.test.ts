@@ -174,23 +174,43 @@ describe('the embedded QuestDB', () => {
     agent.destroy();
   });
 
-  it('takes writes and answers over HTTP while queries that never end have the Postgres wire', {
+  // It makes a table of its own, and leaves the statement waiting for a worker.
+  it('copies no table into a file of the server, for neither user, and exports Parquet over HTTP', async () => {
+    for (const account of [accounts, reader]) {
+      for (const sql of ["COPY kept TO 'x' WITH FORMAT PARQUET", "COPY (SELECT n FROM kept) TO 'x'"]) {
+        expect((await exec(account, sql)).body).toContain('COPY TO is disabled');
+        await expect(wire(account, sql)).rejects.toThrow(/COPY TO is disabled/);
+      }
+    }
+    const exported = await rawRequest(
+      `http://${host}:${http}/exp?fmt=parquet&query=${encodeURIComponent('SELECT n, count() FROM kept')}`,
+      { authorization: basicAuthorization(reader) },
+    );
+    expect(exported).toMatchObject({ status: 200, body: expect.stringMatching(/^PAR1/) });
+    expect((await exec(reader, 'SELECT table_name FROM tables()')).body).not.toContain('copy_export_log');
+  });
+
+  it('lets a fourth reader log in beside three queries that never end, and takes writes and answers over HTTP beside more', {
     timeout: 90_000,
   }, async () => {
     const endless = 'SELECT count() FROM long_sequence(1000000000000) WHERE rnd_double() > 2';
-    const running = [1, 2, 3].map(() => wire(reader, endless).catch(() => undefined));
-    await waitFor('the wire has no worker left', 30_000, async () => {
-      const { body } = await exec(
-        accounts,
-        "SELECT query_id FROM query_activity() WHERE query LIKE '%long_sequence(%' AND is_wal = false",
-      );
-      return body.includes('"count":2') || body.includes('"count":3');
-    });
+    const start = (count: number): void => {
+      for (let each = 0; each < count; each++) wire(reader, endless).catch(() => undefined);
+    };
+    const running = (count: number): Promise<boolean> =>
+      waitFor(`${count} of them run`, 30_000, async () => {
+        const sql = `SELECT query_id FROM query_activity() WHERE worker_pool = 'pgwire'`;
+        return (await exec(accounts, sql)).body.includes(`"count":${count}`);
+      });
+    start(3);
+    await running(3);
+    expect(await wire(reader, 'SELECT n FROM kept LIMIT 1')).toMatchObject({ rows: [['7']] });
+    start(2);
+    await running(4);
     await exec(accounts, "INSERT INTO kept VALUES ('2026-01-03', 9)");
     await waitFor('the row is there', 30_000, async () =>
       (await exec(accounts, 'SELECT n FROM kept')).body.includes('[9]'),
     );
-    expect(running).toHaveLength(3);
   });
 });
 

@@ -4,6 +4,7 @@ import { lookAtQuestdb } from '../../src/doctor/dependencies.ts';
 import { rawSql } from '../../src/metadata/explore/point-sql.ts';
 import type { Layout } from '../../src/model/records.ts';
 import { createQuestdbSql, type QuestdbSql } from '../../src/stores/questdb/sql.ts';
+import { readTableDays } from '../../src/stores/questdb/table-days.ts';
 import { createQuestdbTables, type QuestdbTables } from '../../src/stores/questdb/tables.ts';
 import { isValidName, registerNames } from '../../src/wire/column-naming.ts';
 import { startEngines, type TestEngines } from '../support/stack/engines.ts';
@@ -233,6 +234,17 @@ describe('the view of a metric', () => {
     expect(await rows(`SELECT uid, value FROM ${view('cpu')}`)).toEqual([[0, 0.5]]);
     expect(await rows(`SELECT uid, value FROM ${view('CPU__2')}`)).toEqual([[1, 1.5]]);
     expect(await rows(`SELECT uid, value FROM ${view('__default____2')}`)).toEqual([[2, 2.5]]);
+  });
+
+  // A view has no partitions, and a query that asks for them fails for all tables.
+  it('is no table that has rows of its own on the disk', async () => {
+    const found = await readTableDays(sql);
+    const names = found.map(({ table }) => table);
+    expect(found.find(({ table }) => table === tableId)?.days).toMatchObject([
+      { day: '2023-11-14', rows: 3 },
+    ]);
+    expect(names.filter((name) => !name.endsWith('.__default__') && name.startsWith('2_mon'))).toEqual([]);
+    expect([...(await tables.ttls()).keys()].toSorted()).toEqual(names.toSorted());
   });
 
   // The columns of dimensions come with the first row that has them, long after the view was made.

@@ -13,6 +13,7 @@ import { Fault } from '../../model/fault.ts';
 import type { Clickhouse } from '../../stores/clickhouse/client.ts';
 import type { Account } from '../account/account.ts';
 import type { DiskReads } from '../disk/disk-use.ts';
+import type { Readers } from '../explore/explore.ts';
 import type { PlacedInstance } from '../tables/placement.ts';
 import { type Arrivals, createArrivals } from './arrivals.ts';
 import { type CardinalityReads, createCardinalityReads } from './cardinality.ts';
@@ -46,6 +47,7 @@ export type Inspected = {
 export type InspectedDeps = {
   readonly bus: Bus;
   readonly clickhouse: Clickhouse;
+  readonly readers: Pick<Readers, 'clickhouse'>;
   readonly instances: readonly Pick<PlacedInstance, 'name' | 'sql'>[];
   readonly streams: readonly StreamDefinition[];
   readonly account: Pick<Account, 'state'>;
@@ -65,6 +67,7 @@ const booksText = ({ state }: Pick<Account, 'state'>): string => {
 const examineAll = async ({
   bus,
   clickhouse,
+  readers,
   instances,
   streams,
   account,
@@ -77,7 +80,7 @@ const examineAll = async ({
     ...instances.map(({ name, sql }) =>
       lookAtQuestdb(instances.length === 1 ? 'questdb' : `questdb ${name}`, sql),
     ),
-    lookAtClickhouse(clickhouse),
+    lookAtClickhouse(clickhouse, readers.clickhouse),
     look('books', async () => booksText(account)).then((finding) => [finding]),
   ]);
   const findings = groups.flat();

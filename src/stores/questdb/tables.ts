@@ -76,9 +76,9 @@ const daysOfUnit: Readonly<Record<string, number>> = { HOUR: 1 / 24, DAY: 1, WEE
 const daysOf = (value: unknown, unit: unknown): number | undefined =>
   Number(value) === 0 ? undefined : Number(value) * (daysOfUnit[String(unit)] ?? Number.NaN);
 
-/** Days that each table keeps its rows, by name; undefined: for ever. Throws the Faults of QuestdbSql. */
+/** Days that each table keeps its rows, by name, without views; undefined: for ever. Throws the Faults of QuestdbSql. */
 export const readTtls = async (sql: Pick<QuestdbSql, 'exec'>): Promise<Map<string, number | undefined>> => {
-  const tables = await sql.exec('SELECT table_name, ttlValue, ttlUnit FROM tables()');
+  const tables = await sql.exec("SELECT table_name, ttlValue, ttlUnit FROM tables() WHERE table_type <> 'V'");
   return new Map(tables.dataset.map(([name, value, unit]) => [String(name), daysOf(value, unit)]));
 };
 

@@ -59,6 +59,7 @@ describe('tidemark doctor', () => {
       'clickhouse',
       'clock of clickhouse',
       'tables of clickhouse',
+      'reader of clickhouse',
       'admin api',
       'records',
       ...['records', 'acknowledged', 'in QuestDB', 'in the balance'].map((stage) => `point: ${stage}`),
@@ -124,6 +125,15 @@ describe('tidemark doctor', () => {
     expect(code).toBe(1);
     expect(failing(findings)).toEqual(['questdb']);
     expect(findings.map(({ name }) => name)).toContain('tables of clickhouse');
+  });
+
+  it('names a ClickHouse that answers the roles and not its readers', async () => {
+    const wrong = {
+      TIDEMARK_CLICKHOUSE_READONLY_USER: 'readonly',
+      TIDEMARK_CLICKHOUSE_READONLY_PASSWORD: 'wrong',
+    };
+    const { code, findings } = await doctor(wrong, '--no-trial');
+    expect([code, failing(findings)]).toEqual([1, ['reader of clickhouse']]);
   });
 
   it('names a store that accepts connections and does not answer once, after five seconds', async () => {

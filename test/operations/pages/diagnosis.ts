@@ -47,6 +47,7 @@ describe('the checks of metadata', () => {
       'clickhouse',
       'clock of clickhouse',
       'tables of clickhouse',
+      'reader of clickhouse',
       'books',
     ]);
     for (const { ok, remedy } of one?.findings ?? []) expect(remedy === '').toBe(ok);

@@ -16,6 +16,8 @@ export type Answer = { readonly status: number; readonly body: string };
 /** An embedded ClickHouse with a table `trial.t` of one row, and files and a server that it must not reach. */
 export type ConfinedClickhouse = {
   readonly port: number;
+  /** Its data folder. */
+  readonly folder: string;
   readonly accounts: DatabaseAccounts;
   readonly reader: Account;
   ask(
@@ -71,6 +73,7 @@ export const startConfinedClickhouse = async (): Promise<ConfinedClickhouse> => 
   await ask("INSERT INTO trial.t VALUES ('a', 'b')");
   return {
     port,
+    folder: folder.path,
     accounts,
     reader: { user: accounts.readonlyUser, password: accounts.readonlyPassword },
     ask,

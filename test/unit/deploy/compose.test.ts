@@ -246,8 +246,11 @@ describe('the compose stack', () => {
       name.startsWith('QDB_WAL_APPLY_WORKER_'),
     );
     expect(pace).toHaveLength(4);
-    const { QDB_EXPORT_WORKER_COUNT: exportWorkers } = service('questdb').environment;
-    for (const [name, value] of [...pace, ['QDB_EXPORT_WORKER_COUNT', exportWorkers]])
+    const others = ['QDB_EXPORT_WORKER_COUNT', 'QDB_CAIRO_SQL_COPY_EXPORT_ROOT', 'QDB_PG_WORKER_COUNT'];
+    for (const [name, value] of [
+      ...pace,
+      ...others.map((name) => [name, service('questdb').environment[name]]),
+    ])
       expect(questdb).toContain(`${name}: '${value}'`);
   });
 });
