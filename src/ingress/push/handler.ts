@@ -3,6 +3,7 @@ import { inTime } from '../../bus/in-time.ts';
 import type { RegisterColumnNames } from '../../directory/column-names.ts';
 import type { Directory, Source } from '../../directory/directory.ts';
 import { Fault } from '../../model/fault.ts';
+import { dayMs } from '../../model/time.ts';
 import type { UidBase } from '../../model/uid.ts';
 import { type EncodedPoints, encodedLength } from '../../rules/points/encoded-points.ts';
 import { type Body, noRoom } from '../http/body.ts';
@@ -183,9 +184,11 @@ class PushSteps {
     const isKeyed = typeof key === 'string' && key !== '';
     const identity = isKeyed ? await pushIdentity(this.deps.directory, source, pair, key, bytes) : undefined;
     const base = named(sender, identity?.base ?? this.takeBase(source, bytes.length));
+    const { initialDays } = rules;
     const task = {
       ...{ pair, caps: rules, policy: rules.time, arrivedAt, base, isKeyed },
       ...{ pointsMax: rules.pointsMax, elementsMax: limits.elementsMax },
+      expiringBefore: initialDays === undefined ? undefined : arrivedAt - initialDays * dayMs,
     };
     const push = await this.encode(body, source, task, sender, isStrict);
     const { encoded } = push;
@@ -203,7 +206,7 @@ class PushSteps {
       return repeatReply;
     }
     this.account(push, sender, body, arrivedAt);
-    return pointsReply(encoded, this.deps.links, isKeyed);
+    return pointsReply(encoded, this.deps.links, isKeyed, initialDays);
   }
 }
 
