@@ -208,7 +208,7 @@ export class PointReader {
       }
       if (column === overTheCap) {
         more ??= [];
-        more.push([name, text]);
+        more.push([name, text.toWellFormed()]);
       } else tags += `,${column}=${escapeTag(text)}`;
     }
     this.tags = tags;
