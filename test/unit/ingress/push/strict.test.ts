@@ -15,6 +15,8 @@ it.each([
   ['/v2/push/?strict=false', false],
   ['/v2/push/?strict=true', true],
   ['/v2/push?debug=1&strict=true', true],
+  ['/v2/push/?strict=true&strict=true', true],
+  ['/v2/push/?restrict=1', false],
 ])('a push to %s is strict: %s', (url, isStrict) => {
   expect(asksStrict(url)).toBe(isStrict);
 });
@@ -25,6 +27,16 @@ it.each(['', '1', 'yes', 'TRUE'])(
     expect(() => asksStrict(`/v2/push/?strict=${value}`)).toThrow(Refused);
   },
 );
+
+it.each([
+  'STRICT=true',
+  'Strict=false',
+  'strict=false&strict=true',
+  'strict=true&strict=false',
+  'strict=true&sTRICT=true',
+])('?%s is refused: one reading of it would store a part', (query) => {
+  expect(() => asksStrict(`/v2/push/?${query}`)).toThrow(Refused);
+});
 
 // The remedy of its reason is about the head of a request: it would send the reader to the wrong place.
 it('the answer to a wrong value of strict says which values there are, and nothing of other headers', () => {
